@@ -74,7 +74,7 @@ func describeCommand(b *strings.Builder, c *cobra.Command) {
 		examples := strings.Split(unindented(c.Example), "\n\n")
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.Join(examples[:min(2, len(examples))], "\n\n"))
 	}
-	if local := cmd.OwnFlags(c); local.HasAvailableFlags() {
+	if local := ownFlags(c); local.HasAvailableFlags() {
 		b.WriteString("\n")
 		flagTable(b, local)
 	}
@@ -91,6 +91,18 @@ func unindented(text string) string {
 		lines[i] = strings.TrimPrefix(line, "  ")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// ownFlags are a command's flags without those that all commands take.
+func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	cmd.InheritedFlags() // merges them into Flags
+	own, all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError), cmd.Root().PersistentFlags()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if all.Lookup(f.Name) != f {
+			own.AddFlag(f)
+		}
+	})
+	return own
 }
 
 func flagTable(b *strings.Builder, flags *pflag.FlagSet) {

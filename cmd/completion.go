@@ -154,21 +154,26 @@ func shown(values []string, typed string) []string {
 }
 
 func (c *cli) namespaces(ctx context.Context, _ string) []string {
-	o, err := c.completionOptions()
+	return c.ask(ctx, func(o watch.Options) ([]string, error) { return watch.Namespaces(ctx, o) })
+}
+
+// ask returns what the cluster answers, or nothing once the context ends: a credential plugin
+// ignores it, and may wait for a login in a browser. It cannot ask for a password.
+func (c *cli) ask(ctx context.Context, read func(watch.Options) ([]string, error)) []string {
+	conn, err := c.connect()
 	if err != nil {
 		return nil
 	}
-	return atMost(ctx, func() []string {
-		found, _ := watch.Namespaces(ctx, o)
-		return found
-	})
-}
-
-// atMost returns what ask finds, or nothing once the context ends: a credential plugin ignores
-// it, and may wait for a login in a browser.
-func atMost(ctx context.Context, ask func() []string) []string {
+	if conn.Config.ExecProvider != nil {
+		conn.Config.ExecProvider.StdinUnavailable = true
+	}
+	o := c.watchOptions(conn)
+	o.Session = nil
 	found := make(chan []string, 1)
-	go func() { found <- ask() }()
+	go func() {
+		names, _ := read(o)
+		found <- names
+	}()
 	select {
 	case names := <-found:
 		return names
@@ -190,11 +195,11 @@ func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 		case len(args) == 0 && !slash:
 			var words []string
 			for _, kind := range of {
-				word := strings.ToLower(string(kind))
 				if several {
-					word += "s"
+					words = append(words, kind.Resource())
+				} else {
+					words = append(words, kind.Word())
 				}
-				words = append(words, word)
 			}
 			return shown(words, typed), directive
 		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):
@@ -205,17 +210,14 @@ func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 			return nil, directive
 		}
 		kinds, err := parseKinds(word)
-		takes := func(kind job.Kind) bool { return slices.Contains(of, kind) }
-		if err != nil || !slices.ContainsFunc(kinds, takes) || c.configure(cmd) != nil {
+		kinds = slices.DeleteFunc(kinds, func(kind job.Kind) bool { return !slices.Contains(of, kind) })
+		if err != nil || len(kinds) == 0 || c.configure(cmd) != nil {
 			return nil, directive
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
 		var names []string
 		for _, kind := range kinds {
-			if !takes(kind) {
-				continue
-			}
 			for _, name := range c.jobNames(ctx, kind) {
 				if !slices.Contains(args, prefix+name) {
 					names = append(names, prefix+name)
@@ -226,30 +228,11 @@ func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 	}
 }
 
-// jobNames are the names of the jobs of a kind, or none if they cannot be had at once.
+// jobNames are the names of the jobs of a kind, or none if they cannot be read at once.
 func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
-	o, err := c.completionOptions()
-	if err != nil {
-		return nil
-	}
-	return atMost(ctx, func() []string {
-		names, _ := watch.JobNames(ctx, o, resourceOf(kind), completionNames)
-		return names
+	return c.ask(ctx, func(o watch.Options) ([]string, error) {
+		return watch.JobNames(ctx, o, resourceOf(kind), completionNames)
 	})
-}
-
-// completionOptions lead to the cluster without a plugin that could ask for a password.
-func (c *cli) completionOptions() (watch.Options, error) {
-	conn, err := c.connect()
-	if err != nil {
-		return watch.Options{}, err
-	}
-	if conn.Config.ExecProvider != nil {
-		conn.Config.ExecProvider.StdinUnavailable = true
-	}
-	o := c.watchOptions(conn)
-	o.Session = nil
-	return o, nil
 }
 
 const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui'. Put it in a folder on your\n# PATH as kubectl_complete-veltui and make it executable.\nexec kubectl-veltui __complete \"$@\"\n"
@@ -258,21 +241,14 @@ const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui
 // ours for kubectl.
 func addCompletionScripts(c *cli, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	for _, cmd := range root.Commands() {
-		if cmd.Name() == "completion" {
-			cmd.Short = "Print the completion script for a shell, or for kubectl"
-			cmd.Example = `  # In this shell
+	cmd, _, _ := root.Find([]string{"completion"})
+	cmd.Short = "Print the completion script for a shell, or for kubectl"
+	cmd.Example = `  # In this shell
   source <(veltui completion bash)
 
   # In every fish, zsh or PowerShell: see the help of each
   veltui completion fish --help`
-			cmd.AddCommand(newPluginCompletion(c))
-		}
-	}
-}
-
-func newPluginCompletion(c *cli) *cobra.Command {
-	return &cobra.Command{
+	cmd.AddCommand(&cobra.Command{
 		Use:   "kubectl",
 		Short: "Print the script by which kubectl completes 'kubectl veltui'",
 		Long: `Print the script by which kubectl completes 'kubectl veltui'.
@@ -289,7 +265,7 @@ completion must be loaded in your shell.`,
 			_, err := io.WriteString(c.streams.Out, pluginScript)
 			return err
 		},
-	}
+	})
 }
 
 // nearName suggests, in brackets, the job that was probably meant; empty if none of the first

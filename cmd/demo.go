@@ -145,7 +145,7 @@ func (f *demoSession) check(cmd *cobra.Command) error {
 
 func (c *stdio) serveDemo(ctx context.Context, d *demo.Demo) error {
 	if _, err := fmt.Fprintln(c.streams.Out, d.Kubeconfig); err != nil {
-		return fmt.Errorf("printing the path of the kubeconfig: %w", err)
+		return err
 	}
 	fmt.Fprintln(c.streams.ErrOut, "Serving. Press ctrl+c to stop.")
 	<-ctx.Done()

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -60,18 +61,6 @@ func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string)
 	}
 }
 
-// OwnFlags are a command's flags without those that all commands take.
-func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
-	cmd.InheritedFlags() // merges them into Flags
-	own, all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError), cmd.Root().PersistentFlags()
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if all.Lookup(f.Name) != f {
-			own.AddFlag(f)
-		}
-	})
-	return own
-}
-
 var calledVeltui = regexp.MustCompile(`(^|\s|\()veltui(\s|$)`)
 
 // calledAs replaces the program's name in examples and texts, for a kubectl plugin.
@@ -126,15 +115,11 @@ func wrongCommand(cmd *cobra.Command, word string) error {
 			if sub.IsAvailableCommand() {
 				names = append(names, sub.Name())
 			}
-			for _, other := range sub.SuggestFor {
-				if strings.EqualFold(other, word) {
-					near = fmt.Sprintf(" (did you mean %s?)", sub.Name())
-				}
+			if slices.ContainsFunc(sub.SuggestFor, func(other string) bool { return strings.EqualFold(other, word) }) {
+				near = fmt.Sprintf(" (did you mean %s?)", sub.Name())
 			}
 		}
-		if near == "" {
-			near = config.Suggestion(word, names)
-		}
+		near = cmp.Or(near, config.Suggestion(word, names))
 	}
 	return usagef("unknown command %q%s\nSee '%s --help'.", word, near, cmd.CommandPath())
 }
@@ -142,32 +127,28 @@ func wrongCommand(cmd *cobra.Command, word string) error {
 // checkTopics has help and completion refuse names that no command has.
 func checkTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
-	for _, cmd := range root.Commands() {
-		switch cmd.Name() {
-		case "help":
-			help := cmd.Run
-			cmd.Run = nil
-			cmd.RunE = func(cmd *cobra.Command, args []string) error {
-				of := root
-				for _, word := range args {
-					i := slices.IndexFunc(of.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word || sub.HasAlias(word) })
-					if i < 0 {
-						return wrongCommand(of, word)
-					}
-					of = of.Commands()[i]
-				}
-				help(cmd, args)
-				return nil
+	topic, _, _ := root.Find([]string{"help"})
+	help := topic.Run
+	topic.Run = nil
+	topic.RunE = func(cmd *cobra.Command, args []string) error {
+		about := root
+		for _, word := range args {
+			i := slices.IndexFunc(about.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word || sub.HasAlias(word) })
+			if i < 0 {
+				return wrongCommand(about, word)
 			}
-		case "completion":
-			cmd.Args = cobra.ArbitraryArgs
-			cmd.RunE = func(cmd *cobra.Command, args []string) error {
-				if len(args) > 0 {
-					return wrongCommand(cmd, args[0])
-				}
-				return cmd.Help()
-			}
+			about = about.Commands()[i]
 		}
+		help(cmd, args)
+		return nil
+	}
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args = cobra.ArbitraryArgs
+	completion.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return wrongCommand(cmd, args[0])
+		}
+		return cmd.Help()
 	}
 }
 

@@ -129,7 +129,7 @@ func printDocument(w io.Writer, output string, v any) error {
 func printNames(w io.Writer, clusters []clusterJobs) error {
 	for _, c := range clusters {
 		for _, j := range c.jobs {
-			if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", strings.ToLower(string(j.Kind)), j.Name); err != nil {
+			if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", j.Kind.Word(), j.Name); err != nil {
 				return err
 			}
 		}

@@ -68,7 +68,12 @@ one manifest, or give each manifest a --name of its own.`,
 
   # Every verb of a role, for a review
   veltui rbac operator -o json | jq -c '.items[].rules[]?'`,
-		Args:      rbacArgs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(cmd.ValidArgs, args[0]) {
+				return usagef("expected viewer, artifacts, operator or policy\nSee '%s --help'.", cmd.CommandPath())
+			}
+			return nil
+		},
 		ValidArgs: append(slices.Clone(rbacRoles), rbacPolicy),
 		RunE: func(_ *cobra.Command, args []string) error {
 			f.namespace = cmp.Or(c.flags.Context.Namespace, c.env("VELERO_NAMESPACE"), "velero")
@@ -86,13 +91,6 @@ one manifest, or give each manifest a --name of its own.`,
 	completeFlag(cmd, "with", several(optionalRights()))
 	completeFlag(cmd, "store-namespace", c.completeValues(c.namespaces))
 	return cmd
-}
-
-func rbacArgs(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 || !slices.Contains(append(slices.Clone(rbacRoles), rbacPolicy), args[0]) {
-		return usagef("expected viewer, artifacts, operator or policy\nSee '%s --help'.", cmd.CommandPath())
-	}
-	return nil
 }
 
 func (f *rbacFlags) print(what string) error {

@@ -64,10 +64,6 @@ func (r *right) of(role string) bool {
 	return slices.Index(rbacRoles, r.Role) <= slices.Index(rbacRoles, role)
 }
 
-func (f *rbacFlags) granted(r *right) bool {
-	return !r.Optional || slices.Contains(f.with, r.Name) || r.Namespace == storeNamespace && f.store != ""
-}
-
 type subject rbacv1.Subject
 
 func (f *rbacFlags) subjects() ([]subject, error) {
@@ -96,10 +92,9 @@ func (f *rbacFlags) subjects() ([]subject, error) {
 // holdsVelero reports whether a subject is, or contains, Velero's service account. `velero
 // install` names it velero, the Helm chart velero-server or after its release.
 func (s subject) holdsVelero(namespace string) bool {
-	if s.Namespace == namespace && strings.HasPrefix(s.Name, "velero") || s.Kind == rbacv1.UserKind && strings.HasPrefix(s.Name, "system:serviceaccount:"+namespace+":velero") {
-		return true
-	}
-	return s.Kind == rbacv1.GroupKind && slices.Contains([]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace}, s.Name)
+	return s.Namespace == namespace && strings.HasPrefix(s.Name, "velero") ||
+		s.Kind == rbacv1.UserKind && strings.HasPrefix(s.Name, "system:serviceaccount:"+namespace+":velero") ||
+		s.Kind == rbacv1.GroupKind && slices.Contains([]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace}, s.Name)
 }
 
 // expression is a condition in CEL that holds for requests of the subject.
@@ -115,10 +110,7 @@ func (s subject) expression() string {
 
 // quoted is a string as JSON, which is YAML and CEL too.
 func quoted(text string) string {
-	data, err := json.Marshal(text)
-	if err != nil {
-		panic(err) // a string can always be written
-	}
+	data, _ := json.Marshal(text) // a string can always be written
 	return string(data)
 }
 
@@ -154,29 +146,25 @@ func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error)
 	for i := range rights() {
 		switch r := &rights()[i]; {
 		case !r.of(role):
-		case f.granted(r):
-			grant(r.place(f), r, r.Rules)
+		case !r.Optional, slices.Contains(f.with, r.Name), r.Namespace == storeNamespace && f.store != "":
+			place := cmp.Or(r.Namespace, f.namespace)
+			if place == storeNamespace {
+				place = f.store
+			}
+			grant(place, r, r.Rules)
 			grant("", r, r.ClusterRules)
-		case r.Namespace == storeNamespace:
-			fmt.Fprintf(&m.text, "# Not in it: %s (--store-namespace). Without it %s.\n", r.Name, r.Without)
 		default:
-			fmt.Fprintf(&m.text, "# Not in it: %s (--with %s). Without it %s.\n", r.Name, r.Name, r.Without)
+			flag := "--with " + r.Name
+			if r.Namespace == storeNamespace {
+				flag = "--store-namespace"
+			}
+			fmt.Fprintf(&m.text, "# Not in it: %s (%s). Without it %s.\n", r.Name, flag, r.Without)
 		}
 	}
 	for _, place := range places {
 		m.add(place, in[place])
 	}
 	return m.text.Bytes(), nil
-}
-
-func (r *right) place(f *rbacFlags) string {
-	switch r.Namespace {
-	case "":
-		return f.namespace
-	case storeNamespace:
-		return f.store
-	}
-	return r.Namespace
 }
 
 type manifest struct {

@@ -200,7 +200,7 @@ func (s selection) missing(jobs []*job.Job, namespace string) error {
 	for i, name := range s.names {
 		found := slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.Name == name && j.Kind == s.kinds[i] })
 		if !found {
-			lost = append(lost, fmt.Sprintf("%ss.velero.io %q", strings.ToLower(string(s.kinds[i])), name))
+			lost = append(lost, fmt.Sprintf("%ss.velero.io %q", s.kinds[i].Word(), name))
 		}
 	}
 	if len(lost) == 0 {

@@ -1,12 +1,18 @@
 package cmd
 
 import (
+	"bytes"
+	"cmp"
 	"io"
 	"log"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -51,21 +57,11 @@ type terminal struct {
 }
 
 func (c *stdio) terminal() terminal {
-	t := terminal{
-		name:   c.env("TERM"),
-		remote: c.env("SSH_TTY") != "" || c.env("SSH_CONNECTION") != "",
-	}
+	t := terminal{name: c.env("TERM"), remote: c.env("SSH_TTY")+c.env("SSH_CONNECTION") != ""}
 	kind := uiterminal.KindOf(t.name)
 	t.dumb, t.window = kind == uiterminal.Dumb, kind.Window()
 	t.color = c.env("NO_COLOR") == "" && kind.Colors()
-	locale := c.env("LC_ALL")
-	if locale == "" {
-		locale = c.env("LC_CTYPE")
-	}
-	if locale == "" {
-		locale = c.env("LANG")
-	}
-	locale = strings.ToLower(locale)
+	locale := strings.ToLower(cmp.Or(c.env("LC_ALL"), c.env("LC_CTYPE"), c.env("LANG")))
 	t.utf8 = (strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")) && kind.UTF8()
 	return t
 }
@@ -97,5 +93,104 @@ func (c *stdio) filterStderr() (undo func()) {
 		case <-copied:
 		case <-time.After(stderrTimeout): // a child of a child may live on
 		}
+	}
+}
+
+// screen is the terminal of the dashboard. It can be taken away at any moment; nothing is drawn
+// from then on.
+type screen struct {
+	*os.File // standard output
+	in       *os.File
+	name     string // TERM
+	before   *term.State
+
+	drawn  atomic.Bool // something was drawn
+	closed atomic.Bool
+	// abandoned is true if the dashboard could not leave the screen: the terminal takes no bytes.
+	abandoned atomic.Bool
+	writing   sync.Mutex
+	// keyboard says that keys were last asked for in more detail, not less.
+	keyboard      bool
+	restoreStderr atomic.Pointer[func()]
+}
+
+func newScreen(in, out *os.File, name string) *screen {
+	s := &screen{File: out, in: in, name: name}
+	if state, err := term.GetState(int(in.Fd())); err == nil {
+		s.before = state
+	}
+	return s
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed.Load() {
+		return 0, os.ErrClosed
+	}
+	s.drawn.Store(true)
+	asked := bytes.LastIndex(p, []byte(ansi.SetModifyOtherKeys2))
+	if given := bytes.LastIndex(p, []byte(ansi.ResetModifyOtherKeys)); asked != given {
+		s.keyboard = asked > given
+	}
+	return s.File.Write(p)
+}
+
+// Abandoned is called when the dashboard has ended without leaving the screen.
+func (s *screen) Abandoned() { s.abandoned.Store(true) }
+
+// release ends a screen that the dashboard has left itself. Bubble Tea forgets the keyboard where
+// its end comes right behind a stop.
+func (s *screen) release() {
+	if s.abandoned.Load() {
+		return // restore leaves it
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.keyboard && !s.closed.Load() {
+		_, _ = io.WriteString(s.File, ansi.ResetModifyOtherKeys+ansi.PopKittyKeyboard(1))
+	}
+	s.drawn.Store(false)
+}
+
+// drawTimeout is the patience with a blocked terminal; one of 1 kB a second gets what it needs.
+const drawTimeout = 1500 * time.Millisecond
+
+// restore takes the terminal away from the dashboard and makes it what it was.
+func (s *screen) restore() {
+	s.closed.Store(true)
+	if s.drawn.Load() {
+		s.leave()
+	}
+	if s.before != nil {
+		_ = term.Restore(int(s.in.Fd()), s.before)
+	}
+	if restoreStderr := s.restoreStderr.Swap(nil); restoreStderr != nil {
+		(*restoreStderr)()
+	}
+}
+
+// leave undoes what Bubble Tea's renderer may have turned on.
+func (s *screen) leave() {
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		s.writing.Lock() // nothing is cut in two
+		defer s.writing.Unlock()
+		sequence := ansi.ResetModeSynchronizedOutput + ansi.ResetModifyOtherKeys + ansi.PopKittyKeyboard(1) +
+			ansi.ResetModeMouseButtonEvent + ansi.ResetModeMouseAnyEvent + ansi.ResetModeMouseExtSgr +
+			ansi.ResetModeFocusEvent + ansi.ResetModeBracketedPaste + ansi.ResetModeUnicodeCore + ansi.ResetStyle +
+			ansi.ResetModeAltScreenSaveCursor + ansi.ShowCursor
+		if s.abandoned.Load() {
+			discardOutput(s.File)
+			sequence = "\x18" + sequence // ends one that was cut in two
+		}
+		sequence += ansi.SetWindowTitle("") + ansi.ResetProgressBar
+		sequence = string(uiterminal.KindOf(s.name).Translate([]byte(sequence)))
+		_, _ = io.WriteString(s.File, sequence)
+	}()
+	select {
+	case <-left:
+	case <-time.After(drawTimeout):
 	}
 }

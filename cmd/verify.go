@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
@@ -104,3 +108,166 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 	}
 	return nil
 }
+
+type verified struct {
+	assess.Judged
+	verify.Result
+}
+
+var stateTitles = map[verify.State]string{
+	verify.Failed:      "failed",
+	verify.Missing:     "missing",
+	verify.Gone:        "gone",
+	verify.Deleting:    "being deleted",
+	verify.Differs:     "existed, differs",
+	verify.NotLookedAt: "not looked at",
+	verify.MadeAnew:    "made again",
+	verify.Passing:     "comes and goes",
+	verify.Existed:     "existed",
+	verify.Restored:    "restored",
+	verify.LeftOut:     "left out",
+}
+
+// namedItems is how many items of a kind and state are named as text; --all names all.
+const namedItems = 5
+
+func (r verified) print(l *lines, all bool) {
+	l.add("restore %s/%s, phase %s: %s", r.Namespace, r.Name, dash(r.Phase), r.Summary())
+	if r.SoFar {
+		l.add("It has not ended: this is how it is so far.")
+	}
+	r.volumes(l, all)
+	for _, k := range r.Kinds {
+		r.findings(l, k, all)
+	}
+	r.counts(l)
+	if text := r.VolumeWords(); text != "" {
+		l.add("\n%s", text)
+	}
+	var unseen []string
+	for _, not := range r.NotSeen {
+		where := not.Resource
+		if not.Namespace != "" {
+			where += " in " + not.Namespace
+		}
+		unseen = append(unseen, where+": "+not.Why)
+	}
+	if n := len(unseen) - maxUnseen; n > 0 && !all {
+		unseen = append(unseen[:maxUnseen], fmt.Sprintf("and %d more (--all)", n))
+	}
+	l.list("not looked at, and so not known:", unseen)
+	l.list("notes:", r.Notes)
+}
+
+const maxUnseen = 20
+
+// stateList is a titled list of things by their states, of which only the first of each are
+// named unless all are wanted. It is not printed if it is empty.
+type stateList struct {
+	*lines
+	title string
+	all   bool
+	named map[string]int
+}
+
+func (s *stateList) add(state, text, more string) {
+	if s.named == nil {
+		s.named = map[string]int{}
+		s.lines.add("\n%s", s.title)
+	}
+	switch s.named[state]++; {
+	case s.all || s.named[state] <= namedItems:
+		s.lines.add("  %-16s %s", state, text)
+	case s.named[state] == namedItems+1:
+		s.lines.add("  %-16s %s", state, more)
+	}
+}
+
+// volumes prints the volumes that need a look, and unbound claims; with all also the others.
+func (r verified) volumes(l *lines, all bool) {
+	list := stateList{lines: l, title: "volumes", all: all}
+	add := func(state, text string) { list.add(state, text, "and more (--all)") }
+	quiet := []verify.DataState{verify.DataFailed, verify.DataRestored, verify.DataExisted, verify.DataKept}
+	for _, v := range r.Result.Volumes {
+		if !all && slices.Contains(quiet, v.State) {
+			continue
+		}
+		text := v.String()
+		if v.Why != "" {
+			text += ": " + v.Why
+		}
+		add(dataTitles[v.State], text)
+	}
+	for _, d := range r.Result.Data {
+		add("data not moved", d.Target+": "+d.Words())
+	}
+	for _, c := range r.Claims {
+		add("not bound", fmt.Sprintf("%s/%s is %s: %s", c.Namespace, c.Name, dash(c.Phase), c.Why))
+	}
+}
+
+var dataTitles = map[verify.DataState]string{
+	verify.DataEmpty:    "without data",
+	verify.DataFailed:   "failed",
+	verify.DataUnknown:  "not known",
+	verify.DataWaiting:  "waiting",
+	verify.DataLeftOut:  "left out",
+	verify.DataExisted:  "existed",
+	verify.DataKept:     "kept",
+	verify.DataRestored: "restored",
+}
+
+// findings prints the items that did not come back; with all also those that differ.
+func (r verified) findings(l *lines, k verify.Kind, all bool) {
+	list := stateList{lines: l, title: k.Name, all: all}
+	quiet := []verify.State{verify.Restored, verify.LeftOut, verify.Existed}
+	for _, i := range k.Items {
+		if i.State.Lost() || all && !slices.Contains(quiet, i.State) {
+			list.add(stateTitles[i.State], itemWords(i), fmt.Sprintf("and %d more (--all)", k.Count[i.State]-namedItems))
+		}
+	}
+}
+
+func itemWords(i verify.Item) string {
+	name := i.Name
+	if i.Namespace != "" {
+		name = i.Namespace + "/" + name
+	}
+	if i.From != "" {
+		name += " (from " + i.From + ")"
+	}
+	if i.Why != "" {
+		name += ": " + i.Why
+	}
+	return name
+}
+
+func (r verified) counts(l *lines) {
+	width := len("RESOURCE")
+	for _, k := range r.Kinds {
+		if k.Wanted() > 0 {
+			width = max(width, min(len(k.Name), maxResource))
+		}
+	}
+	if r.Wanted() > 0 {
+		l.add("\n%-*s  %6s  %6s  %8s  %s", width, "RESOURCE", "WANTED", "THERE", "NOT BACK", "OF THESE")
+	}
+	for _, k := range r.Kinds {
+		wanted := k.Wanted()
+		if wanted == 0 {
+			continue
+		}
+		var of []string
+		for _, state := range verify.States {
+			if n := k.Count[state]; n > 0 && state != verify.Restored && state != verify.LeftOut {
+				of = append(of, fmt.Sprintf("%d %s", n, stateTitles[state]))
+			}
+		}
+		l.add("%s", strings.TrimRight(fmt.Sprintf("%-*s  %6d  %6d  %8d  %s", width, human.Shorten(k.Name, maxResource), wanted, k.There(), k.Lost(), strings.Join(of, ", ")), " "))
+	}
+	if n := r.Count[verify.LeftOut]; n > 0 {
+		l.add("The restore's filters left out %s of the backup.", human.Count(n, "item"))
+	}
+}
+
+const maxResource = 50

@@ -49,10 +49,7 @@ func (b buildInfo) setting(key string) string {
 func (b buildInfo) module(path string) string {
 	for _, m := range b.Deps {
 		if m.Path == path {
-			if m.Replace != nil {
-				m = m.Replace
-			}
-			return m.Version
+			return cmp.Or(m.Replace, m).Version
 		}
 	}
 	return "unknown"
@@ -71,10 +68,7 @@ func (b buildInfo) document(version, commit, date string) document.Version {
 }
 
 func versionText(d document.Version) string {
-	commit := "unknown"
-	if d.Commit != "" {
-		commit = d.Commit
-	}
+	commit := cmp.Or(d.Commit, "unknown")
 	if d.Date != "" {
 		commit += " of " + d.Date
 	}
