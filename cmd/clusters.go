@@ -66,11 +66,7 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 				return nil, err
 			}
 		}
-		for _, name := range found {
-			if !slices.Contains(named, name) {
-				named = append(named, name)
-			}
-		}
+		named = appendNew(named, found...)
 	}
 	if flag := cs.cli.flagOfOneCluster(); flag != "" {
 		// It would be this cluster under another name, or another one sent this one's credentials.

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -221,8 +220,8 @@ func (c *connector) connectionFlags() (flags, environment []string) {
 
 func kubeconfigFiles(list string) (files []string) {
 	for _, file := range filepath.SplitList(list) {
-		if file != "" && !slices.Contains(files, absolutePath(file)) {
-			files = append(files, absolutePath(file))
+		if file != "" {
+			files = appendNew(files, absolutePath(file))
 		}
 	}
 	return files

@@ -70,13 +70,19 @@ func namedContexts(known []string, asked string) (named []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range found {
-			if !slices.Contains(named, name) {
-				named = append(named, name)
-			}
-		}
+		named = appendNew(named, found...)
 	}
 	return named, nil
+}
+
+// appendNew appends the values that a list does not have.
+func appendNew[T comparable](list []T, values ...T) []T {
+	for _, v := range values {
+		if !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
 }
 
 func contextsLike(known []string, word string) ([]string, error) {

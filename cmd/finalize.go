@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -180,10 +181,8 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 // wanted is the plan of the chosen action, or a refusal if the evidence does not call for it.
 func (f *finalizeCommand) wanted(plans []action.Plan) action.Plan {
 	name := f.action()
-	for _, p := range plans {
-		if p.Action == name {
-			return p
-		}
+	if i := slices.IndexFunc(plans, func(p action.Plan) bool { return p.Action == name }); i >= 0 {
+		return plans[i]
 	}
 	p := plans[0]
 	return action.Plan{Action: name, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, From: p.From,

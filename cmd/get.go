@@ -120,19 +120,18 @@ watches only what you ask for.`,
 	return cmd
 }
 
-func (f getFlags) narrow(s *selection) error {
-	if s.stuck = f.stuck; s.stuck && len(s.names) > 0 {
-		return usagef("--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck", human.List(s.names, maxNamesInError))
-	}
-	if f.selector == "" {
-		return nil
-	}
-	if len(s.names) > 0 {
-		return usagef("--selector cannot be combined with names, here %s; leave one of them out", human.List(s.names, maxNamesInError))
-	}
-	var err error
-	if s.labels, err = labels.Parse(f.selector); err != nil {
-		return usagef("--selector %s: %w", f.selector, err)
+func (f getFlags) narrow(s *selection) (err error) {
+	s.stuck = f.stuck
+	names := human.List(s.names, maxNamesInError)
+	switch {
+	case s.stuck && names != "":
+		return usagef("--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck", names)
+	case f.selector != "" && names != "":
+		return usagef("--selector cannot be combined with names, here %s; leave one of them out", names)
+	case f.selector != "":
+		if s.labels, err = labels.Parse(f.selector); err != nil {
+			return usagef("--selector %s: %w", f.selector, err)
+		}
 	}
 	return nil
 }
@@ -281,9 +280,7 @@ func missingEverywhere(clusters []clusterJobs, selected selection) error {
 	var namespaces []string
 	for _, f := range clusters {
 		jobs = append(jobs, f.jobs...)
-		if ns := f.assessed.Snapshot.Namespace; !slices.Contains(namespaces, ns) {
-			namespaces = append(namespaces, ns)
-		}
+		namespaces = appendNew(namespaces, f.assessed.Snapshot.Namespace)
 	}
 	if len(clusters) == 0 {
 		return nil
@@ -292,13 +289,7 @@ func missingEverywhere(clusters []clusterJobs, selected selection) error {
 }
 
 func pick(jobs []*job.Job, selected selection) []*job.Job {
-	var picked []*job.Job
-	for _, j := range jobs {
-		if selected.matches(j) {
-			picked = append(picked, j)
-		}
-	}
-	return picked
+	return slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !selected.matches(j) })
 }
 
 func (s selection) clusterJobs(context string, a *assess.Assessment) clusterJobs {

@@ -199,7 +199,7 @@ func TestGetWatchMissesNothing(t *testing.T) {
 					if item.Deleted || item.Name != name {
 						continue
 					}
-					got = appendNew(got, progressOf(item.Phase, item.Items))
+					got = appendChanged(got, progressOf(item.Phase, item.Items))
 				case <-deadline:
 					t.Fatalf("the end never came; got %q, want %q", got, want)
 				}
@@ -276,7 +276,7 @@ func (b *bed) play(t *testing.T, path string) (name string, written []string) {
 		o.SetUID("")
 		o.SetFinalizers(nil)
 		o.SetResourceVersion(version)
-		written = appendNew(written, recordedProgress(t, o))
+		written = appendChanged(written, recordedProgress(t, o))
 		if version == "" {
 			b.create(t, o)
 		} else if err := b.client.Update(t.Context(), o); err != nil {
@@ -315,9 +315,9 @@ func progressOf(phase string, items *document.Items) string {
 	return fmt.Sprintf("%s %d/%d", phase, items.Done, items.Total)
 }
 
-// appendNew leaves out repetitions: a change of something else prints the same
+// appendChanged leaves out repetitions: a change of something else prints the same
 // numbers again.
-func appendNew(lines []string, line string) []string {
+func appendChanged(lines []string, line string) []string {
 	if len(lines) > 0 && lines[len(lines)-1] == line {
 		return lines
 	}

@@ -138,9 +138,7 @@ func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error)
 		if len(rules) == 0 {
 			return
 		}
-		if !slices.Contains(places, place) {
-			places = append(places, place)
-		}
+		places = appendNew(places, place)
 		in[place] = append(in[place], rulesText(r, rules))
 	}
 	for i := range rights() {

@@ -236,11 +236,9 @@ func (r *reporting) annotations() {
 	}
 }
 
+// instant is zero for what is no time.
 func instant(text string) document.Moment {
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return document.Moment{}
-	}
+	at, _ := time.Parse(time.RFC3339, text)
 	return document.Moment{Time: at.Truncate(time.Second)}
 }
 
@@ -250,12 +248,11 @@ const maxDeeds = 40
 func (r *reporting) audit(in string) {
 	const log = "veltui's audit log on this machine"
 	dir, err := r.cli.auditDir()
-	if err != nil {
-		r.missing(log, err)
-		return
-	}
 	deeds := auditedDeeds{uid: string(r.Judged.UID), context: in, attempts: map[string]*auditedDeed{}}
-	damage, err := action.ReadLog(dir, deeds.add)
+	var damage action.LogDamage
+	if err == nil {
+		damage, err = action.ReadLog(dir, deeds.add)
+	}
 	for _, d := range deeds.done[max(0, len(deeds.done)-maxDeeds):] {
 		if d.end == "" {
 			d.Text += "; its end is not recorded, " + d.sent

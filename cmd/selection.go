@@ -106,9 +106,7 @@ func parseKinds(text string) (kinds []job.Kind, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
+		kinds = appendNew(kinds, kind)
 	}
 	return kinds, nil
 }
@@ -156,9 +154,7 @@ func (s selection) matches(j *job.Job) bool {
 func (s selection) query() watch.Query {
 	q := watch.Query{Selector: s.labels}
 	for i, name := range s.names {
-		if n := (watch.JobName{Resource: resourceOf(s.kinds[i]), Name: name}); !slices.Contains(q.Names, n) {
-			q.Names = append(q.Names, n)
-		}
+		q.Names = appendNew(q.Names, watch.JobName{Resource: resourceOf(s.kinds[i]), Name: name})
 	}
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		if len(s.names) == 0 && (s.kind == "" || s.kind == kind) {
