@@ -79,7 +79,7 @@ func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return Age(t, now) + " ago"
+	return Duration(now.Sub(t)) + " ago"
 }
 
 // farAway is from when on a moment needs its year.
@@ -100,14 +100,8 @@ func Day(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	t = t.In(now.Location())
-	switch day(t, now) {
-	case "":
-		return t.Format("15:04")
-	case sameYear:
-		return t.Format("Jan 02")
-	}
-	return t.Format("2006-01")
+	short := map[string]string{"": "15:04", sameYear: "Jan 02", otherYear: "2006-01"}
+	return t.In(now.Location()).Format(short[day(t, now)])
 }
 
 // The layouts of a date before a time of day.

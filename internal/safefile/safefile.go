@@ -1,6 +1,6 @@
 // Package safefile opens the user's own files where others may have put something
 // else: a named pipe or a device, which could block for ever, a symbolic link, or a
-// file that somebody else may write. On Windows, which has neither such files nor
+// file that others may write. On Windows, which has neither such files nor
 // such permissions, it opens what is there.
 package safefile
 
@@ -62,7 +62,7 @@ func Open(path string, flag int) (*os.File, error) {
 // OpenPrivate opens a regular file that nobody but the user can have written, in a
 // directory of which the same is true. Their parents are not checked.
 func OpenPrivate(path string, flag int) (*os.File, error) {
-	if err := CheckDir(filepath.Dir(path)); err != nil {
+	if err := checkDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
 	file, err := Open(path, flag)
@@ -111,12 +111,12 @@ func MakeDir(path string) error {
 			return err
 		}
 	}
-	return CheckDir(path)
+	return checkDir(path)
 }
 
-// CheckDir checks that a directory is no symbolic link, and that only the user can
+// checkDir checks that a directory is no symbolic link, and that only the user can
 // write to it.
-func CheckDir(path string) error {
+func checkDir(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -129,15 +129,10 @@ func CheckDir(path string) error {
 
 // private checks that only the user can write to a file or directory.
 func private(path string, info fs.FileInfo) error {
-	who, known := ownerOf(info)
-	switch {
-	case !known:
-		return nil
-	case who != os.Geteuid():
-		return foreign(path, who)
-	case info.Mode().Perm()&0o022 != 0:
-		return writable(path, info)
-	case info.Mode().IsRegular() && isLinked(info):
+	if err := unshared(path, info, func(owner int) bool { return owner == os.Geteuid() }); err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() && isLinked(info) {
 		quoted := kubectl.Quote(path)
 		return &Error{path, "has another name too (a hard link)", fmt.Sprintf("cp -p %s %[2]s && mv %[2]s %[1]s", quoted, kubectl.Quote(path+".new"))}
 	}
@@ -149,12 +144,20 @@ func foreign(path string, owner int) error {
 		fmt.Sprintf("sudo chown %d %s", os.Geteuid(), kubectl.Quote(path))}
 }
 
-func writable(path string, info fs.FileInfo) error {
-	who := "its group"
-	if info.Mode().Perm()&0o002 != 0 {
-		who = "anyone on this machine"
+// unshared checks the owner of a file or directory, and that nobody else may write to it.
+func unshared(path string, info fs.FileInfo, allowed func(owner int) bool) error {
+	owner, known := ownerOf(info)
+	switch perm := info.Mode().Perm(); {
+	case !known:
+		return nil
+	case !allowed(owner):
+		return foreign(path, owner)
+	case perm&0o002 != 0:
+		return &Error{path, "may be written by anyone on this machine", "chmod go-w " + kubectl.Quote(path)}
+	case perm&0o020 != 0:
+		return &Error{path, "may be written by its group", "chmod go-w " + kubectl.Quote(path)}
 	}
-	return &Error{path, "may be written by " + who, "chmod go-w " + kubectl.Quote(path)}
+	return nil
 }
 
 func regular(path string, info fs.FileInfo) error {

@@ -52,7 +52,7 @@ func readTrusted(path string, info fs.FileInfo, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	// Both at once, so that the answer to the second is not another error.
-	if err := errors.Join(trustedDir(parent(path)), trusted(path, info)); err != nil {
+	if err := errors.Join(trustedDir(parent(path)), unshared(path, info, isTrusted)); err != nil {
 		return nil, err
 	}
 	file, err := Open(path, os.O_RDONLY)
@@ -63,7 +63,7 @@ func readTrusted(path string, info fs.FileInfo, limit int64) ([]byte, error) {
 	if info, err = file.Stat(); err != nil {
 		return nil, err
 	}
-	if err := trusted(path, info); err != nil {
+	if err := unshared(path, info, isTrusted); err != nil {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(file, limit))
@@ -80,21 +80,7 @@ func trustedDir(path string) error {
 			return nil
 		}
 	}
-	return trusted(path, info)
-}
-
-// trusted checks the owner and the permissions of a file or directory.
-func trusted(path string, info fs.FileInfo) error {
-	who, known := ownerOf(info)
-	switch {
-	case !known:
-		return nil
-	case !isTrusted(who):
-		return foreign(path, who)
-	case info.Mode().Perm()&0o022 != 0:
-		return writable(path, info)
-	}
-	return nil
+	return unshared(path, info, isTrusted)
 }
 
 // isTrusted reports whether a user may say what the program does.

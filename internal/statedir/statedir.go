@@ -1,6 +1,6 @@
 // Package statedir keeps small private files of one kind in a folder: each is
-// read and written whole or not at all, and there are never too many. Whoever
-// uses it bears that any file may be gone tomorrow.
+// read and written whole or not at all, and there are never too many. Callers
+// must tolerate that any file may disappear.
 package statedir
 
 import (

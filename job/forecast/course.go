@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"math"
 	"time"
 
 	"github.com/veltui/veltui/velero"
@@ -30,17 +31,10 @@ func LimitOf(s velero.Server) Limit {
 	return Limit{QPS: s.Flags.ClientQPS, Burst: s.Flags.ClientBurst}
 }
 
-// seconds is what an item costs that waits for the limit.
-func (l Limit) seconds() float64 { return max(requests/l.QPS, leastCost) }
-
-// saved is how many seconds' worth of requests the client saves up.
-func (l Limit) saved() float64 { return float64(max(l.Burst, 1)) / l.QPS }
-
-// Course follows one restore. It holds two models of it side by side: one knows
-// only Velero, the other also what earlier restores of the cluster showed. The
-// one that foresees this restore better answers, so that a history which does
-// not fit counts for nothing after a second or two. It may be used by one
-// goroutine at a time.
+// Course follows one restore with two models: one knows only Velero, the other
+// also what earlier restores of the cluster showed. The one that foresees this
+// restore better answers, so that a history which does not fit counts for nothing
+// after a second or two. It may be used by one goroutine at a time.
 type Course struct {
 	// models are the one without the history and the one with it; both are the
 	// same where there is none.
@@ -103,14 +97,8 @@ func (c *Course) likely() *model {
 	return c.informed
 }
 
-// total is how many items the steps have.
-func (c *Course) total() int { return c.plain.total }
-
 // Learned are the rates that this restore shows.
 func (c *Course) Learned() Rates { return c.likely().rates() }
-
-// Exceeded reports whether more items were restored than the steps have.
-func (c *Course) Exceeded() bool { return c.plain.begun && c.plain.last.done > c.total() }
 
 // Left is what the items left take: most likely Likely, and nine times in ten no
 // less than Low and no more than High.
@@ -125,13 +113,10 @@ func (c *Course) Left(at time.Time) (left Left, ok bool) {
 		return Left{}, false
 	}
 	middle, low, high := likely.left()
-	other := c.plain
-	if likely == c.plain {
-		other = c.informed
-	}
-	if other != likely && max(c.odds, -c.odds) < alive {
-		_, otherLow, otherHigh := other.left()
-		low, high = min(low, otherLow), max(high, otherHigh)
+	if c.plain != c.informed && math.Abs(c.odds) < alive {
+		_, plainLow, plainHigh := c.plain.left()
+		_, informedLow, informedHigh := c.informed.left()
+		low, high = min(plainLow, informedLow), max(plainHigh, informedHigh)
 	}
 	passed := max(at.Sub(likely.last.at), 0)
 	rest := func(seconds float64) time.Duration {

@@ -22,7 +22,7 @@ type Restore struct {
 // learned before, by a server that keeps a limit. It is nil, which says nothing,
 // without steps.
 func Follow(steps []Step, known Rates, limit Limit) *Restore {
-	if c := NewCourse(steps, known, limit); c.total() > 0 {
+	if c := NewCourse(steps, known, limit); c.plain.total > 0 {
 		return &Restore{course: c}
 	}
 	return nil
@@ -59,9 +59,10 @@ func (r *Restore) fits(j *job.Job) bool {
 	if j.Items.Estimated {
 		return true
 	}
-	total := r.course.total()
-	off := max(j.Items.Total-total, total-j.Items.Total)
-	return !r.course.Exceeded() && off <= max(50, total/4)
+	plain := r.course.plain
+	exceeded := plain.begun && plain.last.done > plain.total
+	off := max(j.Items.Total-plain.total, plain.total-j.Items.Total)
+	return !exceeded && off <= max(50, plain.total/4)
 }
 
 // Learned are the rates of a restore whose items are done; Learned gives them

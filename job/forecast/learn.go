@@ -56,7 +56,12 @@ func blend(seconds, items, base, trust float64) float64 {
 func (m *model) seconds(k *cost) float64 {
 	base := k.base
 	if k != m.throttle {
-		base = (base + m.farther(k)) * m.factor[k.class].forCost(k)
+		f := m.factor[k.class]
+		if base += m.farther(k); k.learned {
+			base *= f.learned
+		} else {
+			base *= f.fresh
+		}
 	}
 	return blend(k.seen, k.items, base, k.trust)
 }
@@ -97,13 +102,6 @@ func (m *model) compare() {
 // factors are how much slower than taken a class goes: resources of which
 // nothing was known before, and those that were learned.
 type factors struct{ fresh, learned float64 }
-
-func (f factors) forCost(k *cost) float64 {
-	if k.learned {
-		return f.learned
-	}
-	return f.fresh
-}
 
 // mean is a geometric mean of ratios, in which none outweighs all the others:
 // one resource with a slow webhook says little about the rest of its class.

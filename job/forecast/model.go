@@ -49,8 +49,8 @@ type moment struct {
 func newModel(steps []Step, known Rates, limit Limit) *model {
 	m := &model{throttle: newCost(throttled, known.Throttle), saved: saved}
 	if limit.QPS > 0 {
-		m.throttle = &cost{base: limit.seconds(), trust: limitTrust, learned: true}
-		m.saved, m.limited = limit.saved(), true
+		m.throttle = &cost{base: max(requests/limit.QPS, leastCost), trust: limitTrust, learned: true}
+		m.saved, m.limited = float64(max(limit.Burst, 1))/limit.QPS, true
 	}
 	number := map[string]int{}
 	mean := known.means()
@@ -143,11 +143,7 @@ func seconds(parts []part) (sum float64) {
 // begin starts to follow at some point of the restore. What has been saved up
 // until then is reckoned from the restore's own beginning.
 func (m *model) begin(at time.Time, done int) {
-	parts := m.walk(0, done, m.saved)
-	for i := range parts {
-		parts[i].took = parts[i].seconds
-	}
-	m.anchor = moment{at, done, m.creditAfter(parts, m.saved)}
+	m.anchor = moment{at, done, m.creditAfter(m.walk(0, done, m.saved), m.saved)}
 	m.last = m.anchor
 	m.begun = true
 }

@@ -6,8 +6,13 @@ type part struct {
 	cost, own *cost
 	// items is not whole where the credit ends within an item.
 	items float64
-	// seconds is what the items are reckoned to take, took what they took.
+	// seconds is what the items are reckoned to take, took what they took, which is
+	// the same until it is learned.
 	seconds, took float64
+}
+
+func newPart(cost, own *cost, items, each float64) part {
+	return part{cost: cost, own: own, items: items, seconds: items * each, took: items * each}
 }
 
 // walk reckons what n items take after the first from, with credit saved up.
@@ -29,11 +34,11 @@ func (m *model) walk(from, n int, credit float64) (parts []part) {
 			free = min(free, credit/(wait-each))
 		}
 		if free > 0 {
-			parts = append(parts, part{cost: own, own: own, items: free, seconds: free * each})
+			parts = append(parts, newPart(own, own, free, each))
 			credit = min(max(credit+free*(each-wait), 0), m.saved)
 		}
 		if held := float64(items) - free; held > 0 {
-			parts = append(parts, part{cost: m.throttle, own: own, items: held, seconds: held * wait})
+			parts = append(parts, newPart(m.throttle, own, held, wait))
 			credit = 0
 		}
 	}
@@ -55,11 +60,7 @@ func (m *model) creditAfter(parts []part, credit float64) float64 {
 
 // left is what the items left take, in seconds, and between which bounds.
 func (m *model) left() (likely, low, high float64) {
-	parts := m.walk(m.anchor.done, m.last.done-m.anchor.done, m.anchor.credit)
-	for i := range parts {
-		parts[i].took = parts[i].seconds
-	}
-	credit := m.creditAfter(parts, m.anchor.credit)
+	credit := m.creditAfter(m.walk(m.anchor.done, m.last.done-m.anchor.done, m.anchor.credit), m.anchor.credit)
 	for _, p := range m.walk(m.last.done, m.total-m.last.done, credit) {
 		doubt := m.doubt(p.cost) * (1 + m.noise)
 		likely, low, high = likely+p.seconds, low+p.seconds/doubt, high+p.seconds*doubt
