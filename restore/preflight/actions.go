@@ -39,25 +39,17 @@ type rule struct {
 	bound, headless bool
 }
 
-// The ConfigMaps of Velero's own plugins.
-const (
-	changesImages = "velero.io/change-image-name"
-	changesClass  = "velero.io/change-storage-class"
-)
-
-var haveImages = []string{"deployments.apps", statefulSets, "daemonsets.apps", "replicasets.apps", "replicationcontrollers", jobs, "cronjobs.batch", pods}
-
 // act does what Velero's own actions do with an item that exists (pkg/restore/
 // actions of 1.14 to 1.18, and restoreItem for volumes and claims).
-func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r rule) {
+func (c *Comparison) act(resource string, o *unstructured.Unstructured) (r rule) {
 	named := modifier(c.Restore, c.DefaultModifier)
 	switch {
 	case named != "":
 		r.unsure = "the resource modifier " + named + " may change it"
-	case c.Plugins[changesImages] && slices.Contains(haveImages, resource):
+	case c.Plugins[changesImages] && slices.Contains(configured[changesImages], resource):
 		r.unsure = "Velero's plugin " + changesImages + " may change its images"
-	case c.Plugins[changesClass] && (resource == volumes || resource == claims):
-		r.unsure = "Velero's plugin " + changesClass + " may change its class"
+	case c.Plugins[target.ChangesClasses] && (resource == volumes || resource == claims):
+		r.unsure = "Velero's plugin " + target.ChangesClasses + " may change its class"
 	}
 	switch resource {
 	case pods:
@@ -72,8 +64,7 @@ func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r ru
 		}
 	case services:
 		r.always = true
-		address, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
-		r.headless = address == "None"
+		r.headless = nested(o, "spec", "clusterIP") == "None"
 	case claims:
 		r.always = true
 		if v, known := velero.ParseVersion(c.Server); known && !v.ConvertsClaims() {
@@ -82,8 +73,7 @@ func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r ru
 		if velero.IsUnread(c.Server) {
 			r.always, r.unsure = false, "Velero "+c.Server+" may restore its volume in place, over the data that is there"
 		}
-		volume, _, _ := unstructured.NestedString(o.Object, "spec", "volumeName")
-		r.bound = volume != ""
+		r.bound = nested(o, "spec", "volumeName") != ""
 	case definitions:
 		r.always = o.GetAPIVersion() == "apiextensions.k8s.io/v1"
 	case bindings, clusterBindings:
@@ -91,16 +81,15 @@ func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r ru
 		c.mapSubjects(o)
 	case statefulSets:
 		templates, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
-		if c.Plugins[changesClass] && len(templates) > 0 {
-			r.unsure = "Velero's plugin " + changesClass + " may change its classes"
+		if c.Plugins[target.ChangesClasses] && len(templates) > 0 {
+			r.unsure = "Velero's plugin " + target.ChangesClasses + " may change its classes"
 		}
 	case serviceAccounts:
 		r.changes = true
 		dropToken(o)
 		spread(o)
 	case secrets:
-		kind, _, _ := unstructured.NestedString(o.Object, "type")
-		if r.always = kind == "kubernetes.io/service-account-token"; r.always && strings.Contains(o.GetName(), "-token-") {
+		if r.always = nested(o, "type") == "kubernetes.io/service-account-token"; r.always && strings.Contains(o.GetName(), "-token-") {
 			r.unsure, r.always = "Velero skips it if it is the token of a ServiceAccount", false
 		}
 	case volumes:
@@ -120,12 +109,11 @@ func (c *Comparison) act(resource, _ string, o *unstructured.Unstructured) (r ru
 
 // volume is what Velero does with a volume: most are made anew by their claims.
 func (c *Comparison) volume(o *unstructured.Unstructured, r *rule) {
-	reclaim, _, _ := unstructured.NestedString(o.Object, "spec", "persistentVolumeReclaimPolicy")
 	switch {
 	case c.NativeSnapshots:
 		r.unsure = "the backup has native snapshots: if there is one of it, Velero gives the restored one a new name, or leaves this one"
 		return
-	case reclaim == "Delete":
+	case nested(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
 		r.skip = true
 		return
 	}
@@ -219,10 +207,10 @@ func resetSideEffects(o *unstructured.Unstructured) {
 }
 
 // decide is what Velero does, and what Kubernetes says to it. frozen is an object
-// that says of itself that it is immutable; differing are the fields in which it
+// that says of itself that it is immutable, bound a claim with a volume; differing are the fields in which it
 // differs from the backup, and against those in which it differs from what Velero
 // makes of the backup.
-func (i *compared) decide(resource string, policy velerov1.PolicyType, frozen bool, differing, against []string, has func(string) bool) {
+func (i *compared) decide(resource string, policy velerov1.PolicyType, frozen, bound bool, differing, against []string) {
 	update := policy == velerov1.PolicyTypeUpdate
 	switch {
 	case i.rule.skip:
@@ -236,7 +224,7 @@ func (i *compared) decide(resource string, policy velerov1.PolicyType, frozen bo
 	case !update:
 		i.outcome = Left
 	default:
-		i.patch(resource, frozen, differing, against, has)
+		i.patch(resource, frozen, bound, differing, against)
 	}
 }
 
@@ -261,25 +249,22 @@ var podMayChange = []string{"spec.containers", "spec.initContainers", "spec.acti
 	"spec.terminationGracePeriodSeconds", "spec.schedulingGates", "spec.nodeSelector", "spec.affinity"}
 
 // patch is what becomes of Velero's patch.
-func (i *compared) patch(resource string, frozen bool, differing, against []string, has func(string) bool) {
+func (i *compared) patch(resource string, frozen, bound bool, differing, against []string) {
 	i.outcome = Patched
 	touches := func(fields ...string) bool {
 		return slices.ContainsFunc(against, func(path string) bool {
 			return slices.ContainsFunc(fields, func(f string) bool { return path == f || strings.HasPrefix(path, f+".") })
 		})
 	}
-	refuse := func() { i.outcome = PatchRefused }
 	switch {
-	case touches(fixed[resource]...):
-		refuse()
-	case frozen && (resource == secrets || resource == configMaps) && touches("data", "binaryData", "immutable"):
-		refuse()
-	case resource == services && i.rule.headless && touches("spec.clusterIP"):
-		refuse()
+	case touches(fixed[resource]...),
+		frozen && (resource == secrets || resource == configMaps) && touches("data", "binaryData", "immutable"),
+		resource == services && i.rule.headless && touches("spec.clusterIP"):
+		i.outcome = PatchRefused
 	case resource == volumes && touches("spec"):
 		i.cannotTell("Kubernetes lets few fields of a volume change")
 	case resource == claims:
-		i.patchClaim(touches, has)
+		i.patchClaim(bound, touches)
 	case resource == pods:
 		i.patchPod(against, touches)
 	}
@@ -288,8 +273,8 @@ func (i *compared) patch(resource string, frozen bool, differing, against []stri
 
 // patchClaim: a claim that Velero lets a new volume be made for loses its name in
 // Velero's patch, which Kubernetes refuses once the claim is bound.
-func (i *compared) patchClaim(touches func(...string) bool, has func(string) bool) {
-	switch bound := has("spec.volumeName"); {
+func (i *compared) patchClaim(bound bool, touches func(...string) bool) {
+	switch {
 	case bound && (!i.rule.bound || touches("spec.volumeName")):
 		i.outcome = PatchRefused
 	case bound:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/pod-security-admission/api"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
@@ -76,8 +77,7 @@ type check struct {
 	wants    map[string]*demand         // namespace -> what new items ask for
 	ranges   map[string]*ranges         // namespace -> its limit ranges
 	security secured
-	pod      pod                        // used again for each
-	places   map[string]map[string]bool // resource -> target namespaces of new items
+	pod      pod // used again for each
 }
 
 // Check finds what stands in the way of a restore. Its error is the cause of the
@@ -85,7 +85,8 @@ type check struct {
 func Check(in Input) (*Result, error) {
 	c := &check{
 		Input: in, unseen: slices.Clone(in.Unread), brings: map[string]map[string]bool{}, retained: map[string]bool{},
-		spaces: map[string]int{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{}, places: map[string]map[string]bool{},
+		spaces: map[string]int{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{},
+		security: secured{labels: map[string]map[string]string{}, enforced: map[string]api.LevelVersion{}, reasons: map[judged][]string{}},
 	}
 	c.velero()
 	if in.Refused != "" {
@@ -124,6 +125,11 @@ func modifier(r velerov1.RestoreSpec, byDefault string) string {
 
 // ofBodies are the reasons that go by what is in the body of items.
 var ofBodies = []Reason{StorageClassMissing, DefaultClassMissing, QuotaExceeded, QuotaNeedsResources, LimitRangeViolated, NodePortTaken, PodSecurityViolated, VolumesEmpty}
+
+// about keeps a finding about one thing.
+func (c *check) about(name string, severity Severity, reason Reason, sentence, remedy string) {
+	c.find(Finding{Severity: severity, Reason: reason, Count: 1, Names: []string{name}, Sentence: sentence, Remedy: remedy})
+}
 
 func (c *check) notLooked(what, why string) {
 	c.unseen = append(c.unseen, NotLooked{What: what, Why: why})
@@ -206,43 +212,26 @@ func (c *check) gather() error {
 	})
 }
 
-// serves says whether the cluster will serve a resource when its turn comes, and
-// whether that is known.
-func (c *check) serves(resource string) (serves, known bool) {
-	if c.Served == nil {
-		return false, false
-	}
-	if c.Fates.Serves(resource) {
-		return true, true
-	}
-	return c.Served.Serves(resource)
-}
-
 // kinds finds what the cluster does not serve. Velero asks for it all the same, and
 // has an error for each item (pkg/restore/restore.go, restoreItem).
 func (c *check) kinds() {
-	if c.Served != nil {
-		for _, word := range c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources)) {
-			c.notLooked("what "+word+" stands for in --include-resources or --exclude-resources", "the API group of it may be one that does not answer: "+c.Served.SilentGroups())
-		}
+	if c.Served == nil {
+		return
+	}
+	for _, word := range c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources)) {
+		c.notLooked("what "+word+" stands for in --include-resources or --exclude-resources", "the API group of it may be one that does not answer: "+c.Served.SilentGroups())
 	}
 	for _, resource := range slices.Sorted(maps.Keys(c.brings)) {
-		serves, known := c.serves(resource)
+		serves, known := c.Served.Serves(resource)
 		switch {
-		case !known && c.Served != nil:
+		case serves, c.Fates.Serves(resource):
+			c.version(resource)
+		case !known:
 			c.notLooked("whether the cluster serves "+resource, "its API group does not answer")
-		case known && !serves:
-			var g group
-			_ = c.Fates.Each(func(i collector.Item) {
-				if i.Resource == resource && isRestored(i) {
-					g.add(i.Target, i.Name)
-				}
-			})
-			c.find(g.fill(Finding{Severity: Obstacle, Reason: KindNotServed, Resource: resource,
+		default:
+			c.find(c.itemsOf(resource).fill(Finding{Severity: Obstacle, Reason: KindNotServed, Resource: resource,
 				Sentence: fmt.Sprintf("The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.", resource),
 				Remedy:   "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + "."}))
-		case known:
-			c.version(resource)
 		}
 	}
 }
@@ -271,13 +260,18 @@ func (c *check) version(resource string) {
 			f.Remedy = "Make sure that the Velero server runs with --features=EnableAPIGroupVersions."
 		}
 	}
-	var g group
+	c.find(c.itemsOf(resource).fill(f))
+}
+
+// itemsOf are the items of a resource that Velero tries to create.
+func (c *check) itemsOf(resource string) *group {
+	g := &group{}
 	_ = c.Fates.Each(func(i collector.Item) {
 		if i.Resource == resource && isRestored(i) {
 			g.add(i.Target, i.Name)
 		}
 	})
-	c.find(g.fill(f))
+	return g
 }
 
 // terminating is how long Velero waits for each object that is going

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -144,7 +143,7 @@ func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
 		return
 	case c.kept > maxKept:
 		c.unkept++
-		i.cannotTell(fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20))
+		i.cannotTell(whyUnkept)
 		return
 	case body == nil:
 		i.cannotTell("its body in the backup is too large")
@@ -157,7 +156,7 @@ func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
 	}
 	reset(&object)
 	i.inBackup = c.sign(object.Object)
-	i.rule = c.act(resource, namespace, &object)
+	i.rule = c.act(resource, &object)
 	switch {
 	case resource == bindings || resource == clusterBindings: // their subjects are as in the restore
 		i.inBackup = c.sign(object.Object)
@@ -201,7 +200,9 @@ func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
 		i.merge(c.lacking(i.all(), live), c.differing(i.all(), live), c.Restore.ExistingResourcePolicy)
 		return
 	}
-	i.decide(resource, c.Restore.ExistingResourcePolicy, frozen, differing, against, c.has(live))
+	volume, known := c.paths["spec.volumeName"]
+	bound := known && slices.ContainsFunc(live, func(f field) bool { return f.path == volume })
+	i.decide(resource, c.Restore.ExistingResourcePolicy, frozen, bound, differing, against)
 	if i.outcome != Equal && i.outcome != Skipped && i.fields == nil {
 		i.fields = differing
 	}
@@ -241,14 +242,6 @@ func (c *Comparison) lacking(x, y []field) (names []string) {
 	return names
 }
 
-// has says whether an object has a field.
-func (c *Comparison) has(fields []field) func(path string) bool {
-	return func(path string) bool {
-		id, known := c.paths[path]
-		return known && slices.ContainsFunc(fields, func(f field) bool { return f.path == id })
-	}
-}
-
 // reset removes what Velero removes of both objects before it compares them
 // (pkg/restore/restore.go, resetMetadataAndStatus), and its own labels, which it
 // makes the same in both.
@@ -263,16 +256,16 @@ func reset(object *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(object.Object, "metadata", "labels", velerov1.BackupNameLabel)
 }
 
-var errNotCompared = errors.New("veltui compares at most " + fmt.Sprint(maxCompared) + " objects")
+var whyUnkept = fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20)
 
 // Unlooked is what was not compared because it is too much, once the backup has been
 // read.
 func (c *Comparison) Unlooked() (unlooked []NotLooked) {
 	if c.left > 0 {
-		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.left), Why: errNotCompared.Error()})
+		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.left), Why: fmt.Sprintf("veltui compares at most %d objects", maxCompared)})
 	}
 	if c.unkept > 0 {
-		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.unkept), Why: fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20)})
+		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.unkept), Why: whyUnkept})
 	}
 	return unlooked
 }

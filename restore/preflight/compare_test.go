@@ -138,7 +138,7 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		"the same account, update":           {serviceAccounts, account(""), account(""), Rules{Restore: update}, "Skipped"},
 		"images may change":                  {"deployments.apps", plain(""), plain(""), Rules{Plugins: map[string]bool{changesImages: true}}, "CannotTell"},
 		"another selector, update":           {"deployments.apps", plain(`,"spec":{"selector":{"a":"b"}}`), plain(`,"spec":{"selector":{"a":"c"}}`), Rules{Restore: update}, "PatchRefused spec.selector"},
-		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), Rules{Plugins: map[string]bool{changesClass: true}}, "CannotTell"},
+		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), Rules{Plugins: map[string]bool{target.ChangesClasses: true}}, "CannotTell"},
 		"a snapshot with EnableCSI":          {snapshots, plain(""), plain(""), Rules{CSI: &yes}, "Skipped"},
 		"a snapshot without EnableCSI":       {snapshots, plain(""), plain(""), Rules{CSI: &no}, "Equal"},
 		"a snapshot, server not seen":        {snapshots, plain(""), plain(""), Rules{}, "CannotTell"},

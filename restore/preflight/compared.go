@@ -10,33 +10,104 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/restore/target"
 )
 
-// special says whether the finding about a resource says more than what Velero does
-// with the object itself.
-func (*check) special(resource string) bool {
-	return slices.Contains([]string{claims, volumes, snapshots, contents}, resource)
+// Outcome is what Velero does with an object that exists (pkg/restore/restore.go of
+// 1.18.3, restoreItem). Outcomes are API (docs/preflight.md).
+type Outcome string
+
+// The outcomes.
+const (
+	// Equal: it is as in the backup. Velero leaves it without a warning; with the
+	// policy update it sets its own labels.
+	Equal Outcome = "Equal"
+	// Left: it differs. Velero leaves it as it is, with a warning.
+	Left Outcome = "Left"
+	// Patched: it differs, and Velero patches it.
+	Patched Outcome = "Patched"
+	// PatchRefused: it differs in what Kubernetes lets nobody change. Velero's patch
+	// fails with a warning, and Velero sets only its own labels.
+	PatchRefused Outcome = "PatchRefused"
+	// Merged: Velero adds to it what the backup has more.
+	Merged Outcome = "Merged"
+	// Skipped: Velero does not touch it, and does not warn.
+	Skipped Outcome = "Skipped"
+	// CannotTell: veltui cannot tell.
+	CannotTell Outcome = "CannotTell"
+)
+
+// Existing is an object of the target that a restore is to restore, too.
+type Existing struct {
+	Resource  string  `json:"resource"`
+	Namespace string  `json:"namespace,omitempty"`
+	Name      string  `json:"name"`
+	Outcome   Outcome `json:"outcome"`
+	// Fields are those that differ, without their values: most of them at most.
+	Fields []string `json:"fields,omitempty"`
+	// Why is why veltui cannot tell.
+	Why string `json:"why,omitempty"`
 }
+
+// Existing is all that was compared, sorted. unseen is what could not be read of the
+// cluster, and broken why the backup was not read to its end, if it was not.
+func (c *Comparison) Existing(unseen []target.NotSeen, broken error) []Existing {
+	all := make([]Existing, 0, len(c.items))
+	for at, i := range c.items {
+		e := Existing{Resource: at.resource, Namespace: at.namespace, Name: at.name, Outcome: i.outcome, Why: i.why}
+		if i.outcome == "" {
+			e.Outcome, e.Why = CannotTell, missing(at, i, unseen, broken)
+		}
+		for _, f := range i.fields[:min(len(i.fields), maxFields)] {
+			e.Fields = append(e.Fields, human.Shorten(sanitize.String(f), maxField))
+		}
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(x, y Existing) int {
+		return cmp.Or(strings.Compare(x.Resource, y.Resource), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+	return all
+}
+
+// missing says why there is nothing to compare.
+func missing(at place, i *compared, unseen []target.NotSeen, broken error) string {
+	switch {
+	case i.inBackup == nil && broken != nil:
+		return "veltui could not read the backup: " + broken.Error()
+	case i.inBackup == nil:
+		return "veltui did not find its body in the backup"
+	}
+	for _, n := range unseen {
+		if n.Resource == at.resource && (n.Namespace == "" || n.Namespace == at.namespace) {
+			return "veltui could not read it: " + n.Why
+		}
+	}
+	return "it is gone since veltui found it"
+}
+
+// special are resources of which more is to say than what Velero does with the object itself.
+var special = map[string]bool{claims: true, volumes: true, snapshots: true, contents: true}
 
 // sameContent is all that differs of objects with the same content.
 const sameContent = "metadata.managedFields"
 
-// comparedGroup is objects with which Velero does the same for the same reason.
+// comparedGroup is objects with which Velero does the same for the same reason; their
+// reasons are the fields that differ.
 type comparedGroup struct {
 	group
 	outcome  Outcome
 	resource string
 	why      string
 	// same: the objects have the same content.
-	same   bool
-	fields map[string]int
+	same bool
 }
 
 // findCompared finds what Velero does with the objects that were compared.
 func (c *check) findCompared() {
 	all := map[string]*comparedGroup{}
 	for _, e := range c.Existing {
-		if c.special(e.Resource) {
+		if special[e.Resource] {
 			continue
 		}
 		same := !slices.ContainsFunc(e.Fields, func(f string) bool { return f != sameContent })
@@ -46,13 +117,11 @@ func (c *check) findCompared() {
 		}
 		g := all[key]
 		if g == nil {
-			g = &comparedGroup{outcome: e.Outcome, resource: e.Resource, why: e.Why, same: same, fields: map[string]int{}}
+			g = &comparedGroup{outcome: e.Outcome, resource: e.Resource, why: e.Why, same: same}
 			all[key] = g
 		}
 		g.add(e.Namespace, e.Name)
-		for _, f := range e.Fields {
-			g.fields[f]++
-		}
+		g.because(e.Fields...)
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		c.find(all[key].fill(c.compared(all[key])))
@@ -109,7 +178,7 @@ func (c *check) compared(g *comparedGroup) Finding {
 // moved says what becomes of accounts where the restore maps namespaces and cluster
 // role bindings exist: Velero maps the namespaces in their subjects.
 func (c *check) moved(g *comparedGroup, then string) string {
-	if g.resource != clusterBindings || g.fields["subjects"] == 0 || len(c.Restore.NamespaceMapping) == 0 {
+	if g.resource != clusterBindings || g.reasons["subjects"] == 0 || len(c.Restore.NamespaceMapping) == 0 {
 		return ""
 	}
 	return " Velero maps the namespaces in the subjects of what it restores: accounts of the old namespace may " + then + "."
@@ -117,7 +186,7 @@ func (c *check) moved(g *comparedGroup, then string) string {
 
 // nothing is the difference that Velero sees in objects with the same content.
 func (g *comparedGroup) nothing() string {
-	if len(g.fields) > 0 {
+	if len(g.reasons) > 0 {
 		return "it also compares metadata.managedFields, which says who set a field and when"
 	}
 	return "what it changes in " + g.resource + " before it compares always makes a difference"
@@ -125,7 +194,7 @@ func (g *comparedGroup) nothing() string {
 
 // from says in what the objects differ.
 func (g *comparedGroup) from() string {
-	if len(g.fields) == 0 {
+	if len(g.reasons) == 0 {
 		return ""
 	}
 	return " Different: " + g.fieldNames() + "."
@@ -133,13 +202,13 @@ func (g *comparedGroup) from() string {
 
 // fieldNames names the fields that most of the objects differ in.
 func (g *comparedGroup) fieldNames() string {
-	names := slices.SortedFunc(maps.Keys(g.fields), func(x, y string) int {
-		return cmp.Or(g.fields[y]-g.fields[x], strings.Compare(x, y))
+	names := slices.SortedFunc(maps.Keys(g.reasons), func(x, y string) int {
+		return cmp.Or(g.reasons[y]-g.reasons[x], strings.Compare(x, y))
 	})
 	more := len(names) - maxNames
 	names = names[:min(len(names), maxNames)]
 	for i, name := range names {
-		if n := g.fields[name]; g.count > 1 {
+		if n := g.reasons[name]; g.count > 1 {
 			names[i] = fmt.Sprintf("%s (%d)", name, n)
 		}
 	}

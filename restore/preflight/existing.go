@@ -2,8 +2,6 @@ package preflight
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
@@ -28,7 +26,7 @@ const (
 // existing finds what is there already, and notes what is new
 // (pkg/restore/restore.go, restoreItem).
 func (c *check) existing() error {
-	there, going := groups{}, groups{}
+	var there, going groups
 	err := c.Fates.Each(func(i collector.Item) {
 		if !isRestored(i) {
 			return
@@ -40,29 +38,25 @@ func (c *check) existing() error {
 		case seen == target.There:
 			there.add(i.Resource, i.Target, i.Name)
 		case seen == target.NotServed:
-			if !c.Fates.Serves(i.Resource) {
-				return
-			}
-			c.isNew(i)
-		default:
-			if c.create(i) {
+			if c.Fates.Serves(i.Resource) {
 				c.isNew(i)
 			}
+		case c.create(i):
+			c.isNew(i)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	c.findCompared()
-	for _, resource := range slices.Sorted(maps.Keys(there)) {
-		if c.Compared && !c.special(resource) {
-			continue
+	for resource, g := range there.sorted() {
+		if !c.Compared || special[resource] {
+			c.find(g.fill(c.exists(resource, g.count)))
 		}
-		c.find(there[resource].fill(c.exists(resource, there[resource].count)))
 	}
-	for _, resource := range slices.Sorted(maps.Keys(going)) {
-		c.find(going[resource].fill(Finding{Severity: Doubt, Reason: ObjectsTerminating, Resource: resource,
-			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero treats them as there; then they are gone.", some(going[resource].count, resource), is(going[resource].count)),
+	for resource, g := range going.sorted() {
+		c.find(g.fill(Finding{Severity: Doubt, Reason: ObjectsTerminating, Resource: resource,
+			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero treats them as there; then they are gone.", some(g.count, resource), is(g.count)),
 			Remedy:   "Wait until they are gone."}))
 	}
 	if c.State == nil {
@@ -109,10 +103,6 @@ func (c *check) isNew(i collector.Item) {
 		c.created[i.Target] = map[string]int{}
 	}
 	c.created[i.Target][i.Resource]++
-	if c.places[i.Resource] == nil {
-		c.places[i.Resource] = map[string]bool{}
-	}
-	c.places[i.Resource][i.Target] = true
 }
 
 // exists says what Velero does with objects that are there. Only their metadata

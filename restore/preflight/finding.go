@@ -5,6 +5,8 @@ package preflight
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -137,6 +139,23 @@ type group struct {
 	// space is the namespace of all; several is true where there are more.
 	space   string
 	several bool
+	// reasons count the items by what is said of them.
+	reasons map[string]int
+}
+
+// because adds reasons of an item.
+func (g *group) because(reasons ...string) {
+	if g.reasons == nil {
+		g.reasons = map[string]int{}
+	}
+	for _, reason := range reasons {
+		g.reasons[reason]++
+	}
+}
+
+// why lists the reasons.
+func (g *group) why(separator string) string {
+	return strings.Join(slices.Sorted(maps.Keys(g.reasons)), separator)
 }
 
 func (g *group) add(namespace, name string) {
@@ -164,12 +183,27 @@ func (g *group) fill(f Finding) Finding {
 	return f
 }
 
-// groups are groups by a key, in the order of their keys.
+// groups are groups by a key.
 type groups map[string]*group
 
-func (g groups) add(key, namespace, name string) {
-	if g[key] == nil {
-		g[key] = &group{}
+func (g *groups) add(key, namespace, name string) *group {
+	if *g == nil {
+		*g = groups{}
 	}
-	g[key].add(namespace, name)
+	if (*g)[key] == nil {
+		(*g)[key] = &group{}
+	}
+	(*g)[key].add(namespace, name)
+	return (*g)[key]
+}
+
+// sorted goes through the groups in the order of their keys.
+func (g groups) sorted() iter.Seq2[string, *group] {
+	return func(yield func(string, *group) bool) {
+		for _, key := range slices.Sorted(maps.Keys(g)) {
+			if !yield(key, g[key]) {
+				return
+			}
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
@@ -42,14 +41,13 @@ type storage struct {
 	changed                               groups // by "from to", where Velero changes the class
 	contents                              groups // contents of snapshots, by driver
 	empty, noClass                        group
-	ports                                 groups                     // by what is said of them
-	taken                                 map[string]map[string]bool // by namespace
-	hooks                                 groups                     // by Service
+	ports                                 groups // by namespace
+	hooks                                 groups // by Service
 }
 
 // needs goes through what the new items need.
 func (c *check) needs() error {
-	s := &storage{classes: groups{}, changed: groups{}, contents: groups{}, retained: groups{}, snapshots: groups{}, drivers: groups{}, ports: groups{}, taken: map[string]map[string]bool{}, hooks: groups{}}
+	s := &storage{}
 	err := c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
 		if !isRestored(i) || !c.create(i) {
 			return
@@ -188,27 +186,24 @@ func (c *check) findStorage(s *storage) {
 			Remedy:   "Start the Velero server with --features=EnableCSI before you restore."}))
 	}
 	if a.Saw(target.StorageClasses, "") {
-		for _, change := range slices.Sorted(maps.Keys(s.changed)) {
-			c.find(s.changed[change].fill(Finding{Severity: Obstacle, Reason: StorageClassMissing, Resource: claims,
+		for change, g := range s.changed.sorted() {
+			c.find(g.fill(Finding{Severity: Obstacle, Reason: StorageClassMissing, Resource: claims,
 				Sentence: fmt.Sprintf("A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, and restores none of them.", change),
 				Remedy:   "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction in the namespace of Velero."}))
 		}
-		defaults := false
-		for _, class := range a.StorageClasses {
-			defaults = defaults || class.Default
-		}
+		defaults := slices.ContainsFunc(slices.Collect(maps.Values(a.StorageClasses)), func(class target.StorageClass) bool { return class.Default })
 		if s.noClass.count > 0 && !defaults {
 			c.find(s.noClass.fill(Finding{Severity: Obstacle, Reason: DefaultClassMissing, Resource: claims,
 				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")),
 				Remedy:   "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\")."}))
 		}
 		missing := func(of groups, severity Severity, then string) {
-			for _, class := range slices.Sorted(maps.Keys(of)) {
+			for class, g := range of.sorted() {
 				if _, there := a.StorageClasses[class]; c.has(target.StorageClasses, class, there) {
 					continue
 				}
-				c.find(of[class].fill(Finding{Severity: severity, Reason: StorageClassMissing, Resource: claims,
-					Sentence: fmt.Sprintf("Storage class %s does not exist, and %s it. %s", class, human.Plural(of[class].count, "claim wants", "claims want"), then),
+				c.find(g.fill(Finding{Severity: severity, Reason: StorageClassMissing, Resource: claims,
+					Sentence: fmt.Sprintf("Storage class %s does not exist, and %s it. %s", class, human.Plural(g.count, "claim wants", "claims want"), then),
 					Remedy:   "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists."}))
 			}
 		}
@@ -221,10 +216,10 @@ func (c *check) findStorage(s *storage) {
 	}
 	c.findSnapshotClasses(s)
 	if a.Saw(target.Drivers, "") {
-		for _, driver := range slices.Sorted(maps.Keys(s.drivers)) {
+		for driver, g := range s.drivers.sorted() {
 			if !c.has(target.Drivers, driver, a.Drivers[driver]) {
-				c.find(s.drivers[driver].fill(Finding{Severity: Doubt, Reason: DriverMissing, Resource: target.Drivers,
-					Sentence: fmt.Sprintf("The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.", driver, human.Plural(s.drivers[driver].count, "item needs", "items need")),
+				c.find(g.fill(Finding{Severity: Doubt, Reason: DriverMissing, Resource: target.Drivers,
+					Sentence: fmt.Sprintf("The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.", driver, human.Plural(g.count, "item needs", "items need")),
 					Remedy:   "Install the CSI driver, or leave these volumes out."}))
 			}
 		}
@@ -238,24 +233,18 @@ func (c *check) port(s *storage, i collector.Item, port int64) {
 	}
 	holder, taken := c.Around.NodePorts[port]
 	if taken && holder != i.Target+"/"+i.Name {
-		key := fmt.Sprintf("%d by %s", port, holder)
-		s.ports.add(i.Target, i.Target, i.Name)
-		if s.taken[i.Target] == nil {
-			s.taken[i.Target] = map[string]bool{}
-		}
-		s.taken[i.Target][key] = true
+		s.ports.add(i.Target, i.Target, i.Name).because(fmt.Sprintf("%d by %s", port, holder))
 	}
 }
 
 func (c *check) findPorts(s *storage) {
-	for _, namespace := range slices.Sorted(maps.Keys(s.ports)) {
-		g := s.ports[namespace]
-		remedy := "Change or delete the Service that holds the port, or leave this one out."
-		if preservesPorts(c.Restore) {
-			remedy = "Restore without --preserve-nodeports, or free the ports."
-		}
+	remedy := "Change or delete the Service that holds the port, or leave this one out."
+	if preservesPorts(c.Restore) {
+		remedy = "Restore without --preserve-nodeports, or free the ports."
+	}
+	for _, g := range s.ports.sorted() {
 		c.find(g.fill(Finding{Severity: Obstacle, Reason: NodePortTaken, Resource: target.Services,
-			Sentence: fmt.Sprintf("Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.", human.Shorten(strings.Join(sortedKeys(s.taken[namespace]), ", "), 300)),
+			Sentence: fmt.Sprintf("Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.", human.Shorten(g.why(", "), 300)),
 			Remedy:   remedy}))
 	}
 }

@@ -14,15 +14,19 @@ import (
 // that they act on (pkg/restore/actions). With two such ConfigMaps an action has an
 // error for each item.
 var configured = map[string][]string{
-	target.ChangesClasses: {claims, volumes, "statefulsets.apps"},
-	"velero.io/change-image-name": {"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "replicationcontrollers",
+	target.ChangesClasses: {claims, volumes, statefulSets},
+	changesImages: {"deployments.apps", statefulSets, "daemonsets.apps", "replicasets.apps", "replicationcontrollers",
 		jobs, "cronjobs.batch", pods},
 	podVolumes: {pods},
 	// Velero 1.16 and earlier.
 	"velero.io/change-pvc-node-selector": {claims},
 }
 
-const podVolumes = "velero.io/pod-volume-restore"
+// Labels of ConfigMaps of Velero's own plugins.
+const (
+	changesImages = "velero.io/change-image-name"
+	podVolumes    = "velero.io/pod-volume-restore"
+)
 
 // pluginConfigs finds actions with more than one ConfigMap
 // (pkg/plugin/framework/common/plugin_config.go).
@@ -92,12 +96,13 @@ func (c *check) findSnapshotClasses(s *storage) {
 	}
 	enabled, known := c.enablesCSI()
 	if enabled && !c.before(1, 18) {
-		for _, driver := range slices.Sorted(maps.Keys(s.contents)) {
-			if c.has(target.SnapshotClasses, ofDriver+driver, slices.Contains(slices.Collect(maps.Values(a.SnapshotClasses)), driver)) {
+		drivers := slices.Collect(maps.Values(a.SnapshotClasses))
+		for driver, g := range s.contents.sorted() {
+			if c.has(target.SnapshotClasses, ofDriver+driver, slices.Contains(drivers, driver)) {
 				continue
 			}
-			c.find(s.contents[driver].fill(Finding{Severity: Note, Reason: SnapshotClassMissing, Resource: contents,
-				Sentence: fmt.Sprintf("No volume snapshot class is of driver %s. Velero restores %s without a class: a driver that needs credentials to read a snapshot, such as Ceph's, fails.", driver, human.Count(s.contents[driver].count, "snapshot")),
+			c.find(g.fill(Finding{Severity: Note, Reason: SnapshotClassMissing, Resource: contents,
+				Sentence: fmt.Sprintf("No volume snapshot class is of driver %s. Velero restores %s without a class: a driver that needs credentials to read a snapshot, such as Ceph's, fails.", driver, human.Count(g.count, "snapshot")),
 				Remedy:   "Create a volume snapshot class of that driver if it needs credentials."}))
 		}
 		return
@@ -106,12 +111,12 @@ func (c *check) findSnapshotClasses(s *storage) {
 	if !known {
 		then = "Velero before 1.18, or without the feature flag EnableCSI, keeps the name, and without the class the snapshot does not become ready."
 	}
-	for _, class := range slices.Sorted(maps.Keys(s.snapshots)) {
+	for class, g := range s.snapshots.sorted() {
 		if _, there := a.SnapshotClasses[class]; c.has(target.SnapshotClasses, class, there) {
 			continue
 		}
-		c.find(s.snapshots[class].fill(Finding{Severity: Doubt, Reason: SnapshotClassMissing, Resource: snapshots,
-			Sentence: fmt.Sprintf("Volume snapshot class %s does not exist, and %s it. %s", class, human.Plural(s.snapshots[class].count, "snapshot names", "snapshots name"), then),
+		c.find(g.fill(Finding{Severity: Doubt, Reason: SnapshotClassMissing, Resource: snapshots,
+			Sentence: fmt.Sprintf("Volume snapshot class %s does not exist, and %s it. %s", class, human.Plural(g.count, "snapshot names", "snapshots name"), then),
 			Remedy:   "Create a class of that name and of the snapshots' driver."}))
 	}
 }

@@ -50,30 +50,27 @@ func (a asks) or(b asks) asks {
 
 // pod is what a pod asks for.
 type pod struct {
-	containers, started []startedContainer
-	level, overhead     asks
-	hasLevel            bool
-	security            string
+	containers      []container
+	level, overhead asks
+	hasLevel        bool
+	security        string
 }
 
-// startedContainer is a container; of an init container sidecar says that it goes on running.
-type startedContainer struct {
+// container is one of a pod; sidecar is true of an init container that goes on running.
+type container struct {
 	asks
-	sidecar bool
+	init, sidecar bool
 }
 
 // read takes a pod out of the facts of a backup; its slices are used again.
 func (p *pod) read(needs []collector.Need) {
-	*p = pod{containers: p.containers[:0], started: p.started[:0]}
+	*p = pod{containers: p.containers[:0]}
 	at := &p.level
 	for _, n := range needs {
 		switch n.Kind {
-		case collector.NeedContainer:
-			p.containers = append(p.containers, startedContainer{})
+		case collector.NeedContainer, collector.NeedInitContainer, collector.NeedSidecar:
+			p.containers = append(p.containers, container{init: n.Kind != collector.NeedContainer, sidecar: n.Kind == collector.NeedSidecar})
 			at = &p.containers[len(p.containers)-1].asks
-		case collector.NeedInitContainer, collector.NeedSidecar:
-			p.started = append(p.started, startedContainer{sidecar: n.Kind == collector.NeedSidecar})
-			at = &p.started[len(p.started)-1].asks
 		case collector.NeedPodResources:
 			at, p.hasLevel = &p.level, true
 		case collector.NeedOverhead:
@@ -86,23 +83,15 @@ func (p *pod) read(needs []collector.Need) {
 	}
 }
 
-// fill gives containers what a limit range gives them.
-func (p *pod) fill(defaults asks) {
-	for _, all := range [][]startedContainer{p.containers, p.started} {
-		for i := range all {
-			all[i].asks = all[i].or(defaults)
-		}
-	}
-}
-
 // total is what a pod asks for, but for its overhead, as limit ranges count it
 // (k8s.io/component-helpers/resource, PodRequests and PodLimits).
 func (p *pod) total() (all asks) {
-	for _, c := range p.containers {
-		all.add(c.asks)
-	}
 	var running, start asks
-	for _, c := range p.started {
+	for _, c := range p.containers {
+		if !c.init {
+			all.add(c.asks)
+			continue
+		}
 		now := running
 		now.add(c.asks)
 		if c.sidecar {
@@ -136,11 +125,9 @@ func (p *pod) without() (missing [4]bool) {
 	if p.hasLevel {
 		return missing
 	}
-	for _, all := range [][]startedContainer{p.containers, p.started} {
-		for _, c := range all {
-			for i, given := range c.given {
-				missing[i] = missing[i] || !given
-			}
+	for _, c := range p.containers {
+		for i, given := range c.given {
+			missing[i] = missing[i] || !given
 		}
 	}
 	return missing
@@ -154,10 +141,7 @@ type ranges struct {
 }
 
 // refusal is what a limit range refuses.
-type refusal struct {
-	pods, claims     group
-	podWhy, claimWhy map[string]bool
-}
+type refusal struct{ pods, claims group }
 
 func (c *check) rangesOf(namespace string) *ranges {
 	if r := c.ranges[namespace]; r != nil {
@@ -171,7 +155,7 @@ func (c *check) rangesOf(namespace string) *ranges {
 	for i := range c.Around.LimitRanges {
 		if l := &c.Around.LimitRanges[i]; l.Namespace == namespace {
 			r.all = append(r.all, l)
-			r.refused = append(r.refused, refusal{podWhy: map[string]bool{}, claimWhy: map[string]bool{}})
+			r.refused = append(r.refused, refusal{})
 			r.defaults = r.defaults.or(defaultsOf(l))
 		}
 	}
@@ -220,7 +204,9 @@ func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
 	if p.hasLevel && !c.levels() {
 		p.level, p.hasLevel = asks{}, false
 	}
-	p.fill(r.defaults)
+	for n, c := range p.containers {
+		p.containers[n].asks = c.or(r.defaults)
+	}
 	total := p.total()
 	charged := p.charged(total)
 	for n := range charged.n {
@@ -233,7 +219,7 @@ func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
 	for n, l := range r.all {
 		if says := p.violates(l, total); says != "" {
 			r.refused[n].pods.add(i.Target, i.Name)
-			r.refused[n].podWhy[says] = true
+			r.refused[n].pods.because(says)
 		}
 	}
 	c.secure(i, p.security)
@@ -255,11 +241,9 @@ func (p *pod) violates(l *corev1.LimitRange, total asks) string {
 				return says
 			}
 		case corev1.LimitTypeContainer:
-			for _, all := range [][]startedContainer{p.containers, p.started} {
-				for _, c := range all {
-					if says := c.outside(item); says != "" {
-						return says
-					}
+			for _, c := range p.containers {
+				if says := c.outside(item); says != "" {
+					return says
 				}
 			}
 		}

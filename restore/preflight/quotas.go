@@ -58,7 +58,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 			sure = sure || least.n > 0 && beyond(hard, used, least)
 			over = append(over, fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want))
 		}
-		if i := slices.Index(computed[:], strings.TrimPrefix(string(name), "requests.")); i >= 0 && d.without[i] > 0 {
+		if i := computedBy(string(name)); i >= 0 && d.without[i] > 0 {
 			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.without[i], "pod")))
 		}
 	}
@@ -85,9 +85,11 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	}
 }
 
-// computed are what a quota may want each container to say, in the order of
-// demand.without. A request may be written without its prefix.
-var computed = [4]string{"cpu", "memory", "limits.cpu", "limits.memory"}
+// computedBy is which number of demand.compute a quota counts, -1 for none. A request may
+// be written without its prefix.
+func computedBy(name string) int {
+	return slices.Index([]string{"cpu", "memory", "limits.cpu", "limits.memory"}, strings.TrimPrefix(name, "requests."))
+}
 
 const storageClassInfix = ".storageclass.storage.k8s.io/"
 
@@ -107,15 +109,10 @@ func wantOf(name string, d *demand, created map[string]int) (want amount, counte
 		}
 		return amount{}, false
 	}
+	if i := computedBy(name); i >= 0 {
+		return amount{n: d.compute[i], milli: i%2 == 0, bytes: i%2 == 1}, true
+	}
 	switch name {
-	case "cpu", "requests.cpu":
-		return amount{n: d.compute[0], milli: true}, true
-	case "memory", "requests.memory":
-		return amount{n: d.compute[1], bytes: true}, true
-	case "limits.cpu":
-		return amount{n: d.compute[2], milli: true}, true
-	case "limits.memory":
-		return amount{n: d.compute[3], bytes: true}, true
 	case "requests.storage":
 		return amount{n: d.storage, bytes: true}, true
 	case "services.nodeports":
@@ -166,15 +163,15 @@ func (c *check) limits() {
 				for _, item := range l.Spec.Limits {
 					if says := outside("storage", item, amount{n: claim.storage, bytes: true}); item.Type == corev1.LimitTypePersistentVolumeClaim && says != "" {
 						of.claims.add(namespace, claim.name)
-						of.claimWhy[says] = true
+						of.claims.because(says)
 					}
 				}
 			}
 			if others := uncounted(l); len(others) > 0 && c.wants[namespace].pods > 0 {
 				c.notLooked("whether pods keep to limit range "+l.Name+in(namespace)+": "+strings.Join(others, ", "), "veltui does not count these")
 			}
-			c.refusedBy(l, pods, &of.pods, of.podWhy)
-			c.refusedBy(l, claims, &of.claims, of.claimWhy)
+			c.refusedBy(l, pods, &of.pods)
+			c.refusedBy(l, claims, &of.claims)
 		}
 	}
 }
@@ -195,21 +192,13 @@ func uncounted(l *corev1.LimitRange) (names []string) {
 	return names
 }
 
-func (c *check) refusedBy(l *corev1.LimitRange, resource string, g *group, why map[string]bool) {
+func (c *check) refusedBy(l *corev1.LimitRange, resource string, g *group) {
 	if g.count == 0 {
 		return
 	}
 	c.find(g.fill(Finding{Severity: Obstacle, Reason: LimitRangeViolated, Resource: resource,
-		Sentence: fmt.Sprintf("Limit range %s in namespace %s refuses %s (it wants %s).", l.Name, l.Namespace, some(g.count, resource), strings.Join(sortedKeys(why), "; ")),
+		Sentence: fmt.Sprintf("Limit range %s in namespace %s refuses %s (it wants %s).", l.Name, l.Namespace, some(g.count, resource), g.why("; ")),
 		Remedy:   "Change the limit range for the restore, or restore into another namespace."}))
-}
-
-func sortedKeys(set map[string]bool) (all []string) {
-	for key := range set {
-		all = append(all, key)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // outside says whether what a claim asks for is above a maximum or below a minimum.

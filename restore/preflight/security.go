@@ -3,9 +3,6 @@ package preflight
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/pod-security-admission/api"
@@ -23,9 +20,8 @@ type secured struct {
 	labels    map[string]map[string]string // what the backup says of namespaces, by their new name
 	enforced  map[string]api.LevelVersion  // by namespace
 	reasons   map[judged][]string          // why a pod is refused; none if it is not
-	refused   map[string]*group            // by namespace
-	why       map[string]map[string]bool
-	unknown   group // pods that cannot be judged
+	refused   groups                       // by namespace
+	unknown   group                        // pods that cannot be judged
 }
 
 // judged is a question to Pod Security. Pods of one controller ask the same.
@@ -49,9 +45,6 @@ func (c *check) enforcedBy(i collector.Item, needs []collector.Need) {
 			labels[api.EnforceVersionLabel] = n.Name
 		}
 	}
-	if c.security.labels == nil {
-		c.security.labels = map[string]map[string]string{}
-	}
 	c.security.labels[i.Target] = labels
 }
 
@@ -72,9 +65,6 @@ func (c *check) enforces(namespace string) api.LevelVersion {
 		enforced, _ := api.PolicyToEvaluate(labels, api.Policy{Enforce: level})
 		level = enforced.Enforce
 	}
-	if s.enforced == nil {
-		s.enforced = map[string]api.LevelVersion{}
-	}
 	s.enforced[namespace] = level
 	return level
 }
@@ -91,16 +81,7 @@ func (c *check) secure(i collector.Item, pod string) {
 	case !known:
 		s.unknown.add(i.Target, i.Name)
 	case len(reasons) > 0:
-		if s.refused == nil {
-			s.refused, s.why = map[string]*group{}, map[string]map[string]bool{}
-		}
-		if s.refused[i.Target] == nil {
-			s.refused[i.Target], s.why[i.Target] = &group{}, map[string]bool{}
-		}
-		s.refused[i.Target].add(i.Target, i.Name)
-		for _, reason := range reasons {
-			s.why[i.Target][reason] = true
-		}
+		s.refused.add(i.Target, i.Target, i.Name).because(reasons...)
 	}
 }
 
@@ -119,7 +100,7 @@ func (s *secured) judge(q judged, served *target.Served) (reasons []string, know
 		if err != nil {
 			return nil, false
 		}
-		s.evaluator, s.reasons = evaluator, map[judged][]string{}
+		s.evaluator = evaluator
 	}
 	var pod corev1.Pod
 	if json.Unmarshal([]byte(q.pod), &pod) != nil {
@@ -136,14 +117,13 @@ func (s *secured) judge(q judged, served *target.Served) (reasons []string, know
 // findInsecure finds pods that Pod Security refuses.
 func (c *check) findInsecure() {
 	s := &c.security
-	for _, namespace := range slices.Sorted(maps.Keys(s.refused)) {
-		level, g := s.enforced[namespace], s.refused[namespace]
-		enforces := "enforces"
+	for namespace, g := range s.refused.sorted() {
+		level, enforces := s.enforced[namespace], "enforces"
 		if _, there := c.Around.Namespaces[namespace]; !there {
 			enforces = "will enforce, as in the backup,"
 		}
 		c.find(g.fill(Finding{Severity: Obstacle, Reason: PodSecurityViolated, Resource: pods,
-			Sentence: fmt.Sprintf("Namespace %s %s the Pod Security level %s, and Kubernetes refuses %s there (%s).", namespace, enforces, level.Level, human.Count(g.count, "pod"), human.Shorten(strings.Join(sortedKeys(s.why[namespace]), "; "), 300)),
+			Sentence: fmt.Sprintf("Namespace %s %s the Pod Security level %s, and Kubernetes refuses %s there (%s).", namespace, enforces, level.Level, human.Count(g.count, "pod"), human.Shorten(g.why("; "), 300)),
 			Remedy:   "Lower the namespace's label " + api.EnforceLevelLabel + " for the restore, or restore into a namespace that enforces less."}))
 	}
 	if s.unknown.count > 0 {

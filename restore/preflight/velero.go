@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -16,14 +17,12 @@ import (
 const soon = 2 * time.Hour
 
 func (c *check) velero() {
-	v := c.Velero
-	switch {
-	case v.Backup == nil:
-		c.find(Finding{Severity: Obstacle, Reason: BackupMissing, Count: 1, Names: []string{c.Restore.BackupName},
-			Sentence: fmt.Sprintf("There is no backup %s.", c.Restore.BackupName), Remedy: "veltui get backups lists those that there are."})
-	default:
-		c.state(v.Backup)
-		c.location(v)
+	if b := c.Velero.Backup; b == nil {
+		name := c.Restore.BackupName
+		c.about(name, Obstacle, BackupMissing, fmt.Sprintf("There is no backup %s.", name), "veltui get backups lists those that there are.")
+	} else {
+		c.state(b)
+		c.location()
 	}
 	c.server()
 }
@@ -31,28 +30,22 @@ func (c *check) velero() {
 // state judges the backup itself. Velero's own validation asks only whether it is
 // there and whether its location is Available (pkg/controller/restore_controller.go).
 func (c *check) state(b *velerov1.Backup) {
-	name := []string{b.Name}
 	switch phase := b.Status.Phase; phase {
-	case velerov1.BackupPhaseCompleted:
+	case velerov1.BackupPhaseCompleted, velerov1.BackupPhaseDeleting:
 	case velerov1.BackupPhasePartiallyFailed:
-		c.find(Finding{Severity: Doubt, Reason: BackupPartiallyFailed, Count: 1, Names: name,
-			Sentence: fmt.Sprintf("Backup %s is PartiallyFailed with %s: something is not in it.", b.Name, human.Count(b.Status.Errors, "error")),
-			Remedy:   "Read its errors: veltui results backup/" + b.Name + "."})
-	case velerov1.BackupPhaseDeleting:
+		c.about(b.Name, Doubt, BackupPartiallyFailed,
+			fmt.Sprintf("Backup %s is PartiallyFailed with %s: something is not in it.", b.Name, human.Count(b.Status.Errors, "error")),
+			"Read its errors: veltui results backup/"+b.Name+".")
 	case "", velerov1.BackupPhaseNew:
-		c.find(Finding{Severity: Obstacle, Reason: BackupNotReady, Count: 1, Names: name,
-			Sentence: fmt.Sprintf("Backup %s has not started.", b.Name), Remedy: "Wait until it has ended, or take another backup."})
+		c.about(b.Name, Obstacle, BackupNotReady, fmt.Sprintf("Backup %s has not started.", b.Name), "Wait until it has ended, or take another backup.")
 	case velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation:
-		c.find(Finding{Severity: Obstacle, Reason: BackupNotReady, Count: 1, Names: name,
-			Sentence: fmt.Sprintf("Backup %s is %s: there may be nothing of it to restore.", b.Name, phase), Remedy: "Take another backup."})
+		c.about(b.Name, Obstacle, BackupNotReady, fmt.Sprintf("Backup %s is %s: there may be nothing of it to restore.", b.Name, phase), "Take another backup.")
 	default:
-		c.find(Finding{Severity: Obstacle, Reason: BackupNotReady, Count: 1, Names: name,
-			Sentence: fmt.Sprintf("Backup %s is still %s.", b.Name, phase), Remedy: "Wait until it has ended."})
+		c.about(b.Name, Obstacle, BackupNotReady, fmt.Sprintf("Backup %s is still %s.", b.Name, phase), "Wait until it has ended.")
 	}
 	c.finalized(b)
 	if b.Status.Phase == velerov1.BackupPhaseDeleting || b.DeletionTimestamp != nil || c.Velero.Deletion != nil {
-		c.find(Finding{Severity: Obstacle, Reason: BackupDeleting, Count: 1, Names: name,
-			Sentence: fmt.Sprintf("Backup %s is being deleted.", b.Name), Remedy: "Take another backup."})
+		c.about(b.Name, Obstacle, BackupDeleting, fmt.Sprintf("Backup %s is being deleted.", b.Name), "Take another backup.")
 		return
 	}
 	if c.Velero.DeletionsUnseen != "" {
@@ -63,13 +56,13 @@ func (c *check) state(b *velerov1.Backup) {
 	}
 	switch left := b.Status.Expiration.Sub(c.Now); {
 	case left <= 0:
-		c.find(Finding{Severity: Obstacle, Reason: BackupExpired, Count: 1, Names: name,
-			Sentence: fmt.Sprintf("Backup %s expired %s. Velero may delete it, and its data, at any moment.", b.Name, human.Ago(b.Status.Expiration.Time, c.Now)),
-			Remedy:   "Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop Velero's garbage collection (--garbage-collection-frequency)."})
+		c.about(b.Name, Obstacle, BackupExpired,
+			fmt.Sprintf("Backup %s expired %s. Velero may delete it, and its data, at any moment.", b.Name, human.Ago(b.Status.Expiration.Time, c.Now)),
+			"Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop Velero's garbage collection (--garbage-collection-frequency).")
 	case left < soon:
-		c.find(Finding{Severity: Doubt, Reason: BackupExpiresSoon, Count: 1, Names: name,
-			Sentence: fmt.Sprintf("Backup %s expires in %s. Velero may delete it while the restore runs.", b.Name, human.Duration(left)),
-			Remedy:   "Take a newer backup, or raise spec.ttl and status.expiration of this one first."})
+		c.about(b.Name, Doubt, BackupExpiresSoon,
+			fmt.Sprintf("Backup %s expires in %s. Velero may delete it while the restore runs.", b.Name, human.Duration(left)),
+			"Take a newer backup, or raise spec.ttl and status.expiration of this one first.")
 	}
 }
 
@@ -87,10 +80,10 @@ func (c *check) finalized(b *velerov1.Backup) {
 	if b.Spec.SnapshotMoveData != nil && *b.Spec.SnapshotMoveData {
 		severity = Obstacle
 	}
-	c.find(Finding{Severity: severity, Reason: BackupNotFinalized, Count: 1, Names: []string{b.Name},
-		Sentence: fmt.Sprintf("Velero ended backup %s without storing its contents after %s: what they made, such as moved volumes, cannot be restored.",
+	c.about(b.Name, severity, BackupNotFinalized,
+		fmt.Sprintf("Velero ended backup %s without storing its contents after %s: what they made, such as moved volumes, cannot be restored.",
 			b.Name, human.Count(b.Status.BackupItemOperationsAttempted, "operation")),
-		Remedy: "Take another backup."})
+		"Take another backup.")
 }
 
 // reads says whether the server reads a field of the Restore. One of unknown version
@@ -108,32 +101,26 @@ func (c *check) ignored() {
 		if c.reads(f.Flag) {
 			continue
 		}
-		found := Finding{Severity: Doubt, Reason: FieldIgnored, Count: 1, Names: []string{"--" + f.Flag},
-			Sentence: fmt.Sprintf("Velero %s ignores --%s: servers read it since %s.", c.Velero.Server.Version, f.Flag, f.Since()),
-			Remedy:   "Leave it out, or upgrade Velero before you restore."}
+		severity, remedy := Doubt, "Leave it out, or upgrade Velero before you restore."
+		sentence := fmt.Sprintf("Velero %s ignores --%s: servers read it since %s.", c.Velero.Server.Version, f.Flag, f.Since())
 		if f.Filters {
-			found.Severity = Obstacle
-			found.Sentence += " The restore brings back what it would leave out, too."
-			found.Remedy = "Use other filters, or upgrade Velero before you restore."
+			severity, remedy = Obstacle, "Use other filters, or upgrade Velero before you restore."
+			sentence += " The restore brings back what it would leave out, too."
 		}
-		c.find(found)
+		c.about("--"+f.Flag, severity, FieldIgnored, sentence, remedy)
 	}
 }
 
-func (c *check) location(v Velero) {
+func (c *check) location() {
+	v := c.Velero
 	name := v.Backup.Spec.StorageLocation
 	switch {
 	case v.LocationsUnseen != "":
 		c.notLooked("the backup's storage location", v.LocationsUnseen)
 	case v.Location == nil:
-		c.find(Finding{Severity: Obstacle, Reason: LocationMissing, Count: 1, Names: []string{name},
-			Sentence: fmt.Sprintf("The backup's storage location %s does not exist. Velero refuses the restore.", name),
-			Remedy:   "Create the BackupStorageLocation again, with the same name."})
+		c.about(name, Obstacle, LocationMissing, fmt.Sprintf("The backup's storage location %s does not exist. Velero refuses the restore.", name),
+			"Create the BackupStorageLocation again, with the same name.")
 	case v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
-		why := ""
-		if message := v.Location.Status.Message; message != "" {
-			why = " Velero says: " + human.Shorten(message, 300)
-		}
 		severity, then := Obstacle, "Velero refuses the restore."
 		if version, known := velero.ParseVersion(v.Server.Version); known && !version.RefusesUnavailableLocation() {
 			then = "Velero " + v.Server.Version + " starts the restore all the same, and it fails if the object store does not answer."
@@ -141,9 +128,11 @@ func (c *check) location(v Velero) {
 				severity = Doubt
 			}
 		}
-		c.find(Finding{Severity: severity, Reason: LocationUnavailable, Count: 1, Names: []string{name},
-			Sentence: fmt.Sprintf("The backup's storage location %s is not Available. %s%s", name, then, why),
-			Remedy:   "Check the object store and its credentials: kubectl -n " + v.Location.Namespace + " describe backupstoragelocation " + name + "."})
+		if message := v.Location.Status.Message; message != "" {
+			then += " Velero says: " + human.Shorten(message, 300)
+		}
+		c.about(name, severity, LocationUnavailable, fmt.Sprintf("The backup's storage location %s is not Available. %s", name, then),
+			"Check the object store and its credentials: kubectl -n "+v.Location.Namespace+" describe backupstoragelocation "+name+".")
 	}
 }
 
@@ -159,27 +148,23 @@ func (c *check) server() {
 		if v.Server.Waiting != "" {
 			why = " (" + v.Server.Waiting + ")"
 		}
-		c.find(Finding{Severity: Obstacle, Reason: ServerNotRunning, Count: 1, Names: []string{v.Server.Name},
-			Sentence: fmt.Sprintf("The Velero server's pod %s does not run%s. The restore will wait until it does.", v.Server.Name, why), Remedy: "veltui explain says why jobs wait."})
+		c.about(v.Server.Name, Obstacle, ServerNotRunning,
+			fmt.Sprintf("The Velero server's pod %s does not run%s. The restore will wait until it does.", v.Server.Name, why), "veltui explain says why jobs wait.")
 	}
 	if newer := v.Server.Version; velero.IsUnread(newer) {
 		c.notLooked("what Velero "+newer+" does otherwise than "+velero.Current.String(),
 			"veltui does not know its rules; it may restore volumes in place, over the data of claims that exist, and cannot read data that restic stored")
 	}
+	ahead := slices.Concat(v.Running, v.Waiting)
 	switch {
 	case v.QueueUnseen != "":
 		c.notLooked("the restores ahead", v.QueueUnseen)
-	case len(v.Running)+len(v.Waiting) > 0:
-		f := Finding{Severity: Note, Reason: RestoresAhead, Resource: "restores.velero.io", Count: len(v.Running) + len(v.Waiting), Remedy: "veltui get restores shows how far they are."}
-		for _, name := range append(append([]string{}, v.Running...), v.Waiting...) {
-			if len(f.Names) < maxNames {
-				f.Names = append(f.Names, name)
-			}
+	case len(ahead) > 0:
+		many := human.Plural(len(ahead), "one comes", "come")
+		if len(ahead) > 1 {
+			many = fmt.Sprintf("%d come", len(ahead))
 		}
-		f.Sentence = fmt.Sprintf("Velero works on one restore after another: %s before this one.", human.Plural(f.Count, "one comes", "come"))
-		if f.Count > 1 {
-			f.Sentence = fmt.Sprintf("Velero works on one restore after another: %d come before this one.", f.Count)
-		}
-		c.find(f)
+		c.find(Finding{Severity: Note, Reason: RestoresAhead, Resource: "restores.velero.io", Count: len(ahead), Names: ahead[:min(len(ahead), maxNames)],
+			Sentence: fmt.Sprintf("Velero works on one restore after another: %s before this one.", many), Remedy: "veltui get restores shows how far they are."})
 	}
 }

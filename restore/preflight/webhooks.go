@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -54,23 +53,18 @@ func (c *check) webhooks() {
 // matches counts the new items that a webhook applies to; sure is false where
 // labels decide that are not known.
 func (c *check) matches(w target.Webhook) (n int, resources []string, sure bool) {
-	for _, resource := range slices.Sorted(maps.Keys(c.places)) {
-		for namespace := range c.places[resource] {
-			if !slices.ContainsFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") }) {
-				continue
-			}
-			selected, known := c.selected(w, namespace)
-			if !selected {
-				continue
-			}
-			sure = sure || known && !w.Objects
-			n += c.created[namespace][resource]
-			if !slices.Contains(resources, resource) {
+	for namespace, created := range c.created {
+		selected, known := c.selected(w, namespace)
+		for resource, items := range created {
+			if selected && slices.ContainsFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") }) {
+				sure = sure || known && !w.Objects
+				n += items
 				resources = append(resources, resource)
 			}
 		}
 	}
-	return n, resources, sure
+	slices.Sort(resources)
+	return n, slices.Compact(resources), sure
 }
 
 // selected says whether a webhook is about a namespace, and whether that is known:
@@ -106,7 +100,7 @@ func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool)
 
 // findHooks finds webhooks of the backup that will have nobody to answer.
 func (c *check) findHooks(s *storage) {
-	for _, service := range slices.Sorted(maps.Keys(s.hooks)) {
+	for service, g := range s.hooks.sorted() {
 		there, known := c.Around.Services[service]
 		switch {
 		case there || c.brings[target.Services][service]:
@@ -116,7 +110,7 @@ func (c *check) findHooks(s *storage) {
 			c.notLooked("the Service "+service+" of webhooks that the restore brings", c.Around.Why(target.Services, namespace))
 			continue
 		}
-		c.find(s.hooks[service].fill(Finding{Severity: Doubt, Reason: WebhookRestoredWithout, Resource: "webhook configurations",
+		c.find(g.fill(Finding{Severity: Doubt, Reason: WebhookRestoredWithout, Resource: "webhook configurations",
 			Sentence: fmt.Sprintf("The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are there, Kubernetes refuses what they apply to.", service, c.mappedAway(service)),
 			Remedy:   "Leave them out: --exclude-resources validatingwebhookconfigurations,mutatingwebhookconfigurations."}))
 	}
