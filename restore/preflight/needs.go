@@ -135,10 +135,12 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 			}
 		}
 	}
-	changed := ""
-	if c.Around != nil && c.Around.ClassMap[class] != "" {
-		changed = class + " to " + c.Around.ClassMap[class]
-		class = c.Around.ClassMap[class]
+	changed, there := "", false
+	if a := c.Around; a != nil {
+		if to := a.ClassMap[class]; to != "" {
+			class, changed = to, class+" to "+to
+		}
+		_, there = a.StorageClasses[class]
 	}
 	c.rangesOf(i.Target)
 	add(&d.storage, size)
@@ -152,7 +154,6 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 		add(&sum, size)
 		d.storageOf[class] = sum
 		d.claimsOf[class]++
-		_, there := c.Around.Class(class)
 		switch {
 		case changed != "" && !c.has(target.StorageClasses, class, there):
 			s.changed.add(changed, i.Target, i.Name)

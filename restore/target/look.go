@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/veltui/veltui/internal/sanitize"
 )
@@ -34,12 +34,13 @@ func (r *Reader) Look(ctx context.Context, served *Served, q *Question, progress
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l := r.newLook(served, q, progress, cancel)
+	l.list = l.listMetadata
 	return l.look(ctx)
 }
 
-func (r *Reader) newLook(served *Served, q *Question, progress func(Progress), give context.CancelCauseFunc) *look {
+func (r *Reader) newLook(served *Served, q *Question, progress func(Progress), giveUp context.CancelCauseFunc) *look {
 	return &look{
-		Reader: r, served: served, progress: progress, give: give,
+		Reader: r, served: served, progress: progress, giveUp: giveUp,
 		slots: make(chan struct{}, r.Parallel), texts: map[string]string{},
 		state: &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}, At: r.Clock()},
 	}
@@ -59,7 +60,8 @@ type look struct {
 	*Reader
 	served   *Served
 	progress func(Progress)
-	give     context.CancelCauseFunc
+	giveUp   context.CancelCauseFunc
+	list     func(context.Context, place) error // reads one list
 	slots    chan struct{}
 	running  sync.WaitGroup
 
@@ -70,10 +72,55 @@ type look struct {
 	texts map[string]string
 	// gone is why nobody is asked any more.
 	gone error
+}
 
-	// visit, if it is not nil, gets the whole objects, read in these versions.
-	visit    func(resource string, object *unstructured.Unstructured)
-	versions func(resource string) string
+// LookWhole visits the whole objects that are asked for, as the API server sends
+// them: nothing is cleaned, and managed fields are there. version is the API version
+// to read a resource in, empty for the one that the cluster prefers. visit and
+// progress are called by one goroutine at a time, and visit may see an object twice.
+// What could not be looked at is returned; the errors are those of [Reader.Look].
+func (r *Reader) LookWhole(ctx context.Context, served *Served, q *Question, version func(resource string) string,
+	visit func(resource string, object *unstructured.Unstructured), progress func(Progress)) ([]NotSeen, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := r.newLook(served, q, progress, cancel)
+	l.list = func(ctx context.Context, p place) error {
+		resource, from := l.where(p)
+		resource.Version = cmp.Or(version(p.resource), resource.Version)
+		wanted := q.kinds[p.resource]
+		return pages(ctx, p.options(min(wholePage, l.Page)), func(ctx context.Context, o metav1.ListOptions) (string, error) {
+			page, err := l.dynamic.Resource(resource).Namespace(from).List(ctx, o)
+			if err != nil {
+				return "", err
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for i := range page.Items {
+				o := &page.Items[i]
+				if _, ok := wanted[o.GetNamespace()][sanitize.String(o.GetName())]; ok {
+					visit(p.resource, o)
+				}
+			}
+			return page.GetContinue(), nil
+		})
+	}
+	state, err := l.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return state.NotSeen, nil
+}
+
+// wholePage is how many whole objects are asked for at once.
+const wholePage = 250
+
+// where is what to list for a place, and in which namespace.
+func (l *look) where(p place) (resource schema.GroupVersionResource, namespace string) {
+	k := l.served.kinds[p.resource]
+	if k.namespaced {
+		namespace = p.namespace
+	}
+	return k.GroupVersionResource, namespace
 }
 
 // servedPlaces leaves out what the cluster does not serve, or does not tell.
@@ -123,7 +170,7 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 	case ctx.Err() != nil:
 		return nil
 	case apierrors.IsUnauthorized(err):
-		l.give(fmt.Errorf("the API server rejects your credentials: %w", err))
+		l.giveUp(fmt.Errorf("the API server rejects your credentials: %w", err))
 		return nil
 	case apierrors.IsForbidden(err) && len(p.within) > 0:
 		ask := p.within[:min(len(p.within), mostOneByOne)]
@@ -145,19 +192,12 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 	return instead
 }
 
-// list takes what was asked for out of one list.
-func (l *look) list(ctx context.Context, p place) error {
-	if l.visit != nil {
-		return l.whole(ctx, p)
-	}
-	k := l.served.kinds[p.resource]
-	from := metav1.NamespaceNone
-	if k.namespaced {
-		from = p.namespace
-	}
+// listMetadata takes what was asked for out of one list.
+func (l *look) listMetadata(ctx context.Context, p place) error {
+	resource, from := l.where(p)
 	wanted, listed := l.state.question.kinds[p.resource], 0
 	return pages(ctx, p.options(l.Page), func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		page, err := l.metadata.Resource(k.GroupVersionResource).Namespace(from).List(ctx, o)
+		page, err := l.metadata.Resource(resource).Namespace(from).List(ctx, o)
 		if err != nil {
 			return "", err
 		}
@@ -223,7 +263,7 @@ var errTooMany = fmt.Errorf("you may not list it in the whole cluster, and veltu
 // done sorts what was not seen.
 func (l *look) done() *State {
 	l.state.ClockOffset, _ = l.meter.Offset()
-	for at, why := range maps.All(l.state.unseen) {
+	for at, why := range l.state.unseen {
 		l.state.NotSeen = append(l.state.NotSeen, NotSeen{at[0], at[1], why})
 	}
 	slices.SortFunc(l.state.NotSeen, func(x, y NotSeen) int {

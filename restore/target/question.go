@@ -36,7 +36,7 @@ func (q *Question) Add(resource, namespace, name string) {
 	}
 	if name = sanitize.String(name); names[name] == nil {
 		names[name] = nil
-		q.items = q.items + 1
+		q.items++
 	}
 }
 

@@ -1,6 +1,11 @@
+// Package target reads what the live cluster holds of the items that a restore
+// concerns: of most kinds the metadata alone, in pages, and only in the namespaces
+// that the question names. What could not be looked at is named with its reason,
+// and is never taken for a no. It only lists.
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,20 +47,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Parallel <= 0 {
-		o.Parallel = 4
-	}
-	if o.Silence <= 0 {
-		o.Silence = 30 * time.Second
-	}
-	if o.Page <= 0 {
-		o.Page = 500
-	}
+	o.Parallel = cmp.Or(o.Parallel, 4)
+	o.Silence = cmp.Or(o.Silence, 30*time.Second)
+	o.Page = cmp.Or(o.Page, 500)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
 		o.Clock = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }
@@ -142,11 +139,10 @@ func (r *Reader) Served(ctx context.Context) (*Served, error) {
 	case err != nil:
 		return nil, fmt.Errorf("asking the cluster for its kinds: %w", safe(err))
 	}
-	s := &Served{Lists: kinds.Preferred(), Silent: map[string]string{}, kinds: map[string]kind{}}
+	s := ServedBy(kinds.Preferred()...)
 	for group, why := range kinds.Silent {
 		s.Silent[group.Group] = words(why)
 	}
-	s.take(s.Lists)
 	if info, err := r.client.Version(ctx); err == nil {
 		s.SetVersion(info.Major, info.Minor)
 	}
@@ -212,15 +208,9 @@ func (s *Served) SilentGroups() string {
 	return strings.Join(slices.Sorted(maps.Keys(s.Silent)), ", ")
 }
 
-// ServedBy is what a cluster serves that lists these resources.
+// ServedBy is what a cluster serves that lists these resources, as far as it can be listed.
 func ServedBy(lists ...*metav1.APIResourceList) *Served {
 	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
-	s.take(lists)
-	return s
-}
-
-// take notes the resources that can be listed.
-func (s *Served) take(lists []*metav1.APIResourceList) {
 	for _, list := range lists {
 		if list == nil {
 			continue
@@ -236,6 +226,7 @@ func (s *Served) take(lists []*metav1.APIResourceList) {
 			}
 		}
 	}
+	return s
 }
 
 // Whole visits the whole objects of a resource, cleaned of what could steer a

@@ -153,11 +153,18 @@ type around struct {
 	found *Surroundings
 }
 
-// each reads the objects of a resource into typed ones, one at a time.
-func each[T any](ctx context.Context, a *around, resource, namespace string, take func(*Surroundings, *T)) {
+// run runs f beside others, but not too many at once.
+func (a *around) run(f func()) {
 	a.running.Go(func() {
 		a.slots <- struct{}{}
 		defer func() { <-a.slots }()
+		f()
+	})
+}
+
+// each reads the objects of a resource into typed ones, one at a time.
+func each[T any](ctx context.Context, a *around, resource, namespace string, take func(*Surroundings, *T)) {
+	a.run(func() {
 		kept := 0
 		err := a.Whole(ctx, a.served, resource, namespace, func(u *unstructured.Unstructured) {
 			var object T
@@ -212,16 +219,13 @@ func (a *around) lists(ctx context.Context, want Around) {
 		a.note(ctx, Quotas, namespace, errTooManyNamespaces)
 		a.note(ctx, LimitRanges, namespace, errTooManyNamespaces)
 	}
-	each(ctx, a, Validating, "", func(s *Surroundings, c *admissionv1.ValidatingWebhookConfiguration) {
-		for _, w := range c.Webhooks {
-			s.addWebhook(Validating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
-		}
-	})
-	each(ctx, a, Mutating, "", func(s *Surroundings, c *admissionv1.MutatingWebhookConfiguration) {
-		for _, w := range c.Webhooks {
-			s.addWebhook(Mutating+"/"+c.Name, w.Name, w.ClientConfig, w.FailurePolicy, w.Rules, w.NamespaceSelector, w.ObjectSelector, len(w.MatchConditions) > 0)
-		}
-	})
+	for _, resource := range []string{Validating, Mutating} { // one type fits what is read of both
+		each(ctx, a, resource, "", func(s *Surroundings, c *admissionv1.ValidatingWebhookConfiguration) {
+			for i := range c.Webhooks {
+				s.addWebhook(resource+"/"+c.Name, &c.Webhooks[i])
+			}
+		})
+	}
 }
 
 // ChangesClasses is the label of the ConfigMap by which Velero changes storage classes
@@ -231,9 +235,7 @@ const ChangesClasses = "velero.io/change-storage-class"
 // pluginConfigs finds the ConfigMaps of restore actions
 // (pkg/plugin/framework/common/plugin_config.go).
 func (a *around) pluginConfigs(ctx context.Context, namespace string) {
-	a.running.Go(func() {
-		a.slots <- struct{}{}
-		defer func() { <-a.slots }()
+	a.run(func() {
 		found, err := a.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}).Namespace(namespace).
 			List(ctx, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"})
 		if err != nil {
@@ -242,11 +244,11 @@ func (a *around) pluginConfigs(ctx context.Context, namespace string) {
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.found.takeConfigs(found.Items)
+		a.found.addConfigs(found.Items)
 	})
 }
 
-func (s *Surroundings) takeConfigs(configs []unstructured.Unstructured) {
+func (s *Surroundings) addConfigs(configs []unstructured.Unstructured) {
 	s.PluginConfigs = map[string][]string{}
 	for i := range configs {
 		sanitize.Object(&configs[i].Object)
@@ -267,15 +269,6 @@ func (s *Surroundings) takeConfigs(configs []unstructured.Unstructured) {
 	}
 }
 
-// Class is a storage class, and whether there is one; of nil there is none.
-func (s *Surroundings) Class(name string) (StorageClass, bool) {
-	if s == nil {
-		return StorageClass{}, false
-	}
-	class, there := s.StorageClasses[name]
-	return class, there
-}
-
 // services looks for the Services behind webhooks, by name.
 func (a *around) services(ctx context.Context, want Around) {
 	asked := map[string]bool{}
@@ -292,32 +285,24 @@ func (a *around) services(ctx context.Context, want Around) {
 	}
 	for _, name := range names[:min(len(names), mostOneByOne)] {
 		namespace, service, _ := strings.Cut(name, "/")
-		a.running.Go(func() {
-			a.slots <- struct{}{}
-			defer func() { <-a.slots }()
-			there, err := a.there(ctx, schema.GroupVersionResource{Version: "v1", Resource: Services}, namespace, service)
-			a.mu.Lock()
-			if err == nil {
-				a.found.Services[name] = there
+		a.run(func() {
+			page, err := a.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: Services}).Namespace(namespace).
+				List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + service})
+			if err != nil {
+				a.note(ctx, Services, namespace, safe(err))
+				return
 			}
-			a.mu.Unlock()
-			a.note(ctx, Services, namespace, err)
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.found.Services[name] = len(page.Items) > 0
 		})
 	}
 }
 
-// there reports whether one object is there.
-func (r *Reader) there(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (bool, error) {
-	page, err := r.metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		return false, safe(err)
-	}
-	return len(page.Items) > 0, nil
-}
-
-var errTooManyNamespaces = fmt.Errorf("veltui looks at the quotas of at most %d namespaces", mostOneByOne)
-
-var errTooManyServices = fmt.Errorf("veltui looks for at most %d Services of webhooks", mostOneByOne)
+var (
+	errTooManyNamespaces = fmt.Errorf("veltui looks at the quotas of at most %d namespaces", mostOneByOne)
+	errTooManyServices   = fmt.Errorf("veltui looks for at most %d Services of webhooks", mostOneByOne)
+)
 
 // snapshotClass is what is read of a VolumeSnapshotClass.
 type snapshotClass struct {
@@ -343,17 +328,18 @@ func takePorts(s *Surroundings, service *corev1.Service) {
 	}
 }
 
-func (s *Surroundings) addWebhook(configuration, name string, client admissionv1.WebhookClientConfig, policy *admissionv1.FailurePolicyType,
-	rules []admissionv1.RuleWithOperations, namespaces, objects *metav1.LabelSelector, conditions bool) {
-	if client.Service == nil {
+func (s *Surroundings) addWebhook(configuration string, from *admissionv1.ValidatingWebhook) {
+	service := from.ClientConfig.Service
+	if service == nil {
 		return
 	}
 	w := Webhook{
-		Configuration: configuration, Name: name, Service: client.Service.Namespace + "/" + client.Service.Name,
-		Fails: policy == nil || *policy == admissionv1.Fail, Rules: rules, Objects: selects(objects) || conditions,
+		Configuration: configuration, Name: from.Name, Service: service.Namespace + "/" + service.Name, Rules: from.Rules,
+		Fails:   from.FailurePolicy == nil || *from.FailurePolicy == admissionv1.Fail,
+		Objects: selects(from.ObjectSelector) || len(from.MatchConditions) > 0,
 	}
-	if selects(namespaces) {
-		w.Namespaces = namespaces
+	if selects(from.NamespaceSelector) {
+		w.Namespaces = from.NamespaceSelector
 	}
 	s.Webhooks = append(s.Webhooks, w)
 }
