@@ -15,6 +15,48 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// codec reads and writes one field of a draft.
+type codec struct {
+	kind string // as pflag calls it in help
+	// read puts text into the draft, as Velero reads it. A map's text adds.
+	read func(*Draft, string) error
+	// write is the text, and whether the draft has the field at all.
+	write func(*Draft) (string, bool)
+	clear func(*Draft)
+	// check is why the API server or the restore would fail with what read took; nil
+	// where nothing can.
+	check func(*Draft) error
+}
+
+// member is a field of a draft with a value.
+type member[T any] struct {
+	get func(*Draft) T
+	set func(*Draft, T)
+}
+
+func memberAt[T any](at func(*Draft) *T) member[T] {
+	return member[T]{func(d *Draft) T { return *at(d) }, func(d *Draft, value T) { *at(d) = value }}
+}
+
+// newCodec makes the codec of a member. format returns the text, and whether there is a value.
+func newCodec[T any](kind string, m member[T], parse func(string) (T, error), format func(T) (string, bool)) codec {
+	return codec{
+		kind: kind,
+		read: func(d *Draft, text string) error {
+			value, err := parse(text)
+			if err == nil {
+				m.set(d, value)
+			}
+			return err
+		},
+		write: func(d *Draft) (string, bool) { return format(m.get(d)) },
+		clear: func(d *Draft) {
+			var none T
+			m.set(d, none)
+		},
+	}
+}
+
 // The types as Velero's help names them.
 const (
 	typeText     = "string"
@@ -22,22 +64,13 @@ const (
 )
 
 func textCodec(at func(*Draft) *string) codec {
-	return codec{
-		kind:  typeText,
-		read:  func(d *Draft, text string) error { *at(d) = text; return nil },
-		write: func(d *Draft) (string, bool) { return *at(d), *at(d) != "" },
-		clear: func(d *Draft) { *at(d) = "" },
-	}
+	return newCodec(typeText, memberAt(at), func(text string) (string, error) { return text, nil }, func(s string) (string, bool) { return s, s != "" })
 }
 
 // listCodec is words with commas between; given again they replace what was there.
-func listCodec(at func(*Draft) *[]string) codec {
-	return codec{
-		kind:  "stringArray",
-		read:  func(d *Draft, text string) error { *at(d) = strings.Split(text, ","); return nil },
-		write: func(d *Draft) (string, bool) { return strings.Join(*at(d), ","), len(*at(d)) > 0 },
-		clear: func(d *Draft) { *at(d) = nil },
-	}
+func listCodec(m member[[]string]) codec {
+	return newCodec("stringArray", m, func(text string) ([]string, error) { return strings.Split(text, ","), nil },
+		func(words []string) (string, bool) { return strings.Join(words, ","), len(words) > 0 })
 }
 
 // mapCodec is pairs with a sign inside and commas between, read as a line of CSV.
@@ -126,41 +159,27 @@ func errKey(key string) error {
 }
 
 // boolCodec is true, false or, empty, not given.
-func boolCodec(at func(*Draft) **bool) codec {
-	return codec{
-		kind: "optionalBool",
-		read: func(d *Draft, text string) error {
-			if *at(d) = nil; text == "" {
-				return nil
-			}
-			value, err := strconv.ParseBool(text)
-			if err != nil {
-				return errExpected(text, "true or false")
-			}
-			*at(d) = &value
-			return nil
-		},
-		write: func(d *Draft) (string, bool) {
-			if *at(d) == nil {
-				return "", false
-			}
-			return strconv.FormatBool(**at(d)), true
-		},
-		clear: func(d *Draft) { *at(d) = nil },
-	}
+func boolCodec(m member[*bool]) codec {
+	return newCodec("optionalBool", m, func(text string) (*bool, error) {
+		if text == "" {
+			return nil, nil
+		}
+		value, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, errExpected(text, "true or false")
+		}
+		return &value, nil
+	}, func(value *bool) (string, bool) {
+		if value == nil {
+			return "", false
+		}
+		return strconv.FormatBool(*value), true
+	})
 }
 
 func selectorCodec() codec {
-	at := func(d *Draft) **metav1.LabelSelector { return &d.Restore.Spec.LabelSelector }
-	return codec{
-		kind: typeSelector,
-		read: func(d *Draft, text string) (err error) {
-			*at(d), err = metav1.ParseToLabelSelector(text)
-			return err
-		},
-		write: func(d *Draft) (string, bool) { return selectorText(*at(d)), *at(d) != nil },
-		clear: func(d *Draft) { *at(d) = nil },
-	}
+	at := memberAt(func(d *Draft) **metav1.LabelSelector { return &d.Restore.Spec.LabelSelector })
+	return newCodec(typeSelector, at, metav1.ParseToLabelSelector, func(s *metav1.LabelSelector) (string, bool) { return selectorText(s), s != nil })
 }
 
 // selectorText is a selector as flags write it, empty for one that selects all.
@@ -176,178 +195,122 @@ func selectorText(s *metav1.LabelSelector) string {
 const or = " or "
 
 func orSelectorCodec() codec {
-	at := func(d *Draft) *[]*metav1.LabelSelector { return &d.Restore.Spec.OrLabelSelectors }
-	return codec{
-		kind: "orLabelSelector",
-		read: func(d *Draft, text string) error {
-			var all []*metav1.LabelSelector
-			for part := range strings.SplitSeq(text, or) {
-				selector, err := metav1.ParseToLabelSelector(part)
-				if err != nil {
-					return err
-				}
-				all = append(all, selector)
+	at := memberAt(func(d *Draft) *[]*metav1.LabelSelector { return &d.Restore.Spec.OrLabelSelectors })
+	return newCodec("orLabelSelector", at, func(text string) (all []*metav1.LabelSelector, err error) {
+		for part := range strings.SplitSeq(text, or) {
+			selector, err := metav1.ParseToLabelSelector(part)
+			if err != nil {
+				return nil, err
 			}
-			*at(d) = all
-			return nil
-		},
-		write: func(d *Draft) (string, bool) {
-			var all []string
-			for _, selector := range *at(d) {
-				all = append(all, selectorText(selector))
-			}
-			return strings.Join(all, or), len(all) > 0
-		},
-		clear: func(d *Draft) { *at(d) = nil },
-	}
+			all = append(all, selector)
+		}
+		return all, nil
+	}, func(selectors []*metav1.LabelSelector) (string, bool) {
+		var all []string
+		for _, selector := range selectors {
+			all = append(all, selectorText(selector))
+		}
+		return strings.Join(all, or), len(all) > 0
+	})
 }
 
 func policyCodec() codec {
-	at := func(d *Draft) *velerov1.PolicyType { return &d.Restore.Spec.ExistingResourcePolicy }
-	return codec{
-		kind: typeText,
-		read: func(d *Draft, text string) error {
-			switch p := velerov1.PolicyType(text); p {
-			case "", velerov1.PolicyTypeNone, velerov1.PolicyTypeUpdate:
-				*at(d) = p
-				return nil
-			}
-			return errExpected(text, "none or update")
-		},
-		write: func(d *Draft) (string, bool) { return string(*at(d)), *at(d) != "" },
-		clear: func(d *Draft) { *at(d) = "" },
-	}
+	at := memberAt(func(d *Draft) *velerov1.PolicyType { return &d.Restore.Spec.ExistingResourcePolicy })
+	return newCodec(typeText, at, func(text string) (velerov1.PolicyType, error) {
+		switch p := velerov1.PolicyType(text); p {
+		case "", velerov1.PolicyTypeNone, velerov1.PolicyTypeUpdate:
+			return p, nil
+		}
+		return "", errExpected(text, "none or update")
+	}, func(p velerov1.PolicyType) (string, bool) { return string(p), p != "" })
 }
 
-// statusCodec is one of the two lists of spec.restoreStatus, which is there while
+// statusMember is one of the two lists of spec.restoreStatus, which is there while
 // one of them is.
-func statusCodec(at func(*velerov1.RestoreStatusSpec) *[]string) codec {
-	of := func(d *Draft) []string {
-		if d.Restore.Spec.RestoreStatus == nil {
-			return nil
-		}
-		return *at(d.Restore.Spec.RestoreStatus)
-	}
-	set := func(d *Draft, words []string) {
-		status := velerov1.RestoreStatusSpec{}
+func statusMember(at func(*velerov1.RestoreStatusSpec) *[]string) member[[]string] {
+	status := func(d *Draft) (s velerov1.RestoreStatusSpec) {
 		if d.Restore.Spec.RestoreStatus != nil {
-			status = *d.Restore.Spec.RestoreStatus
+			s = *d.Restore.Spec.RestoreStatus
 		}
-		*at(&status) = words
-		if d.Restore.Spec.RestoreStatus = &status; len(status.IncludedResources)+len(status.ExcludedResources) == 0 {
+		return s
+	}
+	return member[[]string]{func(d *Draft) []string {
+		s := status(d)
+		return *at(&s)
+	}, func(d *Draft, words []string) {
+		s := status(d)
+		*at(&s) = words
+		if d.Restore.Spec.RestoreStatus = &s; len(s.IncludedResources)+len(s.ExcludedResources) == 0 {
 			d.Restore.Spec.RestoreStatus = nil
 		}
-	}
-	return codec{
-		kind:  "stringArray",
-		read:  func(d *Draft, text string) error { set(d, strings.Split(text, ",")); return nil },
-		write: func(d *Draft) (string, bool) { return strings.Join(of(d), ","), len(of(d)) > 0 },
-		clear: func(d *Draft) { set(d, nil) },
-	}
+	}}
 }
 
 // referenceCodec is the name of a ConfigMap.
 func referenceCodec(group *string, at func(*Draft) **corev1.TypedLocalObjectReference) codec {
-	return codec{
-		kind: typeText,
-		read: func(d *Draft, text string) error {
-			if *at(d) = nil; text != "" {
-				*at(d) = &corev1.TypedLocalObjectReference{APIGroup: group, Kind: "configmap", Name: text}
-			}
-			return nil
-		},
-		write: func(d *Draft) (string, bool) {
-			if *at(d) == nil {
-				return "", false
-			}
-			return (*at(d)).Name, true
-		},
-		clear: func(d *Draft) { *at(d) = nil },
-	}
+	return newCodec(typeText, memberAt(at), func(text string) (*corev1.TypedLocalObjectReference, error) {
+		if text == "" {
+			return nil, nil
+		}
+		return &corev1.TypedLocalObjectReference{APIGroup: group, Kind: "configmap", Name: text}, nil
+	}, func(r *corev1.TypedLocalObjectReference) (string, bool) {
+		if r == nil {
+			return "", false
+		}
+		return r.Name, true
+	})
 }
 
 func durationCodec() codec {
-	at := func(d *Draft) *time.Duration { return &d.Restore.Spec.ItemOperationTimeout.Duration }
-	return codec{
-		kind: "duration",
-		read: func(d *Draft, text string) error {
-			value, err := time.ParseDuration(text)
-			if err != nil {
-				return errExpected(text, "a duration such as 90m or 4h")
-			}
-			*at(d) = value
-			return nil
-		},
-		write: func(d *Draft) (string, bool) { return at(d).String(), *at(d) != 0 },
-		clear: func(d *Draft) { *at(d) = 0 },
-		check: func(d *Draft) error {
-			if *at(d) < 0 {
-				return errExpected(at(d).String(), "a duration that is not negative")
-			}
-			return nil
-		},
+	at := memberAt(func(d *Draft) *time.Duration { return &d.Restore.Spec.ItemOperationTimeout.Duration })
+	c := newCodec("duration", at, func(text string) (time.Duration, error) {
+		value, err := time.ParseDuration(text)
+		if err != nil {
+			return 0, errExpected(text, "a duration such as 90m or 4h")
+		}
+		return value, nil
+	}, func(t time.Duration) (string, bool) { return t.String(), t != 0 })
+	c.check = func(d *Draft) error {
+		if t := at.get(d); t < 0 {
+			return errExpected(t.String(), "a duration that is not negative")
+		}
+		return nil
 	}
+	return c
 }
 
-// onUploader changes spec.uploaderConfig, which is there while it says something.
-func onUploader(d *Draft, change func(*velerov1.UploaderConfigForRestore)) {
-	config := velerov1.UploaderConfigForRestore{}
-	if d.Restore.Spec.UploaderConfig != nil {
-		config = *d.Restore.Spec.UploaderConfig
+// uploaderMember is a member of spec.uploaderConfig, which is there while it says something.
+func uploaderMember[T any](at func(*velerov1.UploaderConfigForRestore) *T) member[T] {
+	config := func(d *Draft) (c velerov1.UploaderConfigForRestore) {
+		if d.Restore.Spec.UploaderConfig != nil {
+			c = *d.Restore.Spec.UploaderConfig
+		}
+		return c
 	}
-	change(&config)
-	if d.Restore.Spec.UploaderConfig = &config; config == (velerov1.UploaderConfigForRestore{}) {
-		d.Restore.Spec.UploaderConfig = nil
-	}
+	return member[T]{func(d *Draft) T {
+		c := config(d)
+		return *at(&c)
+	}, func(d *Draft, value T) {
+		c := config(d)
+		*at(&c) = value
+		if d.Restore.Spec.UploaderConfig = &c; c == (velerov1.UploaderConfigForRestore{}) {
+			d.Restore.Spec.UploaderConfig = nil
+		}
+	}}
 }
 
 func parallelCodec() codec {
-	set := func(d *Draft, n int) {
-		onUploader(d, func(c *velerov1.UploaderConfigForRestore) { c.ParallelFilesDownload = n })
-	}
-	return codec{
-		kind: "int",
-		read: func(d *Draft, text string) error {
-			n, err := strconv.ParseInt(text, 0, 32)
-			if err != nil || n < 0 {
-				return errExpected(text, "a number that is not negative")
-			}
-			set(d, int(n))
-			return nil
-		},
-		write: func(d *Draft) (string, bool) {
-			c := d.Restore.Spec.UploaderConfig
-			if c == nil || c.ParallelFilesDownload == 0 {
-				return "", false
-			}
-			return strconv.Itoa(c.ParallelFilesDownload), true
-		},
-		clear: func(d *Draft) { set(d, 0) },
-	}
-}
-
-func sparseCodec() codec {
-	at := func(d *Draft) (value *bool) {
-		if d.Restore.Spec.UploaderConfig != nil {
-			value = d.Restore.Spec.UploaderConfig.WriteSparseFiles
+	at := uploaderMember(func(c *velerov1.UploaderConfigForRestore) *int { return &c.ParallelFilesDownload })
+	return newCodec("int", at, func(text string) (int, error) {
+		n, err := strconv.ParseInt(text, 0, 32)
+		if err != nil || n < 0 {
+			return 0, errExpected(text, "a number that is not negative")
 		}
-		return value
-	}
-	set := func(d *Draft, value *bool) {
-		onUploader(d, func(c *velerov1.UploaderConfigForRestore) { c.WriteSparseFiles = value })
-	}
-	value := boolCodec(func(d *Draft) **bool { return &d.AllowPartiallyFailed })
-	return codec{
-		kind: value.kind,
-		read: func(d *Draft, text string) error {
-			var scratch Draft
-			err := value.read(&scratch, text)
-			set(d, scratch.AllowPartiallyFailed)
-			return err
-		},
-		write: func(d *Draft) (string, bool) {
-			return value.write(&Draft{AllowPartiallyFailed: at(d)})
-		},
-		clear: func(d *Draft) { set(d, nil) },
-	}
+		return int(n), nil
+	}, func(n int) (string, bool) {
+		if n == 0 {
+			return "", false
+		}
+		return strconv.Itoa(n), true
+	})
 }

@@ -36,30 +36,22 @@ func (d *Draft) Words() (words, unsaid []string) {
 // differences are the fields of the Restore that the command's words lost.
 func differences(d, read *Draft) (unsaid []string) {
 	want, got := fieldsOf(d), fieldsOf(read)
-	for _, name := range slices.Sorted(keysOf(want, got)) {
-		if !reflect.DeepEqual(want[name], got[name]) {
+	for name, value := range want {
+		if !reflect.DeepEqual(value, got[name]) {
 			unsaid = append(unsaid, name)
 		}
 	}
+	for name := range got {
+		if _, wanted := want[name]; !wanted {
+			unsaid = append(unsaid, name)
+		}
+	}
+	slices.Sort(unsaid)
 	// Velero's command leaves it out without the list beside it (create.go, Run).
 	if s := d.Restore.Spec.RestoreStatus; s != nil && len(s.IncludedResources) == 0 && !slices.Contains(unsaid, "spec.restoreStatus") {
 		unsaid = append(unsaid, "spec.restoreStatus")
 	}
 	return unsaid
-}
-
-func keysOf(maps ...map[string]any) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		seen := map[string]bool{}
-		for _, m := range maps {
-			for key := range m {
-				if !seen[key] && !yield(key) {
-					return
-				}
-				seen[key] = true
-			}
-		}
-	}
 }
 
 // fieldsOf are the fields that a draft sets, selectors in one spelling.

@@ -1,3 +1,9 @@
+// Package restorespec knows a Restore as the flags of `velero restore create`
+// write it: every flag as data, text into a Restore and back, and the Restore as
+// a command's words and as YAML. It does no I/O.
+//
+// Flags and how their values are read are those of Velero 1.18.3
+// (pkg/cmd/cli/restore/create.go, pkg/cmd/util/flag).
 package restorespec
 
 import (
@@ -7,6 +13,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // Source is what can complete a field's value.
@@ -47,19 +55,6 @@ type Field struct {
 	// Filters is true where the field decides what is restored.
 	Filters bool
 	codec
-}
-
-// codec reads and writes one field of a draft.
-type codec struct {
-	kind string // as pflag calls it in help
-	// read puts text into the draft, as Velero reads it. A map's text adds.
-	read func(*Draft, string) error
-	// write is the text, and whether the draft has the field at all.
-	write func(*Draft) (string, bool)
-	clear func(*Draft)
-	// check is why the API server or the restore would fail with what read took; nil
-	// where nothing can.
-	check func(*Draft) error
 }
 
 // Set reads text as the field of a draft, as Velero's own flag does. What the
@@ -121,12 +116,12 @@ func grouped(name string, fields []Field) []Field {
 
 // Find is the field with a flag's name.
 func Find(flag string) (Field, bool) {
-	for _, f := range Fields() {
-		if f.Flag == flag {
-			return f, true
-		}
+	all := Fields()
+	i := slices.IndexFunc(all, func(f Field) bool { return f.Flag == flag })
+	if i < 0 {
+		return Field{}, false
 	}
-	return Field{}, false
+	return all[i], true
 }
 
 func sourceFields() []Field {
@@ -136,14 +131,14 @@ func sourceFields() []Field {
 		{Flag: "from-schedule", Title: "Schedule", Help: "Schedule to restore from: its newest completed backup", Hint: "a schedule's name, instead of a backup", Completes: Schedules,
 			codec: textCodec(func(d *Draft) *string { return &d.Restore.Spec.ScheduleName })},
 		{Flag: "allow-partially-failed", Title: "Partial", Help: "With --from-schedule, take a PartiallyFailed backup too", Hint: "true or false; with a schedule only", Completes: YesNo,
-			codec: boolCodec(func(d *Draft) **bool { return &d.AllowPartiallyFailed })},
+			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.AllowPartiallyFailed }))},
 	}
 }
 
 func filterFields() []Field {
 	list := func(flag, title, help, hint string, completes Source, of func(*velerov1.RestoreSpec) *[]string) Field {
 		return Field{Flag: flag, Title: title, Help: help, Hint: hint, Completes: completes, Many: true, Filters: true,
-			codec: listCodec(func(d *Draft) *[]string { return of(&d.Restore.Spec) })}
+			codec: listCodec(memberAt(func(d *Draft) *[]string { return of(&d.Restore.Spec) }))}
 	}
 	return []Field{
 		list("include-namespaces", "Namespaces", "Namespaces to restore, by their names in the backup ('*' for all)", "names in the backup, or *; empty: all", Namespaces,
@@ -159,9 +154,9 @@ func filterFields() []Field {
 		{Flag: "selector", Title: "Selector", Help: "Restore only items that match this label selector", Hint: "app=web,tier notin (db)", Completes: Labels, Many: true, Filters: true, codec: selectorCodec()},
 		{Flag: "or-selector", Title: "  or", Help: "Restore items that match any of these label selectors, separated by ' or '", Hint: "app=web or app=db; instead of a selector", Completes: Labels, Many: true, Filters: true, codec: orSelectorCodec()},
 		{Flag: "include-cluster-resources", Title: "Cluster", Help: "Restore cluster-scoped resources", Hint: "true, false; empty: what the rest needs", Completes: YesNo, Filters: true,
-			codec: boolCodec(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources })},
+			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources }))},
 		{Flag: "restore-volumes", Title: "Volumes", Help: "Restore volumes from snapshots", Hint: "true or false; empty: true", Completes: YesNo, Filters: true,
-			codec: boolCodec(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs })},
+			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs }))},
 		{Flag: "resource-policies-configmap", Title: "Policies", Help: "ConfigMap with the restore's resource policies (not read: the items it excludes are counted)", Hint: "a ConfigMap beside Velero", Filters: true,
 			codec: referenceCodec(nil, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourcePolicy })},
 	}
@@ -172,16 +167,17 @@ func effectFields() []Field {
 	return []Field{
 		{Flag: "existing-resource-policy", Title: "Existing", Help: "What to do with objects that exist: none (skip them) or update", Hint: "none: skip them; update: patch them", Completes: Policies, codec: policyCodec()},
 		{Flag: "preserve-nodeports", Title: "Node ports", Help: "Keep the node ports of services", Hint: "true or false; empty: false", Completes: YesNo,
-			codec: boolCodec(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts })},
+			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts }))},
 		{Flag: "status-include-resources", Title: "Status of", Help: "Resources whose status is restored too", Hint: "kinds, or *", Completes: Resources, Many: true,
-			codec: statusCodec(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.IncludedResources })},
+			codec: listCodec(statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.IncludedResources }))},
 		{Flag: "status-exclude-resources", Title: "  without", Help: "Resources whose status is not restored", Hint: "kinds; only with the field above", Completes: Resources, Many: true,
-			codec: statusCodec(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.ExcludedResources })},
+			codec: listCodec(statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.ExcludedResources }))},
 		{Flag: "resource-modifier-configmap", Title: "Modifiers", Help: "ConfigMap with the patches that Velero applies to what it restores", Hint: "a ConfigMap beside Velero",
 			codec: referenceCodec(&core, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourceModifier })},
 		{Flag: "item-operation-timeout", Title: "Timeout", Help: "How long Velero waits for operations of plugins", Hint: "a duration such as 4h", codec: durationCodec()},
 		{Flag: "parallel-files-download", Title: "Parallel", Help: "Files of a volume to restore at once (0: as many as the node has CPUs)", Hint: "a number", codec: parallelCodec()},
-		{Flag: "write-sparse-files", Title: "Sparse", Help: "Write sparse files when restoring volumes", Hint: "true or false; empty: false", Completes: YesNo, codec: sparseCodec()},
+		{Flag: "write-sparse-files", Title: "Sparse", Help: "Write sparse files when restoring volumes", Hint: "true or false; empty: false", Completes: YesNo,
+			codec: boolCodec(uploaderMember(func(c *velerov1.UploaderConfigForRestore) **bool { return &c.WriteSparseFiles }))},
 	}
 }
 
@@ -195,3 +191,37 @@ func metadataFields() []Field {
 }
 
 func errExpected(text, what string) error { return fmt.Errorf("%q: expected %s", text, what) }
+
+// since is from which version on Velero has a flag (pkg/cmd/cli/restore/create.go), and
+// its server the field of the Restore (pkg/apis/velero/v1/restore_types.go). What is
+// not here is older than the versions that veltui knows, 1.10 and later.
+var since = map[string]struct{ flag, field velero.Version }{
+	"item-operation-timeout":      {velero.Version{1, 11, 0}, velero.Version{1, 11, 0}},
+	"or-selector":                 {flag: velero.Version{1, 12, 1}},
+	"resource-modifier-configmap": {velero.Version{1, 12, 0}, velero.Version{1, 12, 0}},
+	"write-sparse-files":          {velero.Version{1, 13, 0}, velero.Version{1, 13, 0}},
+	"parallel-files-download":     {velero.Version{1, 14, 0}, velero.Version{1, 14, 0}},
+	"annotations":                 {flag: velero.Version{1, 16, 0}}, // all that Kubernetes stores has them
+	"resource-policies-configmap": {velero.Version{1, 18, 3}, velero.Version{1, 18, 3}},
+}
+
+// HasFlag says whether the command of a version of Velero has the field's flag.
+func (f Field) HasFlag(v velero.Version) bool { return !v.Before(since[f.Flag].flag) }
+
+// IsRead says whether the server of a version of Velero reads the field. An older one
+// ignores it, and restores as if it were not set.
+func (f Field) IsRead(v velero.Version) bool { return !v.Before(since[f.Flag].field) }
+
+// Given are the fields that a draft sets.
+func (d *Draft) Given() (given []Field) {
+	for _, f := range Fields() {
+		if _, is := f.Text(d); is {
+			given = append(given, f)
+		}
+	}
+	return given
+}
+
+// Since is the first version of Velero whose server reads the field, zero where all do
+// that veltui knows.
+func (f Field) Since() velero.Version { return since[f.Flag].field }

@@ -3,6 +3,7 @@ package restorespec
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -67,12 +68,9 @@ func (v *flagValue) String() string {
 	return text
 }
 func (v *flagValue) Set(text string) error {
-	for _, before := range v.flags.given {
-		if before.Flag == v.field.Flag {
-			return v.field.read(&v.flags.said, text)
-		}
+	if !slices.ContainsFunc(v.flags.given, func(before Field) bool { return before.Flag == v.field.Flag }) {
+		v.flags.given = append(v.flags.given, v.field)
 	}
-	v.flags.given = append(v.flags.given, v.field)
 	return v.field.read(&v.flags.said, text)
 }
 

@@ -105,7 +105,7 @@ type Evidence struct {
 // HasVolumes reports whether something came back that may have a volume: a claim or a
 // pod.
 func (r *Result) HasVolumes() bool {
-	return slices.ContainsFunc(r.Kinds, func(k Kind) bool { return (k.Name == claims || k.Name == "pods") && k.There()+k.Count[Differs] > 0 })
+	return slices.ContainsFunc(r.Kinds, func(k Kind) bool { return (k.Name == claims || k.Name == pods) && k.There()+k.Count[Differs] > 0 })
 }
 
 // VolumeWords says of all claims and volumes how many are bound and got their data, and
@@ -162,19 +162,13 @@ var dataWords = map[DataState]string{
 // already, see [Result.AddClaims].
 func (r *Result) AddVolumes(in Input, e Evidence) {
 	d := newDataJudge(r, in, e)
-	for _, k := range r.Kinds {
-		switch k.Name {
-		case claims:
-			for _, i := range k.Items {
-				if isThere(i.State) {
-					r.Volumes = append(r.Volumes, d.claim(i))
-				}
-			}
-		case "pods":
-			for _, i := range k.Items {
-				r.Volumes = append(r.Volumes, d.podVolumes(i)...)
-			}
+	for _, i := range r.itemsOf(claims) {
+		if isThere(i.State) {
+			r.Volumes = append(r.Volumes, d.claim(i))
 		}
+	}
+	for _, i := range r.itemsOf(pods) {
+		r.Volumes = append(r.Volumes, d.podVolumes(i)...)
 	}
 	rank := func(v Volume) int { return slices.Index(dataOrder, v.State) }
 	slices.SortStableFunc(r.Volumes, func(x, y Volume) int {

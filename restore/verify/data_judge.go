@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/vmware-tanzu/velero/pkg/label"
@@ -62,13 +63,8 @@ func newDataJudge(r *Result, in Input, e Evidence) *dataJudge {
 		}
 		d.moved[key] = v
 	}
-	for _, k := range r.Kinds {
-		if k.Name != "pods" {
-			continue
-		}
-		for _, i := range k.Items {
-			d.pods[[2]string{cmp.Or(i.From, i.Namespace), i.Name}] = i
-		}
+	for _, i := range r.itemsOf(pods) {
+		d.pods[[2]string{cmp.Or(i.From, i.Namespace), i.Name}] = i
 	}
 	return d
 }
@@ -94,8 +90,13 @@ func methodOf(v *artifact.Volume) Method {
 func (d *dataJudge) claim(i Item) Volume {
 	v := Volume{Namespace: i.Namespace, Claim: i.Name}
 	info := d.saved[[2]string{cmp.Or(i.From, i.Namespace), i.Name}]
-	if info == nil {
-		info = d.restored(i)
+	// Velero writes no record for a pod that was gone when the backup ended
+	// (generateVolumeInfoFromPVB in internal/volume/volumes_information.go, 1.18.3), and
+	// none before 1.13: then the restore's tells what it did.
+	if made := d.madeFor[[2]string{i.Namespace, i.Name}]; info == nil && made != nil {
+		copied := *made
+		copied.PersistentVolume = "" // that of the cluster, not of the backup
+		info = &copied
 	}
 	var moved *job.Volume
 	if info != nil {
@@ -108,7 +109,6 @@ func (d *dataJudge) claim(i Item) Volume {
 		v.Method = ByMover
 	}
 	object, _ := d.Target.Find(claims, i.Namespace, i.Name)
-	older := !d.Started.IsZero() && object.Created.Before(d.Started.Add(-near))
 	live, known := d.claims[[2]string{i.Namespace, i.Name}]
 	switch {
 	case i.State == MadeAnew && object.Restore != "":
@@ -117,7 +117,7 @@ func (d *dataJudge) claim(i Item) Volume {
 		v.State, v.Why = DataEmpty, "somebody made this claim after the restore had ended, so what the backup has did not get into it"
 	case moved != nil:
 		v.State, v.Why = d.ofMoved(moved)
-	case older:
+	case d.older(object):
 		v.State, v.Why = DataExisted, "the claim is older than the restore, and Velero left its data as it was"
 	case info == nil && d.NoSaved != "":
 		v.State, v.Why = DataUnknown, "what the backup has of it is not known"
@@ -129,20 +129,6 @@ func (d *dataJudge) claim(i Item) Volume {
 		v.State, v.Why = d.ofClaim(info, live)
 	}
 	return v
-}
-
-// restored is what the restore did with a claim of which the backup has no record:
-// Velero writes none for a pod that was gone when the backup ended
-// (generateVolumeInfoFromPVB in internal/volume/volumes_information.go, 1.18.3), and none
-// before 1.13.
-func (d *dataJudge) restored(i Item) *artifact.Volume {
-	made := d.madeFor[[2]string{i.Namespace, i.Name}]
-	if made == nil {
-		return nil
-	}
-	info := *made
-	info.PersistentVolume = "" // that of the cluster, not of the backup
-	return &info
 }
 
 // ofMoved judges data by what moves it.
@@ -164,9 +150,9 @@ func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, strin
 	made := d.made[live.Volume]
 	switch w := methodOf(info); {
 	case w == ByNative && made != nil && made.Method == "NativeSnapshot":
-		return d.arrives(bound, "")
+		return arrives(bound, "it waits for its volume")
 	case w == ByCSI && live.Snapshot != "" && !d.NoVolumes:
-		return d.arrives(bound, "it waits for the volume that the driver makes of snapshot "+live.Snapshot)
+		return arrives(bound, "it waits for the volume that the driver makes of snapshot "+live.Snapshot)
 	case w == ByNative && d.NoMade != "" && !d.NoVolumes:
 		return DataUnknown, "whether a volume was made of its snapshot is not known: " + d.NoMade
 	case same && bound && d.volumeMade(live.Volume):
@@ -194,16 +180,15 @@ func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, strin
 // storage behind it.
 func (d *dataJudge) volumeMade(name string) bool {
 	o, seen := d.Target.Find("persistentvolumes", "", name)
-	older := !d.Started.IsZero() && o.Created.Before(d.Started.Add(-near))
-	return seen == target.There && !older && o.Restore == label.GetValidName(d.Restore)
+	return seen == target.There && !d.older(o) && o.Restore == label.GetValidName(d.Restore)
 }
 
 // arrives judges data that comes with the claim's volume.
-func (d *dataJudge) arrives(bound bool, waits string) (DataState, string) {
+func arrives(bound bool, waits string) (DataState, string) {
 	if bound {
 		return DataRestored, ""
 	}
-	return DataWaiting, cmp.Or(waits, "it waits for its volume")
+	return DataWaiting, waits
 }
 
 // skipped judges a volume that the backup did not save. Velero's reasons tell a volume
@@ -215,10 +200,9 @@ func skipped(info *artifact.Volume) (DataState, string) {
 	if reason != "" {
 		why += ": " + reason
 	}
-	for _, asked := range []string{"velero.io/exclude-from-backup=true", "matched action is 'skip'", "skipped due to resource policy"} {
-		if strings.Contains(reason, asked) {
-			return DataLeftOut, why
-		}
+	asked := []string{"velero.io/exclude-from-backup=true", "matched action is 'skip'", "skipped due to resource policy"}
+	if slices.ContainsFunc(asked, func(words string) bool { return strings.Contains(reason, words) }) {
+		return DataLeftOut, why
 	}
 	return DataEmpty, why
 }
@@ -247,15 +231,10 @@ func (d *dataJudge) notMoved(w Method, namespace string, info *artifact.Volume) 
 
 // listed reports whether the restore's own record names data that was moved.
 func (d *dataJudge) listed(w Method, namespace string, info *artifact.Volume) bool {
-	for i := range d.Made {
-		r := &d.Made[i]
-		switch {
-		case w == ByPod && r.PodNamespace == namespace && r.Pod == info.Pod && r.PodVolume == info.PodVolume,
-			w == ByMover && r.DataMoved && r.Namespace == namespace && r.Claim == info.Claim:
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Made, func(r artifact.Volume) bool {
+		return w == ByPod && r.PodNamespace == namespace && r.Pod == info.Pod && r.PodVolume == info.PodVolume ||
+			w == ByMover && r.DataMoved && r.Namespace == namespace && r.Claim == info.Claim
+	})
 }
 
 // withoutPod says why nothing was copied into a pod's volume: Velero copies only into
@@ -280,7 +259,7 @@ func (d *dataJudge) podVolumes(i Item) (all []Volume) {
 	if i.State != Restored {
 		return nil
 	}
-	if o, seen := d.Target.Find("pods", i.Namespace, i.Name); seen != target.There || o.Restore == "" {
+	if o, seen := d.Target.Find(pods, i.Namespace, i.Name); seen != target.There || o.Restore == "" {
 		return nil
 	}
 	for _, info := range d.ofPod[[2]string{cmp.Or(i.From, i.Namespace), i.Name}] {

@@ -67,12 +67,12 @@ func Judge(in Input) Result {
 			r.Count[state] += n
 		}
 		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
-			return cmp.Or(cmp.Compare(rank[x.State], rank[y.State]), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+			return cmp.Or(cmp.Compare(slices.Index(States, x.State), slices.Index(States, y.State)), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 		})
 		r.Kinds = append(r.Kinds, k)
 	}
 	slices.SortStableFunc(r.Kinds, func(x, y Kind) int {
-		return cmp.Or(cmp.Compare(leftOut(x), leftOut(y)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(min(y.Wanted(), 1), min(x.Wanted(), 1)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
 	})
 	existed := r.Count[Existed] > 0
 	// It may differ: only Velero's list tells, and from 1.19 on only its warnings.
@@ -80,14 +80,6 @@ func Judge(in Input) Result {
 	r.Notes = in.notes(existed)
 	return r
 }
-
-var rank = func() map[State]int {
-	ranks := map[State]int{}
-	for n, state := range States {
-		ranks[state] = n
-	}
-	return ranks
-}()
 
 // unnamed are the items of a kind that are counted without their names, so that nobody
 // can look for them.
@@ -100,9 +92,6 @@ func unnamed(k outcome.Kind) map[State]int {
 		}
 		left[state] += n
 	}
-	if len(left) == 0 {
-		return nil
-	}
 	for _, i := range k.Items {
 		if i.Did == outcome.LeftOut {
 			left[LeftOut]--
@@ -112,13 +101,6 @@ func unnamed(k outcome.Kind) map[State]int {
 	}
 	maps.DeleteFunc(left, func(_ State, n int) bool { return n <= 0 })
 	return left
-}
-
-func leftOut(k Kind) int {
-	if k.Wanted() == 0 {
-		return 1
-	}
-	return 0
 }
 
 func (in Input) notes(existed bool) []string {
@@ -201,6 +183,11 @@ func (j *judge) renamed(resource string, i outcome.Item) bool {
 // exact the times are, which have whole seconds.
 const near = 10 * time.Second
 
+// older reports whether an object was made before the restore.
+func (in Input) older(o target.Object) bool {
+	return !in.Started.IsZero() && o.Created.Before(in.Started.Add(-near))
+}
+
 // there judges an item that is in the cluster. Velero labels all that it creates, but
 // no namespaces (pkg/restore/restore.go, 1.18.3), and with existingResourcePolicy
 // update also what was there, so that the label alone says nothing there.
@@ -209,7 +196,7 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 		i.Did = outcome.Failed // whatever this version of Velero calls it
 	}
 	ours := o.Restore == j.label
-	older := !j.Started.IsZero() && o.Created.Before(j.Started.Add(-near))
+	older := j.older(o)
 	later := !j.Ended.IsZero() && o.Created.After(j.Ended.Add(near))
 	passing := j.passing(resource, i)
 	switch {

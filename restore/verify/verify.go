@@ -72,8 +72,14 @@ type Kind struct {
 // Lost is how many items of the kind did not come back.
 func (k Kind) Lost() int { return lost(k.Count) }
 
-func lost(count map[State]int) int {
-	n := 0
+// Wanted is how many items of the kind were to come back.
+func (k Kind) Wanted() int { return wanted(k.Count) }
+
+// There is how many items of the kind are there, as they were to be or in another way
+// that is no loss.
+func (k Kind) There() int { return k.Count[Restored] + k.Count[Existed] + k.Count[MadeAnew] }
+
+func lost(count map[State]int) (n int) {
 	for state, items := range count {
 		if state.Lost() {
 			n += items
@@ -82,15 +88,7 @@ func lost(count map[State]int) int {
 	return n
 }
 
-// Wanted is how many items of the kind were to come back.
-func (k Kind) Wanted() int { return wanted(k.Count) }
-
-// There is how many items of the kind are there, as they were to be or in another way
-// that is no loss.
-func (k Kind) There() int { return there(k.Count) }
-
-func wanted(count map[State]int) int {
-	n := 0
+func wanted(count map[State]int) (n int) {
 	for state, items := range count {
 		if state != LeftOut {
 			n += items
@@ -99,7 +97,15 @@ func wanted(count map[State]int) int {
 	return n
 }
 
-func there(count map[State]int) int { return count[Restored] + count[Existed] + count[MadeAnew] }
+// countOf counts those of which something is true.
+func countOf[T any](all []T, is func(T) bool) (n int) {
+	for _, one := range all {
+		if is(one) {
+			n++
+		}
+	}
+	return n
+}
 
 // Result is what became of a restore.
 type Result struct {
@@ -146,30 +152,11 @@ func (r Result) Lost() int { return r.LostItems() + r.LostClaims() + r.LostVolum
 func (r Result) LostItems() int { return lost(r.Count) }
 
 // LostClaims is how many claims are there that cannot be bound.
-func (r Result) LostClaims() int {
-	n := 0
-	for _, c := range r.Claims {
-		if c.Lost {
-			n++
-		}
-	}
-	return n
-}
+func (r Result) LostClaims() int { return countOf(r.Claims, func(c Claim) bool { return c.Lost }) }
 
-// LostVolumes is how many volumes did not get their data.
+// LostVolumes is how many volumes did not get their data. Of DataFailed, Data tells.
 func (r Result) LostVolumes() int {
-	n := 0
-	for _, d := range r.Data {
-		if d.Lost {
-			n++
-		}
-	}
-	for _, v := range r.Volumes {
-		if v.State == DataEmpty { // of DataFailed, Data tells
-			n++
-		}
-	}
-	return n
+	return countOf(r.Data, func(d Data) bool { return d.Lost }) + countOf(r.Volumes, func(v Volume) bool { return v.State == DataEmpty })
 }
 
 // Wanted is how many items the restore was to bring back.
@@ -184,13 +171,7 @@ func (r Result) Settled() bool { return r.LookedAtAll() && r.waiting() == 0 }
 
 // waiting is how many volumes' data may still come.
 func (r Result) waiting() int {
-	n := 0
-	for _, v := range r.Volumes {
-		if v.State == DataWaiting {
-			n++
-		}
-	}
-	return n
+	return countOf(r.Volumes, func(v Volume) bool { return v.State == DataWaiting })
 }
 
 // Summary says in words how the restore stands.

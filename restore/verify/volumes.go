@@ -58,34 +58,37 @@ type Classes map[string]string
 // ClaimNamespaces are those in which claims are that were to come back, and are there.
 func (r *Result) ClaimNamespaces() []string {
 	var all []string
-	for _, k := range r.Kinds {
-		if k.Name != claims {
-			continue
-		}
-		for _, i := range k.Items {
-			if isThere(i.State) {
-				all = append(all, i.Namespace)
-			}
+	for _, i := range r.itemsOf(claims) {
+		if isThere(i.State) {
+			all = append(all, i.Namespace)
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-const claims = "persistentvolumeclaims"
+const (
+	claims = "persistentvolumeclaims"
+	pods   = "pods"
+)
+
+// itemsOf are the items of a resource.
+func (r *Result) itemsOf(resource string) []Item {
+	for _, k := range r.Kinds {
+		if k.Name == resource {
+			return k.Items
+		}
+	}
+	return nil
+}
 
 // AddClaims adds the claims of the cluster that were to come back. all may hold
 // others too.
 func (r *Result) AddClaims(all []Claim, classes Classes) {
 	wanted := map[[2]string]bool{}
 	r.claims = map[[2]string]Claim{}
-	for _, k := range r.Kinds {
-		if k.Name != claims {
-			continue
-		}
-		for _, i := range k.Items {
-			wanted[[2]string{i.Namespace, i.Name}] = i.State != LeftOut
-		}
+	for _, i := range r.itemsOf(claims) {
+		wanted[[2]string{i.Namespace, i.Name}] = i.State != LeftOut
 	}
 	for _, c := range all {
 		if !wanted[[2]string{c.Namespace, c.Name}] {
@@ -135,7 +138,7 @@ func (r *Result) AddData(volumes []job.Volume) {
 // item that Velero makes them for: a PodVolumeRestore for a volume of a pod, a
 // DataDownload for a claim (pkg/podvolume and pkg/restore/actions/csi, 1.18.3).
 var dataOf = map[string]string{
-	"podvolumerestores.velero.io": "pods",
+	"podvolumerestores.velero.io": pods,
 	"datadownloads.velero.io":     claims,
 }
 
