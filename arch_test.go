@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"say/describe":               {"assess", "diagnosis", "internal/human", "job", "say/document", "velero", "watch"},
 	"action":                     {"diagnosis", "internal/client", "internal/human", "internal/kubectl", "internal/safefile", "internal/sanitize", "job", "retry", "session", "stored/artifact", "velero", "velero/decode"},
 	"watch":                      {"diagnosis", "etcd", "internal/client", "internal/sanitize", "job", "session", "velero", "velero/decode"},
-	"ui/restoreform":             {"assess", "collector", "inspect", "internal/human", "internal/kubectl", "internal/sanitize", "job", "restore/restorespec", "ui/draw", "ui/fetch", "ui/keys", "velero"},
+	"ui/restoreform":             {"assess", "collector", "inspect", "internal/human", "internal/kubectl", "internal/sanitize", "job", "restore/preflight", "restore/restorespec", "ui/draw", "ui/fetch", "ui/keys", "velero"},
 	"restore/preflight":          {"collector", "internal/human", "internal/sanitize", "restore/restorespec", "restore/target", "velero"},
 	"say/report":                 {"assess", "internal/human", "internal/sanitize", "job", "say/document", "stored/artifact", "stored/logs", "stored/outcome", "velero"},
 	"say/document":               {"action", "assess", "collector", "diagnosis", "etcd", "internal/config", "internal/sanitize", "job", "restore/preflight", "restore/target", "restore/verify", "session", "stored/outcome", "velero", "velero/decode"},

@@ -11,12 +11,10 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
-	"github.com/veltui/veltui/session"
 )
 
 // Actions is the dashboard's way to package action, with engines like
@@ -33,13 +31,9 @@ func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 	if err != nil {
 		return "", err
 	}
-	over, err := session.HTTPClient(config, session.TransportOptions{})
+	c, err := f.client(config)
 	if err != nil {
 		return "", err
-	}
-	c, err := client.New(config, over, nil)
-	if err != nil {
-		return "", fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -57,7 +51,11 @@ func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 
 // Gather reads all that a plan for one job stands on.
 func (f *Actions) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
-	engine, err := f.connect(namespace)
+	conn, err := f.Connect()
+	if err != nil {
+		return action.Evidence{}, Clean(err)
+	}
+	engine, err := f.Engine(conn, namespace, EngineOptions{NoStore: f.NoStore})
 	if err != nil {
 		return action.Evidence{}, Clean(err)
 	}
@@ -73,47 +71,11 @@ func (f *Actions) Apply(ctx context.Context, plan action.Plan, dryRun bool, repo
 	evidence := plan.Evidence()
 	engine := evidence.Engine()
 	if engine == nil {
-		return unsent(errors.New("the plan rests on no evidence"))
+		const why = "the plan rests on no evidence"
+		return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Message: why + "; nothing was sent"}, errors.New(why)
 	}
-	outcome, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
-	return f.ended(plan.Kind, plan.Name, dryRun, outcome, err)
-}
-
-// unsent is the outcome of what could not even be begun.
-func unsent(err error) (action.Outcome, error) {
-	err = Clean(err)
-	return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Message: err.Error() + "; nothing was sent"}, err
-}
-
-// cleaned passes on what is reported, fit for the screen.
-func cleaned(report func(action.Progress)) func(action.Progress) {
-	return func(p action.Progress) {
-		if p.Attempt != nil {
-			attempt := *p.Attempt
-			attempt.Err = Clean(met(attempt.Err))
-			p.Attempt = &attempt
-		}
-		p.Phase = sanitize.String(p.Phase)
-		report(p)
-	}
-}
-
-// met is what an attempt met, without the request: the screen says which it
-// was.
-func met(err error) error {
-	var request *url.Error
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return errors.New("no answer in time")
-	case errors.As(err, &request):
-		return request.Err
-	}
-	return err
-}
-
-// ended logs how an execution ended, and makes it fit for the screen.
-func (f *Actions) ended(kind job.Kind, name string, dryRun bool, o action.Outcome, err error) (action.Outcome, error) {
-	f.Log.Info("finalizing", "kind", kind, "name", name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
+	o, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
+	f.Log.Info("finalizing", "kind", plan.Kind, "name", plan.Name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
 	// Errors that were joined stand on lines of their own.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
 	for i := range o.Warnings {
@@ -122,13 +84,24 @@ func (f *Actions) ended(kind job.Kind, name string, dryRun bool, o action.Outcom
 	return o, Clean(err)
 }
 
-// connect makes the engine for the Velero in a namespace.
-func (f *Actions) connect(namespace string) (*action.Engine, error) {
-	conn, err := f.Connect()
-	if err != nil {
-		return nil, err
+// cleaned passes on what is reported, fit for the screen.
+func cleaned(report func(action.Progress)) func(action.Progress) {
+	return func(p action.Progress) {
+		if p.Attempt != nil {
+			attempt := *p.Attempt
+			var request *url.Error // without it: the screen says which it was
+			switch {
+			case errors.Is(attempt.Err, context.DeadlineExceeded):
+				attempt.Err = errors.New("no answer in time")
+			case errors.As(attempt.Err, &request):
+				attempt.Err = request.Err
+			}
+			attempt.Err = Clean(attempt.Err)
+			p.Attempt = &attempt
+		}
+		p.Phase = sanitize.String(p.Phase)
+		report(p)
 	}
-	return f.Engine(conn, namespace, EngineOptions{NoStore: f.NoStore})
 }
 
 // Clean makes an error fit for the screen.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"sync"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -107,4 +110,106 @@ func (r *Backups) explain(j *job.Job, err error) error {
 		r.Log.Info("reading what is in a backup", "for", j.Name, "error", err)
 	}
 	return errors.New(sanitize.String(err.Error()))
+}
+
+// downloads tells all who wait for a backup how much of it has come: it is
+// downloaded once, by the first of them.
+type downloads struct {
+	mu      sync.Mutex
+	waiting map[string][]*Progress // by the backup's uid
+}
+
+// join waits for a backup until leave is called.
+func (d *downloads) join(uid string, progress Progress) (leave func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting == nil {
+		d.waiting = map[string][]*Progress{}
+	}
+	d.waiting[uid] = append(d.waiting[uid], &progress)
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.waiting[uid] = slices.DeleteFunc(d.waiting[uid], func(p *Progress) bool { return p == &progress })
+		if len(d.waiting[uid]) == 0 {
+			delete(d.waiting, uid)
+		}
+	}
+}
+
+func (d *downloads) report(uid string, done, total int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, progress := range d.waiting[uid] {
+		(*progress)(done, total)
+	}
+}
+
+// counted tells how much was read through it.
+type counted struct {
+	io.ReadCloser
+	done, total int64
+	progress    Progress
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.ReadCloser.Read(b)
+	c.done += int64(n)
+	c.progress(c.done, c.total)
+	return n, err
+}
+
+// What failed is tried again after firstRetry, then after twice as long each
+// time, up to lastRetry.
+const (
+	firstRetry = time.Minute
+	lastRetry  = time.Hour
+	// maxFailures is how many backups are remembered.
+	maxFailures = 1000
+)
+
+// failures remembers which backups could not be downloaded: each restore of one
+// asks for it, and a tarball may be large, or the store slow to say no.
+type failures struct {
+	mu sync.Mutex
+	of map[string]failure // by the backup's uid
+}
+
+type failure struct {
+	err  error
+	at   time.Time
+	wait time.Duration
+}
+
+// recent is why a backup is not tried now, nil if it is.
+func (f *failures) recent(uid string, now time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last, failed := f.of[uid]
+	if next := last.at.Add(last.wait); failed && now.Before(next) {
+		return fmt.Errorf("%w (at %s; veltui tries again at %s)", last.err, last.at.Format(time.TimeOnly), next.Format(time.TimeOnly))
+	}
+	return nil
+}
+
+// note takes how a download ended.
+func (f *failures) note(uid string, err error, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last, failed := f.of[uid]
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, ErrNoDownload), errors.Is(err, artifact.ErrForbidden):
+		return // says nothing about the backup, and costs nothing to ask
+	case err == nil:
+		delete(f.of, uid)
+		return
+	case failed && now.Before(last.at.Add(last.wait)):
+		return // somebody else who waited for the same download
+	case len(f.of) >= maxFailures && !failed:
+		return
+	}
+	if f.of == nil {
+		f.of = map[string]failure{}
+	}
+	f.of[uid] = failure{err, now, min(max(firstRetry, 2*last.wait), lastRetry)}
 }

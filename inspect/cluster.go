@@ -1,6 +1,18 @@
+// Package inspect is what commands and pages ask of one cluster beyond the watch: what
+// Velero has stored and logged, what a backup holds, what became of items, closer looks
+// at jobs, what a restore would do and meet, and the actions of package action.
+//
+// All of it starts from a [Cluster], which knows how to get there with the credentials
+// of now. Each question has a type of its own: [Artifacts], [Messages], [Backups], [Items],
+// [Logs], [Objects], [Looks], [Actions], [Previews], [Verifier] and [Surveyor]. What they
+// answer is safe to draw.
+//
+// [Follow] is the loop over a watch for commands that go on: it judges each snapshot, judges
+// again as time passes, and has jobs that do not move looked at closer.
 package inspect
 
 import (
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -9,8 +21,10 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/collector/cache"
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
 )
 
 // Cluster is one cluster, and how to ask it. All that asks is made from it.
@@ -57,7 +71,18 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	return conn.Config, err
 }
 
-func (c *Cluster) userAgent() string { return "veltui/" + c.Version }
+// client asks the API server. It has talked to nobody yet.
+func (c *Cluster) client(config *rest.Config) (*client.Client, error) {
+	over, err := session.HTTPClient(config, session.TransportOptions{})
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(config, over, velero.Mapper())
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return api, nil
+}
 
 // patience is how long a cluster may take for its first answer.
 const patience = 30 * time.Second
@@ -102,7 +127,7 @@ func (c *Cluster) artifacts(config *rest.Config, namespace string) (*artifact.Fe
 	return artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: c.CAFile,
 		AllowPlainHTTP: c.AllowPlainHTTP, Announce: c.Announce,
-		UserAgent: c.userAgent(), Clock: c.Clock, Log: c.Log, Open: c.Requests,
+		UserAgent: "veltui/" + c.Version, Clock: c.Clock, Log: c.Log, Open: c.Requests,
 	})
 }
 

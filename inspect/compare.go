@@ -5,13 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/stored/artifact"
 )
 
 // Bodies reads what a backup holds of the items that are wanted.
@@ -23,12 +19,11 @@ func (e *Store) Bodies(backup string, progress Progress) Bodies {
 		if e.readOnly {
 			return ErrNoDownload
 		}
-		stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: backup})
+		body, err := e.open(ctx, backup, progress)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = stream.Close() }()
-		body := &counted{Reader: stream, total: max(stream.Size(), 0), progress: progress}
+		defer func() { _ = body.Close() }()
 		return collector.Bodies(ctx, body, collector.Limits{}, wanted, visit)
 	}
 }
@@ -73,8 +68,7 @@ func (s *Surveyor) compare(ctx context.Context, q SurveyQuestion, known survey, 
 	if broken != nil {
 		unread("how what exists differs from the backup", broken)
 	}
-	unseen, err := s.reader.LookWhole(ctx, known.served, c.Question(), q.Index.Version,
-		func(resource string, object *unstructured.Unstructured) { c.Live(resource, object) }, progress)
+	unseen, err := s.reader.LookWhole(ctx, known.served, c.Question(), q.Index.Version, c.Live, progress)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
 )
@@ -32,13 +31,9 @@ func (c *Cluster) LogReader(namespace string, notStored error) *logs.Reader {
 		}
 		config = rest.CopyConfig(config)
 		config.Timeout = 0 // a log that is followed has no end
-		over, err := session.HTTPClient(config, session.TransportOptions{})
+		api, err := c.client(config)
 		if err != nil {
 			return nil, err
-		}
-		api, err := client.New(config, over, nil)
-		if err != nil {
-			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 		}
 		return api.Pods(namespace), nil
 	}}

@@ -12,12 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -28,12 +27,15 @@ type Objects struct{ *Cluster }
 
 // Volume is the resource of one volume.
 func (r *Objects) Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (Document, error) {
-	resources, err := r.resources(namespace, volume.Kind)
+	api, err := r.api()
 	if err != nil {
 		return Document{}, Clean(err)
 	}
-	o, err := resources.Get(ctx, volume.Name, metav1.GetOptions{})
-	if err != nil {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(volume.Kind.GroupVersionKind())
+	o.SetNamespace(namespace)
+	o.SetName(volume.Name)
+	if err := api.Get(ctx, o); err != nil {
 		return Document{}, Clean(err)
 	}
 	d, err := documentOf(volume.Kind, o)
@@ -46,18 +48,19 @@ func (r *Objects) Volumes(ctx context.Context, j *job.Job, most int) ([]Document
 	if j.Kind == job.Restore {
 		label = velerov1.RestoreUIDLabel
 	}
+	api, err := r.api()
+	if err != nil {
+		return nil, Clean(err)
+	}
 	var documents []Document
 	var failed error
 	for _, kind := range velero.VolumeKinds {
 		if !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return v.Kind == kind }) {
 			continue
 		}
-		resources, err := r.resources(j.Namespace, kind)
-		if err != nil {
-			return nil, Clean(err)
-		}
-		page, err := resources.List(ctx, metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)})
-		if err != nil {
+		page := &unstructured.UnstructuredList{}
+		page.SetGroupVersionKind(kind.GroupVersionKind())
+		if err := api.List(ctx, page, j.Namespace, metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)}); err != nil {
 			if ctx.Err() == nil {
 				r.Log.Info("reading the volumes of a job", "for", j.Name, "error", err)
 			}
@@ -79,22 +82,13 @@ func (r *Objects) Volumes(ctx context.Context, j *job.Job, most int) ([]Document
 	return documents, failed
 }
 
-// resources is the client for a kind, with the kubeconfig as it is now.
-func (r *Objects) resources(namespace string, kind velero.VolumeKind) (dynamic.ResourceInterface, error) {
+// api is a client with the kubeconfig as it is now.
+func (r *Objects) api() (*client.Client, error) {
 	config, err := r.Config()
 	if err != nil {
 		return nil, err
 	}
-	over, err := session.HTTPClient(config, session.TransportOptions{})
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamic.NewForConfigAndClient(config, over)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	resource := kind.GroupVersionKind().GroupVersion().WithResource(kind.Resource())
-	return client.Resource(resource).Namespace(namespace), nil
+	return r.client(config)
 }
 
 // maxDocumentLines is how much of one resource is shown: Velero's own have less
@@ -133,7 +127,7 @@ func (d Document) Section(field string) []string {
 		return nil
 	}
 	to := from + 1
-	for to < len(d.Lines) && strings.HasPrefix(d.Lines[to], " ") || to < len(d.Lines) && strings.HasPrefix(d.Lines[to], "-") {
+	for to < len(d.Lines) && (strings.HasPrefix(d.Lines[to], " ") || strings.HasPrefix(d.Lines[to], "-")) {
 		to++
 	}
 	return d.Lines[from:to]
@@ -141,18 +135,13 @@ func (d Document) Section(field string) []string {
 
 // NewDocument is an object, which is clean, as a document.
 func NewDocument(kind, name string, object any) (Document, error) {
-	lines, err := documentLines(object)
-	return Document{Kind: kind, Name: name, Lines: lines}, err
-}
-
-// documentLines is an object as YAML. What the library cannot write so, such as a
-// key of more than 1,024 bytes, is in JSON, which is YAML too.
-func documentLines(object any) ([]string, error) {
+	d := Document{Kind: kind, Name: name}
 	text, err := yaml.Marshal(object)
-	if err != nil {
+	if err != nil { // such as for a key of more than 1,024 bytes; JSON is YAML too
 		if text, err = json.MarshalIndent(object, "", "  "); err != nil {
-			return nil, err
+			return d, err
 		}
 	}
-	return strings.Split(strings.TrimRight(string(text), "\n"), "\n"), nil
+	d.Lines = strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return d, nil
 }

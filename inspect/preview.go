@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restore/preflight"
 )
 
 // Progress takes how many bytes of a backup have come, of how many; total is 0
@@ -38,29 +39,10 @@ type Preview struct {
 // Check is what a look at the live cluster found. Unseen is what could not be
 // looked at; it is never a no.
 type Check struct {
-	Findings []Finding
+	Findings []preflight.Finding
 	Unseen   []string
 	// Existing is how many objects exist and can be compared; WhyNotCompare is why
 	// they must not be, empty if they may.
 	Existing      int
 	WhyNotCompare string
-}
-
-// Severity is how bad a finding is.
-type Severity uint8
-
-// The severities.
-const (
-	Note     Severity = iota
-	Doubt             // it may go wrong
-	Obstacle          // it will
-)
-
-// Finding is something in the live cluster that the restore will meet.
-type Finding struct {
-	Severity Severity
-	// Resource is the kind that it is about, empty for none.
-	Resource string
-	// Text is a sentence, Remedy what to do about it; that may be empty.
-	Text, Remedy string
 }

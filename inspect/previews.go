@@ -13,7 +13,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
@@ -151,12 +150,8 @@ func (p *Previews) ground(ctx context.Context, namespace, backup string) (ground
 	if g.kinds, g.notes, err = e.Kinds(ctx); err != nil {
 		return ground{}, err
 	}
-	g.existing, err = e.Existing(ctx, time.Time{})
-	switch {
-	case apierrors.IsForbidden(err):
-		g.notes = append(g.notes, "You may not list the namespaces of the target.")
-	case err != nil:
-		return ground{}, fmt.Errorf("listing the target's namespaces: %w", err)
+	if g.existing, g.notes, err = e.existing(ctx, time.Time{}, g.notes); err != nil {
+		return ground{}, err
 	}
 	// The one that there was knows what it has looked at.
 	if g.surveyor = last.surveyor; g.surveyor == nil || last.backup != backup {
@@ -210,13 +205,11 @@ func (p *Previews) check(ctx context.Context, d restorespec.Draft, preview Previ
 	if err != nil {
 		return check, err
 	}
-	check.Unseen = unseen
+	check.Unseen, check.Findings = unseen, result.Findings
 	if p.ReadOnly {
 		check.WhyNotCompare = ErrNoDownload.Error()
 	}
-	severities := map[preflight.Severity]Severity{preflight.Obstacle: Obstacle, preflight.Doubt: Doubt}
 	for _, f := range result.Findings {
-		check.Findings = append(check.Findings, Finding{Severity: severities[f.Severity], Resource: f.Resource, Text: f.Sentence, Remedy: f.Remedy})
 		if slices.Contains([]preflight.Reason{preflight.ObjectsExist, preflight.ObjectsPatched, preflight.ServiceAccountsMerged}, f.Reason) {
 			check.Existing += f.Count
 		}

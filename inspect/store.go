@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
@@ -29,7 +29,6 @@ import (
 type Store struct {
 	namespace string // Velero's
 	client    *client.Client
-	backups   dynamic.ResourceInterface
 	artifacts *artifact.Fetcher
 	indexes   *cache.Cache
 	readOnly  bool
@@ -49,36 +48,24 @@ func (c *Cluster) Store(namespace string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	over, err := session.HTTPClient(config, session.TransportOptions{})
+	api, err := c.client(config)
 	if err != nil {
 		return nil, err
-	}
-	api, err := client.New(config, over, velero.Mapper())
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	resources, err := dynamic.NewForConfigAndClient(config, over)
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	artifacts, err := c.artifacts(config, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{
-		namespace: namespace,
-		client:    api,
-		backups:   resources.Resource(velerov1.SchemeGroupVersion.WithResource("backups")).Namespace(namespace),
-		artifacts: artifacts,
-		indexes:   c.Indexes,
-		readOnly:  c.ReadOnly,
-	}, nil
+	return &Store{namespace: namespace, client: api, artifacts: artifacts, indexes: c.Indexes, readOnly: c.ReadOnly}, nil
 }
 
 // Backup reads a Backup whose contents can be downloaded.
 func (e *Store) Backup(ctx context.Context, name string) (*velerov1.Backup, error) {
-	object, err := e.backups.Get(ctx, name, metav1.GetOptions{})
-	switch {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("Backup"))
+	object.SetNamespace(e.namespace)
+	object.SetName(name)
+	switch err := e.client.Get(ctx, object); {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("there is no backup %s in namespace %s", name, e.namespace)
 	case err != nil:
@@ -116,12 +103,11 @@ func (e *Store) Index(ctx context.Context, b *velerov1.Backup, progress Progress
 		if e.readOnly {
 			return nil, ErrNoDownload
 		}
-		stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: b.Name})
+		body, err := e.open(ctx, b.Name, progress)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = stream.Close() }()
-		body := &counted{Reader: stream, total: max(stream.Size(), 0), progress: progress}
+		defer func() { _ = body.Close() }()
 		// With labels, because later questions may have selectors.
 		index, err := collector.Read(ctx, body, collector.Limits{})
 		if err != nil {
@@ -131,22 +117,25 @@ func (e *Store) Index(ctx context.Context, b *velerov1.Backup, progress Progress
 	})
 }
 
+// open downloads a backup's tarball.
+func (e *Store) open(ctx context.Context, backup string, progress Progress) (*counted, error) {
+	stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: backup})
+	if err != nil {
+		return nil, err
+	}
+	return &counted{ReadCloser: stream, total: max(stream.Size(), 0), progress: progress}, nil
+}
+
 // Estimate works out the answer to a restore's spec. began is when that restore
 // began, zero if it has not. The namespaces of the target are asked for unless
 // spec says them.
 func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
 	kinds, notes, err := e.Kinds(ctx)
+	if err == nil && !spec.Existing.Known {
+		spec.Existing, notes, err = e.existing(ctx, began, notes)
+	}
 	if err != nil {
 		return collector.Estimate{}, err
-	}
-	if !spec.Existing.Known {
-		spec.Existing, err = e.Existing(ctx, began)
-		switch {
-		case apierrors.IsForbidden(err):
-			notes = append(notes, "You may not list the namespaces of the target.")
-		case err != nil:
-			return collector.Estimate{}, fmt.Errorf("listing the target's namespaces: %w", err)
-		}
 	}
 	estimate, err := index.Estimate(ctx, spec, kinds)
 	if err != nil {
@@ -167,6 +156,18 @@ func (e *Store) Kinds(ctx context.Context) (d collector.Discovery, notes []strin
 	}
 	slices.Sort(notes)
 	return collector.LiveDiscovery(kinds.Preferred()), notes, nil
+}
+
+// existing is Existing for an answer that does without what may not be listed, and notes it.
+func (e *Store) existing(ctx context.Context, began time.Time, notes []string) (collector.Namespaces, []string, error) {
+	known, err := e.Existing(ctx, began)
+	switch {
+	case apierrors.IsForbidden(err):
+		return known, append(notes, "You may not list the namespaces of the target."), nil
+	case err != nil:
+		return known, notes, fmt.Errorf("listing the target's namespaces: %w", err)
+	}
+	return known, notes, nil
 }
 
 // Existing are the namespaces that were there before a restore began. One that
@@ -214,4 +215,25 @@ func RestoreSpec(j *job.Job) (velerov1.RestoreSpec, error) {
 		return velerov1.RestoreSpec{}, fmt.Errorf("restore %s does not name a backup yet", j.Name)
 	}
 	return r.Spec, nil
+}
+
+// Tagged is a Velero server with that image tag.
+func Tagged(tag string) collector.Server {
+	v, _ := velero.ParseVersion(tag) // else zero: Estimate says that it is not known
+	return collector.Server{Version: v, Tag: tag}
+}
+
+// ServerOf is the cluster's Velero server, with what its flags decide.
+func ServerOf(s velero.Server) collector.Server {
+	server := Tagged(s.Version)
+	// Velero does not start with a value that cannot be parsed.
+	if p, err := collector.ParsePriorities(s.Flags.RestorePriorities); err == nil && s.Flags.RestorePriorities != "" {
+		server.Priorities = &p
+	}
+	// Before 1.14 the actions are a plugin's, which runs without the feature flag.
+	if s.Running && (server.Version == [3]int{} || server.Version[0] > 1 || server.Version[1] >= 14) {
+		csi := slices.Contains(s.Flags.Features, velerov1.CSIFeatureFlag)
+		server.CSI = &csi
+	}
+	return server
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -120,9 +121,9 @@ func typeIn(t testing.TB, m *Model, text string) {
 }
 
 func TestFormFrames(t *testing.T) {
-	obstacles := inspect.Check{Unseen: []string{"events: you may not list them."}, Findings: []inspect.Finding{
-		{Severity: inspect.Obstacle, Resource: "widgets.example.com", Text: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
-		{Severity: inspect.Doubt, Resource: "secrets", Text: "14 secrets exist already: Velero skips them."},
+	obstacles := inspect.Check{Unseen: []string{"events: you may not list them."}, Findings: []preflight.Finding{
+		{Severity: preflight.Obstacle, Resource: "widgets.example.com", Sentence: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
+		{Severity: preflight.Doubt, Resource: "secrets", Sentence: "14 secrets exist already: Velero skips them."},
 	}}
 	for name, c := range map[string]struct {
 		answer inspect.Preview
@@ -137,7 +138,7 @@ func TestFormFrames(t *testing.T) {
 		"form-both":    {answer: shopPreview(), keys: []string{"up", "up"}, types: "nightly"},
 		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
 		"form-unknown": {answer: inspect.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
-		"form-unread":  {answer: inspect.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: inspect.Check{Findings: []inspect.Finding{{Severity: inspect.Obstacle, Text: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
+		"form-unread":  {answer: inspect.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
 		"form-refused": {answer: inspect.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
 		"form-ascii":   {answer: shopPreview(), check: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
 	} {
@@ -361,7 +362,7 @@ func TestFormTakesWhatIsPasted(t *testing.T) {
 
 // However narrow it is, the two halves of the title stand apart.
 func TestFormTitleKeepsApart(t *testing.T) {
-	doubts := inspect.Check{Findings: []inspect.Finding{{Severity: inspect.Obstacle, Text: "One."}, {Severity: inspect.Doubt, Text: "Two."}}}
+	doubts := inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "One."}, {Severity: preflight.Doubt, Sentence: "Two."}}}
 	for _, answer := range []inspect.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
 		for _, check := range []inspect.Check{{}, doubts} {
 			m := form(t, 200, 60, &previewer{answer: answer, check: check})
@@ -412,8 +413,8 @@ func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
 // One key compares what exists, once. Another restore marks that as outdated, another
 // name does not.
 func TestFormCompares(t *testing.T) {
-	found := func(text string) []inspect.Finding {
-		return []inspect.Finding{{Severity: inspect.Doubt, Resource: "secrets", Text: text}}
+	found := func(text string) []preflight.Finding {
+		return []preflight.Finding{{Severity: preflight.Doubt, Resource: "secrets", Sentence: text}}
 	}
 	p := &previewer{answer: shopPreview(), check: inspect.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: inspect.Check{Findings: found("7 secrets differ.")}}
 	m := form(t, 120, 40, p)
@@ -579,7 +580,7 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 // typed meanwhile neither ends it nor begins another, and what it found stays on the
 // screen until the next one ends.
 func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
-	p := &previewer{answer: shopPreview(), check: inspect.Check{Findings: []inspect.Finding{{Severity: inspect.Doubt, Text: "14 secrets exist already."}}}, saved: map[string]string{}}
+	p := &previewer{answer: shopPreview(), check: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Doubt, Sentence: "14 secrets exist already."}}}, saved: map[string]string{}}
 	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
 	// looks are those that have begun and not ended; previews end at once.
 	var looks []tea.Cmd

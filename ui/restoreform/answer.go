@@ -8,8 +8,8 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/ui/draw"
 )
 
@@ -64,21 +64,21 @@ func (f *Form) troubles(c draw.Canvas) []string {
 	if by := f.comparison; by != nil && by.outdated {
 		item(c.Theme.Waiting, c.Glyphs.Attention, "The comparison was of another restore. What follows is not compared.", 2)
 	}
-	for _, severity := range []inspect.Severity{inspect.Obstacle, inspect.Doubt, inspect.Note} {
+	for _, severity := range []preflight.Severity{preflight.Obstacle, preflight.Doubt, preflight.Note} {
 		for _, found := range f.checkShown().Findings {
 			if found.Severity != severity {
 				continue
 			}
-			text := found.Text
+			text := found.Sentence
 			if found.Remedy != "" {
 				text += " " + found.Remedy
 			}
 			switch severity {
-			case inspect.Obstacle:
+			case preflight.Obstacle:
 				item(c.Theme.Bad, c.Glyphs.Failed, text, 4)
-			case inspect.Doubt:
+			case preflight.Doubt:
 				item(c.Theme.Waiting, c.Glyphs.Attention, text, 4)
-			case inspect.Note:
+			case preflight.Note:
 				item(c.Theme.Dim, c.Glyphs.Fact, text, 4)
 			}
 		}

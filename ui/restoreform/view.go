@@ -6,8 +6,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/ui/draw"
 )
 
@@ -149,11 +149,11 @@ func (f *Form) summary() []string {
 func (f *Form) counts() (obstacles, doubts int) {
 	for _, found := range f.checkShown().Findings {
 		switch found.Severity {
-		case inspect.Obstacle:
+		case preflight.Obstacle:
 			obstacles++
-		case inspect.Doubt:
+		case preflight.Doubt:
 			doubts++
-		case inspect.Note:
+		case preflight.Note:
 		}
 	}
 	return obstacles, doubts
