@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
 )
 
 // maxSkew is how far the clocks that an age is told by may be apart. Beyond it no
@@ -54,16 +56,8 @@ func (a *access) clocks(now time.Time, objects ...*unstructured.Unstructured) (t
 // newestRecord is when the API server last noted a write to any of some objects.
 func newestRecord(objects ...*unstructured.Unstructured) (newest time.Time) {
 	for _, o := range objects {
-		if o == nil {
-			continue
-		}
-		if at := o.GetCreationTimestamp().Time; at.After(newest) {
-			newest = at
-		}
-		for _, m := range o.GetManagedFields() {
-			if m.Time != nil && m.Time.After(newest) {
-				newest = m.Time.Time
-			}
+		if o != nil {
+			newest = job.Latest(newest, job.LastWritten(o))
 		}
 	}
 	return newest
@@ -73,12 +67,7 @@ func newestRecord(objects ...*unstructured.Unstructured) (newest time.Time) {
 // which told the ages: in its answer to a dry run it notes the time. Of several
 // API servers one may be off, and what is between may set another Date.
 func (a *access) compareWriter(now time.Time, answer *unstructured.Unstructured) skew {
-	var wrote time.Time
-	for _, m := range answer.GetManagedFields() {
-		if m.Manager == fieldManager && m.Time != nil && m.Time.After(wrote) {
-			wrote = m.Time.Time
-		}
-	}
+	wrote := job.WrittenBy(answer, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
 	if wrote.IsZero() {
 		return skew{}
 	}

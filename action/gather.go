@@ -85,7 +85,7 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
 	in.Volumes, in.At = volumes, e.At
 	e.Job = job.Next(nil, in)
-	e.VeleroWrote = veleroWrote(e.Object.GetManagedFields())
+	e.VeleroWrote = veleroWrote(e.Object)
 	for _, ask := range []func() error{g.server, g.slots, g.log, g.location, g.locations, g.hooks, g.snapshots, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
 		if err := ask(); err != nil {
 			return e, err

@@ -167,7 +167,7 @@ func (g *gathering) locations() error {
 	g.e.Locations = Yes
 	for i := range list.Items {
 		o := &list.Items[i]
-		newest := veleroWrote(o.GetManagedFields())
+		newest := veleroWrote(o)
 		for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
 			text, _, _ := unstructured.NestedString(o.Object, "status", field)
 			if at, err := time.Parse(time.RFC3339, text); err == nil {

@@ -107,17 +107,11 @@ func stillAlive(e *Evidence) verdict {
 // (pkg/cmd/server/server.go SetBasename), velero-server in all but rebranded
 // builds; the command line is velero. Whoever else writes a status, but a person
 // with kubectl or veltui, may be one too.
-func veleroWrote(managers []metav1.ManagedFieldsEntry) time.Time {
-	var newest time.Time
-	for i := range managers {
-		m := &managers[i]
-		server := strings.HasSuffix(m.Manager, "-server") ||
+func veleroWrote(o metav1.Object) time.Time {
+	return job.WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool {
+		return strings.HasSuffix(m.Manager, "-server") ||
 			m.Manager != fieldManager && !strings.HasPrefix(m.Manager, "kubectl") && len(statusOf(m)) > 0
-		if server && m.Time != nil && m.Time.After(newest) {
-			newest = m.Time.Time
-		}
-	}
-	return newest
+	})
 }
 
 // statusOf are the fields of the status that an entry of managedFields owns.
@@ -150,6 +144,6 @@ func runsOn(o *unstructured.Unstructured, at time.Time) bool {
 	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {
 		return false
 	}
-	wrote := veleroWrote(o.GetManagedFields())
+	wrote := veleroWrote(o)
 	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < lifeless
 }

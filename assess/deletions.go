@@ -80,7 +80,7 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 			say(Alarming, "%s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
 			break
 		}
-		began := watch.LastWritten(d)
+		began := job.LastWritten(d)
 		if server.Visible && server.StartedAt.After(began) {
 			say(Alarming, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s.", human.Age(server.StartedAt, a.Environment.Now), again)
 			break
@@ -144,7 +144,7 @@ func expiredAgain(j *job.Job, now time.Time) string {
 func (a *Assessment) ahead(d *Deletion) string {
 	server := a.Environment.Server
 	for _, other := range a.Snapshot.Deletions {
-		if server.Visible && server.StartedAt.After(watch.LastWritten(other)) {
+		if server.Visible && server.StartedAt.After(job.LastWritten(other)) {
 			continue // nobody works on it
 		}
 		if other.UID != d.UID && other.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress {

@@ -168,10 +168,10 @@ func (j *Job) readRestore(r *velerov1.Restore) {
 
 // noteChange dates the last change and the last movement.
 func (j *Job) noteChange(prev *Job, at time.Time) {
-	written := newestManaged(j.Object)
+	written := LastWritten(j.Object)
 	if prev == nil {
-		j.Changed = Latest(written, j.Created, j.Started, j.Completed, j.track.newestVolume())
-		j.track.moved = managedByVelero(j.Object)
+		j.Changed = Latest(written, j.Started, j.Completed, j.track.newestVolume())
+		j.track.moved = writtenByVelero(j.Object)
 		j.track.movedKnown = !j.track.moved.IsZero()
 		if !j.track.movedKnown {
 			// Nothing tells when it last moved, so its silence counts from now.

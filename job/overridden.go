@@ -11,12 +11,12 @@ import (
 // to count as being worked on.
 const atWork = 5 * time.Minute
 
-// writers are when a server and when anything else last wrote to the job, as the API
-// server noted it. A server's field manager ends in -server (pkg/cmd/server/server.go,
-// SetBasename); velero is the command line.
+// writers are when a server and when anything else last wrote to the job. A server's
+// field manager ends in -server (pkg/cmd/server/server.go, SetBasename); velero is the
+// command line.
 func (j *Job) writers() (server, other time.Time) {
-	isServer := func(manager string) bool { return strings.HasSuffix(manager, "-server") }
-	return managedBy(j.Object, isServer), managedBy(j.Object, func(m string) bool { return !isServer(m) })
+	isServer := func(m *metav1.ManagedFieldsEntry) bool { return strings.HasSuffix(m.Manager, "-server") }
+	return WrittenBy(j.Object, isServer), WrittenBy(j.Object, func(m *metav1.ManagedFieldsEntry) bool { return !isServer(m) })
 }
 
 // overridden reports whether something else than Velero seems to have ended the job:
@@ -47,30 +47,32 @@ func (j *Job) LostSlot(since time.Time) bool {
 	return ok && j.Kind == Backup && j.Started.IsZero() && server.After(since) && other.After(server)
 }
 
-// managedBy is the newest time at which the API server noted that one of the field
-// managers changed the object, zero if none did.
-func managedBy(object metav1.Object, is func(manager string) bool) time.Time {
-	var newest time.Time
-	for _, entry := range object.GetManagedFields() {
-		if is(entry.Manager) {
-			newest = Latest(newest, TimeOf(entry.Time))
+// WrittenBy is when one of the field managers last changed an object, as the API server
+// noted it, zero if none did. It is the only clock that a resource without conditions
+// carries.
+func WrittenBy(o metav1.Object, is func(m *metav1.ManagedFieldsEntry) bool) (newest time.Time) {
+	fields := o.GetManagedFields()
+	for i := range fields {
+		if is(&fields[i]) {
+			newest = Latest(newest, TimeOf(fields[i].Time))
 		}
 	}
 	return newest
 }
 
-// newestManaged is when any field manager last changed the object: the only clock that a
-// resource without conditions carries.
-func newestManaged(object metav1.Object) time.Time {
-	return managedBy(object, func(string) bool { return true })
+func anyManager(*metav1.ManagedFieldsEntry) bool { return true }
+
+// LastWritten is when an object last changed, as the API server noted it.
+func LastWritten(o metav1.Object) time.Time {
+	return Latest(o.GetCreationTimestamp().Time, WrittenBy(o, anyManager))
 }
 
-// managedByVelero is when Velero itself last changed the object, or anything if none of
+// writtenByVelero is when Velero itself last changed the object, or anything if none of
 // the managers bears Velero's name: an annotation that a person touches is no progress.
-func managedByVelero(object metav1.Object) time.Time {
-	newest := managedBy(object, func(m string) bool { return strings.HasPrefix(m, "velero") })
+func writtenByVelero(o metav1.Object) time.Time {
+	newest := WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(m.Manager, "velero") })
 	if newest.IsZero() {
-		return newestManaged(object)
+		return WrittenBy(o, anyManager)
 	}
 	return newest
 }

@@ -196,7 +196,7 @@ func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accep
 	if name := o.GetLabels()[velerov1.RestoreNameLabel]; name != "" {
 		v.Owner = "restore/" + name
 	}
-	v.Changed = Latest(newestManaged(o), v.Created, v.Accepted, v.Started, v.Completed)
+	v.Changed = Latest(LastWritten(o), v.Accepted, v.Started, v.Completed)
 	return v
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 )
@@ -49,7 +50,7 @@ func (l *leftOut) tooOld(o client.Object, malformed []decode.Malformed, now time
 	default:
 		return false
 	}
-	ended := LastWritten(o) // nothing else dates what failed before it began
+	ended := job.LastWritten(o) // nothing else dates what failed before it began
 	if completed != nil {
 		ended = completed.Time
 	}

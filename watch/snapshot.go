@@ -201,11 +201,11 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	a.ServerAhead = s.serverAhead()
 	for _, r := range s.Repositories {
 		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,
-			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: LastWritten(r)})
+			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: job.LastWritten(r)})
 	}
 	for _, d := range s.Deletions {
 		a.Deletions = append(a.Deletions, diagnosis.Deletion{Name: d.Name, Backup: d.Spec.BackupName,
-			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time, Changed: LastWritten(d)})
+			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time, Changed: job.LastWritten(d)})
 	}
 	for _, l := range s.Locations {
 		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
@@ -261,17 +261,6 @@ func (s *Snapshot) volumesKnown() bool {
 	return !s.narrow && !slices.ContainsFunc(kinds, func(k *kind) bool { return k.volume != nil && !known[k.resource] })
 }
 
-// LastWritten returns when an object last changed, as the API server noted it.
-func LastWritten(o metav1.Object) time.Time {
-	newest := o.GetCreationTimestamp().Time
-	for _, m := range o.GetManagedFields() {
-		if m.Time != nil && m.Time.After(newest) {
-			newest = m.Time.Time
-		}
-	}
-	return newest
-}
-
 // leastAhead is how far the clock of the server's node has to be off to be
 // noticed: a location may be written for other reasons than to say when it was
 // looked at, which happens once a minute by default.
@@ -283,20 +272,9 @@ const leastAhead = 5 * time.Minute
 func (s *Snapshot) serverAhead() time.Duration {
 	var written, said time.Time
 	for _, l := range s.Locations {
-		var now time.Time
-		for _, m := range l.ManagedFields {
-			if m.Time != nil && m.Manager == "velero-server" && m.Time.After(now) {
-				now = m.Time.Time
-			}
-		}
-		if !now.After(written) {
-			continue
-		}
-		written, said = now, time.Time{}
-		for _, t := range []*metav1.Time{l.Status.LastValidationTime, l.Status.LastSyncedTime} {
-			if t != nil && t.After(said) {
-				said = t.Time
-			}
+		now := job.WrittenBy(l, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == "velero-server" })
+		if now.After(written) {
+			written, said = now, job.Latest(job.TimeOf(l.Status.LastValidationTime), job.TimeOf(l.Status.LastSyncedTime))
 		}
 	}
 	if ahead := said.Sub(written); !said.IsZero() && ahead.Abs() >= leastAhead {
