@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -60,28 +61,59 @@ func inDoc(t *testing.T, path, name, want string) {
 func TestDocsOfCommands(t *testing.T) {
 	root := cmd.Root()
 	var b strings.Builder
-	describeCommand(&b, root)
+	commandsDoc{&b, map[string]string{}}.describe(root)
 	b.WriteString("\n`veltui options` lists the flags that every command takes; most are kubectl's.\n\n")
 	inDoc(t, "docs/commands.md", "commands", b.String())
 	inDoc(t, "docs/commands.md", "exit codes", "\n```text\n"+cmd.ExitCodes+"\n```\n\n")
 }
 
-func describeCommand(b *strings.Builder, c *cobra.Command) {
-	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
-	fmt.Fprintf(b, "%s.\n\n", strings.TrimSuffix(c.Short, "."))
-	fmt.Fprintf(b, "Usage: `%s`\n", c.UseLine())
+// commandsDoc writes a section for each command. A flag with the same meaning in
+// several commands has one row, below the first: rows are the first commands by row.
+type commandsDoc struct {
+	*strings.Builder
+	rows map[string]string
+}
+
+func (d commandsDoc) describe(c *cobra.Command) {
+	fmt.Fprintf(d, "\n## %s\n\n", c.CommandPath())
+	fmt.Fprintf(d, "%s.\n\n", strings.TrimSuffix(c.Short, "."))
+	fmt.Fprintf(d, "Usage: `%s`\n", c.UseLine())
 	if c.Example != "" { // help has them all
 		examples := strings.Split(unindented(c.Example), "\n\n")
-		fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.Join(examples[:min(2, len(examples))], "\n\n"))
+		fmt.Fprintf(d, "\n```sh\n%s\n```\n", strings.Join(examples[:min(2, len(examples))], "\n\n"))
 	}
-	if local := ownFlags(c); local.HasAvailableFlags() {
-		b.WriteString("\n")
-		flagTable(b, local)
-	}
+	d.flags(c)
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() && sub.Name() != "help" {
-			describeCommand(b, sub)
+			d.describe(sub)
 		}
+	}
+}
+
+func (d commandsDoc) flags(c *cobra.Command) {
+	var own strings.Builder
+	above := map[string][]string{}
+	ownFlags(c).VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name := "`--" + f.Name + "`"
+		row := fmt.Sprintf("| %s | %s |\n", name, strings.ReplaceAll(f.Usage, "|", `\|`))
+		if f.Shorthand != "" {
+			row = "| `-" + f.Shorthand + "`, " + row[2:]
+		}
+		if first := d.rows[row]; first != "" {
+			above[first] = append(above[first], name)
+			return
+		}
+		d.rows[row] = c.CommandPath()
+		own.WriteString(row)
+	})
+	if own.Len() > 0 {
+		fmt.Fprintf(d, "\n| flag | does |\n|---|---|\n%s", own.String())
+	}
+	for _, first := range slices.Sorted(maps.Keys(above)) {
+		fmt.Fprintf(d, "\nAs for `%s`: %s.\n", first, strings.Join(above[first], ", "))
 	}
 }
 
@@ -103,20 +135,6 @@ func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 		}
 	})
 	return own
-}
-
-func flagTable(b *strings.Builder, flags *pflag.FlagSet) {
-	b.WriteString("| flag | does |\n|---|---|\n")
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
-		}
-		name := "`--" + f.Name + "`"
-		if f.Shorthand != "" {
-			name = "`-" + f.Shorthand + "`, " + name
-		}
-		fmt.Fprintf(b, "| %s | %s |\n", name, strings.ReplaceAll(f.Usage, "|", `\|`))
-	})
 }
 
 // docs/keys.md is the key map and the commands behind `:`.

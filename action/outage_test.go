@@ -22,7 +22,7 @@ import (
 var errRefused error = syscall.ECONNREFUSED
 
 // The API server is killed before the patch and comes back: the patch lands with
-// the first attempt that begins after its return.
+// the first attempt that begins after the API server accepts patches again.
 func TestAPIServerKilledInMidRetry(t *testing.T) {
 	in := install(t)
 	in.restore("r")
@@ -30,23 +30,26 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 	f := in.finalizer(func(o *Options) { o.Backoff = retry.CapBackoff(2 * time.Second) })
 	p := in.plan(f, job.Restore, "r", Request{})
 	back := make(chan time.Time, 1)
-	var failed []time.Time
+	var failed []time.Time // when each failed attempt began
 	var landed time.Time
+	var begins time.Time
 	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
 		switch {
 		case now.Step != StepPatch:
 		case now.Attempt == nil:
+			begins = time.Now()
 			if err := in.KillAPIServer(); err != nil {
 				t.Error(err)
 			}
 		case now.Attempt.Err != nil:
-			failed = append(failed, time.Now())
+			failed = append(failed, begins)
+			begins = time.Now().Add(now.Attempt.Next)
 			if len(failed) == 4 {
 				go func() {
 					if err := in.StartAPIServer(t.Context()); err != nil {
 						t.Error(err)
 					}
-					back <- time.Now()
+					back <- in.acceptsPatches("r")
 				}()
 			}
 		default:
@@ -64,12 +67,26 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 		}
 	}
 	if len(failed) < 4 || late > 1 {
-		t.Errorf("%d attempts failed, %d of them after the API server's return", len(failed), late)
+		t.Errorf("%d attempts failed, %d of them begun after the API server's return", len(failed), late)
 	}
 	if in.requests.landed != 1 {
 		t.Errorf("the API server carried out %d patches", in.requests.landed)
 	}
 	t.Logf("%d failed attempts, landed %s after the API server was ready", len(failed), landed.Sub(ready).Round(time.Millisecond))
+}
+
+// acceptsPatches waits until the API server accepts a patch of the restore, which is
+// well after it listens: first it reads its roles and its custom resources.
+func (in *installation) acceptsPatches(name string) time.Time {
+	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"probe":"yes"}}}`))
+	for in.t.Context().Err() == nil {
+		if err := in.Patch(in.t.Context(), r, patch, client.DryRunAll); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return time.Now()
 }
 
 // The API server hangs while the patch is sent: connections stand, nothing is
