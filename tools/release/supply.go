@@ -19,8 +19,8 @@ import (
 )
 
 // writeSBOM lists the modules that a binary holds, as the Go toolchain wrote them
-// into it; the version is the release's, which the toolchain does not know. It has no serial number and no time, so that equal binaries have equal
-// documents.
+// into it; the version is the release's, which the toolchain does not know. It has no
+// serial number and no time, so that equal binaries have equal documents.
 func writeSBOM(binary, file, version string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -130,11 +130,11 @@ func (m module) licenses() (names []string, text string, err error) {
 // writeLicenses refuses licences that are not allowed, and writes those of all
 // modules of a release into a file.
 func writeLicenses(root, file string) error {
-	c, err := readConfig(root)
+	platforms, err := targets(root)
 	if err != nil {
 		return err
 	}
-	all, err := modules(root, c.Builds[0].Targets)
+	all, err := modules(root, platforms)
 	if err != nil {
 		return err
 	}
