@@ -72,12 +72,17 @@ BESIDE  := -parallel 4
 RUNTEST  = $(GOTESTSUM) --format pkgname $(RERUN)
 FLAGS    = -timeout 40m -p $(JOBS) $(BESIDE) $(TESTFLAGS)
 
-# RACE=yes runs every test with the race detector, but only samples where pure code
-# is tried against hundreds of thousands of inputs, and nothing that drives the built
-# program. What was sampled or skipped then runs whole without it; a package that has
-# not changed since may answer from Go's test cache.
+# RACE=yes runs the packages that start goroutines or servers, or lock, with the race detector,
+# and only samples where pure code is tried against hundreds of thousands of inputs, and
+# nothing that drives the built program. All other packages, and what was sampled or
+# skipped, then run whole without it; a package that has not changed since may answer
+# from Go's test cache.
 RACE ?=
-LEFT  = $$(sed -nE 's/.*"Action":"skip","Package":"([^"]*)","Test":"([^"\/]+).*/\$(1)/p' bin/race.json | sort -u | paste -sd '$(2)')
+PACKAGES   = $(patsubst %/,./%,$(sort $(dir $(1))))
+TESTED     = $(call PACKAGES,$(shell git ls-files '*_test.go' | grep -vE '^tools/|/bench/'))
+STARTS     = ^\s*go (func|[a-zA-Z_.]+\()|\.Go\(|\.Parallel\(|httptest\.|"sync(/atomic)?"
+CONCURRENT = $(filter $(TESTED),$(call PACKAGES,$(shell git grep -lE '$(STARTS)' -- '*.go')))
+SAMPLED    = $$(sed -nE 's/.*"Action":"skip","Package":"([^"]*)","Test":"([^"\/]+).*/\$(1)/p' bin/race.json | sort -u | paste -sd '$(2)')
 
 .PHONY: test
 test: testbed lint-tools ## Run unit and integration tests (on a real kube-apiserver; RACE=yes: with the race detector)
@@ -85,8 +90,9 @@ ifeq ($(RACE),)
 	$(RUNTEST) --packages ./... -- -count=1 $(FLAGS)
 else
 	@mkdir -p bin
-	CGO_ENABLED=1 $(RUNTEST) --jsonfile bin/race.json --packages ./... -- -race -short -count=1 $(FLAGS)
-	$(RUNTEST) --packages "$(call LEFT,1, )" -- $(FLAGS) -run "^($(call LEFT,2,|))\$$"
+	CGO_ENABLED=1 $(RUNTEST) --jsonfile bin/race.json --packages "$(CONCURRENT)" -- -race -short -count=1 $(FLAGS)
+	$(RUNTEST) --packages "$(filter-out $(CONCURRENT),$(TESTED))" -- $(FLAGS)
+	$(RUNTEST) --packages "$(call SAMPLED,1, )" -- $(FLAGS) -run "^($(call SAMPLED,2,|))\$$"
 endif
 
 FUZZTIME ?= 10s

@@ -123,6 +123,7 @@ func (p *bomber) arm(code int, target string, packed []byte) {
 // TestBombsCostLittle answers each kind of request with a gigabyte in gzip, and runs
 // the commands that make it.
 func TestBombsCostLittle(t *testing.T) {
+	skipUnderRace(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("the most memory that a process had is read from /proc")
 	}

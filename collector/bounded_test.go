@@ -67,6 +67,7 @@ func stepsWithin(t testing.TB, filters int, x *Index, spec RestoreSpec, d Discov
 }
 
 func TestHostileSpecsComeToAnEnd(t *testing.T) {
+	wholeWithoutRace(t)
 	x := crowd(t, 20_000, 4_000)
 	many := func(n int, format string) (words []string) {
 		for i := range n {
@@ -109,9 +110,6 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 	} {
 		for _, version := range [][3]int{{1, 18, 3}, {1, 18, 0}} {
 			t.Run(fmt.Sprint(name, version), func(t *testing.T) {
-				if testing.Short() && version[2] != 3 {
-					t.Skip("the other version passed")
-				}
 				spec := RestoreSpec{Restore: c.spec, Server: Server{Version: version}, Existing: Namespaces{Known: true, Names: many(50_000, "there-%d")}}
 				e, steps := stepsOf(t, x, spec, Discovery{})
 				t.Logf("%d steps, %d items", steps, e.Total)
@@ -153,6 +151,7 @@ func (c *countdown) Err() error {
 // TestEstimateObeysItsContext at any point: it takes only few steps more. The
 // context is asked by its Err alone, and a step is some nanoseconds.
 func TestEstimateObeysItsContext(t *testing.T) {
+	wholeWithoutRace(t)
 	x := crowd(t, 60_000, 3_000)
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "web"}}
 	for name, spec := range map[string]velerov1.RestoreSpec{
@@ -184,6 +183,7 @@ func TestEstimateObeysItsContext(t *testing.T) {
 
 // TestManyReferences: what brings others along finds them fast.
 func TestManyReferences(t *testing.T) {
+	wholeWithoutRace(t)
 	b := newBuilder()
 	const namespaces = 30_000
 	for i := range namespaces {
@@ -234,4 +234,13 @@ func FuzzSteps(f *testing.F) {
 		}
 		stepsWithin(t, 1<<16, x, RestoreSpec{Restore: spec, Server: Server{Version: [3]int{1, 18, int(patch)}}}, Discovery{})
 	})
+}
+
+// wholeWithoutRace skips a test of code without goroutines in short mode: it runs
+// whole without the race detector.
+func wholeWithoutRace(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one goroutine")
+	}
 }

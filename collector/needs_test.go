@@ -170,6 +170,7 @@ func TestStoredVersions(t *testing.T) {
 
 // TestHostileNeeds: facts are bounded like all else of an index.
 func TestHostileNeeds(t *testing.T) {
+	wholeWithoutRace(t)
 	began := time.Now()
 	var ports, hooks, containers strings.Builder
 	for i := range 15_000 {
