@@ -108,6 +108,16 @@ func (a *asked) about(words ...string) (found []string) {
 	return found
 }
 
+// wait waits until so many requests are about a word.
+func (a *asked) wait(t *testing.T, n int, word string) {
+	t.Helper()
+	for deadline := time.Now().Add(enough); len(a.about(word)) < n; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests about %s, want %d", len(a.about(word)), word, n)
+		}
+	}
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
@@ -120,15 +130,9 @@ func TestWithoutEtcdBackups(t *testing.T) {
 	cfg.Wrap(counted.wrap)
 	f := c.watch(Options{Config: cfg, Namespace: c.namespace("no-etcd")})
 	f.until("the watches are live", isLive)
-	deadline := time.Now().Add(enough)
-	for len(counted.about("openshift")) == 0 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-	}
-	// Some beats of the heart later there is still only that one.
-	beats := len(counted.about("/version"))
-	for len(counted.about("/version")) < beats+3 && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	counted.wait(t, 1, "openshift")
+	// Some heartbeats later there is still only that one.
+	counted.wait(t, len(counted.about("kube-system"))+3, "kube-system")
 	if found := counted.about("openshift"); len(found) != 1 || found[0] != "/apis/operator.openshift.io/v1alpha1" {
 		t.Errorf("asked %v, want one question", found)
 	}
