@@ -28,7 +28,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-
 )
 
 func TestMain(m *testing.M) {

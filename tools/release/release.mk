@@ -32,7 +32,7 @@ reproducible: ## Build the commit for linux/amd64 in two folders, the second tim
 	  git clone -q . "$$other/first" && git clone -q . "$$other/second"; \
 	  $(MAKE) --no-print-directory -C "$$other/first" release-snapshot ONLY=linux_amd64; \
 	  GOCACHE=$$other/cache $(MAKE) --no-print-directory -C "$$other/second" release-snapshot ONLY=linux_amd64; \
-	  diff -r "$$other/first/dist" "$$other/second/dist" && cat "$$other/first/dist/checksums.txt"
+	  diff -r -x metadata.json -x artifacts.json "$$other/first/dist" "$$other/second/dist" && cat "$$other/first/dist/checksums.txt"
 
 .PHONY: licenses
 licenses: ## Check the licences of all modules that a release holds
