@@ -234,7 +234,7 @@ func lockFile(dir, attempt string) string {
 }
 
 // hold takes the attempt's lock, which the kernel releases when the process ends.
-// Without it, where there are no locks, nobody can tell for some time whether an
+// Without it, where there are no locks, it is unknown for some time whether an
 // attempt is still under way.
 func (a *audit) hold() error {
 	file, err := safefile.OpenPrivate(lockFile(a.dir, a.attempt), os.O_CREATE|os.O_EXCL|os.O_RDWR)

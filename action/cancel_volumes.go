@@ -105,7 +105,7 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// unwanted reports whether nobody wants what the job's volumes move: it has
+// unwanted reports whether what the job's volumes move is of no use: it has
 // failed, as Velero itself says. One that a person set to Failed may still be
 // worked on by a server that was there when it began; data of a job that ended
 // otherwise may still be wanted (Velero issue 9365).

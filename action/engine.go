@@ -14,7 +14,7 @@ const (
 	DefaultObserve = 70 * time.Second
 	defaultPoll    = 2 * time.Second
 	// untilEnded is how much longer than DefaultObserve what Velero has to end is
-	// observed, where nobody asked for another time.
+	// observed, where no other time is set.
 	untilEnded = 4 * time.Minute
 	// parting is what is left for a last look after an interruption; a program
 	// that was told to end has ten seconds.
@@ -40,7 +40,7 @@ type Options struct {
 	// again when asked (pkg/controller/download_request_controller.go Reconcile).
 	LeaveOperations bool
 	// Waiting is called with what is asked of the object store, before each
-	// question, and with an empty string after the last; nil for nobody. A
+	// question, and with an empty string after the last; nil for none. A
 	// store that does not answer holds up each question for a minute.
 	Waiting func(what string)
 	// By is who does it, for the case that the API server does not say.
@@ -159,7 +159,7 @@ const (
 	Settled State = "settled"
 	// Moving: the patch holds, but Velero has not ended the job yet.
 	Moving State = "moving"
-	// Reverted: somebody wrote another phase over it.
+	// Reverted: another phase was written over it.
 	Reverted State = "reverted"
 	// Deleted: the resource is gone.
 	Deleted State = "deleted"

@@ -218,7 +218,7 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 }
 
 // counted: the server that let a backup out of its queue counts it among those
-// that run until it starts; nothing tells it of a phase that somebody else
+// that run until it starts; nothing tells it of a phase that another user
 // writes (backup_queue_controller.go AddReadyToStart; backup_tracker.go: only
 // Add, AddPostProcessing and Delete remove the entry). With
 // --concurrent-backups 1 no backup would start any more. Since 1.18.

@@ -17,7 +17,7 @@ import (
 )
 
 // others lists the jobs beside this one that have not ended, or run on although
-// somebody wrote a final phase on them, and the queue.
+// a person wrote a final phase on them, and the queue.
 func (g *gathering) others() error {
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		raw, err := g.listRaw(jobKind(kind))

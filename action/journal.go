@@ -162,7 +162,7 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 	return unfinished, damage, err
 }
 
-// hasEnded reports whether an attempt surely runs no more. A lock that nobody holds
+// hasEnded reports whether an attempt surely runs no more. A lock that is not held
 // proves that on the machine where it was taken; elsewhere only time does, because
 // not every network file system passes locks on.
 func (a *Attempt) hasEnded(dir string, now time.Time) (bool, error) {

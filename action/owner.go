@@ -9,7 +9,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// owner says whether anybody may still work on a job.
+// owner says whether anything may still work on a job.
 type owner int
 
 const (
@@ -57,7 +57,7 @@ func (e *Evidence) owner() owner {
 		case c.StartedAt.IsZero() || began.IsZero():
 			return ownerUnknown
 		case !c.StartedAt.After(began), wrote.After(c.StartedAt) && !e.isLeftOver(c, wrote):
-			// The second: somebody older than this one worked on, or it did.
+			// The second: an older one worked on, or this one did.
 			return ownerAlive
 		case !c.Created.After(began) && c.StartedAt.Sub(began) < clockMargin:
 			sure = false // by the clocks it may have been there before

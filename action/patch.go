@@ -166,7 +166,7 @@ const (
 	// moved past the precondition without our mark.
 	lost
 	// obscured: it cannot be carried out any more, and whether it was is unknown: the
-	// object is gone, or was replaced, or somebody else's mark may have taken the
+	// object is gone, or was replaced, or another's mark may have taken the
 	// place of ours.
 	obscured
 )
@@ -179,7 +179,7 @@ const keptAttempts = 8
 const completeList = "."
 
 // attemptsOf returns the attempts that a mark names, the newest first, and whether
-// whoever wrote it kept those before.
+// its writer kept those before.
 func attemptsOf(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
 	return readAttempts(o.GetAnnotations()[mark])
 }
@@ -193,7 +193,7 @@ func readAttempts(text string) (attempts []string, complete bool) {
 }
 
 // addAttempt returns the value of a mark after one more attempt. A later attempt of
-// somebody else does not hide one that came before, and a list that may have lost one
+// another user does not hide one that came before, and a list that may have lost one
 // stays a list that may have.
 func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
 	before, complete := attemptsOf(o, mark)
@@ -215,7 +215,7 @@ func findAttempt(attempt string, before, now []string, complete bool) finding {
 	case slices.Equal(before, now):
 		return lost
 	case since > 0 && slices.Equal(now[since:], before) && (len(before) > 0 || complete && len(now) < keptAttempts):
-		return lost // whoever came since has kept what was there
+		return lost // what was written since kept what was there
 	}
 	return obscured
 }

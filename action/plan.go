@@ -43,7 +43,7 @@ const (
 	// Nudge: write a phase from which Velero's own finalizer takes the job to
 	// its end.
 	Nudge Effect = "nudge"
-	// End: write a terminal phase, because nobody else will.
+	// End: write a terminal phase, because nothing else will.
 	End Effect = "end"
 	// Keep: leave the phase to Velero.
 	Keep Effect = "keep"
@@ -86,7 +86,7 @@ type Plan struct {
 	WillNot []string
 	Then    []string
 	// Commands are the equivalent kubectl commands, quoted for a POSIX shell.
-	// There are none for what nobody should do.
+	// There are none for what should not be done.
 	Commands []string
 	// Volumes are the volumes that are cancelled.
 	Volumes []job.Volume
@@ -133,7 +133,7 @@ func (p *Plan) Effect() Effect {
 // Evidence is what the plan rests on.
 func (p *Plan) Evidence() Evidence { return p.evidence }
 
-// Same reports whether applying either plan, as whoever it was shown to, writes the
+// Same reports whether applying either plan, as the user it was shown to, writes the
 // same over the same, with the same consequences, and q had every doubt of p.
 func (p *Plan) Same(q *Plan) bool {
 	return p.covers(q, q.targets) && len(p.targets) == len(q.targets) && slices.Equal(p.Will, q.Will)

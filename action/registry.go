@@ -43,7 +43,7 @@ type definition struct {
 	// changes are what the patch of one of the plan's targets changes besides
 	// the marks, and what else the marks note; nil for nothing.
 	changes func(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
-	// did says what somebody else did who was faster.
+	// did says what another user did who was faster.
 	did func(now *unstructured.Unstructured) string
 	// event is the reason and the message of the Event.
 	event func(*Plan) (reason, message string)
@@ -144,7 +144,7 @@ func (d definition) patch(p *Plan, o *unstructured.Unstructured, s stamp) (*patc
 
 // marks are what the names of the annotations begin with that say who did
 // something, when, why and in which attempts, the newest first. The attempt tells
-// our own patch from anybody else's after an answer that never came.
+// our own patch from another's after an answer that never came.
 type marks string
 
 const (
@@ -156,7 +156,7 @@ const (
 func (m marks) attempt() string { return string(m) + "-attempt" }
 
 // annotate writes them, with what else belongs to them; those without a value
-// are left out, or emptied where somebody else's is there.
+// are left out, or emptied where another's is there.
 func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, more ...[2]string) []operation {
 	var ops []operation
 	if o.GetAnnotations() == nil {
@@ -171,7 +171,7 @@ func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, mo
 	return ops
 }
 
-// others says who else has done the same since seen, empty if nobody has.
+// others lists the users who did the same after seen.
 func (m marks) others(seen, now *unstructured.Unstructured) (by, at string) {
 	notes := now.GetAnnotations()
 	if notes[m.attempt()] == seen.GetAnnotations()[m.attempt()] {

@@ -123,7 +123,7 @@ func (s *sending) retrying() retry.Options {
 	}
 }
 
-// refresh renews the credentials. They must be those of whoever was shown the plan.
+// refresh renews the credentials. They must be those of the user who was shown the plan.
 func (s *sending) refresh(ctx context.Context) error {
 	if err := s.f.access.refresh(ctx); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *sending) dryRunPatch(ctx context.Context, p *patch) (after *unstructure
 	return after, err
 }
 
-// sortAnswer sorts an answer to a patch that did not succeed: somebody was faster,
+// sortAnswer sorts an answer to a patch that did not succeed: another was faster,
 // and again says what follows; the server does not want it; or it could not be
 // reached.
 func (s *sending) sortAnswer(err error, again func(cause error) error) error {

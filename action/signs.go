@@ -17,17 +17,17 @@ import (
 
 // lifeless is how long nothing that works on a job, its volumes or its location
 // must have been written before a final phase is, whatever the pods look like:
-// a server may run from an image, or in a namespace, in which nobody recognises
+// a server may run from an image, or in a namespace, in which none recognises
 // it, and a roll-out has gaps.
 const lifeless = 5 * time.Minute
 
-// sign is something that only somebody at work writes.
+// sign is something that only a server at work writes.
 type sign struct {
 	what string
 	at   time.Time
 }
 
-// signs are the newest writes by anybody who may work on the job.
+// signs are the newest writes by what may work on the job.
 func (e *Evidence) signs() []sign {
 	found := []sign{{"Velero wrote to it", e.VeleroWrote}}
 	if len(e.Object.GetManagedFields()) == 0 {
@@ -46,7 +46,7 @@ func (e *Evidence) signs() []sign {
 	return found
 }
 
-// filesOfWork are the job's files that only somebody at work stores. The list of
+// filesOfWork are the job's files that only a server at work stores. The list of
 // operations is none: a DownloadRequest for it, such as veltui's own, makes
 // Velero store what it holds in memory (download_request_controller.go
 // Reconcile, UpdateForBackup and UpdateForRestore). Whatever else stores it also
@@ -105,7 +105,7 @@ func stillAlive(e *Evidence) verdict {
 // veleroWrote is when a server last wrote to an object, as the API server noted
 // it. A server's field manager is its command and its word "server"
 // (pkg/cmd/server/server.go SetBasename), velero-server in all but rebranded
-// builds; the command line is velero. Whoever else writes a status, but a person
+// builds; the command line is velero. Anything else that writes a status, but a person
 // with kubectl or veltui, may be one too.
 func veleroWrote(o metav1.Object) time.Time {
 	return job.WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool {

@@ -188,7 +188,7 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 		return judged // what it was before is not known
 	}
 	if !env.StaleSince.IsZero() {
-		// Rates and ETAs would go on from numbers that nobody confirms.
+		// Rates and ETAs would go on from numbers that are not confirmed.
 		lastKnown := env
 		lastKnown.Now, lastKnown.StaleSince = env.StaleSince, time.Time{}
 		last, _ := verdict(lastKnown)

@@ -145,7 +145,7 @@ func (a *Assessment) ahead(d *Deletion) string {
 	server := a.Environment.Server
 	for _, other := range a.Snapshot.Deletions {
 		if server.Visible && server.StartedAt.After(job.LastWritten(other)) {
-			continue // nobody works on it
+			continue // nothing works on it
 		}
 		if other.UID != d.UID && other.Status.Phase == velerov1.DeleteBackupRequestPhaseInProgress {
 			return other.Spec.BackupName

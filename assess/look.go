@@ -24,7 +24,7 @@ type Look struct {
 	Err string
 }
 
-// lookAge is how long a look that nobody repeats is used. What it found may
+// lookAge is how long a look that is not repeated is used. What it found may
 // change where no watch sees it.
 const lookAge = 5 * time.Minute
 

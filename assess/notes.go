@@ -27,7 +27,7 @@ type Mood int
 // The moods.
 const (
 	Fine Mood = iota
-	// Unusual is worth knowing and wants nobody.
+	// Unusual is worth knowing and wants no action.
 	Unusual
 	// Alarming wants a person's attention.
 	Alarming

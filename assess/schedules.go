@@ -222,7 +222,7 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 }
 
 // tooOld reports whether a schedule's last Completed backup, nil for none, is older
-// than the user allows. Nobody misses backups of a schedule that is paused. Those that
+// than the user allows. Backups of a schedule that is paused are not missed. Those that
 // are left out ended before all that are not.
 func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
 	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Unseen(watch.Backups) {

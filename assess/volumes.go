@@ -34,7 +34,7 @@ func (a *Assessment) Volumes(j *job.Job) []Volume {
 }
 
 // Last is the volume that holds the job up, nil if all have ended: one that is
-// stuck, else one that has not begun, else one that nobody can say the end of,
+// stuck, else one that has not begun, else one whose end is unknown,
 // else the one with the most time left.
 func Last(volumes []Volume) *Volume {
 	var open []*Volume

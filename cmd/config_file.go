@@ -55,7 +55,7 @@ func (c *settings) findConfig() configFile {
 	return configFile{path: filepath.Join(dir, "config.yaml")}
 }
 
-// read reads the file. It is an error if one that somebody named is not there.
+// read reads the file. It is an error if one that the user named is not there.
 func (f *configFile) read() ([]byte, error) {
 	if f.path == "" || f.path == os.DevNull {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
-// mayAsk is an error where nobody could answer a question or read it.
+// mayAsk is an error where no user could read a question or answer it.
 func (c *stdio) mayAsk() error {
 	switch {
 	case !isTerminal(c.stdin):
@@ -91,7 +91,7 @@ const (
 	keyDelete    = 0x7f
 )
 
-// typedLine is a line that somebody types, with an echo. It detects pastes: the terminal marks
+// typedLine is a line that the user types, with an echo. It detects pastes: the terminal marks
 // them, enter arrives with what stands before it, or most of the text arrives in one read.
 type typedLine struct {
 	echo io.Writer

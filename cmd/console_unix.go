@@ -159,7 +159,7 @@ func (in *characterInput) read() ([]byte, error) {
 	return nil, nil
 }
 
-// isTaken reports whether somebody else has set the terminal's modes.
+// isTaken reports whether another program has set the terminal's modes.
 func (in *characterInput) isTaken() bool {
 	modes, err := unix.IoctlGetTermios(in.fd, getTermios)
 	return err == nil && modes.Lflag&unix.ICANON != 0

@@ -30,7 +30,7 @@ type plain struct {
 	clusters []*plainCluster
 	events   chan plainEvent
 
-	// stamped lines begin with the time, and prompted says that somebody types.
+	// stamped lines begin with the time, and prompted says that the user types.
 	stamped, prompted bool
 	pace              narrate.Pace
 	muted             bool

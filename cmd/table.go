@@ -234,7 +234,7 @@ var tableColumns = []column{
 	{title: "FROM", wide: true, least: 6, middle: true, usual: 40, text: func(r row) string { return from(r.Job) }},
 }
 
-// known is a number, or nil where nobody knows it.
+// known is a number, or nil where it is unknown.
 func known(is bool, n float64) any {
 	if !is {
 		return nil

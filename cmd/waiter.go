@@ -247,7 +247,7 @@ func (w *waiter) take(a *assess.Assessment) {
 	}
 	for _, t := range w.targets {
 		if first && t.last.Job != nil && t.last.Terminal() {
-			t.called = t.last.Phase // it had ended before anybody waited
+			t.called = t.last.Phase // it had ended before the wait began
 		}
 	}
 }

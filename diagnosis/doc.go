@@ -7,7 +7,7 @@
 // Reason are API and documented in docs/reasons.md; sentences are for display.
 //
 // [Environment] holds the server, the node-agents, the locations, the other jobs and,
-// of jobs that somebody looked at closer, [Evidence]. waits.go takes the rows of
+// of jobs that were looked at closer, [Evidence]. waits.go takes the rows of
 // velero.Waits for the job's kind, step and version; sights.go says what the evidence
 // shows of each; what remains is what the job may wait for. Where a row has no limit,
 // silence proves nothing. A verdict is stuck or orphaned only with a [Proof]. With stale

@@ -114,10 +114,10 @@ type Location struct {
 }
 
 // Evidence is what a closer look at one job found, beyond what the watch tells of
-// all jobs. Its zero value means that nobody looked.
+// all jobs. Its zero value means that it was not looked up.
 type Evidence struct {
 	// NamespacesSeen is true if the cluster's namespaces could be listed, else
-	// NamespacesWhy is why not if somebody tried; Terminating are those that a
+	// NamespacesWhy is why not if that was tried; Terminating are those that a
 	// restore may write into and that are being deleted: Velero waits up to 10
 	// minutes for each.
 	NamespacesSeen bool
@@ -128,7 +128,7 @@ type Evidence struct {
 	// there is none or if that is not certain.
 	HungHook, HungHookWhy string
 	// LogSeen is true if the server's log could be read, else LogWhy is why not
-	// if somebody tried; Log is what it tells of the job.
+	// if that was tried; Log is what it tells of the job.
 	LogSeen bool
 	LogWhy  string
 	Log     velero.JobLog
@@ -136,7 +136,7 @@ type Evidence struct {
 	// of the job waits for that.
 	Slots velero.Slots
 	// Snapshots are the CSI snapshots that a backup waits for; SnapshotsWhy is why
-	// not all could be seen, empty if they were or nobody looked.
+	// not all could be seen, empty if they were or were not looked up.
 	Snapshots    []Snapshot
 	SnapshotsWhy string
 	// Phases are those that the CRD of the job's kind allows, nil if that could
@@ -156,7 +156,7 @@ type Evidence struct {
 	// StoredErrors is how many errors the stored results count.
 	StoredErrors int
 	// NotFinalized says that what an ended backup's operations made is not in what
-	// Velero stored of it, empty if it is or nobody asked.
+	// Velero stored of it, empty if it is or was not asked for.
 	NotFinalized string
 	// Schema are the versions of Velero that this CRD belongs to, zero if it
 	// could not be read or does not tell.

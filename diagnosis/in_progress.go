@@ -68,7 +68,7 @@ func (a *assessment) orphaned() (Verdict, bool) {
 }
 
 // reopened: Velero notes when a job is completed with its last phase, so one in
-// progress that has such a time was set back by somebody, and no controller takes up
+// progress that has such a time was set back by a person, and no controller takes up
 // what is in progress (backup_controller.go and restore_controller.go Reconcile).
 // The finalizer's last line in the server's log tells the same of a restore.
 func (a *assessment) reopened() (Verdict, bool) {

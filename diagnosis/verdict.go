@@ -165,13 +165,13 @@ type ProofKind string
 
 // The kinds of proof.
 const (
-	// ProofOwnerGone: whoever worked on it does so no more. The server restarted and its
+	// ProofOwnerGone: what worked on it does so no more. The server restarted and its
 	// mark was lost, the only worker has gone on to another job, no node-agent runs on
 	// the node, or this version has nobody for the phase.
 	ProofOwnerGone ProofKind = "ownerGone"
 	// ProofGaveUp: Velero says that it gave up, in its log or in a condition.
 	ProofGaveUp ProofKind = "gaveUp"
-	// ProofRefused: an error that lasts until somebody repairs its cause keeps it back.
+	// ProofRefused: an error that lasts until its cause is repaired keeps it back.
 	ProofRefused ProofKind = "refused"
 	// ProofLimitsPassed: all that it may wait for has a limit, and every limit has passed.
 	ProofLimitsPassed ProofKind = "limitsPassed"
@@ -205,7 +205,7 @@ func (p Proof) behind(f Fact) Proof {
 	return p
 }
 
-// ByOwner returns the proof that nobody works on the job any more.
+// ByOwner returns the proof that nothing works on the job any more.
 func ByOwner(f Fact) Proof { return Proof{kind: ProofOwnerGone, fact: f} }
 
 // ByGivingUp returns the proof that Velero says that it gave up.

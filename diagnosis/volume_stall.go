@@ -114,7 +114,7 @@ func (c *VolumeContext) holders(v *job.Volume) iter.Seq[*job.Volume] {
 
 // carried is a volume that a pod still moves although its resource has ended, nil for
 // others: the node-agent counts its slots in memory and frees one when the pod ends,
-// whatever phase somebody wrote (pkg/datapath/manager.go; data_upload_controller.go
+// whatever phase a person wrote (pkg/datapath/manager.go; data_upload_controller.go
 // OnDataUploadCompleted and its siblings, 1.15 to 1.18.3).
 func (c *VolumeContext) carried(ref velero.VolumeRef) *job.Volume {
 	mover := c.Movers[ref]

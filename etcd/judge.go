@@ -22,7 +22,7 @@ const (
 	endPatience      = 2 * time.Minute
 )
 
-// The advice that several verdicts give. Nobody can help these objects on: they
+// The advice that several verdicts give. Nothing helps these objects on: they
 // are the operator's own.
 const (
 	adviseOperator = "Look at the etcd ClusterOperator (oc get clusteroperator etcd) and at the pods and logs in namespace openshift-etcd-operator; the feature gate AutomatedEtcdBackup must be on"
@@ -95,7 +95,7 @@ func (b *Backup) Ended() bool {
 }
 
 // Took is how long it took, or has been going for. It is zero for one that has
-// not begun, was never run, or whose end nobody knows.
+// not begun, was never run, or whose end is not known.
 func (b *Backup) Took(now time.Time) time.Duration {
 	var from time.Time
 	switch {
@@ -136,7 +136,7 @@ func (b *Backup) Deadline() time.Time {
 }
 
 // troubled reports whether a verdict means that a backup holds no data, or that
-// somebody has to do something.
+// a person has to act.
 func troubled(v diagnosis.Verdict) bool {
 	switch v.Reason {
 	case FalseCompletion, BackupFailed, StorageTooSmall, ClaimMissing, DeadlineExceeded, BackupSkipped, LastBackupFailed:
@@ -149,7 +149,7 @@ func troubled(v diagnosis.Verdict) bool {
 type JudgedBackup struct {
 	*Backup
 	Verdict diagnosis.Verdict
-	// Trouble is true if it holds no data or somebody has to do something.
+	// Trouble is true if it holds no data or a person has to act.
 	Trouble bool
 }
 

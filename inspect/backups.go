@@ -204,7 +204,7 @@ func (f *failures) note(uid string, err error, now time.Time) {
 		delete(f.of, uid)
 		return
 	case failed && now.Before(last.at.Add(last.wait)):
-		return // somebody else who waited for the same download
+		return // another who waited for the same download
 	case len(f.of) >= maxFailures && !failed:
 		return
 	}

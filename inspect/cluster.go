@@ -71,7 +71,7 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	return conn.Config, err
 }
 
-// client asks the API server. It has talked to nobody yet.
+// client asks the API server. It has made no request yet.
 func (c *Cluster) client(config *rest.Config) (*client.Client, error) {
 	over, err := session.HTTPClient(config, session.TransportOptions{})
 	if err != nil {
@@ -96,7 +96,7 @@ type EngineOptions struct {
 	LeaveOperations bool
 	// Timeout and Observe are 0 for the defaults.
 	Timeout, Observe time.Duration
-	// Waiting is told what the object store is asked; nil for nobody.
+	// Waiting is called with what the object store is asked; nil for none.
 	Waiting func(what string)
 }
 

@@ -24,7 +24,7 @@ type FollowOptions struct {
 	Assess func(context.Context, *watch.Snapshot) *assess.Assessment
 
 	// Ready reports whether a snapshot holds all that is wanted, and an error if it
-	// never will without somebody's help. What comes before is not judged.
+	// never will without help. What comes before is not judged.
 	Ready func(*watch.Snapshot) (bool, error)
 	// Patience is how long that may take.
 	Patience time.Duration

@@ -20,7 +20,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Objects reads volumes' resources for the pages of a job, when somebody
+// Objects reads volumes' resources for the pages of a job, when a user
 // looks at them: the watch keeps only what it needs. It only gets and lists.
 // Everything that it answers is safe to draw.
 type Objects struct{ *Cluster }
@@ -92,7 +92,7 @@ func (r *Objects) api() (*client.Client, error) {
 }
 
 // maxDocumentLines is how much of one resource is shown: Velero's own have less
-// than a hundred lines, but whoever may write one may write a megabyte.
+// than a hundred lines, but anyone who may write one may write a megabyte.
 const maxDocumentLines = 2000
 
 // documentOf is a resource as YAML, without what nobody looks for in it.

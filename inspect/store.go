@@ -42,7 +42,7 @@ var ErrNoDownload = errors.New("read-only: to download a backup, veltui would ha
 var ErrReadOnlyDownload = errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")
 
 // Store is one for the Velero in a namespace, with the credentials of now. It has
-// talked to nobody yet.
+// made no request yet.
 func (c *Cluster) Store(namespace string) (*Store, error) {
 	config, err := c.Config()
 	if err != nil {

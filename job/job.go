@@ -172,7 +172,7 @@ type StoredCounts struct {
 	Errors     int
 	Operations Operations
 	// Items is how many items the stored resource list names; ItemsKnown is
-	// false where nobody read it.
+	// false where it was not read.
 	Items      int
 	ItemsKnown bool
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // track is what a Job remembers of its past, and what it has worked out of the
-// resources so that nobody needs to do so again.
+// resources so that it need not be done again.
 type track struct {
 	// filesystem sums up pod volume backups and restores, movers data uploads
 	// and data downloads.

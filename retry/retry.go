@@ -128,7 +128,7 @@ type run struct {
 	number    int
 	last      error
 	refreshed bool
-	away      bool // nobody has answered the attempt before
+	away      bool // the attempt before got no answer
 }
 
 func (o Options) start() *run {

@@ -42,7 +42,7 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("context %s leads to another cluster now: %s. Start veltui again to use that one", e.Context, e.Difference)
 }
 
-// OtherUserError reports that the credentials are somebody else's now.
+// OtherUserError reports that the credentials are another user's now.
 type OtherUserError struct{ Was, Is string }
 
 func (e *OtherUserError) Error() string {

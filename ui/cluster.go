@@ -50,11 +50,11 @@ type Cluster struct {
 	// EtcdLogs reads the end of a pod's log for the Etcd tab; what it finds comes
 	// with a later snapshot. Nil if nothing is read.
 	EtcdLogs EtcdLogs
-	// Previewer tells what a restore would do; nil if nobody can.
+	// Previewer tells what a restore would do; nil if that is not known.
 	Previewer restoreform.Previewer
 	// Finalizer finalizes jobs; nil if nothing may be changed.
 	Finalizer Finalizer
-	// Looker looks closer at a job that does not move; nil if nobody can.
+	// Looker looks closer at a job that does not move; nil for none.
 	Looker Looker
 	// Request is how the kubectl commands shown get to the same cluster.
 	Request action.Request

@@ -22,7 +22,7 @@ import (
 // recently is how long an ended job stays on the active tab.
 const recently = time.Hour
 
-// attention is how long after the last key somebody is taken to look at a selected row.
+// attention is how long after the last key the user is taken to look at a selected row.
 const attention = 2 * time.Minute
 
 // tab is one of the dashboard's lists.
@@ -59,7 +59,7 @@ type dashboard struct {
 	// clusters are what the rows are made of, and clock is our own.
 	clusters []*cluster
 	clock    func() time.Time
-	// attended is when somebody last used the keyboard or the mouse, or had another
+	// attended is when the user last used the keyboard or the mouse, or had another
 	// screen open; zero before the first time.
 	attended time.Time
 
@@ -224,7 +224,7 @@ func (d *dashboard) load() {
 	}
 }
 
-// attend notes that somebody is there.
+// attend notes that the user is there.
 func (d *dashboard) attend() { d.attended = d.clock() }
 
 // allRead reports whether every kind has told what there is.

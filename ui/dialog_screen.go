@@ -55,7 +55,7 @@ func (s *dialogScreen) Close() {
 	s.m.parting = append(s.m.parting, s.Parting()...)
 }
 
-// Finalizer looks into jobs that nobody works on any more, and moves them on.
+// Finalizer inspects jobs on which nothing works any more, and moves them on.
 type Finalizer interface {
 	dialog.Actions
 	// Allowed asks the API server whether we may change jobs of a kind; why

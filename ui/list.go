@@ -36,7 +36,7 @@ type list struct {
 	cursor int // index of the selected row, -1 if there is none
 	top    int // index of the first visible row
 	height int
-	// settled is true while the selection stays on its row: while somebody is there,
+	// settled is true while the selection stays on its row: while the user is there,
 	// once all rows are or the selection was moved. Else the first row is selected.
 	settled bool
 }

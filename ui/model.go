@@ -299,7 +299,7 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 	m.hear(c)
 	m.dropQuestions(c)
 	if len(m.screens) > 1 {
-		m.dashboard.attend() // whoever comes back finds the row that was left
+		m.dashboard.attend() // on the return the row that was left is selected
 	}
 	m.dashboard.load()
 	for _, s := range m.screens {

@@ -54,11 +54,11 @@ type Options struct {
 	// NoColor draws without colour.
 	NoColor bool
 	// Mouse has the terminal send clicks and the wheel. It then selects text only
-	// while shift is held, so it is off unless somebody asks for it.
+	// while shift is held, so it is off unless it is asked for.
 	Mouse bool
 	// NoAltScreen draws into the normal screen.
 	NoAltScreen bool
-	// Guide are hints for somebody who sees veltui for the first time; nil for none.
+	// Guide are hints for a newcomer; nil for none.
 	Guide *guide.Guide
 	// FPS bounds how often the terminal is written to, 0 for the default.
 	FPS int

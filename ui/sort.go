@@ -86,7 +86,7 @@ func byUrgency(jobs []clusterJob) {
 	slices.SortStableFunc(jobs, func(a, b clusterJob) int {
 		return cmp.Or(
 			cmp.Compare(rank[a.Job], rank[b.Job]),
-			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: somebody waits for them
+			-strings.Compare(string(a.Kind), string(b.Kind)), // restores first: people wait for them
 			cmp.Compare(a.QueuePosition, b.QueuePosition),
 			a.Began().Compare(b.Began()),
 			human.CompareNames(a.Name, b.Name),

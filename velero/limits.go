@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// longestTimeout bounds what is believed of an annotation: whoever may create a
+// longestTimeout bounds what is believed of an annotation: anyone who may create a
 // job writes them.
 const longestTimeout = 24 * time.Hour
 

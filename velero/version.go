@@ -237,7 +237,7 @@ const (
 
 // restoreOnly are the controllers that --restore-only leaves out
 // (pkg/cmd/server/server.go runControllers, 1.14 to 1.18.3; the queue runs on, and
-// what it makes ready is taken by nobody).
+// nothing takes what it makes ready).
 var restoreOnly = []string{string(BackupController), "backup-deletion", string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
 
 // Runs reports whether a server with these flags runs a controller.

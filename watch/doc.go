@@ -16,7 +16,7 @@
 // read, because an open watch cannot tell a server that hangs, or whose etcd does, from
 // one that has no news; and one source for each kind lists and watches.
 // Their requests pass a gate in the transport, which is shut while the heartbeat
-// gets no answer: nobody backs off on his own then, and all list again at once
+// gets no answer: none backs off on its own then, and all list again at once
 // when the server is back. Renewed credentials make a new connection; the store
 // keeps what it has.
 //

@@ -238,7 +238,7 @@ func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, pa
 	return code, offset, err
 }
 
-// waitForDoubt returns after the period, or when a request failed or somebody
+// waitForDoubt returns after the period, or when a request failed or a caller
 // asks. It is false when ctx has ended.
 func (h *heartbeat) waitForDoubt(ctx context.Context, g *gate) bool {
 	timer := time.NewTimer(h.timing.period)

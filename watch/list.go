@@ -65,7 +65,7 @@ func (r reader) all(ctx context.Context, to listing) (version string, err error)
 }
 
 // atOnce reads the list in one answer, as it was at a version or later. Jobs that
-// have ended are taken in last: what runs and what is stuck is what somebody waits
+// have ended are taken in last: what runs and what is stuck is what a reader waits
 // for.
 func (r reader) atOnce(ctx context.Context, version string, to listing) (string, error) {
 	late := &putOff{kind: r.kind}

@@ -77,7 +77,7 @@ func findInstallation(ctx context.Context, c *client.Client, a requested) (insta
 	return p, err
 }
 
-// choose takes a namespace that nobody has asked for.
+// choose picks a default namespace.
 func choose(ctx context.Context, c *client.Client, contextNamespace string, found []string) (installation, error) {
 	if contextNamespace != "" {
 		held, err := holdsLocation(ctx, c, contextNamespace)

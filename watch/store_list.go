@@ -39,7 +39,7 @@ func (l *storeList) add(o *received) {
 	if l.first {
 		s.put(l.kind, o.Object, o.malformed, false)
 		if e := s.jobs[uid]; e != nil && !e.job.Terminal() {
-			s.signal() // somebody waits for it
+			s.signal() // a reader waits for it
 		}
 		return
 	}

@@ -60,7 +60,7 @@ func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
 	}
 }
 
-// dropJob takes a job out. Nobody was told of one that was only in a first list which
+// dropJob takes a job out. No reader was told of one that was only in a first list which
 // did not come to its end.
 func (s *Store) dropJob(uid types.UID, listed bool) {
 	e := s.jobs[uid]

@@ -3,7 +3,7 @@
 //
 // The clients of client-go and controller-runtime do more, and link every kind of
 // Kubernetes for it (k8s.io/client-go/kubernetes/scheme): a fifth of the program.
-// Whoever only needs objects as maps, or their metadata, can as well use
+// Callers that only need objects as maps, or their metadata, can as well use
 // k8s.io/client-go/dynamic and metadata, which link none.
 package client
 

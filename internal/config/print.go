@@ -13,7 +13,7 @@ import (
 const proseWidth = 78
 
 // Document is the configuration in force as YAML that can be saved: each setting with its text,
-// default and origin. What nobody set is an example behind a #.
+// default and origin. What is not set is an example behind a #.
 func Document(all []InForce, from func(InForce) string) []byte {
 	var b bytes.Buffer
 	for _, s := range all {

@@ -21,7 +21,7 @@ const (
 type Setting struct {
 	Name string
 	Kind Kind
-	// What says what it does; Default what holds where nobody sets it, in words.
+	// What says what it does; Default what holds where it is not set, in words.
 	What, Default string
 	Example       string
 	// Flag, without dashes, and Env say the same; empty for none.
@@ -81,7 +81,7 @@ func (s *Setting) fault(text string) string {
 
 const longest = 60
 
-// quote shows a text of somebody else's in an error.
+// quote shows a text of unknown origin in an error.
 func quote(text string) string {
 	if runes := []rune(text); len(runes) > longest {
 		text = string(runes[:longest]) + "…"

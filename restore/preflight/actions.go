@@ -228,7 +228,7 @@ func (i *compared) decide(resource string, policy velerov1.PolicyType, frozen, b
 	}
 }
 
-// fixed are fields that nobody may change, as far as Kubernetes' own kinds say so
+// fixed are immutable fields, as far as Kubernetes' own kinds say so
 // (pkg/apis/.../validation and pkg/registry of Kubernetes).
 var fixed = map[string][]string{
 	jobs:                                {"spec.selector", "spec.template", "spec.completionMode", "spec.manualSelector"},

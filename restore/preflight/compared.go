@@ -27,7 +27,7 @@ const (
 	Left Outcome = "Left"
 	// Patched: it differs, and Velero patches it.
 	Patched Outcome = "Patched"
-	// PatchRefused: it differs in what Kubernetes lets nobody change. Velero's patch
+	// PatchRefused: it differs in an immutable field. Velero's patch
 	// fails with a warning, and Velero sets only its own labels.
 	PatchRefused Outcome = "PatchRefused"
 	// Merged: Velero adds to it what the backup has more.

@@ -98,7 +98,7 @@ func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool)
 	}) && has(r.APIGroups, group, "*") && has(r.Resources, name, "*", "*/*", name+"/*")
 }
 
-// findHooks finds webhooks of the backup that will have nobody to answer.
+// findHooks finds webhooks of the backup that will have no pod to answer.
 func (c *check) findHooks(s *storage) {
 	for service, g := range s.hooks.sorted() {
 		there, known := c.Around.Services[service]

@@ -70,7 +70,7 @@ type look struct {
 	state *State
 	// texts holds one copy of what many objects have in common.
 	texts map[string]string
-	// gone is why nobody is asked any more.
+	// gone is why no more is asked.
 	gone error
 }
 

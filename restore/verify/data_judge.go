@@ -192,7 +192,7 @@ func arrives(bound bool, waits string) (DataState, string) {
 }
 
 // skipped judges a volume that the backup did not save. Velero's reasons tell a volume
-// that somebody named from one that no way of saving took: only the first is as wanted
+// that a user named from one that no way of saving took: only the first is as wanted
 // (pkg/backup/item_backupper.go, callers of trackSkippedPV, 1.18.3).
 func skipped(info *artifact.Volume) (DataState, string) {
 	reason := strings.Trim(info.SkippedReason, " ;")

@@ -81,7 +81,7 @@ func Judge(in Input) Result {
 	return r
 }
 
-// unnamed are the items of a kind that are counted without their names, so that nobody
+// unnamed are the items of a kind that are counted without their names, so that nothing
 // can look for them.
 func unnamed(k outcome.Kind) map[State]int {
 	left := map[State]int{}

@@ -93,7 +93,7 @@ func parentsOf(items outcome.Items) parents {
 // passing is why it is no loss that an item is not there; empty if that is one, or if
 // nothing tells that it is not. Endpoints pass only with their Service, which is then the
 // loss: the cluster deletes them when it goes (k8s.io/kubernetes pkg/controller/endpoint,
-// syncService), and nobody makes others again.
+// syncService), and nothing makes others again.
 func (j *judge) passing(resource string, i outcome.Item) string {
 	if why := comeAndGo[resource]; why != "" {
 		return why

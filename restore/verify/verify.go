@@ -29,7 +29,7 @@ const (
 	Differs State = "Differs"
 	// NotLookedAt: whether it is there is not known.
 	NotLookedAt State = "NotLookedAt"
-	// MadeAnew: one of that name is there, made after the restore by somebody else.
+	// MadeAnew: one of that name is there, made after the restore by something else.
 	MadeAnew State = "MadeAnew"
 	// Passing: it is not there, and its kind comes and goes by itself: controllers
 	// replace it under another name, or delete it when it is done.

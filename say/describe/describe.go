@@ -334,7 +334,7 @@ func (d *describer) progress() {
 	}
 }
 
-// notSeen names the kinds whose counts are missing because nobody may list them.
+// notSeen names the kinds whose counts are missing because the user may not list them.
 func (d *describer) notSeen(snap *watch.Snapshot) {
 	kinds := []string{watch.PodVolumeBackups, watch.DataUploads, watch.Deletions}
 	if d.job.Kind == job.Restore {

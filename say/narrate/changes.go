@@ -67,7 +67,7 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 	first := c.jobs == nil
 	lines := c.connection(a, first)
 	if a.Stale() {
-		return lines // nobody confirms the rest
+		return lines // the rest is not confirmed
 	}
 	lines = append(lines, c.surroundings(a, first)...)
 	jobs := make(map[types.UID]told, len(a.Snapshot.Jobs))

@@ -1,5 +1,5 @@
 // Package report makes one document of what is known of a job, to hand over to
-// somebody who was not there: what it is and since when, why, what was done, and what
+// a reader who was not there: what it is and since when, why, what was done, and what
 // is left. It is pure.
 //
 // A report leaves the machine. So whatever others wrote goes through [Redact], field by

@@ -37,7 +37,7 @@ var translated = netip.MustParsePrefix("64:ff9b::/96")
 type guard struct {
 	// configured is true if the storage location's configuration names the host.
 	configured bool
-	// clear is true if the bytes would travel unencrypted and nobody agreed to
+	// clear is true if the bytes would travel unencrypted and the user did not agree to
 	// that: then only this machine itself is talked to.
 	clear bool
 	// own are this machine's addresses, and loopback those that never leave it.

@@ -29,7 +29,7 @@ import (
 var (
 	// ErrAbsent: the object store says that there is no such object (404).
 	ErrAbsent = errors.New("not in the object store")
-	// ErrUnknowable: nobody can say whether the object is there. A 403 is such
+	// ErrUnknowable: it is unknown whether the object is there. A 403 is such
 	// an answer, as S3 gives it for a missing object too if the signer may not
 	// list the bucket; so is a backup that is gone, as Velero signs only by way
 	// of it.
@@ -43,7 +43,7 @@ var (
 	// ErrUnsafe: the URL leads where veltui does not follow.
 	ErrUnsafe = errors.New("veltui does not follow the download URL")
 	// ErrClear: the bytes, which may hold Secrets, would travel unencrypted, and
-	// nobody agreed to that (Options.AllowPlainHTTP).
+	// the user did not agree to that (Options.AllowPlainHTTP).
 	ErrClear = errors.New("the object store is not encrypted")
 	// ErrTooLarge: more came than the limits allow.
 	ErrTooLarge = errors.New("larger than the limit")

@@ -43,7 +43,7 @@ type Options struct {
 	// the API server, are asked so.
 	AllowPlainHTTP bool
 	// Announce is called, before the first byte of a download goes out, with where it
-	// goes; nil if nobody needs to know. It is called from other goroutines.
+	// goes; nil for none. It is called from other goroutines.
 	Announce func(Route)
 	// Proxy chooses the proxy of a request; nil means the environment's
 	// (HTTP_PROXY, HTTPS_PROXY, NO_PROXY).
@@ -109,7 +109,7 @@ type Fetcher struct {
 	loopback func(netip.Addr) bool
 }
 
-// New makes a Fetcher. It talks to nobody; it fails if the configuration or the
+// New makes a Fetcher. It makes no request; it fails if the configuration or the
 // CA file is unusable.
 func New(o Options) (*Fetcher, error) {
 	if o.Config == nil || o.Namespace == "" {

@@ -43,7 +43,7 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	dialer := portforward.NewFallbackDialerForStreaming(modern, old, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
-	// The libraries take no context: a dial that nobody waits for any more is
+	// The libraries take no context: a dial that is not awaited any more is
 	// ended when it comes back.
 	type result struct {
 		conn net.Conn
@@ -111,7 +111,7 @@ func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 }
 
 // forwarded is one connection to a pod's port. The kubelet says on a second
-// stream what went wrong, such as that nobody listens there.
+// stream what went wrong, such as that nothing listens there.
 type forwarded struct {
 	session httpstream.Connection
 	close   func() error

@@ -27,7 +27,7 @@ const (
 )
 
 // order is how the items of a kind are listed: what went wrong first, and last
-// what nobody wanted back.
+// what was not asked for.
 var order = []Did{Failed, Missing, Skipped, Updated, Created, InBackup, LeftOut}
 
 // Item is one that a job worked on, or did not.

@@ -16,7 +16,7 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Actions looks into jobs that nobody works on any more, and moves them on. Whatever it
+// Actions inspects jobs on which nothing works any more, and moves them on. Whatever it
 // answers is safe to draw. Its methods end with ctx.
 type Actions interface {
 	// Gather reads all that a plan for one job rests on. It may take minutes.

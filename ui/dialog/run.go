@@ -14,7 +14,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// run is one application of a plan. It goes on whether or not anybody looks: the
+// run is one application of a plan. It goes on whether or not the dialog is open: the
 // screen takes the newest state when it can, and is never waited for.
 type run struct {
 	ticket  *ticket

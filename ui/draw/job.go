@@ -61,7 +61,7 @@ func Origin(j *job.Job) (kind, name string) {
 }
 
 // Age is how long ago t was, for a row of a list: in steps of ten seconds, then of
-// minutes. Finer ones would redraw every row each second and tell nobody more. It
+// minutes. Finer ones would redraw every row each second and say nothing more. It
 // is empty if t is not known.
 func Age(t, now time.Time) string {
 	if t.IsZero() {

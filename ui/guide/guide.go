@@ -1,4 +1,4 @@
-// Package guide leads somebody who sees veltui for the first time to one stuck
+// Package guide leads a newcomer, who sees veltui for the first time, to one stuck
 // job, and through its end: one hint at a time above the keys, by what is on the
 // screen. It knows no screen: it is told which one it is.
 package guide
@@ -24,7 +24,7 @@ type Guide struct {
 	Find, Open, Act, Confirm, Done string
 }
 
-// Screen is what somebody looks at.
+// Screen is what the user looks at.
 type Screen int
 
 const (

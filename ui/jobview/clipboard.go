@@ -21,7 +21,7 @@ func noticed(text string) tea.Cmd { return func() tea.Msg { return Noticed{text}
 
 // copyText makes the command that sends text to the terminal's clipboard, and says
 // so, or why not. what names it in words; instead says what to do where it is too
-// long. Whether the terminal takes it nobody learns: OSC 52 has no answer.
+// long. Whether the terminal takes it is unknown: OSC 52 has no answer.
 func (s *Sources) copyText(what, text, instead string) tea.Cmd {
 	switch n := len(text); {
 	case n == 0:

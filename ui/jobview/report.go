@@ -10,7 +10,7 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// reporting is the document about the job for somebody who was not there: the one that
+// reporting is the document about the job for a reader who was not there: the one that
 // is being made, and the last one.
 type reporting struct {
 	cancel context.CancelFunc // of the one that is being made; nil if none is

@@ -24,7 +24,7 @@ type Sources struct {
 	Artifacts Artifacts
 	// WhyNoArtifacts says why Artifacts is nil.
 	WhyNoArtifacts string
-	// Objects reads resources as they are in the cluster; nil if nobody does.
+	// Objects reads resources as they are in the cluster; nil for none.
 	Objects Objects
 	// Items reads what became of a job's items; nil where Artifacts is.
 	Items Items

@@ -23,7 +23,7 @@ type Options struct {
 	// Context is the cluster's name, and Reach how a command gets there.
 	Context string
 	Reach   kubectl.Reach
-	// Previewer tells what the restore would do; nil where nobody can.
+	// Previewer tells what the restore would do; nil where that is not known.
 	Previewer Previewer
 	// Start makes a command of work that ends with the program, or when it is
 	// cancelled.

@@ -297,7 +297,7 @@ func (l *line) filter(msg tea.Msg) tea.Msg {
 		}
 		return msg
 	case tea.ResumeMsg:
-		l.forget() // whoever had the terminal meanwhile got it
+		l.forget() // another program had the terminal meanwhile, and got it
 		l.tell()
 		return msg
 	}
