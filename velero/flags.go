@@ -7,34 +7,30 @@ import (
 	"time"
 )
 
-// ServerFlags are the flags of `velero server` that bound how long Velero waits
-// and decide what runs at once (pkg/cmd/server/config/config.go, BindFlags;
-// docs/dev/velero.md#flags). The zero value is that of a server whose arguments
-// could not be read.
+// ServerFlags are the flags of `velero server` that bound waits and what runs at once
+// (pkg/cmd/server/config/config.go, BindFlags; docs/dev/velero.md#flags).
 type ServerFlags struct {
 	// ConcurrentBackups is --concurrent-backups (since 1.18).
 	ConcurrentBackups int
-	// ResourceTimeout is --resource-timeout: how long Velero waits for what no
-	// other flag bounds, and tries to write a status.
+	// ResourceTimeout is --resource-timeout: the limit of waits without a flag of their own, and
+	// of attempts to write a status.
 	ResourceTimeout time.Duration
-	// PodVolumeTimeout is --fs-backup-timeout: how long all pod volumes of one
-	// job may take together.
+	// PodVolumeTimeout is --fs-backup-timeout: the limit of all pod volumes of a job together.
 	PodVolumeTimeout time.Duration
-	// ItemOperationTimeout is --default-item-operation-timeout, for jobs that
-	// set none of their own.
+	// ItemOperationTimeout is --default-item-operation-timeout, for jobs that set none of their
+	// own.
 	ItemOperationTimeout time.Duration
-	// TerminatingTimeout is --terminating-resource-timeout: how long a restore
-	// waits for each object that is being deleted.
+	// TerminatingTimeout is --terminating-resource-timeout: the limit for each object that is
+	// being deleted.
 	TerminatingTimeout time.Duration
-	// ItemOperationSync is --item-operation-sync-frequency: how often the server
-	// asks how operations are.
+	// ItemOperationSync is --item-operation-sync-frequency: how often the server checks
+	// operations.
 	ItemOperationSync time.Duration
 	// ClientQPS is --client-qps, in requests a second.
 	ClientQPS float64
 	// ClientBurst is --client-burst: how many requests may come at once.
 	ClientBurst int
-	// RestorePriorities is --restore-resource-priorities as given, empty for the
-	// default.
+	// RestorePriorities is --restore-resource-priorities as given, empty for the default.
 	RestorePriorities string
 	// DefaultModifier is --default-resource-modifier-configmap: it changes the objects of
 	// restores that name no modifier (from 1.19 on, Velero pull request 10098).
@@ -44,14 +40,12 @@ type ServerFlags struct {
 	// Disabled are the controllers that do not run: those of --disable-controllers,
 	// and with --restore-only all that make backups.
 	Disabled []string
-	// Given are the names of the limits that the arguments set to a valid
-	// value; all others have their defaults.
+	// Given are the names of the limits that the arguments set to a valid value.
 	Given []string
 }
 
-// DefaultServerFlags are the defaults (pkg/cmd/server/config/config.go,
-// GetDefaultConfig; the sync frequency is defaultBackupOperationsFrequency in
-// pkg/controller/backup_operations_controller.go).
+// DefaultServerFlags are the defaults (pkg/cmd/server/config/config.go, GetDefaultConfig;
+// pkg/controller/backup_operations_controller.go, defaultBackupOperationsFrequency).
 func DefaultServerFlags() ServerFlags {
 	return ServerFlags{
 		ConcurrentBackups:    1,
@@ -132,11 +126,11 @@ func (f ServerFlags) defaultsOf(version string) ServerFlags {
 // AgentFlags are the flags of `velero node-agent server` that bound a wait
 // (pkg/cmd/cli/nodeagent/server.go).
 type AgentFlags struct {
-	// PrepareTimeout is --data-mover-prepare-timeout: how long a volume may be
-	// Accepted. There is no such limit on New and Prepared.
+	// PrepareTimeout is --data-mover-prepare-timeout: how long a volume may be Accepted. New and
+	// Prepared have no limit.
 	PrepareTimeout time.Duration
-	// ConfigMap is --node-agent-configmap, which holds the slots of each node;
-	// empty if none is named (since 1.15; "node-agent-config" before).
+	// ConfigMap is --node-agent-configmap, which holds the slots of each node (since 1.15), empty
+	// for none.
 	ConfigMap string
 }
 

@@ -19,25 +19,21 @@ import (
 // job writes them.
 const longestTimeout = 24 * time.Hour
 
-// ResourceTimeout is how long Velero waits for what no other limit bounds while
-// it works on a job, and tries to write its status: the server's flag, which it
-// notes on a backup when it begins (pkg/controller/backup_controller.go,
+// ResourceTimeout is how long Velero waits for what no other limit bounds, and tries to write a
+// status: the server's flag, which it notes on a backup (pkg/controller/backup_controller.go,
 // prepareBackupRequest). It is a day at most.
 func ResourceTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	return annotated(o, velerov1.ResourceTimeoutAnnotation, flags.ResourceTimeout, DefaultServerFlags().ResourceTimeout)
 }
 
-// PodVolumeTimeout is how long all pod volumes of a job may take together,
-// counted from the job's start: its annotation, else the server's flag
-// (pkg/backup/backup.go, pkg/restore/restore.go).
+// PodVolumeTimeout is the limit of all pod volumes of a job, from the job's start: its
+// annotation, else the server's flag (pkg/backup/backup.go, pkg/restore/restore.go).
 func PodVolumeTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	return annotated(o, velerov1.PodVolumeOperationTimeoutAnnotation, flags.PodVolumeTimeout, DefaultServerFlags().PodVolumeTimeout)
 }
 
-// ItemOperationTimeout is how long an asynchronous operation of a job may take,
-// counted from its own start: the job's spec, else the server's flag, which the
-// server writes into the spec when it begins (prepareBackupRequest,
-// validateAndComplete).
+// ItemOperationTimeout is the limit of an asynchronous operation, from its own start: the job's
+// spec, else the server's flag (prepareBackupRequest, validateAndComplete).
 func ItemOperationTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	return firstPositive(askedItemOperationTimeout(o), flags.ItemOperationTimeout, DefaultServerFlags().ItemOperationTimeout)
 }

@@ -38,18 +38,16 @@ func (n Namespaces) Takes(name string) bool {
 type Overlap struct {
 	// Any is false if they have no namespace in common; the rest is not set then.
 	Any bool
-	// Certain is false where only patterns meet, so that it depends on
-	// namespaces that are not known here.
+	// Certain is false where only patterns meet, so that it depends on unknown namespaces.
 	Certain bool
 	// Names are the namespaces or patterns; empty means all namespaces.
 	Names []string
 }
 
-// Overlap compares two filters as Velero's queue does, which holds a backup back
-// while another takes one of its namespaces (pkg/controller/
-// backup_queue_controller.go, detectNSConflictsInternal, since 1.18.0). known are the
-// cluster's namespaces, nil if they are not known; without them the filters are
-// compared with each other, and what may overlap counts as overlapping.
+// Overlap compares two filters as Velero's queue does, which holds a backup back while another
+// takes one of its namespaces (pkg/controller/backup_queue_controller.go,
+// detectNSConflictsInternal, since 1.18.0). known are the cluster's namespaces; if nil, what may
+// overlap counts as overlapping.
 func (n Namespaces) Overlap(o Namespaces, known []string) Overlap {
 	budget := newFilterBudget()
 	x, y := newNamespaceFilter(n, budget), newNamespaceFilter(o, budget)
@@ -184,10 +182,9 @@ func (f *namespaceFilter) certain() bool {
 	return len(f.includes.Beyond()) == 0 && len(f.excludes.Beyond()) == 0
 }
 
-// valid is false for patterns that Velero refuses: such a backup takes no
-// namespace, and fails its validation when its turn comes
-// (pkg/util/wildcard/expand.go, ShouldExpandWildcards and ExpandWildcards,
-// since 1.18.0).
+// valid is false for patterns that Velero refuses: such a backup takes no namespace and fails its
+// validation (pkg/util/wildcard/expand.go, ShouldExpandWildcards and ExpandWildcards, since
+// 1.18.0).
 func (f *namespaceFilter) valid() bool {
 	if f.all {
 		return true // patterns are not expanded then, and so not checked here

@@ -65,18 +65,17 @@ const (
 	OperationFailed    = "Failed"
 )
 
-// refusals are answers of object stores that only a person can mend: the codes of
-// S3, of Azure and of Google Cloud for keys, buckets and rights that they do not know
-// or give (each store's list of error codes).
+// refusals are answers of object stores that only a person can mend: codes of S3, Azure and
+// Google Cloud for unknown keys and buckets and missing rights (each store's list of error
+// codes).
 var refusals = []string{
 	"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "AllAccessDisabled", "AccountProblem", "NoSuchBucket", "ExpiredToken", "InvalidToken", "PermanentRedirect",
 	"AuthenticationFailed", "AuthorizationFailure", "AuthorizationPermissionMismatch", "AccountIsDisabled", "ContainerNotFound", "ResourceNotFound",
 	"invalid_grant", "Error 401", "Error 403", "StatusCode: 401", "StatusCode: 403", "no such host", "x509: ", "NotFound: no such",
 }
 
-// RefusedByStore reports whether a storage location's message is an answer that will
-// not change by itself. What may pass, such as a time-out or a refused connection, is
-// none.
+// RefusedByStore reports whether a storage location's message will not change by itself, unlike a
+// time-out or a refused connection.
 func RefusedByStore(message string) bool {
 	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(message, r) })
 }

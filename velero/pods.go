@@ -21,8 +21,8 @@ func IsNodeAgent(p *corev1.Pod) bool {
 	return p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent")
 }
 
-// IsServer tells a pod of Velero's server by the labels that installers set, or
-// by its command. A node-agent also carries component=velero.
+// IsServer tells a pod of Velero's server by the labels that installers set, or by its command. A
+// node-agent also carries component=velero.
 func IsServer(p *corev1.Pod) bool {
 	switch {
 	case IsNodeAgent(p):

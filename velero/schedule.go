@@ -9,9 +9,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
 
-// ScheduleCheck is how often Velero checks whether a schedule is due, so that a
-// run may begin that much later (pkg/controller/schedule_controller.go
-// scheduleSyncPeriod; 1.16 to 1.18.3).
+// ScheduleCheck is how often Velero checks whether a schedule is due: a run may begin that much
+// later (pkg/controller/schedule_controller.go scheduleSyncPeriod; 1.16 to 1.18.3).
 const ScheduleCheck = time.Minute
 
 // Timetable is the cron expression of a schedule, in the server's time zone
@@ -21,10 +20,9 @@ type Timetable struct {
 	zone     *time.Location
 }
 
-// ParseTimetable reads a schedule's cron expression by the rules of the parser
-// that Velero 1.18.3 uses (pkg/controller/schedule_controller.go
-// parseCronSchedule): five fields, descriptors such as @daily, @every, and CRON_TZ=
-// or TZ= in front. zone is the server's, UTC unless its pod sets TZ.
+// ParseTimetable reads a cron expression by the rules of Velero 1.18.3's parser
+// (pkg/controller/schedule_controller.go parseCronSchedule): five fields, descriptors such as
+// @daily, @every, and CRON_TZ= or TZ= in front. zone is the server's, UTC unless its pod sets TZ.
 func ParseTimetable(expression string, zone *time.Location) (t Timetable, err error) {
 	defer func() {
 		if r := recover(); r != nil { // Velero expects that of the parser, too
@@ -50,12 +48,10 @@ func (t Timetable) After(at time.Time) time.Time {
 	return t.schedule.Next(at.In(t.zone))
 }
 
-// NextRun is when Velero makes the schedule's next backup: the first moment of the
-// timetable after its last backup, or after it was made if there is none, or after
-// the last time that it was skipped, whichever is latest. Missed runs are not made
-// up for: a moment that has passed means one run now, at Velero's next check
-// (pkg/controller/schedule_controller.go getNextRunTime, submitBackup; 1.16 to
-// 1.18.3). Paused and validation are the caller's matter.
+// NextRun is when Velero makes the schedule's next backup: the first moment of the timetable
+// after its last backup or its creation, or after it was last skipped, whichever is latest. A
+// missed moment means one run at Velero's next check (pkg/controller/schedule_controller.go
+// getNextRunTime, submitBackup; 1.16 to 1.18.3). Paused and validation are the caller's matter.
 func (t Timetable) NextRun(s *velerov1.Schedule) time.Time {
 	from := s.CreationTimestamp.Time
 	if s.Status.LastBackup != nil {
@@ -67,9 +63,9 @@ func (t Timetable) NextRun(s *velerov1.Schedule) time.Time {
 	return t.After(from)
 }
 
-// HoldsSchedule reports whether a backup of a schedule in that phase keeps the
-// schedule from its next run (pkg/controller/schedule_controller.go
-// checkIfBackupInNewOrProgress; 1.16 to 1.18.3). Queued and ReadyToStart do not.
+// HoldsSchedule reports whether a backup in that phase keeps its schedule from the next run
+// (pkg/controller/schedule_controller.go checkIfBackupInNewOrProgress; 1.16 to 1.18.3). Queued
+// and ReadyToStart do not.
 func HoldsSchedule(phase string) bool {
 	return phase == "" || phase == PhaseNew || phase == PhaseInProgress
 }

@@ -24,24 +24,22 @@ type ServerPod struct {
 	// Running is true if the server's container runs, Ready if it also is ready.
 	Running bool
 	Ready   bool
-	// StartedAt is when the container started, zero if it does not run or it
-	// cannot be told from its neighbours.
+	// StartedAt is when the container started, zero if that is not known.
 	StartedAt time.Time
 	// Restarts is how often the container was started again.
 	Restarts int
 	// Waiting is why the container does not run, such as CrashLoopBackOff.
 	Waiting string
-	// LastTermination is the reason why the container last ended, such as
-	// OOMKilled, empty if it never did; LastTerminationAt is when.
+	// LastTermination is why the container last ended, such as OOMKilled, empty if it never did;
+	// LastTerminationAt is when.
 	LastTermination   string
 	LastTerminationAt time.Time
-	// Version is what the image tells of it, as [ParseVersion] reads it: its tag,
-	// or the version that an OADP release is made of; empty if it has none.
+	// Version is the image's tag as [ParseVersion] reads it, or the version that an OADP release
+	// is made of; empty if it has none.
 	Version string
 	// Flags are the server's, as the container's arguments give them.
 	Flags ServerFlags
-	// TimeZone is what the container's environment sets as TZ, empty for the
-	// image's own, which is UTC.
+	// TimeZone is TZ of the container's environment, empty for the image's own, which is UTC.
 	TimeZone string
 	// Deployment is the name of the pod's Deployment, empty if it has none.
 	Deployment string
@@ -115,8 +113,7 @@ func deploymentOf(p *corev1.Pod) string {
 
 // Server is what all server pods together tell about the present server.
 type Server struct {
-	// Visible is false if the pods could not be listed, so that nothing can be
-	// said about the server.
+	// Visible is false if the pods could not be listed, so that the server is unknown.
 	Visible bool
 	// ServerPod is the pod whose container started last, or the newest pod if
 	// none runs. It has no name if no pod was recognised as a server.
@@ -127,8 +124,7 @@ type Server struct {
 	SeenAt time.Time
 }
 
-// ServerOf reads the present server from Velero's pods, seen at a moment in the
-// cluster's clock.
+// ServerOf reads the present server from Velero's pods, seen at a moment in the cluster's clock.
 func ServerOf(pods []*corev1.Pod, seen time.Time) Server {
 	s := Server{Visible: true, SeenAt: seen, ServerPod: ServerPod{Flags: DefaultServerFlags()}}
 	all := ServerPods(pods)
@@ -170,12 +166,12 @@ type Agent struct {
 	Flags AgentFlags
 }
 
-// agentStart is how long a node-agent gets from its pod's creation until it is
-// ready, with an image to be pulled.
+// agentStart is how long a node-agent gets from its pod's creation until it is ready, image pull
+// included.
 const agentStart = 5 * time.Minute
 
-// Starting reports whether the node-agent is not ready yet because its pod is
-// new, as each is in a rolling update of the DaemonSet.
+// Starting reports whether the node-agent is not ready yet because its pod is new, as in a
+// rolling update.
 func (a Agent) Starting(now time.Time) bool {
 	return !a.Ready && !a.Created.IsZero() && now.Sub(a.Created) < agentStart
 }
@@ -212,13 +208,11 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 // still write.
 const lifeless = 5 * time.Minute
 
-// LeftOver reports whether a write of Velero's to a job in progress, after this
-// server's start, is no sign of work on it. A server takes none up that was in
-// progress when it started (pkg/controller/backup_controller.go and
-// restore_controller.go Reconcile). The pod before it writes on for its grace period;
-// later it is a label, such as the garbage collector puts on any expired backup
-// (pkg/controller/gc_controller.go Reconcile), or a server that was not recognised,
-// which writes again.
+// LeftOver reports whether a write of Velero's to a job in progress, after this server's start,
+// is no sign of work on it: a server takes up none that was in progress when it started
+// (pkg/controller/backup_controller.go and restore_controller.go Reconcile). The pod before it
+// writes on for its grace period; later it is a label (pkg/controller/gc_controller.go
+// Reconcile), or an unrecognised server, which writes again.
 func (s *Server) LeftOver(wrote, now time.Time) bool {
 	return s.Others == 0 && !s.Created.IsZero() && now.Sub(wrote) >= s.Grace+lifeless && now.Sub(s.StartedAt) >= s.Grace+lifeless
 }

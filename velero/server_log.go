@@ -20,50 +20,42 @@ type LogLine struct {
 	Error string
 }
 
-// EndsJob reports whether it is one of the last lines of the server's work on a
-// restore that is in progress or being finalized (pkg/controller/restore_controller.go
-// and restore_finalizer_controller.go Reconcile).
+// EndsJob reports whether it is one of the last lines of the server's work on a restore
+// (pkg/controller/restore_controller.go and restore_finalizer_controller.go Reconcile).
 func (l *LogLine) EndsJob() bool { return l.Text == "restore completed" || l.EndsFinalizing() }
 
 // EndsFinalizing reports whether it is the last line of a restore's finalizer.
 func (l *LogLine) EndsFinalizing() bool { return strings.HasPrefix(l.Text, "Marking restore ") }
 
-// JobLog is what a server's log tells of one job. What is not in it was not
-// seen, which is no sign of anything: a log is read in part, and rotated.
-// Merge parts with Then, and the logs of several servers with Beside.
+// JobLog is what a server's log tells of one job. What is missing is no sign: a log is read in
+// part, and rotated. Merge parts with Then, and the logs of several servers with Beside.
 type JobLog struct {
-	// Last is the newest line of the server's work on the job, zero if none
-	// was found.
+	// Last is the newest line of the server's work on the job, zero if none was found.
 	Last LogLine
-	// GaveUp is the line with which the server gave up writing the job's last
-	// status, zero if there is none or if the server worked on the job after
-	// it. Nothing works on the job from then on: the error is not returned, so
-	// the controller does not look again (pkg/controller/backup_controller.go
-	// and restore_controller.go, Reconcile; read in 1.13 to 1.18).
+	// GaveUp is the line with which the server gave up writing the job's last status, zero if
+	// there is none or if it worked on the job after it. Nothing works on the job from then on:
+	// the error is not returned (pkg/controller/backup_controller.go and restore_controller.go,
+	// Reconcile; 1.13 to 1.18).
 	GaveUp LogLine
-	// LostPhase is the phase that the lost status carried, empty where the
-	// line does not name it (up to 1.14).
+	// LostPhase is the phase that the lost status carried, empty if not named (up to 1.14).
 	LostPhase string
-	// Failure is why the server ended a backup as Failed, empty if it did not
-	// or did not say. Of restores it says so at level debug only
-	// (pkg/controller/restore_controller.go Reconcile).
+	// Failure is why the server ended a backup as Failed, empty if it did not say. Of restores it
+	// says so at level debug only (pkg/controller/restore_controller.go Reconcile).
 	Failure string
-	// Hook is the newest hook that began and of which no end was seen,
-	// zero if there is none; its Pod is empty where the line does not name it.
+	// Hook is the newest hook that began and did not end, zero for none; its Pod may be empty.
 	Hook LoggedHook
-	// Refused is the newest line in which a controller says that it cannot take the
-	// job up, and tries again.
+	// Refused is the newest line with which a controller fails to take the job up; it tries
+	// again.
 	Refused LogLine
-	// Unlisted is the newest line in which the server says that the API server
-	// refuses to list a kind, while Last says that it waits for its caches, and
-	// UnlistedSince when it first said so. A connection that broke refuses nothing.
+	// Unlisted is the newest line in which the API server refuses to list a kind while Last waits
+	// for caches, and UnlistedSince the first. A connection that broke refuses nothing.
 	Unlisted      LogLine
 	UnlistedSince time.Time
 }
 
-// AwaitsCaches reports whether the server last said that it waits for its caches,
-// as a restore does before its first item, without a limit (pkg/restore/restore.go
-// execute and getResourceLister, 1.14 to 1.18.3).
+// AwaitsCaches reports whether the server last said that it waits for its caches, as a restore
+// does before its first item, without a limit (pkg/restore/restore.go execute and
+// getResourceLister, 1.14 to 1.18.3).
 func (l *JobLog) AwaitsCaches() bool {
 	return strings.HasPrefix(l.Last.Text, "waiting informer cache sync")
 }
@@ -86,10 +78,9 @@ type LogEntry struct {
 	Fields map[string]string
 }
 
-// ReadJobLog finds what a server's log tells of a job: lines as Velero writes
-// them, as text or with --log-format=json (pkg/util/logging/default_logger.go).
-// Lines from before since, of other jobs, and those that it cannot read are
-// left out, and a last one without its end. kind is Backup or Restore.
+// ReadJobLog finds what a server's log tells of a job, written as text or with --log-format=json
+// (pkg/util/logging/default_logger.go). It leaves out lines from before since, of other jobs,
+// unreadable ones, and a last one without its end. kind is Backup or Restore.
 func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 	var found JobLog
 	ref := namespace + "/" + name
@@ -159,25 +150,21 @@ func (l JobLog) Beside(o JobLog) JobLog {
 	return l
 }
 
-// logClockMargin is how far the clock of the server may be from that of the API
-// server, which notes when the job was last written.
+// logClockMargin is how far the server's clock may be from the API server's.
 const logClockMargin = 2 * time.Minute
 
-// Final reports whether the server gave up the job and nothing speaks against
-// it: no write to the job after that, which wrote is the last of (zero if not
-// known), no start of a server, which marks such jobs itself (zero if not known,
-// and then it is not final), and no time to come. wrote and now are in the
-// cluster's clock.
+// Final reports whether the server gave up the job for good: no later write to the job (wrote;
+// zero if not known), no start of a server, which marks such jobs itself (not final if not
+// known), and not in the future. wrote and now are in the cluster's clock.
 func (l JobLog) Final(wrote, started, now time.Time) bool {
 	at := l.GaveUp.At
 	return !at.IsZero() && !at.After(now.Add(logClockMargin)) && !wrote.After(at.Add(logClockMargin)) &&
 		!started.IsZero() && started.Before(at)
 }
 
-// add takes lines in the order in which the server wrote them. Their times may
-// go back with its clock, so a line that gives up counts only if neither order
-// nor time puts other work after it. What is logged of hooks is from
-// pkg/podexec/pod_command_executor.go ExecutePodCommand.
+// add takes lines in the order in which they were written. Times may go back with the clock, so a
+// line that gives up counts only if neither order nor time puts other work after it. What is
+// logged of hooks is from pkg/podexec/pod_command_executor.go ExecutePodCommand.
 func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.ofController(kind, ref) {
 		// At the second of its start it is of an earlier job of the name.
@@ -206,9 +193,8 @@ func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	}
 }
 
-// ofController reports whether the controller that owns a job's status while it
-// is in progress wrote the line itself. A plugin may log what it likes, but the
-// server adds its name (pkg/plugin/clientmgmt/process/logrus_adapter.go).
+// ofController reports whether the controller that owns the status of a job in progress wrote the
+// line. A plugin's lines carry its name (pkg/plugin/clientmgmt/process/logrus_adapter.go).
 func (e *LogEntry) ofController(kind, ref string) bool {
 	_, plugin := e.Fields["pluginName"]
 	source := e.Fields["logSource"]
@@ -216,8 +202,8 @@ func (e *LogEntry) ofController(kind, ref string) bool {
 		(source == "" || strings.Contains(source, "controller/"+strings.ToLower(kind)+"_controller.go:"))
 }
 
-// refuses recognises what controller-runtime logs of a job that a controller could
-// not take up; it tries again with delays of up to 1000 s
+// refuses recognises what controller-runtime logs of a job that a controller could not take up;
+// it tries again with delays of up to 1000 s
 // (sigs.k8s.io/controller-runtime/pkg/internal/controller, reconcileHandler).
 func (e *LogEntry) refuses(namespace, name string) bool {
 	c := e.Fields["controller"]
@@ -225,9 +211,9 @@ func (e *LogEntry) refuses(namespace, name string) bool {
 		e.Fields["name"] == name && (e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
 }
 
-// failsToList is what a reflector says of a kind that it cannot list, empty for other
-// lines (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler; up to
-// Velero 1.17 the text begins with the reflector's place in the source).
+// failsToList is what a reflector says of a kind that it cannot list, empty for other lines
+// (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler; up to Velero 1.17 the
+// text begins with the reflector's place in the source).
 func (e *LogEntry) failsToList() string {
 	if !strings.HasPrefix(e.Text, "Failed to watch") && !strings.Contains(e.Text+e.Error+e.Fields["logSource"], "reflector.go:") {
 		return ""
@@ -240,14 +226,13 @@ func (e *LogEntry) failsToList() string {
 	return ""
 }
 
-// reflectorRetries is longer than a reflector waits before it lists a kind again
-// (client-go tools/cache/reflector.go: 30 s at most, doubled at random): after a
-// longer silence the list was answered meanwhile.
+// reflectorRetries is longer than a reflector waits before it lists a kind again (client-go
+// tools/cache/reflector.go: 30 s at most, doubled at random): after more silence the list was
+// answered.
 const reflectorRetries = 90 * time.Second
 
-// unanswered reports whether a list failed because the API server, or its etcd, did
-// not answer: that ends with the outage, and says nothing of the kind. What a webhook
-// of the kind did not answer is the API server's own answer.
+// unanswered reports whether a list failed because the API server or its etcd did not answer,
+// which ends with the outage. What a webhook did not answer is the API server's own answer.
 func unanswered(failure string) bool {
 	_, why, _ := strings.Cut(failure, ": ")
 	return strings.HasPrefix(why, `Get "`) || slices.ContainsFunc([]string{
@@ -257,10 +242,9 @@ func unanswered(failure string) bool {
 	}, func(text string) bool { return strings.HasPrefix(why, text) })
 }
 
-// endsWorkers recognises the lines with which the backup controller stops its
-// workers on its way out of a backup: the last that it logs, also after it gave up
-// (pkg/controller/backup_controller.go Reconcile, StopWorkerPool, and
-// pkg/backup/item_block_worker_pool.go Stop; since 1.16).
+// endsWorkers recognises the lines with which the backup controller stops its workers, the last
+// of a backup, also after it gave up (pkg/controller/backup_controller.go Reconcile,
+// StopWorkerPool; pkg/backup/item_block_worker_pool.go Stop; since 1.16).
 func (e *LogEntry) endsWorkers(kind, ref string) bool {
 	_, plugin := e.Fields["pluginName"]
 	switch e.Text {
@@ -282,10 +266,8 @@ func (e *LogEntry) podOf() string {
 	return ""
 }
 
-// givesUp recognises the line that comes when the last status could not be
-// written: "error updating backup's status from InProgress to Finalizing", with
-// a capital for restores. In 1.14 it is "... backup's final status", after
-// a single attempt.
+// givesUp recognises "error updating backup's status from InProgress to Finalizing", with a
+// capital for restores; in 1.14 "... backup's final status", after a single attempt.
 func givesUp(text, kind string) (to string, ok bool) {
 	rest, ok := strings.CutPrefix(strings.ToLower(text), "error updating "+strings.ToLower(kind)+"'s ")
 	if !ok {
@@ -305,8 +287,8 @@ func givesUp(text, kind string) (to string, ok bool) {
 // lastPhases are those that a last status may carry.
 var lastPhases = []string{PhaseWaiting, PhaseWaitingPartly, PhaseFinalizing, PhaseFinalizingPartly, PhaseCompleted, PhasePartiallyFailed, PhaseFailed}
 
-// controllerKeys are the fields in which the controllers name a job that alone
-// write its status while it is in progress. Others try again when they cannot.
+// controllerKeys are the fields in which the controllers that alone write the status of a job in
+// progress name it. Others try again when they cannot.
 var controllerKeys = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
 
 // JobKeys are the fields in which the controllers that work on a kind of job name it.
@@ -318,8 +300,7 @@ var JobKeys = map[string][]string{
 // notWork are controllers that speak of a job without working on it.
 var notWork = []string{"backup-deletion", "backup-sync", "gc", "garbage-collector", "backup-queue", "download-request", "schedule"}
 
-// About reports whether a line is of the server's work on a job. kind is Backup
-// or Restore.
+// About reports whether a line is of the server's work on a job. kind is Backup or Restore.
 func (e *LogEntry) About(kind, namespace, name string) bool {
 	if slices.Contains(notWork, e.Fields["controller"]) || e.Fields["deletebackuprequest"] != "" {
 		return false
@@ -337,10 +318,9 @@ func (e *LogEntry) About(kind, namespace, name string) bool {
 	return false
 }
 
-// AboutVolume reports whether a line carries the name of one of the volumes'
-// resources in a field. Velero spells the fields in many ways (dataupload, du,
-// PVB, owner and others; pkg/controller, pkg/datamover, pkg/podvolume and
-// pkg/exposer), and writes the name with and without its namespace.
+// AboutVolume reports whether a field holds the name of one of the volumes' resources. Velero
+// spells the fields in many ways (dataupload, du, PVB, owner; pkg/controller, pkg/datamover,
+// pkg/podvolume, pkg/exposer), and writes the name with and without its namespace.
 func (e *LogEntry) AboutVolume(namespace string, names map[string]bool) bool {
 	for key, value := range e.Fields {
 		if key == "msg" || key == "error" || key == "error.message" {
@@ -353,9 +333,8 @@ func (e *LogEntry) AboutVolume(namespace string, names map[string]bool) bool {
 	return false
 }
 
-// MovedLog recognises the lines between which a node-agent repeats the log of
-// a pod that moved a volume (pkg/util/kube/pod.go CollectPodLogs; since 1.15).
-// Both answers are empty for other lines.
+// MovedLog recognises the lines between which a node-agent repeats the log of a pod that moved a
+// volume (pkg/util/kube/pod.go CollectPodLogs; since 1.15); empty for other lines.
 func MovedLog(line string) (begins, ends string) {
 	line = strings.TrimRight(line, "\r\n")
 	const stars = "***************************"
@@ -372,8 +351,7 @@ func MovedLog(line string) (begins, ends string) {
 	return begins, ends
 }
 
-// LogLevel is the level of a line of which nothing else is of interest, empty if
-// it has none.
+// LogLevel is the level of a line of which nothing else is of interest, empty if it has none.
 func LogLevel(line string) string {
 	if strings.HasPrefix(line, "{") {
 		var fields struct{ Level string }
@@ -384,8 +362,8 @@ func LogLevel(line string) string {
 	return l.Level
 }
 
-// ParseLogLine reads a line as Velero's server, its node-agents and the pods that
-// move volumes write them. ok is false for others, and for a line without a time.
+// ParseLogLine reads a line of Velero's server, its node-agents or a pod that moves a volume. ok
+// is false for others, and for a line without a time.
 func ParseLogLine(line string) (e LogEntry, ok bool) {
 	if strings.HasPrefix(line, "{") {
 		e.Fields, ok = jsonFields(line)
@@ -401,8 +379,7 @@ func ParseLogLine(line string) (e LogEntry, ok bool) {
 	return e, err == nil
 }
 
-// jsonFields reads a line of --log-format=json; fields that are no strings are
-// of no interest.
+// jsonFields reads a line of --log-format=json, without the fields that are no strings.
 func jsonFields(line string) (map[string]string, bool) {
 	var raw map[string]any
 	err := json.Unmarshal([]byte(line), &raw)
@@ -415,11 +392,10 @@ func jsonFields(line string) (map[string]string, bool) {
 	return fields, err == nil
 }
 
-// textFields reads a line as logrus writes it: KEY=VALUE with spaces between,
-// where a value that is not one plain word is quoted. Keys may hold spaces. Of
-// two fields of one name the first counts: logrus writes time, level and msg
-// before all others. Other libraries write to the same log, and quote nothing:
-// warnings of the API server, which may hold any text (client-go, rest/warnings.go).
+// textFields reads a line of logrus: KEY=VALUE with spaces between, quoted where the value is not
+// one plain word. Keys may hold spaces. Of two fields of one name the first counts: logrus writes
+// time, level and msg first. Warnings of the API server are in the log too, unquoted, and may
+// hold any text (client-go, rest/warnings.go).
 func textFields(line string) (map[string]string, bool) {
 	if !strings.HasPrefix(line, "time=") {
 		return nil, false
@@ -456,9 +432,8 @@ func cutField(line string) (key, value, rest string, ok bool) {
 	return key, value, rest[len(quoted):], err == nil
 }
 
-// CutLogLine reads the beginning of a line that was cut somewhere in its text:
-// the time, the level, and the text as far as it goes. ok is false for a line
-// that is not one of logrus' texts.
+// CutLogLine reads the time, the level and the text of a line that was cut somewhere in its text.
+// ok is false for a line that is not logrus' text.
 func CutLogLine(line string) (l LogLine, ok bool) {
 	if !strings.HasPrefix(line, "time=") {
 		return l, false

@@ -11,8 +11,8 @@ import (
 // Version is a version of Velero: major, minor, patch.
 type Version [3]int
 
-// Current is the version whose source veltui's rules were read in. It stands in
-// for a version that is not known, which is then said.
+// Current is the version whose source the rules were read in. It stands in for an unknown
+// version, which is then said.
 var Current = Version{1, 18, 3}
 
 // versionTag is a tag as Velero's own images carry it, with the suffixes that
@@ -55,9 +55,8 @@ func imageVersion(image string) string {
 	return tag
 }
 
-// OADP tags its images with releases of its own, as oadp-1.4 or 1.4.2, each built
-// on one minor version of Velero (documentation of OKD, "Installing the OADP
-// Operator", the table of versions).
+// OADP tags its images with releases of its own, as oadp-1.4 or 1.4.2, each built on one minor
+// version of Velero (OKD documentation, "Installing the OADP Operator", table of versions).
 var (
 	oadpRelease  = regexp.MustCompile(`^(?:oadp-|v)?(1\.\d)(?:[.-].*)?$`)
 	oadpVersions = map[string]string{"1.3": "v1.12", "1.4": "v1.14", "1.5": "v1.16"}
@@ -68,50 +67,44 @@ func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 
 
 func (v Version) String() string { return fmt.Sprintf("v%d.%d.%d", v[0], v[1], v[2]) }
 
-// QueuesBackups reports whether backups wait in a queue and --concurrent-backups
-// of them run at once. Older servers run one backup at a time, in no order that
-// can be seen (pkg/controller/backup_queue_controller.go, since 1.18.0).
+// QueuesBackups reports whether backups wait in a queue and --concurrent-backups run at once.
+// Older servers run one at a time, in no visible order
+// (pkg/controller/backup_queue_controller.go, since 1.18.0).
 func (v Version) QueuesBackups() bool { return !v.Before(Version{1, 18, 0}) }
 
-// ScopesUnsetFilters reports whether this version takes a backup without any
-// resource filter as one that filters by scope. Older ones take it as one with the
-// older filters, all unset (pkg/util/collections/includes_excludes.go
-// UseOldResourceFilters, changed in 1.17.0).
+// ScopesUnsetFilters reports whether a backup without any resource filter filters by scope. Older
+// versions take it as one with the older filters, all unset
+// (pkg/util/collections/includes_excludes.go UseOldResourceFilters, changed in 1.17.0).
 func (v Version) ScopesUnsetFilters() bool { return !v.Before(Version{1, 17, 0}) }
 
-// RefusesUnavailableLocation reports whether the validation of a backup or restore
-// fails unless its storage location is Available. Older servers start it, and it fails
-// when they cannot reach the store (pkg/controller/backup_controller.go and
-// restore_controller.go, BSLIsAvailable, since 1.16.2).
+// RefusesUnavailableLocation reports whether a job fails its validation unless its storage
+// location is Available. Older servers start it, and it fails when they cannot reach the store
+// (pkg/controller/backup_controller.go and restore_controller.go, BSLIsAvailable, since 1.16.2).
 func (v Version) RefusesUnavailableLocation() bool { return !v.Before(Version{1, 16, 2}) }
 
-// ConvertsClaims reports whether a restore puts every claim through its Go type before
-// it compares it with one that exists. Older servers do so only with claims that a
-// node was selected for, and change them in restoreItem itself
-// (pkg/restore/actions/pvc_action.go, since 1.16.0; before that
-// change_pvc_node_selector.go and add_pv_from_pvc_action.go).
+// ConvertsClaims reports whether a restore puts every claim through its Go type before it
+// compares it. Older servers do so only with claims that a node was selected for
+// (pkg/restore/actions/pvc_action.go, since 1.16.0; before that change_pvc_node_selector.go and
+// add_pv_from_pvc_action.go).
 func (v Version) ConvertsClaims() bool { return !v.Before(Version{1, 16, 0}) }
 
-// ListsNewNames reports whether a restore's list of items names what it restored under
-// another name by that name. Older servers list it by the name that the backup has
-// (pkg/restore/restore.go, createdName, since 1.17.0).
+// ListsNewNames reports whether a restore's list of items has the new names of what it renamed.
+// Older servers list the backup's names (pkg/restore/restore.go, createdName, since 1.17.0).
 func (v Version) ListsNewNames() bool { return !v.Before(Version{1, 17, 0}) }
 
-// CancelsPodVolumes reports whether pod volume backups and restores can be
-// cancelled: they have spec.cancel since 1.17
+// CancelsPodVolumes reports whether pod volumes have spec.cancel: since 1.17
 // (pkg/apis/velero/v1/pod_volume_backup_types.go).
 func (v Version) CancelsPodVolumes() bool { return !v.Before(Version{1, 17, 0}) }
 
-// HangsOnCancelledVolume reports whether a backup waits for a cancelled pod
-// volume backup up to its time-out (Velero issue 9464, from 1.17.0 until
-// 1.18.3; pkg/podvolume/backupper.go).
+// HangsOnCancelledVolume reports whether a backup waits for a cancelled pod volume up to its
+// time-out (Velero issue 9464, from 1.17.0 until 1.18.3; pkg/podvolume/backupper.go).
 func (v Version) HangsOnCancelledVolume() bool {
 	return v.CancelsPodVolumes() && v.Before(Version{1, 18, 3})
 }
 
-// MovesInPods reports whether this version moves a volume in a pod of its own:
-// data uploads and downloads since 1.15 (pkg/datapath/micro_service_watcher.go),
-// pod volumes since 1.17 (pkg/exposer/pod_volume.go).
+// MovesInPods reports whether a volume is moved in a pod of its own: data uploads and downloads
+// since 1.15 (pkg/datapath/micro_service_watcher.go), pod volumes since 1.17
+// (pkg/exposer/pod_volume.go).
 func (v Version) MovesInPods(kind VolumeKind) bool {
 	if kind.IsPodVolume() {
 		return !v.Before(Version{1, 17, 0})
@@ -119,9 +112,8 @@ func (v Version) MovesInPods(kind VolumeKind) bool {
 	return !v.Before(Version{1, 15, 0})
 }
 
-// CancelsAtVolumeTimeout reports whether a backup cancels its pod volumes when
-// their time-out is over, and then waits for them without a limit, in place of
-// giving up on them (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed,
+// CancelsAtVolumeTimeout reports whether a backup cancels its pod volumes at their time-out and
+// then waits for them without a limit (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed,
 // since 1.18.3).
 func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18, 3}) }
 
@@ -129,15 +121,13 @@ func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18,
 // their arguments name one (since 1.15, pkg/cmd/cli/nodeagent/server.go).
 func (v Version) NamesAgentConfig() bool { return !v.Before(Version{1, 15, 0}) }
 
-// GivesUpLastStatus reports whether this version leaves a job alone whose last
-// status it could not write (pkg/controller/backup_controller.go and
-// restore_controller.go Reconcile, read up to 1.18).
+// GivesUpLastStatus reports whether a job whose last status could not be written is left alone
+// (pkg/controller/backup_controller.go and restore_controller.go Reconcile, read up to 1.18).
 func (v Version) GivesUpLastStatus() bool { return v.Before(Version{1, 19, 0}) }
 
-// FailsDiffering reports whether a server of this version, as [ParseVersion] reads it, is
-// known to list an object that exists and differs as failed. The next one lists it as
-// skipped (pkg/restore/restore.go, restoreItem, read up to 1.18.3; Velero pull request
-// 10243).
+// FailsDiffering reports whether a server of this version lists an object that exists and differs
+// as failed. The next one lists it as skipped (pkg/restore/restore.go, restoreItem, read up to
+// 1.18.3; Velero pull request 10243).
 func FailsDiffering(version string) bool {
 	v, known := ParseVersion(version)
 	return known && v.Before(Version{1, 19, 0})
@@ -146,17 +136,15 @@ func FailsDiffering(version string) bool {
 // unread is the first version whose source veltui's rules were not read in.
 var unread = Version{Current[0], Current[1] + 1, 0}
 
-// IsUnread reports whether a server is newer than the versions whose source veltui's
-// rules were read in.
+// IsUnread reports whether a server is newer than the versions that the rules were read in.
 func IsUnread(version string) bool {
 	v, known := ParseVersion(version)
 	return known && !v.Before(unread)
 }
 
-// LocksForMaintenance reports whether the maintenance of a repository holds its lock
-// while its Job runs (pkg/repository/manager.go PruneRepo in 1.14, pkg/repository/
-// manager/manager.go in 1.15; since 1.16 pkg/controller/backup_repository_controller.go
-// runMaintenanceIfDue takes none).
+// LocksForMaintenance reports whether maintenance holds its repository's lock while its Job runs
+// (pkg/repository/manager.go PruneRepo in 1.14, pkg/repository/manager/manager.go in 1.15; since
+// 1.16 backup_repository_controller.go runMaintenanceIfDue takes none).
 func (v Version) LocksForMaintenance() bool { return v.Before(Version{1, 16, 0}) }
 
 // SchemaVersions are the versions of Velero whose CRD of a kind has a given
@@ -179,10 +167,9 @@ var schemaMarkers = map[string][]struct {
 	},
 }
 
-// SchemaVersionsOf tells by the CRD of a kind, Backup or Restore, which versions
-// of Velero it belongs to. spec and status are the properties of the schema's two
-// parts. known is false for a schema that tells nothing. A server may be newer
-// than the CRDs of its cluster if an upgrade forgot them.
+// SchemaVersionsOf tells by the CRD of a kind, Backup or Restore, which versions of Velero it
+// belongs to, from the properties of spec and status. known is false for a schema that tells
+// nothing. A server may be newer than the CRDs of its cluster.
 func SchemaVersionsOf(kind string, spec, status map[string]any) (versions SchemaVersions, known bool) {
 	if len(spec) == 0 || len(status) == 0 {
 		return SchemaVersions{}, false
@@ -201,8 +188,8 @@ func SchemaVersionsOf(kind string, spec, status map[string]any) (versions Schema
 	return versions, versions.Before != Version{}
 }
 
-// Likely is the oldest version that is certain to be among them, or, where only
-// an upper bound is known, the minor version below it.
+// Likely is the oldest version that is certain to be among them, else the minor version below the
+// upper bound.
 func (s SchemaVersions) Likely() Version {
 	if s.From != (Version{}) {
 		return s.From
@@ -235,9 +222,8 @@ const (
 	RestoreFinalizerController  Controller = "restore-finalizer"
 )
 
-// restoreOnly are the controllers that --restore-only leaves out
-// (pkg/cmd/server/server.go runControllers, 1.14 to 1.18.3; the queue runs on, and
-// nothing takes what it makes ready).
+// restoreOnly are the controllers that --restore-only leaves out (pkg/cmd/server/server.go
+// runControllers, 1.14 to 1.18.3; the queue runs on, and nothing takes what it makes ready).
 var restoreOnly = []string{string(BackupController), "backup-deletion", string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
 
 // Runs reports whether a server with these flags runs a controller.
@@ -253,9 +239,9 @@ var handlers = map[string][2]Controller{
 	PhaseFinalizingPartly: {BackupFinalizerController, RestoreFinalizerController},
 }
 
-// Handler returns the controller that takes a job out of its phase; ok is false if
-// that version has none for it: up to 1.17 a backup that is Queued or ReadyToStart
-// is "not handled" (backup_controller.go Reconcile).
+// Handler returns the controller that takes a job out of its phase; ok is false if the version
+// has none: up to 1.17 a Queued or ReadyToStart backup is "not handled" (backup_controller.go
+// Reconcile).
 func (v Version) Handler(backup bool, phase string) (c Controller, ok bool) {
 	isNew, queue := phase == "" || phase == PhaseNew, phase == PhaseQueued || phase == PhaseReadyToStart
 	switch {

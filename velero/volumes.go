@@ -25,8 +25,8 @@ var moverLabels = map[string]VolumeKind{
 	velerov1.PVBLabel: PodVolumeBackup, velerov1.PVRLabel: PodVolumeRestore,
 }
 
-// MoverOf is the volume that a pod moves. Its owner names it in full; the label
-// may be shortened (pkg/exposer, pkg/label GetValidName).
+// MoverOf is the volume that a pod moves. Its owner names it in full; the label may be shortened
+// (pkg/exposer, pkg/label GetValidName).
 func MoverOf(p *corev1.Pod) (VolumeRef, bool) {
 	for label, kind := range moverLabels {
 		name, labelled := p.Labels[label]
@@ -64,9 +64,8 @@ type Mover struct {
 	Phase MoverPhase
 	// Created is when the pod was, in the API server's clock.
 	Created time.Time
-	// Reason is why the pod does not run, as Kubernetes names it: Unschedulable,
-	// ImagePullBackOff, OOMKilled; empty if its status does not tell. Message is
-	// what Kubernetes adds, empty if it adds nothing.
+	// Reason is why the pod does not run, as Kubernetes names it (Unschedulable,
+	// ImagePullBackOff, OOMKilled), empty if not known. Message is what Kubernetes adds.
 	Reason  string
 	Message string
 }
@@ -116,14 +115,13 @@ func unscheduled(p *corev1.Pod) (reason, message string) {
 	return "", ""
 }
 
-// waitsForClaim: a claim whose volume is still being made makes a pod
-// unschedulable too, and no longer does once the volume is there.
+// waitsForClaim: a pod whose claim is still being bound is unschedulable only until then.
 func waitsForClaim(message string) bool {
 	return strings.Contains(message, "unbound immediate PersistentVolumeClaims")
 }
 
-// notRunning is why one of the containers does not run. What keeps it from
-// starting counts before a container that is only being created.
+// notRunning is why one of the containers does not run. A failure counts before a container that
+// is being created.
 func notRunning(containers []corev1.ContainerStatus) (reason, message string) {
 	for i := range containers {
 		c := &containers[i]
@@ -143,9 +141,8 @@ func creating(reason string) bool {
 	return reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
-// Blocked reports whether something keeps the pod from running that waiting alone
-// may not mend. A claim that is not bound yet and a container that is being
-// created are no such cause.
+// Blocked reports whether something keeps the pod from running that waiting may not mend, unlike
+// a claim that is not bound yet or a container that is being created.
 func (m Mover) Blocked() bool {
 	switch m.Phase {
 	case MoverUnschedulable, MoverFailed:
@@ -170,8 +167,8 @@ const (
 // VolumeKinds are all of them.
 var VolumeKinds = [...]VolumeKind{PodVolumeBackup, PodVolumeRestore, DataUpload, DataDownload}
 
-// IsPodVolume reports whether the volume is read or written in a pod's file
-// system, while its job is InProgress, and not as an asynchronous operation.
+// IsPodVolume reports whether the volume is moved in a pod's file system, while its job is
+// InProgress, and not as an asynchronous operation.
 func (k VolumeKind) IsPodVolume() bool { return k == PodVolumeBackup || k == PodVolumeRestore }
 
 // GroupVersionKind is the kind with its API group and version.

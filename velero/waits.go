@@ -26,8 +26,8 @@ const (
 // Moment is what a limit is counted from.
 type Moment string
 
-// The moments. Where a moment cannot be seen, the newest movement of the job stands
-// in for it: nothing that the job waits for now began before.
+// The moments. Where a moment cannot be seen, the job's newest movement stands in: nothing that
+// it waits for now began before.
 const (
 	FromStart    Moment = "status.startTimestamp"
 	FromMovement Moment = "the last movement"
@@ -62,9 +62,8 @@ type Wait struct {
 	Steps   []Step
 	// Since and Before are the versions in which it is so; zero for all.
 	Since, Before Version
-	// Worker is who owns the job meanwhile: the controller of its kind in the server, the
-	// server's queue, finalizer or deletion controller, the node-agent of a volume's node,
-	// or a plugin with a controller behind it. Workers is how many there are.
+	// Worker is who owns the job meanwhile: a controller of the server (of the kind, queue,
+	// finalizer or deletion), a node-agent, or a plugin. Workers is how many there are.
 	Worker, Workers string
 	Limit           Bound
 	From            Moment
@@ -118,11 +117,10 @@ const (
 	WaitWorker       WaitName = "Worker"
 )
 
-// LastPatch is when Velero makes its last attempt at writing the last status of a
-// phase, and when it gives up. The first delay is 10 ms, each is five times the one
-// before, jitter adds a tenth, and there is no attempt after a delay whose next would
-// pass the resource timeout (pkg/client/retry.go with apimachinery's wait.Backoff,
-// since 1.15).
+// LastPatch is when Velero makes its last attempt at writing the last status of a phase, and when
+// it gives up. The first delay is 10 ms, each is five times the one before, jitter adds a tenth,
+// and no attempt follows a delay whose next would pass the resource timeout (pkg/client/retry.go
+// with apimachinery's wait.Backoff, since 1.15).
 func LastPatch(o metav1.Object, f ServerFlags) (attempt, givesUp time.Duration) {
 	sum, limit := time.Duration(0), ResourceTimeout(o, f)
 	for delay := 10 * time.Millisecond; ; delay *= 5 {
@@ -138,9 +136,8 @@ func lastPatch(o metav1.Object, f ServerFlags) time.Duration {
 	return givesUp
 }
 
-// CancelDelay is after how long any node-agent ends a volume whose own does not end
-// it once it is cancelled (pkg/controller/pod_volume_backup_controller.go
-// cancelDelayInProgress, since 1.17).
+// CancelDelay is when any node-agent ends a cancelled volume that its own does not end
+// (pkg/controller/pod_volume_backup_controller.go cancelDelayInProgress, since 1.17).
 const CancelDelay = time.Hour
 
 var inItems = []Step{StepCollecting, StepItems}
