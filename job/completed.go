@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Completed sums up volumes that completed, of a job that has ended and of which
-// they are not kept one by one. It is immutable; nil stands for none.
+// Completed sums up completed volumes that are not kept one by one, of a job that has ended. It
+// is immutable; nil stands for none.
 type Completed struct {
 	podVolumes, movers Tally
 	// lastPodVolume and lastMover are when the last one completed.
@@ -28,8 +28,7 @@ func (c *Completed) With(v *Volume) *Completed {
 	return &sum
 }
 
-// Without is the sum without a volume of so many bytes that was in it. When the
-// last one changed is history and stays.
+// Without is the sum without one of its volumes. When the last one changed is history and stays.
 func (c *Completed) Without(podVolume bool, bytes int64) *Completed {
 	sum := c.value()
 	tally := &sum.movers
@@ -69,8 +68,7 @@ func (t *Tally) merge(o Tally) {
 	t.Newest = Latest(t.Newest, o.Newest)
 }
 
-// LeftOut is how many volumes the job has beyond Volumes: those that completed,
-// where they are only summed up once the job has ended.
+// LeftOut is how many completed volumes are only summed up, and not in Volumes.
 func (j *Job) LeftOut() int { return j.track.completed.Count() }
 
 // VolumeCount is how many volumes the job has.

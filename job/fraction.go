@@ -2,8 +2,8 @@ package job
 
 import "github.com/veltui/veltui/velero"
 
-// almost is the most that is drawn of a job that has not ended: 100 % of
-// anything is not done (docs/dev/velero.md#after-the-last-item).
+// almost is the most that is drawn of a job that has not ended
+// (docs/dev/velero.md#after-the-last-item).
 const almost = 0.99
 
 // draw sets the fraction, never lower than it was drawn in the same stage.
@@ -48,8 +48,8 @@ func ratio(done, total int) (fraction float64, known bool) {
 	return float64(done) / float64(total), true
 }
 
-// operationsAreVolumes reports whether the volumes tell more of the operations
-// than their counters do: their sizes are known, or there are no others.
+// operationsAreVolumes reports whether the volumes tell more of the operations than their
+// counters do.
 func (j *Job) operationsAreVolumes() bool {
 	movers := &j.track.movers
 	return movers.Sized() || movers.Count > 0 && movers.Count >= j.Operations.Attempted
@@ -60,9 +60,8 @@ func (o Operations) Ended() int64 {
 	return addUp(int64(max(0, o.Completed)), int64(max(0, o.Failed)))
 }
 
-// finalFraction is what the numbers of an ended job say: only Completed is 1
-// by definition. A job that failed on the way keeps what was drawn of the stage
-// in which it failed.
+// finalFraction is the fraction of an ended job: 1 only if Completed. A failed one keeps what was
+// drawn of the stage in which it failed.
 func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
 	if j.Phase == velero.PhaseCompleted {
 		return 1, true
@@ -94,8 +93,7 @@ const (
 	UnitVolumes    Unit = "volumes"
 )
 
-// Progress is the present stage's numbers, in its own unit. known is false
-// while there is no total.
+// Progress is the present stage's numbers, in its own unit. known is false without a total.
 func (j *Job) Progress() (done, total int64, unit Unit, known bool) {
 	switch j.Stage {
 	case StageVolumes:

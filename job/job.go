@@ -24,8 +24,7 @@ const (
 // Word is the kind as a word in a sentence: backup or restore.
 func (k Kind) Word() string { return strings.ToLower(string(k)) }
 
-// Resource is the plural by which the API server and kubectl know the kind,
-// without its group: backups or restores.
+// Resource is the kind's plural for the API server and kubectl: backups or restores.
 func (k Kind) Resource() string { return k.Word() + "s" }
 
 // Job is one Backup or Restore as a person sees it, at the moment of the last
@@ -36,17 +35,14 @@ type Job struct {
 	Name      string
 	UID       types.UID
 
-	// Phase is Velero's word for the state, never translated: a phase that
-	// this version of veltui does not know is shown as it is.
+	// Phase is Velero's word for the state, never translated, known or not.
 	Phase string
-	// Stage is where the job stands in its life, in the words of the screens.
-	// It never goes back while the job lives.
+	// Stage is where the job stands in its life. It never goes back while the job lives.
 	Stage Stage
 	// Stages are all stages that this kind of job passes, in their order.
 	Stages []StageRecord
 
-	// Created, Started and Completed are the cluster's own time stamps; zero
-	// where the resource has none (a Failed backup may lack Completed).
+	// Created, Started and Completed are the cluster's own time stamps; zero if missing.
 	Created   time.Time
 	Started   time.Time
 	Completed time.Time
@@ -58,8 +54,8 @@ type Job struct {
 	Volumes    []Volume
 	Operations Operations
 
-	// Fraction is what a bar shows of the present stage, from 0 to 1. It never
-	// goes back within a stage and stays below 1 until the phase is terminal.
+	// Fraction is what a bar shows of the present stage, from 0 to 1. It never goes back within a
+	// stage and stays below 1 until the phase is terminal.
 	Fraction float64
 	// FractionKnown is false while nothing can be said (no total yet).
 	FractionKnown bool
@@ -71,24 +67,21 @@ type Job struct {
 
 	// BackupName is the backup that a restore reads from; empty for backups.
 	BackupName string
-	// ScheduleName is the schedule that made the backup, or that a restore
-	// was told to restore from.
+	// ScheduleName is the schedule that made the backup, or that is restored from.
 	ScheduleName string
 	// StorageLocation is the BackupStorageLocation's name (backups only).
 	StorageLocation string
 	// QueuePosition is Velero's own; 0 unless the backup is Queued.
 	QueuePosition int
 
-	// Changed is when the resource, or one of its volumes, last changed: the
-	// newest of the API server's own field-manager times and of the changes
-	// seen by this process, in the cluster's clock.
+	// Changed is when the resource, or one of its volumes, last changed, by the API server's
+	// field-manager times and by what this process saw, in the cluster's clock.
 	Changed time.Time
 
 	// Seen are the newest changes that this process saw, oldest first.
 	Seen []Seen
 
-	// Malformed are the fields whose values Velero's types cannot hold; they
-	// count as not set here. Velero itself may fail on such an object.
+	// Malformed are the fields whose values Velero's types cannot hold, which count as not set.
 	Malformed []decode.Malformed
 
 	// Object is the Backup or Restore itself, shared and read-only.
@@ -106,8 +99,7 @@ type Object interface {
 	runtime.Object
 }
 
-// Input is all that the cluster says about one job at one moment. Exactly one
-// of Backup and Restore is set.
+// Input is all that the cluster says about one job at one moment: a Backup or a Restore.
 type Input struct {
 	Backup  *velerov1.Backup
 	Restore *velerov1.Restore
@@ -117,8 +109,8 @@ type Input struct {
 	Volumes []Volume
 	// Completed are those of them that are only summed up, not in Volumes.
 	Completed *Completed
-	// At is when this was seen, in the cluster's clock, and VolumesAt when the
-	// volumes were, if that was at another time; else it is zero.
+	// At is when this was seen, in the cluster's clock; VolumesAt when the volumes were, zero for
+	// the same time.
 	At, VolumesAt time.Time
 }
 
@@ -128,12 +120,10 @@ type Items struct {
 	Total int
 	// Known is false until Velero has written a progress at all.
 	Known bool
-	// Estimated is true while Total is veltui's estimate and not Velero's own, which
-	// is Published then; 0 as long as there is none.
+	// Estimated is true while Total is veltui's estimate; Published is Velero's then, 0 for none.
 	Estimated bool
 	Published int
-	// RevisedFrom is the total before the last time it changed while the job
-	// ran, or 0 if it never did.
+	// RevisedFrom is the total before it last changed while the job ran, 0 if it never did.
 	RevisedFrom int
 }
 
@@ -144,12 +134,10 @@ type Operations struct {
 	Failed    int `json:"failed"`
 }
 
-// Presence says whether a file of a job is in the object store. The zero value
-// is unknown.
+// Presence says whether a file of a job is in the object store; unknown if zero.
 type Presence struct {
 	State PresenceState
-	// LastModified is when the store says that the file was written; zero if
-	// it does not say. It is set only for a file that is present.
+	// LastModified is when the file was written, by the store; zero if absent or not said.
 	LastModified time.Time
 	// Why is the reason for Unknown in one line.
 	Why string
@@ -165,8 +153,8 @@ const (
 	Absent
 )
 
-// StoredCounts are the numbers of a job that its stored results tell, which a
-// lost status patch would have carried.
+// StoredCounts are a job's numbers by its stored results, which a lost status patch would have
+// carried.
 type StoredCounts struct {
 	Warnings   int
 	Errors     int

@@ -10,37 +10,32 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// track is what a Job remembers of its past, and what it has worked out of the
-// resources so that it need not be done again.
+// track is a Job's past, and what was worked out of the resources.
 type track struct {
-	// filesystem sums up pod volume backups and restores, movers data uploads
-	// and data downloads.
+	// filesystem sums up pod volume backups and restores, movers data uploads and downloads.
 	filesystem, movers Tally
 	// completed are the volumes in them that the job does not have one by one.
 	completed *Completed
 	samples   samples
 	// volumes are the samples of each volume in progress.
 	volumes map[velero.VolumeRef]samples
-	// moved is when the job's own resource last changed its phase or one of
-	// its counters, the others when one of its volumes did. At first sight
-	// they are what the field-manager times tell, or the time of that sight.
+	// moved is when the job's own resource last changed its phase or a counter, the others when a
+	// volume did: by field-manager times at first sight, or else the time of that sight.
 	moved, filesystemMoved, moversMoved time.Time
 	// movedKnown is false while moved is only the time of the first sight.
 	movedKnown bool
 	// itemsMoved is moved for the item counters alone.
 	itemsMoved time.Time
-	// drawnIn is the stage that the fraction belongs to: the present one, or
-	// the last known one while the phase is unknown.
+	// drawnIn is the stage that the fraction belongs to: the present, or the last known one.
 	drawnIn Stage
-	// revived is true once a job that had ended went on: Velero, or a person,
-	// wrote a phase that is not terminal over one that is (Velero issue 7230).
+	// revived is true once a phase that is not terminal was written over one that is (Velero
+	// issue 7230).
 	revived bool
 }
 
-// Next folds what the cluster says now into what was known before. prev is nil
-// for a job seen for the first time; a prev with another uid counts as nil,
-// because that is another job of the same name. The result shares memory with
-// prev and in, and is prev itself if nothing changed.
+// Next folds what the cluster says now into what was known before. prev is nil at first sight,
+// and counts as nil with another uid. The result shares memory with prev and in, and is prev
+// itself if nothing changed.
 func Next(prev *Job, in Input) *Job {
 	object, ok := in.object()
 	if !ok {
@@ -195,9 +190,8 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 	j.track.moversMoved = volumesMoved(prev.track.moversMoved, &prev.track.movers, &j.track.movers, at)
 }
 
-// volumesMoved is when volumes last moved, as they themselves tell it: those that
-// are seen after their job, as happens at the start, have not moved just now.
-// Only where a change left no trace on them it was when it was seen.
+// volumesMoved is when volumes last moved, by their own times: those first seen after their job
+// have not moved just now. A change without a time on them counts from when it was seen.
 func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 	switch {
 	case *is == *was:
@@ -211,15 +205,14 @@ func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 // Terminal reports whether the job has ended and will not change by itself.
 func (j *Job) Terminal() bool { return velero.TerminalPhase(j.Phase) }
 
-// Began is when the job began, or was asked for while it has not. Backups that
-// Velero synced from storage were created long after they began.
+// Began is when the job began, or was asked for. Backups synced from storage were created long
+// after they began.
 func (j *Job) Began() time.Time {
 	return cmp.Or(j.Started, j.Created)
 }
 
-// Elapsed is how long the job has run: from its start (its creation while it
-// has none) to its completion or now. A job that ended without a completion
-// time (docs/dev/velero.md#phases) ends with its last change.
+// Elapsed is how long the job has run, until its completion or now. A job that ended without a
+// completion time (docs/dev/velero.md#phases) ends with its last change.
 func (j *Job) Elapsed(now time.Time) time.Duration {
 	from := j.Began()
 	if j.Terminal() {

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// atWork is how long ago Velero must have written to a job that a person ended, for it
-// to count as being worked on.
+// atWork is how recently Velero must have written to a job that a person ended to be at work on
+// it.
 const atWork = 5 * time.Minute
 
 // writers are when a server and when anything else last wrote to the job. A server's
@@ -19,8 +19,7 @@ func (j *Job) writers() (server, other time.Time) {
 	return WrittenBy(j.Object, isServer), WrittenBy(j.Object, func(m *metav1.ManagedFieldsEntry) bool { return !isServer(m) })
 }
 
-// overridden reports whether something else than Velero seems to have ended the job:
-// Velero notes when a job was completed.
+// overridden reports whether something else ended the job: Velero notes when a job was completed.
 func (j *Job) overridden() (server, other time.Time, ok bool) {
 	if j.Object == nil || !j.Terminal() || !j.Completed.IsZero() {
 		return time.Time{}, time.Time{}, false
@@ -29,27 +28,25 @@ func (j *Job) overridden() (server, other time.Time, ok bool) {
 	return server, other, !server.IsZero() && other.After(j.Created.Add(time.Second))
 }
 
-// RunsOn reports whether Velero works on a job on which a person wrote a final phase:
-// Velero writes its own copy of the status over it, and keeps its worker and its place
-// in the queue (pkg/util/kube/client.go PatchResource, pkg/controller/backup_tracker.go;
-// Velero issue 7230).
+// RunsOn reports whether Velero works on a job on which a person wrote a final phase: it writes
+// its own copy of the status over it, and keeps its worker and its place in the queue
+// (pkg/util/kube/client.go PatchResource, pkg/controller/backup_tracker.go; Velero issue 7230).
 func (j *Job) RunsOn(now time.Time) bool {
 	server, other, ok := j.overridden()
 	return ok && !j.Started.IsZero() && server.After(other) && now.Sub(server) < atWork
 }
 
-// LostSlot reports whether a person ended a backup that the server may have let out of
-// its queue, but not started: the server counts it as running for as long as it lives
-// (pkg/controller/backup_queue_controller.go Reconcile, backup_tracker.go; since
-// 1.18). since is the server's start.
+// LostSlot reports whether a person ended a backup that was let out of the queue but not started:
+// the server counts it as running for as long as it lives
+// (pkg/controller/backup_queue_controller.go Reconcile, backup_tracker.go; since 1.18). since is
+// the server's start.
 func (j *Job) LostSlot(since time.Time) bool {
 	server, other, ok := j.overridden()
 	return ok && j.Kind == Backup && j.Started.IsZero() && server.After(since) && other.After(server)
 }
 
-// WrittenBy is when one of the field managers last changed an object, as the API server
-// noted it, zero if none did. It is the only clock that a resource without conditions
-// carries.
+// WrittenBy is when one of the field managers last changed an object, zero if none did: the only
+// clock of a resource without conditions.
 func WrittenBy(o metav1.Object, is func(m *metav1.ManagedFieldsEntry) bool) (newest time.Time) {
 	fields := o.GetManagedFields()
 	for i := range fields {

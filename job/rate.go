@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// sample is a value of the present stage's progress at one moment, linked to
-// the one before it.
+// sample is the present stage's progress at one moment, linked to the one before it.
 type sample struct {
 	at     time.Time
 	done   int64
@@ -14,9 +13,8 @@ type sample struct {
 	before *sample
 }
 
-// samples are the newest samples of the present stage. They are two linked
-// lists, of which the older is dropped as a whole when the newer is full, so
-// that adding is cheap, nothing is copied, and Jobs share their past.
+// samples are the newest samples of the present stage, in two linked lists: the older is dropped
+// as a whole when the newer is full. Adding is cheap, and Jobs share their past.
 type samples struct {
 	unit    Unit
 	newest  *sample
@@ -92,8 +90,7 @@ func (j *Job) sample(prev *Job, in Input) {
 type pace struct {
 	// window is how far back samples count.
 	window time.Duration
-	// due is how often fresh numbers come while all is well; a speed is blank
-	// after silent without any.
+	// due is how often fresh numbers come; a speed is blank after silent without any.
 	due, silent time.Duration
 	// span, moves and amount are the least evidence for a speed.
 	span   time.Duration
@@ -103,10 +100,9 @@ type pace struct {
 	settled time.Duration
 }
 
-// Items are written once a second while they move (docs/dev/velero.md#progress). Their
-// speed changes with their kind: on a recorded restore of 2,359 items an ETA
-// from a window of 60 s is wrong by 37 % in the median and by 50 % at the 90th
-// percentile, one from 10 s by 39 % and 190 %.
+// Items are written once a second while they move (docs/dev/velero.md#progress). On a recorded
+// restore of 2,359 items an ETA from a window of 60 s is wrong by 37 % in the median and 50 % at
+// the 90th percentile, one from 10 s by 39 % and 190 %.
 var itemPace = pace{
 	window: time.Minute, due: 2 * time.Second, silent: 15 * time.Second,
 	span: 5 * time.Second, moves: 4, amount: 10,
@@ -119,8 +115,8 @@ var bytePace = pace{
 	span: 20 * time.Second, moves: 2, amount: 1 << 20, settled: 20 * time.Second,
 }
 
-// pace is nil for what has no speed: operations and volumes that are only
-// counted end all at once, and queueing and finalizing have no numbers.
+// pace is nil for what has no speed: operations and counted volumes end all at once, and queueing
+// and finalizing have no numbers.
 func (j *Job) pace() *pace {
 	moves := j.Stage == StageItems || j.Stage == StageVolumes || j.Stage == StageOperations
 	switch {
@@ -173,9 +169,8 @@ func (s samples) rate(p *pace, now time.Time) (perSecond float64, ok bool) {
 	return float64(amount) / span.Seconds(), true
 }
 
-// ETA is the time left in the present stage. ok is false while any number
-// would be a guess. It is never less than a second: what is not done takes time.
-// A restore with a word about its mix goes by that (see [Job.WithTimeLeft]).
+// ETA is the time left in the present stage, at least a second; ok is false while it would be a
+// guess. A forecast of a restore's items goes before (see [Job.WithTimeLeft]).
 func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 	if f, found := j.timeLeft(); found {
 		return f.leftAt(now)

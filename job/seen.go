@@ -34,8 +34,7 @@ type Seen struct {
 // maxSeen is how many changes are kept of a job: the newest.
 const maxSeen = 200
 
-// remember notes what changed since prev was seen. Nothing was seen to change
-// before the first look.
+// remember notes what changed since prev was seen; nothing at the first look.
 func (j *Job) remember(prev *Job, sameVolumes bool, at time.Time) {
 	if prev == nil {
 		return
@@ -57,8 +56,8 @@ func (j *Job) remember(prev *Job, sameVolumes bool, at time.Time) {
 	}
 }
 
-// rememberVolumes notes the phases that volumes came to and that the resource
-// has no time for. Both lists are sorted by kind and name.
+// rememberVolumes notes the phases of volumes for which the resource has no time. Both lists are
+// sorted by kind and name.
 func (j *Job) rememberVolumes(old []Volume, at time.Time) {
 	for i := range j.Volumes {
 		v := &j.Volumes[i]

@@ -11,8 +11,7 @@ import (
 // Stage is a part of a job's life as the screens name it.
 type Stage string
 
-// The stages in the order in which a job can pass them. A job that waits for
-// its turn (phases New, Queued, ReadyToStart) is Queued.
+// The stages in the order in which a job can pass them.
 const (
 	StageQueued     Stage = "Queued"
 	StageItems      Stage = "Items"
@@ -36,8 +35,7 @@ type StageRecord struct {
 	Skipped bool
 }
 
-// StageOf is the stage that a phase alone tells. InProgress covers two: items,
-// and the volumes that are waited for after them.
+// StageOf is the stage that a phase tells. InProgress covers two: items, and volumes after them.
 func StageOf(phase string) Stage {
 	switch phase {
 	case "", velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart:
@@ -57,8 +55,7 @@ func StageOf(phase string) Stage {
 	return StageUnknown
 }
 
-// order is the life of every job. StageDeleting follows it for backups that
-// are being deleted; StageUnknown stands outside of it.
+// order is the life of every job. StageDeleting follows it; StageUnknown stands outside of it.
 var order = [...]Stage{StageQueued, StageItems, StageVolumes, StageOperations, StageFinalizing, StageDone}
 
 func rank(s Stage) int {
@@ -101,8 +98,8 @@ func (j *Job) enterStage(prev *Job, at time.Time) {
 func (j *Job) reached() Stage { return cmp.Or(j.track.drawnIn, StageQueued) }
 
 // The last items of a backup may stay uncounted until its volumes are done
-// (docs/dev/velero.md#progress), so a backup that has all but uncountedShare of them and
-// has not moved for uncountedQuiet waits for its volumes.
+// (docs/dev/velero.md#progress): one that has all but uncountedShare of them and has not moved
+// for uncountedQuiet waits for its volumes.
 const (
 	uncountedShare = 0.02
 	uncountedQuiet = 30 * time.Second
@@ -123,8 +120,7 @@ func (j *Job) presentStage(at time.Time) Stage {
 	return stage
 }
 
-// firstRecords dates the stages of a job that is seen for the first time, from
-// the best evidence there is.
+// firstRecords dates the stages of a job that is seen for the first time.
 func (j *Job) firstRecords() []StageRecord {
 	records := make([]StageRecord, len(order)) // no more: most jobs have ended, and there are thousands
 	for i, s := range order {
@@ -218,8 +214,8 @@ func closeBefore(records []StageRecord, present int) {
 	}
 }
 
-// advance dates a change of stage that this process saw, by the cluster's own
-// time stamps where they tell it.
+// advance dates a change of stage that this process saw, by the cluster's time stamps if
+// possible.
 func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 	records := slices.Clone(prev.Stages)
 	if j.Stage == StageDeleting && records[len(records)-1].Stage != StageDeleting {

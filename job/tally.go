@@ -6,17 +6,15 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Tally sums up volumes of one sort. It is comparable: two tallies that differ
-// mean that a volume moved.
+// Tally sums up volumes of one sort. Two tallies differ if a volume moved.
 type Tally struct {
-	// Ended, Failed and Started are how many of the Count volumes ended, did so
-	// without all of their data, and were begun with.
+	// Ended, Failed and Started are how many of the Count volumes ended, ended without all of
+	// their data, and began.
 	Count, Ended, Failed, Started int
 	// Unsized counts volumes that have not ended and whose total is unknown.
 	Unsized int
-	// Done and Total are bytes, Done never more than Total. A volume that
-	// completed counts as full (Velero issue 8497); of one that failed, only
-	// what was moved counts, because the rest never will be.
+	// Done and Total are bytes, Done never more than Total. A volume that completed counts as
+	// full (Velero issue 8497); of one that failed, only what was moved counts.
 	Done, Total int64
 	// shares is the sum of the finished shares of the volumes, each from 0 to 1.
 	shares float64
@@ -70,12 +68,10 @@ func addUp(a, b int64) int64 {
 // Active is how many have not ended.
 func (t Tally) Active() int { return t.Count - t.Ended }
 
-// Sized reports whether bytes can be summed up: every volume that still moves
-// has a total.
+// Sized reports whether bytes can be summed up: every volume that moves has a total.
 func (t Tally) Sized() bool { return t.Total > 0 && t.Unsized == 0 }
 
-// fraction is how much of the volumes is done: by bytes, or, while some totals
-// are unknown, by volumes, each counting the same.
+// fraction is how much is done: by bytes, or by volumes while some totals are unknown.
 func (t Tally) fraction() (fraction float64, known bool) {
 	switch {
 	case t.Count == 0:
@@ -88,17 +84,15 @@ func (t Tally) fraction() (fraction float64, known bool) {
 
 func (t *track) newestVolume() time.Time { return Latest(t.filesystem.Newest, t.movers.Newest) }
 
-// Moved is when the job's own resource last changed its phase or one of its
-// counters, in the cluster's clock. known is false while that is only the time
-// at which this process first saw the job.
+// Moved is when the job's own resource last changed its phase or a counter, in the cluster's
+// clock. known is false while that is only the time of the first sight.
 func (j *Job) Moved() (at time.Time, known bool) { return j.track.moved, j.track.movedKnown }
 
 // ItemsMoved is the same of the item counters alone.
 func (j *Job) ItemsMoved() time.Time { return j.track.itemsMoved }
 
-// VolumesMoved is when a volume that counts in the present phase last moved.
-// Data movers go on by themselves while Velero is in progress with the items, so
-// they do not show that it lives.
+// VolumesMoved is when a volume that counts in the present phase last moved. Data movers go on by
+// themselves while the items are in progress, so they do not show that Velero lives.
 func (j *Job) VolumesMoved() time.Time {
 	if j.Phase == velero.PhaseInProgress {
 		return j.track.filesystemMoved
@@ -106,8 +100,8 @@ func (j *Job) VolumesMoved() time.Time {
 	return Latest(j.track.filesystemMoved, j.track.moversMoved)
 }
 
-// QuietSince is when the job last moved, in the cluster's clock: when its
-// phase or numbers last changed, or those of a volume that counts in its phase.
+// QuietSince is when the job last moved: its phase, its numbers, or a volume that counts in its
+// phase.
 func (j *Job) QuietSince() time.Time { return Latest(j.track.moved, j.VolumesMoved()) }
 
 // PodVolumes sums up the volumes that are moved while the job is InProgress.
@@ -119,8 +113,7 @@ func (j *Job) DataMovements() Tally { return j.track.movers }
 // ActiveVolumes is how many of the job's volumes have not ended.
 func (j *Job) ActiveVolumes() int { return j.track.filesystem.Active() + j.track.movers.Active() }
 
-// Revived reports whether the job had ended and went on: Velero, or a person,
-// wrote a phase that is not terminal over one that is (Velero issue 7230).
+// Revived reports whether the job had ended and went on (Velero issue 7230).
 func (j *Job) Revived() bool { return j.track.revived }
 
 // AnyVolumeMoved is when any volume of the job last moved.

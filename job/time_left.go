@@ -9,9 +9,8 @@ import (
 type TimeLeft struct {
 	// Seen is when the items were counted that this is about.
 	Seen time.Time
-	// Left is what the other items most likely take from then on, Low and High
-	// the bounds that hold the truth nine times in ten; both are 0 where nothing
-	// is known of them.
+	// Left is what the items left most likely take from Seen on, Low and High the bounds nine
+	// times in ten; 0 if unknown.
 	Left, Low, High time.Duration
 	// Known is false while that would be a guess.
 	Known bool
@@ -44,8 +43,8 @@ func (j *Job) timeLeft() (TimeLeft, bool) {
 	return *j.foreseen, true
 }
 
-// leftAt is the time left at a moment. It runs down until the next number is due,
-// then stands still, and is not known in a long silence.
+// leftAt is the time left at a moment. It runs down until the next number is due, then stands
+// still, and is unknown in a long silence.
 func (f TimeLeft) leftAt(now time.Time) (time.Duration, bool) {
 	silence := max(0, now.Sub(f.Seen))
 	if !f.Known || f.Left < 0 || f.Left > longestETA || silence > itemPace.silent {
@@ -62,9 +61,8 @@ func (f TimeLeft) reduced(left, silence time.Duration) time.Duration {
 // rough is by how much the bounds of an ETA differ that is shown as a range.
 const rough = 2.0
 
-// RoughETA are the bounds of an ETA that is known only roughly: nine times in
-// ten they hold the truth. ok is false where [Job.ETA] is better known, or not
-// at all.
+// RoughETA are the bounds, nine times in ten, of an ETA that is known only roughly. ok is false
+// where [Job.ETA] is better known, or not at all.
 func (j *Job) RoughETA(now time.Time) (low, high time.Duration, ok bool) {
 	f, found := j.timeLeft()
 	if _, known := f.leftAt(now); !found || !known || float64(f.High) <= rough*float64(f.Low) {
@@ -80,9 +78,8 @@ type ItemsSeen struct {
 	Done int
 }
 
-// ItemsSince are the counts of items seen after a moment in the present stage,
-// oldest first; empty in a stage that counts something else. Of a long stage
-// only the newest are kept.
+// ItemsSince are the counts of items after a moment in the present stage, oldest first, as far as
+// they are kept.
 func (j *Job) ItemsSince(after time.Time) []ItemsSeen {
 	if j.Stage != StageItems || j.track.samples.unit != UnitItems {
 		return nil
@@ -101,16 +98,15 @@ func (j *Job) ItemsSince(after time.Time) []ItemsSeen {
 // Total is an estimate of how many items a restore will restore.
 type Total struct {
 	Items int
-	// First is the highest total that Velero may publish for a restore of so many
-	// items; 0 if the estimate is not sure enough to stand beside one of Velero's.
+	// First is the highest total that Velero may publish for so many items; 0 if the estimate is
+	// not sure enough.
 	First int
 }
 
-// WithTotal returns a restore with an estimated total, marked as such. Velero's own
-// total replaces the estimate only if the two contradict each other: until the last item
-// it counts what the restore skips as well, and comes down to what is restored
-// (pkg/restore/restore.go, execute and processSelectedResource; 1.14 to 1.18.3). The
-// result is j itself where there is nothing to add.
+// WithTotal returns a restore with an estimated total. Velero's own replaces it only if they
+// contradict each other: until the last item Velero counts what is skipped as well
+// (pkg/restore/restore.go, execute and processSelectedResource; 1.14 to 1.18.3). It returns j
+// itself where there is nothing to add.
 func (j *Job) WithTotal(t Total) *Job {
 	begins := j.Stage == StageQueued || j.Stage == StageItems
 	published := j.Items.Known && j.Items.Total > 0
@@ -123,8 +119,8 @@ func (j *Job) WithTotal(t Total) *Job {
 	return &k
 }
 
-// explains reports whether Velero may still restore so many items although it
-// publishes another total. With the last item done, only Velero knows whether it is.
+// explains reports whether so many items fit another published total. With the last item done,
+// only Velero knows.
 func (t Total) explains(published Items) bool {
 	return published.Done < t.Items && t.Items < published.Total && published.Total <= t.First
 }

@@ -21,16 +21,14 @@ type Volume struct {
 	Name  string
 	UID   types.UID
 	Phase string
-	// Owner is the job that it is moved for, as "backup/NAME" or "restore/NAME",
-	// empty if its labels do not name one. Velero cuts a name over 63 characters
-	// (pkg/label/label.go GetValidName).
+	// Owner is "backup/NAME" or "restore/NAME", empty if its labels do not name one. Velero cuts
+	// a name over 63 characters (pkg/label/label.go GetValidName).
 	Owner string
-	// Target says what is moved, in the reader's words: namespace/pod:volume
-	// or namespace/pvc.
+	// Target says what is moved: namespace/pod:volume or namespace/pvc.
 	Target string
 	Node   string
-	// Namespace and Claim are those of the PVC, Claim empty for a pod's volume
-	// without one and for PodVolumeRestores, which do not say.
+	// Namespace and Claim are those of the PVC; Claim is empty for PodVolumeRestores, which do
+	// not say.
 	Namespace, Claim string
 	// Pod and PodVolume are the pod's, and its volume's name, for pod volumes.
 	Pod, PodVolume string
@@ -38,19 +36,18 @@ type Volume struct {
 	Uploader string
 	// Handle is the snapshot's in the backup repository, empty until it is made.
 	Handle string
-	// Operation is the item operation that waits for it, by the label
-	// velero.io/async-operation-id; empty for pod volumes.
+	// Operation is the item operation that waits for it (label velero.io/async-operation-id), if
+	// any.
 	Operation string
 	// Incremental is how many of the bytes were new, 0 if not said (Velero 1.18).
 	Incremental int64
-	// Done and Total are bytes as the uploader counts them (processed, not
-	// sent); Total is 0 until it is known and may grow (docs/dev/velero.md#byte-progress).
+	// Done and Total are bytes processed by the uploader; Total is 0 until it is known and may
+	// grow (docs/dev/velero.md#byte-progress).
 	Done  int64
 	Total int64
 
 	Created time.Time
-	// Accepted is when a node agent took it up; zero before, and for versions
-	// of Velero that do not say.
+	// Accepted is when a node-agent took it up; zero before, and in older versions.
 	Accepted  time.Time
 	Started   time.Time
 	Completed time.Time
@@ -61,13 +58,12 @@ type Volume struct {
 	CancelAsked bool
 	// DataMover is spec.datamover; empty for Velero's own and for pod volumes.
 	DataMover string
-	// Malformed is the first field whose value Velero's type cannot hold; the
-	// zero value stands for none.
+	// Malformed is the first field whose value Velero's type cannot hold, zero for none.
 	Malformed decode.Malformed
 }
 
-// Fraction is how much of the volume is moved, from 0 to 1, and 1 only once it
-// completed. known is false while its size is not.
+// Fraction is how much of the volume is moved, and 1 only once it completed. known is false
+// without a size.
 func (v *Volume) Fraction() (fraction float64, known bool) {
 	switch {
 	case v.Phase == velero.VolumeCompleted:
@@ -78,8 +74,7 @@ func (v *Volume) Fraction() (fraction float64, known bool) {
 	return min(float64(max(0, v.Done))/float64(v.Total), almost), true
 }
 
-// sampleVolumes notes the bytes of each volume in progress. Samples of a volume
-// that is no longer in progress are dropped.
+// sampleVolumes notes the bytes of each volume in progress, and drops the samples of others.
 func sampleVolumes(before map[velero.VolumeRef]samples, volumes []Volume, at time.Time) map[velero.VolumeRef]samples {
 	var now map[velero.VolumeRef]samples
 	for i := range volumes {
@@ -95,12 +90,10 @@ func sampleVolumes(before map[velero.VolumeRef]samples, volumes []Volume, at tim
 	return now
 }
 
-// fastest is a speed in bytes a second that no volume has: numbers that say so
-// are wrong.
+// fastest is a speed in bytes a second that no volume has.
 const fastest = 1 << 40
 
-// VolumeRate is the speed of one of the job's volumes in bytes a second: over a
-// sliding window, or, where this process has not seen it long enough, on average
+// VolumeRate is the speed of one volume in bytes a second: over a sliding window, or on average
 // from its start to its last change. ok is false without enough evidence.
 func (j *Job) VolumeRate(v *Volume, now time.Time) (perSecond float64, ok bool) {
 	if v.Phase != velero.VolumeInProgress || v.CancelAsked {
@@ -117,8 +110,8 @@ func (j *Job) VolumeRate(v *Volume, now time.Time) (perSecond float64, ok bool) 
 	return perSecond, perSecond < fastest
 }
 
-// VolumeETA is how long one of the job's volumes still takes, at least a second.
-// The total may still grow while the uploader counts, and then so does the time.
+// VolumeETA is how long a volume still takes, at least a second. It may grow as the uploader
+// counts.
 func (j *Job) VolumeETA(v *Volume, now time.Time) (left time.Duration, ok bool) {
 	rate, ok := j.VolumeRate(v, now)
 	if !ok || rate <= 0 || v.Done >= v.Total {
@@ -210,8 +203,7 @@ func (v *Volume) Failed() bool {
 	return v.Phase == velero.VolumeFailed || v.Phase == velero.VolumeCanceled
 }
 
-// Waiting reports whether no bytes of the volume are moved yet: it is queued for
-// a slot or being prepared.
+// Waiting reports whether the volume is queued for a slot or being prepared.
 func (v *Volume) Waiting() bool {
 	switch v.Phase {
 	case "", velero.VolumeNew, velero.VolumeAccepted, velero.VolumePrepared:
@@ -226,9 +218,8 @@ func (v *Volume) Quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Ch
 // Ref names the volume's resource.
 func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, Name: v.Name} }
 
-// BuiltIn reports whether Velero's own node-agents move the volume
-// (pkg/datamover/util.go IsBuiltInUploader; velero-io main adds velero-fs and
-// velero-block). Any other data mover has rules of its own.
+// BuiltIn reports whether Velero's own node-agents move the volume (pkg/datamover/util.go
+// IsBuiltInUploader; velero-io main adds velero-fs and velero-block).
 func (v *Volume) BuiltIn() bool {
 	switch v.DataMover {
 	case "", "velero", "velero-fs", "velero-block":

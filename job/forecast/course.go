@@ -13,17 +13,15 @@ type Step struct {
 	Items    int
 }
 
-// Limit is the bound that Velero's client keeps, from the flags --client-qps and
-// --client-burst of the server. The zero value is of a server whose flags could
-// not be read.
+// Limit is the bound of Velero's client, from the server's --client-qps and --client-burst; zero
+// if its flags could not be read.
 type Limit struct {
 	// QPS is in requests a second, Burst how many may come at once.
 	QPS   float64
 	Burst int
 }
 
-// LimitOf is the limit that a server's flags set (pkg/cmd/server/server.go,
-// newServer); zero if its pod could not be read.
+// LimitOf is the limit that a server's flags set (pkg/cmd/server/server.go, newServer).
 func LimitOf(s velero.Server) Limit {
 	if !s.Visible || s.Name == "" {
 		return Limit{}
@@ -36,22 +34,19 @@ func LimitOf(s velero.Server) Limit {
 // restore better answers, so that a history which does not fit counts for nothing
 // after a second or two. It may be used by one goroutine at a time.
 type Course struct {
-	// models are the one without the history and the one with it; both are the
-	// same where there is none.
+	// models are the one without the history and the one with it; the same if there is none.
 	plain, informed *model
 	// odds are those of the informed model, as a logarithm.
 	odds float64
 }
 
 const (
-	// firstOdds are those of a history before anything of the restore is seen,
-	// most where they end: about 150 to 1.
+	// firstOdds are those of a history at the beginning, mostOdds where they end: about 150 to 1.
 	firstOdds, mostOdds = 1.0, 5.0
-	// deviation is how far off a model that fits is in one observation, and
-	// mostSurprise what is counted of one.
+	// deviation is how far off a model that fits is in one observation, and mostSurprise the most
+	// that counts.
 	deviation, mostSurprise = 0.3, 2.0
-	// mostGain is what one observation may speak for the history: a pause fits
-	// one that is wrong by chance.
+	// mostGain is the most that one observation speaks for the history: a pause fits by chance.
 	mostGain = 0.5
 	// confirmed is what an observation that the history fits speaks for it.
 	confirmed = 0.3
@@ -59,8 +54,8 @@ const (
 	alive = 2.0
 )
 
-// NewCourse follows a restore with these steps in a cluster where known was
-// learned before, by a server that keeps a limit.
+// NewCourse follows a restore with these steps, with the rates known before and the server's
+// limit.
 func NewCourse(steps []Step, known Rates, limit Limit) *Course {
 	c := &Course{plain: newModel(steps, Rates{}, limit), odds: firstOdds}
 	c.informed = c.plain
@@ -70,8 +65,7 @@ func NewCourse(steps []Step, known Rates, limit Limit) *Course {
 	return c
 }
 
-// Observe notes that done items were restored at a moment. If the time or the
-// count goes back, it starts again.
+// Observe notes that done items were restored at a moment. If either goes back, it starts again.
 func (c *Course) Observe(at time.Time, done int) {
 	plain := c.plain.observe(at, done)
 	if c.informed == c.plain {
@@ -85,8 +79,7 @@ func (c *Course) Observe(at time.Time, done int) {
 	c.odds = min(max(c.odds, -mostOdds), mostOdds)
 }
 
-// Break notes that news may have been missed until now: the time to the next
-// observation means nothing.
+// Break notes that news may have been missed until now, so that the next interval means nothing.
 func (c *Course) Break() { c.plain.begun, c.informed.begun = false, false }
 
 // likely is the model that foresaw this restore better.

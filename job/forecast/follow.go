@@ -12,15 +12,13 @@ type Restore struct {
 	course  *Course
 	seen    time.Time // of the last items that course was shown
 	learned bool      // Learned has given the rates
-	// from and made are the last answer and what it was made from, so that a
-	// job that did not change stays the same.
+	// from and made are the last answer, so that a job that did not change stays the same.
 	from, made *job.Job
 	left       job.TimeLeft
 }
 
-// Follow follows a restore with these steps in a cluster where known was
-// learned before, by a server that keeps a limit. It is nil, which says nothing,
-// without steps.
+// Follow follows a restore with these steps, with the rates known before and the server's limit.
+// It is nil, which says nothing, without steps.
 func Follow(steps []Step, known Rates, limit Limit) *Restore {
 	if c := NewCourse(steps, known, limit); c.plain.total > 0 {
 		return &Restore{course: c}
@@ -28,9 +26,8 @@ func Follow(steps []Step, known Rates, limit Limit) *Restore {
 	return nil
 }
 
-// See takes in what is new of j and gives the restore with the time that its
-// items take; j itself where nothing can be said of that. live is false while
-// news may be missed.
+// See takes in what is new of j and gives it the time that its items take, or returns j. live is
+// false while news may be missed.
 func (r *Restore) See(j *job.Job, live bool) *job.Job {
 	if r == nil || j.Stage != job.StageItems {
 		return j
@@ -53,8 +50,8 @@ func (r *Restore) See(j *job.Job, live bool) *job.Job {
 	return r.made
 }
 
-// fits reports whether the steps can be right. Velero's own total is off while
-// the restore runs: it counts what it will skip, and not what comes along.
+// fits reports whether the steps can be right. Velero's own total is off while the restore runs:
+// it counts what it will skip.
 func (r *Restore) fits(j *job.Job) bool {
 	if j.Items.Estimated {
 		return true

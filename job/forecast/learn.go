@@ -10,8 +10,7 @@ type cost struct {
 	// seconds of evidence that counts for.
 	base, trust float64
 	learned     bool // base stems from earlier restores
-	// seen and items are the newest seconds and items of this restore;
-	// allSeen and allItems are all of them.
+	// seen and items are the newest of this restore, allSeen and allItems all of them.
 	seen, items       float64
 	held              float64 // seconds in which its items waited for the limit
 	allSeen, allItems float64
@@ -66,10 +65,9 @@ func (m *model) seconds(k *cost) float64 {
 	return blend(k.seen, k.items, base, k.trust)
 }
 
-// farther is what an item of a listed resource costs more than its prior
-// because the API server is farther away than taken: the wait for the list ends
-// at the next tick of the API server, so the item's other requests cost nothing
-// more until they fill the time between two ticks.
+// farther is what an item of a listed resource costs more because the API server is farther away:
+// the list ends at the next tick of the API server, so other requests cost nothing more until
+// they fill the time between two ticks.
 func (m *model) farther(k *cost) float64 {
 	if k.learned || k.class != classListed {
 		return 0
@@ -77,8 +75,7 @@ func (m *model) farther(k *cost) float64 {
 	return max(0, 2*plain*m.factor[classPlain].fresh-listed)
 }
 
-// compare reckons for each class how much slower than taken it goes in this
-// restore, which counts for the resources to come.
+// compare reckons how much slower than taken each class goes, for the resources to come.
 func (m *model) compare() {
 	for class := range m.factor { // listed after plain, which it builds upon
 		var ratio mean
@@ -99,8 +96,8 @@ func (m *model) compare() {
 	}
 }
 
-// factors are how much slower than taken a class goes: resources of which
-// nothing was known before, and those that were learned.
+// factors are how much slower than taken a class goes: resources not known before, and learned
+// ones.
 type factors struct{ fresh, learned float64 }
 
 // mean is a geometric mean of ratios, in which none outweighs all the others:
@@ -129,8 +126,7 @@ func (m *model) learn(parts []part, took float64) {
 	if reckoned <= 0 {
 		return
 	}
-	// A pause is no cost of an item, nor is a leap, of which some of the time
-	// was missed. What was reckoned far off comes near with the next ones.
+	// Ignore pauses and jumps: neither is the cost of an item.
 	whole := took
 	took = max(min(took, max(longPause, odd*reckoned)), reckoned/odd)
 	usual := took == whole
@@ -158,9 +154,9 @@ func (m *model) learn(parts []part, took float64) {
 	m.compare()
 }
 
-// blamed is the cost that a part is evidence of, while an item under the limit costs
-// wait: the limit is the same for all, so a resource that takes longer is slow
-// itself, and one that takes just that long had nothing saved up.
+// blamed is the cost that a part is evidence of; wait is that of the limit. The limit is the same
+// for all: a resource that takes longer is slow itself, and one that takes just that long had
+// nothing saved up.
 func (m *model) blamed(p *part, wait float64) *cost {
 	each := p.took / p.items
 	switch {

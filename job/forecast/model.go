@@ -13,8 +13,7 @@ type model struct {
 	throttle  *cost
 	resources []*cost // by number
 	names     []string
-	// factor is how much slower than taken each class goes, seen over how many
-	// seconds.
+	// factor is how much slower than taken each class goes, seen over how many seconds.
 	factor [classes]factors
 	seen   [classes]float64
 	// known is how many seconds each class was seen in earlier restores.
@@ -78,8 +77,7 @@ func newModel(steps []Step, known Rates, limit Limit) *model {
 	return m
 }
 
-// means are how much more than their priors the resources of each class were
-// found to cost.
+// means are how much more than their priors the resources of each class cost.
 func (r Rates) means() (factor [classes]float64) {
 	var mean [classes]mean
 	if r.Throttle.Valid() {
@@ -96,14 +94,12 @@ func (r Rates) means() (factor [classes]float64) {
 	return factor
 }
 
-// Intervals shorter than shortest are joined with the next: events may come in
-// bunches.
+// Intervals shorter than shortest are joined with the next: events may come in bunches.
 const shortest = 500 * time.Millisecond
 
-// observe notes that done items were restored at a moment. If the time or the
-// count goes back, it starts again. surprise is how far off the model was about the
-// items since the last observation, as a logarithm and no more than mostSurprise;
-// 0 where that is unknown.
+// observe notes that done items were restored at a moment; if either goes back, it starts again.
+// surprise is how far off the model was since the last observation, as a logarithm of at most
+// mostSurprise; 0 if unknown.
 func (m *model) observe(at time.Time, done int) (surprise float64) {
 	switch {
 	case !m.begun, at.Before(m.last.at), done < m.last.done:

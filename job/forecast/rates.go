@@ -10,19 +10,16 @@ type Cost struct {
 	Seen float64
 }
 
-// Rates are what was learned from restores of one cluster. The zero value is
-// of a cluster about which nothing was learned.
+// Rates are what was learned from restores of one cluster; zero if nothing was.
 type Rates struct {
-	// Throttle is the cost of an item that waits for Velero's own limit of
-	// requests a second.
+	// Throttle is the cost of an item that waits for Velero's limit of requests a second.
 	Throttle Cost
-	// Resources are the costs of items that do not wait for it, by resource
-	// ("deployments.apps").
+	// Resources are the costs of other items, by resource ("deployments.apps").
 	Resources map[string]Cost
 }
 
-// The bounds of a cost that can be meant: Velero restores neither a million
-// items a second nor one an hour.
+// The bounds of a plausible cost: Velero restores neither a million items a second nor one an
+// hour.
 const (
 	leastCost, mostCost = 1e-6, 3600.0
 	// most evidence that is kept, so that newer restores outweigh older ones.
@@ -73,17 +70,14 @@ const (
 	// throttled is what an item costs that waits for the client's limit of 100 a
 	// second (velero/pkg/cmd/server/config/config.go, defaultClientQPS).
 	throttled = requests / 100
-	// saved is how many seconds' worth of requests the client saves up:
-	// --client-burst over --client-qps.
+	// saved is how many seconds' worth of requests the client saves up (--client-burst over
+	// --client-qps).
 	saved = 1.0
-	// plain is what an item takes without any limit: two requests to an API
-	// server nearby.
+	// plain is what an item takes without any limit: two requests to an API server nearby.
 	plain = 0.006
-	// listed is what it takes where a plugin lists something for it. The API
-	// server answers from its cache, but not before that is known to be as new
-	// as etcd, and it asks for that every 100 ms
-	// (k8s.io/apiserver/pkg/storage/cacher/progress). Kubernetes 1.31 began
-	// with it.
+	// listed is what it takes where a plugin lists something. The API server answers from its
+	// cache once that is as new as etcd, for which it asks every 100 ms
+	// (k8s.io/apiserver/pkg/storage/cacher/progress; since Kubernetes 1.31).
 	listed = 0.1
 )
 
@@ -118,8 +112,7 @@ func classOf(resource string) class {
 	return classPlain
 }
 
-// claims bring their volumes along, and the first one its namespace, which are
-// counted in the same step and cost nothing of the list.
+// claims bring their volumes along, and the first one its namespace, counted in the same step.
 const claims = "persistentvolumeclaims"
 
 func priorOf(resource string) float64 {

@@ -68,10 +68,8 @@ func (m *model) left() (likely, low, high float64) {
 	return likely, low, high
 }
 
-// doubt is by what factor a cost may be wrong, nine times in ten: the less, the
-// more was seen of it, or else of others of its class, in this restore or
-// before. The limit's own class is that of the items which may have to wait for
-// it.
+// doubt is by what factor a cost may be wrong, nine times in ten: the less, the more was seen of
+// it or of its class, in this restore or before.
 func (m *model) doubt(k *cost) float64 {
 	switch {
 	case k.seen >= enough:

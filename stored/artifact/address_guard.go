@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// A URL that others could write must not make this machine talk to itself or
-// to what only it can reach. What a location's configuration names is excepted,
-// but for the metadata services of clouds: no object store is behind those.
+// A URL that others could write must not make this machine talk to itself or to what only it can
+// reach, unless a location's configuration names it. Metadata services of clouds are never
+// excepted.
 
 // metadataAddresses answer with a machine's or a pod's credentials.
 var metadataAddresses = []netip.Addr{
@@ -37,8 +37,8 @@ var translated = netip.MustParsePrefix("64:ff9b::/96")
 type guard struct {
 	// configured is true if the storage location's configuration names the host.
 	configured bool
-	// clear is true if the bytes would travel unencrypted and the user did not agree to
-	// that: then only this machine itself is talked to.
+	// clear is true for unencrypted bytes without the user's consent: then only this machine is
+	// talked to.
 	clear bool
 	// own are this machine's addresses, and loopback those that never leave it.
 	own      func() ([]netip.Addr, error)
@@ -124,8 +124,8 @@ func (g guard) isOwn(ip netip.Addr) (bool, error) {
 	return slices.ContainsFunc(all, func(own netip.Addr) bool { return plainAddress(own) == ip }), err
 }
 
-// control is a net.Dialer's Control: it sees the address that a connection is
-// really made to, after names were resolved.
+// control is a net.Dialer's Control: it sees the address that is really connected to, after names
+// were resolved.
 func (g guard) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {

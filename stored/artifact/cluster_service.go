@@ -16,12 +16,11 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// clusterHost is a host name that the cluster's own DNS would resolve to a
-// Service.
+// clusterHost is a host name that the cluster's own DNS would resolve to a Service.
 type clusterHost struct {
 	service, namespace string
-	// pod is what stands before the Service: a pod of a StatefulSet, or a
-	// bucket; empty if nothing does.
+	// pod is what stands before the Service, a pod of a StatefulSet or a bucket; empty for
+	// nothing.
 	pod string
 	// certain is false if the name may as well be any other host's.
 	certain bool
@@ -65,9 +64,8 @@ const (
 
 var errNoService = errors.New("no such Service")
 
-// podsBehind finds ready pods of a Service and the port that its own port leads
-// to. It takes the rights that kubectl port-forward service/NAME takes: get
-// services, list pods, create pods/portforward.
+// podsBehind finds ready pods of a Service and the port that its own port leads to, with the
+// rights of kubectl port-forward service/NAME: get services, list pods, create pods/portforward.
 func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]podPort, error) {
 	var service corev1.Service
 	what := "Service " + h.namespace + "/" + h.service

@@ -29,10 +29,9 @@ import (
 var (
 	// ErrAbsent: the object store says that there is no such object (404).
 	ErrAbsent = errors.New("not in the object store")
-	// ErrUnknowable: it is unknown whether the object is there. A 403 is such
-	// an answer, as S3 gives it for a missing object too if the signer may not
-	// list the bucket; so is a backup that is gone, as Velero signs only by way
-	// of it.
+	// ErrUnknowable: it is unknown whether the object is there, as after a 403, which S3 also
+	// gives for a missing object if the signer may not list the bucket, or without a backup to
+	// sign by.
 	ErrUnknowable = errors.New("cannot tell whether it is in the object store")
 	// ErrNoAnswer: Velero did not sign a URL in time.
 	ErrNoAnswer = errors.New("no download URL from Velero")
@@ -42,8 +41,7 @@ var (
 	ErrTampered = errors.New("someone else changed the download request")
 	// ErrUnsafe: the URL leads where veltui does not follow.
 	ErrUnsafe = errors.New("veltui does not follow the download URL")
-	// ErrClear: the bytes, which may hold Secrets, would travel unencrypted, and
-	// the user did not agree to that (Options.AllowPlainHTTP).
+	// ErrClear: the bytes, which may hold Secrets, would travel unencrypted without consent.
 	ErrClear = errors.New("the object store is not encrypted")
 	// ErrTooLarge: more came than the limits allow.
 	ErrTooLarge = errors.New("larger than the limit")
@@ -79,10 +77,9 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 	return explainAPI(doing, err)
 }
 
-// explainSilence says what is known about a request that Velero has not
-// answered, and what to check. Velero leaves a request without a URL, and only
-// sets its expiration, if the backup, the restore or the storage location
-// cannot be found or the store's plugin fails
+// explainSilence says what is known about a request that Velero has not answered, and what to
+// check. Velero leaves a request without a URL, and only sets its expiration, if it cannot find
+// the backup, the restore or the location, or the store's plugin fails
 // (pkg/controller/download_request_controller.go).
 func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) error {
 	wait := f.options.Limits.Answer
@@ -104,8 +101,8 @@ func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) er
 		ErrNoAnswer, wait, phase, f.options.Namespace)
 }
 
-// serverDown says that Velero's server does not run, by the pods in its
-// namespace; it is empty if it runs, or if that cannot be known.
+// serverDown says that Velero's server does not run, by its pods; empty if it runs or that is
+// unknown.
 func (f *Fetcher) serverDown(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
 	defer cancel()
@@ -183,12 +180,10 @@ func Since(kind velerov1.DownloadTargetKind) string {
 // maxAnswer is how much of an error's body is read.
 const maxAnswer = 16 << 10
 
-// answer is what S3, Google Cloud Storage and Azure Blob Storage say when they
-// do not hand out an object.
+// answer is the error of S3, Google Cloud Storage and Azure Blob Storage.
 type answer struct{ Code, Message string }
 
-// placeMissing are the codes of a 404 that says nothing about the object,
-// because the place that it would be in is not there.
+// placeMissing are the codes of a 404 about the place of the object, which says nothing about it.
 var placeMissing = []string{"NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted", "AccountNotFound", "ResourceNotFound"}
 
 // storeError is the error that an answer other than success stands for.
@@ -217,9 +212,9 @@ func storeError(response *http.Response, signed signedURL) error {
 	return errors.New(said)
 }
 
-// hasExpired reports whether an answer is about the URL's age: S3 says "Request
-// has expired" or ExpiredToken, Google ExpiredToken, Azure that the signature
-// is not valid in the specified time frame.
+// hasExpired reports whether an answer is about the URL's age: "Request has expired" or
+// ExpiredToken (S3), ExpiredToken (Google), a signature not valid in the specified time frame
+// (Azure).
 func hasExpired(status int, a answer) bool {
 	if status != http.StatusForbidden && status != http.StatusBadRequest && status != http.StatusUnauthorized {
 		return false

@@ -27,35 +27,28 @@ type Target = velerov1.DownloadTarget
 
 // Options say where artifacts are fetched from, and how.
 type Options struct {
-	// Config leads to the API server. It is copied, not changed; its
-	// credentials and its TLS settings are used for nothing else.
+	// Config leads to the API server. It is copied, and used for nothing else.
 	Config *rest.Config
 	// Namespace is Velero's.
 	Namespace string
-	// CAFile names a file with more certificates, in PEM, that the object
-	// store's may be signed by; empty for none.
+	// CAFile names a file with more certificates, in PEM, for the object store; empty for none.
 	CAFile string
-	// Tunnel reaches pods when the store is inside the cluster; nil means by
-	// port-forward through the API server of Config.
+	// Tunnel reaches pods when the store is inside the cluster; nil means by port-forward.
 	Tunnel Tunnel
-	// AllowPlainHTTP lets downloads, which hold Secrets, come unencrypted over http
-	// from another machine. Without it only this machine itself, and pods by way of
-	// the API server, are asked so.
+	// AllowPlainHTTP lets downloads, which hold Secrets, come over http from another machine.
+	// Without it only this machine, and pods by way of the API server, are asked so.
 	AllowPlainHTTP bool
-	// Announce is called, before the first byte of a download goes out, with where it
-	// goes; nil for none. It is called from other goroutines.
+	// Announce is called, before a download's first byte, with where it goes; nil for none. It is
+	// called from other goroutines.
 	Announce func(Route)
-	// Proxy chooses the proxy of a request; nil means the environment's
-	// (HTTP_PROXY, HTTPS_PROXY, NO_PROXY).
+	// Proxy chooses the proxy of a request; nil means by HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	Proxy func(*http.Request) (*url.URL, error)
 
 	Limits Limits
-	// UserAgent is sent to the API server if Config has none, and to the
-	// object store.
+	// UserAgent is sent to the API server if Config has none, and to the object store.
 	UserAgent string
-	// Open counts the DownloadRequests that are in the cluster now and will be
-	// deleted, so that a program can wait for that before it ends; nil if it
-	// need not.
+	// Open counts our DownloadRequests in the cluster, so that a program can wait for their
+	// deletion before it ends; nil if it need not.
 	Open *atomic.Int64
 	// Clock is our own clock; nil means time.Now.
 	Clock func() time.Time
@@ -65,11 +58,9 @@ type Options struct {
 
 // Limits bound what a download may take. A zero field means its default.
 type Limits struct {
-	// Answer is how long Velero may take to sign a URL; default 1 min, as
-	// Velero's own client waits for logs.
+	// Answer is how long Velero may take to sign a URL; default 1 min, as in Velero's own client.
 	Answer time.Duration
-	// Idle is how long nothing may arrive, from the connection on; default
-	// 1 min.
+	// Idle is how long nothing may arrive, from the connection on; default 1 min.
 	Idle time.Duration
 	// Total is how long a download may take in all; default 6 h.
 	Total time.Duration
@@ -98,8 +89,8 @@ type Fetcher struct {
 	cluster dynamic.Interface
 	cas     []byte
 
-	// unresolved are the hosts behind a proxy that this machine cannot resolve: each is
-	// tried once, as that may take long.
+	// unresolved are hosts behind a proxy that this machine cannot resolve: each is tried once,
+	// as that may take long.
 	unresolved sync.Map
 
 	// lookup resolves a host name, own are this machine's addresses, and loopback
@@ -109,8 +100,8 @@ type Fetcher struct {
 	loopback func(netip.Addr) bool
 }
 
-// New makes a Fetcher. It makes no request; it fails if the configuration or the
-// CA file is unusable.
+// New makes a Fetcher without a request. It fails if the configuration or the CA file is
+// unusable.
 func New(o Options) (*Fetcher, error) {
 	if o.Config == nil || o.Namespace == "" {
 		return nil, errors.New("fetching artifacts needs a cluster and Velero's namespace")
@@ -166,9 +157,8 @@ func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// Open asks Velero for an artifact and streams it as it is stored: a gzipped
-// tar for BackupContents, gzip for all others. ctx governs the stream as well;
-// the stream must be closed.
+// Open asks Velero for an artifact and streams it as stored: a gzipped tar for BackupContents,
+// gzip for all others. ctx governs the stream as well; it must be closed.
 func (f *Fetcher) Open(ctx context.Context, target Target) (*Stream, error) {
 	s, err := f.open(ctx, target, "")
 	if err != nil {
@@ -177,8 +167,8 @@ func (f *Fetcher) Open(ctx context.Context, target Target) (*Stream, error) {
 	return s, nil
 }
 
-// open asks for a URL and follows it; a URL that has expired is asked for again
-// once. ranged is the Range header, or empty.
+// open asks for a URL and follows it, once more if it has expired. ranged is the Range header, or
+// empty.
 func (f *Fetcher) open(ctx context.Context, target Target, ranged string) (*Stream, error) {
 	where, err := f.locate(ctx, target)
 	if err != nil {

@@ -19,9 +19,8 @@ import (
 // redacted stands where a secret was.
 const redacted = "REDACTED"
 
-// minSecret is how long a value of the query must be to be looked for in texts:
-// shorter ones (a version, a number of seconds) are no secrets, and are parts
-// of ordinary words.
+// minSecret is how long a value of the query must be to be a secret: shorter ones are parts of
+// ordinary words.
 const minSecret = 8
 
 // maxURL is longer than any signed URL.
@@ -35,8 +34,7 @@ type signedURL struct {
 	expires time.Time
 }
 
-// parseSigned takes a URL from a DownloadRequest. Its errors say nothing of
-// what it holds.
+// parseSigned takes a URL from a DownloadRequest. Its errors do not quote it.
 func parseSigned(raw string) (signedURL, error) {
 	if len(raw) > maxURL {
 		return signedURL{}, fmt.Errorf("%w: it has %d bytes", ErrUnsafe, len(raw))
@@ -83,8 +81,7 @@ func (s signedURL) expired(now time.Time) bool {
 // anyQuery is the query of any URL in a text: not only ours is a secret.
 var anyQuery = regexp.MustCompile(`(https?://[^\s"'<>?]*)\?[^\s"'<>]*`)
 
-// scrub removes every secret from a text that others wrote, and makes it
-// harmless to show.
+// scrub removes every secret from a text that others wrote, and makes it harmless.
 func (s signedURL) scrub(text string) string {
 	text = anyQuery.ReplaceAllString(text, "${1}?"+redacted)
 	for _, secret := range s.secrets() {
@@ -118,9 +115,8 @@ func (s signedURL) secrets() []string {
 	return found
 }
 
-// redact returns err without the secrets in its text. An error that holds a
-// URL, or whose text had to be changed, can afterwards be compared but no
-// longer unwrapped.
+// redact returns err without the secrets in its text. If that changes it, or if it holds a URL,
+// it can be compared but no longer unwrapped.
 func (s signedURL) redact(err error) error {
 	text := s.scrub(err.Error())
 	if _, holdsURL := errors.AsType[*url.Error](err); text == err.Error() && !holdsURL {
@@ -142,8 +138,7 @@ func (h *redactedError) Is(target error) bool { return errors.Is(h.cause, target
 // maxHops is how many redirects, all to the same host, are followed.
 const maxHops = 3
 
-// follow gets what a signed URL leads to. Nothing that it returns holds the
-// URL's query.
+// follow gets what a signed URL leads to. Nothing that it returns holds the URL's query.
 func (f *Fetcher) follow(ctx context.Context, w *storeLocation, signed signedURL, most int64, ranged string) (*Stream, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Stream{
@@ -167,8 +162,7 @@ func (f *Fetcher) follow(ctx context.Context, w *storeLocation, signed signedURL
 	return s, nil
 }
 
-// connect sends the request, and again where a redirect leads, and takes the
-// response into s.
+// connect sends the request, again after a redirect, and takes the response into s.
 func (f *Fetcher) connect(ctx context.Context, s *Stream, w *storeLocation, signed signedURL, ranged string) error {
 	for range 1 + maxHops {
 		p, err := f.plan(ctx, w, signed)
@@ -199,9 +193,8 @@ func (f *Fetcher) connect(ctx context.Context, s *Stream, w *storeLocation, sign
 	return fmt.Errorf("%w: it was redirected %d times", ErrUnsafe, maxHops)
 }
 
-// send makes one request on a connection of its own. The transport is used
-// without a client around it: that would follow redirects, and put the URL into
-// its errors.
+// send makes one request on a connection of its own, without an http.Client: that would follow
+// redirects, and put the URL into its errors.
 func (f *Fetcher) send(ctx context.Context, p *path, signed signedURL, ranged string) (*http.Response, error) {
 	roots, err := f.roots(p.w)
 	if err != nil {
@@ -231,8 +224,8 @@ func (f *Fetcher) send(ctx context.Context, p *path, signed signedURL, ranged st
 	return transport.RoundTrip(request)
 }
 
-// redirect is where a response leads, or nil if it does not: to the same
-// address by the same scheme, or nowhere.
+// redirect is where a response leads, nil if it does not: to the same address by the same scheme,
+// or nowhere.
 func redirect(signed signedURL, response *http.Response) (*url.URL, error) {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

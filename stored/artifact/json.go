@@ -22,9 +22,8 @@ import (
 // string is made harmless.
 
 const (
-	// maxParts is how many commas a document may have, those in its texts
-	// included: each may stand for a value that takes far more memory than the
-	// one byte that it is.
+	// maxParts is how many commas a document may have, those in its texts included: each may
+	// stand for a value of far more memory than its byte.
 	maxParts = 2_000_000
 	// maxList is how many operations or volumes a list may have.
 	maxList = 100_000
@@ -43,8 +42,8 @@ func (f *Fetcher) load(ctx context.Context, target Target, read func(*json.Decod
 	return nil
 }
 
-// readJSON reads one JSON value and nothing after it. No error quotes what a
-// terminal must not print.
+// readJSON reads one JSON value and nothing after it. No error quotes what a terminal must not
+// print.
 func readJSON(r io.Reader, read func(*json.Decoder) error) error {
 	commas := 0
 	d := json.NewDecoder(readerFunc(func(p []byte) (int, error) {
@@ -122,8 +121,8 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 
 // Messages are the warnings or the errors of one job.
 type Messages struct {
-	// Velero are about the run itself, Cluster about things without a
-	// namespace, Namespaces about those in each.
+	// Velero are about the run itself, Cluster about what has no namespace, Namespaces about the
+	// rest.
 	Velero     []string            `json:"velero"`
 	Cluster    []string            `json:"cluster"`
 	Namespaces map[string][]string `json:"namespaces"`
@@ -168,13 +167,12 @@ type Resources struct {
 type Resource struct {
 	Namespace string // empty for what has none
 	Name      string
-	// Action is what a restore did: created, updated, skipped or failed; empty
-	// in the list of a backup.
+	// Action is what a restore did: created, updated, skipped or failed; empty in a backup's
+	// list.
 	Action string
 }
 
-// resourceList is the artifact as stored: "v1/Pod" to "ns/name" or
-// "ns/name(created)".
+// resourceList is the artifact as stored: "v1/Pod" to "ns/name" or "ns/name(created)".
 type resourceList struct {
 	restore bool
 	sorted  []Resources
@@ -196,8 +194,7 @@ func (l *resourceList) read(d *json.Decoder) error {
 	return nil
 }
 
-// actions are what a restore may have done with an item
-// (pkg/restore/request.go).
+// actions are what a restore may have done with an item (pkg/restore/request.go).
 var actions = []string{"created", "updated", "failed", "skipped"}
 
 func parseResource(entry string, restore bool) Resource {

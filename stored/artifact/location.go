@@ -21,8 +21,8 @@ import (
 type storeLocation struct {
 	// name is the BackupStorageLocation's; empty if it could not be read.
 	name string
-	// hosts are the addresses, as host:port, that its configuration names, and
-	// bucket what may stand before them.
+	// hosts are the addresses, as host:port, in its configuration, and bucket what may stand
+	// before them.
 	hosts  []string
 	bucket string
 	// cas are PEM certificates that its TLS may be verified with.
@@ -31,10 +31,9 @@ type storeLocation struct {
 	caHint string
 }
 
-// locate finds the storage location of a target: a restore's artifacts lie in
-// its backup's (pkg/controller/download_request_controller.go). It fails if
-// Velero could never answer, because the backup, the restore or the location is
-// gone. What the user may not read is left out.
+// locate finds the storage location of a target; a restore's artifacts lie in its backup's
+// (pkg/controller/download_request_controller.go). It fails if Velero could never answer, because
+// one of them is gone. What the user may not read is left out.
 func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, error) {
 	w := &storeLocation{}
 	backupName := target.Name
@@ -67,8 +66,8 @@ func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, er
 	return w, f.readLocationCA(ctx, w, &location)
 }
 
-// find reads an object of Velero's. It is not found, without an error, if the
-// user may not read it.
+// find reads an object of Velero's. It is not found, without an error, if the user may not read
+// it.
 func (f *Fetcher) find(ctx context.Context, resource, name string, into any) (found bool, err error) {
 	err = f.get(ctx, velerov1.SchemeGroupVersion.WithResource(resource), f.options.Namespace, name, into)
 	kind := cmp.Or(map[string]string{"backups": "backup", "restores": "restore"}[resource], "storage location")
@@ -84,9 +83,8 @@ func (f *Fetcher) find(ctx context.Context, resource, name string, into any) (fo
 	return false, explainAPI("reading "+kind+" "+sanitize.String(name), err)
 }
 
-// hostsOf collects the hosts of all URLs in a location's configuration. The
-// AWS plugin signs for publicUrl, or else for s3Url; others have their own
-// keys.
+// hostsOf collects the hosts of all URLs in a location's configuration. The AWS plugin signs for
+// publicUrl, or else s3Url; others have their own keys.
 func hostsOf(config map[string]string) []string {
 	var hosts []string
 	for _, value := range config {
@@ -98,16 +96,15 @@ func hostsOf(config map[string]string) []string {
 	return hosts
 }
 
-// names reports whether the location's configuration names the address, as it
-// is or with the bucket's name before it.
+// names reports whether the location's configuration names the address, with the bucket before it
+// or not.
 func (w *storeLocation) names(address string) bool {
 	return slices.ContainsFunc(w.hosts, func(host string) bool {
 		return address == host || w.bucket != "" && address == strings.ToLower(w.bucket)+"."+host
 	})
 }
 
-// readLocationCA takes the certificates that a location gives. caCertRef wins
-// over caCert, as it does in Velero.
+// readLocationCA takes a location's certificates. caCertRef wins over caCert, as in Velero.
 func (f *Fetcher) readLocationCA(ctx context.Context, w *storeLocation, location *velerov1.BackupStorageLocation) error {
 	storage := location.Spec.ObjectStorage
 	if storage == nil {

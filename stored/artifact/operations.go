@@ -21,19 +21,17 @@ type Operation struct {
 	// Phase is New, InProgress, Completed or Failed.
 	Phase string
 	Error string
-	// Done and Total are counted in Units; Total is 0 if the plugin does not
-	// say.
+	// Done and Total are counted in Units; Total is 0 if the plugin does not say.
 	Done, Total        int64
 	Units, Description string
-	// Updates names the items that the backup stores anew once the operation has
-	// ended, as resource.group namespace/name; empty for none.
+	// Updates names the items that the backup stores anew after it, as resource.group
+	// namespace/name.
 	Updates string
 	// Created, Started and Updated are zero if not said.
 	Created, Started, Updated time.Time
 }
 
-// storedOperation is an operation as stored. The item's keys are capitalised,
-// as its Go type has no names for JSON.
+// storedOperation is an operation as stored. The item's Go type has no names for JSON.
 type storedOperation struct {
 	Spec struct {
 		BackupItemAction   string       `json:"backupItemAction"`
@@ -87,8 +85,8 @@ func (s *storedOperation) operation() Operation {
 	return o
 }
 
-// ItemOperations fetches the asynchronous operations of a job. While they run,
-// asking makes Velero store what it knows of them, so the numbers are live.
+// ItemOperations fetches the asynchronous operations of a job. While they run, asking makes
+// Velero store what it knows, so the numbers are live.
 func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) (operations []Operation, err error) {
 	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupItemOperations, velerov1.DownloadTargetKindRestoreItemOperations)
 	err = f.load(ctx, target, readList(&operations, (*storedOperation).operation))

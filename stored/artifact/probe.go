@@ -12,11 +12,9 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Probe asks whether an artifact is stored, by a GET of its first byte: the URL
-// is signed for GET, and Velero signs without looking. All artifacts are
-// gzipped, so that another first byte is not ours but, say, a proxy's error
-// page. An error means that the question could not be asked or was not answered.
-// An object that is older than the job belongs to an earlier one of the same name.
+// Probe asks whether an artifact is stored, by a GET of its first byte: the URL is signed for
+// GET, and Velero signs without looking. All artifacts are gzipped; another first byte is, say, a
+// proxy's error page. An object older than the job belongs to an earlier one of its name.
 func (f *Fetcher) Probe(ctx context.Context, target Target) (job.Presence, error) {
 	p, err := f.probe(ctx, target)
 	switch {
@@ -77,9 +75,9 @@ func (f *Fetcher) Finalized(ctx context.Context, b *velerov1.Backup) (bool, erro
 // storeClockMargin is how far the store's clock may be from the server's.
 const storeClockMargin = 2 * time.Minute
 
-// finalized decides by when the store says that it stored both. Copies of a bucket were
-// stored after the backup's end, in any order. Stored in the same second, both may be
-// of the first upload, or the finalizer came at once.
+// finalized decides by when both were stored. Copies of a bucket were stored after the backup's
+// end, in any order; in the same second, both may be of the first upload, or the finalizer came
+// at once.
 func finalized(b *velerov1.Backup, contents, results job.Presence) bool {
 	ended := b.Status.CompletionTimestamp.Time
 	switch {

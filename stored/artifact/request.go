@@ -24,12 +24,10 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// phaseFailed is what a newer Velero writes, with a message, when it will not
-// sign (velero-io/velero after 1.18).
+// phaseFailed is what a newer Velero writes, with a message, when it will not sign (after 1.18).
 const phaseFailed = "Failed"
 
-// tidyTimeout is how long deleting a request may take, also when the download
-// itself was cancelled.
+// tidyTimeout is how long deleting a request may take, also of a cancelled download.
 const tidyTimeout = 5 * time.Second
 
 // rewatch is how long to wait before a watch that ended is begun again.
@@ -39,8 +37,8 @@ func (f *Fetcher) requests() dynamic.ResourceInterface {
 	return f.cluster.Resource(velerov1.SchemeGroupVersion.WithResource("downloadrequests")).Namespace(f.options.Namespace)
 }
 
-// ask has Velero sign a URL for the target. The request is gone when it
-// returns, or as good as: the URL stays valid without it.
+// ask has Velero sign a URL for the target. The URL stays valid without the request, which is
+// deleted.
 func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
 	f.options.Open.Add(1)
 	defer f.options.Open.Add(-1)
@@ -61,8 +59,7 @@ func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
 	if err != nil {
 		return signedURL{}, err
 	}
-	// How long it is valid is taken from the cluster's clocks alone, so that
-	// ours need not agree with them.
+	// How long it is valid is taken from the cluster's clocks alone, so that ours need not agree.
 	if until := created.seen.Status.Expiration; until != nil {
 		signed.expires = created.at.Add(until.Sub(created.seen.CreationTimestamp.Time))
 	}
@@ -104,8 +101,7 @@ func (f *Fetcher) createRequest(ctx context.Context, target Target) (*request, e
 	return r, nil
 }
 
-// deleteRequest deletes a request of ours, also when ctx is done. It never
-// deletes another that has taken its name.
+// deleteRequest deletes a request of ours, also when ctx is done, and never another of its name.
 func (f *Fetcher) deleteRequest(ctx context.Context, name string, uid types.UID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTimeout)
 	defer cancel()
@@ -179,8 +175,8 @@ func (f *Fetcher) watchOnce(ctx context.Context, r *request) (answered bool, err
 	}
 }
 
-// take looks at the request as the cluster has it now. It is trusted only as
-// long as it is the one that was created and asks what it asked.
+// take looks at the request as it is now. It is trusted while it is the one that was created and
+// asks the same.
 func (r *request) take(object *unstructured.Unstructured) (answered bool, err error) {
 	if object.GetUID() != r.uid {
 		return false, fmt.Errorf("%w: another request has its name", ErrTampered)
@@ -211,8 +207,7 @@ func lasting(err error) bool {
 	return false
 }
 
-// get reads one object of the cluster into a typed one, as far as its type can
-// hold it.
+// get reads one object into a typed one, as far as its type can hold it.
 func (f *Fetcher) get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, into any) error {
 	object, err := f.cluster.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

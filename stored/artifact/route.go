@@ -17,8 +17,7 @@ import (
 const (
 	// dialTimeout is how long a TCP connection may take to be made.
 	dialTimeout = 15 * time.Second
-	// lookupTimeout is how long a name that looks like the cluster's may take
-	// to be resolved here before it is taken for unknown.
+	// lookupTimeout is how long resolving a name that looks like the cluster's may take.
 	lookupTimeout = 3 * time.Second
 )
 
@@ -28,8 +27,8 @@ type Route struct {
 	Host string
 	// Via is what stands between: empty for nothing, else a proxy or a pod.
 	Via string
-	// PlainHTTP is true if the bytes, which may hold Secrets, travel unencrypted
-	// (http) between this machine and the store or the proxy.
+	// PlainHTTP is true if the bytes, which may hold Secrets, travel unencrypted from the store
+	// or the proxy.
 	PlainHTTP bool
 }
 
@@ -42,15 +41,15 @@ type path struct {
 	http    bool   // without TLS
 	guard   guard
 	proxy   *url.URL
-	// inside is the Service that the host looks like, if it may be tunnelled
-	// to; first is true if the tunnel is the only way.
+	// inside is the Service that the host looks like, if it may be tunnelled to; first is true if
+	// the tunnel is the only way.
 	inside *clusterHost
 	first  bool
 	pods   []podPort
 }
 
-// plan chooses the way to a URL. A host that looks like a Service and cannot be
-// resolved here is reached by a tunnel; one that can, but does not answer, too.
+// plan chooses the way to a URL. A host that looks like a Service is reached by a tunnel if it
+// cannot be resolved here or does not answer.
 func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) (*path, error) {
 	host := plainHost(signed.url.Hostname())
 	p := &path{f: f, w: w, address: addressOf(signed.url), http: signed.url.Scheme == "http", route: Route{Host: sanitize.String(signed.url.Host)}}
@@ -81,9 +80,8 @@ func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) 
 	return p, nil
 }
 
-// checkBehindProxy refuses a name that leads to a forbidden address as far as this machine
-// can tell: the proxy may run here, or resolve names as this machine does. A name that
-// cannot be resolved here is for the proxy to judge.
+// checkBehindProxy refuses a name that leads to a forbidden address as far as this machine can
+// tell: the proxy may run here, or resolve names alike. Others are for the proxy to judge.
 func (p *path) checkBehindProxy(ctx context.Context, host string) error {
 	if _, is := p.f.unresolved.Load(host); is {
 		return nil
@@ -145,8 +143,8 @@ func (p *path) dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	plain := net.Dialer{Timeout: dialTimeout}
 	if p.proxy == nil {
-		// Where there is a proxy, the address is the proxy's, which the
-		// environment names; checkBehindProxy has looked behind it.
+		// Where there is a proxy, the address is the proxy's; checkBehindProxy has looked behind
+		// it.
 		plain.Control = p.guard.control
 	}
 	conn, err := plain.DialContext(ctx, network, address)

@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// Stream is an artifact on its way. It is read by one goroutine; what it says
-// about itself may be asked from others meanwhile.
+// Stream is an artifact on its way. One goroutine reads it; its progress is for any.
 type Stream struct {
 	cause  func() error // why the download was ended; nil while it was not
 	cancel context.CancelCauseFunc
@@ -59,8 +58,7 @@ func (s *Stream) Size() int64 { return s.size }
 // Done is how many bytes have come so far.
 func (s *Stream) Done() int64 { return s.done.Load() }
 
-// Modified is when the object was stored, by the store's clock; zero if it does
-// not say.
+// Modified is when the object was stored, by the store's clock; zero if unknown.
 func (s *Stream) Modified() time.Time { return s.modified }
 
 // Read gives what is stored. It fails with [ErrTooLarge] or [ErrStalled] at the
@@ -109,12 +107,12 @@ func (s *Stream) end(cause error) {
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// ratioFrom is how much must have come out before the ratio is judged: a short
-// text that repeats itself may pack far better than the limit.
+// ratioFrom is how much must have come out before the ratio is judged: a short text may pack far
+// better than the limit.
 const ratioFrom = 4 << 20
 
-// maxLayers is how often a stream is unpacked: once for Velero's own gzip, and
-// once more for something on the way that packed it again.
+// maxLayers is how often a stream is unpacked: Velero's own gzip, and another put around it on
+// the way.
 const maxLayers = 2
 
 // Text is an artifact that is unpacked on its way.
@@ -124,8 +122,8 @@ type Text struct {
 	plain io.Reader
 }
 
-// OpenText is [Fetcher.Open] for all that is not a tarball: what is read is
-// unpacked. It was written by others and is not made safe for a terminal.
+// OpenText is [Fetcher.Open] for all but the tarball: the text is unpacked, and not made safe for
+// a terminal.
 func (f *Fetcher) OpenText(ctx context.Context, target Target) (*Text, error) {
 	return f.openText(ctx, target, f.options.Limits.Text)
 }

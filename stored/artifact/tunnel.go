@@ -43,8 +43,8 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	dialer := portforward.NewFallbackDialerForStreaming(modern, old, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
-	// The libraries take no context: a dial that is not awaited any more is
-	// ended when it comes back.
+	// The libraries take no context: a dial that is not awaited any more is ended when it comes
+	// back.
 	type result struct {
 		conn net.Conn
 		err  error
@@ -83,8 +83,7 @@ func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.
 		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
 	}
 	old = spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, to)
-	// Without a logger of its own the library would, at a high verbosity, write
-	// what it carries into the log.
+	// Without a logger of its own the library may log what it carries.
 	modern, err = portforward.NewSPDYOverWebsocketDialerForStreamingWithLogger(logr.Discard(), to, t.config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("preparing a port-forward: %w", err)
@@ -110,8 +109,8 @@ func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 	return c, nil
 }
 
-// forwarded is one connection to a pod's port. The kubelet says on a second
-// stream what went wrong, such as that nothing listens there.
+// forwarded is one connection to a pod's port. A second stream carries the kubelet's error, such
+// as that nothing listens there.
 type forwarded struct {
 	session httpstream.Connection
 	close   func() error
@@ -145,8 +144,7 @@ func (c *forwarded) open() error {
 	return nil
 }
 
-// Read waits a moment for the reason when the stream ends, as the two streams
-// need not end in order.
+// Read waits a moment for the reason when the stream ends: the two streams may end in any order.
 func (c *forwarded) Read(p []byte) (int, error) {
 	n, err := c.data.Read(p)
 	if err == nil || n > 0 {

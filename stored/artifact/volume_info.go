@@ -10,27 +10,24 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Volume is what a job did with one volume
-// (internal/volume/volumes_information.go). Velero stores it of backups since
-// 1.13 and of restores since 1.14. Of backups it says Phase and Result since 1.15
-// and Incremental since 1.18, of restores none of these.
+// Volume is what a job did with one volume (internal/volume/volumes_information.go). Velero
+// stores it of backups since 1.13, with Phase and Result since 1.15 and Incremental since 1.18,
+// and of restores since 1.14, with none of these.
 type Volume struct {
 	// Namespace and Claim are the PVC's, PersistentVolume its volume's name.
 	Namespace, Claim, PersistentVolume string
-	// Method is NativeSnapshot, CSISnapshot, PodVolumeBackup or
-	// PodVolumeRestore; empty if nothing was done.
+	// Method is NativeSnapshot, CSISnapshot, PodVolumeBackup or PodVolumeRestore; empty for none.
 	Method string
 	// DataMoved is true if a snapshot's data was moved to or from storage.
 	DataMoved     bool
 	Skipped       bool
 	SkippedReason string
-	// Result is succeeded or failed, Phase the phase of what carried the data;
-	// empty if not said, as for restores the result is.
+	// Result is succeeded or failed, Phase that of what carried the data; empty if not said.
 	Result, Phase string
 	// Size is in bytes, Incremental what of it was new; 0 if not said.
 	Size, Incremental int64
-	// Handle is the snapshot's in its own store, Driver the CSI driver, data
-	// mover or uploader. What Velero calls "unknown" is empty.
+	// Handle is the snapshot's in its own store, Driver the CSI driver, data mover or uploader;
+	// "unknown" is empty.
 	Handle, Driver string
 	// CSIDriver, DataMover and Uploader are those three, each where it is said.
 	CSIDriver, DataMover, Uploader string
@@ -38,17 +35,15 @@ type Volume struct {
 	Content, LocalHandle string
 	// LocalSize is the size of a CSI snapshot in bytes, 0 if not said.
 	LocalSize int64
-	// Preserved is true if the snapshot stays in the cluster, and Retained the
-	// snapshot that stays after its data was moved.
+	// Preserved is true if the snapshot stays in the cluster; Retained is one that stays after
+	// its data was moved.
 	Preserved bool
 	Retained  string
 	// VolumeType, Zone and IOPS are those of a native snapshot's volume.
 	VolumeType, Zone, IOPS string
-	// Operation is the item operation's that moved the data, or that waits for
-	// the snapshot.
+	// Operation is the item operation that moved the data, or that waits for the snapshot.
 	Operation string
-	// PodNamespace, Pod, PodVolume and Node are set if a pod's volume was
-	// copied.
+	// PodNamespace, Pod, PodVolume and Node are set if a pod's volume was copied.
 	PodNamespace, Pod, PodVolume, Node string
 	// Started and Completed are zero if not said.
 	Started, Completed time.Time
@@ -75,8 +70,7 @@ type storedVolume struct {
 	PVR      carrier `json:"pvrInfo"`
 }
 
-// carrier is any of the things that carry a volume's data; each has some of
-// the fields.
+// carrier is any of the things that carry a volume's data; each has some of the fields.
 type carrier struct {
 	SnapshotHandle  string `json:"snapshotHandle"`
 	Size            int64  `json:"size"`

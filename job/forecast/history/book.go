@@ -16,12 +16,10 @@ import (
 
 // Options say where a book is and whose it is.
 type Options struct {
-	// Dir is the folder of the books; it is made when there is something to
-	// write. Empty means that the book is kept in memory only.
+	// Dir is the folder of the books, made when it is needed. Empty keeps the book in memory.
 	Dir string
-	// Context and Server are the cluster's: its kubeconfig context, and what
-	// distinguishes its API server from others. Another server of the same name is
-	// another cluster.
+	// Context and Server are the cluster's kubeconfig context and what distinguishes its API
+	// server from others.
 	Context, Server string
 	// Clock is our own clock; default time.Now.
 	Clock func() time.Time
@@ -29,8 +27,7 @@ type Options struct {
 	Failed func(error)
 }
 
-// Book is what was learned about one cluster. It may be used by several
-// goroutines.
+// Book is what was learned about one cluster, for use by several goroutines.
 type Book struct {
 	path   string // empty if it is not on disk
 	clock  func() time.Time
@@ -70,8 +67,8 @@ func (b *Book) Known() forecast.Rates {
 	return rates.With(b.unsaved)
 }
 
-// Learn adds the rates of a restore. It reads the file again before it writes,
-// because another program may have learned meanwhile.
+// Learn adds the rates of a restore. It reads the file again first: another program may have
+// learned meanwhile.
 func (b *Book) Learn(rates forecast.Rates) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,8 +113,7 @@ func (b *Book) dir() statedir.Dir {
 	return statedir.Dir{Path: filepath.Dir(b.path), Suffix: ".json", Files: maxBooks, Clock: b.clock}
 }
 
-// read reads the file; one that is not there holds nothing, and one that is no
-// book gives errNotBook.
+// read reads the file. One that is not there holds nothing; one that is no book gives errNotBook.
 func (b *Book) read() (forecast.Rates, error) {
 	if b.path == "" {
 		return forecast.Rates{}, nil
