@@ -22,6 +22,8 @@ type place struct {
 	named                     bool // the file is called NAME.json
 }
 
+func (p place) isItem() bool { return p.named && len(p.name) > 0 && len(p.resource) > 0 }
+
 var (
 	resourcesDir   = []byte("resources")
 	resourcesSlash = []byte("resources/")
@@ -128,19 +130,8 @@ func isClean(name []byte) bool {
 func printable(name []byte) bool {
 	for _, c := range name {
 		if c < ' ' || c >= 0x7f {
-			return printableUTF8(name)
+			return utf8.Valid(name) && !bytes.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 		}
-	}
-	return true
-}
-
-func printableUTF8(name []byte) bool {
-	for len(name) > 0 {
-		r, n := utf8.DecodeRune(name)
-		if r == utf8.RuneError && n == 1 || !unicode.IsPrint(r) {
-			return false
-		}
-		name = name[n:]
 	}
 	return true
 }

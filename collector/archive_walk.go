@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,15 +17,49 @@ const maxProblems = 20
 // checksum: padding, as tar programs write it.
 const maxTail = 1 << 20
 
-// walker goes through the entries of one archive.
-type walker struct {
+// archive goes through the entries of one archive.
+type archive struct {
 	limits  Limits
 	tar     tarReader
+	entries int64
+}
+
+// openArchive begins to read; that ends with ctx.
+func openArchive(ctx context.Context, r io.Reader, limits Limits) archive {
+	limits = limits.withDefaults()
+	blocks := startPump(ctx, r, limits)
+	return archive{limits: limits, tar: tarReader{more: blocks.next, maxName: limits.Name}}
+}
+
+// each visits the entries to the end of the tar.
+func (a *archive) each(visit func(entry) error) error {
+	for {
+		e, err := a.tar.next()
+		if err == io.EOF {
+			return nil
+		}
+		if a.entries++; err == nil && a.entries > a.limits.Entries {
+			err = fmt.Errorf("%w: more than %d entries", ErrLimit, a.limits.Entries)
+		}
+		if err == nil {
+			err = visit(e)
+		}
+		switch {
+		case err != nil && len(e.name) == 0:
+			return fmt.Errorf("tar entry at byte %d: %w", e.offset, err)
+		case err != nil:
+			return fmt.Errorf("tar entry %.200q at byte %d: %w", e.name, e.offset, err)
+		}
+	}
+}
+
+// walker reads the items of an archive into an index.
+type walker struct {
+	archive
 	builder *builder
 	scanner scanner
 	object  object
 
-	entries    int64
 	version    string
 	hasVersion bool
 	unexpected int // links, devices and the like
@@ -45,35 +80,16 @@ func (w *walker) problem(format string, args ...any) {
 
 // walk reads all entries and then the rest of the stream.
 func (w *walker) walk() error {
-	for {
-		e, err := w.tar.next()
-		if err == io.EOF {
-			return w.tail()
-		}
-		if err != nil {
-			return entryError(e, err)
-		}
-		if w.entries++; w.entries > w.limits.Entries {
-			return entryError(e, fmt.Errorf("%w: more than %d entries", ErrLimit, w.limits.Entries))
-		}
-		if w.entries%512 == 0 && w.builder.size() > w.limits.Index {
-			return entryError(e, fmt.Errorf("%w: the index would take more than %d bytes", ErrLimit, w.limits.Index))
-		}
-		if err := w.entry(e); err != nil {
-			return entryError(e, err)
-		}
+	if err := w.each(w.entry); err != nil {
+		return err
 	}
-}
-
-// entryError says where in the archive err came up.
-func entryError(e entry, err error) error {
-	if len(e.name) == 0 {
-		return fmt.Errorf("tar entry at byte %d: %w", e.offset, err)
-	}
-	return fmt.Errorf("tar entry %.200q at byte %d: %w", e.name, e.offset, err)
+	return w.tail()
 }
 
 func (w *walker) entry(e entry) error {
+	if w.entries%512 == 0 && w.builder.size() > w.limits.Index {
+		return fmt.Errorf("%w: the index would take more than %d bytes", ErrLimit, w.limits.Index)
+	}
 	name, err := cleanPath(e.name)
 	if err == errOddName {
 		w.partial = true
@@ -97,7 +113,7 @@ func (w *walker) entry(e entry) error {
 		w.builder.atVersion(name)
 		return nil
 	}
-	if !at.named || len(at.name) == 0 || len(at.resource) == 0 {
+	if !at.isItem() {
 		w.problem("Entry %.200q was left out: Velero reads only NAME.json there.", e.name)
 		return nil
 	}
@@ -192,4 +208,44 @@ func (w *walker) index(err error) *Index {
 		x.Noted = append(x.Noted, fmt.Sprintf("The archive was not read to its end: %v.", err))
 	}
 	return x
+}
+
+// Bodies reads the gzip-compressed tarball of a backup from r and visits the bodies
+// of the items that are wanted. An item is plural and group, the namespace in the
+// backup and the name. A body is valid until visit returns, and nil where it has
+// more than limits.Object bytes. Nothing else of the archive is kept. Its errors are
+// those of [Read].
+func Bodies(ctx context.Context, r io.Reader, limits Limits, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := openArchive(ctx, r, limits)
+	err := a.each(func(e entry) error {
+		path, err := cleanPath(e.name)
+		if err == errOddName {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at, ok := placeOf(path)
+		if !ok || e.flag != typeReg || !at.isItem() {
+			return nil
+		}
+		resource, namespace, name := string(at.resource), string(at.namespace), string(at.name)
+		if !wanted(resource, namespace, name) {
+			return nil
+		}
+		var body []byte
+		if e.size <= a.limits.Object {
+			body, err = a.tar.body(e)
+		}
+		if err == nil {
+			visit(resource, namespace, name, body)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading backup archive: %w", err)
+	}
+	return nil
 }

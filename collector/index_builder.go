@@ -168,7 +168,6 @@ func (b *builder) index() *Index {
 	}
 
 	order := b.sorted(rank)
-	const gone = ^uint32(0)
 	now := make([]uint32, len(order)) // new number of each item
 	x.SetOf = make([]uint32, 0, len(order))
 	x.Flags = make([]itemFlag, 0, len(order))
@@ -190,20 +189,26 @@ func (b *builder) index() *Index {
 		}
 		x.Buckets[len(x.Buckets)-1].End = item + 1
 	}
-	for _, r := range b.refs {
-		if r.Item = now[r.Item]; r.Item != gone {
-			x.Refs = append(x.Refs, r)
-		}
-	}
-	slices.SortStableFunc(x.Refs, byItem)
-	for _, k := range b.kinds {
-		if k.Item = now[k.Item]; k.Item != gone {
-			x.Kinds = append(x.Kinds, k)
-		}
-	}
-	x.Needs = b.needsNow(now, gone)
-	slices.SortStableFunc(x.Kinds, func(a, b definition) int { return cmp.Compare(a.Item, b.Item) })
+	x.Refs = renumbered(b.refs, func(r *reference) *uint32 { return &r.Item }, now)
+	x.Kinds = renumbered(b.kinds, func(d *definition) *uint32 { return &d.Item }, now)
+	x.Needs = renumbered(b.needs, func(n *needsOf) *uint32 { return &n.Item }, now)
 	return x
+}
+
+// gone is the new number of an item that another one replaces.
+const gone = ^uint32(0)
+
+// renumbered gives what was noted of items their new numbers, and sorts it by them.
+func renumbered[T any](all []T, item func(*T) *uint32, now []uint32) []T {
+	kept := all[:0]
+	for _, one := range all {
+		if at := item(&one); now[*at] != gone {
+			*at = now[*at]
+			kept = append(kept, one)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b T) int { return cmp.Compare(*item(&a), *item(&b)) })
+	return kept
 }
 
 // sorted orders items by the rank of their place, then by name, then as they

@@ -176,18 +176,6 @@ func (b *builder) addVersion(resource, version []byte, preferred bool) {
 	}
 }
 
-// needsNow gives the needs their items' new numbers.
-func (b *builder) needsNow(now []uint32, gone uint32) []needsOf {
-	kept := b.needs[:0]
-	for _, n := range b.needs {
-		if n.Item = now[n.Item]; n.Item != gone {
-			kept = append(kept, n)
-		}
-	}
-	slices.SortFunc(kept, needsByItem)
-	return kept
-}
-
 // Serves reports whether the target serves a resource ("deployments.apps") when
 // its turn comes: it does now, or the restore brings the CRD.
 func (f *Fates) Serves(resource string) bool {

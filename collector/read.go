@@ -1,6 +1,18 @@
+// Package collector reads a backup tarball once and answers what a restore of
+// it will restore.
+//
+// Read streams gzip and tar from any io.Reader into an Index: names, kinds,
+// labels and the few facts that Velero's rules ask for, never an object's
+// body. It extracts nothing and writes nothing. (*Index).Estimate then applies
+// to it what Velero 1.18.3 applies, and may be asked as often as wanted.
+//
+// The rules are Velero's own (pkg/restore, pkg/archive, pkg/util/collections,
+// pkg/discovery and the built-in restore item actions); the yardstick is
+// status.progress.totalItems of a finished Restore.
 package collector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +24,40 @@ import (
 // ErrLimit is an archive that goes beyond one of the Limits.
 var ErrLimit = errors.New("limit exceeded")
 
+// Limits bound what Read accepts. A zero field means its default.
+type Limits struct {
+	Compressed int64 // bytes of the tarball; default 8 GiB
+	Unpacked   int64 // bytes of the tar stream; default 64 GiB
+	// Ratio is how many bytes one compressed byte may become, on average over
+	// the archive, once RatioFrom bytes came out; default 400. Backups as
+	// Velero writes them are between 5 and 60.
+	Ratio   int
+	Entries int64 // tar entries; default 8 million
+	Name    int   // bytes of an entry's path; default 4096, the most a file system takes
+	Object  int64 // bytes of one object; default 16 MiB, ten times what etcd takes
+	Index   int64 // bytes the Index may grow to; default 24 MiB, some 250,000 items
+
+	// NamesOnly leaves out the labels: bodies are read only of the kinds whose
+	// state decides what is restored. It is faster; an Estimate with a label
+	// selector is then partial, and too high.
+	NamesOnly bool
+}
+
+// ratioFrom is how much must have come out before the ratio is judged: short
+// archives of very similar objects may compress far better than the limit.
+const ratioFrom = 256 << 20
+
+func (l Limits) withDefaults() Limits {
+	l.Compressed = cmp.Or(l.Compressed, 8<<30)
+	l.Unpacked = cmp.Or(l.Unpacked, 64<<30)
+	l.Ratio = cmp.Or(l.Ratio, 400)
+	l.Entries = cmp.Or(l.Entries, 8_000_000)
+	l.Name = cmp.Or(l.Name, 4096)
+	l.Object = cmp.Or(l.Object, 16<<20)
+	l.Index = cmp.Or(l.Index, 24<<20)
+	return l
+}
+
 // Read reads the gzip-compressed tarball of a backup from r, once and to its
 // end. It uses two goroutines, one that inflates and one that reads the tar.
 //
@@ -20,11 +66,9 @@ var ErrLimit = errors.New("limit exceeded")
 // offset or the entry. When ctx ends, Read returns without waiting for a
 // pending call to r.Read.
 func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
-	limits = limits.withDefaults()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	blocks := startPump(ctx, r, limits)
-	w := &walker{limits: limits, builder: newBuilder(), tar: tarReader{more: blocks.next, maxName: limits.Name}}
+	w := &walker{archive: openArchive(ctx, r, limits), builder: newBuilder()}
 	err := w.walk()
 	x := w.index(err)
 	if err != nil {
@@ -36,8 +80,7 @@ func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
 // pump inflates in a goroutine of its own. Blocks go round: from free to full
 // and back.
 type pump struct {
-	done <-chan struct{}
-	why  func() error // what ended done
+	ctx  context.Context
 	full chan *inflate.Block
 	free chan *inflate.Block
 	last *inflate.Block
@@ -49,24 +92,23 @@ type pump struct {
 const pumpBlocks = 4
 
 func startPump(ctx context.Context, r io.Reader, limits Limits) *pump {
-	p := &pump{done: ctx.Done(), why: ctx.Err, full: make(chan *inflate.Block, pumpBlocks), free: make(chan *inflate.Block, pumpBlocks)}
+	p := &pump{ctx: ctx, full: make(chan *inflate.Block, pumpBlocks), free: make(chan *inflate.Block, pumpBlocks)}
 	for range pumpBlocks {
 		p.free <- &inflate.Block{}
 	}
-	go p.run(ctx, r, limits)
+	go p.run(r, limits)
 	return p
 }
 
-func (p *pump) run(ctx context.Context, r io.Reader, limits Limits) {
+func (p *pump) run(r io.Reader, limits Limits) {
 	defer close(p.full)
-	source := &boundedReader{ctx: ctx, r: r, left: limits.Compressed}
-	d := inflate.New(source)
+	d := inflate.New(&boundedReader{ctx: p.ctx, r: r, left: limits.Compressed})
 	for {
 		var b *inflate.Block
 		select {
 		case b = <-p.free:
-		case <-ctx.Done():
-			p.err = ctx.Err()
+		case <-p.ctx.Done():
+			p.err = p.ctx.Err()
 			return
 		}
 		err := d.Next(b)
@@ -129,7 +171,7 @@ func (p *pump) next() ([]byte, error) {
 		}
 		p.last = b
 		return b.Bytes(), nil
-	case <-p.done:
-		return nil, p.why()
+	case <-p.ctx.Done():
+		return nil, p.ctx.Err()
 	}
 }

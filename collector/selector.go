@@ -20,7 +20,8 @@ type selection struct {
 	or     [][]requirement // any of them, where anyOf is true
 	anyOf  bool
 	memo   []verdict
-	set    labelSet
+	text   string     // all strings of the Index
+	set    labels.Set // the one that is looked at
 	budget *glob.Budget
 }
 
@@ -42,7 +43,6 @@ const (
 
 func newSelection(w *work, x *Index, spec velerov1.RestoreSpec) (*selection, error) {
 	s := &selection{x: x, budget: w.filters, anyOf: len(spec.OrLabelSelectors) > 0}
-	keys := map[string]uint32{}
 	read := func(from *metav1.LabelSelector) (all []requirement, selectable bool, err error) {
 		selector, err := metav1.LabelSelectorAsSelector(from)
 		if err != nil {
@@ -50,7 +50,6 @@ func newSelection(w *work, x *Index, spec velerov1.RestoreSpec) (*selection, err
 		}
 		requirements, selectable := selector.Requirements()
 		for _, r := range requirements {
-			keys[r.Key()] = noLabel
 			all = append(all, requirement{r, len(r.ValuesUnsorted())})
 		}
 		return all, selectable, nil
@@ -75,8 +74,7 @@ func newSelection(w *work, x *Index, spec velerov1.RestoreSpec) (*selection, err
 	}
 	if s.all = len(s.and) == 0 && !s.anyOf; !s.all {
 		s.memo = make([]verdict, x.Sets.len())
-		s.set = labelSet{text: string(x.Strings.Data), End: x.Strings.End, ids: keys}
-		s.set.findKeys(w)
+		s.text, s.set = string(x.Strings.Data), labels.Set{}
 	}
 	return s, nil
 }
@@ -86,13 +84,19 @@ func newSelection(w *work, x *Index, spec velerov1.RestoreSpec) (*selection, err
 func (s *selection) selects(item uint32) (yes, known bool) {
 	set := s.x.SetOf[item]
 	if s.memo[set] == unseen {
-		s.set.packed = s.x.Sets.bytes(set)
-		s.memo[set] = s.judge()
+		s.memo[set] = s.judge(s.x.Sets.bytes(set))
 	}
 	return s.memo[set] == selected, s.memo[set] != unjudged
 }
 
-func (s *selection) judge() verdict {
+func (s *selection) judge(packed []byte) verdict {
+	if !s.budget.Spend(1 + len(packed)/4) {
+		return unjudged
+	}
+	clear(s.set)
+	for ; len(packed) >= 8; packed = packed[8:] { // the last of several equal keys counts, as in encoding/json
+		s.set[s.string(binary.LittleEndian.Uint32(packed))] = s.string(binary.LittleEndian.Uint32(packed[4:]))
+	}
 	if v := s.meets(s.and); v != selected {
 		return v
 	}
@@ -107,71 +111,24 @@ func (s *selection) judge() verdict {
 	return selected
 }
 
+// string is a string of the Index, without a copy.
+func (s *selection) string(id uint32) string {
+	if id == 0 {
+		return s.text[:s.x.Strings.End[0]]
+	}
+	return s.text[s.x.Strings.End[id-1]:s.x.Strings.End[id]]
+}
+
 // meets says whether the set at hand meets all requirements.
 func (s *selection) meets(requirements []requirement) verdict {
 	for i := range requirements {
 		r := &requirements[i]
-		if !s.budget.Spend(1 + len(s.set.packed)/4 + r.values) { // its key is looked for twice
+		if !s.budget.Spend(1 + r.values) {
 			return unjudged
 		}
-		if !r.Matches(&s.set) {
+		if !r.Matches(s.set) {
 			return notSelected
 		}
 	}
 	return selected
-}
-
-// labelSet is one set of an Index as labels.Labels. Keys are compared by their
-// number; each is looked up once.
-type labelSet struct {
-	text   string // all strings of the Index, so that parts of it need no copy
-	End    []uint32
-	ids    map[string]uint32
-	packed []byte
-}
-
-func (l *labelSet) at(id uint32) string {
-	if id == 0 {
-		return l.text[:l.End[0]]
-	}
-	return l.text[l.End[id-1]:l.End[id]]
-}
-
-// noLabel is the number of a key that no item has.
-const noLabel = ^uint32(0)
-
-// findKeys looks the numbers of the keys up, all at once.
-func (l *labelSet) findKeys(w *work) {
-	for id := range uint32(len(l.End)) {
-		if !w.goOn(1) {
-			return
-		}
-		if _, wanted := l.ids[l.at(id)]; wanted {
-			l.ids[l.at(id)] = id
-		}
-	}
-}
-
-// Lookup returns the last of several equal keys, as encoding/json does.
-func (l *labelSet) Lookup(key string) (string, bool) {
-	id, known := l.ids[key]
-	if !known || id == noLabel {
-		return "", false
-	}
-	for i := len(l.packed) - 8; i >= 0; i -= 8 {
-		if binary.LittleEndian.Uint32(l.packed[i:]) == id {
-			return l.at(binary.LittleEndian.Uint32(l.packed[i+4:])), true
-		}
-	}
-	return "", false
-}
-
-func (l *labelSet) Has(key string) bool {
-	_, ok := l.Lookup(key)
-	return ok
-}
-
-func (l *labelSet) Get(key string) string {
-	value, _ := l.Lookup(key)
-	return value
 }

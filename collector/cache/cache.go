@@ -1,8 +1,23 @@
+// Package cache keeps what was read from backups' tarballs, so that one
+// backup is downloaded once: by all who ask at the same time, and by later runs
+// of the program.
+//
+// Its door is [Open]. (*Cache).Index looks in memory, then on disk, and else
+// has the caller read the backup. What is on disk are encoded indexes (names,
+// kinds and labels, never an object's body), one file a backup, named after the
+// cluster and the backup's uid and readable by its owner only. A file that is damaged, or was
+// written by another version, is as good as none and is replaced.
 package cache
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -52,21 +67,15 @@ type entry struct {
 
 // Open makes a Cache. It touches nothing yet.
 func Open(o Options) *Cache {
+	sum := sha256.Sum256([]byte(o.Cluster))
 	c := &Cache{
-		disk: disk{cluster: fingerprint(o.Cluster), Dir: statedir.Dir{Path: o.Dir, Suffix: suffix, Files: o.Files, Bytes: o.Bytes, Clock: o.Clock}},
-		most: o.Held, failed: o.Failed, flights: map[string]*flight{},
-	}
-	if c.disk.Files <= 0 {
-		c.disk.Files = 64
-	}
-	if c.disk.Bytes <= 0 {
-		c.disk.Bytes = 256 << 20
+		disk: disk{cluster: hex.EncodeToString(sum[:8]), Dir: statedir.Dir{
+			Path: o.Dir, Suffix: suffix, Files: cmp.Or(o.Files, 64), Bytes: cmp.Or(o.Bytes, 256<<20), Clock: o.Clock,
+		}},
+		most: cmp.Or(o.Held, 4), failed: o.Failed, flights: map[string]*flight{},
 	}
 	if c.disk.Clock == nil {
 		c.disk.Clock = time.Now
-	}
-	if c.most <= 0 {
-		c.most = 4
 	}
 	if c.failed == nil {
 		c.failed = func(error) {}
@@ -201,4 +210,59 @@ func (c *Cache) put(uid string, x *collector.Index) {
 	if extra := len(c.held) - c.most; extra > 0 {
 		c.held = slices.Delete(c.held, 0, extra)
 	}
+}
+
+const suffix = ".index"
+
+// plainUID is what Kubernetes makes of uids, and safe as a file's name.
+var plainUID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z-]{0,63}$`)
+
+// disk is the part of the cache that outlives the program.
+type disk struct {
+	statedir.Dir
+	cluster string
+}
+
+// file is the name of a backup's index.
+func (d disk) file(uid string) string { return d.cluster + "-" + uid + suffix }
+
+func (d disk) keeps(uid string) bool { return d.Path != "" && plainUID.MatchString(uid) }
+
+// load reads an index; nil without an error means that there is none that can
+// be used.
+func (d disk) load(uid string) (*collector.Index, error) {
+	if !d.keeps(uid) {
+		return nil, nil
+	}
+	data, err := d.Read(d.file(uid), d.Bytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, statedir.ErrTooLarge):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading a cached index: %w", err)
+	}
+	x := &collector.Index{}
+	if err := x.UnmarshalBinary(data); err != nil {
+		return nil, nil // store replaces it
+	}
+	_ = d.Touch(d.file(uid)) // only says that it was used
+	return x, nil
+}
+
+// store writes an index, whole or not at all, and makes room.
+func (d disk) store(uid string, x *collector.Index) error {
+	if !d.keeps(uid) {
+		return nil
+	}
+	data, err := x.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("encoding an index: %w", err)
+	}
+	if int64(len(data)) > d.Bytes {
+		return nil
+	}
+	if err := d.Write(d.file(uid), data); err != nil {
+		return fmt.Errorf("caching an index: %w", err)
+	}
+	return nil
 }

@@ -52,7 +52,7 @@ func failTest(t *testing.T) func(error) {
 }
 
 // fileOf is the name of a backup's file where no cluster is given.
-func fileOf(uid string) string { return fingerprint("") + "-" + uid + suffix }
+func fileOf(uid string) string { return Open(Options{}).disk.cluster + "-" + uid + suffix }
 
 // names lists a folder, without what stands for the cluster.
 func names(t *testing.T, dir string) string {
@@ -63,7 +63,7 @@ func names(t *testing.T, dir string) string {
 	}
 	var all []string
 	for _, e := range entries {
-		all = append(all, strings.TrimPrefix(e.Name(), fingerprint("")+"-"))
+		all = append(all, strings.TrimPrefix(e.Name(), Open(Options{}).disk.cluster+"-"))
 	}
 	return strings.Join(all, " ")
 }
