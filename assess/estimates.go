@@ -39,17 +39,13 @@ type estimate struct {
 // Set notes what a restore restores. known is what earlier restores of the cluster
 // showed, limit what bounds the client of the server.
 func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known forecast.Rates, limit forecast.Limit) {
-	steps := make([]forecast.Step, len(restores.Steps))
-	for i, s := range restores.Steps {
-		steps[i] = forecast.Step(s)
-	}
 	total := job.Total{Items: restores.Total, First: restores.MostPublished()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.restores == nil {
 		e.restores = map[types.UID]*estimate{}
 	}
-	e.restores[uid] = &estimate{total: total, course: forecast.Follow(steps, known, limit)}
+	e.restores[uid] = &estimate{total: total, course: forecast.Follow(restores.Steps, known, limit)}
 }
 
 // Keep drops what is known of restores that keep does not name.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/internal/glob"
+	"github.com/veltui/veltui/job/forecast"
 )
 
 // Estimate is what a restore will restore.
@@ -41,10 +42,7 @@ type Estimate struct {
 }
 
 // Step is one resource's turn in a restore.
-type Step struct {
-	Resource string
-	Items    int
-}
+type Step = forecast.Step
 
 // Brought are items that another resource's step restores: claims that pods
 // bring along, a namespace that its first item makes.

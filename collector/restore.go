@@ -186,7 +186,7 @@ func (r *restore) pass(words []string, processed map[string]bool) {
 			}
 		}
 		if r.total > before {
-			r.steps = append(r.steps, Step{resource, r.total - before})
+			r.steps = append(r.steps, Step{Resource: resource, Items: r.total - before})
 		}
 	}
 }

@@ -304,7 +304,7 @@ func TestAssumptions(t *testing.T) {
 }
 
 func TestPosition(t *testing.T) {
-	e := Estimate{Total: 6, Steps: []Step{{"a", 1}, {"b", 3}, {"c", 2}}}
+	e := Estimate{Total: 6, Steps: []Step{{Resource: "a", Items: 1}, {Resource: "b", Items: 3}, {Resource: "c", Items: 2}}}
 	for done, want := range map[int]Position{
 		-1: {0, "a", 0, 1}, 0: {0, "a", 0, 1}, 1: {1, "b", 0, 3}, 3: {1, "b", 2, 3}, 4: {2, "c", 0, 2}, 5: {2, "c", 1, 2},
 		6: {Step: 3}, 99: {Step: 3},

@@ -111,11 +111,7 @@ func (p *Previews) foresee(answer *Preview, a *assess.Assessment) {
 	if p.Rates != nil {
 		known = p.Rates.Known()
 	}
-	steps := make([]forecast.Step, len(answer.Estimate.Steps))
-	for i, s := range answer.Estimate.Steps {
-		steps[i] = forecast.Step(s)
-	}
-	course := forecast.NewCourse(steps, known, forecast.LimitOf(a.Snapshot.Server))
+	course := forecast.NewCourse(answer.Estimate.Steps, known, forecast.LimitOf(a.Snapshot.Server))
 	now := p.Clock()
 	course.Observe(now, 0)
 	left, ok := course.Left(now)

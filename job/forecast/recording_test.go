@@ -106,9 +106,7 @@ func recordings(t testing.TB, p places) (all []recording) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range e.Steps {
-			r.steps = append(r.steps, forecast.Step(s))
-		}
+		r.steps = e.Steps
 		if r.name, r.estimate = name, e.Total; r.estimate != r.total {
 			t.Logf("%s: the estimate is %d items, Velero ended with %d", name, r.estimate, r.total)
 		}
