@@ -14,9 +14,8 @@ var (
 	errOddName = errors.New("path is not printable UTF-8")
 )
 
-// place is where an item lies in a backup: resources/RESOURCE/cluster/NAME.json
-// or resources/RESOURCE/namespaces/NAMESPACE/NAME.json
-// (pkg/archive/parser.go).
+// place is where an item lies in a backup: resources/RESOURCE/cluster/NAME.json or
+// resources/RESOURCE/namespaces/NAMESPACE/NAME.json (pkg/archive/parser.go).
 type place struct {
 	resource, namespace, name []byte
 	named                     bool // the file is called NAME.json
@@ -41,9 +40,8 @@ func splitPath(p []byte) (first, rest []byte, ok bool) {
 	return p[:i], p[i+1:], true
 }
 
-// placeOf says which item a path stands for, if any. Paths of version
-// directories, of other depth, or outside resources/ are no items: Velero
-// does not look at them.
+// placeOf says which item a path stands for, if any. Paths of version directories, of other depth,
+// or outside resources/ are no items: Velero does not look at them.
 func placeOf(p []byte) (at place, ok bool) {
 	top, rest, ok := splitPath(p)
 	if !ok || !bytes.Equal(top, resourcesDir) {

@@ -17,8 +17,7 @@ type Resource struct {
 	Namespaced bool
 }
 
-// groupResource is how Velero writes a resource: plural, then the group if
-// there is one.
+// groupResource is how Velero writes a resource: plural, then the group if there is one.
 func (r Resource) groupResource() string {
 	if r.Group == "" {
 		return r.Name
@@ -26,15 +25,13 @@ func (r Resource) groupResource() string {
 	return r.Name + "." + r.Group
 }
 
-// Discovery is what the target cluster serves: the resources in the order of
-// their groups' priority, the core group first. Its zero value means that the
-// target is not known: then Estimate takes a plain Kubernetes with Velero's
-// own kinds and the CRDs of the backup.
+// Discovery is what the target cluster serves: the resources in the order of their groups'
+// priority, the core group first. Its zero value means that the target is not known: then Estimate
+// takes a plain Kubernetes with Velero's own kinds and the CRDs of the backup.
 type Discovery struct {
 	Resources []Resource
-	// Live says that Resources come from the target cluster. A name that it
-	// does not know is then taken literally, as Velero does, even if a CRD in
-	// the backup would explain it.
+	// Live says that Resources come from the target cluster. A name that it does not know is then
+	// taken literally, as Velero does, even if a CRD in the backup would explain it.
 	Live bool
 }
 

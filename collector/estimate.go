@@ -27,17 +27,13 @@ type Estimate struct {
 	// Brought are the items of steps that are not of the step's own resource, in
 	// the order of the steps. With them the steps sum up to Resources.
 	Brought []Brought
-	// Selected is how many items the filters select. It is the total that
-	// Velero shows first.
-	Selected int
-	// Assumptions are sentences about what was taken for granted.
-	Assumptions []string
-	// Refused is why Velero would fail the Restore instead, if it would. There
-	// are no items then.
+	// Selected is how many items the filters select. It is the total that Velero shows first.
+	Selected    int
+	Assumptions []string // sentences about what was taken for granted
+	// Refused is why Velero would fail the Restore instead, if it would. There are no items then.
 	Refused []string
-	// Partial says that the backup could not be read wholly, that labels were
-	// asked for which the Index does not have, or that a filter takes too many
-	// steps to be worked out.
+	// Partial says that the backup could not be read wholly, that labels were asked for which the
+	// Index does not have, or that a filter takes too many steps to be worked out.
 	Partial bool
 }
 

@@ -12,42 +12,31 @@ import (
 // the target cluster says anything to it.
 type Fate uint8
 
-// The fates, in the order in which Velero's rules are asked (pkg/restore/
-// restore.go, 1.18.3).
+// The fates, in the order in which Velero's rules are asked (pkg/restore/ restore.go, 1.18.3).
 const (
-	// ToRestore: the restore tries to create or update it.
-	ToRestore Fate = iota
-	// NeverRestored: no restore restores this kind.
-	NeverRestored
-	// KindExcluded: the resource filters leave it out.
-	KindExcluded
-	// NamespaceExcluded: the namespace filters leave it out.
-	NamespaceExcluded
+	ToRestore         Fate = iota // the restore tries to create or update it
+	NeverRestored                 // no restore restores this kind
+	KindExcluded                  // the resource filters leave it out
+	NamespaceExcluded             // the namespace filters leave it out
 	// ClusterExcluded: the restore leaves out what has no namespace, because
 	// includeClusterResources says so or because it has namespace filters.
 	ClusterExcluded
-	// NotSelected: the label selectors do not select it.
-	NotSelected
-	// HasCompleted: it is a pod or job that had completed.
-	HasCompleted
-	// Undecodable: its JSON cannot be read.
-	Undecodable
-	// NamespaceThere: it is a namespace that the target had already.
-	NamespaceThere
+	NotSelected    // the label selectors do not select it
+	HasCompleted   // it is a pod or job that had completed
+	Undecodable    // its JSON cannot be read
+	NamespaceThere // it is a namespace that the target had already
 )
 
 // Item is one of a backup.
 type Item struct {
-	// Resource is plural and group, as "deployments.apps".
-	Resource  string
+	Resource  string // plural and group, as "deployments.apps"
 	Namespace string // in the backup; empty if it has none
 	// Target is the namespace that it is restored into, and of a namespace its new
 	// name; empty for all else.
 	Target string
 	Name   string
 	Fate   Fate
-	// Mirror is a mirror pod: Velero counts it, and does not restore it.
-	Mirror bool
+	Mirror bool // a mirror pod: Velero counts it, and does not restore it
 }
 
 // Kinds finds the resource of a kind.
@@ -89,15 +78,13 @@ func (k Kinds) Guess(group, kind string) string {
 
 // Fates is what a restore makes of the items of a backup.
 type Fates struct {
-	r     *restore
-	Kinds Kinds // of the target, of the backup's CRDs, and of Kubernetes
-	// served are the target's resources, made when they are asked for.
-	served map[string]bool
+	r      *restore
+	Kinds  Kinds           // of the target, of the backup's CRDs, and of Kubernetes
+	served map[string]bool // the target's resources, made when they are asked for
 }
 
-// Fates works out what a restore makes of each item. It is bounded as
-// [Index.Estimate] is. Its errors are the cause of ctx, and that Velero refuses
-// the restore.
+// Fates works out what a restore makes of each item. It is bounded as [Index.Estimate] is. Its
+// errors are the cause of ctx, and that Velero refuses the restore.
 func (x *Index) Fates(ctx context.Context, spec RestoreSpec, d Discovery) (*Fates, error) {
 	w := newWork(ctx)
 	if why := Refusals(spec.Restore); why != nil {
@@ -164,8 +151,7 @@ func (r *restore) fateOf(b bucket, resource string) Fate {
 	return ClusterExcluded
 }
 
-// itemFate is what becomes of an item that was not restored, though the filters
-// take its place.
+// itemFate is what becomes of an item that was not restored, though the filters take its place.
 func (r *restore) itemFate(item uint32, resource string) Fate {
 	flags := r.x.Flags[item]
 	switch {

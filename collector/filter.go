@@ -10,8 +10,7 @@ import (
 	"github.com/veltui/veltui/internal/glob"
 )
 
-// nonRestorable are never restored, whatever a Restore says
-// (pkg/controller/restore_controller.go).
+// nonRestorable are never restored, whatever a Restore says (pkg/controller/restore_controller.go).
 var nonRestorable = []string{
 	"nodes", "events", "events.events.k8s.io", "backups.velero.io", "restores.velero.io",
 	"resticrepositories.velero.io", "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io",

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Index is what a backup holds: names, kinds, labels and the few facts that
-// decide what a restore restores. It does not change after Read and may be
-// used by several goroutines.
+// Index is what a backup holds: names, kinds, labels and the few facts that decide what a restore
+// restores. It does not change after Read and may be used by several goroutines.
 type Index struct{ indexData }
 
 // indexData is an Index as the cache stores it.
@@ -76,8 +75,7 @@ type definition struct {
 	Resource Resource
 }
 
-// FormatVersion is the backup's metadata/version, such as "1.1.0"; empty if
-// it has none.
+// FormatVersion is the backup's metadata/version, such as "1.1.0"; empty if it has none.
 func (x *Index) FormatVersion() string { return x.Format }
 
 // Items is how many items the backup holds, each counted once.

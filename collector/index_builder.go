@@ -211,8 +211,7 @@ func renumbered[T any](all []T, item func(*T) *uint32, now []uint32) []T {
 	return kept
 }
 
-// sorted orders items by the rank of their place, then by name, then as they
-// came.
+// sorted orders items by the rank of their place, then by name, then as they came.
 func (b *builder) sorted(rank []uint32) []uint32 {
 	// A counting sort by place leaves little to compare.
 	start := make([]int, len(rank)+1)

@@ -21,8 +21,7 @@ const indexMagic = "veltui-index\x04"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// MarshalBinary encodes the Index for a cache: a version, the content, and a
-// checksum over both.
+// MarshalBinary encodes the Index for a cache: a version, the content, and a checksum over both.
 func (x *Index) MarshalBinary() ([]byte, error) {
 	w := bytes.NewBufferString(indexMagic)
 	if err := gob.NewEncoder(w).Encode(x.indexData); err != nil {

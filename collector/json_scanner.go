@@ -19,10 +19,9 @@ var (
 // maxDepth is where encoding/json, and so Velero, gives up.
 const maxDepth = 10000
 
-// scanner walks one JSON text that is wholly in memory. It looks into what it
-// is asked for and skips the rest, checking only that strings end and
-// brackets match: enough to notice a text that was cut off anywhere.
-// The first error stays.
+// scanner walks one JSON text that is wholly in memory. It looks into what it is asked for and
+// skips the rest, checking only that strings end and brackets match: enough to notice a text that
+// was cut off anywhere. The first error stays.
 type scanner struct {
 	b     []byte
 	i     int
@@ -118,8 +117,7 @@ func (s *scanner) text() (text []byte, ok bool) {
 	return []byte(decoded), true
 }
 
-// literal says whether a string's text stands for itself: no escapes, no bad
-// UTF-8.
+// literal says whether a string's text stands for itself: no escapes, no bad UTF-8.
 func literal(text []byte) bool {
 	for _, c := range text {
 		if c == '\\' || c >= utf8.RuneSelf {

@@ -19,29 +19,19 @@ type NeedKind uint8
 // The kinds of needs, as the bodies of a backup tell them. CPU is in thousandths
 // of a core, memory and storage are in bytes.
 const (
-	// NeedStorageClass is the class of a claim: Name.
-	NeedStorageClass NeedKind = iota
-	// NeedDefaultClass is a claim that names no class.
-	NeedDefaultClass
-	// NeedStorage is what a claim requests: Amount.
-	NeedStorage
-	// NeedCSIData is a claim whose data is in a CSI snapshot, or was moved from one.
-	NeedCSIData
-	// NeedVolume is the volume that a claim is bound to: Name.
-	NeedVolume
-	// NeedRetained is a volume that is kept when its claim goes.
-	NeedRetained
-	// NeedSnapshotClass is the class of a snapshot or its content: Name.
-	NeedSnapshotClass
-	// NeedDriver is the CSI driver of a volume, a snapshot's content or a class: Name.
-	NeedDriver
-	// NeedServiceType is ClusterIP, NodePort, LoadBalancer or ExternalName: Name.
-	NeedServiceType
+	NeedStorageClass  NeedKind = iota // the class of a claim: Name
+	NeedDefaultClass                  // a claim that names no class
+	NeedStorage                       // what a claim requests: Amount
+	NeedCSIData                       // a claim whose data is in a CSI snapshot, or was moved from one
+	NeedVolume                        // the volume that a claim is bound to: Name
+	NeedRetained                      // a volume that is kept when its claim goes
+	NeedSnapshotClass                 // the class of a snapshot or its content: Name
+	NeedDriver                        // the CSI driver of a volume, a snapshot's content or a class: Name
+	NeedServiceType                   // ClusterIP, NodePort, LoadBalancer or ExternalName: Name
 	// NeedNodePort is a port of a Service on every node: Amount. Kubernetes chose it,
 	// and Velero drops it unless the restore preserves node ports.
 	NeedNodePort
-	// NeedKeptNodePort is one that the Service's author chose: Velero keeps it.
-	NeedKeptNodePort
+	NeedKeptNodePort // one that the Service's author chose: Velero keeps it
 	// NeedWebhookService is the Service behind an admission webhook, as
 	// "namespace/name". Amount is 1 if requests fail while it does not answer.
 	NeedWebhookService
@@ -106,9 +96,8 @@ func (x *Index) Versions(resource string) (all []string) {
 	return slices.Compact(all)
 }
 
-// Needs goes through the items that the restore is to restore and that need
-// something, in the order of Each. The slice is used again. Its only error is the
-// cause of the context.
+// Needs goes through the items that the restore is to restore and that need something, in the order
+// of Each. The slice is used again. Its only error is the cause of the context.
 func (f *Fates) Needs(visit func(Item, []Need)) error {
 	x, next := f.r.x, 0
 	var needs []Need
@@ -152,8 +141,7 @@ func eachFact(set []byte, visit func(kind NeedKind, name uint32, amount int64) b
 	return true
 }
 
-// addNeeds keeps what an object needs. Most pods need what others need, so sets
-// are kept once.
+// addNeeds keeps what an object needs. Most pods need what others need, so sets are kept once.
 func (b *builder) addNeeds(item uint32, o *object) {
 	if len(o.needs) == 0 {
 		return

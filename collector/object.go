@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// wants says which facts of a kind's objects decide what is restored. Labels
-// are wanted of all.
+// wants says which facts of a kind's objects decide what is restored. Labels are wanted of all.
 type wants uint8
 
 const (
@@ -18,8 +17,7 @@ const (
 	wantSnapshot
 	wantContent
 	wantSnapshotClass
-	// What follows is looked at only for what it needs.
-	wantVolume
+	wantVolume // What follows is looked at only for what it needs
 	wantService
 	wantWebhooks
 	wantStorageClass
@@ -29,8 +27,7 @@ const (
 // decides says whether the kind's facts decide what is restored.
 func (w wants) decides() bool { return wantPod <= w && w <= wantSnapshotClass }
 
-// Directories of the kinds that Velero's rules know by name
-// (pkg/kuberesource/kuberesource.go).
+// Directories of the kinds that Velero's rules know by name (pkg/kuberesource/kuberesource.go).
 const (
 	dirCRDs            = "customresourcedefinitions.apiextensions.k8s.io"
 	dirNamespaces      = "namespaces"
@@ -120,9 +117,8 @@ func (s *scanner) atMost(n int) {
 	}
 }
 
-// read fills o from body. But for errTooManyParts, an error means that Velero
-// cannot decode it either.
-// As in encoding/json the last of several equal keys counts.
+// read fills o from body. But for errTooManyParts, an error means that Velero cannot decode it
+// either. As in encoding/json the last of several equal keys counts.
 func (o *object) read(s *scanner, body []byte, want wants) error {
 	o.reset()
 	s.reset(body)
@@ -273,9 +269,8 @@ func (o *object) readStatus(s *scanner, want wants) {
 	}
 }
 
-// completed says whether a restore leaves the object out because it has run to
-// its end, or because its status cannot be read (pkg/restore/restore.go,
-// isCompleted).
+// completed says whether a restore leaves the object out because it has run to its end, or because
+// its status cannot be read (pkg/restore/restore.go, isCompleted).
 func (o *object) completed(want wants) bool {
 	switch want {
 	case wantPod:

@@ -370,10 +370,8 @@ func (o *object) ask(kind NeedKind, r podResources) {
 }
 
 const (
-	// maxQuantity is longer than any quantity that makes sense.
-	maxQuantity = 32
-	// maxAmount keeps sums of amounts within their numbers.
-	maxAmount = 1 << 60
+	maxQuantity = 32      // longer than any quantity that makes sense
+	maxAmount   = 1 << 60 // maxAmount keeps sums of amounts within their numbers
 )
 
 // quantity parses an amount, a JSON string or number, as Kubernetes does. It refuses what

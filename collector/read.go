@@ -28,18 +28,16 @@ var ErrLimit = errors.New("limit exceeded")
 type Limits struct {
 	Compressed int64 // bytes of the tarball; default 8 GiB
 	Unpacked   int64 // bytes of the tar stream; default 64 GiB
-	// Ratio is how many bytes one compressed byte may become, on average over
-	// the archive, once RatioFrom bytes came out; default 400. Backups as
-	// Velero writes them are between 5 and 60.
+	// Ratio is how many bytes one compressed byte may become, on average over the archive, once
+	// RatioFrom bytes came out; default 400. Backups as Velero writes them are between 5 and 60.
 	Ratio   int
 	Entries int64 // tar entries; default 8 million
 	Name    int   // bytes of an entry's path; default 4096, the most a file system takes
 	Object  int64 // bytes of one object; default 16 MiB, ten times what etcd takes
 	Index   int64 // bytes the Index may grow to; default 24 MiB, some 250,000 items
 
-	// NamesOnly leaves out the labels: bodies are read only of the kinds whose
-	// state decides what is restored. It is faster; an Estimate with a label
-	// selector is then partial, and too high.
+	// NamesOnly leaves out the labels: bodies are read only of the kinds whose state decides what
+	// is restored. It is faster; an Estimate with a label selector is then partial, and too high.
 	NamesOnly bool
 }
 
@@ -77,8 +75,7 @@ func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
 	return x, nil
 }
 
-// pump inflates in a goroutine of its own. Blocks go round: from free to full
-// and back.
+// pump inflates in a goroutine of its own. Blocks go round: from free to full and back.
 type pump struct {
 	ctx  context.Context
 	full chan *inflate.Block

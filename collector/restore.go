@@ -36,8 +36,7 @@ type restore struct {
 	unread        int
 	unjudged      int // items whose labels the selectors take too long for
 	usesSnapshots bool
-	// forced are snapshots that only the claim's action brings, in namespaces that exist.
-	forced int
+	forced        int // snapshots that only the claim's action brings, in namespaces that exist
 }
 
 type targetItem struct{ resource, namespace, name string }
@@ -131,9 +130,8 @@ func (r *restore) restoredKinds() (kinds []definition) {
 	return kinds
 }
 
-// orderedWords are the priorities with the backup's other resources between
-// them. A resource that a priority only names otherwise occurs twice; the
-// second time it has been processed.
+// orderedWords are the priorities with the backup's other resources between them. A resource that a
+// priority only names otherwise occurs twice; the second time it has been processed.
 func (r *restore) orderedWords() []string {
 	p := r.version.priorities()
 	if r.spec.Server.Priorities != nil {
@@ -224,8 +222,7 @@ func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 	}
 }
 
-// selects applies the label selectors. An item whose labels are not known is
-// taken as selected.
+// selects applies the label selectors. An item whose labels are not known is taken as selected.
 func (r *restore) selects(item uint32) bool {
 	if r.selection.all {
 		return true
@@ -283,8 +280,7 @@ func (r *restore) count(resource, namespace string, n int) {
 
 func (r *restore) isDone(item uint32) bool { return r.done[item/64]&(1<<(item%64)) != 0 }
 
-// restoreItem restores one item that passed the filters, and what it brings
-// along.
+// restoreItem restores one item that passed the filters, and what it brings along.
 func (r *restore) restoreItem(item uint32, resource, namespace string) {
 	target := namespace
 	if namespace != "" {

@@ -14,8 +14,7 @@ type RestoreSpec struct {
 	// Existing are the namespaces of the target cluster: one that a restore
 	// has to make counts as an item.
 	Existing Namespaces
-	// Server is how the Velero server was set up. Its zero value is 1.18.3
-	// with its defaults.
+	// Server is how the Velero server was set up. Its zero value is 1.18.3 with its defaults.
 	Server Server
 }
 
@@ -29,9 +28,8 @@ type Namespaces struct {
 // everyCluster are the namespaces that each Kubernetes cluster makes itself.
 var everyCluster = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
-// ParseNamespaces reads what a user gives: "*" for all, or names with commas
-// between, to which the four come that every cluster has. Empty means that
-// nothing is known but those four.
+// ParseNamespaces reads what a user gives: "*" for all, or names with commas between, to which the
+// four come that every cluster has. Empty means that nothing is known but those four.
 func ParseNamespaces(list string) Namespaces {
 	if strings.TrimSpace(list) == "*" {
 		return Namespaces{All: true, Known: true}
@@ -58,23 +56,18 @@ func (n Namespaces) set() map[string]bool {
 type Server struct {
 	// Version is major, minor and patch. All zero, it is not known and taken for
 	// 1.18.3, and Estimate says so.
-	Version [3]int
-	// Tag is what was given as the version, for what Estimate says of one that is
-	// not known.
-	Tag        string
+	Version    [3]int
+	Tag        string      // what was given as the version, for what Estimate says of one that is not known
 	Priorities *Priorities // --restore-resource-priorities; nil means the default
-	// CSI says whether the feature flag EnableCSI is set. Nil means that it is
-	// deduced from the backup: claims that name their snapshot were backed up
-	// with it.
+	// CSI says whether the feature flag EnableCSI is set. Nil means that it is deduced from the
+	// backup: claims that name their snapshot were backed up with it.
 	CSI *bool
 }
 
-// Priorities is the order in which resources are restored: High, then all
-// others by name, then Low.
+// Priorities is the order in which resources are restored: High, then all others by name, then Low.
 type Priorities struct{ High, Low []string }
 
-// DefaultPriorities are those of Velero 1.17 and later
-// (pkg/cmd/server/config/config.go).
+// DefaultPriorities are those of Velero 1.17 and later (pkg/cmd/server/config/config.go).
 func DefaultPriorities() Priorities {
 	return Priorities{
 		High: []string{
@@ -177,9 +170,8 @@ func (v version) readsPolicies() bool { return !v.before(1, 18, 3) }
 // restored even if the filters exclude them.
 func (v version) forcesSnapshots() bool { return !v.before(1, 18, 3) }
 
-// Refusals says why Velero's validation would fail a Restore, as far as the
-// spec alone shows it (pkg/controller/restore_controller.go,
-// validateAndComplete).
+// Refusals says why Velero's validation would fail a Restore, as far as the spec alone shows it
+// (pkg/controller/restore_controller.go, validateAndComplete).
 func Refusals(spec velerov1.RestoreSpec) (reasons []string) {
 	included := setOf(spec.IncludedResources)
 	for _, word := range nonRestorable {

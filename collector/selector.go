@@ -25,8 +25,7 @@ type selection struct {
 	budget *glob.Budget
 }
 
-// requirement is one condition on labels. Its values are looked at one after
-// the other.
+// requirement is one condition on labels. Its values are looked at one after the other.
 type requirement struct {
 	labels.Requirement
 	values int

@@ -12,8 +12,7 @@ import (
 
 const tarBlock = 512
 
-// maxTarMeta bounds the records that precede an entry (long names, PAX), as
-// archive/tar does.
+// maxTarMeta bounds the records that precede an entry (long names, PAX), as archive/tar does.
 const maxTarMeta = 1 << 20
 
 // Errors of an archive. They are found in what Read returns with errors.Is.
@@ -43,9 +42,8 @@ type entry struct {
 	offset int64 // of its header in the tar stream
 }
 
-// tarReader reads entries from blocks of bytes. Other than archive/tar it
-// copies nothing that lies within one block, and passes over bodies without
-// looking at them.
+// tarReader reads entries from blocks of bytes. Other than archive/tar it copies nothing that lies
+// within one block, and passes over bodies without looking at them.
 type tarReader struct {
 	more    func() ([]byte, error) // the next block; valid until the next call
 	block   []byte

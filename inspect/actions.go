@@ -21,8 +21,7 @@ import (
 // that of `veltui finalize`. Everything that it answers is safe to draw.
 type Actions struct {
 	*Cluster
-	// NoStore leaves the object store alone.
-	NoStore bool
+	NoStore bool // NoStore leaves the object store alone
 }
 
 // Allowed asks for the right to patch jobs of a kind.

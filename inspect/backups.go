@@ -159,13 +159,11 @@ func (c *counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// What failed is tried again after firstRetry, then after twice as long each
-// time, up to lastRetry.
+// What failed is tried again after firstRetry, then after twice as long each time, up to lastRetry.
 const (
-	firstRetry = time.Minute
-	lastRetry  = time.Hour
-	// maxFailures is how many backups are remembered.
-	maxFailures = 1000
+	firstRetry  = time.Minute
+	lastRetry   = time.Hour
+	maxFailures = 1000 // how many backups are remembered
 )
 
 // failures remembers which backups could not be downloaded: each restore of one

@@ -31,38 +31,28 @@ import (
 type Cluster struct {
 	// Connect returns the way to the cluster with the credentials of now, and an error
 	// if the kubeconfig leads to another one by now. It does not talk to it.
-	Connect func() (Connection, error)
-	Clock   func() time.Time
-	Log     *slog.Logger
-	// ReadOnly creates nothing, no DownloadRequest either.
-	ReadOnly bool
-	// Demo is true for the demo's cluster, which serves little more than Velero's kinds.
-	Demo bool
-	// CAFile holds certificates of the object store, or is empty.
-	CAFile string
-	// AllowPlainHTTP lets stored artifacts come without TLS; Announce is told before
-	// they do.
+	Connect  func() (Connection, error)
+	Clock    func() time.Time
+	Log      *slog.Logger
+	ReadOnly bool   // ReadOnly creates nothing, no DownloadRequest either
+	Demo     bool   // true for the demo's cluster, which serves little more than Velero's kinds
+	CAFile   string // CAFile holds certificates of the object store, or is empty
+	// AllowPlainHTTP lets stored artifacts come without TLS; Announce is told before they do.
 	AllowPlainHTTP bool
 	Announce       func(artifact.Route)
-	// Version is veltui's.
-	Version string
-	// Requests counts the DownloadRequests that are still in a cluster.
-	Requests *atomic.Int64
-	// Indexes keeps what is in backups, nil for those that read none.
-	Indexes *cache.Cache
-	// AuditDir is the directory of the audit log.
-	AuditDir func() (string, error)
+	Version        string                 // veltui's
+	Requests       *atomic.Int64          // Requests counts the DownloadRequests that are still in a cluster
+	Indexes        *cache.Cache           // Indexes keeps what is in backups, nil for those that read none
+	AuditDir       func() (string, error) // the directory of the audit log
 }
 
 // Connection is a way to a cluster.
 type Connection struct {
 	Session *session.Session
-	// Config is the session's, when it was asked for.
-	Config *rest.Config
+	Config  *rest.Config // the session's, when it was asked for
 	// Context is the kubeconfig context's name, and Namespace the one that it has.
 	Context, Namespace string
-	// Request is how kubectl gets to the same cluster.
-	Request action.Request
+	Request            action.Request // how kubectl gets to the same cluster
 }
 
 // Config is how to get to the cluster with the credentials of now.
@@ -89,15 +79,12 @@ const patience = 30 * time.Second
 
 // EngineOptions are what differs between those who use an engine of package action.
 type EngineOptions struct {
-	ReadOnly bool
-	// NoStore leaves the object store alone: to ask it is to create a DownloadRequest.
-	NoStore bool
-	// LeaveOperations does not ask for the list of operations.
-	LeaveOperations bool
+	ReadOnly        bool
+	NoStore         bool // NoStore leaves the object store alone: to ask it is to create a DownloadRequest
+	LeaveOperations bool // LeaveOperations does not ask for the list of operations
 	// Timeout and Observe are 0 for the defaults.
 	Timeout, Observe time.Duration
-	// Waiting is called with what the object store is asked; nil for none.
-	Waiting func(what string)
+	Waiting          func(what string) // told what the object store is asked; nil for nobody
 }
 
 // Engine makes one for the Velero in a namespace.

@@ -12,40 +12,32 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// followTick is how often the last snapshot is judged again: verdicts change as time
-// passes.
+// followTick is how often the last snapshot is judged again: verdicts change as time passes.
 const followTick = time.Second
 
 // FollowOptions say how [Follow] follows a cluster.
 type FollowOptions struct {
 	Watcher *watch.Watcher
 	Clock   func() time.Time
-	// Assess judges a snapshot for this moment.
-	Assess func(context.Context, *watch.Snapshot) *assess.Assessment
+	Assess  func(context.Context, *watch.Snapshot) *assess.Assessment // Assess judges a snapshot for this moment
 
 	// Ready reports whether a snapshot holds all that is wanted, and an error if it
-	// never will without help. What comes before is not judged.
-	Ready func(*watch.Snapshot) (bool, error)
-	// Patience is how long that may take.
-	Patience time.Duration
+	// never will without somebody's help. What comes before is not judged.
+	Ready    func(*watch.Snapshot) (bool, error)
+	Patience time.Duration // how long that may take
 
 	// Look looks closer at a job. It runs beside the loop, once at a time. Nil if
 	// nothing looks closer.
-	Look func(context.Context, *job.Job)
-	// Wanted are the jobs to look closer at.
-	Wanted func(*job.Job) bool
-	// InFocus is true if a person waits for the wanted jobs (see
-	// [assess.Lookout.DueInFocus]).
-	InFocus bool
+	Look    func(context.Context, *job.Job)
+	Wanted  func(*job.Job) bool // the jobs to look closer at
+	InFocus bool                // true if a person waits for the wanted jobs (see [assess.Lookout.DueInFocus])
 }
 
 // SilentError is that a cluster has not sent all that is wanted within Patience.
 type SilentError struct {
 	Patience time.Duration
-	// Why is the last error of the connection, empty if there was none.
-	Why string
-	// ended is why the following has ended meanwhile, nil if it has not.
-	ended error
+	Why      string // the last error of the connection, empty if there was none
+	ended    error  // why the following has ended meanwhile, nil if it has not
 }
 
 func (e *SilentError) Error() string {
@@ -60,10 +52,9 @@ func (e *SilentError) Cause() string { return cmp.Or(e.Why, "the API server did 
 
 func (e *SilentError) Unwrap() error { return e.ended }
 
-// Follow yields a cluster as it is now: when a snapshot has come, which brings its
-// changes once, when a second has passed, and when a closer look has ended. An error
-// ends it, except for a [SilentError] before the first assessment: that one comes again
-// after each further Patience.
+// Follow yields a cluster as it is now: when a snapshot has come, which brings its changes once,
+// when a second has passed, and when a closer look has ended. An error ends it, except for a
+// [SilentError] before the first assessment: that one comes again after each further Patience.
 func Follow(ctx context.Context, o FollowOptions) iter.Seq2[*assess.Assessment, error] {
 	return func(yield func(*assess.Assessment, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -82,9 +73,8 @@ type follower struct {
 	looked chan struct{}
 
 	lookout assess.Lookout
-	// snap is the last snapshot, nil before the first.
-	snap  *watch.Snapshot
-	ready bool
+	snap    *watch.Snapshot // the last snapshot, nil before the first
+	ready   bool
 }
 
 // read hands over each new snapshot.
@@ -143,8 +133,7 @@ func (f *follower) run(ctx context.Context, yield func(*assess.Assessment, error
 	}
 }
 
-// assess yields the last snapshot, judged for this moment, and looks closer at the job
-// that is due.
+// assess yields the last snapshot, judged for this moment, and looks closer at the job that is due.
 func (f *follower) assess(ctx context.Context, yield func(*assess.Assessment, error) bool) bool {
 	a := f.Assess(ctx, f.snap)
 	if !yield(a, nil) {

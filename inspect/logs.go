@@ -59,8 +59,7 @@ func (c *Cluster) LogReader(namespace string, notStored error) *logs.Reader {
 // Logs is what the Logs and the Results page ask. What its errors say is safe to draw.
 type Logs struct {
 	*Cluster
-	// NotStored is why stored logs are not read, nil if they are.
-	NotStored error
+	NotStored error // why stored logs are not read, nil if they are
 }
 
 // Read brings the log of a job.

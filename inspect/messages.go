@@ -10,16 +10,14 @@ import (
 	"github.com/veltui/veltui/stored/outcome"
 )
 
-// Messages are the errors and warnings of a job as its status and its stored results
-// tell them.
+// Messages are the errors and warnings of a job as its status and its stored results tell them.
 type Messages struct {
 	Sections []outcome.Section
 	// Complete reports whether Sections are all there are. Note says why not, or why
 	// there are none.
 	Complete bool
 	Note     string
-	// Stored reports whether Sections are the results that Velero stored.
-	Stored bool
+	Stored   bool // Stored reports whether Sections are the results that Velero stored
 }
 
 // StatusMessages returns what a job's status tells of its messages. Without a note, the
@@ -64,8 +62,7 @@ func NewLogged(p logs.Problems) Logged { return Logged{p, outcome.Group(p.Result
 // AllMessages are the messages of a job, from wherever they can be had.
 type AllMessages struct {
 	Messages
-	// Err is why the results cannot be read.
-	Err error
+	Err error // why the results cannot be read
 	// Log is nil if the server's log was not needed, and LogErr why it cannot be read.
 	Log    *Logged
 	LogErr error

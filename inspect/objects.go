@@ -20,9 +20,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Objects reads volumes' resources for the pages of a job, when a user
-// looks at them: the watch keeps only what it needs. It only gets and lists.
-// Everything that it answers is safe to draw.
+// Objects reads volumes' resources for the pages of a job, when somebody looks at them: the watch
+// keeps only what it needs. It only gets and lists. Everything that it answers is safe to draw.
 type Objects struct{ *Cluster }
 
 // Volume is the resource of one volume.
@@ -116,8 +115,7 @@ func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (Document,
 // Document is a resource as YAML, without managed fields.
 type Document struct {
 	Kind, Name string
-	// Lines are those of its YAML, without styles.
-	Lines []string
+	Lines      []string // those of its YAML, without styles
 }
 
 // Section are the lines of one field at the top, without those of others.

@@ -18,22 +18,17 @@ var ErrExists = errors.New("exists already, and veltui does not replace it")
 
 // Preview is what a restore would do, as far as that is known.
 type Preview struct {
-	// Backup is the one that would be restored: with a schedule, its newest.
-	Backup string
-	// Refused is why Velero would not do it, in sentences.
-	Refused []string
-	// Unknown is why the items are not known, empty if they are.
-	Unknown string
-	// Estimate is what would be restored.
-	Estimate collector.Estimate
+	Backup   string             // the one that would be restored: with a schedule, its newest
+	Refused  []string           // why Velero would not do it, in sentences
+	Unknown  string             // why the items are not known, empty if they are
+	Estimate collector.Estimate // what would be restored
 	// Takes is how long the items may take, between Low and High; 0 if that is not
 	// known. Learned is true where earlier restores of the cluster told.
 	Takes, Low, High time.Duration
 	Learned          bool
 	// Namespaces, Resources and Labels (key=value) are those in the backup.
 	Namespaces, Resources, Labels []string
-	// Notes are what was taken for granted or could not be looked at.
-	Notes []string
+	Notes                         []string // what was taken for granted or could not be looked at
 }
 
 // Check is what a look at the live cluster found. Unseen is what could not be

@@ -36,10 +36,9 @@ type Previews struct {
 	Why     string
 	Rates   *history.Book
 
-	mu   sync.Mutex
-	last ground
-	// finalized is the state of the last backup that the object store was asked about.
-	finalized preflight.Velero
+	mu        sync.Mutex
+	last      ground
+	finalized preflight.Velero // the state of the last backup that the object store was asked about
 }
 
 // ground is what Previews of one backup have in common, kept for SurveyAge: a form
@@ -52,8 +51,7 @@ type ground struct {
 	existing collector.Namespaces
 	notes    []string
 	surveyor *Surveyor
-	// store reads the backup once more.
-	store *Store
+	store    *Store // store reads the backup once more
 }
 
 // mostChoices is how many labels are offered.
@@ -255,8 +253,7 @@ func (p *Previews) addFinalized(ctx context.Context, state *preflight.Velero, e 
 }
 
 // Source is the backup that Velero would take, and why it would take none
-// (pkg/controller/restore_controller.go, validateAndComplete; pkg/cmd/cli/restore/
-// create.go, Run).
+// (pkg/controller/restore_controller.go, validateAndComplete; pkg/cmd/cli/restore/ create.go, Run).
 func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused []string) {
 	spec := d.Restore.Spec
 	if (spec.BackupName == "") == (spec.ScheduleName == "") {

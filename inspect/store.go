@@ -34,8 +34,7 @@ type Store struct {
 	readOnly  bool
 }
 
-// ErrNoDownload is said where what is in a backup is not known already and must
-// not be asked for.
+// ErrNoDownload is said where what is in a backup is not known already and must not be asked for.
 var ErrNoDownload = errors.New("read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster")
 
 // ErrReadOnlyDownload is the same for what Velero has stored beside a backup.
@@ -126,9 +125,8 @@ func (e *Store) open(ctx context.Context, backup string, progress Progress) (*co
 	return &counted{ReadCloser: stream, total: max(stream.Size(), 0), progress: progress}, nil
 }
 
-// Estimate works out the answer to a restore's spec. began is when that restore
-// began, zero if it has not. The namespaces of the target are asked for unless
-// spec says them.
+// Estimate works out the answer to a restore's spec. began is when that restore began, zero if it
+// has not. The namespaces of the target are asked for unless spec says them.
 func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
 	kinds, notes, err := e.Kinds(ctx)
 	if err == nil && !spec.Existing.Known {

@@ -32,10 +32,9 @@ type Surveyor struct {
 
 // survey is what was found of the cluster.
 type survey struct {
-	index   *collector.Index
-	mapping string
-	// at is when the oldest part of it had been read.
-	at       time.Time
+	index    *collector.Index
+	mapping  string
+	at       time.Time // when the oldest part of it had been read
 	served   *target.Served
 	versions map[string][]string
 	state    *target.State
@@ -51,15 +50,13 @@ const SurveyAge = time.Minute
 // SurveyQuestion is the restore that a Surveyor is asked about.
 type SurveyQuestion struct {
 	Velero preflight.Velero
-	// Index is what the backup holds, nil if it could not be read.
-	Index  *collector.Index
+	Index  *collector.Index // what the backup holds, nil if it could not be read
 	Unread []preflight.NotLooked
 	Spec   collector.RestoreSpec
 	// Keep looks at all that the backup holds, so that the next question needs no other
 	// look. If it maps namespaces in another way, only those that are new are looked at.
-	Keep bool
-	// Bodies, if it is not nil, asks how what exists differs from the backup.
-	Bodies Bodies
+	Keep   bool
+	Bodies Bodies // Bodies, if it is not nil, asks how what exists differs from the backup
 }
 
 func (c *Cluster) Surveyor() (*Surveyor, error) {
@@ -120,8 +117,7 @@ func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(ta
 // Cost is what its questions have cost so far.
 func (s *Surveyor) Cost() target.Cost { return s.reader.Cost() }
 
-// look reads what there is to know of the cluster for a question, but not again what
-// is known.
+// look reads what there is to know of the cluster for a question, but not again what is known.
 func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, progress func(target.Progress)) (survey, error) {
 	found := survey{index: q.Index, at: known.at, served: known.served, versions: known.versions}
 	var err error

@@ -28,8 +28,7 @@ import (
 // verify` and the Verify page ask it. Everything that it answers is safe to draw.
 type Verifier struct {
 	*Cluster
-	// Items is nil with --no-artifacts.
-	Items *Items
+	Items *Items // nil with --no-artifacts
 }
 
 var errNoArtifactsVerify = errors.New("with --no-artifacts veltui does not read what was to come back")

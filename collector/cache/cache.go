@@ -27,8 +27,7 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 )
 
-// Options say where indexes are kept and how many. A zero field means its
-// default.
+// Options say where indexes are kept and how many. A zero field means its default.
 type Options struct {
 	// Dir is the folder of the files; it is made when it is needed. Empty means
 	// that indexes are kept in memory only.
@@ -38,14 +37,11 @@ type Options struct {
 	Cluster string
 	// Files and Bytes bound what is on disk; default 64 files, 256 MiB. What
 	// was not used for longest goes first.
-	Files int
-	Bytes int64
-	// Held is how many indexes stay in memory; default 4.
-	Held int
-	// Clock is our own clock; default time.Now.
-	Clock func() time.Time
-	// Failed is called if the disk cannot be used; the cache then does without it.
-	Failed func(error)
+	Files  int
+	Bytes  int64
+	Held   int              // how many indexes stay in memory; default 4
+	Clock  func() time.Time // our own clock; default time.Now
+	Failed func(error)      // called if the disk cannot be used; the cache then does without it
 }
 
 // Cache holds indexes of one cluster's backups by the backups' uids. It may be used by
@@ -83,8 +79,7 @@ func Open(o Options) *Cache {
 	return c
 }
 
-// Read reads a backup's tarball. Like [collector.Read] it may return both an
-// index and an error.
+// Read reads a backup's tarball. Like [collector.Read] it may return both an index and an error.
 type Read func(ctx context.Context) (*collector.Index, error)
 
 // Index returns the index of the backup with the given uid. If the cache has
@@ -228,8 +223,7 @@ func (d disk) file(uid string) string { return d.cluster + "-" + uid + suffix }
 
 func (d disk) keeps(uid string) bool { return d.Path != "" && plainUID.MatchString(uid) }
 
-// load reads an index; nil without an error means that there is none that can
-// be used.
+// load reads an index; nil without an error means that there is none that can be used.
 func (d disk) load(uid string) (*collector.Index, error) {
 	if !d.keeps(uid) {
 		return nil, nil

@@ -26,8 +26,7 @@ const (
 
 // rule is what Velero's actions make of an item before it is compared.
 type rule struct {
-	// changes is true where the action changed fields.
-	changes bool
+	changes bool // true where the action changed fields
 	// always: the item goes through a Go type, which leaves an empty status and an
 	// empty creation time in it. No object of a cluster has those after the reset, so
 	// that Velero finds a difference whatever there is.

@@ -13,9 +13,8 @@ import (
 // rootCA is what Kubernetes puts into every namespace itself.
 const rootCA = "kube-root-ca.crt"
 
-// Ask is what has to be known of the target for a restore; velero is the namespace of
-// Velero. Its error is the cause
-// of the context of fates.
+// Ask is what has to be known of the target for a restore; velero is the namespace of Velero. Its
+// error is the cause of the context of fates.
 func Ask(fates *collector.Fates, spec velerov1.RestoreSpec, velero string) (*target.Question, target.Around, error) {
 	q, around, within := &target.Question{}, target.Around{}, map[string]bool{}
 	err := fates.Each(func(i collector.Item) {

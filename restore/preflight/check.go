@@ -35,15 +35,13 @@ type Input struct {
 	// Existing what Velero does with each.
 	Compared bool
 	Existing []Existing
-	// Unread is what could not be read at all.
-	Unread []NotLooked
-	Now    time.Time
+	Unread   []NotLooked // what could not be read at all
+	Now      time.Time
 }
 
 // Velero is the state of Velero and of the backup.
 type Velero struct {
-	// Backup is nil if there is none of that name.
-	Backup *velerov1.Backup
+	Backup *velerov1.Backup // nil if there is none of that name
 	// Location is the backup's; nil if there is none, or if LocationsUnseen says why
 	// that is not known.
 	Location        *velerov1.BackupStorageLocation

@@ -14,12 +14,9 @@ import (
 )
 
 const (
-	// maxCompared is how many objects are compared.
-	maxCompared = 100_000
-	// maxKept is how many bytes are kept of what the backup holds of them.
-	maxKept = 64 << 20
-	// maxFields is how many fields of an object are named, and maxField how long they
-	// may be.
+	maxCompared = 100_000  // how many objects are compared
+	maxKept     = 64 << 20 // how many bytes are kept of what the backup holds of them
+	// maxFields is how many fields of an object are named, and maxField how long they may be.
 	maxFields, maxField = 8, 120
 )
 
@@ -28,15 +25,11 @@ type Rules struct {
 	Restore velerov1.RestoreSpec
 	// Server is the version of Velero's server as [velero.ParseVersion] reads it. Where
 	// it tells none, the rules are those of the newest.
-	Server string
-	// DefaultModifier is the server's own resource modifier, empty for none.
-	DefaultModifier string
-	// CSI says whether Velero runs with EnableCSI; nil is not known.
-	CSI *bool
-	// NativeSnapshots says whether the backup may hold native snapshots of volumes.
-	NativeSnapshots bool
-	// Plugins are the plugins that have a ConfigMap (package target, Surroundings.PluginConfigs).
-	Plugins map[string]bool
+	Server          string
+	DefaultModifier string          // the server's own resource modifier, empty for none
+	CSI             *bool           // CSI says whether Velero runs with EnableCSI; nil is not known
+	NativeSnapshots bool            // NativeSnapshots says whether the backup may hold native snapshots of volumes
+	Plugins         map[string]bool // the plugins that have a ConfigMap (package target, Surroundings.PluginConfigs)
 	// Versions says of a resource whether the backup holds it in several API versions.
 	Versions func(resource string) []string
 }
@@ -258,8 +251,7 @@ func reset(object *unstructured.Unstructured) {
 
 var whyUnkept = fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20)
 
-// Unlooked is what was not compared because it is too much, once the backup has been
-// read.
+// Unlooked is what was not compared because it is too much, once the backup has been read.
 func (c *Comparison) Unlooked() (unlooked []NotLooked) {
 	if c.left > 0 {
 		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.left), Why: fmt.Sprintf("veltui compares at most %d objects", maxCompared)})

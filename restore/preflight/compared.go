@@ -24,18 +24,14 @@ const (
 	// policy update it sets its own labels.
 	Equal Outcome = "Equal"
 	// Left: it differs. Velero leaves it as it is, with a warning.
-	Left Outcome = "Left"
-	// Patched: it differs, and Velero patches it.
-	Patched Outcome = "Patched"
-	// PatchRefused: it differs in an immutable field. Velero's patch
+	Left    Outcome = "Left"
+	Patched Outcome = "Patched" // it differs, and Velero patches it
+	// PatchRefused: it differs in what Kubernetes lets nobody change. Velero's patch
 	// fails with a warning, and Velero sets only its own labels.
 	PatchRefused Outcome = "PatchRefused"
-	// Merged: Velero adds to it what the backup has more.
-	Merged Outcome = "Merged"
-	// Skipped: Velero does not touch it, and does not warn.
-	Skipped Outcome = "Skipped"
-	// CannotTell: veltui cannot tell.
-	CannotTell Outcome = "CannotTell"
+	Merged       Outcome = "Merged"     // Velero adds to it what the backup has more
+	Skipped      Outcome = "Skipped"    // Velero does not touch it, and does not warn
+	CannotTell   Outcome = "CannotTell" // veltui cannot tell
 )
 
 // Existing is an object of the target that a restore is to restore, too.
@@ -99,8 +95,7 @@ type comparedGroup struct {
 	outcome  Outcome
 	resource string
 	why      string
-	// same: the objects have the same content.
-	same bool
+	same     bool // the objects have the same content
 }
 
 // findCompared finds what Velero does with the objects that were compared.

@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// The resources that Velero treats in a way of their own when they are there
-// already.
+// The resources that Velero treats in a way of their own when they are there already.
 const (
 	serviceAccounts = "serviceaccounts"
 	claims          = "persistentvolumeclaims"

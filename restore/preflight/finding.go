@@ -16,12 +16,9 @@ type Severity string
 
 // The severities.
 const (
-	// Obstacle: without a change, something of the restore fails.
-	Obstacle Severity = "obstacle"
-	// Doubt: something may go wrong, or do what you do not want.
-	Doubt Severity = "doubt"
-	// Note: Velero treats something in a way that is good to know.
-	Note Severity = "note"
+	Obstacle Severity = "obstacle" // without a change, something of the restore fails
+	Doubt    Severity = "doubt"    // something may go wrong, or do what you do not want
+	Note     Severity = "note"     // Velero treats something in a way that is good to know
 )
 
 // Reason says what was found. Reasons are API (docs/preflight.md).
@@ -73,8 +70,7 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Reason   Reason   `json:"reason"`
-	// Resource is plural and group, as "deployments.apps"; empty where it is about
-	// no kind.
+	// Resource is plural and group, as "deployments.apps"; empty where it is about no kind.
 	Resource string `json:"resource,omitempty"`
 	// Namespace is the one of the target; empty where it is about none, or several.
 	Namespace string `json:"namespace,omitempty"`
@@ -99,13 +95,10 @@ type NotLooked struct {
 
 // Result is what a preflight found.
 type Result struct {
-	// Items is how many items the restore would try to restore, nil if that could not
-	// be found out.
-	Items     *int
+	Items     *int // how many items the restore would try to restore, nil if that could not be found out
 	Findings  []Finding
 	NotLooked []NotLooked
-	// Existing is what Velero does with each object that exists, if that was compared.
-	Existing []Existing
+	Existing  []Existing // what Velero does with each object that exists, if that was compared
 }
 
 // Count is how many findings have a severity.
@@ -139,8 +132,7 @@ type group struct {
 	// space is the namespace of all; several is true where there are more.
 	space   string
 	several bool
-	// reasons count the items by what is said of them.
-	reasons map[string]int
+	reasons map[string]int // reasons count the items by what is said of them
 }
 
 // because adds reasons of an item.

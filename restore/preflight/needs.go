@@ -12,9 +12,8 @@ import (
 
 // demand is what the new items of a namespace ask for.
 type demand struct {
-	// compute is what a quota counts of pods, and without how many of them have a
-	// container that does not say it: CPU request, memory request, CPU limit, memory
-	// limit.
+	// compute is what a quota counts of pods, and without how many of them have a container that
+	// does not say it: CPU request, memory request, CPU limit, memory limit.
 	compute                  [4]int64
 	without                  [4]int
 	pods                     int
@@ -173,8 +172,7 @@ func (c *check) keeps(volume string) bool {
 	return volume != "" && (c.retained[volume] || snapshots)
 }
 
-// has says whether the target has a thing of the whole cluster, or the restore
-// brings it.
+// has says whether the target has a thing of the whole cluster, or the restore brings it.
 func (c *check) has(resource, name string, there bool) bool {
 	return there || c.brings[resource][name]
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// configured are the actions of Velero that a ConfigMap configures, with the resources
-// that they act on (pkg/restore/actions). With two such ConfigMaps an action has an
-// error for each item.
+// configured are the actions of Velero that a ConfigMap configures, with the resources that they
+// act on (pkg/restore/actions). With two such ConfigMaps an action has an error for each item.
 var configured = map[string][]string{
 	target.ChangesClasses: {claims, volumes, statefulSets},
 	changesImages: {"deployments.apps", statefulSets, "daemonsets.apps", "replicasets.apps", "replicationcontrollers",

@@ -162,8 +162,7 @@ func (c *check) rangesOf(namespace string) *ranges {
 	return r
 }
 
-// computes are the resources that limit ranges and pods have in common, in the order of
-// asks.
+// computes are the resources that limit ranges and pods have in common, in the order of asks.
 var computes = [2]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
 func amountOf(q resource.Quantity, which int) int64 {

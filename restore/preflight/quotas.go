@@ -93,8 +93,7 @@ func computedBy(name string) int {
 
 const storageClassInfix = ".storageclass.storage.k8s.io/"
 
-// wantOf is what the new items add to one number of a quota, and whether veltui counts
-// that number
+// wantOf is what the new items add to one number of a quota, and whether veltui counts that number
 // (https://kubernetes.io/docs/concepts/policy/resource-quotas/).
 func wantOf(name string, d *demand, created map[string]int) (want amount, counted bool) {
 	if counted, ok := strings.CutPrefix(name, "count/"); ok {

@@ -19,9 +19,8 @@ import (
 type codec struct {
 	kind string // as pflag calls it in help
 	// read puts text into the draft, as Velero reads it. A map's text adds.
-	read func(*Draft, string) error
-	// write is the text, and whether the draft has the field at all.
-	write func(*Draft) (string, bool)
+	read  func(*Draft, string) error
+	write func(*Draft) (string, bool) // the text, and whether the draft has the field at all
 	clear func(*Draft)
 	// check is why the API server or the restore would fail with what read took; nil
 	// where nothing can.
@@ -225,8 +224,7 @@ func policyCodec() codec {
 	}, func(p velerov1.PolicyType) (string, bool) { return string(p), p != "" })
 }
 
-// statusMember is one of the two lists of spec.restoreStatus, which is there while
-// one of them is.
+// statusMember is one of the two lists of spec.restoreStatus, which is there while one of them is.
 func statusMember(at func(*velerov1.RestoreStatusSpec) *[]string) member[[]string] {
 	status := func(d *Draft) (s velerov1.RestoreStatusSpec) {
 		if d.Restore.Spec.RestoreStatus != nil {

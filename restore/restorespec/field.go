@@ -35,8 +35,7 @@ const (
 
 // Draft is a restore that does not exist yet.
 type Draft struct {
-	// Restore holds the name, labels, annotations and the spec.
-	Restore velerov1.Restore
+	Restore velerov1.Restore // Restore holds the name, labels, annotations and the spec
 	// AllowPartiallyFailed is --allow-partially-failed, which no Restore has: the
 	// command looks for the schedule's newest backup with it.
 	AllowPartiallyFailed *bool
@@ -50,10 +49,8 @@ type Field struct {
 	// Help is one line of what it does, Hint what may be typed.
 	Help, Hint string
 	Completes  Source
-	// Many is true where several words with commas between may be given.
-	Many bool
-	// Filters is true where the field decides what is restored.
-	Filters bool
+	Many       bool // true where several words with commas between may be given
+	Filters    bool // true where the field decides what is restored
 	codec
 }
 
@@ -64,8 +61,7 @@ func (f Field) Set(d *Draft, text string) error {
 	return f.read(d, text)
 }
 
-// Check is why what the draft has of the field cannot work, though Velero's own flag
-// takes it.
+// Check is why what the draft has of the field cannot work, though Velero's own flag takes it.
 func (f Field) Check(d *Draft) error {
 	if f.check == nil {
 		return nil

@@ -74,8 +74,7 @@ func (v *flagValue) Set(text string) error {
 	return v.field.read(&v.flags.said, text)
 }
 
-// Parse reads the words behind `velero restore create`: at most one name, and
-// flags.
+// Parse reads the words behind `velero restore create`: at most one name, and flags.
 func Parse(words []string) (Draft, error) {
 	var f Flags
 	flags := pflag.NewFlagSet("velero restore create", pflag.ContinueOnError)

@@ -22,14 +22,12 @@ type Progress struct {
 	// Done of Total lists have been read; Total grows where a list of the whole
 	// cluster is refused and its namespaces are read one by one.
 	Done, Total int
-	// Resource is the one that was read last.
-	Resource string
+	Resource    string // the one that was read last
 }
 
-// Look looks for what is asked for. progress, if it is not nil, is called by one
-// goroutine at a time. It is an error if ctx ends, or if the API server rejects the
-// credentials; what else cannot be looked at is in [State.NotSeen]. The question
-// belongs to the State from then on.
+// Look looks for what is asked for. progress, if it is not nil, is called by one goroutine at a
+// time. It is an error if ctx ends, or if the API server rejects the credentials; what else cannot
+// be looked at is in [State.NotSeen]. The question belongs to the State from then on.
 func (r *Reader) Look(ctx context.Context, served *Served, q *Question, progress func(Progress)) (*State, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,10 +66,8 @@ type look struct {
 	mu    sync.Mutex
 	at    Progress
 	state *State
-	// texts holds one copy of what many objects have in common.
-	texts map[string]string
-	// gone is why no more is asked.
-	gone error
+	texts map[string]string // texts holds one copy of what many objects have in common
+	gone  error             // why nobody is asked any more
 }
 
 // LookWhole visits the whole objects that are asked for, as the API server sends

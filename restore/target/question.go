@@ -12,10 +12,9 @@ import (
 
 // Question is which items are looked for. Its zero value asks for none.
 type Question struct {
-	kinds map[string]map[string]map[string]*Object // resource, namespace, name
-	items int
-	// answered are the places, resource and namespace, that need no list.
-	answered map[[2]string]bool
+	kinds    map[string]map[string]map[string]*Object // resource, namespace, name
+	items    int
+	answered map[[2]string]bool // the places, resource and namespace, that need no list
 }
 
 // Add asks for an item. resource is plural and group, as "deployments.apps", and
@@ -76,10 +75,9 @@ func holdsAll(before, names map[string]*Object) bool {
 
 // Object is what is kept of an object of the cluster. Its strings are safe to print.
 type Object struct {
-	UID     string
-	Created time.Time
-	// Deleting is since when it is being deleted, zero if it is not.
-	Deleting time.Time
+	UID      string
+	Created  time.Time
+	Deleting time.Time // since when it is being deleted, zero if it is not
 	// Restore and Backup are the labels that Velero sets on what it creates
 	// (velero.io/restore-name and velero.io/backup-name); with existingResourcePolicy
 	// update it sets them on what was there, too.
@@ -97,9 +95,7 @@ const (
 	NotLooked Seen = iota
 	Absent
 	There
-	// NotServed: the cluster does not serve this kind, so that nothing of it can be
-	// there.
-	NotServed
+	NotServed // the cluster does not serve this kind, so that nothing of it can be there
 )
 
 // NotSeen is something that could not be looked at.
@@ -115,14 +111,11 @@ type State struct {
 	question  *Question
 	notServed map[string]bool
 	unseen    map[[2]string]string // resource and namespace
-	// NotSeen is sorted by resource and namespace.
-	NotSeen []NotSeen
-	// At is when the look began, by our clock; ClockOffset is the API server's clock
-	// minus ours.
+	NotSeen   []NotSeen            // sorted by resource and namespace
+	// At is when the look began, by our clock; ClockOffset is the API server's clock minus ours.
 	At          time.Time
 	ClockOffset time.Duration
-	// Listed is how many objects the API server listed for this.
-	Listed int
+	Listed      int // how many objects the API server listed for this
 }
 
 // Find is whether an item is there, and what is known of it then.
@@ -148,13 +141,10 @@ func (s *State) Why(resource, namespace string) string {
 
 // place is one list to ask for.
 type place struct {
-	resource string
-	// namespace is empty for the whole cluster.
-	namespace string
-	// name asks for one object alone.
-	name string
-	// within are the namespaces that a list of the whole cluster is for.
-	within []string
+	resource  string
+	namespace string   // empty for the whole cluster
+	name      string   // name asks for one object alone
+	within    []string // the namespaces that a list of the whole cluster is for
 }
 
 func (p place) options(page int64) metav1.ListOptions {
@@ -169,11 +159,8 @@ const (
 	// fewNamespaces is in how many namespaces a kind is listed one by one; for more,
 	// one list of the whole cluster costs less.
 	fewNamespaces = 8
-	// fewNames is how many objects of a place are asked for by name.
-	fewNames = 2
-	// mostOneByOne is in how many namespaces a kind is listed where the whole cluster
-	// may not be.
-	mostOneByOne = 100
+	fewNames      = 2   // how many objects of a place are asked for by name
+	mostOneByOne  = 100 // in how many namespaces a kind is listed where the whole cluster may not be
 )
 
 // places are the lists that answer the question.
@@ -206,9 +193,8 @@ func (q *Question) oneByOne(resource string, namespaces []string) []place {
 	return all
 }
 
-// NewState is the State of a question whose answers are known: find is asked for each
-// item, and nil stands for none. A NotSeen without Why is a resource that is not
-// served.
+// NewState is the State of a question whose answers are known: find is asked for each item, and nil
+// stands for none. A NotSeen without Why is a resource that is not served.
 func NewState(q *Question, find func(resource, namespace, name string) *Object, unseen ...NotSeen) *State {
 	s := &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}}
 	for _, not := range unseen {

@@ -1,7 +1,6 @@
-// Package target reads what the live cluster holds of the items that a restore
-// concerns: of most kinds the metadata alone, in pages, and only in the namespaces
-// that the question names. What could not be looked at is named with its reason,
-// and is never taken for a no. It only lists.
+// Package target reads what the live cluster holds of the items that a restore concerns: of most
+// kinds the metadata alone, in pages, and only in the namespaces that the question names. What
+// could not be looked at is named with its reason, and is never taken for a no. It only lists.
 package target
 
 import (
@@ -33,17 +32,12 @@ import (
 // Options say how a [Reader] asks.
 type Options struct {
 	// Config leads to the API server. It is copied, not changed.
-	Config *rest.Config
-	// Parallel is how many lists are read at once; 0 means four.
-	Parallel int
-	// Silence is how long nothing may come in answer to a request; 0 means 30 seconds.
-	Silence time.Duration
-	// Page is how many objects are asked for at once; 0 means 500.
-	Page int64
-	// Clock is our own clock; nil means time.Now.
-	Clock func() time.Time
-	// Log gets what could not be looked at; nil discards it.
-	Log *slog.Logger
+	Config   *rest.Config
+	Parallel int              // how many lists are read at once; 0 means four
+	Silence  time.Duration    // how long nothing may come in answer to a request; 0 means 30 seconds
+	Page     int64            // how many objects are asked for at once; 0 means 500
+	Clock    func() time.Time // our own clock; nil means time.Now
+	Log      *slog.Logger     // Log gets what could not be looked at; nil discards it
 }
 
 func (o Options) withDefaults() Options {
@@ -91,8 +85,7 @@ func New(o Options) (*Reader, error) {
 // Cost is what was asked of the API server so far.
 type Cost struct {
 	Requests int
-	// Bytes are those of the answers, after decompression.
-	Bytes int64
+	Bytes    int64 // those of the answers, after decompression
 }
 
 // Cost returns what was asked of the API server so far.
@@ -103,14 +96,11 @@ func (r *Reader) Cost() Cost {
 
 // Served is what a cluster serves.
 type Served struct {
-	// Lists are as client-go's ServerPreferredResources returns them.
-	Lists []*metav1.APIResourceList
-	// Silent are the groups that did not tell, with why: nothing may be said of
-	// their kinds.
-	Silent map[string]string
-	kinds  map[string]kind // by resource
-	// version is Kubernetes', zero if the cluster did not tell.
-	version [2]int
+	Lists []*metav1.APIResourceList // as client-go's ServerPreferredResources returns them
+	// Silent are the groups that did not tell, with why: nothing may be said of their kinds.
+	Silent  map[string]string
+	kinds   map[string]kind // by resource
+	version [2]int          // Kubernetes', zero if the cluster did not tell
 }
 
 type kind struct {
@@ -118,8 +108,7 @@ type kind struct {
 	namespaced bool
 }
 
-// Serves reports whether a resource, as "deployments.apps", is served, and whether
-// that is known.
+// Serves reports whether a resource, as "deployments.apps", is served, and whether that is known.
 func (s *Served) Serves(resource string) (serves, known bool) {
 	if _, ok := s.kinds[resource]; ok {
 		return true, true
@@ -129,8 +118,7 @@ func (s *Served) Serves(resource string) (serves, known bool) {
 	return false, !silent
 }
 
-// Served asks the cluster for the kinds that it serves. It is an error if it does
-// not tell at all.
+// Served asks the cluster for the kinds that it serves. It is an error if it does not tell at all.
 func (r *Reader) Served(ctx context.Context) (*Served, error) {
 	kinds, err := r.client.Kinds(ctx)
 	switch {
@@ -229,10 +217,9 @@ func ServedBy(lists ...*metav1.APIResourceList) *Served {
 	return s
 }
 
-// Whole visits the whole objects of a resource, cleaned of what could steer a
-// terminal; an empty namespace stands for the whole cluster. What is not served
-// visits nothing. Its error is fit to be shown: why it could not be looked at, and
-// then what was visited is not all.
+// Whole visits the whole objects of a resource, cleaned of what could steer a terminal; an empty
+// namespace stands for the whole cluster. What is not served visits nothing. Its error is fit to be
+// shown: why it could not be looked at, and then what was visited is not all.
 func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace string, visit func(*unstructured.Unstructured)) error {
 	k, ok := served.kinds[resource]
 	if !ok {

@@ -38,14 +38,10 @@ type Around struct {
 	// Storage asks for storage classes and CSI drivers, Snapshots for the classes of
 	// volume snapshots and the drivers.
 	Storage, Snapshots bool
-	// Velero is the namespace of Velero, whose ConfigMaps configure restore actions.
-	Velero string
-	// NodePorts asks for the Services of the whole cluster.
-	NodePorts bool
-	// Within are the namespaces whose quotas and limit ranges are wanted.
-	Within []string
-	// WebhookServices are further Services that are looked for, as "namespace/name".
-	WebhookServices []string
+	Velero             string   // the namespace of Velero, whose ConfigMaps configure restore actions
+	NodePorts          bool     // NodePorts asks for the Services of the whole cluster
+	Within             []string // the namespaces whose quotas and limit ranges are wanted
+	WebhookServices    []string // further Services that are looked for, as "namespace/name"
 }
 
 // Surroundings are what a restore meets besides the objects that it brings.
@@ -53,21 +49,17 @@ type Surroundings struct {
 	Namespaces      map[string]Namespace
 	StorageClasses  map[string]StorageClass
 	SnapshotClasses map[string]string // name to driver
-	// ClassMap is what Velero makes of storage classes, from one name to another.
-	ClassMap map[string]string
+	ClassMap        map[string]string // what Velero makes of storage classes, from one name to another
 	// PluginConfigs are the ConfigMaps of Velero's restore actions, by the action's
 	// label, such as [ChangesClasses]; sorted.
 	PluginConfigs map[string][]string
 	Drivers       map[string]bool
 	Quotas        []corev1.ResourceQuota
 	LimitRanges   []corev1.LimitRange
-	// NodePorts are the Services that hold them, as "namespace/name".
-	NodePorts map[int64]string
-	Webhooks  []Webhook
-	// Services tells of each Service behind a webhook whether it is there.
-	Services map[string]bool
-	// NotSeen is what could not be looked at, sorted by resource and namespace.
-	NotSeen []NotSeen
+	NodePorts     map[int64]string // the Services that hold them, as "namespace/name"
+	Webhooks      []Webhook
+	Services      map[string]bool // Services tells of each Service behind a webhook whether it is there
+	NotSeen       []NotSeen       // what could not be looked at, sorted by resource and namespace
 }
 
 // Namespace is one of the target.
@@ -84,13 +76,11 @@ type StorageClass struct {
 
 // Webhook is one admission webhook with a Service behind it.
 type Webhook struct {
-	// Configuration is as "validatingwebhookconfigurations.admissionregistration.k8s.io/NAME".
-	Configuration string
+	Configuration string // as "validatingwebhookconfigurations.admissionregistration.k8s.io/NAME"
 	Name          string
 	Service       string // "namespace/name"
-	// Fails is true where requests fail while it does not answer.
-	Fails bool
-	Rules []admissionv1.RuleWithOperations
+	Fails         bool   // true where requests fail while it does not answer
+	Rules         []admissionv1.RuleWithOperations
 	// Namespaces, if not nil, selects the namespaces that it is about, and Objects
 	// is true where labels or match conditions select objects, too.
 	Namespaces *metav1.LabelSelector
@@ -348,8 +338,7 @@ func selects(s *metav1.LabelSelector) bool {
 	return s != nil && (len(s.MatchLabels) > 0 || len(s.MatchExpressions) > 0)
 }
 
-// Version is the API version of a resource that the cluster prefers, empty if it
-// does not serve it.
+// Version is the API version of a resource that the cluster prefers, empty if it does not serve it.
 func (s *Served) Version(resource string) string { return s.kinds[resource].Version }
 
 // Versions asks for all API versions in which the cluster serves each resource. A

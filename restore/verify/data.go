@@ -20,14 +20,10 @@ type Method string
 const (
 	// ByPod: it was copied from a pod's volume, and is copied into one
 	// (PodVolumeBackup, PodVolumeRestore).
-	ByPod Method = "PodVolume"
-	// ByMover: a snapshot of it was moved to the storage location (DataUpload,
-	// DataDownload).
-	ByMover Method = "DataMover"
-	// ByCSI: the claim gets a volume that the CSI driver makes from a snapshot.
-	ByCSI Method = "CSISnapshot"
-	// ByNative: Velero has a volume made from a snapshot of the cloud's.
-	ByNative Method = "NativeSnapshot"
+	ByPod    Method = "PodVolume"
+	ByMover  Method = "DataMover"      // a snapshot of it was moved to the storage location (DataUpload, DataDownload)
+	ByCSI    Method = "CSISnapshot"    // the claim gets a volume that the CSI driver makes from a snapshot
+	ByNative Method = "NativeSnapshot" // Velero has a volume made from a snapshot of the cloud's
 )
 
 // DataState is how a volume's data stands. The names are API.
@@ -35,24 +31,18 @@ type DataState string
 
 // What may have become of a volume's data. DataEmpty and DataFailed did not come back.
 const (
-	// DataEmpty: the volume is there, and nothing brought its data.
-	DataEmpty DataState = "Empty"
-	// DataFailed: Velero began to move the data, and it did not complete.
-	DataFailed DataState = "Failed"
-	// DataUnknown: what became of it is not known.
-	DataUnknown DataState = "Unknown"
-	// DataWaiting: it may still come.
-	DataWaiting DataState = "Waiting"
-	// DataLeftOut: nothing brought the data, as the restore or the backup was told.
-	DataLeftOut DataState = "LeftOut"
+	DataEmpty   DataState = "Empty"   // the volume is there, and nothing brought its data
+	DataFailed  DataState = "Failed"  // Velero began to move the data, and it did not complete
+	DataUnknown DataState = "Unknown" // what became of it is not known
+	DataWaiting DataState = "Waiting" // it may still come
+	DataLeftOut DataState = "LeftOut" // nothing brought the data, as the restore or the backup was told
 	// DataExisted: the claim existed before the restore, or another restore made it, so
 	// that this restore did nothing to its data.
 	DataExisted DataState = "Existed"
 	// DataKept: the claim has the volume that it had when it was backed up, with
 	// whatever is in it now.
-	DataKept DataState = "Kept"
-	// DataRestored: Velero, or the driver, brought it.
-	DataRestored DataState = "Restored"
+	DataKept     DataState = "Kept"
+	DataRestored DataState = "Restored" // Velero, or the driver, brought it
 )
 
 // dataOrder is the order in which volumes are told of: what needs a look first.
@@ -94,16 +84,13 @@ type Evidence struct {
 	NoMade string
 	// Moved are the PodVolumeRestores and DataDownloads; Unseen are those of the two
 	// that may not be listed.
-	Moved  []job.Volume
-	Unseen map[velero.VolumeKind]bool
-	// NoVolumes is true if the restore was told to restore none.
-	NoVolumes bool
-	// Completed is true if the restore ended in phase Completed, so that nothing failed.
-	Completed bool
+	Moved     []job.Volume
+	Unseen    map[velero.VolumeKind]bool
+	NoVolumes bool // true if the restore was told to restore none
+	Completed bool // true if the restore ended in phase Completed, so that nothing failed
 }
 
-// HasVolumes reports whether something came back that may have a volume: a claim or a
-// pod.
+// HasVolumes reports whether something came back that may have a volume: a claim or a pod.
 func (r *Result) HasVolumes() bool {
 	return slices.ContainsFunc(r.Kinds, func(k Kind) bool { return (k.Name == claims || k.Name == pods) && k.There()+k.Count[Differs] > 0 })
 }

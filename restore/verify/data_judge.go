@@ -20,11 +20,10 @@ type dataJudge struct {
 	claims map[[2]string]Claim
 	// saved are the backup's records by the claim, and by the pod and its volume; made
 	// the restore's by the volume's name.
-	saved map[[2]string]*artifact.Volume
-	ofPod map[[2]string][]*artifact.Volume
-	made  map[string]*artifact.Volume
-	// madeFor are the restore's by the claim.
-	madeFor map[[2]string]*artifact.Volume
+	saved   map[[2]string]*artifact.Volume
+	ofPod   map[[2]string][]*artifact.Volume
+	made    map[string]*artifact.Volume
+	madeFor map[[2]string]*artifact.Volume // the restore's by the claim
 	moved   map[[3]string]*job.Volume
 	pods    map[[2]string]Item
 }
@@ -142,8 +141,7 @@ func (d *dataJudge) ofMoved(m *job.Volume) (DataState, string) {
 	return DataFailed, m.Name + " is " + cmp.Or(m.Phase, velero.VolumeNew)
 }
 
-// ofClaim judges the data of a claim that this restore made and that nothing moved
-// data into.
+// ofClaim judges the data of a claim that this restore made and that nothing moved data into.
 func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, string) {
 	bound := live.Phase == "Bound"
 	same := info.PersistentVolume != "" && live.Volume == info.PersistentVolume
@@ -175,9 +173,8 @@ func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, strin
 	return d.notMoved(methodOf(info), live.Namespace, info)
 }
 
-// volumeMade reports whether this restore made a volume: Velero restores one that is to
-// be retained as the backup has it, and the claim is bound to it whether or not there is
-// storage behind it.
+// volumeMade reports whether this restore made a volume: Velero restores one that is to be retained
+// as the backup has it, and the claim is bound to it whether or not there is storage behind it.
 func (d *dataJudge) volumeMade(name string) bool {
 	o, seen := d.Target.Find("persistentvolumes", "", name)
 	return seen == target.There && !d.older(o) && o.Restore == label.GetValidName(d.Restore)
@@ -207,8 +204,7 @@ func skipped(info *artifact.Volume) (DataState, string) {
 	return DataEmpty, why
 }
 
-// notMoved judges data that a PodVolumeRestore or DataDownload was to bring that is not
-// there.
+// notMoved judges data that a PodVolumeRestore or DataDownload was to bring that is not there.
 func (d *dataJudge) notMoved(w Method, namespace string, info *artifact.Volume) (DataState, string) {
 	kind := velero.DataDownload
 	if w == ByPod {

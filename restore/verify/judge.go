@@ -18,14 +18,11 @@ import (
 // Input is what a restore is verified with.
 type Input struct {
 	Restore string
-	// Server is the version of Velero's server as [velero.ParseVersion] reads it.
-	Server string
+	Server  string // the version of Velero's server as [velero.ParseVersion] reads it
 	// Started and Ended are Velero's times, zero where they are not known.
 	Started, Ended time.Time
-	// SoFar is true of a restore that goes on.
-	SoFar bool
-	// Items are what Velero lists, compared with the backup where that can be read.
-	Items outcome.Items
+	SoFar          bool          // true of a restore that goes on
+	Items          outcome.Items // what Velero lists, compared with the backup where that can be read
 	// Unlisted is true if Velero's own list is not there, so that Items only say what
 	// was to come back.
 	Unlisted bool

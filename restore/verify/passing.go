@@ -8,9 +8,8 @@ import (
 	"github.com/veltui/veltui/stored/outcome"
 )
 
-// discarded are the resources that Velero's own plugins skip where the data comes
-// back in another way (pkg/restore/restore.go for volumes, pkg/restore/actions for
-// the rest, 1.18.3).
+// discarded are the resources that Velero's own plugins skip where the data comes back in another
+// way (pkg/restore/restore.go for volumes, pkg/restore/actions for the rest, 1.18.3).
 var discarded = map[string]bool{
 	"persistentvolumes":                              true,
 	"datauploads.velero.io":                          true,

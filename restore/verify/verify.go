@@ -16,30 +16,21 @@ type State string
 
 // What an item may be. Failed, Missing, Gone, Deleting and Differs did not come back.
 const (
-	// Failed: Velero could not restore it, and it is not there.
-	Failed State = "Failed"
-	// Missing: it was to be restored, Velero does not list it, and it is not there.
-	Missing State = "Missing"
-	// Gone: Velero lists it as restored, and it is not there now.
-	Gone State = "Gone"
-	// Deleting: it is there, and the cluster is deleting it.
-	Deleting State = "Deleting"
+	Failed   State = "Failed"   // Velero could not restore it, and it is not there
+	Missing  State = "Missing"  // it was to be restored, Velero does not list it, and it is not there
+	Gone     State = "Gone"     // Velero lists it as restored, and it is not there now
+	Deleting State = "Deleting" // it is there, and the cluster is deleting it
 	// Differs: one of that name existed before the restore, and Velero left it as it
 	// was, though the backup has another version.
-	Differs State = "Differs"
-	// NotLookedAt: whether it is there is not known.
-	NotLookedAt State = "NotLookedAt"
-	// MadeAnew: one of that name is there, made after the restore by something else.
-	MadeAnew State = "MadeAnew"
+	Differs     State = "Differs"
+	NotLookedAt State = "NotLookedAt" // whether it is there is not known
+	MadeAnew    State = "MadeAnew"    // one of that name is there, made after the restore by somebody else
 	// Passing: it is not there, and its kind comes and goes by itself: controllers
 	// replace it under another name, or delete it when it is done.
-	Passing State = "Passing"
-	// Existed: it is there, it is older than the restore, and Velero skipped it.
-	Existed State = "Existed"
-	// Restored: it is there, and this restore made or updated it.
-	Restored State = "Restored"
-	// LeftOut: the restore was not to bring it back.
-	LeftOut State = "LeftOut"
+	Passing  State = "Passing"
+	Existed  State = "Existed"  // it is there, it is older than the restore, and Velero skipped it
+	Restored State = "Restored" // it is there, and this restore made or updated it
+	LeftOut  State = "LeftOut"  // the restore was not to bring it back
 )
 
 // States are all of them, in the order in which they are shown.
@@ -109,8 +100,7 @@ func countOf[T any](all []T, is func(T) bool) (n int) {
 
 // Result is what became of a restore.
 type Result struct {
-	// Kinds that lost most come first; those that the restore left out wholly last.
-	Kinds []Kind
+	Kinds []Kind // Kinds that lost most come first; those that the restore left out wholly last
 	Count map[State]int
 	// Claims are the claims that were to come back and are there, without those that
 	// are bound; Bound is how many are.
@@ -124,22 +114,17 @@ type Result struct {
 	// Volumes are the volumes of what came back, and how each got its data; those that
 	// need a look first.
 	Volumes []Volume
-	// Notes say what is not known, and why.
-	Notes []string
-	// NotSeen is what could not be looked at in the cluster.
-	NotSeen []target.NotSeen
+	Notes   []string         // Notes say what is not known, and why
+	NotSeen []target.NotSeen // what could not be looked at in the cluster
 	// Unknown is true if veltui could not look at all that was to come back, beyond the
 	// items that it counts as NotLookedAt: the notes and NotSeen say at what.
 	Unknown bool
-	// SoFar is true of a restore that goes on.
-	SoFar bool
-	// At is when the cluster was looked at, by our clock, and Cost what that asked of
-	// it.
+	SoFar   bool // true of a restore that goes on
+	// At is when the cluster was looked at, by our clock, and Cost what that asked of it.
 	At   time.Time
 	Cost target.Cost
 
-	// claims are those that were to come back and are there.
-	claims map[[2]string]Claim
+	claims map[[2]string]Claim // those that were to come back and are there
 }
 
 // ErrNotStarted says that there is nothing to verify.
@@ -165,8 +150,7 @@ func (r Result) Wanted() int { return wanted(r.Count) }
 // LookedAtAll reports whether veltui could look at all that was to come back.
 func (r Result) LookedAtAll() bool { return r.Count[NotLookedAt] == 0 && !r.Unknown }
 
-// Settled reports whether veltui could look at all that was to come back, and waits for
-// no data.
+// Settled reports whether veltui could look at all that was to come back, and waits for no data.
 func (r Result) Settled() bool { return r.LookedAtAll() && r.waiting() == 0 }
 
 // waiting is how many volumes' data may still come.

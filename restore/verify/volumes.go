@@ -82,8 +82,7 @@ func (r *Result) itemsOf(resource string) []Item {
 	return nil
 }
 
-// AddClaims adds the claims of the cluster that were to come back. all may hold
-// others too.
+// AddClaims adds the claims of the cluster that were to come back. all may hold others too.
 func (r *Result) AddClaims(all []Claim, classes Classes) {
 	wanted := map[[2]string]bool{}
 	r.claims = map[[2]string]Claim{}
