@@ -17,7 +17,6 @@ const maxProblems = 20
 // checksum: padding, as tar programs write it.
 const maxTail = 1 << 20
 
-// archive goes through the entries of one archive.
 type archive struct {
 	limits  Limits
 	tar     tarReader
@@ -31,7 +30,6 @@ func openArchive(ctx context.Context, r io.Reader, limits Limits) archive {
 	return archive{limits: limits, tar: tarReader{more: blocks.next, maxName: limits.Name}}
 }
 
-// each visits the entries to the end of the tar.
 func (a *archive) each(visit func(entry) error) error {
 	for {
 		e, err := a.tar.next()
@@ -78,7 +76,6 @@ func (w *walker) problem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// walk reads all entries and then the rest of the stream.
 func (w *walker) walk() error {
 	if err := w.each(w.entry); err != nil {
 		return err

@@ -131,7 +131,6 @@ func (r *resolver) expandShort(name, group string, w *work) string {
 	return name
 }
 
-// with adds resources that are not there yet.
 func with(resources []Resource, more []definition) []Resource {
 	all := resources[:len(resources):len(resources)]
 	known := make(map[[2]string]bool, len(resources))

@@ -190,7 +190,6 @@ func (r *restore) assumptions() (all []string) {
 	return all
 }
 
-// beyond are the patterns that take too long.
 func (r *restore) beyond() []string {
 	return slices.Concat(r.resources.beyond(), r.spaces.beyond())
 }
@@ -203,7 +202,6 @@ func quoted(words []string) string {
 	return someOf(short)
 }
 
-// someOf lists a few of many.
 func someOf(words []string) string {
 	slices.Sort(words)
 	const few = 5

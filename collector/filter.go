@@ -21,7 +21,6 @@ var nonRestorable = []string{
 // to spec.excludedResources itself.
 func NonRestorable() []string { return slices.Clone(nonRestorable) }
 
-// filter is an include list and an exclude list.
 type filter struct {
 	includes, excludes *glob.Set
 	budget             *glob.Budget
@@ -55,7 +54,6 @@ func (f *filter) includesItem(s string) bool {
 	return included || !known
 }
 
-// beyond are patterns that took too long.
 func (f *filter) beyond() []string {
 	return slices.Concat(f.includes.Beyond(), f.excludes.Beyond())
 }

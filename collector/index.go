@@ -69,7 +69,6 @@ const (
 	refKinds
 )
 
-// definition is what a CustomResourceDefinition in the backup says.
 type definition struct {
 	Item     uint32
 	Resource Resource
@@ -131,7 +130,6 @@ func (x *Index) Namespaces() []string {
 	return all
 }
 
-// resourceBuckets are the buckets of one resource directory.
 func (x *Index) resourceBuckets(resource string) []bucket {
 	first := sort.Search(len(x.Buckets), func(i int) bool {
 		return string(x.Strings.bytes(x.Buckets[i].Resource)) >= resource
@@ -143,7 +141,6 @@ func (x *Index) resourceBuckets(resource string) []bucket {
 	return x.Buckets[first:end]
 }
 
-// find looks an item up.
 func (x *Index) find(resource, namespace, name string) (item uint32, ok bool) {
 	i, found := sort.Find(len(x.Buckets), func(i int) int {
 		b := x.Buckets[i]
@@ -160,7 +157,6 @@ func (x *Index) find(resource, namespace, name string) (item uint32, ok bool) {
 	return b.First + uint32(n), found
 }
 
-// refsOf are the references of one item.
 func (x *Index) refsOf(item uint32) []reference {
 	first := sort.Search(len(x.Refs), func(i int) bool { return x.Refs[i].Item >= item })
 	end := first

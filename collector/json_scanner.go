@@ -203,7 +203,6 @@ const (
 
 var class = [256]uint8{'"': quote, '{': opener, '[': opener, '}': closer, ']': closer}
 
-// skip passes over the value at hand.
 func (s *scanner) skip() {
 	switch c := s.peek(); c {
 	case 0:

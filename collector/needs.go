@@ -115,7 +115,6 @@ func (f *Fates) Needs(visit func(Item, []Need)) error {
 	return err
 }
 
-// needsIn decodes a set of facts.
 func (x *Index) needsIn(needs []Need, set uint32) []Need {
 	_ = eachFact(x.Facts.bytes(set), func(kind NeedKind, name uint32, amount int64) bool {
 		needs = append(needs, Need{kind, x.Strings.string(name), amount})
@@ -155,7 +154,6 @@ func (b *builder) addNeeds(item uint32, o *object) {
 	b.needs = append(b.needs, needsOf{item, b.facts.id(b.packed)})
 }
 
-// addVersion notes that a resource is stored in an API version.
 func (b *builder) addVersion(resource, version []byte, preferred bool) {
 	v := storedVersion{b.strings.id(resource), b.strings.id(version), preferred}
 	if !b.knownVersions[v] {

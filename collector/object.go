@@ -24,7 +24,6 @@ const (
 	wantNamespace
 )
 
-// decides says whether the kind's facts decide what is restored.
 func (w wants) decides() bool { return wantPod <= w && w <= wantSnapshotClass }
 
 // Directories of the kinds that Velero's rules know by name (pkg/kuberesource/kuberesource.go).

@@ -354,12 +354,10 @@ func (r *podResources) amounts() []json.RawMessage {
 	return []json.RawMessage{r.Requests.CPU, r.Requests.Memory, r.Limits.CPU, r.Limits.Memory}
 }
 
-// given reports whether CPU or memory is said.
 func (r *podResources) given() bool {
 	return slices.ContainsFunc(r.amounts(), func(amount json.RawMessage) bool { return amount != nil })
 }
 
-// ask adds a need and what it asks for.
 func (o *object) ask(kind NeedKind, r podResources) {
 	o.needs = append(o.needs, Need{Kind: kind})
 	for i, text := range r.amounts() {

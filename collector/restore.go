@@ -152,7 +152,6 @@ func (r *restore) orderedWords() []string {
 	return slices.Concat(p.High, middle, p.Low)
 }
 
-// pass goes through resources in order.
 func (r *restore) pass(words []string, processed map[string]bool) {
 	target := newResolver(r.target)
 	for _, word := range words {

@@ -44,7 +44,6 @@ func ParseNamespaces(list string) Namespaces {
 	return n
 }
 
-// set is the names that are known to exist.
 func (n Namespaces) set() map[string]bool {
 	if !n.Known {
 		return setOf(slices.Concat(n.Names, everyCluster))
@@ -112,7 +111,6 @@ func ParsePriorities(value string) (Priorities, error) {
 	return p, nil
 }
 
-// version is major, minor and patch.
 type version [3]int
 
 // currentVersion stands in for a version that is not known.

@@ -135,7 +135,6 @@ func headerOnly(flag byte) bool { return flag >= '1' && flag <= '6' }
 
 func padded(n int64) int64 { return (n + tarBlock - 1) &^ (tarBlock - 1) }
 
-// header reads one header block and verifies it.
 func (t *tarReader) header() ([]byte, error) {
 	h, err := t.read(tarBlock)
 	if err == io.ErrUnexpectedEOF && len(h) == 0 {
@@ -186,7 +185,6 @@ func allZero(b []byte) bool {
 	return true
 }
 
-// shortName joins the name fields of a header.
 func (t *tarReader) shortName(h []byte) []byte {
 	name := cString(h[:100])
 	prefix := cString(h[345:500])

@@ -190,7 +190,6 @@ func (f *failures) recent(uid string, now time.Time) error {
 	return nil
 }
 
-// note takes how a download ended.
 func (f *failures) note(uid string, err error, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -109,7 +109,6 @@ func (c *Cluster) Engine(conn Connection, namespace string, e EngineOptions) (*a
 	return action.New(o)
 }
 
-// artifacts reads what the Velero in a namespace has stored.
 func (c *Cluster) artifacts(config *rest.Config, namespace string) (*artifact.Fetcher, error) {
 	return artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: c.CAFile,

@@ -65,7 +65,6 @@ func Follow(ctx context.Context, o FollowOptions) iter.Seq2[*assess.Assessment, 
 	}
 }
 
-// follower is one iteration of [Follow].
 type follower struct {
 	FollowOptions
 	snaps  chan *watch.Snapshot
@@ -77,7 +76,6 @@ type follower struct {
 	ready   bool
 }
 
-// read hands over each new snapshot.
 func (f *follower) read(ctx context.Context) {
 	for {
 		snap, err := f.Watcher.Next(ctx)
@@ -158,7 +156,6 @@ func (f *follower) assess(ctx context.Context, yield func(*assess.Assessment, er
 	return true
 }
 
-// silent is that the cluster has not sent all that is wanted.
 func (f *follower) silent(ended error) *SilentError {
 	e := &SilentError{Patience: f.Patience, ended: ended}
 	if f.snap != nil {

@@ -43,7 +43,6 @@ func (r *Items) Items(ctx context.Context, j *job.Job, server velero.Server) (ou
 	return items, nil
 }
 
-// servedKinds asks the cluster for the kinds that it serves.
 func servedKinds(ctx context.Context, e *Store) (collector.Discovery, error) {
 	kinds, _, err := e.Kinds(ctx)
 	return kinds, err

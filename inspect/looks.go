@@ -27,7 +27,6 @@ type lookEngine struct {
 	request action.Request
 }
 
-// lookDeadline is how long a look may take.
 const lookDeadline = 45 * time.Second
 
 // Look gathers the evidence about a job that has not ended.

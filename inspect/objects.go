@@ -81,7 +81,6 @@ func (r *Objects) Volumes(ctx context.Context, j *job.Job, most int) ([]Document
 	return documents, failed
 }
 
-// api is a client with the kubeconfig as it is now.
 func (r *Objects) api() (*client.Client, error) {
 	config, err := r.Config()
 	if err != nil {

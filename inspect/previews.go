@@ -54,7 +54,6 @@ type ground struct {
 	store    *Store // store reads the backup once more
 }
 
-// mostChoices is how many labels are offered.
 const mostChoices = 5000
 
 // Preview works out what a draft would restore.
@@ -103,7 +102,6 @@ func (p *Previews) look(ctx context.Context, answer *Preview, spec velerov1.Rest
 	p.foresee(answer, a)
 }
 
-// foresee says how long the items take.
 func (p *Previews) foresee(answer *Preview, a *assess.Assessment) {
 	var known forecast.Rates
 	if p.Rates != nil {
@@ -235,7 +233,7 @@ func (p *Previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state 
 	return g.surveyor.Check(ctx, question, progress)
 }
 
-// AddFinalized asks the object store once for each backup that has ended.
+// addFinalized asks the object store once for each backup that has ended.
 func (p *Previews) addFinalized(ctx context.Context, state *preflight.Velero, e *Store) {
 	p.mu.Lock()
 	known := p.finalized

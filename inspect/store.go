@@ -116,7 +116,6 @@ func (e *Store) Index(ctx context.Context, b *velerov1.Backup, progress Progress
 	})
 }
 
-// open downloads a backup's tarball.
 func (e *Store) open(ctx context.Context, backup string, progress Progress) (*counted, error) {
 	stream, err := e.artifacts.Open(ctx, artifact.Target{Kind: velerov1.DownloadTargetKindBackupContents, Name: backup})
 	if err != nil {

@@ -30,7 +30,6 @@ type Surveyor struct {
 	last survey
 }
 
-// survey is what was found of the cluster.
 type survey struct {
 	index    *collector.Index
 	mapping  string

@@ -182,7 +182,6 @@ const (
 	mostNamespaces = 100
 )
 
-// addClaims looks whether the claims that came back are bound.
 func addClaims(ctx context.Context, reader *target.Reader, served *target.Served, result *verify.Result) {
 	var claims []verify.Claim
 	open := false

@@ -218,7 +218,6 @@ type disk struct {
 	cluster string
 }
 
-// file is the name of a backup's index.
 func (d disk) file(uid string) string { return d.cluster + "-" + uid + suffix }
 
 func (d disk) keeps(uid string) bool { return d.Path != "" && plainUID.MatchString(uid) }

@@ -130,7 +130,6 @@ func (c *Comparison) volume(o *unstructured.Unstructured, r *rule) {
 	o.SetAnnotations(annotations)
 }
 
-// mapSubjects maps the namespaces of a binding's subjects.
 func (c *Comparison) mapSubjects(o *unstructured.Unstructured) {
 	subjects, _ := o.Object["subjects"].([]any)
 	for _, s := range subjects {
@@ -147,7 +146,6 @@ func nested(o *unstructured.Unstructured, path ...string) string {
 	return s
 }
 
-// snapshot is what the CSI actions do.
 func (c *Comparison) snapshot(resource string, r *rule) {
 	noVolumes := c.Restore.RestorePVs != nil && !*c.Restore.RestorePVs
 	touches := resource != target.SnapshotClasses || noVolumes
@@ -247,7 +245,6 @@ var fixed = map[string][]string{
 var podMayChange = []string{"spec.containers", "spec.initContainers", "spec.activeDeadlineSeconds", "spec.tolerations",
 	"spec.terminationGracePeriodSeconds", "spec.schedulingGates", "spec.nodeSelector", "spec.affinity"}
 
-// patch is what becomes of Velero's patch.
 func (i *compared) patch(resource string, frozen, bound bool, differing, against []string) {
 	i.outcome = Patched
 	touches := func(fields ...string) bool {

@@ -60,7 +60,6 @@ type Velero struct {
 	FinalizedUnseen string
 }
 
-// check is one preflight.
 type check struct {
 	Input
 	found  []Finding
@@ -124,7 +123,6 @@ func modifier(r velerov1.RestoreSpec, byDefault string) string {
 // ofBodies are the reasons that go by what is in the body of items.
 var ofBodies = []Reason{StorageClassMissing, DefaultClassMissing, QuotaExceeded, QuotaNeedsResources, LimitRangeViolated, NodePortTaken, PodSecurityViolated, VolumesEmpty}
 
-// about keeps a finding about one thing.
 func (c *check) about(name string, severity Severity, reason Reason, sentence, remedy string) {
 	c.find(Finding{Severity: severity, Reason: reason, Count: 1, Names: []string{name}, Sentence: sentence, Remedy: remedy})
 }
@@ -133,12 +131,10 @@ func (c *check) notLooked(what, why string) {
 	c.unseen = append(c.unseen, NotLooked{What: what, Why: why})
 }
 
-// notListed notes a list of the cluster that could not be read.
 func (c *check) notListed(what string, n target.NotSeen) {
 	c.unseen = append(c.unseen, NotLooked{what + in(n.Namespace), n.Resource, n.Namespace, n.Why})
 }
 
-// backup goes through what the restore brings.
 func (c *check) backup() error {
 	if err := c.gather(); err != nil {
 		return err
@@ -261,7 +257,6 @@ func (c *check) version(resource string) {
 	c.find(c.itemsOf(resource).fill(f))
 }
 
-// itemsOf are the items of a resource that Velero tries to create.
 func (c *check) itemsOf(resource string) *group {
 	g := &group{}
 	_ = c.Fates.Each(func(i collector.Item) {

@@ -49,7 +49,6 @@ type Comparison struct {
 
 type place struct{ resource, namespace, name string }
 
-// compared is one object.
 type compared struct {
 	// inBackup are its fields in the backup without what every restore resets, and
 	// changed those that Velero's actions change after that.
@@ -202,7 +201,6 @@ func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
 	i.inBackup, i.changed = nil, nil
 }
 
-// all are the fields after Velero's actions.
 func (i *compared) all() []field { return overlay(i.inBackup, i.changed) }
 
 // merge is what Velero does with a ServiceAccount, whatever the policy: it adds what
@@ -224,7 +222,6 @@ func (i *compared) merge(lacking, differing []string, policy velerov1.PolicyType
 	}
 }
 
-// lacking names the fields of x that y does not have.
 func (c *Comparison) lacking(x, y []field) (names []string) {
 	both(x, y, func(path uint32, _, y uint64) {
 		if y == gone {

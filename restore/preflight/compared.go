@@ -66,7 +66,6 @@ func (c *Comparison) Existing(unseen []target.NotSeen, broken error) []Existing 
 	return all
 }
 
-// missing says why there is nothing to compare.
 func missing(at place, i *compared, unseen []target.NotSeen, broken error) string {
 	switch {
 	case i.inBackup == nil && broken != nil:
@@ -98,7 +97,6 @@ type comparedGroup struct {
 	same     bool // the objects have the same content
 }
 
-// findCompared finds what Velero does with the objects that were compared.
 func (c *check) findCompared() {
 	all := map[string]*comparedGroup{}
 	for _, e := range c.Existing {
@@ -123,7 +121,6 @@ func (c *check) findCompared() {
 	}
 }
 
-// compared says what Velero does with a group.
 func (c *check) compared(g *comparedGroup) Finding {
 	f := Finding{Severity: Note, Reason: ObjectsExist, Resource: g.resource}
 	what, exist, differ := some(g.count, g.resource), verb(g.count, "exists", "exist"), verb(g.count, "differs", "differ")
@@ -187,7 +184,6 @@ func (g *comparedGroup) nothing() string {
 	return "what it changes in " + g.resource + " before it compares always makes a difference"
 }
 
-// from says in what the objects differ.
 func (g *comparedGroup) from() string {
 	if len(g.reasons) == 0 {
 		return ""
@@ -195,7 +191,6 @@ func (g *comparedGroup) from() string {
 	return " Different: " + g.fieldNames() + "."
 }
 
-// fieldNames names the fields that most of the objects differ in.
 func (g *comparedGroup) fieldNames() string {
 	names := slices.SortedFunc(maps.Keys(g.reasons), func(x, y string) int {
 		return cmp.Or(g.reasons[y]-g.reasons[x], strings.Compare(x, y))

@@ -96,7 +96,6 @@ func (c *check) newSpace(name string) bool {
 	return !there
 }
 
-// isNew says that Velero will create an item.
 func (c *check) isNew(i collector.Item) {
 	if c.created[i.Target] == nil {
 		c.created[i.Target] = map[string]int{}

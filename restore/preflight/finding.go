@@ -111,7 +111,6 @@ func (r *Result) Count(s Severity) (n int) {
 	return n
 }
 
-// maxNames is how many names a finding has.
 const maxNames = 5
 
 var order = map[Severity]int{Obstacle: 0, Doubt: 1, Note: 2}
@@ -135,7 +134,6 @@ type group struct {
 	reasons map[string]int // reasons count the items by what is said of them
 }
 
-// because adds reasons of an item.
 func (g *group) because(reasons ...string) {
 	if g.reasons == nil {
 		g.reasons = map[string]int{}
@@ -145,7 +143,6 @@ func (g *group) because(reasons ...string) {
 	}
 }
 
-// why lists the reasons.
 func (g *group) why(separator string) string {
 	return strings.Join(slices.Sorted(maps.Keys(g.reasons)), separator)
 }
@@ -163,7 +160,6 @@ func (g *group) add(namespace, name string) {
 	}
 }
 
-// fill puts the group into a finding.
 func (g *group) fill(f Finding) Finding {
 	f.Count, f.Names = g.count, g.names
 	if !g.several {
@@ -175,7 +171,6 @@ func (g *group) fill(f Finding) Finding {
 	return f
 }
 
-// groups are groups by a key.
 type groups map[string]*group
 
 func (g *groups) add(key, namespace, name string) *group {

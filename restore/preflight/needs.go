@@ -44,7 +44,6 @@ type storage struct {
 	hooks                                 groups // by Service
 }
 
-// needs goes through what the new items need.
 func (c *check) needs() error {
 	s := &storage{}
 	err := c.Fates.Needs(func(i collector.Item, needs []collector.Need) {
@@ -67,7 +66,6 @@ func (c *check) needs() error {
 	return nil
 }
 
-// need counts what one item needs.
 func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.Need) {
 	switch i.Resource {
 	case pods:
@@ -225,7 +223,6 @@ func (c *check) findStorage(s *storage) {
 	}
 }
 
-// port looks whether another Service holds a node port.
 func (c *check) port(s *storage, i collector.Item, port int64) {
 	if c.Around == nil {
 		return

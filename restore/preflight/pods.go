@@ -19,7 +19,6 @@ type asks struct {
 
 func (a *asks) set(i int, n int64) { a.n[i], a.given[i] = n, true }
 
-// add adds what another asks for.
 func (a *asks) add(b asks) {
 	for i := range b.n {
 		if b.given[i] {
@@ -48,7 +47,6 @@ func (a asks) or(b asks) asks {
 	return a
 }
 
-// pod is what a pod asks for.
 type pod struct {
 	containers      []container
 	level, overhead asks
@@ -133,14 +131,12 @@ func (p *pod) without() (missing [4]bool) {
 	return missing
 }
 
-// ranges are the limit ranges of a namespace.
 type ranges struct {
 	all      []*corev1.LimitRange
 	defaults asks
 	refused  []refusal // one for each of all
 }
 
-// refusal is what a limit range refuses.
 type refusal struct{ pods, claims group }
 
 func (c *check) rangesOf(namespace string) *ranges {
@@ -196,7 +192,6 @@ func defaultsOf(l *corev1.LimitRange) (all asks) {
 	return all
 }
 
-// addPod counts a pod that Velero will create.
 func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
 	p, r := &c.pod, c.rangesOf(i.Target)
 	p.read(needs)

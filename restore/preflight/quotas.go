@@ -152,7 +152,6 @@ func sortedNames(lists ...corev1.ResourceList) (names []corev1.ResourceName) {
 	return slices.Compact(names)
 }
 
-// limits finds pods and claims that a limit range refuses.
 func (c *check) limits() {
 	for _, namespace := range slices.Sorted(maps.Keys(c.ranges)) {
 		r := c.ranges[namespace]

@@ -69,7 +69,6 @@ func (c *check) enforces(namespace string) api.LevelVersion {
 	return level
 }
 
-// secure asks whether Pod Security lets a pod in.
 func (c *check) secure(i collector.Item, pod string) {
 	level := c.enforces(i.Target)
 	if level.Level == api.LevelPrivileged {
@@ -114,7 +113,6 @@ func (s *secured) judge(q judged, served *target.Served) (reasons []string, know
 	return reasons, true
 }
 
-// findInsecure finds pods that Pod Security refuses.
 func (c *check) findInsecure() {
 	s := &c.security
 	for namespace, g := range s.refused.sorted() {

@@ -57,7 +57,6 @@ func (c *Comparison) hash(value any) uint64 {
 	return gone + 1
 }
 
-// changes are the fields of after that are not so before; what is gone has no value.
 func (c *Comparison) changes(before, after []field) (changed []field) {
 	both(before, after, func(path uint32, x, y uint64) {
 		if x != y {
@@ -67,7 +66,6 @@ func (c *Comparison) changes(before, after []field) (changed []field) {
 	return changed
 }
 
-// differing names the fields that are not the same.
 func (c *Comparison) differing(x, y []field) []string {
 	var names []string
 	for _, f := range c.changes(x, y) {
@@ -77,7 +75,6 @@ func (c *Comparison) differing(x, y []field) []string {
 	return names
 }
 
-// overlay puts changes over fields.
 func overlay(fields, changed []field) (all []field) {
 	if len(changed) == 0 {
 		return fields

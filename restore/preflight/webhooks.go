@@ -125,7 +125,6 @@ func (c *check) mappedAway(service string) string {
 	return ""
 }
 
-// unlookedAround says what of the surroundings could not be looked at.
 func (c *check) unlookedAround() {
 	if c.Around == nil {
 		c.notLooked("namespaces, classes, quotas, node ports and webhooks of the cluster", "the cluster was not looked at")

@@ -27,7 +27,6 @@ type codec struct {
 	check func(*Draft) error
 }
 
-// member is a field of a draft with a value.
 type member[T any] struct {
 	get func(*Draft) T
 	set func(*Draft, T)

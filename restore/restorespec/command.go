@@ -74,7 +74,6 @@ func fieldsOf(d *Draft) map[string]any {
 	return fields
 }
 
-// spelled is a selector as its text reads.
 func spelled(s *metav1.LabelSelector) *metav1.LabelSelector {
 	read, err := metav1.ParseToLabelSelector(selectorText(s))
 	if err != nil || selectorText(read) != selectorText(s) {

@@ -53,7 +53,6 @@ func (f *Flags) Apply(r *velerov1.Restore) error {
 	return nil
 }
 
-// flagValue is a field as a flag.
 type flagValue struct {
 	flags *Flags
 	field Field

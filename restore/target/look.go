@@ -53,7 +53,6 @@ func (l *look) look(ctx context.Context) (*State, error) {
 	return l.done(), nil
 }
 
-// look is one Look.
 type look struct {
 	*Reader
 	served   *Served
@@ -107,7 +106,6 @@ func (r *Reader) LookWhole(ctx context.Context, served *Served, q *Question, ver
 	return state.NotSeen, nil
 }
 
-// wholePage is how many whole objects are asked for at once.
 const wholePage = 250
 
 // where is what to list for a place, and in which namespace.
@@ -188,7 +186,6 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 	return instead
 }
 
-// listMetadata takes what was asked for out of one list.
 func (l *look) listMetadata(ctx context.Context, p place) error {
 	resource, from := l.where(p)
 	wanted, listed := l.state.question.kinds[p.resource], 0
@@ -241,7 +238,6 @@ func (l *look) text(s string) string {
 	return clean
 }
 
-// notSeen notes that a place could not be looked at.
 func (l *look) notSeen(p place, err error) {
 	namespaces := p.within
 	if len(namespaces) == 0 {
@@ -256,7 +252,6 @@ func (l *look) notSeen(p place, err error) {
 
 var errTooMany = fmt.Errorf("you may not list it in the whole cluster, and veltui lists at most %d namespaces one by one", mostOneByOne)
 
-// done sorts what was not seen.
 func (l *look) done() *State {
 	l.state.ClockOffset, _ = l.meter.Offset()
 	for at, why := range l.state.unseen {

@@ -163,7 +163,6 @@ const (
 	mostOneByOne  = 100 // in how many namespaces a kind is listed where the whole cluster may not be
 )
 
-// places are the lists that answer the question.
 func (q *Question) places() []place {
 	var all []place
 	for _, resource := range q.Resources() {
@@ -177,7 +176,6 @@ func (q *Question) places() []place {
 	return all
 }
 
-// oneByOne lists a kind namespace by namespace.
 func (q *Question) oneByOne(resource string, namespaces []string) []place {
 	var all []place
 	for _, namespace := range namespaces {

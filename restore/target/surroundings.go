@@ -132,7 +132,6 @@ func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) 
 	return s, nil
 }
 
-// around is one look at the surroundings.
 type around struct {
 	*Reader
 	served  *Served
@@ -294,7 +293,6 @@ var (
 	errTooManyServices   = fmt.Errorf("veltui looks for at most %d Services of webhooks", mostOneByOne)
 )
 
-// snapshotClass is what is read of a VolumeSnapshotClass.
 type snapshotClass struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Driver   string            `json:"driver"`

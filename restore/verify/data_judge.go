@@ -13,7 +13,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// dataJudge judges one volume after the other.
 type dataJudge struct {
 	Input
 	Evidence
@@ -85,7 +84,6 @@ func methodOf(v *artifact.Volume) Method {
 	return ""
 }
 
-// claim judges the data of a claim that is there.
 func (d *dataJudge) claim(i Item) Volume {
 	v := Volume{Namespace: i.Namespace, Claim: i.Name}
 	info := d.saved[[2]string{cmp.Or(i.From, i.Namespace), i.Name}]
@@ -130,7 +128,6 @@ func (d *dataJudge) claim(i Item) Volume {
 	return v
 }
 
-// ofMoved judges data by what moves it.
 func (d *dataJudge) ofMoved(m *job.Volume) (DataState, string) {
 	switch {
 	case m.Phase == velero.VolumeCompleted:
@@ -180,7 +177,6 @@ func (d *dataJudge) volumeMade(name string) bool {
 	return seen == target.There && !d.older(o) && o.Restore == label.GetValidName(d.Restore)
 }
 
-// arrives judges data that comes with the claim's volume.
 func arrives(bound bool, waits string) (DataState, string) {
 	if bound {
 		return DataRestored, ""

@@ -117,7 +117,6 @@ func (in Input) notes(existed bool) []string {
 	return notes
 }
 
-// judge judges one item after the other.
 type judge struct {
 	Input
 	label   string
@@ -144,7 +143,6 @@ func (j *judge) item(resource string, i outcome.Item) (State, string) {
 	return j.there(resource, i, object)
 }
 
-// absent judges an item that is not in the cluster.
 func (j *judge) absent(resource string, i outcome.Item) (State, string) {
 	passing := j.passing(resource, i)
 	switch {
@@ -180,7 +178,6 @@ func (j *judge) renamed(resource string, i outcome.Item) bool {
 // exact the times are, which have whole seconds.
 const near = 10 * time.Second
 
-// older reports whether an object was made before the restore.
 func (in Input) older(o target.Object) bool {
 	return !in.Started.IsZero() && o.Created.Before(in.Started.Add(-near))
 }

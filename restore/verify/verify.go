@@ -153,7 +153,6 @@ func (r Result) LookedAtAll() bool { return r.Count[NotLookedAt] == 0 && !r.Unkn
 // Settled reports whether veltui could look at all that was to come back, and waits for no data.
 func (r Result) Settled() bool { return r.LookedAtAll() && r.waiting() == 0 }
 
-// waiting is how many volumes' data may still come.
 func (r Result) waiting() int {
 	return countOf(r.Volumes, func(v Volume) bool { return v.State == DataWaiting })
 }

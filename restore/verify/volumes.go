@@ -72,7 +72,6 @@ const (
 	pods   = "pods"
 )
 
-// itemsOf are the items of a resource.
 func (r *Result) itemsOf(resource string) []Item {
 	for _, k := range r.Kinds {
 		if k.Name == resource {
