@@ -80,11 +80,11 @@ const patience = 30 * time.Second
 // EngineOptions are what differs between those who use an engine of package action.
 type EngineOptions struct {
 	ReadOnly        bool
-	NoStore         bool // NoStore leaves the object store alone: to ask it is to create a DownloadRequest
+	NoStore         bool // leaves the object store alone: to ask it is to create a DownloadRequest
 	LeaveOperations bool // LeaveOperations does not ask for the list of operations
 	// Timeout and Observe are 0 for the defaults.
 	Timeout, Observe time.Duration
-	Waiting          func(what string) // told what the object store is asked; nil for nobody
+	Waiting          func(what string) // told what the object store is asked; nil for none
 }
 
 // Engine makes one for the Velero in a namespace.

@@ -22,7 +22,7 @@ type FollowOptions struct {
 	Assess  func(context.Context, *watch.Snapshot) *assess.Assessment // Assess judges a snapshot for this moment
 
 	// Ready reports whether a snapshot holds all that is wanted, and an error if it
-	// never will without somebody's help. What comes before is not judged.
+	// never will without help. What comes before is not judged.
 	Ready    func(*watch.Snapshot) (bool, error)
 	Patience time.Duration // how long that may take
 

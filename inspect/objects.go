@@ -20,7 +20,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Objects reads volumes' resources for the pages of a job, when somebody looks at them: the watch
+// Objects reads volumes' resources for the pages of a job, when a user looks at them: the watch
 // keeps only what it needs. It only gets and lists. Everything that it answers is safe to draw.
 type Objects struct{ *Cluster }
 
@@ -93,7 +93,7 @@ func (r *Objects) api() (*client.Client, error) {
 // than a hundred lines, but anyone who may write one may write a megabyte.
 const maxDocumentLines = 2000
 
-// documentOf is a resource as YAML, without what nobody looks for in it.
+// documentOf is a resource as YAML, without managed fields and the last-applied configuration.
 func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (Document, error) {
 	o.SetManagedFields(nil)
 	if notes := o.GetAnnotations(); notes[corev1.LastAppliedConfigAnnotation] != "" {

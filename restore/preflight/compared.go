@@ -26,7 +26,7 @@ const (
 	// Left: it differs. Velero leaves it as it is, with a warning.
 	Left    Outcome = "Left"
 	Patched Outcome = "Patched" // it differs, and Velero patches it
-	// PatchRefused: it differs in what Kubernetes lets nobody change. Velero's patch
+	// PatchRefused: it differs in what cannot be changed. Velero's patch
 	// fails with a warning, and Velero sets only its own labels.
 	PatchRefused Outcome = "PatchRefused"
 	Merged       Outcome = "Merged"     // Velero adds to it what the backup has more

@@ -13,7 +13,7 @@ import (
 	"github.com/veltui/veltui/restore/target"
 )
 
-// webhooks finds those of the cluster that will refuse items because nobody answers for them.
+// webhooks finds those of the cluster that will refuse items because nothing answers for them.
 func (c *check) webhooks() {
 	if c.Around == nil {
 		return

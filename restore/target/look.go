@@ -66,7 +66,7 @@ type look struct {
 	at    Progress
 	state *State
 	texts map[string]string // texts holds one copy of what many objects have in common
-	gone  error             // why nobody is asked any more
+	gone  error             // why nothing more is asked
 }
 
 // LookWhole visits the whole objects that are asked for, as the API server sends

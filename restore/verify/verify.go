@@ -24,7 +24,7 @@ const (
 	// was, though the backup has another version.
 	Differs     State = "Differs"
 	NotLookedAt State = "NotLookedAt" // whether it is there is not known
-	MadeAnew    State = "MadeAnew"    // one of that name is there, made after the restore by somebody else
+	MadeAnew    State = "MadeAnew"    // one of that name is there, made after the restore, not by it
 	// Passing: it is not there, and its kind comes and goes by itself: controllers
 	// replace it under another name, or delete it when it is done.
 	Passing  State = "Passing"
