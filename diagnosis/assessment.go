@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -43,43 +42,23 @@ const (
 
 // assessment gathers the facts for one verdict.
 type assessment struct {
-	Ledger
+	Case
 	j   *job.Job
 	env *Environment
 	// versionNoted is true once the facts say that the version is not known.
 	versionNoted bool
 }
 
-// conclude makes a verdict that needs no proof. The summary begins with the job's
-// name.
-func (a *assessment) conclude(state Open, reason Reason, advice, format string, args ...any) Verdict {
-	v := Undecided(state, reason, a.j.Name+": "+fmt.Sprintf(format, args...))
-	v.Facts, v.Advice = a.facts, advice
-	return v
-}
-
-// prove makes a verdict that rests on a proof.
-func (a *assessment) prove(state State, proof Proof, reason Reason, advice, format string, args ...any) Verdict {
-	v := Proven(state, proof, reason, a.j.Name+": "+fmt.Sprintf(format, args...))
-	v.Facts, v.Advice = proofFirst(proof, a.facts), advice
-	return v
-}
-
-// proofFirst puts what proves a verdict before all else.
-func proofFirst(p Proof, facts []Fact) []Fact {
-	if p.IsZero() {
-		return facts
-	}
-	rest := slices.DeleteFunc(slices.Clone(facts), func(f Fact) bool { return f == p.fact })
-	return slices.Concat([]Fact{p.fact}, rest)
+func newAssessment(j *job.Job, env *Environment) *assessment {
+	return &assessment{Case: Case{Name: j.Name, Now: env.Now}, j: j, env: env}
 }
 
 func (a *assessment) stuck(proof Proof, reason Reason, advice, format string, args ...any) Verdict {
-	return a.prove(Stuck, proof, reason, advice, format, args...)
+	return a.Prove(Stuck, proof, reason, advice, format, args...)
 }
 
-// version is the server's; if its image does not tell, that of the CRDs, and the
-// current one if they do not either, which is then said.
+// version is the server's; without it that of the CRDs, and at last the current one,
+// which the facts then say.
 func (a *assessment) version() velero.Version {
 	if v, known := velero.ParseVersion(a.env.Server.Version); known {
 		return v
@@ -95,8 +74,7 @@ func (a *assessment) version() velero.Version {
 	return v
 }
 
-// namespaces tells whether the job, or for a restore its backup's copy, may have
-// to do with a namespace.
+// namespaces tells whether the job, or the backup that it restores, may touch a namespace.
 func (a *assessment) namespaces() func(string) bool {
 	if r, ok := a.j.Object.(*velerov1.Restore); ok {
 		return func(name string) bool { return velero.RestoresInto(r, nil, name) || velero.NamespacesOf(r).Takes(name) }
@@ -104,8 +82,7 @@ func (a *assessment) namespaces() func(string) bool {
 	return velero.NamespacesOf(a.j.Object).Takes
 }
 
-// serverStarted is when the server started, in the cluster's clock; the times of
-// pods and those that the server writes are those of its node.
+// serverStarted is in the cluster's clock; the server writes its times in its node's.
 func (e *Environment) serverStarted() time.Time {
 	if e.Server.StartedAt.IsZero() {
 		return time.Time{}
@@ -117,7 +94,7 @@ func (e *Environment) serverStarted() time.Time {
 // It marks jobs in progress before its controllers run (pkg/cmd/server/server.go run),
 // and these validate the storage locations.
 func (a *assessment) settled() bool {
-	up := a.env.Now.Sub(a.env.serverStarted())
+	up := a.Now.Sub(a.env.serverStarted())
 	if up >= settleGrace {
 		return true
 	}
@@ -129,14 +106,12 @@ func (a *assessment) settled() bool {
 	return false
 }
 
-// ago is how long ago something was, in words.
-func (a *assessment) ago(t time.Time) string { return human.Duration(a.env.Now.Sub(t)) }
+func (a *assessment) ago(t time.Time) string { return human.Duration(a.Now.Sub(t)) }
 
 // quiet is how long neither the job nor its volumes moved.
-func (a *assessment) quiet() time.Duration { return max(0, a.env.Now.Sub(a.j.QuietSince())) }
+func (a *assessment) quiet() time.Duration { return max(0, a.Now.Sub(a.j.QuietSince())) }
 
-// quietWords says since when nothing moved, and whether that is known or only
-// how long veltui has looked.
+// quietWords is quiet in words; where no movement was seen, it is only a lower bound.
 func (a *assessment) quietWords() string {
 	words := human.Duration(a.quiet())
 	if moved, known := a.j.Moved(); !known && a.j.QuietSince().Equal(moved) {
@@ -147,7 +122,7 @@ func (a *assessment) quietWords() string {
 
 // fresh reports direct evidence that the job moves.
 func (a *assessment) fresh() bool {
-	if moved, known := a.j.Moved(); known && a.env.Now.Sub(moved) <= freshItems {
+	if moved, known := a.j.Moved(); known && a.Now.Sub(moved) <= freshItems {
 		return true
 	}
 	active := a.j.PodVolumes().Active()
@@ -155,11 +130,10 @@ func (a *assessment) fresh() bool {
 		active = a.j.ActiveVolumes()
 	}
 	moved := a.j.VolumesMoved()
-	return active > 0 && !moved.IsZero() && a.env.Now.Sub(moved) <= freshBytes && a.anyMayMove()
+	return active > 0 && !moved.IsZero() && a.Now.Sub(moved) <= freshBytes && a.anyMayMove()
 }
 
-// anyMayMove reports whether there is a volume that has not ended and of which nothing
-// shows that it cannot move any more.
+// anyMayMove reports whether some open volume has no known reason to stand still.
 func (a *assessment) anyMayMove() bool {
 	c := newVolumeContext(a.env, a.j)
 	return slices.ContainsFunc(a.j.Volumes, func(v job.Volume) bool {
@@ -168,16 +142,13 @@ func (a *assessment) anyMayMove() bool {
 	})
 }
 
-// noteServer puts down what the pods say.
 func (a *assessment) noteServer() {
 	v := a.env.Server
 	switch {
 	case !v.Visible:
-		a.Doubts(SourcePod, a.env.Now, "whether a Velero server runs was not seen: its pods may not be listed")
-	case !v.Running && v.Waiting != "":
-		a.Supports(SourcePod, v.SeenAt, "no Velero server runs: %s", v.Waiting)
+		a.Doubts(SourcePod, a.Now, "whether a Velero server runs was not seen: its pods may not be listed")
 	case !v.Running:
-		a.Supports(SourcePod, v.SeenAt, "no Velero server runs")
+		a.Supports(SourcePod, v.SeenAt, "no Velero server runs%s", human.Clause(": ", v.Waiting))
 	case v.StartedAt.IsZero():
 		a.Supports(SourcePod, v.SeenAt, "the Velero server is up")
 		a.Doubts(SourcePod, v.SeenAt, "since when the server runs is not known")
@@ -185,52 +156,44 @@ func (a *assessment) noteServer() {
 		a.Supports(SourcePod, v.SeenAt, "the Velero server is up, running for %s", a.ago(v.StartedAt))
 	}
 	if v.LastTermination != "" {
-		a.Supports(SourcePod, v.LastTerminationAt, "the server restarted %s and last ended with %s",
-			human.Times(v.Restarts), v.LastTermination)
+		a.Supports(SourcePod, v.LastTerminationAt, "the server restarted %s and last ended with %s", human.Times(v.Restarts), v.LastTermination)
 	}
 }
 
-// noteQuiet puts down since when nothing moved.
 func (a *assessment) noteQuiet() {
 	a.Supports(SourceWatch, a.j.QuietSince(), "nothing changed for %s", a.quietWords())
 }
 
-// noteCounts puts down the job's own numbers.
 func (a *assessment) noteCounts() {
 	j := a.j
 	moved, _ := j.Moved()
-	switch {
-	case !j.Items.Known:
-		a.Supports(SourceWatch, moved, "Velero has written no item count yet")
-	default:
+	if j.Items.Known {
 		a.Supports(SourceWatch, j.ItemsMoved(), "%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
+	} else {
+		a.Supports(SourceWatch, moved, "Velero has written no item count yet")
 	}
 	if n := j.VolumeCount(); n > 0 {
 		a.Supports(SourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))
 	}
 	if j.Operations.Attempted > 0 {
-		a.Supports(SourceWatch, moved, "%d of %s ended, %d failed",
-			j.Operations.Ended(), human.Count(j.Operations.Attempted, "operation"), j.Operations.Failed)
+		a.Supports(SourceWatch, moved, "%d of %s ended, %d failed", j.Operations.Ended(), human.Count(j.Operations.Attempted, "operation"), j.Operations.Failed)
 	}
 }
 
-// noteUnread says that the object store was not asked, as it never is here.
+// noteUnread says that the object store was not asked.
 func (a *assessment) noteUnread() {
 	a.Doubts(SourceStorage, time.Time{}, "veltui has not checked whether its results are stored")
 }
 
-// noteUnlooked names what only the API server's schema and the object store
-// could tell.
 func (a *assessment) noteUnlooked() {
 	a.noteUnread()
 	a.Doubts(SourceSchema, time.Time{}, "veltui has not checked whether the CRD allows the next phase")
 }
 
-// down is what the job's storage location says, if it is not available. That of a
-// restore is its backup's (pkg/controller/restore_finalizer_controller.go,
-// Reconcile); where it is not known, only all of them together tell. There is a proof
-// where the store refuses for good, such as a key or a bucket that it does not know,
-// or has for long: a short outage ends by itself.
+// down says that the job's storage location is unavailable. That of a restore is its
+// backup's (pkg/controller/restore_finalizer_controller.go, Reconcile); where it is not
+// known, all must be. A store that refuses for good, or has for long, is a proof: a
+// short outage ends by itself.
 func (a *assessment) down() (string, Proof) {
 	name := a.j.StorageLocation
 	if a.j.Kind == job.Restore {
@@ -252,20 +215,20 @@ func (a *assessment) down() (string, Proof) {
 	if unavailable.Name == "" || unavailable.Phase != velero.LocationUnavailable {
 		return "", Proof{}
 	}
-	fact, proof := a.noteLocation(unavailable), Proof{}
-	if velero.RefusedByStore(unavailable.Message) || a.quiet() >= lastingOutage && a.env.Now.Sub(unavailable.LastSynced) >= lastingOutage {
+	fact := a.Supports(SourceWatch, unavailable.LastValidated, "storage location %s is Unavailable%s", unavailable.Name, because(unavailable.Message))
+	proof := Proof{}
+	if velero.RefusedByStore(unavailable.Message) || a.quiet() >= lastingOutage && a.Now.Sub(unavailable.LastSynced) >= lastingOutage {
 		proof = ByRefusal(fact)
 	}
 	return "storage location " + unavailable.Name + " is unavailable", proof
 }
 
-func (a *assessment) noteLocation(l Location) Fact {
-	return a.Supports(SourceWatch, l.LastValidated, "storage location %s is Unavailable%s", l.Name, because(l.Message))
+// unavailable is the verdict on a job that waits for its storage location.
+func (a *assessment) unavailable(proof Proof, advice, format string, args ...any) Verdict {
+	if proof.IsZero() {
+		return a.Conclude(Waiting, LocationUnavailable, advice, format, args...)
+	}
+	return a.stuck(proof, LocationUnavailable, advice, format, args...)
 }
 
-func because(message string) string {
-	if message == "" {
-		return ""
-	}
-	return ": " + human.Shorten(message, 160)
-}
+func because(message string) string { return human.Clause(": ", human.Shorten(message, 160)) }

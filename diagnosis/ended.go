@@ -37,7 +37,7 @@ func (a *assessment) ended() Verdict {
 	}
 	text := outcome(j, failed)
 	if why := a.evidence().NotFinalized; why != "" {
-		a.Supports(SourceStorage, a.env.Now, "%s", why)
+		a.Supports(SourceStorage, a.Now, "%s", why)
 		text += "; its contents lack what its operations made"
 		advice = "Take another backup: of this one, volumes that were moved cannot be restored."
 	}
@@ -50,7 +50,7 @@ func (a *assessment) ended() Verdict {
 	if len(j.Malformed) > 0 {
 		text += fmt.Sprintf("; %s. %s", j.Malformed[0], decode.ServerWarning)
 	}
-	return a.conclude("", Reason(j.Phase), advice, "%s", text)
+	return a.Conclude("", Reason(j.Phase), advice, "%s", text)
 }
 
 func (a *assessment) noteFailedVolumes() int {
@@ -89,24 +89,24 @@ func outcome(j *job.Job, failedVolumes int) string {
 		if failedVolumes > 0 {
 			return fmt.Sprintf("Completed, but %s failed%s", human.OfAll(failedVolumes, j.VolumeCount(), "volume"), tail)
 		}
-		return "Completed" + prefixed(" in ", took) + tail
+		return "Completed" + human.Clause(" in ", took) + tail
 	case velero.PhaseFailedValidation:
 		if len(j.ValidationErrors) > 0 {
 			return "FailedValidation: " + human.Shorten(j.ValidationErrors[0], reasonRunes)
 		}
 		return "FailedValidation"
 	case velero.PhaseFailed:
-		text := "Failed" + prefixed(" after ", took)
+		text := "Failed" + human.Clause(" after ", took)
 		if j.Items.Known && j.Items.Total > 0 {
 			text += fmt.Sprintf(" at %s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
 		}
-		return text + prefixed(": ", human.Shorten(j.FailureReason, reasonRunes))
+		return text + human.Clause(": ", human.Shorten(j.FailureReason, reasonRunes))
 	}
-	text := j.Phase + prefixed(" after ", took) + tail
+	text := j.Phase + human.Clause(" after ", took) + tail
 	if failedVolumes > 0 {
 		text += fmt.Sprintf(", %s failed", human.OfAll(failedVolumes, j.VolumeCount(), "volume"))
 	}
-	return text + prefixed(": ", human.Shorten(j.FailureReason, reasonRunes))
+	return text + human.Clause(": ", human.Shorten(j.FailureReason, reasonRunes))
 }
 
 // tail is items, errors and warnings.
@@ -125,13 +125,6 @@ func tail(j *job.Job) string {
 		text += ", " + human.Count(j.Warnings, "warning")
 	}
 	return text
-}
-
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
 }
 
 // progressText says how far the job is.
@@ -180,12 +173,4 @@ func volumesText(t job.Tally) string {
 		return fmt.Sprintf("items done; %s of %s in %s", human.Bytes(t.Done), human.Bytes(t.Total), human.Count(t.Count, "volume"))
 	}
 	return fmt.Sprintf("items done; %d of %s ended", t.Ended, human.Count(t.Count, "volume"))
-}
-
-// verb is what the job does to its items.
-func verb(j *job.Job) string {
-	if j.Kind == job.Restore {
-		return "restored"
-	}
-	return "backed up"
 }

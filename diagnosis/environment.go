@@ -17,57 +17,47 @@ type Environment struct {
 	Now time.Time
 	// StaleSince is set while what we know may be out of date.
 	StaleSince time.Time
-	// Reading is set while the cluster is being read for the first time, and is what
-	// that has come to: there is nothing out of date, but something is missing.
+	// Reading is set while the cluster is being read for the first time.
 	Reading Reading
-	// Server is the Velero server as its pods show it.
-	Server velero.Server
-	// ServerAhead is the clock of the server's node minus the cluster's, as far as
-	// it is known; zero where they agree.
+	Server  velero.Server
+	// ServerAhead is the clock of the server's node minus the cluster's, zero if unknown.
 	ServerAhead time.Duration
-	// NodeAgents are the node-agent pods.
-	NodeAgents []velero.Agent
+	NodeAgents  []velero.Agent
 	// Locations are the backup storage locations by name.
 	Locations map[string]Location
-	// BackupLocations are the names of the locations in which the backups lie
-	// that Jobs restore from, by the backup's name.
+	// BackupLocations names the locations of the backups that Jobs restore from, by the
+	// backup's name.
 	BackupLocations map[string]string
 	// Jobs are the jobs that have not ended, in any order.
 	Jobs []*job.Job
 	// Overridden are the jobs that a person ended while Velero may still count them as
 	// running.
 	Overridden []*job.Job
-	// LastEnded is when a job last ended, zero if that is not known. It keeps
-	// a queue that is about to move from being called stalled.
+	// LastEnded is when a job last ended, zero if unknown. It keeps a queue that is about
+	// to move from being called stalled.
 	LastEnded time.Time
-	// Volumes are the volumes of every job that have not ended, those of jobs
-	// that have ended too; VolumesKnown is false if not all could be listed.
+	// Volumes are the volumes of all jobs that have not ended, those of ended jobs too;
+	// VolumesKnown is false if not all could be listed.
 	Volumes      []job.Volume
 	VolumesKnown bool
 	// Movers are the pods that move volumes; a volume without an entry has none.
-	Movers map[velero.VolumeRef]velero.Mover
-	// Repositories and Deletions are the BackupRepositories and the
-	// DeleteBackupRequests.
+	Movers       map[velero.VolumeRef]velero.Mover
 	Repositories []Repository
 	Deletions    []Deletion
 	// Evidence is what a closer look found, by the uid of the job.
 	Evidence map[types.UID]Evidence
-	// Namespaces are the cluster's namespaces, nil if they are not known; with
-	// them it is certain which backups overlap.
+	// Namespaces are the cluster's, nil if unknown; with them overlaps are certain.
 	Namespaces []string
-	// BackupVolumes is how many volumes the backups have that Jobs restore from, as
-	// far as their status and their volumes' resources tell; BackupGroups names those
-	// with snapshots of volume groups.
+	// BackupVolumes counts the volumes of the backups that Jobs restore from, as far as
+	// known; BackupGroups names those with snapshots of volume groups.
 	BackupVolumes map[string]int
 	BackupGroups  map[string]bool
 	// Waits is Velero's table of waits, nil for [velero.Waits].
 	Waits []velero.Wait
-	// Malformed are the resources of the job's namespace with fields that
-	// Velero's types cannot hold.
+	// Malformed are the resources of the job's namespace that Velero cannot read.
 	Malformed []Malformed
 }
 
-// table is the table of waits.
 func (e *Environment) table() []velero.Wait {
 	if e.Waits != nil {
 		return e.Waits
@@ -80,8 +70,7 @@ func (e *Environment) table() []velero.Wait {
 type Reading struct {
 	// Kind is the kind's name in the plural, such as DataUploads.
 	Kind string
-	// Read are the objects that were read, and Total is how many there are, as far
-	// as the API server said, else 0.
+	// Read are the objects that were read, and Total how many there are, 0 if unknown.
 	Read, Total int
 	// Slow is true once that takes longer than one would think.
 	Slow bool
@@ -113,53 +102,45 @@ type Location struct {
 	LastSynced    time.Time
 }
 
-// Evidence is what a closer look at one job found, beyond what the watch tells of
-// all jobs. Its zero value means that it was not looked up.
+// Evidence is what a closer look at one job found; the zero value means that nobody looked.
 type Evidence struct {
-	// NamespacesSeen is true if the cluster's namespaces could be listed, else
-	// NamespacesWhy is why not if that was tried; Terminating are those that a
-	// restore may write into and that are being deleted: Velero waits up to 10
-	// minutes for each.
+	// NamespacesSeen is true if the namespaces could be listed, else NamespacesWhy says
+	// why not. Terminating are those that a restore may write into and that are being
+	// deleted: Velero waits up to 10 minutes for each.
 	NamespacesSeen bool
 	NamespacesWhy  string
 	Terminating    []string
-	// HungHook is a pod that a restore waits for without limit to run its hook in
-	// and that cannot start, as NAMESPACE/NAME, and HungHookWhy why; empty if
-	// there is none or if that is not certain.
+	// HungHook is a pod, as NAMESPACE/NAME, that cannot start and in which a restore
+	// waits without limit to run a hook; HungHookWhy says why.
 	HungHook, HungHookWhy string
-	// LogSeen is true if the server's log could be read, else LogWhy is why not
-	// if that was tried; Log is what it tells of the job.
+	// LogSeen is true if the server's log could be read, else LogWhy says why not.
 	LogSeen bool
 	LogWhy  string
 	Log     velero.JobLog
 	// Slots is how many volumes may be moved and prepared at once, where a volume
 	// of the job waits for that.
 	Slots velero.Slots
-	// Snapshots are the CSI snapshots that a backup waits for; SnapshotsWhy is why
-	// not all could be seen, empty if they were or were not looked up.
+	// Snapshots are the CSI snapshots that a backup waits for; SnapshotsWhy says why not
+	// all could be seen.
 	Snapshots    []Snapshot
 	SnapshotsWhy string
-	// Phases are those that the CRD of the job's kind allows, nil if that could
-	// not be read.
+	// Phases are those that the CRD of the job's kind allows, nil if unknown.
 	Phases []string
-	// Refused are the actions that package action would refuse on what was seen, and
-	// why.
+	// Refused are the actions that package action would refuse, and why.
 	Refused map[Action]string
-	// StatusSubresource is true if that CRD splits the status off, so that the API
-	// server drops every status that Velero writes.
+	// StatusSubresource is true if the CRD splits the status off, so that the API server
+	// drops every status that Velero writes.
 	StatusSubresource bool
-	// Stored is when the last of the job's files was stored, if the object store was
-	// asked and all are there, newer than the job's start; else zero. NextPhase is then
-	// the phase that Velero's last patch carried.
+	// Stored is when the last of the job's files was stored, if all are there and newer
+	// than its start. NextPhase is then the phase that Velero's last patch carried.
 	Stored    time.Time
 	NextPhase string
 	// StoredErrors is how many errors the stored results count.
 	StoredErrors int
-	// NotFinalized says that what an ended backup's operations made is not in what
-	// Velero stored of it, empty if it is or was not asked for.
+	// NotFinalized says that what the operations of an ended backup made is not stored,
+	// empty if it is or was not checked.
 	NotFinalized string
-	// Schema are the versions of Velero that this CRD belongs to, zero if it
-	// could not be read or does not tell.
+	// Schema are the versions of Velero that the CRD belongs to, zero if unknown.
 	Schema velero.SchemaVersions
 }
 
@@ -195,30 +176,17 @@ type Deletion struct {
 	Changed time.Time
 }
 
-// evidence is what a closer look at the job found.
 func (a *assessment) evidence() Evidence { return a.env.Evidence[a.j.UID] }
-
-// terminating are the namespaces that the job waits for to be gone.
-func (a *assessment) terminating() []string { return a.evidence().Terminating }
 
 // refusedPhases are the phases still to come that the CRD does not allow, so that
 // Velero's patch to them is refused (Velero issue 6170).
 func (a *assessment) refusedPhases() []string {
 	allowed := a.evidence().Phases
-	if allowed == nil {
-		return nil
-	}
-	var refused []string
-	for _, phase := range []string{velero.PhaseWaiting, velero.PhaseFinalizing, velero.PhaseFinalizingPartly} {
-		if !slices.Contains(allowed, phase) {
-			refused = append(refused, phase)
-		}
-	}
-	return refused
+	return slices.DeleteFunc([]string{velero.PhaseWaiting, velero.PhaseFinalizing, velero.PhaseFinalizingPartly},
+		func(phase string) bool { return allowed == nil || slices.Contains(allowed, phase) })
 }
 
-// preparedRepository is a repository that is not ready and that the job may wait
-// for: its namespace is one that the job takes.
+// preparedRepository is a repository of the job's namespaces that is not ready.
 func (a *assessment) preparedRepository() (Repository, bool) {
 	takes := a.namespaces()
 	for _, r := range a.env.Repositories {
@@ -234,7 +202,7 @@ func (a *assessment) preparedRepository() (Repository, bool) {
 // volume_snapshot.go WaitUntilVSCHandleIsReady).
 func (a *assessment) awaitedSnapshot() (Snapshot, bool) {
 	if why := a.evidence().SnapshotsWhy; why != "" {
-		a.Doubts(SourceSnapshots, a.env.Now, "whether it waits for a CSI snapshot could not be seen: %s", why)
+		a.Doubts(SourceSnapshots, a.Now, "whether it waits for a CSI snapshot could not be seen: %s", why)
 	}
 	var newest Snapshot
 	for _, s := range a.evidence().Snapshots {
@@ -243,20 +211,16 @@ func (a *assessment) awaitedSnapshot() (Snapshot, bool) {
 		}
 	}
 	limit := velero.SnapshotTimeout(a.j.Object, a.env.Server.Flags)
-	return newest, newest.Name != "" && limit > 0 && a.env.Now.Sub(newest.Created) < limit+waitMargin
+	return newest, newest.Name != "" && limit > 0 && a.Now.Sub(newest.Created) < limit+waitMargin
 }
 
 // lockingDeletion is a deletion that may hold a repository's lock against the
 // job: it asks for the lock alone, waits for those who read, and keeps out all
 // who come later (pkg/repository/locker.go, a read-write lock without a limit).
 func (a *assessment) lockingDeletion() (Deletion, bool) {
-	if len(a.env.Repositories) == 0 {
+	i := slices.IndexFunc(a.env.Deletions, func(d Deletion) bool { return d.Phase == velero.DeletionInProgress })
+	if len(a.env.Repositories) == 0 || i < 0 {
 		return Deletion{}, false
 	}
-	for _, d := range a.env.Deletions {
-		if d.Phase == velero.DeletionInProgress {
-			return d, true
-		}
-	}
-	return Deletion{}, false
+	return a.env.Deletions[i], true
 }

@@ -26,7 +26,10 @@ func (a *assessment) finalizing() Verdict {
 	v := a.silent("finalizing for " + a.quietWords())
 	switch {
 	case v.Reason == FinalizingBehind:
-		return a.finalizingBehind(v)
+		behind := "finalizing for " + a.quietWords() + " behind %s"
+		if w, ok := a.behindStuck(a.finalizesFirst(), FinalizingBehind, "one worker finalizes all jobs of a kind", behind); ok {
+			return w.withWaits(v.Waits)
+		}
 	case v.state == Quiet && a.quiet() < lostPatchQuiet:
 		v.state, v.Reason = Waiting, Finalizing
 	case v.state == Quiet:
@@ -43,10 +46,7 @@ func (a *assessment) finalizing() Verdict {
 func (a *assessment) cutOff(doing string) (Verdict, bool) {
 	const advice = "Get the storage location back; Velero tries again by itself."
 	if where, proof := a.down(); where != "" {
-		if proof.IsZero() {
-			return a.conclude(Waiting, LocationUnavailable, advice, "%s: %s", doing, where), true
-		}
-		return a.stuck(proof, LocationUnavailable, advice, "%s: %s", doing, where), true
+		return a.unavailable(proof, advice, "%s: %s", doing, where), true
 	}
 	name := a.j.StorageLocation
 	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Locations[name].Name != "" {
@@ -54,24 +54,9 @@ func (a *assessment) cutOff(doing string) (Verdict, bool) {
 	}
 	// The finalizer gets the location first, and tries again for ever
 	// (backup_finalizer_controller.go Reconcile).
-	fact := a.Supports(SourceWatch, a.env.Now, "storage location %s does not exist", name)
+	fact := a.Supports(SourceWatch, a.Now, "storage location %s does not exist", name)
 	return a.stuck(ByRefusal(fact), LocationUnavailable, "Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
 		"%s: storage location %s does not exist", doing, name), true
-}
-
-// finalizingBehind: one worker finalizes all jobs of a kind, so the verdict on the one
-// before decides.
-func (a *assessment) finalizingBehind(v Verdict) Verdict {
-	o := a.finalizesFirst()
-	first := Judge(o, *a.env)
-	if first.Proof.IsZero() {
-		return v
-	}
-	fact := a.Supports(SourceWatch, o.QuietSince(), "%s is %s (%s)", o.Name, first.state, first.Reason)
-	w := a.stuck(first.Proof.behind(fact), FinalizingBehind, "Look at "+o.Name+" first: one worker finalizes all jobs of a kind.",
-		"finalizing for %s behind %s, which is %s", a.quietWords(), o.Name, first.state)
-	w.Waits = v.Waits
-	return w
 }
 
 // finalizesFirst is the job of the same kind that has been finalizing for longest.

@@ -19,9 +19,9 @@ const defaultHookTimeout = 30 * time.Second
 // longestHooks bounds what is added up: a time-out of years says nothing.
 const longestHooks = 1000 * time.Hour
 
-// seeHook: a hook that the server's log shows to have begun, by annotation or by
-// spec, and whose time is not over; else one that the spec asks for. How many pods a
-// hook of the spec runs in, and which pods ask for one by annotation, is not known.
+// seeHook: a hook that the log shows to have begun and whose time is not over; else one
+// that the spec asks for. In how many pods that runs, and which pods ask for a hook by
+// annotation, is not known.
 func (a *assessment) seeHook() sight {
 	h := a.evidence().Log.Hook
 	ran, limit := a.loggedAgo(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
@@ -34,17 +34,17 @@ func (a *assessment) seeHook() sight {
 			note: func() {
 				a.Supports(SourceLog, h.At, "the server runs the %s %s in %s", which, human.Shorten(h.Name, 60), where)
 			},
-			summary: fmt.Sprintf("; %s %s runs for %s of %s", which, whose, human.Duration(max(0, ran)), human.Duration(limit))}
+			summary: fmt.Sprintf("; %s %s runs for %s of %s", which, whose, human.Duration(ran), human.Duration(limit))}
 	}
 	if hook := backupHookTimeout(a.j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
 		return sight{shown: true, what: "the hooks of its spec",
 			note: func() {
-				a.Supports(SourceWatch, a.env.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
+				a.Supports(SourceWatch, a.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
 			},
 			summary: fmt.Sprintf(", quiet for %s; a hook may take %s", a.quietWords(), human.Duration(hook))}
 	}
 	return sight{note: func() {
-		a.Doubts(SourceWatch, a.env.Now, "veltui has not checked whether a pod asks for a hook by annotation")
+		a.Doubts(SourceWatch, a.Now, "veltui has not checked whether a pod asks for a hook by annotation")
 	}}
 }
 
@@ -54,7 +54,7 @@ func (a *assessment) hungHook() (Verdict, bool) {
 	if e.HungHook == "" {
 		return Verdict{}, false
 	}
-	fact := a.Supports(SourcePod, a.env.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
+	fact := a.Supports(SourcePod, a.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
 	return a.stuck(ByRefusal(fact), HookHung, "Get pod "+e.HungHook+" to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run.",
 		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
 }

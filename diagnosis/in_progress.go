@@ -53,18 +53,16 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	a.noteCounts()
 	gone := a.Supports(SourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
 	if !a.settled() {
-		return a.conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(a.env.serverStarted())), true
+		return a.Conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(a.env.serverStarted())), true
 	}
-	why := ""
 	if v.LastTermination != "" {
-		why = " (" + v.LastTermination + ")"
 		a.Supports(SourcePod, v.LastTerminationAt, "the server before it ended with %s", v.LastTermination)
 	}
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.prove(Orphaned, ByOwner(gone), ServerRestarted,
+	return a.Prove(Orphaned, ByOwner(gone), ServerRestarted,
 		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
-		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), why).withAction(Finalize), true
+		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), human.Parens(v.LastTermination)).withAction(Finalize), true
 }
 
 // reopened: Velero notes when a job is completed with its last phase, so one in
@@ -77,7 +75,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 	if ended.IsZero() && last.EndsFinalizing() {
 		ended = last.At.Add(-a.env.ServerAhead)
 	}
-	if ended.IsZero() || a.env.Now.Sub(job.Latest(j.Changed, ended)) < freshItems/2 {
+	if ended.IsZero() || a.Now.Sub(job.Latest(j.Changed, ended)) < freshItems/2 {
 		return Verdict{}, false
 	}
 	a.noteCounts()
@@ -86,7 +84,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 	fact := a.Supports(SourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.prove(Orphaned, ByOwner(fact), Reopened, "If its results are stored, it can be finalized, and Velero ends it again.",
+	return a.Prove(Orphaned, ByOwner(fact), Reopened, "If its results are stored, it can be finalized, and Velero ends it again.",
 		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).withAction(Finalize), true
 }
 
@@ -103,7 +101,7 @@ func (a *assessment) leftBehind() (Verdict, bool) {
 			continue
 		}
 		moved, known := a.j.Moved()
-		if !known || moved.After(o.Started.Add(justNow)) || a.env.Now.Sub(o.Started) < settleGrace {
+		if !known || moved.After(o.Started.Add(justNow)) || a.Now.Sub(o.Started) < settleGrace {
 			continue // whatever the phases say, it has moved since, or still may
 		}
 		a.noteCounts()
@@ -140,7 +138,7 @@ func (a *assessment) statusDropped() (Verdict, bool) {
 	a.noteServer()
 	a.noteLog()
 	a.noteQuiet()
-	fact := a.Supports(SourceSchema, a.env.Now, "the CRD has a status subresource, so the API server drops every status that Velero writes")
+	fact := a.Supports(SourceSchema, a.Now, "the CRD has a status subresource, so the API server drops every status that Velero writes")
 	return a.stuck(ByRefusal(fact), StatusSubresource, "Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only --dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
 		"the CRD has a status subresource, and nothing that Velero writes lands; quiet for %s", a.quietWords()), true
 }
@@ -191,10 +189,13 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 // afterItems: all items are done and no volume moves, so only the upload of
 // results and one status patch are left (docs/dev/velero.md#after-the-last-item).
 func (a *assessment) afterItems() Verdict {
-	j := a.j
+	j, verb := a.j, "backed up"
+	if j.Kind == job.Restore {
+		verb = "restored"
+	}
 	a.noteQuiet()
-	a.Supports(SourceWatch, a.env.Now, "no volume is still moving")
-	all := human.All(j.Items.Total, "item") + " " + verb(j)
+	a.Supports(SourceWatch, a.Now, "no volume is still moving")
+	all := human.All(j.Items.Total, "item") + " " + verb
 	if n := j.DataMovements().Active(); n > 0 {
 		a.Supports(SourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
 	}
@@ -212,7 +213,7 @@ func (a *assessment) afterItems() Verdict {
 	}
 	a.noteUnlooked()
 	if where, proof := a.down(); where != "" {
-		return a.prove(Stuck, proof, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
+		return a.Prove(Stuck, proof, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
 			"%s, but %s; quiet for %s", all, where, a.quietWords())
 	}
 	if w, ok := a.cannotEnd(all); ok {
@@ -222,7 +223,6 @@ func (a *assessment) afterItems() Verdict {
 	return v
 }
 
-// restartCost says what a restart of the server fails.
 func (a *assessment) restartCost() string {
 	var others []string
 	for _, o := range a.env.Jobs {
@@ -236,8 +236,7 @@ func (a *assessment) restartCost() string {
 	return "A restart of the Velero server marks it Failed, and " + human.List(others, 3) + " too."
 }
 
-// lostPatch: all of its files are stored, and Velero has no attempt left to write the
-// status that says so.
+// lostPatch: all files are stored, and Velero will not try again to write the status.
 func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 	e := a.evidence()
 	a.Supports(SourceStorage, e.Stored, "all of its files are stored, the last %s ago", a.ago(e.Stored))
@@ -259,13 +258,13 @@ func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 // cannotEnd: its work is over, and something keeps Velero from ending it.
 func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 	if refused := a.refusedPhases(); len(refused) > 0 {
-		fact := a.Supports(SourceSchema, a.env.Now, "the CRD does not allow %s", human.List(refused, 3))
+		fact := a.Supports(SourceSchema, a.Now, "the CRD does not allow %s", human.List(refused, 3))
 		return a.stuck(ByRefusal(fact), SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
 			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all), true
 	}
 	if l, fact, ok := a.readOnlyLocation(); ok {
 		return a.stuck(ByRefusal(fact), LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
-			"%s, phase never moved on for %s; storage location %s is read-only", all, a.quietWords(), l.Name), true
+			"%s, phase never moved on for %s; %s", all, a.quietWords(), fact.Text), true
 	}
 	return Verdict{}, false
 }

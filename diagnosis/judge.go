@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,12 +12,11 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Judge says how a job is, from its own resources and the evidence around it. The
-// rules follow from what Velero's server marks at its start and where its
-// status patches can be lost (docs/dev/velero.md#restart, #lost-patch); what only
-// the object store or a schema could tell is named among the facts as not seen.
+// Judge says how a job is. Its rules follow from what Velero's server marks at its start
+// and where its status patches can be lost (docs/dev/velero.md#restart, #lost-patch); what
+// could not be checked is named among the facts.
 func Judge(j *job.Job, env Environment) Verdict {
-	a := &assessment{j: j, env: &env}
+	a := newAssessment(j, &env)
 	v := a.judge()
 	if a.logMoves(v) {
 		return a.logMoving()
@@ -27,13 +27,13 @@ func Judge(j *job.Job, env Environment) Verdict {
 	return a.offer(v)
 }
 
-// offer takes back an action that would be refused on the same evidence.
+// offer withdraws an action that would be refused on the same evidence.
 func (a *assessment) offer(v Verdict) Verdict {
 	why, refused := a.evidence().Refused[v.Action]
 	if v.Action == "" || !refused {
 		return v
 	}
-	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: SourceAction, At: a.env.Now})
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: SourceAction, At: a.Now})
 	v.Action = ""
 	return v
 }
@@ -41,8 +41,7 @@ func (a *assessment) offer(v Verdict) Verdict {
 func (a *assessment) judge() Verdict {
 	j, env := a.j, a.env
 	if j.Deleting {
-		a.Supports(SourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s",
-			strings.Join(j.Object.GetFinalizers(), ", "))
+		a.Supports(SourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s", strings.Join(j.Object.GetFinalizers(), ", "))
 	}
 	a.noteMalformed()
 	switch {
@@ -72,9 +71,8 @@ func (a *assessment) judge() Verdict {
 	return a.inProgress()
 }
 
-// blinding is a malformed resource that explains why the server does not look at
-// the job: with one of them no client can list or watch the kind, so that no
-// change reaches its controllers (docs/dev/velero.md#malformed-resources).
+// blinding is a malformed resource that explains why the server ignores the job: with one,
+// no client can list or watch its kind (docs/dev/velero.md#malformed-resources).
 func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 	switch v.Reason {
 	case NotPickedUp, Starting, QueueStalled, WorkerHung:
@@ -93,33 +91,33 @@ func (a *assessment) blinding(v Verdict) (Malformed, bool) {
 }
 
 func (a *assessment) blindServer(m Malformed) Verdict {
-	fact := a.Supports(SourceWatch, a.env.Now, "Velero cannot read %s, and then sees nothing of that kind: %s", m.Ref, m.Field)
+	fact := a.Supports(SourceWatch, a.Now, "Velero cannot read %s, and then sees nothing of that kind: %s", m.Ref, m.Field)
 	return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
 		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
 }
 
-// stale: what is shown may be out of date, so nothing can be said.
+// stale: what is shown may be out of date.
 func (a *assessment) stale() Verdict {
 	if r := a.env.Reading; r.Kind != "" {
-		a.Doubts(SourceWatch, a.env.Now, "%s have not all been looked at yet", r.Kind)
+		a.Doubts(SourceWatch, a.Now, "%s have not all been looked at yet", r.Kind)
 		a.noteCounts()
-		return a.conclude(Unknown, StaleData, "Wait until the cluster is read; what stands here is not out of date.", "cannot tell yet, %s; %s", r, progressText(a.j))
+		return a.Conclude(Unknown, StaleData, "Wait until the cluster is read; what stands here is not out of date.", "cannot tell yet, %s; %s", r, progressText(a.j))
 	}
 	a.Doubts(SourceWatch, a.env.StaleSince, "the cluster has not been heard for %s", a.ago(a.env.StaleSince))
 	a.noteCounts()
-	return a.conclude(Unknown, StaleData, "Wait until the API server answers again; what is shown is as old as that.",
+	return a.Conclude(Unknown, StaleData, "Wait until the API server answers again; what is shown is as old as that.",
 		"cannot tell, nothing heard from the cluster for %s; last seen: %s", a.ago(a.env.StaleSince), progressText(a.j))
 }
 
 func (a *assessment) unknownPhase() Verdict {
 	a.noteQuiet()
 	a.noteServer()
-	a.Doubts(SourceSchema, a.env.Now, "phase %q is not known to this veltui", a.j.Phase)
-	return a.conclude(Unknown, UnknownPhase, "A newer veltui may know this phase.",
+	a.Doubts(SourceSchema, a.Now, "phase %q is not known to this veltui", a.j.Phase)
+	return a.Conclude(Unknown, UnknownPhase, "A newer veltui may know this phase.",
 		"phase %s is not known to this veltui; last change %s ago", human.Shorten(a.j.Phase, 40), human.Duration(a.quiet()))
 }
 
-// blind: the pods are not visible. Only what moves before our eyes is sure.
+// blind: the pods are hidden. Only what moves before our eyes is sure.
 func (a *assessment) blind() Verdict {
 	a.noteServer()
 	a.noteCounts()
@@ -128,15 +126,15 @@ func (a *assessment) blind() Verdict {
 	}
 	if w := turnOf(a.j, a.env); w.ok {
 		for _, b := range w.behind {
-			other := &assessment{j: b, env: a.env}
+			other := newAssessment(b, a.env)
 			if other.fresh() {
 				a.Supports(SourceWatch, b.QuietSince(), "%s moves", b.Name)
-				return a.conclude(Waiting, w.why, "", "%s", w.reason)
+				return a.Conclude(Waiting, w.why, "", "%s", w.reason)
 			}
 		}
 	}
 	a.noteQuiet()
-	return a.conclude(Unknown, PodsHidden, "Ask for the right to list pods in namespace "+a.j.Namespace+", or look at the velero pod there.",
+	return a.Conclude(Unknown, PodsHidden, "Ask for the right to list pods in namespace "+a.j.Namespace+", or look at the velero pod there.",
 		"quiet for %s; whether Velero works on it cannot be told, its pods are not visible", a.quietWords())
 }
 
@@ -150,34 +148,28 @@ func (a *assessment) serverDown() Verdict {
 	if known {
 		since = job.Latest(since, moved)
 	}
-	if a.j.Phase == velero.PhaseInProgress && known && a.env.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
+	if a.j.Phase == velero.PhaseInProgress && known && a.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
 		return a.progressing() // some server that is not among these pods works on it
 	}
 	grace := settleGrace
 	if v.Name != "" && v.Restarts < crashLoop {
 		grace = restartDelay
 	}
-	if !since.IsZero() && a.env.Now.Sub(since) < grace {
+	if !since.IsZero() && a.Now.Sub(since) < grace {
 		if job.StageOf(a.j.Phase) == job.StageQueued {
 			if v, ok := a.notHandled(); ok {
 				return v // the same container comes back
 			}
 		}
-		return a.conclude(Waiting, ServerStarting, "", "the Velero server is not up at the moment, last seen at work %s ago", a.ago(since))
+		return a.Conclude(Waiting, ServerStarting, "", "the Velero server is not up at the moment, last seen at work %s ago", a.ago(since))
 	}
 	if l, ok := a.servedElsewhere(); ok {
 		a.Supports(SourceWatch, l.LastValidated, "some server validated storage location %s %s ago", l.Name, a.ago(job.Latest(l.LastValidated, l.LastSynced)))
 		a.noteQuiet()
-		return a.conclude(Quiet, ServerElsewhere, "Look where the server of this namespace runs; veltui recognises no pod of it.",
+		return a.Conclude(Quiet, ServerElsewhere, "Look where the server of this namespace runs; veltui recognises no pod of it.",
 			"quiet for %s; no pod is recognised as the Velero server, but one is at work", a.quietWords())
 	}
-	why, reason := "", ServerDown
-	switch {
-	case v.Waiting != "":
-		why = " (" + v.Waiting + ")"
-	case v.LastTermination != "":
-		why = " (" + v.LastTermination + ")"
-	}
+	text, reason := "no Velero server runs"+human.Parens(cmp.Or(v.Waiting, v.LastTermination)), ServerDown
 	if v.Waiting == "CrashLoopBackOff" {
 		reason = ServerCrashLooping
 	}
@@ -194,7 +186,7 @@ func (a *assessment) serverDown() Verdict {
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
 		after = "it will not start by itself afterwards"
 	}
-	return a.stuck(ByOwner(Fact{Holds: true, Text: "no Velero server runs" + why, Source: SourcePod, At: v.SeenAt}), reason, advice, "no Velero server runs%s; %s", why, after)
+	return a.stuck(ByOwner(Fact{Holds: true, Text: text, Source: SourcePod, At: v.SeenAt}), reason, advice, "%s; %s", text, after)
 }
 
 const (
@@ -215,7 +207,7 @@ const locationPeriod = 3 * time.Minute
 func (a *assessment) servedElsewhere() (Location, bool) {
 	for _, l := range a.env.Locations {
 		at := job.Latest(l.LastValidated, l.LastSynced)
-		if a.env.Server.Name == "" && !at.IsZero() && a.env.Now.Sub(at) < locationPeriod && at.After(a.env.Server.LastTerminationAt) {
+		if a.env.Server.Name == "" && !at.IsZero() && a.Now.Sub(at) < locationPeriod && at.After(a.env.Server.LastTerminationAt) {
 			return l, true
 		}
 	}
@@ -234,19 +226,19 @@ func (a *assessment) deleting() Verdict {
 	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete " + a.j.Name
 	switch {
 	case !ok && a.quiet() < deletionQuiet:
-		return a.conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
+		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
 	case !ok:
-		fact := a.Supports(SourceWatch, a.env.Now, "no DeleteBackupRequest asks for its deletion any more")
+		fact := a.Supports(SourceWatch, a.Now, "no DeleteBackupRequest asks for its deletion any more")
 		return a.stuck(ByOwner(fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", human.Duration(a.quiet()))
 	}
-	fact := a.Supports(SourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, orNew(d.Phase))
+	fact := a.Supports(SourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, cmp.Or(d.Phase, velero.VolumeNew))
 	for _, e := range d.Errors {
 		a.Supports(SourceWatch, d.Created, "%s", human.Shorten(e, 400))
 	}
 	began := job.Latest(d.Created, d.Changed)
 	switch {
-	case d.Phase == velero.DeletionProcessed && a.env.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
-		return a.conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
+	case d.Phase == velero.DeletionProcessed && a.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
+		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
 	case d.Phase == velero.DeletionProcessed:
 		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", human.Duration(a.quiet()))
 	case d.Phase == velero.DeletionInProgress && a.env.serverStarted().After(began):
@@ -256,12 +248,11 @@ func (a *assessment) deleting() Verdict {
 	case !a.env.Server.Running && a.env.Server.Visible:
 		return a.stuck(ByOwner(fact), DeletionFailed, "Get the Velero server to run again.", "being deleted, and no Velero server runs")
 	}
-	v := a.conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
+	v := a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
 	v.Waits = publicWaits(a.waits())
 	return v
 }
 
-// newestDeletion is the newest request for the deletion of the backup.
 func (a *assessment) newestDeletion() (newest Deletion, ok bool) {
 	for _, d := range a.env.Deletions {
 		if d.Backup == a.j.Name && (!ok || d.Created.After(newest.Created)) {
@@ -276,12 +267,12 @@ func (a *assessment) progressing() Verdict {
 	j := a.j
 	a.Supports(SourceWatch, j.QuietSince(), "last movement %s ago", a.ago(j.QuietSince()))
 	text := progressText(j)
-	done, total, _, known := j.Progress()
+	done, total, unit, known := j.Progress()
 	if j.Stage == job.StageItems && known && done >= total {
-		return a.conclude(Progressing, UploadingArtifacts, "", "%s, logs and results are being stored", text)
+		return a.Conclude(Progressing, UploadingArtifacts, "", "%s, logs and results are being stored", text)
 	}
 	reason := ItemsMoving
-	switch _, _, unit, _ := j.Progress(); {
+	switch {
 	case j.Stage == job.StageFinalizing:
 		reason = Finalizing
 	case unit == job.UnitBytes || unit == job.UnitVolumes:
@@ -291,17 +282,15 @@ func (a *assessment) progressing() Verdict {
 	case !j.Items.Known:
 		reason = CollectingItems
 	}
-	if rate, ok := j.Rate(a.env.Now); ok {
-		if _, _, unit, _ := j.Progress(); unit == job.UnitBytes {
-			text += ", " + human.Bytes(int64(rate)) + "/s"
-		} else {
-			text += ", " + human.PerSecond(rate)
-		}
+	if rate, ok := j.Rate(a.Now); ok && unit == job.UnitBytes {
+		text += ", " + human.BytesPerSecond(rate)
+	} else if ok {
+		text += ", " + human.PerSecond(rate)
 	}
-	if low, high, ok := j.RoughETA(a.env.Now); ok {
+	if low, high, ok := j.RoughETA(a.Now); ok {
 		text += ", about " + human.TimeLeftRange(low, high) + " left"
-	} else if left, ok := j.ETA(a.env.Now); ok {
+	} else if left, ok := j.ETA(a.Now); ok {
 		text += ", about " + human.TimeLeft(left) + " left"
 	}
-	return a.conclude(Progressing, reason, "", "%s", text)
+	return a.Conclude(Progressing, reason, "", "%s", text)
 }

@@ -11,39 +11,33 @@ import (
 )
 
 const (
-	// logFresh is how old a line of the server's log may be that shows that the
-	// server is at work on a job. While it waits it logs every five seconds, and
-	// it logs about each item.
+	// logFresh is how old a log line may be that shows that the server works on a job: it
+	// logs about each item, and every five seconds while it waits.
 	logFresh = 2 * time.Minute
 	// logRunes is how much of a line is shown.
 	logRunes = 300
 )
 
-// noteLog puts down the newest that the server's log says about the job, or why
-// that is not known.
+// noteLog notes the newest that the server's log says about the job.
 func (a *assessment) noteLog() {
 	switch e := a.evidence(); {
 	case !e.LogSeen && e.LogWhy != "":
-		a.Doubts(SourceLog, a.env.Now, "whether the server's log still speaks of it could not be seen: %s", e.LogWhy)
+		a.Doubts(SourceLog, a.Now, "whether the server's log still speaks of it could not be seen: %s", e.LogWhy)
 	case !e.LogSeen:
 		a.Doubts(SourceLog, time.Time{}, "veltui has not read the server's log, which may still mention it")
 	case e.Log.Last.At.IsZero():
-		a.Doubts(SourceLog, a.env.Now, "what could be read of the server's log does not speak of it")
+		a.Doubts(SourceLog, a.Now, "what could be read of the server's log does not speak of it")
 	default:
 		a.Supports(SourceLog, e.Log.Last.At, "the server logged about it: %s", logText(e.Log.Last))
 	}
 }
 
 func logText(l velero.LogLine) string {
-	text := l.Text
-	if l.Error != "" {
-		text += ": " + l.Error
-	}
-	return human.Shorten(text, logRunes)
+	return human.Shorten(l.Text+human.Clause(": ", l.Error), logRunes)
 }
 
-// logMoves reports whether the server's log shows that it is at work on a job
-// whose silence is all that speaks against it. A named cause is not overruled.
+// logMoves reports whether the server's log shows work on a job against which only its
+// silence speaks. A named cause is not overruled.
 func (a *assessment) logMoves(v Verdict) bool {
 	last := a.evidence().Log.Last
 	if ago := a.loggedAgo(last.At); last.At.IsZero() || last.EndsJob() || ago > logFresh || ago < -logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
@@ -61,37 +55,38 @@ func (a *assessment) logMoving() Verdict {
 	if strings.HasPrefix(strings.ToLower(last.Text), "waiting ") {
 		state = Waiting
 	}
-	return a.conclude(state, LogMoving, "", "%s, quiet for %s, but the server logged about it %s ago: %s",
-		progressText(a.j), a.quietWords(), human.Duration(max(0, a.loggedAgo(last.At))), logText(last))
+	return a.Conclude(state, LogMoving, "", "%s, quiet for %s, but the server logged about it %s ago: %s",
+		progressText(a.j), a.quietWords(), a.logged(last), logText(last))
 }
 
 // loggedAgo is the age of a line, whose time is that of the server's node.
 func (a *assessment) loggedAgo(at time.Time) time.Duration {
-	return a.env.Now.Add(a.env.ServerAhead).Sub(at)
+	return a.Now.Add(a.env.ServerAhead).Sub(at)
 }
 
-// final reports whether the server's log says that it gave up on the job's last
-// status, and nothing speaks against it.
+// logged is loggedAgo of a line, in words.
+func (a *assessment) logged(l velero.LogLine) string { return human.Duration(a.loggedAgo(l.At)) }
+
+// final reports whether Velero logged that it gave up on the job's last status, and
+// nothing speaks against it.
 func (a *assessment) final() bool {
 	moved, known := a.j.Moved()
 	if !known {
 		moved = time.Time{}
 	}
 	ahead := a.env.ServerAhead
-	return a.evidence().Log.Final(moved.Add(ahead), a.env.Server.StartedAt, a.env.Now.Add(ahead))
+	return a.evidence().Log.Final(moved.Add(ahead), a.env.Server.StartedAt, a.Now.Add(ahead))
 }
 
-// GaveUp reports whether the server's log, as a closer look read it, says that Velero
-// gave up writing the job's last status, and the job has not moved since. It tells so of
-// a job that moved a moment ago, too.
+// GaveUp reports whether Velero logged that it gave up writing the job's last status, and
+// the job has not moved since. It also holds for a job that moved a moment ago.
 func GaveUp(j *job.Job, env Environment) bool {
-	a := &assessment{j: j, env: &env}
+	a := newAssessment(j, &env)
 	moved, known := j.Moved()
 	return j.Phase == velero.PhaseInProgress && a.final() && !(known && moved.Add(env.ServerAhead).After(a.evidence().Log.GaveUp.At))
 }
 
-// gaveUp: the server's log says that the last status patch is lost. No limit has
-// to pass then.
+// gaveUp: the last status patch is lost, by the server's log. No limit has to pass.
 func (a *assessment) gaveUp() (Verdict, bool) {
 	log := a.evidence().Log
 	if !a.final() {
@@ -119,11 +114,10 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	to := cmp.Or(log.LostPhase, a.evidence().NextPhase, "its next phase")
 	if n := a.j.PodVolumes().Active(); n > 0 { // finalize refuses while they may move
 		return a.stuck(proof, LostPatch, "Wait until its volumes have ended; then it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
-			"Velero gave up writing %s %s ago and does not try again; %s not ended", to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At))),
-			human.Plural(n, "volume has", "volumes have")), true
+			"Velero gave up writing %s %s ago and does not try again; %s not ended", to, a.logged(log.GaveUp), human.Plural(n, "volume has", "volumes have")), true
 	}
 	return a.stuck(proof, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
-		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).withAction(Finalize), true
+		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, a.logged(log.GaveUp)).withAction(Finalize), true
 }
 
 // expectsFailure: the lost patch would have ended the job as Failed. A backup of a
@@ -142,5 +136,5 @@ func (a *assessment) expectsFailure(log velero.JobLog, proof Proof) Verdict {
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, human.Duration(max(0, a.loggedAgo(log.GaveUp.At)))).withAction(Restart)
+	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, a.logged(log.GaveUp)).withAction(Restart)
 }

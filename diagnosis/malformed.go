@@ -19,12 +19,11 @@ type Malformed struct {
 	Field decode.Malformed
 }
 
-// noteMalformed names what Velero cannot read: of the job, of its volumes, and,
-// for a job that has not ended, of everything else in its namespace. Velero's
-// caches are typed informers: one such resource hides all of its kind.
+// noteMalformed names what Velero cannot read: of the job, its volumes and, while it has
+// not ended, of its namespace. Its informers are typed: one such resource hides its kind.
 func (a *assessment) noteMalformed() {
 	for _, m := range a.j.Malformed {
-		a.Supports(SourceWatch, a.env.Now, "%s; %s", m, decode.ServerWarning)
+		a.Supports(SourceWatch, a.Now, "%s; %s", m, decode.ServerWarning)
 	}
 	own := map[string]bool{strings.ToLower(string(a.j.Kind)) + "/" + a.j.Name: true}
 	named := 0
@@ -35,7 +34,7 @@ func (a *assessment) noteMalformed() {
 		ref := strings.ToLower(string(v.Kind)) + "/" + v.Name
 		own[ref] = true
 		if named++; named <= maxMalformed {
-			a.Supports(SourceWatch, a.env.Now, "%s: %s; %s", ref, v.Malformed, decode.ServerWarning)
+			a.Supports(SourceWatch, a.Now, "%s: %s; %s", ref, v.Malformed, decode.ServerWarning)
 		}
 	}
 	if a.j.Terminal() {
@@ -48,25 +47,26 @@ func (a *assessment) noteMalformed() {
 		if named++; named > maxMalformed {
 			return
 		}
-		a.Supports(SourceWatch, a.env.Now, "%s: %s; %s, and then sees nothing of that kind", m.Ref, m.Field, decode.ServerWarning)
+		a.Supports(SourceWatch, a.Now, "%s: %s; %s, and then sees nothing of that kind", m.Ref, m.Field, decode.ServerWarning)
 	}
 }
 
-// malformed: Velero cannot read the job, so that nothing will move it, unless it
-// had read it before. A newer Velero than the one whose types we know may.
+// malformed: Velero cannot read the job, so nothing moves it, unless it read it before. A
+// newer Velero may be able to.
 func (a *assessment) malformed() Verdict {
 	a.noteServer()
 	a.noteCounts()
+	what := fmt.Sprintf("%s. %s", a.j.Malformed[0], decode.ServerWarning)
 	if a.fresh() && job.StageOf(a.j.Phase) != job.StageQueued {
 		v := a.progressing()
-		v.Summary += fmt.Sprintf("; %s. %s", a.j.Malformed[0], decode.ServerWarning)
+		v.Summary += "; " + what
 		return v
 	}
 	const advice = "Correct the field. A restart of the Velero server does not help: it fails on the resource again."
 	if v, known := velero.ParseVersion(a.env.Server.Version); known && velero.Current.Before(v) {
-		a.Doubts(SourceSchema, a.env.Now, "Velero %s may read what %s cannot", v, velero.Current)
-		return a.conclude(Unknown, MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).withAction(FixField)
+		a.Doubts(SourceSchema, a.Now, "Velero %s may read what %s cannot", v, velero.Current)
+		return a.Conclude(Unknown, MalformedSpec, advice, "%s", what).withAction(FixField)
 	}
-	fact := Fact{Holds: true, Source: SourceWatch, At: a.env.Now, Text: fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning)}
-	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s. %s", a.j.Malformed[0], decode.ServerWarning).withAction(FixField)
+	fact := Fact{Holds: true, Source: SourceWatch, At: a.Now, Text: fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning)}
+	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s", what).withAction(FixField)
 }

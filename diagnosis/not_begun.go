@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/veltui/veltui/internal/human"
@@ -9,18 +10,17 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// queued is a job that waits for its turn.
 func (a *assessment) queued() Verdict {
 	w := turnOf(a.j, a.env)
 	if !w.ok { // asked to be deleted before it began
 		a.noteQuiet()
-		return a.conclude(Waiting, Deleting, "", "has not begun and is being deleted")
+		return a.Conclude(Waiting, Deleting, "", "has not begun and is being deleted")
 	}
 	a.noteServer()
 	if v, ok := a.notHandled(); ok {
 		return v
 	}
-	a.Supports(SourceWatch, a.env.Now, "%s", w.reason)
+	a.Supports(SourceWatch, a.Now, "%s", w.reason)
 	if v, ok := a.refused(); ok {
 		return v
 	}
@@ -31,39 +31,39 @@ func (a *assessment) queued() Verdict {
 		return v
 	}
 	if !w.free {
-		v := a.conclude(Waiting, w.why, "", "%s", a.place(w))
-		v.Waits = publicWaits(a.waits())
-		return v
+		return a.Conclude(Waiting, w.why, "", "%s", a.place(w)).withWaits(publicWaits(a.waits()))
 	}
 	return a.untaken(w)
 }
 
 // blocked: all that it waits for are proven not to go on by themselves.
 func (a *assessment) blocked(w turn) (Verdict, bool) {
-	if len(w.behind) == 0 || a.env.Now.Sub(a.j.Created) < settleGrace {
+	if len(w.behind) == 0 || a.Now.Sub(a.j.Created) < settleGrace {
 		return Verdict{}, false
 	}
-	var first Verdict
-	for i, b := range w.behind {
-		v := Judge(b, *a.env)
-		if v.Proof.IsZero() {
+	for _, b := range w.behind[1:] {
+		if Judge(b, *a.env).Proof.IsZero() {
 			return Verdict{}, false
 		}
-		if i == 0 {
-			first = v
-		}
 	}
-	b := w.behind[0]
-	fact := a.Supports(SourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
-	return a.stuck(first.Proof.behind(fact), QueueBlocked, "Look at "+b.Name+" first: this job begins when that one is out of the way.",
-		"waits for %s, which is %s", b.Name, first.state), true
+	return a.behindStuck(w.behind[0], QueueBlocked, "this job begins when that one is out of the way", "waits for %s")
 }
 
-// refused: the server's log says, more than once, that a controller could not take it
-// up, such as because an admission webhook refuses the patch to the next phase.
+// behindStuck is the verdict on a job behind one that is proven not to go on by itself.
+func (a *assessment) behindStuck(b *job.Job, reason Reason, why, format string) (Verdict, bool) {
+	first := Judge(b, *a.env)
+	if first.Proof.IsZero() {
+		return Verdict{}, false
+	}
+	fact := a.Supports(SourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
+	return a.stuck(first.Proof.behind(fact), reason, "Look at "+b.Name+" first: "+why+".", format+", which is %s", b.Name, first.state), true
+}
+
+// refused: the log says, more than once, that a controller could not take it up, such as
+// because an admission webhook refuses the patch to the next phase.
 func (a *assessment) refused() (Verdict, bool) {
 	r := a.evidence().Log.Refused
-	if r.At.IsZero() || a.loggedAgo(r.At) > refusedAgain || a.env.Now.Sub(a.j.QuietSince()) < lostPatchQuiet {
+	if r.At.IsZero() || a.loggedAgo(r.At) > refusedAgain || a.Now.Sub(a.j.QuietSince()) < lostPatchQuiet {
 		return Verdict{}, false
 	}
 	a.noteQuiet()
@@ -86,17 +86,17 @@ func (a *assessment) notHandled() (Verdict, bool) {
 	}
 	phase := cmp.Or(a.j.Phase, velero.PhaseNew)
 	c, ok := v.Handler(a.j.Kind == job.Backup, phase)
-	switch {
-	case !ok:
+	if !ok {
 		fact := a.Supports(SourcePod, a.env.Server.SeenAt, "Velero %s has no controller for phase %s", v, phase)
-		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or finalize it with phase Failed; then make it again."+a.undeletable(),
+		return a.Prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or finalize it with phase Failed; then make it again."+a.undeletable(),
 			"is %s, which Velero %s does not handle: a newer version left it so", phase, v), true
-	case !a.env.Server.Flags.Runs(c):
-		fact := a.Supports(SourcePod, a.env.Server.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
-		return a.prove(Orphaned, ByOwner(fact), NotHandled, "Let the server run that controller, or delete the "+a.j.Kind.Word()+".",
-			"is %s, and the server runs without the controller %s (--disable-controllers, --restore-only)", phase, c), true
 	}
-	return Verdict{}, false
+	if a.env.Server.Flags.Runs(c) {
+		return Verdict{}, false
+	}
+	fact := a.Supports(SourcePod, a.env.Server.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
+	return a.Prove(Orphaned, ByOwner(fact), NotHandled, "Let the server run that controller, or delete the "+a.j.Kind.Word()+".",
+		"is %s, and %s", phase, fact.Text), true
 }
 
 func (a *assessment) place(w turn) string {
@@ -106,12 +106,11 @@ func (a *assessment) place(w turn) string {
 	return w.reason
 }
 
-// untaken is a job that nothing known holds back.
 func (a *assessment) untaken(w turn) Verdict {
 	j := a.j
-	idle := a.env.Now.Sub(job.Latest(j.Changed, j.Created, a.env.serverStarted(), a.env.LastEnded))
+	idle := a.Now.Sub(job.Latest(j.Changed, j.Created, a.env.serverStarted(), a.env.LastEnded))
 	if idle < settleGrace {
-		return a.conclude(Waiting, w.why, "", "%s", a.place(w))
+		return a.Conclude(Waiting, w.why, "", "%s", a.place(w))
 	}
 	a.noteQuiet()
 	const gone = "The server may still work on a job that was deleted or edited, which does not show. "
@@ -123,13 +122,13 @@ func (a *assessment) untaken(w turn) Verdict {
 			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", human.Duration(idle), human.Shorten(o.Name, 30), o.Phase).withAction(Restart)
 		}
 		// Velero issue 10519: the queue lost count of what runs.
-		return a.conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).withAction(Restart)
+		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).withAction(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
-		return a.conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is in progress.",
+		return a.Conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is in progress.",
 			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).withAction(Restart)
 	}
-	return a.conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at all backups again.",
+	return a.Conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at all backups again.",
 		"new for %s, and Velero has not picked it up", a.ago(j.Created)).withAction(Restart)
 }
 
@@ -137,36 +136,35 @@ func (a *assessment) untaken(w turn) Verdict {
 // there is none: the queue counts it for as long as the server lives.
 func (a *assessment) lostSlot() *job.Job {
 	for _, o := range a.env.Overridden {
-		if o.LostSlot(a.env.serverStarted()) && !o.RunsOn(a.env.Now) {
+		if o.LostSlot(a.env.serverStarted()) && !o.RunsOn(a.Now) {
 			return o
 		}
 	}
 	return nil
 }
 
-// readyToStart is a backup that Velero let out of its queue. It starts within
-// seconds, or never: after a restart the server does not look at it again
-// (docs/dev/velero.md#restart).
+// readyToStart is a backup that left the queue. It starts within seconds, or never: after
+// a restart the server does not look at it again (docs/dev/velero.md#restart).
 func (a *assessment) readyToStart() Verdict {
 	j := a.j
 	if busy := a.busyWorkers(); len(busy) > 0 && j.Changed.After(a.env.serverStarted()) {
-		return a.conclude(Waiting, ConcurrencyLimit, "", "waits for %s: %s", human.List(names(busy), 2), limitWords(len(busy)))
+		return a.Conclude(Waiting, ConcurrencyLimit, "", "waits for %s: %s", human.List(names(busy), 2), limitWords(len(busy)))
 	}
 	if forgotten(j, a.env) {
 		if !a.settled() {
-			return a.conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
+			return a.Conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
 		}
 		moved, _ := j.Moved()
 		fact := a.Supports(SourceWatch, moved, "ready to start since before the server's start")
-		return a.prove(Orphaned, ByOwner(fact), ForgottenReady,
+		return a.Prove(Orphaned, ByOwner(fact), ForgottenReady,
 			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
 			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(a.env.serverStarted())).withAction(Wake)
 	}
 	if a.quiet() < settleGrace {
-		return a.conclude(Waiting, Starting, "", "about to start")
+		return a.Conclude(Waiting, Starting, "", "about to start")
 	}
 	a.noteQuiet()
-	v := a.conclude(Quiet, Starting, "", "ready to start for %s; that normally takes seconds", a.quietWords())
+	v := a.Conclude(Quiet, Starting, "", "ready to start for %s; that normally takes seconds", a.quietWords())
 	if a.quiet() >= lostPatchQuiet {
 		v.Advice = "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its place in the queue: others may not start." + a.undeletable()
 		v.Action = Wake
@@ -178,22 +176,16 @@ func (a *assessment) readyToStart() Verdict {
 // free. A change of a backup that is ready to start puts it into their work queue
 // (backup_controller.go SetupWithManager, since 1.18).
 func (a *assessment) busyWorkers() []*job.Job {
-	var busy []*job.Job
 	running, _ := ahead(a.j, a.env)
-	for _, r := range remembered(running, a.env) {
-		if r.Phase == velero.PhaseInProgress {
-			busy = append(busy, r)
-		}
-	}
+	busy := slices.DeleteFunc(remembered(running, a.env), func(r *job.Job) bool { return r.Phase != velero.PhaseInProgress })
 	if limit := a.env.Server.Flags.ConcurrentBackups; limit <= 0 || len(busy) < limit {
 		return nil
 	}
 	return busy
 }
 
-// undeletable says how to get rid of a backup that Velero itself cannot delete: it
-// looks for its storage location, which a backup that never began may not name
-// (pkg/controller/backup_deletion_controller.go).
+// undeletable says how to delete a backup that Velero cannot: Velero looks for its storage
+// location, which a backup that never began may not name
 func (a *assessment) undeletable() string {
 	if a.j.Kind != job.Backup || a.j.StorageLocation != "" {
 		return ""

@@ -27,16 +27,12 @@ func (a *assessment) operations() Verdict {
 	if a.quiet() > settleGrace {
 		if where, proof := a.down(); where != "" {
 			a.noteQuiet()
-			const advice = "Get the storage location back; Velero reads and writes its operations there."
-			if proof.IsZero() {
-				return a.conclude(Waiting, LocationUnavailable, advice, "waits for operations, but %s", where)
-			}
-			return a.stuck(proof, LocationUnavailable, advice, "waits for operations, but %s", where)
+			return a.unavailable(proof, "Get the storage location back; Velero reads and writes its operations there.", "waits for operations, but %s", where)
 		}
 		if l, fact, ok := a.readOnlyLocation(); ok {
 			a.noteQuiet()
 			return a.stuck(ByRefusal(fact), LocationReadOnly, "Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing it, when it next looks.",
-				"waits for operations, but storage location %s is read-only", l.Name)
+				"waits for operations, but %s", fact.Text)
 		}
 	}
 	if moving {
@@ -48,12 +44,11 @@ func (a *assessment) operations() Verdict {
 		return v
 	}
 	open := max(0, int64(j.Operations.Attempted)-j.Operations.Ended())
-	w := a.conclude(Waiting, WaitingForOperations, "", "waits for %d of %s; Velero gives up at %s (itemOperationTimeout)",
-		open, human.Count(j.Operations.Attempted, "operation"), human.Clock(bound, a.env.Now))
+	w := a.Conclude(Waiting, WaitingForOperations, "", "waits for %d of %s; Velero gives up at %s (itemOperationTimeout)",
+		open, human.Count(j.Operations.Attempted, "operation"), human.Clock(bound, a.Now))
 	if open == 0 && a.quiet() > lostPatchQuiet {
-		w = a.conclude(Quiet, WaitingForOperations, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
+		w = a.Conclude(Quiet, WaitingForOperations, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
 			"%s ended, phase not moved on for %s", human.All(j.Operations.Attempted, "operation"), a.quietWords())
 	}
-	w.Waits = v.Waits
-	return w
+	return w.withWaits(v.Waits)
 }

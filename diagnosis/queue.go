@@ -10,9 +10,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Queue says why a job that has not begun waits: its place in the line (1 is
-// next, 0 is not known), and the reason in words. ok is false for a job that does not wait for
-// its turn.
+// Queue says why a job that has not begun waits: its place in the line (1 is next, 0 is
+// unknown) and the reason in words. ok is false for a job that does not wait for its turn.
 func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
 	w := turnOf(j, &env)
 	return w.position, w.reason, w.ok
@@ -121,17 +120,11 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 	return w
 }
 
-// remembered are those of the running backups that the server counts: it does
-// so in memory, a restart makes it forget them (docs/dev/velero.md#queue), and it counts
-// none on which it has given up, while their namespaces still keep others back.
+// remembered are the running backups that the server counts: a restart makes it forget
+// them (docs/dev/velero.md#queue), and it counts none on which it has given up, while their
+// namespaces still keep others back.
 func remembered(running []*job.Job, env *Environment) []*job.Job {
-	var out []*job.Job
-	for _, r := range running {
-		if !forgotten(r, env) && !Released(r, *env) {
-			out = append(out, r)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(running), func(r *job.Job) bool { return forgotten(r, env) || Released(r, *env) })
 }
 
 // Released reports whether the worker of a job in progress is proven to have returned
@@ -148,8 +141,7 @@ func Released(j *job.Job, env Environment) bool {
 	return !v.Proof.IsZero() && (v.Reason == LostPatch || v.Reason == ServerRestarted)
 }
 
-// forgotten reports whether the server started after it, or one before it,
-// took up the job.
+// forgotten reports whether the server started after a job was taken up.
 func forgotten(j *job.Job, env *Environment) bool {
 	// The server's own times are compared with each other, and the cluster's.
 	since, restarted := j.Started, env.Server.StartedAt
@@ -190,8 +182,8 @@ func runs(jobs []*job.Job) string {
 	return human.List(names(jobs), 2) + " run"
 }
 
-// maxComparisons is how many pairs of backups are compared for one verdict.
-// Velero's own queue is a few dozen backups long where nothing is wrong.
+// maxComparisons bounds the pairs of backups that are compared for one verdict. Velero's
+// own queue is a few dozen long where nothing is wrong.
 const maxComparisons = 300
 
 // comparing compares the namespaces of backups, a bounded number of times.
@@ -223,9 +215,7 @@ func ahead(j *job.Job, env *Environment) (running, earlier []*job.Job) {
 			continue
 		}
 		switch {
-		case o.RunsOn(env.Now):
-			running = append(running, o)
-		case o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart:
+		case o.RunsOn(env.Now), o.Phase == velero.PhaseInProgress, o.Phase == velero.PhaseReadyToStart:
 			running = append(running, o)
 		case o.Phase == velero.PhaseQueued && o.QueuePosition < j.QueuePosition:
 			earlier = append(earlier, o)
@@ -250,30 +240,23 @@ func names(jobs []*job.Job) []string {
 	return out
 }
 
-// waitForQueue is a new backup: Velero from 1.18 on queues it at once, and
-// older ones run one backup at a time without a queue.
+// waitForQueue is a new backup: Velero queues it at once, or up to 1.17 runs one at a time.
 func waitForQueue(j *job.Job, env *Environment) turn {
 	running, _ := ahead(j, env)
 	version, known := velero.ParseVersion(env.Server.Version)
 	if !known && env.Server.Visible && len(running) > 0 {
-		return turn{
-			ok: true, behind: running, why: VersionUnknown,
-			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running)),
-		}
+		return turn{ok: true, behind: running, why: VersionUnknown,
+			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running))}
 	}
 	if known && !version.QueuesBackups() && len(running) > 0 {
-		return turn{
-			ok: true, behind: running, why: ConcurrencyLimit,
-			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", human.List(names(running), 2)),
-		}
+		return turn{ok: true, behind: running, why: ConcurrencyLimit,
+			reason: fmt.Sprintf("waits for %s: this Velero runs one backup at a time", human.List(names(running), 2))}
 	}
 	return turn{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
 }
 
-// waitForWorker is a new restore: one worker runs all restores, one after the
-// other (docs/dev/velero.md#restore-worker). Of several in progress it has the one that began
-// last; the others are left over, because it begins none before it is done
-// with the one before.
+// waitForWorker is a new restore: one worker runs all of them (docs/dev/velero.md#restore-worker).
+// Of several in progress it has the one that began last; the others are left over.
 func waitForWorker(j *job.Job, env *Environment) turn {
 	w := turn{ok: true, position: 1}
 	tied := false
@@ -297,8 +280,7 @@ func waitForWorker(j *job.Job, env *Environment) turn {
 		w.position = 0 // creation times have whole seconds: which of them comes first is not known
 	}
 	if holder == nil || Released(holder, *env) {
-		w.free, w.why = true, NotPickedUp
-		w.reason = "not yet taken up by Velero"
+		w.free, w.why, w.reason = true, NotPickedUp, "not yet taken up by Velero"
 		return w
 	}
 	w.behind, w.why = []*job.Job{holder}, RestoreWorkerBusy

@@ -1,12 +1,15 @@
 package diagnosis
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/velero"
 )
 
-// sighting is what a wait of Velero's table is called in a verdict, and what the
-// evidence shows of it. Where see is nil, nothing shows it and nothing rules it out.
+// sighting is the reason for a wait of Velero's table, and what the evidence shows of it.
+// Without see, nothing shows it and nothing rules it out.
 type sighting struct {
 	reason Reason
 	see    func(*assessment) sight
@@ -60,18 +63,18 @@ func (a *assessment) seeCacheSync() sight {
 }
 
 func (a *assessment) seeNamespace() sight {
-	names := a.terminating()
+	names := a.evidence().Terminating
 	switch {
 	case len(names) > 0:
 		return sight{shown: true, what: "namespace " + human.List(names, 3) + " to be gone",
-			note:    func() { a.Supports(SourceNamespaces, a.env.Now, "namespace %s is being deleted", human.List(names, 3)) },
+			note:    func() { a.Supports(SourceNamespaces, a.Now, "namespace %s is being deleted", human.List(names, 3)) },
 			summary: ", quiet for " + a.quietWords() + "; waits until namespace " + human.List(names, 1) + " is gone",
 			advice:  "Look what keeps the namespace: its status names the finalizers that remain."}
 	case a.evidence().NamespacesSeen:
 		return sight{out: true}
 	}
 	return sight{note: func() {
-		a.Doubts(SourceNamespaces, a.env.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
+		a.Doubts(SourceNamespaces, a.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
 	}}
 }
 
@@ -118,12 +121,7 @@ func (a *assessment) seeLock() sight {
 
 func (a *assessment) usesRepository() bool {
 	takes := a.namespaces()
-	for _, r := range a.env.Repositories {
-		if takes(r.Namespace) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.env.Repositories, func(r Repository) bool { return takes(r.Namespace) })
 }
 
 func (a *assessment) seePodVolumes() sight {
@@ -156,7 +154,6 @@ func (a *assessment) podVolumeReason() Reason {
 	return VolumeSilent
 }
 
-// notePodVolumes puts down which volumes have not ended.
 func (a *assessment) notePodVolumes() {
 	noted := 0
 	for i := range a.j.Volumes {
@@ -165,7 +162,7 @@ func (a *assessment) notePodVolumes() {
 			continue
 		}
 		if noted++; noted <= 3 {
-			a.Supports(SourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)))
+			a.Supports(SourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), human.Duration(v.Quiet(a.Now)))
 		}
 	}
 }
@@ -195,7 +192,7 @@ func (a *assessment) seeCancelled() sight {
 		}
 		bound := a.j.Started.Add(velero.PodVolumeTimeout(a.j.Object, a.env.Server.Flags))
 		return sight{shown: true, note: note, action: Restart,
-			summary: "; hangs on a cancelled volume until " + human.Clock(bound, a.env.Now) + " (Velero issue 9464)",
+			summary: "; hangs on a cancelled volume until " + human.Clock(bound, a.Now) + " (Velero issue 9464)",
 			advice:  "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress."}
 	}
 	return sight{out: true}
@@ -206,12 +203,11 @@ func (a *assessment) seeRewriting() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, note: func() {
-		a.Supports(SourceWatch, a.env.Now, "it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit")
+		a.Supports(SourceWatch, a.Now, "it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit")
 	}, summary: "; Velero writes its contents anew, which takes as long as they are big"}
 }
 
-// bindingRounds: three volumes are bound at a time. Those of CSI snapshots and of pod
-// volumes count, as the backup has them.
+// bindingRounds: three volumes are bound at a time, CSI snapshots and pod volumes alike.
 func (a *assessment) bindingRounds() int {
 	return (max(1, a.j.VolumeCount(), a.backupVolumes()) + 2) / 3
 }
@@ -220,12 +216,11 @@ func (a *assessment) seeBinding() sight {
 	n := max(a.j.VolumeCount(), a.backupVolumes())
 	return sight{rounds: a.bindingRounds(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
 		note: func() {
-			a.Supports(SourceWatch, a.env.Now, "%s to be bound, three at a time", human.Count(n, "volume"))
+			a.Supports(SourceWatch, a.Now, "%s to be bound, three at a time", human.Count(n, "volume"))
 		}}
 }
 
-// backupVolumes is how many volumes the backup of a restore has, as far as that is
-// known.
+// backupVolumes is how many volumes the backup of a restore has, as far as known.
 func (a *assessment) backupVolumes() int { return a.env.BackupVolumes[a.j.BackupName] }
 
 func (a *assessment) seeGroups() sight {
@@ -235,10 +230,10 @@ func (a *assessment) seeGroups() sight {
 // seeRestoreHooks: they are waited for when all volumes are bound.
 func (a *assessment) seeRestoreHooks() sight {
 	note := func() {
-		a.Doubts(SourceWatch, a.env.Now, "veltui has not checked whether pods ask for hooks by annotation")
+		a.Doubts(SourceWatch, a.Now, "veltui has not checked whether pods ask for hooks by annotation")
 	}
 	if hasHooks(a.j) {
-		note = func() { a.Supports(SourceWatch, a.env.Now, "the restore asks for hooks") }
+		note = func() { a.Supports(SourceWatch, a.Now, "the restore asks for hooks") }
 	}
 	return sight{note: note, rounds: 1 + a.bindingRounds(), what: "hooks in restored pods",
 		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}

@@ -12,8 +12,7 @@ import (
 // State is the short word of a verdict; empty for a job that has ended.
 type State string
 
-// The states. Those without a type need no proof; the others are typed, so that
-// only [Proven] makes a verdict of them.
+// The states. Those with a type need a proof: only [Proven] makes a verdict of them.
 const (
 	Progressing = "progressing"
 	Waiting     = "waiting"
@@ -32,30 +31,26 @@ type Verdict struct {
 	state State
 	// Reason says why, in one CamelCase word that is never renamed.
 	Reason Reason
-	// Summary is one sentence for the line under the table. It is set for
-	// every job, ended ones included.
+	// Summary is one sentence, for ended jobs too.
 	Summary string
-	// Proof is why the job cannot go on by itself; zero unless it is stuck or
-	// orphaned.
+	// Proof is why the job cannot go on by itself, zero unless it is stuck or orphaned.
 	Proof Proof
 	// storage is true if the job's stored files would settle it.
 	storage bool
-	// Waits are what the job may be waiting for, as far as the evidence allows it.
+	// Waits are what the job may be waiting for.
 	Waits []Wait
 	Facts []Fact
-	// Advice is what would help, empty if nothing needs to be done. It names no
-	// key and no command of veltui's: each front end adds its own for Action.
+	// Advice is what would help, empty if nothing has to be done. It names no key and no
+	// command of veltui's: each front end adds its own for Action.
 	Advice string
-	// Action is what veltui can do about it or show the commands for, empty if
-	// that is nothing.
+	// Action is what veltui can do about it or show the commands for.
 	Action Action
 }
 
 // State is empty for a job that has ended.
 func (v Verdict) State() State { return v.state }
 
-// Undecided returns a verdict that needs no proof; of a state that needs one it makes
-// quiet.
+// Undecided returns a verdict that needs no proof. A state that needs one becomes quiet.
 func Undecided(state Open, reason Reason, summary string) Verdict {
 	if s := State(state); s == Stuck || s == Orphaned {
 		state = Quiet
@@ -63,8 +58,7 @@ func Undecided(state Open, reason Reason, summary string) Verdict {
 	return Verdict{state: State(state), Reason: reason, Summary: summary}
 }
 
-// Proven returns the verdict that a job cannot go on by itself. Without a proof
-// it is only quiet.
+// Proven returns the verdict that a job cannot go on by itself; quiet without a proof.
 func Proven(state State, proof Proof, reason Reason, summary string) Verdict {
 	v := Verdict{state: state, Proof: proof, Reason: reason, Summary: summary}
 	if proof.IsZero() {
@@ -85,16 +79,19 @@ const (
 	FixField         Action = "fix-field"
 )
 
-// withAction returns the verdict with the action that may help.
 func (v Verdict) withAction(a Action) Verdict {
 	v.Action = a
 	return v
 }
 
-// NeedsCloserLook reports whether evidence that is only gathered for one job may
-// change the verdict: the job does not move before our eyes, and what it waits for is
-// not known for sure. That a deletion holds a repository's lock is only likely: a
-// namespace that goes, or a hook, may be what the job really waits for.
+func (v Verdict) withWaits(waits []Wait) Verdict {
+	v.Waits = waits
+	return v
+}
+
+// NeedsCloserLook reports whether evidence that is gathered for one job only may change
+// the verdict. That a deletion holds a repository's lock is only likely: a terminating
+// namespace or a hook may be what the job really waits for.
 func (v Verdict) NeedsCloserLook() bool {
 	switch v.state {
 	case Stuck, Orphaned, Quiet, Unknown:
@@ -103,11 +100,8 @@ func (v Verdict) NeedsCloserLook() bool {
 	return v.Reason == WaitingForSlot || v.Reason == RepositoryLocked
 }
 
-// StorageDecides reports whether the object store can tell more: whether the job's
-// files are stored is what would settle the verdict.
-func (v Verdict) StorageDecides() bool {
-	return v.state == Quiet && v.storage
-}
+// StorageDecides reports whether the job's stored files would settle the verdict.
+func (v Verdict) StorageDecides() bool { return v.state == Quiet && v.storage }
 
 // Sources of facts.
 const (
@@ -126,8 +120,7 @@ const (
 
 // Fact is one observation behind a verdict or a plan.
 type Fact struct {
-	// Holds tells a fact that speaks for the conclusion from one that could not
-	// be checked or speaks against it.
+	// Holds is false for a fact that could not be checked or speaks against the conclusion.
 	Holds bool
 	Text  string
 	// Source is where it was seen.
@@ -139,18 +132,16 @@ type Fact struct {
 // Ledger collects the facts of one conclusion in the order in which they are shown.
 type Ledger struct{ facts []Fact }
 
-// Facts returns what was noted.
 func (l *Ledger) Facts() []Fact { return l.facts }
 
-// Note notes a fact that supports the conclusion if holds is true, else one that
-// puts it in doubt, and returns it.
+// Note adds a fact, which supports the conclusion or puts it in doubt, and returns it.
 func (l *Ledger) Note(holds bool, source string, at time.Time, format string, args ...any) Fact {
 	f := Fact{Holds: holds, Text: fmt.Sprintf(format, args...), Source: source, At: at}
 	l.facts = append(l.facts, f)
 	return f
 }
 
-// Supports notes what speaks for the conclusion, and returns it.
+// Supports notes what speaks for the conclusion.
 func (l *Ledger) Supports(source string, at time.Time, format string, args ...any) Fact {
 	return l.Note(true, source, at, format, args...)
 }
@@ -160,14 +151,39 @@ func (l *Ledger) Doubts(source string, at time.Time, format string, args ...any)
 	l.Note(false, source, at, format, args...)
 }
 
+// Case collects the facts of one verdict. Each summary begins with Name.
+type Case struct {
+	Ledger
+	Name string
+	Now  time.Time
+}
+
+// Conclude makes a verdict that needs no proof.
+func (c *Case) Conclude(state Open, reason Reason, advice, format string, args ...any) Verdict {
+	v := Undecided(state, reason, c.Name+": "+fmt.Sprintf(format, args...))
+	v.Facts, v.Advice = c.facts, advice
+	return v
+}
+
+// Prove makes a verdict that rests on a proof, which becomes the first fact.
+func (c *Case) Prove(state State, proof Proof, reason Reason, advice, format string, args ...any) Verdict {
+	v := Proven(state, proof, reason, c.Name+": "+fmt.Sprintf(format, args...))
+	v.Facts, v.Advice = c.facts, advice
+	if !proof.IsZero() {
+		rest := slices.DeleteFunc(slices.Clone(c.facts), func(f Fact) bool { return f == proof.fact })
+		v.Facts = append([]Fact{proof.fact}, rest...)
+	}
+	return v
+}
+
 // ProofKind is how it is known that a job cannot go on by itself.
 type ProofKind string
 
 // The kinds of proof.
 const (
-	// ProofOwnerGone: what worked on it does so no more. The server restarted and its
-	// mark was lost, the only worker has gone on to another job, no node-agent runs on
-	// the node, or this version has nobody for the phase.
+	// ProofOwnerGone: nobody works on it any more. The server restarted and its mark was
+	// lost, the only worker went on to another job, no node-agent runs on the node, or this
+	// version has no controller for the phase.
 	ProofOwnerGone ProofKind = "ownerGone"
 	// ProofGaveUp: Velero says that it gave up, in its log or in a condition.
 	ProofGaveUp ProofKind = "gaveUp"
@@ -185,21 +201,19 @@ type Proof struct {
 	waits []Wait
 }
 
-// Kind is how it is known, empty for the zero Proof.
+// Kind is empty for the zero Proof.
 func (p Proof) Kind() ProofKind { return p.kind }
 
 // Fact is the observation that proves it.
 func (p Proof) Fact() Fact { return p.fact }
 
-// Waits are what the job could wait for and whose limits have passed, for
-// ProofLimitsPassed.
+// Waits are those of ProofLimitsPassed, whose limits have passed.
 func (p Proof) Waits() []Wait { return slices.Clone(p.waits) }
 
 // IsZero reports whether it proves nothing.
 func (p Proof) IsZero() bool { return p.kind == "" }
 
-// behind is the same proof of a job that waits for the one that it is about, with its
-// own observation.
+// behind is the proof of a job that waits for the one that it is about.
 func (p Proof) behind(f Fact) Proof {
 	p.fact = f
 	return p
@@ -214,9 +228,8 @@ func ByGivingUp(f Fact) Proof { return Proof{kind: ProofGaveUp, fact: f} }
 // ByRefusal returns the proof that an error that lasts keeps the job back.
 func ByRefusal(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
 
-// ByLimits returns the proof that every limit has passed, by now. It proves
-// nothing if there is no wait, one without a limit, or one whose limit has not
-// passed with its margin.
+// ByLimits returns the proof that every limit has passed by now. It proves nothing without
+// a wait, or with one whose limit is open.
 func ByLimits(now time.Time, f Fact, waits ...Wait) Proof {
 	for _, w := range waits {
 		if w.Until.IsZero() || now.Before(w.Until) {
@@ -237,17 +250,14 @@ type Wait struct {
 	For string
 	// Limit is the setting that bounds it, empty if nothing does.
 	Limit string
-	// Until is when the limit has passed at the latest, with a margin for what
-	// Velero does then; zero if nothing bounds it.
+	// Until is when the limit has passed for sure, zero if nothing bounds it.
 	Until time.Time
 	// Shown is true if the evidence shows that the job waits for this.
 	Shown bool
 }
 
-// NeedsOthers reports what else may change a verdict that was reached with the
-// job, its own volumes, the pods and the small kinds alone: the other jobs of the
-// installation, and the volumes of all of them. A job that moves before our eyes
-// needs neither.
+// NeedsOthers reports what may change a verdict that was reached with the job, its own
+// volumes, the pods and the small kinds alone: the other jobs, and the volumes of all jobs.
 func NeedsOthers(j *job.Job, v Verdict) (jobs, volumes bool) {
 	switch {
 	case j.Terminal():

@@ -34,8 +34,7 @@ func JudgeVolumes(j *job.Job, env Environment) []VolumeVerdict {
 	return verdicts
 }
 
-// bytesSettled is how long a volume in progress may show no new bytes before that
-// is worth a word: node-agents write every ten seconds.
+// bytesSettled is how long no new bytes mean nothing: node-agents write every ten seconds.
 const bytesSettled = 45 * time.Second
 
 func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
@@ -70,7 +69,6 @@ func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
 	return VolumeVerdict{Reason: BytesMoving}
 }
 
-// waits says what a volume in New or Prepared waits for.
 func (c *VolumeContext) waits(v *job.Volume) string {
 	slot, atOnce := "a slot", ""
 	switch {
@@ -116,13 +114,11 @@ func (c *VolumeContext) behind(v *job.Volume) string {
 	return human.List(named, 1)
 }
 
-// moverCause says why the pod that is to move a volume does not run, empty if it
-// runs, has succeeded or is not there.
+// moverCause says why the pod that is to move a volume does not run, empty if it does, has
+// succeeded or is not there.
 func (c *VolumeContext) moverCause(v *job.Volume) string {
-	m, why := c.Movers[v.Ref()], ""
-	if words := moverWhy(m); words != "" {
-		why = ": " + words
-	}
+	m := c.Movers[v.Ref()]
+	why := human.Clause(": ", moverWhy(m))
 	switch {
 	case m.Phase == velero.MoverPending || m.Phase == velero.MoverUnschedulable:
 		if m.Created.IsZero() {
@@ -148,9 +144,8 @@ func (c *VolumeContext) blockedReason(v *job.Volume) Reason {
 	return VolumeSilent
 }
 
-// moverWhy is the reason of a pod that does not run, with what Kubernetes says
-// of it, as one short phrase. The scheduler's message says it all; what it adds
-// about preemption repeats it.
+// moverWhy is why a pod does not run, as one short phrase. What the scheduler adds about
+// preemption repeats its message.
 func moverWhy(m velero.Mover) string {
 	message, _, _ := strings.Cut(m.Message, " preemption: ")
 	message = human.Shorten(strings.TrimSuffix(strings.TrimSpace(message), "."), moverWords)
@@ -163,14 +158,5 @@ func moverWhy(m velero.Mover) string {
 	return m.Reason + ": " + message
 }
 
-// moverWords is how much of Kubernetes' words about a pod a summary has, in
-// characters. The facts have more.
+// moverWords is how many characters of Kubernetes' words a summary has.
 const moverWords = 120
-
-// parenthesized puts a phrase in parentheses, if there is one.
-func parenthesized(phrase string) string {
-	if phrase == "" {
-		return ""
-	}
-	return " (" + phrase + ")"
-}

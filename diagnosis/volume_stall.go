@@ -12,9 +12,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Limits for volumes. Velero has no time-out in New, Prepared and InProgress;
-// only Accepted has one (data_upload_controller.go Reconcile, onPrepareTimeout;
-// the other three controllers do the same).
+// Limits for volumes. Velero has a time-out only in Accepted (data_upload_controller.go
+// Reconcile, onPrepareTimeout, and the other three controllers).
 const (
 	// DefaultPrepareTimeout is the node-agent's --data-mover-prepare-timeout
 	// where its arguments do not say otherwise (pkg/cmd/cli/nodeagent/server.go).
@@ -22,51 +21,43 @@ const (
 	// prepareMargin is added to the prepare time-out: node-agents look once a
 	// minute (preparingMonitorFrequency), and clocks differ.
 	prepareMargin = 5 * time.Minute
-	// untakenQuiet is how long a volume that may begin may be silent. A
-	// node-agent takes it up within seconds.
+	// untakenQuiet is the silence of a volume that may begin. A node-agent takes it within seconds.
 	untakenQuiet = 35 * time.Minute
-	// carrierQuiet is how long a volume in progress may be silent before it is
-	// asked who carries it. Its silence alone means nothing: walking through
-	// millions of directories changes no byte (pkg/uploader/kopia/progress.go
-	// FinishedDirectory), and equal values are not written.
+	// carrierQuiet is the silence of a volume in progress after which its carrier is looked
+	// for. Silence alone means nothing: walking millions of directories changes no byte
+	// (pkg/uploader/kopia/progress.go FinishedDirectory), and equal values are not written.
 	carrierQuiet = 45 * time.Minute
 	// agentGrace is how long a node may be without a node-agent, and a volume in
 	// progress without its pod, which the node-agent removes after it has noted the end
 	// (OnDataUploadCompleted and its siblings).
 	agentGrace = time.Minute
-	// lostTrackQuiet is how long a node-agent may take to note that a mover pod
-	// has ended: a minute for the last event, and the time to copy its log
+	// lostTrackQuiet is how long a node-agent may take to note that a mover pod has ended
 	// (pkg/datapath/micro_service_watcher.go startWatch).
 	lostTrackQuiet = 10 * time.Minute
 )
 
-// VolumeContext is what it takes, beside a volume itself, to say whether it can
-// still move.
+// VolumeContext is what it takes to say whether a volume can still move.
 type VolumeContext struct {
 	// Now is the moment of judgement in the cluster's clock.
 	Now time.Time
-	// Volumes are the volumes of every job of this Velero that have not ended:
-	// slots are shared. Complete is false if not all could be listed.
+	// Volumes are the open volumes of every job of this Velero: slots are shared.
+	// Complete is false if not all could be listed.
 	Volumes  []job.Volume
 	Complete bool
-	// PodsSeen is false if the pods of Velero's namespace could not be listed;
-	// Agents and Movers are then empty.
+	// PodsSeen is false if the pods could not be listed; Agents and Movers are then empty.
 	PodsSeen bool
-	// Agents are the nodes with a node-agent that is ready, and since when it
-	// runs.
+	// Agents are the nodes with a ready node-agent, and since when it runs.
 	Agents map[string]time.Time
 	// Starting are the nodes whose node-agent is about to be ready.
 	Starting map[string]bool
-	// Blinding names, by kind, a resource that Velero cannot read. With one of
-	// them the node-agents see no change of that kind, a cancel neither
-	// (docs/dev/velero.md#malformed-resources).
+	// Blinding names, by kind, a resource that Velero cannot read: the node-agents then see
+	// no change of that kind (docs/dev/velero.md#malformed-resources).
 	Blinding map[velero.VolumeKind]string
 	// Movers are the mover pods; a volume without an entry has none.
 	Movers map[velero.VolumeRef]velero.Mover
 	// PrepareTimeout is the node-agents' own, zero for the default.
 	PrepareTimeout time.Duration
-	// Slots is for words only: a node-agent reads its ConfigMap when it starts, so
-	// nothing tells that a slot is free.
+	// Slots is for words only: a node-agent reads its ConfigMap when it starts.
 	Slots velero.Slots
 	// Version is the tag of the server's image.
 	Version string
@@ -85,9 +76,8 @@ func (c *VolumeContext) AddAgents(agents []velero.Agent) {
 	}
 }
 
-// SlotHolder is a volume of any job that may hold the slot for which v waits,
-// nil if there is none, or if v is past waiting. The controller asks again every 5
-// seconds and writes nothing.
+// SlotHolder is a volume of any job that may hold the slot for which v waits, nil for
+// none. The controller asks again every 5 seconds and writes nothing.
 func (c *VolumeContext) SlotHolder(v *job.Volume) *job.Volume {
 	for o := range c.holders(v) {
 		return o
@@ -95,7 +85,6 @@ func (c *VolumeContext) SlotHolder(v *job.Volume) *job.Volume {
 	return nil
 }
 
-// holders are all volumes that may hold what v waits for, in no order.
 func (c *VolumeContext) holders(v *job.Volume) iter.Seq[*job.Volume] {
 	return func(yield func(*job.Volume) bool) {
 		for i := range c.Volumes {
@@ -162,10 +151,9 @@ func (c *VolumeContext) agentless(node string) bool {
 }
 
 // Stalled says why a volume that has not ended may be cancelled, empty if it may still
-// move. It needs a cause, never silence alone, and more silence than a verdict; what
-// could not be seen is no cause. A third-party data mover's volumes are never judged: Velero's
-// node-agent does not touch them, and the vendor need not write phases
-// (data_upload_controller.go Reconcile, datamover.IsBuiltInUploader).
+// move. It needs a cause and more silence than a verdict; what could not be seen is no
+// cause. Volumes of third-party data movers are never judged: Velero's node-agent does not
+// touch them, and the vendor need not write phases
 func (c *VolumeContext) Stalled(v *job.Volume) string {
 	_, cause := c.stalled(v)
 	quiet, mover := v.Quiet(c.Now), c.Movers[v.Ref()]
@@ -195,7 +183,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
 		if silent := c.Now.Sub(job.Latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
 			cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
-			return VolumeStalled, cause + parenthesized(c.moverCause(v))
+			return VolumeStalled, cause + human.Parens(c.moverCause(v))
 		}
 	case velero.VolumeInProgress:
 		return c.notCarried(v)
@@ -203,21 +191,19 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	return "", ""
 }
 
-// endsCancelled reports whether some node-agent will end a volume that was cancelled:
-// each ends any within an hour, whatever its node (pod_volume_backup_controller.go
-// Reconcile, cancelDelayInProgress, and its siblings).
+// endsCancelled reports whether a node-agent will end a cancelled volume: each ends any
+// within an hour, whatever its node (pod_volume_backup_controller.go
 func (c *VolumeContext) endsCancelled(v *job.Volume) bool {
 	return v.CancelAsked && len(c.Agents) > 0 && v.Quiet(c.Now) < velero.CancelDelay+prepareMargin
 }
 
 func (c *VolumeContext) agentlessCause(v *job.Volume) string {
 	if c.agentless("") {
-		return "no node-agent runs" + parenthesized(c.moverCause(v))
+		return "no node-agent runs" + human.Parens(c.moverCause(v))
 	}
 	return "no node-agent runs on its node " + v.Node
 }
 
-// notTaken: no other volume holds its slot.
 func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 	silent := v.Quiet(c.Now)
 	_, agent := c.Agents[v.Node]
@@ -232,16 +218,15 @@ func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", human.Duration(silent))
 }
 
-// WaitsForPod reports whether a volume waits for the restored pod that it is for.
-// No node-agent begins before that pod is on its node and runs the init container
-// that waits for the volume; the volume does not show whether it does
-// (pod_volume_restore_controller.go shouldProcess).
+// WaitsForPod reports whether a volume waits for the restored pod that it is for. No
+// node-agent begins before that pod runs the init container that waits for the volume, and
+// the volume does not show it (pod_volume_restore_controller.go shouldProcess).
 func (c *VolumeContext) WaitsForPod(v *job.Volume) bool {
 	return v.Kind == velero.PodVolumeRestore && (v.Phase == "" || v.Phase == velero.VolumeNew)
 }
 
-// notCarried: since 1.15 (data uploads and downloads) and 1.17 (pod volumes) a
-// pod of its own moves the volume; before, the node-agent itself did.
+// notCarried: since 1.15 (data movements) and 1.17 (pod volumes) a pod moves the volume;
+// before, the node-agent itself did.
 func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	mover := c.Movers[v.Ref()]
 	version, known := velero.ParseVersion(c.Version)
@@ -249,18 +234,13 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	if quiet := v.Quiet(c.Now); c.endsCancelled(v) || quiet < agentGrace || !inPod && quiet < carrierQuiet {
 		return "", ""
 	}
-	switch mover.Phase {
-	case "":
-	case velero.MoverFailed:
-		if v.Quiet(c.Now) < carrierQuiet {
-			return "", ""
-		}
-		return MoverGone, "its mover pod has failed" + parenthesized(moverWhy(mover)) + ", and the node-agent did not note it"
-	default:
-		return "", ""
-	}
-	if inPod {
+	switch {
+	case mover.Phase == "" && inPod:
 		return MoverGone, "no pod moves it any more"
+	case mover.Phase == velero.MoverFailed && v.Quiet(c.Now) >= carrierQuiet:
+		return MoverGone, "its mover pod has failed" + human.Parens(moverWhy(mover)) + ", and the node-agent did not note it"
+	case mover.Phase != "":
+		return "", ""
 	}
 	since, agent := c.Agents[v.Node]
 	switch {
@@ -272,10 +252,9 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	return MoverGone, "the node-agent on " + v.Node + " started after it did"
 }
 
-// LostTrack reports whether the pod that moved a volume has succeeded, but the
-// node-agent does not know: restarting that node-agent completes the volume
-// (AttemptDataUploadResume and its siblings, reEnsureThisPod), cancelling it
-// throws the finished work away.
+// LostTrack reports whether a volume's pod has succeeded and its node-agent does not know.
+// Restarting that node-agent completes the volume (AttemptDataUploadResume and its
+// siblings, reEnsureThisPod); cancelling it throws the finished work away.
 func (c *VolumeContext) LostTrack(v *job.Volume) bool {
 	return c.PodsSeen && v.BuiltIn() && v.Phase == velero.VolumeInProgress &&
 		c.Movers[v.Ref()].Phase == velero.MoverSucceeded && v.Quiet(c.Now) >= lostTrackQuiet

@@ -17,8 +17,7 @@ func (a *assessment) volumes() Verdict {
 	return a.movers(bound, velero.WaitPodVolumes)
 }
 
-// movers judges volumes that have not ended and did not move lately. bound is when
-// Velero gives them up, and name the wait for them.
+// movers judges open volumes that did not move lately. bound is when Velero gives them up.
 func (a *assessment) movers(bound time.Time, name velero.WaitName) Verdict {
 	podVolumes := name == velero.WaitPodVolumes
 	waits := a.waits()
@@ -40,19 +39,15 @@ func (a *assessment) movers(bound time.Time, name velero.WaitName) Verdict {
 		if podVolumes && a.cancelsAtLimit() {
 			gives = "cancels them"
 		}
-		until = "; Velero " + gives + " at " + human.Clock(bound, a.env.Now)
-		if bound.Before(a.env.Now) {
+		until = "; Velero " + gives + " at " + human.Clock(bound, a.Now)
+		if bound.Before(a.Now) {
 			until = "; its limit has passed"
-		}
-		if bound.Before(a.env.Now) {
 			if v, ok := a.volumesOverdue(waits, len(waiting)+len(moving), bound, podVolumes); ok {
 				return v
 			}
 		}
 	}
-	v := a.openVolumes(waiting, moving, until)
-	v.Waits = publicWaits(waits)
-	return v
+	return a.openVolumes(waiting, moving, until).withWaits(publicWaits(waits))
 }
 
 // openVolumes judges volumes whose limit has not passed.
@@ -72,7 +67,7 @@ func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Ve
 // volumesOverdue: the time-out is over and they have not ended.
 func (a *assessment) volumesOverdue(waits []wait, open int, bound time.Time, podVolumes bool) (Verdict, bool) {
 	fact := Fact{Holds: true, Source: SourceWatch, At: bound, Text: "Velero's limit passed " + a.ago(bound) + " ago"}
-	proof := ByLimits(a.env.Now, fact, publicWaits(waits)...)
+	proof := ByLimits(a.Now, fact, publicWaits(waits)...)
 	if proof.IsZero() {
 		return Verdict{}, false
 	}
@@ -84,13 +79,11 @@ func (a *assessment) volumesOverdue(waits []wait, open int, bound time.Time, pod
 	return a.stuck(proof, LimitPassed, advice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound)), true
 }
 
-// cancelsAtLimit reports whether the server cancels pod volume backups at their
-// time-out in place of giving up on them.
+// cancelsAtLimit reports whether the server cancels pod volume backups at their time-out.
 func (a *assessment) cancelsAtLimit() bool {
 	return a.j.Kind == job.Backup && a.version().CancelsAtVolumeTimeout()
 }
 
-// newVolumeContext is what the environment tells about the volumes of a job.
 func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible,
 		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{}}
@@ -105,7 +98,6 @@ func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 	return c
 }
 
-// stalledVolume finds a volume that cannot move any more, for a cause.
 func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict, bool) {
 	c := newVolumeContext(a.env, a.j)
 	for _, v := range volumes {
@@ -117,16 +109,16 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case cause != "":
 			a.noteMover(v)
-			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, orNew(v.Phase), human.Duration(v.Quiet(a.env.Now)), cause)
+			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), human.Duration(v.Quiet(a.Now)), cause)
 			a.noteAgents()
 			return a.stuck(proofOf(reason, fact), reason,
 				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
-			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, human.Duration(v.Quiet(a.env.Now)))
+			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, human.Duration(v.Quiet(a.Now)))
 			a.noteAgents()
 			return a.stuck(ByOwner(fact), MoverForgotten,
-				"Restart the node-agent on node "+orNotNamed(v.Node)+". Do not cancel the volume: its data are complete.",
+				"Restart the node-agent on node "+cmp.Or(v.Node, noNode)+". Do not cancel the volume: its data are complete.",
 				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until).withAction(RestartNodeAgent), true
 		}
 	}
@@ -138,7 +130,6 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 	return Verdict{}, false
 }
 
-// proofOf says what a stalled volume's cause proves.
 func proofOf(reason Reason, fact Fact) Proof {
 	switch reason {
 	case NodeAgentMissing, MoverGone, VolumeStalled:
@@ -162,28 +153,25 @@ func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string)
 	if v.Phase == velero.VolumeAccepted {
 		advice += " The node-agent gives the volume up after " + human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)) + "."
 	}
-	return a.conclude(state, reason, advice, "%s: %s%s", v.Target, c.moverCause(v), until)
+	return a.Conclude(state, reason, advice, "%s: %s%s", v.Target, c.moverCause(v), until)
 }
 
-// noteMover puts down why the pod that is to move a volume does not run.
+// noteMover notes why the pod that is to move a volume does not run.
 func (a *assessment) noteMover(v *job.Volume) {
-	m := a.env.Movers[v.Ref()]
-	if m.Reason == "" {
-		return
+	if m := a.env.Movers[v.Ref()]; m.Reason != "" {
+		a.Supports(SourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
 	}
-	a.Supports(SourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
 }
 
-// agentless finds volumes that no node-agent will ever begin with
-// (docs/dev/velero.md#volumes).
+// agentless finds volumes that no node-agent will begin with (docs/dev/velero.md#volumes).
 func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bool) {
 	for _, v := range waiting {
-		if v.Phase != "" && v.Phase != velero.VolumeNew || !v.BuiltIn() || a.env.Now.Sub(v.Created) < settleGrace {
+		if v.Phase != "" && v.Phase != velero.VolumeNew || !v.BuiltIn() || a.Now.Sub(v.Created) < settleGrace {
 			continue
 		}
 		ready, there := 0, false
 		for _, agent := range a.env.NodeAgents {
-			up := agent.Ready || agent.Starting(a.env.Now)
+			up := agent.Ready || agent.Starting(a.Now)
 			if up {
 				ready++
 			}
@@ -206,8 +194,7 @@ func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bo
 	return Verdict{}, false
 }
 
-// noteDownAgent says why a node-agent does not run, on a node or, without one, the
-// first of all that say so.
+// noteDownAgent says why a node-agent does not run, on a node or, without one, on any.
 func (a *assessment) noteDownAgent(node string) {
 	for _, agent := range a.env.NodeAgents {
 		if agent.Waiting != "" && (node == "" || agent.Node == node) {
@@ -217,8 +204,7 @@ func (a *assessment) noteDownAgent(node string) {
 	}
 }
 
-// waitingVolumes: none is being moved. They may wait for a slot as long as
-// another volume of any job has it.
+// waitingVolumes: none moves. They may wait for a slot that another volume of any job has.
 func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict {
 	what := human.Count(len(waiting), "volume") + " not begun"
 	c := newVolumeContext(a.env, a.j)
@@ -226,12 +212,12 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	for _, v := range waiting {
 		if !v.BuiltIn() {
 			a.Supports(SourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, human.Shorten(v.DataMover, 40))
-			return a.conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), human.Shorten(v.DataMover, 25), until)
+			return a.Conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), human.Shorten(v.DataMover, 25), until)
 		}
 		if holder := c.SlotHolder(v); holder != nil {
-			a.Supports(SourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, orUnknownNode(holder.Node), holder.Phase)
+			a.Supports(SourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, cmp.Or(holder.Node, "an unknown node"), holder.Phase)
 			a.noteSlots(c.Slots)
-			return a.conclude(Waiting, WaitingForSlot, "", "%s; %s%s", what, c.waits(v), until)
+			return a.Conclude(Waiting, WaitingForSlot, "", "%s; %s%s", what, c.waits(v), until)
 		}
 		if c.WaitsForPod(v) {
 			a.Supports(SourceWatch, v.Changed, "%s %s begins when its restored pod is on a node and runs its first init container", v.Kind, v.Target)
@@ -240,39 +226,34 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 			if a.quiet() >= volumeStall {
 				state = Quiet
 			}
-			return a.conclude(state, PreparingVolume, "Look whether the restored pods are scheduled and start.",
+			return a.Conclude(state, PreparingVolume, "Look whether the restored pods are scheduled and start.",
 				"%s for %s; they wait for their restored pods to start%s", what, a.quietWords(), until)
 		}
 		preparing = preparing || v.Phase == velero.VolumeAccepted
 	}
 	a.noteAgents()
 	if preparing || a.quiet() < volumeStall {
-		return a.conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
+		return a.Conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
 	}
-	a.Doubts(SourceWatch, a.env.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
-	return a.conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
+	a.Doubts(SourceWatch, a.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
+	return a.Conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
 }
 
 // noteSlots puts down where the number of slots comes from.
 func (a *assessment) noteSlots(s velero.Slots) {
 	if s.Source != "" {
-		a.Supports(SourceConfig, a.env.Now, "how many volumes move at once: %s; node-agents read it when they start", s.Source)
+		a.Supports(SourceConfig, a.Now, "how many volumes move at once: %s; node-agents read it when they start", s.Source)
 	}
 	if s.Why != "" {
-		a.Doubts(SourceConfig, a.env.Now, "how many volumes move at once is not known: %s", s.Why)
+		a.Doubts(SourceConfig, a.Now, "how many volumes move at once is not known: %s", s.Why)
 	}
 }
 
 // movingVolumes: some are in progress, but their bytes stand still.
 func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
-	slowest := moving[0]
-	for _, v := range moving {
-		if v.Changed.Before(slowest.Changed) {
-			slowest = v
-		}
-	}
+	slowest := slices.MinFunc(moving, func(v, w *job.Volume) int { return v.Changed.Compare(w.Changed) })
 	a.Supports(SourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
-		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), human.Duration(slowest.Quiet(a.env.Now)))
+		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), human.Duration(slowest.Quiet(a.Now)))
 	a.noteAgents()
 	reason := VolumeSilent
 	if a.env.Movers[slowest.Ref()].Phase == velero.MoverRunning {
@@ -286,9 +267,9 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 	}
 	what := human.Count(len(moving), "volume") + " in progress"
 	if a.quiet() < volumeStall {
-		return a.conclude(Waiting, reason, "", "%s, no new bytes for %s%s", what, a.quietWords(), until)
+		return a.Conclude(Waiting, reason, "", "%s, no new bytes for %s%s", what, a.quietWords(), until)
 	}
-	return a.conclude(Quiet, reason, "Look at the node-agent's log on node "+orNotNamed(slowest.Node)+" and at its data mover pod if this goes on.",
+	return a.Conclude(Quiet, reason, "Look at the node-agent's log on node "+cmp.Or(slowest.Node, noNode)+" and at its data mover pod if this goes on.",
 		"%s, no new bytes for %s%s", what, a.quietWords(), until)
 }
 
@@ -302,23 +283,4 @@ func (a *assessment) noteAgents() {
 	a.Supports(SourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, human.Count(len(a.env.NodeAgents), "node-agent"))
 }
 
-func orNotNamed(node string) string {
-	if node == "" {
-		return "(not named)"
-	}
-	return node
-}
-
-func orUnknownNode(node string) string {
-	if node == "" {
-		return "an unknown node"
-	}
-	return node
-}
-
-func orNew(phase string) string {
-	if phase == "" {
-		return velero.VolumeNew
-	}
-	return phase
-}
+const noNode = "(not named)"

@@ -2,6 +2,8 @@ package diagnosis
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -66,8 +68,7 @@ func (a *assessment) step() velero.Step {
 	return velero.StepStoring
 }
 
-// waits are what the job may be waiting for now, by Velero's table and as far as the
-// evidence allows it.
+// waits are what the evidence allows the job to be waiting for, by Velero's table.
 func (a *assessment) waits() []wait {
 	var found []wait
 	sightings, rows := sightings(), velero.WaitsIn(a.env.table(), string(a.j.Kind), a.step(), a.version())
@@ -106,8 +107,7 @@ func (a *assessment) until(w wait) time.Time {
 	return from.Add(rounds*limit + w.row.Limit.After)
 }
 
-// moment is what a wait's limit is counted from; zero if that is not known, so that
-// the limit bounds nothing.
+// moment is what a wait's limit is counted from; zero if unknown, which bounds nothing.
 func (a *assessment) moment(w wait) time.Time {
 	j := a.j
 	switch w.row.From {
@@ -127,15 +127,11 @@ func (a *assessment) moment(w wait) time.Time {
 
 // passed reports whether a limit passed long enough ago that Velero would have acted.
 func (a *assessment) passed(until time.Time) bool {
-	return !until.IsZero() && a.env.Now.After(until.Add(waitMargin))
+	return !until.IsZero() && a.Now.After(until.Add(waitMargin))
 }
 
-// public is the wait for those who show it.
 func (w wait) public() Wait {
-	p := Wait{Name: w.row.Name, For: w.row.For, Shown: w.shown}
-	if w.what != "" {
-		p.For = w.what
-	}
+	p := Wait{Name: w.row.Name, For: cmp.Or(w.what, w.row.For), Shown: w.shown}
 	if !w.until.IsZero() {
 		p.Limit, p.Until = w.row.Limit.Setting, w.until.Add(waitMargin)
 	}
@@ -163,12 +159,10 @@ func (a *assessment) silent(doing string) Verdict {
 		if w.note != nil {
 			w.note()
 		}
-		v := a.conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).withAction(w.action)
-		v.Waits = all
-		return v
+		return a.Conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).withAction(w.action).withWaits(all)
 	}
-	fact := Fact{Holds: true, Source: SourceWatch, At: a.env.Now, Text: "every limit of what it may be waiting for has passed: " + limitsText(all)}
-	if p := ByLimits(a.env.Now, fact, all...); !p.IsZero() {
+	fact := Fact{Holds: true, Source: SourceWatch, At: a.Now, Text: "every limit of what it may be waiting for has passed: " + limitsText(all)}
+	if p := ByLimits(a.Now, fact, all...); !p.IsZero() {
 		return a.overdue(p, waits, doing)
 	}
 	for _, w := range waits {
@@ -189,23 +183,18 @@ func (a *assessment) silent(doing string) Verdict {
 	if a.step() == velero.StepItems || len(open) == 0 {
 		reason = SlowItem
 	}
-	a.Doubts(SourceWatch, a.env.Now, "it may be waiting for %s", limitsText(all))
+	a.Doubts(SourceWatch, a.Now, "it may be waiting for %s", limitsText(all))
 	if a.step() != velero.StepFinalizing {
 		doing += ", quiet for " + a.quietWords()
 	}
-	v := a.conclude(Quiet, reason, advice, "%s; may wait for %s", doing, human.Shorten(human.List(open, 1), 50))
+	v := a.Conclude(Quiet, reason, advice, "%s; may wait for %s", doing, human.Shorten(human.List(open, 1), 50))
 	v.Waits, v.storage = all, a.j.Phase == velero.PhaseInProgress && a.quiet() >= lostPatchQuiet
 	return v
 }
 
 // overdue: every limit has passed.
 func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
-	last := waits[len(waits)-1]
-	for _, w := range waits {
-		if w.until.After(last.until) {
-			last = w
-		}
-	}
+	last := slices.MaxFunc(waits, func(v, w wait) int { return v.until.Compare(w.until) })
 	a.Supports(SourceWatch, last.until, "Velero's limit passed %s ago", a.ago(last.until))
 	return a.stuck(p, LimitPassed, "Look into the log of the Velero server: it should have given up by itself.",
 		"%s; Velero's own limit passed %s ago, and it did not go on", doing, a.ago(last.until))
@@ -213,19 +202,14 @@ func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
 
 // limitsText lists waits with their limits, as a fact has it.
 func limitsText(waits []Wait) string {
-	text := ""
+	texts := make([]string, len(waits))
 	for i, w := range waits {
-		if i > 0 {
-			text += ", "
-		}
-		text += w.For
-		if w.Until.IsZero() {
-			text += " (no limit)"
-		} else {
-			text += " (until " + w.Until.UTC().Format("15:04") + " UTC by " + w.Limit + ")"
+		texts[i] = w.For + " (no limit)"
+		if !w.Until.IsZero() {
+			texts[i] = w.For + " (until " + w.Until.UTC().Format("15:04") + " UTC by " + w.Limit + ")"
 		}
 	}
-	return text
+	return strings.Join(texts, ", ")
 }
 
 // maxRounds bounds what is multiplied: a limit of years says nothing.
@@ -236,14 +220,13 @@ var decisive = map[job.Stage]velero.WaitName{
 	job.StageVolumes: velero.WaitPodVolumes, job.StageOperations: velero.WaitOperations, job.StageFinalizing: velero.WaitBinding,
 }
 
-// Deadline is when Velero itself gives up on a job's present stage, in the
-// cluster's clock, and the setting that says so; zero if nothing bounds it
-// (docs/dev/velero.md#waits).
+// Deadline is when Velero itself gives up on a job's present stage, in the cluster's
+// clock, and the setting that says so; zero without a bound (docs/dev/velero.md#waits).
 func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 	if j.Object == nil || j.Record(j.Stage).Began.IsZero() {
 		return time.Time{}, ""
 	}
-	a := &assessment{j: j, env: &env}
+	a := newAssessment(j, &env)
 	name := decisive[j.Stage]
 	if j.Stage == job.StageFinalizing && hasHooks(j) {
 		name = velero.WaitRestoreHooks
@@ -256,8 +239,7 @@ func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 	return time.Time{}, ""
 }
 
-// firstPodVolume is when the first of the job's pod volumes was created, zero if it
-// has none.
+// firstPodVolume is when the first of the job's pod volumes was created, zero for none.
 func firstPodVolume(j *job.Job) time.Time {
 	var first time.Time
 	for i := range j.Volumes {

@@ -135,3 +135,27 @@ func digits(s string) int {
 	}
 	return len(s)
 }
+
+// Clause is a text behind a lead such as ": ", and nothing if there is no text.
+func Clause(lead, text string) string {
+	if text == "" {
+		return ""
+	}
+	return lead + text
+}
+
+// Parens is a text in parentheses behind a space, and nothing if there is no text.
+func Parens(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// Capital begins a text with a capital letter of ASCII.
+func Capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
