@@ -56,7 +56,7 @@ var imports = map[string][]string{
 	"collector/cache":            {"collector", "internal/statedir"},
 	"collector/internal/inflate": nil,
 	"diagnosis":                  {"internal/human", "job", "velero", "velero/decode"},
-	"etcd":                       {"diagnosis", "internal/human", "velero/decode"},
+	"etcd":                       {"diagnosis", "internal/human", "job", "velero/decode"},
 	"job":                        {"velero", "velero/decode"},
 	"velero":                     {"internal/glob"},
 	"velero/decode":              {"internal/sanitize"},

@@ -92,11 +92,17 @@ func readEtcd(ctx context.Context, reader *watch.EtcdReader) (*etcd.Cluster, err
 		return nil, err
 	}
 	logs := map[string]etcd.Log{}
-	for i := 0; i < len(cluster.Backups) && len(logs) < etcdLogsRead; i++ {
-		if pod, wanted := cluster.PodToRead(&cluster.Backups[i]); wanted {
-			if logs[pod] = reader.Log(ctx, pod); logs[pod].Forbidden {
-				break
-			}
+	for i := range cluster.Backups {
+		pod := cluster.PodToRead(&cluster.Backups[i])
+		if pod == "" {
+			continue
+		}
+		if len(logs) == etcdLogsRead {
+			break
+		}
+		logs[pod] = reader.Log(ctx, pod)
+		if logs[pod].Forbidden {
+			break
 		}
 	}
 	return cluster.WithLogs(logs), nil

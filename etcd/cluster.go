@@ -92,47 +92,40 @@ type Cluster struct {
 	logs   map[string]Log
 }
 
-// Condition is one of an EtcdBackup.
-type Condition struct {
-	Type, Status, Reason, Message string
-	Changed                       time.Time
+// Resource is what EtcdBackups and their schedules have in common.
+type Resource struct {
+	Name      string
+	UID       types.UID
+	Created   time.Time
+	Malformed []decode.Malformed
+	Object    *unstructured.Unstructured
 }
 
 // Backup is one EtcdBackup.
 type Backup struct {
-	Name    string
-	UID     types.UID
-	Created time.Time
+	Resource
 	// Claim is the PersistentVolumeClaim that it is written to.
 	Claim string
 	// Condition is the newest that is True, the zero value if none is.
-	Condition  Condition
-	Conditions []Condition
+	Condition  metav1.Condition
+	Conditions []metav1.Condition
 	// Processed says that the operator is done with it.
 	Processed bool
 	// JobName is the Job that the status names. Job is that one, or the one that
-	// names this backup; nil if it is not there or may not be seen.
+	// names this backup; nil if it is missing or hidden.
 	JobName string
 	Job     *Job
 	// Schedule is the Backup that it was made for, empty for one made by hand.
-	Schedule  string
-	Malformed []decode.Malformed
-	Object    *unstructured.Unstructured
+	Schedule string
 }
 
 // Schedule is one Backup of config.openshift.io.
 type Schedule struct {
-	Name      string
-	UID       types.UID
-	Created   time.Time
-	Cron      string
-	TimeZone  string
-	Claim     string
-	Retention Retention
-	// CronJob is nil if it is not there or may not be seen.
-	CronJob   *batchv1.CronJob
-	Malformed []decode.Malformed
-	Object    *unstructured.Unstructured
+	Resource
+	Cron, TimeZone, Claim string
+	Retention             Retention
+	// CronJob is nil if it is missing or hidden.
+	CronJob *batchv1.CronJob
 }
 
 // Retention is how much of a schedule's backups is kept: files on the volume, not
@@ -141,8 +134,7 @@ type Schedule struct {
 type Retention struct {
 	// Type is RetentionNumber or RetentionSize.
 	Type string `json:"type"`
-	// Limit is a number of backups or of gigabytes, 0 for a type that veltui does
-	// not know.
+	// Limit is a number of backups or of gigabytes, 0 for an unknown type.
 	Limit int64 `json:"limit"`
 	// Default says that the operator chose the limit.
 	Default bool `json:"default,omitempty"`
@@ -170,7 +162,6 @@ const (
 	defaultNumber, defaultSize = 15, 10
 )
 
-// backupFields are an EtcdBackup as far as it is read.
 type backupFields struct {
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Spec     struct {
@@ -178,15 +169,14 @@ type backupFields struct {
 	} `json:"spec"`
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions"`
-		BackupJob  *struct {
+		BackupJob  struct {
 			Name string `json:"name"`
 		} `json:"backupJob"`
 	} `json:"status"`
 }
 
 type scheduleFields struct {
-	Metadata metav1.ObjectMeta `json:"metadata"`
-	Spec     struct {
+	Spec struct {
 		Etcd struct {
 			Schedule        string `json:"schedule"`
 			TimeZone        string `json:"timeZone"`
@@ -204,8 +194,7 @@ type scheduleFields struct {
 	} `json:"spec"`
 }
 
-// Read makes a Cluster of objects. One that cannot be read as a whole is there
-// with what it holds and what is malformed of it.
+// Read makes a Cluster of objects. What cannot be read of one is among its Malformed.
 func Read(o Objects, unseen []Unseen) *Cluster {
 	c := &Cluster{Unseen: unseen, claims: map[string]*corev1.PersistentVolumeClaim{}}
 	for _, claim := range o.Claims {
@@ -225,7 +214,7 @@ func Read(o Objects, unseen []Unseen) *Cluster {
 	for _, u := range o.Backups {
 		b := readBackup(u)
 		b.Job = c.jobOf(&b)
-		b.Schedule = c.scheduleOf(&b, cronOf)
+		b.Schedule = scheduleOf(&b, cronOf)
 		c.Backups = append(c.Backups, b)
 	}
 	slices.SortFunc(c.Backups, func(a, b Backup) int {
@@ -234,22 +223,24 @@ func Read(o Objects, unseen []Unseen) *Cluster {
 	return c
 }
 
+// readResource also reads the fields of an object; ok is false if that fails as a whole.
+func readResource(u *unstructured.Unstructured, fields any) (r Resource, ok bool) {
+	malformed, err := decode.Unstructured(u, fields)
+	return Resource{u.GetName(), u.GetUID(), u.GetCreationTimestamp().Time, malformed, u}, err == nil
+}
+
 func readBackup(u *unstructured.Unstructured) Backup {
 	var f backupFields
-	malformed, err := decode.Unstructured(u, &f)
-	b := Backup{Name: u.GetName(), UID: u.GetUID(), Created: u.GetCreationTimestamp().Time, Malformed: malformed, Object: u}
-	if err != nil {
+	resource, ok := readResource(u, &f)
+	b := Backup{Resource: resource}
+	if !ok {
 		return b
 	}
 	b.Claim, b.Processed = f.Spec.PVCName, f.Metadata.Labels[stateLabel] == processed
-	if f.Status.BackupJob != nil {
-		b.JobName = f.Status.BackupJob.Name
-	}
-	for _, condition := range f.Status.Conditions {
-		known := Condition{condition.Type, string(condition.Status), condition.Reason, condition.Message, condition.LastTransitionTime.Time}
-		b.Conditions = append(b.Conditions, known)
-		if condition.Status == metav1.ConditionTrue && (b.Condition.Type == "" || !known.Changed.Before(b.Condition.Changed)) {
-			b.Condition = known
+	b.JobName, b.Conditions = f.Status.BackupJob.Name, f.Status.Conditions
+	for _, c := range b.Conditions {
+		if c.Status == metav1.ConditionTrue && (b.Condition.Type == "" || !c.LastTransitionTime.Time.Before(b.Condition.LastTransitionTime.Time)) {
+			b.Condition = c
 		}
 	}
 	return b
@@ -257,14 +248,14 @@ func readBackup(u *unstructured.Unstructured) Backup {
 
 func readSchedule(u *unstructured.Unstructured, cronJobs []*batchv1.CronJob) Schedule {
 	var f scheduleFields
-	malformed, err := decode.Unstructured(u, &f)
-	s := Schedule{Name: u.GetName(), UID: u.GetUID(), Created: u.GetCreationTimestamp().Time, Malformed: malformed, Object: u}
+	resource, ok := readResource(u, &f)
+	s := Schedule{Resource: resource}
 	for _, job := range cronJobs {
 		if job.Name == s.Name {
 			s.CronJob = job
 		}
 	}
-	if err != nil {
+	if !ok {
 		return s
 	}
 	spec, policy := f.Spec.Etcd, f.Spec.Etcd.RetentionPolicy
@@ -302,18 +293,9 @@ func (c *Cluster) jobOf(b *Backup) *Job {
 // owner of a CronJob's Job (requestbackup.go, Run), whose name is the CronJob's
 // with the minutes of the run (Kubernetes, pkg/controller/cronjob/utils.go,
 // getJobName).
-func (c *Cluster) scheduleOf(b *Backup, cronOf map[string]string) string {
+func scheduleOf(b *Backup, cronOf map[string]string) string {
 	job := ownerOf(b.Object, "Job")
-	if job == "" {
-		return ""
-	}
-	if name := cronOf[job]; name != "" {
-		return name
-	}
-	if at := strings.LastIndexByte(job, '-'); at > 0 {
-		return job[:at]
-	}
-	return ""
+	return cmp.Or(cronOf[job], job[:max(0, strings.LastIndexByte(job, '-'))])
 }
 
 func ownerOf(o metav1.Object, kind string) string {
@@ -332,21 +314,20 @@ func (c *Cluster) WithLogs(logs map[string]Log) *Cluster {
 	return &known
 }
 
-// PodToRead is the pod whose log tells whether a completed backup has failed; ok
-// is false if there is none or the log has been read.
-func (c *Cluster) PodToRead(b *Backup) (pod string, ok bool) {
+// PodToRead is the pod whose log tells whether a completed backup has failed, empty if
+// there is none or the log has been read.
+func (c *Cluster) PodToRead(b *Backup) string {
 	if b.Condition.Type != Completed || b.Job == nil {
-		return "", false
+		return ""
 	}
 	p := b.Job.succeeded()
 	if p == nil {
-		return "", false
+		return ""
 	}
-	log, known := c.logs[p.Name]
-	if known && log.Unread == "" {
-		return "", false
+	if log, known := c.logs[p.Name]; known && log.Unread == "" {
+		return ""
 	}
-	return p.Name, true
+	return p.Name
 }
 
 // sees reports whether a resource could be read.

@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/job"
 )
 
 // deadline is how long a pod may run, if its Job does not say
@@ -22,10 +24,9 @@ const defaultBackoffLimit = 6
 // Job is a Job of the operator or of a schedule's CronJob.
 type Job struct {
 	Name string
-	// Runs is true for one that writes a backup; a schedule's only makes the
-	// EtcdBackup.
-	Runs bool
-	// Backup is the EtcdBackup that a running Job is for.
+	// Runs is true for one that writes a backup, that of the EtcdBackup Backup; a
+	// schedule's only makes the EtcdBackup.
+	Runs      bool
 	Backup    string
 	Processed bool
 
@@ -67,7 +68,7 @@ type Failure struct {
 func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 	known := &Job{
 		Name: j.Name, Runs: j.Labels[appLabel] == jobApp, Backup: j.Labels[backupLabel], Processed: j.Labels[stateLabel] == processed,
-		Created: j.CreationTimestamp.Time, Failed: int(j.Status.Failed), Most: defaultBackoffLimit + 1, Deadline: deadline,
+		Created: j.CreationTimestamp.Time, Started: job.TimeOf(j.Status.StartTime), Failed: int(j.Status.Failed), Most: defaultBackoffLimit + 1, Deadline: deadline,
 	}
 	if j.Spec.BackoffLimit != nil {
 		known.Most = int(*j.Spec.BackoffLimit) + 1
@@ -75,18 +76,13 @@ func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 	if limit := j.Spec.Template.Spec.ActiveDeadlineSeconds; limit != nil && *limit > 0 && *limit < int64(365*24*time.Hour/time.Second) {
 		known.Deadline = time.Duration(*limit) * time.Second
 	}
-	if j.Status.StartTime != nil {
-		known.Started = j.Status.StartTime.Time
-	}
 	for _, condition := range j.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
 			known.Result, known.Reason, known.Message = string(condition.Type), condition.Reason, condition.Message
 			known.Ended = condition.LastTransitionTime.Time
 		}
 	}
-	if j.Status.CompletionTime != nil {
-		known.Ended = j.Status.CompletionTime.Time
-	}
+	known.Ended = cmp.Or(job.TimeOf(j.Status.CompletionTime), known.Ended)
 	for _, p := range pods {
 		if p.Labels[jobNameLabel] == j.Name {
 			known.Pods = append(known.Pods, readPod(p))
@@ -97,10 +93,8 @@ func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 }
 
 func readPod(p *corev1.Pod) Pod {
-	known := Pod{Name: p.Name, Node: p.Spec.NodeName, Phase: p.Status.Phase, Reason: p.Status.Reason, Message: p.Status.Message, Created: p.CreationTimestamp.Time}
-	if p.Status.StartTime != nil {
-		known.Started = p.Status.StartTime.Time
-	}
+	known := Pod{Name: p.Name, Node: p.Spec.NodeName, Phase: p.Status.Phase, Reason: p.Status.Reason, Message: p.Status.Message,
+		Created: p.CreationTimestamp.Time, Started: job.TimeOf(p.Status.StartTime)}
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			// What it thought of preemption is long and no cause.
@@ -124,40 +118,33 @@ func readPod(p *corev1.Pod) Pod {
 	return known
 }
 
-// starting reports whether a container that waits for this reason is about to
-// start (Kubernetes, pkg/kubelet/kubelet_pods.go, ContainerCreating and
-// PodInitializing).
+// starting reports whether a container with this reason is about to start (Kubernetes,
+// pkg/kubelet/kubelet_pods.go, ContainerCreating and PodInitializing).
 func starting(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
-// live is the newest pod that has not ended, or nil.
-func (j *Job) live() *Pod {
-	for i := len(j.Pods) - 1; i >= 0; i-- {
-		if p := &j.Pods[i]; p.Phase != corev1.PodSucceeded && p.Phase != corev1.PodFailed {
-			return p
+// newest returns the newest pod in such a phase, or nil.
+func (j *Job) newest(is func(corev1.PodPhase) bool) *Pod {
+	for i := range slices.Backward(j.Pods) {
+		if is(j.Pods[i].Phase) {
+			return &j.Pods[i]
 		}
 	}
 	return nil
+}
+
+// live is the newest pod that has not ended.
+func (j *Job) live() *Pod {
+	return j.newest(func(p corev1.PodPhase) bool { return p != corev1.PodSucceeded && p != corev1.PodFailed })
 }
 
 func (j *Job) succeeded() *Pod {
-	for i := len(j.Pods) - 1; i >= 0; i-- {
-		if j.Pods[i].Phase == corev1.PodSucceeded {
-			return &j.Pods[i]
-		}
-	}
-	return nil
+	return j.newest(func(p corev1.PodPhase) bool { return p == corev1.PodSucceeded })
 }
 
-// failed is the newest pod that failed, or nil.
 func (j *Job) failed() *Pod {
-	for i := len(j.Pods) - 1; i >= 0; i-- {
-		if j.Pods[i].Phase == corev1.PodFailed {
-			return &j.Pods[i]
-		}
-	}
-	return nil
+	return j.newest(func(p corev1.PodPhase) bool { return p == corev1.PodFailed })
 }
 
 // Cause is why a pod failed, in words; empty if it has not.
@@ -173,22 +160,19 @@ func (p *Pod) Cause() string {
 
 // Log is the end of the log of a backup's pod.
 type Log struct {
-	// Failure is the error that the program logged before it ended well, empty
-	// for none.
+	// Failure is the error that the program logged before it ended well.
 	Failure string
 	// Unread says why the log is not known, and Forbidden that no log may be read.
 	Unread    string
 	Forbidden bool
 }
 
-// backupFailedLine is what the program logs when the backup failed. It ends with
-// success all the same (pkg/cmd/backuprestore/backuprestore.go, backupOptions.Run),
-// and the operator takes the Job's word for it (backupcontroller.go,
-// reconcileJobStatus).
+// backupFailedLine is what the program logs when the backup failed. It succeeds all the
+// same (pkg/cmd/backuprestore/backuprestore.go, backupOptions.Run), and the operator goes
+// by the Job (backupcontroller.go, reconcileJobStatus).
 const backupFailedLine = "run: backup failed: "
 
-// lastLine is what the program logs last, whether or not the backup failed (the
-// same function). A log without it proves nothing: it may be empty or cut.
+// lastLine is what the program logs last, failed or not. A log without it proves nothing.
 const lastLine = "config-dir is: "
 
 // ReadLog reads the end of the log of a backup's pod. The text need not be clean.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
 )
 
 // runPatience is how long a run of a CronJob may take: it removes old files and
@@ -33,10 +34,6 @@ type JudgedSchedule struct {
 
 // JudgeSchedule judges one of the cluster's schedules.
 func (c *Cluster) JudgeSchedule(s *Schedule, now time.Time) JudgedSchedule {
-	a := &assessment{cluster: c, now: now, name: s.Name}
-	for _, m := range s.Malformed {
-		a.Doubts(diagnosis.SourceSchema, time.Time{}, "%s", m.String())
-	}
 	j := JudgedSchedule{Schedule: s}
 	for i := range c.Backups {
 		b := &c.Backups[i]
@@ -54,20 +51,17 @@ func (c *Cluster) JudgeSchedule(s *Schedule, now time.Time) JudgedSchedule {
 			j.Good = &judged
 		}
 	}
-	if s.CronJob != nil && s.CronJob.Status.LastScheduleTime != nil {
-		j.LastRun = s.CronJob.Status.LastScheduleTime.Time
-	}
 	if s.CronJob != nil {
-		j.Next = next(s.Cron, s.TimeZone, now)
+		j.LastRun, j.Next = job.TimeOf(s.CronJob.Status.LastScheduleTime), next(s.Cron, s.TimeZone, now)
 	}
-	j.Verdict = a.schedule(&j)
+	j.Verdict = c.assess(s.Resource, now).schedule(&j)
 	j.Trouble = troubled(j.Verdict)
 	return j
 }
 
-// next is the first moment after t that a cron schedule means, zero if it means
-// none (Kubernetes, pkg/controller/cronjob/utils.go, nextScheduleTime). Without a
-// time zone it is that of the kube-controller-manager, which is UTC in OpenShift.
+// next is the first moment after t that a cron schedule means, zero for none (Kubernetes,
+// pkg/controller/cronjob/utils.go, nextScheduleTime). Without a time zone it is that of the
+// kube-controller-manager, which is UTC in OpenShift.
 func next(schedule, zone string, t time.Time) (at time.Time) {
 	defer func() {
 		if recover() != nil { // as callers of cron parsers have to expect
@@ -87,14 +81,13 @@ func next(schedule, zone string, t time.Time) (at time.Time) {
 
 func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 	s := j.Schedule
-	if since := a.cluster.StaleSince; !since.IsZero() {
-		a.Doubts(diagnosis.SourceWatch, since, "the API server has not answered for %s", a.ago(since))
-		return a.conclude(diagnosis.Unknown, diagnosis.StaleData, "", "as it was when the API server last answered")
+	if !a.cluster.StaleSince.IsZero() {
+		return a.stale("as it was when the API server last answered")
 	}
 	switch {
 	case s.Cron == "":
-		// A CronJob must have a schedule, so that the operator's attempt to make
-		// one fails (periodicbackupcontroller.go, reconcileCronJob).
+		// The operator's attempt to make a CronJob without a schedule fails
+		// (periodicbackupcontroller.go, reconcileCronJob).
 		a.Supports(diagnosis.SourceWatch, s.Created, "spec.etcd.schedule is empty")
 		return a.stuck(diagnosis.ByRefusal, NoCronSchedule, "Set spec.etcd.schedule", "has no cron schedule, and never runs")
 	case s.CronJob == nil && !a.cluster.sees(CronJobs):
@@ -102,14 +95,18 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		if v, bad := a.lastFailed(j); bad {
 			return v
 		}
-		return a.conclude(diagnosis.Unknown, CronJobsHidden, "", "its CronJob cannot be seen, nor when it runs")
+		return a.Conclude(diagnosis.Unknown, CronJobsHidden, "", "its CronJob cannot be seen, nor when it runs")
 	case s.CronJob == nil && a.since(s.Created) < operatorPatience:
-		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes its CronJob within a minute")
+		return a.Conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes its CronJob within a minute")
 	case s.CronJob == nil:
 		a.Supports(diagnosis.SourceWatch, s.Created, "there is no CronJob %s in namespace %s", s.Name, Namespace)
 		return a.stuck(diagnosis.ByOwner, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made its CronJob, and it never runs")
 	}
-	a.noteClaim(s)
+	if s.Claim == "" {
+		a.Doubts(diagnosis.SourceWatch, time.Time{}, "spec.etcd.pvcName is empty: its runs cannot make an EtcdBackup")
+	} else {
+		a.noteClaim(s.Claim)
+	}
 	if v, hangs := a.hangs(s); hangs {
 		return v
 	}
@@ -120,34 +117,33 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		a.Supports(diagnosis.SourceWatch, j.Running.Created, "%s", j.Running.Verdict.Summary)
 		if j.Running.Trouble {
 			v := j.Running.Verdict
-			v.Summary, v.Facts = a.name+": "+v.Summary, a.Facts()
+			v.Summary, v.Facts = a.Name+": "+v.Summary, a.Facts()
 			return v
 		}
-		return a.conclude(diagnosis.Waiting, ScheduleRunning, "", "%s", j.Running.Verdict.Summary)
+		return a.Conclude(diagnosis.Waiting, ScheduleRunning, "", "%s", j.Running.Verdict.Summary)
 	}
 	if v, bad := a.lastFailed(j); bad {
 		return v
 	}
 	if j.Last != nil {
-		a.Supports(diagnosis.SourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
+		a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary)
 	}
-	return a.conclude(diagnosis.Waiting, WaitingForNextRun, "", "next run %s", a.in(j.Next))
+	return a.Conclude(diagnosis.Waiting, WaitingForNextRun, "", "next run %s", a.in(j.Next))
 }
 
 func (a *assessment) in(t time.Time) string {
 	if t.IsZero() {
 		return "not known"
 	}
-	return "in " + human.Duration(t.Sub(a.now))
+	return "in " + human.Duration(t.Sub(a.Now))
 }
 
-func (a *assessment) noteClaim(s *Schedule) {
-	claim := a.cluster.ClaimOf(s.Claim)
+// noteClaim notes what keeps a claim from being used.
+func (a *assessment) noteClaim(name string) {
+	claim := a.cluster.ClaimOf(name)
 	switch {
-	case s.Claim == "":
-		a.Doubts(diagnosis.SourceWatch, time.Time{}, "spec.etcd.pvcName is empty: its runs cannot make an EtcdBackup")
 	case claim == nil && a.cluster.sees(Claims):
-		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
+		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", name, Namespace)
 	case claim == nil:
 		a.noteUnseen(Claims)
 	case claim.Status.Phase != corev1.ClaimBound:
@@ -155,9 +151,8 @@ func (a *assessment) noteClaim(s *Schedule) {
 	}
 }
 
-// hangs recognises a run that does not end. A CronJob of the operator's starts no
-// second one beside it (bindata/etcd/cluster-backup-cronjob.yaml,
-// concurrencyPolicy), and nothing ends it.
+// hangs recognises a run that does not end: nothing ends it, and the CronJob starts no other
+// beside it (bindata/etcd/cluster-backup-cronjob.yaml, concurrencyPolicy).
 func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 	for _, active := range s.CronJob.Status.Active {
 		for _, j := range a.cluster.jobs {
@@ -186,20 +181,14 @@ func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 // missed recognises a run that was due and did not begin.
 func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	s := j.Schedule
-	from := s.CronJob.CreationTimestamp.Time
-	if j.LastRun.After(from) {
-		from = j.LastRun
-	}
+	from := job.Latest(s.CronJob.CreationTimestamp.Time, j.LastRun)
 	due := next(s.Cron, s.TimeZone, from)
 	if due.IsZero() || a.since(due) < runPatience || len(s.CronJob.Status.Active) > 0 {
 		return diagnosis.Verdict{}, false
 	}
-	if s.TimeZone == "" {
-		// Only the day's hour depends on the zone that is not known.
-		if a.since(due) < 24*time.Hour {
-			a.Doubts(diagnosis.SourceWatch, due, "a run was due %s ago, if the cluster's time zone is UTC", a.ago(due))
-			return diagnosis.Verdict{}, false
-		}
+	if s.TimeZone == "" && a.since(due) < 24*time.Hour { // the unknown zone changes the hour only
+		a.Doubts(diagnosis.SourceWatch, due, "a run was due %s ago, if the cluster's time zone is UTC", a.ago(due))
+		return diagnosis.Verdict{}, false
 	}
 	suspended := ""
 	if s.CronJob.Spec.Suspend != nil && *s.CronJob.Spec.Suspend {
@@ -209,17 +198,16 @@ func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	return a.stuck(diagnosis.ByOwner, RunMissed, "Look at the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
 }
 
-// lastFailed looks at the newest backup that ended: that the CronJob's own Job
-// succeeded says only that an EtcdBackup was made.
+// lastFailed looks at the newest backup that ended: the CronJob's Job only made it.
 func (a *assessment) lastFailed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	if j.Last == nil || !j.Last.Trouble {
 		return diagnosis.Verdict{}, false
 	}
-	a.Supports(diagnosis.SourceWatch, j.Last.Condition.Changed, "%s", j.Last.Verdict.Summary)
+	a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary)
 	good := "none that completed is known"
 	if j.Good != nil {
-		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.Changed))
+		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.LastTransitionTime.Time))
 	}
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "%s", good)
-	return a.conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", j.Last.Verdict.Summary, good), true
+	return a.Conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", j.Last.Verdict.Summary, good), true
 }

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,29 +16,27 @@ func (a *assessment) pending(b *Backup) diagnosis.Verdict {
 	}
 	if !a.cluster.sees(Jobs) {
 		a.noteUnseen(Jobs)
-		return a.conclude(diagnosis.Unknown, JobsHidden, "", "its Job cannot be seen, nor whether it runs")
+		return a.Conclude(diagnosis.Unknown, JobsHidden, "", "its Job cannot be seen, nor whether it runs")
 	}
 	switch j := b.Job; {
 	case j == nil:
-		// The operator finds no Job, takes the backup for a new one and makes
-		// another (backupcontroller.go, sync).
+		// The operator finds no Job and makes another (backupcontroller.go, sync).
 		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no Job %s in namespace %s", b.JobName, Namespace)
-		return a.conclude(diagnosis.Waiting, JobGone, "If it stays so for more than three minutes: "+adviseOperator, "its Job is gone; the operator makes another within a minute")
+		return a.Conclude(diagnosis.Waiting, JobGone, "If it stays so for more than three minutes: "+adviseOperator, "its Job is gone; the operator makes another within a minute")
 	case j.Result == "":
 		return a.running(b)
 	case a.since(j.Ended) < operatorPatience:
 		a.noteJob(j)
-		return a.conclude(diagnosis.Waiting, ResultPending, "", "its Job is %s, and the operator is about to say so", j.Result)
+		return a.Conclude(diagnosis.Waiting, ResultPending, "", "its Job is %s, and the operator is about to say so", j.Result)
 	default:
 		a.noteJob(j)
 		return a.stuck(diagnosis.ByOwner, OperatorSilent, adviseOperator, "its Job ended %s ago (%s), and the operator has not said so", a.ago(j.Ended), j.Result)
 	}
 }
 
-// statusLost judges a backup that the operator is done with and that never got a
-// result: the label is written before the status, and the operator never looks at
-// one with the label again. It deletes the Job as one without a backup
-// (backupcontroller.go, reconcileJobStatus and sync).
+// statusLost judges a backup that the operator is done with and that never got a result.
+// The label is written before the status; with it the operator never looks again, and it
+// deletes the Job as one without a backup (backupcontroller.go, reconcileJobStatus, sync).
 func (a *assessment) statusLost(b *Backup) diagnosis.Verdict {
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "label %s=%s: the operator never looks at it again", stateLabel, processed)
 	if b.Job != nil && b.Job.Result != "" {
@@ -59,13 +56,13 @@ func (a *assessment) running(b *Backup) diagnosis.Verdict {
 	case p == nil && !a.cluster.sees(Pods):
 		a.noteUnseen(Pods)
 		if a.since(j.Started) < j.Deadline {
-			return a.conclude(diagnosis.Waiting, BackupRunning, "", "its Job has run for %s; each of its pods may run for %s", a.ago(j.Started), human.Duration(j.Deadline))
+			return a.Conclude(diagnosis.Waiting, BackupRunning, "", "its Job has run for %s; each of its pods may run for %s", a.ago(j.Started), human.Duration(j.Deadline))
 		}
-		return a.conclude(diagnosis.Unknown, diagnosis.PodsHidden, "", "its Job has run for %s, and its pods cannot be seen", a.ago(j.Started))
+		return a.Conclude(diagnosis.Unknown, diagnosis.PodsHidden, "", "its Job has run for %s, and its pods cannot be seen", a.ago(j.Started))
 	case p == nil && j.Failed > 0:
 		return a.retries(b, "and its Job makes another")
 	case p == nil && a.since(j.Created) < endPatience:
-		return a.conclude(diagnosis.Waiting, PodStarting, "", "its Job is about to make a pod")
+		return a.Conclude(diagnosis.Waiting, PodStarting, "", "its Job is about to make a pod")
 	case p == nil:
 		a.blocksOthers()
 		return a.stuck(diagnosis.ByRefusal, NoPod, "Look at the Job's events: oc describe job "+j.Name+" -n "+Namespace, "its Job has made no pod in %s", a.ago(j.Created))
@@ -77,15 +74,15 @@ func (a *assessment) running(b *Backup) diagnosis.Verdict {
 		return a.stuck(diagnosis.ByOwner, PodPastDeadline, "Look at node "+p.Node+": its kubelet has to end the pod", "its pod has run for %s, and node %s does not end it", a.ago(p.Started), p.Node)
 	case p.Waiting != "":
 		a.Supports(diagnosis.SourcePod, p.Started, "container %s of pod %s waits: %s", p.Container, p.Name, p.Waiting)
-		return a.conclude(diagnosis.Waiting, PodNotStarting, "If it does not start, its pod is ended after "+human.Duration(j.Deadline)+", and the Job makes another", "container %s cannot start: %s", p.Container, p.Waiting)
+		return a.Conclude(diagnosis.Waiting, PodNotStarting, "If it does not start, its pod is ended after "+human.Duration(j.Deadline)+", and the Job makes another", "container %s cannot start: %s", p.Container, p.Waiting)
 	case p.Phase != corev1.PodRunning && p.Container == "":
-		return a.conclude(diagnosis.Waiting, PodStarting, "", "its pod is about to start on node %s", p.Node)
+		return a.Conclude(diagnosis.Waiting, PodStarting, "", "its pod is about to start on node %s", p.Node)
 	case j.Failed > 0:
 		return a.retries(b, "and another runs since "+a.ago(p.Started))
 	}
 	a.Supports(diagnosis.SourcePod, p.Started, "container %s of pod %s runs on node %s", p.Container, p.Name, p.Node)
 	a.Doubts(diagnosis.SourceWatch, time.Time{}, "nothing says how far it is: the objects have no progress and no size")
-	return a.conclude(diagnosis.Waiting, BackupRunning, "", "%s for %s of at most %s on node %s", doing(p), a.ago(p.Started), human.Duration(j.Deadline), p.Node)
+	return a.Conclude(diagnosis.Waiting, BackupRunning, "", "%s for %s of at most %s on node %s", doing(p), a.ago(p.Started), human.Duration(j.Deadline), p.Node)
 }
 
 // doing is what a pod does, by its container (bindata/etcd/cluster-backup-job.yaml).
@@ -103,33 +100,29 @@ func (a *assessment) retries(b *Backup, then string) diagnosis.Verdict {
 		why = said(p.Cause())
 	}
 	a.noteUnseen(Pods)
-	return a.conclude(diagnosis.Waiting, JobRetries, "", "%s of at most %d failed%s; %s", human.Count(b.Job.Failed, "pod"), b.Job.Most, why, then)
+	return a.Conclude(diagnosis.Waiting, JobRetries, "", "%s of at most %d failed%s; %s", human.Count(b.Job.Failed, "pod"), b.Job.Most, why, then)
 }
 
-// unscheduled judges a pod that no node has taken. Its deadline has not begun, so
-// that nothing ever ends it.
+// unscheduled judges a pod without a node. Its deadline has not begun: nothing ends it.
 func (a *assessment) unscheduled(b *Backup, p *Pod) diagnosis.Verdict {
 	if p.Unschedulable == "" || a.since(p.Created) < schedulePatience {
-		return a.conclude(diagnosis.Waiting, PodStarting, "", "its pod waits for a node%s", said(p.Unschedulable))
+		return a.Conclude(diagnosis.Waiting, PodStarting, "", "its pod waits for a node%s", said(p.Unschedulable))
 	}
 	a.Supports(diagnosis.SourcePod, p.Created, "no node has taken pod %s for %s: %s", p.Name, a.ago(p.Created), p.Unschedulable)
 	a.Supports(diagnosis.SourcePod, time.Time{}, "its deadline of %s begins only when a node takes it, so that nothing ends it", human.Duration(b.Job.Deadline))
 	a.blocksOthers()
+	a.noteClaim(b.Claim)
 	claim := a.cluster.ClaimOf(b.Claim)
 	switch {
 	case a.cluster.sees(Claims) && claim == nil:
-		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", b.Claim, Namespace)
 		return a.stuck(diagnosis.ByRefusal, ClaimMissing, "Make the PersistentVolumeClaim "+b.Claim+" in namespace "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is not there", b.Claim)
 	case claim != nil && claim.Status.Phase != corev1.ClaimBound:
-		a.Supports(diagnosis.SourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
 		return a.stuck(diagnosis.ByRefusal, ClaimUnbound, "Look at the claim's events: oc describe pvc "+claim.Name+" -n "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is %s: %s", claim.Name, claim.Status.Phase, p.Unschedulable)
 	}
-	a.noteUnseen(Claims)
 	return a.stuck(diagnosis.ByRefusal, PodUnschedulable, "The pod has to run on a control plane node (node-role.kubernetes.io/master)", "no node takes its pod: %s", p.Unschedulable)
 }
 
-// blocksOthers says what a Job that does not end means for other backups
-// (backupcontroller.go, sync: while a Job runs, nothing else is looked at).
+// blocksOthers: while a Job runs, the operator looks at nothing else (backupcontroller.go, sync).
 func (a *assessment) blocksOthers() {
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "no other etcd backup can start before this one ends")
 }
@@ -146,19 +139,18 @@ func (a *assessment) notBegun(b *Backup) diagnosis.Verdict {
 		return a.running(b)
 	case !a.cluster.sees(Jobs) && age >= operatorPatience:
 		a.noteUnseen(Jobs)
-		return a.conclude(diagnosis.Unknown, JobsHidden, "", "has waited for %s; whether another backup runs cannot be seen", human.Duration(age))
+		return a.Conclude(diagnosis.Unknown, JobsHidden, "", "has waited for %s; whether another backup runs cannot be seen", human.Duration(age))
 	}
 	if other := a.cluster.runningBeside(b); other != nil {
 		return a.behind(b, other)
 	}
 	switch {
 	case b.Claim == "":
-		// The operator asks for a claim without a name, which is an error that it
-		// meets again every minute (backupcontroller.go, validateBackup).
+		// The operator meets the same error every minute (backupcontroller.go, validateBackup).
 		a.Supports(diagnosis.SourceWatch, time.Time{}, "spec.pvcName is empty; backups that come after it by name cannot start either")
 		return a.stuck(diagnosis.ByRefusal, NoClaimNamed, "Delete it, and make an EtcdBackup with spec.pvcName", "it names no PersistentVolumeClaim, and the operator cannot start it")
 	case age < operatorPatience:
-		return a.conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator looks at it within a minute")
+		return a.Conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator looks at it within a minute")
 	}
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "no etcd backup runs, so that this one could start")
 	return a.stuck(diagnosis.ByOwner, OperatorSilent, adviseOperator, "the operator has not looked at it for %s", human.Duration(age))
@@ -172,14 +164,14 @@ func (a *assessment) behind(b *Backup, other *Job) diagnosis.Verdict {
 		a.Supports(diagnosis.SourceWatch, time.Time{}, "%s comes before it by name: the operator starts that one, and skips this one", first)
 	}
 	if runner, found := a.cluster.Find(other.Backup); found {
-		if v := (&assessment{cluster: a.cluster, now: a.now, name: runner.Name}).judge(runner); v.State() == diagnosis.Stuck {
+		if v := a.cluster.Judge(runner, a.Now).Verdict; v.State() == diagnosis.Stuck {
 			return a.stuck(diagnosis.ByOwner, BehindStuckBackup, v.Advice, "waits for another etcd backup that is stuck; %s", v.Summary)
 		}
 	}
 	if first != b.Name {
-		return a.conclude(diagnosis.Waiting, WaitingForOtherBackup, "Make it again once the other has ended", "waits for %s; then the operator starts %s and skips this one", other.Backup, first)
+		return a.Conclude(diagnosis.Waiting, WaitingForOtherBackup, "Make it again once the other has ended", "waits for %s; then the operator starts %s and skips this one", other.Backup, first)
 	}
-	return a.conclude(diagnosis.Waiting, WaitingForOtherBackup, "", "waits for %s: one etcd backup runs at a time", other.Backup)
+	return a.Conclude(diagnosis.Waiting, WaitingForOtherBackup, "", "waits for %s: one etcd backup runs at a time", other.Backup)
 }
 
 // runningBeside is a Job that keeps the operator from starting a backup
@@ -197,8 +189,7 @@ func (c *Cluster) runningBeside(b *Backup) *Job {
 func (c *Cluster) firstWaiting() string {
 	first := ""
 	for i := range c.Backups {
-		b := &c.Backups[i]
-		if !b.Processed && b.Job == nil && (first == "" || strings.Compare(b.Name, first) < 0) {
+		if b := &c.Backups[i]; !b.Processed && b.Job == nil && (first == "" || b.Name < first) {
 			first = b.Name
 		}
 	}

@@ -230,8 +230,7 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 		if !found {
 			return false
 		}
-		_, wanted := s.Etcd.PodToRead(b)
-		return wanted
+		return s.Etcd.PodToRead(b) != ""
 	})
 	f.ReadEtcdLog(t.Context(), pod.Name)
 	f.until("the facts say why the log could not be read", func(s *Snapshot) bool {

@@ -73,7 +73,7 @@ func NewEtcdBackupList(backups []etcd.JudgedBackup, schedules []etcd.JudgedSched
 			d := EtcdBackup{
 				Name: b.Name, UID: string(b.UID), Stage: b.Stage(), Condition: b.Condition.Type, Message: b.Condition.Message,
 				Claim: b.Claim, Schedule: b.Schedule, Job: b.JobName,
-				CreatedAt: Moment{b.Created}, ChangedAt: Moment{b.Condition.Changed}, DeadlineAt: Moment{b.Deadline()},
+				CreatedAt: Moment{b.Created}, ChangedAt: Moment{b.Condition.LastTransitionTime.Time}, DeadlineAt: Moment{b.Deadline()},
 				EtcdVerdict: EtcdVerdict{b.Trouble, NewVerdict(b.Verdict), b.Verdict.Summary, NewMalformed(b.Malformed)},
 			}
 			if took := b.Took(now); took > 0 {

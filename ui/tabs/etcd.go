@@ -34,8 +34,7 @@ func Etcd() detail.Tab {
 			}
 			for i := range a.Snapshot.Etcd.Backups {
 				if b := &a.Snapshot.Etcd.Backups[i]; string(b.UID) == key {
-					pod, _ := a.Snapshot.Etcd.PodToRead(b)
-					return pod
+					return a.Snapshot.Etcd.PodToRead(b)
 				}
 			}
 			return ""
@@ -104,17 +103,18 @@ func etcdUnseen(cluster *etcd.Cluster, resource string) string {
 }
 
 func etcdAbout(v diagnosis.Verdict) string {
-	if v.Advice == "" {
-		return sentence(v.Summary)
-	}
-	return sentence(v.Summary) + " " + sentence(v.Advice)
+	return sentence(v.Summary) + human.Clause(" ", sentence(v.Advice))
 }
 
 // sentence ends a text that may end as one already.
-func sentence(text string) string { return strings.TrimSuffix(text, ".") + "." }
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.TrimSuffix(text, ".") + "."
+}
 
-// etcdState is the stage, or what is wrong: a completed one that its log
-// contradicts is not called completed.
+// etcdState is the stage, or what is wrong: one that its log contradicts is not completed.
 func etcdState(b etcd.JudgedBackup) detail.Text {
 	switch {
 	case b.Verdict.Reason == etcd.FalseCompletion:
@@ -180,17 +180,11 @@ func etcdNotes(v diagnosis.Verdict, trouble bool) []detail.Text {
 	return notes
 }
 
-// factSections are the evidence: what holds, and what could not be seen or speaks
-// against the verdict.
+// factSections are the facts that hold, and those that are unknown or contradict.
 func factSections(v diagnosis.Verdict, now time.Time) []detail.Section {
-	holds := detail.Section{Title: "Facts"}
-	doubts := detail.Section{Title: "Not known, or against it"}
+	holds, doubts := detail.Section{Title: "Facts"}, detail.Section{Title: "Not known, or against it"}
 	for _, f := range v.Facts {
-		text := f.Text + " (" + f.Source
-		if !f.At.IsZero() {
-			text += ", " + human.Ago(f.At, now)
-		}
-		text += ")"
+		text := f.Text + " (" + f.Source + human.Clause(", ", human.Ago(f.At, now)) + ")"
 		if f.Holds {
 			holds.Lines = append(holds.Lines, detail.Text{Text: text})
 		} else {
@@ -212,18 +206,11 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 	if at := b.Deadline(); !at.IsZero() {
 		made.Fields = append(made.Fields, plain("its pod is ended", inFuture(at, now)))
 	}
-	page.Sections = append([]detail.Section{made}, factSections(b.Verdict, now)...)
 	conditions := detail.Section{Title: "Conditions", Columns: []draw.Column{
 		{Title: "TYPE", Width: 16, Grow: 1, Limit: 30}, {Title: "STATUS", Width: 7}, {Title: "SINCE", Width: 8, Priority: 1, Right: true}, {Title: "MESSAGE", Width: 30, Grow: 4, Limit: 160, Priority: 2}}}
 	for _, c := range b.Conditions {
-		conditions.Rows = append(conditions.Rows, detail.Cells{Cells: []detail.Text{{Text: c.Type}, {Text: c.Status}, {Text: human.Age(c.Changed, now)}, {Text: c.Message}}})
+		conditions.Rows = append(conditions.Rows, detail.Cells{Cells: []detail.Text{{Text: c.Type}, {Text: string(c.Status)}, {Text: human.Age(c.LastTransitionTime.Time, now)}, {Text: c.Message}}})
 	}
-	return withJob(page, conditions, b, now)
-}
-
-// withJob adds what the Job and its pods say.
-func withJob(page detail.Page, conditions detail.Section, b etcd.JudgedBackup, now time.Time) detail.Page {
-	page.Sections = append(page.Sections, conditions)
 	job := detail.Section{Title: "Job", Fields: []detail.Field{plain("name", b.JobName)}}
 	if j := b.Job; j != nil {
 		job.Fields = []detail.Field{
@@ -241,7 +228,7 @@ func withJob(page detail.Page, conditions detail.Section, b etcd.JudgedBackup, n
 				{Text: p.Node}, detail.Styled(detail.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))}})
 		}
 	}
-	page.Sections = append(page.Sections, job)
+	page.Sections = append(append([]detail.Section{made}, factSections(b.Verdict, now)...), conditions, job)
 	return page
 }
 
@@ -259,7 +246,7 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 		plain("made", moment(s.Created, now, "")),
 	}}
 	if s.Good != nil {
-		settings.Fields = append(settings.Fields, plain("last that completed", s.Good.Name+", "+human.Ago(s.Good.Condition.Changed, now)))
+		settings.Fields = append(settings.Fields, plain("last that completed", s.Good.Name+", "+human.Ago(s.Good.Condition.LastTransitionTime.Time, now)))
 	}
 	runs := detail.Section{Title: "Its backups", Columns: etcdBackupColumns[:4]}
 	for i := range cluster.Backups {
@@ -267,7 +254,6 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 			runs.Rows = append(runs.Rows, detail.Cells{Cells: etcdBackupCells(cluster.Judge(b, now), now)[:4]})
 		}
 	}
-	page.Sections = append([]detail.Section{settings}, factSections(s.Verdict, now)...)
-	page.Sections = append(page.Sections, runs)
+	page.Sections = append(append([]detail.Section{settings}, factSections(s.Verdict, now)...), runs)
 	return page
 }
