@@ -12,37 +12,32 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Assessment is a snapshot at one moment, enriched and judged. It does not
-// change.
+// Assessment is a snapshot at one moment, enriched and judged. It does not change.
 type Assessment struct {
-	// Snapshot holds the enriched jobs; it is otherwise what the watch told.
-	Snapshot *watch.Snapshot
-	// Source is the snapshot that it was made of.
-	Source *watch.Snapshot
-	// Environment is that of the moment; Environment.Now is that moment in the
-	// cluster's clock.
+	// Snapshot holds the enriched jobs; Source is the snapshot that it was made of.
+	Snapshot, Source *watch.Snapshot
+	// Environment.Now is the moment in the cluster's clock.
 	Environment diagnosis.Environment
-	// Running, Queued and Troubled count the jobs that have not ended: each is
-	// counted once, and Troubled are those that [Judged.Troubled] says.
+	// Running, Queued and Troubled count each job that has not ended once; Troubled are
+	// those that [Judged.Troubled] says.
 	Running, Queued, Troubled int
-	// BackupAge is how old a schedule's last Completed backup may be, 0 for any age.
-	// It is the user's own limit, not one of Velero's.
+	// BackupAge is the user's limit for the age of a schedule's last Completed backup, 0
+	// for none.
 	BackupAge time.Duration
 
 	judged map[types.UID]Judged
 	looks  map[types.UID]Look
 }
 
-// Judged is a job with all that depends on the moment. Its fields stand before
-// the methods of the same names of [job.Job], which would reckon anew.
+// Judged is a job with all that depends on the moment. Its fields hide the methods of
+// [job.Job] with the same names.
 type Judged struct {
 	*job.Job
 	Verdict diagnosis.Verdict
 	// NeedsLook is true if a closer look at the job may change Verdict, or did.
 	NeedsLook bool
-	// State is that of Verdict, or, while what is known may be out of date, the
-	// one that the job had when it was last known to be right. Empty for a job
-	// that has ended.
+	// State is that of Verdict, or the last known one while data may be out of date. Empty
+	// for a job that has ended.
 	State diagnosis.State
 	ETA   TimeLeft
 	Rate  Rate
@@ -70,23 +65,20 @@ type Rate struct {
 	Known     bool
 }
 
-// Queue is where a job waits for its turn, if it does. Position is 0 if it has
-// none.
+// Queue is where a job waits for its turn. Position is 0 if it has none.
 type Queue struct {
 	Position int
 	Reason   string
 	Waits    bool
 }
 
-// Deadline is a moment in the cluster's clock, zero if nothing bounds the stage,
-// and the setting that says so.
+// Deadline is a moment in the cluster's clock, zero without a bound, and its setting.
 type Deadline struct {
 	At      time.Time
 	Setting string
 }
 
-// Troubled is true for what wants a person's attention: stuck or orphaned, now
-// or when it was last seen.
+// Troubled is true for what wants a person's attention: stuck or orphaned, now or last.
 func (j Judged) Troubled() bool { return j.State == diagnosis.Stuck || j.State == diagnosis.Orphaned }
 
 // MayBeStored reports whether Velero may have stored the job's results although its
@@ -102,8 +94,7 @@ func (a *Assessment) Of(j *job.Job) Judged {
 	return judge(j, a.Environment, a.looks)
 }
 
-// Look takes what a closer look at a job found into the assessment, and judges
-// the job with it.
+// Look adds what a closer look at a job found, and judges the job with it.
 func (a *Assessment) Look(j *job.Job, found Look) (*Assessment, Judged) {
 	b := *a
 	b.looks = maps.Clone(a.looks)
@@ -153,7 +144,6 @@ func assess(enriched, source *watch.Snapshot, looks map[types.UID]Look, now time
 	return a
 }
 
-// evidence is that of closer looks.
 func evidence(looks map[types.UID]Look) map[types.UID]diagnosis.Evidence {
 	found := make(map[types.UID]diagnosis.Evidence, len(looks))
 	for uid, l := range looks {
@@ -162,9 +152,8 @@ func evidence(looks map[types.UID]Look) map[types.UID]diagnosis.Evidence {
 	return found
 }
 
-// judge judges a job. What a closer look found changes the verdict only while the job
-// needs one: as soon as it moves before our eyes, that says more, unless Velero logged
-// after that move that it gave up.
+// judge judges a job. A closer look changes the verdict only while the job needs one: a job
+// that moves needs none, unless Velero logged after that move that it gave up.
 func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judged {
 	look, looked := looks[j.UID]
 	verdict := func(env diagnosis.Environment) (v diagnosis.Verdict, needs bool) {

@@ -19,16 +19,14 @@ import (
 // Deletion is a DeleteBackupRequest with its backup, judged.
 type Deletion struct {
 	*velerov1.DeleteBackupRequest
-	// Backup is what it deletes, nil if that is not there.
+	// Backup is what it deletes, nil if that is missing.
 	Backup *job.Job
-	// Restores counts the restores from that backup that are still there: Velero
-	// deletes them, too.
+	// Restores counts the restores from that backup: Velero deletes them, too.
 	Restores int
 	Notes    []Note
 }
 
-// deletionWaits is how long a request may be New: one worker deletes one backup
-// after the other.
+// deletionWaits is how long a request may be New: one worker makes one deletion at a time.
 const deletionWaits = 10 * time.Minute
 
 // Deletions are all requests, newest first.
@@ -60,32 +58,38 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 	say := noteTo(&d.Notes)
 	name, age := d.Spec.BackupName, a.Environment.Now.Sub(d.CreationTimestamp.Time)
 	again := "velero backup delete " + name
+	failed, count, cause := len(d.Status.Errors) > 0, human.Count(len(d.Status.Errors), "error"), ""
+	if failed {
+		cause = human.Shorten(strings.TrimSuffix(d.Status.Errors[0], "."), 300)
+	}
 	switch server := a.Environment.Server; d.Status.Phase {
 	case velerov1.DeleteBackupRequestPhaseProcessed:
 		switch {
-		case len(d.Status.Errors) > 0 && a.Incomplete(watch.Backups):
-			say(Alarming, "It ended with %s: %s.", human.Count(len(d.Status.Errors), "error"), human.Shorten(strings.TrimSuffix(d.Status.Errors[0], "."), 300))
-		case len(d.Status.Errors) == 0 && d.Backup == nil && !a.Incomplete(watch.Backups):
+		case failed && a.Incomplete(watch.Backups):
+			say(Alarming, "It ended with %s: %s.", count, cause)
+		case !failed && d.Backup == nil && !a.Incomplete(watch.Backups):
 			say(Fine, "The backup is deleted.")
-		case len(d.Status.Errors) == 0:
+		case !failed:
 			say(Fine, "Velero says that the backup is deleted.")
 		case d.Backup == nil:
-			say(Unusual, "It ended with %s, but there is no backup %s any more.", human.Count(len(d.Status.Errors), "error"), name)
+			say(Unusual, "It ended with %s, but there is no backup %s any more.", count, name)
 		default:
-			say(Alarming, "The backup is not deleted: %s.", human.Shorten(strings.TrimSuffix(d.Status.Errors[0], "."), 300))
+			say(Alarming, "The backup is not deleted: %s.", cause)
 			say(Unusual, "Velero does not try this request again. Fix the cause, then delete it again: %s.%s", again, expiredAgain(d.Backup, a.Environment.Now))
 		}
 	case velerov1.DeleteBackupRequestPhaseInProgress:
-		if judged, ok := a.deletingVerdict(d); ok && judged.Troubled() {
+		var judged Judged
+		if d.Backup != nil && !d.Backup.Terminal() {
+			judged = a.Of(d.Backup)
+		}
+		switch began := watch.LastWritten(d); {
+		case judged.Troubled():
 			say(Alarming, "%s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
-			break
-		}
-		began := job.LastWritten(d)
-		if server.Visible && server.StartedAt.After(began) {
+		case server.Visible && server.StartedAt.After(began):
 			say(Alarming, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s.", human.Age(server.StartedAt, a.Environment.Now), again)
-			break
+		default:
+			say(Fine, "Velero has been deleting the backup for %s%s.", human.Duration(a.Environment.Now.Sub(began)), a.left(d))
 		}
-		say(Fine, "Velero has been deleting the backup for %s%s.", human.Duration(a.Environment.Now.Sub(began)), a.left(d))
 	default:
 		switch waits := a.ahead(d); {
 		case server.Visible && !server.Running:
@@ -100,14 +104,6 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 	}
 }
 
-// deletingVerdict is what is said of the backup that is being deleted.
-func (a *Assessment) deletingVerdict(d *Deletion) (Judged, bool) {
-	if d.Backup == nil || d.Backup.Terminal() {
-		return Judged{}, false
-	}
-	return a.Of(d.Backup), true
-}
-
 // left says what of the backup is still there.
 func (a *Assessment) left(d *Deletion) string {
 	switch {
@@ -119,11 +115,9 @@ func (a *Assessment) left(d *Deletion) string {
 		return ": the backup is still there"
 	}
 	parts := []string{"the backup"}
-	switch more := a.Incomplete(watch.Restores); {
-	case d.Restores > 0 && more:
-		parts = append(parts, "at least "+human.Count(d.Restores, "restore"))
-	case d.Restores > 0:
-		parts = append(parts, human.Count(d.Restores, "restore"))
+	if d.Restores > 0 {
+		atLeast := map[bool]string{true: "at least "}[a.Incomplete(watch.Restores)]
+		parts = append(parts, atLeast+human.Count(d.Restores, "restore"))
 	}
 	if n := d.Backup.VolumeCount(); n > 0 {
 		parts = append(parts, human.Count(n, "volume"))
@@ -162,9 +156,8 @@ func periodOf(d *metav1.Duration) time.Duration {
 	return d.Duration
 }
 
-// deletionAt returns when the deletion of a job was requested, and is still under way:
-// by its deletion timestamp, or for a backup by a DeleteBackupRequest that is not
-// processed (docs/dev/velero.md#deletion).
+// deletionAt returns when a deletion that is under way was requested: by the deletion
+// timestamp, or for a backup by a DeleteBackupRequest (docs/dev/velero.md#deletion).
 func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
 	if deleted := j.Object.GetDeletionTimestamp(); deleted != nil {
 		at = deleted.Time
@@ -178,11 +171,10 @@ func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
 	return at
 }
 
-// noteDeletion completes the verdict's sentence: how a job moves is half of the truth
-// while it is being deleted.
+// noteDeletion completes the verdict's sentence while the job is being deleted.
 func (j *Judged) noteDeletion(env diagnosis.Environment) {
 	j.DeletionAt = deletionAt(j.Job, env)
 	if !j.DeletionAt.IsZero() && !strings.Contains(j.Verdict.Summary, "deletion") && !strings.Contains(j.Verdict.Summary, "being deleted") {
-		j.Verdict.Summary += "; its deletion was requested " + human.Duration(max(0, env.Now.Sub(j.DeletionAt))) + " ago"
+		j.Verdict.Summary += "; its deletion was requested " + human.Duration(env.Now.Sub(j.DeletionAt)) + " ago"
 	}
 }

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -14,12 +15,11 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Estimates are what veltui knows about jobs beyond what the watch tells: how
-// many items a restore restores, how it goes, and what closer looks found. The
-// zero value knows nothing. They may be used by several goroutines.
+// Estimates are what veltui knows about jobs beyond the watch: how many items a restore
+// restores, how it goes, and what closer looks found. The zero value knows nothing. Several
+// goroutines may use them.
 type Estimates struct {
-	// BackupAge is what the user set for [Assessment.BackupAge]. It is set before
-	// the first assessment.
+	// BackupAge is [Assessment.BackupAge]. Set it before the first assessment.
 	BackupAge time.Duration
 
 	mu       sync.Mutex
@@ -36,8 +36,8 @@ type estimate struct {
 	drawn float64
 }
 
-// Set notes what a restore restores. known is what earlier restores of the cluster
-// showed, limit what bounds the client of the server.
+// Set notes what a restore restores, what earlier restores of the cluster showed, and what
+// bounds the server's client.
 func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known forecast.Rates, limit forecast.Limit) {
 	total := job.Total{Items: restores.Total, First: restores.MostPublished()}
 	e.mu.Lock()
@@ -59,8 +59,7 @@ func (e *Estimates) Keep(keep func(types.UID) bool) {
 	}
 }
 
-// Learned removes and returns what restores whose items are done showed about the
-// cluster since it was last called.
+// Learned removes and returns what restores showed about the cluster since the last call.
 func (e *Estimates) Learned() []forecast.Rates {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,16 +68,15 @@ func (e *Estimates) Learned() []forecast.Rates {
 	return learned
 }
 
-// Assess enriches the jobs of a snapshot and judges them for a moment of our
-// own clock. The snapshot and its jobs stay as they are.
+// Assess enriches and judges the jobs of a snapshot for a moment of our own clock.
 func (e *Estimates) Assess(snap *watch.Snapshot, now time.Time) *Assessment {
 	a := assess(e.enrich(snap, now.Add(snap.ClockOffset)), snap, e.recent(now), now)
 	a.BackupAge = e.BackupAge
 	return a
 }
 
-// enrich gives restores their estimates, and takes the speed from jobs that nobody
-// works on; it is the snapshot itself where there is nothing to do.
+// enrich gives restores their estimates, and takes the speed from jobs that stand still; it
+// returns the snapshot itself where there is nothing to do.
 func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,8 +113,8 @@ func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot 
 // writes progress once a second (docs/dev/velero.md#progress).
 const movedNow = 3 * time.Second
 
-// halted reports whether a job's items stand still because no server runs. One that
-// is not recognized as a server may still move them.
+// halted reports whether a job's items stand still because no server runs. One that is not
+// recognized as a server may still move them.
 func halted(j *job.Job, s velero.Server, now time.Time) bool {
 	return j.Stage == job.StageItems && (s.Name != "" || now.Sub(j.ItemsMoved()) > movedNow)
 }
@@ -144,9 +142,7 @@ func replaced(jobs []*job.Job, better map[types.UID]*job.Job) []*job.Job {
 	}
 	jobs = slices.Clone(jobs)
 	for i, j := range jobs {
-		if k := better[j.UID]; k != nil {
-			jobs[i] = k
-		}
+		jobs[i] = cmp.Or(better[j.UID], j)
 	}
 	return jobs
 }

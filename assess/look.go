@@ -12,8 +12,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Look is what a closer look at one job found. Such a look is taken only at a
-// job that needs it (see [Judged.NeedsLook]).
+// Look is what a closer look found at one job that needed it (see [Judged.NeedsLook]).
 type Look struct {
 	Evidence diagnosis.Evidence
 	// Facts are what else it found: about namespaces, the CRD and your rights.
@@ -24,12 +23,10 @@ type Look struct {
 	Err string
 }
 
-// lookAge is how long a look that is not repeated is used. What it found may
-// change where no watch sees it.
+// lookAge is how long a look is used: no watch sees what it found change.
 const lookAge = 5 * time.Minute
 
-// Looked notes what a closer look at a job found. A look that failed takes
-// nothing from what an earlier one found.
+// Looked notes a closer look at a job. A failed one removes nothing that an earlier found.
 func (e *Estimates) Looked(uid types.UID, l Look) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -60,8 +57,8 @@ func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 	return v.NeedsCloserLook() || v.State() != "" && len(j.Malformed) > 0
 }
 
-// with is the verdict on a job with what a closer look found, and whether it needs one.
-// needed is whether it needs one without it.
+// with is the verdict on a job with what a closer look found, and whether it needs one;
+// before and needed are the same without it.
 func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict, needed bool) (_ diagnosis.Verdict, needs bool) {
 	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: l.Evidence}
 	v := diagnosis.Judge(j, env)
@@ -80,24 +77,25 @@ func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdi
 	return v, true
 }
 
-// merge puts what a closer look found in place of what the verdict says was not
-// looked at. Other sources are the same for both.
+// merge replaces what the verdict says was not checked by what a closer look found. Other
+// sources are the same for both.
 func merge(verdict, found []diagnosis.Fact) []diagnosis.Fact {
-	deeper := func(f diagnosis.Fact) bool { return f.Source == "storage" || f.Source == "schema" }
-	if !slices.ContainsFunc(found, deeper) {
-		deeper = func(diagnosis.Fact) bool { return false }
+	isDeep := func(f diagnosis.Fact) bool {
+		return f.Source == diagnosis.SourceStorage || f.Source == diagnosis.SourceSchema
 	}
-	merged := slices.DeleteFunc(slices.Clone(verdict), func(f diagnosis.Fact) bool { return !f.Holds && deeper(f) })
+	merged := slices.Clone(verdict)
+	if slices.ContainsFunc(found, isDeep) {
+		merged = slices.DeleteFunc(merged, func(f diagnosis.Fact) bool { return !f.Holds && isDeep(f) })
+	}
 	for _, f := range found {
-		if deeper(f) || f.Source == "rbac" || f.Source == "namespaces" {
+		if isDeep(f) || f.Source == diagnosis.SourceRBAC || f.Source == diagnosis.SourceNamespaces {
 			merged = append(merged, f)
 		}
 	}
 	return merged
 }
 
-// Lookout decides which job to look closer at, and when: one job at a time. It does no
-// I/O. The zero value has looked at nothing.
+// Lookout decides which job to look closer at, and when: one at a time. It does no I/O.
 type Lookout struct {
 	// current is the job that is being looked at, empty for none.
 	current types.UID
@@ -121,8 +119,8 @@ var (
 	focusPace = lookPace{again: 30 * time.Second, jobs: math.MaxInt}
 )
 
-// Due returns the job of a list to look at now, nil for none: one of the wanted jobs
-// whose verdict a look may change. [Lookout.Done] ends the look.
+// Due returns the job of a list to look at now, nil for none: a wanted one whose verdict a
+// look may change. [Lookout.Done] ends the look.
 func (l *Lookout) Due(a *Assessment, wanted func(*job.Job) bool, now time.Time) *job.Job {
 	return l.next(a, listPace, now, func(j *job.Job) bool {
 		judged := a.Of(j)
@@ -130,8 +128,7 @@ func (l *Lookout) Due(a *Assessment, wanted func(*job.Job) bool, now time.Time) 
 	})
 }
 
-// DueInFocus returns the job to look at now of those that a person has opened or waits
-// for, nil for none. [Lookout.Done] ends the look.
+// DueInFocus is Due for jobs that a person has opened or waits for.
 func (l *Lookout) DueInFocus(a *Assessment, wanted func(*job.Job) bool, now time.Time) *job.Job {
 	return l.next(a, focusPace, now, wanted)
 }

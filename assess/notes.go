@@ -14,7 +14,6 @@ type Note struct {
 	Mood Mood
 }
 
-// noteTo returns a function that adds a sentence to notes.
 func noteTo(notes *[]Note) func(mood Mood, format string, args ...any) {
 	return func(mood Mood, format string, args ...any) {
 		*notes = append(*notes, Note{fmt.Sprintf(format, args...), mood})
@@ -38,8 +37,7 @@ func Alarmed(notes []Note) bool {
 	return slices.ContainsFunc(notes, func(n Note) bool { return n.Mood == Alarming })
 }
 
-// String is the time left as it is written everywhere, a range while it is rough;
-// empty if it is not known.
+// String is empty if the time left is unknown, and a range while it is rough.
 func (t TimeLeft) String() string {
 	switch {
 	case !t.Known:
@@ -50,7 +48,7 @@ func (t TimeLeft) String() string {
 	return human.TimeLeft(t.Left)
 }
 
-// String is the rate in its own unit, empty if it is not known: 34/s, 12.4M/s.
+// String is in the rate's own unit, empty if unknown: 34/s, 12.4M/s.
 func (r Rate) String() string {
 	switch {
 	case !r.Known:
@@ -61,8 +59,8 @@ func (r Rate) String() string {
 	return human.PerSecond(r.PerSecond)
 }
 
-// Amount is the present stage's progress in its own unit, empty if it is not
-// known: 871/1402, 9.0/20.0G, 5/12 ops.
+// Amount is the progress of the stage in its unit, empty if unknown: 871/1402, 9.0/20.0G,
+// 5/12 ops.
 func (j Judged) Amount() string {
 	done, total, unit, known := j.Progress()
 	switch {

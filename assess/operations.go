@@ -24,9 +24,8 @@ type Operation struct {
 	Deadline time.Time
 }
 
-// Operations joins a job's item operations with its volumes by the operation's
-// id. Those that have not ended come first, the oldest first, then those that
-// failed, then all others by their item. An operation is cancelled when its
+// Operations joins a job's item operations with its volumes: first the open ones by age,
+// then those that failed, then the others by their item. Velero cancels one when its
 // creation is itemOperationTimeout ago (pkg/controller/backup_operations_controller.go
 // and restore_operations_controller.go).
 func (a *Assessment) Operations(j *job.Job, operations []artifact.Operation, volumes []Volume) []Operation {
@@ -64,27 +63,16 @@ func (o *Operation) order() int {
 	return 0
 }
 
-// Ended reports whether the operation is over.
 func (o *Operation) Ended() bool { return o.order() > 0 }
 
 // Failed reports whether it ended without having done all.
 func (o *Operation) Failed() bool { return o.Phase == velero.OperationFailed }
 
 // ItemKind is the kind of what the operation is about, as widgets.example.com.
-func (o *Operation) ItemKind() string {
-	if o.Group == "" {
-		return o.Resource
-	}
-	return o.Resource + "." + o.Group
-}
+func (o *Operation) ItemKind() string { return o.Resource + human.Clause(".", o.Group) }
 
 // ItemName is its namespace and name.
-func (o *Operation) ItemName() string {
-	if o.Namespace == "" {
-		return o.Name
-	}
-	return o.Namespace + "/" + o.Name
-}
+func (o *Operation) ItemName() string { return strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") }
 
 // Item is its kind, namespace and name.
 func (o *Operation) Item() string { return o.ItemKind() + " " + o.ItemName() }

@@ -18,22 +18,21 @@ import (
 // Schedule is a Schedule with its runs, judged.
 type Schedule struct {
 	*velerov1.Schedule
-	// Runs are the backups that carry its label, newest first. Those that a person
-	// made from the schedule are among them.
+	// Runs are the backups with its label, newest first, those that a person made too.
 	Runs []*job.Job
-	// Left is how many more there are that ended too long ago to be among them.
+	// Left is how many more ended too long ago to be among them.
 	Left int
-	// Next is when Velero makes the next backup, zero if that is not known or there
-	// will be none; NextErr is why the cron expression cannot be read.
+	// Next is when Velero makes the next backup, zero if unknown or never; NextErr is why
+	// the cron expression cannot be read.
 	Next    time.Time
 	NextErr error
 	// Interval lies between the next run and the one after, zero if not known.
 	Interval time.Duration
-	// Zone is the time zone of the server, by which the cron expression goes.
+	// Zone is the server's time zone, by which the cron expression goes.
 	Zone string
 	// State is paused, not valid, late, due, or Velero's phase.
 	State string
-	// Notes say what a person should know, what matters most first.
+	// Notes have what matters most first.
 	Notes []Note
 }
 
@@ -70,16 +69,15 @@ func (a *Assessment) Schedules() []Schedule {
 }
 
 // Last is the newest run that has ended, nil if there is none.
-func (s Schedule) Last() *job.Job {
-	if i := slices.IndexFunc(s.Runs, (*job.Job).Terminal); i >= 0 {
-		return s.Runs[i]
-	}
-	return nil
-}
+func (s Schedule) Last() *job.Job { return s.newest((*job.Job).Terminal) }
 
 // LastGood is the newest run that is Completed, nil if there is none.
 func (s Schedule) LastGood() *job.Job {
-	if i := slices.IndexFunc(s.Runs, func(j *job.Job) bool { return j.Phase == velero.PhaseCompleted }); i >= 0 {
+	return s.newest(func(j *job.Job) bool { return j.Phase == velero.PhaseCompleted })
+}
+
+func (s Schedule) newest(is func(*job.Job) bool) *job.Job {
+	if i := slices.IndexFunc(s.Runs, is); i >= 0 {
 		return s.Runs[i]
 	}
 	return nil
@@ -103,7 +101,6 @@ func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
 	return found
 }
 
-// judgeSchedule finds the state and the notes.
 func (a *Assessment) judgeSchedule(s *Schedule) {
 	now := a.Environment.Now
 	say := noteTo(&s.Notes)
@@ -131,7 +128,7 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 		if why := a.whyRefused(s.Spec.Template.StorageLocation); why != "" {
 			say(Alarming, "The next backup will fail: %s.", why)
 		}
-		if skip := s.Spec.SkipImmediately; skip != nil && *skip {
+		if skips(s) {
 			say(Unusual, "skipImmediately is set: Velero counts from the moment when it sees that, and leaves out a run that is due.")
 		}
 	}
@@ -141,20 +138,26 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 // whenUnpaused says what an unpaused schedule does at once (getNextRunTime goes by
 // the last backup, and a run that is due is made).
 func (a *Assessment) whenUnpaused(s *Schedule, due bool) string {
-	switch skip := s.Spec.SkipImmediately; {
+	switch {
 	case !due:
 		return ""
-	case skip != nil && *skip:
+	case skips(s):
 		return " Unpaused, it skips the run that it missed, because skipImmediately is set."
 	}
 	return " Unpaused, it makes a backup at once, because it missed a run."
 }
 
+func skips(s *Schedule) bool { return s.Spec.SkipImmediately != nil && *s.Spec.SkipImmediately }
+
 // whyLate says why a run that is due was not made.
 func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 	for _, j := range s.Runs {
 		if velero.HoldsSchedule(j.Phase) {
-			return fmt.Sprintf("its backup %s is still %s, and Velero makes no second one beside it", j.Name, cmp.Or(j.Phase, velero.PhaseNew)), moodOf(a.Of(j))
+			mood := Unusual
+			if a.Of(j).Troubled() {
+				mood = Alarming
+			}
+			return fmt.Sprintf("its backup %s is still %s, and Velero makes no second one beside it", j.Name, cmp.Or(j.Phase, velero.PhaseNew)), mood
 		}
 	}
 	switch server := a.Environment.Server; {
@@ -162,19 +165,10 @@ func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 		return "no Velero server runs", Alarming
 	case server.Visible && !server.Ready:
 		return "the Velero server is not ready", Alarming
-	}
-	if a.Unseen(watch.Backups) {
+	case a.Unseen(watch.Backups):
 		return "veltui may not list backups, so it cannot see why", Alarming
 	}
 	return "veltui sees no reason; look for the schedule's name in the server's log", Alarming
-}
-
-// moodOf is how much it matters that something waits for a job.
-func moodOf(j Judged) Mood {
-	if j.Troubled() {
-		return Alarming
-	}
-	return Unusual
 }
 
 // judgeRuns says how the last runs went.
@@ -221,9 +215,8 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	}
 }
 
-// tooOld reports whether a schedule's last Completed backup, nil for none, is older
-// than the user allows. Backups of a schedule that is paused are not missed. Those that
-// are left out ended before all that are not.
+// tooOld reports whether a schedule's last Completed backup, nil for none, is older than the
+// user allows. Those that are left out ended before all that are not.
 func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
 	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Unseen(watch.Backups) {
 		return false
@@ -251,25 +244,14 @@ func noneSince(a *Assessment, s *Schedule, good *job.Job) string {
 
 // because is the reason that an ended job gives, with a colon in front.
 func because(j *job.Job) string {
-	why := j.FailureReason
-	if len(j.ValidationErrors) > 0 {
-		why = strings.Join(j.ValidationErrors, "; ")
-	}
+	why := cmp.Or(strings.Join(j.ValidationErrors, "; "), j.FailureReason)
 	if why == "" && j.Errors > 0 {
 		why = human.Count(j.Errors, "error")
 	}
-	if why == "" {
-		return ""
-	}
-	return ": " + human.Shorten(strings.TrimSuffix(why, "."), 300)
+	return human.Clause(": ", human.Shorten(strings.TrimSuffix(why, "."), 300))
 }
 
-func endOf(j *job.Job) time.Time {
-	if j.Completed.IsZero() {
-		return j.Began()
-	}
-	return j.Completed
-}
+func endOf(j *job.Job) time.Time { return cmp.Or(j.Completed, j.Began()) }
 
 // tookOf is how long an ended job took, 0 if that is not known.
 func tookOf(j *job.Job) time.Duration {
@@ -303,8 +285,8 @@ func (a *Assessment) whyRefused(name string) string {
 	return "there is no storage location " + name
 }
 
-// Unseen reports whether a kind of [watch] cannot be seen, so that nothing may be
-// said of what is not there.
+// Unseen reports whether a kind of [watch] cannot be seen: nothing may be said of what is
+// missing then.
 func (a *Assessment) Unseen(resource string) bool {
 	switch a.sourceOf(resource) {
 	case watch.SourceForbidden, watch.SourceMissing, watch.SourceSyncing:
@@ -313,13 +295,11 @@ func (a *Assessment) Unseen(resource string) bool {
 	return false
 }
 
-// Incomplete reports whether there may be jobs of a kind that are not shown, so that
-// nothing may be said of what is not there.
+// Incomplete reports whether jobs of a kind may be missing.
 func (a *Assessment) Incomplete(resource string) bool {
 	return a.Unseen(resource) || resource == watch.Backups && a.Snapshot.LeftBackups > 0 || resource == watch.Restores && a.Snapshot.LeftRestores > 0
 }
 
-// sourceOf is how a kind is seen.
 func (a *Assessment) sourceOf(resource string) watch.SourceState {
 	for _, s := range a.Snapshot.Sources {
 		if s.Resource == resource {

@@ -16,9 +16,9 @@ import (
 // Location is a BackupStorageLocation with what it holds, judged.
 type Location struct {
 	*velerov1.BackupStorageLocation
-	// Backups counts the backups that are in it, and Left those of them that ended too
-	// long ago to be kept. Of the others, Bad counts those that are not Completed and
-	// have ended, and Oldest and Newest are nil if there are none.
+	// Backups counts the backups in it, and Left those of them that ended too long ago to be
+	// kept. Of the others, Bad counts those that ended and are not Completed, and Oldest and
+	// Newest are nil if there are none.
 	Backups, Left, Bad int
 	Oldest, Newest     *job.Job
 	// Repositories counts its BackupRepositories.
@@ -35,12 +35,11 @@ type Repository struct {
 }
 
 const (
-	// storeCheck is how often Velero validates a location, and synced how often it
-	// takes in what others stored there, unless the location or the server's
-	// flags say otherwise (pkg/cmd/server/config/config.go
+	// storeCheck is how often Velero validates and syncs a location, unless the location or
+	// the server's flags say otherwise (pkg/cmd/server/config/config.go
 	// defaultStoreValidationFrequency, defaultBackupSyncPeriod; 1.16 to 1.18.3).
 	storeCheck = time.Minute
-	// uncheckedAfter is after how many of these a location counts as not checked.
+	// uncheckedAfter is after how many of these a location is unchecked.
 	uncheckedAfter = 10
 	// maintenanceSlack is how late maintenance may be: Velero checks every five
 	// minutes (pkg/controller/backup_repository_controller.go repoSyncPeriod), one
@@ -143,8 +142,7 @@ func (a *Assessment) judgeRepository(r *Repository) {
 	default:
 		say(Unusual, "Velero is about to make or connect it.")
 	}
-	failed := 0
-	recent := r.Status.RecentMaintenance
+	failed, recent := 0, r.Status.RecentMaintenance
 	for i := len(recent) - 1; i >= 0 && recent[i].Result == velerov1.BackupRepositoryMaintenanceFailed; i-- {
 		failed++
 	}

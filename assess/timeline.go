@@ -18,8 +18,8 @@ import (
 
 // Event is one entry of a job's timeline.
 type Event struct {
-	// At is when, in the clock of Source, but for Velero's own times where its
-	// clock is known to be off: they are put right.
+	// At is in the clock of Source; Velero's own times are put right where its clock is
+	// known to be off.
 	At     time.Time
 	Source EventSource
 	Text   string
@@ -50,8 +50,7 @@ const (
 	Bad
 )
 
-// Timeline is what is known to have happened to a job, to its volumes and
-// operations, and to what it depends on.
+// Timeline is what happened to a job, its volumes and operations, and what it depends on.
 type Timeline struct {
 	// Events are newest first.
 	Events []Event
@@ -59,12 +58,10 @@ type Timeline struct {
 	Notes []string
 }
 
-// maxTimelineVolumes is how many volumes are told of, each with up to five
-// events. Those that failed or have not ended come first.
+// maxTimelineVolumes is how many volumes are named, open and failed ones first.
 const maxTimelineVolumes = 400
 
-// Timeline is the job's. operations are its item operations, nil if they are not
-// known.
+// Timeline is the job's. operations are its item operations, nil if unknown.
 func (a *Assessment) Timeline(j *job.Job, operations []artifact.Operation) Timeline {
 	l := telling{a: a, j: j}
 	l.server()
@@ -100,13 +97,11 @@ func (l *telling) tell(at time.Time, source EventSource, mood EventMood, format 
 	l.Events = append(l.Events, Event{At: at, Source: source, Text: fmt.Sprintf(format, args...), Mood: mood})
 }
 
-// over reports whether a time lies behind the end of the job, where what happens
-// around it no longer matters.
+// over reports whether a time is after the job's end, where it no longer matters.
 func (l *telling) over(at time.Time) bool {
 	return l.j.Terminal() && !l.j.Completed.IsZero() && at.After(l.j.Completed.Add(time.Minute))
 }
 
-// server tells of the starts and ends of Velero's server.
 func (l *telling) server() {
 	now := l.a.Snapshot.Server
 	seen := slices.Clone(l.a.Snapshot.Seen)
@@ -129,28 +124,21 @@ func (l *telling) server() {
 	}
 }
 
-// location tells of the storage location that the job's files are in.
 func (l *telling) location() {
 	env := l.a.Environment
 	location, known := env.Locations[cmp.Or(l.j.StorageLocation, env.BackupLocations[l.j.BackupName])]
 	if !known || l.over(location.LastValidated) {
 		return
 	}
-	if location.Phase == velero.LocationAvailable || location.Phase == "" {
-		l.tell(location.LastValidated, FromVelero, Neutral, "storage location %s was last checked: %s", location.Name, cmp.Or(location.Phase, "no phase yet"))
-	} else {
-		l.tell(location.LastValidated, FromVelero, Bad, "storage location %s was last checked: %s%s", location.Name, location.Phase, reason(location.Message))
+	mood, phase := Neutral, cmp.Or(location.Phase, "no phase yet")
+	if location.Phase != velero.LocationAvailable && location.Phase != "" {
+		mood, phase = Bad, phase+reason(location.Message)
 	}
+	l.tell(location.LastValidated, FromVelero, mood, "storage location %s was last checked: %s", location.Name, phase)
 }
 
-func reason(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + why
-}
+func reason(why string) string { return human.Clause(": ", why) }
 
-// resource tells what the Backup or Restore itself says.
 func (l *telling) resource() {
 	j := l.j
 	switch {
@@ -196,8 +184,7 @@ func (l *telling) resource() {
 	}
 }
 
-// synced reports whether Velero made the resource of a backup that it found in
-// the object store, long after the backup.
+// synced reports whether Velero found a backup in the object store and made its resource.
 func synced(j *job.Job) bool {
 	return j.Kind == job.Backup && !j.Completed.IsZero() && j.Created.After(j.Completed)
 }
@@ -215,12 +202,11 @@ func (l *telling) creator() string {
 	return ""
 }
 
-// writesStatus reports whether a manager's fields are those of the status.
+// writesStatus reports whether the fields of a manager are those of the status.
 func writesStatus(m metav1.ManagedFieldsEntry) bool {
 	return m.Subresource == "status" || m.FieldsV1 != nil && strings.Contains(m.FieldsV1.GetRawString(), `"f:status"`)
 }
 
-// volumes tells of the resources that move data.
 func (l *telling) volumes() {
 	list := make([]*job.Volume, len(l.j.Volumes))
 	for i := range list {
@@ -240,11 +226,7 @@ func (l *telling) volumes() {
 	for _, v := range list {
 		l.tell(v.Created, FromCluster, Neutral, "%s for %s was created", v.Kind, v.Target)
 		l.tell(v.Accepted, FromAgent, Neutral, "%s: a node-agent accepted it", v.Target)
-		on := ""
-		if v.Node != "" {
-			on = " on " + v.Node
-		}
-		l.tell(v.Started, FromAgent, Neutral, "%s: its data began to move%s", v.Target, on)
+		l.tell(v.Started, FromAgent, Neutral, "%s: its data began to move%s", v.Target, human.Clause(" on ", v.Node))
 		switch {
 		case !v.Ended():
 		case v.Phase == velero.VolumeCompleted:
@@ -283,7 +265,6 @@ func (l *telling) operations(operations []artifact.Operation) {
 	}
 }
 
-// seen tells what veltui saw itself.
 func (l *telling) seen() {
 	for _, s := range l.j.Seen {
 		switch s.What {
@@ -321,7 +302,6 @@ func phaseMood(phase string) EventMood {
 	return Neutral
 }
 
-// log tells what a closer look found in the server's log.
 func (l *telling) log() {
 	look, looked := l.a.looks[l.j.UID]
 	if !looked || !look.Evidence.LogSeen {
@@ -337,7 +317,6 @@ func (l *telling) log() {
 	l.tell(found.GaveUp.At, FromLog, Bad, "the server gave up writing its status: %s%s", found.GaveUp.Text, reason(found.GaveUp.Error))
 }
 
-// ends tells how the job ended.
 func (l *telling) ends() {
 	j := l.j
 	if !j.Terminal() {
@@ -347,13 +326,11 @@ func (l *telling) ends() {
 	if j.Phase != velero.PhaseCompleted {
 		mood = Bad
 	}
-	for _, n := range []struct {
-		n    int
-		noun string
-	}{{j.Errors, "error"}, {j.Warnings, "warning"}} {
-		if n.n > 0 {
-			text += ", " + human.Count(n.n, n.noun)
-		}
+	if j.Errors > 0 {
+		text += ", " + human.Count(j.Errors, "error")
+	}
+	if j.Warnings > 0 {
+		text += ", " + human.Count(j.Warnings, "warning")
 	}
 	l.tell(j.Completed, FromVelero, mood, "%s%s", text, reason(j.FailureReason))
 	if j.Completed.IsZero() {
@@ -361,8 +338,7 @@ func (l *telling) ends() {
 	}
 }
 
-// leastApart is from when on two clocks differ: times in statuses
-// are whole seconds.
+// leastApart is from when on two clocks differ: statuses have whole seconds.
 const leastApart = 3 * time.Second
 
 // clocks says where times of different clocks cannot be compared.
@@ -380,7 +356,6 @@ func (l *telling) clocks() {
 	}
 }
 
-// unseen says what may not be seen and would tell more.
 func (l *telling) unseen() {
 	wanted := []string{watch.Pods, watch.Locations, watch.PodVolumeRestores, watch.DataDownloads}
 	if l.j.Kind == job.Backup {

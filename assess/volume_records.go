@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
 )
 
-// VolumeRecord is all that is known of one volume of a job: the resource that
-// moves its data, what the stored volume info says of it, or both.
+// VolumeRecord is a volume of a job, by the resource that moves its data and by the stored
+// volume info.
 type VolumeRecord struct {
 	// Moved is nil if no resource in the cluster moves the volume's data.
 	Moved *Volume
@@ -145,15 +146,25 @@ func (r *VolumeRecord) State() VolumeState {
 	return VolumeUnsaid
 }
 
-// Claim is the volume's claim as namespace/name, empty if it is not known.
+// moved and info are what is known of the volume, else zero.
+func (r *VolumeRecord) moved() job.Volume {
+	if r.Moved == nil {
+		return job.Volume{}
+	}
+	return *r.Moved.Volume
+}
+
+func (r *VolumeRecord) info() artifact.Volume {
+	if r.Info == nil {
+		return artifact.Volume{}
+	}
+	return *r.Info
+}
+
+// Claim is the volume's claim as namespace/name, empty if unknown.
 func (r *VolumeRecord) Claim() string {
-	if r.Info != nil && r.Info.Claim != "" {
-		return r.Info.Namespace + "/" + r.Info.Claim
-	}
-	if r.Moved != nil && r.Moved.Claim != "" {
-		return r.Moved.Namespace + "/" + r.Moved.Claim
-	}
-	return ""
+	m, i := r.moved(), r.info()
+	return cmp.Or(claimOf(false, i.Namespace, i.Claim), claimOf(false, m.Namespace, m.Claim))
 }
 
 // Pod is the pod whose volume was read or written, and the name that the pod
@@ -165,33 +176,17 @@ func (r *VolumeRecord) Pod() string {
 	return podVolume(r.Info.PodNamespace, r.Info.Pod, r.Info.PodVolume)
 }
 
-// Name is what a person calls the volume: its claim, else the pod's volume, else
-// the PersistentVolume.
+// Name is what people call the volume: its claim, else the pod's volume, else the
+// PersistentVolume.
 func (r *VolumeRecord) Name() string {
-	name := cmp.Or(r.Claim(), r.Pod())
-	switch {
-	case name != "":
-		return name
-	case r.Moved != nil:
-		return r.Moved.Target
-	}
-	return r.Info.PersistentVolume
+	return cmp.Or(r.Claim(), r.Pod(), r.moved().Target, r.info().PersistentVolume)
 }
 
-// Node is where the data was or is moved, empty if it is not known.
-func (r *VolumeRecord) Node() string {
-	var node string
-	if r.Moved != nil {
-		node = r.Moved.Node
-	}
-	if node == "" && r.Info != nil {
-		node = r.Info.Node
-	}
-	return node
-}
+// Node is where the data was or is moved.
+func (r *VolumeRecord) Node() string { return cmp.Or(r.moved().Node, r.info().Node) }
 
-// Bytes are how many were moved, of how many. Of a snapshot that is not moved,
-// done is 0 and total its size; total is 0 if it is not known.
+// Bytes are how many were moved, of how many. Of a snapshot that is not moved, done is 0 and
+// total its size. total is 0 if unknown.
 func (r *VolumeRecord) Bytes() (done, total int64) {
 	if r.Moved != nil && (r.Moved.Total > 0 || r.Info == nil) {
 		return r.Moved.Done, r.Moved.Total
@@ -203,41 +198,23 @@ func (r *VolumeRecord) Bytes() (done, total int64) {
 	return 0, i.Size
 }
 
-// Incremental is how many bytes were new since the last backup, 0 if not known.
+// Incremental is how many bytes were new since the last backup, 0 if unknown.
 func (r *VolumeRecord) Incremental() int64 {
-	if r.Moved != nil && r.Moved.Incremental > 0 {
-		return r.Moved.Incremental
-	}
-	if r.Info != nil {
-		return r.Info.Incremental
-	}
-	return 0
+	return cmp.Or(r.moved().Incremental, r.info().Incremental)
 }
 
-// Handle is that of the snapshot with the data: the repository's for moved data,
-// else the storage system's; empty if it is not known.
+// Handle is that of the snapshot with the data: the repository's for moved data, else the
+// storage system's.
 func (r *VolumeRecord) Handle() string {
-	switch i := r.Info; {
-	case r.Moved != nil && r.Moved.Handle != "":
-		return r.Moved.Handle
-	case i == nil, i.DataMoved && i.Handle == i.LocalHandle: // its data is not moved yet
-		return ""
-	default:
-		return i.Handle
+	i := r.info()
+	if i.DataMoved && i.Handle == i.LocalHandle { // its data is not moved yet
+		i.Handle = ""
 	}
+	return cmp.Or(r.moved().Handle, i.Handle)
 }
 
-// Operation is the id of the item operation that waits for the volume, empty if
-// there is none.
-func (r *VolumeRecord) Operation() string {
-	if r.Moved != nil && r.Moved.Operation != "" {
-		return r.Moved.Operation
-	}
-	if r.Info != nil {
-		return r.Info.Operation
-	}
-	return ""
-}
+// Operation is the id of the item operation that waits for the volume.
+func (r *VolumeRecord) Operation() string { return cmp.Or(r.moved().Operation, r.info().Operation) }
 
 // SkippedReason is why a backup skipped the volume, in Velero's words.
 func (r *VolumeRecord) SkippedReason() string {
@@ -251,35 +228,25 @@ func (r *VolumeRecord) SkippedReason() string {
 	return strings.Join(slices.DeleteFunc(reasons, func(reason string) bool { return reason == "" }), "; ")
 }
 
-// How says how the volume was saved, or what it was restored from; empty for one
-// that was skipped.
+// How says how the volume was saved, or what it was restored from; empty if skipped.
 func (r *VolumeRecord) How() string {
-	method, uploader, mover, restored := "", "", "", false
-	if i := r.Info; i != nil {
-		method, uploader, mover = i.Method, i.Uploader, i.DataMover
-		if i.Method == methodCSI && i.DataMoved {
-			method = string(velero.DataUpload)
-		}
-		if i.Skipped {
-			return ""
-		}
-	}
-	if v := r.Moved; v != nil {
-		method, uploader, mover = string(v.Kind), cmp.Or(v.Uploader, uploader), cmp.Or(v.DataMover, mover)
-		restored = v.Kind == velero.PodVolumeRestore || v.Kind == velero.DataDownload
+	m, i := r.moved(), r.info()
+	method := cmp.Or(string(m.Kind), i.Method)
+	switch {
+	case i.Skipped:
+		return ""
+	case method == methodCSI && i.DataMoved:
+		method = string(velero.DataUpload)
 	}
 	switch method {
 	case methodPodBackup, methodPodRestore:
-		if uploader == "" {
-			return "fs-backup"
-		}
-		return "fs-backup, " + uploader
+		return "fs-backup" + human.Clause(", ", cmp.Or(m.Uploader, i.Uploader))
 	case string(velero.DataUpload), string(velero.DataDownload):
 		by := "data mover"
-		if mover != "" && mover != "velero" {
+		if mover := cmp.Or(m.DataMover, i.DataMover); mover != "" && mover != "velero" {
 			by += " " + mover
 		}
-		if restored {
+		if m.Kind == velero.DataDownload {
 			return by
 		}
 		return "CSI snapshot, " + by
@@ -291,12 +258,10 @@ func (r *VolumeRecord) How() string {
 	return method
 }
 
-// ListsStored reports whether Velero stores the job's volume info and its item
-// operations by now: it does when all items are backed up or restored
-// (pkg/controller/backup_controller.go persistBackup, restore_controller.go
-// runValidatedRestore), and completes them while operations go on and when it
-// finalizes a backup. Of a job that is troubled they may be there before its counts
-// say so: where Velero could not write the phase, it could not write them either.
+// ListsStored reports whether Velero stores the job's volume info and item operations by
+// now: it does when all items are done (pkg/controller/backup_controller.go persistBackup,
+// restore_controller.go runValidatedRestore), and completes them later. Of a troubled job
+// they may be there before its counts say so: neither could be written.
 func (j Judged) ListsStored() bool {
 	switch j.Stage {
 	case job.StageQueued:

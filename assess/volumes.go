@@ -2,7 +2,6 @@ package assess
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
@@ -16,8 +15,8 @@ type Volume struct {
 	ETA     TimeLeft
 }
 
-// Volumes judges the job's volumes, in their order. While what is known may be
-// out of date there is no rate and no time left.
+// Volumes judges the job's volumes, in their order. While data may be out of date there is
+// no rate and no time left.
 func (a *Assessment) Volumes(j *job.Job) []Volume {
 	all := make([]Volume, len(j.Volumes))
 	for i, verdict := range diagnosis.JudgeVolumes(j, a.Environment) {
@@ -33,24 +32,19 @@ func (a *Assessment) Volumes(j *job.Job) []Volume {
 	return all
 }
 
-// Last is the volume that holds the job up, nil if all have ended: one that is
-// stuck, else one that has not begun, else one whose end is unknown,
-// else the one with the most time left.
+// Last is the volume that holds the job up, nil if all have ended.
 func Last(volumes []Volume) *Volume {
-	var open []*Volume
+	var last *Volume
 	for i := range volumes {
-		if !volumes[i].Ended() {
-			open = append(open, &volumes[i])
+		if v := &volumes[i]; !v.Ended() && (last == nil || compareOpen(v, last) > 0) {
+			last = v
 		}
 	}
-	if len(open) == 0 {
-		return nil
-	}
-	return slices.MaxFunc(open, compareOpen)
+	return last
 }
 
-// compareOpen compares two volumes that have not ended by how much they hold
-// their job up.
+// compareOpen compares two open volumes by how much they hold their job up: one that is
+// stuck, else not begun, else without a known end, else with the most time left.
 func compareOpen(v, w *Volume) int {
 	return cmp.Or(cmp.Compare(v.weight(), w.weight()), cmp.Compare(v.ETA.Left, w.ETA.Left),
 		w.Changed.Compare(v.Changed), cmp.Compare(w.Name, v.Name))
