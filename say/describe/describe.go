@@ -43,23 +43,20 @@ type Section struct {
 
 // Field is one thing known of a job.
 type Field struct {
-	// Name is the field's name for machines: the one in the resource, if it is
-	// there. It is API.
+	// Name is that of the field in the resource, if it is there. It is API.
 	Name string `json:"name"`
-	// Title is its name for people.
+	// Title is the name for people.
 	Title string `json:"title"`
 	// Values are what it says, one a line, and never none.
 	Values []string `json:"values"`
 	// At is the moment that the only value is, if it is one.
 	At document.Moment `json:"at,omitzero"`
-	// Unset is true where the resource says nothing; the values then are what
-	// Velero takes for that.
+	// Unset is true where the resource says nothing; the values are Velero's defaults.
 	Unset bool `json:"unset,omitempty"`
-	// Note says in a few words what the values alone do not: how long ago.
+	// Note adds to the values: how long ago.
 	Note string `json:"-"`
-	// Tone is how serious it is.
-	Tone Tone `json:"-"`
-	// More is where more of it is shown, if there is more.
+	Tone Tone   `json:"-"`
+	// More is where more of it is shown.
 	More Place `json:"-"`
 }
 
@@ -90,15 +87,13 @@ const (
 	notSet = "not set"
 )
 
-// Default reports whether the value is one that Velero takes because the
-// resource names none.
+// Default reports whether the value is Velero's default.
 func (f Field) Default() bool {
 	return f.Unset && !slices.Contains([]string{none, notSet}, f.Values[0])
 }
 
-// Job describes a job as it is at now, in now's time zone. around is what it was
-// judged in, nil if that is not known: it has the requests to delete a backup,
-// and says which kinds could not be listed.
+// Job describes a job as it is at now, in now's time zone. around, which may be nil, has the
+// requests to delete a backup and the kinds that could not be listed.
 func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
 	d := describer{job: j, now: now}
 	if around == nil {
@@ -160,7 +155,7 @@ func Moment(at, now time.Time) string {
 	return at.In(now.Location()).Format("2006-01-02 15:04:05 MST")
 }
 
-// list adds names on one line, or what Velero takes for no names.
+// list adds names on one line, or Velero's default for no names.
 func (d *describer) list(name, title string, values []string, otherwise string) {
 	f := Field{Name: name, Title: title, Values: []string{strings.Join(values, ", ")}}
 	if len(values) == 0 {
@@ -169,7 +164,7 @@ func (d *describer) list(name, title string, values []string, otherwise string) 
 	d.add(f)
 }
 
-// option adds a setting, or what Velero takes for none.
+// option adds a setting, or Velero's default.
 func (d *describer) option(name, title, value, otherwise string) {
 	d.list(name, title, nonEmpty(value), otherwise)
 }
@@ -191,9 +186,9 @@ func (d *describer) duration(name, title string, value metav1.Duration) {
 
 // pairs adds a map, a pair a line.
 func (d *describer) pairs(name, title string, pairs map[string]string, between string) {
-	f := Field{Name: name, Title: title, Values: []string{none}, Unset: true}
-	if len(pairs) > 0 {
-		f.Values, f.Unset = nil, false
+	f := Field{Name: name, Title: title}
+	if len(pairs) == 0 {
+		f.Values, f.Unset = []string{none}, true
 	}
 	for _, key := range slices.Sorted(maps.Keys(pairs)) {
 		f.Values = append(f.Values, key+between+pairs[key])
@@ -201,8 +196,7 @@ func (d *describer) pairs(name, title string, pairs map[string]string, between s
 	d.add(f)
 }
 
-// exact writes a duration in full, without the parts that are zero: 720h, 1h30m.
-// It is empty for none.
+// exact writes a duration in full, without parts that are zero: 720h, 1h30m; "" for none.
 func exact(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -276,7 +270,7 @@ func (d *describer) timeout() string {
 	return fmt.Sprintf("Velero gives up in %s (%s)", human.Duration(deadline.At.Sub(d.now)), deadline.Setting)
 }
 
-// items are Velero's counts; the total is an estimate until the job has ended.
+// items are Velero's counts.
 func (d *describer) items() {
 	items := d.job.Items
 	if !items.Known {
@@ -317,16 +311,16 @@ func (d *describer) deletions(all []diagnosis.Deletion) {
 func (d *describer) progress() {
 	d.section("progress")
 	j := d.job
-	for _, kind := range volumeKinds(j.Volumes) {
-		phases := map[string]int{}
-		count := 0
-		for _, v := range j.Volumes {
-			if string(v.Kind) == kind {
-				phases[cmp.Or(v.Phase, velero.VolumeNew)]++
-				count++
-			}
+	counts, phases := map[string]int{}, map[string]map[string]int{}
+	for _, v := range j.Volumes {
+		kind := string(v.Kind)
+		if counts[kind]++; phases[kind] == nil {
+			phases[kind] = map[string]int{}
 		}
-		d.add(Field{Name: "volumes", Title: kind + "s", Values: []string{fmt.Sprintf("%d: %s", count, human.Largest(phases, -1))}, More: Volumes})
+		phases[kind][cmp.Or(v.Phase, velero.VolumeNew)]++
+	}
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		d.add(Field{Name: "volumes", Title: kind + "s", Values: []string{fmt.Sprintf("%d: %s", counts[kind], human.Largest(phases[kind], -1))}, More: Volumes})
 	}
 	if o := j.Operations; o.Attempted > 0 {
 		d.add(Field{Name: "itemOperations", Title: "Item operations", More: Operations,
@@ -334,7 +328,7 @@ func (d *describer) progress() {
 	}
 }
 
-// notSeen names the kinds whose counts are missing because the user may not list them.
+// notSeen names the kinds whose counts are missing because they may not be listed.
 func (d *describer) notSeen(snap *watch.Snapshot) {
 	kinds := []string{watch.PodVolumeBackups, watch.DataUploads, watch.Deletions}
 	if d.job.Kind == job.Restore {
@@ -352,19 +346,7 @@ func (d *describer) notSeen(snap *watch.Snapshot) {
 	d.add(f)
 }
 
-func volumeKinds(volumes []job.Volume) []string {
-	var kinds []string
-	for _, v := range volumes {
-		if !slices.Contains(kinds, string(v.Kind)) {
-			kinds = append(kinds, string(v.Kind))
-		}
-	}
-	slices.Sort(kinds)
-	return kinds
-}
-
-// hookCounts are the hooks that Velero ran, in pods and, for restores, as init
-// containers.
+// hookCounts are the hooks that Velero ran in pods and as init containers.
 func (d *describer) hookCounts(status *velerov1.HookStatus) {
 	if status == nil {
 		return
@@ -377,7 +359,6 @@ func (d *describer) hookCounts(status *velerov1.HookStatus) {
 	d.add(f)
 }
 
-// metadata is what every object of Kubernetes has.
 func (d *describer) metadata() {
 	d.section("metadata")
 	d.text("name", "Name", d.job.Name)

@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -160,7 +161,6 @@ func (d *describer) snapshotCounts(title, name string, completed, attempted int)
 	}
 }
 
-// reference names the object that a setting stands in, with its kind.
 func (d *describer) reference(name, title string, ref *corev1.TypedLocalObjectReference) {
 	if ref != nil {
 		d.text(name, title, ref.Kind+" "+ref.Name)
@@ -169,7 +169,7 @@ func (d *describer) reference(name, title string, ref *corev1.TypedLocalObjectRe
 
 // noHooks says that a job has no hooks of its own; pods may have some.
 func (d *describer) noHooks() {
-	if last := d.sections[len(d.sections)-1]; len(last.Fields) == 0 {
+	if len(d.sections[len(d.sections)-1].Fields) == 0 {
 		d.add(Field{Name: "hooks", Title: "Hooks", Values: []string{none}, Note: "pods may have some in their annotations", Unset: true})
 	}
 }
@@ -177,35 +177,18 @@ func (d *describer) noHooks() {
 // hookFilter says which pods a hook is for.
 func hookFilter(inNamespaces, notNamespaces, inResources, notResources []string, labels string) []string {
 	listed := func(in, not []string) string {
-		text := cmp.Or(strings.Join(in, ", "), "*")
-		if len(not) > 0 {
-			text += " but not " + strings.Join(not, ", ")
-		}
-		return text
+		return cmp.Or(strings.Join(in, ", "), "*") + human.Clause(" but not ", strings.Join(not, ", "))
 	}
 	return []string{"namespaces " + listed(inNamespaces, notNamespaces), "resources " + listed(inResources, notResources), "labels " + cmp.Or(labels, none)}
 }
 
-// execHook is a command that runs in a container; limits are times with their
-// names, left out if they are not set.
+// execHook is a command that runs in a container; limits are times with their names.
 func execHook(when, container string, command []string, onError velerov1.HookErrorMode, limits ...[2]string) string {
-	text := when + ": " + strings.Join(command, " ")
-	var about []string
-	if container != "" {
-		about = append(about, "container "+container)
-	}
-	if onError != "" {
-		about = append(about, "on error "+string(onError))
-	}
+	about := human.Clause(", container ", container) + human.Clause(", on error ", string(onError))
 	for _, limit := range limits {
-		if limit[1] != "" {
-			about = append(about, limit[0]+" "+limit[1])
-		}
+		about += human.Clause(", "+limit[0]+" ", limit[1])
 	}
-	if len(about) > 0 {
-		text += " (" + strings.Join(about, ", ") + ")"
-	}
-	return text
+	return when + ": " + strings.Join(command, " ") + human.Parens(strings.TrimPrefix(about, ", "))
 }
 
 // initHook names the containers that a restore puts into a pod.
@@ -222,9 +205,5 @@ func initHook(hook *velerov1.InitRestoreHook) string {
 		}
 		names = append(names, container.Name+" ("+container.Image+")")
 	}
-	text := "init containers: " + strings.Join(names, ", ")
-	if limit := exact(hook.Timeout.Duration); limit != "" {
-		text += ", timeout " + limit
-	}
-	return text
+	return "init containers: " + strings.Join(names, ", ") + human.Clause(", timeout ", exact(hook.Timeout.Duration))
 }

@@ -53,8 +53,7 @@ func NewHead(j *job.Job) Head {
 	}
 }
 
-// Job is one job. Absent numbers are not known; Velero leaves zeros out of its resources,
-// veltui does not.
+// Job is one job. Unknown numbers are absent; zeros are not.
 type Job struct {
 	// Context is the kubeconfig context that leads to the job's cluster.
 	Context string `json:"context,omitempty"`
@@ -71,8 +70,7 @@ type Job struct {
 	// ETALowSeconds and ETAHighSeconds are there while the ETA is rough.
 	ETALowSeconds  *int64 `json:"etaLowSeconds,omitempty"`
 	ETAHighSeconds *int64 `json:"etaHighSeconds,omitempty"`
-	// Stuck is true for a job in trouble: its verdict is stuck or orphaned, or
-	// was when the API server was last heard.
+	// Stuck is true for a job whose verdict is stuck or orphaned, or last was.
 	Stuck   bool     `json:"stuck"`
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Summary string   `json:"summary"`
@@ -196,7 +194,6 @@ func NewMalformed(fields []decode.Malformed) []Malformed {
 	return convert(fields, func(m decode.Malformed) Malformed { return Malformed{Malformed: m} })
 }
 
-// NewMalformedResources returns malformed fields of resources of any kind.
 func NewMalformedResources(found []diagnosis.Malformed, context string) []Malformed {
 	return convert(found, func(m diagnosis.Malformed) Malformed { return Malformed{context, m.Ref, m.Field} })
 }

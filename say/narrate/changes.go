@@ -1,12 +1,14 @@
 package narrate
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
@@ -27,15 +29,28 @@ const (
 
 // Line is one sentence about a change.
 type Line struct {
-	// About is what it is about; a newer line about the same replaces one that
-	// was not said yet.
+	// About is what it is about; a newer line replaces a waiting one about the same.
 	About  string
 	Text   string
 	Weight Weight
 }
 
-// Changes finds what to say of each assessment by what was there before. The
-// zero value has seen nothing.
+// byWeight orders lines by their weight, the heaviest first.
+func byWeight(a, b Line) int { return int(b.Weight - a.Weight) }
+
+// queue holds lines until they are due, the heaviest first.
+type queue struct{ waiting []Line }
+
+// Add takes lines. A line that waits gives way to a newer one about the same.
+func (q *queue) Add(lines ...Line) {
+	for _, l := range lines {
+		q.waiting = slices.DeleteFunc(q.waiting, func(w Line) bool { return w.About == l.About })
+		q.waiting = append(q.waiting, l)
+	}
+	slices.SortStableFunc(q.waiting, byWeight)
+}
+
+// Changes finds what to say of each assessment after another. The zero value is ready.
 type Changes struct {
 	// Flags are those of [Job].
 	Flags string
@@ -61,8 +76,7 @@ type told struct {
 	tenth int
 }
 
-// Since are the changes since the assessment before. The first one has none:
-// [Overview] says how everything is then.
+// Since are the changes since the assessment before. The first one has none.
 func (c *Changes) Since(a *assess.Assessment) []Line {
 	first := c.jobs == nil
 	lines := c.connection(a, first)
@@ -89,7 +103,7 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 		}
 	}
 	c.jobs = jobs
-	slices.SortStableFunc(lines, func(a, b Line) int { return int(b.Weight - a.Weight) })
+	slices.SortStableFunc(lines, byWeight)
 	return lines
 }
 
@@ -106,40 +120,31 @@ func toldOf(j assess.Judged, before told) told {
 
 // change is what to say of a job, if anything.
 func change(j assess.Judged, before, after told, known bool, a *assess.Assessment, flags string) (text string, weight Weight, ok bool) {
-	now := a.Environment.Now
 	troubled := func(s diagnosis.State) bool { return s == diagnosis.Stuck || s == diagnosis.Orphaned }
 	silent := func(s diagnosis.State) bool { return s == diagnosis.Quiet || s == diagnosis.Unknown }
+	prefix, weight := "", Normal
 	switch {
-	case after.ended && (!known || !before.ended):
-		if !known && j.Completed.IsZero() {
-			return "", 0, false // of old; it was synced from elsewhere
-		}
-		if j.Phase != velero.PhaseCompleted {
-			return Job(j, now, flags), Urgent, true
-		}
-		return Job(j, now, flags), Normal, true
-	case after.ended:
+	case after.ended && (before.ended || !known && j.Completed.IsZero()): // of old; it was synced from elsewhere
 		return "", 0, false
+	case after.ended && j.Phase != velero.PhaseCompleted:
+		weight = Urgent
+	case after.ended:
 	case !known:
-		from := ""
-		if j.BackupName != "" {
-			from = ", from backup " + j.BackupName
-		}
-		return sentence("New: %s %s%s", j.Kind.Word(), j.Name, from) + " " + Job(j, now, flags), Normal, true
-	case troubled(after.state) && (!troubled(before.state) || before.reason != after.reason):
-		return Job(j, now, flags), Urgent, true
+		prefix = sentence("New: %s %s%s", j.Kind.Word(), j.Name, human.Clause(", from backup ", j.BackupName)) + " "
+	case troubled(after.state) && troubled(before.state) && before.reason == after.reason:
+		return "", 0, false
+	case troubled(after.state):
+		weight = Urgent
 	case troubled(before.state):
-		return "No longer " + string(before.state) + ": " + Job(j, now, flags), Normal, !troubled(after.state)
-	case before.stage != after.stage, before.waits && !after.waits, after.deleting && !before.deleting:
-		return Job(j, now, flags), Normal, true
-	case silent(after.state) && !silent(before.state):
-		return Job(j, now, flags), Normal, true
-	case after.state == diagnosis.Waiting && before.reason != after.reason:
-		return Job(j, now, flags), Normal, true
+		prefix = "No longer " + string(before.state) + ": "
+	case before.stage != after.stage, before.waits && !after.waits, after.deleting && !before.deleting,
+		silent(after.state) && !silent(before.state), after.state == diagnosis.Waiting && before.reason != after.reason:
 	case after.tenth > before.tenth:
-		return Job(j, now, flags), Minor, true
+		weight = Minor
+	default:
+		return "", 0, false
 	}
-	return "", 0, false
+	return prefix + Job(j, a.Environment.Now, flags), weight, true
 }
 
 // connection says that the API server went away or came back.
@@ -150,18 +155,20 @@ func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
 	if first || before == h.State {
 		return nil
 	}
-	switch h.State {
-	case watch.Stale:
-		return []Line{{"connection", sentence("Connection lost: %s. What veltui said may be out of date; it keeps trying", h.Err), Urgent}}
-	case watch.Unauthorized:
-		if h.AsksLogin {
-			return []Line{{"connection", sentence("Your login has expired: %s", h.Err), Urgent}}
-		}
-		return []Line{{"connection", sentence("The API server rejects your credentials: %s. Renew them, then type: reconnect", h.Err), Urgent}}
-	case watch.Live:
-		return []Line{{"connection", "Connected again. " + counts(a), Urgent}}
+	text := ""
+	switch {
+	case h.State == watch.Stale:
+		text = sentence("Connection lost: %s. What veltui said may be out of date; it keeps trying", h.Err)
+	case h.State == watch.Unauthorized && h.AsksLogin:
+		text = sentence("Your login has expired: %s", h.Err)
+	case h.State == watch.Unauthorized:
+		text = sentence("The API server rejects your credentials: %s. Renew them, then type: reconnect", h.Err)
+	case h.State == watch.Live:
+		text = "Connected again. " + counts(a)
+	default:
+		return nil
 	}
-	return nil
+	return []Line{{"connection", text, Urgent}}
 }
 
 // surroundings says what changed around the jobs.
@@ -169,10 +176,7 @@ func (c *Changes) surroundings(a *assess.Assessment, first bool) []Line {
 	var lines []Line
 	if text := server(a); text != c.server {
 		c.server = text
-		if text == "" {
-			text = "Velero's server is running again."
-		}
-		lines = append(lines, Line{"server", text, Urgent})
+		lines = append(lines, Line{"server", cmp.Or(text, "Velero's server is running again."), Urgent})
 	}
 	locations := map[string]string{}
 	for _, l := range a.Snapshot.Locations {

@@ -12,8 +12,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Job says how a job is: what stands first is what matters most. flags end the
-// commands that it names, such as --context east.
+// Job says how a job is, what matters most first. flags end the commands that it names, such
+// as --context east.
 func Job(j assess.Judged, now time.Time, flags string) string {
 	name := j.Kind.Word() + " " + j.Name
 	subject := strings.TrimSpace(j.Kind.Word() + "/" + j.Name + " " + flags)
@@ -25,12 +25,12 @@ func Job(j assess.Judged, now time.Time, flags string) string {
 		return sentence("%s: %s: %s %s", ended, name, sentence("%s", summary(j)), wrong(j, subject))
 	}
 	switch {
-	case j.Troubled():
-		return sentence("%s: %s: %s %s", capital(string(j.State)), name, sentence("%s", summary(j)), help(j, subject))
-	case len(j.Malformed) > 0:
-		return sentence("Malformed: %s: %s %s", name, sentence("%s", summary(j)), help(j, subject))
-	case j.State == diagnosis.Quiet, j.State == diagnosis.Unknown:
-		return sentence("%s: %s: %s %s", capital(string(j.State)), name, sentence("%s", summary(j)), help(j, subject))
+	case j.Troubled(), len(j.Malformed) > 0, j.State == diagnosis.Quiet, j.State == diagnosis.Unknown:
+		state := human.Capital(string(j.State))
+		if len(j.Malformed) > 0 && !j.Troubled() {
+			state = "Malformed"
+		}
+		return sentence("%s: %s: %s %s", state, name, sentence("%s", summary(j)), help(j, subject))
 	case j.Queue.Waits && j.Queue.Position > 0:
 		return sentence("Waiting: %s is %s in the queue: %s", name, human.Ordinal(j.Queue.Position), aloud(j.Queue.Reason))
 	case j.Queue.Waits:
@@ -40,12 +40,12 @@ func Job(j assess.Judged, now time.Time, flags string) string {
 	}
 	deletion := ""
 	if !j.DeletionAt.IsZero() && j.Stage != job.StageDeleting {
-		deletion = "; its deletion was requested " + lasts(max(0, now.Sub(j.DeletionAt))) + " ago"
+		deletion = "; its deletion was requested " + lasts(now.Sub(j.DeletionAt)) + " ago"
 	}
-	return sentence("%s %s %s%s%s", capital(j.Kind.Word()), j.Name, does(j), progress(j), deletion)
+	return sentence("%s %s %s%s%s", human.Capital(j.Kind.Word()), j.Name, does(j), progress(j), deletion)
 }
 
-// Facts are what stands behind the verdict on a job, at most so many.
+// Facts are the facts behind the verdict on a job, at most so many.
 func Facts(j assess.Judged, most int) []string {
 	var lines []string
 	for _, f := range j.Verdict.Facts {
@@ -62,8 +62,7 @@ func Facts(j assess.Judged, most int) []string {
 	return lines
 }
 
-// summary is the verdict's sentence without the name before it and without its full
-// stop, but with the dots of what was cut off.
+// summary is the verdict's sentence without the name before it and without its full stop.
 func summary(j assess.Judged) string {
 	text := strings.TrimPrefix(j.Verdict.Summary, j.Name+": ")
 	if !strings.HasSuffix(text, "...") {
@@ -74,9 +73,9 @@ func summary(j assess.Judged) string {
 
 // help is what can be done, with the commands to type.
 func help(j assess.Judged, subject string) string {
-	said := ""
-	if advice := strings.TrimRight(j.Verdict.Advice, "."); advice != "" {
-		said = "What helps: " + aloud(advice) + ". "
+	said := human.Clause("What helps: ", aloud(strings.TrimRight(j.Verdict.Advice, ".")))
+	if said != "" {
+		said += ". "
 	}
 	if j.NeedsLook {
 		said += "For all the evidence, type: explain " + subject + ". "
@@ -101,36 +100,27 @@ func wrong(j assess.Judged, subject string) string {
 	return ""
 }
 
-// does is what the job does in its stage.
+// doing is what backups and restores do in a stage.
+var doing = map[job.Stage][2]string{
+	job.StageQueued:     {"has not begun", "has not begun"},
+	job.StageItems:      {"backs up items", "restores items"},
+	job.StageVolumes:    {"backs up volumes", "restores volumes"},
+	job.StageOperations: {"uploads volumes", "downloads volumes"},
+	job.StageFinalizing: {"is finalizing", "is finalizing"},
+	job.StageDeleting:   {"is being deleted", "is being deleted"},
+}
+
 func does(j assess.Judged) string {
-	restores := j.Kind == job.Restore
-	switch j.Stage {
-	case job.StageQueued:
-		return "has not begun"
-	case job.StageItems:
-		if restores {
-			return "restores items"
-		}
-		return "backs up items"
-	case job.StageVolumes:
-		if restores {
-			return "restores volumes"
-		}
-		return "backs up volumes"
-	case job.StageOperations:
-		switch {
-		case j.DataMovements().Count == 0:
-			return "waits for plugin operations"
-		case restores:
-			return "downloads volumes"
-		}
-		return "uploads volumes"
-	case job.StageFinalizing:
-		return "is finalizing"
-	case job.StageDeleting:
-		return "is being deleted"
+	text, known := doing[j.Stage]
+	switch {
+	case !known:
+		return "is in phase " + j.Phase
+	case j.Stage == job.StageOperations && j.DataMovements().Count == 0:
+		return "waits for plugin operations"
+	case j.Kind == job.Restore:
+		return text[1]
 	}
-	return "is in phase " + j.Phase
+	return text[0]
 }
 
 // progress is how far the stage is, and how long it still takes.
@@ -157,20 +147,8 @@ func progress(j assess.Judged) string {
 }
 
 func amount(done, total int64, unit job.Unit) string {
-	switch unit {
-	case job.UnitBytes:
+	if unit == job.UnitBytes {
 		return bytes(done) + " of " + bytes(total)
-	case job.UnitOperations:
-		return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "operation"))
-	case job.UnitVolumes:
-		return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "volume"))
 	}
-	return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, "item"))
-}
-
-func capital(word string) string {
-	if word == "" {
-		return ""
-	}
-	return strings.ToUpper(word[:1]) + word[1:]
+	return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, strings.TrimSuffix(string(unit), "s")))
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// News finds what is worth calling a person for: a job that ended, whatever came of
-// it, and one that is stuck or orphaned. The zero value has seen nothing. What was
-// so when everything had been read first is no news.
+// News finds what is worth a call: a job that ended, and one that is stuck or orphaned. What
+// was so in the first complete assessment is no news. The zero value is ready.
 type News struct {
 	began time.Time
 	jobs  map[types.UID]known
@@ -26,8 +25,7 @@ type News struct {
 // known is what News has seen of a job.
 type known struct{ ended, troubled bool }
 
-// Since are the news since the assessment before: Urgent what did not end well or
-// is in trouble, Normal what did.
+// Since are the news since the assessment before; Normal is what ended well.
 func (n *News) Since(a *assess.Assessment) []Line {
 	if !Complete(a.Snapshot) {
 		return nil
@@ -66,7 +64,6 @@ func (n *News) Since(a *assess.Assessment) []Line {
 	return lines
 }
 
-// headline is a job's name, and how it is.
 func headline(j assess.Judged) string {
 	state := ""
 	if !j.Terminal() {
@@ -81,27 +78,18 @@ func Complete(snap *watch.Snapshot) bool {
 	return len(snap.Sources) > 0 && snap.Health.State == watch.Live && !slices.ContainsFunc(snap.Sources, syncing)
 }
 
-// Calls lets so few calls through that none of them is a nuisance: what comes
-// within [callGap] of the last one comes together. The zero value is ready.
+// Calls lets few calls through: what comes within [callGap] of the last one comes together.
+// The zero value is ready.
 type Calls struct {
-	waiting []Line
-	last    time.Time
+	queue
+	last time.Time
 }
 
 // callGap is the least time between two calls.
 const callGap = 10 * time.Second
 
-// Add takes what is worth a call. What waits gives way to newer news about the same.
-func (c *Calls) Add(lines ...Line) {
-	for _, l := range lines {
-		c.waiting = slices.DeleteFunc(c.waiting, func(w Line) bool { return w.About == l.About })
-		c.waiting = append(c.waiting, l)
-	}
-}
-
-// Due is what to call a person with at a moment, empty for nothing yet: what
-// matters most, and how many jobs there are beside. wait is how long it is until
-// something is due, 0 if nothing waits.
+// Due is what to call a person with now, empty for nothing yet: the heaviest line, and how
+// many jobs there are beside. wait is how long until something is due, 0 if nothing waits.
 func (c *Calls) Due(now time.Time) (text string, wait time.Duration) {
 	if len(c.waiting) == 0 {
 		return "", 0
@@ -109,7 +97,6 @@ func (c *Calls) Due(now time.Time) (text string, wait time.Duration) {
 	if wait := callGap - now.Sub(c.last); !c.last.IsZero() && wait > 0 {
 		return "", min(wait, callGap) // also where the clock was put back
 	}
-	slices.SortStableFunc(c.waiting, func(a, b Line) int { return int(b.Weight - a.Weight) })
 	text = c.waiting[0].Text
 	if more := len(c.waiting) - 1; more > 0 {
 		text = fmt.Sprintf("%s (and %s)", text, human.Plural(more, "more job", "more jobs"))

@@ -13,10 +13,9 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Overview says how everything is: the counts, then one sentence a job that has
-// not ended, what is in trouble first, then those that ended badly in the last
-// day, and the newest. It names at most so many that have not ended. flags are
-// those of [Job].
+// Overview says how everything is: the counts, a sentence for each of at most so many jobs
+// that have not ended, what is in trouble first, those that ended badly in the last day, and
+// the newest. flags are those of [Job].
 func Overview(a *assess.Assessment, most int, flags string) []string {
 	lines := append([]string{counts(a)}, around(a)...)
 	active := urgentFirst(a)
@@ -54,7 +53,7 @@ func counts(a *assess.Assessment) string {
 	return sentence("%s active: %s; %s ended", human.Plural(len(a.Snapshot.Active), "job is", "jobs are"), strings.Join(parts, ", "), human.Plural(ended, "has", "have"))
 }
 
-// around are sentences about what the jobs depend on, where something is wrong.
+// around are sentences about what is wrong around the jobs.
 func around(a *assess.Assessment) []string {
 	var lines []string
 	if a.Snapshot.Notice != "" {
@@ -76,29 +75,21 @@ func around(a *assess.Assessment) []string {
 	return lines
 }
 
-// server says that Velero does not run, and nothing while it does or its pod
-// cannot be seen.
+// server says that Velero does not run, and nothing where that cannot be seen.
 func server(a *assess.Assessment) string {
 	s := a.Snapshot.Server
 	if !s.Visible || s.Running {
 		return ""
 	}
-	why := ""
-	if s.Waiting != "" {
-		why = " (" + s.Waiting + ")"
-	}
-	return sentence("Velero's server is not running%s: no job goes on until it does", why)
+	return sentence("Velero's server is not running%s: no job goes on until it does", human.Parens(s.Waiting))
 }
 
 func location(name, phase, message string) string {
 	if phase != velero.LocationUnavailable {
 		return ""
 	}
-	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, locationRunes))
+	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, 200))
 }
-
-// locationRunes is how much of an object store's message is said.
-const locationRunes = 200
 
 // urgentFirst are the jobs that have not ended.
 func urgentFirst(a *assess.Assessment) []assess.Judged {
@@ -121,12 +112,7 @@ func urgentFirst(a *assess.Assessment) []assess.Judged {
 
 // worthNaming are the newest that ended badly, and the newest of all.
 func worthNaming(a *assess.Assessment) []*job.Job {
-	var ended []*job.Job
-	for _, j := range a.Snapshot.Jobs {
-		if j.Terminal() {
-			ended = append(ended, j)
-		}
-	}
+	ended := slices.DeleteFunc(slices.Clone(a.Snapshot.Jobs), func(j *job.Job) bool { return !j.Terminal() })
 	slices.SortStableFunc(ended, func(a, b *job.Job) int { return b.Completed.Compare(a.Completed) })
 	var named []*job.Job
 	for i, j := range ended {
@@ -138,8 +124,8 @@ func worthNaming(a *assess.Assessment) []*job.Job {
 	return named
 }
 
-// Find are the jobs of a name, or, if there is none, those whose name holds it.
-// A kind before it, as in restore/crm-old, leaves the other kind out.
+// Find are the jobs with a name, or else those whose name contains it. A kind before it, as
+// in restore/crm-old, leaves the other kind out.
 func Find(a *assess.Assessment, name string) []assess.Judged {
 	kind, rest, both := strings.Cut(name, "/")
 	if !both {

@@ -7,12 +7,11 @@ import (
 	"github.com/veltui/veltui/internal/human"
 )
 
-// Pace lets so many lines through in any minute that a person can listen to
-// them. What is left out it sums up; what is urgent waits instead. The zero
-// value is ready.
+// Pace lets so many lines through in any minute that a person can listen to them. It sums up
+// what is left out; what is urgent waits. The zero value is ready.
 type Pace struct {
-	waiting []Line
-	said    []time.Time
+	queue
+	said []time.Time
 }
 
 const (
@@ -20,29 +19,16 @@ const (
 	perMinute = 8
 	// forUrgent of them are only for what is urgent.
 	forUrgent = 3
-	// gap is the least time between two deliveries, so that what belongs
-	// together comes together.
+	// gap is the least time between two deliveries: what belongs together comes together.
 	gap = 5 * time.Second
 )
 
-// Add takes lines that are to be said. A line that waits gives way to a newer one
-// about the same.
-func (p *Pace) Add(lines ...Line) {
-	for _, l := range lines {
-		if i := slices.IndexFunc(p.waiting, func(w Line) bool { return w.About == l.About }); i >= 0 {
-			p.waiting = slices.Delete(p.waiting, i, i+1)
-		}
-		p.waiting = append(p.waiting, l)
-	}
-}
-
-// Due are the lines to say at a moment, what is urgent first.
+// Due are the lines to say now, what is urgent first.
 func (p *Pace) Due(now time.Time) []string {
 	p.said = slices.DeleteFunc(p.said, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
 	if len(p.waiting) == 0 || len(p.said) > 0 && now.Sub(p.said[len(p.said)-1]) < gap {
 		return nil
 	}
-	slices.SortStableFunc(p.waiting, func(a, b Line) int { return int(b.Weight - a.Weight) })
 	urgent := slices.IndexFunc(p.waiting, func(l Line) bool { return l.Weight != Urgent })
 	if urgent < 0 {
 		urgent = len(p.waiting)

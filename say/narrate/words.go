@@ -10,46 +10,30 @@ import (
 	"github.com/veltui/veltui/internal/human"
 )
 
-// duration finds durations as package human writes them: 16s, 3m12s, 1h05m, 3d.
-var duration = regexp.MustCompile(`\b(?:(\d+)d|(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?)\b`)
+// A duration as package human writes it, such as 16s, 3m12s, 1h05m and 3d, and what parts it
+// from others in a sentence.
+var (
+	duration = regexp.MustCompile(`^(?:(\d{1,18})d|(?:(\d{1,18})h)?(?:(\d{1,18})m)?(?:(\d{1,18})s)?)$`)
+	word     = regexp.MustCompile(`[^ ,;:()]+`)
+)
 
-// units are the groups of duration.
-var units = [...]string{"day", "hour", "minute", "second"}
-
-// aloud spells out durations and percentages of a sentence of veltui's. Part of a
-// longer word, such as a name, stays as it is.
+// aloud spells out the durations of a sentence of veltui's. Part of a longer word, such as a
+// name, stays as it is.
 func aloud(text string) string {
-	var b strings.Builder
-	at := 0
-	for _, m := range duration.FindAllStringSubmatchIndex(text, -1) {
-		if m[0] == m[1] || !alone(text, m[0], m[1]) {
-			continue
+	return word.ReplaceAllStringFunc(text, func(word string) string {
+		short := strings.TrimRight(word, ".")
+		m := duration.FindStringSubmatch(short)
+		if m == nil || short == "" {
+			return word
 		}
-		var words []string
-		for i, unit := range units {
-			if from, to := m[2+2*i], m[3+2*i]; from >= 0 {
-				n, err := strconv.Atoi(text[from:to])
-				if err != nil {
-					return text
-				}
-				words = append(words, human.Count(n, unit))
+		var long []string
+		for i, unit := range []string{"day", "hour", "minute", "second"} {
+			if n, err := strconv.Atoi(m[i+1]); err == nil {
+				long = append(long, human.Count(n, unit))
 			}
 		}
-		b.WriteString(text[at:m[0]])
-		b.WriteString(strings.Join(words, " "))
-		at = m[1]
-	}
-	b.WriteString(text[at:])
-	return b.String()
-}
-
-// alone reports whether text[from:to] is a word of its own.
-func alone(text string, from, to int) bool {
-	const around = " ,;:()"
-	before := from == 0 || strings.IndexByte(around, text[from-1]) >= 0
-	rest := strings.TrimLeft(text[to:], ".")
-	after := rest == "" || strings.IndexByte(around, rest[0]) >= 0 || rest != text[to:] && rest[0] == ' '
-	return before && after
+		return strings.Join(long, " ") + word[len(short):]
+	})
 }
 
 // lasts writes a duration in words.
