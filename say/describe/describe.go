@@ -43,20 +43,23 @@ type Section struct {
 
 // Field is one thing known of a job.
 type Field struct {
-	// Name is that of the field in the resource, if it is there. It is API.
+	// Name is the field's name for machines: the one in the resource, if it is
+	// there. It is API.
 	Name string `json:"name"`
-	// Title is the name for people.
+	// Title is its name for people.
 	Title string `json:"title"`
 	// Values are what it says, one a line, and never none.
 	Values []string `json:"values"`
 	// At is the moment that the only value is, if it is one.
 	At document.Moment `json:"at,omitzero"`
-	// Unset is true where the resource says nothing; the values are Velero's defaults.
+	// Unset is true where the resource says nothing; the values then are what
+	// Velero takes for that.
 	Unset bool `json:"unset,omitempty"`
-	// Note adds to the values: how long ago.
+	// Note says in a few words what the values alone do not: how long ago.
 	Note string `json:"-"`
-	Tone Tone   `json:"-"`
-	// More is where more of it is shown.
+	// Tone is how serious it is.
+	Tone Tone `json:"-"`
+	// More is where more of it is shown, if there is more.
 	More Place `json:"-"`
 }
 

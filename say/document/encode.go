@@ -33,7 +33,8 @@ func (n Number) MarshalJSON() ([]byte, error) {
 // null if it is zero.
 type Moment struct{ time.Time }
 
-// The outermost time zones of RFC 3339. What was read from one has a year of four digits in it.
+// The outermost time zones of RFC 3339. A time that could be read from one has
+// a year of four digits in one of them.
 var (
 	farWest = time.FixedZone("", -(23*60+59)*60)
 	farEast = time.FixedZone("", (23*60+59)*60)

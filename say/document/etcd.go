@@ -36,7 +36,7 @@ type EtcdBackup struct {
 	EtcdVerdict
 }
 
-// EtcdVerdict is the verdict on a backup or a schedule.
+// EtcdVerdict is what veltui says of a backup or a schedule.
 type EtcdVerdict struct {
 	// Trouble is true if it holds no data or somebody has to do something.
 	Trouble bool `json:"trouble"`
@@ -57,7 +57,8 @@ type EtcdSchedule struct {
 	CreatedAt Moment         `json:"createdAt,omitzero"`
 	LastRunAt Moment         `json:"lastRunAt,omitzero"`
 	NextRunAt Moment         `json:"nextRunAt,omitzero"`
-	// LastBackup is the newest that ended, LastGoodBackup the newest that completed.
+	// LastBackup is the newest that ended, LastGoodBackup the newest that
+	// completed, RunningBackup one that has not ended.
 	LastBackup     string `json:"lastBackup,omitempty"`
 	LastGoodBackup string `json:"lastGoodBackup,omitempty"`
 	RunningBackup  string `json:"runningBackup,omitempty"`

@@ -53,7 +53,8 @@ func NewHead(j *job.Job) Head {
 	}
 }
 
-// Job is one job. Unknown numbers are absent; zeros are not.
+// Job is one job. Absent numbers are not known; Velero leaves zeros out of its resources,
+// veltui does not.
 type Job struct {
 	// Context is the kubeconfig context that leads to the job's cluster.
 	Context string `json:"context,omitempty"`
@@ -70,7 +71,8 @@ type Job struct {
 	// ETALowSeconds and ETAHighSeconds are there while the ETA is rough.
 	ETALowSeconds  *int64 `json:"etaLowSeconds,omitempty"`
 	ETAHighSeconds *int64 `json:"etaHighSeconds,omitempty"`
-	// Stuck is true for a job whose verdict is stuck or orphaned, or last was.
+	// Stuck is true for a job in trouble: its verdict is stuck or orphaned, or
+	// was when the API server was last heard.
 	Stuck   bool     `json:"stuck"`
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Summary string   `json:"summary"`
@@ -194,6 +196,7 @@ func NewMalformed(fields []decode.Malformed) []Malformed {
 	return convert(fields, func(m decode.Malformed) Malformed { return Malformed{Malformed: m} })
 }
 
+// NewMalformedResources returns malformed fields of resources of any kind.
 func NewMalformedResources(found []diagnosis.Malformed, context string) []Malformed {
 	return convert(found, func(m diagnosis.Malformed) Malformed { return Malformed{context, m.Ref, m.Field} })
 }

@@ -8,7 +8,8 @@ type Message struct {
 	Severity  string `json:"severity"`
 	Scope     string `json:"scope"`
 	Namespace string `json:"namespace,omitempty"`
-	// Text is without the resource at the beginning; Example is the first as Velero wrote it.
+	// Text is what they say, without the resource at the beginning; Example is the
+	// first as Velero wrote it.
 	Text      string             `json:"text"`
 	Example   string             `json:"example,omitempty"`
 	Count     int                `json:"count"`
@@ -29,10 +30,10 @@ func NewMessages(sections []outcome.Section) []Message {
 	return messages
 }
 
-// Words are fit to show: never nothing.
+// Words are what the messages say, fit to show: never nothing.
 func (m Message) Words() string { return outcome.Words(m.Text) }
 
-// Place is the scope in words.
+// Place is where the messages belong, in words.
 func (m Message) Place() string { return outcome.Scope(m.Scope).Title(m.Namespace) }
 
 // Results is what `results -o json` prints.
@@ -44,7 +45,8 @@ type Results struct {
 	Complete bool      `json:"complete"`
 	Note     string    `json:"note,omitempty"`
 	Messages []Message `json:"messages"`
-	// ServerLog is what the server logged of a job that has no results that can be read.
+	// ServerLog is what the server has logged so far of a job that goes on and has
+	// no results that can be read.
 	ServerLog *ServerLog `json:"serverLog,omitempty"`
 }
 

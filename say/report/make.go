@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/stored/artifact"
@@ -34,7 +35,6 @@ const (
 	maxOpenWork = 40
 )
 
-// Input is what is known of the job.
 type Input struct {
 	// Now is when the report is made, in the cluster's clock.
 	Now             time.Time
@@ -148,17 +148,13 @@ func (d *Document) operations(in Input) {
 		case len(d.Operations.Open) == maxOpenWork:
 			d.Operations.Left++
 		default:
-			text := o.Phase + ": " + o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") + " by " + o.Action
-			if o.Error != "" {
-				text += ": " + o.Error
-			}
+			text := o.Phase + ": " + o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") + " by " + o.Action + human.Clause(": ", o.Error)
 			d.Operations.Open = append(d.Operations.Open, cut(text))
 		}
 	}
 }
 
-// cut redacts a text of others and then bounds it: of half a credential, no rule can tell
-// that it is one.
+// cut redacts a text of others and then bounds it: no rule knows half of a credential.
 func cut(text string) string {
 	long := len(text) > maxRead
 	if long {
@@ -183,11 +179,10 @@ type Decisive struct {
 	// Name is that of the job: lines that give up on it name it.
 	Name string
 
-	lost, errors []logs.Line
-	last         []lastLine
+	lost, errors, last []lastLine
 }
 
-// lastLine is one of the last lines, and how many like it came before it.
+// lastLine is a line, and how many like it came right before it.
 type lastLine struct {
 	logs.Line
 	repeated int
@@ -195,7 +190,7 @@ type lastLine struct {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// alike reports whether two lines differ in numbers only, such as those that count items.
+// alike reports whether two lines differ in numbers only.
 func alike(a, b logs.Line) bool {
 	return a.Level == b.Level && a.Error == b.Error && digits.ReplaceAllString(a.Text, "") == digits.ReplaceAllString(b.Text, "")
 }
@@ -206,11 +201,11 @@ func (p *Decisive) Take(l logs.Line) {
 		return
 	}
 	if l.Level == logs.Error && len(p.errors) < maxErrors {
-		p.errors = append(p.errors, l)
+		p.errors = append(p.errors, lastLine{Line: l})
 	}
 	// pkg/controller/backup_controller.go and restore_controller.go, Reconcile.
 	if text := strings.ToLower(l.Text); strings.Contains(text, "error updating") && strings.Contains(text, "status") {
-		p.lost = append(p.lost[max(0, len(p.lost)-maxLost+1):], l)
+		p.lost = append(p.lost[max(0, len(p.lost)-maxLost+1):], lastLine{Line: l})
 	}
 	if end := len(p.last) - 1; end >= 0 && alike(p.last[end].Line, l) {
 		p.last[end] = lastLine{l, p.last[end].repeated + 1}
@@ -220,36 +215,29 @@ func (p *Decisive) Take(l logs.Line) {
 }
 
 func (p *Decisive) document(ended bool) Log {
-	d := Log{Lost: []LogLine{}, FirstErrors: []LogLine{}, Last: []LogLine{}}
 	if p == nil {
-		return d
+		p = &Decisive{}
 	}
-	line := func(l logs.Line) LogLine {
+	last := p.last
+	if ended {
+		last = last[max(0, len(last)-maxLastEnd):]
+	}
+	return Log{From: p.From, Lost: logLines(p.lost), FirstErrors: logLines(p.errors), Last: logLines(last)}
+}
+
+// logLines never returns nil.
+func logLines(lines []lastLine) []LogLine {
+	found := make([]LogLine, len(lines))
+	for i, l := range lines {
 		text := l.Text
 		for _, f := range l.Fields {
 			if slices.Contains([]string{"name", "namespace", "resource", "groupResource", "original name", "logSource"}, f.Name) && f.Value != "" && (f.Name != "logSource" || l.Level == logs.Error) {
 				text += " " + f.Name + "=" + f.Value
 			}
 		}
-		return LogLine{At: stamp(l.At), Level: l.Level.String(), Text: cut(text), Error: cut(l.Error)}
+		found[i] = LogLine{At: stamp(l.At), Level: l.Level.String(), Text: cut(text), Error: cut(l.Error), Repeated: l.repeated}
 	}
-	d.From = p.From
-	for _, l := range p.lost {
-		d.Lost = append(d.Lost, line(l))
-	}
-	for _, l := range p.errors {
-		d.FirstErrors = append(d.FirstErrors, line(l))
-	}
-	last := p.last
-	if ended {
-		last = last[max(0, len(last)-maxLastEnd):]
-	}
-	for _, l := range last {
-		said := line(l.Line)
-		said.Repeated = l.repeated
-		d.Last = append(d.Last, said)
-	}
-	return d
+	return found
 }
 
 // Subject names the job as commands do.

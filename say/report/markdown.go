@@ -47,24 +47,22 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+
 // item is a point of a list, without a line break.
 func (w *writer) item(format string, args ...any) { w.line("- "+format, args...) }
 
-// special are the characters that mean something to Markdown anywhere in a line.
+// special are the characters that mean something to Markdown anywhere in a line, and opens
+// what does at its beginning only.
 var special = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#|~&!$@=^]")
 
-// opens is what means something at the beginning of a line only, or within an address
-// that some programs make a link of.
 var opens = regexp.MustCompile(`^(\s*)([-+]|\d+[.)](?:\s|$))`)
 
-// text is a text of others within a line: cleaned, and without meaning to Markdown.
+// text is a text of others within a line, without meaning to Markdown.
 func text(s string) string {
 	s = special.ReplaceAllString(strings.TrimSpace(sanitize.Cut(s, maxText)), `\$0`)
 	s = opens.ReplaceAllStringFunc(s, func(found string) string {
 		return strings.NewReplacer("-", `\-`, "+", `\+`, ".", `\.`, ")", `\)`).Replace(found)
 	})
-	s = strings.NewReplacer("://", `:\//`, "www.", `www\.`, "WWW.", `WWW\.`, "Www.", `Www\.`).Replace(s)
-	return s
+	return strings.NewReplacer("://", `:\//`, "www.", `www\.`, "WWW.", `WWW\.`, "Www.", `Www\.`).Replace(s)
 }
 
-// code is a text of others as code. No run of backticks in it is as long as the fence.
+// code is a text of others as code, in a fence longer than its runs of backticks.
 func code(s string) string {
 	s = strings.TrimSpace(sanitize.Cut(s, maxText))
 	longest, run := 0, 0
@@ -84,13 +82,16 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// written is a moment, as a report writes it. The head says that it is in UTC.
+// written is a moment in UTC.
 const written = "2006-01-02 15:04:05"
 
-// at is a moment, absolute and relative to when the report was made.
-func (w *writer) at(at document.Moment) string {
+// at is a moment, and how long before the report.
+func (w *writer) at(at document.Moment) string { return cmp.Or(w.seen(at), "at an unknown time") }
+
+// seen is at, but empty for an unknown time.
+func (w *writer) seen(at document.Moment) string {
 	if at.IsZero() {
-		return "at an unknown time"
+		return ""
 	}
 	t := at.Truncate(time.Second)
 	return t.UTC().Format(written) + " (" + w.ago(t) + ")"
@@ -119,12 +120,9 @@ func (w *writer) head(d Document) {
 	if !strings.HasSuffix(summary, "...") { // else it was cut
 		summary = strings.TrimRight(summary, ".") + "."
 	}
-	w.line("**%s** %s", text(summary), capital(state)+".")
+	w.line("**%s** %s", text(summary), human.Capital(state)+".")
 	w.line("")
-	velero := "Velero of an unknown version"
-	if d.Velero != "" {
-		velero = "Velero " + code(d.Velero)
-	}
+	velero := "Velero " + cmp.Or(code(d.Velero), "of an unknown version")
 	w.item("What: a %s by %s in namespace %s%s", strings.ToLower(j.Kind), velero, code(d.Namespace), origin(j))
 	if d.Context != "" {
 		w.item("Where: kubeconfig context %s", code(d.Context))
@@ -140,7 +138,7 @@ func (w *writer) head(d Document) {
 			w.item("%s: %s", point.title, w.at(point.at))
 		}
 	}
-	if ended := d.Verdict.State == ""; !ended {
+	if d.Verdict.State != "" {
 		w.going(j)
 	}
 	w.item("UID: %s", code(j.UID))
@@ -149,7 +147,7 @@ func (w *writer) head(d Document) {
 	w.line("All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.", code(redacted))
 }
 
-// going is what the evidence does not say of a job that has not ended.
+// going is what the evidence does not say of an open job.
 func (w *writer) going(j Job) {
 	if j.Progress != "" {
 		w.item("Progress: %s in stage %s", text(j.Progress), code(j.Stage))
@@ -175,13 +173,6 @@ func origin(j Job) string {
 	return ""
 }
 
-func capital(s string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
 func (w *writer) verdict(d Document) {
 	w.heading("Why")
 	if len(d.Verdict.Facts) == 0 {
@@ -198,11 +189,7 @@ func (w *writer) verdict(d Document) {
 				w.line("\nUnknown, or against it:\n")
 			}
 			first = false
-			seen := code(f.Source)
-			if !f.At.IsZero() {
-				seen += ", " + w.at(f.At)
-			}
-			w.item("%s [%s]", text(f.Text), seen)
+			w.item("%s [%s%s]", text(f.Text), code(f.Source), human.Clause(", ", w.seen(f.At)))
 		}
 	}
 }
@@ -248,15 +235,7 @@ func (w *writer) done(d Document) {
 		w.line("Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.")
 	}
 	for _, deed := range d.Done {
-		by := ""
-		if deed.By != "" {
-			by = " by " + code(deed.By)
-		}
-		reason := ""
-		if deed.Reason != "" {
-			reason = "; reason: " + code(deed.Reason)
-		}
-		w.item("%s%s: %s%s [%s]", w.at(deed.At), by, text(deed.Text), reason, code(deed.Source))
+		w.item("%s%s: %s%s [%s]", w.at(deed.At), human.Clause(" by ", code(deed.By)), text(deed.Text), human.Clause("; reason: ", code(deed.Reason)), code(deed.Source))
 	}
 }
 
@@ -323,19 +302,11 @@ func (w *writer) log(l Log) {
 		w.line("\n%s\n", part.title)
 		for _, line := range lines {
 			told[line] = true
-			said := line.Text
-			if line.Error != "" {
-				said += ": " + line.Error
-			}
-			at := ""
-			if !line.At.IsZero() {
-				at = w.at(line.At) + " "
-			}
-			more := ""
+			parts := []string{w.seen(line.At), line.Level, code(line.Text + human.Clause(": ", line.Error))}
 			if line.Repeated > 0 {
-				more = fmt.Sprintf(" (after %s like it)", human.Count(line.Repeated, "line"))
+				parts = append(parts, "(after "+human.Count(line.Repeated, "line")+" like it)")
 			}
-			w.item("%s%s %s%s", at, line.Level, code(said), more)
+			w.item("%s", strings.TrimPrefix(strings.Join(parts, " "), " "))
 		}
 	}
 }
@@ -349,20 +320,16 @@ func (w *writer) volumes(d Document) {
 		w.item("Velero moves the data of no volume.")
 	}
 	for _, v := range d.Volumes.Open {
-		said := []string{code(v.Kind + " " + v.Name), "of " + code(v.Target), text(cmp.Or(v.Phase, velero.VolumeNew))}
 		amount := ""
 		if v.BytesTotal > 0 {
 			amount = human.BytesOf(v.BytesDone, v.BytesTotal)
 		}
+		said := code(v.Kind+" "+v.Name) + ", of " + code(v.Target) + ", " + text(cmp.Or(v.Phase, velero.VolumeNew))
 		for _, more := range []string{amount, v.Cause, v.Message} {
-			if more != "" {
-				said = append(said, text(more))
-			}
+			said += human.Clause(", ", text(more))
 		}
-		if v.Node != "" {
-			said = append(said, "on node "+code(v.Node))
-		}
-		w.item("%s", strings.Join(said, ", "))
+		said += human.Clause(", on node ", code(v.Node))
+		w.item("%s", said)
 	}
 	if d.Volumes.Left > 0 {
 		w.item("%d more", d.Volumes.Left)
@@ -377,12 +344,12 @@ func (w *writer) volumes(d Document) {
 
 func (w *writer) limits(d Document) {
 	w.heading("Limits in force")
-	if len(d.Limits) == 0 {
-		if d.Verdict.State == "" {
-			w.line("The job has ended: nothing limits it any more.")
-		} else {
-			w.line("The limits are not known.")
-		}
+	switch {
+	case len(d.Limits) > 0:
+	case d.Verdict.State == "":
+		w.line("The job has ended: nothing limits it any more.")
+	default:
+		w.line("The limits are not known.")
 	}
 	for _, l := range d.Limits {
 		w.item("%s: %s (%s)", code(l.Name), code(l.Value), text(l.Source))
@@ -395,6 +362,6 @@ func (w *writer) notSeen(d Document) {
 		w.line("veltui could look at all that a report holds.")
 	}
 	for _, n := range d.NotSeen {
-		w.item("%s: %s", text(capital(n.What)), text(n.Why))
+		w.item("%s: %s", text(human.Capital(n.What)), text(n.Why))
 	}
 }
