@@ -82,7 +82,7 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 		if d.Backup != nil && !d.Backup.Terminal() {
 			judged = a.Of(d.Backup)
 		}
-		switch began := watch.LastWritten(d); {
+		switch began := job.LastWritten(d); {
 		case judged.Troubled():
 			say(Alarming, "%s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
 		case server.Visible && server.StartedAt.After(began):

@@ -102,7 +102,7 @@ type Location struct {
 	LastSynced    time.Time
 }
 
-// Evidence is what a closer look at one job found; the zero value means that nobody looked.
+// Evidence is what a closer look at one job found; the zero value means that it was not looked up.
 type Evidence struct {
 	// NamespacesSeen is true if the namespaces could be listed, else NamespacesWhy says
 	// why not. Terminating are those that a restore may write into and that are being

@@ -181,7 +181,7 @@ type ProofKind string
 
 // The kinds of proof.
 const (
-	// ProofOwnerGone: nobody works on it any more. The server restarted and its mark was
+	// ProofOwnerGone: nothing works on it any more. The server restarted and its mark was
 	// lost, the only worker went on to another job, no node-agent runs on the node, or this
 	// version has no controller for the phase.
 	ProofOwnerGone ProofKind = "ownerGone"

@@ -89,7 +89,7 @@ func (b *Backup) Ended() bool {
 }
 
 // Took is how long it took, or has been going for; zero for one that has not begun, was
-// never run, or whose end nobody knows.
+// never run, or whose end is unknown.
 func (b *Backup) Took(now time.Time) time.Duration {
 	var from time.Time
 	switch {
@@ -128,7 +128,7 @@ func (b *Backup) Deadline() time.Time {
 	return time.Time{}
 }
 
-// troubled reports whether a backup holds no data, or somebody has to do something.
+// troubled reports whether a backup holds no data, or needs an action.
 func troubled(v diagnosis.Verdict) bool {
 	switch v.Reason {
 	case FalseCompletion, BackupFailed, StorageTooSmall, ClaimMissing, DeadlineExceeded, BackupSkipped, LastBackupFailed:
