@@ -25,7 +25,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// askedRestore is the restore that estimate and preflight are asked about.
 type askedRestore struct {
 	*cli
 	file   string
@@ -40,7 +39,6 @@ func (a *askedRestore) addTo(flags *pflag.FlagSet) {
 	addCAFile(flags, &a.caFile)
 }
 
-// spec is the Restore in the file, empty for none, with what the flags say.
 func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
 	var restore velerov1.Restore
 	if a.file != "" {
@@ -100,7 +98,6 @@ func (a *askedRestore) subject(ctx context.Context, args []string, spec velerov1
 	return selected, nil
 }
 
-// newestOf is the backup that Velero would take of a schedule.
 func (a *askedRestore) newestOf(ctx context.Context, spec velerov1.RestoreSpec) (string, error) {
 	snap, err := a.read(ctx, watch.Query{Kinds: []string{watch.Backups}, NoVerdict: true}, a.logging(ctx))
 	if err != nil {

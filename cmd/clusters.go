@@ -129,14 +129,12 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	return one, nil
 }
 
-// unusable is a cluster that cannot be followed; Next returns why.
 type unusable struct{ err error }
 
 func (u unusable) Next(context.Context) (*watch.Snapshot, error) { return nil, u.err }
 
 func (unusable) Retry() {}
 
-// reporter makes reports for the dashboard, as `veltui report` makes them.
 type reporter struct {
 	cli   *cli
 	flags reportFlags

@@ -25,7 +25,6 @@ const (
 	completionNames    = 1000
 )
 
-// completes is true for a command line that a shell has made to complete another.
 func completes(args []string) bool {
 	return slices.Contains(args, cobra.ShellCompRequestCmd) || slices.Contains(args, cobra.ShellCompNoDescRequestCmd)
 }
@@ -40,7 +39,6 @@ func (c *stdio) silence() {
 
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// completeClusterFlags has the flags that lead to a cluster complete their values.
 func (c *cli) completeClusterFlags(root *cobra.Command) {
 	kubeconfig := func(names func(raw *clientcmdapi.Config, typed string) []string) completion {
 		return c.completeValues(func(_ context.Context, typed string) []string {
@@ -136,7 +134,6 @@ func fixed(values []string) completion {
 	}
 }
 
-// completeValues completes a flag with what this machine or the cluster knows.
 func (c *cli) completeValues(names func(ctx context.Context, typed string) []string) completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
@@ -182,7 +179,6 @@ func (c *cli) ask(ctx context.Context, read func(watch.Options) ([]string, error
 	}
 }
 
-// completeJobs completes KIND NAME and KIND/NAME of some kinds, by default of both.
 func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp

@@ -172,7 +172,6 @@ func (c *settings) threshold(name string) time.Duration {
 	return 0
 }
 
-// chosen is the list that is in force for a setting, nil for the default.
 func (c *settings) chosen(name string) []string {
 	if s := c.setting(name); s.Source != config.FromDefault {
 		return s.Value.Texts()

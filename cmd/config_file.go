@@ -102,7 +102,6 @@ func (c *settings) configure(cmd *cobra.Command) error {
 	return nil
 }
 
-// indented puts lines below another one.
 type indented struct{ error }
 
 func (e indented) Error() string { return "  " + strings.ReplaceAll(e.error.Error(), "\n", "\n  ") }
@@ -161,7 +160,6 @@ func absolutePath(path string) string {
 	return path
 }
 
-// from says where the value of a setting comes from.
 func (c *settings) from(s config.InForce) string {
 	switch s.Source {
 	case config.FromFlag:

@@ -66,9 +66,8 @@ func (c *stdio) confirm(ctx context.Context, contextName, name string, cluster s
 
 type question struct {
 	terminal *os.File
-	// screen gets the echo and the modes; print prints the question.
-	screen io.Writer
-	print  func()
+	screen   io.Writer // for the echo and the modes
+	print    func()
 	// marksPaste has the terminal mark pastes, endsMarks ends that; empty where it cannot.
 	marksPaste, endsMarks string
 }
@@ -98,7 +97,6 @@ type typedLine struct {
 
 	text []rune
 	rest []byte // of a rune or a sequence that was read in part
-	// last is when the last character came, and most is how many came at once.
 	last time.Time
 	most int
 	// ended is true after enter, the end of file or a mark of a paste.

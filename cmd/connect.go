@@ -20,19 +20,16 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// connector leads to the cluster that the flags, the environment and the kubeconfig name.
 type connector struct {
 	*process
-	flags       *session.Flags
-	allContexts bool
-	// exactContext is true where --context is one name, and neither list nor glob.
-	exactContext bool
+	flags        *session.Flags
+	allContexts  bool
+	exactContext bool // one name, neither a list nor a glob
 	warnings     *session.Warnings
 	logins       *logins
 	pinned       *pinned
 	writes       *session.WriteFailures
-	// requests counts the DownloadRequests that are still in a cluster.
-	requests *atomic.Int64
+	requests     *atomic.Int64 // DownloadRequests that are still in a cluster
 }
 
 func newConnector(p *process) connector {

@@ -14,14 +14,10 @@ import (
 )
 
 const (
-	// typingPause is how long nothing must be typed before a question is asked.
-	typingPause = 500 * time.Millisecond
-	// typingLimit is how long typing may go on before the question is given up.
-	typingLimit = 10 * time.Second
-	// pastePause is how long the next line of a paste may take to come.
-	pastePause = 200 * time.Millisecond
-	// readPause is how long one read of a terminal waits.
-	readPause = 100 * time.Millisecond
+	typingPause = 500 * time.Millisecond // without typing before a question is asked
+	typingLimit = 10 * time.Second       // of typing, before the question is given up
+	pastePause  = 200 * time.Millisecond // until the next line of a paste comes
+	readPause   = 100 * time.Millisecond // of one read of a terminal
 )
 
 func discardTypedAhead(ctx context.Context, terminal *os.File) error {
@@ -141,7 +137,6 @@ func (in *characterInput) set(request uint, modes *unix.Termios) error {
 	return nil
 }
 
-// close restores the terminal's modes, and throws away what was not read.
 func (in *characterInput) close() { _ = in.set(setTermiosFlush, &in.before) }
 
 func (in *characterInput) read() ([]byte, error) {

@@ -204,7 +204,6 @@ func (f *dashboardCommand) options(term terminal) ui.Options {
 	return o
 }
 
-// tidyPatience is how long the end of the program waits for the deletion of DownloadRequests.
 const tidyPatience = 2 * time.Second
 
 // awaitRequests waits until what was cancelled has deleted its requests.

@@ -125,7 +125,6 @@ func (f *demoSession) run(cmd *cobra.Command, recordings fs.FS) (err error) {
 	return f.dashboardCommand.run(cmd.Context())
 }
 
-// check refuses flags that the demo cannot heed.
 func (f *demoSession) check(cmd *cobra.Command) error {
 	if f.speed < 0.1 || f.speed > 1000 {
 		return usagef("--speed %g: must be from 0.1 to 1000", f.speed)

@@ -78,7 +78,6 @@ func (l *lines) describe(j assess.Judged, sections []describe.Section) {
 	}
 }
 
-// about is what stands behind the values of a field.
 func about(f describe.Field, subject string) string {
 	var words []string
 	if f.Default() {

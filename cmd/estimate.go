@@ -129,7 +129,6 @@ func usable(ctx context.Context, index *collector.Index) bool {
 	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }
 
-// server is how the flags describe the Velero server.
 func (f *estimateCommand) server() (collector.Server, error) {
 	s := inspect.Tagged(f.version)
 	if f.version != "" && s.Version == [3]int{} {

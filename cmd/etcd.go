@@ -229,7 +229,6 @@ func tookText(d time.Duration) string {
 	return human.Duration(d)
 }
 
-// etcdVerdict is a verdict in a cell: the state, and the reason for trouble.
 func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
 	switch {
 	case trouble && v.State() == diagnosis.Stuck:

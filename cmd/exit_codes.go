@@ -123,8 +123,7 @@ type signals struct {
 	stderr io.Writer
 	cancel context.CancelCauseFunc
 	coming chan os.Signal
-	// stacks are those of all goroutines when SIGQUIT or SIGABRT came.
-	stacks atomic.Pointer[[]byte]
+	stacks atomic.Pointer[[]byte] // of all goroutines at SIGQUIT or SIGABRT
 }
 
 // notify has signals end the context; SIGQUIT and SIGABRT also dump the stacks at the end. A

@@ -52,10 +52,8 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 type explainFlags struct {
 	output    string
 	artifacts bool
-	// stored asks the object store, but not for the list of operations.
-	stored bool
-	caFile string
-	// elsewhere makes commands for other machines.
+	stored    bool // ask the object store, but not for the list of operations
+	caFile    string
 	elsewhere bool
 }
 
@@ -168,7 +166,6 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	return &plans[0], plans[1:], nil
 }
 
-// exitFor is the exit code for a job's state, as an error without words.
 func exitFor(j *job.Job, v diagnosis.Verdict) error {
 	switch {
 	case v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned:
@@ -218,7 +215,6 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 
 const volumesShown = 20
 
-// openVolumes says of each volume that has not ended how it stands.
 func openVolumes(volumes []assess.Volume) []string {
 	var lines []string
 	for _, v := range volumes {

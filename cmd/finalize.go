@@ -191,7 +191,6 @@ func (f *finalizeCommand) wanted(plans []action.Plan) action.Plan {
 
 const waitsQuietly = 2 * time.Second
 
-// What tellSlow says of the object store's answers, and of reading from it.
 const (
 	waitingForAnswer = "waiting for Velero and the object store to say: %s (up to a minute)..."
 	waitingForStored = "waiting for Velero and the object store to send %s (Velero has a minute to answer)..."
@@ -256,7 +255,6 @@ func (c *cli) unfinished(ctx context.Context, connections ...inspect.Connection)
 	return all
 }
 
-// settle looks up what became of an attempt, and says it as the end of a sentence.
 func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, connections []inspect.Connection) string {
 	for _, conn := range connections {
 		engine, err := cluster.Engine(conn, a.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: true})

@@ -19,7 +19,6 @@ import (
 
 const journalSize = 10_000
 
-// follow prints the selected jobs and then every change.
 func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p printer) error {
 	if order != nil {
 		fmt.Fprintln(c.streams.ErrOut, "warning: --sort-by sorts the jobs that -w begins with; their changes come as they happen")
@@ -188,14 +187,12 @@ func (c *stdio) printHealth(h watch.Health) {
 	fmt.Fprintf(c.streams.ErrOut, "warning: the output may be out of date: %s\n", h.Err)
 }
 
-// logging sends what libraries log to veltui's log file until ctx ends.
 func (c *cli) logging(ctx context.Context) *slog.Logger {
 	logFile, _ := c.openLog()
 	context.AfterFunc(ctx, func() { _ = logFile.Close() })
 	return c.logTo(logFile)
 }
 
-// read asks the cluster once for what a command needs.
 func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
 	conn, err := c.connect()
 	if err != nil {

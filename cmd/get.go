@@ -249,7 +249,6 @@ func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool) it
 	}
 }
 
-// jobs reads and judges the selected jobs of one context.
 func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) clusterJobs {
 	snap, err := c.read(ctx, q, log)
 	if err != nil {

@@ -81,7 +81,6 @@ func calledAs(cmd *cobra.Command, name string) {
 	}
 }
 
-// wrongFlag explains a mistake in the flags, with a suggestion.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	var none *pflag.NotExistError
 	near := ""

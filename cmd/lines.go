@@ -22,7 +22,6 @@ func (c *stdio) print(output string, data any, text func(*lines)) error {
 	return l.err
 }
 
-// lines writes harmless lines until one fails.
 type lines struct {
 	w   io.Writer
 	err error
@@ -39,7 +38,6 @@ func (l *lines) add(format string, args ...any) {
 	}
 }
 
-// list writes a titled list, or nothing if it is empty.
 func (l *lines) list(title string, items []string) {
 	if len(items) == 0 {
 		return

@@ -20,8 +20,7 @@ import (
 
 type files struct {
 	*process
-	// log is the log of the session that the command runs in, or nil.
-	log *slog.Logger
+	log *slog.Logger // of the session that the command runs in, or nil
 }
 
 func (c *files) stateDir() (string, error) {
@@ -62,7 +61,6 @@ type discard struct{ io.Writer }
 
 func (discard) Close() error { return nil }
 
-// logTo is quiet, and sends the API server's warnings there too.
 func (c *cli) logTo(w io.Writer) *slog.Logger {
 	logger := c.log
 	if logger == nil {
@@ -89,8 +87,7 @@ func captureLogs(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
 }
 
 const (
-	// maxLogSize is where the log file is turned over: the old one is kept once.
-	maxLogSize = 5 << 20
+	maxLogSize = 5 << 20 // the file is then renamed, once
 	maxLogLine = 8 << 10
 	// logBurst is how many bytes may come at once, and logRate how many a second afterwards.
 	logBurst = 1 << 20
@@ -132,7 +129,6 @@ func (l *boundedLog) open() error {
 	return nil
 }
 
-// Write writes or drops a line. It never fails: a full log must not end a program.
 func (l *boundedLog) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,6 @@ import (
 	"github.com/veltui/veltui/session"
 )
 
-// loginPatience bounds the first request, after which the dashboard opens anyway.
 const loginPatience = 30 * time.Second
 
 // login runs credential plugins while they can still ask on the terminal.
@@ -43,7 +42,6 @@ func (c *connector) login(ctx context.Context, contexts []string) error {
 	return nil
 }
 
-// runPlugin runs a credential plugin without a connection to the cluster.
 func runPlugin(ctx context.Context, conn inspect.Connection) error {
 	config := rest.CopyConfig(conn.Config)
 	config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNotNow }

@@ -214,8 +214,7 @@ type logPrinter struct {
 	// wanted is whether the last line with a level was printed.
 	wanted        bool
 	seen, printed int
-	// before is to be said before the first line.
-	before []string
+	before        []string // to be said before the first line
 }
 
 // collected is how long lines are collected before they are written.

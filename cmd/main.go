@@ -70,8 +70,7 @@ type cli struct {
 	files
 	plainHTTP *plainHTTP
 	inDemo    bool
-	// cancel ends the run with a cause.
-	cancel context.CancelCauseFunc
+	cancel    context.CancelCauseFunc // ends the run with a cause
 }
 
 func newCLI(stdin, stdout, stderr *os.File) *cli {

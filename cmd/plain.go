@@ -42,7 +42,6 @@ type plainCluster struct {
 	options inspect.FollowOptions
 	changes narrate.Changes
 
-	// assessed is nil until everything has been read once.
 	assessed *assess.Assessment
 	// unusable is why it cannot be followed, and warned that it is silent has been said.
 	unusable error
@@ -207,7 +206,6 @@ func (p *plain) lines(ctx context.Context) (<-chan string, chan<- struct{}) {
 	return lines, next
 }
 
-// take says what is new and due. A silent cluster is said once.
 func (p *plain) take(e plainEvent, silent *inspect.SilentError) error {
 	one := e.of
 	switch {

@@ -14,7 +14,6 @@ import (
 	"github.com/veltui/veltui/say/narrate"
 )
 
-// plainCommands are veltui's commands that a session runs.
 var plainCommands = []string{"get", "explain", "describe", "results", "logs", "etcd", "estimate", "finalize", "version"}
 
 var plainHelp = []string{
@@ -163,7 +162,6 @@ func (p *plain) names() []string {
 	return names
 }
 
-// globalFlags are the flags that every command has, as they are in this session.
 func (c *cli) globalFlags() []string {
 	var args []string
 	c.flags.Set.VisitAll(func(f *pflag.Flag) {
@@ -236,7 +234,6 @@ func (e *excerpt) line() error {
 	return nil
 }
 
-// close prints what is left, and how much was left out.
 func (e *excerpt) close(command string) error {
 	if len(e.part) > 0 {
 		if err := e.line(); err != nil {

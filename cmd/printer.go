@@ -21,20 +21,17 @@ import (
 
 // clusterJobs are selected jobs of one cluster, or why they are unknown.
 type clusterJobs struct {
-	// context is the kubeconfig's, empty where none is in use.
-	context  string
+	context  string // the kubeconfig's, empty where none is in use
 	jobs     []*job.Job
 	assessed *assess.Assessment
-	// deleted is true for a job that was there until now.
-	deleted bool
-	err     error
+	deleted  bool // it was there until now
+	err      error
 }
 
 type printer struct {
 	parts
 	// list writes selected or changed jobs, with their context if several were asked for.
-	list func(clusters []clusterJobs, several bool) error
-	// table is nil for other formats.
+	list  func(clusters []clusterJobs, several bool) error
 	table *tablePrinter
 }
 
@@ -42,15 +39,13 @@ type printer struct {
 type parts struct {
 	// volumes include those of ended jobs.
 	volumes, verdicts bool
-	// whole is true if nothing is written until all contexts have answered.
-	whole bool
+	whole             bool // nothing is written until all contexts have answered
 }
 
 func (p parts) and(q parts) parts {
 	return parts{p.volumes || q.volumes, p.verdicts || q.verdicts, p.whole || q.whole}
 }
 
-// printer makes the one that -o asks for.
 func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, error) {
 	w, all := c.streams.Out, parts{true, true, true}
 	switch f.output {
@@ -113,7 +108,6 @@ func (f getFlags) printDocuments(w io.Writer, list document.JobList) error {
 	return nil
 }
 
-// printDocument writes a document as JSON or YAML.
 func printDocument(w io.Writer, output string, v any) error {
 	data, err := document.Encode(v, "  ")
 	if err != nil {
@@ -166,8 +160,7 @@ const maxMalformedWarnings = 10
 // malformedWarnings reports each malformed resource once: it may be why nothing moves.
 type malformedWarnings struct {
 	warned map[types.UID]bool
-	// where comes before each warning, as "context east: ".
-	where string
+	where  string // before each warning, as "context east: "
 }
 
 func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {

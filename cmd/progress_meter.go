@@ -24,7 +24,6 @@ const (
 	meterBar    = 24                     // cells
 )
 
-// startMeter draws a line on the terminal of standard error, from delay on, until stop is called.
 func (c *stdio) startMeter(delay time.Duration, text func(width int) string) (stop func()) {
 	if t := c.terminal(); !isTerminal(c.stderr) || t.name == "dumb" || t.name == "" {
 		return func() {}
@@ -83,7 +82,6 @@ func (c *stdio) startCounts() (add func(resource string, more int), stop func())
 	})
 }
 
-// startSteps shows what a command does at the moment.
 func (c *stdio) startSteps(first string) (say func(string), stop func()) {
 	var step atomic.Pointer[string]
 	say = func(text string) { step.Store(&text) }
@@ -117,7 +115,6 @@ func (m *bytesMeter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line is the meter, without its bar where that does not fit into width cells.
 func (m *bytesMeter) line(width int) string {
 	done, total := m.done.Load(), m.total.Load()
 	amount := human.BytesOf(done, max(total, 0))
@@ -144,8 +141,7 @@ func cutRunes(text string, most int) string {
 // liveLines are replaced by the next ones. The cursor stays at the end of the last one.
 type liveLines struct {
 	columns func() int
-	// widths are those of the lines that stand there, in cells.
-	widths []int
+	widths  []int // of the lines that are drawn, in cells
 }
 
 // terminalSize is that of a terminal, and a usual one where it is unknown.

@@ -114,7 +114,6 @@ func (f *rbacFlags) print(what string) error {
 	return err
 }
 
-// check holds the flags against what can be printed, and returns the subjects.
 func (f *rbacFlags) check(what string) ([]subject, error) {
 	for flag, namespace := range map[string]string{"namespace": f.namespace, "store-namespace": f.store} {
 		if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {

@@ -36,7 +36,6 @@ type right struct {
 // storeNamespace stands for --store-namespace in a right.
 const storeNamespace = "STORE"
 
-// rights are all rights that veltui can use, in the order of the roles.
 var rights = sync.OnceValue(func() []right {
 	data, err := assets.RBAC.ReadFile("rbac/rights.yaml")
 	var all []right
@@ -97,7 +96,6 @@ func (s subject) holdsVelero(namespace string) bool {
 		s.Kind == rbacv1.GroupKind && slices.Contains([]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace}, s.Name)
 }
 
-// expression is a condition in CEL that holds for requests of the subject.
 func (s subject) expression() string {
 	switch s.Kind {
 	case rbacv1.GroupKind:
@@ -166,8 +164,7 @@ func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error)
 }
 
 type manifest struct {
-	// name is what all names begin with.
-	name, velero string
+	name, velero string // what all names begin with
 	subjects     []subject
 	text         bytes.Buffer
 	begun        bool

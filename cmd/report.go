@@ -140,7 +140,6 @@ func (r *reporting) missing(what string, err error) {
 	r.NotSeen = append(r.NotSeen, report.NotSeen{What: what, Why: err.Error()})
 }
 
-// whyNoArtifacts is why nothing stored is read, nil if it is.
 func (r *reporting) whyNoArtifacts() error {
 	switch {
 	case r.cli.isReadOnly():
@@ -270,14 +269,12 @@ func (r *reporting) audit(in string) {
 	}
 }
 
-// auditedDeeds are the attempts of an audit log on a job.
 type auditedDeeds struct {
 	uid, context string
 	attempts     map[string]*auditedDeed
 	done         []*auditedDeed
 }
 
-// auditedDeed is an attempt, what was sent, and how it ended.
 type auditedDeed struct {
 	report.Deed
 	sent, end string

@@ -15,7 +15,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// kindWords name a kind as kubectl and the velero command do.
 var kindWords = map[string]job.Kind{
 	"backup": job.Backup, "backups": job.Backup, "backups.velero.io": job.Backup, "backup.velero.io": job.Backup, "bak": job.Backup,
 	"restore": job.Restore, "restores": job.Restore, "restores.velero.io": job.Restore, "restore.velero.io": job.Restore, "rst": job.Restore,
@@ -31,16 +30,14 @@ var (
 )
 
 type selection struct {
-	kind  job.Kind // empty for both
-	names []string // empty for all; kind/name pairs have their kind in kinds
-	kinds []job.Kind
-	// labels is --selector, nil without.
-	labels labels.Selector
+	kind   job.Kind // empty for both
+	names  []string // empty for all; kind/name pairs have their kind in kinds
+	kinds  []job.Kind
+	labels labels.Selector // of --selector, nil without
 	// stuck is --stuck; it asks for what is known of a job only once it is judged.
 	stuck bool
 }
 
-// parseSelection reads [KIND[,KIND]] [NAME...] or KIND/NAME... .
 func parseSelection(args []string) (selection, error) {
 	var s selection
 	if len(args) > 0 && !strings.Contains(args[0], "/") {
@@ -172,7 +169,6 @@ func (s selection) only() []watch.JobName {
 	return q.Names
 }
 
-// resourceOf is the resource of a kind of jobs, as [watch.Source] names it.
 func resourceOf(kind job.Kind) string {
 	if kind == job.Backup {
 		return watch.Backups

@@ -24,7 +24,6 @@ type sortBy struct {
 	path   *jsonpath.JSONPath
 }
 
-// sortPath is a path as kubectl's --sort-by takes it.
 var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
 func sortColumns() []column { return slices.Insert(slices.Clone(tableColumns), 0, contextColumn) }
@@ -145,7 +144,6 @@ func veleroDocument(c clusterJobs) (map[string]any, error) {
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(c.jobs[0].Object)
 }
 
-// find is the first value at the path, nil for none.
 func (s *sortBy) find(doc map[string]any) (any, error) {
 	results, err := s.path.FindResults(doc)
 	if err != nil {
@@ -168,7 +166,6 @@ func (s *sortBy) find(doc map[string]any) (any, error) {
 	return nil, usagef("--sort-by %s: this has no order; name one of its fields", s.text)
 }
 
-// compareValues orders nothing before numbers before texts.
 func compareValues(a, b any) int {
 	rank := func(v any) int {
 		switch v.(type) {

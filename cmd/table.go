@@ -21,17 +21,14 @@ type column struct {
 	text  func(row) string
 	// order is a number or a text for --sort-by, or nil; without it, that is the text.
 	order func(row) any
-	// wide columns are only in -o wide.
-	wide bool
+	wide  bool // only in -o wide
 
 	// rank orders the columns that a narrow terminal drops, highest first; 0 stays.
 	rank int
 	// least is how many cells suffice on a narrow terminal; 0 for a text that is never cut.
-	least int
-	// middle is true for names, which are cut in the middle.
-	middle bool
-	// usual is the width of a long text, for which a table that grows keeps room.
-	usual int
+	least  int
+	middle bool // a name, cut in the middle
+	usual  int  // the width of a long text, kept free in a table that grows
 }
 
 // chooseColumns leaves out wide columns, or has none dropped if they are wanted. The kept
@@ -47,12 +44,9 @@ func chooseColumns(all []column, wide bool, kept string) []column {
 }
 
 const (
-	// columnGap is how many spaces stand between two columns, as in kubectl's tables.
-	columnGap = 3
-	// narrowGap is how many there are where the terminal is narrower than the table.
-	narrowGap = 2
-	// readableCell is how short a text may become before a column is dropped instead.
-	readableCell = 30
+	columnGap    = 3  // between two columns, as in kubectl's tables
+	narrowGap    = 2  // where the terminal is narrower than the table
+	readableCell = 30 // a column whose texts would be shorter is dropped
 )
 
 // table aligns rows. On a narrow terminal it drops columns and shortens texts; later rows keep
@@ -178,7 +172,6 @@ func (t *table) fit(columns []column, rows [][]string, floor func(column) int) b
 	return true
 }
 
-// isEmpty reports whether a column has no text but its title.
 func (t *table) isEmpty(rows [][]string, column int) bool {
 	if !t.noHeaders {
 		rows = rows[1:]
@@ -234,7 +227,6 @@ var tableColumns = []column{
 	{title: "FROM", wide: true, least: 6, middle: true, usual: 40, text: func(r row) string { return from(r.Job) }},
 }
 
-// known is a number, or nil where it is unknown.
 func known(is bool, n float64) any {
 	if !is {
 		return nil
@@ -271,9 +263,8 @@ func (r row) verdict() string {
 // tablePrinter writes a line a job, in columns as kubectl does.
 type tablePrinter struct {
 	table
-	wide bool
-	// sorted is the title of the column that --sort-by names: it is not dropped.
-	sorted string
+	wide   bool
+	sorted string // the column of --sort-by, which is not dropped
 }
 
 func (p *tablePrinter) columns(several bool) []column {

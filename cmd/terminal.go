@@ -107,10 +107,9 @@ type screen struct {
 	drawn  atomic.Bool // something was drawn
 	closed atomic.Bool
 	// abandoned is true if the dashboard could not leave the screen: the terminal takes no bytes.
-	abandoned atomic.Bool
-	writing   sync.Mutex
-	// keyboard says that keys were last asked for in more detail, not less.
-	keyboard      bool
+	abandoned     atomic.Bool
+	writing       sync.Mutex
+	keyboard      bool // keys were last asked for in more detail
 	restoreStderr atomic.Pointer[func()]
 }
 
@@ -136,7 +135,6 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.File.Write(p)
 }
 
-// Abandoned is called when the dashboard has ended without leaving the screen.
 func (s *screen) Abandoned() { s.abandoned.Store(true) }
 
 // release ends a screen that the dashboard has left itself. Bubble Tea forgets the keyboard where
@@ -156,7 +154,6 @@ func (s *screen) release() {
 // drawTimeout is the patience with a blocked terminal; one of 1 kB a second gets what it needs.
 const drawTimeout = 1500 * time.Millisecond
 
-// restore takes the terminal away from the dashboard and makes it what it was.
 func (s *screen) restore() {
 	s.closed.Store(true)
 	if s.drawn.Load() {

@@ -35,7 +35,6 @@ func (c *settings) loadTheme() config.Problems {
 	return problems
 }
 
-// readTheme reads a theme's file, which from names.
 func readTheme(path, from string) (*draw.Theme, config.Problems) {
 	data, err := readSmallFile(path)
 	if err != nil {
@@ -63,7 +62,6 @@ func (c *settings) ownTheme(name string) (*draw.Theme, error) {
 	return theme, nil
 }
 
-// ownThemes are the names of the user's own themes that no built-in one has.
 func (c *settings) ownThemes() []string {
 	names, _ := c.userThemes()
 	return slices.DeleteFunc(names, func(name string) bool {
@@ -102,7 +100,6 @@ func (c *settings) userThemes() (names []string, files map[string]string) {
 	return names, files
 }
 
-// themes are the names of all themes.
 func (c *settings) themes() []string {
 	own, _ := c.userThemes()
 	return slices.Concat([]string{draw.ThemeAuto}, draw.Themes(), own)

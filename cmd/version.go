@@ -28,7 +28,6 @@ func built() buildInfo {
 	return buildInfo{info}
 }
 
-// version is a tag, or what `go install` and `go build` derive from the commit.
 func (b buildInfo) version() string {
 	if b.Main.Version == "" || b.Main.Version == "(devel)" {
 		return "dev"
@@ -36,7 +35,6 @@ func (b buildInfo) version() string {
 	return b.Main.Version
 }
 
-// setting is one of the build's, such as vcs.revision; empty if it has none.
 func (b buildInfo) setting(key string) string {
 	for _, s := range b.Settings {
 		if s.Key == key {

@@ -174,7 +174,6 @@ func (t *awaited) ending(now time.Time, conditions []condition) string {
 	return t.subject() + ": " + t.state(now)
 }
 
-// condition is one value of --for.
 type condition struct{ word, value string }
 
 func (c condition) String() string {

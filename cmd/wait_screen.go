@@ -39,8 +39,7 @@ type waitScreen struct {
 	last, told string
 	at         time.Time
 	began      atomic.Bool
-	// continued is true after a stop: what stands there belongs to the shell.
-	continued atomic.Bool
+	continued  atomic.Bool // a stop happened: what is drawn belongs to the shell
 }
 
 func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
@@ -79,7 +78,6 @@ func (s *waitScreen) say(line string) {
 	fmt.Fprintln(s.cli.streams.ErrOut, line)
 }
 
-// health says that the API server went away, or is back.
 func (s *waitScreen) health(h watch.Health) {
 	if h.State == watch.Live {
 		s.say("Connected again.")
@@ -139,7 +137,6 @@ func (s *waitScreen) forgetAfterStop() {
 	}
 }
 
-// erased takes away what stands there.
 func (s *waitScreen) erased() string {
 	s.forgetAfterStop()
 	return s.live.erased()
@@ -198,7 +195,6 @@ func (s *waitScreen) watchStops(ctx context.Context) {
 	}
 }
 
-// write sends what is drawn to the terminal. Text in it is clean.
 func (s *waitScreen) write(text string) {
 	if text != "" {
 		_, _ = s.cli.stderr.WriteString(text)

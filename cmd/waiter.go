@@ -39,17 +39,14 @@ const (
 type awaited struct {
 	kind            job.Kind
 	name, namespace string
-	// uid is that of the job that was seen last, empty before it exists.
-	uid     types.UID
-	last    assess.Judged
-	volumes []assess.Volume
-	// seen are the changes since it was looked at last.
-	seen []*job.Job
+	uid             types.UID
+	last            assess.Judged
+	volumes         []assess.Volume
+	seen            []*job.Job
 
 	// full is the job in the last full look, which reads all that `veltui explain` reads.
-	full assess.Judged
-	// unclear is that the last full look failed. It was said.
-	unclear bool
+	full    assess.Judged
+	unclear bool // the last full look failed, which was said
 
 	result    waited
 	condition string
@@ -120,12 +117,10 @@ type waiter struct {
 	looks    *inspect.Looks
 	screen   *waitScreen
 	assessed *assess.Assessment
-	// looked brings what came of the last full look.
-	looked chan fullLook
-	stale  bool
+	looked   chan fullLook
+	stale    bool
 }
 
-// fullLook is what came of a full look at a job.
 type fullLook struct {
 	job    *job.Job
 	judged assess.Judged
@@ -331,7 +326,6 @@ func (w *waiter) effective(t *awaited, j *job.Job) assess.Judged {
 	return judged
 }
 
-// needsLook reports whether a job is waited for and does not move.
 func (w *waiter) needsLook(j *job.Job) bool {
 	return w.assessed.Of(j).State != diagnosis.Progressing &&
 		slices.ContainsFunc(w.pending(), func(t *awaited) bool { return t.uid == j.UID })
