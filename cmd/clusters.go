@@ -18,7 +18,6 @@ import (
 	"github.com/veltui/veltui/internal/safefile"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui"
-	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -87,7 +86,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		return ui.Cluster{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := c.watch(ctx, conn, 0, cs.log, func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.endedWithin })
+	watcher, err := c.watch(ctx, conn, cs.log, func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.endedWithin })
 	if err != nil {
 		cancel()
 		return ui.Cluster{}, err
@@ -139,8 +138,6 @@ type reporter struct {
 	cli   *cli
 	flags reportFlags
 }
-
-var _ jobview.Reporter = (*reporter)(nil)
 
 func (r *reporter) Report(ctx context.Context, assessed *assess.Assessment, judged assess.Judged) (string, error) {
 	quiet := *r.cli

@@ -144,13 +144,10 @@ func (c *connector) loadConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// watch starts to follow Velero. journal is how many changes a reader may lag behind.
-func (c *connector) watch(ctx context.Context, conn inspect.Connection, journal int, log *slog.Logger, change ...func(*watch.Options)) (*watch.Watcher, error) {
+func (c *connector) watch(ctx context.Context, conn inspect.Connection, log *slog.Logger, change func(*watch.Options)) (*watch.Watcher, error) {
 	o := c.watchOptions(conn)
-	o.Journal, o.Log = journal, log
-	for _, f := range change {
-		f(&o)
-	}
+	o.Log = log
+	change(&o)
 	w, err := watch.New(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("watching Velero: %w", err)

@@ -25,7 +25,7 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	}
 	need := p.parts.and(order.needs())
 	f := follower{cli: c, selected: selected, order: order, printer: p, verdicts: need.verdicts || selected.stuck}
-	o, known, err := c.following(ctx, selected, func(o *watch.Options) {
+	o, err := c.following(ctx, selected, func(o *watch.Options) {
 		o.SumVolumes = !need.volumes
 		if !f.verdicts {
 			o.Only = selected.only() // the rest is there for verdicts
@@ -35,9 +35,8 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 		return err
 	}
 	f.context = c.flags.CurrentContext // that is chosen now
-	if f.verdicts {
-		looks := inspect.Looks{Cluster: known.cluster}
-		o.Look, o.Wanted = looks.Recording(&known.estimates), selected.matches
+	if !f.verdicts {
+		o.Look = nil
 	}
 	for a, err := range inspect.Follow(ctx, o) {
 		if err == nil {
@@ -51,22 +50,30 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 }
 
 // following starts a watch until ctx ends, for [inspect.Follow]; change narrows it.
-func (c *cli) following(ctx context.Context, selected selection, change func(*watch.Options)) (inspect.FollowOptions, *cachedEstimates, error) {
+func (c *cli) following(ctx context.Context, selected selection, change func(*watch.Options)) (o inspect.FollowOptions, err error) {
 	conn, err := c.connect()
 	if err != nil {
-		return inspect.FollowOptions{}, nil, err
+		return o, err
 	}
-	w, err := c.watch(ctx, conn, journalSize, c.logging(ctx), change)
+	w, err := c.watch(ctx, conn, c.logging(ctx), func(o *watch.Options) {
+		o.Journal = journalSize
+		change(o)
+	})
 	if err != nil {
-		return inspect.FollowOptions{}, nil, err
+		return o, err
 	}
 	known, err := c.newCachedEstimates()
+	if err != nil {
+		return o, err
+	}
+	looks := inspect.Looks{Cluster: known.cluster}
 	return inspect.FollowOptions{
 		Watcher: w, Clock: c.clock, Ready: selected.ready, Patience: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
 		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
 			return known.assess(ctx, snap, selected.matches)
 		},
-	}, known, err
+		Look: looks.Recording(&known.estimates), Wanted: selected.matches,
+	}, nil
 }
 
 type follower struct {

@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/watch"
 )
@@ -26,7 +24,6 @@ const (
 // plain is a session in lines: events as sentences, and a prompt. Only run uses the fields.
 type plain struct {
 	cli      *cli
-	log      *slog.Logger
 	clusters []*plainCluster
 	events   chan plainEvent
 
@@ -64,9 +61,8 @@ func (c *cli) plain(ctx context.Context) error {
 	if err := c.login(ctx, contexts); err != nil {
 		return err
 	}
-	logFile, _ := c.openLog()
-	defer func() { _ = logFile.Close() }()
-	p := &plain{cli: c, log: c.logTo(logFile), events: make(chan plainEvent)}
+	c.log = c.logging(ctx)
+	p := &plain{cli: c, events: make(chan plainEvent)}
 	p.stamped, p.prompted = !isTerminal(c.stdout), isTerminal(c.stdout) && isTerminal(c.stdin)
 	for _, name := range contexts {
 		cluster, err := p.follow(ctx, c.forContext(name, ""))
@@ -98,24 +94,10 @@ func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
 		return one, err
 	}
 	one.name = conn.Context
-	w, err := c.watch(ctx, conn, 0, p.log)
-	if err != nil {
-		return one, err
-	}
-	known, err := c.newCachedEstimates()
-	if err != nil {
-		return one, err
-	}
-	looks := inspect.Looks{Cluster: c.inspected("", p.log)}
-	one.options = inspect.FollowOptions{
-		Watcher: w, Clock: c.clock, Patience: plainPatience,
-		Ready: func(snap *watch.Snapshot) (bool, error) { return narrate.Complete(snap), nil },
-		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
-			return known.assess(ctx, snap, everyJob)
-		},
-		Look: looks.Recording(&known.estimates), Wanted: everyJob,
-	}
-	return one, nil
+	one.options, err = c.following(ctx, selection{}, func(o *watch.Options) { o.Journal = 0 })
+	one.options.Patience = plainPatience
+	one.options.Ready = func(snap *watch.Snapshot) (bool, error) { return narrate.Complete(snap), nil }
+	return one, err
 }
 
 func (p *plain) run(ctx context.Context) error {
@@ -253,8 +235,6 @@ func (p *plain) about(one *plainCluster, text string) string {
 func (p *plain) unusable(one *plainCluster) string {
 	return p.about(one, fmt.Sprintf("veltui cannot follow this cluster: %s.", one.unusable))
 }
-
-func everyJob(*job.Job) bool { return true }
 
 // announce says something unasked, on a new line below what is being typed.
 func (p *plain) announce(lines ...string) error {

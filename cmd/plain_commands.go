@@ -132,7 +132,7 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 	}
 	out := &excerpt{w: c.streams.Out, last: args[0] == "logs", whole: args[0] == "finalize"}
 	sub := newCLI(c.stdin, c.stdout, c.stderr)
-	sub.streams.Out, sub.streams.ErrOut, sub.screen, sub.clock, sub.log = out, c.streams.ErrOut, c.screen, c.clock, p.log
+	sub.streams.Out, sub.streams.ErrOut, sub.screen, sub.clock, sub.log = out, c.streams.ErrOut, c.screen, c.clock, c.log
 	sub.env = func(name string) string {
 		switch {
 		case name == "TERM":

@@ -143,7 +143,7 @@ func (c *scenarioCheck) page() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	w, err := own.watch(ctx, conn, 0, slog.New(slog.DiscardHandler)) // firstSnapshot sets the log of the whole process
+	w, err := own.watch(ctx, conn, slog.New(slog.DiscardHandler), func(*watch.Options) {}) // firstSnapshot sets the log of the whole process
 	if err != nil {
 		c.Fatal(err)
 	}

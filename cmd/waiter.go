@@ -151,7 +151,7 @@ func (w *waiter) run(ctx context.Context) error {
 		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errTimeUp)
 		defer stop()
 	}
-	o, _, err := w.cli.following(ctx, w.selected, func(o *watch.Options) {
+	o, err := w.cli.following(ctx, w.selected, func(o *watch.Options) {
 		o.Only, o.Window = w.selected.query().Names, waitWindow
 	})
 	if err != nil {
