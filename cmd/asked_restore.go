@@ -152,11 +152,11 @@ func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxRestoreFile+1))
+	if err == nil && len(data) > maxRestoreFile {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxRestoreFile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the restore: %w", err)
-	}
-	if len(data) > maxRestoreFile {
-		return nil, fmt.Errorf("reading the restore: %s is larger than %d bytes", path, maxRestoreFile)
 	}
 	restore, err := parseRestore(data)
 	if err != nil {

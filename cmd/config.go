@@ -101,7 +101,7 @@ func allSettings() []config.Setting {
 		{Name: "contexts", Kind: config.List, What: "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands then need --context.",
 			Default: "the current context", Example: "[prod-east, prod-west]", Flag: contextFlag, Env: "VELTUI_CONTEXTS"},
 		{Name: "namespace", What: "Velero's namespace.", Default: "the context's if Velero is there, else veltui searches for it",
-			Example: "openshift-adp", Flag: "namespace", Env: "VELERO_NAMESPACE", Check: namespaceFault},
+			Example: "openshift-adp", Flag: "namespace", Env: "VELERO_NAMESPACE", Check: matching(namespaceName, "cannot be a namespace: use lower-case letters, digits and -, at most 63")},
 		{Name: "read-only", Kind: config.Bool, What: "Never change the cluster. VELTUI_READ_ONLY=1 wins over --read-only=false, and any value but a clear no counts as yes.",
 			Default: "false", Example: "true", Flag: "read-only", Env: "VELTUI_READ_ONLY", Stays: true},
 		{Name: "no-artifacts", Kind: config.Bool, What: "The dashboard does not download from the object store, not even the contents of backups.",
@@ -121,7 +121,7 @@ func allSettings() []config.Setting {
 		{Name: "notifications", What: "How the dashboard notifies you when a job ends, fails or is stuck: none, bell, osc9 or osc777.",
 			Default: string(uiterminal.NoNotification), Example: "bell", Flag: "notify", Env: "VELTUI_NOTIFICATIONS", Allowed: uiterminal.Notifications()},
 		{Name: "thresholds", Kind: config.Map, What: "Limits of your own. backup-age is how old a schedule's last Completed backup may be, such as 26h or 2d, before the Schedules tab calls that an alarm.",
-			Default: "none", Example: "{backup-age: 26h}", Fields: []config.Setting{{Name: backupAge, Check: ageFault}}},
+			Default: "none", Example: "{backup-age: 26h}", Fields: []config.Setting{{Name: backupAge, Check: matching(ageText, "must be a number and m, h or d, such as 90m, 26h or 2d")}}},
 		{Name: "tabs", Kind: config.List, What: "The dashboard's tabs, in this order. The first one is open at the start.",
 			Default: "all that the cluster has", Example: "[restores, backups, active]", Env: "VELTUI_TABS", Allowed: ui.Tabs()},
 		{Name: "columns", Kind: config.List, What: "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to warnings stay together.",
@@ -144,23 +144,19 @@ func durationFault(text string) string {
 
 var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-func namespaceFault(text string) string {
-	if namespaceName.MatchString(text) {
-		return ""
+// matching refuses what a pattern does not match, and says what is wrong with it.
+func matching(pattern *regexp.Regexp, wrong string) func(string) string {
+	return func(text string) string {
+		if pattern.MatchString(text) {
+			return ""
+		}
+		return fmt.Sprintf("%q %s", text, wrong)
 	}
-	return fmt.Sprintf("%q cannot be a namespace: use lower-case letters, digits and -, at most 63", text)
 }
 
 const backupAge = "backup-age"
 
 var ageText = regexp.MustCompile(`^([1-9][0-9]{0,4})([mhd])$`)
-
-func ageFault(text string) string {
-	if ageText.MatchString(text) {
-		return ""
-	}
-	return fmt.Sprintf("%q must be a number and m, h or d, such as 90m, 26h or 2d", text)
-}
 
 func (c *settings) threshold(name string) time.Duration {
 	for _, field := range c.setting("thresholds").Value.Fields {

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -116,7 +115,12 @@ func (f *demoSession) run(cmd *cobra.Command, recordings fs.FS) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if f.headless {
-		return f.serveDemo(cmd.Context(), d)
+		if _, err := fmt.Fprintln(f.streams.Out, d.Kubeconfig); err != nil {
+			return err
+		}
+		fmt.Fprintln(f.streams.ErrOut, "Serving. Press ctrl+c to stop.")
+		<-cmd.Context().Done()
+		return nil
 	}
 	f.lead(d)
 	if o.Scene == nil && o.Recordings == nil && !f.noGuide {
@@ -140,15 +144,6 @@ func (f *demoSession) check(cmd *cobra.Command) error {
 		return usagef("--%s: the demo runs its own cluster and cannot use another one", given)
 	}
 	return f.dashboardCommand.check(cmd)
-}
-
-func (c *stdio) serveDemo(ctx context.Context, d *demo.Demo) error {
-	if _, err := fmt.Fprintln(c.streams.Out, d.Kubeconfig); err != nil {
-		return err
-	}
-	fmt.Fprintln(c.streams.ErrOut, "Serving. Press ctrl+c to stop.")
-	<-ctx.Done()
-	return nil
 }
 
 // lead points the dashboard to the demo's cluster alone, and its files to the demo's folder.

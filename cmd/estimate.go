@@ -198,7 +198,13 @@ func (c *stdio) answer(index *collector.Index, e collector.Estimate, output stri
 		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(reasons, "\n  "))
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
-	if err := c.print(output, document.NewEstimate(e), func(l *lines) { l.err = c.printEstimate(e, output == "wide") }); err != nil {
+	err := c.print(output, document.NewEstimate(e), func(l *lines) {
+		l.estimate(e, output == "wide")
+		for _, assumption := range e.Assumptions {
+			fmt.Fprintln(c.streams.ErrOut, "note:", sanitize.String(assumption))
+		}
+	})
+	if err != nil {
 		return err
 	}
 	if readErr != nil {
@@ -207,8 +213,8 @@ func (c *stdio) answer(index *collector.Index, e collector.Estimate, output stri
 	return nil
 }
 
-func (c *stdio) printEstimate(e collector.Estimate, wide bool) error {
-	w := printers.GetNewTabWriter(c.streams.Out)
+func (l *lines) estimate(e collector.Estimate, wide bool) {
+	w := printers.GetNewTabWriter(l.w)
 	if len(e.Resources) > 0 {
 		fmt.Fprintln(w, "RESOURCE\tITEMS\tNAMESPACES")
 	}
@@ -220,16 +226,8 @@ func (c *stdio) printEstimate(e collector.Estimate, wide bool) error {
 		namespaces := dash(sanitize.Whole(human.Largest(r.Namespaces, most)))
 		fmt.Fprintf(w, "%s\t%s\t%s\n", sanitize.String(r.Resource), human.Number(r.Items), namespaces)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(c.streams.Out, "Total: %s\n", human.Count(e.Total, "item")); err != nil {
-		return err
-	}
-	for _, assumption := range e.Assumptions {
-		fmt.Fprintln(c.streams.ErrOut, "note:", sanitize.String(assumption))
-	}
-	return nil
+	l.err = w.Flush()
+	l.add("Total: %s", human.Count(e.Total, "item"))
 }
 
 func (f *estimateCommand) live(ctx context.Context, args []string, spec collector.RestoreSpec) error {

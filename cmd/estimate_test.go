@@ -43,7 +43,7 @@ func runOffline(t *testing.T, stdin string, args ...string) (stdout, stderr stri
 		return f
 	}
 	in, out, errs := file("in", stdin), file("out", ""), file("err", "")
-	code = Run(t.Context(), append([]string{"veltui", "estimate"}, args...), in, out, errs)
+	code = newCLI(in, out, errs).run(t.Context(), append([]string{"veltui", "estimate"}, args...))
 	read := func(f *os.File) string {
 		data, err := os.ReadFile(f.Name())
 		if err != nil {

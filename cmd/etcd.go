@@ -181,7 +181,11 @@ func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 		schedules = append(schedules, cells)
 	}
 	for _, b := range l.backups {
-		cells := []string{b.Name, b.Stage(), tookText(b.Took(l.now)), b.Schedule, b.Claim,
+		took := ""
+		if d := b.Took(l.now); d != 0 {
+			took = human.Duration(d)
+		}
+		cells := []string{b.Name, b.Stage(), took, b.Schedule, b.Claim,
 			etcdVerdict(b.Verdict, b.Trouble), human.Age(b.Created, l.now)}
 		if wide {
 			cells = append(cells, b.Condition.Type, b.JobName, b.Condition.Message)
@@ -220,13 +224,6 @@ func inFuture(t, now time.Time) string {
 		return ""
 	}
 	return "in " + human.Duration(t.Sub(now))
-}
-
-func tookText(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return human.Duration(d)
 }
 
 func etcdVerdict(v diagnosis.Verdict, trouble bool) string {

@@ -27,11 +27,6 @@ func Main(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// Run runs veltui until it is done or ctx ends, and returns the exit code.
-func Run(ctx context.Context, args []string, stdin, stdout, stderr *os.File) int {
-	return newCLI(stdin, stdout, stderr).run(ctx, args)
-}
-
 func (c *cli) run(ctx context.Context, args []string) int {
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	defer c.cancel(nil)

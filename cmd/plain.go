@@ -31,6 +31,7 @@ type plain struct {
 	stamped, prompted bool
 	pace              narrate.Pace
 	muted             bool
+	err               error // of printing
 }
 
 type plainCluster struct {
@@ -106,25 +107,20 @@ func (p *plain) run(ctx context.Context) error {
 	if len(names) > 1 {
 		where = human.Count(len(names), "context") + ": " + human.List(names, 5)
 	}
-	if err := p.say("This is veltui in plain mode, on " + where + ". It is connecting."); err != nil {
-		return err
-	}
+	p.say("This is veltui in plain mode, on " + where + ". It is connecting.")
 	if p.prompted {
-		if err := p.say("Type a command and press enter; help lists them, quit ends veltui."); err != nil {
-			return err
-		}
+		p.say("Type a command and press enter; help lists them, quit ends veltui.")
 	}
 	for _, one := range p.clusters {
 		if one.unusable == nil {
 			go p.read(ctx, one)
-		} else if err := p.say(p.unusable(one)); err != nil {
-			return err
+		} else {
+			p.say(p.unusable(one))
 		}
 	}
 	lines, next := p.lines(ctx)
 	p.prompt()
-	for {
-		var err error
+	for p.err == nil {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -136,7 +132,7 @@ func (p *plain) run(ctx context.Context) error {
 			if e.err != nil && !errors.As(e.err, &silent) {
 				return e.err
 			}
-			err = p.take(e, silent)
+			p.take(e, silent)
 		case line, open := <-lines:
 			if !open {
 				if lines = nil; p.prompted {
@@ -144,17 +140,14 @@ func (p *plain) run(ctx context.Context) error {
 				}
 				continue
 			}
-			var quit bool
-			if quit, err = p.obey(ctx, line); quit {
-				return err
+			if p.obey(ctx, line) {
+				return p.err
 			}
 			p.prompt()
 			next <- struct{}{}
 		}
-		if err != nil {
-			return err
-		}
 	}
+	return p.err
 }
 
 func (p *plain) read(ctx context.Context, one *plainCluster) {
@@ -188,17 +181,19 @@ func (p *plain) lines(ctx context.Context) (<-chan string, chan<- struct{}) {
 	return lines, next
 }
 
-func (p *plain) take(e plainEvent, silent *inspect.SilentError) error {
+func (p *plain) take(e plainEvent, silent *inspect.SilentError) {
 	one := e.of
 	switch {
 	case one == nil:
-		return p.say(e.sentences...)
-	case silent != nil && one.warned:
-		return nil
+		p.say(e.sentences...)
+		return
 	case silent != nil:
-		one.warned = true
-		why := cmp.Or(silent.Why, "it has not sent everything")
-		return p.announce(p.about(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
+		if !one.warned {
+			one.warned = true
+			why := cmp.Or(silent.Why, "it has not sent everything")
+			p.announce(p.about(one, "veltui still waits for the cluster: "+why+". It keeps trying."))
+		}
+		return
 	}
 	first := one.assessed == nil
 	one.assessed = e.assessed
@@ -207,14 +202,11 @@ func (p *plain) take(e plainEvent, silent *inspect.SilentError) error {
 		p.pace.Add(line)
 	}
 	if first {
-		if err := p.announce(p.overview(one, "Connected. Velero is in namespace "+one.assessed.Snapshot.Namespace+".")...); err != nil {
-			return err
-		}
+		p.announce(p.overview(one, "Connected. Velero is in namespace "+one.assessed.Snapshot.Namespace+".")...)
 	}
-	if p.muted {
-		return nil
+	if !p.muted {
+		p.announce(p.pace.Due(p.cli.clock())...)
 	}
-	return p.announce(p.pace.Due(p.cli.clock())...)
 }
 
 func (p *plain) overview(one *plainCluster, before ...string) []string {
@@ -237,30 +229,28 @@ func (p *plain) unusable(one *plainCluster) string {
 }
 
 // announce says something unasked, on a new line below what is being typed.
-func (p *plain) announce(lines ...string) error {
+func (p *plain) announce(lines ...string) {
 	if len(lines) == 0 {
-		return nil
+		return
 	}
 	if p.prompted {
 		fmt.Fprintln(p.cli.streams.Out)
 	}
-	err := p.say(lines...)
+	p.say(lines...)
 	p.prompt()
-	return err
 }
 
-// say prints lines. Each is one line, whatever others wrote into it.
-func (p *plain) say(lines ...string) error {
+// say prints lines, until that fails. Each is one line, whatever others wrote into it.
+func (p *plain) say(lines ...string) {
 	for _, line := range lines {
 		line = sanitize.String(line)
 		if p.stamped {
 			line = p.cli.clock().Format(time.DateTime) + " " + line
 		}
-		if _, err := fmt.Fprintln(p.cli.streams.Out, line); err != nil {
-			return err
+		if p.err == nil {
+			_, p.err = fmt.Fprintln(p.cli.streams.Out, line)
 		}
 	}
-	return nil
 }
 
 func (p *plain) prompt() {

@@ -26,69 +26,67 @@ var plainHelp = []string{
 	"quit: end veltui.",
 }
 
-func (p *plain) obey(ctx context.Context, line string) (quit bool, err error) {
+func (p *plain) obey(ctx context.Context, line string) (quit bool) {
 	words := splitWords(line)
 	if len(words) > 0 && words[0] == "veltui" {
 		words = words[1:] // as advice prints it
 	}
 	if len(words) == 0 {
-		return false, nil
+		return false
 	}
 	switch command, rest := strings.ToLower(words[0]), words[1:]; {
 	case command == "quit" || command == "exit" || command == "q":
-		return true, nil
+		return true
 	case command == "help" && len(rest) > 0:
 		p.execute(ctx, rest[0], "--help")
-		return false, nil
 	case command == "help" || command == "?":
-		return false, p.say(plainHelp...)
-	case command == "mute", command == "unmute":
-		p.muted = command == "mute"
-		if p.muted {
-			return false, p.say("veltui says nothing on its own until you type: unmute")
-		}
-		return false, p.say("veltui tells you again what happens.")
+		p.say(plainHelp...)
+	case command == "mute":
+		p.muted = true
+		p.say("veltui says nothing on its own until you type: unmute")
+	case command == "unmute":
+		p.muted = false
+		p.say("veltui tells you again what happens.")
 	case command == "reconnect":
 		for _, one := range p.clusters {
 			if one.unusable == nil {
 				one.options.Watcher.Retry()
 			}
 		}
-		return false, p.say("veltui tries the cluster again.")
+		p.say("veltui tries the cluster again.")
 	case command == "list" || command == "ls":
-		return false, p.list()
+		p.list()
 	case command == "show":
-		return false, p.show(rest)
+		p.show(rest)
 	case slices.Contains(plainCommands, command):
 		p.execute(ctx, append([]string{command}, rest...)...)
-		return false, nil
+	default:
+		p.say(fmt.Sprintf("There is no command %q. Type help for the commands.", words[0]))
 	}
-	return false, p.say(fmt.Sprintf("There is no command %q. Type help for the commands.", words[0]))
+	return false
 }
 
 const stillReading = "veltui is still reading the cluster. Try again in a moment."
 
-func (p *plain) list() error {
+func (p *plain) list() {
 	for _, one := range p.clusters {
-		lines := []string{p.about(one, stillReading)}
 		switch {
 		case one.unusable != nil:
-			lines[0] = p.unusable(one)
+			p.say(p.unusable(one))
 		case one.assessed != nil:
-			lines = p.overview(one)
-		}
-		if err := p.say(lines...); err != nil {
-			return err
+			p.say(p.overview(one)...)
+		default:
+			p.say(p.about(one, stillReading))
 		}
 	}
-	return nil
 }
 
 const plainFacts = 8
 
-func (p *plain) show(names []string) error {
+func (p *plain) show(names []string) {
 	if len(names) == 0 {
-		return p.say("Type show and a name, such as: show crm-old")
+		p.say("Type show and a name, such as: show crm-old")
+		return
 	}
 	name := strings.Join(names, "/") // restore crm-old, too
 	var lines, facts []string
@@ -112,7 +110,7 @@ func (p *plain) show(names []string) error {
 	case found > plainShown:
 		lines = append(lines, fmt.Sprintf("And %d more have %q in their names.", found-plainShown, name))
 	}
-	return p.say(lines...)
+	p.say(lines...)
 }
 
 // execute runs a command with the session's flags, and cuts long output.
@@ -126,7 +124,7 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 	for _, arg := range args {
 		switch name, _, _ := strings.Cut(arg, "="); name {
 		case "-w", "--watch", "-f", "--follow":
-			_ = p.say(fmt.Sprintf("%s goes on until it is interrupted. Leave it out: this session tells you what happens.", name))
+			p.say(fmt.Sprintf("%s goes on until it is interrupted. Leave it out: this session tells you what happens.", name))
 			return
 		}
 	}
@@ -203,22 +201,30 @@ type excerpt struct {
 	part  []byte
 	kept  []string
 	lines int
+	err   error
 }
 
 func (e *excerpt) Write(text []byte) (int, error) {
 	for _, b := range text {
-		if b != '\n' {
+		if b == '\n' {
+			e.line()
+		} else {
 			e.part = append(e.part, b)
-			continue
 		}
-		if err := e.line(); err != nil {
-			return 0, err
-		}
+	}
+	if e.err != nil {
+		return 0, e.err
 	}
 	return len(text), nil
 }
 
-func (e *excerpt) line() error {
+func (e *excerpt) print(format string, args ...any) {
+	if e.err == nil {
+		_, e.err = fmt.Fprintf(e.w, format, args...)
+	}
+}
+
+func (e *excerpt) line() {
 	text := sanitize.Whole(string(e.part)) // a command to copy is of no use when it is cut
 	e.part = e.part[:0]
 	e.lines++
@@ -228,32 +234,24 @@ func (e *excerpt) line() error {
 			e.kept = slices.Delete(e.kept, 0, 1)
 		}
 	case e.whole, e.lines <= excerptLines:
-		_, err := fmt.Fprintln(e.w, text)
-		return err
+		e.print("%s\n", text)
 	}
-	return nil
 }
 
+// close prints what is left, and how much was left out.
 func (e *excerpt) close(command string) error {
 	if len(e.part) > 0 {
-		if err := e.line(); err != nil {
-			return err
-		}
+		e.line()
 	}
 	left := e.lines - excerptLines
 	if e.last && left > 0 {
-		if _, err := fmt.Fprintf(e.w, "These are the last %d lines of %d; --level warning or --since 10m leaves lines out.\n", excerptLines, e.lines); err != nil {
-			return err
-		}
+		e.print("These are the last %d lines of %d; --level warning or --since 10m leaves lines out.\n", excerptLines, e.lines)
 	}
 	for _, line := range e.kept {
-		if _, err := fmt.Fprintln(e.w, line); err != nil {
-			return err
-		}
+		e.print("%s\n", line)
 	}
 	if !e.last && !e.whole && left > 0 {
-		_, err := fmt.Fprintf(e.w, "%d more lines are left out; 'veltui %s' in a shell prints them all.\n", left, command)
-		return err
+		e.print("%d more lines are left out; 'veltui %s' in a shell prints them all.\n", left, command)
 	}
-	return nil
+	return e.err
 }

@@ -243,16 +243,41 @@ func instant(text string) document.Moment {
 
 const maxDeeds = 40
 
-// audit tells what the audit log on this machine says of the job. Patches stay there.
+// audit tells what the audit log on this machine says of the job. Patches stay there. Entries
+// of one attempt are one deed, also if the first are lost.
 func (r *reporting) audit(in string) {
 	const log = "veltui's audit log on this machine"
+	type deed struct {
+		report.Deed
+		sent, end string
+	}
+	var deeds []*deed
+	attempts := map[string]*deed{}
 	dir, err := r.cli.auditDir()
-	deeds := auditedDeeds{uid: string(r.Judged.UID), context: in, attempts: map[string]*auditedDeed{}}
 	var damage action.LogDamage
 	if err == nil {
-		damage, err = action.ReadLog(dir, deeds.add)
+		damage, err = action.ReadLog(dir, func(e action.Entry) {
+			if e.UID != string(r.Judged.UID) || e.Context != "" && e.Context != in {
+				return
+			}
+			d := attempts[e.Attempt]
+			if d == nil {
+				d = &deed{Deed: auditedDeed(e), sent: "and nothing was sent"}
+				attempts[e.Attempt], deeds = d, append(deeds, d)
+			}
+			switch at := e.Time.UTC().Format(time.RFC3339); e.Event {
+			case "send":
+				d.sent = "and it is unknown whether it was applied"
+			case "landed":
+				d.sent = "but it was applied at " + at
+			case "end":
+				d.end = fmt.Sprintf("; %s at %s, %s. Phase then: %s. %s", e.State, at, cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message))
+				d.end = strings.TrimRight(d.end, ". ")
+				d.Text += d.end
+			}
+		})
 	}
-	for _, d := range deeds.done[max(0, len(deeds.done)-maxDeeds):] {
+	for _, d := range deeds[max(0, len(deeds)-maxDeeds):] {
 		if d.end == "" {
 			d.Text += "; its end is not recorded, " + d.sent
 		}
@@ -269,41 +294,13 @@ func (r *reporting) audit(in string) {
 	}
 }
 
-type auditedDeeds struct {
-	uid, context string
-	attempts     map[string]*auditedDeed
-	done         []*auditedDeed
-}
-
-type auditedDeed struct {
-	report.Deed
-	sent, end string
-}
-
-// add adds an entry. Entries of one attempt are one deed, also if the first are lost.
-func (d *auditedDeeds) add(e action.Entry) {
-	if e.UID != d.uid || e.Context != "" && e.Context != d.context {
-		return
+// auditedDeed is an attempt by its first entry.
+func auditedDeed(e action.Entry) report.Deed {
+	text := fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To))
+	if e.Event != "begin" {
+		text += " (the entry of its beginning is lost)"
 	}
-	at := e.Time.UTC().Format(time.RFC3339)
-	deed := d.attempts[e.Attempt]
-	if deed == nil {
-		text := fmt.Sprintf("began to %s it, from phase %s to %s", cmp.Or(e.Action, "change"), dash(e.From), dash(e.To))
-		if e.Event != "begin" {
-			text += " (the entry of its beginning is lost)"
-		}
-		deed = &auditedDeed{Deed: report.Deed{At: instant(at), By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"}, sent: "and nothing was sent"}
-		d.attempts[e.Attempt], d.done = deed, append(d.done, deed)
-	}
-	switch e.Event {
-	case "send":
-		deed.sent = "and it is unknown whether it was applied"
-	case "landed":
-		deed.sent = "but it was applied at " + at
-	case "end":
-		deed.end = strings.TrimRight(fmt.Sprintf("; %s at %s, %s. Phase then: %s. %s", e.State, at, cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message)), ". ")
-		deed.Text += deed.end
-	}
+	return report.Deed{At: document.Moment{Time: e.Time.UTC().Truncate(time.Second)}, By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"}
 }
 
 func (r *reporting) stored(ctx context.Context) {

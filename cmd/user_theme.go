@@ -107,7 +107,7 @@ func (c *settings) themes() []string {
 
 // themeSettings are the styles in a theme's file, each with one for sixteen colours.
 func themeSettings() []config.Setting {
-	plain := []config.Setting{{Name: "color", Check: colorFault}}
+	plain := []config.Setting{{Name: "color", Check: matching(colorText, "is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes")}}
 	for _, name := range []string{"bold", "faint", "reverse", "underline"} {
 		plain = append(plain, config.Setting{Name: name, Kind: config.Bool})
 	}
@@ -120,10 +120,3 @@ func themeSettings() []config.Setting {
 }
 
 var colorText = regexp.MustCompile(`^([0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5]|#[0-9a-fA-F]{6})$`)
-
-func colorFault(text string) string {
-	if colorText.MatchString(text) {
-		return ""
-	}
-	return fmt.Sprintf("%q is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes", text)
-}

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,7 +84,13 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 			if err != nil {
 				return err
 			}
-			return c.wait(cmd.Context(), selected, conditions, f)
+			w := c.newWaiter(selected, conditions, f)
+			err = w.run(cmd.Context())
+			w.screen.close()
+			if err != nil {
+				return err
+			}
+			return w.conclude()
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
@@ -108,16 +113,6 @@ func (f waitFlags) check() ([]condition, error) {
 		return nil, usagef("--timeout %s: must not be negative; 0 has no limit", f.timeout)
 	}
 	return parseConditions(f.conditions)
-}
-
-func (c *cli) wait(ctx context.Context, selected selection, conditions []condition, f waitFlags) error {
-	w := c.newWaiter(selected, conditions, f)
-	err := w.run(ctx)
-	w.screen.close()
-	if err != nil {
-		return err
-	}
-	return w.conclude()
 }
 
 func (w *waiter) conclude() error {
