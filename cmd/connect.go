@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/inspect"
@@ -166,50 +168,47 @@ func (c *connector) watchOptions(conn inspect.Connection) watch.Options {
 	}
 }
 
+// reachFlags lead another program to the same cluster and user, but for the context. --token is
+// a secret.
+var reachFlags = []string{"kubeconfig", "cluster", "user", "server", "tls-server-name", "certificate-authority", "client-certificate", "client-key",
+	"as", "as-uid", "as-group", "as-user-extra", "proxy-url", "insecure-skip-tls-verify"}
+
+var fileFlags = []string{"kubeconfig", "certificate-authority", "client-certificate", "client-key"}
+
 // connectionFlags are the flags, and the environment, by which another program gets to the
-// cluster, without the context. Paths are absolute. --token and a proxy's password are left out.
+// cluster, without the context. Paths are absolute. A proxy with a password is left out.
 func (c *connector) connectionFlags() (flags, environment []string) {
-	add := func(name string, values ...string) {
-		for _, value := range values {
-			if value != "" {
-				flags = append(flags, "--"+name+"="+value)
-			}
-		}
-	}
-	addFile := func(name, path string) {
-		if path != "" {
-			add(name, absolutePath(path))
-		}
-	}
-	f := c.flags
-	addFile("kubeconfig", f.Kubeconfig)
-	if f.Kubeconfig == "" {
+	if c.flags.Kubeconfig == "" {
 		switch files := kubeconfigFiles(c.env("KUBECONFIG")); len(files) {
 		case 0:
 		case 1:
-			addFile("kubeconfig", files[0])
+			flags = append(flags, "--kubeconfig="+files[0])
 		default:
 			environment = append(environment, "KUBECONFIG="+strings.Join(files, string(filepath.ListSeparator)))
 		}
 	}
-	add("cluster", f.Context.Cluster)
-	add("user", f.Context.AuthInfo)
-	add("server", f.ClusterInfo.Server)
-	add("tls-server-name", f.ClusterInfo.TLSServerName)
-	addFile("certificate-authority", f.ClusterInfo.CertificateAuthority)
-	addFile("client-certificate", f.AuthInfo.ClientCertificate)
-	addFile("client-key", f.AuthInfo.ClientKey)
-	add("as", f.AuthInfo.Impersonate)
-	add("as-uid", f.AuthInfo.ImpersonateUID)
-	add("as-group", f.AuthInfo.ImpersonateGroups...)
-	add("as-user-extra", f.UserExtra...)
-	if proxy, err := url.Parse(f.ClusterInfo.ProxyURL); err == nil && proxy.User == nil {
-		add("proxy-url", f.ClusterInfo.ProxyURL)
-	}
-	if f.ClusterInfo.InsecureSkipTLSVerify {
-		flags = append(flags, "--insecure-skip-tls-verify=true")
+	for _, name := range reachFlags {
+		for _, value := range flagValues(c.flags.Set.Lookup(name)) {
+			if slices.Contains(fileFlags, name) {
+				value = absolutePath(value)
+			}
+			if proxy, err := url.Parse(value); value != "" && (name != "proxy-url" || err == nil && proxy.User == nil) {
+				flags = append(flags, "--"+name+"="+value)
+			}
+		}
 	}
 	return flags, environment
+}
+
+// flagValues are the values that were given to a flag, one for each time.
+func flagValues(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	if f.Value.String() == f.DefValue {
+		return nil
+	}
+	return []string{f.Value.String()}
 }
 
 func kubeconfigFiles(list string) (files []string) {

@@ -45,13 +45,9 @@ func (c *connector) contexts() ([]string, error) {
 
 // flagOfOneCluster returns a given flag that names one cluster or holds its secret.
 func (c *connector) flagOfOneCluster() string {
-	f := c.flags
-	for _, flag := range []struct{ name, value string }{
-		{"--server", f.ClusterInfo.Server}, {"--cluster", f.Context.Cluster}, {"--token", f.AuthInfo.Token}, {"--user", f.Context.AuthInfo},
-		{"--client-certificate", f.AuthInfo.ClientCertificate}, {"--client-key", f.AuthInfo.ClientKey},
-	} {
-		if flag.value != "" {
-			return flag.name
+	for _, name := range []string{"server", "cluster", "token", "user", "client-certificate", "client-key"} {
+		if c.flags.Set.Lookup(name).Value.String() != "" {
+			return "--" + name
 		}
 	}
 	return ""

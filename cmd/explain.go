@@ -167,16 +167,18 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 }
 
 func exitFor(j *job.Job, v diagnosis.Verdict) error {
-	switch {
-	case v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned:
-		return exitError{ExitRefused, nil}
-	case j.Phase == velero.PhasePartiallyFailed:
-		return exitError{ExitPartiallyFailed, nil}
-	case j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation:
-		return exitError{ExitFailed, nil}
+	code := endCodes[j.Phase]
+	if v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned {
+		code = ExitRefused
 	}
-	return nil
+	if code == ExitOK {
+		return nil
+	}
+	return exitError{code, nil}
 }
+
+// endCodes are the exit codes of jobs that ended otherwise than Completed.
+var endCodes = map[string]int{velero.PhasePartiallyFailed: ExitPartiallyFailed, velero.PhaseFailed: ExitFailed, velero.PhaseFailedValidation: ExitFailed}
 
 func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Limit) {
 	v := j.Verdict

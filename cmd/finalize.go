@@ -221,15 +221,15 @@ func finalizeExit(o *action.Outcome, err error) error {
 	case err != nil:
 		return err
 	}
-	switch o.State {
-	case action.Refused, action.Changed:
-		return exitError{ExitRefused, nil}
-	case action.NoEffect:
-		return exitError{ExitTimeout, nil}
-	case action.Reverted, action.Deleted, action.Altered:
-		return exitError{ExitError, nil}
+	if code := outcomeCodes[o.State]; code != ExitOK {
+		return exitError{code, nil}
 	}
 	return nil
+}
+
+var outcomeCodes = map[action.State]int{
+	action.Refused: ExitRefused, action.Changed: ExitRefused, action.NoEffect: ExitTimeout,
+	action.Reverted: ExitError, action.Deleted: ExitError, action.Altered: ExitError,
 }
 
 const settlePatience = 5 * time.Second

@@ -107,7 +107,7 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
-	completeFiles(root.PersistentFlags(), "config", "kubeconfig", "certificate-authority", "client-certificate", "client-key")
+	completeFiles(root.PersistentFlags(), append(fileFlags, "config")...)
 	c.completeClusterFlags(root)
 	root.PersistentPreRunE = c.preRun
 	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))

@@ -163,14 +163,7 @@ func (p *plain) names() []string {
 func (c *cli) globalFlags() []string {
 	var args []string
 	c.flags.Set.VisitAll(func(f *pflag.Flag) {
-		if f.Value.String() == f.DefValue {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
+		for _, value := range flagValues(f) {
 			args = append(args, "--"+f.Name+"="+value)
 		}
 	})

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -244,11 +245,8 @@ func (c condition) met(j assess.Judged) (code int, ok bool) {
 }
 
 func endCode(j assess.Judged) int {
-	switch j.Phase {
-	case velero.PhaseCompleted:
+	if j.Phase == velero.PhaseCompleted {
 		return ExitOK
-	case velero.PhasePartiallyFailed:
-		return ExitPartiallyFailed
 	}
-	return ExitFailed
+	return cmp.Or(endCodes[j.Phase], ExitFailed)
 }

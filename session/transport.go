@@ -41,6 +41,9 @@ type TransportOptions struct {
 // redirects and shortens Retry-After.
 func Protect(config *rest.Config, o TransportOptions) *rest.Config {
 	config = rest.CopyConfig(config)
+	if o.Meter == nil {
+		o.Meter = NewMeter(nil)
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next, o} })
 	return config
 }

@@ -51,17 +51,11 @@ func (m *Meter) Cost() (requests int, bytes int64) {
 
 // send notes a request and returns when it was sent.
 func (m *Meter) send() (at time.Time) {
-	if m == nil {
-		return at
-	}
 	m.requests.Add(1)
 	return m.now()
 }
 
 func (m *Meter) receive(response *http.Response, sent time.Time) {
-	if m == nil {
-		return
-	}
 	now := m.now()
 	offset, known := ClockOffset(response.Header.Get("Date"), sent, now)
 	m.mu.Lock()
@@ -73,9 +67,6 @@ func (m *Meter) receive(response *http.Response, sent time.Time) {
 }
 
 func (m *Meter) read(n int) {
-	if m == nil {
-		return
-	}
 	m.bytes.Add(int64(n))
 	m.mu.Lock()
 	defer m.mu.Unlock()

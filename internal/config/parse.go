@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -220,7 +221,7 @@ func (p *parser) text(n *yaml.Node, path string, s *Setting) Value {
 	switch {
 	case !p.plain(n, path):
 	case n.Kind != yaml.ScalarNode:
-		p.at(n, path, "expected %s, found %s", s.wanted(), kindOf(n))
+		p.at(n, path, "expected %s, found %s", cmp.Or(map[Kind]string{Bool: "true or false", Number: "a number"}[s.Kind], "a text"), kindOf(n))
 	default:
 		if why := s.fault(n.Value); why != "" {
 			p.at(n, path, "%s", why)
@@ -243,26 +244,9 @@ func (p *parser) plain(n *yaml.Node, path string) bool {
 	return false
 }
 
-func (s *Setting) wanted() string {
-	switch s.Kind {
-	case Bool:
-		return "true or false"
-	case Number:
-		return "a number"
-	}
-	return "a text"
-}
-
 func kindOf(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "keys with values"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.AliasNode:
-		return "an alias"
-	}
-	return "the text " + quote(n.Value)
+	kinds := map[yaml.Kind]string{yaml.MappingNode: "keys with values", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias"}
+	return cmp.Or(kinds[n.Kind], "the text "+quote(n.Value))
 }
 
 func find(settings []Setting, name string) *Setting {
