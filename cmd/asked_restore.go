@@ -89,10 +89,10 @@ func (a *askedRestore) subject(ctx context.Context, args []string, spec velerov1
 	if len(selected.names) != 1 {
 		return selection{}, usagef("expected one backup/NAME or restore/NAME, got %q", args)
 	}
-	if selected.kinds[0] == job.Restore && !reflect.DeepEqual(spec, velerov1.RestoreSpec{}) {
-		return selection{}, usagef("restore/%s has its own filters; to try other filters, give backup/NAME", selected.names[0])
+	if selected.names[0].kind == job.Restore && !reflect.DeepEqual(spec, velerov1.RestoreSpec{}) {
+		return selection{}, usagef("restore/%s has its own filters; to try other filters, give backup/NAME", selected.names[0].name)
 	}
-	if d := a.flags.Draft().Restore.Spec; len(given) > 0 && (d.BackupName != "" && d.BackupName != selected.names[0] || d.ScheduleName != "") {
+	if d := a.flags.Draft().Restore.Spec; len(given) > 0 && (d.BackupName != "" && d.BackupName != selected.names[0].name || d.ScheduleName != "") {
 		return selection{}, usagef("%q beside --from-backup or --from-schedule: give one or the other", given[0])
 	}
 	return selected, nil

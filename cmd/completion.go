@@ -270,18 +270,17 @@ func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job)
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
 	known, tried := map[job.Kind][]string{}, 0
-	for i, name := range selected.names {
-		kind := selected.kinds[i]
-		if slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.Name == name && j.Kind == kind }) {
+	for _, n := range selected.names {
+		if slices.ContainsFunc(jobs, func(j *job.Job) bool { return nameOf(j) == n }) {
 			continue
 		}
 		if tried++; tried > maxNamesInError {
 			break
 		}
-		if _, read := known[kind]; !read {
-			known[kind] = shown(c.jobNames(ctx, kind), "")
+		if _, read := known[n.kind]; !read {
+			known[n.kind] = shown(c.jobNames(ctx, n.kind), "")
 		}
-		if near := config.Suggestion(name, known[kind]); near != "" {
+		if near := config.Suggestion(n.name, known[n.kind]); near != "" {
 			return near
 		}
 	}

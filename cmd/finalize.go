@@ -158,7 +158,7 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	}
 	request := conn.Request
 	request.Phase, request.Reason = f.phase, f.reason
-	evidence, err := finalizer.Gather(ctx, selected.kinds[0], selected.names[0])
+	evidence, err := finalizer.Gather(ctx, j.Kind, j.Name)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (f *preflightCommand) restore(ctx context.Context, args []string) (spec col
 	if err != nil {
 		return spec, nil, err
 	}
-	if selected.kinds[0] == job.Restore {
+	if selected.names[0].kind == job.Restore {
 		_, like, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true})
 		if err != nil {
 			return spec, nil, err
@@ -135,7 +135,7 @@ func (f *preflightCommand) restore(ctx context.Context, args []string) (spec col
 			return spec, nil, err
 		}
 	} else {
-		spec.Restore.BackupName, spec.Restore.ScheduleName = selected.names[0], ""
+		spec.Restore.BackupName, spec.Restore.ScheduleName = selected.names[0].name, ""
 	}
 	snap, err = f.read(ctx, watch.Query{
 		Kinds: []string{watch.Restores}, Names: []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},

@@ -30,13 +30,22 @@ var (
 )
 
 type selection struct {
-	kind   job.Kind // empty for both
-	names  []string // empty for all; kind/name pairs have their kind in kinds
-	kinds  []job.Kind
+	kind   job.Kind        // empty for both
+	names  []jobName       // empty for all
 	labels labels.Selector // of --selector, nil without
 	// stuck is --stuck; it asks for what is known of a job only once it is judged.
 	stuck bool
 }
+
+// jobName is a job as it is asked for.
+type jobName struct {
+	kind job.Kind
+	name string
+}
+
+func nameOf(j *job.Job) jobName { return jobName{j.Kind, j.Name} }
+
+func (n jobName) String() string { return n.kind.Word() + "/" + n.name }
 
 func parseSelection(args []string) (selection, error) {
 	var s selection
@@ -51,7 +60,9 @@ func parseSelection(args []string) (selection, error) {
 				if name == "" || strings.Contains(name, "/") {
 					return s, usagef("%q: give the kinds once, either first or as KIND/NAME", name)
 				}
-				s.names, s.kinds = append(s.names, name, name), append(s.kinds, kinds...)
+				for _, kind := range kinds {
+					s.names = append(s.names, jobName{kind, name})
+				}
 			}
 			return s, nil
 		}
@@ -74,8 +85,7 @@ func parseSelection(args []string) (selection, error) {
 		if name == "" {
 			return s, usagef("%q has no name", arg)
 		}
-		s.names = append(s.names, name)
-		s.kinds = append(s.kinds, kind)
+		s.names = append(s.names, jobName{kind, name})
 	}
 	return s, nil
 }
@@ -134,24 +144,13 @@ func parseKind(word, name string) (job.Kind, error) {
 }
 
 func (s selection) matches(j *job.Job) bool {
-	if s.kind != "" && j.Kind != s.kind || !watch.Selects(s.labels, j) {
-		return false
-	}
-	if len(s.names) == 0 {
-		return true
-	}
-	for i, name := range s.names {
-		if j.Name == name && j.Kind == s.kinds[i] {
-			return true
-		}
-	}
-	return false
+	return (s.kind == "" || j.Kind == s.kind) && watch.Selects(s.labels, j) && (len(s.names) == 0 || slices.Contains(s.names, nameOf(j)))
 }
 
 func (s selection) query() watch.Query {
 	q := watch.Query{Selector: s.labels}
-	for i, name := range s.names {
-		q.Names = appendNew(q.Names, watch.JobName{Resource: resourceOf(s.kinds[i]), Name: name})
+	for _, n := range s.names {
+		q.Names = appendNew(q.Names, watch.JobName{Resource: resourceOf(n.kind), Name: n.name})
 	}
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		if len(s.names) == 0 && (s.kind == "" || s.kind == kind) {
@@ -189,10 +188,9 @@ func (s selection) what() string {
 
 func (s selection) missing(jobs []*job.Job, namespace string) error {
 	var lost []string
-	for i, name := range s.names {
-		found := slices.ContainsFunc(jobs, func(j *job.Job) bool { return j.Name == name && j.Kind == s.kinds[i] })
-		if !found {
-			lost = append(lost, fmt.Sprintf("%ss.velero.io %q", s.kinds[i].Word(), name))
+	for _, n := range s.names {
+		if !slices.ContainsFunc(jobs, func(j *job.Job) bool { return nameOf(j) == n }) {
+			lost = append(lost, fmt.Sprintf("%ss.velero.io %q", n.kind.Word(), n.name))
 		}
 	}
 	if len(lost) == 0 {

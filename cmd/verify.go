@@ -64,8 +64,8 @@ look at everything or if data may still come.`,
 }
 
 func (f *verifyCommand) run(ctx context.Context, selected selection) error {
-	if selected.kinds[0] != job.Restore {
-		return usagef("%s/%s: only a restore can be verified: give restore/NAME", selected.kinds[0].Word(), selected.names[0])
+	if selected.names[0].kind != job.Restore {
+		return usagef("%s: only a restore can be verified: give restore/NAME", selected.names[0])
 	}
 	assessed, judged, err := f.judgedJob(ctx, selected, watch.Pods)
 	if err != nil {

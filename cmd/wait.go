@@ -148,26 +148,26 @@ func (w *waiter) conclude() error {
 func (t *awaited) ending(now time.Time, conditions []condition) string {
 	switch t.result {
 	case resultMissing:
-		return fmt.Sprintf("%s: not found in namespace %s", t.subject(), t.namespace)
+		return fmt.Sprintf("%s: not found in namespace %s", t.String(), t.namespace)
 	case resultDeleted:
-		return t.subject() + ": was deleted while veltui waited"
+		return t.String() + ": was deleted while veltui waited"
 	case resultTimeout:
-		return fmt.Sprintf("%s: timed out: %s", t.subject(), t.state(now))
+		return fmt.Sprintf("%s: timed out: %s", t.String(), t.state(now))
 	case resultEnded:
 		var wanted []string
 		for _, c := range conditions {
 			wanted = append(wanted, c.String())
 		}
-		return fmt.Sprintf("%s: ended without --for %s: %s", t.subject(), strings.Join(wanted, " or "), t.state(now))
+		return fmt.Sprintf("%s: ended without --for %s: %s", t.String(), strings.Join(wanted, " or "), t.state(now))
 	case resultMet:
 		switch {
 		case t.last.Job == nil || t.condition == "delete":
-			return t.subject() + ": does not exist"
+			return t.String() + ": does not exist"
 		case t.condition == "create":
-			return t.subject() + ": exists"
+			return t.String() + ": exists"
 		}
 	}
-	return t.subject() + ": " + t.state(now)
+	return t.String() + ": " + t.state(now)
 }
 
 type condition struct{ word, value string }

@@ -155,7 +155,7 @@ func (s *waitScreen) showBeside(targets []*awaited) {
 		}
 		failing = failing || t.last.Troubled()
 		if title == "" {
-			title = "veltui: " + t.subject()
+			title = "veltui: " + t.String()
 		}
 	}
 	if running > 1 {

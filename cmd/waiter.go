@@ -37,12 +37,12 @@ const (
 )
 
 type awaited struct {
-	kind            job.Kind
-	name, namespace string
-	uid             types.UID
-	last            assess.Judged
-	volumes         []assess.Volume
-	seen            []*job.Job
+	jobName
+	namespace string
+	uid       types.UID
+	last      assess.Judged
+	volumes   []assess.Volume
+	seen      []*job.Job
 
 	// full is the job in the last full look, which reads all that `veltui explain` reads.
 	full    assess.Judged
@@ -56,8 +56,6 @@ type awaited struct {
 	// said is what was said last of it, in lines, and called what a person was called for.
 	said, called string
 }
-
-func (t *awaited) subject() string { return t.kind.Word() + "/" + t.name }
 
 func (t *awaited) settle(result waited, condition string, code int) {
 	t.result, t.condition, t.code = result, condition, code
@@ -130,12 +128,8 @@ type fullLook struct {
 func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags) *waiter {
 	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan fullLook, 1), screen: c.newWaitScreen(f)}
 	w.looks = &inspect.Looks{Cluster: c.inspected("", slog.New(slog.DiscardHandler))}
-	for _, n := range selected.query().Names {
-		kind := job.Backup
-		if n.Resource == watch.Restores {
-			kind = job.Restore
-		}
-		w.targets = append(w.targets, &awaited{kind: kind, name: n.Name, result: resultPending})
+	for _, n := range appendNew(nil, selected.names...) {
+		w.targets = append(w.targets, &awaited{jobName: n, result: resultPending})
 	}
 	return w
 }
@@ -222,7 +216,7 @@ func (w *waiter) take(a *assess.Assessment) {
 	w.assessed = a
 	for _, change := range a.Snapshot.Changes {
 		for _, t := range w.pending() {
-			if change.Job.Kind == t.kind && change.Job.Name == t.name && !change.Deleted {
+			if nameOf(change.Job) == t.jobName && !change.Deleted {
 				t.seen = append(t.seen, change.Job)
 			}
 		}
@@ -250,7 +244,7 @@ func (w *waiter) take(a *assess.Assessment) {
 func (w *waiter) judgeTarget(t *awaited) {
 	snap := w.assessed.Snapshot
 	t.namespace = snap.Namespace
-	i := slices.IndexFunc(snap.Jobs, func(j *job.Job) bool { return j.Kind == t.kind && j.Name == t.name })
+	i := slices.IndexFunc(snap.Jobs, func(j *job.Job) bool { return nameOf(j) == t.jobName })
 	// Some phases last for less than the time between two snapshots.
 	for _, j := range t.seen {
 		for _, c := range w.conditions {
@@ -342,7 +336,7 @@ func (w *waiter) takeLook(l fullLook) {
 		}
 		failed := l.err != nil && !errors.Is(l.err, errGone)
 		if failed && !t.unclear {
-			w.screen.say(fmt.Sprintf("veltui cannot tell whether %s is stuck: %s", t.subject(), l.err))
+			w.screen.say(fmt.Sprintf("veltui cannot tell whether %s is stuck: %s", t.String(), l.err))
 		}
 		t.unclear = failed
 	}
@@ -357,7 +351,7 @@ func (w *waiter) look(ctx context.Context, j *job.Job) {
 }
 
 func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, error) {
-	selected := selection{kind: j.Kind, names: []string{j.Name}, kinds: []job.Kind{j.Kind}}
+	selected := selection{names: []jobName{nameOf(j)}}
 	q := selected.query()
 	q.Volumes, q.Also, q.Progress = true, []string{watch.Deletions}, func(string, int) {}
 	snap, err := w.cli.read(ctx, q, w.looks.Log)
@@ -386,7 +380,7 @@ func (w *waiter) show() {
 	var news []string
 	for _, t := range w.targets {
 		if t.news() {
-			news = append(news, t.subject()+": "+t.state(w.now()))
+			news = append(news, t.String()+": "+t.state(w.now()))
 		}
 	}
 	switch len(news) {

@@ -22,7 +22,7 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 	var errs bytes.Buffer
 	c := newCLI(null, null, null)
 	c.streams.ErrOut = &errs
-	w := &waiter{cli: c, screen: &waitScreen{cli: c}, targets: []*awaited{{kind: job.Restore, name: "crm", uid: "crm"}}}
+	w := &waiter{cli: c, screen: &waitScreen{cli: c}, targets: []*awaited{{jobName: jobName{job.Restore, "crm"}, uid: "crm"}}}
 	look := func(err error) { w.takeLook(fullLook{job: &job.Job{UID: "crm"}, err: err}) }
 	for _, err := range []error{errGone, errors.New("forbidden"), errors.New("forbidden")} {
 		look(err)
@@ -42,7 +42,7 @@ func TestWaitCallsOnce(t *testing.T) {
 	phase := func(p string, state diagnosis.State) assess.Judged {
 		return assess.Judged{Job: &job.Job{Kind: job.Restore, Name: "crm", Phase: p, Stage: job.StageOf(p)}, State: state}
 	}
-	target := &awaited{kind: job.Restore, name: "crm"}
+	target := &awaited{jobName: jobName{job.Restore, "crm"}}
 	for i, step := range []struct {
 		judged assess.Judged
 		news   bool
