@@ -81,7 +81,7 @@ func completeRest(cmd *cobra.Command) {
 			return
 		}
 		if f.Name == "output" {
-			completeFlag(cmd, f.Name, fixed(outputFormats(strings.TrimSuffix(f.Usage, "TEMPLATE"))))
+			completeFlag(cmd, f.Name, fixed(listed(strings.TrimSuffix(f.Usage, "TEMPLATE"))))
 		} else {
 			completeFlag(cmd, f.Name, fixed(nil))
 		}
@@ -112,8 +112,8 @@ func afterComma(typed string, values []string) []string {
 	return all
 }
 
-// outputFormats are the formats that the usage of -o names.
-func outputFormats(usage string) (formats []string) {
+// listed are the words of a list in a sentence, such as the formats in the usage of -o.
+func listed(usage string) (formats []string) {
 	usage, _, _ = strings.Cut(usage, " (")
 	for word := range strings.FieldsFuncSeq(usage, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if word != "or" {

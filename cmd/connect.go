@@ -179,7 +179,13 @@ var fileFlags = []string{"kubeconfig", "certificate-authority", "client-certific
 // cluster, without the context. Paths are absolute. A proxy with a password is left out.
 func (c *connector) connectionFlags() (flags, environment []string) {
 	if c.flags.Kubeconfig == "" {
-		switch files := kubeconfigFiles(c.env("KUBECONFIG")); len(files) {
+		var files []string
+		for _, file := range filepath.SplitList(c.env("KUBECONFIG")) {
+			if file != "" {
+				files = appendNew(files, absolutePath(file))
+			}
+		}
+		switch len(files) {
 		case 0:
 		case 1:
 			flags = append(flags, "--kubeconfig="+files[0])
@@ -209,13 +215,4 @@ func flagValues(f *pflag.Flag) []string {
 		return nil
 	}
 	return []string{f.Value.String()}
-}
-
-func kubeconfigFiles(list string) (files []string) {
-	for _, file := range filepath.SplitList(list) {
-		if file != "" {
-			files = appendNew(files, absolutePath(file))
-		}
-	}
-	return files
 }

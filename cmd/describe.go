@@ -46,8 +46,6 @@ func (c *cli) describe(ctx context.Context, selected selection, output string) e
 	return c.print(output, data, func(l *lines) { l.describe(judged, sections) })
 }
 
-var commandsFor = map[describe.Place]string{describe.Results: "results"}
-
 func (l *lines) describe(j assess.Judged, sections []describe.Section) {
 	subject := j.Kind.Word() + "/" + j.Name
 	l.add("%s %s/%s", j.Kind.Word(), j.Namespace, j.Name)
@@ -86,8 +84,8 @@ func about(f describe.Field, subject string) string {
 	if f.Note != "" {
 		words = append(words, f.Note)
 	}
-	if command := commandsFor[f.More]; command != "" {
-		words = append(words, fmt.Sprintf("see 'veltui %s %s'", command, subject))
+	if f.More == describe.Results {
+		words = append(words, fmt.Sprintf("see 'veltui results %s'", subject))
 	}
 	if len(words) == 0 {
 		return ""

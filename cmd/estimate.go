@@ -106,7 +106,8 @@ func (f *estimateCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	spec := collector.RestoreSpec{Restore: restore, Existing: f.namespaces(), Server: server}
+	spec := collector.RestoreSpec{Restore: restore, Existing: collector.ParseNamespaces(f.existing), Server: server}
+	spec.Existing.Known = f.given("existing-namespaces")
 	switch {
 	case f.tarball != "" && len(args) > 0:
 		return usagef("%q: --tarball reads no cluster; give one or the other", args[0])
@@ -146,12 +147,6 @@ func (f *estimateCommand) server() (collector.Server, error) {
 		s.CSI = &csi
 	}
 	return s, nil
-}
-
-func (f *estimateCommand) namespaces() collector.Namespaces {
-	n := collector.ParseNamespaces(f.existing)
-	n.Known = f.given("existing-namespaces")
-	return n
 }
 
 // readTarball reads a backup's tarball. As [collector.Read] it may return an index and an error.

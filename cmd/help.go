@@ -157,7 +157,7 @@ func checkOutput(cmd *cobra.Command) error {
 	if f == nil {
 		return nil
 	}
-	given, formats := f.Value.String(), outputFormats(f.Usage)
+	given, formats := f.Value.String(), listed(f.Usage)
 	if given == "" {
 		return f.Value.Set(f.DefValue)
 	}

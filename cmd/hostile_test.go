@@ -122,7 +122,7 @@ func jobCommands(restore string) (commands [][]string) {
 		if cmd.Flags().Lookup("timeout") != nil {
 			args = append(args, "--timeout", "2s")
 		}
-		for _, format := range outputFormats(f.Usage) {
+		for _, format := range listed(f.Usage) {
 			commands = append(commands, append(slices.Clone(args), "-o", format))
 		}
 	})

@@ -68,7 +68,7 @@ says where lines are missing.`,
 			f.least = logs.ParseLevel(f.level)
 			switch {
 			case f.level != "" && f.least == logs.NoLevel:
-				return usagef("--level %s: expected trace, debug, info, warning or error", f.level)
+				return usagef("--level %s: expected %s", f.level, levelNames)
 			case f.since < 0 || f.since == 0 && cmd.Flags().Changed("since"):
 				return usagef("--since %s: expected a duration above zero, such as 10m", f.since)
 			}
@@ -77,20 +77,15 @@ says where lines are missing.`,
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Print new lines until the job ends")
 	cmd.Flags().DurationVar(&f.since, "since", 0, "Only lines newer than this, such as 10m")
-	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: trace, debug, info, warning or error")
+	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: "+levelNames)
 	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text or json (a document per line)")
 	addCAFile(cmd.Flags(), &f.caFile)
-	completeFlag(cmd, "level", fixed(levelNames()))
+	completeFlag(cmd, "level", fixed(listed(levelNames)))
 	return c.forJob(cmd, f.run)
 }
 
-func levelNames() (names []string) {
-	for _, l := range logs.Levels() {
-		names = append(names, l.String())
-	}
-	return names
-}
+const levelNames = "trace, debug, info, warning or error"
 
 var errJobEnded = errors.New("the job ended")
 

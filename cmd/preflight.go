@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -186,7 +187,7 @@ func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 }
 
 func itemsOf(f preflight.Finding) string {
-	names := append([]string{}, f.Names...)
+	names := slices.Clone(f.Names)
 	for i, name := range names {
 		names[i] = human.Shorten(name, 80)
 	}

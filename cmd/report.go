@@ -105,8 +105,9 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 const reportPatience = 90 * time.Second
 
 type reporting struct {
-	cli   *cli
-	flags reportFlags
+	cli     *cli
+	flags   reportFlags
+	noStore error // why nothing stored is read
 	report.Input
 }
 
@@ -118,6 +119,12 @@ func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged 
 		return report.Document{}, err
 	}
 	r := &reporting{cli: c, flags: f, Input: report.Input{Veltui: version, Context: conn.Context, Assessed: assessed, Judged: judged}}
+	switch {
+	case c.isReadOnly():
+		r.noStore = errors.New("read-only: to read it, veltui would have to create a DownloadRequest in the cluster")
+	case f.noArtifacts:
+		r.noStore = errors.New("veltui was started with --no-artifacts")
+	}
 	r.annotations()
 	r.audit(conn.Context)
 	reading, stop := context.WithTimeout(ctx, reportPatience)
@@ -140,18 +147,8 @@ func (r *reporting) missing(what string, err error) {
 	r.NotSeen = append(r.NotSeen, report.NotSeen{What: what, Why: err.Error()})
 }
 
-func (r *reporting) whyNoArtifacts() error {
-	switch {
-	case r.cli.isReadOnly():
-		return errors.New("read-only: to read it, veltui would have to create a DownloadRequest in the cluster")
-	case r.flags.noArtifacts:
-		return errors.New("veltui was started with --no-artifacts")
-	}
-	return nil
-}
-
 func (r *reporting) plans(ctx context.Context, reach action.Request) {
-	l, err := r.cli.lookCloser(ctx, closeLook{assessed: r.Assessed, Judged: r.Judged}, explainFlags{artifacts: r.whyNoArtifacts() == nil, caFile: r.flags.caFile, elsewhere: true})
+	l, err := r.cli.lookCloser(ctx, closeLook{assessed: r.Assessed, Judged: r.Judged}, explainFlags{artifacts: r.noStore == nil, caFile: r.flags.caFile, elsewhere: true})
 	r.Assessed, r.Judged = l.assessed, l.Judged
 	if err != nil {
 		r.missing("a closer look at the job", err)
@@ -306,10 +303,9 @@ func auditedDeed(e action.Entry) report.Deed {
 func (r *reporting) stored(ctx context.Context) {
 	j := r.Judged.Job
 	reader := &inspect.Artifacts{Cluster: r.cli.inspected(r.flags.caFile, slog.Default())}
-	why := r.whyNoArtifacts()
 	m := reader.Messages(ctx, r.Judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
-		if why != nil {
-			return artifact.Results{}, why
+		if r.noStore != nil {
+			return artifact.Results{}, r.noStore
 		}
 		return reader.Results(ctx, j)
 	})
@@ -324,7 +320,7 @@ func (r *reporting) stored(ctx context.Context) {
 	if j.Operations.Attempted == 0 || !r.Judged.ListsStored() {
 		return
 	}
-	err := why
+	err := r.noStore
 	if err == nil {
 		r.Operations, err = reader.Operations(ctx, j)
 	}
@@ -335,10 +331,9 @@ func (r *reporting) stored(ctx context.Context) {
 
 func (r *reporting) log(ctx context.Context) {
 	j := r.Judged.Job
-	why := r.whyNoArtifacts()
 	decisive := &report.Decisive{Name: j.Name}
 	r.Log = decisive
-	reader := r.cli.inspected(r.flags.caFile, slog.Default()).LogReader(j.Namespace, why)
+	reader := r.cli.inspected(r.flags.caFile, slog.Default()).LogReader(j.Namespace, r.noStore)
 	err := reader.Read(ctx, logs.Query{Job: j}, logs.Output{
 		Line: func(e logs.Entry) error {
 			switch {

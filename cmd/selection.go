@@ -168,12 +168,8 @@ func (s selection) only() []watch.JobName {
 	return q.Names
 }
 
-func resourceOf(kind job.Kind) string {
-	if kind == job.Backup {
-		return watch.Backups
-	}
-	return watch.Restores
-}
+// resourceOf is the resource of a kind as [watch.Source] names it.
+func resourceOf(kind job.Kind) string { return kind.Resource() + ".velero.io" }
 
 func (s selection) what() string {
 	what := "backups or restores"

@@ -175,7 +175,7 @@ func (w *waiter) run(ctx context.Context) error {
 		}
 		w.take(a)
 		w.show()
-		if w.done() {
+		if len(w.pending()) == 0 || slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck }) {
 			return nil
 		}
 	}
@@ -204,11 +204,6 @@ func (w *waiter) now() time.Time {
 
 func (w *waiter) pending() []*awaited {
 	return slices.DeleteFunc(slices.Clone(w.targets), func(t *awaited) bool { return t.result != resultPending })
-}
-
-func (w *waiter) done() bool {
-	stuck := slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck })
-	return stuck || len(w.pending()) == 0
 }
 
 func (w *waiter) take(a *assess.Assessment) {
