@@ -24,7 +24,7 @@ var imports = map[string][]string{
 	"ui":                         {"action", "assess", "collector", "diagnosis", "inspect", "internal/human", "job", "job/forecast", "say/narrate", "ui/command", "ui/detail", "ui/dialog", "ui/draw", "ui/fetch", "ui/guide", "ui/jobview", "ui/keys", "ui/pager", "ui/restoreform", "ui/tabs", "ui/terminal", "velero", "velero/decode", "watch"},
 	"ui/tabs":                    {"assess", "diagnosis", "etcd", "internal/human", "job", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "ui/draw", "ui/keys", "ui/pager", "watch"},
-	"ui/dialog":                  {"action", "internal/human", "internal/sanitize", "job", "ui/draw", "ui/keys", "velero"},
+	"ui/dialog":                  {"action", "internal/human", "internal/sanitize", "job", "ui/draw", "ui/fetch", "ui/keys", "velero"},
 	"ui/jobview":                 {"assess", "collector", "diagnosis", "inspect", "internal/human", "job", "restore/target", "restore/verify", "say/describe", "stored/artifact", "stored/logs", "stored/outcome", "ui/draw", "ui/fetch", "ui/keys", "ui/pager", "velero", "velero/decode"},
 	"ui/command":                 {"ui/draw"},
 	"ui/fetch":                   nil,

@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
@@ -21,17 +20,6 @@ type dialogScreen struct {
 
 func (s *dialogScreen) allows() allowed {
 	return allowed{help: s.HasHelp(), quit: s.Stage() != dialog.Typing, suspend: s.Stage() != dialog.Applying}
-}
-
-func (s *dialogScreen) Load(*assess.Assessment) {}
-func (s *dialogScreen) Ask() tea.Cmd            { return nil }
-
-// Update takes a message to a dialog.
-func (s *dialogScreen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
-	if !dialog.Handles(msg) {
-		return nil, false
-	}
-	return s.Dialog.Update(msg), true
 }
 
 // Takes reports whether a key is not to be acted on: the stage is deaf, or it has no such
@@ -100,11 +88,11 @@ func (m *Model) subjects() (*cluster, []*job.Job) {
 func (m *Model) openFinalize() tea.Cmd {
 	of, jobs := m.subjects()
 	o := m.options
-	opened, cmd := dialog.Open(of.ctx, dialog.Options{
+	opened, cmd := dialog.Open(dialog.Options{
 		Actions: of.Finalizer, Request: of.Request, Jobs: jobs, Context: of.Context, Clock: o.Clock, Keys: o.Keys,
-		Readable: m.readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Guard: guarded,
+		Readable: m.readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Start: of.sources.Start,
 	})
-	m.push(&dialogScreen{base{m, of}, opened})
+	m.push(&dialogScreen{base{m: m, of: of}, opened})
 	return cmd
 }
 

@@ -72,6 +72,7 @@ func (still) Close()                         {}
 
 // base is a screen that is about a cluster, for screens to embed.
 type base struct {
+	still
 	m  *Model
 	of *cluster
 }

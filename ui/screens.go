@@ -24,7 +24,7 @@ type jobScreen struct {
 }
 
 func (m *Model) openJob(of *cluster, uid types.UID, at jobview.Page) tea.Cmd {
-	m.push(&jobScreen{base{m, of}, jobview.New(uid, at, of.assessed, of.sources, m.pop)})
+	m.push(&jobScreen{base{m: m, of: of}, jobview.New(uid, at, of.assessed, of.sources, m.pop)})
 	return nil // what its page lacks is asked for after every key
 }
 
@@ -55,7 +55,7 @@ type otherScreen struct {
 
 func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
 	open := func(uid types.UID) tea.Cmd { return m.openJob(of, uid, jobview.Overview) }
-	m.push(&otherScreen{base{m, of}, detail.New(t, key, of.assessed, m.pop, open)})
+	m.push(&otherScreen{base{m: m, of: of}, detail.New(t, key, of.assessed, m.pop, open)})
 	if t.Reads == nil || of.EtcdLogs == nil {
 		return nil
 	}
@@ -70,9 +70,6 @@ func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
 func (s *otherScreen) allows() allowed {
 	return allowed{main: true, command: true, help: true, quit: true, suspend: true}
 }
-
-func (s *otherScreen) Ask() tea.Cmd { return nil }
-func (s *otherScreen) Close()       {}
 
 // Click selects the line that is there.
 func (s *otherScreen) Click(_, y int) (again bool, cmd tea.Cmd) { return s.Screen.Click(y), nil }
@@ -94,15 +91,13 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Previewer: of.Previewer, Start: m.starts,
 		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop,
 	}, of.assessed)
-	m.push(&formScreen{base{m, of}, form})
+	m.push(&formScreen{base{m: m, of: of}, form})
 	return cmd
 }
 
 func (s *formScreen) allows() allowed {
 	return allowed{command: !s.m.writing(), help: !s.m.writing(), suspend: true}
 }
-
-func (s *formScreen) Update(tea.Msg) (cmd tea.Cmd, handled bool) { return nil, false }
 
 // Takes reports whether a key is for the field.
 func (s *formScreen) Takes(msg tea.KeyPressMsg, _ bool) bool { return s.Form.Takes(msg) }

@@ -22,6 +22,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/velero"
 )
@@ -153,8 +154,11 @@ func newBench(t *testing.T, names ...string) *bench {
 	for _, name := range names {
 		jobs = append(jobs, restoreNamed(name))
 	}
-	d, cmd := Open(t.Context(), Options{Actions: b.fake, Clock: b.now, Context: "prod-east",
-		Jobs: jobs, Readable: func() bool { return true }, Guard: func(c tea.Cmd) tea.Cmd { return c }})
+	d, cmd := Open(Options{Actions: b.fake, Clock: b.now, Context: "prod-east",
+		Jobs: jobs, Readable: func() bool { return true }, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			return func() tea.Msg { return work(ctx) }, cancel
+		}})
 	b.Dialog = d
 	b.begin(cmd)
 	return b
@@ -229,7 +233,8 @@ func (b *bench) until(what string, holds func() bool) {
 			if msg == tea.Quit() {
 				b.quit = true
 			} else {
-				b.begin(b.Update(msg))
+				next, _ := msg.(fetch.Message).Deliver()
+				b.begin(next)
 			}
 		case <-timeout:
 			b.t.Fatalf("waited in vain for %s; the screen:\n%s", what, b.frame())
@@ -246,7 +251,7 @@ func (b *bench) at(s Stage) {
 func (b *bench) listen() {
 	b.t.Helper()
 	b.pass(graceLimit)
-	b.Update(graceEnded{b.awaited})
+	b.awaitGrace()
 }
 
 // open waits for the plan.
@@ -314,8 +319,7 @@ func (b *bench) retrying() {
 	b.fake.set(func() { b.fake.apply = interrupted(begun) })
 	b.confirm()
 	<-begun
-	b.until("it is being sent", func() bool { _, sending := b.state.step(action.StepPatch); return sending })
+	b.until("it is being sent", func() bool { s := b.run.state(); return s.reached(action.StepPatch) })
 	b.run.report(action.Progress{Step: action.StepPatch, Attempt: &retry.Attempt{Number: 4, Err: errors.New("connect: connection refused"), Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}}, b.now())
 	b.pass(3 * time.Second)
-	b.Update(runProgressed{b.awaited, b.run.read()})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	Actions Actions
 	// Request is how the kubectl commands shown get to the cluster.
 	Request action.Request
+	// Start makes a command of work that ends with the program.
+	Start fetch.Start
 	// Clock is our own clock.
 	Clock func() time.Time
 	// Context is the kubeconfig context's name; context/name is typed to confirm.
@@ -42,8 +45,6 @@ type Options struct {
 	NoClipboard bool
 	// Keys are those that sentences name.
 	Keys keys.Map
-	// Guard makes a panic in a command a message.
-	Guard func(tea.Cmd) tea.Cmd
 }
 
 // Stage is what the dialog is at.
@@ -65,33 +66,30 @@ const (
 type Dialog struct {
 	options Options
 	keys    []keys.Binding
-	// start makes a command of work, which ends with the program or is cancelled.
-	start func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelCauseFunc)
 
-	at int // which of the jobs
-	// results are what became of each, in one line.
-	results []string
+	at      int      // index of the present job
+	results []string // of each job, in one line
 	stage   Stage
-	// awaited is what is waited for; messages about anything else are late.
-	awaited *ticket
-	grace   grace
-	since   time.Time               // of the stage
-	cancel  context.CancelCauseFunc // ends the gathering that is awaited
+	since   time.Time // of the stage
+	// deaf is true in the first moment of a stage, and pressed is the last key in it.
+	deaf    bool
+	pressed time.Time
+	grace   fetch.Pause // of deafness
+	clock   fetch.Pause // draws anew what is under way
 
+	found fetch.Answer[[]action.Plan]
 	// choices are what may be done, the evidence's own plan first.
 	choices []action.Plan
 	chosen  int
 	// seen is when the evidence was gathered, in our own clock.
 	seen time.Time
-	err  error
 	// note is the answer to the last key, alarm if it is that something is wrong.
 	note  string
 	alarm bool
 	input textinput.Model
 	view  viewport.Model
 
-	run   *run
-	state runState
+	run *run
 	// asked is set once a person has asked to stop, and must say so again.
 	asked    bool
 	stopping bool
@@ -105,46 +103,9 @@ type Dialog struct {
 	settled []types.UID
 }
 
-// ticket is given out for everything that is waited for.
-type ticket struct{ _ byte }
-
-// plansMade brings what may be done about a job.
-type plansMade struct {
-	ticket *ticket
-	plans  []action.Plan
-	err    error
-}
-
-// runProgressed brings how far an application is.
-type runProgressed struct {
-	ticket *ticket
-	state  runState
-}
-
-// runEnded brings how an application ended.
-type runEnded struct {
-	ticket  *ticket
-	outcome outcome
-}
-
-// graceEnded tells that a stage's deaf first moment may be over.
-type graceEnded struct{ ticket *ticket }
-
-// ticked is the dialog's clock, while something in it is under way.
-type ticked struct{ ticket *ticket }
-
 // Open opens a dialog on its first job.
-func Open(ctx context.Context, o Options) (*Dialog, tea.Cmd) {
-	input := textinput.New()
-	input.Prompt = ""
-	styles := input.Styles()
-	styles.Cursor.Blink = false // a screen on which nothing happens is silent
-	input.SetStyles(styles)
-	d := &Dialog{options: o, input: input, view: viewport.New(), results: make([]string, len(o.Jobs))}
-	d.start = func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelCauseFunc) {
-		ctx, cancel := context.WithCancelCause(ctx)
-		return o.Guard(func() tea.Msg { return work(ctx) }), cancel
-	}
+func Open(o Options) (*Dialog, tea.Cmd) {
+	d := &Dialog{options: o, input: keys.Field(), view: viewport.New(), results: make([]string, len(o.Jobs))}
 	d.keys = d.bindings()
 	return d, d.look()
 }
@@ -169,110 +130,77 @@ func (d *Dialog) Settled() []types.UID { return d.settled }
 // Stage is what the dialog is at.
 func (d *Dialog) Stage() Stage { return d.stage }
 
-// Update takes a message about what is awaited, and drops late ones.
-func (d *Dialog) Update(msg tea.Msg) tea.Cmd {
-	switch msg := msg.(type) {
-	case plansMade:
-		if msg.ticket == d.awaited && d.stage == Looking {
-			return d.handlePlans(msg)
-		}
-	case runProgressed:
-		if msg.ticket == d.awaited && d.run != nil {
-			d.state = msg.state
-			return d.run.news()
-		}
-	case runEnded:
-		if msg.ticket == d.awaited && d.run != nil {
-			return d.handleEnd(msg.outcome)
-		}
-	case graceEnded:
-		if msg.ticket == d.awaited && !d.grace.check(d.options.Clock()) {
-			return d.awaitGrace()
-		}
-	case ticked:
-		if msg.ticket == d.awaited && (d.stage == Looking || d.stage == Applying) {
-			return d.tick()
-		}
-	}
-	return nil
-}
-
-// Handles reports whether a message is one to a dialog.
-func Handles(msg tea.Msg) bool {
-	switch msg.(type) {
-	case plansMade, runProgressed, runEnded, graceEnded, ticked:
-		return true
-	}
-	return false
+func (d *Dialog) asker(answered func() tea.Cmd) fetch.Asker {
+	return fetch.Asker{Start: d.options.Start, Clock: d.options.Clock, Answered: answered}
 }
 
 // enter goes to a stage, which is deaf at first unless one's own key led there.
 func (d *Dialog) enter(s Stage) tea.Cmd {
 	d.stage, d.since, d.asked = s, d.options.Clock(), false
-	d.grace = newGrace(d.since)
+	d.pressed = d.since
 	d.view.GotoTop()
 	if s == Typing || s == Applying {
-		d.grace.over = true
+		d.deaf = false
+		d.grace.Close()
 		return nil
 	}
 	return d.awaitGrace()
 }
 
+// A stage that can write is deaf until nothing has been pressed for graceQuiet, but for
+// graceLimit at most: what was typed before it was seen must not answer it.
+const (
+	graceQuiet = 400 * time.Millisecond
+	graceLimit = 1500 * time.Millisecond
+)
+
+// awaitGrace is deaf until that time has come.
 func (d *Dialog) awaitGrace() tea.Cmd {
-	of := d.awaited
-	return tea.Tick(max(d.grace.left(d.options.Clock()), time.Millisecond), func(time.Time) tea.Msg { return graceEnded{of} })
+	now := d.options.Clock()
+	left := min(d.pressed.Add(graceQuiet).Sub(now), d.since.Add(graceLimit).Sub(now))
+	if d.deaf = left > 0; !d.deaf {
+		return nil
+	}
+	return d.grace.Begin(left, d.awaitGrace)
 }
 
-// tick makes what is under way be drawn again every second.
+// tick draws what is under way again every second.
 func (d *Dialog) tick() tea.Cmd {
-	of := d.awaited
-	return tea.Tick(time.Second, func(time.Time) tea.Msg { return ticked{of} })
-}
-
-// await begins to wait for something new.
-func (d *Dialog) await() *ticket {
-	d.awaited = &ticket{}
-	return d.awaited
+	if d.stage != Looking && d.stage != Applying {
+		return nil
+	}
+	return d.clock.Begin(time.Second, d.tick)
 }
 
 // look gathers the evidence about the present job.
 func (d *Dialog) look() tea.Cmd {
-	d.stop()
-	of, j := d.await(), d.job()
-	cmd, cancel := d.start(func(ctx context.Context) tea.Msg {
+	d.found.Close()
+	d.found = fetch.Answer[[]action.Plan]{}
+	j := d.job()
+	cmd := d.found.Ask(d.asker(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
 		e, err := d.options.Actions.Gather(ctx, j.Namespace, j.Kind, j.Name)
 		switch {
 		case err != nil:
-			return plansMade{of, nil, err}
+			return nil, err
 		case e.Job.UID != j.UID:
-			return plansMade{of, nil, fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", subject(j))}
+			return nil, fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", subject(j))
 		}
-		return plansMade{of, choices(e, d.options.Request), nil}
+		return choices(e, d.options.Request), nil
 	})
-	d.cancel = cancel
-	d.choices, d.chosen, d.err = nil, 0, nil
+	d.choices, d.chosen = nil, 0
 	d.say("")
 	d.input.Reset()
 	return tea.Batch(cmd, d.enter(Looking), d.tick())
 }
 
-// stop ends what is awaited; its answer will be late.
-func (d *Dialog) stop() {
-	if d.cancel != nil {
-		d.cancel(nil)
-		d.cancel = nil
-	}
-}
-
 func (d *Dialog) say(text string)  { d.note, d.alarm = text, false }
 func (d *Dialog) warn(text string) { d.note, d.alarm = text, true }
 
-func (d *Dialog) handlePlans(msg plansMade) tea.Cmd {
-	d.stop()
-	if d.err = msg.err; d.err != nil {
+func (d *Dialog) handlePlans() tea.Cmd {
+	if d.found.Err != nil {
 		return d.enter(Unseen)
 	}
-	return d.choose(msg.plans)
+	return d.choose(d.found.Value)
 }
 
 // choose lets a person choose between plans.
@@ -282,8 +210,9 @@ func (d *Dialog) choose(plans []action.Plan) tea.Cmd {
 	return d.enter(Choosing)
 }
 
-func (d *Dialog) handleEnd(o outcome) tea.Cmd {
-	r := d.run
+func (d *Dialog) handleEnd() tea.Cmd {
+	r, o := d.run, d.run.ended.Value
+	r.progress.Close()
 	d.run, d.stopping, d.outcome = nil, false, o
 	if !r.dryRun {
 		d.results[d.at] = change(&r.plan) + ": " + string(o.State) + ": " + o.Message
@@ -309,11 +238,10 @@ func (d *Dialog) begin(dryRun bool) tea.Cmd {
 	d.input.Blur()
 	d.input.Reset()
 	d.say("")
-	r := newRun(d.await(), d.job(), *d.plan(), dryRun, d.options)
-	cmd, cancel := d.start(r.execute)
-	r.cancel = cancel
-	d.run, d.state = r, runState{}
-	return tea.Batch(r.news(), cmd, d.enter(Applying), d.tick())
+	r := newRun(d.job(), *d.plan(), dryRun, d.options)
+	d.run = r
+	follow := r.progress.Follow(d.asker(nil), 0, func(runState) bool { return true })
+	return tea.Batch(follow, r.ended.Ask(d.asker(d.handleEnd), 0, r.execute), d.enter(Applying), d.tick())
 }
 
 // next is the plan that a change has left, nil if it left none that is possible.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -31,12 +32,12 @@ func TestDeafAtFirst(t *testing.T) {
 	b.pass(graceQuiet - time.Millisecond)
 	b.keys("d")
 	b.pass(2 * time.Millisecond)
-	b.Update(graceEnded{b.awaited})
+	b.awaitGrace()
 	if !b.Deaf() {
 		t.Error("a key did not make the deaf moment longer")
 	}
 	b.pass(graceQuiet)
-	b.Update(graceEnded{b.awaited})
+	b.awaitGrace()
 	b.keys("d")
 	if b.stage != Applying {
 		t.Errorf("the dialog is deaf for ever:\n%s", b.frame())
@@ -105,7 +106,7 @@ func TestEscTwiceStops(t *testing.T) {
 	b.open()
 	b.confirm()
 	<-begun
-	b.until("it is being sent", func() bool { _, sending := b.state.step(action.StepPatch); return sending })
+	b.until("it is being sent", func() bool { s := b.run.state(); return s.reached(action.StepPatch) })
 	// An arrow key that a slow line tears apart.
 	b.keys("esc", "[", "A")
 	if b.stopping || b.asked {
@@ -152,8 +153,7 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 	b := newBench(t)
 	begun := make(chan struct{})
 	b.fake.set(func() { b.fake.apply = interrupted(begun) })
-	b.run = newRun(b.awaited, b.job(), planOf("crm-old", nil), false, b.options)
-	b.run.cancel = cancel
+	b.run = newRun(b.job(), planOf("crm-old", nil), false, b.options)
 	go b.run.execute(ctx)
 	<-begun
 	cancel(errors.New("hangup"))
@@ -161,7 +161,7 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 	// One that the end overtook is never begun.
-	late := newRun(b.awaited, b.job(), planOf("crm-old", nil), false, b.options)
+	late := newRun(b.job(), planOf("crm-old", nil), false, b.options)
 	b.run = late
 	before := b.fake.done()
 	if said := b.Parting(); len(said) != 0 {
@@ -174,22 +174,14 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 
 func TestLateAnswersAreDropped(t *testing.T) {
 	b := newBench(t)
-	late := b.awaited
-	b.look()
-	made := []action.Plan{planOf("crm-old", nil)}
-	b.Update(plansMade{late, made, nil})
+	late := <-b.msgs
+	again := b.look()
+	late.(fetch.Message).Deliver()
 	if b.stage != Looking {
 		t.Error("a late answer was taken for the present one")
 	}
-	b.Update(runEnded{b.awaited, outcome{}})
-	b.Update(runProgressed{late, runState{}})
-	if b.stage != Looking {
-		t.Error("the end of another application was taken")
-	}
-	b.Update(plansMade{b.awaited, made, nil})
-	if b.stage != Choosing {
-		t.Error("the present answer was not taken")
-	}
+	b.begin(again)
+	b.at(Choosing)
 }
 
 // What cannot be done can only be read, whatever the key.
@@ -254,7 +246,6 @@ func TestAnApplicationIsShownAsItGoes(t *testing.T) {
 	b.shows("attempt 5 is under way")
 	b.run.report(action.Progress{Step: action.StepObserve}, b.now())
 	b.run.report(action.Progress{Step: action.StepObserve, Phase: "Finalizing"}, b.now())
-	b.Update(runProgressed{b.awaited, b.run.read()})
 	b.shows("so far: Finalizing", "until it has ended, and for at least 1m10s", "veltui now watches the result")
 	if strings.Contains(b.frame(), "deadline") {
 		t.Error("observing has no deadline")

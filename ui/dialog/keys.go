@@ -22,10 +22,15 @@ func (d *Dialog) HasHelp() bool {
 
 // Swallows reports whether a key must not be acted on because the stage is still
 // deaf, and counts as one that was pressed meanwhile.
-func (d *Dialog) Swallows() bool { return d.grace.swallow(d.options.Clock()) }
+func (d *Dialog) Swallows() bool {
+	if d.deaf {
+		d.pressed = d.options.Clock()
+	}
+	return d.deaf
+}
 
 // Deaf reports whether the stage takes no keys yet.
-func (d *Dialog) Deaf() bool { return !d.grace.over }
+func (d *Dialog) Deaf() bool { return d.deaf }
 
 func (d *Dialog) bindings() []keys.Binding {
 	on := func(stages ...Stage) func() bool { return func() bool { return slices.Contains(stages, d.stage) } }
@@ -110,12 +115,11 @@ func (d *Dialog) close() tea.Cmd {
 
 // back leaves the dialog; after several jobs what became of each is said.
 func (d *Dialog) back() tea.Cmd {
-	d.stop()
+	d.found.Close()
 	worked := slices.ContainsFunc(d.results, func(result string) bool { return result != "" })
 	if d.stage == Summary || len(d.options.Jobs) == 1 || !worked {
 		return d.close()
 	}
-	d.await()
 	return d.enter(Summary)
 }
 
@@ -176,7 +180,6 @@ func (d *Dialog) goOn() tea.Cmd {
 	case d.stage == Unseen:
 		return d.look()
 	case next != nil:
-		d.await()
 		cmd := d.choose([]action.Plan{*next})
 		d.say("The job has changed, so this is a new plan. Review it again.")
 		return cmd
@@ -214,7 +217,7 @@ func (d *Dialog) askToStop() tea.Cmd {
 
 func (d *Dialog) stopRun() {
 	d.asked, d.stopping = false, true
-	d.run.cancel(ErrStopped)
+	d.run.stop()
 }
 
 // Leave is asked for with q, twice while something is written, or at once. The
@@ -222,7 +225,7 @@ func (d *Dialog) stopRun() {
 func (d *Dialog) Leave(atOnce bool) tea.Cmd {
 	switch {
 	case d.run == nil:
-		d.stop()
+		d.found.Close()
 		return tea.Quit
 	case d.leaving && atOnce:
 		return tea.Quit

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/ui/draw"
 )
 
 // Nobody is told that nothing was written where something was, or may have been.
@@ -13,8 +12,8 @@ func TestOutcomeNeverCallsSomethingNothing(t *testing.T) {
 	for _, state := range []action.State{action.Refused, action.Changed, action.Unfinished} {
 		for _, sent := range []action.Sent{action.Partly, action.Doubtful, action.NotSent} {
 			o := outcome{Outcome: action.Outcome{State: state, Sent: sent, Message: "the API server refused it"}}
-			headline, _ := o.headline(&draw.Theme{})
-			text := strings.ToLower(headline + " " + o.remains(nil))
+			end := o.ending(nil)
+			text := strings.ToLower(end.headline + " " + end.remains)
 			denied := strings.Contains(text, "nothing was written") || strings.Contains(text, "nothing has changed")
 			if denied != (sent == action.NotSent) {
 				t.Errorf("%s, %s: %s", state, sent, text)

@@ -8,26 +8,27 @@ import (
 	"sync"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/fetch"
 )
 
 // run is one application of a plan. It goes on whether or not the dialog is open: the
 // screen takes the newest state when it can, and is never waited for.
 type run struct {
-	ticket  *ticket
-	options Options
-	plan    action.Plan
-	subject *job.Job
-	dryRun  bool
-	cancel  context.CancelCauseFunc
-	told    chan struct{} // there is news
+	options  Options
+	plan     action.Plan
+	subject  *job.Job
+	dryRun   bool
+	ended    fetch.Answer[outcome]
+	progress *fetch.Progress[runState]
+	// stop ends the application with ErrStopped.
+	stop    context.CancelFunc
+	stopped context.Context
 	done    chan struct{} // closed when outcome is set
 
-	mu    sync.Mutex
-	state runState
+	mu   sync.Mutex
+	told runState
 	// begun and forsaken exclude each other: a run that the program's end
 	// overtook is never begun.
 	begun, forsaken bool
@@ -54,29 +55,32 @@ type stepState struct {
 	seen       string
 }
 
-func newRun(of *ticket, about *job.Job, plan action.Plan, dryRun bool, o Options) *run {
-	return &run{ticket: of, options: o, subject: about, plan: plan, dryRun: dryRun,
-		told: make(chan struct{}, 1), done: make(chan struct{})}
+func newRun(about *job.Job, plan action.Plan, dryRun bool, o Options) *run {
+	r := &run{options: o, subject: about, plan: plan, dryRun: dryRun, progress: fetch.NewProgress[runState](), done: make(chan struct{})}
+	r.stopped, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
 // execute applies the plan. It runs in a command.
-func (r *run) execute(ctx context.Context) tea.Msg {
+func (r *run) execute(ctx context.Context) (outcome, error) {
 	r.mu.Lock()
 	if r.forsaken {
 		r.mu.Unlock()
-		return nil
+		return outcome{}, nil
 	}
 	r.begun = true
 	// Stands if Apply panics.
 	r.outcome.State, r.outcome.Message = action.Unfinished, "veltui has a defect and does not know whether anything was sent"
 	r.mu.Unlock()
 	defer close(r.done)
-	defer r.cancel(nil)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.stopped, func() { cancel(ErrStopped) })()
 	ended, err := r.options.Actions.Apply(ctx, r.plan, r.dryRun, func(p action.Progress) { r.report(p, r.options.Clock()) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcome = outcome{ended, err, r.plan}
-	return runEnded{r.ticket, r.outcome}
+	return r.outcome, nil
 }
 
 // forsake makes sure that a run which has not begun never does, and reports
@@ -99,33 +103,20 @@ func (r *run) exitMessage() string {
 	return text
 }
 
-// news waits for the next word of the application.
-func (r *run) news() tea.Cmd {
-	return r.options.Guard(func() tea.Msg {
-		select {
-		case <-r.told:
-			return runProgressed{r.ticket, r.read()}
-		case <-r.done:
-			return nil
-		}
-	})
-}
-
-func (r *run) read() runState {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return runState{slices.Clone(r.state.steps)}
-}
-
 // report notes what the application reports; it does not wait.
 func (r *run) report(p action.Progress, now time.Time) {
 	r.mu.Lock()
-	r.state.note(p, now)
-	r.mu.Unlock()
-	select {
-	case r.told <- struct{}{}:
-	default:
+	defer r.mu.Unlock()
+	r.told.note(p, now)
+	r.progress.Report(runState{slices.Clone(r.told.steps)})
+}
+
+// state is what was reported last.
+func (r *run) state() runState {
+	if last := r.progress.Last(); last != nil {
+		return *last
 	}
+	return runState{}
 }
 
 func (s *runState) note(p action.Progress, now time.Time) {

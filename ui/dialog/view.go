@@ -2,9 +2,14 @@ package dialog
 
 import (
 	"fmt"
+	"time"
 
+	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 )
 
 // widest is how wide a dialog gets: longer lines are hard to read.
@@ -46,9 +51,9 @@ func (d *Dialog) text(c draw.Canvas) []string {
 		return lines
 	case Unseen:
 		lines := c.Para(c.Theme.Bad, "veltui could not gather the evidence, so it can do nothing:", 2)
-		return append(append(lines, c.Wrap(d.err.Error(), 8)...), "", d.options.Keys.Key("look-again")+" looks again.")
+		return append(append(lines, c.Wrap(d.found.Err.Error(), 8)...), "", d.options.Keys.Key("look-again")+" looks again.")
 	case Applying:
-		return runLines(c, d.run, d.state, now)
+		return runLines(c, d.run, now)
 	case Ended:
 		return d.outcome.lines(c, d.options.Keys)
 	case Summary:
@@ -95,4 +100,177 @@ func (d *Dialog) stopLines(c draw.Canvas) []string {
 		return c.Para(c.Theme.Strong, "Stop? esc again stops it, "+d.options.Keys.Key("quit")+" again stops it and quits; any other key goes on.", 2)
 	}
 	return nil
+}
+
+const labelWidth = 10
+
+// planLines draw what is to be done and why, or why nothing is, then all
+// evidence, then what follows, then the command.
+func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Duration, named keys.Map) []string {
+	p := &choices[chosen]
+	var lines []string
+	add := func(label, text string, style lipgloss.Style) {
+		lines = append(lines, c.Labelled(label, labelWidth, style, text, 8)...)
+	}
+	if p.Possible() {
+		add("Plan", change(p), c.Theme.Strong)
+	} else {
+		add("Refused", draw.Sentence(refusal(p)), c.Theme.Bad)
+		add("Helps", p.Advice, c.Theme.Text)
+	}
+	add("Cluster", p.Evidence().Cluster.String(), c.Theme.Text)
+	add("Why", draw.Sentence(p.Why), c.Theme.Text)
+	if p.Possible() {
+		add("Certainty", certainty(p), c.Theme.Text)
+	}
+	label := "Then"
+	for _, text := range p.Then {
+		add(label, draw.Sentence(text), c.Theme.Text)
+		label = ""
+	}
+	lines = append(lines, optionLines(c, choices, chosen, named)...)
+	effects := append(c.Titled("It will", p.Will), c.Titled("It will not", p.WillNot)...)
+	title := "What was found"
+	if chosen == 0 && p.Possible() {
+		title = "Why it looks stuck"
+	}
+	evidence := evidenceLines(c, p, title, age, named)
+	if p.Action != action.Finalize { // what a restart fails matters more than what was found
+		effects, evidence = evidence, effects
+	}
+	lines = append(append(lines, evidence...), effects...)
+	if len(p.Commands) == 0 {
+		return lines
+	}
+	lines = append(lines, "", c.Theme.Strong.Render("The same with kubectl")+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
+	for _, command := range p.Commands {
+		lines = append(lines, c.Command(command)...)
+	}
+	return lines
+}
+
+// evidenceLines draw all evidence, doubts first.
+func evidenceLines(c draw.Canvas, p *action.Plan, title string, age time.Duration, named keys.Map) []string {
+	var holds, doubts []string
+	for _, e := range p.Facts() {
+		seen := e.Source
+		if !e.At.IsZero() {
+			seen += ", " + human.Age(e.At, c.Now)
+		}
+		drawn := c.Observed(e.Holds, e.Text, seen)
+		if e.Holds {
+			holds = append(holds, drawn...)
+		} else {
+			doubts = append(doubts, drawn...)
+		}
+	}
+	var lines []string
+	if len(doubts) > 0 {
+		lines = append(append(lines, "", c.Theme.Strong.Render("Unknown or contradicting")), doubts...)
+	}
+	title = c.Theme.Strong.Render(title) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" looks again)")
+	return append(append(lines, "", title), holds...)
+}
+
+// optionLines name what may be chosen, if there is more than one thing.
+func optionLines(c draw.Canvas, choices []action.Plan, chosen int, named keys.Map) []string {
+	if len(choices) < 2 {
+		return nil
+	}
+	lines := []string{"", c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" ("+named.Key("next-option")+" cycles)")}
+	for i := range choices {
+		sign, style := " ", c.Theme.Text
+		if i == chosen {
+			sign, style = c.Glyphs.Cursor, c.Theme.Selected
+		}
+		lines = append(lines, " "+c.Theme.Accent.Render(sign)+" "+style.Render(c.Cut(title(&choices[i]), c.Width-3)))
+	}
+	return lines
+}
+
+// slowAnswer is how long an attempt may take before that is worth a word.
+const slowAnswer = 3 * time.Second
+
+// runLines draw an application under way. now is our own clock's.
+func runLines(c draw.Canvas, r *run, now time.Time) []string {
+	s := r.state()
+	what, shown := change(&r.plan), steps
+	if r.dryRun {
+		what, shown = "dry run: "+what, steps[:2]
+	}
+	var lines []string
+	roomy := c.Width >= 50
+	if roomy {
+		lines = append(c.Para(c.Theme.Strong, what, 3), "")
+	}
+	for _, step := range shown {
+		lines = append(lines, stepLines(c, step, &r.plan, &s, now)...)
+	}
+	if roomy {
+		lines = append(lines, "")
+	}
+	if left, known := s.left(now); known && !s.reached(action.StepObserve) {
+		lines = append(lines, c.Para(c.Theme.Text, human.Duration(left)+" left of the deadline.", 2)...)
+	}
+	return append(lines, c.Para(c.Theme.Text, writtenSoFar(r.dryRun, &s), 3)...)
+}
+
+// reached reports whether a run has come to a step.
+func (s *runState) reached(name action.Step) bool {
+	_, begun := s.step(name)
+	return begun
+}
+
+// stepLines draw one step: its sign, how long it took or takes, and what its
+// attempts met.
+func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now time.Time) []string {
+	known, begun := s.step(step.name)
+	switch {
+	case !begun:
+		return []string{c.Theme.Dim.Render(c.Glyphs.Ahead + " " + step.what)}
+	case !known.ended.IsZero():
+		return []string{c.Split(c.Theme.Good.Render(c.Glyphs.Done)+" "+step.what, c.Theme.Dim.Render(human.Duration(known.ended.Sub(known.began))))}
+	}
+	lines := []string{c.Split(c.Theme.Running.Render(c.Glyphs.Now)+" "+c.Theme.Strong.Render(step.what), c.Theme.Dim.Render(human.Age(known.began, now)))}
+	inner := c.Sized(c.Width-4, 0)
+	add := func(drawn []string) {
+		for _, line := range drawn {
+			lines = append(lines, "    "+line)
+		}
+	}
+	if step.name == action.StepObserve {
+		if known.seen != "" {
+			add(inner.Wrap("so far: "+known.seen, 2))
+		}
+		add(inner.Wrap(observing(plan), 2))
+		return lines
+	}
+	if known.attempts == 0 && now.Sub(known.began) >= slowAnswer {
+		add(inner.Para(c.Theme.Waiting, "attempt 1 is under way; no answer yet", 1))
+	}
+	if known.failure == "" {
+		return lines
+	}
+	add(inner.Para(c.Theme.Bad, fmt.Sprintf("attempt %d: %s", known.attempts, known.failure), 4))
+	switch next := known.next - now.Sub(known.at); {
+	case known.last:
+	case next > 0:
+		add(inner.Wrap(fmt.Sprintf("attempt %d in %s", known.attempts+1, human.Duration(next+time.Second-1)), 1))
+	default:
+		add(inner.Wrap(fmt.Sprintf("attempt %d is under way", known.attempts+1), 1))
+	}
+	return lines
+}
+
+// writtenSoFar says how far a run has come in what matters.
+func writtenSoFar(dryRun bool, s *runState) string {
+	switch {
+	case dryRun:
+		return "A dry run writes nothing."
+	case s.reached(action.StepObserve):
+		return "The change was applied. veltui now watches the result; press esc twice to stop watching."
+	case s.reached(action.StepPatch):
+		return "veltui is sending the change. Before each retry it reads the job again."
+	}
+	return "Nothing has been written so far."
 }

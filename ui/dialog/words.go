@@ -3,9 +3,15 @@ package dialog
 import (
 	"cmp"
 	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -120,4 +126,125 @@ func observing(p *action.Plan) string {
 		return ""
 	}
 	return "until it has ended, and for at least " + human.Duration(action.DefaultObserve)
+}
+
+// outcome is how applying a plan ended.
+type outcome struct {
+	action.Outcome
+	err     error
+	applied action.Plan
+}
+
+// next is the plan that a change has left to apply in place of the other, nil for none.
+func (o *outcome) next() *action.Plan {
+	if o.State != action.Changed || o.Plan.Action == "" || o.Plan.Same(&o.applied) {
+		return nil
+	}
+	return &o.Plan
+}
+
+// ending is what is said of one way to end: a line in the style of how good it is, and
+// what a person should do next. In both, names in <> become keys, and PHASE the job's.
+type ending struct {
+	style    func(*draw.Theme) lipgloss.Style
+	headline string
+	remains  string
+}
+
+func good(t *draw.Theme) lipgloss.Style    { return t.Good }
+func running(t *draw.Theme) lipgloss.Style { return t.Running }
+func doubted(t *draw.Theme) lipgloss.Style { return t.Waiting }
+func bad(t *draw.Theme) lipgloss.Style     { return t.Bad }
+
+var endings = map[action.State]ending{
+	action.Settled:  {good, "Done: it is PHASE.", "Nothing."},
+	action.NoEffect: {doubted, "Done, but it had no effect.", "Velero has not picked it up. See the server's log. Restarting the server may help (<finalize>, then <next-option>, shows what that fails)."},
+	action.Checked:  {good, "Checked: nothing was written.", "Nothing."},
+	action.Moving: {running, "Under way: it is PHASE.",
+		"Check it again later: Velero has not ended it yet. If it stays so, restart the server, which then continues it."},
+	action.Reverted: {bad, "Reverted: it is PHASE.",
+		"Leave it alone for now: a Velero server is working on it. If it stays as it is, restart the server, which marks this job and every other job in progress Failed."},
+	action.Deleted: {bad, "Deleted.", "Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the object store."},
+	action.Changed: {doubted, "It changed in the meantime: nothing was written.", "Review it again before you decide."},
+	action.Refused: {bad, "Refused: nothing was written.", "See why above. Nothing has changed, so you may try again."},
+	action.Altered: {bad, "In doubt: the answer is not what was requested.",
+		"Look at the object itself (y on its page): a webhook or a proxy changes what is written. Find out which before you try again."},
+}
+
+// stopped are the endings of what was not completed, by what had been sent.
+var stopped = map[action.Sent]ending{
+	action.Partly: {bad, "Stopped halfway: some of the patches were applied.", "Check its volumes: some were cancelled. <finalize> shows the rest."},
+	action.Landed: {doubted, "Stopped after the patch was applied.", "Check its phase in a minute or two: veltui did not watch it to the end."},
+	action.Doubtful: {bad, "Stopped, and in doubt: the patch was sent.",
+		"Press <finalize> to check. If the job's annotations name the attempt that is in the log, the patch was applied."},
+}
+
+// ending chooses what is said. Of what was refused or overtaken after something was sent,
+// what matters is that it was stopped then, and how far it came.
+func (o *outcome) ending(named keys.Map) ending {
+	end, ok := endings[o.State]
+	if !ok || o.Sent != action.NotSent && (o.State == action.Refused || o.State == action.Changed) {
+		if end, ok = stopped[o.Sent]; !ok {
+			end = ending{doubted, "Stopped: nothing was written.", ""}
+			if o.err != nil {
+				end.remains = "<finalize> tries again; nothing is half done."
+			}
+		}
+	}
+	if o.applied.Action != action.Finalize { // Velero does the rest: no phase was written
+		switch o.State {
+		case action.Settled:
+			end.headline = "Done."
+		case action.Moving:
+			end.headline = "Requested, and under way."
+		}
+	}
+	end.headline = strings.ReplaceAll(end.headline, "PHASE", o.Phase)
+	end.remains = strings.NewReplacer("<finalize>", named.Key("finalize"), "<next-option>", named.Key("next-option")).Replace(end.remains)
+	return end
+}
+
+// lines say how applying the plan ended, and what remains to be done.
+func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
+	end := o.ending(named)
+	lines := append(c.Para(end.style(c.Theme), end.headline, 2), c.Para(c.Theme.Text, draw.Sentence(o.Message), 6)...)
+	if next := o.next(); next != nil {
+		lines = append(lines, "")
+		if next.Possible() {
+			lines = append(lines, c.Labelled("Now", labelWidth, c.Theme.Strong, change(next)+" (enter looks at this new plan)", 8)...)
+		} else {
+			lines = append(lines, c.Labelled("Now", labelWidth, c.Theme.Text, "refused: "+refusal(next), 8)...)
+			lines = append(lines, c.Labelled("Helps", labelWidth, c.Theme.Text, next.Advice, 8)...)
+		}
+	}
+	for _, w := range o.Warnings {
+		lines = append(lines, c.Para(c.Theme.Waiting, "Warning: "+w+".", 4)...)
+	}
+	if end.remains != "" {
+		lines = append(lines, "", c.Theme.Strong.Render("What remains to be done"))
+		lines = append(lines, c.Para(c.Theme.Text, end.remains, 8)...)
+	}
+	if o.Sent == action.Landed {
+		lines = append(lines, c.Titled("It did not", o.applied.WillNot)...)
+	}
+	if o.Log == "" {
+		return lines
+	}
+	lines = append(lines, "", c.Theme.Strong.Render("On this machine"), "the log:")
+	lines = append(append(lines, c.Whole("  "+o.Log)...), "the resource as it was:")
+	return append(lines, c.Whole("  "+o.Copy)...)
+}
+
+// summaryLines say what became of several jobs.
+func summaryLines(c draw.Canvas, jobs []*job.Job, results []string) []string {
+	lines := []string{c.Theme.Strong.Render("Results for the " + human.Count(len(jobs), "marked job")), ""}
+	for i, j := range jobs {
+		result := results[i]
+		if result == "" {
+			result = "not looked at"
+		}
+		lines = append(lines, c.Theme.Strong.Render(draw.Subject(j.Kind, j.Name)))
+		lines = append(lines, c.Item("   ", result, 5)...)
+	}
+	return lines
 }

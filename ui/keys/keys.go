@@ -3,6 +3,7 @@ package keys
 import (
 	"slices"
 
+	"charm.land/bubbles/v2/textinput"
 	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 )
@@ -130,6 +131,17 @@ func motions(move func(Motion), names [][]string, labels, what []string) []Bindi
 		bindings[i] = Binding{Keys: names[i], Label: labels[i], What: what[i], Group: Move, Do: Run(func() { move(Motion(i)) })}
 	}
 	return bindings
+}
+
+// Field makes an empty text field whose cursor does not blink: a screen on which nothing
+// happens is silent.
+func Field() textinput.Model {
+	input := textinput.New()
+	input.Prompt = ""
+	styles := input.Styles()
+	styles.Cursor.Blink = false
+	input.SetStyles(styles)
+	return input
 }
 
 // Scroll moves what a viewport shows.
