@@ -210,7 +210,7 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	} else if n > 0 {
 		say(Unusual, "The last Completed backup is %s old: %s.", human.Age(endOf(good), a.Environment.Now), good.Name)
 	}
-	if took := tookOf(s.Last()); s.Interval > 0 && took > s.Interval {
+	if took := s.Last().Took(); s.Interval > 0 && took > s.Interval {
 		say(Unusual, "The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.", human.Duration(took), human.Duration(s.Interval))
 	}
 }
@@ -252,14 +252,6 @@ func because(j *job.Job) string {
 }
 
 func endOf(j *job.Job) time.Time { return cmp.Or(j.Completed, j.Began()) }
-
-// tookOf is how long an ended job took, 0 if that is not known.
-func tookOf(j *job.Job) time.Duration {
-	if j == nil || j.Started.IsZero() || j.Completed.IsZero() {
-		return 0
-	}
-	return j.Completed.Sub(j.Started)
-}
 
 // whyRefused says why Velero refuses a new backup to a location; the empty name is
 // the default one (pkg/controller/backup_controller.go prepareBackupRequest).

@@ -211,6 +211,14 @@ func (j *Job) Began() time.Time {
 	return cmp.Or(j.Started, j.Created)
 }
 
+// Took is how long an ended job took, 0 if that is not known.
+func (j *Job) Took() time.Duration {
+	if j == nil || j.Started.IsZero() || j.Completed.IsZero() {
+		return 0
+	}
+	return j.Completed.Sub(j.Started)
+}
+
 // Elapsed is how long the job has run, until its completion or now. A job that ended without a
 // completion time (docs/dev/velero.md#phases) ends with its last change.
 func (j *Job) Elapsed(now time.Time) time.Duration {

@@ -85,7 +85,6 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 	input := textinput.New()
 	input.Prompt = "/"
 	input.CharLimit = 100
-	input.SetVirtualCursor(true)
 	d := &dashboard{
 		clusters: clusters, clock: clock, input: input, marked: marks{},
 		active:   &tab{name: "Active", kinds: []string{watch.Backups, watch.Restores}},

@@ -238,7 +238,7 @@ func (d *dashboard) body(c draw.Canvas) []string {
 			}
 		}
 	}
-	return strings.Split(c.Page(lines), "\n")
+	return c.Lines(lines)
 }
 
 // highlighted is a drawn row with its mark, reversed as a whole if it is the

@@ -148,8 +148,8 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int,
 	set(colKind, t.Dim, draw.KindLetter(j.Kind))
 	set(colName, t.Text, j.Name)
 	set(colStage, style, stage)
-	set(colErrors, t.Bad, countCell(j.Errors))
-	set(colWarnings, t.Waiting, countCell(j.Warnings))
+	set(colErrors, t.Bad, draw.NonZero(j.Errors))
+	set(colWarnings, t.Waiting, draw.NonZero(j.Warnings))
 	set(colAge, t.Dim, draw.Age(j.Began(), c.Now))
 	set(colExpires, t.Dim, expires(j.Job, c.Now))
 	set(colLocation, t.Dim, j.StorageLocation)
@@ -180,14 +180,6 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int,
 		set(colETA, t.Bad, string(j.State))
 	}
 	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
-}
-
-// countCell is a count of what went wrong, empty for none.
-func countCell(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 // expires is how long a backup is still kept.

@@ -33,7 +33,6 @@ func New(commands []Command) *Line {
 	input := textinput.New()
 	input.Prompt = ":"
 	input.CharLimit = 300
-	input.SetVirtualCursor(true)
 	input.ShowSuggestions = true
 	input.KeyMap.NextSuggestion = key.NewBinding(key.WithKeys("ctrl+n"))
 	input.KeyMap.PrevSuggestion = key.NewBinding(key.WithKeys("ctrl+p", "shift+tab"))

@@ -92,8 +92,11 @@ func (c Canvas) Wrap(text string, lines int) []string {
 	return wrapped
 }
 
-// Page makes exactly height lines of at most width cells of some lines.
-func (c Canvas) Page(lines []string) string {
+// Page is exactly height lines of at most width cells as one text.
+func (c Canvas) Page(lines []string) string { return strings.Join(c.Lines(lines), "\n") }
+
+// Lines makes exactly height lines of at most width cells of some lines.
+func (c Canvas) Lines(lines []string) []string {
 	for i := range lines {
 		if lipgloss.Width(lines[i]) > c.Width {
 			lines[i] = c.Cut(lines[i], c.Width)
@@ -105,5 +108,5 @@ func (c Canvas) Page(lines []string) string {
 	for len(lines) < c.Height {
 		lines = append(lines, "")
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -139,6 +140,14 @@ func (c Canvas) Titles(columns []Column, widths []int, sorted Sorting) string {
 		cells[i] = c.Cell(c.Theme.Dim, title, widths[i], col.Right)
 	}
 	return JoinCells(cells, widths)
+}
+
+// NonZero is a count, empty for none.
+func NonZero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 // Cell is one fitted and styled cell.

@@ -64,22 +64,16 @@ func (f *Form) troubles(c draw.Canvas) []string {
 	if by := f.comparison; by != nil && by.outdated {
 		item(c.Theme.Waiting, c.Glyphs.Attention, "The comparison was of another restore. What follows is not compared.", 2)
 	}
-	for _, severity := range []preflight.Severity{preflight.Obstacle, preflight.Doubt, preflight.Note} {
+	for _, kind := range []struct {
+		severity preflight.Severity
+		style    lipgloss.Style
+		sign     string
+	}{
+		{preflight.Obstacle, c.Theme.Bad, c.Glyphs.Failed}, {preflight.Doubt, c.Theme.Waiting, c.Glyphs.Attention}, {preflight.Note, c.Theme.Dim, c.Glyphs.Fact},
+	} {
 		for _, found := range f.checkShown().Findings {
-			if found.Severity != severity {
-				continue
-			}
-			text := found.Sentence
-			if found.Remedy != "" {
-				text += " " + found.Remedy
-			}
-			switch severity {
-			case preflight.Obstacle:
-				item(c.Theme.Bad, c.Glyphs.Failed, text, 4)
-			case preflight.Doubt:
-				item(c.Theme.Waiting, c.Glyphs.Attention, text, 4)
-			case preflight.Note:
-				item(c.Theme.Dim, c.Glyphs.Fact, text, 4)
+			if found.Severity == kind.severity {
+				item(kind.style, kind.sign, strings.TrimSpace(found.Sentence+" "+found.Remedy), 4)
 			}
 		}
 	}

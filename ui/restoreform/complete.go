@@ -19,11 +19,8 @@ func (f *Form) word() (at int, word string) {
 		return 0, text
 	}
 	at = strings.LastIndexByte(text, ',') + 1
-	if r.field.Completes == restorespec.Labels {
-		at = max(at, strings.LastIndex(text, " or ")+len(" or "))
-		if !strings.Contains(text, " or ") {
-			at = strings.LastIndexByte(text, ',') + 1
-		}
+	if or := strings.LastIndex(text, " or "); or >= 0 && r.field.Completes == restorespec.Labels {
+		at = max(at, or+len(" or "))
 	}
 	for at < len(text) && text[at] == ' ' {
 		at++
@@ -99,9 +96,6 @@ func (f *Form) tabSays() string {
 
 // completable reports whether the word before the cursor can still become another.
 func (f *Form) completable() bool {
-	if !f.Typing() {
-		return false
-	}
 	_, word := f.word()
 	fit := f.candidates()
 	return word != "" && len(fit) > 0 && fit[0] != word
@@ -110,7 +104,6 @@ func (f *Form) completable() bool {
 // complete completes the word before the cursor as far as that is clear; where
 // nothing is left to complete it goes to the next field.
 func (f *Form) complete() tea.Cmd {
-	f.leaving = false
 	if !f.completable() { // also for shop, though there is shop-2 too
 		return f.move(f.focus + 1)
 	}

@@ -71,12 +71,14 @@ func (f *Form) yaml() (string, error) {
 }
 
 func (f *Form) save() tea.Cmd {
-	f.leaving = false
 	if f.options.Previewer == nil {
 		f.say(true, "veltui cannot save files here.")
 		return nil
 	}
-	text, err := f.ready(f.yaml)
+	text, err := "", f.ready()
+	if err == nil {
+		text, err = f.yaml()
+	}
 	if err != nil {
 		f.say(true, "Not saved: "+err.Error()+".")
 		return nil
@@ -89,32 +91,27 @@ func (f *Form) save() tea.Cmd {
 }
 
 func (f *Form) copy() tea.Cmd {
-	f.leaving = false
-	text, err := f.ready(func() (string, error) {
-		line, _ := f.command()
-		return sanitize.Text(line), nil // a terminal may act on what is pasted
-	})
-	switch {
-	case err != nil:
+	if err := f.ready(); err != nil {
 		f.say(true, "Not copied: "+err.Error()+".")
 		return nil
-	case f.options.WhyNoClipboard != "":
-		f.parting = text
+	}
+	line, _ := f.command()
+	f.parting = sanitize.Text(line) // a terminal may act on what is pasted
+	if f.options.WhyNoClipboard != "" {
 		f.tell("Not copied: " + f.options.WhyNoClipboard + " veltui prints the command on exit.")
 		f.bad = true
 		return nil
 	}
-	f.parting = text
 	f.tell("The command is in the clipboard if your terminal supports OSC 52. veltui also prints it on exit.")
-	return tea.SetClipboard(text)
+	return tea.SetClipboard(f.parting)
 }
 
-// ready makes a text of the form, unless a field is wrong.
-func (f *Form) ready(text func() (string, error)) (string, error) {
+// ready reports which fields have to be corrected first.
+func (f *Form) ready() error {
 	if wrong := f.wrong(); len(wrong) > 0 {
-		return "", errors.New("correct " + human.List(wrong, 3) + " first")
+		return errors.New("correct " + human.List(wrong, 3) + " first")
 	}
-	return text()
+	return nil
 }
 
 // handleSaved says where a file is.

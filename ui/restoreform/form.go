@@ -1,12 +1,16 @@
 package restoreform
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
@@ -111,12 +115,7 @@ type Form struct {
 
 // New opens a form, and asks for its first preview.
 func New(o Options, a *assess.Assessment) (*Form, tea.Cmd) {
-	input := textinput.New()
-	input.Prompt = ""
-	styles := input.Styles()
-	styles.Cursor.Blink = false // a screen on which nothing happens is silent
-	input.SetStyles(styles)
-	f := &Form{options: o, input: input, assessed: a, draft: o.Draft}
+	f := &Form{options: o, input: keys.Field(), assessed: a, draft: o.Draft}
 	f.rows = []row{{title: "Name", hint: "of the new Restore; empty: Velero makes one", text: o.Draft.Restore.Name}}
 	for _, field := range restorespec.Fields() {
 		text, given := field.Text(&f.draft)
@@ -144,3 +143,27 @@ func (f *Form) Load(a *assess.Assessment) {
 // Parting is the command that was copied last, for the user's own terminal; empty
 // for none.
 func (f *Form) Parting() string { return f.parting }
+
+// Name is the default name of a restore, as Velero makes it; cut where the API server
+// would not take it whole, and empty where there is nothing to name it after.
+func Name(from string, now time.Time) string {
+	if from == "" {
+		return ""
+	}
+	end := "-" + now.Format("20060102150405")
+	return strings.TrimRight(from[:min(len(from), validation.DNS1123SubdomainMaxLength-len(end))], "-.") + end
+}
+
+// From is a draft of a restore of a backup.
+func From(backup string, now time.Time) restorespec.Draft {
+	var d restorespec.Draft
+	d.Restore.Name, d.Restore.Spec.BackupName = Name(backup, now), backup
+	return d
+}
+
+// Again is a draft of another restore like one that there was.
+func Again(r *velerov1.Restore, now time.Time) restorespec.Draft {
+	d := restorespec.Again(r)
+	d.Restore.Name = Name(cmp.Or(d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName), now)
+	return d
+}

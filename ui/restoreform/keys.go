@@ -12,9 +12,7 @@ func (f *Form) Keys() []keys.Binding { return f.keys }
 func (f *Form) bindings() []keys.Binding {
 	act := func(do func() tea.Cmd) func(string) tea.Cmd {
 		return func(string) tea.Cmd {
-			leaving := f.leaving
 			f.settle()
-			f.leaving = leaving
 			return do()
 		}
 	}
@@ -46,7 +44,7 @@ func (f *Form) zoomSays() string {
 
 // zoom gives the preview the whole screen, or the form its part of it.
 func (f *Form) zoom() tea.Cmd {
-	f.zoomed, f.leaving, f.top = !f.zoomed, false, 0
+	f.zoomed, f.top = !f.zoomed, 0
 	return nil
 }
 
@@ -80,7 +78,7 @@ func (f *Form) leave() tea.Cmd {
 
 // move goes to another field.
 func (f *Form) move(to int) tea.Cmd {
-	f.zoomed, f.leaving = false, false
+	f.zoomed = false
 	f.focus = (to + len(f.rows)) % len(f.rows)
 	f.input.Blur()
 	if !f.Typing() {
@@ -92,7 +90,6 @@ func (f *Form) move(to int) tea.Cmd {
 }
 
 func (f *Form) scroll(by int) tea.Cmd {
-	f.leaving = false
 	f.top = max(min(f.top+by, f.lines-f.page), 0)
 	return nil
 }

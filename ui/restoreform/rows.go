@@ -26,13 +26,7 @@ var edits = []string{
 
 // Takes reports whether a key is one for the field: a letter, or one that edits.
 func (f *Form) Takes(msg tea.KeyPressMsg) bool {
-	if !f.Typing() {
-		return false
-	}
-	if msg.Text != "" {
-		return true
-	}
-	return slices.Contains(edits, msg.String())
+	return f.Typing() && (msg.Text != "" || slices.Contains(edits, msg.String()))
 }
 
 // Type takes a key or pasted text into the field.
@@ -92,16 +86,15 @@ func (f *Form) check(at int) {
 		f.draft.Restore.Name = strings.TrimSpace(r.text)
 		r.err = nameError(f.draft.Restore.Name)
 	case r.field != nil:
+		r.err = nil
 		r.field.Clear(&f.draft)
 		if text := r.field.Tidy(r.text); text != "" {
 			if r.err = r.field.Set(&f.draft, text); r.err == nil {
 				r.err = r.field.Check(&f.draft)
 			}
-			if r.err != nil {
-				r.field.Clear(&f.draft)
-			}
-		} else {
-			r.err = nil
+		}
+		if r.err != nil {
+			r.field.Clear(&f.draft)
 		}
 	}
 }
@@ -111,7 +104,7 @@ func nameError(name string) error {
 	if name == "" {
 		return nil
 	}
-	if why := validation.IsDNS1123Subdomain(name); len(why) > 0 {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return errors.New("a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters")
 	}
 	return nil

@@ -1,6 +1,7 @@
 package restoreform
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -39,9 +40,9 @@ func (f *Form) View(c draw.Canvas) string {
 		left := min(max(46, c.Width*2/5), 76)
 		f.rowsWidth = left
 		form := f.form(c.Sized(left, height), 4)
-		preview := f.shown(c.Sized(c.Width-left-3, height))
-		for i := range height {
-			lines = append(lines, c.Fit(at(form, i), left)+c.Theme.Dim.Render(" "+c.Glyphs.Side+" ")+at(preview, i))
+		preview := c.Sized(c.Width-left-3, height)
+		for i, line := range preview.Lines(f.shown(preview)) {
+			lines = append(lines, c.Fit(form[i], left)+c.Theme.Dim.Render(" "+c.Glyphs.Side+" ")+line)
 		}
 	default:
 		f.rowsWidth = c.Width
@@ -78,21 +79,11 @@ func (f *Form) group(at int) string {
 	return ""
 }
 
-func at(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return ""
-}
-
 // title says what is restored, into which cluster, and how much that is. Where it is
 // narrow the cluster goes first, then what says least of the answer, then the words.
 func (f *Form) title(c draw.Canvas) string {
 	const gap = 3 // two between the halves, and one at the end
-	from := f.draft.Restore.Spec.BackupName
-	if from == "" {
-		from = "schedule " + f.draft.Restore.Spec.ScheduleName
-	}
+	from := cmp.Or(f.draft.Restore.Spec.BackupName, "schedule "+f.draft.Restore.Spec.ScheduleName)
 	words, name := " Restore from ", min(lipgloss.Width(from), 12)
 	says := f.summary()
 	for len(says) > 1 && lipgloss.Width(words+says[0])+name+gap > c.Width {
@@ -137,26 +128,15 @@ func (f *Form) summary() []string {
 	if f.preview.Unknown != "" {
 		items = "items not known"
 	}
-	obstacles, doubts := f.counts()
-	if obstacles+doubts == 0 {
+	count := map[preflight.Severity]int{}
+	for _, found := range f.checkShown().Findings {
+		count[found.Severity]++
+	}
+	if count[preflight.Obstacle]+count[preflight.Doubt] == 0 {
 		return []string{items + takes + checking, items + checking, items}
 	}
-	found := human.Count(obstacles, "obstacle") + ", " + human.Count(doubts, "doubt")
+	found := human.Count(count[preflight.Obstacle], "obstacle") + ", " + human.Count(count[preflight.Doubt], "doubt")
 	return []string{items + takes + ", " + found, items + ", " + found, found}
-}
-
-// counts are how many obstacles and doubts were found.
-func (f *Form) counts() (obstacles, doubts int) {
-	for _, found := range f.checkShown().Findings {
-		switch found.Severity {
-		case preflight.Obstacle:
-			obstacles++
-		case preflight.Doubt:
-			doubts++
-		case preflight.Note:
-		}
-	}
-	return obstacles, doubts
 }
 
 // form are the rows, with the names of their groups if all fit, else those around the
@@ -168,11 +148,9 @@ func (f *Form) form(c draw.Canvas, hints int) []string {
 	if len(lines) > room {
 		lines = f.someRows(c, room)
 	}
-	for len(lines) < room {
-		lines = append(lines, "")
-	}
-	for i := range hints {
-		lines = append(lines, " "+at(hint, i))
+	lines = c.Sized(c.Width, room).Lines(lines)
+	for _, line := range c.Sized(c.Width-2, hints).Lines(hint) {
+		lines = append(lines, " "+line)
 	}
 	return lines
 }

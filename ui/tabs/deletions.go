@@ -9,7 +9,6 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/velero"
@@ -65,24 +64,21 @@ func deletionState(d assess.Deletion) detail.Text {
 	return detail.Styled(detail.Running, phase)
 }
 
-func backupState(j *job.Job, unseen bool) detail.Text {
-	if unseen {
-		return detail.Styled(detail.Waiting, "not seen")
-	}
-	if j == nil {
-		return detail.Styled(detail.Dim, "gone")
-	}
-	return phaseText(j)
-}
-
 func deletionCells(d assess.Deletion, unseen bool, now time.Time) []detail.Text {
+	backup := detail.Styled(detail.Dim, "gone")
+	switch {
+	case unseen:
+		backup = detail.Styled(detail.Waiting, "not seen")
+	case d.Backup != nil:
+		backup = phaseText(d.Backup)
+	}
 	return []detail.Text{
 		{Text: cmp.Or(d.Spec.BackupName, d.Name)},
 		deletionState(d),
 		{Text: human.Age(d.CreationTimestamp.Time, now)},
-		detail.Styled(detail.Bad, count(len(d.Status.Errors))),
-		backupState(d.Backup, unseen),
-		detail.Styled(detail.Dim, count(d.Restores)),
+		detail.Styled(detail.Bad, draw.NonZero(len(d.Status.Errors))),
+		backup,
+		detail.Styled(detail.Dim, draw.NonZero(d.Restores)),
 		detail.Styled(detail.Dim, d.Name),
 	}
 }

@@ -60,7 +60,7 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text 
 	run, took, ago := detail.Styled(detail.Dim, "none"), "", human.Age(job.TimeOf(s.Status.LastBackup), now)
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
-		run, took, ago = phaseText(newest), tookText(newest), human.Age(newest.Began(), now)
+		run, took, ago = phaseText(newest), durationOr(newest.Took(), ""), human.Age(newest.Began(), now)
 	}
 	kept := fmt.Sprint(len(s.Runs) + s.Left)
 	if len(s.Runs) == 0 && s.Left > 0 {
@@ -69,13 +69,9 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text 
 	if unseen {
 		run, kept = detail.Styled(detail.Waiting, "not seen"), "?"
 	}
-	ttl := ""
-	if d := s.Spec.Template.TTL.Duration; d > 0 {
-		ttl = human.Duration(d)
-	}
 	return []detail.Text{
 		{Text: s.Name},
-		detail.Styled(scheduleStyle(s), s.State),
+		scheduleState(s),
 		{Text: s.Spec.Schedule},
 		run,
 		{Text: ago},
@@ -83,7 +79,7 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text 
 		detail.Styled(detail.Dim, took),
 		detail.Styled(detail.Dim, kept),
 		{Phases: endings(s.Runs)},
-		detail.Styled(detail.Dim, ttl),
+		detail.Styled(detail.Dim, durationOr(s.Spec.Template.TTL.Duration, "")),
 		detail.Styled(detail.Dim, s.Spec.Template.StorageLocation),
 	}
 }
@@ -100,16 +96,13 @@ func endings(runs []*job.Job) []string {
 	return phases
 }
 
-func scheduleStyle(s assess.Schedule) detail.Style {
-	switch s.State {
-	case assess.ScheduleNotValid, assess.ScheduleLate:
-		return detail.Bad
-	case assess.SchedulePaused:
-		return detail.Waiting
-	case string(velerov1.SchedulePhaseEnabled):
-		return detail.Good
-	}
-	return detail.Running
+var scheduleStyles = map[string]detail.Style{
+	assess.ScheduleNotValid: detail.Bad, assess.ScheduleLate: detail.Bad, assess.SchedulePaused: detail.Waiting,
+	string(velerov1.SchedulePhaseEnabled): detail.Good,
+}
+
+func scheduleState(s assess.Schedule) detail.Text {
+	return detail.Styled(cmp.Or(scheduleStyles[s.State], detail.Running), s.State)
 }
 
 // shownRuns is how many runs a page lists, and pictured how many its picture has.
@@ -120,7 +113,7 @@ const (
 
 func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malformed) detail.Page {
 	now := a.Environment.Now
-	page := detail.Page{Kind: "schedule", Name: s.Name, State: detail.Styled(scheduleStyle(s), s.State), Notes: notes(s.Notes, malformed)}
+	page := detail.Page{Kind: "schedule", Name: s.Name, State: scheduleState(s), Notes: notes(s.Notes, malformed)}
 	next := detail.Text{Text: human.Clock(s.Next, now)}
 	switch {
 	case s.Next.IsZero():
@@ -150,7 +143,7 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 		plain("time zone", zone),
 		plain("last backup", moment(job.TimeOf(s.Status.LastBackup), now, "never")),
 		plain("last skipped", moment(job.TimeOf(s.Status.LastSkipped), now, "")),
-		plain("paused", yes(s.Spec.Paused)),
+		plain("paused", map[bool]string{true: "yes"}[s.Spec.Paused]),
 		plain("phase", cmp.Or(string(s.Status.Phase), velero.PhaseNew)),
 		plain("errors", strings.Join(s.Status.ValidationErrors, "; ")),
 		plain("created", moment(s.CreationTimestamp.Time, now, "")),
@@ -185,7 +178,7 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		if !j.Terminal() {
 			continue
 		}
-		took := duration(j)
+		took := j.Took()
 		section.Bars = append([]detail.Bar{{Value: took.Seconds(), Phase: j.Phase}}, section.Bars...)
 		if longest = max(longest, took); took > 0 && (shortest == 0 || took < shortest) {
 			shortest = took
@@ -204,8 +197,8 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 			items = fmt.Sprint(j.Items.Done)
 		}
 		section.Rows = append(section.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
-			{Text: j.Name}, phaseText(j), {Text: human.Age(j.Began(), now)}, {Text: tookText(j)},
-			detail.Styled(detail.Dim, items), detail.Styled(detail.Bad, count(j.Errors)), detail.Styled(detail.Waiting, count(j.Warnings)),
+			{Text: j.Name}, phaseText(j), {Text: human.Age(j.Began(), now)}, {Text: durationOr(j.Took(), "")},
+			detail.Styled(detail.Dim, items), detail.Styled(detail.Bad, draw.NonZero(j.Errors)), detail.Styled(detail.Waiting, draw.NonZero(j.Warnings)),
 		}})
 	}
 	if more := len(s.Runs) - shownRuns; more > 0 {
@@ -245,18 +238,15 @@ func templateSection(s velerov1.ScheduleSpec) detail.Section {
 	return section
 }
 
+var endStyles = map[string]detail.Style{
+	velero.PhaseCompleted: detail.Good, velero.PhasePartiallyFailed: detail.Waiting, velero.PhaseFailed: detail.Bad, velero.PhaseFailedValidation: detail.Bad,
+}
+
 // phaseText is how a job ended, or where it stands.
 func phaseText(j *job.Job) detail.Text {
-	switch j.Phase {
-	case velero.PhaseCompleted:
-		return detail.Styled(detail.Good, j.Phase)
-	case velero.PhasePartiallyFailed:
-		return detail.Styled(detail.Waiting, j.Phase)
-	case velero.PhaseFailed, velero.PhaseFailedValidation:
-		return detail.Styled(detail.Bad, j.Phase)
-	}
-	if j.Stage == job.StageUnknown {
-		return detail.Styled(detail.Running, j.Phase)
+	style, ended := endStyles[j.Phase]
+	if ended || j.Stage == job.StageUnknown {
+		return detail.Styled(cmp.Or(style, detail.Running), j.Phase)
 	}
 	return detail.Styled(detail.Running, string(j.Stage))
 }

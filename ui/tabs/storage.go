@@ -116,11 +116,12 @@ func bucket(l assess.Location) string {
 	return strings.TrimSuffix(l.Spec.Provider+"/"+l.Spec.ObjectStorage.Bucket+"/"+l.Spec.ObjectStorage.Prefix, "/")
 }
 
-func locationStyle(l assess.Location) detail.Style {
+func locationState(l assess.Location) detail.Text {
+	style := detail.Bad
 	if l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable {
-		return detail.Good
+		style = detail.Good
 	}
-	return detail.Bad
+	return detail.Styled(style, cmp.Or(string(l.Status.Phase), "not checked"))
 }
 
 func mode(l assess.Location) string {
@@ -138,7 +139,7 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []detail.Text 
 	}
 	return []detail.Text{
 		{Text: name},
-		detail.Styled(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked")),
+		locationState(l),
 		{Text: bucket(l)},
 		detail.Styled(detail.Dim, mode(l)),
 		{Text: backups},
@@ -149,8 +150,7 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []detail.Text 
 
 func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malformed) detail.Page {
 	now := a.Environment.Now
-	page := detail.Page{Kind: "storage location", Name: l.Name, Notes: notes(l.Notes, malformed),
-		State: detail.Styled(locationStyle(l), cmp.Or(string(l.Status.Phase), "not checked"))}
+	page := detail.Page{Kind: "storage location", Name: l.Name, State: locationState(l), Notes: notes(l.Notes, malformed)}
 	where := detail.Section{Title: "Where", Fields: []detail.Field{plain("provider", l.Spec.Provider)}}
 	if o := l.Spec.ObjectStorage; o != nil {
 		ca := ""
@@ -196,11 +196,8 @@ func backupsHeld(a *assess.Assessment, l assess.Location) string {
 // heldSection says what a location holds, as far as the cluster knows.
 func heldSection(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
 	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
-	switch {
-	case l.Bad > 0 && l.Left > 0:
-		backups += fmt.Sprintf(", %d of those that are shown not Completed", l.Bad)
-	case l.Bad > 0:
-		backups += fmt.Sprintf(", %d of them not Completed", l.Bad)
+	if l.Bad > 0 {
+		backups += fmt.Sprintf(", %d of %s not Completed", l.Bad, map[bool]string{true: "those that are shown", false: "them"}[l.Left > 0])
 	}
 	section := detail.Section{Title: "What it holds", Fields: []detail.Field{
 		plain("backups", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), backups)),
@@ -236,14 +233,12 @@ var repositoryColumns = []draw.Column{
 	{Title: "DUE IN", Width: 7, Priority: 5, Right: true},
 }
 
-func repositoryStyle(r assess.Repository) detail.Style {
-	switch r.Status.Phase {
-	case velerov1.BackupRepositoryPhaseReady:
-		return detail.Good
-	case velerov1.BackupRepositoryPhaseNotReady:
-		return detail.Bad
-	}
-	return detail.Waiting
+var repositoryStyles = map[velerov1.BackupRepositoryPhase]detail.Style{
+	velerov1.BackupRepositoryPhaseReady: detail.Good, velerov1.BackupRepositoryPhaseNotReady: detail.Bad,
+}
+
+func repositoryState(r assess.Repository) detail.Text {
+	return detail.Styled(cmp.Or(repositoryStyles[r.Status.Phase], detail.Waiting), cmp.Or(string(r.Status.Phase), velero.PhaseNew))
 }
 
 func repositoryType(r assess.Repository) string {
@@ -251,18 +246,13 @@ func repositoryType(r assess.Repository) string {
 }
 
 func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detail.Text {
-	failed := 0
+	failed, failures := 0, detail.Text{Text: "-"}
 	for _, m := range r.Status.RecentMaintenance {
 		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
 			failed++
-		}
-	}
-	failures := detail.Text{Text: "-"}
-	if n := len(r.Status.RecentMaintenance); n > 0 {
-		failures = detail.Styled(detail.Plain, fmt.Sprintf("%d of %d", failed, n))
-		if failed > 0 {
 			failures.Style = detail.Bad
 		}
+		failures.Text = fmt.Sprintf("%d of %d", failed, len(r.Status.RecentMaintenance))
 	}
 	name := r.Spec.VolumeNamespace
 	if name == "" || malformed {
@@ -270,7 +260,7 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 	}
 	return []detail.Text{
 		{Text: name},
-		detail.Styled(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew)),
+		repositoryState(r),
 		{Text: r.Spec.BackupStorageLocation},
 		detail.Styled(detail.Dim, repositoryType(r)),
 		failures,
@@ -281,8 +271,7 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 
 func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.Malformed) detail.Page {
 	now := a.Environment.Now
-	page := detail.Page{Kind: "repository", Name: r.Name, Notes: notes(r.Notes, malformed),
-		State: detail.Styled(repositoryStyle(r), cmp.Or(string(r.Status.Phase), velero.PhaseNew))}
+	page := detail.Page{Kind: "repository", Name: r.Name, State: repositoryState(r), Notes: notes(r.Notes, malformed)}
 	due := moment(r.Due, now, "not known")
 	if r.Due.After(now) {
 		due = human.Clock(r.Due, now) + ", in " + human.Duration(r.Due.Sub(now))

@@ -1,7 +1,6 @@
 package tabs
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/watch"
 )
@@ -94,35 +92,6 @@ func until(t, now time.Time, unknown string) string {
 		return "now"
 	}
 	return human.Duration(t.Sub(now))
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return ""
-}
-
-func count(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-// duration returns how long an ended job took, 0 if that is not known.
-func duration(j *job.Job) time.Duration {
-	if j.Started.IsZero() || j.Completed.IsZero() {
-		return 0
-	}
-	return j.Completed.Sub(j.Started)
-}
-
-func tookText(j *job.Job) string {
-	if d := duration(j); d > 0 {
-		return human.Duration(d)
-	}
-	return ""
 }
 
 func namespaces(t velerov1.BackupSpec) string {
