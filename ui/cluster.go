@@ -80,14 +80,10 @@ type cluster struct {
 	// ended is why there will be no more snapshots, nil while there may be.
 	ended error
 
-	// next is the command that waits for the next snapshot, and assessAgain
-	// makes one that judges a snapshot for the present moment.
-	next        tea.Cmd
-	assessAgain func(*watch.Snapshot) tea.Cmd
-	estimates   *assess.Estimates
-	sources     jobview.Sources
-	questions   questions
-	looks       looks
+	estimates *assess.Estimates
+	sources   jobview.Sources
+	questions questions
+	looks     looks
 	// rights is why jobs of each kind may not be changed.
 	rights fetch.Answer[map[job.Kind]string]
 	// ctx ends what is asked of it, once leave is called.
@@ -97,28 +93,32 @@ type cluster struct {
 
 func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
 	ctx, cancel := context.WithCancel(ctx)
-	estimates := &assess.Estimates{BackupAge: o.BackupAge}
-	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, sources: shown.Sources, estimates: estimates, questions: questions{}}
-	c.next, c.assessAgain = assessments(ctx, c, o.Clock, estimates)
+	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, sources: shown.Sources,
+		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: questions{}}
 	c.sources.WhyNoClipboard = o.Terminal.WhyNoClipboard
 	c.sources.Clock, c.sources.Keys, c.sources.Start = o.Clock, o.Keys, starter(ctx)
 	return c
 }
 
-// assessments makes the commands that judge: one waits for the next snapshot,
-// of which never more than one is outstanding, the other judges a snapshot
-// again, because verdicts, rates and ages change while nothing happens.
-func assessments(ctx context.Context, of *cluster, clock func() time.Time, estimates *assess.Estimates) (next tea.Cmd, again func(*watch.Snapshot) tea.Cmd) {
-	next = guarded(func() tea.Msg {
-		snap, err := of.Source.Next(ctx)
+// next waits for the next snapshot and judges it. Never more than one is outstanding.
+func (c *cluster) next() tea.Cmd {
+	return guarded(func() tea.Msg {
+		snap, err := c.Source.Next(c.ctx)
 		if err != nil {
-			return watchEnded{of, err}
+			return watchEnded{c, err}
 		}
-		return snapshotAssessed{of, estimates.Assess(snap, clock())}
+		return snapshotAssessed{c, c.estimates.Assess(snap, c.sources.Clock())}
 	})
-	return next, func(snap *watch.Snapshot) tea.Cmd {
-		return guarded(func() tea.Msg { return assessedAgain{of, estimates.Assess(snap, clock())} })
+}
+
+// judgeAgain judges the last snapshot for the present moment: verdicts, rates and ages
+// change while nothing happens.
+func (c *cluster) judgeAgain() tea.Cmd {
+	if c.assessed == nil {
+		return nil
 	}
+	snap := c.assessed.Source
+	return guarded(func() tea.Msg { return assessedAgain{c, c.estimates.Assess(snap, c.sources.Clock())} })
 }
 
 // asker asks the cluster; answered is called once an answer has come.
@@ -137,14 +137,6 @@ func (c *cluster) now(clock func() time.Time) time.Time {
 	return clock().Add(c.assessed.Snapshot.ClockOffset)
 }
 
-// judgeAgain judges the last snapshot for the present moment.
-func (c *cluster) judgeAgain() tea.Cmd {
-	if c.assessed == nil {
-		return nil
-	}
-	return c.assessAgain(c.assessed.Source)
-}
-
 // health is whether what is known of the cluster is up to date.
 func (c *cluster) health() watch.Health {
 	switch {
@@ -154,14 +146,6 @@ func (c *cluster) health() watch.Health {
 		return watch.Health{State: watch.Connecting}
 	}
 	return c.assessed.Snapshot.Health
-}
-
-// close ends what is asked of the cluster, and what follows it.
-func (c *cluster) close() {
-	c.leave()
-	if c.Stop != nil {
-		c.Stop()
-	}
 }
 
 // clustersConnected brings the clusters that were asked for.
@@ -193,7 +177,7 @@ func (s *switching) String() string {
 // if none is named, in a namespace. They are shown once they are connected.
 func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 	switch {
-	case m.connect == nil:
+	case m.options.Switch == nil:
 		m.notice = "veltui cannot switch clusters here"
 		return nil
 	case find[*dialogScreen](m) != nil:
@@ -213,8 +197,17 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 			m.left.contexts = append(m.left.contexts, c.Context)
 		}
 	}
-	m.switching, m.notice = &switching{contexts: contexts, namespace: namespace}, ""
-	return m.connect(m.switching)
+	s := &switching{contexts: contexts, namespace: namespace}
+	m.switching, m.notice = s, ""
+	// What it starts goes on until the program ends: only a switch that is taken back is
+	// cancelled.
+	connect := m.options.Switch
+	var cmd tea.Cmd
+	cmd, s.cancel = m.starts(func(ctx context.Context) tea.Msg {
+		clusters, err := connect(ctx, contexts, namespace)
+		return clustersConnected{s, clusters, err}
+	})
+	return cmd
 }
 
 // trouble says what is wrong with the connection to a cluster, empty if nothing is.
@@ -297,24 +290,28 @@ func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 	}
 	m.switching.done, m.namespace = true, m.switching.namespace
 	m.showDashboard()
-	var stop []*cluster
-	stop, m.clusters = m.clusters, nil
-	var cmds []tea.Cmd
-	for _, shown := range connected.clusters {
-		c := m.newCluster(shown)
-		m.clusters = append(m.clusters, c)
-		cmds = append(cmds, c.next)
+	var left []Cluster
+	for _, c := range m.clusters {
+		c.leave()
+		left = append(left, c.Cluster)
+	}
+	m.setClusters(connected.clusters)
+	m.dashboard.reset(m.clusters)
+	cmds := []tea.Cmd{stopAll(left)}
+	for _, c := range m.clusters {
+		cmds = append(cmds, c.next())
+	}
+	return tea.Batch(cmds...)
+}
+
+// setClusters makes some clusters those that are shown.
+func (m *Model) setClusters(shown []Cluster) {
+	m.clusters = nil
+	for _, one := range shown {
+		m.made++
+		m.clusters = append(m.clusters, newCluster(m.ctx, m.options, one, m.made))
 	}
 	m.at = m.clusters[0]
-	m.dashboard.reset(m.clusters)
-	// Ending a watch waits for it.
-	cmds = append(cmds, guarded(func() tea.Msg {
-		for _, c := range stop {
-			c.close()
-		}
-		return nil
-	}))
-	return tea.Batch(cmds...)
 }
 
 // stopAll makes the command that ends what follows clusters, which may take a while.

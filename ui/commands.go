@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,18 +122,9 @@ func (m *Model) goToTab(t *tab) (tea.Cmd, error) {
 // named are the jobs of a kind with a name, which may have its context and a
 // slash before it.
 func (m *Model) named(kind job.Kind, name string) []clusterJob {
-	var found []clusterJob
-	for _, c := range m.clusters {
-		if c.assessed == nil {
-			continue
-		}
-		for _, j := range c.assessed.Snapshot.Jobs {
-			if j.Kind == kind && (j.Name == name || c.Context+"/"+j.Name == name) {
-				found = append(found, clusterJob{c, j})
-			}
-		}
-	}
-	return found
+	return slices.DeleteFunc(allJobs(m.clusters...), func(j clusterJob) bool {
+		return j.Kind != kind || j.Name != name && j.cluster.Context+"/"+j.Name != name
+	})
 }
 
 // oneNamed is the only job of a kind with a name.
@@ -174,17 +166,7 @@ func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
 // clusters, with their context.
 func (m *Model) names(kind job.Kind) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		var jobs []clusterJob
-		for _, c := range m.clusters {
-			if c.assessed == nil {
-				continue
-			}
-			for _, j := range c.assessed.Snapshot.Jobs {
-				if j.Kind == kind {
-					jobs = append(jobs, clusterJob{c, j})
-				}
-			}
-		}
+		jobs := slices.DeleteFunc(allJobs(m.clusters...), func(j clusterJob) bool { return j.Kind != kind })
 		for _, j := range orders[0].sort(jobs, false) {
 			name := j.Name
 			if len(m.clusters) > 1 {
@@ -200,14 +182,12 @@ func (m *Model) names(kind job.Kind) iter.Seq[string] {
 // namespaces are those in which a Velero was seen.
 func (m *Model) namespaces() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		var known []string
-		for _, c := range m.clusters {
-			if c.assessed != nil {
-				known = append(append(known, c.assessed.Snapshot.Namespace), c.assessed.Snapshot.OtherNamespaces...)
-			}
+		var all []string
+		for _, c := range known(m.clusters) {
+			all = append(append(all, c.assessed.Snapshot.Namespace), c.assessed.Snapshot.OtherNamespaces...)
 		}
-		slices.Sort(known)
-		for _, name := range slices.Compact(known) {
+		slices.Sort(all)
+		for _, name := range slices.Compact(all) {
 			if name != "" && !yield(name) {
 				return
 			}
@@ -218,44 +198,48 @@ func (m *Model) namespaces() iter.Seq[string] {
 // switchContexts shows other contexts. It names those that do not exist before
 // anything is connected to.
 func (m *Model) switchContexts(text string) (tea.Cmd, error) {
-	var wanted []string
-	for _, name := range words(text) {
-		if known := m.options.Contexts; len(known) > 0 && !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no context %s in the kubeconfig", name)
-		}
-		if !slices.Contains(wanted, name) {
-			wanted = append(wanted, name)
-		}
-	}
-	if len(wanted) == 0 {
+	wanted, unknown := words(text, m.options.Contexts)
+	switch {
+	case unknown != "" && len(m.options.Contexts) > 0:
+		return nil, fmt.Errorf("there is no context %s in the kubeconfig", unknown)
+	case len(wanted) == 0:
 		return nil, errors.New("type :ctx with the name of a context")
 	}
 	return m.switchTo(wanted, ""), nil
 }
 
-// words are the elements of a list that was typed.
-func words(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// chooseColumns shows some columns of jobs, in the order in which they are named, or
-// all.
-func (m *Model) chooseColumns(text string) error {
-	var wanted []string
-	for _, name := range words(strings.ToLower(text)) {
-		if !slices.Contains(Columns(), name) {
-			return fmt.Errorf("there is no column %s; choose from %s", name, strings.Join(Columns(), ", "))
+// words are the elements of a list that was typed, each once, and the first that is not
+// one of some names.
+func words(text string, names []string) (wanted []string, unknown string) {
+	for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if !slices.Contains(names, name) {
+			unknown = cmp.Or(unknown, name)
 		}
 		if !slices.Contains(wanted, name) {
 			wanted = append(wanted, name)
 		}
 	}
+	return wanted, unknown
+}
+
+// chooseColumns shows some columns of jobs, in the order in which they are named, or
+// all.
+func (m *Model) chooseColumns(text string) error {
+	wanted, unknown := words(strings.ToLower(text), Columns())
+	if unknown != "" {
+		return fmt.Errorf("there is no column %s; choose from %s", unknown, strings.Join(Columns(), ", "))
+	}
+	m.showJobs()
+	m.dashboard.columns = columnOrder(wanted)
+	return nil
+}
+
+// showJobs goes to a tab of jobs.
+func (m *Model) showJobs() {
 	m.showDashboard()
 	if !m.dashboard.showsJobs() {
 		m.dashboard.tab = m.dashboard.active
 	}
-	m.dashboard.columns = columnOrder(wanted)
-	return nil
 }
 
 // sortBy sorts the jobs by a column; tabs of what is no job have their own order.
@@ -265,10 +249,7 @@ func (m *Model) sortBy(name string) error {
 	if at < 0 {
 		return fmt.Errorf("there is no order by %s; choose one of %s", name, strings.Join(orderNames(), ", "))
 	}
-	m.showDashboard()
-	if !m.dashboard.showsJobs() {
-		m.dashboard.tab = m.dashboard.active
-	}
+	m.showJobs()
 	m.dashboard.setOrder(at, false)
 	return nil
 }
@@ -287,17 +268,17 @@ func (m *Model) changeTheme(name string) (tea.Cmd, error) {
 	if m.options.NoColor {
 		return nil, errors.New("colours are off: veltui was started with NO_COLOR or --no-color")
 	}
-	before, own := m.options.Theme, m.options.UserTheme
+	before := m.options
 	m.options.Theme, m.options.UserTheme = name, nil
+	var err error
 	if slices.Contains(m.options.Themes, name) {
-		var err error
-		if m.options.UserTheme, err = m.options.LoadTheme(name); err != nil {
-			m.options.Theme, m.options.UserTheme = before, own
-			return nil, err
-		}
+		m.options.UserTheme, err = m.options.LoadTheme(name)
 	}
-	if err := m.useTheme(m.dark); err != nil {
-		m.options.Theme, m.options.UserTheme = before, own
+	if err == nil {
+		err = m.useTheme(m.dark)
+	}
+	if err != nil {
+		m.options = before
 		return nil, err
 	}
 	if _, byBackground := m.themeName(true); byBackground {

@@ -154,9 +154,8 @@ func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
 // left.
 func (d *dashboard) shownTabs() []*tab {
 	return slices.DeleteFunc(slices.Clone(d.tabs), func(t *tab) bool {
-		return t != d.tab && t.other != nil && t.other.There != nil && !slices.ContainsFunc(d.clusters, func(c *cluster) bool {
-			return c.assessed != nil && t.other.There(c.assessed)
-		})
+		return t != d.tab && t.other != nil && t.other.There != nil &&
+			!slices.ContainsFunc(known(d.clusters), func(c *cluster) bool { return t.other.There(c.assessed) })
 	})
 }
 
@@ -174,7 +173,6 @@ func (d *dashboard) reset(clusters []*cluster) {
 // load makes the rows of every tab.
 func (d *dashboard) load() {
 	d.marked.prune(d.clusters)
-	var active, backups, restores, ended []clusterJob
 	// On a dashboard left open, what matters most stays on the screen: the first row.
 	settled := d.clock().Sub(d.attended) < attention
 	for _, t := range d.tabs {
@@ -182,24 +180,19 @@ func (d *dashboard) load() {
 	}
 	for _, c := range d.clusters {
 		settled = settled && c.ended == nil && c.assessed != nil && allRead(c.assessed.Snapshot)
-		if c.assessed == nil {
-			continue
+	}
+	var backups, restores, ended []clusterJob
+	for _, j := range allJobs(d.clusters...) {
+		if j.Kind == job.Restore {
+			restores = append(restores, j)
+		} else {
+			backups = append(backups, j)
 		}
-		for _, j := range c.assessed.Snapshot.Jobs {
-			shown := clusterJob{c, j}
-			if j.Kind == job.Restore {
-				restores = append(restores, shown)
-			} else {
-				backups = append(backups, shown)
-			}
-			if j.Terminal() && c.assessed.Environment.Now.Sub(endedAt(j)) < recently {
-				ended = append(ended, shown)
-			}
-		}
-		for _, j := range c.assessed.Snapshot.Active {
-			active = append(active, clusterJob{c, j})
+		if j.Terminal() && j.cluster.assessed.Environment.Now.Sub(endedAt(j.Job)) < recently {
+			ended = append(ended, j)
 		}
 	}
+	active := activeJobs(d.clusters...)
 	if d.order > 0 {
 		orders[d.order].sort(active, d.reversed)
 	} else {
@@ -217,7 +210,10 @@ func (d *dashboard) load() {
 		if t.other != nil {
 			t.groups = groupsOf(d.clusters, t.other)
 			t.setRows(otherRows(t.groups, d.filter))
-			t.count = countRows(t.groups)
+			t.count = 0
+			for _, group := range t.groups {
+				t.count += len(group.Rows)
+			}
 		}
 		t.settled = t.settled || settled
 	}
@@ -327,8 +323,11 @@ func (d *dashboard) sorting() draw.Sorting {
 }
 
 func (d *dashboard) toggleMark() {
-	r, _ := d.tab.selected()
-	d.marked.toggle(r.key)
+	if r, _ := d.tab.selected(); d.marked[r.key] {
+		delete(d.marked, r.key)
+	} else {
+		d.marked[r.key] = true
+	}
 }
 
 // markedJobs are the marked ones, the most urgent first, and their cluster.

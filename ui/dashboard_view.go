@@ -62,10 +62,7 @@ func (d *dashboard) bottomRule(c draw.Canvas) string {
 
 // leftOut is how many jobs of a tab are not kept because they ended too long ago.
 func (d *dashboard) leftOut(t *tab) (left int) {
-	for _, c := range d.clusters {
-		if c.assessed == nil {
-			continue
-		}
+	for _, c := range known(d.clusters) {
 		if t == d.backups {
 			left += c.assessed.Snapshot.LeftBackups
 		}

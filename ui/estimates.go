@@ -187,8 +187,8 @@ func (m *Model) ask() tea.Cmd {
 		cmds = append(cmds, s.Ask())
 	}
 	open := m.job()
-	for _, c := range m.clusters {
-		if c.assessed == nil || c.Estimator == nil {
+	for _, c := range known(m.clusters) {
+		if c.Estimator == nil {
 			continue
 		}
 		if open != nil && open.of == c && open.WantsContents() {

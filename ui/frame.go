@@ -96,14 +96,7 @@ func (m *Model) bottomLine(c draw.Canvas) string {
 // watched is the job that the terminal's own title and progress show: the open
 // one, the selected one, or the only one that runs. It has not ended.
 func (m *Model) watched() (assess.Judged, bool) {
-	var active []clusterJob
-	for _, c := range m.clusters {
-		if c.assessed != nil {
-			for _, j := range c.assessed.Snapshot.Active {
-				active = append(active, clusterJob{c, j})
-			}
-		}
-	}
+	active := activeJobs(m.clusters...)
 	var shown clusterJob
 	selected := m.dashboard.selectedJob()
 	switch s := m.job(); {
@@ -144,11 +137,10 @@ func (m *Model) windowTitle() string {
 // titleCounts counts what has not ended, empty where that is one job or none.
 func (m *Model) titleCounts() string {
 	active, running, queued, troubled := 0, 0, 0, 0
-	for _, c := range m.clusters {
-		if a := c.assessed; a != nil {
-			active += len(a.Snapshot.Active)
-			running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
-		}
+	for _, c := range known(m.clusters) {
+		a := c.assessed
+		active += len(a.Snapshot.Active)
+		running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
 	}
 	if active < 2 {
 		return ""
@@ -184,14 +176,9 @@ func (m *Model) terminalProgress() *tea.ProgressBar {
 
 // leastFar is the job with the least progress of those whose progress is known.
 func (m *Model) leastFar() (least assess.Judged, found bool) {
-	for _, c := range m.clusters {
-		if c.assessed == nil {
-			continue
-		}
-		for _, active := range c.assessed.Snapshot.Active {
-			if j := c.assessed.Of(active); j.FractionKnown && (!found || j.Fraction < least.Fraction) {
-				least, found = j, true
-			}
+	for _, active := range activeJobs(m.clusters...) {
+		if j := active.judged(); j.FractionKnown && (!found || j.Fraction < least.Fraction) {
+			least, found = j, true
 		}
 	}
 	return least, found
@@ -218,7 +205,7 @@ func (m *Model) call() tea.Cmd {
 	text, wait := m.calls.Due(m.options.Clock())
 	switch {
 	case text != "":
-		return terminal.Notify(text)
+		return func() tea.Msg { return terminal.Notified{Text: text} }
 	case wait > 0 && !m.calling:
 		m.calling = true
 		return tea.Tick(wait, func(time.Time) tea.Msg { return callDue{} })

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -57,18 +56,14 @@ const (
 	colFrom
 )
 
-// columnNames are those of the columns that the user can choose. The others, up to
-// the name, always come first.
-var columnNames = map[string]int{
-	"stage": colStage, "progress": colProgress, "done": colDone, "rate": colRate, "eta": colETA, "errors": colErrors, "warnings": colWarnings,
-	"age": colAge, "expires": colExpires, "location": colLocation, "from": colFrom,
-}
+// columnNames are those of the columns that the user can choose, in their usual order.
+// The others, up to the name, always come first.
+var columnNames = []string{colStage: "stage", colProgress: "progress", colDone: "done", colRate: "rate", colETA: "eta", colErrors: "errors",
+	colWarnings: "warnings", colAge: "age", colExpires: "expires", colLocation: "location", colFrom: "from"}
 
 // Columns are the names of the columns of jobs that can be chosen, in their usual
 // order.
-func Columns() []string {
-	return slices.SortedFunc(maps.Keys(columnNames), func(a, b string) int { return columnNames[a] - columnNames[b] })
-}
+func Columns() []string { return slices.Clone(columnNames[colStage:]) }
 
 // columnOrder is the order of the columns with those that were chosen, all of them
 // if none were. From the bar to the warnings they stay together and in their usual
@@ -81,13 +76,13 @@ func columnOrder(chosen []string) []int {
 	together := func(column int) bool { return column >= colProgress && column <= colWarnings }
 	var group []int
 	for _, name := range chosen {
-		if column := columnNames[name]; together(column) {
+		if column := slices.Index(columnNames, name); together(column) {
 			group = append(group, column)
 		}
 	}
 	slices.Sort(group)
 	for _, name := range chosen {
-		switch column := columnNames[name]; {
+		switch column := slices.Index(columnNames, name); {
 		case !together(column):
 			order = append(order, column)
 		case !slices.ContainsFunc(order, together):

@@ -211,47 +211,21 @@ func (t *list) wheel(lines int) {
 // their keys.
 type marks map[string]bool
 
-// toggle marks a job, or takes its mark away.
-func (s marks) toggle(key string) {
-	if s[key] {
-		delete(s, key)
-	} else {
-		s[key] = true
-	}
-}
-
 // prune forgets jobs that are gone or have ended.
 func (s marks) prune(clusters []*cluster) {
-	if len(s) == 0 {
-		return
-	}
 	there := marks{}
-	for _, c := range clusters {
-		if c.assessed == nil {
-			continue
-		}
-		for _, j := range c.assessed.Snapshot.Active {
-			there[c.key(string(j.UID))] = true
-		}
+	for _, j := range activeJobs(clusters...) {
+		there[j.cluster.key(string(j.UID))] = true
 	}
 	maps.DeleteFunc(s, func(key string, _ bool) bool { return !there[key] })
 }
 
 // jobs are the marked ones of a cluster, the most urgent first.
-func (s marks) jobs(c *cluster) []*job.Job {
-	if len(s) == 0 || c.assessed == nil {
-		return nil
-	}
-	var marked []clusterJob
-	for _, j := range c.assessed.Snapshot.Active {
-		if s[c.key(string(j.UID))] {
-			marked = append(marked, clusterJob{c, j})
-		}
-	}
+func (s marks) jobs(c *cluster) (jobs []*job.Job) {
+	marked := slices.DeleteFunc(activeJobs(c), func(j clusterJob) bool { return !s[c.key(string(j.UID))] })
 	byUrgency(marked)
-	jobs := make([]*job.Job, len(marked))
-	for i, j := range marked {
-		jobs[i] = j.Job
+	for _, j := range marked {
+		jobs = append(jobs, j.Job)
 	}
 	return jobs
 }

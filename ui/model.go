@@ -31,10 +31,9 @@ type Model struct {
 	options Options
 	// keys are the program's own, and changes those that lead to an action.
 	keys, changes []keys.Binding
-	// connect connects to other clusters; nil if there are none. newCluster makes
-	// one to be shown.
-	connect    func(*switching) tea.Cmd
-	newCluster func(Cluster) *cluster
+	// ctx ends with the program, and made counts the clusters that were shown.
+	ctx  context.Context
+	made int
 	// switching is the last switch that was asked for, nil if there was none or it
 	// failed, left what was shown before it, and namespace the one that was asked for
 	// last.
@@ -112,35 +111,15 @@ type panicked struct {
 }
 
 func newModel(ctx context.Context, o Options) (*Model, error) {
-	m := &Model{options: o, starts: starter(ctx), glyphs: &draw.Unicode, stale: true}
-	made := 0
-	m.newCluster = func(shown Cluster) *cluster {
-		made++
-		return newCluster(ctx, o, shown, made)
-	}
-	for _, shown := range o.Clusters {
-		m.clusters = append(m.clusters, m.newCluster(shown))
-	}
-	if len(m.clusters) == 0 {
+	m := &Model{options: o, ctx: ctx, starts: starter(ctx), glyphs: &draw.Unicode, stale: true}
+	if len(o.Clusters) == 0 {
 		return nil, errors.New("there is no cluster to show")
 	}
-	m.at = m.clusters[0]
+	m.setClusters(o.Clusters)
 	m.dashboard = newDashboard(m.clusters, o.Clock)
 	m.dashboard.readable = m.readable
 	m.dashboard.choose(o.Tabs, o.Columns, o.Keys)
 	m.screens = []openScreen{m.dashboard}
-	if o.Switch != nil {
-		m.connect = func(s *switching) tea.Cmd {
-			// What it starts goes on until ctx ends: only a switch that is taken back is
-			// cancelled.
-			var switchCtx context.Context
-			switchCtx, s.cancel = context.WithCancel(ctx)
-			return guarded(func() tea.Msg {
-				clusters, err := o.Switch(switchCtx, s.contexts, s.namespace)
-				return clustersConnected{s, clusters, err}
-			})
-		}
-	}
 	m.keys, m.changes = m.programKeys(), m.changeKeys()
 	m.dashboard.open, m.dashboard.look = m.openJob, m.openOther
 	m.command = command.New(m.newCommands())
@@ -174,7 +153,7 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 func (m *Model) Init() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
-		cmds = append(cmds, c.next)
+		cmds = append(cmds, c.next())
 	}
 	if _, byBackground := m.themeName(true); byBackground {
 		cmds = append(cmds, tea.RequestBackgroundColor)
@@ -235,7 +214,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, nil
 		}
 		m.show(msg.of, msg.Assessment)
-		return m, tea.Batch(msg.of.next, m.tick(), m.ask(), m.look(), m.checkAccess(msg.of), m.call())
+		return m, tea.Batch(msg.of.next(), m.tick(), m.ask(), m.look(), m.checkAccess(msg.of), m.call())
 	case assessedAgain:
 		if m.shows(msg.of) && msg.Source == msg.of.assessed.Source {
 			m.show(msg.of, msg.Assessment)

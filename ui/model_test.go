@@ -549,8 +549,8 @@ func calledWith(cmd tea.Cmd) (texts []string) {
 				texts = append(texts, calledWith(c)...)
 			}
 		}
-		if text, ok := terminal.Notifies(msg); ok {
-			texts = append(texts, text)
+		if n, ok := msg.(terminal.Notified); ok {
+			texts = append(texts, n.Text)
 		}
 	case <-time.After(50 * time.Millisecond): // it waits for a snapshot or for the clock
 	}

@@ -21,8 +21,8 @@ type clusterGroup struct {
 // names the one that they are of.
 func groupsOf(clusters []*cluster, tab *detail.Tab) []clusterGroup {
 	var groups []clusterGroup
-	for _, c := range clusters {
-		if c.assessed == nil || tab.There != nil && !tab.There(c.assessed) {
+	for _, c := range known(clusters) {
+		if tab.There != nil && !tab.There(c.assessed) {
 			continue
 		}
 		for _, group := range tab.Groups(c.assessed) {
@@ -62,14 +62,6 @@ func otherRows(groups []clusterGroup, f filter) []row {
 		}
 	}
 	return rows
-}
-
-func countRows(groups []clusterGroup) int {
-	n := 0
-	for _, group := range groups {
-		n += len(group.Rows)
-	}
-	return n
 }
 
 // columnsOf are the columns of a group with that of the cursor and the sign.

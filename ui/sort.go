@@ -9,6 +9,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/watch"
 )
 
 // order is a way to sort jobs, and how the titles show it.
@@ -38,10 +39,9 @@ var orders = []order{
 // byAge is the order that turns the usual one round.
 var byAge = len(orders) - 1
 
-func orderNames() []string {
-	names := make([]string, len(orders))
+func orderNames() (names []string) {
 	for i := range orders {
-		names[i] = orders[i].name
+		names = append(names, orders[i].name)
 	}
 	return names
 }
@@ -59,6 +59,29 @@ type clusterJob struct {
 }
 
 func (j clusterJob) judged() assess.Judged { return j.cluster.assessed.Of(j.Job) }
+
+// known are the clusters of which something is known.
+func known(clusters []*cluster) []*cluster {
+	return slices.DeleteFunc(slices.Clone(clusters), func(c *cluster) bool { return c.assessed == nil })
+}
+
+// allJobs are those of some clusters, and activeJobs those that have not ended.
+func allJobs(clusters ...*cluster) []clusterJob {
+	return jobsOf(clusters, func(s *watch.Snapshot) []*job.Job { return s.Jobs })
+}
+
+func activeJobs(clusters ...*cluster) []clusterJob {
+	return jobsOf(clusters, func(s *watch.Snapshot) []*job.Job { return s.Active })
+}
+
+func jobsOf(clusters []*cluster, list func(*watch.Snapshot) []*job.Job) (jobs []clusterJob) {
+	for _, c := range known(clusters) {
+		for _, j := range list(c.assessed.Snapshot) {
+			jobs = append(jobs, clusterJob{c, j})
+		}
+	}
+	return jobs
+}
 
 // sort orders jobs in place and returns them.
 func (o order) sort(jobs []clusterJob, reversed bool) []clusterJob {

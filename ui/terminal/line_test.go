@@ -149,7 +149,7 @@ func dial(t *testing.T, m *modem) (send func(tea.Msg), c counter, ended chan err
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(errors.New("the test is over")) })
 	go func() {
-		ended <- run(ctx, cancel, c, Options{Input: m, Output: m, FPS: 60}, func(send func(tea.Msg)) { sends <- send })
+		ended <- Run(ctx, cancel, c, Options{Input: m, Output: m, FPS: 60, started: func(send func(tea.Msg)) { sends <- send }})
 	}()
 	send = <-sends
 	return send, c, ended

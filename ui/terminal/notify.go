@@ -32,19 +32,8 @@ func Notifications() []string {
 // shortest limit for such a sequence, 768 bytes.
 const maxNotified = 300
 
-// notified asks for a notification. Only [Run] knows what the
-// terminal takes.
-type notified struct{ text string }
-
-// Notify makes the command that calls a person, in the way that the program was
-// started with.
-func Notify(text string) tea.Cmd { return func() tea.Msg { return notified{text} } }
-
-// Notifies returns the text of a message of [Notify].
-func Notifies(msg tea.Msg) (text string, ok bool) {
-	n, ok := msg.(notified)
-	return n.text, ok
-}
+// Notified asks to call a person, in the way that the program was started with.
+type Notified struct{ Text string }
 
 // Multiplexed is what stands between a program and the terminal.
 type Multiplexed int
@@ -98,14 +87,55 @@ func (n Notification) Sequence(text string, kind Kind, through Multiplexed) stri
 	return sequence
 }
 
-// send makes of a [Notify] what the terminal takes; other messages stay.
+// send makes of [Notified] what the terminal takes; other messages stay.
 func (n Notification) send(msg tea.Msg, kind Kind, through Multiplexed) tea.Msg {
-	asked, ok := msg.(notified)
+	asked, ok := msg.(Notified)
 	if !ok {
 		return msg
 	}
-	if sequence := n.Sequence(asked.text, kind, through); sequence != "" {
+	if sequence := n.Sequence(asked.Text, kind, through); sequence != "" {
 		return tea.RawMsg{Msg: sequence}
 	}
 	return nil
+}
+
+// Beside are sequences for what a terminal shows beside its screen, for commands that
+// draw no frames. A terminal of a kind without a window is sent nothing.
+type Beside struct {
+	Kind    Kind
+	Through Multiplexed
+}
+
+// Begin keeps the window's title for [Beside.End].
+func (b Beside) Begin() string {
+	if !b.Kind.Window() {
+		return ""
+	}
+	return ansi.WindowOp(22, 2)
+}
+
+// Show sets the title, and the progress indicator to a percentage, in the colour of an
+// error where failing; below 0 it is taken away.
+func (b Beside) Show(title string, percent int, failing bool) string {
+	if !b.Kind.Window() {
+		return ""
+	}
+	title = strings.Map(inTitle, sanitize.Cut(sanitize.String(title), maxTitle))
+	progress := ansi.ResetProgressBar
+	switch {
+	case percent < 0:
+	case failing:
+		progress = ansi.SetErrorProgressBar(percent)
+	default:
+		progress = ansi.SetProgressBar(percent)
+	}
+	return ansi.SetWindowTitle(title) + progress
+}
+
+// End takes the progress indicator away and gives the title back.
+func (b Beside) End() string {
+	if !b.Kind.Window() {
+		return ""
+	}
+	return ansi.ResetProgressBar + ansi.WindowOp(23, 2)
 }

@@ -61,7 +61,7 @@ func TestNotificationsReachTheTerminal(t *testing.T) {
 	for how, want := range map[Notification]string{NoNotification: "", OSC9: "\x1b]9;veltui: crm failed\a"} {
 		out := &screen{in: strings.NewReader("")}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("the program did not end"))
-		err := Run(ctx, func(err error) { t.Error(err) }, talker{[]tea.Cmd{Notify("crm failed")}}, Options{Input: out, Output: out, Term: "xterm", Notify: how})
+		err := Run(ctx, func(err error) { t.Error(err) }, talker{[]tea.Cmd{func() tea.Msg { return Notified{"crm failed"} }}}, Options{Input: out, Output: out, Term: "xterm", Notify: how})
 		cancel()
 		if raw := out.String(); err != nil || strings.Contains(raw, "crm failed") != (want != "") || !strings.Contains(raw, want) {
 			t.Errorf("%s: %v, %q", how, err, raw)

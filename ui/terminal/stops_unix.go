@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,7 +25,7 @@ func WatchStops(ctx context.Context, leave, enter func()) {
 		enter()
 	}, func() {
 		enter()
-		s.retaken()
+		s.retaking.Store(false)
 	})
 }
 
@@ -33,12 +33,8 @@ func WatchStops(ctx context.Context, leave, enter func()) {
 type stops struct {
 	signals   chan os.Signal
 	continued chan struct{} // capacity 1: a stop of ours has ended
-
-	mu sync.Mutex
-	// stopping is true from SIGTSTP, or the user's key, until the process goes on.
-	stopping bool
-	// retaking is true while the terminal is taken anew.
-	retaking bool
+	stopping  atomic.Bool   // from SIGTSTP, or the user's key, until the process goes on
+	retaking  atomic.Bool   // while the terminal is taken anew
 }
 
 func newStops() *stops {
@@ -46,7 +42,7 @@ func newStops() *stops {
 }
 
 // watch calls stopped after SIGTSTP, and continued after a SIGCONT that ends no
-// stop of ours, until ctx ends. stopped must call stop, and continued retaken.
+// stop of ours, until ctx ends. stopped must call stop, and continued end retaking.
 func (s *stops) watch(ctx context.Context, stopped, continued func()) {
 	signal.Notify(s.signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGHUP)
 	go func() {
@@ -63,43 +59,25 @@ func (s *stops) watch(ctx context.Context, stopped, continued func()) {
 }
 
 func (s *stops) handle(received os.Signal, stopped, continued func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch {
 	case received == syscall.SIGHUP:
 		// The program ends. A shell that exits continues its stopped jobs in the
 		// background, where to give the terminal back would stop them once more, and
 		// nobody is left to continue them.
 		signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
-	case received == syscall.SIGTSTP && !s.stopping:
-		s.stopping = true
+	case received == syscall.SIGTSTP && s.stopping.CompareAndSwap(false, true):
 		go stopped()
-	case received == syscall.SIGCONT && s.stopping:
+	case received == syscall.SIGCONT && s.stopping.Load():
 		select {
 		case s.continued <- struct{}{}:
 		default:
 		}
-	case received == syscall.SIGCONT && !s.retaking:
-		s.retaking = true
+	case received == syscall.SIGCONT && s.retaking.CompareAndSwap(false, true):
 		go func() {
 			time.Sleep(hangupGrace)
 			continued()
 		}()
 	}
-}
-
-// retaken notes that the terminal was taken anew.
-func (s *stops) retaken() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retaking = false
-}
-
-// begin notes that the process is about to be stopped.
-func (s *stops) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopping = true
 }
 
 // stopGrace is how long a stop may take to happen.
@@ -114,7 +92,7 @@ const hangupGrace = 50 * time.Millisecond
 // of a session leader, or any other that POSIX calls orphaned) the system ignores
 // the signal, and stop returns after twice stopGrace.
 func (s *stops) stop() {
-	s.begin()
+	s.stopping.Store(true)
 	select {
 	case <-s.continued: // of an earlier stop
 	default:
@@ -131,9 +109,7 @@ func (s *stops) stop() {
 	}
 	restore()
 	time.Sleep(hangupGrace)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopping = false
+	s.stopping.Store(false)
 }
 
 // attach gives the terminal back while a Bubble Tea program is stopped, and takes
@@ -150,10 +126,10 @@ func (s *stops) attach(ctx context.Context, send func(tea.Msg)) {
 func (s *stops) filter(msg tea.Msg) tea.Msg {
 	switch msg.(type) {
 	case tea.SuspendMsg:
-		s.begin()
+		s.stopping.Store(true)
 		return released(s.stop)
 	case tea.ResumeMsg:
-		s.retaken()
+		s.retaking.Store(false)
 	}
 	return msg
 }
