@@ -13,12 +13,10 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// access is the way to the API server, which can be opened anew when the
-// credentials are no longer taken.
+// access is a connection whose client is made anew when the credentials are refused.
 type access struct {
-	session *session.Session
-	// timeout bounds one request.
-	timeout time.Duration
+	*session.Session
+	timeout time.Duration // bounds one request
 	meter   *session.Meter
 
 	mu     sync.Mutex
@@ -26,12 +24,12 @@ type access struct {
 }
 
 func connect(s *session.Session, timeout time.Duration) (*access, error) {
-	a := &access{session: s, timeout: timeout, meter: s.Meter()}
+	a := &access{Session: s, timeout: timeout, meter: s.Meter()}
 	return a, a.open()
 }
 
 func (a *access) open() error {
-	config := a.session.Config()
+	config := a.Config()
 	config.WarningHandler = rest.NoWarnings{}
 	config.Timeout = a.timeout
 	config.QPS, config.Burst = 50, 100 // a look is a dozen requests; the client's own limit would stretch it
@@ -52,7 +50,7 @@ func (a *access) open() error {
 
 // refresh reads the credentials anew. They must lead to the same cluster.
 func (a *access) refresh(context.Context) error {
-	if err := a.session.Refresh(); err != nil {
+	if err := a.Refresh(); err != nil {
 		return err
 	}
 	return a.open()
@@ -64,19 +62,9 @@ func (a *access) get() *client.Client {
 	return a.client
 }
 
-// cluster turns our time into the cluster's.
-func (a *access) cluster(now time.Time) time.Time {
-	offset, _ := a.meter.Offset()
-	return now.Add(offset)
-}
-
-// check makes sure that requests still go to the cluster that was shown.
-func (a *access) check(ctx context.Context) error { return a.session.Check(ctx) }
-
 // exchangeKey is the context's key of the reply that an exchange is noted in.
 type exchangeKey struct{}
 
-// exchange notes where a request went, and the code of its answer.
 type exchange struct{ next http.RoundTripper }
 
 func (t exchange) RoundTrip(request *http.Request) (*http.Response, error) {

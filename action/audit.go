@@ -17,11 +17,10 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// maxCopyName is what a copy's name has of its resource's, which may be longer
-// than file systems take.
+// maxCopyName limits the part of a copy's name that is its resource's.
 const maxCopyName = 200
 
-// LogFile is the name of the audit log: one JSON document a line, appended.
+// LogFile is the audit log's name: one JSON document a line, appended.
 const LogFile = "finalize.jsonl"
 
 // Entry is one line of the audit log.
@@ -31,12 +30,10 @@ type Entry struct {
 	Attempt string    `json:"attempt"`
 	Context string    `json:"context,omitempty"`
 	Cluster string    `json:"cluster,omitempty"`
-	// ClusterUID is the uid of namespace kube-system, and Host where the last request
-	// was sent.
+	// ClusterUID is the uid of namespace kube-system, Host where the last request was sent.
 	ClusterUID string `json:"clusterUID,omitempty"`
 	Host       string `json:"host,omitempty"`
-	// Machine is the one on which the attempt holds a lock while it runs; empty
-	// where there are no locks.
+	// Machine is where the attempt holds a lock while it runs; empty where there are no locks.
 	Machine   string          `json:"machine,omitempty"`
 	Action    string          `json:"action,omitempty"`
 	Kind      string          `json:"kind"`
@@ -60,14 +57,13 @@ type Entry struct {
 // audit is the local record of one execution.
 type audit struct {
 	dir, path, attempt string
-	// lock is held until the execution ends, on machine; nil where there are no
-	// locks.
+	// lock is held on machine until the execution ends; nil where there are no locks.
 	lock    *os.File
 	machine string
 }
 
 // openAudit prepares the local record of one execution. It fails if others could
-// have written to it, or could replace it.
+// write to it or replace it.
 func openAudit(o Options, attempt string) (*audit, error) {
 	if o.AuditDir == "" {
 		return nil, errors.New("there is no folder for the audit log, so veltui does nothing")
@@ -90,22 +86,18 @@ func openAudit(o Options, attempt string) (*audit, error) {
 
 // save keeps the resources as they were before, in one file.
 func (a *audit) save(of *Entry, seen ...*unstructured.Unstructured) (string, error) {
-	var all []byte
+	var all []string
 	for _, o := range seen {
 		object, err := json.Marshal(o.Object)
 		if err != nil {
 			return "", fmt.Errorf("saving a copy: %w", err)
 		}
-		data := sanitize.YAML(object)
-		if all != nil {
-			all = append(all, "---\n"...)
-		}
-		all = append(all, data...)
+		all = append(all, string(sanitize.YAML(object)))
 	}
 	name := fmt.Sprintf("%s-%s-%s", strings.ToLower(of.Kind), of.Namespace, of.Name)
 	name = name[:min(len(name), maxCopyName)] + "-" + a.attempt + ".yaml"
 	path := filepath.Join(a.dir, copiesDir, filepath.Base(name))
-	if err := writeCopy(path, all); err != nil {
+	if err := writeCopy(path, []byte(strings.Join(all, "---\n"))); err != nil {
 		return "", fmt.Errorf("saving a copy: %w", err)
 	}
 	return path, nil
@@ -125,7 +117,7 @@ func (s *sending) note(event string, p *patch) error {
 func (s *sending) entry(event string, p *patch) Entry {
 	o, entry := s.f.o, s.record
 	entry.Time, entry.Event, entry.Attempt = o.Now().UTC(), event, s.stamp.attempt
-	cluster := s.f.access.session.Identity()
+	cluster := s.f.access.Identity()
 	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), s.out.Copy
 	entry.Host = s.host
 	entry.By = strings.ToValidUTF8(s.stamp.by, "?")
@@ -141,7 +133,6 @@ func (s *sending) entry(event string, p *patch) Entry {
 	return entry
 }
 
-// finish writes the end into the local log.
 func (s *sending) finish(err error) Outcome {
 	if s.audit == nil {
 		return s.out
@@ -164,8 +155,7 @@ const copiesDir = "copies"
 // write.
 var errUnsafeLog = errors.New("veltui changes nothing, because it cannot keep a safe audit log")
 
-// A writer waits for others to write their entries, but not for one that hangs: only
-// a disk that is full at the same moment makes two of them one broken line then.
+// A writer waits for others to write their entries, but not for one that hangs.
 const lockTries, lockPause = 200, 10 * time.Millisecond
 
 // openLog opens the audit log for appending. A new one outlives a crash.
@@ -179,8 +169,8 @@ func openLog(path string) (*os.File, error) {
 	return file, err
 }
 
-// appendEntry appends one line to an audit log, which is on the disk when it
-// returns. A half line that a crash or a full disk left does not swallow it.
+// appendEntry appends one line to an audit log and syncs it. A half line that a crash or a
+// full disk left does not swallow it.
 func appendEntry(path string, e Entry) error {
 	data, err := json.Marshal(e)
 	if err == nil {
@@ -218,7 +208,6 @@ func appendLine(path string, line []byte) (err error) {
 	return errors.Join(err, file.Sync())
 }
 
-// writeCopy writes a new file, which is on the disk when it returns.
 func writeCopy(path string, data []byte) error {
 	file, err := safefile.OpenPrivate(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 	if err != nil {
@@ -228,14 +217,11 @@ func writeCopy(path string, data []byte) error {
 	return errors.Join(err, file.Sync(), file.Close(), safefile.SyncDir(filepath.Dir(path)))
 }
 
-// lockFile is the file that the process of an attempt keeps locked.
 func lockFile(dir, attempt string) string {
 	return filepath.Join(dir, filepath.Base(attempt)+".lock")
 }
 
 // hold takes the attempt's lock, which the kernel releases when the process ends.
-// Without it, where there are no locks, it is unknown for some time whether an
-// attempt is still under way.
 func (a *audit) hold() error {
 	file, err := safefile.OpenPrivate(lockFile(a.dir, a.attempt), os.O_CREATE|os.O_EXCL|os.O_RDWR)
 	if err != nil {
@@ -249,13 +235,11 @@ func (a *audit) hold() error {
 	return nil
 }
 
-// release gives the attempt's lock back.
 func (a *audit) release() {
 	_ = a.lock.Close()
 	_ = os.Remove(lockFile(a.dir, a.attempt))
 }
 
-// isHeld reports whether the process of an attempt still holds its lock.
 func isHeld(dir, attempt string) (bool, error) {
 	file, err := safefile.OpenPrivate(lockFile(dir, attempt), os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// leftBehind is how long a volume may go on after its job has failed.
+// leftBehind is how long a volume may continue after its job has failed.
 const leftBehind = 2 * time.Minute
 
 func cancelling() definition {
@@ -31,7 +31,6 @@ func cancelling() definition {
 	}
 }
 
-// observeCancel checks whether all volumes have ended.
 func observeCancel(x *execution, ctx context.Context, late bool) error {
 	open := 0
 	for _, w := range x.writes {
@@ -62,8 +61,7 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 	return nil
 }
 
-// cancelVolumes: data movement that cannot go on any more, for a cause, or that
-// goes on although its job has failed.
+// cancelVolumes ends data movement that is stalled for a known cause, or whose job has failed.
 func cancelVolumes(e *Evidence, w *Plan) bool {
 	var dead, forbidden []job.Volume
 	cause, unwanted := "", e.unwanted()
@@ -105,10 +103,9 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// unwanted reports whether what the job's volumes move is of no use: it has
-// failed, as Velero itself says. One that a person set to Failed may still be
-// worked on by a server that was there when it began; data of a job that ended
-// otherwise may still be wanted (Velero issue 9365).
+// unwanted reports whether the data is no longer wanted: the job has failed, as Velero
+// itself says. A job that a person set to Failed may still be worked on; data of a job
+// that ended otherwise may still be wanted (Velero issue 9365).
 func (e *Evidence) unwanted() bool {
 	j := e.Job
 	if j.Phase != velero.PhaseFailed || e.At.Sub(job.Latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
@@ -116,31 +113,24 @@ func (e *Evidence) unwanted() bool {
 	}
 	o := e.owner()
 	byHand := j.Object.GetAnnotations()[string(finalized)+"-to"] != "" || !e.failedByVelero()
-	switch {
-	case o == ownerUnknown, runsOn(e.Object, e.At):
-		return false
-	case byHand && o == ownerAlive:
-		return false
-	}
-	return true
+	return o != ownerUnknown && !runsOn(e.Object, e.At) && !(byHand && o == ownerAlive)
 }
 
-// failedByVelero reports whether a server wrote the phase, as far as the API
-// server noted that.
+// failedByVelero reports whether a server wrote the phase, or nobody is noted.
 func (e *Evidence) failedByVelero() bool {
 	by, _ := phaseOwner(e.Object)
 	return by == "" || strings.HasSuffix(by, "-server")
 }
 
 func silence(e *Evidence, volumes []job.Volume) time.Duration {
-	newest := time.Time{}
+	var newest time.Time
 	for _, v := range volumes {
 		newest = job.Latest(newest, v.Changed)
 	}
 	return max(0, e.At.Sub(newest))
 }
 
-// podVolumeRisk is why pod volumes of a kind are not cancelled, empty if they
+// podVolumeRisk says why pod volumes of a kind are not cancelled, empty if they
 // may be. Only backups wait for a cancelled one (issue 9464).
 func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 	if !kind.IsPodVolume() {
@@ -172,8 +162,7 @@ func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
 func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	w.Volumes = volumes
 	for _, v := range volumes {
-		o := e.volumes[v.Ref()]
-		w.targets = append(w.targets, o)
+		w.targets = append(w.targets, e.volumes[v.Ref()])
 	}
 	w.Will = []string{fmt.Sprintf("set spec.cancel on %s, each only if nothing has changed it since: %s", volumesTitle(volumes), someVolumes(volumes)),
 		"record in their annotations who did it, when and why"}
@@ -187,7 +176,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		w.Then = append(w.Then, "Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay without data")
 	}
 	w.Then = append(w.Then, cancelTiming(e, volumes))
-	foreign := slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() })
+	foreign := slices.ContainsFunc(volumes, notBuiltIn)
 	switch {
 	case !e.Server.Visible:
 		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+unseen(e))
@@ -215,17 +204,15 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	}
 }
 
-// cancelTiming says when cancelled volumes end. In New any node-agent ends them
-// at once. The one on a volume's node makes one in progress Canceling at once,
-// any may force that after 5 minutes; where none runs there, one in progress is
-// forced after an hour (cancelDelayOthers and cancelDelayInProgress in
+// cancelTiming says when cancelled volumes end: New ones at once, one in progress at once
+// through the node-agent on its node, else after an hour; all others after 5 minutes
 // data_upload_controller.go; the same for the other kinds).
 func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
 		return v.Phase == velero.VolumeInProgress && !e.hasAgent(v.Node)
 	})
 	switch {
-	case slices.ContainsFunc(volumes, func(v job.Volume) bool { return !v.BuiltIn() }):
+	case slices.ContainsFunc(volumes, notBuiltIn):
 		return "their data mover ends them, if it supports cancelling"
 	case alone:
 		return "those in progress on a node without a node-agent end after an hour, the others within 5 minutes"
@@ -233,7 +220,8 @@ func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	return "they end within 5 minutes, most of them at once"
 }
 
-// volumesTitle counts volumes by kind.
+func notBuiltIn(v job.Volume) bool { return !v.BuiltIn() }
+
 func volumesTitle(volumes []job.Volume) string {
 	var parts []string
 	for _, k := range []struct {

@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// maxSkew is how far the clocks that an age is told by may be apart. Beyond it no
-// rule counts time.
+// maxSkew is how far the clocks that tell an age may differ before no rule counts time.
 const maxSkew = 2 * time.Minute
 
 // skew is the largest difference seen between clocks, and between which.
@@ -28,7 +27,6 @@ func (s skew) max(by time.Duration, what string) skew {
 	return s
 }
 
-// doubt says that ages cannot be told, empty if they can.
 func (s skew) doubt() string {
 	if s.by <= maxSkew {
 		return ""
@@ -36,36 +34,28 @@ func (s skew) doubt() string {
 	return fmt.Sprintf("%s differ by %s, so that veltui cannot tell how long nothing has moved", s.what, human.Duration(s.by))
 }
 
-// skewAdvice is what helps.
 const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, then look again."
 
-// clocks is the present as an age is told by, the earliest of the clocks that are
-// known, so that nothing looks older than it is; and how far they are apart. The
-// API server notes the time of each write; what it noted last cannot be later than
-// its present.
+// clocks returns the present by the earliest of the known clocks, so that nothing looks
+// older than it is, and how far they differ. The API server notes the time of each write;
+// its newest record cannot be later than its present.
 func (a *access) clocks(now time.Time, objects ...*unstructured.Unstructured) (time.Time, skew) {
 	offset, _ := a.meter.Offset()
 	apart := skew{}.max(offset, "the clocks of this machine and of the API server")
 	at := now.Add(min(0, offset))
-	if newest := newestRecord(objects...); newest.After(at) {
+	var newest time.Time
+	for _, o := range objects {
+		newest = job.Latest(newest, job.LastWritten(o))
+	}
+	if newest.After(at) {
 		apart = apart.max(newest.Sub(at), "the clock and the API server's newest record")
 	}
 	return at, apart
 }
 
-// newestRecord is when the API server last noted a write to any of some objects.
-func newestRecord(objects ...*unstructured.Unstructured) (newest time.Time) {
-	for _, o := range objects {
-		if o != nil {
-			newest = job.Latest(newest, job.LastWritten(o))
-		}
-	}
-	return newest
-}
-
-// compareWriter compares the clock of the API server that would write with that
-// which told the ages: in its answer to a dry run it notes the time. Of several
-// API servers one may be off, and what is between may set another Date.
+// compareWriter compares the clock that told the ages with that of the API server that
+// would write, which notes the time in its answer to a dry run: of several servers one
+// may be off, and a proxy may set another Date.
 func (a *access) compareWriter(now time.Time, answer *unstructured.Unstructured) skew {
 	wrote := job.WrittenBy(answer, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
 	if wrote.IsZero() {

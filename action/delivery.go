@@ -12,27 +12,24 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// delivery is what is known of one patch while it is sent, and sent again.
+// delivery is what is known of one patch while it is sent, perhaps several times.
 type delivery struct {
 	*patch
-	// open is set once a send had no answer that excludes the write: it may land
-	// until it is settled, whatever later sends are told.
+	// open is set once a send had no answer that excludes the write: it may land until it
+	// is settled, whatever later sends return.
 	open bool
-	// unseen is set once a precondition failed, until the object has been read: a
-	// proxy that repeats requests passes on the second answer.
-	unseen bool
-	// altered is how an answer differs from the request, empty without one.
-	altered string
-	// after is the object as the write left it, nil until it has landed.
+	// unseen is set once a precondition failed, until the object has been read: a proxy
+	// that repeats requests passes on the second answer.
+	unseen  bool
+	altered string // how an answer differs from the request, empty without one
+	// after is the object as the write left it.
 	after  *unstructured.Unstructured
 	landed bool
-	// before is what has been proven of the writes before it, and last is set for
-	// the last one.
+	// before is what has been proven of the writes before this one.
 	before Sent
 	last   bool
 }
 
-// state is how far it has come, as far as that is proven.
 func (d *delivery) state() Sent {
 	switch {
 	case d.landed:
@@ -47,7 +44,6 @@ func (d *delivery) land(after *unstructured.Unstructured) {
 	d.landed, d.after = true, after
 }
 
-// settleUnseen tells what the object shows after a precondition failed.
 func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 	found := d.find(now)
 	d.unseen = d.unseen && found == obscured
@@ -58,8 +54,8 @@ func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 // something else than was requested.
 var errAltered = errors.New("the API server answered with something else than was requested")
 
-// deliver sends a write until it lands. Whatever it returns, s.out.Sent then says
-// what has been proven of this write and those before it.
+// deliver sends a write until it lands. s.out.Sent then says what has been proven of this
+// write and those before it, whatever is returned.
 func (s *sending) deliver(ctx context.Context, d *delivery) error {
 	defer s.update(d)
 	if err := s.note("send", d.patch); err != nil {
@@ -80,8 +76,7 @@ func (s *sending) deliver(ctx context.Context, d *delivery) error {
 // update keeps the outcome true of what has been proven of all writes.
 func (s *sending) update(d *delivery) { s.out.Sent = soFar(d.before, d.state(), d.last) }
 
-// attempt sends a write once, after it has looked what became of earlier sends and
-// that the evidence still holds.
+// attempt sends a write once, after a check of earlier sends and of the evidence.
 func (s *sending) attempt(ctx context.Context, d *delivery) error {
 	if d.open {
 		if err := s.resolve(ctx, d); d.landed || err != nil {
@@ -112,7 +107,7 @@ func (s *sending) attempt(ctx context.Context, d *delivery) error {
 }
 
 // resolve reads the object and settles what it shows of sends without an answer. An
-// error means that the write cannot land any more, or that nothing could be read.
+// error means that the write can no longer land, or that nothing could be read.
 func (s *sending) resolve(ctx context.Context, d *delivery) error {
 	now, err := s.read(ctx, d.seen)
 	if err != nil {
@@ -136,7 +131,7 @@ func (s *sending) resolve(ctx context.Context, d *delivery) error {
 
 // read reads an object of the cluster that was shown, nil if it does not exist.
 func (s *sending) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := s.f.access.check(ctx); err != nil {
+	if err := s.f.access.Check(ctx); err != nil {
 		return nil, err
 	}
 	now, err := s.f.read(ctx, o)
@@ -150,14 +145,13 @@ func (s *sending) read(ctx context.Context, o *unstructured.Unstructured) (*unst
 // page says nothing.
 func isGone(err error) bool { return apierrors.IsNotFound(err) && retry.Excludes(err) }
 
-// settle finds out what became of a write whose attempts have ended with cause. A
-// send that was lost may still be on its way, so it watches the object for as long
-// as a result is observed; after an interruption or the deadline it reads it once.
-// It returns the error that the write ends with, which no longer matters if it has
-// landed.
+// settle finds out what became of a write whose attempts have ended with cause. A lost
+// send may still be on its way, so it watches the object for as long as a result is
+// observed; after an interruption or the deadline it reads it once. It returns the
+// error that the write ends with, which no longer matters if it has landed.
 func (s *sending) settle(ctx context.Context, d *delivery, cause error) error {
 	if errors.Is(cause, errChanged) || errors.Is(cause, errStop) {
-		return cause // it cannot land any more, or that it may is part of the outcome
+		return cause // it can no longer land, or that it may is part of the outcome
 	}
 	patience := s.f.o.Observe
 	var over *retry.DeadlineError
@@ -181,12 +175,11 @@ func (s *sending) settle(ctx context.Context, d *delivery, cause error) error {
 	}
 }
 
-// reply is an answer to one send, or its absence.
 type reply struct {
 	object *unstructured.Unstructured
 	err    error
-	// host is where the request went, and code the status of the answer, zero if
-	// none came. Connected is true once there was a connection to send it over.
+	// host is where the request went, code the answer's status, zero without one, and
+	// connected true once there was a connection to send it over.
 	host      string
 	code      int
 	connected bool
@@ -202,7 +195,6 @@ func (r *reply) excludes() bool {
 	return !r.connected && retry.Unsent(r.err)
 }
 
-// send sends a patch and notes what the transport saw of it.
 func (w *writer) send(ctx context.Context, p *patch, dryRun bool) reply {
 	var r reply
 	ctx, cancel := context.WithTimeout(ctx, w.access.timeout)
@@ -216,10 +208,10 @@ func (w *writer) send(ctx context.Context, p *patch, dryRun bool) reply {
 // maxEvidenceAge is how long after the end of a look its plan may be acted on.
 const maxEvidenceAge = 10 * time.Second
 
-// confirm makes sure, before each send, that it goes to the cluster that was shown
-// and rests on evidence that is fresh.
+// confirm makes sure, before each send, that the cluster is still the one that was shown
+// and that the evidence is fresh.
 func (s *sending) confirm(ctx context.Context) error {
-	if err := s.f.access.check(ctx); err != nil {
+	if err := s.f.access.Check(ctx); err != nil {
 		return err
 	}
 	if retry.Elapsed(s.looked, s.f.o.Now()) <= maxEvidenceAge {
@@ -228,9 +220,8 @@ func (s *sending) confirm(ctx context.Context) error {
 	return s.renew(ctx)
 }
 
-// poll calls look again and again until it ends the matter. Late tells it that
-// the time is over. A look that fails, as time may mend it, is repeated beyond
-// that for as long as [startUp], within the one deadline: the patch has landed,
+// poll calls look until it ends the execution. A look that fails with an error that time
+// may mend is repeated for another [startUp] within the deadline: the patch has landed,
 // and one answer tells what became of it.
 func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
 	end := s.f.o.Now().Add(limit)
@@ -260,7 +251,7 @@ func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (o 
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(s.f.o))
 	defer cancel()
 	read := func() error {
-		if err := s.f.access.check(ctx); err != nil {
+		if err := s.f.access.Check(ctx); err != nil {
 			return err
 		}
 		o, err = s.f.read(ctx, seen)

@@ -8,16 +8,15 @@ import (
 	"github.com/veltui/veltui/session"
 )
 
-// The defaults of Options.
 const (
-	// DefaultObserve is a sync period of Velero's (one minute) and a little.
+	// DefaultObserve is a little more than a sync period of Velero's (one minute).
 	DefaultObserve = 70 * time.Second
 	defaultPoll    = 2 * time.Second
-	// untilEnded is how much longer than DefaultObserve what Velero has to end is
-	// observed, where no other time is set.
+	// untilEnded is added for a job that Velero has to end, where nobody asked for
+	// another time.
 	untilEnded = 4 * time.Minute
-	// parting is what is left for a last look after an interruption; a program
-	// that was told to end has ten seconds.
+	// parting bounds a last look after an interruption: a program that was told to end
+	// has ten seconds.
 	parting = 2 * time.Second
 )
 
@@ -26,57 +25,46 @@ var ErrReadOnly = errors.New("veltui runs read-only and changes nothing")
 
 // Options are what an Engine needs.
 type Options struct {
-	// Session is the connection to the cluster.
-	Session *session.Session
-	// Namespace is Velero's.
-	Namespace string
+	Session   *session.Session // the connection to the cluster
+	Namespace string           // Velero's own
 	// ReadOnly makes every write impossible: there is no code path to one.
 	ReadOnly bool
-	// Prober and Counter look into the object store; without them what is
-	// stored is unknown.
+	// Prober and Counter read the object store; nil leaves what is stored unknown.
 	Prober  Prober
 	Counter Counter
 	// LeaveOperations does not ask for a job's list of operations: Velero stores it
 	// again when asked (pkg/controller/download_request_controller.go Reconcile).
 	LeaveOperations bool
-	// Waiting is called with what is asked of the object store, before each
-	// question, and with an empty string after the last; nil for none. A
-	// store that does not answer holds up each question for a minute.
+	// Waiting is called with what is asked of the object store, before each question,
+	// and with an empty string after the last; may be nil. A store that does not answer
+	// holds up each question for a minute.
 	Waiting func(what string)
-	// By is who does it, for the case that the API server does not say.
-	By string
-	// Context names the cluster in the local log.
-	Context string
-	// AuditDir is where the log and the copies are kept. Nothing is written to
-	// the cluster if nothing can be written there.
+	// By is the user's name where the API server does not tell it, Context the cluster's
+	// in the audit log.
+	By, Context string
+	// AuditDir holds the log and the copies. Nothing is written to the cluster if
+	// nothing can be written there.
 	AuditDir string
-	// Deadline bounds all that comes before observing. Zero stands for the
-	// resource timeout that the job's annotation tells, else 10 minutes.
-	Deadline time.Duration
-	// Backoff and AttemptTimeout are those of every request.
+	// Deadline bounds all that comes before observing. Zero stands for the resource
+	// timeout in the job's annotation, else 10 minutes.
+	Deadline       time.Duration
 	Backoff        retry.Backoff
 	AttemptTimeout time.Duration
-	// Observe is how long to watch the result. Zero stands for DefaultObserve,
-	// and for as much as four minutes more until Velero has ended the job.
+	// Observe is how long to watch the result. Zero stands for DefaultObserve, and for
+	// up to four minutes more until Velero has ended the job.
 	Observe time.Duration
-	// Poll is how often to look.
-	Poll time.Duration
-	// NewID returns a new unique word for each execution.
-	NewID func() string
-	// Now tells the time, which recordings have their own of; nil for time.Now.
-	Now func() time.Time
+	Poll    time.Duration    // how often to look while observing
+	NewID   func() string    // returns a unique word for each execution
+	Now     func() time.Time // a recording's clock; nil for time.Now
 }
 
-// Engine makes and applies plans for the jobs of one Velero. It is the only thing
-// that changes a cluster.
+// Engine makes and applies plans for the jobs of one Velero. Nothing else changes a cluster.
 type Engine struct {
 	o      Options
 	access *access
 	logs   logCache
-	// writer is nil in read-only mode.
-	writer *writer
-	// untilEnded is how much longer than Options.Observe an action is observed
-	// that Velero has to end.
+	writer *writer // nil in read-only mode
+	// untilEnded is added to Options.Observe for an action that Velero has to end.
 	untilEnded time.Duration
 }
 
@@ -111,7 +99,6 @@ func New(o Options) (*Engine, error) {
 // Step is a part of an execution.
 type Step string
 
-// The steps, in their order.
 const (
 	StepLook    Step = "look"    // read all evidence again
 	StepDryRun  Step = "dry-run" // have the API server check the patch
@@ -119,73 +106,51 @@ const (
 	StepObserve Step = "observe" // see whether it holds
 )
 
-// Progress is told while an execution runs, from the goroutine that runs it.
+// Progress reports on a running execution, from its goroutine.
 type Progress struct {
-	Step Step
-	// Attempt is set after each attempt; without it the step has just begun.
-	Attempt *retry.Attempt
-	// Phase is what was last seen while observing.
-	Phase string
+	Step    Step
+	Attempt *retry.Attempt // after each attempt; nil at the step's beginning
+	Phase   string         // what was last seen while observing
 }
 
-// Sent says how far the patch came.
+// Sent says how much of a patch was applied.
 type Sent string
 
-// The answers.
 const (
-	NotSent Sent = "not sent"
-	Landed  Sent = "landed"
-	// Partly: some of several volumes were patched.
-	Partly Sent = "partly landed"
-	// Doubtful: it was sent, no answer came, and it could not be seen whether
-	// it landed.
-	Doubtful Sent = "in doubt"
+	NotSent  Sent = "not sent"
+	Landed   Sent = "landed"
+	Partly   Sent = "partly landed" // some of several volumes were patched
+	Doubtful Sent = "in doubt"      // it was sent without an answer, and no read could tell whether it landed
 )
 
 // State is how an execution ended.
 type State string
 
-// The ends.
 const (
-	// Refused: the evidence, or the API server, does not allow it.
-	Refused State = "refused"
-	// Changed: the job, or what was known of it, is no longer what was shown.
-	// Outcome.Plan is what follows from the new evidence.
-	Changed State = "changed"
-	// Checked: the dry run succeeded, and no more was wanted.
-	Checked State = "checked"
-	// Settled: the phase held for the time of observing, or the job ended as
-	// Velero ends it.
-	Settled State = "settled"
-	// Moving: the patch holds, but Velero has not ended the job yet.
-	Moving State = "moving"
-	// Reverted: another phase was written over it.
-	Reverted State = "reverted"
-	// Deleted: the resource is gone.
-	Deleted State = "deleted"
-	// Altered: the API server accepted it, and answered with something else than
-	// was requested.
-	Altered State = "altered"
-	// NoEffect: the patch holds, but what it was to bring about did not come.
-	NoEffect State = "no effect"
-	// Unfinished: an error or an interruption came first.
-	Unfinished State = "unfinished"
+	Refused State = "refused" // the evidence, or the API server, does not allow it
+	// Changed: the job, or the evidence, is no longer what was shown. Outcome.Plan is
+	// what follows from the new evidence.
+	Changed    State = "changed"
+	Checked    State = "checked"    // the dry run succeeded, and no more was wanted
+	Settled    State = "settled"    // the phase held while it was observed, or Velero ended the job
+	Moving     State = "moving"     // the patch holds, but Velero has not ended the job yet
+	Reverted   State = "reverted"   // somebody wrote another phase over it
+	Deleted    State = "deleted"    // the resource no longer exists
+	Altered    State = "altered"    // the API server's answer to the patch is not what was requested
+	NoEffect   State = "no effect"  // the patch holds, but Velero did not react
+	Unfinished State = "unfinished" // an error or an interruption came first
 )
 
 // Outcome is the end of an execution.
 type Outcome struct {
-	State State
-	Sent  Sent
-	// Phase is the last that was seen.
-	Phase string
-	// Message says in one sentence what happened.
-	Message string
-	// Plan is the plan that was applied; after Changed, the new one, with an
-	// empty Action if the evidence no longer calls for it.
+	State   State
+	Sent    Sent
+	Phase   string // the last that was seen
+	Message string // says in one sentence what happened
+	// Plan is the plan that was applied; after Changed, the new one, with an empty
+	// Action if the evidence no longer calls for it.
 	Plan Plan
 	// Copy is the file with the object as it was before, Log the audit log.
-	Copy string
-	Log  string
-	// Warnings are things that went wrong beside the matter.
-	Warnings []string
+	Copy, Log string
+	Warnings  []string // secondary failures
 }

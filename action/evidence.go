@@ -11,110 +11,92 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Answer is a yes, a no, or that it could not be found out.
+// Answer is a yes, a no, or unknown.
 type Answer int
 
-// The answers.
 const (
 	Unknown Answer = iota
 	Yes
 	No
 )
 
-// Evidence is all that a plan stands on, as it was at one moment. What verdicts rest
-// on too is declared once, in the Evidence of package diagnosis.
+// Evidence is all that a plan stands on. What verdicts need too is in the Evidence of
+// package diagnosis.
 type Evidence struct {
 	diagnosis.Evidence
-	// PhasesWhy is why the CRD's phases could not be read.
-	PhasesWhy string
-	// At is that moment, by the clock that shows the earliest.
-	At time.Time
-	// skew is how far the clocks are apart.
+	PhasesWhy string // why the CRD's phases could not be read
+	// At is when it was gathered, by the earliest clock, and skew how far the clocks differ.
+	At   time.Time
 	skew skew
-	// Cluster is where it was found.
+	// Cluster is where it was gathered, and By who we are there, empty if the API server
+	// did not say.
 	Cluster session.Identity
-	// Job is the job as a fresh read of it and its volumes tells it.
-	Job *job.Job
-	// Object is the resource as the API server sent it.
-	Object *unstructured.Unstructured
-	// VeleroWrote is when Velero itself last changed the resource, zero if the
-	// API server did not note that.
-	VeleroWrote time.Time
+	By      string
+	// Job is made of fresh reads of the job and its volumes, and Object the resource as
+	// the API server sent it.
+	Job         *job.Job
+	Object      *unstructured.Unstructured
+	VeleroWrote time.Time // when Velero itself last changed the resource, zero if not noted
 
-	Server Server
-	// Volumes is Yes if all of the job's volumes could be listed, else
-	// VolumesWhy is why not.
-	Volumes    Answer
+	Server     Server
+	Volumes    Answer // Yes if all of the job's volumes could be listed
 	VolumesWhy string
-	// Moving are the volumes of every job that have not ended: they share the
-	// slots of the nodes. MovingKnown is Yes if all could be listed; they are
-	// only asked for where a volume of this job has not ended.
+	// Moving are the volumes of every job that have not ended: they share the slots of
+	// the nodes. They are only listed where a volume of this job has not ended;
+	// MovingKnown is Yes if all could be.
 	Moving      []job.Volume
 	MovingKnown Answer
-	// Location is the backup's storage location, nil with LocationWhy if it
-	// could not be read.
-	Location    *diagnosis.Location
-	LocationWhy string
-	// LocationGone: the location that it names does not exist.
+	// Location is the backup's storage location, nil with LocationWhy if it could not be
+	// read. LocationGone: it does not exist.
+	Location     *diagnosis.Location
+	LocationWhy  string
 	LocationGone bool
-	// Locations is Yes if all locations of the namespace could be read, and
-	// LocationsWrote then when a server last wrote to any: it looks at each
-	// once a minute by default.
+	// Locations is Yes if all locations of the namespace could be read, and LocationsWrote
+	// when a server last wrote to any: it validates each once a minute by default.
 	Locations      Answer
 	LocationsWhy   string
 	LocationsWrote time.Time
-	// Hooks are the pods that a restore waits for to run their hooks; HooksSeen
-	// is Yes if they could be listed.
+	// Hooks are the pods whose hooks a restore waits for; HooksSeen is Yes if they could
+	// be listed.
 	Hooks     []Hook
 	HooksSeen Answer
-	// Malformed are the objects that a server's client cannot decode, as
-	// KIND/NAME: FIELD. A single one blinds the server to all of that kind.
+	// Malformed are the objects that a server's client cannot decode, as KIND/NAME: FIELD.
+	// A single one blinds the server to all of that kind.
 	Malformed []string
-	// BlindingVolumes names, by kind, a volume of any job that Velero cannot read.
-	// The node-agents then see no change of that kind, a cancel neither.
+	// BlindingVolumes names, by kind, a volume of any job that Velero cannot read. The
+	// node-agents then see no change of that kind, not even a cancel.
 	BlindingVolumes map[velero.VolumeKind]string
 
-	// MayPatch is the API server's answer to whether we may.
+	// MayPatch says whether we may patch the job, and MayCancel each kind among the
+	// volumes that have not ended.
 	MayPatch    Answer
 	MayPatchWhy string
+	MayCancel   map[velero.VolumeKind]Answer
 
-	// Artifacts are the files that prove that Velero did all its work.
-	Artifacts []Artifact
-	// Counts are from the stored results, nil with CountsWhy if not known.
-	Counts    *job.StoredCounts
+	Artifacts []Artifact        // the files that prove that Velero did all its work
+	Counts    *job.StoredCounts // from the stored results, nil with CountsWhy if not known
 	CountsWhy string
 
-	// Queued are the backups that wait in Velero's queue, next one first.
-	Queued []string
-	// Others are the other jobs of this Velero that have not ended, backups
-	// first. OthersWhy is set if not all could be listed.
+	Queued []string // the backups in Velero's queue, next one first
+	// Others are the other jobs of this Velero that have not ended, backups first.
+	// OthersWhy is set if not all could be listed.
 	Others    []Other
 	OthersWhy string
 
-	// MayCancel is, for each kind among the volumes that have not ended, the
-	// API server's answer to whether we may patch it.
-	MayCancel map[velero.VolumeKind]Answer
-	// Agents are the node-agents, and Movers the pods that move volumes; both are
-	// known if Server.Visible is.
-	Agents []velero.Agent
-	Movers map[velero.VolumeRef]velero.Mover
-	// volumes are the resources of Job.Volumes as the API server sent them.
-	volumes map[velero.VolumeRef]*unstructured.Unstructured
+	// Agents are the node-agents, and Movers the pods that move volumes; both are known
+	// if Server.Visible is.
+	Agents  []velero.Agent
+	Movers  map[velero.VolumeRef]velero.Mover
+	volumes map[velero.VolumeRef]*unstructured.Unstructured // the resources of Job.Volumes as the API server sent them
 
-	// storedAt is when the object store was asked. operationsUnread is true if it was
-	// not asked for the list of operations.
+	// storedAt is when the object store was asked. operationsUnread is true if it was not
+	// asked for the list of operations.
 	storedAt         time.Time
 	operationsUnread bool
-
-	// engine gathered it.
-	engine *Engine
-
-	// By is who we are to the API server, empty if it did not say.
-	By string
+	engine           *Engine // gathered it
 }
 
-// ForVerdict is what a verdict needs of all this: what was gathered, and what follows
-// from it.
+// ForVerdict returns what a verdict needs of the evidence.
 func (e Evidence) ForVerdict() diagnosis.Evidence {
 	seen := e.Evidence
 	seen.Refused = e.refused()
@@ -132,8 +114,8 @@ func (e Evidence) ForVerdict() diagnosis.Evidence {
 	return seen
 }
 
-// refused are the actions that a verdict may point to and that would be refused on
-// this evidence, each with why. What could not be found out refuses nothing here.
+// refused returns the actions that a verdict may point to and that would be refused on
+// this evidence, each with why. An unknown refuses nothing here.
 func (e Evidence) refused() map[diagnosis.Action]string {
 	refused := map[diagnosis.Action]string{}
 	for _, name := range []Name{Finalize, Wake, Restart, RestartNodeAgent, FixField} {
@@ -150,24 +132,17 @@ func (e Evidence) refused() map[diagnosis.Action]string {
 
 // Server is what the pods tell about Velero's servers.
 type Server struct {
-	// Visible is false with Why if the pods could not be listed.
-	Visible bool
+	Visible bool // false with Why if the pods could not be listed
 	Why     string
-	// Running are those that run: more than one during a roll-out.
-	Running []velero.ServerPod
-	// Down says why none runs, such as CrashLoopBackOff.
-	Down string
-	// Restarts is how often the containers were started again, all together.
-	Restarts int
-	// LastTermination is the reason of the newest end of a container.
+	Running []velero.ServerPod // more than one during a roll-out
+	Down    string             // why none runs, such as CrashLoopBackOff
+	// Restarts is the sum over all containers, LastTermination the newest reason.
+	Restarts          int
 	LastTermination   string
 	LastTerminationAt time.Time
-	// Version is the tag of the newest server's image, empty if it has none.
-	Version string
-	// Flags are those of the newest server.
-	Flags velero.ServerFlags
-	// Deployment is the name of the servers' Deployment, empty if the pods do
-	// not tell it.
+	// Version is the image's tag, Flags and Deployment those of the newest server.
+	Version    string
+	Flags      velero.ServerFlags
 	Deployment string
 }
 
@@ -176,23 +151,20 @@ type Other struct {
 	Kind  job.Kind
 	Name  string
 	Phase string
-	// Running is true for a job with a final phase that a person wrote while
-	// Velero goes on with it: its slot and its worker are still taken.
+	// Running is true for a job with a final phase that a person wrote while Velero
+	// continues with it: its slot and its worker are still taken.
 	Running bool
 }
 
 // Artifact is one file of a job in the object store.
 type Artifact struct {
-	// Target is the kind of DownloadRequest that asks for it.
-	Target string
+	Target string // the DownloadRequest's kind
 	job.Presence
 }
 
-// Targets are the files that together prove that Velero stored all that a job
-// yields. Of a backup the results and the others but the contents are uploaded
-// in any order, after the contents, and each of them always, an empty list too
-// (pkg/persistence/object_store.go PutBackup); a restore's volume information is
-// uploaded last (pkg/controller/restore_controller.go runValidatedRestore).
+// Targets returns the kinds of files that together prove that Velero stored all of a job.
+// Each is always uploaded, an empty list too: of a backup in any order after the contents
+// (pkg/persistence/object_store.go PutBackup); a restore's volume information is the last
 func Targets(kind job.Kind) []string {
 	if kind == job.Backup {
 		return []string{"BackupResults", "BackupContents", "BackupItemOperations", "BackupResourceList", "BackupVolumeSnapshots", "BackupVolumeInfos"}
@@ -200,6 +172,5 @@ func Targets(kind job.Kind) []string {
 	return []string{"RestoreResults", "RestoreItemOperations", "RestoreResourceList", "RestoreVolumeInfo"}
 }
 
-// Engine returns the engine that gathered the evidence, and is to apply what is planned
-// on it; nil if none did.
+// Engine returns the engine that gathered the evidence and applies its plans; may be nil.
 func (e Evidence) Engine() *Engine { return e.engine }

@@ -26,15 +26,14 @@ type execution struct {
 
 func newID() string { return strings.ToLower(rand.Text()) }
 
-// Apply applies a plan that was shown to a person and agreed to. It gathers all
-// evidence again, which must lead to the same plan over the same resources; has
-// the API server check every patch without applying it; sends each patch until
-// it lands or the one deadline is over, never twice; and observes what follows.
-// Report may be nil. With dryRun it stops after the check.
+// Apply applies a plan that a person has agreed to. It gathers all evidence again, which
+// must lead to the same plan over the same resources; has the API server check every patch
+// in a dry run, after which it stops with dryRun; sends each patch until it lands or the
+// one deadline is over, never twice; and observes what follows. Report may be nil.
 //
 // An error means that it did not come to its end: the deadline is over
-// ([retry.DeadlineError]), the context ended, or the API server gave an answer
-// that time does not mend. The outcome then still says what was sent.
+// ([retry.DeadlineError]), the context ended, or the API server gave an answer that time
+// does not mend. The outcome still says what was sent.
 func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func(Progress)) (Outcome, error) {
 	out := Outcome{State: Refused, Sent: NotSent, Plan: shown, Phase: shown.From, Message: shown.Refusal}
 	switch {
@@ -73,8 +72,8 @@ func (x *execution) look(ctx context.Context) error {
 	return nil
 }
 
-// replan is what the action's plan is now; its Action is empty if the evidence
-// no longer calls for it.
+// replan makes the action's present plan; its Action is empty if the evidence no longer
+// calls for it.
 func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
 	e, err := x.gather(ctx, &x.plan.evidence)
 	if err != nil {
@@ -83,7 +82,7 @@ func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
 	return x.planned(ctx, &e), &e, nil
 }
 
-// planned completes evidence with what is stored, and makes the plan of it.
+// planned completes evidence with what is stored, and makes the plan.
 func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 	known := x.evidence
 	if known == nil {
@@ -96,8 +95,8 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 	return now
 }
 
-// lookOnce looks at the evidence again before a late send. It must still lead to
-// the plan that was shown, as far as that has not been carried out yet.
+// lookOnce gathers the evidence again before a late send. It must still lead to the plan
+// that was shown, as far as that has not been carried out yet.
 func (x *execution) lookOnce(ctx context.Context) error {
 	e, err := x.gatherOnce(ctx, &x.plan.evidence)
 	if isGone(err) {
@@ -113,7 +112,6 @@ func (x *execution) lookOnce(ctx context.Context) error {
 	return errChanged
 }
 
-// changed says what is different now.
 func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	x.out.Plan, x.out.Phase = now, phaseOf(o)
 	seen, what := x.plan.evidence.Object, "it changed after the plan was shown"
@@ -183,8 +181,8 @@ func (x *execution) check(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain reads a target after a precondition failed. A write is never repeated
-// over a change; nil means that it has landed after all.
+// lookAgain reads a target after a precondition failed. A write is never repeated over a
+// change; nil means that it has landed after all.
 func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) error {
 	seen := d.seen
 	var o *unstructured.Unstructured
@@ -229,10 +227,9 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 	return x.stop(Changed, "%s %s after it was shown; %s", what, did, x.nothing())
 }
 
-// isJob reports whether a resource is the job itself.
 func (x *execution) isJob(o *unstructured.Unstructured) bool { return o.GetUID() == x.plan.UID }
 
-// send sends every write until it lands; the first that does not ends it.
+// send sends every write until it lands; the first that does not ends the execution.
 func (x *execution) send(ctx context.Context) error {
 	x.enter(StepPatch)
 	for i, w := range x.writes {
@@ -260,7 +257,7 @@ func (x *execution) send(ctx context.Context) error {
 	return x.announce(ctx, x.plan.evidence.Object, string(x.plan.Action), reason, message)
 }
 
-// soFar is how far all patches came, with what became of one more.
+// soFar combines what was proven of earlier patches with one more.
 func soFar(before, one Sent, last bool) Sent {
 	switch {
 	case one == Landed && last:
@@ -273,14 +270,12 @@ func soFar(before, one Sent, last bool) Sent {
 	return before
 }
 
-// watch observes whether the plan brings about what it was to.
 func (x *execution) watch(ctx context.Context) error {
 	x.enter(StepObserve)
 	x.observeUntil = x.f.o.Now().Add(x.f.o.Observe)
 	return x.poll(ctx, x.limit(), func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
 }
 
-// limit is how long the result is watched at the most.
 func (x *execution) limit() time.Duration {
 	if x.endedByVelero {
 		return x.f.o.Observe + x.f.untilEnded
@@ -288,11 +283,9 @@ func (x *execution) limit() time.Duration {
 	return x.f.o.Observe
 }
 
-// observed reports whether it was observed for as long as Options.Observe says.
 func (x *execution) observed() bool { return !x.f.o.Now().Before(x.observeUntil) }
 
-// readJob reads the job once while observing; it ends the execution if the job
-// is gone.
+// readJob reads the job while observing; it ends the execution if the job is gone.
 func (x *execution) readJob(ctx context.Context) error {
 	o, err := x.once(ctx, x.plan.evidence.Object)
 	switch {

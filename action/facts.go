@@ -12,8 +12,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Facts are the evidence in words, each with its source and when it was so.
-// Facts that do not hold could not be found out, or speak against finalizing.
+// Facts are the evidence in words, each with its source and time. Facts that do not hold
+// could not be found out, or speak against finalizing.
 func (p *Plan) Facts() []diagnosis.Fact {
 	l := ledger{e: &p.evidence}
 	l.progress()
@@ -29,13 +29,11 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	return l.Facts()
 }
 
-// ledger notes the evidence in words.
 type ledger struct {
 	diagnosis.Ledger
 	e *Evidence
 }
 
-// doubt notes what could not be found out.
 func (l *ledger) doubt(source, what, why string) {
 	l.Doubts(source, l.e.At, "%s", cannotTell(what, why))
 }
@@ -50,8 +48,7 @@ func (l *ledger) progress() {
 	if j.Items.Known {
 		l.Supports(diagnosis.SourceAPI, j.QuietSince(), "%d of %d items, unchanged for %s", j.Items.Done, j.Items.Total, human.Duration(e.quiet()))
 	} else {
-		// Velero writes it before the first item, so that a backup without it may
-		// have failed before.
+		// Velero writes it before the first item: a backup without it may have failed before.
 		l.Note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, diagnosis.SourceAPI, j.QuietSince(), "no item count, unchanged for %s", human.Duration(e.quiet()))
 	}
 }
@@ -188,8 +185,8 @@ func (l *ledger) api(to string) {
 	}
 }
 
-// schema names the phases still to come that the CRD does not allow. A Velero
-// that is older too does not use them.
+// schema names the phases still to come that the CRD does not allow. An older Velero
+// does not use them either.
 func (l *ledger) schema() {
 	e := l.e
 	missing := slices.DeleteFunc(slices.Clone(onward), func(phase string) bool { return slices.Contains(e.Phases, phase) })

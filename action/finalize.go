@@ -30,10 +30,9 @@ func finalizing() definition {
 // maxReason is how many runes a person's reason may have.
 const maxReason = 500
 
-// finalize makes the plan that follows from the evidence, or a refusal with a
-// reason that a person can act on. It writes Completed on nothing: that is for
-// Velero's finalizer, which knows what is left to do; nor FailedValidation,
-// which means something else.
+// finalize makes a plan, or a refusal with a reason that a person can act on. It never
+// writes Completed: only Velero's finalizer knows what is left to do; nor
+// FailedValidation, which means something else.
 func finalize(e *Evidence, p *Plan) bool {
 	v := ruleFor(e, p.request)
 	if v.refusal == "" && velero.TerminalPhase(v.to) {
@@ -62,12 +61,11 @@ func finalize(e *Evidence, p *Plan) bool {
 	return true
 }
 
-// verdict is what the rules say: a phase with the reason for it, or a refusal.
+// verdict is a phase with the reason for it, or a refusal.
 type verdict struct {
 	to, why         string
 	refusal, advice string
-	// doubt is true for a refusal because something could not be found out.
-	doubt bool
+	doubt           bool // for
 }
 
 func goTo(phase, why string) verdict { return verdict{to: phase, why: why} }
@@ -76,27 +74,23 @@ func refuse(advice, format string, args ...any) verdict {
 	return verdict{refusal: fmt.Sprintf(format, args...), advice: advice}
 }
 
-// unknown is the refusal because of something that could not be found out.
 func unknown(advice, what, why string) verdict {
 	return refuse(advice, "%s", cannotTell(what, why)).inDoubt()
 }
 
 func cannotTell(what, why string) string { return "cannot tell " + what + because(why) }
 
-// askToList is the advice where a right is missing.
 func askToList(e *Evidence, resources string) string {
 	return "Ask for the right to list " + resources + " in namespace " + e.Job.Namespace + "."
 }
 
 const volumeResources = "Velero's volume resources"
 
-// inDoubt is a refusal because something could not be found out.
 func (v verdict) inDoubt() verdict {
 	v.doubt = true
 	return v
 }
 
-// ruleFor finds the rule for the job's phase.
 func ruleFor(e *Evidence, r Request) verdict {
 	if v := checkRequest(e, r); v.refusal != "" {
 		return v
@@ -149,12 +143,11 @@ func unseen(e *Evidence) string {
 	return "a server is running, but its start time is unknown"
 }
 
-// Phases are those that finalize can write, if the evidence allows it.
+// Phases lists what finalize can write, if the evidence allows it.
 func Phases() []string {
 	return []string{velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseWaiting, velero.PhaseWaitingPartly}
 }
 
-// checkRequest refuses what is never right, whatever the evidence.
 func checkRequest(e *Evidence, r Request) verdict {
 	switch {
 	case r.Phase == velero.PhaseCompleted && e.Job.Kind == job.Backup:
@@ -172,7 +165,6 @@ func checkRequest(e *Evidence, r Request) verdict {
 	return checkReason(r)
 }
 
-// checkReason refuses a reason that is not fit for a resource and a log.
 func checkReason(r Request) verdict {
 	if utf8.RuneCountInString(r.Reason) > maxReason || !utf8.ValidString(r.Reason) || strings.ContainsFunc(r.Reason, unicode.IsControl) {
 		return refuse("Give a shorter reason, without control characters.", "the reason must be one line of at most %d characters", maxReason)
@@ -180,13 +172,10 @@ func checkReason(r Request) verdict {
 	return verdict{}
 }
 
-// notBegun: Velero may still pick it up, so only on request.
+// notBegun ends a job only on request: Velero may still pick it up.
 func notBegun(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
-	shown := j.Phase
-	if shown == "" {
-		shown = velero.PhaseNew
-	}
+	shown := cmp.Or(j.Phase, velero.PhaseNew)
 	giveUp := "To give it up: --phase Failed."
 	if undeletable(e) {
 		// Only the start fills in spec.storageLocation and the expiration
@@ -217,11 +206,10 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 		"Velero has not started it, but a server is running and will")
 }
 
-// counted: the server that let a backup out of its queue counts it among those
-// that run until it starts; nothing tells it of a phase that another user
-// writes (backup_queue_controller.go AddReadyToStart; backup_tracker.go: only
+// counted: the server that let a backup out of its queue counts it as running until it
+// starts; a phase that somebody else writes does not change that
+// (backup_queue_controller.go AddReadyToStart; backup_tracker.go: only
 // Add, AddPostProcessing and Delete remove the entry). With
-// --concurrent-backups 1 no backup would start any more. Since 1.18.
 func counted(e *Evidence) verdict {
 	return refuse("Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
 		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue")
@@ -233,14 +221,13 @@ func undeletable(e *Evidence) bool {
 	return e.Job.Kind == job.Backup && e.Job.StorageLocation == ""
 }
 
-// deleteCommand removes the resource alone; nothing is stored of a backup that
-// has not begun.
+// deleteCommand removes the resource alone: nothing is stored of a backup that has not begun.
 func deleteCommand(e *Evidence, r Request) string {
 	return kubectlCommand(r, e.Job.Namespace, "delete", qualified(e.Job.Kind), e.Job.Name)
 }
 
-// inProgress follows what Velero itself does with such jobs when it starts, but
-// saves what was stored.
+// inProgress does what Velero itself does with such jobs at its start, but saves what was
+// stored.
 func inProgress(e *Evidence, r Request, o owner) verdict {
 	if right := mayPatch(e); right.refusal != "" {
 		return right // without the right nobody asks what is stored
@@ -287,9 +274,11 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 
 const (
 	restartedWhy = "the Velero server restarted while it was in progress and no longer works on it"
-	// restartAdvice is for a job whose work is over.
+	// restartAdvice is for a job whose work is done.
 	restartAdvice = "Restarting the Velero server marks it Failed, but also every other job in progress, and cancels their data movement."
 	waitAdvice    = "Wait. If the server's log shows that it no longer works on it, restarting the server marks it Failed, but also every other job in progress, and cancels their data movement."
+	// downWhy is why a job without a server is ended.
+	downWhy = "no pod was recognised as a running Velero server, and nothing that works on it has written for five minutes"
 )
 
 // stillWorking refuses while a server that may own the job shows signs of it.
@@ -313,9 +302,6 @@ func stillWorking(e *Evidence) verdict {
 	return verdict{}
 }
 
-// downWhy is why a job that no server works on is ended.
-const downWhy = "no pod was recognised as a running Velero server, and nothing that works on it has written for five minutes"
-
 // abandoned: no server runs. One that comes back marks the job Failed.
 func abandoned(e *Evidence, r Request) verdict {
 	complete := proof(e)
@@ -338,8 +324,8 @@ func abandoned(e *Evidence, r Request) verdict {
 	return refuse("--phase Failed is allowed.", "PartiallyFailed requires proof that its results are stored: %s", complete.refusal)
 }
 
-// afterUpload are the phases in which Velero goes on by itself, after a restart
-// too, as long as there is a server.
+// afterUpload handles the phases in which Velero continues by itself, after a restart
+// too, if there is a server.
 func afterUpload(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
 	waiting := j.Phase == velero.PhaseWaiting || j.Phase == velero.PhaseWaitingPartly
@@ -367,10 +353,10 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	return goTo(r.Phase, "no pod was recognised as a running Velero server that could finalize it")
 }
 
-// serverDownAdvice: up to 1.18.3 the server panics while it finalizes a restore
-// with a pending claim that names no storage class, at each start
-// (restore_finalizer_controller.go patchDynamicPVWithVolumeInfo; since 1.14).
-// Then a final phase on that restore is what lets the server run again.
+// serverDownAdvice: up to 1.18.3 the server panics while it finalizes a restore with a
+// pending claim that names no storage class, at each start
+// (restore_finalizer_controller.go patchDynamicPVWithVolumeInfo; since 1.14). A final
+// phase on that restore lets the server run again.
 func serverDownAdvice(e *Evidence, target string) string {
 	finalizing := e.Job.Phase == velero.PhaseFinalizing || e.Job.Phase == velero.PhaseFinalizingPartly
 	if e.Job.Kind == job.Restore && finalizing && e.crashLoops() {
@@ -379,7 +365,6 @@ func serverDownAdvice(e *Evidence, target string) string {
 	return "Get the Velero server running. If it never comes back: --phase " + target + "."
 }
 
-// missingFile reports whether a file was looked for and is not there.
 func missingFile(e *Evidence) bool {
 	return slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.State == job.Absent })
 }
@@ -392,7 +377,6 @@ func cancelAdvice(e *Evidence) string {
 	return fmt.Sprintf("Wait for %s. To cancel the stalled ones: --cancel-volumes.", human.Count(len(movers), "volume"))
 }
 
-// guard holds a phase against what the API server allows.
 func guard(e *Evidence, v verdict) verdict {
 	right := mayPatch(e)
 	switch {
@@ -408,7 +392,6 @@ func guard(e *Evidence, v verdict) verdict {
 	return v
 }
 
-// mayPatch refuses unless we may patch the job.
 func mayPatch(e *Evidence) verdict {
 	j := e.Job
 	switch e.MayPatch {

@@ -14,7 +14,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// describe puts into plain words what the plan does, does not, and leads to.
+// describe fills in what the plan does, does not do, and leads to.
 func (p *Plan) describe(e *Evidence) {
 	p.Will = append(p.Will, fmt.Sprintf("change the phase of %s %s/%s from %s to %s, only if nothing has changed it since", p.Kind.Word(), p.Namespace, p.Name, orNone(p.From), p.To))
 	for _, f := range p.Set {
@@ -73,8 +73,6 @@ func (p *Plan) describeEnd(e *Evidence) {
 	}
 }
 
-// describeEndedBackup says what a final phase means for a backup that Velero did
-// not end itself.
 func (p *Plan) describeEndedBackup(e *Evidence) {
 	begun := e.Job.Stage != job.StageQueued
 	if e.owner() == ownerAlive && begun {
@@ -109,7 +107,6 @@ func (p *Plan) describeEndedRestore(e *Evidence) {
 	}
 }
 
-// finalizeChanges write a plan's phase, and what belongs to it.
 func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []operation, notes [][2]string) {
 	if status, _, _ := unstructured.NestedMap(o.Object, "status"); status == nil {
 		ops = append(ops, operation{"add", "/status", map[string]any{}})
@@ -127,9 +124,9 @@ func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []oper
 	return ops, [][2]string{{"-from", p.From}, {"-to", p.To}}
 }
 
-// observeFinalize checks for at least one sync period whether the phase holds:
-// Velero's server may write its own over it, and its backup sync may remove a
-// backup that is not in the object store.
+// observeFinalize checks for at least one sync period whether the phase holds: Velero's
+// server may overwrite it, and its backup sync may remove a backup that is not in the
+// object store.
 func observeFinalize(x *execution, ctx context.Context, late bool) error {
 	if err := x.readJob(ctx); err != nil {
 		return err
@@ -146,12 +143,10 @@ func observeFinalize(x *execution, ctx context.Context, late bool) error {
 	return nil
 }
 
-// onward are the phases that Velero goes through after each of its own, up to
-// the end.
+// onward are the phases that may follow each other, in order.
 var onward = []string{velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed}
 
-// holds reports whether a phase is what follows from the plan, and whether it
-// is the end.
+// holds reports whether a phase follows from the plan, and whether it is the last.
 func (p *Plan) holds(phase string) (held, over bool) {
 	if p.Effect() == End {
 		return phase == p.To, phase == p.To

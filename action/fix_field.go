@@ -7,9 +7,8 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// unreadable refuses a job that Velero's types cannot hold, or a volume of which
-// they cannot: what its fields say is not known here, and Velero reads neither
-// it nor, as its lists fail as a whole, any other of its kind.
+// unreadable refuses a job that Velero's types cannot hold, or a volume of which they
+// cannot: Velero reads neither it nor any other of its kind, as its lists fail as a whole.
 func unreadable(e *Evidence, r Request) verdict {
 	what, _ := e.malformed()
 	advice := "Correct it with kubectl edit, then try again."
@@ -25,8 +24,8 @@ func (e *Evidence) isMalformed() bool {
 	return what != ""
 }
 
-// malformed says what is malformed of the job, or else of the first of its
-// volumes, and returns that volume.
+// malformed describes the job's malformed field, or that of the first of its volumes with
+// one, and returns that volume's index.
 func (e *Evidence) malformed() (what string, volume int) {
 	if len(e.Job.Malformed) > 0 {
 		return e.Job.Malformed[0].String(), -1
@@ -39,12 +38,8 @@ func (e *Evidence) malformed() (what string, volume int) {
 	return "", -1
 }
 
-func fixingField() definition {
-	return definition{name: FixField, fill: fixField}
-}
-
-// fixField is to correct what Velero cannot read, which veltui never does itself:
-// what the field was meant to say only a person knows.
+// fixField advises to correct what Velero cannot read. Only a person knows what the field
+// was meant to say.
 func fixField(e *Evidence, w *Plan) bool {
 	what, volume := e.malformed()
 	if what == "" {

@@ -1,14 +1,17 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,25 +24,21 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// gathering asks one question after the other. A question that the API server
-// cannot answer now fails the whole; one that it refuses stays open.
+// gathering asks one question after the other. One that the API server refuses stays
+// open; one that it cannot answer now sets err and fails the whole.
 type gathering struct {
-	ctx       context.Context
-	client    *client.Client
-	logs      *logCache
-	now       func() time.Time
-	namespace string
-	e         *Evidence
-	// backup is a restore's backup, nil if it could not be read.
-	backup *velerov1.Backup
+	*Engine
+	ctx    context.Context
+	client *client.Client
+	e      *Evidence
+	err    error
+	backup *velerov1.Backup // a restore's backup, nil if it could not be read
 }
 
-// gatherDeadline is how long Gather puts up with an API server that is busy or
-// away; nobody waits longer for something to be shown.
+// gatherDeadline limits how long Gather retries while the API server is busy or away.
 const gatherDeadline = 30 * time.Second
 
-// gatherAttempt bounds one look, which is a dozen requests one after the other:
-// each has the time of an attempt of its own, and an API server that takes a
+// gatherAttempt bounds one look, which is a dozen requests: an API server that takes a
 // second for each is still answering.
 func gatherAttempt(o Options) time.Duration { return 4 * attemptTimeout(o) }
 
@@ -63,119 +62,89 @@ func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evid
 	return e, err
 }
 
-// gather is what the API server can tell.
 func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Evidence, error) {
-	e := Evidence{engine: f}
-	g := gathering{ctx: ctx, client: f.access.get(), logs: &f.logs, now: f.o.Now, namespace: f.o.Namespace, e: &e}
+	e := Evidence{engine: f, Object: bare(jobKind(kind), f.o.Namespace, name)}
+	g := gathering{Engine: f, ctx: ctx, client: f.access.get(), e: &e}
 	var err error
-	if e.Cluster, err = f.access.session.Identify(ctx); err != nil {
+	if e.Cluster, err = f.access.Identify(ctx); err != nil {
 		return e, err
 	}
-	if err := g.object(kind, name); err != nil {
-		return e, err
+	if err := g.client.Get(ctx, e.Object); err != nil {
+		return e, fmt.Errorf("reading %s %s: %w", kind.Word(), name, err)
 	}
-	in, err := g.typed(kind)
+	in, err := typed(kind, e.Object, convert)
 	if err != nil {
 		return e, err
 	}
-	volumes, err := g.volumes(kind)
-	if err != nil {
-		return e, err
+	if in.Volumes = g.volumes(kind); g.err != nil {
+		return e, g.err
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
-	in.Volumes, in.At = volumes, e.At
+	in.At = e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = veleroWrote(e.Object)
-	for _, ask := range []func() error{g.server, g.slots, g.log, g.location, g.locations, g.hooks, g.snapshots, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
-		if err := ask(); err != nil {
-			return e, err
+	for _, ask := range []func(){g.server, g.slots, g.log, g.location, g.locations, g.hooks, g.snapshots, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
+		if ask(); g.err != nil {
+			return e, g.err
 		}
-	}
-	e.By = strings.TrimSpace(e.By)
-	if e.By == "" {
-		e.By = f.o.By
 	}
 	return e, nil
 }
 
-// answered reports whether the API server answered a question. It puts a refusal into
-// why, if that is not nil, and returns an error that time may mend.
-func answered(what string, failed error, why *string) (ok bool, _ error) {
-	refusal, err := open(what, failed)
-	if why != nil && err == nil {
-		*why = refusal
-	}
-	return err == nil && refusal == "", err
-}
-
-// open turns a refusal of the API server into words, and passes on an error
-// that time may mend.
-func open(what string, err error) (why string, _ error) {
+// seen reports whether the API server answered. A refusal goes into why, if that is not
+// nil; an error that time may mend fails the gathering.
+func (g *gathering) seen(what string, err error, why *string) bool {
 	switch {
 	case err == nil:
-		return "", nil
-	case retry.Classify(err) == retry.Permanent && !errors.Is(err, context.Canceled):
-		return sanitize.String(err.Error()), nil
+		return true
+	case retry.Classify(err) != retry.Permanent || errors.Is(err, context.Canceled):
+		g.err = fmt.Errorf("%s: %w", what, err)
+	case why != nil:
+		*why = sanitize.String(err.Error())
 	}
-	return "", fmt.Errorf("%s: %w", what, err)
+	return false
 }
 
-func (g *gathering) object(kind job.Kind, name string) error {
-	o := bare(jobKind(kind), g.namespace, name)
-	if err := g.client.Get(g.ctx, o); err != nil {
-		return fmt.Errorf("reading %s %s: %w", kind.Word(), name, err)
-	}
-	g.e.Object = o
-	return nil
-}
-
-// typed is the job's resource as Velero's types hold it.
-func (g *gathering) typed(kind job.Kind) (in job.Input, err error) {
+func typed(kind job.Kind, o *unstructured.Unstructured, read func(*unstructured.Unstructured, any) ([]decode.Malformed, error)) (in job.Input, err error) {
 	if kind == job.Restore {
 		in.Restore = &velerov1.Restore{}
-		in.Malformed, err = convert(g.e.Object, in.Restore)
+		in.Malformed, err = read(o, in.Restore)
 		return in, err
 	}
 	in.Backup = &velerov1.Backup{}
-	in.Malformed, err = convert(g.e.Object, in.Backup)
+	in.Malformed, err = read(o, in.Backup)
 	return in, err
 }
 
-// permissions asks whether we may patch the job, and the volumes that have not
-// ended.
-func (g *gathering) permissions() (err error) {
-	g.e.MayPatch, g.e.MayPatchWhy, err = g.mayPatch(velerov1.SchemeGroupVersion, g.e.Job.Kind.Resource(), g.e.Job.Name)
+func (g *gathering) permissions() {
+	g.e.MayPatch, g.e.MayPatchWhy = g.mayPatch(velerov1.SchemeGroupVersion, g.e.Job.Kind.Resource(), g.e.Job.Name)
 	g.e.MayCancel = map[velero.VolumeKind]Answer{}
 	for _, v := range g.e.moving() {
-		if _, asked := g.e.MayCancel[v.Kind]; asked || err != nil {
-			continue
+		if _, asked := g.e.MayCancel[v.Kind]; !asked && g.err == nil {
+			g.e.MayCancel[v.Kind], _ = g.mayPatch(v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), "")
 		}
-		gvk := v.Kind.GroupVersionKind()
-		g.e.MayCancel[v.Kind], _, err = g.mayPatch(gvk.GroupVersion(), v.Kind.Resource(), "")
 	}
-	return err
 }
 
 // mayPatch asks about one object, or about all of a resource if name is empty.
-func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (Answer, string, error) {
+func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (_ Answer, why string) {
 	may, err := g.client.May(g.ctx, authorizationv1.ResourceAttributes{
-		Namespace: g.namespace, Verb: "patch", Group: group.Group, Version: group.Version, Resource: resource, Name: name,
+		Namespace: g.o.Namespace, Verb: "patch", Group: group.Group, Version: group.Version, Resource: resource, Name: name,
 	})
-	why, err := open("asking for permission", err)
 	switch {
-	case err != nil || why != "":
-		return Unknown, why, err
+	case !g.seen("asking for permission", err, &why):
+		return Unknown, why
 	case may.Allowed:
-		return Yes, "", nil
+		return Yes, ""
 	}
-	return No, sanitize.String(may.Reason), nil
+	return No, sanitize.String(may.Reason)
 }
 
 // phases reads from the CRD which phases it allows and which versions it is of.
-func (g *gathering) phases() error {
+func (g *gathering) phases() {
 	crd := bare(velero.CustomResourceDefinition, "", qualified(g.e.Job.Kind))
-	if ok, err := answered("reading the CRD", g.client.Get(g.ctx, crd), &g.e.PhasesWhy); !ok {
-		return err
+	if !g.seen("reading the CRD", g.client.Get(g.ctx, crd), &g.e.PhasesWhy) {
+		return
 	}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -197,40 +166,97 @@ func (g *gathering) phases() error {
 	if g.e.Phases == nil {
 		g.e.PhasesWhy = "the CRD lists none"
 	}
-	return nil
 }
 
-func (g *gathering) subresource() error {
+func (g *gathering) subresource() {
 	list, err := g.client.Resources(g.ctx, velerov1.SchemeGroupVersion)
-	if ok, err := answered("asking for Velero's resources", err, nil); !ok {
-		return err
+	if g.seen("asking for Velero's resources", err, nil) &&
+		slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == g.e.Job.Kind.Resource()+"/status" }) {
+		g.e.StatusSubresource = true
 	}
-	for i := range list.APIResources {
-		if list.APIResources[i].Name == g.e.Job.Kind.Resource()+"/status" {
-			g.e.StatusSubresource = true
+}
+
+func (g *gathering) identity() {
+	user, err := g.client.User(g.ctx)
+	if g.seen("asking who we are", err, nil) {
+		g.e.By = strings.TrimSpace(sanitize.String(user.Username))
+	}
+	g.e.By = cmp.Or(g.e.By, g.o.By)
+}
+
+// others lists the jobs beside this one that have not ended, or run on although
+// somebody wrote a final phase on them, and the queue.
+func (g *gathering) others() {
+	for _, kind := range []job.Kind{job.Backup, job.Restore} {
+		raw, err := g.list(jobKind(kind), g.o.Namespace)
+		if g.seen("listing "+kind.Resource(), err, &g.e.OthersWhy); g.err != nil {
+			return
+		}
+		slices.SortStableFunc(raw, func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) })
+		for i := range raw {
+			g.other(kind, &raw[i])
 		}
 	}
-	return nil
 }
 
-func (g *gathering) identity() error {
-	user, err := g.client.User(g.ctx)
-	why, err := open("asking who we are", err)
-	if err == nil && why == "" {
-		g.e.By = sanitize.String(user.Username)
+func queuePosition(o *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(o.Object, "status", "queuePosition")
+	return n
+}
+
+func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
+	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
+	// An object that was read as one is one, so that there is no error.
+	if in, _ := typed(kind, o, decode.Unstructured); len(in.Malformed) > 0 {
+		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", kind.Word(), name, in.Malformed[0]))
 	}
-	return err
+	if o.GetUID() == g.e.Job.UID {
+		return
+	}
+	running := runsOn(o, g.e.At)
+	if running || !velero.TerminalPhase(phase) {
+		g.e.Others = append(g.e.Others, Other{Kind: kind, Name: name, Phase: phase, Running: running})
+	}
+	if phase == velero.PhaseQueued && kind == job.Backup && g.e.Job.Kind == job.Backup {
+		g.e.Queued = append(g.e.Queued, name)
+	}
 }
 
-// read reads one resource of Velero's namespace into a typed one, as far as its
-// type can hold it.
-func (g *gathering) read(kind schema.GroupVersionKind, name string, into client.Object) error {
-	o := bare(kind, g.namespace, name)
+// targets looks for namespaces that are being deleted among those that a restore
+// restores into (Velero issues 5697, 7516 and 8234).
+func (g *gathering) targets() {
+	restore, ok := g.e.Job.Object.(*velerov1.Restore)
+	if !ok || g.e.Job.Terminal() {
+		return
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	err := g.client.List(g.ctx, list, "", metav1.ListOptions{})
+	if g.e.NamespacesSeen = g.seen("listing namespaces", err, &g.e.NamespacesWhy); !g.e.NamespacesSeen {
+		return
+	}
+	for i := range list.Items {
+		if n := &list.Items[i]; n.DeletionTimestamp != nil && velero.RestoresInto(restore, g.backup, n.Name) {
+			g.e.Terminating = append(g.e.Terminating, n.Name)
+		}
+	}
+}
+
+func (g *gathering) get(kind schema.GroupVersionKind, name string, into client.Object) error {
+	o := bare(kind, g.o.Namespace, name)
 	if err := g.client.Get(g.ctx, o); err != nil {
 		return err
 	}
 	_, err := convert(o, into)
 	return err
+}
+
+// list lists resources of a namespace, or of all, as the API server sends them.
+func (g *gathering) list(kind schema.GroupVersionKind, namespace string, labels ...string) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind)
+	err := g.client.List(g.ctx, list, namespace, metav1.ListOptions{LabelSelector: strings.Join(labels, ",")})
+	return list.Items, err
 }
 
 // convert makes a typed resource with harmless texts, and names what its type
@@ -242,28 +268,4 @@ func convert(o *unstructured.Unstructured, into any) ([]decode.Malformed, error)
 	}
 	sanitize.Object(into)
 	return malformed, nil
-}
-
-// listRaw lists resources of Velero's namespace as the API server sends them.
-func (g *gathering) listRaw(kind schema.GroupVersionKind, labels ...string) ([]unstructured.Unstructured, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind)
-	err := g.client.List(g.ctx, list, g.namespace, metav1.ListOptions{LabelSelector: strings.Join(labels, ",")})
-	return list.Items, err
-}
-
-// list lists typed resources. One that is malformed is left with what its type
-// can hold, and takes nothing from the others.
-func list[T any](g *gathering, kind schema.GroupVersionKind) ([]T, error) {
-	raw, err := g.listRaw(kind)
-	if err != nil {
-		return nil, err
-	}
-	typed := make([]T, len(raw))
-	for i := range raw {
-		if _, err := convert(&raw[i], &typed[i]); err != nil {
-			return nil, err
-		}
-	}
-	return typed, nil
 }

@@ -22,45 +22,40 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// What is read of a server's log. It may be large, and only its beginning and
-// its end matter: the server gives up soon after it last wrote to the job, and
-// the newest lines show whether it lives.
+// How much is read of a server's log. Only its beginning and its end matter: the server
+// gives up soon after it last wrote to the job, and the newest lines show whether it lives.
 const (
 	logNewest  = 2000    // lines
 	logBytes   = 4 << 20 // of one request
 	logTimeout = 5 * time.Second
-	// logMost is how many servers' logs are read: more than one runs only
-	// during a roll-out.
-	logMost = 3
-	// logKept is how long an answer serves.
-	logKept = 5 * time.Second
+	logMost    = 3               // servers; more than one runs only during a roll-out
+	logKept    = 5 * time.Second // for a second look
 )
 
 // logCache keeps what the log last told, so that looking twice asks once.
 type logCache struct {
-	mu   sync.Mutex
-	uid  types.UID
-	from time.Time
-	at   time.Time
-	log  velero.JobLog
+	mu       sync.Mutex
+	uid      types.UID
+	from, at time.Time
+	log      velero.JobLog
 }
 
-// log reads what the servers' logs tell of a job that has not ended. It is never
-// needed: whatever keeps us from reading it is named, and fails nothing.
-func (g *gathering) log() error {
+// log reads what the servers' logs tell of a job that has not ended. A log that cannot be
+// read fails nothing.
+func (g *gathering) log() {
 	j := g.e.Job
 	if j.Terminal() {
-		return nil
+		return
 	}
 	if len(g.e.Server.Running) == 0 {
 		g.e.LogWhy = "no running server was seen"
-		return nil
+		return
 	}
 	// The server gives up minutes after it last wrote; clocks differ.
 	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-clockMargin)
-	if log, ok := g.logs.get(j.UID, since, g.now()); ok {
+	if log, ok := g.logs.get(j.UID, since, g.o.Now()); ok {
 		g.e.Log, g.e.LogSeen = log, true
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, logTimeout)
 	defer cancel()
@@ -68,11 +63,10 @@ func (g *gathering) log() error {
 	for i, c := range g.e.Server.Running[max(0, len(g.e.Server.Running)-logMost):] {
 		found, err := g.containerLog(ctx, c, since)
 		if err != nil {
-			if g.ctx.Err() != nil {
-				return g.ctx.Err()
+			if g.err = g.ctx.Err(); g.err == nil {
+				g.e.LogWhy = sanitize.String(err.Error())
 			}
-			g.e.LogWhy = sanitize.String(err.Error())
-			return nil
+			return
 		}
 		if i == 0 {
 			all = found
@@ -84,16 +78,15 @@ func (g *gathering) log() error {
 		all.GaveUp, all.LostPhase = velero.LogLine{}, ""
 	}
 	g.e.LogSeen, g.e.Log = true, all
-	g.logs.put(j.UID, since, g.now(), all)
-	return nil
+	g.logs.put(j.UID, since, g.o.Now(), all)
 }
 
-// containerLog is what the log of a server's container tells, and of the one
-// that ran before it in the same pod if the job was there then.
+// containerLog reads the log of a server's container, and of the one that ran before it
+// in the same pod if the job was there then.
 func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since time.Time) (found velero.JobLog, err error) {
 	read := func(o corev1.PodLogOptions) (part velero.JobLog, text string, err error) {
 		o.Container, o.SinceTime = c.Container, &metav1.Time{Time: since}
-		if text, err = readLog(ctx, g.client.Pods(g.namespace), c.Name, &o); err != nil {
+		if text, err = readLog(ctx, g.client.Pods(g.o.Namespace), c.Name, &o); err != nil {
 			return part, "", fmt.Errorf("reading the log of pod %s: %w", c.Name, err)
 		}
 		j := g.e.Job
@@ -119,7 +112,6 @@ func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since 
 	return found.Then(head).Then(tail), err
 }
 
-// readLog reads a bounded part of a log.
 func readLog(ctx context.Context, pods *client.Pods, name string, o *corev1.PodLogOptions) (text string, err error) {
 	limit := int64(logBytes)
 	o.LimitBytes = &limit
@@ -132,7 +124,6 @@ func readLog(ctx context.Context, pods *client.Pods, name string, o *corev1.PodL
 	return string(raw), err
 }
 
-// cleanLog makes what a log says harmless.
 func cleanLog(l velero.JobLog) velero.JobLog {
 	for _, text := range []*string{&l.Last.Level, &l.Last.Text, &l.Last.Error, &l.GaveUp.Level, &l.GaveUp.Text, &l.GaveUp.Error,
 		&l.Refused.Text, &l.Refused.Error, &l.Unlisted.Text, &l.Unlisted.Error, &l.Failure, &l.Hook.Pod, &l.Hook.Container, &l.Hook.Name, &l.Hook.Phase} {
@@ -153,7 +144,6 @@ func (c *logCache) put(uid types.UID, from, now time.Time, log velero.JobLog) {
 	c.uid, c.from, c.at, c.log = uid, from, now, log
 }
 
-// logMoves reports whether the server's log shows that it works on the job.
 func (e *Evidence) logMoves() bool {
 	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < lifeless
 }
@@ -161,21 +151,25 @@ func (e *Evidence) logMoves() bool {
 // gaveUp reports whether the server's log says that it gave up writing the job's
 // last status, and nothing speaks against it.
 func (e *Evidence) gaveUp() bool {
-	if !e.LogSeen || e.Job.Phase != velero.PhaseInProgress || e.owner() != ownerAlive {
-		return false
-	}
-	if len(e.Server.Running) != 1 {
-		return false // another server may work on it
-	}
-	return e.Log.Final(e.lastWork(), e.Server.Running[0].StartedAt, e.At)
+	// With more servers than one another may work on it.
+	return e.LogSeen && e.Job.Phase == velero.PhaseInProgress && e.owner() == ownerAlive && len(e.Server.Running) == 1 &&
+		e.Log.Final(e.lastWork(), e.Server.Running[0].StartedAt, e.At)
 }
 
 // serverOf reads all servers: during a roll-out the old one may still work.
-func serverOf(pods []corev1.Pod) Server {
+func serverOf(pods []*corev1.Pod) Server {
 	s := Server{Visible: true}
 	newest := time.Time{}
-	for _, p := range velero.ServerPods(pointers(pods)) {
-		s.add(p)
+	for _, p := range velero.ServerPods(pods) {
+		s.Restarts += p.Restarts
+		if p.LastTermination != "" && (s.LastTermination == "" || p.LastTerminationAt.After(s.LastTerminationAt)) {
+			s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
+		}
+		if p.Running {
+			s.Running = append(s.Running, p)
+		} else {
+			s.Down = p.Waiting
+		}
 		if !p.Created.Before(newest) {
 			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
 		}
@@ -186,37 +180,15 @@ func serverOf(pods []corev1.Pod) Server {
 	return s
 }
 
-func (s *Server) add(p velero.ServerPod) {
-	s.Restarts += p.Restarts
-	if p.LastTermination != "" && (s.LastTermination == "" || p.LastTerminationAt.After(s.LastTerminationAt)) {
-		s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
+func (g *gathering) server() {
+	var pods []*corev1.Pod
+	raw, err := g.list(corev1.SchemeGroupVersion.WithKind("Pod"), g.o.Namespace)
+	for i := range raw {
+		pods = append(pods, &corev1.Pod{})
+		_, failed := convert(&raw[i], pods[i])
+		err = cmp.Or(err, failed)
 	}
-	if p.Running {
-		s.Running = append(s.Running, p)
-	} else {
-		s.Down = p.Waiting
+	if g.seen("listing pods", err, &g.e.Server.Why) {
+		g.e.Server, g.e.Agents, g.e.Movers = serverOf(pods), velero.AgentsOf(pods), velero.MoversOf(pods)
 	}
-}
-
-func pointers(pods []corev1.Pod) []*corev1.Pod {
-	out := make([]*corev1.Pod, len(pods))
-	for i := range pods {
-		out[i] = &pods[i]
-	}
-	return out
-}
-
-func (g *gathering) server() error {
-	pods, err := list[corev1.Pod](g, corev1.SchemeGroupVersion.WithKind("Pod"))
-	why, err := open("listing pods", err)
-	if err != nil {
-		return err
-	}
-	if why != "" {
-		g.e.Server = Server{Why: why}
-		return nil
-	}
-	g.e.Server = serverOf(pods)
-	g.e.Agents, g.e.Movers = velero.AgentsOf(pointers(pods)), velero.MoversOf(pointers(pods))
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/diagnosis"
@@ -32,18 +31,17 @@ type Counter interface {
 	Errors(ctx context.Context, kind job.Kind, name string) (int, error)
 }
 
-// artifactTimeout bounds all questions to the object store together. Velero
-// answers a DownloadRequest in a moment, but after an outage of the API server
-// it may take more than a minute until it sees one.
-const artifactTimeout = 2 * time.Minute
+const (
+	// artifactTimeout bounds all questions to the object store together. After an outage
+	// of the API server Velero may take a minute until it sees a DownloadRequest.
+	artifactTimeout = 2 * time.Minute
+	// storedAgain is after how long the object store is asked again about a job that did
+	// not change: its files may be removed.
+	storedAgain = 5 * time.Minute
+)
 
-// storedAgain is after how long the object store is asked again: what is stored
-// may be removed while nothing changes the job.
-const storedAgain = 5 * time.Minute
-
-// artifacts asks the object store, by way of the server, which takes a while.
-// What a look at the very same state of the job has found a moment ago is not
-// asked again.
+// artifacts asks the object store through the server, which takes a while. It reuses
+// what an earlier look at the same state of the job found.
 func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
 		e.At.Sub(shown.storedAt) < storedAgain {
@@ -117,8 +115,8 @@ func (e *Evidence) allStored() (newest time.Time) {
 	return newest
 }
 
-// worthProbing: only phases in which files may be stored, only a server that runs
-// answers, and only who may act on it, or only looks, needs to know.
+// worthProbing reports whether files may be stored, and are needed: by a user who may act
+// on the job, or in read-only mode.
 func worthProbing(e *Evidence, readOnly bool) bool {
 	switch e.Job.Phase {
 	case velero.PhaseInProgress, velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
@@ -127,68 +125,59 @@ func worthProbing(e *Evidence, readOnly bool) bool {
 	return false
 }
 
-// location reads the storage location of the backup, or of a restore's backup.
-func (g *gathering) location() error {
+var locationKind = velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation")
+
+func (g *gathering) location() {
 	name := g.e.Job.StorageLocation
 	if g.e.Job.Kind == job.Restore && g.e.Job.BackupName != "" {
 		var b velerov1.Backup
-		why, err := open("reading the backup", g.read(jobKind(job.Backup), g.e.Job.BackupName, &b))
-		if err != nil || why != "" {
-			g.e.LocationWhy = why
-			return err
+		if !g.seen("reading the backup", g.get(jobKind(job.Backup), g.e.Job.BackupName, &b), &g.e.LocationWhy) {
+			return
 		}
 		g.backup, name = &b, b.Spec.StorageLocation
 	}
 	if name == "" {
-		return nil
+		return
 	}
 	var l velerov1.BackupStorageLocation
-	err := g.read(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"), name, &l)
+	err := g.get(locationKind, name, &l)
 	g.e.LocationGone = isGone(err)
-	if ok, err := answered("reading the storage location", err, &g.e.LocationWhy); !ok {
-		return err
+	if !g.seen("reading the storage location", err, &g.e.LocationWhy) {
+		return
 	}
-	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
-	if l.Status.LastValidationTime != nil {
-		g.e.Location.LastValidated = l.Status.LastValidationTime.Time
-	}
-	return nil
+	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode),
+		LastValidated: job.TimeOf(l.Status.LastValidationTime)}
 }
 
 // locations finds out when a server last wrote to any storage location: it
 // validates and syncs each, by default once a minute
 // (backup_storage_location_controller.go, backup_sync_controller.go).
-func (g *gathering) locations() error {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocationList"))
-	if ok, err := answered("listing storage locations", g.client.List(g.ctx, list, g.namespace, metav1.ListOptions{}), &g.e.LocationsWhy); !ok {
-		return err
+func (g *gathering) locations() {
+	locations, err := g.list(locationKind, g.o.Namespace)
+	if !g.seen("listing storage locations", err, &g.e.LocationsWhy) {
+		return
 	}
 	g.e.Locations = Yes
-	for i := range list.Items {
-		o := &list.Items[i]
-		newest := veleroWrote(o)
+	for i := range locations {
+		o := &locations[i]
+		g.e.LocationsWrote = job.Latest(g.e.LocationsWrote, veleroWrote(o))
 		for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
 			text, _, _ := unstructured.NestedString(o.Object, "status", field)
 			if at, err := time.Parse(time.RFC3339, text); err == nil {
-				newest = job.Latest(newest, at)
+				g.e.LocationsWrote = job.Latest(g.e.LocationsWrote, at)
 			}
 		}
-		g.e.LocationsWrote = job.Latest(g.e.LocationsWrote, newest)
 	}
-	return nil
 }
 
 // Storage is the object store as Velero's DownloadRequests show it: a [Prober]
 // and a [Counter].
 type Storage struct{ Artifacts *artifact.Fetcher }
 
-// Probe asks for the first byte of a file.
 func (s Storage) Probe(ctx context.Context, _ job.Kind, name, target string) (job.Presence, error) {
 	return s.Artifacts.Probe(ctx, artifact.Target{Kind: velerov1.DownloadTargetKind(target), Name: name})
 }
 
-// Errors reads from the stored results how many errors a job counted.
 func (s Storage) Errors(ctx context.Context, kind job.Kind, name string) (int, error) {
 	results, err := s.Artifacts.Results(ctx, kind, name)
 	if err != nil {

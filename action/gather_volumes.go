@@ -22,80 +22,58 @@ import (
 
 // volumes returns the volumes that carry the job's uid. Only where one of them
 // has not ended the others are listed too: they share the slots of the nodes.
-func (g *gathering) volumes(kind job.Kind) ([]job.Volume, error) {
+func (g *gathering) volumes(kind job.Kind) (own []job.Volume) {
 	kinds, label := []velero.VolumeKind{velero.PodVolumeBackup, velero.DataUpload}, velerov1.BackupUIDLabel
 	if kind == job.Restore {
 		kinds, label = []velero.VolumeKind{velero.PodVolumeRestore, velero.DataDownload}, velerov1.RestoreUIDLabel
 	}
-	g.e.Volumes, g.e.volumes = Yes, map[velero.VolumeRef]*unstructured.Unstructured{}
-	var own []job.Volume
+	g.e.volumes = map[velero.VolumeRef]*unstructured.Unstructured{}
 	moves := false
-	for _, k := range kinds {
-		why, err := g.listVolumes(k, func(v job.Volume, o *unstructured.Unstructured) {
-			g.e.volumes[v.Ref()] = o
-			own, moves = append(own, v), moves || !v.Ended()
-		}, label+"="+string(g.e.Object.GetUID()))
-		if err != nil {
-			return nil, err
-		}
-		if why != "" {
-			g.e.Volumes, g.e.VolumesWhy = Unknown, why
-		}
-	}
+	g.e.Volumes = g.listVolumes(kinds, &g.e.VolumesWhy, func(v job.Volume, o *unstructured.Unstructured) {
+		g.e.volumes[v.Ref()] = o
+		own, moves = append(own, v), moves || !v.Ended()
+	}, label+"="+string(g.e.Object.GetUID()))
 	slices.SortFunc(own, func(a, b job.Volume) int {
 		return strings.Compare(string(a.Kind)+"/"+a.Name, string(b.Kind)+"/"+b.Name)
 	})
-	if moves {
-		return own, g.moving()
+	if !moves || g.err != nil {
+		return own
 	}
-	return own, nil
+	g.e.BlindingVolumes = map[velero.VolumeKind]string{}
+	g.e.MovingKnown = g.listVolumes(velero.VolumeKinds[:], nil, func(v job.Volume, _ *unstructured.Unstructured) {
+		if !v.Ended() {
+			g.e.Moving = append(g.e.Moving, v)
+		}
+		if v.Malformed != (decode.Malformed{}) {
+			g.e.BlindingVolumes[v.Kind] = fmt.Sprintf("%s/%s (%s)", strings.ToLower(string(v.Kind)), v.Name, v.Malformed.Field)
+		}
+	})
+	return own
 }
 
-// moving lists the volumes of all jobs that have not ended.
-func (g *gathering) moving() error {
-	g.e.MovingKnown = Yes
-	for _, k := range velero.VolumeKinds {
-		why, err := g.listVolumes(k, func(v job.Volume, _ *unstructured.Unstructured) {
-			if !v.Ended() {
-				g.e.Moving = append(g.e.Moving, v)
+// listVolumes lists volumes of some kinds, and returns Yes unless the API server refuses
+// one. A Velero without a kind has none of it.
+func (g *gathering) listVolumes(kinds []velero.VolumeKind, why *string, each func(job.Volume, *unstructured.Unstructured), labels ...string) Answer {
+	answer := Yes
+	for _, kind := range kinds {
+		found, err := g.list(kind.GroupVersionKind(), g.o.Namespace, labels...)
+		if !apierrors.IsNotFound(err) && !g.seen("listing volumes", err, why) {
+			answer = Unknown
+		}
+		for i := range found {
+			var v job.Volume
+			if v, g.err = volumeOf(kind, &found[i]); g.err != nil {
+				break
 			}
-			if v.Malformed != (decode.Malformed{}) {
-				if g.e.BlindingVolumes == nil {
-					g.e.BlindingVolumes = map[velero.VolumeKind]string{}
-				}
-				g.e.BlindingVolumes[k] = fmt.Sprintf("%s/%s (%s)", strings.ToLower(string(k)), v.Name, v.Malformed.Field)
-			}
-		})
-		if err != nil {
-			return err
+			each(v, &found[i])
 		}
-		if why != "" {
-			g.e.MovingKnown = Unknown
+		if g.err != nil {
+			break
 		}
 	}
-	return nil
+	return answer
 }
 
-// listVolumes lists volumes of one kind; why is the API server's refusal.
-func (g *gathering) listVolumes(kind velero.VolumeKind, each func(job.Volume, *unstructured.Unstructured), labels ...string) (why string, _ error) {
-	found, err := g.listRaw(kind.GroupVersionKind(), labels...)
-	if apierrors.IsNotFound(err) {
-		return "", nil // a Velero without that kind has none of it
-	}
-	if why, err = open("listing volumes", err); err != nil || why != "" {
-		return why, err
-	}
-	for i := range found {
-		v, err := volumeOf(kind, &found[i])
-		if err != nil {
-			return "", err
-		}
-		each(v, &found[i])
-	}
-	return "", nil
-}
-
-// volumeOf reads a volume as far as its type can hold it.
 func volumeOf(kind velero.VolumeKind, o *unstructured.Unstructured) (job.Volume, error) {
 	switch kind {
 	case velero.PodVolumeBackup:
@@ -123,7 +101,7 @@ func volumeFrom[T any](o *unstructured.Unstructured, read func(*T) job.Volume) (
 
 // slots finds out how many volumes may be moved and prepared at once, where a
 // volume of the job waits for that.
-func (g *gathering) slots() error {
+func (g *gathering) slots() {
 	nodes := map[string]bool{}
 	for i := range g.e.Job.Volumes {
 		v := &g.e.Job.Volumes[i]
@@ -132,36 +110,29 @@ func (g *gathering) slots() error {
 		}
 	}
 	if len(nodes) == 0 {
-		return nil
+		return
 	}
 	delete(nodes, "")
-	config, source, why, err := g.loadConcurrency()
-	if err != nil || why != "" {
-		g.e.Slots.Why = why
-		return err
+	config, source, why := g.loadConcurrency()
+	if g.e.Slots.Why = why; why != "" || g.err != nil {
+		return
 	}
 	g.e.Slots = velero.Slots{Source: source, ByNode: map[string]int{}, PrepareQueue: config.PrepareQueueLength}
 	for name := range nodes {
 		node := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		node.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
-		if len(config.PerNodeConfig) > 0 {
-			why, err := open("reading a node", g.client.Get(g.ctx, node))
-			if err != nil {
-				return err
-			}
-			if why != "" {
-				g.e.Slots.Why = why
-				continue
-			}
+		if len(config.PerNodeConfig) == 0 || g.seen("reading a node", g.client.Get(g.ctx, node), &g.e.Slots.Why) {
+			g.e.Slots.ByNode[name] = config.Slots(node.Labels)
 		}
-		g.e.Slots.ByNode[name] = config.Slots(node.Labels)
+		if g.err != nil {
+			return
+		}
 	}
-	return nil
 }
 
 // loadConcurrency reads the ConfigMap that the node-agents name; why says why it
 // is not known.
-func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, why string, _ error) {
+func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, why string) {
 	var names []string
 	for _, a := range g.e.Agents {
 		names = append(names, a.Flags.ConfigMap)
@@ -171,87 +142,72 @@ func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, wh
 	version, known := velero.ParseVersion(g.e.Server.Version)
 	switch {
 	case !g.e.Server.Visible:
-		return config, "", "pods may not be listed", nil
+		return config, "", "pods may not be listed"
 	case len(names) == 0:
-		return config, "", "no node-agent was seen", nil
+		return config, "", "no node-agent was seen"
 	case len(names) > 1:
-		return config, "", "the node-agents name different ConfigMaps", nil
+		return config, "", "the node-agents name different ConfigMaps"
 	case names[0] == "" && !known:
-		return config, "", "the server's version is not known", nil
+		return config, "", "the server's version is not known"
 	case names[0] == "" && version.NamesAgentConfig():
-		return config, "default of Velero, the node-agents name no ConfigMap", "", nil
+		return config, "default of Velero, the node-agents name no ConfigMap", ""
 	}
 	name := cmp.Or(names[0], velero.DefaultAgentConfig)
-	m := bare(corev1.SchemeGroupVersion.WithKind("ConfigMap"), g.namespace, name)
+	m := bare(corev1.SchemeGroupVersion.WithKind("ConfigMap"), g.o.Namespace, name)
 	err := g.client.Get(g.ctx, m)
 	if apierrors.IsNotFound(err) && names[0] == "" {
-		return config, "default of Velero, there is no ConfigMap " + name, "", nil
+		return config, "default of Velero, there is no ConfigMap " + name, ""
 	}
-	if why, err = open("reading the node-agents' ConfigMap", err); err != nil || why != "" {
-		return config, "", why, err
+	if !g.seen("reading the node-agents' ConfigMap", err, &why) {
+		return config, "", why
 	}
 	data, _, err := unstructured.NestedStringMap(m.Object, "data")
 	if err == nil {
 		config, err = velero.ParseLoadConcurrency(data)
 	}
 	if err != nil {
-		return config, "", sanitize.String("ConfigMap " + name + ": " + err.Error()), nil
+		return config, "", sanitize.String("ConfigMap " + name + ": " + err.Error())
 	}
-	return config, "ConfigMap " + g.namespace + "/" + name, "", nil
+	return config, "ConfigMap " + g.o.Namespace + "/" + name, ""
 }
 
 // snapshots looks for CSI snapshots that a backup waits for: those that are not
 // bound, or whose content has no handle yet (pkg/util/csi/volume_snapshot.go
 // WaitUntilVSCHandleIsReady). That one is not ready to use does not count.
-func (g *gathering) snapshots() error {
+func (g *gathering) snapshots() {
 	j := g.e.Job
 	if j.Kind != job.Backup || j.Phase != velero.PhaseInProgress {
-		return nil
+		return
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(velero.VolumeSnapshots.WithKind("VolumeSnapshotList"))
-	err := g.client.List(g.ctx, list, "", labeled(velerov1.BackupNameLabel, j.Name))
-	if apierrors.IsNotFound(err) {
-		return nil // a cluster without CSI snapshots
+	snapshots, err := g.list(velero.VolumeSnapshots.WithKind("VolumeSnapshot"), "", labeled(velerov1.BackupNameLabel, j.Name))
+	if apierrors.IsNotFound(err) || !g.seen("listing VolumeSnapshots", err, &g.e.SnapshotsWhy) {
+		return // the first: a cluster without CSI snapshots
 	}
-	if ok, err := answered("listing VolumeSnapshots", err, &g.e.SnapshotsWhy); !ok {
-		return err
-	}
-	for i := range list.Items {
-		if err := g.snapshot(&list.Items[i]); err != nil {
-			return err
+	for i := range snapshots {
+		if g.snapshot(&snapshots[i]); g.err != nil {
+			return
 		}
 	}
-	return nil
 }
 
-func (g *gathering) snapshot(o *unstructured.Unstructured) error {
+func (g *gathering) snapshot(o *unstructured.Unstructured) {
 	s := diagnosis.Snapshot{Name: sanitize.String(o.GetNamespace() + "/" + o.GetName()), Created: o.GetCreationTimestamp().Time}
-	bound, _, _ := unstructured.NestedString(o.Object, "status", "boundVolumeSnapshotContentName")
-	ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse")
-	switch {
-	case ready || s.Created.Before(g.e.Job.Created):
-		return nil
-	case bound != "":
-		content := bare(velero.VolumeSnapshots.WithKind("VolumeSnapshotContent"), "", bound)
-		why, err := open("reading a VolumeSnapshotContent", g.client.Get(g.ctx, content))
-		if err != nil || why != "" {
-			g.e.SnapshotsWhy = why
-			return err
-		}
-		if handle, _, _ := unstructured.NestedString(content.Object, "status", "snapshotHandle"); handle != "" {
-			return nil
-		}
-		s.Error, _, _ = unstructured.NestedString(content.Object, "status", "error", "message")
-	default:
-		s.Error, _, _ = unstructured.NestedString(o.Object, "status", "error", "message")
+	if ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse"); ready || s.Created.Before(g.e.Job.Created) {
+		return
 	}
-	s.Error = sanitize.String(s.Error)
+	if bound, _, _ := unstructured.NestedString(o.Object, "status", "boundVolumeSnapshotContentName"); bound != "" {
+		o = bare(velero.VolumeSnapshots.WithKind("VolumeSnapshotContent"), "", bound)
+		if !g.seen("reading a VolumeSnapshotContent", g.client.Get(g.ctx, o), &g.e.SnapshotsWhy) {
+			return
+		}
+		if handle, _, _ := unstructured.NestedString(o.Object, "status", "snapshotHandle"); handle != "" {
+			return
+		}
+	}
+	text, _, _ := unstructured.NestedString(o.Object, "status", "error", "message")
+	s.Error = sanitize.String(text)
 	g.e.Snapshots = append(g.e.Snapshots, s)
-	return nil
 }
 
 // labeled selects what Velero labels with the name of a job.
-func labeled(key, job string) metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: key + "=" + label.GetValidName(job)}
-}
+func labeled(key, job string) string { return key + "=" + label.GetValidName(job) }

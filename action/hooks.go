@@ -14,12 +14,10 @@ import (
 
 // Hook is a pod that asks a restore to run a command in it.
 type Hook struct {
-	// Pod is NAMESPACE/NAME.
-	Pod       string
+	Pod       string // NAMESPACE/NAME
 	Container string
 	Created   time.Time
-	// Waits is how long Velero waits for the container, zero if without limit.
-	Waits time.Duration
+	Waits     time.Duration // how long Velero waits for the container, zero if without limit
 	// Blocked is why the container cannot start, such as ImagePullBackOff,
 	// empty if it runs or may yet start.
 	Blocked string
@@ -53,7 +51,6 @@ func (e *Evidence) mayHaveHooks() bool {
 	return ok && (len(r.Spec.Hooks.Resources) > 0 || len(e.Hooks) > 0 || e.HooksSeen != Yes)
 }
 
-// hookAdvice says what a restore that is finalized may wait for.
 func hookAdvice(e *Evidence) string {
 	if !e.mayHaveHooks() {
 		return "Wait: Velero waits for volume claims to be bound."
@@ -77,14 +74,15 @@ const (
 )
 
 // hooks looks at the pods that a restore has made, once all else is restored.
-func (g *gathering) hooks() error {
+func (g *gathering) hooks() {
 	j := g.e.Job
 	if j.Kind != job.Restore || j.Terminal() || j.Stage == job.StageQueued {
-		return nil
+		return
 	}
 	pods := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	if ok, err := answered("listing restored pods", g.client.List(g.ctx, &pods, "", labeled(velerov1.RestoreNameLabel, j.Name)), nil); !ok {
-		return err
+	err := g.client.List(g.ctx, &pods, "", metav1.ListOptions{LabelSelector: labeled(velerov1.RestoreNameLabel, j.Name)})
+	if !g.seen("listing restored pods", err, nil) {
+		return
 	}
 	g.e.HooksSeen = Yes
 	for i := range pods.Items {
@@ -92,7 +90,6 @@ func (g *gathering) hooks() error {
 			g.e.Hooks = append(g.e.Hooks, h)
 		}
 	}
-	return nil
 }
 
 func hookOf(p *corev1.Pod) (Hook, bool) {

@@ -18,27 +18,24 @@ import (
 )
 
 const (
-	// maxLogRead is how much of an audit log's end is read, and maxEntry how long a
-	// line of it may be.
+	// maxLogRead is how much of an audit log's end is read, and maxEntry a line's length.
 	maxLogRead = 32 << 20
 	maxEntry   = 4 << 20
-	// reportedFor is how long an attempt is reported whose outcome is unknown.
+	// reportedFor is how long an attempt with an unknown outcome is reported.
 	reportedFor = 30 * 24 * time.Hour
-	// presumedDead is how long after its last entry an attempt without a lock that
-	// can be tested has surely ended.
+	// presumedDead is the time since its last entry after which an attempt without a
+	// testable lock has surely ended.
 	presumedDead = 24 * time.Hour
 )
 
 // LogDamage says which part of an audit log could not be used.
 type LogDamage struct {
-	// Lines is how many lines are no entries.
-	Lines int
-	// Begins is true if older entries were not read, because there are too many.
-	Begins bool
+	Lines  int  // that are no entries
+	Begins bool // older entries were not read, because there are too many
 }
 
-// ReadLog calls each for every entry of the audit log in a directory, the oldest
-// first. There is none without a log.
+// ReadLog calls each for every entry of the audit log in a directory, oldest first. A
+// missing log has none.
 func ReadLog(dir string, each func(Entry)) (LogDamage, error) {
 	file, err := safefile.Open(filepath.Join(dir, LogFile), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +56,6 @@ func ReadLog(dir string, each func(Entry)) (LogDamage, error) {
 	return damage, err
 }
 
-// readEntries reads the last bytes of a log, at most limit of them.
 func readEntries(log *io.SectionReader, limit int64, each func(Entry)) (damage LogDamage, err error) {
 	if skipped := log.Size() - limit; skipped > 0 {
 		damage.Begins = true
@@ -96,8 +92,8 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// readLine reads a line without what a crash leaves around it, and reports whether
-// all of it was kept.
+// readLine reads a line without the padding that a crash leaves, and reports whether all
+// of it was kept.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {
@@ -111,21 +107,18 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	}
 }
 
-// Attempt is an attempt as the audit log has it.
+// Attempt is an attempt in the audit log; Entry is its first one.
 type Attempt struct {
-	// Entry is its first one.
 	Entry
-	// sends and landed are the entries of its requests.
-	sends, landed []Entry
+	sends, landed []Entry // of its requests
 	last          time.Time
 	ended         bool // in doubt
 }
 
-// WasSent reports whether a request may have left.
 func (a *Attempt) WasSent() bool { return len(a.sends) > 0 }
 
-// UnfinishedAttempts returns the attempts of the audit log in a directory that neither came
-// to an end nor run any more, and those that ended in doubt, the oldest first.
+// UnfinishedAttempts returns the attempts in a directory's audit log that neither ended nor
+// still run, and those that ended in doubt, oldest first.
 func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error) {
 	open := map[string]*Attempt{}
 	damage, err := ReadLog(dir, func(e Entry) {
@@ -162,9 +155,9 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 	return unfinished, damage, err
 }
 
-// hasEnded reports whether an attempt surely runs no more. A lock that is not held
-// proves that on the machine where it was taken; elsewhere only time does, because
-// not every network file system passes locks on.
+// hasEnded reports whether an attempt surely no longer runs. A free lock proves that on the
+// machine where it was taken; elsewhere only time does: not every network file system
+// passes locks on.
 func (a *Attempt) hasEnded(dir string, now time.Time) (bool, error) {
 	if a.ended {
 		return true, nil

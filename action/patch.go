@@ -20,7 +20,6 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// stamp says who makes a patch, when, and in which attempt.
 type stamp struct {
 	at      time.Time
 	by      string
@@ -34,15 +33,13 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// patch is a JSON patch of one resource: tests that it is as it was seen, then the
-// changes. Velero's CRDs have no status subresource, so all of it goes to the main
-// resource.
+// patch is a JSON patch of one resource: tests that it is as it was seen, then the changes.
+// Velero's CRDs have no status subresource, so all of it goes to the main resource.
 type patch struct {
-	seen    *unstructured.Unstructured
-	changes []operation
-	data    []byte
-	// mark is the annotation that names the attempt.
-	mark, attempt string
+	seen          *unstructured.Unstructured
+	changes       []operation
+	data          []byte
+	mark, attempt string // mark is the annotation that lists the attempts
 }
 
 func newPatch(seen *unstructured.Unstructured, mark, attempt string, changes []operation) (*patch, error) {
@@ -53,7 +50,6 @@ func newPatch(seen *unstructured.Unstructured, mark, attempt string, changes []o
 	return &patch{seen, changes, data, mark, attempt}, nil
 }
 
-// guards test that a resource is the one that was seen, and unchanged.
 func guards(seen *unstructured.Unstructured) []operation {
 	tests := []operation{
 		{"test", "/metadata/uid", seen.GetUID()},
@@ -78,9 +74,9 @@ func (p *patch) send(ctx context.Context, c *client.Client, dryRun bool) (*unstr
 	return o, nil
 }
 
-// verify compares the answer with the request. It returns what is wrong, to follow
-// "the API server would accept it but"; empty if the answer is the resource with all
-// that was requested. An answer to a dry run has the version of the resource before.
+// verify compares the answer with the request. It returns what is wrong, to follow "the API
+// server would accept it but"; empty if nothing is. An answer to a dry run has the
+// resource's old version.
 func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	switch {
 	case answer.GetUID() != p.seen.GetUID():
@@ -100,8 +96,8 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	return ""
 }
 
-// find tells what became of sends without an answer by the resource as it is now, nil
-// if it does not exist.
+// find tells from the resource as it is now, nil if it does not exist, what became of
+// sends without an answer.
 func (p *patch) find(now *unstructured.Unstructured) finding {
 	if now == nil || now.GetUID() != p.seen.GetUID() {
 		return obscured
@@ -115,14 +111,8 @@ func (p *patch) find(now *unstructured.Unstructured) finding {
 	return named
 }
 
-// extended reports whether later operations write below the path of one.
 func extended(c operation, later []operation) bool {
-	for _, l := range later {
-		if strings.HasPrefix(l.Path, c.Path+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(later, func(l operation) bool { return strings.HasPrefix(l.Path, c.Path+"/") })
 }
 
 // valueAt returns what stands at a JSON pointer through objects, nil for nothing.
@@ -148,7 +138,6 @@ func quoteValue(v any) string {
 	return text[:min(len(text), 80)]
 }
 
-// phaseOf is the phase as the API server sent it.
 func phaseOf(o *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
 	return phase
@@ -158,28 +147,25 @@ func phaseOf(o *unstructured.Unstructured) string {
 type finding int
 
 const (
-	// pending: it has not been carried out, and still may be.
-	pending finding = iota
-	// landed: the object has our mark.
-	landed
-	// lost: it was not carried out and cannot be any more, because the object has
-	// moved past the precondition without our mark.
+	pending finding = iota // not carried out, but still may be
+	landed                 // the object has our mark
+	// lost: it can no longer be carried out and was not, because the object has moved past
+	// the precondition without our mark.
 	lost
-	// obscured: it cannot be carried out any more, and whether it was is unknown: the
-	// object is gone, or was replaced, or another's mark may have taken the
-	// place of ours.
+	// obscured: it can no longer be carried out, and may have been: the object is gone or
+	// was replaced, or another mark may have replaced ours.
 	obscured
 )
 
-// keptAttempts is how many attempts a mark names.
+// keptAttempts is how many attempts a mark lists.
 const keptAttempts = 8
 
-// completeList ends a mark that names every attempt before its newest, too. Programs
-// that name only their own do not write it.
+// completeList ends a mark that lists every attempt before its newest. Programs that write
+// only their own do not write it.
 const completeList = "."
 
-// attemptsOf returns the attempts that a mark names, the newest first, and whether
-// its writer kept those before.
+// attemptsOf returns the attempts in a mark, newest first, and whether its writer kept those
+// before its own.
 func attemptsOf(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
 	return readAttempts(o.GetAnnotations()[mark])
 }
@@ -192,9 +178,8 @@ func readAttempts(text string) (attempts []string, complete bool) {
 	return attempts, false
 }
 
-// addAttempt returns the value of a mark after one more attempt. A later attempt of
-// another user does not hide one that came before, and a list that may have lost one
-// stays a list that may have.
+// addAttempt returns the value of a mark after one more attempt. It keeps earlier attempts,
+// and a list that may have lost one stays marked so.
 func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
 	before, complete := attemptsOf(o, mark)
 	all := append([]string{attempt}, before...)
@@ -205,8 +190,8 @@ func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
 	return strings.Join(all, " ")
 }
 
-// findAttempt tells whether an attempt is named by a mark that named others before
-// it was made. A program that names only its own attempt may have written over ours.
+// findAttempt tells whether an attempt is in a mark that listed others before it was made.
+// A program that writes only its own attempt may have replaced ours.
 func findAttempt(attempt string, before, now []string, complete bool) finding {
 	since := len(now) - len(before)
 	switch {
@@ -215,7 +200,7 @@ func findAttempt(attempt string, before, now []string, complete bool) finding {
 	case slices.Equal(before, now):
 		return lost
 	case since > 0 && slices.Equal(now[since:], before) && (len(before) > 0 || complete && len(now) < keptAttempts):
-		return lost // what was written since kept what was there
+		return lost // the writers since then have kept what was there
 	}
 	return obscured
 }
@@ -223,13 +208,11 @@ func findAttempt(attempt string, before, now []string, complete bool) finding {
 // fieldManager is our name in metadata.managedFields.
 const fieldManager = "veltui"
 
-// eventTimeout bounds the Event, which is only good to have.
-const eventTimeout = 5 * time.Second
+const eventTimeout = 5 * time.Second // eventTimeout bounds the Event, which is optional
 
 // writer is the only thing in this package that changes the cluster.
 type writer struct{ access *access }
 
-// bare is a resource of which only the name is known.
 func bare(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
@@ -242,7 +225,6 @@ func jobKind(kind job.Kind) schema.GroupVersionKind {
 	return velerov1.SchemeGroupVersion.WithKind(string(kind))
 }
 
-// read reads a resource afresh.
 func (f *Engine) read(ctx context.Context, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := bare(seen.GroupVersionKind(), seen.GetNamespace(), seen.GetName())
 	if err := f.access.get().Get(ctx, o); err != nil {
@@ -251,7 +233,6 @@ func (f *Engine) read(ctx context.Context, seen *unstructured.Unstructured) (*un
 	return o, nil
 }
 
-// event notes in the cluster what was done to a job.
 func (w *writer) event(ctx context.Context, subject *unstructured.Unstructured, s stamp, action, reason, message string) error {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()

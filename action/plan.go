@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -15,42 +16,30 @@ import (
 
 // Request is what a person asks for.
 type Request struct {
-	// Phase is the phase asked for; empty leaves the choice to the evidence.
-	Phase string
-	// Reason is written into the resource and the log; empty stands for the
-	// reason that the evidence gives.
-	Reason string
-	// Context is the kubeconfig context that the kubectl command names, and
-	// Flags are kubectl's other flags that lead to the same cluster, such as
-	// --kubeconfig and --as. Environment are variables, as NAME=value, that it
-	// needs for that.
+	Phase  string // the wanted phase; empty leaves the choice to the evidence
+	Reason string // written into the resource and the log; empty stands for the evidence's
+	// Context is the context that kubectl commands name, Flags are kubectl's other flags
+	// that lead to the same cluster, such as --kubeconfig and --as, and Environment the
+	// variables for that, as NAME=value.
 	Context     string
 	Flags       []string
 	Environment []string
 }
 
-// Name is the name of an action. Names are API: flags, JSON and the audit log
-// use them.
+// Name is the name of an action. Flags, JSON and the audit log use it.
 type Name string
 
 // Effect is what a plan does to the job's phase.
 type Effect string
 
-// The effects.
 const (
-	// Refuse: nothing is done, for the reason in Plan.Refusal.
-	Refuse Effect = "refuse"
-	// Nudge: write a phase from which Velero's own finalizer takes the job to
-	// its end.
-	Nudge Effect = "nudge"
-	// End: write a terminal phase, because nothing else will.
-	End Effect = "end"
-	// Keep: leave the phase to Velero.
-	Keep Effect = "keep"
+	Refuse Effect = "refuse" // do nothing, for the reason in Plan.Refusal
+	Nudge  Effect = "nudge"  // write a phase from which Velero's finalizer ends the job
+	End    Effect = "end"    // write a terminal phase, because nobody else will
+	Keep   Effect = "keep"   // leave the phase to Velero
 )
 
-// Plan says what one action does about one job, or why it does nothing. All
-// actions make the same kind of plan, and [Engine.Apply] applies any of them.
+// Plan says what one action does about one job, or why it does nothing.
 type Plan struct {
 	Action Name
 
@@ -60,64 +49,50 @@ type Plan struct {
 	UID             types.UID
 	ResourceVersion string
 
-	// From is the phase that was seen. To is the phase that is written, empty
-	// for a refusal and for actions that write none.
+	// From is the phase that was seen. To is the phase that is written, empty for a refusal
+	// and for actions that write none.
 	From string
 	To   string
-	// Set are the other status fields that are written.
-	Set []Field
-	// Title is what it does, in a few words.
-	Title string
-	// Why is what the evidence tells, in one sentence.
-	Why string
-	// Reason is why for the resource and the log: the person's, else Why.
+	Set  []Field // other status fields that are written
+	// Title is what it does, in a few words; Why the evidence, in one sentence; Reason the
+	// person's reason for the resource and the log, else Why.
+	Title  string
+	Why    string
 	Reason string
 
-	// Refusal is why veltui does not do it, empty if it can, and Advice what
-	// would help.
+	// Refusal is why veltui does not do it, empty if it can, and Advice what would help.
+	// InDoubt marks a refusal because something could not be found out.
 	Refusal string
 	Advice  string
-	// InDoubt is true for a refusal because something could not be found out.
 	InDoubt bool
 
-	// Will, WillNot and Then say in plain words what it does, what it leaves
-	// as it is, and what follows.
+	// Will, WillNot and Then say in plain words what it does, what it leaves as it is, and
+	// what follows.
 	Will    []string
 	WillNot []string
 	Then    []string
-	// Commands are the equivalent kubectl commands, quoted for a POSIX shell.
-	// There are none for what should not be done.
+	// Commands are the equivalent kubectl commands, quoted for a POSIX shell. There are
+	// none for what nobody should do.
 	Commands []string
-	// Volumes are the volumes that are cancelled.
-	Volumes []job.Volume
-	// Fails are the jobs in progress, as KIND/NAME, that a restart makes Velero
-	// mark Failed; the job itself is among them if it is in progress.
+	Volumes  []job.Volume // the volumes that are cancelled
+	// Fails are the jobs in progress, as KIND/NAME, that a restart makes Velero mark
+	// Failed, the job itself among them.
 	Fails []string
 
 	request  Request
 	evidence Evidence
-	// targets are the resources that are patched.
-	targets []*unstructured.Unstructured
+	targets  []*unstructured.Unstructured // are patched
 }
 
-// Field is one number of the status that is written.
+// Field is a number of the status.
 type Field struct {
 	Name  string
 	Value int
 }
 
-// newPlan is a plan of that action about the job, with nothing in it yet.
-func newPlan(of Name, e *Evidence, r Request) Plan {
-	return Plan{
-		Action: of, Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID,
-		ResourceVersion: e.Object.GetResourceVersion(), From: phaseOf(e.Object), request: r, evidence: *e,
-	}
-}
-
 // Possible reports whether veltui can apply the plan itself.
 func (p *Plan) Possible() bool { return p.Refusal == "" && len(p.targets) > 0 }
 
-// Effect is what the plan does to the job's phase.
 func (p *Plan) Effect() Effect {
 	switch {
 	case p.Refusal != "":
@@ -130,17 +105,16 @@ func (p *Plan) Effect() Effect {
 	return Nudge
 }
 
-// Evidence is what the plan rests on.
 func (p *Plan) Evidence() Evidence { return p.evidence }
 
-// Same reports whether applying either plan, as the user it was shown to, writes the
+// Same reports whether applying either plan, as the user to whom it was shown, writes the
 // same over the same, with the same consequences, and q had every doubt of p.
 func (p *Plan) Same(q *Plan) bool {
 	return p.covers(q, q.targets) && len(p.targets) == len(q.targets) && slices.Equal(p.Will, q.Will)
 }
 
-// covers reports whether p still leads to what q showed for some of q's targets. p
-// has no consequence and no doubt that q had not.
+// covers reports whether p still leads to what q showed for some of q's targets, without a
+// consequence or a doubt that q did not have.
 func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
 	for _, t := range targets {
 		if !slices.ContainsFunc(p.targets, func(o *unstructured.Unstructured) bool { return sameVersion(o, t) }) {
@@ -153,8 +127,8 @@ func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
 		includes(q.WillNot, p.WillNot) && includes(q.Then, p.Then) && includes(q.doubts(), p.doubts())
 }
 
-// doubts are the facts that do not hold, without their numbers and times, which
-// grow by themselves.
+// doubts returns the facts that do not hold, without their numbers and times, which grow by
+// themselves.
 func (p *Plan) doubts() (doubts []string) {
 	for _, f := range p.Facts() {
 		if !f.Holds {
@@ -166,42 +140,27 @@ func (p *Plan) doubts() (doubts []string) {
 
 var numbers = regexp.MustCompile(`[0-9][0-9a-z:.-]*( [0-9][0-9a-z:.-]*)*`)
 
-// includes reports whether all has each of some.
 func includes(all, some []string) bool {
-	for _, s := range some {
-		if !slices.Contains(all, s) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
 func sameVersion(a, b *unstructured.Unstructured) bool {
 	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-func orNone(phase string) string {
-	if phase == "" {
-		return "no phase"
-	}
-	return phase
-}
+func orNone(phase string) string { return cmp.Or(phase, "no phase") }
 
-// qualified is the resource of a kind, of jobs or of volumes, with its group, so
-// that kubectl takes no other for it.
+// qualified is the resource of a kind with its group, so that kubectl takes no other for it.
 func qualified(kind interface{ Resource() string }) string {
 	return kind.Resource() + "." + velerov1.SchemeGroupVersion.Group
 }
 
-// kubectlCommand is a kubectl command that leads to the cluster of a request.
 func kubectlCommand(r Request, namespace string, args ...string) string {
 	return r.Reach().Kubectl(namespace, args...)
 }
 
-// Veltui is a veltui command about the plan's job.
 func (p *Plan) Veltui(args ...string) string { return p.request.Reach().Veltui(p.Namespace, args...) }
 
-// Reach is how a command gets to the same cluster.
 func (r Request) Reach() kubectl.Reach {
 	return kubectl.Reach{Context: r.Context, Flags: r.Flags, Environment: r.Environment}
 }

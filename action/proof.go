@@ -14,8 +14,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// proof refuses unless all files are stored and newer than the job's start: an
-// older job of the same name may have left its own.
+// proof refuses unless all files are stored and newer than the job's start: an older job of
+// the same name may have left its own.
 func proof(e *Evidence) verdict {
 	const advice = "Check that the storage location is available and that you may create DownloadRequests. Without proof veltui does not touch the job of a running server."
 	began := e.began()
@@ -44,8 +44,8 @@ func proof(e *Evidence) verdict {
 	return verdict{}
 }
 
-// overAdvice is for a job whose work is over but cannot be proven to be
-// complete: a restart marks it Failed, where that works and costs nothing of it.
+// overAdvice is for a job whose work is done but not proven complete: a restart marks it
+// Failed, where that works and costs nothing of it.
 func overAdvice(e *Evidence) string {
 	switch l := e.Location; {
 	case e.schemaTooOld(), e.StatusSubresource:
@@ -65,8 +65,7 @@ func isOperations(target string) bool {
 	return target == "BackupItemOperations" || target == "RestoreItemOperations"
 }
 
-// olderFiles reports whether the object store holds files of an older job of
-// the same name.
+// olderFiles reports whether an older job of the same name has files in the object store.
 func (e *Evidence) olderFiles() bool {
 	return slices.ContainsFunc(e.Artifacts, func(a Artifact) bool {
 		return a.State == job.Present && !a.LastModified.IsZero() && !a.LastModified.After(e.began())
@@ -83,8 +82,7 @@ func olderAdvice(e *Evidence) string {
 	return "Do not delete it through Velero: that deletes the older backup of this name from the object store. " + overAdvice(e)
 }
 
-// workDone refuses unless the stored files tell that the job's work succeeded so
-// far that Velero would have moved it on.
+// workDone refuses unless the stored files show that Velero would have moved the job on.
 func workDone(e *Evidence) verdict {
 	if e.Counts == nil {
 		return unknown("Check that its results can be downloaded: velero "+e.Job.Kind.Word()+" describe "+e.Job.Name,
@@ -138,8 +136,8 @@ func canFinalize(e *Evidence) verdict {
 	return verdict{}
 }
 
-// blinding are the malformed objects that keep a running server from working on
-// the job: its controllers read backups for a backup, and both for a restore.
+// blinding returns the malformed objects that keep a running server from working on the job:
+// its controllers read backups for a backup, and both for a restore.
 func (e *Evidence) blinding() []string {
 	if e.Job.Kind == job.Restore {
 		return e.Malformed
@@ -147,15 +145,15 @@ func (e *Evidence) blinding() []string {
 	return slices.DeleteFunc(slices.Clone(e.Malformed), func(what string) bool { return !strings.HasPrefix(what, job.Backup.Word()+"/") })
 }
 
-// malformed: a typed list fails as a whole on one object that does not decode,
-// so the server's controllers see nothing of that kind.
+// malformed: a typed list fails as a whole on one object that does not decode, so the
+// server's controllers see nothing of that kind.
 func malformed(e *Evidence) verdict {
 	return refuse("Correct or delete "+human.List(e.Malformed, 3)+". Restarting the server does not help: it cannot read it after its start either.",
 		"Velero's server cannot read %s, so it sees no object of that kind", human.List(e.Malformed, 3)).inDoubt()
 }
 
-// nextPhase is where Velero would have taken a job in progress with its last
-// patch, and why we are sure; missing says what keeps us from being sure.
+// nextPhase returns where Velero would have taken a job in progress with its last patch, and
+// why; missing says what keeps us from being sure.
 func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	for _, check := range []func(*Evidence) verdict{proof, workDone, canFinalize} {
 		if missing = check(e); missing.refusal != "" {
@@ -185,9 +183,8 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	return phase, why, verdict{}
 }
 
-// contradicted refuses a phase other than the one that the lost status carried,
-// where the server's log names it. What Velero meant stays true, whatever came
-// after that.
+// contradicted refuses a phase other than the one that the lost status carried, where the
+// server's log names it.
 func contradicted(e *Evidence, phase string) verdict {
 	if e.Log.LostPhase == "" || e.Log.LostPhase == phase {
 		return verdict{}
@@ -199,8 +196,7 @@ func contradicted(e *Evidence, phase string) verdict {
 	return refuse(overAdvice(e), "the log of the Velero server says that the lost status was %s, but what is stored speaks for %s", meant, phase)
 }
 
-// fields are the numbers that the lost patch carried. Zeros are not written:
-// Velero leaves them out.
+// fields are the numbers that the lost patch carried. Velero leaves out zeros.
 func fields(e *Evidence, to string) []Field {
 	var set []Field
 	add := func(name string, value, present int) {
@@ -224,8 +220,8 @@ func fields(e *Evidence, to string) []Field {
 	return set
 }
 
-// patchWindow is how long after its work Velero may still try to write its last
-// status, never less than five minutes.
+// patchWindow is how long after its work Velero may still try to write its last status, at
+// least five minutes.
 func patchWindow(e *Evidence) time.Duration {
 	attempt, _ := velero.LastPatch(e.Job.Object, e.Server.Flags)
 	return max(attempt, 5*time.Minute)

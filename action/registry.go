@@ -12,52 +12,42 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// The actions.
 const (
-	// Finalize writes the phase in which the job should be.
-	Finalize Name = "finalize"
-	// Wake touches the job, so that Velero looks at it again.
-	Wake Name = "wake"
-	// CancelVolumes asks for an end of data movement that no longer moves.
-	CancelVolumes Name = "cancel-volumes"
-	// Restart is a restart of Velero's server, which veltui never does itself.
-	Restart Name = "restart"
-	// RestartNodeAgent is a restart of one node's node-agent, which veltui never
-	// does itself.
+	Finalize      Name = "finalize"       // writes the phase in which the job should be
+	Wake          Name = "wake"           // touches the job, so that Velero looks at it again
+	CancelVolumes Name = "cancel-volumes" // ends data movement that no longer moves
+	// Restarts of the server or of one node's node-agent, and corrections of fields that
+	// Velero cannot read: veltui only advises them.
+	Restart          Name = "restart"
 	RestartNodeAgent Name = "restart-node-agent"
-	// FixField corrects a field that Velero cannot read, which veltui never does
-	// itself.
-	FixField Name = "fix-field"
+	FixField         Name = "fix-field"
 )
 
-// definition is what an action has of its own. The engine does all the rest:
-// gather, compare, dry run, guarded patches, observe, audit.
+// definition is what an action has of its own. The engine gathers, compares, checks, patches,
+// observes and records.
 type definition struct {
 	name Name
-	// fill completes the plan; false if the evidence does not call for the
-	// action. It is a pure function.
+	// fill completes the plan; false if the evidence does not call for the action. It is a
+	// pure function.
 	fill func(*Evidence, *Plan) bool
-	// marks are the annotations that say who did it. They are empty, and all
-	// that follows is nil, for an action that is only advised.
+	// marks are the annotations that say who did it. They are empty, and all that follows is
+	// nil, for an action that is only advised.
 	marks marks
-	// changes are what the patch of one of the plan's targets changes besides
-	// the marks, and what else the marks note; nil for nothing.
+	// changes are what the patch of a target changes besides the marks, and what else the
+	// marks note; nil for nothing.
 	changes func(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
-	// did says what another user did who was faster.
-	did func(now *unstructured.Unstructured) string
-	// event is the reason and the message of the Event.
-	event func(*Plan) (reason, message string)
-	// observe looks once whether the plan has brought about what it was to, and
-	// ends the execution if that is decided. Late is true once the time is over.
-	observe func(x *execution, ctx context.Context, late bool) error
-	// endedByVelero: it is observed until Velero has ended it.
-	endedByVelero bool
+	did     func(now *unstructured.Unstructured) string // says what somebody else did who was faster
+	event   func(*Plan) (reason, message string)        // the reason and the message of the Event
+	// observe looks once whether the plan had its effect, and ends the execution if that is
+	// decided. Late is true once the time is over.
+	observe       func(x *execution, ctx context.Context, late bool) error
+	endedByVelero bool // it is observed until Velero has ended it
 }
 
-// definitions are all actions, in the order in which they are offered. A new
-// action is a new file and a line here.
+// definitions lists all actions, in the order in which they are offered.
 func definitions() []definition {
-	return []definition{finalizing(), fixingField(), waking(), restartingNodeAgent(), cancelling(), restarting()}
+	return []definition{finalizing(), {name: FixField, fill: fixField}, waking(), {name: RestartNodeAgent, fill: restartNodeAgent},
+		cancelling(), {name: Restart, fill: restart}}
 }
 
 func definitionOf(name Name) (definition, error) {
@@ -69,9 +59,9 @@ func definitionOf(name Name) (definition, error) {
 	return definition{}, fmt.Errorf("there is no action %q", name)
 }
 
-// Plans are what the evidence calls for: finalizing first, as a plan or as a
-// refusal, then the gentler actions, then those that veltui only advises. Of
-// the request the phase counts for finalizing only.
+// Plans returns what the evidence calls for: finalizing first, as a plan or a refusal, then
+// the gentler actions, then those that are only advised. Only finalizing uses the
+// request's phase.
 func Plans(e Evidence, r Request) []Plan {
 	var plans []Plan
 	for _, d := range definitions() {
@@ -82,8 +72,8 @@ func Plans(e Evidence, r Request) []Plan {
 	return plans
 }
 
-// For is the plan of one action; ok is false if the evidence does not call for
-// it. Finalizing always has a plan, or a refusal.
+// For returns the plan of one action; ok is false if the evidence does not call for it.
+// Finalizing always has a plan, or a refusal.
 func For(name Name, e Evidence, r Request) (p Plan, ok bool) {
 	d, err := definitionOf(name)
 	if err != nil {
@@ -96,7 +86,10 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	if e.isMalformed() && d.name != Finalize && d.name != FixField {
 		return Plan{}, false // until the field is fixed Velero hears of nothing else
 	}
-	p := newPlan(d.name, e, r)
+	p := Plan{
+		Action: d.name, Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID,
+		ResourceVersion: e.Object.GetResourceVersion(), From: phaseOf(e.Object), request: r, evidence: *e,
+	}
 	if !d.fill(e, &p) {
 		return Plan{}, false
 	}
@@ -113,8 +106,8 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	return p, true
 }
 
-// commands patch the plan's targets with kubectl as veltui would. They say who
-// does it too: `veltui rbac policy` allows no less.
+// commands patch the plan's targets with kubectl as veltui would, with the annotations that
+// `veltui rbac policy` asks for.
 func (d definition) commands(p *Plan) (commands []string) {
 	at := p.evidence.At.UTC()
 	s := stamp{at: at, by: p.evidence.By, attempt: "kubectl-" + at.Format("20060102T150405Z")}
@@ -132,7 +125,6 @@ func (d definition) commands(p *Plan) (commands []string) {
 	return commands
 }
 
-// patch is the patch of one of the plan's targets.
 func (d definition) patch(p *Plan, o *unstructured.Unstructured, s stamp) (*patch, error) {
 	var changes []operation
 	var notes [][2]string
@@ -142,9 +134,8 @@ func (d definition) patch(p *Plan, o *unstructured.Unstructured, s stamp) (*patc
 	return newPatch(o, d.marks.attempt(), s.attempt, append(changes, d.marks.annotate(o, s, p.Reason, notes...)...))
 }
 
-// marks are what the names of the annotations begin with that say who did
-// something, when, why and in which attempts, the newest first. The attempt tells
-// our own patch from another's after an answer that never came.
+// marks is the prefix of the annotations that say who did something, when, why and in which
+// attempts, newest first. The attempt tells our own patch from others after a lost answer.
 type marks string
 
 const (
@@ -155,8 +146,8 @@ const (
 
 func (m marks) attempt() string { return string(m) + "-attempt" }
 
-// annotate writes them, with what else belongs to them; those without a value
-// are left out, or emptied where another's is there.
+// annotate writes the marks and more notes; those without a value are left out, or emptied
+// where an earlier one exists.
 func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, more ...[2]string) []operation {
 	var ops []operation
 	if o.GetAnnotations() == nil {
@@ -171,7 +162,7 @@ func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, mo
 	return ops
 }
 
-// others lists the users who did the same after seen.
+// others returns who did the same after seen, empty for nobody.
 func (m marks) others(seen, now *unstructured.Unstructured) (by, at string) {
 	notes := now.GetAnnotations()
 	if notes[m.attempt()] == seen.GetAnnotations()[m.attempt()] {

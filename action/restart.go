@@ -11,28 +11,24 @@ import (
 )
 
 const (
-	// notPickedUp is how long a job that nothing holds back may wait; after an
-	// outage that is up to a minute and a half.
+	// notPickedUp is how long a job that nothing holds back may wait; after an outage that
+	// is up to a minute and a half.
 	notPickedUp = 5 * time.Minute
-	// finalizerHangs is how long the finalizer may work on one backup: with
-	// operations it downloads and stores the contents again.
+	// finalizerHangs is how long the finalizer may work on one backup: with operations it
+	// downloads and stores the contents again.
 	finalizerHangs = time.Hour
-	// limitMargin is how long past their own limit operations are looked at.
+	// limitMargin is how long past their own limit operations are polled.
 	limitMargin = 30 * time.Minute
 )
 
-func restarting() definition { return definition{name: Restart, fill: restart} }
-
-// restart is what gets a hung server going again, at the cost of all that it
-// works on. It is only offered where the evidence names what hangs, or that the
-// work is over, and where it helps: a restart marks what is in progress Failed
-// and cancels its data movement (pkg/cmd/server/server.go
-// markInProgressCRsFailed, markDataUploadsCancel), forgets hooks and backups
-// that are ready to start, and reads the same objects and CRDs as before.
+// restart gets a hung server going again, at the cost of all that it works on. It is only
+// offered where the evidence names what hangs, or that the work is done, and where it
+// helps: a restart marks what is in progress Failed and cancels its data movement
+// (pkg/cmd/server/server.go markInProgressCRsFailed, markDataUploadsCancel), forgets hooks
+// and backups that are ready to start, and reads the same objects and CRDs as before.
 func restart(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
-	switch {
-	case j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource || e.schemaTooOld() || !e.handled():
+	if j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource || e.schemaTooOld() || !e.handled() {
 		return false
 	}
 	found := false
@@ -54,14 +50,13 @@ func restart(e *Evidence, w *Plan) bool {
 	return found
 }
 
-// justStarted reports whether a server is still looking at what it found at its
-// start.
+// justStarted reports whether a server may still be marking what it found at its start.
 func (e *Evidence) justStarted() bool {
 	return slices.ContainsFunc(e.Server.Running, func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < restartGrace })
 }
 
-// schemaTooOld reports whether the CRD lacks phases that the server may write,
-// or may lack them: the server of an older version needs fewer.
+// schemaTooOld reports whether the CRD lacks phases that the server may write. An older
+// server needs fewer; an unknown version counts as the newest.
 func (e *Evidence) schemaTooOld() bool {
 	if e.Phases == nil {
 		return false
@@ -77,10 +72,9 @@ func (e *Evidence) schemaTooOld() bool {
 	return slices.ContainsFunc(needed, func(phase string) bool { return !slices.Contains(e.Phases, phase) })
 }
 
-// restartOver: the work is over, but cannot be proven to be complete, so that
-// the job cannot be moved on. Where volumes still move only finalizing saves
-// them; where it could be finalized as soon as its location is back, a restart
-// would make a complete job a failed one.
+// restartOver: the work is done, but not proven complete, so that the job cannot be moved
+// on. Where volumes still move only finalizing saves them; where it could be finalized once
+// its location is back, a restart would make a complete job a failed one.
 func restartOver(e *Evidence, w *Plan) bool {
 	if e.quiet() < patchWindow(e) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
@@ -104,8 +98,8 @@ func restartOver(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// resultsStored reports whether the job's own results are stored: they are
-// uploaded when all work is done.
+// resultsStored reports whether the job's own results are stored: they are uploaded when all
+// work is done.
 func (e *Evidence) resultsStored() bool {
 	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] && e.Artifacts[0].State == job.Present &&
 		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
@@ -172,7 +166,6 @@ func restartWorker(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// busy is another job that may keep this one waiting.
 func (e *Evidence) busy() string {
 	for _, o := range e.Others {
 		if o.Running || o.Phase == velero.PhaseInProgress || o.Phase == velero.PhaseReadyToStart {

@@ -9,10 +9,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-func restartingNodeAgent() definition {
-	return definition{name: RestartNodeAgent, fill: restartNodeAgent}
-}
-
 // restartNodeAgent: the pod that moved a volume has succeeded, but the
 // node-agent did not note it. At its start the node-agent looks at each volume
 // in progress on its node and picks up what its pod has done (since 1.15 for

@@ -15,27 +15,25 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// sending is one deadline, one local record, and patches that land once or not
-// at all.
+// sending is one deadline, one local record, and patches that land once or not at all.
 type sending struct {
 	f      *Engine
 	dryRun bool
 	report func(Progress)
 	until  time.Time // the one deadline
 	away   time.Time // when an attempt last met no API server, or one that could not answer
-	looked time.Time // when the last look at the evidence ended
-	// renew looks at the evidence again, and ends the execution if it no longer
-	// leads to the plan that was shown.
+	looked time.Time // when the evidence was last gathered
+	// renew gathers the evidence again, and ends the execution if it no longer leads to the
+	// plan that was shown.
 	renew  func(context.Context) error
 	stamp  stamp
 	step   Step
 	audit  *audit
-	record Entry  // what all entries of the audit log say
+	record Entry  // what all entries of the audit log have in common
 	host   string // where the last request was sent
 	out    Outcome
 }
 
-// errStop ends an execution whose outcome is complete.
 var errStop = errors.New("stop")
 
 // errChanged means that a resource is not the one the patch was made for.
@@ -53,7 +51,6 @@ func (f *Engine) sending(shown *Evidence, dryRun bool, report func(Progress)) se
 		stamp: stamp{by: shown.By, attempt: f.o.NewID()}}
 }
 
-// run takes one step after the other until one ends it.
 func (s *sending) run(ctx context.Context, steps ...func(context.Context) error) (Outcome, error) {
 	for _, step := range steps {
 		err := step(ctx)
@@ -72,8 +69,7 @@ func (s *sending) run(ctx context.Context, steps ...func(context.Context) error)
 	return s.finish(nil), nil
 }
 
-// isElsewhere reports whether the way to the cluster, or who goes it, is no longer
-// what was shown.
+// isElsewhere reports whether the cluster, or the user, is no longer the one of the plan.
 func isElsewhere(err error) bool {
 	var moved *session.MovedError
 	var other *session.OtherUserError
@@ -87,7 +83,6 @@ var sentWords = map[Sent]string{
 	Doubtful: "was sent, and it is unknown whether it was applied",
 }
 
-// stop completes the outcome.
 func (s *sending) stop(state State, format string, args ...any) error {
 	s.out.State, s.out.Message = state, fmt.Sprintf(format, args...)
 	return errStop
@@ -98,7 +93,6 @@ func (s *sending) enter(step Step) {
 	s.report(Progress{Step: step})
 }
 
-// moment is the time of an annotation in the reader's time zone.
 func (s *sending) moment(annotation string) string {
 	at, err := time.Parse(time.RFC3339, annotation)
 	if err != nil {
@@ -111,7 +105,7 @@ func (s *sending) warn(format string, args ...any) {
 	s.out.Warnings = append(s.out.Warnings, fmt.Sprintf(format, args...))
 }
 
-// retrying are the options of one series of attempts within the one deadline.
+// retrying returns the options of one series of attempts within the one deadline.
 func (s *sending) retrying() retry.Options {
 	step := s.step
 	return retry.Options{
@@ -123,7 +117,6 @@ func (s *sending) retrying() retry.Options {
 	}
 }
 
-// refresh renews the credentials. They must be those of the user who was shown the plan.
 func (s *sending) refresh(ctx context.Context) error {
 	if err := s.f.access.refresh(ctx); err != nil {
 		return err
@@ -140,12 +133,12 @@ func (s *sending) refresh(ctx context.Context) error {
 	return nil
 }
 
-// startUp is how long an API server that has just come back may refuse what it
-// will allow: it answers before it has read all roles.
+// startUp is how long an API server that has just come back may refuse what it will allow:
+// it answers before it has read all roles.
 const startUp = 30 * time.Second
 
-// retriable tells errors that time may mend, among them refusals of an API
-// server that was away a moment ago.
+// retriable reports whether time may mend an error. That includes refusals of an API server
+// that was away a moment ago.
 func (s *sending) retriable(err error) bool {
 	now := s.f.o.Now()
 	if retry.Classify(err) == retry.Retriable {
@@ -156,11 +149,9 @@ func (s *sending) retriable(err error) bool {
 	return refused && !s.away.IsZero() && now.Sub(s.away) < startUp
 }
 
-// errRefusing: the API server refuses what it allowed when the evidence was
-// shown.
 var errRefusing = errors.New("the API server refuses what it allowed before")
 
-// gather looks at everything again but the object store, until it succeeds.
+// gather retries to gather everything but what is stored.
 func (s *sending) gather(ctx context.Context, shown *Evidence) (e Evidence, err error) {
 	o := s.retrying()
 	o.AttemptTimeout = gatherAttempt(s.f.o)
@@ -172,7 +163,7 @@ func (s *sending) gather(ctx context.Context, shown *Evidence) (e Evidence, err 
 }
 
 func (s *sending) gatherOnce(ctx context.Context, shown *Evidence) (Evidence, error) {
-	if err := s.f.access.check(ctx); err != nil {
+	if err := s.f.access.Check(ctx); err != nil {
 		return Evidence{}, err
 	}
 	e, err := s.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
@@ -182,14 +173,14 @@ func (s *sending) gatherOnce(ctx context.Context, shown *Evidence) (Evidence, er
 	return e, err
 }
 
-// refusedMore reports whether less could be seen than for an earlier look.
 func (e *Evidence) refusedMore(shown *Evidence) bool {
 	return shown.Server.Visible && !e.Server.Visible || shown.Volumes == Yes && e.Volumes != Yes || shown.MayPatch == Yes && e.MayPatch != Yes
 }
 
-// begin puts down what is going to be done, before anything is sent.
+// begin records what is going to be done, before anything is sent.
 func (s *sending) begin(seen ...*unstructured.Unstructured) error {
-	s.stamp.at = s.f.access.cluster(s.f.o.Now())
+	offset, _ := s.f.access.meter.Offset()
+	s.stamp.at = s.f.o.Now().Add(offset)
 	if s.dryRun {
 		return nil
 	}
@@ -207,10 +198,9 @@ func (s *sending) begin(seen ...*unstructured.Unstructured) error {
 	return s.note("begin", nil)
 }
 
-// dryRunPatch has the API server check a patch without carrying it out.
 func (s *sending) dryRunPatch(ctx context.Context, p *patch) (after *unstructured.Unstructured, err error) {
 	err = retry.RetryOnRetriableMaxBackOff(ctx, s.retrying(), func(ctx context.Context) error {
-		if err := s.f.access.check(ctx); err != nil {
+		if err := s.f.access.Check(ctx); err != nil {
 			return err
 		}
 		r := s.f.writer.send(ctx, p, true)
@@ -220,9 +210,8 @@ func (s *sending) dryRunPatch(ctx context.Context, p *patch) (after *unstructure
 	return after, err
 }
 
-// sortAnswer sorts an answer to a patch that did not succeed: another was faster,
-// and again says what follows; the server does not want it; or it could not be
-// reached.
+// sortAnswer sorts the error of a patch: somebody was faster, and again says what follows;
+// the server refuses it; or it could not be reached.
 func (s *sending) sortAnswer(err error, again func(cause error) error) error {
 	switch {
 	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
@@ -244,18 +233,17 @@ func (s *sending) nothing() string {
 	return "nothing more was written"
 }
 
-// announce notes in the cluster that was shown what was done. Its error says that
-// another one is there now.
+// announce writes an Event. Its error says that the cluster is another one now.
 func (s *sending) announce(ctx context.Context, subject *unstructured.Unstructured, action, reason, message string) error {
-	err := s.f.access.check(ctx)
+	err := s.f.access.Check(ctx)
 	if err == nil {
 		err = s.f.writer.event(ctx, subject, s.stamp, action, reason, message)
 	}
 	if err != nil {
 		s.warn("cannot write the Event: %v", err)
 	}
-	if isElsewhere(err) {
-		return err
+	if !isElsewhere(err) {
+		return nil
 	}
-	return nil
+	return err
 }

@@ -19,35 +19,30 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Superseded: what an attempt wrote to has gone on or is gone, so that nothing can
-// come of it any more, and whether it was applied cannot be found out.
+// Superseded: what an attempt wrote to has changed or is gone, so that the attempt can have
+// no further effect, and whether it was applied cannot be found out.
 const Superseded State = "superseded"
 
-// Fate is what a look at the cluster shows of an unfinished attempt.
 type Fate struct {
-	Sent Sent
-	// Known is false as long as more may come of the attempt, or nobody can tell.
-	Known bool
-	// Phase is the job's, empty if it was not read.
-	Phase string
-	// Message says in one sentence what became of the attempt.
-	Message string
+	Sent    Sent
+	Known   bool   // false while the attempt may still have an effect, or cannot be traced
+	Phase   string // the job's, empty if it was not read
+	Message string // one sentence
 }
 
 // IsHere reports whether an attempt was made on the engine's cluster.
 func (f *Engine) IsHere(a *Attempt) bool {
-	here := f.access.session.Identity()
+	here := f.access.Identity()
 	if a.ClusterUID != "" && here.UID != "" && a.ClusterUID != string(here.UID) {
 		return false
 	}
 	return a.Cluster != "" && session.SameServer(a.Cluster, here.Server)
 }
 
-// Settle finds out what became of an unfinished attempt that was made on the
-// engine's cluster. Where nothing more can come of it, it notes so in the audit log,
-// and the attempt is no longer unfinished.
+// Settle finds out what became of an unfinished attempt on the engine's cluster. Where it can
+// have no further effect, it notes so in the audit log, which finishes the attempt.
 func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
-	if err := f.access.check(ctx); err != nil {
+	if err := f.access.Check(ctx); err != nil {
 		return Fate{}, err
 	}
 	if !f.IsHere(a) {
@@ -67,7 +62,6 @@ func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
 	return s, appendEntry(filepath.Join(f.o.AuditDir, LogFile), end)
 }
 
-// traceAll looks at everything that an attempt may have written to.
 func (f *Engine) traceAll(ctx context.Context, a *Attempt) (Fate, error) {
 	s := Fate{Sent: NotSent, Known: true, Message: "nothing was sent"}
 	found := map[Sent]int{}
@@ -95,7 +89,6 @@ func (f *Engine) traceAll(ctx context.Context, a *Attempt) (Fate, error) {
 	return s, nil
 }
 
-// trace looks at the object of one recorded request.
 func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error) {
 	if slices.ContainsFunc(a.landed, func(e Entry) bool { return e.Target == sent.Target }) {
 		return Fate{Sent: Landed, Known: true}, nil
@@ -110,7 +103,7 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 	}
 	if err != nil || o.GetUID() != r.uid {
 		// Another cluster may have the address of the one where it was.
-		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == string(f.access.session.Identity().UID)}, nil
+		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == string(f.access.Identity().UID)}, nil
 	}
 	s := r.find(o, a.Attempt)
 	if sent.Target == "" {
@@ -125,10 +118,8 @@ type record struct {
 	name    string
 	uid     types.UID
 	version string
-	// mark is the annotation that names the attempt, before the attempts that were
-	// named there already.
-	mark   string
-	before []string
+	mark    string // the annotation that lists the attempts, and before those it listed already
+	before  []string
 }
 
 func readRecord(sent Entry) (record, bool) {
@@ -161,7 +152,6 @@ func readRecord(sent Entry) (record, bool) {
 	return r, r.uid != "" && r.version != "" && r.mark != ""
 }
 
-// find tells what became of a patch by the object as it is now.
 func (r *record) find(now *unstructured.Unstructured, attempt string) Fate {
 	attempts, complete := attemptsOf(now, r.mark)
 	switch found := findAttempt(attempt, r.before, attempts, complete); {
@@ -175,8 +165,7 @@ func (r *record) find(now *unstructured.Unstructured, attempt string) Fate {
 	return Fate{Sent: Doubtful, Known: true}
 }
 
-// Describe says what an unfinished attempt was about, with its time in the zone of
-// now.
+// Describe says what an unfinished attempt was about, in now's time zone.
 func (a *Attempt) Describe(now time.Time) string {
 	at := a.Time.In(now.Location())
 	when, end, did := at.Format("15:04"), "was not completed", "change"

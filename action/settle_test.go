@@ -170,7 +170,7 @@ func TestSettleOnItsOwnClusterOnly(t *testing.T) {
 	in := install(t)
 	r := in.restore("r")
 	f := in.finalizer()
-	here, err := f.access.session.Identify(t.Context())
+	here, err := f.access.Identify(t.Context())
 	must(t, err)
 	for _, c := range []struct {
 		server, uid string

@@ -15,19 +15,16 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// lifeless is how long nothing that works on a job, its volumes or its location
-// must have been written before a final phase is, whatever the pods look like:
-// a server may run from an image, or in a namespace, in which none recognises
-// it, and a roll-out has gaps.
+// lifeless is how long nothing that works on a job, its volumes or its location must have
+// written before a final phase is written: a server may run from an image, or in a
+// namespace, in which nobody recognises it, and a roll-out has gaps.
 const lifeless = 5 * time.Minute
 
-// sign is something that only a server at work writes.
 type sign struct {
 	what string
 	at   time.Time
 }
 
-// signs are the newest writes by what may work on the job.
 func (e *Evidence) signs() []sign {
 	found := []sign{{"Velero wrote to it", e.VeleroWrote}}
 	if len(e.Object.GetManagedFields()) == 0 {
@@ -46,28 +43,27 @@ func (e *Evidence) signs() []sign {
 	return found
 }
 
-// filesOfWork are the job's files that only a server at work stores. The list of
-// operations is none: a DownloadRequest for it, such as veltui's own, makes
-// Velero store what it holds in memory (download_request_controller.go
-// Reconcile, UpdateForBackup and UpdateForRestore). Whatever else stores it also
-// stores another file or patches the job (backup_controller.go runBackup,
-// backup_operations_controller.go updateBackupAndOperationsJSON, and the same for
-// restores; 1.18.3).
+// filesOfWork returns the job's files that only a server at work stores. The list of
+// operations is none: a DownloadRequest for it, such as veltui's own, makes Velero store
+// what it holds in memory (download_request_controller.go Reconcile, UpdateForBackup and
+// UpdateForRestore). Whatever else stores it also stores another file or patches the job
+// (backup_controller.go runBackup, backup_operations_controller.go
+// updateBackupAndOperationsJSON, and the same for restores; 1.18.3).
 func (e *Evidence) filesOfWork() []Artifact {
 	return slices.DeleteFunc(slices.Clone(e.Artifacts), func(a Artifact) bool {
 		return a.State != job.Present || !a.LastModified.After(e.began()) || isOperations(a.Target)
 	})
 }
 
-// locationSign is when a server last wrote to a storage location. Every server
-// does, so it is a sign of one that nobody recognised only where no pod explains
-// it: none runs, and none has ended since.
+// locationSign returns when a server last wrote to a storage location. Every server does, so
+// it is a sign of an unrecognised one only where no pod explains it: none runs, and none
+// has ended since.
 func (e *Evidence) locationSign() (at time.Time, counts bool) {
 	at = e.LocationsWrote
 	return at, e.owner() == ownerDown && at.After(e.Server.LastTerminationAt)
 }
 
-// lifeSign is the newest sign of life if it is fresh; one from the future is.
+// lifeSign returns the newest sign of life, and whether it is fresh; one from the future is.
 func (e *Evidence) lifeSign() (sign, bool) {
 	var newest sign
 	for _, s := range e.signs() {
@@ -78,7 +74,7 @@ func (e *Evidence) lifeSign() (sign, bool) {
 	return newest, !newest.at.IsZero() && e.At.Sub(newest.at) < lifeless
 }
 
-// alive refuses a final phase while anything may be at work.
+// stillAlive refuses a final phase while anything may be at work.
 func stillAlive(e *Evidence) verdict {
 	if s, fresh := e.lifeSign(); fresh {
 		who := ""
@@ -102,11 +98,10 @@ func stillAlive(e *Evidence) verdict {
 	return verdict{}
 }
 
-// veleroWrote is when a server last wrote to an object, as the API server noted
-// it. A server's field manager is its command and its word "server"
-// (pkg/cmd/server/server.go SetBasename), velero-server in all but rebranded
-// builds; the command line is velero. Anything else that writes a status, but a person
-// with kubectl or veltui, may be one too.
+// veleroWrote returns when a server last wrote to an object. A server's field manager is its
+// command and its word "server" (pkg/cmd/server/server.go SetBasename), velero-server in all
+// but rebranded builds; the command line is velero. Any other writer of a status, but a
+// person with kubectl or veltui, may be one too.
 func veleroWrote(o metav1.Object) time.Time {
 	return job.WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool {
 		return strings.HasSuffix(m.Manager, "-server") ||
@@ -114,7 +109,6 @@ func veleroWrote(o metav1.Object) time.Time {
 	})
 }
 
-// statusOf are the fields of the status that an entry of managedFields owns.
 func statusOf(m *metav1.ManagedFieldsEntry) map[string]any {
 	var owned struct {
 		Status map[string]any `json:"f:status"`
@@ -125,7 +119,7 @@ func statusOf(m *metav1.ManagedFieldsEntry) map[string]any {
 	return owned.Status
 }
 
-// phaseOwner is who last wrote the phase, and when; empty if that was not noted.
+// phaseOwner returns who last wrote the phase, and when; empty if that was not noted.
 func phaseOwner(o *unstructured.Unstructured) (owner string, at time.Time) {
 	managers := o.GetManagedFields()
 	for i := range managers {
@@ -137,8 +131,8 @@ func phaseOwner(o *unstructured.Unstructured) (owner string, at time.Time) {
 	return owner, at
 }
 
-// runsOn reports whether a job has a final phase that a person wrote, while
-// Velero wrote to it after that, or a moment ago.
+// runsOn reports whether a person wrote the job's final phase, and Velero wrote to it after
+// that, or a moment ago.
 func runsOn(o *unstructured.Unstructured, at time.Time) bool {
 	by, written := phaseOwner(o)
 	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {

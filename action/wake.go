@@ -30,7 +30,6 @@ func waking() definition {
 	}
 }
 
-// observeWake checks whether Velero goes on with the job.
 func observeWake(x *execution, ctx context.Context, late bool) error {
 	if err := x.readJob(ctx); err != nil {
 		return err
@@ -44,11 +43,10 @@ func observeWake(x *execution, ctx context.Context, late bool) error {
 	return nil
 }
 
-// wake: the controllers look at a backup that is ready to start only when it is
-// changed, and not at their start (backup_controller.go SetupWithManager); the
-// backup finalizer looks at every change, and after errors in ever longer
-// intervals. A restore's finalizer waits, for claims and for hooks, where waking
-// does nothing, so a restore is never woken.
+// wake: the controllers look at a backup that is ready to start only when it is changed, and
+// not at their start (backup_controller.go SetupWithManager); the backup finalizer looks at
+// every change, and after errors in ever longer intervals. A restore's finalizer waits for
+// claims and hooks, where waking does nothing, so a restore is never woken.
 func wake(e *Evidence, w *Plan) bool {
 	j := e.Job
 	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly
@@ -83,8 +81,8 @@ func wake(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// handled reports whether the server has a controller for the job's phase, and runs
-// it. An unknown version counts as the newest.
+// handled reports whether the server runs a controller for the job's phase. An unknown
+// version counts as the newest.
 func (e *Evidence) handled() bool {
 	v, known := e.version()
 	if !known {
@@ -108,5 +106,5 @@ func (e *Evidence) inWorkQueue() bool {
 		}
 	}
 	started := e.Server.Running[len(e.Server.Running)-1].StartedAt
-	return busy >= e.Server.Flags.ConcurrentBackups && newestRecord(e.Object).After(started)
+	return busy >= e.Server.Flags.ConcurrentBackups && job.LastWritten(e.Object).After(started)
 }

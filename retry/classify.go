@@ -20,12 +20,9 @@ import (
 // Class says what can be done about an error.
 type Class int
 
-// The classes.
 const (
-	// Permanent: the same request gets the same answer again.
-	Permanent Class = iota
-	// Retriable: time may mend it.
-	Retriable
+	Permanent Class = iota // the same request gets the same answer again
+	Retriable              // time may mend it
 	// Unauthorized: the API server does not take the credentials; new ones may
 	// help once.
 	Unauthorized
@@ -83,8 +80,7 @@ func fromTransport(err error) bool {
 		errors.Is(err, net.ErrClosed), errors.As(err, &operation):
 		return true
 	case errors.As(err, &record), errors.As(err, &alert), errors.As(err, &certificate), errors.As(err, &authority):
-		// A server whose certificate is being renewed.
-		return true
+		return true // A server whose certificate is being renewed
 	case errors.As(err, &network) && network.Timeout():
 		return true
 	}
@@ -126,7 +122,6 @@ func Excludes(err error) bool {
 	return slices.Contains(excluding, int(status.Status().Code))
 }
 
-// excluding are the codes with which the API server answers before it writes.
 var excluding = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 	http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
@@ -147,7 +142,6 @@ func Unsent(err error) bool {
 // back.
 const MaxRetryAfter = 5 * time.Second
 
-// retryAfter returns how long the server asks to be left alone, zero if it does not.
 func retryAfter(err error) time.Duration {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

@@ -12,8 +12,7 @@ import (
 
 // Options say how often and how long to try. The zero value is usable.
 type Options struct {
-	// Backoff is the schedule; unset fields have their defaults.
-	Backoff Backoff
+	Backoff Backoff // the schedule; unset fields have their defaults
 	// Deadline is how long after the first attempt the last one is made, by the
 	// monotonic and by the wall clock; DefaultDeadline if it is zero or less.
 	Deadline time.Duration
@@ -27,21 +26,16 @@ type Options struct {
 	Refresh func(context.Context) error
 	// Report is told of each attempt, after it and before the delay.
 	Report func(Attempt)
-	// Rand returns numbers from 0 to below 1; nil stands for those of math/rand.
-	Rand func() float64
+	Rand   func() float64 // returns numbers from 0 to below 1; nil stands for those of math/rand
 }
 
 // Attempt is what happened at one attempt.
 type Attempt struct {
-	// Number counts from 1.
-	Number int
-	// Err is nil if it succeeded.
-	Err error
-	// Next is the delay before the next attempt; Last means that there is none.
-	Next time.Duration
-	Last bool
-	// Left is how much of the deadline is left, not below zero.
-	Left time.Duration
+	Number int           // counts from 1
+	Err    error         // nil if it succeeded
+	Next   time.Duration // the delay before the next attempt; Last means that there is none
+	Last   bool
+	Left   time.Duration // how much of the deadline is left, not below zero
 }
 
 // DeadlineError is returned when the deadline is over; it wraps the error of
@@ -56,7 +50,6 @@ func (e *DeadlineError) Error() string {
 	return fmt.Sprintf("gave up after %d attempts in %s: %v", e.Attempts, e.After.Round(time.Second), e.Err)
 }
 
-// Unwrap returns the error of the last attempt.
 func (e *DeadlineError) Unwrap() error { return e.Err }
 
 // RetryOnErrorMaxBackOff calls fn until it succeeds, fails with an error that
@@ -119,7 +112,6 @@ func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.
 	}
 }
 
-// run is one series of attempts.
 type run struct {
 	Options
 	steps     *steps
@@ -213,8 +205,7 @@ const (
 
 // Backoff is a schedule of delays between attempts.
 type Backoff struct {
-	// First is the delay after the first attempt.
-	First time.Duration
+	First time.Duration // the delay after the first attempt
 	// Factor is by what each delay is longer than the one before.
 	Factor float64
 	// Cap bounds each delay; at the cap it goes on with that delay.

@@ -14,31 +14,27 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// qps and burst are the client-side limits if the configuration has none. Ten
-// kinds that are listed in pages of 500 need about a hundred requests at once;
-// after that there are next to none.
+// qps and burst are the client-side limits if the configuration has none: ten kinds in pages of
+// 500 need about a hundred requests at once, later next to none.
 const (
 	qps   = 50
 	burst = 100
 )
 
-// connection is a way to the API server with one set of credentials.
+// connection is a client of the API server with one set of credentials.
 type connection struct {
 	config *rest.Config
 	// client asks where Velero is, rest reads what is there.
 	client *client.Client
 	rest   rest.Interface
-	// gate holds requests back, and direct goes past it for the heartbeat; nil where
-	// something is read once.
+	// gate holds requests back, and direct bypasses it for the heartbeat; nil for one reading.
 	gate   *gate
 	direct http.RoundTripper
-	// base is the API server's address.
-	base *url.URL
+	base   *url.URL
 }
 
-// connect prepares a connection whose lists and watches pass a gate, without using it.
-// It fails for credentials that cannot be read, such as a certificate file that is not
-// there.
+// connect prepares a connection whose requests pass a gate, without using it. It fails for
+// unreadable credentials.
 func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection, error) {
 	var direct http.RoundTripper
 	var g *gate
@@ -57,8 +53,8 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 func open(cfg *rest.Config, userAgent string, log *slog.Logger, t session.TransportOptions) (*connection, error) {
 	c := &connection{config: cfg}
 	cfg = rest.CopyConfig(cfg)
-	// A time limit on requests would end every watch and long list; the heartbeat, or
-	// the reading's silence, is what notices a server that does not answer.
+	// A time limit would end every watch and long list; the heartbeat or the line notices a
+	// server that does not answer.
 	cfg.Timeout = 0
 	if cfg.QPS == 0 {
 		cfg.QPS, cfg.Burst = qps, burst
@@ -90,8 +86,8 @@ func (w warnings) HandleWarningHeader(code int, agent, text string) {
 	w.log.Warn("warning from the API server", "code", code, "agent", agent, "text", text)
 }
 
-// sameAccess reports whether two configurations lead to the same server with
-// the same credentials. Functions are left out: they cannot be compared.
+// sameAccess reports whether two configurations lead to the same server with the same
+// credentials. Functions cannot be compared.
 func sameAccess(a, b *rest.Config) bool {
 	return reflect.DeepEqual(accessOf(a), accessOf(b))
 }

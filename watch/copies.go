@@ -11,16 +11,14 @@ import (
 	"github.com/veltui/veltui/internal/client"
 )
 
-// copies keeps one copy of what thousands of objects of one kind have in common: the
-// labels of a schedule's backups, their annotations, lists of namespaces. Objects are
-// never changed once they are in the store.
+// copies keeps one copy of what thousands of objects of one kind have in common: labels,
+// annotations, lists of namespaces. Objects in the store never change.
 type copies struct {
 	sets  map[uint64]map[string]string
 	lists map[uint64][]string
 }
 
-// mostShared bounds each of the tables: what differs from object to object gains
-// nothing.
+// mostShared bounds each table: values that differ from object to object gain nothing.
 const mostShared = 4096
 
 var copiesSeed = maphash.MakeSeed()
@@ -44,7 +42,7 @@ func (s *copies) list(l []string) []string {
 	return known(&s.lists, sum, slices.Clip(l), slices.Equal)
 }
 
-// known returns the equal of a value that is in a table already, else puts it there.
+// known returns the equal of a value from a table, or puts the value there.
 func known[T ~[]string | ~map[string]string](table *map[uint64]T, sum uint64, value T, equal func(T, T) bool) T {
 	if len(value) == 0 {
 		return value
@@ -62,7 +60,7 @@ func known[T ~[]string | ~map[string]string](table *map[uint64]T, sum uint64, va
 	return value
 }
 
-// share has the object use what others have too. The caller holds the store's lock.
+// share makes the object use shared values. The caller holds the store's lock.
 func (s *copies) share(o client.Object) {
 	if labels := o.GetLabels(); len(labels) > 0 {
 		o.SetLabels(s.set(labels))

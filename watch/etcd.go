@@ -33,8 +33,7 @@ var (
 	etcdScheduleGroup = schema.GroupVersion{Group: "config.openshift.io", Version: "v1alpha1"}
 )
 
-// etcdKinds lists what OpenShift has of etcd backups: the backups, their schedules, and
-// what the operator makes for them.
+// etcdKinds lists the backups, their schedules, and what the operator makes for them.
 var etcdKinds = []*kind{
 	openShiftKind(etcd.Backups, etcdBackupGroup.WithKind("EtcdBackup")),
 	openShiftKind(etcd.Schedules, etcdScheduleGroup.WithKind("Backup")),
@@ -50,7 +49,6 @@ func openShiftKind(resource string, gvk schema.GroupVersionKind) *kind {
 	return k
 }
 
-// stripEtcd drops the fields of an object that are never read, in place.
 func stripEtcd(o client.Object) bool {
 	o.SetManagedFields(nil)
 	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
@@ -69,9 +67,8 @@ func stripEtcd(o client.Object) bool {
 	return true
 }
 
-// servedEtcdKinds returns the kinds to read, none where the cluster has no EtcdBackups.
-// One feature gate brings both CRDs, so that one question settles it on all other
-// clusters.
+// servedEtcdKinds returns the kinds to read, none where the cluster has no EtcdBackups. One
+// feature gate brings both CRDs, so one question settles it on all other clusters.
 func servedEtcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
 	for i, k := range etcdKinds[:2] {
 		there, err := serves(ctx, c, k)
@@ -87,8 +84,8 @@ func servedEtcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
 	return etcdKinds, nil
 }
 
-// serves asks the API server whether it has a kind. Where discovery is not
-// allowed, the kind is taken for missing.
+// serves asks whether the API server has a kind. Where discovery is forbidden, it counts as
+// missing.
 func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 	body, err := c.Get().AbsPath("/apis/" + k.gvk.GroupVersion().String()).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -105,8 +102,8 @@ func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name }), nil
 }
 
-// etcdRetry is the pause between attempts to find out whether the kinds are there.
-// After the last, only a retry asks again.
+// etcdRetry is the pause between attempts to find the kinds. After the last, only a retry asks
+// again.
 var etcdRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
 
 // etcdWatch follows OpenShift's etcd backups, where there are any.
@@ -118,23 +115,22 @@ type etcdWatch struct {
 
 	mu      sync.Mutex
 	sources []*source
-	// logs are the ends of the logs that were read, by pod; those of pods that are
-	// gone are dropped.
+	// logs are the ends of the logs that were read, by existing pod.
 	logs map[string]etcd.Log
-	// known is what was made of the store's version, nil if a log was read since.
+	// known was made of the store's version, nil if a log was read since.
 	known   *etcd.Cluster
 	version int
 }
 
-// newEtcdWatch makes one that signals what another store signals.
+// newEtcdWatch returns one that signals another store's readers.
 func newEtcdWatch(beside *Store, now func() time.Time, log *slog.Logger) *etcdWatch {
 	store := newStore(etcdKinds, now, 0)
 	store.dirty = beside.dirty
 	return &etcdWatch{store: store, now: now, log: log, kick: make(chan struct{}, 1), logs: map[string]etcd.Log{}}
 }
 
-// run looks once whether the kinds are there and follows them until ctx ends.
-// Where they are not, it looks again when asked to, and after an outage.
+// run follows the kinds until ctx ends. Where they are missing, it looks again when asked to,
+// and after an outage.
 func (w *etcdWatch) run(ctx context.Context, c rest.Interface) {
 	for backoff := etcdRetry; ctx.Err() == nil; {
 		found, err := servedEtcdKinds(ctx, c)
@@ -158,7 +154,6 @@ func (w *etcdWatch) run(ctx context.Context, c rest.Interface) {
 	}
 }
 
-// follow watches the kinds until ctx ends; it returns at once if there are none.
 func (w *etcdWatch) follow(ctx context.Context, c rest.Interface, found []*kind) {
 	sources := make([]*source, len(found))
 	for i, k := range found {
@@ -178,7 +173,6 @@ func (w *etcdWatch) follow(ctx context.Context, c rest.Interface, found []*kind)
 	all.Wait()
 }
 
-// retry looks again for what is not there.
 func (w *etcdWatch) retry() {
 	notify(w.kick)
 	w.mu.Lock()
@@ -190,8 +184,7 @@ func (w *etcdWatch) retry() {
 	}
 }
 
-// snapshot is what is known, nil until each kind has been heard of and where
-// neither of OpenShift's is there.
+// snapshot returns nil until each kind has been heard of, and where OpenShift's are missing.
 func (w *etcdWatch) snapshot(beat livenessState) *etcd.Cluster {
 	w.mu.Lock()
 	sources := w.sources
@@ -241,7 +234,7 @@ func (w *etcdWatch) cluster() *etcd.Cluster {
 	return w.known
 }
 
-// etcdObjects returns the objects of etcd backups, and the version of the store.
+// etcdObjects returns the objects of etcd backups, and the store's version.
 func (s *Store) etcdObjects() (etcd.Objects, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,11 +245,10 @@ func (s *Store) etcdObjects() (etcd.Objects, int) {
 	}, s.version
 }
 
-// etcdLogPatience is how long the end of a log may take.
 const etcdLogPatience = 10 * time.Second
 
-// ReadEtcdLog reads the end of the log of a pod that made an etcd backup. What it
-// finds, or why it cannot, is in the next snapshot.
+// ReadEtcdLog reads the end of the log of a pod that made an etcd backup. The result, or an
+// error, is in the next snapshot.
 func (w *Watcher) ReadEtcdLog(ctx context.Context, pod string) {
 	w.mu.Lock()
 	c := w.present
@@ -276,7 +268,7 @@ var ErrNoEtcdBackups = errors.New("this cluster has no etcd backups of OpenShift
 // EtcdReader reads OpenShift's etcd backups once, and the logs of their pods.
 type EtcdReader struct{ rest rest.Interface }
 
-// NewEtcdReader prepares a reader without using the connection.
+// NewEtcdReader does not use the connection.
 func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
 	over, err := session.HTTPClient(cfg, session.TransportOptions{})
 	if err != nil {
@@ -289,8 +281,8 @@ func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
 	return &EtcdReader{c.REST}, nil
 }
 
-// Read reads everything once. What may not be read is named in the answer; the
-// error is [ErrNoEtcdBackups] where there is nothing to read.
+// Read reads everything once. Forbidden kinds are named in the answer; the error is
+// [ErrNoEtcdBackups] where there is nothing to read.
 func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 	found, err := servedEtcdKinds(ctx, r.rest)
 	if err != nil {
@@ -316,8 +308,7 @@ func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 	return etcd.Read(objects, unseen), nil
 }
 
-// How much of a pod's log is read: the program says at its very end whether the
-// backup failed.
+// How much of a pod's log is read: the program reports a failure at its very end.
 const etcdLogLines, etcdLogBytes = "40", "65536"
 
 // Log reads the end of the log of a pod that made a backup.

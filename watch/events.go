@@ -15,18 +15,16 @@ import (
 	"github.com/veltui/veltui/session"
 )
 
-// maxEvent is how long one event may be, in bytes.
 const maxEvent = session.MaxAnswer
 
-// eventDecoder reads the events of a watch: a JSON document a line, as the API
-// server writes them (k8s.io/apiserver/pkg/endpoints/handlers/watch.go).
-// Finding the line's end costs next to nothing, where a JSON decoder reads
-// everything twice to find it.
+// eventDecoder reads the events of a watch: a JSON document a line
+// (k8s.io/apiserver/pkg/endpoints/handlers/watch.go). A JSON decoder would read everything twice
+// to find the line's end.
 type eventDecoder struct {
 	body   io.ReadCloser
 	lines  *bufio.Reader
 	object func(raw []byte) (*received, error)
-	// line and raw are used again for each event.
+	// line and raw are reused.
 	line, raw []byte
 }
 
@@ -37,7 +35,7 @@ func newEventDecoder(body io.ReadCloser, object func(raw []byte) (*received, err
 // Close ends a Decode that waits.
 func (d *eventDecoder) Close() { _ = d.body.Close() }
 
-// Decode returns the next event. An event without an object is left out.
+// Decode returns the next event that has an object.
 func (d *eventDecoder) Decode() (apiwatch.EventType, runtime.Object, error) {
 	for {
 		if err := d.next(); err != nil {
@@ -65,7 +63,7 @@ func (d *eventDecoder) Decode() (apiwatch.EventType, runtime.Object, error) {
 
 func (d *eventDecoder) decode(kind apiwatch.EventType, raw []byte) (runtime.Object, error) {
 	if kind != apiwatch.Error {
-		// The line stays as it is, for a second look at it.
+		// The line is needed again if this fails.
 		d.raw = append(d.raw[:0], raw...)
 		return d.object(withoutFieldSets(d.raw))
 	}
@@ -100,7 +98,7 @@ var (
 	beforeObject = []byte(`","object":`)
 )
 
-// split takes an event apart where it is written as the API server writes it.
+// split takes apart an event in the API server's own form.
 func split(line []byte) (kind apiwatch.EventType, raw []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(line, beforeType)
 	if !ok || line[len(line)-1] != '}' {

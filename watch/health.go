@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// many is from how many objects on memory is given back once they are read.
+// many is the number of objects from which memory is given back after the first list.
 const many = 2000
 
-// freeAgain is how long after that memory is given back once more.
+// freeAgain is the time after which it is given back again.
 const freeAgain = 5 * time.Second
 
-// snapshot takes one of the store and adds what only the watcher knows.
+// snapshot adds the watcher's state to the store's snapshot.
 func (w *Watcher) snapshot() *Snapshot {
-	// The states come first: a source that is live by then has all of its
-	// objects in the store.
+	// The states come first: the store has all objects of a source that is live by then.
 	statuses := make([]sourceStatus, len(w.sources))
 	for i, s := range w.sources {
 		statuses[i] = s.status()
@@ -46,7 +45,7 @@ func (w *Watcher) snapshot() *Snapshot {
 	return n
 }
 
-// updateHealth sums up the heartbeat and the sources. The caller holds the lock.
+// updateHealth combines the heartbeat and the sources. The caller holds the lock.
 func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Health {
 	if !w.complete && w.installation.namespace != "" && settled(statuses) {
 		w.complete = true
@@ -55,9 +54,9 @@ func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Heal
 			held += s.Objects
 		}
 		if held >= many {
-			// What it took to read them is given back, not kept for more of the kind.
+			// What was needed to read them is given back, not kept for more of the kind,
 			go debug.FreeOSMemory()
-			// What the first snapshots of all of it left behind, too.
+			// and what the first snapshots left behind, too.
 			time.AfterFunc(freeAgain, debug.FreeOSMemory)
 		}
 	}
@@ -72,7 +71,7 @@ func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Heal
 	return h
 }
 
-// currentHealth leaves Since empty where it is when the state began.
+// currentHealth leaves Since empty for the time at which the state began.
 func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Health {
 	if beat.lost {
 		h := Health{State: Stale, Err: beat.err, RetryAt: beat.retryAt.Add(beat.offset)}
@@ -104,11 +103,10 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 	return h
 }
 
-// advice is what to do about credentials that are not taken.
 const advice = "; log in again or renew the credentials in the kubeconfig; veltui reads them again"
 
-// noKeyboard is how client-go says that a credential plugin must ask and may not
-// (plugin/pkg/client/auth/exec/exec.go, isInteractive). What to do stands behind it.
+// noKeyboard is client-go's error for a credential plugin that must ask and may not
+// (plugin/pkg/client/auth/exec/exec.go, isInteractive); its advice follows it.
 const noKeyboard = "standard input is unavailable"
 
 func unauthorized(why string, retryAt time.Time) Health {
@@ -124,8 +122,8 @@ func settled(statuses []sourceStatus) bool {
 	return !slices.ContainsFunc(statuses, func(s sourceStatus) bool { return s.State == SourceSyncing })
 }
 
-// outdated reports whether what is shown of a source may be wrong. A kind that
-// is forbidden shows nothing, unless it was allowed before.
+// outdated reports whether what is shown of a source may be wrong. A forbidden kind shows
+// nothing, unless it was allowed before.
 func outdated(s sourceStatus) bool {
 	return s.State == SourceStale || s.State == SourceSyncing || s.State == SourceForbidden && s.Objects > 0
 }

@@ -21,18 +21,16 @@ import (
 
 // timing are the intervals of the heartbeat.
 type timing struct {
-	// period is from one answer to the next question while all is well, patience how
-	// long an answer may take. Together they stay below the ten seconds after which
-	// what is shown must no longer be called live.
+	// period is the time from an answer to the next question, patience an answer's limit.
+	// Together they stay below the ten seconds after which nothing may be called live.
 	period, patience time.Duration
-	// retry is the pause between attempts while the server is away, and rejected the one
-	// while time alone mends nothing: with wrong credentials or a wrong address.
+	// retry is the pause between attempts while the server is away, and rejected with wrong
+	// credentials or a wrong address, which time alone does not mend.
 	retry, rejected wait.Backoff
 }
 
-// usualTiming asks every 5 s, no more often than the API server's keepers tolerate. An
-// attempt a second while there is no answer is what a server that is back, or one that
-// refuses, does not notice; a credential plugin or a login service does.
+// usualTiming: an attempt a second does not burden a server that is back or refuses, but a
+// credential plugin or a login service notices it.
 var usualTiming = timing{
 	period:   5 * time.Second,
 	patience: 4 * time.Second,
@@ -40,27 +38,27 @@ var usualTiming = timing{
 	rejected: wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 30 * time.Second},
 }
 
-// errRejected is the server's or a credential plugin's no.
+// errRejected means that the server or a credential plugin said no.
 var errRejected = errors.New("credentials rejected")
 
-// lateError is a response that did not come in time.
+// lateError reports a response that did not come in time.
 type lateError struct{ patience time.Duration }
 
 func (e lateError) Error() string { return fmt.Sprintf("no response within %v", e.patience) }
 func (e lateError) Unwrap() error { return context.DeadlineExceeded }
 
-// heartbeat finds out whether the API server lives and can read what it stores. An open
-// watch does not tell: a server that is stopped or cut off says nothing, just as one
-// that has no news, and one whose etcd hangs keeps its watches open.
+// heartbeat checks that the API server lives and can read from etcd. An open watch does not show
+// that: a stopped or unreachable server is as silent as one without news, and one whose etcd
+// hangs keeps its watches open.
 type heartbeat struct {
 	timing   timing
 	clock    func() time.Time
 	liveness *liveness
-	// lists are the paths of kinds that may be listed, the best to ask for first.
+	// lists returns the paths of kinds that may be listed, the best first.
 	lists func() []string
-	// session knows which cluster it is; nil if nothing is known of that.
+	// session knows which cluster it is; may be nil.
 	session *session.Session
-	// unidentified is true where the server does not let us read which cluster it is of.
+	// unidentified is true where the server does not let us read which cluster it is.
 	unidentified bool
 	// kick asks for an attempt now.
 	kick chan struct{}
@@ -68,13 +66,12 @@ type heartbeat struct {
 	renew func() bool
 	// revived is called when the server answers again.
 	revived func()
-	// denied reports whether the server answers us, but takes our credentials
-	// for nobody's when we ask for resources.
+	// denied reports whether the server answers, but refuses our credentials for resources.
 	denied func() bool
 }
 
-// run asks until ctx ends or other credentials are there. It returns an error if
-// another cluster is where this one was.
+// run asks until ctx ends or other credentials exist. It returns an error if another cluster is
+// at the address.
 func (h *heartbeat) run(ctx context.Context, c *connection) error {
 	rejected := h.timing.rejected
 	h.unidentified = false
@@ -119,8 +116,8 @@ func (h *heartbeat) run(ctx context.Context, c *connection) error {
 			h.liveness.miss(h.clock(), err, wait)
 			h.leave(c)
 		case c.gate.answers.Load() != heard || h.answers(ctx, c):
-			// A server that lives goes on telling its watches as soon as it can, and must
-			// not be made to list everything again.
+			// A living server resumes its watches as soon as it can, and must not be made to
+			// list everything again.
 			h.liveness.miss(h.clock(), fmt.Errorf("the API server answers, but not what it reads from etcd: %w", err), wait)
 			c.gate.unlock()
 		case failures == 1 && errors.Is(err, context.DeadlineExceeded):
@@ -136,20 +133,20 @@ func (h *heartbeat) run(ctx context.Context, c *connection) error {
 	}
 }
 
-// leave gives up all that is open.
+// leave ends all open requests.
 func (h *heartbeat) leave(c *connection) {
 	c.gate.shut()
 	c.gate.cut()
 	utilnet.CloseIdleConnectionsFor(c.direct)
 }
 
-// nobody is a name that no object has: a list of it is the smallest answer that the API
-// server can give only after it has asked etcd for the newest state.
+// nobody is a name that no object has: a list of it is the smallest answer for which the API
+// server must ask etcd.
 const nobody = "veltui-heartbeat"
 
-// ask makes a quorum read: of the namespace that the cluster is known by, else a list
-// without a resource version, limited to one object by its name. Where nothing may be
-// read, or nothing was yet, the server's version has to do, which needs no right.
+// ask makes a quorum read: of the namespace that identifies the cluster, else a list without a
+// resource version, limited to one object by its name. Where nothing may be read yet, the
+// server's version has to do, which needs no right.
 func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duration, err error) {
 	if h.session != nil {
 		if err := h.session.Moved(); err != nil {
@@ -176,10 +173,9 @@ func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duratio
 	return offset, err
 }
 
-// mayIdentify reports whether the server may tell which cluster it is of.
 func (h *heartbeat) mayIdentify() bool { return h.session != nil && !h.unidentified }
 
-// identify makes sure that the cluster is still the same by its namespace kube-system.
+// identify checks by the namespace kube-system that the cluster is still the same.
 func (h *heartbeat) identify(answer io.Reader) error {
 	var namespace metav1.PartialObjectMetadata
 	if err := json.NewDecoder(answer).Decode(&namespace); err != nil {
@@ -191,7 +187,6 @@ func (h *heartbeat) identify(answer io.Reader) error {
 	return h.session.Recognize(namespace.UID)
 }
 
-// answers reports whether the server says anything at all.
 func (h *heartbeat) answers(ctx context.Context, c *connection) bool {
 	if !h.mayIdentify() && len(h.lists()) == 0 {
 		return false // that was asked already
@@ -200,10 +195,9 @@ func (h *heartbeat) answers(ctx context.Context, c *connection) bool {
 	return err == nil
 }
 
-// get sends one request. Any answer proves life but a 401, which says that the server
-// does not know us, a 429, which it says of itself without a look, and a 5xx, which is
-// what a load balancer says for a dead server and a server while it starts. read, if any,
-// gets what was asked for.
+// get sends one request. Any answer proves life but a 401 (the server does not know us), a 429
+// (sent without a look at etcd) and a 5xx (sent by a load balancer for a dead server, or by one
+// that starts). read, if any, gets the answer.
 func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, patience time.Duration, read func(io.Reader) error) (code int, offset time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -238,8 +232,8 @@ func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, pa
 	return code, offset, err
 }
 
-// waitForDoubt returns after the period, or when a request failed or a caller
-// asks. It is false when ctx has ended.
+// waitForDoubt returns after the period, a failed request or a kick. It is false when ctx has
+// ended.
 func (h *heartbeat) waitForDoubt(ctx context.Context, g *gate) bool {
 	timer := time.NewTimer(h.timing.period)
 	defer timer.Stop()
@@ -264,5 +258,5 @@ func words(err error) string {
 	return sanitize.Cut(err.Error(), maxWords)
 }
 
-// maxWords is how long, in runes, an error may be that a header shows.
+// maxWords limits an error in a header, in runes.
 const maxWords = 300

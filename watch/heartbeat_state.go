@@ -9,29 +9,27 @@ import (
 	"time"
 )
 
-// liveness is what the heartbeat has found out, for others to read.
+// liveness publishes what the heartbeat has found out.
 type liveness struct {
-	// changed is called after every change that a reader may care for.
+	// changed is called after every change.
 	changed func()
 
 	mu  sync.Mutex
 	now livenessState
 }
 
-// livenessState is what the heartbeat knows at one moment. Times are our own clock's.
+// livenessState holds times of our own clock.
 type livenessState struct {
-	// heard is true once the server has answered, lost while it does not, and
-	// denied while it does not take our credentials.
+	// heard is true once the server has answered, lost while it does not, and denied while it
+	// refuses our credentials.
 	heard, lost, denied bool
-	// misdirected is true while lost to an error that time does not mend.
-	misdirected bool
+	misdirected         bool // true while lost to an error that time does not mend
 	// answeredAt is when the server last answered, lostAt when it stopped.
 	answeredAt, lostAt time.Time
 	// err and retryAt are only set while lost.
 	err     string
 	retryAt time.Time
-	// offset is the server's clock minus ours.
-	offset time.Duration
+	offset  time.Duration // the server's clock minus ours
 }
 
 func (p *liveness) read() livenessState {
@@ -40,8 +38,7 @@ func (p *liveness) read() livenessState {
 	return p.now
 }
 
-// beat notes an answer, and returns true if it is the first one or the first
-// after a loss.
+// beat records an answer, and returns true for the first one, or the first after a loss.
 func (p *liveness) beat(at time.Time, offset time.Duration) (again bool) {
 	p.mu.Lock()
 	old := p.now
@@ -58,8 +55,7 @@ func (p *liveness) beat(at time.Time, offset time.Duration) (again bool) {
 	return again
 }
 
-// miss notes that there was no answer, or a no; the next attempt follows after
-// the pause.
+// miss records a missing or refusing answer; the next attempt follows after the pause.
 func (p *liveness) miss(at time.Time, err error, pause time.Duration) {
 	p.mu.Lock()
 	if !p.now.lost {
@@ -72,8 +68,8 @@ func (p *liveness) miss(at time.Time, err error, pause time.Duration) {
 	p.changed()
 }
 
-// misdirected reports whether an error says that the address is wrong, or that another
-// server than the one of the kubeconfig answers.
+// misdirected reports whether an error means a wrong address, or a server other than the
+// kubeconfig's.
 func misdirected(err error) bool {
 	var (
 		host        *net.DNSError

@@ -17,39 +17,37 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// kind is one kind of resource that is watched, and what a [Store] does with its
-// objects.
+// kind is a watched kind of resource, and what a [Store] does with its objects.
 type kind struct {
-	// resource is the plural with its group, as [Source] shows it.
-	resource string
-	gvk      schema.GroupVersionKind
-	goType   reflect.Type
-	// newObject makes an empty one.
+	// resource is the plural with its group.
+	resource  string
+	gvk       schema.GroupVersionKind
+	goType    reflect.Type
 	newObject func() client.Object
 
-	// clusterScoped kinds have no namespace, and namespace is that of kinds which
-	// are not in Velero's; selector and field leave out what does not concern us.
+	// clusterScoped kinds have no namespace; namespace is that of kinds outside Velero's;
+	// selector and field narrow what is read.
 	clusterScoped              bool
 	namespace, selector, field string
 
-	// strip drops the fields that are never read, in place, and returns false for an
-	// object of no interest; nil drops nothing.
+	// strip drops the fields that are never read, in place, and returns false for an object of
+	// no interest; may be nil.
 	strip func(client.Object) bool
-	// input reads a job, and volume a volume of a job of the resource jobs, which
-	// uidLabel names; nil for other kinds. nameLabel is the one with a job's name.
+	// input reads a job, and volume a volume of a job of the resource jobs, whose uid is in
+	// uidLabel; nil for other kinds. A job's name is in nameLabel.
 	input               func(client.Object) job.Input
 	volume              func(client.Object) job.Volume
 	jobs                string
 	nameLabel, uidLabel string
-	// share has a job use what others of its kind have too; nil for other kinds.
+	// share makes a job share values with others; nil for other kinds.
 	share func(*copies, client.Object)
-	// newList makes the list of the objects that are kept as they are; nil for jobs and
-	// volumes. observe is called before one of them is put into it; nil for most.
+	// newList makes the list of objects that are kept as they are; nil for jobs and volumes.
+	// observe is called before one is put into it; nil for most.
 	newList func() keptList
 	observe func(*Store, client.Object)
 }
 
-// The plurals, with their group, of the kinds that are watched.
+// The plurals, with their group, of the watched kinds.
 const (
 	Backups           = "backups.velero.io"
 	Restores          = "restores.velero.io"
@@ -64,8 +62,7 @@ const (
 	Pods              = "pods"
 )
 
-// kinds lists all that is watched of Velero, in the order in which a reader looks for
-// them.
+// kinds lists what is watched of Velero, in the order in which a reader looks for it.
 var kinds = []*kind{
 	jobKind(Backups, velerov1.BackupNameLabel, velerov1.BackupUIDLabel, shareBackup, func(b *velerov1.Backup) job.Input { return job.Input{Backup: b} }),
 	jobKind(Restores, velerov1.RestoreNameLabel, velerov1.RestoreUIDLabel, shareRestore, func(r *velerov1.Restore) job.Input { return job.Input{Restore: r} }),
@@ -86,7 +83,7 @@ type pointer[T any] interface {
 	client.Object
 }
 
-// newKind completes k with what follows from a type. The kind's name is the type's.
+// newKind completes k with what follows from a type, whose name is the kind's.
 func newKind[T any, P pointer[T]](resource string, version schema.GroupVersion, k kind) *kind {
 	k.resource, k.goType = resource, reflect.TypeFor[P]()
 	k.gvk = version.WithKind(reflect.TypeFor[T]().Name())
@@ -108,7 +105,6 @@ func volumeKind[T any, P pointer[T]](resource, jobs, uidLabel string, version sc
 		volume: func(o client.Object) job.Volume { return volume(o.(P)) }})
 }
 
-// kindOf returns Velero's kind that an object is of; ok is false for others.
 func kindOf(o client.Object) (k *kind, ok bool) {
 	return findKind(func(k *kind) bool { return k.goType == reflect.TypeOf(o) })
 }
@@ -125,8 +121,7 @@ func findKind(is func(*kind) bool) (k *kind, ok bool) {
 	return kinds[i], true
 }
 
-// volumeKinds lists the kinds of volumes of the jobs of a resource, [Backups] or
-// [Restores].
+// volumeKinds lists the kinds of volumes of [Backups] or [Restores].
 func volumeKinds(jobs string) (found []*kind) {
 	for _, k := range kinds {
 		if k.volume != nil && k.jobs == jobs {
@@ -136,10 +131,9 @@ func volumeKinds(jobs string) (found []*kind) {
 	return found
 }
 
-// resourceOf returns the resource of a kind of job.
 func resourceOf(k job.Kind) string { return k.Resource() + "." + velerov1.SchemeGroupVersion.Group }
 
-// kinds lists those that are watched: all, or what [Options.Only] leaves of them.
+// kinds returns all, or what [Options.Only] leaves of them.
 func (o Options) kinds() (watched []*kind) {
 	for _, k := range kinds {
 		if k = k.only(o.Only); k != nil {
@@ -149,33 +143,39 @@ func (o Options) kinds() (watched []*kind) {
 	return watched
 }
 
-// only returns the kind narrowed to what belongs to some jobs, nil if nothing of it
-// does. An empty name stands for all jobs of its kind. Without jobs it is the kind
-// itself. The API server finds one object by its name, but not one of several.
+// only returns the kind narrowed to some jobs, nil if nothing of it belongs to them. An empty
+// name stands for all jobs of its kind, no jobs for the kind itself. The API server finds one
+// object by its name, but not one of several.
 func (k *kind) only(jobs []JobName) *kind {
 	if len(jobs) == 0 {
 		return k
 	}
 	resource := cmp.Or(k.jobs, k.resource)
 	names := namesOf(jobs, resource)
-	some := *k
 	switch {
 	case len(names) == 0:
 		return nil
 	case slices.Contains(names, ""):
 		return k
 	case k.input != nil && len(names) == 1:
+		some := *k
 		some.field = fields.OneTermEqualSelector("metadata.name", names[0]).String()
+		return &some
+	// Velero shortens other names in labels (pkg/label/label.go, GetValidName).
 	case k.volume != nil && len(names) <= maxSelected && !slices.ContainsFunc(names, isNoLabel):
-		of, _ := kindNamed(resource)
-		some.selector = of.nameLabel + " in (" + strings.Join(names, ",") + ")"
+		jobs, _ := kindNamed(resource)
+		return k.selecting(jobs.nameLabel + " in (" + strings.Join(names, ",") + ")")
 	}
-	return &some
+	return k
 }
 
-// isNoLabel reports whether Velero shortens a name in labels (pkg/label/label.go,
-// GetValidName).
 func isNoLabel(name string) bool { return len(validation.IsValidLabelValue(name)) > 0 }
+
+// selecting returns the kind narrowed by a label selector.
+func (k kind) selecting(selector string) *kind {
+	k.selector = selector
+	return &k
+}
 
 func namesOf(jobs []JobName, resource string) (names []string) {
 	for _, j := range jobs {

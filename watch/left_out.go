@@ -16,23 +16,18 @@ import (
 // leftOut are the jobs that ended too long ago to be kept (see
 // [Options.EndedWithin]), with what else needs of them.
 type leftOut struct {
-	// within is how long ago a job may have ended; 0 keeps all.
-	within time.Duration
-	jobs   map[types.UID]leftJob
-	// locations are where backups lie, by name.
-	locations map[string]string
-	// counts are by resource, and of backups also by schedule and by location.
-	counts, ofSchedule, inLocation map[string]int
-	// aged is when those that are held were last gone through.
-	aged time.Time
+	within                         time.Duration // how long ago a job may have ended; 0 keeps all
+	jobs                           map[types.UID]leftJob
+	locations                      map[string]string // where backups lie, by name
+	counts, ofSchedule, inLocation map[string]int    // by resource, and of backups also by schedule and by location
+	aged                           time.Time         // when those that are held were last gone through
 }
 
 // leftJob is what is known of a job that is left out. Only a backup has a name, and
 // the others of the fields.
 type leftJob struct{ resource, name, schedule, location string }
 
-// agePause is how often jobs that are held are looked at for their age.
-const agePause = time.Minute
+const agePause = time.Minute // agePause is how often jobs that are held are looked at for their age
 
 // tooOld reports whether a job ended too long ago to be kept. One that goes on, is
 // being deleted or cannot be read is always kept.
@@ -89,7 +84,6 @@ func (l *leftOut) drop(uid types.UID) {
 	}
 }
 
-// absent drops those of a kind that a whole list does not have.
 func (l *leftOut) absent(resource string, present map[types.UID]struct{}) {
 	for uid, left := range l.jobs {
 		if _, there := present[uid]; left.resource == resource && !there {

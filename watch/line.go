@@ -49,11 +49,9 @@ type line struct {
 	silence time.Duration
 	timer   *time.Timer
 
-	mu sync.Mutex
-	// answers counts what the server has answered.
-	answers int
-	// last is what the last request failed with.
-	last error
+	mu      sync.Mutex
+	answers int   // counts what the server has answered
+	last    error // what the last request failed with
 }
 
 var errSilence = errors.New("nothing came in time")
@@ -66,13 +64,11 @@ func (l *line) stop() { l.timer.Stop() }
 
 func (l *line) heard() { l.timer.Reset(l.silence) }
 
-// offset returns the server's clock minus ours.
 func (l *line) offset() time.Duration {
 	offset, _ := l.meter.Offset()
 	return offset
 }
 
-// open prepares a connection whose requests go over the line.
 func (l *line) open(o Options) (*connection, error) {
 	return open(o.Config, o.UserAgent, o.Log, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
 }
@@ -115,8 +111,7 @@ func (b heardBody) Read(p []byte) (int, error) {
 // onceRetry is the pause between two attempts at one request.
 var onceRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 3 * time.Second}
 
-// maxBroken is how many answers to one request may break off.
-const maxBroken = 3
+const maxBroken = 3 // maxBroken is how many answers to one request may break off
 
 // try asks until there is an answer. What ended without one is asked again until
 // the line has been silent for too long, which ends ctx.
@@ -148,7 +143,6 @@ func (l *line) heardAnswers() int {
 	return l.answers
 }
 
-// rejected reports whether an error says that the credentials are not taken.
 func rejected(err error) bool { return unauthenticated(err) || pluginFailed(err) }
 
 // unauthenticated reports whether the API server takes us for nobody it knows.
@@ -156,7 +150,6 @@ func unauthenticated(err error) bool {
 	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`)
 }
 
-// pluginFailed reports whether a credential plugin did, as client-go says so.
 func pluginFailed(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "getting credentials")
 }

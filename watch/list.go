@@ -26,7 +26,6 @@ const firstPage = 500
 // 1.36.3 with 10,000 restores: 0.9 s in one answer, 3.4 s in a stream.)
 const mostAtOnce = 20_000
 
-// maxItem is how long one object of a list may be, in bytes.
 const maxItem = maxEvent
 
 // all reads the whole list into to, each object as it comes out of the answer:
@@ -96,8 +95,7 @@ type putOff struct {
 	size int
 }
 
-// mostPutOff is how many bytes are kept back at most: those of ten thousand jobs.
-const mostPutOff = 24 << 20
+const mostPutOff = 24 << 20 // mostPutOff is how many bytes are kept back at most: those of ten thousand jobs
 
 var phaseMember = []byte(`"phase":"`)
 
@@ -126,8 +124,7 @@ func cannotStream(err error) bool {
 // that a watch is to begin with all that there is, and to say where that ends.
 var errNoEnd = errors.New("the stream does not say where the list ends")
 
-// streamPatience is how long a stream may be silent before its end.
-const streamPatience = 20 * time.Second
+const streamPatience = 20 * time.Second // streamPatience is how long a stream may be silent before its end
 
 // stream reads the list as the events with which a watch begins, up to the bookmark
 // that says that this is all (KEP-3157).
@@ -143,7 +140,6 @@ func (r reader) stream(ctx context.Context, to listing) (version string, err err
 	return version, err
 }
 
-// streamed reads a stream to its end, and calls heard for each event.
 func (r reader) streamed(ctx context.Context, to listing, heard func()) (version string, err error) {
 	yes := true
 	body, err := r.request(&metav1.ListOptions{Watch: true, SendInitialEvents: &yes, AllowWatchBookmarks: true,
@@ -272,7 +268,6 @@ func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta
 	return meta, err
 }
 
-// members reads an object: member reads the value of each name.
 func members(d *json.Decoder, member func(name string) error) error {
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
 		return cmp.Or(err, errNoList)

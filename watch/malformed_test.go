@@ -198,7 +198,7 @@ func TestMalformedElsewhere(t *testing.T) {
 	ns, tenant := c.namespace("found"), c.namespace("a-tenant")
 	bad := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"provider": "aws", "validationFrequency": "1d", "objectStorage": map[string]any{"bucket": "b"}}}}
-	bad.SetGroupVersionKind(locationKind)
+	bad.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"))
 	bad.SetNamespace(tenant)
 	bad.SetName("bad")
 	c.createOnceTaken(bad)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,17 +16,11 @@ import (
 	"github.com/veltui/veltui/internal/client"
 )
 
-// Of what the search asks for only the metadata is read: what else is in a
-// tenant's resources is none of our business, and may be malformed.
-var (
-	locationKind  = velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation")
-	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
-)
-
-// locations is an empty list of BackupStorageLocations.
-func locations() *metav1.PartialObjectMetadataList {
+// metadataList is an empty list of a Velero kind. The search reads only metadata: the rest
+// of a tenant's resources is none of our business, and may be malformed.
+func metadataList(kind string) *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(locationKind.GroupVersion().WithKind("BackupStorageLocationList"))
+	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind + "List"))
 	return list
 }
 
@@ -37,33 +32,31 @@ type installation struct {
 	namespace string
 	from      NamespaceFrom
 	others    []string
-	// notice says what is wrong with the answer; it is asked again while it is
-	// not empty.
-	notice string
+	notice    string // says what is wrong with the answer. The search is repeated while it is set
 }
 
-// describe puts it into a snapshot.
 func (p installation) describe(n *Snapshot) {
 	n.Namespace, n.NamespaceFrom, n.OtherNamespaces, n.Notice = p.namespace, p.from, p.others, p.notice
 }
 
-// requested are the namespaces that a person has named.
-type requested struct{ flag, env, context string }
-
-// findInstallation decides which namespace to watch: the one that was asked for, else
-// the context's if it holds a BackupStorageLocation, else one that does: velero
-// first, then by name. If nobody may look everywhere, or there is none, it
-// tries the usual ones. It fails if the API server gives no usable answer and
-// no namespace was asked for.
-func findInstallation(ctx context.Context, c *client.Client, a requested) (installation, error) {
-	p := installation{namespace: a.flag, from: FromFlag}
-	if p.namespace == "" {
-		p = installation{namespace: a.env, from: FromEnv}
+// namedInstallation is the namespace that the user named, empty if none.
+func (o Options) namedInstallation() installation {
+	if o.Namespace != "" {
+		return installation{namespace: o.Namespace, from: FromFlag}
 	}
+	return installation{namespace: o.EnvNamespace, from: FromEnv}
+}
+
+// findInstallation decides which namespace to watch: the one that was named, else the
+// context's if it holds a BackupStorageLocation, else one that does: velero first, then by
+// name. If the user may not list all, or there is none, it tries the usual ones. It fails
+// if the API server gives no usable answer and no namespace was named.
+func findInstallation(ctx context.Context, c *client.Client, o Options) (installation, error) {
+	p := o.namedInstallation()
 	named := p.namespace != ""
 	found, search, err := searchLocations(ctx, c)
 	if err == nil && !named {
-		p, err = choose(ctx, c, a.context, found)
+		p, err = choose(ctx, c, o.ContextNamespace, found)
 	}
 	if err == nil {
 		p.others = slices.DeleteFunc(slices.Clone(found), func(ns string) bool { return ns == p.namespace })
@@ -77,15 +70,10 @@ func findInstallation(ctx context.Context, c *client.Client, a requested) (insta
 	return p, err
 }
 
-// choose picks a default namespace.
 func choose(ctx context.Context, c *client.Client, contextNamespace string, found []string) (installation, error) {
 	if contextNamespace != "" {
-		held, err := holdsLocation(ctx, c, contextNamespace)
-		if err != nil {
-			return installation{}, err
-		}
-		if held == yes {
-			return installation{namespace: contextNamespace, from: FromContext}, nil
+		if held, err := holdsLocation(ctx, c, contextNamespace); err != nil || held == yes {
+			return installation{namespace: contextNamespace, from: FromContext}, err
 		}
 	}
 	if len(found) > 0 {
@@ -94,7 +82,6 @@ func choose(ctx context.Context, c *client.Client, contextNamespace string, foun
 	return fallBack(ctx, c)
 }
 
-// answer is what a question to the API server led to.
 type answer int
 
 const (
@@ -104,7 +91,7 @@ const (
 	missing
 )
 
-// answerOf tells a no of the server from no answer at all.
+// answerOf tells a refusal from no answer at all.
 func answerOf(err error) (answer, error) {
 	switch {
 	case err == nil:
@@ -120,7 +107,7 @@ func answerOf(err error) (answer, error) {
 // searchLocations returns the namespaces that hold a BackupStorageLocation,
 // velero first, then by name.
 func searchLocations(ctx context.Context, c *client.Client) (found []string, a answer, err error) {
-	list := locations()
+	list := metadataList("BackupStorageLocation")
 	if a, err = answerOf(c.List(ctx, list, "", metav1.ListOptions{})); err != nil {
 		return nil, no, fmt.Errorf("looking for Velero in all namespaces: %w", err)
 	}
@@ -130,20 +117,16 @@ func searchLocations(ctx context.Context, c *client.Client) (found []string, a a
 			found = append(found, ns)
 		}
 	}
-	slices.SortFunc(found, func(x, y string) int {
-		if (x == usualNamespaces[0]) != (y == usualNamespaces[0]) {
-			if x == usualNamespaces[0] {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(x, y)
-	})
-	return slices.Compact(found), a, nil
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if i := slices.Index(found, usualNamespaces[0]); i > 0 {
+		found = slices.Insert(slices.Delete(found, i, i+1), 0, usualNamespaces[0])
+	}
+	return found, a, nil
 }
 
 func holdsLocation(ctx context.Context, c *client.Client, namespace string) (answer, error) {
-	list := locations()
+	list := metadataList("BackupStorageLocation")
 	a, err := answerOf(c.List(ctx, list, namespace, metav1.ListOptions{Limit: 1}))
 	if err != nil {
 		return no, fmt.Errorf("looking for Velero in namespace %s: %w", namespace, err)
@@ -160,24 +143,20 @@ func fallBack(ctx context.Context, c *client.Client) (installation, error) {
 	best, bestRank := usualNamespaces[0], 0
 	for _, ns := range usualNamespaces {
 		held, err := holdsLocation(ctx, c, ns)
-		if err != nil {
-			return installation{}, err
+		there := no
+		if err == nil && held != yes {
+			there, err = namespaceThere(ctx, c, ns)
 		}
 		rank := 0
-		if held == yes {
+		switch {
+		case err != nil:
+			return installation{}, err
+		case held == yes:
 			rank = 3
-		} else {
-			there, err := namespaceThere(ctx, c, ns)
-			if err != nil {
-				return installation{}, err
-			}
-			switch {
-			case there == yes:
-				rank = 2
-			case there == forbidden && held == no:
-				// It may be there: at least its locations may be looked at.
-				rank = 1
-			}
+		case there == yes:
+			rank = 2
+		case there == forbidden && held == no:
+			rank = 1 // it may be there: at least its locations may be listed
 		}
 		if rank > bestRank {
 			best, bestRank = ns, rank
@@ -188,7 +167,7 @@ func fallBack(ctx context.Context, c *client.Client) (installation, error) {
 
 func namespaceThere(ctx context.Context, c *client.Client, namespace string) (answer, error) {
 	found := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	found.SetGroupVersionKind(namespaceKind)
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	a, err := answerOf(c.Get(ctx, found))
 	if err != nil {
 		return no, fmt.Errorf("looking for namespace %s: %w", namespace, err)
@@ -196,8 +175,6 @@ func namespaceThere(ctx context.Context, c *client.Client, namespace string) (an
 	return a, nil
 }
 
-// noticeFor says what a person should know about a namespace in which the
-// search has found nothing.
 func noticeFor(ctx context.Context, c *client.Client, p installation, search answer) (string, error) {
 	if search == missing {
 		return "Velero's custom resources are not installed in this cluster", nil
@@ -225,4 +202,48 @@ func noticeFor(ctx context.Context, c *client.Client, p installation, search ans
 		return what + "; Velero is in " + strings.Join(p.others, ", "), nil
 	}
 	return what + ", nor is there a BackupStorageLocation in any other: is Velero installed?", nil
+}
+
+// JobNames reads the names of at most limit jobs of a kind, [Backups] or [Restores], in two
+// requests, or in one if the namespace was named. It gives up when ctx ends.
+func JobNames(ctx context.Context, o Options, resource string, limit int64) (names []string, err error) {
+	err = look(ctx, o, func(ctx context.Context, c *client.Client) error {
+		p := o.namedInstallation()
+		if p.namespace == "" {
+			if p, err = findInstallation(ctx, c, o); err != nil {
+				return err
+			}
+		}
+		k, _ := kindNamed(resource)
+		list := metadataList(k.gvk.Kind)
+		err := c.List(ctx, list, p.namespace, metav1.ListOptions{Limit: limit})
+		for i := range list.Items {
+			names = append(names, list.Items[i].Name)
+		}
+		return err
+	})
+	return names, err
+}
+
+// Namespaces lists the namespaces in which Velero may be: those with a storage location,
+// velero first.
+func Namespaces(ctx context.Context, o Options) (found []string, err error) {
+	err = look(ctx, o, func(ctx context.Context, c *client.Client) error {
+		found, _, err = searchLocations(ctx, c)
+		return err
+	})
+	return slices.Clip(found), err
+}
+
+func look(ctx context.Context, o Options, ask func(context.Context, *client.Client) error) error {
+	o = o.withDefaults()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	line := newLine(o.Clock, time.Minute, cancel)
+	defer line.stop()
+	c, err := line.open(o)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, c.client)
 }

@@ -20,7 +20,7 @@ func TestFindInstallation(t *testing.T) {
 	limited := c.connect(reader)
 	admin := c.connect(c.Config())
 
-	find := func(on *connection, a requested) installation {
+	find := func(on *connection, a Options) installation {
 		t.Helper()
 		p, err := findInstallation(t.Context(), on.client, a)
 		if err != nil {
@@ -38,29 +38,29 @@ func TestFindInstallation(t *testing.T) {
 		}
 	}
 
-	check("nothing anywhere", find(admin, requested{}), "velero", FromFallback, "no namespace velero, nor is there")
-	check("a flag for nothing", find(admin, requested{flag: "x"}), "x", FromFlag, "no namespace x")
-	check("nobody may look", find(limited, requested{}), "velero", FromFallback, "name Velero's namespace with -n")
-	check("nobody may look, but a flag", find(limited, requested{flag: "velero"}), "velero", FromFlag, "")
+	check("nothing anywhere", find(admin, Options{}), "velero", FromFallback, "no namespace velero, nor is there")
+	check("a flag for nothing", find(admin, Options{Namespace: "x"}), "x", FromFlag, "no namespace x")
+	check("nobody may look", find(limited, Options{}), "velero", FromFallback, "name Velero's namespace with -n")
+	check("nobody may look, but a flag", find(limited, Options{Namespace: "velero"}), "velero", FromFlag, "")
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-adp"}})
 	t.Cleanup(func() { c.forget("openshift-adp") })
-	check("only the namespace of OADP", find(admin, requested{}), "openshift-adp", FromFallback, "is Velero installed?")
+	check("only the namespace of OADP", find(admin, Options{}), "openshift-adp", FromFallback, "is Velero installed?")
 
 	c.create(location(b, "l"), location(a, "l"), location(a, "l2"))
-	check("several", find(admin, requested{}), a, FromSearch, "", b)
-	check("the context's", find(admin, requested{context: b}), b, FromContext, "", a)
-	check("a context without", find(admin, requested{context: "default"}), a, FromSearch, "", b)
-	check("the environment over the context", find(admin, requested{env: a, context: b}), a, FromEnv, "", b)
-	check("the flag over all", find(admin, requested{flag: b, env: a, context: a}), b, FromFlag, "", a)
-	check("the wrong flag", find(admin, requested{flag: "default"}), "default", FromFlag, "Velero is in "+a+", "+b, a, b)
+	check("several", find(admin, Options{}), a, FromSearch, "", b)
+	check("the context's", find(admin, Options{ContextNamespace: b}), b, FromContext, "", a)
+	check("a context without", find(admin, Options{ContextNamespace: "default"}), a, FromSearch, "", b)
+	check("the environment over the context", find(admin, Options{EnvNamespace: a, ContextNamespace: b}), a, FromEnv, "", b)
+	check("the flag over all", find(admin, Options{Namespace: b, EnvNamespace: a, ContextNamespace: a}), b, FromFlag, "", a)
+	check("the wrong flag", find(admin, Options{Namespace: "default"}), "default", FromFlag, "Velero is in "+a+", "+b, a, b)
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}, location("velero", "l"))
 	t.Cleanup(func() { c.forget("velero") })
-	check("velero first", find(admin, requested{}), "velero", FromSearch, "", a, b)
+	check("velero first", find(admin, Options{}), "velero", FromSearch, "", a, b)
 
 	c.create(location(own, "l"))
-	check("the context's, nobody may look elsewhere", find(limited, requested{context: own}), own, FromContext, "")
+	check("the context's, nobody may look elsewhere", find(limited, Options{ContextNamespace: own}), own, FromContext, "")
 	c.forgetLocations()
 }
 

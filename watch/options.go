@@ -20,8 +20,7 @@ const windowsApart = 4
 
 // Options say what a [Watcher] watches, and how.
 type Options struct {
-	// Config leads to the API server. It is copied, not changed.
-	Config *rest.Config
+	Config *rest.Config // leads to the API server. It is copied, not changed
 	// Session is the connection that Config is of. Its credentials are read again while
 	// the API server does not take or does not answer the present ones, and by
 	// [Watcher.Retry]. A Watcher ends with a [session.MovedError] once the session leads
@@ -59,14 +58,12 @@ type Options struct {
 
 	// UserAgent is sent if Config has none.
 	UserAgent string
-	// Clock is our own clock; nil means time.Now.
-	Clock func() time.Time
+	Clock     func() time.Time // our own clock; nil means time.Now
 	// Log gets what happens on the way; nil discards it. Nothing is ever
 	// written to a global logger.
 	Log *slog.Logger
 
-	// timing is the heartbeat's, for tests.
-	timing timing
+	timing timing // the heartbeat's, for tests
 }
 
 func (o Options) withDefaults() Options {

@@ -18,13 +18,11 @@ type gate struct {
 	// should look into.
 	suspected chan struct{}
 
-	mu sync.Mutex
-	// passable is closed while the gate is open.
-	passable chan struct{}
+	mu       sync.Mutex
+	passable chan struct{} // closed while the gate is open
 	open     bool
 	flights  map[*flight]struct{}
-	// answers counts the pieces that were read of all answers.
-	answers atomic.Uint64
+	answers  atomic.Uint64 // counts the pieces that were read of all answers
 }
 
 // flight is a request whose answer is still being read.
@@ -35,7 +33,6 @@ type flight struct {
 	closed atomic.Bool
 }
 
-// newGate makes a closed gate.
 func newGate(next http.RoundTripper) *gate {
 	return &gate{
 		next:      next,
@@ -139,7 +136,6 @@ func (f *flight) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the request.
 func (f *flight) Close() error {
 	f.closed.Store(true)
 	err := f.ReadCloser.Close()

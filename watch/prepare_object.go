@@ -72,21 +72,17 @@ func stripContainers(full []corev1.Container) []corev1.Container {
 // Malformed is a resource with fields that Velero's types cannot hold. It is in
 // the snapshot like any other, with these fields left empty.
 type Malformed struct {
-	// Resource is the plural with its group, such as [Schedules].
-	Resource string
-	// Kind is the resource's kind, such as Schedule.
+	Resource  string // the plural with its group, such as [Schedules]
 	Kind      string
 	Namespace string
 	Name      string
 	UID       types.UID
-	// Fields are never empty.
-	Fields []decode.Malformed
+	Fields    []decode.Malformed // never empty
 }
 
 // Ref names the resource as KIND/NAME, in lower case.
 func (m Malformed) Ref() string { return strings.ToLower(m.Kind) + "/" + m.Name }
 
-// putMalformed notes what is malformed of a resource, or that nothing is any more.
 func (s *Store) putMalformed(k *kind, o client.Object, fields []decode.Malformed) {
 	uid := uidOf(o)
 	if len(fields) == 0 {

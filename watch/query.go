@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,23 +23,19 @@ import (
 
 // Query is what [Read] is asked for.
 type Query struct {
-	// Kinds are those of [Backups] and [Restores] that are wanted as a whole, and
-	// Names single jobs.
-	Kinds []string
-	Names []JobName
-	// Selector leaves out jobs of Kinds whose labels do not match; nil for none.
-	Selector labels.Selector
-	// Also are other kinds that are wanted, such as [Pods].
-	Also []string
-	// Volumes asks for the volumes of jobs that have ended, too.
-	Volumes bool
-	// NoVerdict leaves out what only verdicts need.
-	NoVerdict bool
+	// Kinds are those of [Backups] and [Restores] that are wanted whole, and Names single
+	// jobs.
+	Kinds    []string
+	Names    []JobName
+	Selector labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
+	Also     []string        // other kinds that are wanted, such as [Pods]
+	// Volumes asks for the volumes of jobs that have ended, too, and NoVerdict leaves out
+	// what only verdicts need.
+	Volumes, NoVerdict bool
 
-	// Silence is how long nothing may come from the API server.
-	Silence time.Duration
-	// Progress is told how many more objects of a kind were read, 0 when they are
-	// read from the beginning; nil for nobody. Several goroutines call it.
+	Silence time.Duration // how long nothing may come from the API server
+	// Progress gets how many more objects of a kind were read, 0 when they are read from
+	// the beginning; may be nil. Several goroutines call it.
 	Progress func(resource string, read int)
 }
 
@@ -50,12 +47,11 @@ func (q Query) Asks(resource string) bool {
 // JobName names one job; Resource is [Backups] or [Restores].
 type JobName struct{ Resource, Name string }
 
-// Read reads once what an answer needs, and no more: the jobs that are asked for,
-// what the verdicts on those that have not ended depend on, and nothing else about
-// those that have. Kinds that may not be read, or that the cluster does not have,
-// are among the snapshot's sources; a name that is not there is not among its jobs.
-// It is an error if the API server rejects the credentials, says nothing for longer
-// than Query.Silence ([SilenceError]), or gives no usable answer.
+// Read reads once what an answer needs: the wanted jobs, and what the verdicts on those that
+// have not ended depend on. Kinds that may not be read, or that the cluster does not have,
+// are among the snapshot's sources; a name that does not exist is not among its jobs. It is
+// an error if the API server rejects the credentials, says nothing for longer than
+// Query.Silence ([SilenceError]), or gives no usable answer.
 func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -73,7 +69,6 @@ func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 	return r.snapshot(), nil
 }
 
-// onceReader collects what one answer needs.
 type onceReader struct {
 	Query
 	*connection
@@ -85,10 +80,8 @@ type onceReader struct {
 	mu      sync.Mutex
 	held    map[string][]client.Object
 	sources []Source
-	// whole are the kinds that were read as a whole.
-	whole map[string]bool
-	// built is the snapshot of all that is known, nil if more has come since.
-	built *Snapshot
+	whole   map[string]bool // the kinds that were read as a whole
+	built   *Snapshot       // of all that is known, nil if more has come since
 }
 
 func (r *onceReader) all(ctx context.Context, o Options) error {
@@ -113,23 +106,17 @@ func (r *onceReader) all(ctx context.Context, o Options) error {
 	return r.others(ctx)
 }
 
-// find decides which namespace is read. One that was asked for is not looked for.
+// find decides which namespace is read. One that was named is not looked for.
 func (r *onceReader) find(ctx context.Context, o Options) error {
-	switch {
-	case o.Namespace != "":
-		r.installation = installation{namespace: o.Namespace, from: FromFlag}
-		return nil
-	case o.EnvNamespace != "":
-		r.installation = installation{namespace: o.EnvNamespace, from: FromEnv}
+	if r.installation = o.namedInstallation(); r.installation.namespace != "" {
 		return nil
 	}
 	return r.line.try(ctx, func() (err error) {
-		r.installation, err = findInstallation(ctx, r.client, requested{context: o.ContextNamespace})
+		r.installation, err = findInstallation(ctx, r.client, o)
 		return err
 	})
 }
 
-// asked reads the jobs that are asked for, and what is wanted whatever they are.
 func (r *onceReader) asked(ctx context.Context) error {
 	kinds := r.Also
 	var tasks []func() error
@@ -158,8 +145,7 @@ func volumeResources(jobs string) (resources []string) {
 	return resources
 }
 
-// volumesOf reads the volumes of jobs whose kinds of volumes are not known as a
-// whole.
+// volumesOf reads the volumes of jobs, of kinds that are not known as a whole.
 func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
 	var tasks []func() error
 	uids := map[string][]string{}
@@ -177,12 +163,12 @@ func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
 	return together(tasks)
 }
 
-// maxSelected is how many uids one label selector names: with more, an address gets
-// longer than proxies take.
+// maxSelected is how many uids one label selector names: proxies limit the length of
+// addresses.
 const maxSelected = 50
 
-// evidence reads what the verdicts on active jobs need: the small kinds, their
-// own volumes, and the backups that restores read.
+// evidence reads what the verdicts on active jobs need: the small kinds, their own volumes,
+// and the backups that restores read.
 func (r *onceReader) evidence(ctx context.Context, active []*job.Job) error {
 	kinds := []string{Pods, Locations, Repositories, Deletions, Schedules}
 	backups := r.restored(active)
@@ -199,7 +185,6 @@ func (r *onceReader) evidence(ctx context.Context, active []*job.Job) error {
 	return together(tasks)
 }
 
-// restored are the backups that are not known and that restores read.
 func (r *onceReader) restored(active []*job.Job) (names []string) {
 	if r.isWhole(Backups) {
 		return nil
@@ -220,14 +205,13 @@ func (r *onceReader) others(ctx context.Context) error {
 		if err := together(r.lists(ctx, []string{Backups, Restores}, nil)); err != nil {
 			return err
 		}
-		var more bool
-		_, more = r.needsOthers()
+		_, more := r.needsOthers()
 		volumes = volumes || more
 	}
 	if !volumes {
 		return nil
 	}
-	// Of jobs that have ended only what has not is evidence, and what is wanted.
+	// Of jobs that have ended only volumes that have not are evidence.
 	whole := map[types.UID]bool{}
 	for _, j := range r.snapshot().Jobs {
 		whole[j.UID] = !j.Terminal() || r.Volumes && r.wants(j)
@@ -242,8 +226,8 @@ func (r *onceReader) others(ctx context.Context) error {
 	return r.owners(ctx)
 }
 
-// owners reads the jobs of the volumes that have not ended: they count as evidence
-// only with their job, because what is left over of one that is gone moves nothing.
+// owners reads the jobs of the volumes that have not ended: those of a job that no longer
+// exists move nothing.
 func (r *onceReader) owners(ctx context.Context) error {
 	wanted := map[string][]string{}
 	for _, k := range kinds {
@@ -269,8 +253,8 @@ func (r *onceReader) owners(ctx context.Context) error {
 	return together(tasks)
 }
 
-// openOwners are the names of the jobs whose volumes of a kind have not ended; empty
-// for one that the volume does not name in full.
+// openOwners returns the names of the jobs whose volumes of a kind have not ended; empty for
+// one that the volume does not name in full.
 func (r *onceReader) openOwners(k *kind) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -290,7 +274,6 @@ func (r *onceReader) openOwners(k *kind) (names []string) {
 	return names
 }
 
-// needsOthers asks the rules about every active job that is asked for.
 func (r *onceReader) needsOthers() (jobs, volumes bool) {
 	snap := r.snapshot()
 	env := snap.Environment(r.clock())
@@ -314,7 +297,6 @@ func Selects(s labels.Selector, j *job.Job) bool {
 	return s == nil || j.Object != nil && s.Matches(labels.Set(j.Object.GetLabels()))
 }
 
-// together runs tasks at once and returns their first error.
 func together(tasks []func() error) error {
 	failed := make([]error, len(tasks))
 	var all sync.WaitGroup
@@ -322,16 +304,10 @@ func together(tasks []func() error) error {
 		all.Go(func() { failed[i] = task() })
 	}
 	all.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(failed...)
 }
 
-// lists are the tasks of reading the kinds that are not known yet. Volumes that
-// were read with Query.Volumes stay.
+// lists returns the tasks of reading the kinds that are not known yet.
 func (r *onceReader) lists(ctx context.Context, kinds []string, keep func(*kind, client.Object) bool) []func() error {
 	var tasks []func() error
 	for _, kind := range kinds {
@@ -342,16 +318,18 @@ func (r *onceReader) lists(ctx context.Context, kinds []string, keep func(*kind,
 	return tasks
 }
 
-// list reads a kind, or those of it that a selector names. keep says which are
-// held, nil for all.
+// list reads a kind, or what a selector names of it. keep says what is held, nil for all.
 func (r *onceReader) list(ctx context.Context, resource, selector string, keep func(*kind, client.Object) bool) error {
 	k, _ := kindNamed(resource)
-	if selector != "" {
-		some := *k
-		some.selector = selector
-		k = &some
+	k = k.selecting(selector)
+	found := &collected{report: func(read int) {
+		if r.Progress != nil {
+			r.Progress(resource, read)
+		}
+	}}
+	if keep != nil {
+		found.keep = func(o client.Object) bool { return keep(k, o) }
 	}
-	found := &foundObjects{reader: r, kind: k, keep: keep, names: map[string]bool{}}
 	err := r.line.try(ctx, func() error {
 		found.again(0)
 		_, err := newReader(k, r.rest, r.installation.namespace).pages(ctx, 0, found)
@@ -360,42 +338,37 @@ func (r *onceReader) list(ctx context.Context, resource, selector string, keep f
 	return r.note(resource, found.objects, selector == "", err)
 }
 
-func (r *onceReader) progress(resource string, read int) {
-	if r.Progress != nil {
-		r.Progress(resource, read)
-	}
-}
-
-// foundObjects takes in a list for a [onceReader].
-type foundObjects struct {
-	reader *onceReader
-	kind   *kind
-	keep   func(*kind, client.Object) bool
-	// names are those that were read: a list that says the same again and again would
-	// have no end.
+// collected is a list that is held as it was read, each name once: a list that repeats
+// itself would have no end.
+type collected struct {
+	keep    func(client.Object) bool // nil for all
+	report  func(read int)
 	names   map[string]bool
 	objects []client.Object
 }
 
-func (l *foundObjects) add(o *received) {
+func (l *collected) add(o *received) {
 	if l.names[o.GetName()] {
 		return
 	}
 	l.names[o.GetName()] = true
-	if l.keep == nil || len(o.malformed) > 0 || l.keep(l.kind, o.Object) {
+	if l.keep == nil || len(o.malformed) > 0 || l.keep(o.Object) {
 		l.objects = append(l.objects, o)
 	}
-	l.reader.progress(l.kind.resource, 1)
+	l.report(1)
 }
 
-func (l *foundObjects) again(int) {
-	clear(l.names)
-	l.objects = l.objects[:0]
-	l.reader.progress(l.kind.resource, 0)
+func (l *collected) remove(o *received) {
+	delete(l.names, o.GetName())
+	l.objects = slices.DeleteFunc(l.objects, func(held client.Object) bool { return held.GetName() == o.GetName() })
 }
 
-func (*foundObjects) remove(*received) {}
-func (*foundObjects) done()            {}
+func (l *collected) again(int) {
+	l.names, l.objects = map[string]bool{}, nil
+	l.report(0)
+}
+
+func (*collected) done() {}
 
 // get reads one job. One that is not there is no error.
 func (r *onceReader) get(ctx context.Context, resource, name string) error {
@@ -427,14 +400,14 @@ func (r *onceReader) get(ctx context.Context, resource, name string) error {
 	return r.note(resource, objects, false, err)
 }
 
-// note takes in what was read of a kind, or why it cannot be.
+// note takes in what was read of a kind, or why that failed.
 func (r *onceReader) note(resource string, objects []client.Object, whole bool, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.built = nil
 	source := Source{Resource: resource, State: SourceLive, Since: r.now(), Objects: len(objects)}
 	switch {
-	case err == nil && whole: // with all of it that was read before
+	case err == nil && whole: // includes what was read before
 		r.held[resource] = objects
 	case err == nil:
 		r.held[resource] = append(r.held[resource], objects...)
@@ -443,7 +416,7 @@ func (r *onceReader) note(resource string, objects []client.Object, whole bool, 
 	case apierrors.IsForbidden(err):
 		source.State, source.Err = SourceForbidden, words(err)
 	case apierrors.IsNotFound(err):
-		source.State, source.Err = SourceMissing, "the API server does not have this kind: its CRD is not installed"
+		source.State, source.Err = SourceMissing, noKind
 	default:
 		return err
 	}
@@ -469,8 +442,8 @@ func (r *onceReader) holds(resource, name string) bool {
 
 func (r *onceReader) now() time.Time { return r.clock().Add(r.line.offset()) }
 
-// snapshot is made of what is known so far. Volumes come before their jobs: what
-// comes after a job counts as a change of it.
+// snapshot is made of what is known so far. Volumes come before their jobs: later ones count
+// as changes of the job.
 func (r *onceReader) snapshot() *Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()

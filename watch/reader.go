@@ -22,19 +22,16 @@ import (
 // object by object, so that one that Velero's type cannot hold does not spoil
 // the others, and each is decoded once.
 type reader struct {
-	kind *kind
-	rest rest.Interface
-	// path is that of the kind's resources, in one namespace if they have one.
-	path string
-	// patience is how long a streamed list may be silent.
-	patience time.Duration
+	kind     *kind
+	rest     rest.Interface
+	path     string        // that of the kind's resources, in one namespace if they have one
+	patience time.Duration // how long a streamed list may be silent
 }
 
 func newReader(k *kind, c rest.Interface, namespace string) reader {
 	return reader{k, c, pathOf(k, namespace), streamPatience}
 }
 
-// pathOf is the path of a kind's resources, where Velero is in the namespace.
 func pathOf(k *kind, namespace string) string {
 	root := "/apis/" + k.gvk.GroupVersion().String()
 	if k.gvk.Group == "" {
@@ -52,7 +49,6 @@ type received struct {
 	malformed []decode.Malformed
 }
 
-// wrap returns an object as one that was received, if it is none yet.
 func wrap(o client.Object) *received {
 	if r, ok := o.(*received); ok {
 		return r
@@ -74,7 +70,6 @@ func (r reader) request(o *metav1.ListOptions) *rest.Request {
 	return r.rest.Get().AbsPath(r.path).SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
-// watch follows the changes.
 func (r reader) watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 	o.Watch = true
 	body, err := r.request(&o).Stream(session.Streaming(ctx))

@@ -13,7 +13,6 @@ import (
 // SeenWhat is a kind of change around the jobs.
 type SeenWhat string
 
-// The changes.
 const (
 	// SeenOutage: what a snapshot shows was out of date from At to Until.
 	SeenOutage SeenWhat = "outage"
@@ -27,20 +26,15 @@ const (
 
 // Seen is a change around the jobs. Those of a job itself are in [job.Job].
 type Seen struct {
-	At   time.Time
-	What SeenWhat
-	// Until is when an outage ended, zero while it goes on.
-	Until time.Time
-	// Name is the server's pod, or the location.
-	Name string
-	// From and To are the phases of a location.
-	From, To string
-	// Why is the reason of a stop, the location's message, or what did not answer.
-	Why string
+	At       time.Time
+	What     SeenWhat
+	Until    time.Time // when an outage ended, zero while it goes on
+	Name     string    // the server's pod, or the location
+	From, To string    // and To are the phases of a location
+	Why      string    // the reason of a stop, the location's message, or what did not answer
 }
 
-// maxSeen is how many changes are kept: the newest.
-const maxSeen = 100
+const maxSeen = 100 // maxSeen is how many changes are kept: the newest
 
 // sawServer notes starts and ends of the server's container, each once. The
 // caller holds the lock.
@@ -92,10 +86,8 @@ func (s *Store) sawHealth(old, now Health, at time.Time) []Seen {
 	return s.seen
 }
 
-// journal keeps the last changes of jobs, in order.
 type journal struct {
-	// limit is how many are kept; none if it is zero.
-	limit   int
+	limit   int // how many are kept; none if it is zero
 	changes []Change
 	dropped int
 }
@@ -114,7 +106,6 @@ func (j *journal) add(c Change) {
 	j.changes = append(j.changes, c)
 }
 
-// take hands over what was noted since it was called before.
 func (j *journal) take() (changes []Change, dropped int) {
 	changes, dropped = j.changes, j.dropped
 	j.changes, j.dropped = nil, 0

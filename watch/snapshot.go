@@ -16,10 +16,8 @@ import (
 // Snapshot is all that is known of one Velero installation at one moment. It
 // is immutable and shares what did not change with the one before.
 type Snapshot struct {
-	// Seq grows by at least one with each snapshot of a Watcher.
-	Seq uint64
-	// At is when it was taken, in the cluster's clock.
-	At time.Time
+	Seq uint64    // grows by at least one with each snapshot of a Watcher
+	At  time.Time // when it was taken, in the cluster's clock
 	// ClockOffset is the cluster's clock minus ours; zero if they agree within
 	// two seconds or nothing is known. now.Add(ClockOffset) is the cluster's now.
 	ClockOffset time.Duration
@@ -36,10 +34,8 @@ type Snapshot struct {
 	Health  Health
 	Sources []Source
 
-	// Jobs are all backups and restores, newest first (creation, then name).
-	Jobs []*job.Job
-	// Active are those of Jobs that have not ended, in the same order.
-	Active []*job.Job
+	Jobs   []*job.Job // all backups and restores, newest first (creation, then name)
+	Active []*job.Job // those of Jobs that have not ended, in the same order
 
 	Schedules    []*velerov1.Schedule
 	Locations    []*velerov1.BackupStorageLocation
@@ -67,21 +63,18 @@ type Snapshot struct {
 	// leaves none out.
 	LeftOf, LeftIn map[string]int
 	EndedWithin    time.Duration
-	// narrow is true where only some jobs are watched, with their own volumes.
-	narrow bool
+	narrow         bool // true where only some jobs are watched, with their own volumes
 	// leftLocations are those of backups among them that active restores read.
 	leftLocations map[string]string
 	// leftVolumes are those of jobs among them that still run.
 	leftVolumes []job.Volume
-	// movers are the pods that move volumes.
-	movers map[velero.VolumeRef]velero.Mover
+	movers      map[velero.VolumeRef]velero.Mover // the pods that move volumes
 
 	// Changes are the jobs as they were after each change since the last
 	// snapshot that Next returned, oldest first; only kept with
 	// [Options.Journal]. A deleted job is in it with Deleted set.
 	Changes []Change
-	// Dropped counts changes that did not fit into the journal.
-	Dropped int
+	Dropped int // counts changes that did not fit into the journal
 }
 
 // Change is one state that a job was in.
@@ -93,7 +86,6 @@ type Change struct {
 // NamespaceFrom says how the namespace was chosen.
 type NamespaceFrom string
 
-// The ways, in order of precedence.
 const (
 	FromFlag     NamespaceFrom = "flag"
 	FromEnv      NamespaceFrom = "VELERO_NAMESPACE"
@@ -105,18 +97,15 @@ const (
 // HealthState is the state of the connection to the API server.
 type HealthState string
 
-// The states.
 const (
 	// Connecting: the API server has not told all that it has yet; Health.Err
 	// says why if there is a reason.
 	Connecting HealthState = "connecting"
 	// Live: every source that can be watched is, and a quorum read was answered within
 	// ten seconds.
-	Live HealthState = "live"
-	// Stale: what is shown may be out of date since Health.Since.
-	Stale HealthState = "stale"
-	// Unauthorized: the API server no longer takes our credentials.
-	Unauthorized HealthState = "unauthorized"
+	Live         HealthState = "live"
+	Stale        HealthState = "stale"        // what is shown may be out of date since Health.Since
+	Unauthorized HealthState = "unauthorized" // the API server no longer takes our credentials
 )
 
 // Health is how much the snapshot can be trusted.
@@ -125,13 +114,11 @@ type Health struct {
 	// Since is when the state began; for Stale, when the data was last known
 	// to be right. In the cluster's clock.
 	Since time.Time
-	// Err is the last error in one line, empty when Live.
-	Err string
+	Err   string // the last error in one line, empty when Live
 	// AsksLogin is true where the credential plugin wants to ask the user something and
 	// cannot: another attempt does not help, as long as this program has the terminal.
 	AsksLogin bool
-	// RetryAt is when the next attempt is made, zero when Live.
-	RetryAt time.Time
+	RetryAt   time.Time // when the next attempt is made, zero when Live
 	// Misdirected is true while Connecting if Err says that the address or the
 	// certificate is wrong: an unknown host, a certificate that is not trusted, no TLS.
 	Misdirected bool
@@ -140,7 +127,6 @@ type Health struct {
 // SourceState is the state of one watched kind.
 type SourceState string
 
-// The states.
 const (
 	SourceSyncing   SourceState = "syncing"
 	SourceLive      SourceState = "live"
@@ -151,13 +137,11 @@ const (
 
 // Source is one watched kind.
 type Source struct {
-	// Resource is the plural with its group, such as backups.velero.io.
-	Resource string
+	Resource string // the plural with its group, such as backups.velero.io
 	State    SourceState
 	Since    time.Time
 	Err      string
-	// Objects is how many are held.
-	Objects int
+	Objects  int // how many are held
 	// Read is how many objects were read of a list that is being read, and Total how
 	// many it has as far as the API server said, else 0. Both are 0 while no list
 	// is being read.
@@ -208,20 +192,13 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time, Changed: job.LastWritten(d)})
 	}
 	for _, l := range s.Locations {
-		known := diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode)}
-		if l.Status.LastValidationTime != nil {
-			known.LastValidated = l.Status.LastValidationTime.Time
-		}
-		if l.Status.LastSyncedTime != nil {
-			known.LastSynced = l.Status.LastSyncedTime.Time
-		}
-		a.Locations[l.Name] = known
+		a.Locations[l.Name] = diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode),
+			LastValidated: job.TimeOf(l.Status.LastValidationTime), LastSynced: job.TimeOf(l.Status.LastSyncedTime)}
 	}
 	return a
 }
 
-// slowAfter is how long the first list of a kind may take before it is called slow.
-const slowAfter = 10 * time.Second
+const slowAfter = 10 * time.Second // slowAfter is how long the first list of a kind may take before it is called slow
 
 // reading is the first of the kinds that is being read for the first time, once
 // there is anything to show.
@@ -283,7 +260,6 @@ func (s *Snapshot) serverAhead() time.Duration {
 	return 0
 }
 
-// backupLocations are the locations of the backups that active restores read.
 func (s *Snapshot) backupLocations() map[string]string {
 	read := map[string]string{}
 	for _, j := range s.Active {
@@ -307,7 +283,6 @@ func (s *Snapshot) backupLocations() map[string]string {
 	return read
 }
 
-// lastEnded is when a job last ended.
 func (s *Snapshot) lastEnded() time.Time {
 	var last time.Time
 	for _, j := range s.Jobs {

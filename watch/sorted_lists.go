@@ -58,7 +58,6 @@ func reorder(old []*job.Job, steps []step) []*job.Job {
 	return merge(list, added)
 }
 
-// merge makes one sorted list of two.
 func merge(a, b []*job.Job) []*job.Job {
 	out := make([]*job.Job, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
@@ -71,7 +70,6 @@ func merge(a, b []*job.Job) []*job.Job {
 	return append(append(out, a...), b...)
 }
 
-// sortedSet keeps things by uid, and gives them in order.
 type sortedSet[T any] struct {
 	byUID map[types.UID]T
 	list  []T
@@ -111,7 +109,6 @@ type objectList[T client.Object] struct{ sortedSet[T] }
 
 func (l *objectList[T]) put(uid types.UID, o client.Object) { l.sortedSet.put(uid, o.(T)) }
 
-// byName returns the objects by name.
 func (l *objectList[T]) byName() []T {
 	return l.sorted(func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))

@@ -64,40 +64,30 @@ func (c counted) again(total int) {
 
 // source keeps one kind of the store up to date and knows how that goes.
 type source struct {
-	kind  *kind
-	store *Store
-	now   func() time.Time
-	log   *slog.Logger
-	// kick ends a pause between attempts.
-	kick chan struct{}
-	// appeared is called when a kind that was missing is there.
-	appeared func()
+	kind     *kind
+	store    *Store
+	now      func() time.Time
+	log      *slog.Logger
+	kick     chan struct{} // ends a pause between attempts
+	appeared func()        // called when a kind that was missing is there
 	// after are the sources that are read before this one, which waits no longer
 	// than its patience for them.
 	after    []*source
 	patience time.Duration
 
-	mu sync.Mutex
-	// listed is the list that was read and is not done yet.
-	listed listing
-	// known is the state as a reader sees it.
-	known Source
-	// begun is true once the kind was asked for.
-	begun bool
-	// settled is closed once known.State is no longer SourceSyncing.
-	settled chan struct{}
-	// told is when a reader was last told how much was read.
-	told time.Time
-	// denied is true after a 401.
-	denied  bool
+	mu      sync.Mutex
+	listed  listing       // the list that was read and is not done yet
+	known   Source        // the state as a reader sees it
+	begun   bool          // true once the kind was asked for
+	settled chan struct{} // closed once known.State is no longer SourceSyncing
+	told    time.Time     // when a reader was last told how much was read
+	denied  bool          // true after a 401
 	retryAt time.Time
-	// misses counts answers in a row that the kind does not exist.
-	misses int
+	misses  int // counts answers in a row that the kind does not exist
 	// watches counts the watches that were opened, so that the grace of one
 	// that ended does not hit the next.
 	watches int
-	// synced is when the kind was last known as a whole.
-	synced time.Time
+	synced  time.Time // when the kind was last known as a whole
 }
 
 func newSource(k *kind, s *Store, now func() time.Time, log *slog.Logger) *source {
@@ -115,7 +105,6 @@ func (s *source) reset() {
 	s.begun, s.denied, s.misses, s.synced = false, false, 0, time.Time{}
 }
 
-// run lists and watches until ctx ends.
 func (s *source) run(ctx context.Context, c rest.Interface, namespace string) {
 	logger := klog.FromContext(ctx)
 	reflector := cache.NewReflectorWithOptions(s.listWatch(newReader(s.kind, c, namespace)), nil, intake{s},
@@ -149,7 +138,6 @@ func (s *source) listAndWatch(ctx context.Context, r *cache.Reflector) (err erro
 	return r.ListAndWatchWithContext(ctx)
 }
 
-// retry ends a pause, if there is one.
 func (s *source) retry() { notify(s.kick) }
 
 func (s *source) listWatch(r reader) cache.ListerWatcher {
@@ -176,10 +164,8 @@ func (s *source) listWatch(r reader) cache.ListerWatcher {
 // larger, says not how long it is, and cannot be had in pages.
 type plainLists struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is what the reflector asks.
 func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// read lists the kind, when it is its turn.
 func (s *source) read(ctx context.Context, r reader) (version string, err error) {
 	if err := s.awaitTurn(ctx); err != nil {
 		return "", err
@@ -209,7 +195,6 @@ func (s *source) begin() {
 // server may never answer for one of them.
 const turnPatience = 15 * time.Second
 
-// awaitTurn waits for the sources that are read before this one.
 func (s *source) awaitTurn(ctx context.Context) error {
 	patience := time.NewTimer(s.patience)
 	defer patience.Stop()
@@ -292,7 +277,6 @@ func (i intake) Replace([]any, string) error {
 	return nil
 }
 
-// live notes that the store holds what the server has.
 func (s *source) live() {
 	s.mu.Lock()
 	appeared := s.known.State == SourceMissing
@@ -331,7 +315,6 @@ func (s *source) closed(number int) {
 	})
 }
 
-// failed takes in the error of a list or a watch.
 func (s *source) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return
@@ -351,7 +334,7 @@ func (s *source) failed(ctx context.Context, err error) {
 		s.misses++
 		// A server that is starting may not know the kind for a moment.
 		gone = s.misses > 1 && !s.synced.IsZero()
-		s.set(SourceMissing, "the API server does not have this kind: its CRD is not installed")
+		s.set(SourceMissing, noKind)
 	default:
 		s.set(SourceStale, words(err))
 	}
@@ -381,6 +364,8 @@ func (s *source) steadySince(began time.Time) bool {
 	return !s.synced.IsZero() && s.now().Sub(began) > steadyAfter
 }
 
+const noKind = "the API server does not have this kind: its CRD is not installed"
+
 // set changes the state. The caller holds the lock.
 func (s *source) set(state SourceState, err string) {
 	if s.known.State == state && s.known.Err == err {
@@ -397,7 +382,6 @@ func (s *source) set(state SourceState, err string) {
 	s.store.signal()
 }
 
-// sourceStatus is a source at one moment.
 type sourceStatus struct {
 	Source
 	denied  bool

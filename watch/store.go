@@ -23,17 +23,14 @@ type Store struct {
 	now   func() time.Time
 	dirty chan struct{}
 
-	mu  sync.Mutex
-	seq uint64
-	// copies are of what many jobs have in common.
-	copies copies
+	mu     sync.Mutex
+	seq    uint64
+	copies copies // of what many jobs have in common
 	// sums is true if volumes that completed in a job that has ended are only
 	// summed up.
-	sums bool
-	// left are the jobs that ended too long ago to be kept.
-	left leftOut
-	// era counts how often everything was forgotten, and version what has changed since.
-	era, version int
+	sums         bool
+	left         leftOut // the jobs that ended too long ago to be kept
+	era, version int     // counts how often everything was forgotten, and version what has changed since
 	kinds        []*kind
 	byKind       map[string]*kindState
 	jobs         map[types.UID]*entry
@@ -58,38 +55,30 @@ type Store struct {
 
 // entry is one Backup or Restore.
 type entry struct {
-	kind *kind
-	job  *job.Job
-	// published is the job as the last snapshot has it, nil if it has not.
-	published *job.Job
+	kind      *kind
+	job       *job.Job
+	published *job.Job // the job as the last snapshot has it, nil if it has not
 	// begun is when it was first seen. It is fresh as long as nothing of it was
 	// seen to change since, which volumes that are only being read do not show.
 	begun time.Time
 	fresh bool
-	// told is true once a change of it was journaled.
-	told bool
+	told  bool // true once a change of it was journaled
 }
 
 // kindState is what is known of all objects of one kind, whatever the kind.
 type kindState struct {
 	versions map[types.UID]version
-	// named tells a resource that was made anew under the same name.
-	named map[types.NamespacedName]types.UID
-	// listed is true once the kind was given as a whole.
-	listed bool
-	// list holds the objects that are kept as they are; nil for jobs and volumes.
-	list keptList
+	named    map[types.NamespacedName]types.UID // tells a resource that was made anew under the same name
+	listed   bool                               // true once the kind was given as a whole
+	list     keptList                           // holds the objects that are kept as they are; nil for jobs and volumes
 }
 
 type version struct {
-	// name is empty for a summed volume.
-	name     types.NamespacedName
+	name     types.NamespacedName // empty for a summed volume
 	resource string
-	// owner is the job that a volume belongs to.
-	owner types.UID
-	// summed is true for a volume of which only the sum is kept, and bytes are its.
-	summed bool
-	bytes  int64
+	owner    types.UID // the job that a volume belongs to
+	summed   bool      // true for a volume of which only the sum is kept, and bytes are its
+	bytes    int64
 }
 
 // NewStore makes an empty store. now tells the cluster's time; journal is how
@@ -196,7 +185,6 @@ func (s *Store) clear() {
 	s.journal.take()
 }
 
-// count is how many objects of a kind are held.
 func (s *Store) count(resource string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

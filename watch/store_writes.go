@@ -40,7 +40,6 @@ func (s *Store) age(uid types.UID) {
 	e.fresh = false
 }
 
-// fold makes the job's next state of in and of its volumes.
 func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
 	if v := s.volumes[uid]; v != nil {
 		in.Volumes, in.Completed = v.fold(), v.completed
@@ -85,7 +84,8 @@ func (s *Store) noteChange(uid types.UID, e *entry) {
 // putVolume takes in a volume and completes its version. It returns false for one that
 // is not kept, because its job is left out.
 func (s *Store) putVolume(k *kind, o client.Object, malformed []decode.Malformed, journaled bool, now *version) bool {
-	uid, v, owner := uidOf(o), k.volume(o), ownerOf(o, k.uidLabel)
+	v, owner := volumeOf(k, o, malformed), ownerOf(o, k.uidLabel)
+	uid := v.UID
 	if _, left := s.left.jobs[owner]; left && v.Ended() {
 		return false
 	}
@@ -96,10 +96,7 @@ func (s *Store) putVolume(k *kind, o client.Object, malformed []decode.Malformed
 		owner = e.job.UID // the same text once
 		now.summed = s.sums && e.job.Terminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 && readable(o)
 	}
-	v.UID, now.owner, now.bytes = uid, owner, v.Total
-	if len(malformed) > 0 {
-		v.Malformed = malformed[0]
-	}
+	now.owner, now.bytes = owner, v.Total
 	grow := 1
 	if old, known := s.byKind[k.resource].versions[uid]; known {
 		if old.owner == owner && !old.summed && !now.summed {
@@ -150,7 +147,6 @@ func (s *Store) noteVolumes(owner types.UID, set *volumes) {
 	}
 }
 
-// foldVolumes folds the jobs whose volumes changed on their own.
 func (s *Store) foldVolumes() {
 	for uid, at := range s.unfolded {
 		s.foldVolumesOf(uid, s.jobs[uid], at)

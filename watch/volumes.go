@@ -15,6 +15,7 @@ import (
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // ownerOf is the uid in the label, else that of the owner reference to a
@@ -33,7 +34,6 @@ func ownerOf(o metav1.Object, label string) types.UID {
 	return ""
 }
 
-// readable reports whether a volume can be found again by its job's uid.
 func readable(o client.Object) bool {
 	return o.GetLabels()[velerov1.BackupUIDLabel] != "" || o.GetLabels()[velerov1.RestoreUIDLabel] != ""
 }
@@ -48,13 +48,10 @@ const minPending = 1024
 // volumes are those of one job: the list that jobs share, and what changed
 // since it was made.
 type volumes struct {
-	list []job.Volume
-	// pending is the newest state of each changed volume, nil if it is gone.
-	pending map[types.UID]*job.Volume
-	// completed are those that are only summed up.
-	completed *job.Completed
-	// count is how many volumes there are.
-	count int
+	list      []job.Volume
+	pending   map[types.UID]*job.Volume // the newest state of each changed volume, nil if it is gone
+	completed *job.Completed            // those that are only summed up
+	count     int                       // how many volumes there are
 }
 
 // put notes a volume's newest state; grow is by how much the count changes.
@@ -109,45 +106,29 @@ func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, er
 	w.mu.Lock()
 	c, namespace := w.present, w.installation.namespace
 	w.mu.Unlock()
-	read := &volumeList{}
+	var all []job.Volume
 	for _, k := range volumeKinds(resourceOf(j.Kind)) {
-		ofJob := *k
-		ofJob.selector = labels.Set{k.uidLabel: string(j.UID)}.String()
-		read.kind = &ofJob
-		_, err := newReader(&ofJob, c.rest, namespace).all(ctx, read)
-		// A kind that may not be listed, or is not there, the source of the kind names.
+		read := &collected{names: map[string]bool{}, report: func(int) {}}
+		_, err := newReader(k.selecting(labels.Set{k.uidLabel: string(j.UID)}.String()), c.rest, namespace).all(ctx, read)
+		// A kind that may not be listed, or does not exist, is named by its source.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return nil, fmt.Errorf("reading the volumes of %s/%s: %s", j.Kind.Word(), j.Name, words(err))
 		}
-		read.done()
+		for _, o := range read.objects {
+			if r := o.(*received); prepare(r.Object, k) {
+				all = append(all, volumeOf(k, r.Object, r.malformed))
+			}
+		}
 	}
-	slices.SortFunc(read.all, compareVolumes)
-	return read.all, nil
+	slices.SortFunc(all, compareVolumes)
+	return all, nil
 }
 
-// volumeList takes in the volumes of one job.
-type volumeList struct {
-	kind *kind
-	all  []job.Volume
-	// before is how many there were of other kinds.
-	before int
-}
-
-func (l *volumeList) add(o *received) {
-	if !prepare(o.Object, l.kind) {
-		return
-	}
-	v := l.kind.volume(o.Object)
+func volumeOf(k *kind, o client.Object, malformed []decode.Malformed) job.Volume {
+	v := k.volume(o)
 	v.UID = uidOf(o)
-	if len(o.malformed) > 0 {
-		v.Malformed = o.malformed[0]
+	if len(malformed) > 0 {
+		v.Malformed = malformed[0]
 	}
-	l.all = append(l.all, v)
+	return v
 }
-
-func (l *volumeList) remove(o *received) {
-	l.all = slices.DeleteFunc(l.all, func(v job.Volume) bool { return v.UID == uidOf(o) })
-}
-
-func (l *volumeList) again(int) { l.all = l.all[:l.before] }
-func (l *volumeList) done()     { l.before = len(l.all) }

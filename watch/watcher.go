@@ -31,25 +31,18 @@ type Watcher struct {
 	beats    *heartbeat
 
 	latest atomic.Pointer[Snapshot]
-	// told is when Next returned a snapshot last, nil before the first.
-	told atomic.Pointer[time.Time]
-	stop context.CancelFunc
-	done chan struct{}
+	told   atomic.Pointer[time.Time] // when Next returned a snapshot last, nil before the first
+	stop   context.CancelFunc
+	done   chan struct{}
 
-	mu sync.Mutex
-	// installation is where Velero is; its namespace is empty until that is known.
-	installation installation
-	// installationErr is why the installation is not known yet.
-	installationErr string
-	// renewed is a connection with newer credentials, to be taken next.
-	renewed *connection
-	present *connection
-	// complete is true once each source has been heard of, in this namespace.
-	complete bool
-	// moved is why the watch has ended, if it has because of another cluster.
-	moved error
-	// health is the last one that a snapshot had, to date the changes of it.
-	health Health
+	mu              sync.Mutex
+	installation    installation // where Velero is; its namespace is empty until that is known
+	installationErr string       // why the installation is not known yet
+	renewed         *connection  // a connection with newer credentials, to be taken next
+	present         *connection
+	complete        bool   // true once each source has been heard of, in this namespace
+	moved           error  // why the watch has ended, if it has because of another cluster
+	health          Health // the last one that a snapshot had, to date the changes of it
 }
 
 // New starts to watch and returns at once, whether or not the API server can be
@@ -103,7 +96,6 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// now is the present in the cluster's clock.
 func (w *Watcher) now() time.Time {
 	var offset time.Duration
 	if w.liveness != nil {
@@ -155,7 +147,6 @@ func (w *Watcher) next() *Snapshot {
 	return s
 }
 
-// end returns why there are no more snapshots.
 func (w *Watcher) end() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,13 +179,11 @@ func (w *Watcher) Retry() {
 	w.retrySources()
 }
 
-// Stop ends the watches and waits for that.
 func (w *Watcher) Stop() {
 	w.stop()
 	<-w.done
 }
 
-// retrySources ends the pauses of the sources that are not live.
 func (w *Watcher) retrySources() {
 	for _, s := range w.sources {
 		if s.status().State != SourceLive {
@@ -241,7 +230,6 @@ func (w *Watcher) lists() (paths []string) {
 	return paths
 }
 
-// run follows one connection after the other.
 func (w *Watcher) run(ctx context.Context, c *connection) {
 	defer close(w.done)
 	defer w.stop()
@@ -294,14 +282,9 @@ func (w *Watcher) watchInstallations(ctx context.Context, c *connection) {
 	}
 }
 
-func (w *Watcher) findInstallation(ctx context.Context, c *connection) (installation, error) {
-	return findInstallation(ctx, c.client, requested{flag: w.opts.Namespace, env: w.opts.EnvNamespace, context: w.opts.ContextNamespace})
-}
-
-// waitForInstallation tries until the API server has given an answer.
 func (w *Watcher) waitForInstallation(ctx context.Context, c *connection) installation {
 	for backoff := installationRetry; ; {
-		p, err := w.findInstallation(ctx, c)
+		p, err := findInstallation(ctx, c.client, w.opts)
 		if err == nil || ctx.Err() != nil {
 			return p
 		}
@@ -320,7 +303,7 @@ func (w *Watcher) waitForBetterInstallation(ctx context.Context, c *connection, 
 		if !pause(ctx, backoff.Step(), nil) {
 			return p
 		}
-		next, err := w.findInstallation(ctx, c)
+		next, err := findInstallation(ctx, c.client, w.opts)
 		if err != nil {
 			continue
 		}
