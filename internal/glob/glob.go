@@ -10,20 +10,17 @@ import (
 	"github.com/gobwas/glob/match"
 )
 
-// Errors that callers tell apart with errors.Is. Any other error of Compile is
-// that of a pattern that Velero cannot compile either.
+// Errors that callers tell apart with errors.Is. Any other error of Compile is Velero's too.
 var (
-	// ErrTooComplex is a pattern that is not compiled, because that alone may
-	// take too long. Velero would compile it.
+	// ErrTooComplex is a pattern that may take too long to compile. Velero would compile it.
 	ErrTooComplex = errors.New("too long or too many wildcards")
 	// ErrSteps is a match that was given up.
 	ErrSteps = errors.New("matching takes too many steps")
 )
 
 const (
-	// maxBytes and maxWildcards bound what is compiled, which takes the library
-	// time with the cube of the wildcards. Names have at most 317 bytes, and
-	// patterns that people write a handful of wildcards.
+	// maxBytes and maxWildcards bound what is compiled, which takes the cube of the wildcards.
+	// Names have at most 317 bytes, and usual patterns a handful of wildcards.
 	maxBytes     = 1024
 	maxWildcards = 64
 	// maxName bounds the names that are matched, in bytes.
@@ -61,8 +58,7 @@ func compileSteps(pattern string) int {
 	return len(pattern) + parts*parts*parts
 }
 
-// Compile compiles a pattern. The error is ErrTooComplex, or says why Velero
-// cannot compile it.
+// Compile compiles a pattern. The error is ErrTooComplex, or that of Velero.
 func Compile(pattern string) (p *Pattern, err error) {
 	if len(pattern) > maxBytes || wildcards(pattern) > maxWildcards {
 		return nil, fmt.Errorf("pattern %.60q: %w", pattern, ErrTooComplex)
@@ -85,9 +81,8 @@ func Compile(pattern string) (p *Pattern, err error) {
 	return p, nil
 }
 
-// Match reports whether the pattern matches a whole name, and how many steps
-// that took; a step is about one byte looked at. The error is ErrSteps where
-// more than limit steps are needed, and for names that are too long.
+// Match reports whether the pattern matches a whole name, and in how many steps, of about a byte
+// each. The error is ErrSteps beyond limit steps, and for names that are too long.
 func (p *Pattern) Match(name string, limit int) (matched bool, steps int, err error) {
 	if len(name) > maxName {
 		return false, 1, ErrSteps

@@ -7,16 +7,15 @@ import (
 	"github.com/gobwas/glob/match"
 )
 
-// matching is one name being matched. Its methods follow those of the library's
-// package match (v0.2.3), which has the last word on what a pattern means.
+// matching is one name being matched. Its methods follow those of the library's package match
+// (v0.2.3), which has the last word.
 type matching struct {
 	name         string
 	steps, limit int
 	known        map[question]bool
 }
 
-// question is whether a tree matches name[start:end]. The library asks the same
-// ones again and again.
+// question is whether a tree matches name[start:end]; the library repeats them.
 type question struct{ node, start, end int }
 
 // spend counts steps, and reports whether there are any left.
@@ -58,9 +57,8 @@ func (m *matching) match(n *node, start, end int) bool {
 	return m.spend(n.weight*(1+end-start)) && n.leaf.Match(m.name[start:end])
 }
 
-// tree looks for n.value with left before and right behind it. As in the
-// library, it looks for nothing in the bytes that left and right need at least,
-// nor in an empty string.
+// tree looks for n.value with left before and right behind it, as the library does: not in the
+// bytes that left and right need at least, nor in an empty string.
 func (m *matching) tree(n *node, start, end int) bool {
 	size := end - start
 	if n.runes > size {
@@ -92,9 +90,8 @@ func (m *matching) tree(n *node, start, end int) bool {
 	return false
 }
 
-// index finds the first place in name[start:end] where a node matches, counted
-// from start, and how many bytes long the matches there are. It is -1 where
-// there is none, and where no steps are left.
+// index finds the first place in name[start:end] where a node matches, counted from start, and
+// how long the matches there are; -1 for none, or without steps.
 func (m *matching) index(n *node, start, end int) (at int, lengths []int) {
 	switch n.kind {
 	case isTree:
@@ -143,8 +140,7 @@ func (m *matching) indexAny(n *node, start, end int) (at int, lengths []int) {
 	return at, lengths
 }
 
-// row matches parts of fixed lengths one after the other. What comes behind the
-// last one is for the caller to judge.
+// row matches parts of fixed lengths one after the other. The caller judges what comes behind.
 func (m *matching) row(n *node, start, end int) bool {
 	for _, part := range n.parts {
 		if !m.spend(1) {
@@ -190,8 +186,7 @@ type node struct {
 
 	parts []*node // of alternatives or a row
 
-	// value, of a tree, lies behind what left matches and before what right
-	// does; where they are nil there is nothing.
+	// value, of a tree, lies between what left and right match; nil matches nothing.
 	value, left, right    *node
 	leftRunes, rightRunes int
 }

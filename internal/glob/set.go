@@ -13,8 +13,7 @@ type Budget struct {
 	Spent func(steps int)
 }
 
-// Spend takes steps, and reports whether there were that many; otherwise none
-// are left.
+// Spend takes steps, and reports whether there were that many; otherwise none are left.
 func (b *Budget) Spend(steps int) bool {
 	enough := steps <= b.Left
 	steps = max(0, min(steps, b.Left))
@@ -42,14 +41,12 @@ func (b *Budget) Match(p *Pattern, name string) (bool, error) {
 	return matched, err
 }
 
-// perName is the most steps that one pattern gets for one name, so that one
-// pattern does not use up the budget of all.
+// perName is the most steps that one pattern gets for one name.
 const perName = 1 << 20
 
-// Set is a list of names and patterns as Velero's filters hold them
-// (globStringSet in pkg/util/collections/includes_excludes.go): sorted, and
-// nothing behind a pattern that does not compile is looked at. It is used by one
-// goroutine.
+// Set is a list of names and patterns as Velero's filters hold them (globStringSet in
+// pkg/util/collections/includes_excludes.go): sorted, and cut at a pattern that does not compile.
+// It is used by one goroutine.
 type Set struct {
 	words    []string        // all, sorted
 	names    map[string]bool // those that stand for themselves
@@ -62,8 +59,7 @@ type Set struct {
 // maxBeyond is how many of the patterns are remembered that took too long.
 const maxBeyond = 10
 
-// NewSet compiles a list. The steps that this takes are taken from b; what they
-// do not suffice for is in Beyond.
+// NewSet compiles a list with steps of b; what they do not suffice for is in Beyond.
 func NewSet(words []string, b *Budget) *Set {
 	s := &Set{words: slices.Compact(slices.Sorted(slices.Values(words))), names: map[string]bool{}}
 	for _, word := range s.words {

@@ -12,8 +12,7 @@ func Count[N int | int64](n N, noun string) string {
 	return Plural(n, noun, plural(noun))
 }
 
-// Plural is Count for what has a form of its own for many, such as a noun with
-// its verb: Plural(n, "volume is", "volumes are").
+// Plural is Count for a form of its own for many: Plural(n, "volume is", "volumes are").
 func Plural[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -40,8 +39,7 @@ func All(n int, noun string) string {
 	return "all " + Count(n, noun)
 }
 
-// OfAll is a part of everything there is: 2 of 3 volumes, all 3 volumes, the only
-// volume.
+// OfAll is a part of a whole: 2 of 3 volumes, all 3 volumes, the only volume.
 func OfAll(n, total int, noun string) string {
 	if n == total {
 		return All(total, noun)
@@ -94,8 +92,7 @@ func Largest(counts map[string]int, most int) string {
 	return strings.Join(words, ", ")
 }
 
-// Shorten cuts s to at most most runes, the last three of them dots where
-// something was cut off.
+// Shorten cuts s to at most most runes, the last three of them dots.
 func Shorten(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {

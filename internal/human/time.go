@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Duration writes d in at most two units, cut off and not rounded, so that a
-// moment never looks further away than it is: 16s, 3m, 3m12s, 42m, 1h05m, 13h,
-// 3d. What is negative is 0s.
+// Duration writes d in at most two units, cut off so that a moment never looks further away than
+// it is: 16s, 3m, 3m12s, 42m, 1h05m, 13h, 3d; 0s if negative.
 func Duration(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	switch {
@@ -85,9 +84,8 @@ func Ago(t, now time.Time) string {
 // farAway is from when on a moment needs its year.
 const farAway = 300 * 24 * time.Hour
 
-// Clock writes a moment in now's time zone, which is the reader's: the time on
-// now's own day, with the date on others and the year where it is far away. It
-// is empty if t is not known.
+// Clock writes a moment in now's time zone: the time on now's own day, the date on others, and
+// the year where it is far away. It is empty if t is not known.
 func Clock(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -1,7 +1,6 @@
-// Package safefile opens the user's own files where others may have put something
-// else: a named pipe or a device, which could block for ever, a symbolic link, or a
-// file that others may write. On Windows, which has neither such files nor
-// such permissions, it opens what is there.
+// Package safefile opens the user's own files where others may have put something else: a named
+// pipe or a device, which could block for ever, a symbolic link, or a file that others may write.
+// On Windows it opens what is there.
 package safefile
 
 import (
@@ -59,8 +58,8 @@ func Open(path string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// OpenPrivate opens a regular file that nobody but the user can have written, in a
-// directory of which the same is true. Their parents are not checked.
+// OpenPrivate opens a regular file that only the user can have written, in such a directory,
+// whose parents are not checked.
 func OpenPrivate(path string, flag int) (*os.File, error) {
 	if err := checkDir(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -83,8 +82,7 @@ func OpenPrivate(path string, flag int) (*os.File, error) {
 	return file, nil
 }
 
-// WriteNew writes a file that only its owner can read. It fails if there is one of that
-// name.
+// WriteNew writes a new file that only its owner can read.
 func WriteNew(path string, data []byte) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -100,8 +98,7 @@ func WriteNew(path string, data []byte) error {
 	return err
 }
 
-// MakeDir makes a directory (0700) with its parents where it is missing, so that it
-// outlives a crash, and checks that it is private.
+// MakeDir makes a directory (0700) with its parents, so that it outlives a crash, and checks it.
 func MakeDir(path string) error {
 	if _, err := os.Lstat(path); os.IsNotExist(err) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -114,8 +111,7 @@ func MakeDir(path string) error {
 	return checkDir(path)
 }
 
-// checkDir checks that a directory is no symbolic link, and that only the user can
-// write to it.
+// checkDir checks that a directory is no symbolic link and only the user's to write.
 func checkDir(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFlags keep open from waiting for a pipe or a device, and from following a
-// symbolic link.
+// openFlags keep open from waiting for a pipe or a device, and from following a symbolic link.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
 // ownerOf returns the user that a file belongs to.
@@ -30,8 +29,8 @@ func isLinked(info fs.FileInfo) bool {
 	return ok && stat.Nlink > 1
 }
 
-// isReadOnly reports whether a directory that permits writing is on a file system
-// that is mounted read-only, as ConfigMaps are in pods.
+// isReadOnly reports whether a writable directory is mounted read-only, as ConfigMaps are in
+// pods.
 func isReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
 
 // SyncDir makes the creation of files in a directory outlive a crash.

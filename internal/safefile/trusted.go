@@ -13,12 +13,11 @@ import (
 // maxLinks is how many symbolic links lead to one file at most.
 const maxLinks = 40
 
-// ReadTrusted reads at most limit bytes of a file that says what the program does.
-// It refuses one that others could have written or replaced, as ssh does: the file,
-// and each link that leads to it, must belong to the user or to root, and lie in a
-// directory of one of them; nobody else may write to either. Dotfile managers make
-// such links. In a directory with the sticky bit, and on a file system that is
-// mounted read-only, nobody else can replace a file.
+// ReadTrusted reads at most limit bytes of a file that says what the program does. As ssh does,
+// it refuses one that others could have written or replaced: the file, and each link that leads
+// to it, must belong to the user or to root, and lie in a directory of one of them; nobody else
+// may write to either. Nobody else can replace a file in a directory with the sticky bit, or that
+// is mounted read-only.
 func ReadTrusted(path string, limit int64) ([]byte, error) {
 	for range maxLinks {
 		info, err := os.Lstat(path)

@@ -12,10 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// JSON cleans every string in valid JSON, keys included, as [Text] does, and
-// keeps the rest as it is: a reader that decodes it gets the same harmless text
-// that a terminal would be shown, and no control, C1 or bidi character is in
-// it, escaped or not, but line feeds and tabs.
+// JSON cleans every string in valid JSON, keys included, as [Text] does, and keeps the rest:
+// decoded it is harmless text, and it holds no control, C1 or bidi character, escaped or not, but
+// line feeds and tabs.
 func JSON(data []byte) []byte {
 	if isCleanJSON(data) {
 		return data
@@ -80,9 +79,8 @@ func quoted(s string) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// YAML writes JSON as YAML, without a change to its strings. What would not read
-// back as it was stays JSON, indented, which is YAML too: the library refuses
-// keys of more than 1,024 bytes, and writes the key << so that it means a merge.
+// YAML writes JSON as YAML with the same strings. What would not read back stays JSON, which is
+// YAML too: the library refuses keys of more than 1,024 bytes, and takes the key << for a merge.
 func YAML(data []byte) []byte {
 	data = escapeControls(data)
 	text, err := yaml.JSONToYAML(data)

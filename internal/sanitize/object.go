@@ -10,12 +10,10 @@ import (
 // maxDepth bounds the walk; Kubernetes' own types are far below it.
 const maxDepth = 64
 
-// Object cleans every string that the value behind p holds, in place: fields,
-// elements, map keys and map values, as [String] does, and the JSON of a
-// [runtime.RawExtension], which stays JSON. Other byte slices (certificates)
-// stay as they are; encoders write them in base64. p must be a pointer;
-// anything else is left alone. Nothing is allocated for a struct of clean
-// strings.
+// Object cleans every string behind the pointer p, in place, as [String] does: fields, elements,
+// map keys and values, and the JSON of a [runtime.RawExtension], which stays JSON. Other byte
+// slices (certificates) stay: encoders write them in base64. Nothing is allocated for a struct of
+// clean strings.
 func Object(p any) {
 	v := reflect.ValueOf(p)
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
@@ -65,8 +63,7 @@ func walk(v reflect.Value, depth int) {
 	}
 }
 
-// walkInterface cleans what v holds; a value that is not a pointer has to be
-// copied to be changed.
+// walkInterface cleans what v holds, or a copy of it if that is no pointer.
 func walkInterface(v reflect.Value, depth int) {
 	if v.IsNil() {
 		return
@@ -83,8 +80,7 @@ func walkInterface(v reflect.Value, depth int) {
 	v.Set(held)
 }
 
-// walkMap cleans keys and values. Of two keys that become the same, the one
-// that was clean before is kept.
+// walkMap cleans keys and values. Of two keys that become the same, the clean one is kept.
 func walkMap(m reflect.Value, depth int) {
 	if m.Len() == 0 {
 		return

@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Frame returns what a program draws with nothing in it but text, line feeds
-// and colours (SGR): each other character that could steer a terminal becomes
-// a question mark, so that rows keep their width. It is the last step before a
-// screen; what is drawn was cleaned, and measured, before.
+// Frame returns what a program draws with nothing in it but text, line feeds and colours (SGR):
+// each other character that could steer a terminal becomes a question mark, so that rows keep
+// their width. It is the last step before a screen.
 func Frame(s string) string {
 	var b strings.Builder
 	done := 0 // what is before is in b

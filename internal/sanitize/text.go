@@ -16,18 +16,15 @@ const (
 
 	// ellipsis ends a string that was cut; it counts as one of its runes.
 	ellipsis = '…'
-	// maxMarks is how many combining marks may follow a character. Living
-	// scripts need three; more only paint over the neighbouring lines.
+	// maxMarks is how many combining marks may follow a character. Living scripts need three.
 	maxMarks = 4
 )
 
-// String returns s as one harmless line of at most [MaxLine] runes. Line
-// breaks and tabs become a space. A clean string is returned as it is, without
-// an allocation.
+// String returns s as one harmless line of at most [MaxLine] runes, without line breaks and tabs.
+// A clean string is returned without an allocation.
 func String(s string) string { return Cut(s, MaxLine) }
 
-// Error returns err with its text as one harmless line; nil stays nil. The error unwraps
-// to err.
+// Error returns err with its text as one harmless line; it unwraps to err. nil stays nil.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -46,8 +43,7 @@ type reworded struct {
 func (e reworded) Error() string { return e.text }
 func (e reworded) Unwrap() error { return e.cause }
 
-// Whole is [String] without a limit, for what is of no use when it is cut, such
-// as a command to copy.
+// Whole is [String] without a limit, for what is of no use when cut, such as a command.
 func Whole(s string) string { return Cut(s, math.MaxInt) }
 
 // Cut is [String] with another limit, in runes. A string that is cut ends in an
@@ -73,8 +69,7 @@ func clean(s string, limit int, keep string) string {
 	return string(w.b)
 }
 
-// isClean reports whether s can stay as it is, whatever its length. Characters
-// of keep are clean.
+// isClean reports whether s can stay as it is. Characters of keep are clean.
 func isClean(s, keep string) bool {
 	ascii := true
 	for i := range len(s) {
@@ -97,8 +92,7 @@ func isClean(s, keep string) bool {
 	return true
 }
 
-// firstCluster is what a terminal that knows Unicode draws as one character
-// (UAX #29), at least one byte of s, which is not empty.
+// firstCluster is what Unicode draws as one character (UAX #29), at least one byte of s.
 func firstCluster(s string) string {
 	if s[0] < utf8.RuneSelf && (len(s) == 1 || s[1] < utf8.RuneSelf) {
 		return s[:1]
@@ -123,11 +117,10 @@ func isEncoded(r rune, s string) bool {
 	return r != utf8.RuneError || strings.HasPrefix(s, string(utf8.RuneError))
 }
 
-// admits reports whether r may be the next rune of a cluster that has so many:
-// the first is a character, the others are marks that take no cell of their
-// own. Whatever else joins the one before it (spacing marks, the second half of
-// a conjunct) counts nothing for a program that measures clusters, and a cell or
-// two for a terminal that adds up runes.
+// admits reports whether r may follow so many runes of a cluster: the first is a character, the
+// others are marks without a cell of their own. What else joins (spacing marks, the second half
+// of a conjunct) has no width for a program that measures clusters, and some for a terminal that
+// adds up runes.
 func admits(before int, r rune) bool {
 	switch {
 	case harmful(r):
@@ -138,11 +131,10 @@ func admits(before int, r rune) bool {
 	return before <= maxMarks && unicode.In(r, unicode.Mn, unicode.Me)
 }
 
-// harmful reports whether r is anything but a visible character, a space or a
-// mark: controls (C0, DEL, C1), format characters (bidi controls, zero width,
-// tags), line and paragraph separators, variation selectors, the code points
-// that Unicode tells renderers to ignore, those that are private or not
-// assigned, and those on whose width terminals disagree.
+// harmful reports whether r is not a visible character, a space or a mark: controls (C0, DEL,
+// C1), format characters (bidi controls, zero width, tags), line and paragraph separators,
+// variation selectors, ignorable, private and unassigned code points, and those on whose width
+// terminals disagree.
 func harmful(r rune) bool {
 	if r < 0x20 || r >= 0x7f && r <= 0x9f {
 		return true
@@ -181,9 +173,8 @@ func (w *writer) line(s string) {
 	}
 }
 
-// cluster writes a character with its marks. From the first rune on that does
-// not belong there all others are escaped: they would join the escape before
-// them.
+// cluster writes a character with its marks. Once a rune is escaped all others are: they would
+// join the escape.
 func (w *writer) cluster(cluster string) bool {
 	escaping := false
 	before := 0
@@ -231,8 +222,7 @@ func (w *writer) escape(letter string, digits int, r rune) bool {
 	return true
 }
 
-// rune writes r, or puts an ellipsis in the place of the last one and returns
-// false if there is no room.
+// rune writes r, or puts an ellipsis in the place of the last one if there is no room.
 func (w *writer) rune(r rune) bool {
 	if w.count == w.limit {
 		w.b = utf8.AppendRune(w.b[:w.last], ellipsis)
@@ -244,10 +234,9 @@ func (w *writer) rune(r rune) bool {
 	return true
 }
 
-// joiners are characters, other than marks, that become one with what stands
-// before or after them, even where two texts meet: terminals that add up runes
-// give them cells that those that know clusters do not. TestNothingJoins finds
-// those that a newer Unicode adds.
+// joiners are characters, other than marks, that become one with their neighbours, even where two
+// texts meet: terminals that add up runes give them cells. TestNothingJoins finds those that a
+// newer Unicode adds.
 var joiners = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x0d4e, 0x0d4e, 1},                      // Malayalam dot reph
@@ -262,9 +251,8 @@ var joiners = &unicode.RangeTable{
 	},
 }
 
-// disputed are characters whose width depends on how old a terminal's Unicode
-// is: measured with tmux 3.3a on glibc's tables (Unicode 14) against ours, every
-// character below U+20000 alone and threefold.
+// disputed are characters whose width depends on a terminal's Unicode version: measured with tmux
+// 3.3a on glibc's tables (Unicode 14) against ours, each below U+20000 alone and threefold.
 var disputed = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x2630, 0x2637, 1}, {0x268a, 0x268f, 1}, // wide since Unicode 16

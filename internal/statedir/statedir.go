@@ -1,6 +1,5 @@
-// Package statedir keeps small private files of one kind in a folder: each is
-// read and written whole or not at all, and there are never too many. Callers
-// must tolerate that any file may disappear.
+// Package statedir keeps small private files of one kind in a folder, each read and written
+// whole. There are never too many. Callers must tolerate that any file may disappear.
 package statedir
 
 import (
@@ -17,16 +16,14 @@ import (
 	"github.com/veltui/veltui/internal/safefile"
 )
 
-// Leftover is how old a half-written file must be before it is taken for one
-// that a killed program left behind.
+// Leftover is how old a half-written file is that a killed program left behind.
 const Leftover = time.Hour
 
 // Dir is a folder of files whose names end in Suffix.
 type Dir struct {
 	Path   string
 	Suffix string
-	// Files and Bytes bound what is kept: what was not touched for longest goes
-	// first. Zero Bytes is no bound.
+	// Files and Bytes bound what is kept, the newest first. Zero Bytes is no bound.
 	Files int
 	Bytes int64
 	Clock func() time.Time
@@ -35,8 +32,7 @@ type Dir struct {
 // ErrTooLarge is a file that cannot be one of ours.
 var ErrTooLarge = errors.New("it is too large")
 
-// Read reads a file, if it is a regular one. The error is fs.ErrNotExist if
-// there is none, and ErrTooLarge if it has more bytes than most.
+// Read reads a regular file. The error is fs.ErrNotExist, or ErrTooLarge beyond most bytes.
 func (d Dir) Read(name string, most int64) ([]byte, error) {
 	path := filepath.Join(d.Path, name)
 	f, err := safefile.Open(path, os.O_RDONLY)
@@ -99,8 +95,7 @@ func (d Dir) Touch(name string) error {
 	return os.Chtimes(filepath.Join(d.Path, name), now, now)
 }
 
-// prune removes what was not touched for longest until the rest is within the
-// bounds, and what killed programs left. keep stays.
+// prune removes the oldest files beyond the bounds, and what killed programs left. keep stays.
 func (d Dir) prune(keep string) error {
 	entries, err := os.ReadDir(d.Path)
 	if err != nil {

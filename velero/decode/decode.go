@@ -13,10 +13,9 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Object reads the JSON of one object into a typed one. Fields that the type
-// cannot hold are left empty there and named in the answer, in their order in
-// the type; there are never more than [MaxProblems]. An error means that raw is
-// no object at all. The texts of into are as they were sent.
+// Object reads the JSON of one object into a typed one. Fields that the type cannot hold are left
+// empty and named in the answer, in the type's order, up to [MaxProblems]. An error means that
+// raw is no object. The texts of into are as they were sent.
 func Object(raw []byte, into any) ([]Malformed, error) {
 	err := json.Unmarshal(raw, into)
 	switch {
@@ -52,8 +51,8 @@ func Unstructured(o *unstructured.Unstructured, into any) ([]Malformed, error) {
 	return Object(raw, into)
 }
 
-// prune takes out of the tree what into cannot hold, and reads the rest. Cause
-// is why the whole could not be read.
+// prune takes out of the tree what into cannot hold, and reads the rest. cause is why the whole
+// could not be read.
 func prune(tree map[string]any, into any, cause error) ([]Malformed, error) {
 	v := reflect.ValueOf(into).Elem()
 	p := pruner{}
@@ -91,20 +90,18 @@ const (
 	maxValue = 60
 )
 
-// Malformed is a field whose value the API server accepted and Velero's Go
-// type cannot hold. All its texts are harmless and bounded. It is comparable;
-// the zero value stands for none.
+// Malformed is a field whose value the API server accepted and Velero's Go type cannot hold. Its
+// texts are harmless and bounded. It is comparable; zero stands for none.
 type Malformed struct {
-	// Field is the path, such as spec.hooks.resources[0].pre[0].exec.timeout;
-	// empty where the object as a whole is meant.
+	// Field is the path, such as spec.hooks.resources[0].pre[0].exec.timeout; empty for the
+	// object as a whole.
 	Field string `json:"field"`
 	// Value is the value in JSON, shortened.
 	Value string `json:"value"`
 	// Error says what was expected instead.
 	Error string `json:"error"`
 
-	// patch is the JSON patch that mends the field, empty if there is none; see
-	// [Patch].
+	// patch is the JSON patch that mends the field, empty if there is none; see [Patch].
 	patch string
 }
 
@@ -116,10 +113,9 @@ func (m Malformed) String() string {
 	return fmt.Sprintf("%s is %s: %s", m.Field, m.Value, m.Error)
 }
 
-// ServerWarning is what every malformed object means for Velero itself: its
-// caches are typed informers, whose List fails as a whole
-// (sigs.k8s.io/controller-runtime/pkg/cache; pkg/cmd/server/server.go, 1.8 and
-// later).
+// ServerWarning is what a malformed object means for Velero itself: the List of its typed
+// informers fails as a whole (sigs.k8s.io/controller-runtime/pkg/cache; pkg/cmd/server/server.go,
+// since 1.8).
 const ServerWarning = "Velero's own server may fail on it too"
 
 // problem describes the value that was found at a path.

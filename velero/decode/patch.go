@@ -19,10 +19,10 @@ const maxPatch = 500
 // someDuration is put into a duration that must not be left out.
 const someDuration = "1h0m0s"
 
-// Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if
-// it cannot mend them all. It replaces a value whose meaning is plain, such as
-// 30d, takes any other away, and applies only while each is as it was read. The
-// last field comes first: taking an element out of a list moves those behind it.
+// Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if it cannot mend
+// them all. It replaces a value whose meaning is plain, such as 30d, takes any other away, and
+// tests that each is as it was read. The last field comes first, because taking away an element
+// moves those behind it.
 func Patch(fields []Malformed) string {
 	var steps []string
 	for _, m := range slices.Backward(fields) {
@@ -37,9 +37,8 @@ func Patch(fields []Malformed) string {
 	return "[" + strings.Join(steps, ",") + "]"
 }
 
-// patchFor mends one field. It begins with a test, so that it never changes a
-// value that was mended meanwhile. There is none for the object as a
-// whole, nor one that is long or holds what a terminal must not print.
+// patchFor mends one field after a test that its value is the same. There is none for the object
+// as a whole, nor one that is long or holds what a terminal must not print.
 func patchFor(at path, value any, t target) string {
 	if len(at) == 0 {
 		return ""
@@ -58,8 +57,7 @@ func patchFor(at path, value any, t target) string {
 
 var days = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
 
-// durationFrom writes days and weeks in the way that Velero reads, and returns
-// nothing for what is no such duration.
+// durationFrom writes days and weeks as Velero reads them, empty for other texts.
 func durationFrom(text string) string {
 	found := days.FindStringSubmatch(text)
 	if found == nil {
@@ -75,9 +73,8 @@ func durationFrom(text string) string {
 	return (time.Duration(hours) * time.Hour).String()
 }
 
-// path leads to a value in a JSON document: names of members (string) and
-// indexes of lists (int). Its backing array is shared on the way down; what is
-// kept of it must be a text.
+// path leads to a value in a JSON document: names (string) and indexes (int). Its backing array
+// is shared on the way down.
 type path []any
 
 // plain is a name that needs no quotes in a path that people read.

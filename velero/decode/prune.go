@@ -21,8 +21,8 @@ func (p *pruner) note(m Malformed) {
 	}
 }
 
-// fits reports whether t can hold the value, which is noted if it cannot.
-// What is malformed inside of the value is taken out of it.
+// fits reports whether t can hold the value, and notes it otherwise. What is malformed inside is
+// taken out.
 func (p *pruner) fits(value any, t target, at path) (pruned any, ok bool) {
 	inner := t.elem()
 	switch {

@@ -25,8 +25,7 @@ var (
 	duration   = reflect.TypeFor[metav1.Duration]()
 )
 
-// readsItself reports whether the type has its own way to read JSON, which
-// only trying can tell the outcome of.
+// readsItself reports whether the type reads JSON in its own way, so that only trying tells.
 func (t target) readsItself() bool {
 	p := reflect.PointerTo(t.Type)
 	return p.Implements(jsonReader) || p.Implements(textReader)
