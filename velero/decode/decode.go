@@ -90,18 +90,20 @@ const (
 	maxValue = 60
 )
 
-// Malformed is a field whose value the API server accepted and Velero's Go type cannot hold. Its
-// texts are harmless and bounded. It is comparable; zero stands for none.
+// Malformed is a field whose value the API server accepted and Velero's Go
+// type cannot hold. All its texts are harmless and bounded. It is comparable;
+// the zero value stands for none.
 type Malformed struct {
-	// Field is the path, such as spec.hooks.resources[0].pre[0].exec.timeout; empty for the
-	// object as a whole.
+	// Field is the path, such as spec.hooks.resources[0].pre[0].exec.timeout;
+	// empty where the object as a whole is meant.
 	Field string `json:"field"`
 	// Value is the value in JSON, shortened.
 	Value string `json:"value"`
 	// Error says what was expected instead.
 	Error string `json:"error"`
 
-	// patch is the JSON patch that mends the field, empty if there is none; see [Patch].
+	// patch is the JSON patch that mends the field, empty if there is none; see
+	// [Patch].
 	patch string
 }
 
