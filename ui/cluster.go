@@ -36,19 +36,16 @@ type EtcdLogs interface {
 
 // Cluster is one cluster that is shown, and what may be asked of it.
 type Cluster struct {
-	// Context is the name of the kubeconfig context. It is on every screen, and is
-	// typed to confirm a change.
+	// Context is the kubeconfig context, shown on every screen and typed to confirm a change.
 	Context string
 	Source  Source
 	// Estimator knows what is in backups; nil if they must not be looked at.
 	Estimator Estimator
 	// Rates remembers how fast restores went; nil if that is not remembered.
 	Rates Rates
-	// Sources are what the pages of a job read through; Clock and Start are set
-	// by the dashboard itself.
+	// Sources are what job pages read through; the dashboard sets Clock and Start.
 	Sources jobview.Sources
-	// EtcdLogs reads the end of a pod's log for the Etcd tab; what it finds comes
-	// with a later snapshot. Nil if nothing is read.
+	// EtcdLogs reads pod logs for the Etcd tab into a later snapshot; nil for none.
 	EtcdLogs EtcdLogs
 	// Previewer tells what a restore would do; nil if that is not known.
 	Previewer restoreform.Previewer
@@ -58,20 +55,16 @@ type Cluster struct {
 	Looker Looker
 	// Request is how the kubectl commands shown get to the same cluster.
 	Request action.Request
-	// WriteFailure is why the API server did not store what veltui wrote last, on one
-	// line; empty if it did. Nil if nothing is known of that.
+	// WriteFailure is why the API server did not store the last write, in one line; nil if unknown.
 	WriteFailure func() string
 	// Stop ends what follows the cluster; nil if that ends with the program only.
 	Stop func()
 }
 
-// cluster is one of those that are shown, with what is known of it. Messages
-// about a cluster name it, and those about one that is not shown any more are
-// dropped.
+// cluster is one that is shown. Messages name theirs; those of others are dropped.
 type cluster struct {
 	Cluster
-	// id tells its rows from those of others: a cluster that was restored from
-	// another one's etcd has the same uids.
+	// id is part of row keys: a cluster restored from another's etcd has the same uids.
 	id string
 	// assessed is what is shown, nil before the first snapshot.
 	assessed *assess.Assessment
@@ -111,8 +104,8 @@ func (c *cluster) next() tea.Cmd {
 	})
 }
 
-// judgeAgain judges the last snapshot for the present moment: verdicts, rates and ages
-// change while nothing happens.
+// judgeAgain judges the last snapshot for the present: verdicts, rates and ages change by
+// themselves.
 func (c *cluster) judgeAgain() tea.Cmd {
 	if c.assessed == nil {
 		return nil
@@ -155,8 +148,7 @@ type clustersConnected struct {
 	err      error
 }
 
-// switching is a way to other clusters. It is under way until they are connected, and
-// done is set once they are shown.
+// switching leads to other clusters. done is set once they are shown.
 type switching struct {
 	contexts  []string
 	namespace string
@@ -173,8 +165,8 @@ func (s *switching) String() string {
 	return text
 }
 
-// switchTo connects to the clusters of other contexts, or to those that are shown
-// if none is named, in a namespace. They are shown once they are connected.
+// switchTo connects to other contexts, or to the present ones if none is named, and then shows
+// them.
 func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 	switch {
 	case m.options.Switch == nil:
@@ -199,8 +191,7 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 	}
 	s := &switching{contexts: contexts, namespace: namespace}
 	m.switching, m.notice = s, ""
-	// What it starts goes on until the program ends: only a switch that is taken back is
-	// cancelled.
+	// What it starts ends with the program: only an abandoned switch is cancelled.
 	connect := m.options.Switch
 	var cmd tea.Cmd
 	cmd, s.cancel = m.starts(func(ctx context.Context) tea.Msg {
@@ -234,8 +225,7 @@ func (m *Model) unanswered() bool {
 		!slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.ended == nil && c.health().State != watch.Connecting })
 }
 
-// switchingText says where a switch that is not over leads to, how it stands, and
-// what esc does; empty if there is none.
+// switchingText describes an unfinished switch and what esc does; empty for none.
 func (m *Model) switchingText() string {
 	switch {
 	case m.switching == nil:
@@ -258,8 +248,7 @@ func (m *Model) switchingText() string {
 	return fmt.Sprintf("Connecting to %s%s. esc goes back to %s.", m.switching, why, m.left)
 }
 
-// stopSwitching takes back a switch that is not over; handled is false if there is
-// none.
+// stopSwitching takes back an unfinished switch; handled is false if there is none.
 func (m *Model) stopSwitching() (cmd tea.Cmd, handled bool) {
 	switch {
 	case m.switching != nil && !m.switching.done:
@@ -273,8 +262,7 @@ func (m *Model) stopSwitching() (cmd tea.Cmd, handled bool) {
 	return nil, false
 }
 
-// handleClusters shows other clusters from now on. Where that failed, those that
-// are shown stay.
+// handleClusters shows other clusters. After a failure the present ones stay.
 func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 	switch {
 	case connected.of != m.switching: // cancelled, or another one was asked for since

@@ -72,8 +72,7 @@ func (m *Model) newCommands() []command.Command {
 	)
 }
 
-// Commands are those that can be typed behind `:`, as help names them: Label and
-// What.
+// Commands are those behind `:`, with the Label and What of help.
 func Commands() []keys.Binding {
 	m, err := newModel(context.Background(), Options{Clusters: []Cluster{{}}})
 	if err != nil {
@@ -119,8 +118,7 @@ func (m *Model) goToTab(t *tab) (tea.Cmd, error) {
 	return nil, nil
 }
 
-// named are the jobs of a kind with a name, which may have its context and a
-// slash before it.
+// named are the jobs of a kind called name or context/name.
 func (m *Model) named(kind job.Kind, name string) []clusterJob {
 	return slices.DeleteFunc(allJobs(m.clusters...), func(j clusterJob) bool {
 		return j.Kind != kind || j.Name != name && j.cluster.Context+"/"+j.Name != name
@@ -162,8 +160,7 @@ func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
 	return m.openJob(of, j.UID, jobview.Overview), nil
 }
 
-// names are those of the jobs of a kind, the newest first; where there are several
-// clusters, with their context.
+// names are those of the jobs of a kind, the newest first; of several clusters with their context.
 func (m *Model) names(kind job.Kind) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		jobs := slices.DeleteFunc(allJobs(m.clusters...), func(j clusterJob) bool { return j.Kind != kind })
@@ -195,8 +192,7 @@ func (m *Model) namespaces() iter.Seq[string] {
 	}
 }
 
-// switchContexts shows other contexts. It names those that do not exist before
-// anything is connected to.
+// switchContexts shows other contexts, if all exist.
 func (m *Model) switchContexts(text string) (tea.Cmd, error) {
 	wanted, unknown := words(text, m.options.Contexts)
 	switch {
@@ -208,8 +204,7 @@ func (m *Model) switchContexts(text string) (tea.Cmd, error) {
 	return m.switchTo(wanted, ""), nil
 }
 
-// words are the elements of a list that was typed, each once, and the first that is not
-// one of some names.
+// words are the elements of a typed list, each once, and the first that is not among names.
 func words(text string, names []string) (wanted []string, unknown string) {
 	for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if !slices.Contains(names, name) {
@@ -222,8 +217,7 @@ func words(text string, names []string) (wanted []string, unknown string) {
 	return wanted, unknown
 }
 
-// chooseColumns shows some columns of jobs, in the order in which they are named, or
-// all.
+// chooseColumns shows some columns of jobs, in the order named, or all.
 func (m *Model) chooseColumns(text string) error {
 	wanted, unknown := words(strings.ToLower(text), Columns())
 	if unknown != "" {

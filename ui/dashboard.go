@@ -39,8 +39,7 @@ type tab struct {
 	groups []clusterGroup
 }
 
-// otherTabs are the tabs of what is no job, in their order behind those of jobs.
-// Those that come and go stand last.
+// otherTabs follow those of jobs. Those that come and go stand last.
 func otherTabs() []detail.Tab {
 	return []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Etcd(), tabs.Deletions()}
 }
@@ -59,8 +58,7 @@ type dashboard struct {
 	// clusters are what the rows are made of, and clock is our own.
 	clusters []*cluster
 	clock    func() time.Time
-	// attended is when the user last used the keyboard or the mouse, or had another
-	// screen open; zero before the first time.
+	// attended is when the user last pressed a key, used the mouse, or had another screen open.
 	attended time.Time
 
 	// tabs are all that there can be, and tab is the present one.
@@ -150,8 +148,7 @@ func (d *dashboard) choose(names, columns []string, named keys.Map) {
 // showsJobs reports whether the present tab lists jobs.
 func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
 
-// shownTabs are the tabs that there are now. The present one stays until it is
-// left.
+// shownTabs are the tabs that there are now. The present one stays until left.
 func (d *dashboard) shownTabs() []*tab {
 	return slices.DeleteFunc(slices.Clone(d.tabs), func(t *tab) bool {
 		return t != d.tab && t.other != nil && t.other.There != nil &&
@@ -378,8 +375,7 @@ func (d *dashboard) Prompt(width int) string {
 	return " " + d.input.View()
 }
 
-// Update handles what happens while the filter is being typed. Rows follow at
-// once; enter keeps the filter and esc takes it away.
+// Update takes keys while the filter is typed. Rows follow at once.
 func (d *dashboard) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	if !d.typing {
 		return nil, false

@@ -27,8 +27,7 @@ func (d *dashboard) View(c draw.Canvas) string {
 // Wheel scrolls the list.
 func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
 
-// view draws the whole dashboard. What is said about
-// the selected row has the room that it needs, up to a quarter of the screen.
+// view draws the dashboard. The text about the selected row takes up to a quarter.
 func (d *dashboard) view(c draw.Canvas) string {
 	about := d.about(c, max(c.Height/4, 1))
 	for len(about) < min(2, c.Height/8) {
@@ -130,9 +129,7 @@ func (d *dashboard) inCluster(r row) string {
 	return r.cluster.Context + " "
 }
 
-// tabsLine names the tabs, and at the right what is worth a word. The tabs keep
-// at least their numbers with the present one's name, and what the filter hides
-// is always counted in full.
+// tabsLine names the tabs, and a note at the right. The filter's count always shows in full.
 func (d *dashboard) tabsLine(c draw.Canvas) string {
 	for _, l := range []labels{{names: true, counts: true}, {names: true}, {names: true, short: true}, {}} {
 		tabs := d.tabLabels(c, l)
@@ -238,8 +235,7 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	return c.Lines(lines)
 }
 
-// highlighted is a drawn row with its mark, reversed as a whole if it is the
-// selected one: colours of its own would not show there.
+// highlighted is a drawn row with its mark; the selected one is reversed as a whole.
 func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
 	t := d.tab
 	line = d.marked.on(c, t.rows[i], line)
@@ -284,8 +280,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 	return about
 }
 
-// zones are where the dashboard drew last what can be clicked, in cells from its
-// corner.
+// zones are where things that can be clicked were drawn last.
 type zones struct {
 	tabs []draw.Span // in the first line
 	rows int         // the line of the first row

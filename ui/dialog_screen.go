@@ -22,8 +22,7 @@ func (s *dialogScreen) allows() allowed {
 	return allowed{help: s.HasHelp(), quit: s.Stage() != dialog.Typing, suspend: s.Stage() != dialog.Applying}
 }
 
-// Takes reports whether a key is not to be acted on: the stage is deaf, or it has no such
-// key.
+// Takes reports whether a key is not acted on: the stage is deaf, or has no such key.
 func (s *dialogScreen) Takes(msg tea.KeyPressMsg, bound bool) bool {
 	return s.Swallows() || !bound && msg.Mod != tea.ModAlt
 }
@@ -34,8 +33,7 @@ func (s *dialogScreen) View(c draw.Canvas) string { return s.ViewOver(c, "") }
 // ViewOver draws the dialog over the screen below it.
 func (s *dialogScreen) ViewOver(c draw.Canvas, behind string) string { return s.Dialog.View(c, behind) }
 
-// Close takes the marks from the jobs that are done with, and leaves what was done on the
-// user's terminal.
+// Close unmarks the settled jobs, and keeps what was done for the exit messages.
 func (s *dialogScreen) Close() {
 	for _, uid := range s.Settled() {
 		delete(s.m.dashboard.marked, s.of.key(string(uid)))
@@ -46,8 +44,7 @@ func (s *dialogScreen) Close() {
 // Finalizer inspects jobs on which nothing works any more, and moves them on.
 type Finalizer interface {
 	dialog.Actions
-	// Allowed asks the API server whether we may change jobs of a kind; why
-	// says why not, and is empty if we may.
+	// Allowed asks the API server whether we may change jobs of a kind; why is empty if so.
 	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 }
 
@@ -73,8 +70,7 @@ func (m *Model) checkAccess(c *cluster) tea.Cmd {
 	})
 }
 
-// subjects are the jobs that the finalize key means, and their cluster: the open
-// one, the marked ones, or the one under the cursor.
+// subjects are the jobs that the finalize key means: the open one, the marked, or the selected.
 func (m *Model) subjects() (*cluster, []*job.Job) {
 	if s := m.job(); s != nil {
 		return s.of, []*job.Job{s.Job()}
@@ -96,8 +92,7 @@ func (m *Model) openFinalize() tea.Cmd {
 	return cmd
 }
 
-// finalizeUnavailable says why the finalize key can do nothing, and is empty if evidence
-// may be gathered, which decides about the rest.
+// finalizeUnavailable is why the finalize key can do nothing; the evidence decides the rest.
 func (m *Model) finalizeUnavailable() string {
 	if m.job() == nil && len(m.dashboard.marked) > 0 {
 		return ""

@@ -13,8 +13,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// emptyTexts say why a table has no rows, each cluster's own reason in a text of
-// its own.
+// emptyTexts say why a table has no rows, each cluster's reason on its own.
 func (d *dashboard) emptyTexts() []string {
 	var texts []string
 	for _, c := range d.clusters {
@@ -29,8 +28,7 @@ func (d *dashboard) emptyTexts() []string {
 	return texts
 }
 
-// emptyText says why there are no rows of a cluster: nothing is known yet,
-// nothing may be known, the filter hides all, or there really is nothing.
+// emptyText says why there are no rows of a cluster.
 func (d *dashboard) emptyText(c *cluster) string {
 	if health := c.health(); health.State == watch.Connecting || c.assessed == nil {
 		if c.assessed != nil && c.assessed.Environment.Reading.Kind != "" {
@@ -82,8 +80,7 @@ func connectingText(err string) string {
 	return "Connecting to the cluster: " + err
 }
 
-// trouble is the most important thing that is wrong with what is shown, of the
-// first cluster where something is.
+// trouble is what is wrong with the first cluster that has something.
 func (d *dashboard) trouble(c draw.Canvas) string {
 	for _, of := range d.clusters {
 		text := troubleOf(c, of)

@@ -17,18 +17,15 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Estimator knows what is in backups. Its methods take as long as downloading
-// one, and end with ctx. Their errors are shown on one line.
+// Estimator knows what is in backups. It takes as long as a download; errors are one line.
 type Estimator interface {
-	// Estimate works out what a restore of the cluster restores. The version and
-	// flags of server, Velero's, decide on that.
+	// Estimate works out what a restore restores, which the server's version and flags decide.
 	Estimate(ctx context.Context, restore *job.Job, server velero.Server, progress inspect.Progress) (collector.Estimate, error)
 	// Contents counts what a backup holds.
 	Contents(ctx context.Context, backup *job.Job, progress inspect.Progress) ([]collector.ResourceCount, error)
 }
 
-// Rates remembers how fast restores of the cluster went. Its methods may take
-// as long as a disk.
+// Rates remembers how fast restores of the cluster went, on disk.
 type Rates interface {
 	// Known is what earlier restores told.
 	Known() forecast.Rates
@@ -46,8 +43,7 @@ type download struct{ done, total int64 }
 type contents struct {
 	estimate  collector.Estimate
 	resources []collector.ResourceCount
-	// known and limit are the rates of the cluster when a restore was asked about, and
-	// the server's limit.
+	// known are the cluster's rates then, and limit is the server's.
 	known forecast.Rates
 	limit forecast.Limit
 }
@@ -68,8 +64,7 @@ func (q *question) close() {
 	q.progress.Close()
 }
 
-// questions are those of this run that matter still, by the job's uid. There is never
-// more than one at a time that nobody asked for.
+// questions are by the job's uid. At most one at a time was not asked for by the user.
 type questions map[types.UID]*question
 
 func (qs questions) isBusy() bool {
@@ -92,8 +87,7 @@ func (c *cluster) contents(uid types.UID) *jobview.Contents {
 	return nil
 }
 
-// askContents asks about a job if that was not done yet. unasked is true if it is only
-// because the job runs.
+// askContents asks about a job once. unasked is true if only because the job runs.
 func (m *Model) askContents(c *cluster, j *job.Job, unasked bool) tea.Cmd {
 	q := c.questions[j.UID]
 	switch {
@@ -148,8 +142,7 @@ func (c *cluster) handleContents(uid types.UID, q *question) tea.Cmd {
 	return c.judgeAgain()
 }
 
-// forgetContents withdraws the questions about jobs that keep does not want, ends their
-// downloads and drops their answers.
+// forgetContents drops the questions that keep does not want, and their downloads.
 func (c *cluster) forgetContents(keep func(types.UID, *question) bool) {
 	for uid, q := range c.questions {
 		if !keep(uid, q) {
@@ -179,8 +172,7 @@ func begins(j *job.Job) bool {
 	return j.Kind == job.Restore && (j.Stage == job.StageQueued || j.Stage == job.StageItems)
 }
 
-// ask asks about the open job if its page wants to know, about the form, and about
-// restores that begin.
+// ask asks for what the open screens want to know, and about restores that begin.
 func (m *Model) ask() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, s := range m.screens {
@@ -204,8 +196,7 @@ func (m *Model) ask() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// dropQuestions keeps what is known of the open job and of restores that begin.
-// Downloads that were begun for a screen that is closed now are ended.
+// dropQuestions keeps those about the open job and restores that begin, and ends other downloads.
 func (m *Model) dropQuestions(c *cluster) {
 	if len(c.questions) == 0 || c.assessed == nil {
 		return
@@ -220,10 +211,8 @@ func (m *Model) dropQuestions(c *cluster) {
 	c.forgetContents(func(uid types.UID, _ *question) bool { return keep[uid] })
 }
 
-// Looker looks closer at a job that does not move: at the server's log, hooks,
-// namespaces, snapshots and slots, as `veltui explain` does. It changes nothing.
-// A look takes as long as a few dozen requests and ends with ctx. What it finds
-// and its errors are safe to draw.
+// Looker looks closer at a job that does not move, as `veltui explain` does: a few dozen requests.
+// It changes nothing. What it finds and its errors are safe to draw.
 type Looker interface {
 	Look(ctx context.Context, j *job.Job) (assess.Look, error)
 }
@@ -235,8 +224,7 @@ type looks struct {
 	lookout assess.Lookout
 }
 
-// look looks closer at the open job, or at the next one of the list, if that may
-// change its verdict.
+// look looks closer at the open or next job if that may change its verdict.
 func (m *Model) look() tea.Cmd {
 	c := m.at
 	ls, now := &c.looks, m.options.Clock()

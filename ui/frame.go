@@ -15,8 +15,7 @@ import (
 	"github.com/veltui/veltui/ui/terminal"
 )
 
-// The smallest terminals: below the first, jobs are listed one a line; below
-// the second nothing can be shown.
+// Below the first size, jobs are listed one a line; below the second nothing is shown.
 const (
 	minWidth, minHeight   = 40, 12
 	tinyWidth, tinyHeight = 16, 3
@@ -76,8 +75,7 @@ func (m *Model) content() string {
 	return strings.Join([]string{m.header(c), screen, strings.Join(bottom, "\n")}, "\n")
 }
 
-// bottomLine names the keys, or is where something is typed. A dialog that does
-// not listen yet names none.
+// bottomLine names the keys, or is where text is typed. A deaf dialog names none.
 func (m *Model) bottomLine(c draw.Canvas) string {
 	if p := m.prompting(); p != nil {
 		return p.Prompt(c.Width)
@@ -93,8 +91,7 @@ func (m *Model) bottomLine(c draw.Canvas) string {
 	return keys.Footer(c, m.screenKeys())
 }
 
-// watched is the job that the terminal's own title and progress show: the open
-// one, the selected one, or the only one that runs. It has not ended.
+// watched is the job of the terminal's title and progress: open, selected, or the only one.
 func (m *Model) watched() (assess.Judged, bool) {
 	active := activeJobs(m.clusters...)
 	var shown clusterJob
@@ -114,8 +111,7 @@ func (m *Model) watched() (assess.Judged, bool) {
 	return shown.judged(), true
 }
 
-// windowTitle names the watched job, or where we are, after the counts of jobs where
-// those say more.
+// windowTitle names the watched job, or the place, after the counts of jobs.
 func (m *Model) windowTitle() string {
 	title, counts := "veltui ", m.titleCounts()
 	j, ok := m.watched()
@@ -157,8 +153,7 @@ func (m *Model) titleCounts() string {
 	return strings.Join(parts, ", ")
 }
 
-// terminalProgress is that of the watched job; of several that run, that of the one
-// that is least far, because a full bar means that all is done.
+// terminalProgress is that of the watched job, else the least: a full bar means that all is done.
 func (m *Model) terminalProgress() *tea.ProgressBar {
 	j, ok := m.watched()
 	if !ok {

@@ -13,9 +13,8 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// header is the first line of every screen: where we are, whether what is
-// shown can be trusted, and how many jobs there are. What matters least gives
-// way first: the server, its age, the counts of what goes well.
+// header is the first line of every screen. What matters least gives way first: the server, its
+// age, the counts of what goes well.
 func (m *Model) header(c draw.Canvas) string {
 	if m.overview() {
 		return m.headerOfSeveral(c)
@@ -51,8 +50,7 @@ func (m *Model) header(c draw.Canvas) string {
 // overview reports whether the screen is about several clusters.
 func (m *Model) overview() bool { return len(m.clusters) > 1 && m.onDashboard() }
 
-// headerOfSeveral names every cluster with its health. Where they do not fit, it
-// counts those that are live, and names the others as far as there is room.
+// headerOfSeveral names every cluster with its health; where narrow, those that are not live.
 func (m *Model) headerOfSeveral(c draw.Canvas) string {
 	live, all, unwell := 0, []string(nil), []string(nil)
 	for _, of := range m.clusters {
@@ -167,8 +165,7 @@ func healthText(c draw.Canvas, of *cluster) string {
 	return c.Theme.Waiting.Render("connecting")
 }
 
-// countsText counts the jobs of some clusters that run and wait, if calm ones are
-// wanted, and those in trouble.
+// countsText counts the jobs in trouble and, with calm, those that run and wait.
 func countsText(c draw.Canvas, calm bool, clusters ...*cluster) string {
 	running, queued, troubled, idle, known := 0, 0, 0, true, false
 	for _, of := range clusters {

@@ -17,9 +17,8 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// The columns of a table of jobs. At 80 cells they fit up to ETA, without RATE;
-// at 120 up to AGE, at 160 all do. They go by priority: name, stage and bar are
-// never dropped.
+// At 80 cells the columns fit up to ETA, without RATE; at 120 up to AGE, at 160 all do. Name, stage
+// and bar are never dropped.
 var jobColumns = []draw.Column{
 	colMark:     {Width: 2},                    // cursor and mark
 	colCluster:  {Title: "CLUSTER", Limit: 40}, // only where there are several
@@ -56,18 +55,15 @@ const (
 	colFrom
 )
 
-// columnNames are those of the columns that the user can choose, in their usual order.
-// The others, up to the name, always come first.
+// columnNames are those that the user can choose. The others, up to the name, come first.
 var columnNames = []string{colStage: "stage", colProgress: "progress", colDone: "done", colRate: "rate", colETA: "eta", colErrors: "errors",
 	colWarnings: "warnings", colAge: "age", colExpires: "expires", colLocation: "location", colFrom: "from"}
 
-// Columns are the names of the columns of jobs that can be chosen, in their usual
-// order.
+// Columns are the names of the columns that can be chosen, in their usual order.
 func Columns() []string { return slices.Clone(columnNames[colStage:]) }
 
-// columnOrder is the order of the columns with those that were chosen, all of them
-// if none were. From the bar to the warnings they stay together and in their usual
-// order, because one text takes their place where a job has ended or waits.
+// columnOrder is that of the chosen columns, or all. From the bar to the warnings they stay
+// together in their usual order: one text takes their place where a job has ended or waits.
 func columnOrder(chosen []string) []int {
 	if len(chosen) == 0 {
 		chosen = Columns()
@@ -92,8 +88,7 @@ func columnOrder(chosen []string) []int {
 	return order
 }
 
-// ordered are things of the columns, such as cells, in the order in which they
-// are shown.
+// ordered puts things of the columns, such as cells, in order.
 func ordered[T any](of []T, order []int) []T {
 	shown := make([]T, len(order))
 	for i, column := range order {
@@ -102,8 +97,7 @@ func ordered[T any](of []T, order []int) []T {
 	return shown
 }
 
-// columnsFor are the columns for some rows: names get no more room than the
-// longest of them needs, so that the others can grow.
+// columnsFor gives names no more room than the longest needs, so that others can grow.
 func columnsFor(rows []row, several bool, order []int) []draw.Column {
 	columns := slices.Clone(jobColumns)
 	for i := range columns {
@@ -197,8 +191,7 @@ func spanned(c draw.Canvas, cells []string, widths []int, first, last int, text 
 	return draw.JoinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
 }
 
-// outcomeRow joins the cells of a job, in their order, with one text in the place
-// of those from the bar to last.
+// outcomeRow joins the cells of a job with one text in place of those from the bar to last.
 func outcomeRow(c draw.Canvas, cells []string, widths, order []int, last int, text string) string {
 	width := spanWidth(widths, colProgress, last)
 	widths = slices.Clone(widths)
@@ -235,8 +228,7 @@ func mark(c draw.Canvas, j assess.Judged, selected bool, width int) string {
 	return c.Fit(pointer(c, selected)+sign, width)
 }
 
-// stageCell is the stage and how long it lasts, or how long nothing moved. The
-// state that its colour tells is in its words too.
+// stageCell is the stage and how long it lasts, or how long nothing moved.
 func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
 	if !j.DeletionAt.IsZero() && j.Stage != job.StageDeleting {
 		return deletionCell(c, j, width)
@@ -269,8 +261,7 @@ func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, strin
 	return style, state
 }
 
-// deletionCell is the stage or the last phase of a job that is being deleted, as far as
-// there is room.
+// deletionCell is the stage or last phase of a job that is being deleted.
 func deletionCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
 	stage, style := string(j.Stage), c.Theme.Waiting
 	if j.Terminal() || j.Stage == job.StageUnknown {
@@ -300,8 +291,7 @@ func progressCell(c draw.Canvas, j *job.Job, width int) string {
 	return c.Bar(wholePercent(j.Fraction), width-5) + label
 }
 
-// wholePercent is a fraction no finer than the percentage beside its bar, so that
-// both change in one frame. What has begun shows.
+// wholePercent rounds as the percentage beside its bar, so that both change in one frame.
 func wholePercent(fraction float64) float64 {
 	if whole := math.Floor(fraction*100+1e-9) / 100; whole > 0 { // as human.Percent rounds
 		return whole
@@ -309,8 +299,7 @@ func wholePercent(fraction float64) float64 {
 	return fraction
 }
 
-// endedAt is when an ended job ended. Velero gives no time to one that failed
-// validation; its last move then is the end.
+// endedAt is when a job ended. Velero gives no time to one that failed validation.
 func endedAt(j *job.Job) time.Time {
 	if j.Completed.IsZero() {
 		return j.QuietSince()
@@ -318,9 +307,7 @@ func endedAt(j *job.Job) time.Time {
 	return j.Completed
 }
 
-// outcome tells in fixed places how a job ended: when, how long it took, how
-// many items, and, if wrong is set, what went wrong. What does not fit whole is
-// left out.
+// outcome tells in fixed places how a job ended; wrong adds what went wrong.
 func outcome(c draw.Canvas, j *job.Job, width int, wrong bool) string {
 	took, items := "", ""
 	if !j.Started.IsZero() && !j.Completed.IsZero() {

@@ -15,8 +15,7 @@ import (
 
 // row is one line of a table: a thing with an identity, or a heading.
 type row struct {
-	// key is the identity by which a row stays selected; empty for headings,
-	// which cannot be selected.
+	// key is the identity by which a row stays selected; empty for headings.
 	key     string
 	heading string
 	// note stands in place of rows that cannot be shown.
@@ -29,15 +28,13 @@ type row struct {
 	group int
 }
 
-// list keeps a selection by key over rows that come and go, and a window of the
-// rows that are visible. It does not know how rows are drawn.
+// list keeps a selection by key over rows that come and go, and the visible window.
 type list struct {
 	rows   []row
 	cursor int // index of the selected row, -1 if there is none
 	top    int // index of the first visible row
 	height int
-	// settled is true while the selection stays on its row: while the user is there,
-	// once all rows are or the selection was moved. Else the first row is selected.
+	// settled is true while the selection stays on its row; else the first row is selected.
 	settled bool
 }
 
@@ -49,9 +46,8 @@ func (t *list) selected() (row, bool) {
 	return t.rows[t.cursor], true
 }
 
-// setRows replaces the rows. The selected row stays selected, and at the same
-// line of the screen where the list is scrolled; if it is gone, its neighbour
-// is selected.
+// setRows replaces the rows. The selected row, or its neighbour, stays selected, and at its line of
+// the screen where the list is scrolled.
 func (t *list) setRows(rows []row) {
 	before, had := t.selected()
 	line := t.cursor - t.top
@@ -114,8 +110,7 @@ func (t *list) moved(m keys.Motion) {
 	}
 }
 
-// move goes n selectable rows down, or up if n is negative, and stops at the
-// ends.
+// move goes n selectable rows down, or up if n is negative.
 func (t *list) move(n int) {
 	step := 1
 	if n < 0 {
@@ -135,8 +130,7 @@ func (t *list) setHeight(height int) {
 	t.scroll()
 }
 
-// scroll moves the window as little as needed to show the cursor, and shows
-// the heading above the first row.
+// scroll moves the window as little as needed to show the cursor and a heading above it.
 func (t *list) scroll() {
 	if t.cursor >= 0 {
 		t.top = min(t.top, t.cursor)
@@ -155,8 +149,7 @@ func (t *list) visible() (from, to int) {
 	return t.top, min(t.top+t.height, len(t.rows))
 }
 
-// filter selects rows by words: all words must be found, without regard to
-// case; a word that begins with ! must not be found.
+// filter selects rows that have all words, in any case, and none that begins with !.
 type filter struct {
 	text  string
 	words []string
@@ -207,8 +200,7 @@ func (t *list) wheel(lines int) {
 	t.scroll()
 }
 
-// marks are the rows of jobs that are to be finalized one after the other, by
-// their keys.
+// marks are the keys of rows to finalize one after the other.
 type marks map[string]bool
 
 // prune forgets jobs that are gone or have ended.

@@ -25,8 +25,7 @@ import (
 // idleTick is the slow clock's pace while nothing runs.
 const idleTick = time.Minute
 
-// Model is the root: it routes messages to the screens and draws the frame
-// around them. The pointer is the tea.Model.
+// Model is the root tea.Model: it routes messages to the screens and draws the frame.
 type Model struct {
 	options Options
 	// keys are the program's own, and changes those that lead to an action.
@@ -34,14 +33,12 @@ type Model struct {
 	// ctx ends with the program, and made counts the clusters that were shown.
 	ctx  context.Context
 	made int
-	// switching is the last switch that was asked for, nil if there was none or it
-	// failed, left what was shown before it, and namespace the one that was asked for
-	// last.
+	// switching is the last switch that did not fail, left what was shown before it, and namespace
+	// the last one asked for.
 	switching, left *switching
 	namespace       string
 	theme           *draw.Theme
-	// dark is what the background is, as far as that is known, and fewColors is
-	// true where the terminal has sixteen colours at most.
+	// dark is the terminal's background, and fewColors true with at most sixteen colours.
 	dark, fewColors bool
 	glyphs          *draw.Glyphs
 
@@ -56,8 +53,7 @@ type Model struct {
 	starts fetch.Start
 	// notice answers a key that could do nothing; it goes with the next key.
 	notice string
-	// calls are those to a person that are due or wait, and calling says that a clock
-	// runs for what waits.
+	// calls to a person are due or wait; calling is true while a clock runs for them.
 	calls   narrate.Calls
 	calling bool
 	// unguided is true once the hints of the guide are hidden.
@@ -66,8 +62,7 @@ type Model struct {
 	parting []string
 	// command is where a command is typed.
 	command *command.Line
-	// pace is that of the slow clock while it is armed, and ticks counts how often
-	// it was: only its last tick counts.
+	// pace is that of the armed slow clock, of which only tick number ticks counts.
 	pace  time.Duration
 	ticks int
 
@@ -99,12 +94,10 @@ type watchEnded struct {
 	err error
 }
 
-// ticked is the slow clock that runs only while something on the screen
-// depends on the time.
+// ticked is the slow clock, which runs only while the screen depends on the time.
 type ticked struct{ n int }
 
-// panicked brings a panic out of a command, so that the program can leave
-// in order.
+// panicked brings a panic out of a command.
 type panicked struct {
 	value any
 	stack []byte
@@ -268,8 +261,8 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// unchanged tells that a message changed nothing. What came before it is still to be
-// drawn: on a slow line, not every change is drawn at once.
+// unchanged notes that a message changed nothing. On a slow line what came before may still be
+// undrawn.
 func (m *Model) unchanged() { m.stale = m.undrawn }
 
 // show makes a new assessment of a cluster the one that is shown.
@@ -288,8 +281,7 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 	}
 }
 
-// judgeAgain judges the last snapshots for the present moment. One that has come
-// since the slow clock ticked last would only make a frame more.
+// judgeAgain judges snapshots again that are older than the slow clock's last tick.
 func (m *Model) judgeAgain(pace time.Duration) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
@@ -304,8 +296,7 @@ func (m *Model) judgeAgain(pace time.Duration) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// tick arms the slow clock: while jobs move for their ages and verdicts, else
-// only for what ages by the minute.
+// tick arms the slow clock: for ages and verdicts while jobs move, else by the minute.
 func (m *Model) tick() tea.Cmd {
 	known := slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.assessed != nil })
 	pace := idleTick
@@ -340,8 +331,7 @@ func (m *Model) end(err error, format string) tea.Cmd {
 	return tea.Quit
 }
 
-// themeName is the theme on a background, and whether the background decides. It has
-// no name where it is the user's own.
+// themeName is the theme on a background, empty for the user's own.
 func (m *Model) themeName(dark bool) (name string, byBackground bool) {
 	switch {
 	case m.options.NoColor:

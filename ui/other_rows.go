@@ -17,8 +17,7 @@ type clusterGroup struct {
 	detail.Group
 }
 
-// groupsOf are the groups of a tab. Where there are several clusters, the heading
-// names the one that they are of.
+// groupsOf are the groups of a tab; of several clusters, headings name theirs.
 func groupsOf(clusters []*cluster, tab *detail.Tab) []clusterGroup {
 	var groups []clusterGroup
 	for _, c := range known(clusters) {
@@ -122,8 +121,7 @@ func pointer(c draw.Canvas, selected bool) string {
 	return " "
 }
 
-// malformedRow draws a resource by its name and the field: the first two of
-// widths are those of the cursor and the name, the rest is one text.
+// malformedRow draws the name, and one text about the field behind the first two cells.
 func malformedRow(c draw.Canvas, name string, m *watch.Malformed, widths []int, selected bool) string {
 	cells := make([]string, len(widths))
 	cells[0] = c.Fit(pointer(c, selected)+c.Theme.Bad.Render(c.Glyphs.Attention), widths[0])

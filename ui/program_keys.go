@@ -219,9 +219,8 @@ const wheelLines = 3
 // headerLines is how many lines there are above a screen.
 const headerLines = 1
 
-// clicked takes a click on a tab or a row. A click on the row that is selected
-// already opens it. Where something is typed, in help and in a dialog, a click
-// does nothing: a change is never confirmed with the mouse.
+// clicked takes a click on a tab or a row, which opens the selected row. Where text is typed, in
+// help and in a dialog it does nothing: a change is never confirmed with the mouse.
 func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	on, ok := m.top().(clicker)
 	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.command.Typing() || m.prompting() != nil {

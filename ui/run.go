@@ -20,15 +20,12 @@ var ErrInterrupted = errors.New("interrupted")
 type Options struct {
 	// Clusters are shown side by side, in this order.
 	Clusters []Cluster
-	// Switch connects to the clusters of other kubeconfig contexts, in a namespace
-	// or, if that is empty, where Velero is found; without contexts, to those that
-	// are shown. It ends with ctx, and what it started does too. Nil if there is
-	// nothing to switch to.
+	// Switch connects to other kubeconfig contexts, or to those that are shown, in a namespace or
+	// where Velero is found. What it started ends with ctx. Nil for nothing to switch to.
 	Switch func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
 	// Contexts are the names of all contexts that there are.
 	Contexts []string
-	// Unfinished returns what is to be said of earlier attempts that were not
-	// completed; nil for nothing. Its sentences are safe to draw.
+	// Unfinished returns sentences about uncompleted attempts, safe to draw; nil for none.
 	Unfinished func(ctx context.Context) []string
 	// ReadOnly says that nothing may be changed because the user said so.
 	ReadOnly bool
@@ -38,14 +35,12 @@ type Options struct {
 	Theme string
 	// UserTheme is a theme of the user's own, in place of Theme; nil for none.
 	UserTheme *draw.Theme
-	// Themes are the names of the user's own themes, and LoadTheme reads one of them
-	// anew. Its error is safe to draw.
+	// Themes are the user's own; LoadTheme reads one anew. Its error is safe to draw.
 	Themes    []string
 	LoadTheme func(name string) (*draw.Theme, error)
 	// Keys are those that the user chose instead of the usual ones.
 	Keys keys.Map
-	// Tabs and Columns are the names of the tabs, and of the columns of jobs, that
-	// are shown, in their order: of [Tabs] and [Columns]; nil for all.
+	// Tabs and Columns are names of [Tabs] and [Columns] to show, in order; nil for all.
 	Tabs, Columns []string
 	// BackupAge is how old a schedule's last Completed backup may be, 0 for any age.
 	BackupAge time.Duration
@@ -53,8 +48,7 @@ type Options struct {
 	ASCII bool
 	// NoColor draws without colour.
 	NoColor bool
-	// Mouse has the terminal send clicks and the wheel. It then selects text only
-	// while shift is held, so it is off unless it is asked for.
+	// Mouse makes the terminal send clicks and the wheel; it then selects text with shift only.
 	Mouse bool
 	// NoAltScreen draws into the normal screen.
 	NoAltScreen bool
@@ -64,8 +58,7 @@ type Options struct {
 	FPS int
 	// Tick is how often ages and verdicts are reckoned anew while jobs run.
 	Tick time.Duration
-	// QuerySync asks the terminal whether it can hold back output until a
-	// frame is whole; Bubble Tea itself does not ask over ssh.
+	// QuerySync asks for synchronized output, which Bubble Tea does not do over ssh.
 	QuerySync bool
 	// Term is the terminal's name, TERM; empty for that of the environment.
 	Term string
@@ -80,20 +73,16 @@ type Options struct {
 type Terminal struct {
 	Title    bool // the window's title
 	Progress bool // the terminal's own progress indicator (OSC 9;4)
-	// WhyNoClipboard says why nothing can be copied, and what to do instead; empty
-	// where the terminal may have a clipboard.
+	// WhyNoClipboard says why nothing can be copied, and what to do instead.
 	WhyNoClipboard string
-	// Notify is how a person is called when a job ends or is stuck, and Through what
-	// such a call goes through. Empty or terminal.NoNotification for never.
+	// Notify is how a person is called when a job ends or is stuck, and Through what.
 	Notify  terminal.Notification
 	Through terminal.Multiplexed
 }
 
-// Run shows the dashboard until the user leaves or ctx ends, and restores the
-// terminal. What it said is for the user's own terminal: one line about each
-// job that was finalized, or was to be when the end came. The error is
-// ErrInterrupted after ctrl+c, the cause of ctx if that ended the program, or
-// why the dashboard could not go on.
+// Run shows the dashboard until the user leaves or ctx ends. said is for the user's own terminal: a
+// line about each job that was finalized, or was to be. The error is ErrInterrupted after ctrl+c,
+// the cause of ctx, or why the dashboard could not go on.
 func Run(ctx context.Context, o Options) (said []string, err error) {
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -8,8 +8,8 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// openScreen is what is shown between the header and the keys. The open ones lie on each
-// other in Model.screens, the dashboard at the bottom.
+// openScreen is shown between the header and the keys. Model.screens is the stack, the dashboard at
+// the bottom.
 type openScreen interface {
 	// cluster is the one that the screen is about, nil for none in particular.
 	cluster() *cluster
@@ -30,8 +30,7 @@ type openScreen interface {
 
 // allowed are the keys of the program that depend on the screen.
 type allowed struct {
-	// main screens are those of the cluster: there are keys for actions and to
-	// reconnect. On those with jobs, the actions are on these.
+	// main screens have keys for actions and to reconnect; those with jobs act on these.
 	main, jobs                   bool
 	command, help, quit, suspend bool
 }
@@ -44,8 +43,7 @@ type (
 		Prompt(width int) string
 		Update(tea.Msg) (cmd tea.Cmd, handled bool)
 	}
-	// writer has text fields, which take keys before they are looked up. bound is true
-	// of a key that is bound.
+	// writer has text fields, which take keys before bindings do. bound is true of a bound key.
 	writer interface {
 		Takes(msg tea.KeyPressMsg, bound bool) bool
 		Type(msg tea.Msg) tea.Cmd

@@ -19,8 +19,7 @@ type order struct {
 	compare func(a, b *job.Job) int
 }
 
-// orders are what the sort key goes through, each in the direction that is wanted
-// most. The first is the usual one; the active tab has its own instead.
+// orders are what the sort key goes through. The active tab has its own in place of the first.
 var orders = []order{
 	{name: "usual", compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
 	{name: "name", Sorting: draw.Sorting{Column: "NAME", Ascending: true}, compare: func(a, b *job.Job) int { return human.CompareNames(a.Name, b.Name) }},
@@ -46,8 +45,7 @@ func orderNames() (names []string) {
 	return names
 }
 
-// stages are in the order of the sort key: what runs, then what waits, then what
-// has ended.
+// stages are sorted: what runs, what waits, what has ended.
 var stages = []job.Stage{job.StageUnknown, job.StageItems, job.StageVolumes, job.StageOperations, job.StageFinalizing, job.StageQueued, job.StageDeleting, job.StageDone}
 
 func stageRank(j *job.Job) int { return slices.Index(stages, j.Stage) }
@@ -94,8 +92,7 @@ func (o order) sort(jobs []clusterJob, reversed bool) []clusterJob {
 	return jobs
 }
 
-// byUrgency is the order of the active tab: what is in trouble, what runs,
-// longest first, then what waits for its turn in the order of the line.
+// byUrgency orders the active tab: trouble first, then what runs longest, then the queue.
 func byUrgency(jobs []clusterJob) {
 	rank := make(map[*job.Job]int, len(jobs))
 	for _, j := range jobs {

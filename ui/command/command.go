@@ -15,13 +15,11 @@ type Command struct {
 	// Name is what is typed, and Also are other names for it.
 	Name string
 	Also []string
-	// Argument is what help calls the argument, in brackets if it may be left out;
-	// empty for none.
+	// Argument is its name in help, in brackets if optional; empty for none.
 	Argument string
 	// What says in a few words what the command does.
 	What string
-	// Values are what the argument can be completed to, nil for nothing; with List
-	// it is several of them, with commas between.
+	// Values complete the argument; with List it is several, with commas between.
 	Values iter.Seq[string]
 	List   bool
 	// Do acts. Its error is for the user: why nothing was done.

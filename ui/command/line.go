@@ -18,8 +18,7 @@ type Line struct {
 	commands []Command
 	input    textinput.Model
 	open     bool
-	// typed are the lines of this run, the newest last; at is the one that is
-	// shown, len(typed) for the new one, which draft keeps meanwhile.
+	// typed are earlier lines, the newest last; at is the one shown, len(typed) for draft.
 	typed []string
 	at    int
 	draft string
@@ -58,8 +57,7 @@ func (l *Line) Close() {
 	l.input.Blur()
 }
 
-// Update takes a key, a paste or a blink of the cursor. Enter closes the line and
-// runs the command; the error is for the user.
+// Update takes a message. Enter closes the line and runs the command; the error is for the user.
 func (l *Line) Update(msg tea.Msg) (tea.Cmd, error) {
 	if k, ok := msg.(tea.KeyPressMsg); ok {
 		switch name := k.String(); {
@@ -147,8 +145,7 @@ func (l *Line) View(c draw.Canvas) []string {
 	return []string{l.offers(c), line}
 }
 
-// offers are the completions side by side, the one that tab takes set off, or what
-// the command needs.
+// offers are the completions side by side, or what the command needs.
 func (l *Line) offers(c draw.Canvas) string {
 	all := l.input.MatchedSuggestions()
 	value := l.input.Value()

@@ -17,8 +17,8 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Actions inspects jobs on which nothing works any more, and moves them on. Whatever it
-// answers is safe to draw. Its methods end with ctx.
+// Actions inspects jobs on which nothing works any more, and moves them on. Its answers are safe to
+// draw.
 type Actions interface {
 	// Gather reads all that a plan for one job rests on. It may take minutes.
 	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error)
@@ -61,8 +61,7 @@ const (
 	Summary               // what became of several jobs
 )
 
-// Dialog leads through an action on one job, or on several one by one: each has
-// its own evidence and its own name to be typed. The pointer is the model.
+// Dialog leads through an action on one job or several, each with its own evidence and typed name.
 type Dialog struct {
 	options Options
 	keys    []keys.Binding
@@ -147,8 +146,8 @@ func (d *Dialog) enter(s Stage) tea.Cmd {
 	return d.awaitGrace()
 }
 
-// A stage that can write is deaf until nothing has been pressed for graceQuiet, but for
-// graceLimit at most: what was typed before it was seen must not answer it.
+// A stage that can write is deaf until nothing has been pressed for graceQuiet, but for graceLimit
+// at most: what was typed before it was seen must not answer it.
 const (
 	graceQuiet = 400 * time.Millisecond
 	graceLimit = 1500 * time.Millisecond
@@ -255,8 +254,8 @@ func (d *Dialog) next() *action.Plan {
 	return nil
 }
 
-// Parting are lines for the user's own terminal when the program has ended. An
-// application that is still under way, and has been told to stop, is waited for.
+// Parting are lines for the user's own terminal. It waits for an application that has been told to
+// stop.
 func (d *Dialog) Parting() []string {
 	if d.run == nil || d.run.forsake() {
 		return d.parting
@@ -272,7 +271,6 @@ func (d *Dialog) Parting() []string {
 	}
 }
 
-// lastWord is how long the end of the program waits for an application to tell
-// what it has sent. It needs two seconds for a last look, and a signal leaves little
-// more.
+// lastWord is how long the end waits for what was sent: two seconds for a last look, and little
+// more after a signal.
 const lastWord = 3 * time.Second

@@ -20,8 +20,7 @@ func (d *Dialog) HasHelp() bool {
 	return d.stage == Choosing || d.stage == Unseen || d.stage == Ended || d.stage == Summary
 }
 
-// Swallows reports whether a key must not be acted on because the stage is still
-// deaf, and counts as one that was pressed meanwhile.
+// Swallows reports whether the stage is still deaf to a key, and counts the key.
 func (d *Dialog) Swallows() bool {
 	if d.deaf {
 		d.pressed = d.options.Clock()
@@ -85,8 +84,7 @@ func (d *Dialog) scroll(m keys.Motion) {
 // Wheel scrolls what is read, and does nothing else.
 func (d *Dialog) Wheel(lines int) { d.view.SetYOffset(d.view.YOffset() + lines) }
 
-// Type takes a key that is no binding: a letter for the field. Any key tells
-// that an application shall go on.
+// Type takes a key that is no binding. Any key means that an application shall go on.
 func (d *Dialog) Type(msg tea.Msg) tea.Cmd {
 	d.asked = false
 	if d.stage != Typing {
@@ -173,8 +171,7 @@ func (d *Dialog) confirm() tea.Cmd {
 	return nil
 }
 
-// goOn is what enter does after an end: the next thing that is due, never more
-// than that.
+// goOn is what enter does after an end: one next thing.
 func (d *Dialog) goOn() tea.Cmd {
 	switch next := d.next(); {
 	case d.stage == Unseen:
@@ -204,8 +201,7 @@ func (d *Dialog) onward() string {
 	return "close"
 }
 
-// askToStop stops an application, on the second esc: an arrow key that a slow
-// line tears apart begins with one. What writes nothing is stopped at once.
+// askToStop stops on the second esc: a torn arrow key begins with one. A dry run stops at once.
 func (d *Dialog) askToStop() tea.Cmd {
 	if !d.asked && !d.run.dryRun {
 		d.asked = true
@@ -220,8 +216,7 @@ func (d *Dialog) stopRun() {
 	d.run.stop()
 }
 
-// Leave is asked for with q, twice while something is written, or at once. The
-// program ends when the application has.
+// Leave quits on q, twice while something is written, or at once, when the application has ended.
 func (d *Dialog) Leave(atOnce bool) tea.Cmd {
 	switch {
 	case d.run == nil:

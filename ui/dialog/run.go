@@ -13,8 +13,7 @@ import (
 	"github.com/veltui/veltui/ui/fetch"
 )
 
-// run is one application of a plan. It goes on whether or not the dialog is open: the
-// screen takes the newest state when it can, and is never waited for.
+// run is one application of a plan. It never waits for the screen.
 type run struct {
 	options  Options
 	plan     action.Plan
@@ -29,8 +28,7 @@ type run struct {
 
 	mu   sync.Mutex
 	told runState
-	// begun and forsaken exclude each other: a run that the program's end
-	// overtook is never begun.
+	// begun and forsaken exclude each other: a run overtaken by the program's end never begins.
 	begun, forsaken bool
 	outcome         outcome
 }
@@ -83,8 +81,7 @@ func (r *run) execute(ctx context.Context) (outcome, error) {
 	return r.outcome, nil
 }
 
-// forsake makes sure that a run which has not begun never does, and reports
-// whether it had not.
+// forsake keeps a run that has not begun from beginning, and reports whether it did.
 func (r *run) forsake() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -62,8 +62,7 @@ func (d *Dialog) text(c draw.Canvas) []string {
 	return planLines(c, d.choices, d.chosen, now.Sub(d.seen), d.options.Keys)
 }
 
-// pinned is what stays below the text: the answer to the last key, and what to
-// do next.
+// pinned stays below the text: the answer to the last key, and what to do next.
 func (d *Dialog) pinned(c draw.Canvas) []string {
 	style := c.Theme.Good
 	if d.alarm {
@@ -104,8 +103,7 @@ func (d *Dialog) stopLines(c draw.Canvas) []string {
 
 const labelWidth = 10
 
-// planLines draw what is to be done and why, or why nothing is, then all
-// evidence, then what follows, then the command.
+// planLines draw the plan or refusal, the evidence, the effects and the command.
 func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Duration, named keys.Map) []string {
 	p := &choices[chosen]
 	var lines []string
@@ -221,8 +219,7 @@ func (s *runState) reached(name action.Step) bool {
 	return begun
 }
 
-// stepLines draw one step: its sign, how long it took or takes, and what its
-// attempts met.
+// stepLines draw one step: its sign, how long it takes, and its attempts.
 func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now time.Time) []string {
 	known, begun := s.step(step.name)
 	switch {

@@ -36,9 +36,8 @@ type step struct {
 	what string
 }
 
-// choices are what the evidence leaves to choose from, finalizing first. Where that is a
-// refusal there may be other phases that a person can decide for. A restart, the
-// roughest, comes last, and only where nothing better is.
+// choices are the plans for the evidence, finalizing first. If refused, a person may decide for
+// other phases. A restart, the roughest, comes last, and only where nothing better is.
 func choices(e action.Evidence, r action.Request) []action.Plan {
 	var found, restarts []action.Plan
 	for _, p := range action.Plans(e, r) {
@@ -143,8 +142,8 @@ func (o *outcome) next() *action.Plan {
 	return &o.Plan
 }
 
-// ending is what is said of one way to end: a line in the style of how good it is, and
-// what a person should do next. In both, names in <> become keys, and PHASE the job's.
+// ending is a headline in the style of how good it is, and what a person should do next. In both,
+// PHASE and names of keys in <> are replaced.
 type ending struct {
 	style    func(*draw.Theme) lipgloss.Style
 	headline string
@@ -179,8 +178,8 @@ var stopped = map[action.Sent]ending{
 		"Press <finalize> to check. If the job's annotations name the attempt that is in the log, the patch was applied."},
 }
 
-// ending chooses what is said. Of what was refused or overtaken after something was sent,
-// what matters is that it was stopped then, and how far it came.
+// ending chooses what is said. If something was sent before a refusal or change, how far it came
+// matters.
 func (o *outcome) ending(named keys.Map) ending {
 	end, ok := endings[o.State]
 	if !ok || o.Sent != action.NotSent && (o.State == action.Refused || o.State == action.Changed) {

@@ -2,8 +2,7 @@ package draw
 
 import "strings"
 
-// Bar draws a fraction from 0 to 1 in exactly width cells. A bar is full only
-// at 1, and anything above 0 shows.
+// Bar draws a fraction in width cells. It is full only at 1, and anything above 0 shows.
 func (c Canvas) Bar(fraction float64, width int) string {
 	if width <= 0 {
 		return ""
@@ -32,8 +31,7 @@ func (c Canvas) NoBar(width int) string {
 	return c.Theme.BarEmpty.Render(strings.Repeat(c.Glyphs.BarEmpty, max(width, 0)))
 }
 
-// Heights draws numbers as a row of bars, one cell each. The highest is as high as
-// a cell; a number that is not above 0 is a dot.
+// Heights draws numbers as bars of one cell each; one that is not above 0 is a dot.
 func (c Canvas) Heights(values []float64) string {
 	highest := 0.0
 	for _, v := range values {

@@ -10,8 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Box is a window: a border with a title and, in its lower edge, how far it is
-// scrolled, text that scrolls, and what is pinned below it.
+// Box is a window with a title, text that scrolls, and what is pinned below it.
 type Box struct {
 	Border lipgloss.Style
 	Title  string
@@ -65,9 +64,8 @@ func (c Canvas) edge(style lipgloss.Style, left, words, right string, atEnd bool
 	return style.Render(left+c.Glyphs.Rule) + strong + style.Render(rest+right)
 }
 
-// Over puts a box into the middle of the canvas. What is behind it stays, faint,
-// above and below where there is room for whole lines of it; beside the box, and
-// around one that is as wide as the canvas, torn pieces would only confuse.
+// Over puts a box into the middle. What is behind stays, faint, above and below: pieces beside it
+// would confuse.
 func (c Canvas) Over(box []string, behind string) string {
 	width := lipgloss.Width(box[0])
 	left := strings.Repeat(" ", max((c.Width-width)/2, 0))

@@ -8,8 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Canvas is what a screen is drawn on and with. It is a value: a smaller one is
-// made with [Canvas.Sized].
+// Canvas is what a screen is drawn on and with.
 type Canvas struct {
 	Width, Height int // in cells
 	Theme         *Theme
@@ -73,8 +72,7 @@ func (c Canvas) Heading(title string) string {
 // standIn is a rune of one cell that no text holds.
 const standIn = "\uE000"
 
-// Wrap breaks plain text at words into at most lines lines of the Canvas's
-// width; what does not fit is cut with a mark.
+// Wrap breaks plain text at words into at most lines lines; the last may be cut.
 func (c Canvas) Wrap(text string, lines int) []string {
 	if c.Width <= 0 || lines <= 0 {
 		return nil

@@ -1,7 +1,6 @@
 package draw
 
-// Glyphs are the signs that a frame is drawn with. Every one has an ASCII twin
-// of the same width, so that a layout never depends on the set.
+// Glyphs are the signs of a frame. Every one has an ASCII twin of the same width.
 type Glyphs struct {
 	Cursor, Attention         string
 	Done, Failed, Partly      string

@@ -51,8 +51,7 @@ func KindLetter(k job.Kind) string {
 	return "B"
 }
 
-// Origin is what a job was made from, and what kind of thing that is: a
-// restore's backup, a backup's schedule. The name is empty if there is none.
+// Origin is a restore's backup or a backup's schedule; the name may be empty.
 func Origin(j *job.Job) (kind, name string) {
 	if j.Kind == job.Restore && j.BackupName != "" {
 		return "backup", j.BackupName
@@ -60,9 +59,8 @@ func Origin(j *job.Job) (kind, name string) {
 	return "schedule", j.ScheduleName
 }
 
-// Age is how long ago t was, for a row of a list: in steps of ten seconds, then of
-// minutes. Finer ones would redraw every row each second and say nothing more. It
-// is empty if t is not known.
+// Age is how long ago t was, in steps of ten seconds, then minutes: finer ones would redraw every
+// row each second. It is empty if t is not known.
 func Age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

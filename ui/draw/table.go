@@ -8,9 +8,8 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Column is one column of a table. Columns are dropped from the highest
-// priority number down when the table is too narrow; what is left over goes to
-// the columns that grow.
+// Column is one of a table. The highest priority number is dropped first; columns that grow share
+// what is left over.
 type Column struct {
 	Title    string
 	Width    int
@@ -20,8 +19,7 @@ type Column struct {
 	Right    bool
 }
 
-// FitColumns gives each column its width, 0 for those that are dropped, with
-// one cell between columns.
+// FitColumns gives each column its width, 0 for dropped ones, with one cell between.
 func FitColumns(columns []Column, width int) []int {
 	widths := make([]int, len(columns))
 	kept := make([]bool, len(columns))
@@ -55,8 +53,7 @@ func FitColumns(columns []Column, width int) []int {
 	return widths
 }
 
-// shrinkWidest takes cells from the widest columns when even those that are
-// never dropped do not fit.
+// shrinkWidest takes cells from the widest columns.
 func shrinkWidest(widths []int, over int) {
 	for ; over > 0; over-- {
 		widest := 0
@@ -87,8 +84,7 @@ func growColumns(columns []Column, widths []int, spare int) {
 	}
 }
 
-// JoinCells puts cells that are already fitted next to each other, leaving out
-// dropped columns.
+// JoinCells joins fitted cells without dropped columns.
 func JoinCells(cells []string, widths []int) string {
 	var kept []string
 	for i, cell := range cells {
@@ -107,8 +103,7 @@ func SpanAt(spans []Span, x int) int {
 	return slices.IndexFunc(spans, func(s Span) bool { return x >= s.From && x < s.To })
 }
 
-// Labels joins drawn labels to a line that begins with a cell, and says where each
-// of them is.
+// Labels joins drawn labels to a line, and says where each is.
 func Labels(labels []string) (line string, at []Span) {
 	for _, label := range labels {
 		line += " "

@@ -17,8 +17,7 @@ func (c Canvas) Para(style lipgloss.Style, text string, most int) []string {
 	return lines
 }
 
-// Labelled is a word in width cells at the left, and the text that belongs to it
-// beside it; nothing without a text.
+// Labelled is a word in width cells, and a text beside it; nothing without a text.
 func (c Canvas) Labelled(label string, width int, style lipgloss.Style, text string, most int) []string {
 	if strings.Trim(text, ".") == "" {
 		return nil
@@ -59,8 +58,7 @@ func (c Canvas) Whole(text string) []string {
 	return strings.Split(ansi.Hardwrap(text, max(c.Width, 1), true), "\n")
 }
 
-// Observed is one observation: a sign that says whether it speaks for what is
-// said, the text, and at the right where and when it was seen.
+// Observed is an observation with a sign for whether it holds, and where and when it was seen.
 func (c Canvas) Observed(holds bool, text, seen string) []string {
 	sign, style := c.Glyphs.Fact, c.Theme.Text
 	if !holds {
@@ -87,8 +85,7 @@ func Sentence(words string) string {
 	return strings.ToUpper(words[:size]) + words[size:] + "."
 }
 
-// CutMiddle shortens s to at most width cells in its middle: names of clusters and of
-// scheduled jobs differ at both ends.
+// CutMiddle cuts s in its middle: names of clusters and scheduled jobs differ at both ends.
 func (c Canvas) CutMiddle(s string, width int) string {
 	if len(s) <= width { // no rune has more cells than bytes
 		return s
@@ -110,9 +107,8 @@ func (c Canvas) CutMiddle(s string, width int) string {
 	return ansi.Truncate(s, head, "") + c.Glyphs.Ellipsis + end
 }
 
-// Command is a command for a shell on as many lines as it needs. Each but the last ends
-// in a backslash, so that lines copied from the screen are one command, and a part of it
-// never runs. A quoted word that is wider than a line is broken as it is.
+// Command is a shell command on as many lines as it needs, joined by backslashes: copied, they are
+// one command, and no part runs. A quoted word wider than a line is broken as it is.
 func (c Canvas) Command(command string) []string {
 	width := max(c.Width, 8)
 	if lipgloss.Width(command) <= width {

@@ -16,12 +16,10 @@ import (
 // ThemeAuto picks dark or light by the terminal's background.
 const ThemeAuto = "auto"
 
-// A theme that is made for a background ends so in its name, but for dark and
-// light themselves.
+// Names of themes for one background end so, but for dark and light.
 const onDark, onLight = "-dark", "-light"
 
-// Theme is everything that is a matter of taste in how a frame looks: a style
-// for each meaning. Styles are used nowhere else.
+// Theme has a style for each meaning. Styles are used nowhere else.
 type Theme struct {
 	Text, Strong, Dim, Accent, Selected lipgloss.Style
 	Good, Running, Waiting, Bad         lipgloss.Style
@@ -30,8 +28,7 @@ type Theme struct {
 	basic *Theme
 }
 
-// Basic is the theme for terminals with sixteen colours or fewer. What those look
-// like is up to the terminal, so a theme names other ones there.
+// Basic is the theme for sixteen colours or fewer, whose look is up to the terminal.
 func (t *Theme) Basic() *Theme {
 	if t.basic == nil {
 		return t
@@ -66,8 +63,7 @@ func (t token) style() lipgloss.Style {
 	return s
 }
 
-// Themes are the names of the built-in themes. A name without its "-dark" or
-// "-light" is one too: the terminal's background then decides, as for ThemeAuto.
+// Themes are the built-in ones. Without "-dark" or "-light" the background decides.
 func Themes() []string {
 	entries, err := assets.Themes.ReadDir("themes")
 	if err != nil {
@@ -85,8 +81,7 @@ func Themes() []string {
 	return names
 }
 
-// ThemeFor is the name of the theme that a name stands for on a background, and
-// whether the background decides.
+// ThemeFor is the theme of a name on a background, and whether the background decides.
 func ThemeFor(name string, dark bool) (theme string, byBackground bool) {
 	switch {
 	case name != "" && name != ThemeAuto:

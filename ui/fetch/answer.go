@@ -10,13 +10,11 @@ import (
 // ErrorAge is how long an answer that is an error stands.
 const ErrorAge = time.Minute
 
-// Start makes a command of work. The context of work ends with the program, or once
-// cancel is called.
+// Start makes a command of work, whose context ends with the program or by cancel.
 type Start func(work func(context.Context) tea.Msg) (cmd tea.Cmd, cancel context.CancelFunc)
 
-// Message is what a command of this package brings. Deliver is called by the root model,
-// in Update. What it returns is what is to be done next; changed is false if the message
-// was late, and nothing that is shown is another.
+// Message is what a command here brings. The root model calls Deliver in Update, and does what it
+// returns; changed is false for a late message.
 type Message interface {
 	Deliver() (next tea.Cmd, changed bool)
 }
@@ -30,8 +28,7 @@ type Asker struct {
 	Answered func() tea.Cmd
 }
 
-// Answer is what was asked for: nothing yet, still to come, a value, or why there is
-// none. After an error, or when it is asked for anew, the last value stays.
+// Answer is what was asked for, or why there is none. After an error the last value stays.
 type Answer[T any] struct {
 	Value T
 	// Known is true once there is a value, and Read is when it came.
@@ -62,8 +59,7 @@ type answered[T any] struct {
 	at    time.Time
 }
 
-// About makes a the answer to another question: what is known of the last key is dropped,
-// and what is still to come is withdrawn. It reports whether the key was another one.
+// About makes a the answer to another question, and reports whether the key is another one.
 func (a *Answer[T]) About(key any) (changed bool) {
 	if a.key == key {
 		return false
@@ -76,8 +72,8 @@ func (a *Answer[T]) About(key any) (changed bool) {
 // Key is what the answer is about.
 func (a *Answer[T]) Key() any { return a.key }
 
-// Ask makes the command that reads, nil if there is nothing to ask: it is on its way, was
-// answered within the last age (0 for any time ago), or failed less than a minute ago.
+// Ask makes the command that reads, nil if the answer is on its way, is younger than age (0 for
+// any), or failed less than a minute ago.
 func (a *Answer[T]) Ask(by Asker, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
 	now := by.Clock()
 	switch {
@@ -144,8 +140,7 @@ func (a *Answer[T]) Close() {
 	}
 }
 
-// StoredAnswer is an answer about what is complete only once a job has ended, such as
-// what Velero stores: it is asked for anew once then.
+// StoredAnswer is about what is complete only once a job has ended: it is asked for again then.
 type StoredAnswer[T any] struct {
 	Answer[T]
 	// early is true if it was asked for while the job had not ended.

@@ -38,9 +38,8 @@ func (p *Progress[P]) Report(at P) {
 // Last is what was reported last, nil for nothing yet.
 func (p *Progress[P]) Last() *P { return p.last.Load() }
 
-// Follow makes the command that waits until more was reported, at once and from then on
-// not less than pace apart; it says nothing while nothing comes. show is given what was
-// reported last, in Update, and reports whether that is on the screen.
+// Follow makes the command that waits for reports, at least pace apart. show is called in Update
+// with the last one, and reports whether that is on the screen.
 func (p *Progress[P]) Follow(by Asker, pace time.Duration, show func(P) bool) tea.Cmd {
 	return p.follow(moved[P]{p, by, pace, show}, 0)
 }
@@ -91,8 +90,7 @@ type ended struct {
 	then func() tea.Cmd
 }
 
-// Begin makes the command that calls then, in Update, after a time; only if Begin was not
-// called again meanwhile.
+// Begin makes the command that calls then, in Update, after a time without another Begin.
 func (p *Pause) Begin(length time.Duration, then func() tea.Cmd) tea.Cmd {
 	m := &ended{p, then}
 	p.last = m

@@ -1,6 +1,6 @@
-// Package guide leads a newcomer, who sees veltui for the first time, to one stuck
-// job, and through its end: one hint at a time above the keys, by what is on the
-// screen. It knows no screen: it is told which one it is.
+// Package guide leads a newcomer, who sees veltui for the first time, to one stuck job, and through
+// its end: one hint at a time above the keys, by what is on the screen. It knows no screen: it is
+// told which one it is.
 package guide
 
 import (
@@ -11,16 +11,14 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Guide is what is said on the way. `<finalize>` in a hint becomes the key of the
-// action of that name.
+// Guide is what is said on the way. `<finalize>` in a hint becomes that action's key.
 type Guide struct {
 	// Title stands before each hint.
 	Title string
 	// Job is the name of the stuck job.
 	Job string
-	// Find is for the list while another row is selected, Open while the job's is,
-	// Act for the job's screen, Confirm for the dialog, and Done for the time after
-	// the job has ended.
+	// Find and Open are for the list with another or the job's row selected, Act for its screen,
+	// Confirm for the dialog, Done for after its end.
 	Find, Open, Act, Confirm, Done string
 }
 
@@ -43,15 +41,13 @@ const (
 // steps are Find and Open, which is one step, Act, Confirm and Done.
 const steps = 4
 
-// lines is how many lines a hint has at most. On a terminal smaller than width by
-// height there is no room for any.
+// lines is the most that a hint has. Smaller terminals than width by height have no room.
 const (
 	lines         = 3
 	width, height = 60, 24
 )
 
-// Hint is the step and what the guide says on a screen; ended is true once its job
-// has ended. The text is empty where it says nothing.
+// Hint is the step and its text, empty for none; ended is true once the job has.
 func (g *Guide) Hint(on Screen, ended bool) (step int, text string) {
 	switch {
 	case on == Elsewhere:
@@ -68,8 +64,7 @@ func (g *Guide) Hint(on Screen, ended bool) (step int, text string) {
 	return 1, g.Find
 }
 
-// Draw is the hint as lines for the bottom of the canvas, with the keys of the
-// bindings in it; none if there is nothing to say or no room for it.
+// Draw is the hint as lines, with the keys of bindings in it; none without room.
 func (g *Guide) Draw(c draw.Canvas, on Screen, ended bool, bindings []keys.Binding) []string {
 	step, text := g.Hint(on, ended)
 	if text == "" || c.Width < width || c.Height < height {

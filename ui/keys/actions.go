@@ -37,13 +37,11 @@ type Action struct {
 	Keys []string
 	What string
 	At   Place
-	// Typed is true where the key works while a name is typed too, so that it must
-	// not be one that a name may have.
+	// Typed is true where the key works while a name is typed: it must not be part of one.
 	Typed bool
 }
 
-// Actions are all actions whose keys can be chosen. The dialog's enter and esc,
-// ctrl+c, digits, and the keys that close help always stay what they are.
+// Actions are those whose keys can be chosen. Those of Fixed and ctrl+c never change.
 var Actions = []Action{
 	{Name: "up", Keys: []string{"up", "k"}, What: "a line up", At: everywhere},
 	{Name: "down", Keys: []string{"down", "j"}, What: "a line down", At: everywhere},
@@ -134,8 +132,7 @@ func (m Map) Apply(bindings []Binding) []Binding {
 	return bindings
 }
 
-// Label names the keys that were chosen for an action as help names them, or
-// gives the usual label.
+// Label names the keys chosen for an action, or the usual label.
 func (m Map) Label(action, usual string) string {
 	chosen, ok := m[action]
 	if !ok {
@@ -144,8 +141,7 @@ func (m Map) Label(action, usual string) string {
 	return strings.ReplaceAll(strings.Join(chosen, " "), "pgdown", "pgdn")
 }
 
-// Key is the first key of an action, for a sentence that says what to press. Empty
-// for an action that there is not.
+// Key is the first key of an action, for sentences; empty for an unknown action.
 func (m Map) Key(action string) string {
 	at := slices.IndexFunc(Actions, func(a Action) bool { return a.Name == action })
 	if at < 0 {
@@ -154,13 +150,11 @@ func (m Map) Key(action string) string {
 	return strings.ReplaceAll(m.keysOf(&Actions[at])[0], "pgdown", "pgdn")
 }
 
-// Conflict is a key that was chosen for an action although another one has it on
-// the same screen.
+// Conflict is a chosen key that another action has on the same screen.
 type Conflict struct {
 	// Action and Key are those that were chosen.
 	Action, Key string
-	// Other is the name of the other action, empty for one whose keys are fixed, and
-	// What is what it does.
+	// Other is the other action, empty for a fixed one, and What is what it does.
 	Other, What string
 }
 

@@ -15,8 +15,7 @@ const (
 	whatAt  = labelAt + 16
 )
 
-// Help lists the bindings that there are now by their groups, with the reason
-// why those cannot be used that cannot, and the signs that the tables use.
+// Help lists the present bindings by group, why some cannot be used, and the tables' signs.
 func Help(c draw.Canvas, bindings []Binding) []string {
 	lines := []string{""}
 	for _, group := range groups {
@@ -62,9 +61,8 @@ func signs(c draw.Canvas) []string {
 	return lines
 }
 
-// Footer names the bindings worth knowing in one line. What writes is named, in
-// parentheses, even when it cannot be used. On narrow screens the last ones go first;
-// what writes stays, and help and quit, which come last.
+// Footer names the short bindings in one line. What writes stands in parentheses if it cannot be
+// used, and stays on narrow screens, as do help and quit, which come last.
 func Footer(c draw.Canvas, bindings []Binding) string {
 	var parts []string
 	var writes []bool

@@ -8,8 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// Binding is one key binding as data. A screen makes its bindings once; what
-// depends on its state is asked for when it is needed.
+// Binding is one key binding as data; functions tell what depends on the screen's state.
 type Binding struct {
 	// Name is that of its action in Actions; empty where its keys cannot be chosen.
 	Name string
@@ -118,8 +117,7 @@ func Moving(move func(Motion)) []Binding {
 	return moving
 }
 
-// Scrolling are the bindings that scroll what is above a text field, which
-// takes all letters.
+// Scrolling scrolls what is above a text field, which takes all letters.
 func Scrolling(move func(Motion)) []Binding {
 	return motions(move, [][]string{{"up"}, {"down"}, {"pgup"}, {"pgdown"}}, []string{"up", "down", "pgup", "pgdn"},
 		[]string{"scroll up", "scroll down", "scroll a page up", "scroll a page down"})
@@ -133,8 +131,7 @@ func motions(move func(Motion), names [][]string, labels, what []string) []Bindi
 	return bindings
 }
 
-// Field makes an empty text field whose cursor does not blink: a screen on which nothing
-// happens is silent.
+// Field makes a text field whose cursor does not blink: an idle screen is silent.
 func Field() textinput.Model {
 	input := textinput.New()
 	input.Prompt = ""

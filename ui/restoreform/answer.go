@@ -13,8 +13,7 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// answer is all that the preview says: what stands in the way, the items, what
-// was taken for granted, then the command and the YAML.
+// answer is the preview: obstacles, items, assumptions, the command and the YAML.
 func (f *Form) answer(c draw.Canvas) []string {
 	lines := f.troubles(c)
 	p := &f.preview

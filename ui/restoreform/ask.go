@@ -25,8 +25,7 @@ type source struct {
 	partial          bool
 }
 
-// asked is an answer that is for some state of the form: of is the change after which it
-// was asked for, and from where it reads.
+// asked is an answer for one state of the form: the change that it is of, and its source.
 type asked[T any] struct {
 	fetch.Answer[T]
 	of   int
@@ -48,8 +47,7 @@ func (f *Form) copyDraft() restorespec.Draft {
 	return restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed}
 }
 
-// Ask asks again once the backup, or one of the schedule, is another than it was: it
-// has ended, say, or is being deleted.
+// Ask asks again once the backup, or one of the schedule, has changed.
 func (f *Form) Ask() tea.Cmd {
 	if state := f.sourceState(); state != f.asOf {
 		return f.ask()
@@ -75,9 +73,8 @@ func (f *Form) sourceState() string {
 	return state.String()
 }
 
-// ask works the preview out anew once nothing is typed for a moment. The first look
-// into a backup takes as long as its download, so that goes on: each of its answers
-// needs it. So does a look at the cluster: the next one needs most of what it lists.
+// ask works the preview out anew after a pause. The first look into a backup goes on, as all
+// answers need its download; so does a look at the cluster, whose lists the next one needs.
 func (f *Form) ask() tea.Cmd {
 	from := f.source()
 	if f.previewed.from != from || f.read == from {
@@ -117,8 +114,7 @@ func (f *Form) start() tea.Cmd {
 	})
 }
 
-// handlePreview shows the answer. If something was typed meanwhile it tells what is in the
-// backup, and the next question follows.
+// handlePreview shows the answer, or asks again if something was typed meanwhile.
 func (f *Form) handlePreview() tea.Cmd {
 	f.preview, f.read = f.previewed.Value, source{}
 	if f.preview.Unknown == "" {
@@ -134,8 +130,7 @@ func (f *Form) handlePreview() tea.Cmd {
 	return nil // more is being typed
 }
 
-// look asks what stands in the way of what would be restored. One look runs at a time:
-// the end of the one that runs starts the next.
+// look asks what stands in the way. The end of a look that runs starts the next.
 func (f *Form) look() tea.Cmd {
 	if f.preview.Backup == "" || len(f.refused()) > 0 {
 		f.found.Value, f.checked = inspect.Check{}, true // there is nothing to look at
@@ -152,8 +147,7 @@ func (f *Form) look() tea.Cmd {
 	})
 }
 
-// handleCheck shows what a look found. If something was typed meanwhile it is for what had
-// been typed before, and the next look follows.
+// handleCheck shows what a look found, or looks again if something was typed meanwhile.
 func (f *Form) handleCheck() tea.Cmd {
 	f.checked = f.found.of == f.changes
 	if f.checked || f.pending || len(f.wrong()) > 0 {
@@ -250,8 +244,7 @@ func (f *Form) handleComparison() tea.Cmd {
 	return nil
 }
 
-// outdate ends and marks a comparison of another restore than the one in the form. The
-// name changes nothing.
+// outdate ends and marks a comparison of another restore than the form's. The name does not matter.
 func (f *Form) outdate() {
 	c := f.comparison
 	if c == nil || c.outdated || c.asOf == f.asOf && reflect.DeepEqual(c.draft.Restore.Spec, f.draft.Restore.Spec) &&

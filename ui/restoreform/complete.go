@@ -101,8 +101,7 @@ func (f *Form) completable() bool {
 	return word != "" && len(fit) > 0 && fit[0] != word
 }
 
-// complete completes the word before the cursor as far as that is clear; where
-// nothing is left to complete it goes to the next field.
+// complete completes the word before the cursor as far as it is clear, else goes to the next field.
 func (f *Form) complete() tea.Cmd {
 	if !f.completable() { // also for shop, though there is shop-2 too
 		return f.move(f.focus + 1)

@@ -27,8 +27,7 @@ func (f *Form) command() (line string, unsaid []string) {
 	return line, append(unsaid, flags...)
 }
 
-// older says what the command of the server's version lacks, and what the server
-// ignores.
+// older says which flags the command of the server's version lacks and its server ignores.
 func (f *Form) older() string {
 	if f.assessed == nil {
 		return ""
@@ -131,8 +130,7 @@ func (f *Form) handleSaved() tea.Cmd {
 // say answers a key. What esc asked is no longer asked then.
 func (f *Form) say(bad bool, text string) { f.said, f.bad, f.leaving = text, bad, false }
 
-// tell says what was done with the restore, and the first reason why Velero would
-// refuse it.
+// tell says what was done, and the first reason why Velero would refuse the restore.
 func (f *Form) tell(text string) {
 	refused := f.refused()
 	if len(refused) > 0 {

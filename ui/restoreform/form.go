@@ -29,32 +29,25 @@ type Options struct {
 	Reach   kubectl.Reach
 	// Previewer tells what the restore would do; nil where that is not known.
 	Previewer Previewer
-	// Start makes a command of work that ends with the program, or when it is
-	// cancelled.
+	// Start makes a command of work that ends with the program.
 	Start fetch.Start
 	Clock func() time.Time
-	// WhyNoClipboard says why nothing can be copied; empty where the terminal may
-	// have a clipboard.
+	// WhyNoClipboard says why nothing can be copied; empty if something can.
 	WhyNoClipboard string
 	// Back leaves the form.
 	Back func() tea.Cmd
 }
 
-// Previewer works out what a restore would do. What it answers is safe to draw,
-// and so are its errors, which are on one line.
+// Previewer works out what a restore would do. Answers and errors are safe to draw.
 type Previewer interface {
-	// Preview takes as long as downloading the backup, the first time, and ends
-	// with ctx. a is what is known of the cluster, nil for nothing yet.
+	// Preview takes as long as a download, the first time. a may be nil.
 	Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) inspect.Preview
-	// Check looks what stands in the way in the live cluster, for a preview that is
-	// known. It may take seconds, and ends with ctx.
+	// Check looks for what stands in the way in the live cluster, in seconds.
 	Check(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment) inspect.Check
-	// Compare is a Check that also compares what exists with the backup, which it
-	// downloads once more. far is told how far that is, in a few words, by any
-	// goroutine.
+	// Compare is a Check that also compares what exists with the backup, downloaded once more. Any
+	// goroutine calls far with a few words.
 	Compare(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment, far func(string)) (inspect.Check, error)
-	// Save writes a new file and says where it is, also if it holds data already. It
-	// never replaces another: that error is ErrExists.
+	// Save writes a new file. It never replaces another: that error is ErrExists.
 	Save(name string, data []byte) (path string, err error)
 }
 
@@ -80,12 +73,11 @@ type Form struct {
 	// preview is the last one that was answered, and previewed the question.
 	preview   inspect.Preview
 	previewed asked[inspect.Preview]
-	// found is what stands in the way; checked is true once that is for what is in the
-	// form now, and not for what had been typed before.
+	// found is what stands in the way; checked is true once it is for the present form.
 	found   asked[inspect.Check]
 	checked bool
-	// changes counts changes, and pause is that after the last: only the answer to the
-	// last change counts. asOf is the state of the backup that was asked about.
+	// changes counts changes: only the answer to the last counts. pause follows it. asOf is the
+	// backup's state then.
 	changes int
 	pause   fetch.Pause
 	asOf    string
@@ -96,16 +88,14 @@ type Form struct {
 	comparison *comparison
 	saved      fetch.Answer[string]
 
-	// drawn are the rows as they were drawn last, -1 for a line that is none: from line
-	// rowsAt on, rowsWidth wide. firstRow is the first of them.
+	// drawn are the rows in the lines from rowsAt on, -1 for none, and firstRow is the first.
 	drawn                       []int
 	rowsAt, rowsWidth, firstRow int
 	// zoomed is true while the preview has the whole screen.
 	zoomed bool
 	// top is the first line of the preview that is shown, of lines, page a time.
 	top, lines, page int
-	// said answers a key until the next one; changed is true once something was
-	// typed, and leaving once esc was pressed after that.
+	// said answers a key; changed is true once something was typed, leaving after esc then.
 	said             string
 	bad              bool
 	changed, leaving bool
@@ -140,12 +130,11 @@ func (f *Form) Load(a *assess.Assessment) {
 	}
 }
 
-// Parting is the command that was copied last, for the user's own terminal; empty
-// for none.
+// Parting is the last copied command, for the user's own terminal.
 func (f *Form) Parting() string { return f.parting }
 
-// Name is the default name of a restore, as Velero makes it; cut where the API server
-// would not take it whole, and empty where there is nothing to name it after.
+// Name is Velero's default name of a restore, cut to the API server's limit; empty for nothing to
+// name it after.
 func Name(from string, now time.Time) string {
 	if from == "" {
 		return ""

@@ -56,8 +56,7 @@ func (f *Form) step(by int) tea.Cmd {
 	return f.move(f.focus + by)
 }
 
-// leave goes back; neither what was typed nor a comparison that runs is thrown away
-// with one key.
+// leave goes back; one key drops neither typed text nor a running comparison.
 func (f *Form) leave() tea.Cmd {
 	if f.zoomed {
 		return f.zoom()

@@ -125,8 +125,7 @@ func (f *Form) name(at int) string {
 	return title
 }
 
-// odd is what is wrong with a field though it can be read, because of another one or of
-// what the backup holds; refused where Velero would not take it.
+// odd is what is wrong with a readable field because of others; refused if Velero refuses it.
 func (f *Form) odd(at int) (text string, refused bool) {
 	r, spec := &f.rows[at], &f.draft.Restore.Spec
 	switch {

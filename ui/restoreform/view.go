@@ -57,8 +57,7 @@ func (f *Form) View(c draw.Canvas) string {
 	return c.Page(lines)
 }
 
-// whereabouts is the rule above a form of which only a part is shown: the group of the
-// focused field, and which field of how many it is.
+// whereabouts is the rule above a partly shown form, with the group and number of the field.
 func (f *Form) whereabouts(c draw.Canvas) string {
 	left := strings.Repeat(c.Glyphs.Rule, 2)
 	if group := f.group(f.focus); group != "" {
@@ -79,8 +78,7 @@ func (f *Form) group(at int) string {
 	return ""
 }
 
-// title says what is restored, into which cluster, and how much that is. Where it is
-// narrow the cluster goes first, then what says least of the answer, then the words.
+// title says what is restored, where to and how much. The cluster gives way first.
 func (f *Form) title(c draw.Canvas) string {
 	const gap = 3 // two between the halves, and one at the end
 	from := cmp.Or(f.draft.Restore.Spec.BackupName, "schedule "+f.draft.Restore.Spec.ScheduleName)
@@ -139,8 +137,7 @@ func (f *Form) summary() []string {
 	return []string{items + takes + ", " + found, items + ", " + found, found}
 }
 
-// form are the rows, with the names of their groups if all fit, else those around the
-// focused one, and below them the hints.
+// form are the rows, with groups if all fit, else around the focused one, then the hints.
 func (f *Form) form(c draw.Canvas, hints int) []string {
 	hint := f.hint(c.Sized(c.Width-2, hints))
 	room := max(c.Height-hints, 1)
@@ -171,8 +168,7 @@ func (f *Form) allRows(c draw.Canvas) (lines []string) {
 	return lines
 }
 
-// someRows are those around the focused one. The first and the last tell how many more
-// there are.
+// someRows are those around the focused one, with how many more there are.
 func (f *Form) someRows(c draw.Canvas, room int) (lines []string) {
 	f.drawn = nil
 	f.firstRow = max(min(f.firstRow, f.focus-1, len(f.rows)-room), f.focus-room+2, 0)
@@ -216,8 +212,7 @@ func (f *Form) row(c draw.Canvas, i int) string {
 	return label + c.Cut(r.text, width)
 }
 
-// hint says what the focused field takes, what is wrong with it, and what it may be
-// completed to; or what the last key did.
+// hint says what the focused field takes, what is wrong, or what the last key did.
 func (f *Form) hint(c draw.Canvas) []string {
 	r := &f.rows[f.focus]
 	fit := f.candidates()

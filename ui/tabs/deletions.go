@@ -15,8 +15,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Deletions lists the requests to delete backups. Velero removes those that went
-// well, so the tab is there only while something is left to see.
+// Deletions lists requests to delete backups, if any: Velero removes those that went well.
 func Deletions() detail.Tab {
 	return detail.Tab{
 		Name: "Deletions", Short: "Del", Kinds: []string{watch.Deletions},

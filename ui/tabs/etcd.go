@@ -15,8 +15,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Etcd lists OpenShift's own backups of etcd and their schedules. It is there only
-// where the cluster has the kinds, and nothing in it can be changed.
+// Etcd lists OpenShift's own etcd backups and their schedules, if the cluster has the kinds.
 func Etcd() detail.Tab {
 	return detail.Tab{
 		Name:   "Etcd",

@@ -152,8 +152,7 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 	return page
 }
 
-// runsSection shows the last runs: a picture of how long they took and how they
-// ended, and a table.
+// runsSection shows how long the last runs took and how they ended, and a table.
 func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section {
 	section := detail.Section{Title: "Runs", Columns: []draw.Column{
 		{Title: "BACKUP", Width: 24, Grow: 2, Limit: 63},

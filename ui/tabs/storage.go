@@ -21,8 +21,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Storage lists the storage locations, the repositories of volume data in them,
-// and what is malformed of kinds that no tab lists.
+// Storage lists locations, repositories of volume data, and malformed objects of other kinds.
 func Storage() detail.Tab {
 	return detail.Tab{
 		Name: "Storage", Kinds: []string{watch.Locations},

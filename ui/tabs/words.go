@@ -98,8 +98,7 @@ func namespaces(t velerov1.BackupSpec) string {
 	return limited("all namespaces", "namespaces ", t.IncludedNamespaces, t.ExcludedNamespaces)
 }
 
-// kinds are the resources that a backup is limited to, in the old or the new form
-// of its filters.
+// kinds are the resources of a backup, by the old or new form of filters.
 func kinds(t velerov1.BackupSpec) string {
 	text := limited("all resources", "", t.IncludedResources, t.ExcludedResources)
 	for _, scope := range []struct {

@@ -9,21 +9,18 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Kind is a family of terminals, by what they take. Most take, or silently
-// ignore, all that Bubble Tea sends; the others print what they do not know, or
-// do something else.
+// Kind is a family of terminals. Most take or ignore all that Bubble Tea sends; others print what
+// they do not know.
 type Kind int
 
 const (
 	// Xterm is every terminal that is none of the others.
 	Xterm Kind = iota
-	// Console is the Linux console and its like: sixteen colours, no window and no
-	// clipboard, and often no alternate screen (man 4 console_codes).
+	// Console is the Linux console and its like: sixteen colours, no window, no clipboard, often no
+	// alternate screen (man 4 console_codes).
 	Console
-	// VT is a terminal of DEC's from the VT100 to the VT525, or what claims to be
-	// one, such as a serial console: no colours, no UTF-8, no window and no
-	// alternate screen. It needs what the VT102 and the VT220 can: inserting and
-	// deleting, and a cursor that hides.
+	// VT is a VT100 to VT525, or a serial console: no colours, UTF-8, window or alternate screen.
+	// It needs what the VT102 and VT220 can: inserting, deleting, and a cursor that hides.
 	VT
 	// Dumb cannot move its cursor.
 	Dumb
@@ -46,8 +43,7 @@ func KindOf(term string) Kind {
 // Colors reports whether it has any.
 func (k Kind) Colors() bool { return k == Xterm || k == Console }
 
-// UTF8 reports whether it draws Unicode where the locale says so. The Linux
-// console has a font of at most 512 signs.
+// UTF8 reports whether it draws Unicode. The Linux console has at most 512 signs.
 func (k Kind) UTF8() bool { return k == Xterm }
 
 // Window reports whether it has a title, a progress indicator and a clipboard.
@@ -79,8 +75,7 @@ var (
 	vtStyles = []string{"", "0", "1", "4", "5", "7", "22", "24", "25", "27"}
 )
 
-// leaveAltScreen is what a terminal without an alternate screen is given for
-// leaving it: an empty screen.
+// leaveAltScreen empties a screen that has no alternate.
 const leaveAltScreen = "\x1b[H\x1b[2J"
 
 // Translate leaves of what is sent the sequences that the kind knows.

@@ -13,27 +13,22 @@ import (
 )
 
 const (
-	// chunk is how many bytes are written at once, and slowChunk to a terminal that
-	// makes writing wait: behind each the terminal can be given back.
+	// chunk is how many bytes are written at once, slowChunk to a slow terminal.
 	chunk, slowChunk = 4 << 10, 256
-	// maxQueued is how many bytes may wait for the terminal. It is out of reach:
-	// while bytes wait no frame is drawn.
+	// maxQueued is how many bytes may wait; no frame is drawn while any do.
 	maxQueued = 1 << 20
-	// writeGrace is how long a write waits for the terminal to take it. Behind it,
-	// what draws goes on.
+	// writeGrace is how long a write waits for the terminal to take it.
 	writeGrace = 20 * time.Millisecond
-	// leaveGrace is how long the sequences that give the terminal back, and the
-	// last answer of the terminal, are waited for.
+	// leaveGrace is how long giving the terminal back, and its last answer, are waited for.
 	leaveGrace = time.Second
-	// askEvery is after how many bytes the terminal is asked whether it has got
-	// them.
+	// askEvery is after how many bytes the terminal is asked whether it has got them.
 	askEvery = 512
 	// maxUnasked is how many bytes may follow a question that has no answer yet.
 	maxUnasked = 1 << 10
 	// lateBy is how much later than the fastest one an answer may come.
 	lateBy = 50 * time.Millisecond
-	// An answer is given up after answerGrace and the time that a line of slowest
-	// bytes a second needs for what stands before it.
+	// An answer is given up after answerGrace and the time for what is before it at slowest bytes a
+	// second.
 	answerGrace = 5 * time.Second
 	slowest     = 500
 )
@@ -44,13 +39,10 @@ const (
 	okStatus  = "\x1b[0n"
 )
 
-// line is the way to the terminal, which may be slow: 1 kB a second of a serial
-// console, or nobody who reads. Writing never blocks the program. While bytes
-// are on their way no frame is drawn; the next one is of what is then, and all
-// frames between are never made. How much is on its way is known from the
-// terminal itself: it is asked now and then, and its answer comes when it has
-// read all before the question. One that does not answer is only waited for where
-// the system takes no more bytes.
+// line is the way to the terminal, which may be slow: a serial console takes 1 kB a second. Writing
+// never blocks the program, and while bytes are on their way no frame is made. The terminal is
+// asked now and then, and answers when it has read all before. One that does not is only waited for
+// where the system takes no more bytes.
 type line struct {
 	Screen
 	kind Kind
@@ -205,8 +197,7 @@ func (l *line) busy() bool {
 	return len(l.queue) > 0 || l.answers && !l.asked.IsZero() && late
 }
 
-// view is the frame to show: the one of the model or, while the line is busy,
-// the last one again, for which nothing is written.
+// view is the model's frame or, while the line is busy, the last one again.
 func (l *line) view(model tea.Model) tea.View {
 	l.mu.Lock()
 	if l.drawn && l.busy() {
@@ -234,8 +225,7 @@ func (l *line) tell() {
 	}
 }
 
-// awaited reports whether an answer of the terminal is still to come: whoever
-// reads the keyboard next would get it.
+// awaited reports whether an answer is to come, which the next reader of the keyboard would get.
 func (l *line) awaited() bool {
 	return !l.asked.IsZero() && (l.answers || time.Since(l.asked) < leaveGrace)
 }
@@ -277,8 +267,7 @@ var (
 	setClipboard = reflect.TypeOf(tea.SetClipboard("")())
 )
 
-// filter takes the terminal's answers, and holds back what would have much
-// written while the line is busy.
+// filter takes the terminal's answers, and holds back large writes while the line is busy.
 func (l *line) filter(msg tea.Msg) tea.Msg {
 	if v := reflect.ValueOf(msg); v.Kind() == reflect.String && v.String() == okStatus {
 		l.answered()
@@ -327,8 +316,7 @@ func (l *line) giveUp() {
 	}
 }
 
-// release is the next message that waited, or the news that the line is free. A
-// new size draws the whole screen, as clearing it does.
+// release is the next message that waited, or lineFree. A new size clears the screen too.
 func (l *line) release() tea.Msg {
 	h := &l.held
 	for _, next := range []*tea.Msg{&h.resize, &h.clear, &h.copied} {

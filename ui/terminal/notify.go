@@ -28,8 +28,7 @@ func Notifications() []string {
 	return []string{string(NoNotification), string(Bell), string(OSC9), string(OSC777)}
 }
 
-// maxNotified is how many bytes a notification's text may have. GNU Screen has the
-// shortest limit for such a sequence, 768 bytes.
+// maxNotified is how many bytes a notification may have; GNU Screen takes at most 768.
 const maxNotified = 300
 
 // Notified asks to call a person, in the way that the program was started with.
@@ -41,13 +40,12 @@ type Multiplexed int
 // What there is.
 const (
 	Direct Multiplexed = iota
-	// Tmux swallows both notifications: of OSC 9 it knows only 9;4, the progress, from
-	// 3.7 on (input.c, input_exit_osc and input_osc_9). It hands on what is wrapped for
-	// it where allow-passthrough is set (input_dcs_dispatch), which is off since 3.3;
-	// where it is off, nothing of that is shown.
+	// Tmux swallows both notifications: of OSC 9 it knows only 9;4, the progress, from 3.7 on
+	// (input.c, input_exit_osc and input_osc_9). It hands on what is wrapped for it where
+	// allow-passthrough is set (input_dcs_dispatch), which is off since 3.3; where it is off,
+	// nothing of that is shown.
 	Tmux
-	// Unclear may be GNU Screen, or tmux on another machine: what is wrapped for the
-	// one is printed by the other.
+	// Unclear may be GNU Screen or tmux: what is wrapped for one is printed by the other.
 	Unclear
 )
 
@@ -99,8 +97,7 @@ func (n Notification) send(msg tea.Msg, kind Kind, through Multiplexed) tea.Msg 
 	return nil
 }
 
-// Beside are sequences for what a terminal shows beside its screen, for commands that
-// draw no frames. A terminal of a kind without a window is sent nothing.
+// Beside are sequences for commands that draw no frames; empty for terminals without a window.
 type Beside struct {
 	Kind    Kind
 	Through Multiplexed
@@ -114,8 +111,7 @@ func (b Beside) Begin() string {
 	return ansi.WindowOp(22, 2)
 }
 
-// Show sets the title, and the progress indicator to a percentage, in the colour of an
-// error where failing; below 0 it is taken away.
+// Show sets the title, and the progress indicator to a percentage; below 0 for none.
 func (b Beside) Show(title string, percent int, failing bool) string {
 	if !b.Kind.Window() {
 		return ""

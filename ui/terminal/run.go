@@ -15,9 +15,8 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Screen is what a program draws on; a terminal's *os.File is one. One that has a
-// method Abandoned() is told when the program has ended and the terminal did not
-// take the bytes that would have given it back.
+// Screen is what a program draws on, such as an *os.File. A method Abandoned() is told that the
+// program has ended and the terminal could not be given back.
 type Screen interface {
 	io.ReadWriteCloser
 	Fd() uintptr
@@ -40,8 +39,8 @@ type Options struct {
 	started func(send func(tea.Msg)) // for tests
 }
 
-// Run runs a program until it ends or ctx does, and restores the terminal. lost
-// is called with the error if the terminal goes away.
+// Run runs a program until it or ctx ends, and restores the terminal. lost is called if it goes
+// away.
 func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o Options) error {
 	kind := KindOf(o.Term)
 	way := newLine(o.Output, kind, lost)
@@ -82,17 +81,14 @@ func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 	return err
 }
 
-// MaxClipboard is how many bytes may be copied at once. Terminals ignore an OSC 52
-// that is too long for them, some from 100,000 characters of base64 on, and say
-// nothing.
+// MaxClipboard is how many bytes may be copied at once. Some terminals silently ignore an OSC 52
+// from 100,000 characters of base64 on.
 const MaxClipboard = 70_000
 
 // maxTitle is how long, in runes, the window's title may be.
 const maxTitle = 200
 
-// framed is the root model with its frames cleaned: what it draws holds text and
-// colours only, and its title is one line of text. While
-// the way to the terminal is busy it shows what it showed.
+// framed is the root model with cleaned frames; while the line is busy it shows the last one.
 type framed struct {
 	tea.Model
 	way *line
@@ -117,8 +113,7 @@ func clean(view tea.View) tea.View {
 	return view
 }
 
-// inTitle replaces the characters with a byte that some terminals take for the end
-// of a title, in UTF-8 too: they print what follows.
+// inTitle replaces characters with a byte that some terminals take for the end of a title.
 func inTitle(r rune) rune {
 	if strings.IndexByte(string(r), 0x9c) >= 0 { // ST of eight bits
 		return '?'
@@ -126,10 +121,8 @@ func inTitle(r rune) rune {
 	return r
 }
 
-// beside lets through what a program sends to the terminal beside its frames: one
-// question of its own, and clean text for the clipboard, which Bubble Tea encodes
-// in base64. The messages for that are Bubble Tea's own; all others that write,
-// and any question for what is in the clipboard, go no further.
+// beside lets through one question, and clean text for the clipboard, which Bubble Tea encodes in
+// base64. All other messages that write, or ask for the clipboard, go no further.
 func beside(msg tea.Msg) tea.Msg {
 	switch reflect.TypeOf(msg) {
 	case setClipboard:

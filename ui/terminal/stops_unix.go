@@ -14,9 +14,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// WatchStops calls leave before the program is stopped by SIGTSTP, which ctrl+z
-// sends, and enter when it goes on, also after a stop that could not be foreseen
-// (SIGSTOP). It watches until ctx ends; SIGTSTP is ignored from then on.
+// WatchStops calls leave before SIGTSTP (ctrl+z) stops the program, and enter when it goes on, also
+// after SIGSTOP, until ctx ends; SIGTSTP is ignored from then on.
 func WatchStops(ctx context.Context, leave, enter func()) {
 	s := newStops()
 	s.watch(ctx, func() {
@@ -41,8 +40,8 @@ func newStops() *stops {
 	return &stops{signals: make(chan os.Signal, 4), continued: make(chan struct{}, 1)}
 }
 
-// watch calls stopped after SIGTSTP, and continued after a SIGCONT that ends no
-// stop of ours, until ctx ends. stopped must call stop, and continued end retaking.
+// watch calls stopped after SIGTSTP, and continued after a SIGCONT that ends no stop of ours, until
+// ctx ends. stopped must call stop, and continued end retaking.
 func (s *stops) watch(ctx context.Context, stopped, continued func()) {
 	signal.Notify(s.signals, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGHUP)
 	go func() {
@@ -61,9 +60,8 @@ func (s *stops) watch(ctx context.Context, stopped, continued func()) {
 func (s *stops) handle(received os.Signal, stopped, continued func()) {
 	switch {
 	case received == syscall.SIGHUP:
-		// The program ends. A shell that exits continues its stopped jobs in the
-		// background, where to give the terminal back would stop them once more, and
-		// nobody is left to continue them.
+		// The program ends. A shell that exits continues its stopped jobs in the background, where
+		// to give the terminal back would stop them once more, and nobody is left to continue them.
 		signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN)
 	case received == syscall.SIGTSTP && s.stopping.CompareAndSwap(false, true):
 		go stopped()
@@ -83,14 +81,14 @@ func (s *stops) handle(received os.Signal, stopped, continued func()) {
 // stopGrace is how long a stop may take to happen.
 const stopGrace = 150 * time.Millisecond
 
-// hangupGrace is how long a process that goes on waits for SIGHUP, which comes with
-// SIGCONT where its shell exits, before it touches the terminal.
+// hangupGrace is how long a process that goes on waits for SIGHUP, which comes with SIGCONT where
+// its shell exits, before it touches the terminal.
 const hangupGrace = 50 * time.Millisecond
 
-// stop stops the process group, as ctrl+z does where the terminal sends the signal
-// itself, and returns when it goes on. Where nobody would continue it (the group
-// of a session leader, or any other that POSIX calls orphaned) the system ignores
-// the signal, and stop returns after twice stopGrace.
+// stop stops the process group, as ctrl+z does where the terminal sends the signal itself, and
+// returns when it goes on. Where nobody would continue it (the group of a session leader, or any
+// other that POSIX calls orphaned) the system ignores the signal, and stop returns after twice
+// stopGrace.
 func (s *stops) stop() {
 	s.stopping.Store(true)
 	select {
@@ -112,8 +110,7 @@ func (s *stops) stop() {
 	s.stopping.Store(false)
 }
 
-// attach gives the terminal back while a Bubble Tea program is stopped, and takes
-// it again.
+// attach gives the terminal back while a Bubble Tea program is stopped.
 func (s *stops) attach(ctx context.Context, send func(tea.Msg)) {
 	s.watch(ctx, func() { send(tea.Suspend()) }, func() {
 		// The shell may have changed the terminal's modes: take it anew.
@@ -121,8 +118,8 @@ func (s *stops) attach(ctx context.Context, send func(tea.Msg)) {
 	})
 }
 
-// filter replaces Bubble Tea's own stop, which waits for SIGCONT for ever where the
-// system ignores SIGTSTP, or where a handler is installed for it.
+// filter replaces Bubble Tea's own stop, which waits for SIGCONT for ever where the system ignores
+// SIGTSTP, or where a handler is installed for it.
 func (s *stops) filter(msg tea.Msg) tea.Msg {
 	switch msg.(type) {
 	case tea.SuspendMsg:
@@ -142,9 +139,9 @@ func released(do interlude) tea.Msg {
 // interlude is what is done while the terminal is released.
 type interlude func()
 
-// rendererGrace lets the renderer's goroutine end. It stops the ticker that the next
-// one resets (Bubble Tea's stopRenderer and startRenderer, tea.go): in the wrong order
-// nothing would ever be drawn again.
+// rendererGrace lets the renderer's goroutine end. It stops the ticker that the next one resets
+// (Bubble Tea's stopRenderer and startRenderer, tea.go): in the wrong order nothing would ever be
+// drawn again.
 const rendererGrace = 100 * time.Millisecond
 
 func (i interlude) Run() error {
