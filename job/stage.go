@@ -138,8 +138,7 @@ func (j *Job) firstRecords() []StageRecord {
 	if present > 0 && !j.Started.IsZero() {
 		records[0].Ended, records[1].Began = j.Started, j.Started
 	}
-	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
-	if !failed {
+	if !j.failed() {
 		j.passVolumes(records, present)
 	}
 	if present >= rank(StageDone) {
@@ -153,6 +152,10 @@ func (j *Job) firstRecords() []StageRecord {
 	}
 	closeBefore(records, present)
 	return records
+}
+
+func (j *Job) failed() bool {
+	return j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
 }
 
 // passVolumes dates or skips the stages between the items and the present one.
@@ -238,11 +241,8 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 		items.Began, items.Ended = j.Started, Latest(began, j.Started)
 		records[0].Ended = j.Started
 	}
-	failed := j.Phase == velero.PhaseFailed || j.Phase == velero.PhaseFailedValidation
-	for i := from + 1; i < to && i < len(records); i++ {
-		if records[i].Began.IsZero() && !failed {
-			records[i].Skipped = true
-		}
+	for i := from + 1; i < to && i < len(records) && !j.failed(); i++ {
+		records[i].Skipped = records[i].Skipped || records[i].Began.IsZero()
 	}
 	if records[from].Ended.IsZero() {
 		records[from].Ended = Latest(began, records[from].Began)

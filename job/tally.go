@@ -160,12 +160,6 @@ func (c *Completed) Without(podVolume bool, bytes int64) *Completed {
 	return &sum
 }
 
-// Count is how many volumes are in the sum.
-func (c *Completed) Count() int {
-	sum := c.value()
-	return sum.podVolumes.Count + sum.movers.Count
-}
-
 func (c *Completed) value() Completed {
 	if c == nil {
 		return Completed{}
@@ -186,7 +180,10 @@ func (t *Tally) merge(o Tally) {
 }
 
 // LeftOut is how many completed volumes are only summed up, and not in Volumes.
-func (j *Job) LeftOut() int { return j.track.completed.Count() }
+func (j *Job) LeftOut() int {
+	sum := j.track.completed.value()
+	return sum.podVolumes.Count + sum.movers.Count
+}
 
 // VolumeCount is how many volumes the job has.
 func (j *Job) VolumeCount() int { return len(j.Volumes) + j.LeftOut() }

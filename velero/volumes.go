@@ -29,16 +29,14 @@ var moverLabels = map[string]VolumeKind{
 // (pkg/exposer, pkg/label GetValidName).
 func MoverOf(p *corev1.Pod) (VolumeRef, bool) {
 	for label, kind := range moverLabels {
-		name, labelled := p.Labels[label]
-		if !labelled {
-			continue
-		}
-		for _, o := range p.OwnerReferences {
-			if o.Kind == string(kind) {
-				return VolumeRef{kind, o.Name}, true
+		if name, labelled := p.Labels[label]; labelled {
+			for _, o := range p.OwnerReferences {
+				if o.Kind == string(kind) {
+					name = o.Name
+				}
 			}
+			return VolumeRef{kind, name}, true
 		}
-		return VolumeRef{kind, name}, true
 	}
 	return VolumeRef{}, false
 }

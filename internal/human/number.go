@@ -1,8 +1,12 @@
 package human
 
 import (
+	"cmp"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Bytes writes bytes in binary units, as short as they can be read: 512B, 12.4G.
@@ -86,4 +90,154 @@ func Ordinal(n int) string {
 		}
 	}
 	return strconv.Itoa(n) + suffix
+}
+
+// Count writes a number with its noun: 1 item, 3 items, 2 entries, 12,000 classes.
+func Count[N int | int64](n N, noun string) string {
+	return Plural(n, noun, plural(noun))
+}
+
+// Plural is Count for a form of its own for many: Plural(n, "volume is", "volumes are").
+func Plural[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Number(n) + " " + many
+}
+
+// Times says how often: once, twice, 3 times.
+func Times(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return Number(n) + " times"
+}
+
+// All is everything there is of something: the only item, all 3 items.
+func All(n int, noun string) string {
+	if n == 1 {
+		return "the only " + noun
+	}
+	return "all " + Count(n, noun)
+}
+
+// OfAll is a part of a whole: 2 of 3 volumes, all 3 volumes, the only volume.
+func OfAll(n, total int, noun string) string {
+	if n == total {
+		return All(total, noun)
+	}
+	return Number(n) + " of " + Count(total, noun)
+}
+
+// plural is the regular plural of an English noun.
+func plural(noun string) string {
+	switch {
+	case strings.HasSuffix(noun, "y") && !strings.ContainsAny(noun[max(len(noun)-2, 0):len(noun)-1], "aeiou"):
+		return noun[:len(noun)-1] + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
+// List names the first few of many: "a", "a and b", "a, b and c", "a, b and 7
+// more". It never says "and 1 more" where the name would fit in its place.
+func List(names []string, most int) string {
+	if len(names) > most+1 {
+		return strings.Join(names[:most], ", ") + " and " + Number(len(names)-most) + " more"
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Largest names what has most, with its count, as "a 5, b 3, +2 more"; all of it
+// if most is negative. What has the same count is in the order of its name.
+func Largest(counts map[string]int, most int) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+	})
+	if most < 0 {
+		most = len(names)
+	}
+	words := make([]string, 0, len(names))
+	for _, name := range names[:min(most, len(names))] {
+		words = append(words, name+" "+Number(counts[name]))
+	}
+	if left := len(names) - most; left > 0 {
+		words = append(words, "+"+Number(left)+" more")
+	}
+	return strings.Join(words, ", ")
+}
+
+// Shorten cuts s to at most most runes, the last three of them dots.
+func Shorten(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return string(runes[:max(most-3, 0)]) + "..."[:min(3, max(most, 0))]
+}
+
+// CompareNames orders names as people count: backup-2 before backup-10. Numbers in
+// them may be of any length. It is 0 only for equal names.
+func CompareNames(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		m, n := digits(x), digits(y)
+		if m == 0 || n == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
+		if order := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); order != 0 {
+			return order
+		}
+		x, y = x[m:], y[n:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
+}
+
+// digits is how many digits a text begins with.
+func digits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// Clause is a text behind a lead such as ": ", and nothing if there is no text.
+func Clause(lead, text string) string {
+	if text == "" {
+		return ""
+	}
+	return lead + text
+}
+
+// Parens is a text in parentheses behind a space, and nothing if there is no text.
+func Parens(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// Capital begins a text with a capital letter of ASCII.
+func Capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }

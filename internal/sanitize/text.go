@@ -187,12 +187,12 @@ func (w *writer) cluster(cluster string) bool {
 			ok = w.rune(' ')
 		case !isEncoded(r, cluster[i:]):
 			escaping = true
-			ok = w.escape("x", 2, rune(cluster[i]))
+			ok = w.escape(`\x%02x`, rune(cluster[i]))
 		case !escaping && admits(before, r):
 			ok = w.rune(r)
 		default:
 			escaping = true
-			ok = w.escapeRune(r)
+			ok = w.escape(escapeOf(r), r)
 		}
 		if !ok {
 			return false
@@ -202,19 +202,19 @@ func (w *writer) cluster(cluster string) bool {
 	return true
 }
 
-func (w *writer) escapeRune(r rune) bool {
+// escapeOf is how a rune is escaped.
+func escapeOf(r rune) (format string) {
 	switch {
 	case r <= 0x7f:
-		return w.escape("x", 2, r)
+		return `\x%02x`
 	case r <= 0xffff:
-		return w.escape("u", 4, r)
+		return `\u%04x`
 	}
-	return w.escape("U", 8, r)
+	return `\U%08x`
 }
 
-// escape writes r as a backslash, a letter and hexadecimal digits.
-func (w *writer) escape(letter string, digits int, r rune) bool {
-	for _, c := range fmt.Sprintf(`\%s%0*x`, letter, digits, r) {
+func (w *writer) escape(format string, r rune) bool {
+	for _, c := range fmt.Sprintf(format, r) {
 		if !w.rune(c) {
 			return false
 		}

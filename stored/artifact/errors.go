@@ -49,6 +49,8 @@ var (
 	ErrStalled = errors.New("the download takes too long")
 	// ErrForbidden: the user may not do what a download takes.
 	ErrForbidden = errors.New("not permitted")
+
+	errExpired = errors.New("the download URL has expired")
 )
 
 // explainAPI says what the API server did not allow.

@@ -124,7 +124,10 @@ func New(o Options) (*Fetcher, error) {
 	if o.Tunnel == nil {
 		o.Tunnel = apiServerTunnel{session.Protect(o.Config, session.TransportOptions{})}
 	}
-	f := &Fetcher{options: o, lookup: resolve, own: ownAddresses, loopback: netip.Addr.IsLoopback}
+	f := &Fetcher{options: o, own: ownAddresses, loopback: netip.Addr.IsLoopback}
+	f.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
 	if err := f.readCAs(o.CAFile); err != nil {
 		return nil, err
 	}
@@ -153,10 +156,6 @@ func (f *Fetcher) readCAs(file string) error {
 	return nil
 }
 
-func resolve(ctx context.Context, host string) ([]netip.Addr, error) {
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-}
-
 // Open asks Velero for an artifact and streams it as stored: a gzipped tar for BackupContents,
 // gzip for all others. ctx governs the stream as well; it must be closed.
 func (f *Fetcher) Open(ctx context.Context, target Target) (*Stream, error) {
@@ -183,7 +182,7 @@ func (f *Fetcher) open(ctx context.Context, target Target, ranged string) (*Stre
 		if err != nil {
 			return nil, err
 		}
-		if again && signed.expired(f.options.Clock()) {
+		if again && !signed.expires.IsZero() && f.options.Clock().After(signed.expires) {
 			f.options.Log.Info("download URL expired before it was used; asking again", "kind", target.Kind, "name", target.Name)
 			continue
 		}

@@ -74,10 +74,6 @@ func addressOf(u *url.URL) string {
 // plainHost is a host name as hosts are compared.
 func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-func (s signedURL) expired(now time.Time) bool {
-	return !s.expires.IsZero() && now.After(s.expires)
-}
-
 // anyQuery is the query of any URL in a text: not only ours is a secret.
 var anyQuery = regexp.MustCompile(`(https?://[^\s"'<>?]*)\?[^\s"'<>]*`)
 
@@ -243,6 +239,3 @@ func redirect(signed signedURL, response *http.Response) (*url.URL, error) {
 	to.Host = signed.url.Host
 	return to, nil
 }
-
-// errExpired: the URL was good once.
-var errExpired = errors.New("the download URL has expired")

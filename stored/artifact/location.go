@@ -37,7 +37,7 @@ type storeLocation struct {
 func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, error) {
 	w := &storeLocation{}
 	backupName := target.Name
-	if ofRestore(target.Kind) {
+	if strings.HasPrefix(string(target.Kind), "Restore") {
 		var restore velerov1.Restore
 		if found, err := f.find(ctx, "restores", target.Name, &restore); !found || err != nil {
 			return w, err
@@ -158,9 +158,4 @@ func (f *Fetcher) roots(w *storeLocation) (*x509.CertPool, error) {
 	pool.AppendCertsFromPEM(f.cas)
 	pool.AppendCertsFromPEM(w.cas)
 	return pool, nil
-}
-
-// ofRestore reports whether a target's name is a restore's.
-func ofRestore(kind velerov1.DownloadTargetKind) bool {
-	return strings.HasPrefix(string(kind), "Restore")
 }
