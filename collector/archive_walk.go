@@ -76,13 +76,6 @@ func (w *walker) problem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-func (w *walker) walk() error {
-	if err := w.each(w.entry); err != nil {
-		return err
-	}
-	return w.tail()
-}
-
 func (w *walker) entry(e entry) error {
 	if w.entries%512 == 0 && w.builder.size() > w.limits.Index {
 		return fmt.Errorf("%w: the index would take more than %d bytes", ErrLimit, w.limits.Index)

@@ -40,18 +40,14 @@ func (f *filter) lets(s string) bool {
 	verdict, known := f.memo[s]
 	if !known {
 		excluded, _ := f.excludes.Match(s, f.budget)
-		verdict = !excluded && f.includesItem(s)
+		verdict = !excluded
+		if verdict && f.includes.Len() > 0 && !f.includes.Has("*") {
+			included, known := f.includes.Match(s, f.budget)
+			verdict = included || !known
+		}
 		f.memo[s] = verdict
 	}
 	return verdict
-}
-
-func (f *filter) includesItem(s string) bool {
-	if f.includes.Len() == 0 || f.includes.Has("*") {
-		return true
-	}
-	included, known := f.includes.Match(s, f.budget)
-	return included || !known
 }
 
 func (f *filter) beyond() []string {
@@ -92,7 +88,8 @@ func resourceFilter(resources *resolver, includes, excludes []string, w *work) *
 // namespaceFilter makes the filter of source namespaces. present are the
 // namespaces of the backup; they matter only where patterns are expanded.
 func namespaceFilter(v version, includes, excludes, present []string, w *work) (*filter, error) {
-	if !v.expandsNamespaces() || !expandable(includes, excludes) {
+	isPattern := func(s string) bool { return strings.ContainsAny(s, wildcards) }
+	if !v.expandsNamespaces() || len(includes) == 0 || slices.Contains(includes, "*") || !slices.ContainsFunc(slices.Concat(includes, excludes), isPattern) {
 		return newFilter(includes, excludes, w.filters), nil
 	}
 	if slices.Contains(excludes, "*") {
@@ -112,15 +109,6 @@ func namespaceFilter(v version, includes, excludes, present []string, w *work) (
 }
 
 const wildcards = "*?[{"
-
-func expandable(includes, excludes []string) bool {
-	if len(includes) == 0 || slices.Contains(includes, "*") {
-		return false
-	}
-	return slices.ContainsFunc(slices.Concat(includes, excludes), func(s string) bool {
-		return strings.ContainsAny(s, wildcards)
-	})
-}
 
 // expand replaces patterns by the namespaces that they match (pkg/util/wildcard/
 // expand.go of 1.18.0). beyond are those for which the budget does not suffice.

@@ -55,8 +55,6 @@ type reference struct {
 	Name      uint32 // string
 }
 
-func byItem(a, b reference) int { return cmp.Compare(a.Item, b.Item) }
-
 type refKind uint8
 
 const (

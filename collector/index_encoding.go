@@ -2,6 +2,7 @@ package collector
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/gob"
 	"errors"
@@ -92,7 +93,8 @@ func (x *indexData) isConsistent() bool {
 		next = b.End
 	}
 	return int64(next) == int64(items) && len(x.SetOf) == items && len(x.Flags) == items && within(sets, x.SetOf...) &&
-		slices.IsSortedFunc(x.Refs, byItem) && slices.IsSortedFunc(x.Needs, needsByItem) &&
+		slices.IsSortedFunc(x.Refs, func(a, b reference) int { return cmp.Compare(a.Item, b.Item) }) &&
+		slices.IsSortedFunc(x.Needs, func(a, b needsOf) int { return cmp.Compare(a.Item, b.Item) }) &&
 		!slices.ContainsFunc(x.Refs, func(r reference) bool {
 			return !within(items, r.Item) || r.Kind >= refKinds || !within(names, r.Namespace, r.Name)
 		}) &&

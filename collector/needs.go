@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -61,8 +60,6 @@ const (
 
 // needsOf are the needs of one item: a set of facts.
 type needsOf struct{ Item, Set uint32 }
-
-func needsByItem(a, b needsOf) int { return cmp.Compare(a.Item, b.Item) }
 
 // storedVersion is an API version in which the backup holds a resource.
 type storedVersion struct {

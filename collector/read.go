@@ -67,7 +67,10 @@ func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &walker{archive: openArchive(ctx, r, limits), builder: newBuilder()}
-	err := w.walk()
+	err := w.each(w.entry)
+	if err == nil {
+		err = w.tail()
+	}
 	x := w.index(err)
 	if err != nil {
 		return x, fmt.Errorf("reading backup archive: %w", err)

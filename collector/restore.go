@@ -116,18 +116,9 @@ func (r *restore) run() {
 	r.pass([]string{"customresourcedefinitions"}, processed)
 	if r.live {
 		// Discovery is refreshed once CRDs were restored.
-		r.target = with(r.target, r.restoredKinds())
+		r.target = with(r.target, slices.DeleteFunc(slices.Clone(r.x.Kinds), func(d definition) bool { return !r.isDone(d.Item) }))
 	}
 	r.pass(r.orderedWords(), processed)
-}
-
-func (r *restore) restoredKinds() (kinds []definition) {
-	for _, d := range r.x.Kinds {
-		if r.isDone(d.Item) {
-			kinds = append(kinds, d)
-		}
-	}
-	return kinds
 }
 
 // orderedWords are the priorities with the backup's other resources between them. A resource that a

@@ -155,7 +155,11 @@ func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, pro
 	if found.state, err = s.reader.Look(ctx, found.served, question, progress); err != nil {
 		return found, err
 	}
-	if found.versions == nil && s.needsVersions(found) {
+	otherVersion := func(r collector.ResourceCount) bool { // it is stored in another one than the cluster prefers
+		stored, preferred := q.Index.Version(r.Resource), found.served.Version(r.Resource)
+		return stored != "" && preferred != "" && stored != preferred
+	}
+	if found.versions == nil && slices.ContainsFunc(q.Index.Contents(), otherVersion) {
 		if found.versions, err = s.reader.Versions(ctx); err != nil && ctx.Err() != nil {
 			return found, err
 		}
@@ -193,15 +197,6 @@ func (s *Surveyor) surround(ctx context.Context, served *target.Served, want tar
 	of := func(n target.NotSeen) bool { return n.Resource == target.Quotas || n.Resource == target.LimitRanges }
 	around.NotSeen = slices.Concat(around.NotSeen, slices.DeleteFunc(slices.Clone(more.NotSeen), func(n target.NotSeen) bool { return !of(n) }))
 	return want, &around, nil
-}
-
-// needsVersions says whether some resource is stored in another version than the
-// one that the cluster prefers.
-func (s *Surveyor) needsVersions(found survey) bool {
-	return slices.ContainsFunc(found.index.Contents(), func(r collector.ResourceCount) bool {
-		stored, preferred := found.index.Version(r.Resource), found.served.Version(r.Resource)
-		return stored != "" && preferred != "" && stored != preferred
-	})
 }
 
 // spec says which namespaces exist, as far as that is known.

@@ -267,12 +267,6 @@ func (c *check) itemsOf(resource string) *group {
 	return g
 }
 
-// terminating is how long Velero waits for each object that is going
-// (--terminating-resource-timeout).
-func (c *check) terminating() time.Duration {
-	return cmp.Or(c.Velero.Server.Flags.TerminatingTimeout, 10*time.Minute)
-}
-
 // namespaces finds those that are going. Velero waits for one with each item that goes
 // into it, and then has an error for the item (pkg/restore/restore.go,
 // processSelectedResource; what it remembers in between it does not find again, because
@@ -281,8 +275,9 @@ func (c *check) namespaces() {
 	if c.Around == nil {
 		return
 	}
+	each := cmp.Or(c.Velero.Server.Flags.TerminatingTimeout, 10*time.Minute) // --terminating-resource-timeout
 	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
-		if n, each := c.spaces[name], c.terminating(); c.Around.Namespaces[name].Terminating {
+		if n := c.spaces[name]; c.Around.Namespaces[name].Terminating {
 			c.find(Finding{Severity: Obstacle, Reason: NamespaceTerminating, Resource: target.Namespaces, Namespace: name, Count: 1, Names: []string{name},
 				Sentence: fmt.Sprintf("Namespace %s is being deleted. With each of %s, Velero waits up to %s for it to go: %s in all if it does not, and then Velero restores nothing into it.", name, human.Count(n, "item"), human.Duration(each), human.Duration(time.Duration(n)*each)),
 				Remedy:   "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings."})

@@ -82,18 +82,13 @@ func (c *check) create(i collector.Item) bool {
 	case target.There:
 		return false
 	case target.NotLooked:
-		return c.newSpace(i.Target)
+		if i.Target == "" || c.Around == nil || !c.Around.Saw(target.Namespaces, "") {
+			return false
+		}
+		_, there := c.Around.Namespaces[i.Target]
+		return !there
 	}
 	return true
-}
-
-// newSpace says whether it is known that a namespace does not exist.
-func (c *check) newSpace(name string) bool {
-	if name == "" || c.Around == nil || !c.Around.Saw(target.Namespaces, "") {
-		return false
-	}
-	_, there := c.Around.Namespaces[name]
-	return !there
 }
 
 func (c *check) isNew(i collector.Item) {

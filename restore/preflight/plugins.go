@@ -33,6 +33,10 @@ func (c *check) pluginConfigs() {
 	if c.Around == nil {
 		return
 	}
+	namespace := ""
+	if c.Velero.Backup != nil {
+		namespace = c.Velero.Backup.Namespace
+	}
 	for _, action := range slices.Sorted(maps.Keys(c.Around.PluginConfigs)) {
 		names := c.Around.PluginConfigs[action]
 		var acts []string
@@ -44,7 +48,7 @@ func (c *check) pluginConfigs() {
 		if len(names) < 2 || len(acts) == 0 || action == "velero.io/change-pvc-node-selector" && !c.before(1, 17) {
 			continue
 		}
-		f := Finding{Severity: Obstacle, Reason: PluginConfigAmbiguous, Resource: target.ConfigMaps, Namespace: c.veleroNamespace(), Count: len(names), Names: names[:min(len(names), maxNames)],
+		f := Finding{Severity: Obstacle, Reason: PluginConfigAmbiguous, Resource: target.ConfigMaps, Namespace: namespace, Count: len(names), Names: names[:min(len(names), maxNames)],
 			Sentence: fmt.Sprintf("%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each item of %s, and restores none of them.", len(names), action, human.List(acts, 3)),
 			Remedy:   "Keep one of the ConfigMaps, and delete the others or their labels."}
 		if action == podVolumes {
@@ -53,13 +57,6 @@ func (c *check) pluginConfigs() {
 		}
 		c.find(f)
 	}
-}
-
-func (c *check) veleroNamespace() string {
-	if c.Velero.Backup == nil {
-		return ""
-	}
-	return c.Velero.Backup.Namespace
 }
 
 // before says whether the server is known to be older than a version.

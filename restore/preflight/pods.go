@@ -195,7 +195,8 @@ func defaultsOf(l *corev1.LimitRange) (all asks) {
 func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
 	p, r := &c.pod, c.rangesOf(i.Target)
 	p.read(needs)
-	if p.hasLevel && !c.levels() {
+	// Kubernetes knows spec.resources of pods since 1.34.
+	if _, minor, known := c.Served.Kubernetes(); p.hasLevel && known && minor < 34 {
 		p.level, p.hasLevel = asks{}, false
 	}
 	for n, c := range p.containers {
@@ -217,13 +218,6 @@ func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
 		}
 	}
 	c.secure(i, p.security)
-}
-
-// levels says whether the cluster knows spec.resources of pods: Kubernetes 1.34 and
-// later do. One that does not tell its version is taken for one of them.
-func (c *check) levels() bool {
-	_, minor, known := c.Served.Kubernetes()
-	return !known || minor >= 34
 }
 
 // violates says how a pod breaks a limit range, if it does.

@@ -53,7 +53,11 @@ func (q *Question) Reuse(known *State) {
 		for namespace, names := range spaces {
 			at := [2]string{resource, namespace}
 			before := known.question.kinds[resource][namespace]
-			if _, unseen := known.unseen[at]; unseen || known.notServed[resource] || !holdsAll(before, names) {
+			isNew := func(name string) bool {
+				_, asked := before[name]
+				return !asked
+			}
+			if _, unseen := known.unseen[at]; unseen || known.notServed[resource] || slices.ContainsFunc(slices.Collect(maps.Keys(names)), isNew) {
 				continue
 			}
 			for name := range names {
@@ -62,15 +66,6 @@ func (q *Question) Reuse(known *State) {
 			q.answered[at] = true
 		}
 	}
-}
-
-func holdsAll(before, names map[string]*Object) bool {
-	for name := range names {
-		if _, asked := before[name]; !asked {
-			return false
-		}
-	}
-	return true
 }
 
 // Object is what is kept of an object of the cluster. Its strings are safe to print.
