@@ -29,28 +29,30 @@ type Progress struct {
 // time. It is an error if ctx ends, or if the API server rejects the credentials; what else cannot
 // be looked at is in [State.NotSeen]. The question belongs to the State from then on.
 func (r *Reader) Look(ctx context.Context, served *Served, q *Question, progress func(Progress)) (*State, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	l := r.newLook(served, q, progress, cancel)
-	l.list = l.listMetadata
-	return l.look(ctx)
+	return r.look(ctx, served, q, progress, (*look).listMetadata)
 }
 
-func (r *Reader) newLook(served *Served, q *Question, progress func(Progress), giveUp context.CancelCauseFunc) *look {
-	return &look{
-		Reader: r, served: served, progress: progress, giveUp: giveUp,
+// look reads each list with list.
+func (r *Reader) look(ctx context.Context, served *Served, q *Question, progress func(Progress), list func(*look, context.Context, place) error) (*State, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l := &look{
+		Reader: r, served: served, progress: progress, giveUp: cancel, list: list,
 		slots: make(chan struct{}, r.Parallel), texts: map[string]string{},
 		state: &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}, At: r.Clock()},
 	}
-}
-
-func (l *look) look(ctx context.Context) (*State, error) {
-	l.start(ctx, l.servedPlaces(l.state.question))
+	l.start(ctx, l.servedPlaces(q))
 	l.running.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return l.done(), nil
+	for at, why := range l.state.unseen {
+		l.state.NotSeen = append(l.state.NotSeen, NotSeen{at[0], at[1], why})
+	}
+	slices.SortFunc(l.state.NotSeen, func(x, y NotSeen) int {
+		return cmp.Or(cmp.Compare(x.Resource, y.Resource), cmp.Compare(x.Namespace, y.Namespace))
+	})
+	return l.state, nil
 }
 
 type look struct {
@@ -58,7 +60,7 @@ type look struct {
 	served   *Served
 	progress func(Progress)
 	giveUp   context.CancelCauseFunc
-	list     func(context.Context, place) error // reads one list
+	list     func(*look, context.Context, place) error
 	slots    chan struct{}
 	running  sync.WaitGroup
 
@@ -76,10 +78,7 @@ type look struct {
 // What could not be looked at is returned; the errors are those of [Reader.Look].
 func (r *Reader) LookWhole(ctx context.Context, served *Served, q *Question, version func(resource string) string,
 	visit func(resource string, object *unstructured.Unstructured), progress func(Progress)) ([]NotSeen, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	l := r.newLook(served, q, progress, cancel)
-	l.list = func(ctx context.Context, p place) error {
+	state, err := r.look(ctx, served, q, progress, func(l *look, ctx context.Context, p place) error {
 		resource, from := l.where(p)
 		resource.Version = cmp.Or(version(p.resource), resource.Version)
 		wanted := q.kinds[p.resource]
@@ -98,8 +97,7 @@ func (r *Reader) LookWhole(ctx context.Context, served *Served, q *Question, ver
 			}
 			return page.GetContinue(), nil
 		})
-	}
-	state, err := l.look(ctx)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +154,7 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 	err := l.gone
 	l.mu.Unlock()
 	if err == nil {
-		err = l.list(ctx, p)
+		err = l.list(l, ctx, p)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +186,7 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 
 func (l *look) listMetadata(ctx context.Context, p place) error {
 	resource, from := l.where(p)
-	wanted, listed := l.state.question.kinds[p.resource], 0
+	wanted := l.state.question.kinds[p.resource]
 	return pages(ctx, p.options(l.Page), func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := l.metadata.Resource(resource).Namespace(from).List(ctx, o)
 		if err != nil {
@@ -196,12 +194,6 @@ func (l *look) listMetadata(ctx context.Context, p place) error {
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if o.Continue == "" { // a list that expired is read again from its beginning
-			l.state.Listed -= listed
-			listed = 0
-		}
-		listed += len(page.Items)
-		l.state.Listed += len(page.Items)
 		for i := range page.Items {
 			o := &page.Items[i]
 			names, name := wanted[o.Namespace], sanitize.String(o.Name)
@@ -215,7 +207,6 @@ func (l *look) listMetadata(ctx context.Context, p place) error {
 
 func (l *look) object(o *metav1.PartialObjectMetadata) *Object {
 	found := &Object{
-		UID:     sanitize.String(string(o.UID)),
 		Created: o.CreationTimestamp.Time,
 		Restore: l.text(o.Labels[velerov1.RestoreNameLabel]),
 		Backup:  l.text(o.Labels[velerov1.BackupNameLabel]),
@@ -251,14 +242,3 @@ func (l *look) notSeen(p place, err error) {
 }
 
 var errTooMany = fmt.Errorf("you may not list it in the whole cluster, and veltui lists at most %d namespaces one by one", mostOneByOne)
-
-func (l *look) done() *State {
-	l.state.ClockOffset, _ = l.meter.Offset()
-	for at, why := range l.state.unseen {
-		l.state.NotSeen = append(l.state.NotSeen, NotSeen{at[0], at[1], why})
-	}
-	slices.SortFunc(l.state.NotSeen, func(x, y NotSeen) int {
-		return cmp.Or(cmp.Compare(x.Resource, y.Resource), cmp.Compare(x.Namespace, y.Namespace))
-	})
-	return l.state
-}

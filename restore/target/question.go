@@ -70,7 +70,6 @@ func (q *Question) Reuse(known *State) {
 
 // Object is what is kept of an object of the cluster. Its strings are safe to print.
 type Object struct {
-	UID      string
 	Created  time.Time
 	Deleting time.Time // since when it is being deleted, zero if it is not
 	// Restore and Backup are the labels that Velero sets on what it creates
@@ -107,10 +106,7 @@ type State struct {
 	notServed map[string]bool
 	unseen    map[[2]string]string // resource and namespace
 	NotSeen   []NotSeen            // sorted by resource and namespace
-	// At is when the look began, by our clock; ClockOffset is the API server's clock minus ours.
-	At          time.Time
-	ClockOffset time.Duration
-	Listed      int // how many objects the API server listed for this
+	At        time.Time            // when the look began, by our clock
 }
 
 // Find is whether an item is there, and what is known of it then.

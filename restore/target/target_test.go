@@ -257,9 +257,10 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 		t.Errorf("%q, %v", names, err)
 	}
 	expired = false
-	if state := s.look(t, time.Minute, served("pods"), question("pods", "shop", "a", "b", "c")); state.Listed != 2 {
-		t.Errorf("%d objects listed", state.Listed)
-	}
+	state := s.look(t, time.Minute, served("pods"), question("pods", "shop", "a", "b", "c"))
+	state.expect(t, There, "pods", "shop", "a")
+	state.expect(t, There, "pods", "shop", "b")
+	state.expect(t, Absent, "pods", "shop", "c")
 }
 
 // TestWholeObjectsComeAsTheyAre, in the version that is asked for, and a page that is
