@@ -74,8 +74,7 @@ func placeOf(p []byte) (at place, ok bool) {
 // preferred when it was backed up (pkg/archive/parser.go).
 const preferredSuffix = "-preferredversion"
 
-// atVersion notes the API version of a path of a version directory:
-// resources/RESOURCE/VERSION[-preferredversion]/...
+// atVersion notes the API version of resources/RESOURCE/VERSION[-preferredversion]/...
 func (b *builder) atVersion(p []byte) {
 	rest, ok := bytes.CutPrefix(p, resourcesSlash)
 	if !ok {
@@ -97,8 +96,7 @@ func (b *builder) atVersion(p []byte) {
 	b.addVersion(resource, version, preferred)
 }
 
-// cleanPath makes an entry's name what it is relative to the directory that
-// Velero extracts to (pkg/archive/extractor.go).
+// cleanPath makes an entry's name relative, as Velero does (pkg/archive/extractor.go).
 func cleanPath(name []byte) ([]byte, error) {
 	if !printable(name) {
 		return nil, errOddName

@@ -13,8 +13,7 @@ import (
 // maxProblems is how many problems are reported one by one.
 const maxProblems = 20
 
-// maxTail is how much is read after the end of the tar, to verify the gzip
-// checksum: padding, as tar programs write it.
+// maxTail is how much padding is read after the tar, to verify the gzip checksum.
 const maxTail = 1 << 20
 
 type archive struct {
@@ -66,8 +65,7 @@ type walker struct {
 	untold     int
 }
 
-// problem notes a sentence about the archive. format must quote (%q) whatever
-// comes from the archive.
+// problem notes a sentence. format must quote (%q) whatever comes from the archive.
 func (w *walker) problem(format string, args ...any) {
 	if len(w.problems) >= maxProblems {
 		w.untold++

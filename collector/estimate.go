@@ -13,8 +13,7 @@ import (
 
 // Estimate is what a restore will restore.
 type Estimate struct {
-	// Total is what status.progress.totalItems and itemsRestored of the
-	// Restore will both be when it has ended.
+	// Total is the Restore's status.progress.totalItems and itemsRestored when it has ended.
 	Total int
 	// Resources are the counted items by resource, in the order in which they
 	// are restored. Namespaces are those of the target, after the mapping.
@@ -124,8 +123,7 @@ type Position struct {
 	Done, Of int    // items of the step
 }
 
-// Position says what a restore works on after done items. A restore that is
-// beyond the estimate is in its last step.
+// Position says what a restore works on after done items; beyond the estimate, its last step.
 func (e Estimate) Position(done int) Position {
 	done = max(done, 0)
 	for i, step := range e.Steps {
@@ -212,16 +210,13 @@ func someOf(words []string) string {
 }
 
 const (
-	// filterSteps is what matching patterns and selectors may take in one
-	// Estimate: less than half a second. What people write takes a thousandth.
+	// filterSteps bounds the matching of one Estimate: less than half a second.
 	filterSteps = 64 << 20
-	// checkEvery is how many steps may lie between two looks at the context,
-	// but for a single match, which is bounded by package glob.
+	// checkEvery is how many steps may lie between two looks at the context, but for one match.
 	checkEvery = 4096
 )
 
-// work counts the steps of one Estimate, and notices when nobody waits for it
-// any more. A step is about one item, word or byte looked at.
+// work counts the steps of one Estimate, about one item, word or byte each, until ctx ends.
 type work struct {
 	why     func() error // what ended the context
 	steps   int

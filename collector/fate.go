@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Fate is what a restore makes of an item of the backup by its filters, before
-// the target cluster says anything to it.
+// Fate is what a restore's filters make of an item, whatever the target has.
 type Fate uint8
 
 // The fates, in the order in which Velero's rules are asked (pkg/restore/ restore.go, 1.18.3).
@@ -18,8 +17,7 @@ const (
 	NeverRestored                 // no restore restores this kind
 	KindExcluded                  // the resource filters leave it out
 	NamespaceExcluded             // the namespace filters leave it out
-	// ClusterExcluded: the restore leaves out what has no namespace, because
-	// includeClusterResources says so or because it has namespace filters.
+	// ClusterExcluded: it has no namespace, and includeClusterResources or a namespace filter excludes it.
 	ClusterExcluded
 	NotSelected    // the label selectors do not select it
 	HasCompleted   // it is a pod or job that had completed
@@ -31,8 +29,7 @@ const (
 type Item struct {
 	Resource  string // plural and group, as "deployments.apps"
 	Namespace string // in the backup; empty if it has none
-	// Target is the namespace that it is restored into, and of a namespace its new
-	// name; empty for all else.
+	// Target is the namespace that it is restored into, or a namespace's new name; else empty.
 	Target string
 	Name   string
 	Fate   Fate
@@ -107,8 +104,7 @@ func (f *Fates) ended() error {
 	return nil
 }
 
-// Each goes through the items, sorted by resource, namespace and name. Its only
-// error is the cause of the context.
+// Each goes through the items, sorted by resource, namespace and name, until the context ends.
 func (f *Fates) Each(visit func(Item)) error {
 	r, x := f.r, f.r.x
 	for _, b := range x.Buckets {

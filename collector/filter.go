@@ -17,8 +17,7 @@ var nonRestorable = []string{
 	"backuprepositories.velero.io",
 }
 
-// NonRestorable are the resources that Velero restores of no backup; it adds them
-// to spec.excludedResources itself.
+// NonRestorable are the resources that Velero adds to each spec.excludedResources.
 func NonRestorable() []string { return slices.Clone(nonRestorable) }
 
 type filter struct {

@@ -164,8 +164,7 @@ func (x *Index) refsOf(item uint32) []reference {
 	return x.Refs[first:end]
 }
 
-// Labels are the labels that items have, as key=value, sorted: most of them at
-// most. There are none where labels were not read.
+// Labels are most labels of items at most, as key=value, sorted; none where they were not read.
 func (x *Index) Labels(most int) []string {
 	seen := map[[2]uint32]bool{}
 	for id := range uint32(x.Sets.len()) {

@@ -57,8 +57,7 @@ func (x *Index) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// isConsistent reports whether every number points to something that is there, and all is
-// in the order in which it is searched.
+// isConsistent reports whether all numbers point to something, and lists are sorted.
 func (x *indexData) isConsistent() bool {
 	items, names, sets, facts := x.Names.len(), x.Strings.len(), x.Sets.len(), x.Facts.len()
 	for _, t := range []*stringTable{&x.Strings, &x.Names, &x.Sets, &x.Facts} {

@@ -42,17 +42,14 @@ const (
 	NeedSidecar
 	NeedPodResources
 	NeedOverhead
-	// NeedCPURequest to NeedMemoryLimit are what the one before asks for: Amount. What it
-	// does not say is not there.
+	// NeedCPURequest to NeedMemoryLimit are what the one before asks for, where given: Amount.
 	NeedCPURequest
 	NeedMemoryRequest
 	NeedCPULimit
 	NeedMemoryLimit
-	// NeedPodSecurity is a pod with nothing but what Pod Security looks at, as JSON: Name.
-	// It is empty for a pod of which that is too long.
+	// NeedPodSecurity is what Pod Security looks at of a pod, as JSON: Name. It is empty if too long.
 	NeedPodSecurity
-	// NeedEnforcedLevel and NeedEnforcedVersion are what a namespace enforces of Pod
-	// Security: the values of its labels.
+	// NeedEnforcedLevel and NeedEnforcedVersion are a namespace's labels for Pod Security.
 	NeedEnforcedLevel
 	NeedEnforcedVersion
 	needKinds

@@ -14,13 +14,10 @@ import (
 
 const (
 	// maxNeeds is how many webhooks, ports or containers of one object are looked at.
-	// An object has hardly ever more than ten.
 	maxNeeds = 1000
-	// maxNeedsBody is how long what is read of an object may be, in bytes: what etcd takes
-	// by default.
+	// maxNeedsBody bounds what is read of an object, in bytes: what etcd takes by default.
 	maxNeedsBody = 3 << 19
-	// maxSecurity is how long what Pod Security looks at may be, in bytes. It is empty
-	// for a pod of which that is longer.
+	// maxSecurity bounds what Pod Security looks at of a pod, in bytes; beyond it, it is left out.
 	maxSecurity = 16 << 10
 )
 
@@ -234,8 +231,7 @@ func (o *object) readService() {
 		slices.ContainsFunc(managed, func(m managedService) bool { return m.FieldsV1.Spec.Health != nil }))
 }
 
-// podSpec is what a pod asks for and what Pod Security looks at, of which everything is
-// kept as it is.
+// podSpec is what a pod asks for and what Pod Security looks at, the latter as it is.
 type podSpec struct {
 	HostNetwork     json.RawMessage              `json:"hostNetwork,omitempty"`
 	HostPID         json.RawMessage              `json:"hostPID,omitempty"`
@@ -277,8 +273,7 @@ const (
 	annSeccomp  = "seccomp.security.alpha.kubernetes.io/"
 )
 
-// readPod reads the containers of a pod with what each asks for, what all of the pod asks
-// for, and what Pod Security looks at.
+// readPod reads what a pod and its containers ask for, and what Pod Security looks at.
 func (o *object) readPod() {
 	var spec podSpec
 	if !o.decode(o.spec, podFields, &spec) {
@@ -324,7 +319,7 @@ func (o *object) readPod() {
 	o.needs = append(o.needs, Need{Kind: NeedPodSecurity, Name: string(security)})
 }
 
-// readContainers reads what containers ask for, and leaves what Pod Security looks at.
+// readContainers reads what containers ask for, and returns what Pod Security looks at.
 func (o *object) readContainers(all []podContainer, init bool) []podContainer {
 	all = all[:min(len(all), maxNeeds)]
 	for i := range all {

@@ -41,8 +41,7 @@ type Limits struct {
 	NamesOnly bool
 }
 
-// ratioFrom is how much must have come out before the ratio is judged: short
-// archives of very similar objects may compress far better than the limit.
+// ratioFrom is when the ratio is judged: short archives of similar objects may compress far better.
 const ratioFrom = 256 << 20
 
 func (l Limits) withDefaults() Limits {
@@ -87,8 +86,7 @@ type pump struct {
 	err  error // set before full is closed
 }
 
-// pumpBlocks is how many blocks go round. The decoder needs the one before,
-// the reader has one, and one is being filled.
+// pumpBlocks: the decoder needs the one before, the reader has one, and one is being filled.
 const pumpBlocks = 4
 
 func startPump(ctx context.Context, r io.Reader, limits Limits) *pump {

@@ -305,8 +305,7 @@ var brings = [refKinds]struct {
 	refSnapshot: {dirSnapshots, true, true}, refContent: {dirContents, false, true}, refSecret: {dirSecrets, false, true},
 }
 
-// bringAlong restores the additional items that Velero's own restore item actions name.
-// Labels are not looked at.
+// bringAlong restores the items that Velero's own actions name, whatever their labels.
 func (r *restore) bringAlong(item uint32, namespace string) {
 	snapshots := r.csi && (r.spec.Restore.RestorePVs == nil || *r.spec.Restore.RestorePVs)
 	for _, ref := range r.x.refsOf(item) {
@@ -332,8 +331,7 @@ func (r *restore) bringAlong(item uint32, namespace string) {
 	}
 }
 
-// additional restores an item that another one names, if it is in the backup
-// and the filters let it through, or need not.
+// additional restores an item that another one names, if the backup has it and the filters pass it.
 func (r *restore) additional(resource, namespace, name string, must bool) {
 	item, ok := r.x.find(resource, namespace, name)
 	if !ok || r.x.Flags[item]&flagUndecodable != 0 {

@@ -11,8 +11,7 @@ import (
 // RestoreSpec is the question that Estimate answers.
 type RestoreSpec struct {
 	Restore velerov1.RestoreSpec
-	// Existing are the namespaces of the target cluster: one that a restore
-	// has to make counts as an item.
+	// Existing are the namespaces of the target: one that a restore makes counts as an item.
 	Existing Namespaces
 	// Server is how the Velero server was set up. Its zero value is 1.18.3 with its defaults.
 	Server Server
@@ -53,8 +52,7 @@ func (n Namespaces) set() map[string]bool {
 
 // Server is what a Velero server does that its version and flags decide.
 type Server struct {
-	// Version is major, minor and patch. All zero, it is not known and taken for
-	// 1.18.3, and Estimate says so.
+	// Version is major, minor and patch; zero is unknown and taken for 1.18.3, as Estimate notes.
 	Version    [3]int
 	Tag        string      // what was given as the version, for what Estimate says of one that is not known
 	Priorities *Priorities // --restore-resource-priorities; nil means the default
@@ -164,8 +162,7 @@ func (v version) restoresNamespaceItems() bool { return !v.before(1, 13, 0) }
 // (pkg/apis/velero/v1/restore_types.go, ResourcePolicy).
 func (v version) readsPolicies() bool { return !v.before(1, 18, 3) }
 
-// forcesSnapshots says whether the snapshot of a claim, and its content, are
-// restored even if the filters exclude them.
+// forcesSnapshots: a claim's snapshot and its content are restored even if the filters exclude them.
 func (v version) forcesSnapshots() bool { return !v.before(1, 18, 3) }
 
 // Refusals says why Velero's validation would fail a Restore, as far as the spec alone shows it

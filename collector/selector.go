@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/glob"
 )
 
-// selection says which label sets of an Index a Restore selects. Every set is
-// looked at once, however many items carry it.
+// selection says which label sets of an Index a Restore selects, each looked at once.
 type selection struct {
 	x      *Index
 	all    bool

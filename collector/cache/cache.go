@@ -29,14 +29,12 @@ import (
 
 // Options say where indexes are kept and how many. A zero field means its default.
 type Options struct {
-	// Dir is the folder of the files; it is made when it is needed. Empty means
-	// that indexes are kept in memory only.
+	// Dir is made when it is needed. If it is empty, indexes are kept in memory only.
 	Dir string
 	// Cluster says whose backups these are, in any words: a cluster that was
 	// restored from another's etcd has backups of the same uids.
 	Cluster string
-	// Files and Bytes bound what is on disk; default 64 files, 256 MiB. What
-	// was not used for longest goes first.
+	// Files and Bytes bound what is on disk, least recently used first; default 64 files, 256 MiB.
 	Files  int
 	Bytes  int64
 	Held   int              // how many indexes stay in memory; default 4
@@ -131,8 +129,7 @@ func (c *Cache) board(ctx context.Context, uid string, read Read) *flight {
 	return f
 }
 
-// fly reads a backup for all who wait. A panic becomes their error: it must
-// not end a program that has a terminal to restore.
+// fly reads a backup for all who wait. A panic becomes their error: the terminal must be restored.
 func (c *Cache) fly(ctx context.Context, f *flight, uid string, read Read) {
 	defer close(f.landed)
 	defer f.cancel()
@@ -149,8 +146,7 @@ func (c *Cache) fly(ctx context.Context, f *flight, uid string, read Read) {
 	f.index, f.err = c.load(ctx, uid, read)
 }
 
-// leave takes one who waits off, and reports whether it was the last; then the
-// reading is cancelled, and nobody can join it any more.
+// leave takes one who waits off. After the last one the reading is cancelled.
 func (c *Cache) leave(uid string, f *flight) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -87,8 +87,7 @@ var special = map[string]bool{claims: true, volumes: true, snapshots: true, cont
 // sameContent is all that differs of objects with the same content.
 const sameContent = "metadata.managedFields"
 
-// comparedGroup is objects with which Velero does the same for the same reason; their
-// reasons are the fields that differ.
+// comparedGroup is objects with the same outcome and cause; their reasons are the fields that differ.
 type comparedGroup struct {
 	group
 	outcome  Outcome
@@ -167,8 +166,7 @@ func (c *check) compared(g *comparedGroup) Finding {
 	return f
 }
 
-// moved says what becomes of accounts where the restore maps namespaces and cluster
-// role bindings exist: Velero maps the namespaces in their subjects.
+// moved: Velero maps the namespaces in the subjects of the bindings that it restores.
 func (c *check) moved(g *comparedGroup, then string) string {
 	if g.resource != clusterBindings || g.reasons["subjects"] == 0 || len(c.Restore.NamespaceMapping) == 0 {
 		return ""

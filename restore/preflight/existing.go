@@ -98,8 +98,7 @@ func (c *check) isNew(i collector.Item) {
 	c.created[i.Target][i.Resource]++
 }
 
-// exists says what Velero does with objects that are there. Only their metadata
-// was read, so that nothing is known of how they differ.
+// exists says what Velero does with objects of which only the metadata was read.
 func (c *check) exists(resource string, n int) Finding {
 	what, exist := some(n, resource), verb(n, "exists", "exist")
 	update := c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate

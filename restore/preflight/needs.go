@@ -83,8 +83,7 @@ func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.
 			if i.Resource == contents {
 				s.contents.add(n.Name, i.Target, i.Name)
 			}
-			// A volume that is made anew takes the driver of its class, and a class that
-			// no claim uses needs none.
+			// A new volume takes the driver of its class, and a class without claims needs none.
 			if i.Resource != target.StorageClasses && (i.Resource != volumes || c.retained[i.Name]) {
 				s.drivers.add(n.Name, i.Target, i.Name)
 			}
@@ -162,8 +161,7 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 	}
 }
 
-// keeps says whether a volume may come with its claim: it was kept, or Velero makes it
-// of a native snapshot. Such a claim needs no class.
+// keeps says whether a claim's volume may be kept or made of a native snapshot, without a class.
 func (c *check) keeps(volume string) bool {
 	b := c.Velero.Backup
 	snapshots := b != nil && b.Status.VolumeSnapshotsCompleted > 0 && (c.Restore.RestorePVs == nil || *c.Restore.RestorePVs)

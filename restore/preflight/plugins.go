@@ -65,8 +65,7 @@ func (c *check) before(major, minor int) bool {
 	return ok && (v[0] < major || v[0] == major && v[1] < minor)
 }
 
-// enablesCSI says whether the server runs with the feature flag EnableCSI, and
-// whether that is known.
+// enablesCSI says whether the server runs with EnableCSI, and whether that is known.
 func (c *check) enablesCSI() (enabled, known bool) {
 	s := c.Velero.Server
 	return slices.Contains(s.Flags.Features, "EnableCSI"), s.Running

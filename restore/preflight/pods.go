@@ -10,8 +10,7 @@ import (
 	"github.com/veltui/veltui/collector"
 )
 
-// asks are the CPU request, memory request, CPU limit and memory limit of a container
-// or a pod, and which of them there are.
+// asks are CPU request, memory request, CPU limit and memory limit, and which of them are given.
 type asks struct {
 	n     [4]int64
 	given [4]bool
@@ -239,8 +238,7 @@ func (p *pod) violates(l *corev1.LimitRange, total asks) string {
 	return ""
 }
 
-// outside says what of an item of a limit range is not kept, if something is not. A
-// minimum wants a request, a maximum a limit, and a ratio both.
+// outside says what of an item is not kept. A minimum wants a request, a maximum a limit, a ratio both.
 func (a asks) outside(item corev1.LimitRangeItem) string {
 	of := strings.ToLower(string(item.Type))
 	for i, name := range computes {

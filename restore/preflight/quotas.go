@@ -20,8 +20,7 @@ type amount struct {
 	bytes bool
 }
 
-// quotas finds those that the new items do not fit into. Kubernetes then refuses
-// items, and Velero has an error for each.
+// quotas finds those that the new items do not fit into: Kubernetes then refuses items.
 func (c *check) quotas() {
 	if c.Around == nil || c.State == nil {
 		return
@@ -49,8 +48,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 			others = append(others, string(name))
 		}
 		if want.n > 0 && beyond(hard, used, want) {
-			// The node port of a load balancer's health check does not count, and is not
-			// told from the others.
+			// The node port of a load balancer's health check is among them, and does not count.
 			least := want
 			if name == corev1.ResourceServicesNodePorts {
 				least.n -= int64(d.loadBalancers)
@@ -85,8 +83,7 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	}
 }
 
-// computedBy is which number of demand.compute a quota counts, -1 for none. A request may
-// be written without its prefix.
+// computedBy is which number of demand.compute a quota counts, -1 for none.
 func computedBy(name string) int {
 	return slices.Index([]string{"cpu", "memory", "limits.cpu", "limits.memory"}, strings.TrimPrefix(name, "requests."))
 }
@@ -174,8 +171,7 @@ func (c *check) limits() {
 	}
 }
 
-// uncounted are the resources of pods and containers that a limit range bounds, and
-// that veltui does not count.
+// uncounted are the resources that a limit range bounds for pods and that veltui does not count.
 func uncounted(l *corev1.LimitRange) (names []string) {
 	for _, item := range l.Spec.Limits {
 		if item.Type != corev1.LimitTypePod && item.Type != corev1.LimitTypeContainer {

@@ -48,8 +48,7 @@ func (c *check) enforcedBy(i collector.Item, needs []collector.Need) {
 	c.security.labels[i.Target] = labels
 }
 
-// enforces is what a namespace enforces of its pods. That is nothing where it is not
-// known which namespaces there are.
+// enforces returns a namespace's Pod Security level, privileged where namespaces are not known.
 func (c *check) enforces(namespace string) api.LevelVersion {
 	s := &c.security
 	if level, known := s.enforced[namespace]; known {

@@ -12,8 +12,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// soon is how long before its expiry a backup should not be relied upon: the
-// server's garbage collection runs once an hour.
+// soon is how long before its expiry a backup may be deleted: garbage is collected hourly.
 const soon = 2 * time.Hour
 
 func (c *check) velero() {
@@ -86,8 +85,7 @@ func (c *check) finalized(b *velerov1.Backup) {
 		"Take another backup.")
 }
 
-// reads says whether the server reads a field of the Restore. One of unknown version
-// is taken to read all.
+// reads says whether the server reads a field of the Restore; one of unknown version reads all.
 func (c *check) reads(flag string) bool {
 	v, known := velero.ParseVersion(c.Velero.Server.Version)
 	f, _ := restorespec.Find(flag)

@@ -49,8 +49,7 @@ func (c *check) webhooks() {
 	}
 }
 
-// matches counts the new items that a webhook applies to; sure is false where
-// labels decide that are not known.
+// matches counts the new items that a webhook applies to; unknown labels make it unsure.
 func (c *check) matches(w target.Webhook) (n int, resources []string, sure bool) {
 	for namespace, created := range c.created {
 		selected, known := c.selected(w, namespace)
@@ -115,8 +114,7 @@ func (c *check) findHooks(s *storage) {
 	}
 }
 
-// mappedAway says that the Service comes under another name. Velero does not change
-// the namespace in a webhook.
+// mappedAway: Velero does not change the namespace of a Service in a webhook.
 func (c *check) mappedAway(service string) string {
 	namespace, _, _ := strings.Cut(service, "/")
 	if to, mapped := c.Restore.NamespaceMapping[namespace]; mapped {

@@ -22,8 +22,7 @@ type codec struct {
 	read  func(*Draft, string) error
 	write func(*Draft) (string, bool) // the text, and whether the draft has the field at all
 	clear func(*Draft)
-	// check is why the API server or the restore would fail with what read took; nil
-	// where nothing can.
+	// check is why what read took fails later; nil where nothing can.
 	check func(*Draft) error
 }
 

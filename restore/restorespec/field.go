@@ -54,8 +54,7 @@ type Field struct {
 	codec
 }
 
-// Set reads text as the field of a draft, as Velero's own flag does. What the
-// draft had before is gone. The error says what was expected.
+// Set replaces the field of a draft by text, read as Velero does. Its error says what was expected.
 func (f Field) Set(d *Draft, text string) error {
 	f.clear(d)
 	return f.read(d, text)
@@ -75,8 +74,7 @@ func (f Field) Clear(d *Draft) { f.clear(d) }
 // Text is the field's value as text that Set reads, and whether the draft has one.
 func (f Field) Text(d *Draft) (text string, given bool) { return f.write(d) }
 
-// Tidy is text that a person typed, as the flag wants it: without spaces around
-// commas and colons, and without a comma at the end.
+// Tidy removes spaces around commas and colons, and a comma at the end.
 func (f Field) Tidy(text string) string {
 	text = strings.TrimSpace(text)
 	if !f.Many || strings.Contains(text, `"`) || f.Completes == Labels && f.kind == typeSelector {
@@ -204,8 +202,7 @@ var since = map[string]struct{ flag, field velero.Version }{
 // HasFlag says whether the command of a version of Velero has the field's flag.
 func (f Field) HasFlag(v velero.Version) bool { return !v.Before(since[f.Flag].flag) }
 
-// IsRead says whether the server of a version of Velero reads the field. An older one
-// ignores it, and restores as if it were not set.
+// IsRead says whether the server of a version reads the field; else it ignores it.
 func (f Field) IsRead(v velero.Version) bool { return !v.Before(since[f.Flag].field) }
 
 // Given are the fields that a draft sets.
@@ -218,6 +215,5 @@ func (d *Draft) Given() (given []Field) {
 	return given
 }
 
-// Since is the first version of Velero whose server reads the field, zero where all do
-// that veltui knows.
+// Since is the first version whose server reads the field, zero if all known ones do.
 func (f Field) Since() velero.Version { return since[f.Flag].field }

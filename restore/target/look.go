@@ -19,8 +19,7 @@ import (
 
 // Progress is how far a look is.
 type Progress struct {
-	// Done of Total lists have been read; Total grows where a list of the whole
-	// cluster is refused and its namespaces are read one by one.
+	// Done of Total lists have been read; a refused list is replaced by one for each namespace.
 	Done, Total int
 	Resource    string // the one that was read last
 }

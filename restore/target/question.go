@@ -17,8 +17,7 @@ type Question struct {
 	answered map[[2]string]bool // the places, resource and namespace, that need no list
 }
 
-// Add asks for an item. resource is plural and group, as "deployments.apps", and
-// namespace is empty for what has none.
+// Add asks for an item of a resource such as "deployments.apps"; namespace may be empty.
 func (q *Question) Add(resource, namespace, name string) {
 	if q.kinds == nil {
 		q.kinds = map[string]map[string]map[string]*Object{}
@@ -45,8 +44,7 @@ func (q *Question) Items() int { return q.items }
 // Resources are those that are asked for, sorted.
 func (q *Question) Resources() []string { return slices.Sorted(maps.Keys(q.kinds)) }
 
-// Reuse takes over what a State tells already: [Reader.Look] then lists only the other
-// places. What could not be seen is looked at again.
+// Reuse takes over what a State tells; [Reader.Look] lists the other places, and those unseen.
 func (q *Question) Reuse(known *State) {
 	q.answered = map[[2]string]bool{}
 	for resource, spaces := range q.kinds {
@@ -76,8 +74,7 @@ type Object struct {
 	// (velero.io/restore-name and velero.io/backup-name); with existingResourcePolicy
 	// update it sets them on what was there, too.
 	Restore, Backup string
-	// Owner is the kind of the controller that made it and keeps it, such as
-	// ReplicaSet; empty if it has none.
+	// Owner is its controller's kind, such as ReplicaSet; empty if it has none.
 	Owner string
 }
 
@@ -147,8 +144,7 @@ func (p place) options(page int64) metav1.ListOptions {
 }
 
 const (
-	// fewNamespaces is in how many namespaces a kind is listed one by one; for more,
-	// one list of the whole cluster costs less.
+	// fewNamespaces are listed one by one; for more, one list of the whole cluster costs less.
 	fewNamespaces = 8
 	fewNames      = 2   // how many objects of a place are asked for by name
 	mostOneByOne  = 100 // in how many namespaces a kind is listed where the whole cluster may not be

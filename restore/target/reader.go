@@ -170,8 +170,7 @@ func (s *Served) Untold(words []string) (untold []string) {
 	return untold
 }
 
-// explains says whether some group has a resource of that name; of the group the
-// beginning is enough.
+// explains says whether a resource has that name, in a group that begins with group.
 func (s *Served) explains(name, group string) bool {
 	for _, list := range s.Lists {
 		if list == nil {

@@ -35,8 +35,7 @@ const (
 
 // Around says which surroundings are wanted; nothing else is asked for.
 type Around struct {
-	// Storage asks for storage classes and CSI drivers, Snapshots for the classes of
-	// volume snapshots and the drivers.
+	// Storage asks for storage classes, Snapshots for those of snapshots, both for CSI drivers.
 	Storage, Snapshots bool
 	Velero             string   // the namespace of Velero, whose ConfigMaps configure restore actions
 	NodePorts          bool     // NodePorts asks for the Services of the whole cluster
@@ -50,8 +49,7 @@ type Surroundings struct {
 	StorageClasses  map[string]StorageClass
 	SnapshotClasses map[string]string // name to driver
 	ClassMap        map[string]string // what Velero makes of storage classes, from one name to another
-	// PluginConfigs are the ConfigMaps of Velero's restore actions, by the action's
-	// label, such as [ChangesClasses]; sorted.
+	// PluginConfigs are the ConfigMaps of Velero's actions by label, as [ChangesClasses]; sorted.
 	PluginConfigs map[string][]string
 	Drivers       map[string]bool
 	Quotas        []corev1.ResourceQuota
@@ -87,8 +85,7 @@ type Webhook struct {
 	Objects    bool
 }
 
-// Saw reports whether a resource was looked at in a namespace, which is empty for
-// what is of the whole cluster.
+// Saw reports whether a resource was looked at in a namespace, or in the whole cluster.
 func (s *Surroundings) Saw(resource, namespace string) bool {
 	return !slices.ContainsFunc(s.NotSeen, func(n NotSeen) bool {
 		return n.Resource == resource && (n.Namespace == namespace || n.Namespace == "")
@@ -108,8 +105,7 @@ func (s *Surroundings) Why(resource, namespace string) string {
 // maxKept is how many objects of a kind are kept.
 const maxKept = 100_000
 
-// Surroundings looks at what surrounds a restore. It is an error only if ctx ends;
-// what cannot be looked at is in NotSeen.
+// Surroundings looks at what surrounds a restore, and notes what it cannot see. Its error is ctx's.
 func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) (*Surroundings, error) {
 	s := &Surroundings{
 		Namespaces: map[string]Namespace{}, StorageClasses: map[string]StorageClass{}, SnapshotClasses: map[string]string{},
@@ -339,8 +335,7 @@ func selects(s *metav1.LabelSelector) bool {
 // Version is the API version of a resource that the cluster prefers, empty if it does not serve it.
 func (s *Served) Version(resource string) string { return s.kinds[resource].Version }
 
-// Versions asks for all API versions in which the cluster serves each resource. A
-// group of which some version does not answer is not in it.
+// Versions asks for all API versions of each resource, without groups that do not answer wholly.
 func (r *Reader) Versions(ctx context.Context) (map[string][]string, error) {
 	kinds, err := r.client.Kinds(ctx)
 	switch {

@@ -18,8 +18,7 @@ type Method string
 // How Velero saves and restores data (internal/volume/volumes_information.go, 1.18.3).
 // An empty Method is none: the backup does not have the data, or says nothing of it.
 const (
-	// ByPod: it was copied from a pod's volume, and is copied into one
-	// (PodVolumeBackup, PodVolumeRestore).
+	// ByPod: it was copied from a pod's volume, and is copied into one.
 	ByPod    Method = "PodVolume"
 	ByMover  Method = "DataMover"      // a snapshot of it was moved to the storage location (DataUpload, DataDownload)
 	ByCSI    Method = "CSISnapshot"    // the claim gets a volume that the CSI driver makes from a snapshot
@@ -36,11 +35,9 @@ const (
 	DataUnknown DataState = "Unknown" // what became of it is not known
 	DataWaiting DataState = "Waiting" // it may still come
 	DataLeftOut DataState = "LeftOut" // nothing brought the data, as the restore or the backup was told
-	// DataExisted: the claim existed before the restore, or another restore made it, so
-	// that this restore did nothing to its data.
+	// DataExisted: the claim is older, or of another restore, so that this one did nothing to it.
 	DataExisted DataState = "Existed"
-	// DataKept: the claim has the volume that it had when it was backed up, with
-	// whatever is in it now.
+	// DataKept: the claim has its volume of the backup, with whatever is in it now.
 	DataKept     DataState = "Kept"
 	DataRestored DataState = "Restored" // Velero, or the driver, brought it
 )
@@ -74,16 +71,14 @@ func (v Volume) String() string {
 
 // Evidence is what tells of the data of a restore's volumes.
 type Evidence struct {
-	// Saved is what the backup did with each volume, and NoSaved why that is not known.
-	// Velero stores it since 1.13.
+	// Saved is the backup's record of volumes (Velero 1.13 and later), NoSaved why it is not known.
 	Saved   []artifact.Volume
 	NoSaved string
 	// Made is what the restore did with each, and NoMade why that is not known. Velero
 	// stores it since 1.14, of restores whose items are done.
 	Made   []artifact.Volume
 	NoMade string
-	// Moved are the PodVolumeRestores and DataDownloads; Unseen are those of the two
-	// that may not be listed.
+	// Moved are the PodVolumeRestores and DataDownloads; Unseen those that may not be listed.
 	Moved     []job.Volume
 	Unseen    map[velero.VolumeKind]bool
 	NoVolumes bool // true if the restore was told to restore none
@@ -95,8 +90,7 @@ func (r *Result) HasVolumes() bool {
 	return slices.ContainsFunc(r.Kinds, func(k Kind) bool { return (k.Name == claims || k.Name == pods) && k.There()+k.Count[Differs] > 0 })
 }
 
-// VolumeWords says of all claims and volumes how many are bound and got their data, and
-// how; empty for none.
+// VolumeWords says how many claims are bound and volumes got their data; it may be empty.
 func (r Result) VolumeWords() string {
 	count, by := map[DataState]int{}, map[Method]int{}
 	for _, v := range r.Volumes {
@@ -145,8 +139,7 @@ var dataWords = map[DataState]string{
 	DataExisted: "there before the restore", DataKept: "with the old volume",
 }
 
-// AddVolumes adds how the data of each volume stands. The claims have to be there
-// already, see [Result.AddClaims].
+// AddVolumes adds how the data of each volume stands, after [Result.AddClaims].
 func (r *Result) AddVolumes(in Input, e Evidence) {
 	d := newDataJudge(r, in, e)
 	for _, i := range r.itemsOf(claims) {

@@ -17,8 +17,7 @@ type dataJudge struct {
 	Input
 	Evidence
 	claims map[[2]string]Claim
-	// saved are the backup's records by the claim, and by the pod and its volume; made
-	// the restore's by the volume's name.
+	// saved are the backup's records by claim, ofPod by pod, made the restore's by volume.
 	saved   map[[2]string]*artifact.Volume
 	ofPod   map[[2]string][]*artifact.Volume
 	made    map[string]*artifact.Volume

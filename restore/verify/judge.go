@@ -23,8 +23,7 @@ type Input struct {
 	Started, Ended time.Time
 	SoFar          bool          // true of a restore that goes on
 	Items          outcome.Items // what Velero lists, compared with the backup where that can be read
-	// Unlisted is true if Velero's own list is not there, so that Items only say what
-	// was to come back.
+	// Unlisted is true if Items only say what was to come back: Velero's list is not there.
 	Unlisted bool
 	Target   *target.State
 }
@@ -45,8 +44,7 @@ func Question(items outcome.Items) *target.Question {
 	return q
 }
 
-// Judge verifies a restore item by item. Claims and data are added by [Result.AddClaims]
-// and [Result.AddData].
+// Judge verifies a restore's items; see [Result.AddClaims] and [Result.AddData] for the rest.
 func Judge(in Input) Result {
 	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.SoFar, At: in.Target.At, Unknown: in.Items.NotCompared != ""}
 	j := judge{Input: in, label: label.GetValidName(in.Restore), parents: parentsOf(in.Items)}
@@ -78,8 +76,7 @@ func Judge(in Input) Result {
 	return r
 }
 
-// unnamed are the items of a kind that are counted without their names, so that nothing
-// can look for them.
+// unnamed are the items of a kind that are counted without names, and cannot be looked for.
 func unnamed(k outcome.Kind) map[State]int {
 	left := map[State]int{}
 	for did, n := range k.Count {
@@ -174,8 +171,7 @@ func (j *judge) renamed(resource string, i outcome.Item) bool {
 	return discarded[resource] && (i.Did == outcome.Missing || i.Did == outcome.Created && known && !v.ListsNewNames())
 }
 
-// near is how much the clocks of Velero and of the API server may differ, and how
-// exact the times are, which have whole seconds.
+// near is how much clocks may differ, beside times in whole seconds.
 const near = 10 * time.Second
 
 func (in Input) older(o target.Object) bool {

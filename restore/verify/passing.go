@@ -52,8 +52,7 @@ var keptByCluster = map[string]bool{
 	"events.events.k8s.io":            true,
 }
 
-// makers are the resources whose controllers make others, which they name after
-// themselves, with an end that changes.
+// makers are resources whose controllers make others, named after them with an end that changes.
 var makers = map[string][]string{
 	"pods":                     {"replicasets.apps", "daemonsets.apps", "jobs.batch", "replicationcontrollers"},
 	"replicasets.apps":         {"deployments.apps"},
@@ -159,8 +158,7 @@ func generated(name string) (base string, whole bool) {
 	return "", false
 }
 
-// hashed returns what a name with a hash at its end was made of: controllers write the
-// hash in the letters of generated names. It is empty for other names.
+// hashed returns a name without the hash that a controller appended, or nothing.
 func hashed(name string) string {
 	cut := strings.LastIndexByte(name, '-')
 	if cut <= 0 || strings.Trim(name[cut+1:], random) != "" {

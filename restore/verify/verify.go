@@ -20,13 +20,11 @@ const (
 	Missing  State = "Missing"  // it was to be restored, Velero does not list it, and it is not there
 	Gone     State = "Gone"     // Velero lists it as restored, and it is not there now
 	Deleting State = "Deleting" // it is there, and the cluster is deleting it
-	// Differs: one of that name existed before the restore, and Velero left it as it
-	// was, though the backup has another version.
+	// Differs: one existed before, and Velero left it, though the backup has another version.
 	Differs     State = "Differs"
 	NotLookedAt State = "NotLookedAt" // whether it is there is not known
 	MadeAnew    State = "MadeAnew"    // one of that name is there, made after the restore, not by it
-	// Passing: it is not there, and its kind comes and goes by itself: controllers
-	// replace it under another name, or delete it when it is done.
+	// Passing: it is not there, and controllers replace or delete its kind by themselves.
 	Passing  State = "Passing"
 	Existed  State = "Existed"  // it is there, it is older than the restore, and Velero skipped it
 	Restored State = "Restored" // it is there, and this restore made or updated it
@@ -66,8 +64,7 @@ func (k Kind) Lost() int { return lost(k.Count) }
 // Wanted is how many items of the kind were to come back.
 func (k Kind) Wanted() int { return wanted(k.Count) }
 
-// There is how many items of the kind are there, as they were to be or in another way
-// that is no loss.
+// There is how many items are there, as they were to be or in another way that is no loss.
 func (k Kind) There() int { return k.Count[Restored] + k.Count[Existed] + k.Count[MadeAnew] }
 
 func lost(count map[State]int) (n int) {
@@ -102,17 +99,14 @@ func countOf[T any](all []T, is func(T) bool) (n int) {
 type Result struct {
 	Kinds []Kind // Kinds that lost most come first; those that the restore left out wholly last
 	Count map[State]int
-	// Claims are the claims that were to come back and are there, without those that
-	// are bound; Bound is how many are.
+	// Claims are those that came back and are not bound; Bound is how many are.
 	Claims []Claim
 	Bound  int
-	// Data are what moves data and did not complete; Moved is how many volumes' data was
-	// moved, and Bytes how many bytes that was.
+	// Data are what did not complete; Moved counts the volumes that did, and Bytes theirs.
 	Data  []Data
 	Moved int
 	Bytes int64
-	// Volumes are the volumes of what came back, and how each got its data; those that
-	// need a look first.
+	// Volumes are those of what came back; what needs a look comes first.
 	Volumes []Volume
 	Notes   []string         // Notes say what is not known, and why
 	NotSeen []target.NotSeen // what could not be looked at in the cluster

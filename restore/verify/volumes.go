@@ -16,8 +16,7 @@ type Claim struct {
 	Name      string `json:"name"`
 	Phase     string `json:"phase"`
 	Class     string `json:"class,omitempty"`
-	// Volume is the volume that it is bound to or asks for, and Snapshot the
-	// VolumeSnapshot that its volume is made from; empty for none.
+	// Volume is its volume, Snapshot the VolumeSnapshot that it is made from; or empty.
 	Volume   string `json:"-"`
 	Snapshot string `json:"-"`
 	// Lost is true if it cannot be bound as things are.
@@ -51,8 +50,7 @@ func (d Data) Words() string {
 	return text
 }
 
-// Classes are the storage classes of the cluster and their volumeBindingMode; nil if
-// they are not known.
+// Classes are the cluster's volumeBindingModes by storage class; nil if not known.
 type Classes map[string]string
 
 // ClaimNamespaces are those in which claims are that were to come back, and are there.
@@ -140,8 +138,7 @@ var dataOf = map[string]string{
 	"datadownloads.velero.io":     claims,
 }
 
-// AddUnseenData says that a kind of Velero could not be looked at. That matters if it
-// tells of the data of what the restore was to bring back.
+// AddUnseenData notes a kind that could not be looked at, if it tells of what was to come back.
 func (r *Result) AddUnseenData(resource, why string) {
 	for _, k := range r.Kinds {
 		if k.Name == dataOf[resource] && k.Wanted() > 0 {
