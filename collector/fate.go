@@ -11,7 +11,7 @@ import (
 // Fate is what a restore's filters make of an item, whatever the target has.
 type Fate uint8
 
-// The fates, in the order in which Velero's rules are asked (pkg/restore/ restore.go, 1.18.3).
+// The fates, in the order in which Velero's rules are asked (pkg/restore/restore.go, 1.18.3).
 const (
 	ToRestore         Fate = iota // the restore tries to create or update it
 	NeverRestored                 // no restore restores this kind

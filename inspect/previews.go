@@ -251,7 +251,7 @@ func (p *Previews) addFinalized(ctx context.Context, state *preflight.Velero, e 
 }
 
 // Source is the backup that Velero would take, and why it would take none
-// (pkg/controller/restore_controller.go, validateAndComplete; pkg/cmd/cli/restore/ create.go, Run).
+// (pkg/controller/restore_controller.go, validateAndComplete; pkg/cmd/cli/restore/create.go, Run).
 func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused []string) {
 	spec := d.Restore.Spec
 	if (spec.BackupName == "") == (spec.ScheduleName == "") {
