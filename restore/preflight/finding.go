@@ -86,7 +86,8 @@ type Finding struct {
 // NotLooked is something that could not be looked at. It is never a no.
 type NotLooked struct {
 	What string `json:"what"`
-	// Resource and Namespace are the list that could not be read, if it is one.
+	// Resource and Namespace are what could not be listed; they are empty where it is
+	// something else, and Namespace for the whole cluster.
 	Resource  string `json:"resource,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Why       string `json:"why"`
