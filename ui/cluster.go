@@ -65,8 +65,7 @@ type Cluster struct {
 type cluster struct {
 	Cluster
 	// id is part of row keys: a cluster restored from another's etcd has the same uids.
-	id string
-	// assessed is what is shown, nil before the first snapshot.
+	id       string
 	assessed *assess.Assessment
 	// news are what is worth calling a person for.
 	news narrate.News
@@ -88,6 +87,9 @@ func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, sources: shown.Sources,
 		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: questions{}}
+	if c.WriteFailure == nil {
+		c.WriteFailure = func() string { return "" }
+	}
 	c.sources.WhyNoClipboard = o.Terminal.WhyNoClipboard
 	c.sources.Clock, c.sources.Keys, c.sources.Start = o.Clock, o.Keys, starter(ctx)
 	return c
@@ -141,7 +143,6 @@ func (c *cluster) health() watch.Health {
 	return c.assessed.Snapshot.Health
 }
 
-// clustersConnected brings the clusters that were asked for.
 type clustersConnected struct {
 	of       *switching
 	clusters []Cluster
@@ -206,17 +207,10 @@ func (c *cluster) trouble() string {
 	switch h := c.health(); {
 	case c.ended == nil && h.State == watch.Stale && h.Err != "":
 		return "No news from the cluster: " + strings.TrimSuffix(h.Err, ".") + "."
-	case c.writeFailure() != "":
-		return "The cluster does not store what is written: " + c.writeFailure() + "."
+	case c.WriteFailure() != "":
+		return "The cluster does not store what is written: " + c.WriteFailure() + "."
 	}
 	return ""
-}
-
-func (c *cluster) writeFailure() string {
-	if c.WriteFailure == nil {
-		return ""
-	}
-	return c.WriteFailure()
 }
 
 // unanswered reports whether nothing is known yet of clusters that were switched to.
@@ -292,7 +286,6 @@ func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// setClusters makes some clusters those that are shown.
 func (m *Model) setClusters(shown []Cluster) {
 	m.clusters = nil
 	for _, one := range shown {
@@ -314,7 +307,6 @@ func stopAll(clusters []Cluster) tea.Cmd {
 	})
 }
 
-// shows reports whether a cluster is one of those that are shown.
 func (m *Model) shows(c *cluster) bool { return slices.Contains(m.clusters, c) }
 
 // focus is the cluster of the open screen, or of the selected row.

@@ -23,7 +23,6 @@ var tabAliases = map[string][]string{
 	"restores": {"rst"}, "backups": {"bak"}, "schedules": {"sched"}, "storage": {"bsl", "locations"}, "deletions": {"dbr"},
 }
 
-// newCommands are what can be typed behind `:`.
 func (m *Model) newCommands() []command.Command {
 	var all []command.Command
 	for _, t := range m.dashboard.tabs {
@@ -94,7 +93,6 @@ func (m *Model) commandHelp() []keys.Binding {
 	return all
 }
 
-// typedCommand takes what happens while a command is typed.
 func (m *Model) typedCommand(msg tea.Msg) tea.Cmd {
 	if k, ok := msg.(tea.KeyPressMsg); ok && k.String() == "enter" {
 		m.notice = ""
@@ -125,7 +123,6 @@ func (m *Model) named(kind job.Kind, name string) []clusterJob {
 	})
 }
 
-// oneNamed is the only job of a kind with a name.
 func (m *Model) oneNamed(kind job.Kind, name string) (*cluster, *job.Job, error) {
 	found := m.named(kind, name)
 	switch len(found) {
@@ -228,7 +225,6 @@ func (m *Model) chooseColumns(text string) error {
 	return nil
 }
 
-// showJobs goes to a tab of jobs.
 func (m *Model) showJobs() {
 	m.showDashboard()
 	if !m.dashboard.showsJobs() {
@@ -257,7 +253,6 @@ func (m *Model) useMouse(text string) (tea.Cmd, error) {
 	return nil, errors.New("type :mouse on or :mouse off")
 }
 
-// changeTheme draws with another theme from now on.
 func (m *Model) changeTheme(name string) (tea.Cmd, error) {
 	if m.options.NoColor {
 		return nil, errors.New("colours are off: veltui was started with NO_COLOR or --no-color")

@@ -25,7 +25,6 @@ const recently = time.Hour
 // attention is how long after the last key the user is taken to look at a selected row.
 const attention = 2 * time.Minute
 
-// tab is one of the dashboard's lists.
 type tab struct {
 	list
 	name  string
@@ -66,8 +65,7 @@ type dashboard struct {
 	tab                       *tab
 	active, restores, backups *tab
 	order                     int
-	// reversed turns the order round.
-	reversed bool
+	reversed                  bool
 	// columns are those of jobs that are shown, in their order.
 	columns []int
 	filter  filter
@@ -145,7 +143,6 @@ func (d *dashboard) choose(names, columns []string, named keys.Map) {
 	d.tab = d.tabs[0]
 }
 
-// showsJobs reports whether the present tab lists jobs.
 func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
 
 // shownTabs are the tabs that there are now. The present one stays until left.
@@ -159,7 +156,6 @@ func (d *dashboard) shownTabs() []*tab {
 // several reports whether rows have to name their cluster.
 func (d *dashboard) several() bool { return len(d.clusters) > 1 }
 
-// reset begins anew with other clusters.
 func (d *dashboard) reset(clusters []*cluster) {
 	d.clusters, d.marked = clusters, marks{}
 	for _, t := range d.tabs {
@@ -167,7 +163,6 @@ func (d *dashboard) reset(clusters []*cluster) {
 	}
 }
 
-// load makes the rows of every tab.
 func (d *dashboard) load() {
 	d.marked.prune(d.clusters)
 	// On a dashboard left open, what matters most stays on the screen: the first row.
@@ -216,7 +211,6 @@ func (d *dashboard) load() {
 	}
 }
 
-// attend notes that the user is there.
 func (d *dashboard) attend() { d.attended = d.clock() }
 
 // allRead reports whether every kind has told what there is.
@@ -248,7 +242,6 @@ func jobFields(j clusterJob) []string {
 	return append(fields, string(judged.State))
 }
 
-// selectedJob is the job under the cursor, or nil.
 func (d *dashboard) selectedJob() *job.Job {
 	r, ok := d.tab.selected()
 	if !ok {
@@ -363,13 +356,10 @@ func (d *dashboard) allows() allowed {
 	return allowed{main: true, jobs: d.showsJobs(), command: true, help: true, quit: true, suspend: true}
 }
 
-// Keys are the dashboard's own keys.
 func (d *dashboard) Keys() []keys.Binding { return d.keys }
 
-// Typing reports whether the filter is being typed.
 func (d *dashboard) Typing() bool { return d.typing }
 
-// Prompt is the line in which the filter is typed.
 func (d *dashboard) Prompt(width int) string {
 	d.input.SetWidth(max(width-4, 1))
 	return " " + d.input.View()

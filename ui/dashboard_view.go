@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 )
 
-// View draws the dashboard between the header and the keys.
 func (d *dashboard) View(c draw.Canvas) string {
 	if !d.readable() {
 		return d.compact(c)
@@ -24,7 +23,6 @@ func (d *dashboard) View(c draw.Canvas) string {
 	return d.view(c)
 }
 
-// Wheel scrolls the list.
 func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
 
 // view draws the dashboard. The text about the selected row takes up to a quarter.
@@ -72,7 +70,6 @@ func (d *dashboard) leftOut(t *tab) (left int) {
 	return left
 }
 
-// compact draws one line a job for terminals that have no room for more.
 func (d *dashboard) compact(c draw.Canvas) string {
 	t := d.tab
 	t.setHeight(c.Height)
@@ -190,7 +187,6 @@ func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
 	return line
 }
 
-// shown counts the rows that the filter let through.
 func (d *dashboard) shown() int {
 	n := 0
 	for _, r := range d.tab.rows {
@@ -235,7 +231,6 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	return c.Lines(lines)
 }
 
-// highlighted is a drawn row with its mark; the selected one is reversed as a whole.
 func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
 	t := d.tab
 	line = d.marked.on(c, t.rows[i], line)

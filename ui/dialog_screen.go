@@ -12,7 +12,6 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// dialogScreen leads through an action on jobs of a cluster.
 type dialogScreen struct {
 	base
 	*dialog.Dialog
@@ -27,10 +26,8 @@ func (s *dialogScreen) Takes(msg tea.KeyPressMsg, bound bool) bool {
 	return s.Swallows() || !bound && msg.Mod != tea.ModAlt
 }
 
-// View draws the dialog alone.
 func (s *dialogScreen) View(c draw.Canvas) string { return s.ViewOver(c, "") }
 
-// ViewOver draws the dialog over the screen below it.
 func (s *dialogScreen) ViewOver(c draw.Canvas, behind string) string { return s.Dialog.View(c, behind) }
 
 // Close unmarks the settled jobs, and keeps what was done for the exit messages.
@@ -48,7 +45,6 @@ type Finalizer interface {
 	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 }
 
-// canChange reports whether anything may be changed from here.
 func (m *Model) canChange(c *cluster) bool { return !m.options.ReadOnly && c.Finalizer != nil }
 
 // checkAccess asks the API server what we may change: once for each namespace.

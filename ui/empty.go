@@ -63,16 +63,6 @@ func (d *dashboard) emptyText(c *cluster) string {
 	return d.tab.other.Empty(snap)
 }
 
-// seesJobs reports whether both kinds of job are known.
-func seesJobs(snap *watch.Snapshot) bool {
-	for _, s := range snap.Sources {
-		if (s.Resource == watch.Backups || s.Resource == watch.Restores) && (s.State == watch.SourceForbidden || s.State == watch.SourceMissing || s.State == watch.SourceSyncing) {
-			return false
-		}
-	}
-	return true
-}
-
 func connectingText(err string) string {
 	if err == "" {
 		return "Connecting to the cluster..."
@@ -84,10 +74,11 @@ func connectingText(err string) string {
 func (d *dashboard) trouble(c draw.Canvas) string {
 	for _, of := range d.clusters {
 		text := troubleOf(c, of)
-		if lipgloss.Width(text) > 0 && d.several() {
-			text = c.Theme.Strong.Render(of.Context+":") + " " + text
-		}
-		if lipgloss.Width(text) > 0 {
+		switch {
+		case lipgloss.Width(text) == 0:
+		case d.several():
+			return c.Theme.Strong.Render(of.Context+":") + " " + text
+		default:
 			return text
 		}
 	}
@@ -120,21 +111,16 @@ func troubleOf(c draw.Canvas, of *cluster) string {
 
 // missingSources names what is left out of the picture, and why.
 func missingSources(snap *watch.Snapshot) string {
-	var forbidden, missing []string
+	names := map[watch.SourceState][]string{}
 	for _, s := range snap.Sources {
 		name, _, _ := strings.Cut(s.Resource, ".")
-		switch s.State {
-		case watch.SourceForbidden:
-			forbidden = append(forbidden, name)
-		case watch.SourceMissing:
-			missing = append(missing, name)
-		}
+		names[s.State] = append(names[s.State], name)
 	}
 	var parts []string
-	if len(forbidden) > 0 {
+	if forbidden := names[watch.SourceForbidden]; len(forbidden) > 0 {
 		parts = append(parts, "not allowed to list "+human.List(forbidden, 2))
 	}
-	if len(missing) > 0 {
+	if missing := names[watch.SourceMissing]; len(missing) > 0 {
 		parts = append(parts, "no CRD for "+human.List(missing, 2))
 	}
 	return strings.Join(parts, "; ")

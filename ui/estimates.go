@@ -36,10 +36,8 @@ type Rates interface {
 // downloadPace is how often at most a download is drawn anew.
 const downloadPace = 250 * time.Millisecond
 
-// download is how much of a backup has come.
 type download struct{ done, total int64 }
 
-// contents are what was read from a job's backup.
 type contents struct {
 	estimate  collector.Estimate
 	resources []collector.ResourceCount
@@ -48,7 +46,6 @@ type contents struct {
 	limit forecast.Limit
 }
 
-// question is one that the Estimator was asked.
 type question struct {
 	// unasked is true if no screen is open that wants to know.
 	unasked  bool
@@ -58,7 +55,6 @@ type question struct {
 	shown *jobview.Contents
 }
 
-// close withdraws the question.
 func (q *question) close() {
 	q.answer.Close()
 	q.progress.Close()
@@ -130,7 +126,6 @@ func (m *Model) followDownload(c *cluster, uid types.UID, q *question) tea.Cmd {
 	})
 }
 
-// handleContents shows what was read, and judges anew with it.
 func (c *cluster) handleContents(uid types.UID, q *question) tea.Cmd {
 	q.progress.Close()
 	q.unasked = false
@@ -153,7 +148,6 @@ func (c *cluster) forgetContents(keep func(types.UID, *question) bool) {
 	c.estimates.Keep(func(uid types.UID) bool { return c.questions[uid] != nil })
 }
 
-// remember makes the command that writes down what restores have told.
 func (c *cluster) remember() tea.Cmd {
 	learned, rates := c.estimates.Learned(), c.Rates
 	if len(learned) == 0 || rates == nil {
@@ -259,7 +253,6 @@ func (ls *looks) settle() {
 	}
 }
 
-// lookAt looks at a job, and has it judged anew with what is found.
 func (c *cluster) lookAt(j *job.Job) tea.Cmd {
 	looker, clock, last := c.Looker, c.sources.Clock, &c.looks.last
 	last.About(j.UID)

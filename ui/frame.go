@@ -47,7 +47,6 @@ func (m *Model) render() tea.View {
 	return v
 }
 
-// content is a screen with the header above and the keys below.
 func (m *Model) content() string {
 	c := draw.Canvas{Width: m.width, Height: m.height, Theme: m.theme, Glyphs: m.glyphs, Now: m.focus().now(m.options.Clock)}
 	switch {
@@ -182,7 +181,6 @@ func (m *Model) leastFar() (least assess.Judged, found bool) {
 // callDue says that a person may be called again.
 type callDue struct{}
 
-// hear notes what is worth calling a person for.
 func (m *Model) hear(c *cluster) {
 	if notify := m.options.Terminal.Notify; notify == "" || notify == terminal.NoNotification {
 		return

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
@@ -47,7 +48,6 @@ func (m *Model) header(c draw.Canvas) string {
 	return c.Split(left, right)
 }
 
-// overview reports whether the screen is about several clusters.
 func (m *Model) overview() bool { return len(m.clusters) > 1 && m.onDashboard() }
 
 // headerOfSeveral names every cluster with its health; where narrow, those that are not live.
@@ -94,7 +94,6 @@ func (m *Model) readOnlyText(c draw.Canvas) string {
 	return "  " + c.Theme.Waiting.Render("read-only")
 }
 
-// place is the context and the namespace that are looked at.
 func (c *cluster) place() string {
 	place := c.Context
 	if c.assessed != nil && c.assessed.Snapshot.Namespace != "" {
@@ -146,7 +145,7 @@ func healthText(c draw.Canvas, of *cluster) string {
 	switch h := of.health(); {
 	case of.ended != nil:
 		return c.Theme.Bad.Render("cannot be used")
-	case h.State == watch.Live && of.writeFailure() != "":
+	case h.State == watch.Live && of.WriteFailure() != "":
 		return c.Theme.Bad.Render("live, writes fail")
 	case h.State == watch.Live:
 		return c.Theme.Good.Render("live")
@@ -176,7 +175,7 @@ func countsText(c draw.Canvas, calm bool, clusters ...*cluster) string {
 		a, snap := of.assessed, of.assessed.Snapshot
 		known = true
 		running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
-		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting && seesJobs(snap)
+		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting && detail.Unseen(snap, watch.Backups, watch.Restores) == ""
 	}
 	if known && idle && calm {
 		return c.Theme.Dim.Render("idle")

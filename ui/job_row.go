@@ -123,7 +123,6 @@ func columnsFor(rows []row, several bool, order []int) []draw.Column {
 	return columns
 }
 
-// jobRow draws one job of a cluster into the columns, in their order.
 func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
 	set := func(column int, style lipgloss.Style, text string) {
@@ -204,7 +203,6 @@ func outcomeRow(c draw.Canvas, cells []string, widths, order []int, last int, te
 	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
 }
 
-// spanWidth is the width of the columns from first to last as one.
 func spanWidth(widths []int, first, last int) int {
 	width := -1
 	for _, w := range widths[first : last+1] {
@@ -215,7 +213,6 @@ func spanWidth(widths []int, first, last int) int {
 	return width
 }
 
-// mark is the sign of the selected row, and the one that a job has.
 func mark(c draw.Canvas, j assess.Judged, selected bool, width int) string {
 	sign := " "
 	switch {
@@ -279,7 +276,6 @@ func deletionCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, st
 	return style, "deleting"
 }
 
-// progressCell is a bar with its percentage.
 func progressCell(c draw.Canvas, j *job.Job, width int) string {
 	if !j.FractionKnown {
 		return c.NoBar(width)

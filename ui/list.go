@@ -38,7 +38,6 @@ type list struct {
 	settled bool
 }
 
-// selected is the row under the cursor.
 func (t *list) selected() (row, bool) {
 	if t.cursor < 0 || t.cursor >= len(t.rows) {
 		return row{}, false
@@ -85,29 +84,11 @@ func (t *list) nearest(i int) int {
 	return -1
 }
 
-// moved moves the selection by a key.
 func (t *list) moved(m keys.Motion) {
 	t.settled = true
-	switch m {
-	case keys.Up:
-		t.move(-1)
-	case keys.Down:
-		t.move(1)
-	case keys.PageUp:
-		t.move(-max(t.height-1, 1))
-	case keys.PageDown:
-		t.move(max(t.height-1, 1))
-	case keys.HalfUp:
-		t.move(-max(t.height/2, 1))
-	case keys.HalfDown:
-		t.move(max(t.height/2, 1))
-	case keys.Top:
-		t.cursor = t.nearest(0)
-		t.scroll()
-	case keys.Bottom:
-		t.cursor = t.nearest(len(t.rows) - 1)
-		t.scroll()
-	}
+	page, half := max(t.height-1, 1), max(t.height/2, 1)
+	t.move(map[keys.Motion]int{keys.Up: -1, keys.Down: 1, keys.PageUp: -page, keys.PageDown: page, keys.HalfUp: -half, keys.HalfDown: half,
+		keys.Top: -len(t.rows), keys.Bottom: len(t.rows)}[m])
 }
 
 // move goes n selectable rows down, or up if n is negative.
@@ -144,7 +125,6 @@ func (t *list) scroll() {
 	t.top = max(min(t.top, len(t.rows)-t.height), 0)
 }
 
-// visible is the range of rows to draw.
 func (t *list) visible() (from, to int) {
 	return t.top, min(t.top+t.height, len(t.rows))
 }
@@ -190,7 +170,6 @@ func (t *list) click(line int) (again bool) {
 	return again
 }
 
-// wheel scrolls the window, and keeps the selection in it.
 func (t *list) wheel(lines int) {
 	t.settled = true
 	t.top = max(min(t.top+lines, len(t.rows)-t.height), 0)
@@ -203,7 +182,6 @@ func (t *list) wheel(lines int) {
 // marks are the keys of rows to finalize one after the other.
 type marks map[string]bool
 
-// prune forgets jobs that are gone or have ended.
 func (s marks) prune(clusters []*cluster) {
 	there := marks{}
 	for _, j := range activeJobs(clusters...) {
@@ -222,7 +200,6 @@ func (s marks) jobs(c *cluster) (jobs []*job.Job) {
 	return jobs
 }
 
-// markCell is where a row has its mark: the gap behind cursor and sign.
 const markCell = 2
 
 // on puts the mark onto a drawn row.

@@ -82,13 +82,11 @@ type snapshotAssessed struct {
 	*assess.Assessment
 }
 
-// assessedAgain brings the last snapshot, judged for a later moment.
 type assessedAgain struct {
 	of *cluster
 	*assess.Assessment
 }
 
-// watchEnded tells that there will be no more snapshots.
 type watchEnded struct {
 	of  *cluster
 	err error
@@ -122,7 +120,6 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 	return m, m.useTheme(true)
 }
 
-// starter makes commands of work that ends with the program.
 func starter(ctx context.Context) fetch.Start {
 	return func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -130,7 +127,6 @@ func starter(ctx context.Context) fetch.Start {
 	}
 }
 
-// guarded turns a panic in a command into a message.
 func guarded(cmd tea.Cmd) tea.Cmd {
 	return func() (msg tea.Msg) {
 		defer func() {
@@ -142,7 +138,6 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 	}
 }
 
-// Init asks for the first snapshots and for the terminal's background.
 func (m *Model) Init() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
@@ -177,7 +172,6 @@ func (m *Model) reportUnfinished(sentences attemptsUnfinished) {
 	}
 }
 
-// Update routes one message.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.undrawn, m.stale = m.stale, true
 	switch msg.(type) {
@@ -247,7 +241,6 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// passOn gives a message to the screen that it is for.
 func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 	for _, s := range slices.Backward(m.screens) {
 		if cmd, handled := s.Update(msg); handled {
@@ -265,7 +258,6 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 // undrawn.
 func (m *Model) unchanged() { m.stale = m.undrawn }
 
-// show makes a new assessment of a cluster the one that is shown.
 func (m *Model) show(c *cluster, a *assess.Assessment) {
 	c.assessed = a
 	m.hear(c)

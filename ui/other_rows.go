@@ -11,13 +11,11 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// clusterGroup is a group of rows and where they are.
 type clusterGroup struct {
 	cluster *cluster
 	detail.Group
 }
 
-// groupsOf are the groups of a tab; of several clusters, headings name theirs.
 func groupsOf(clusters []*cluster, tab *detail.Tab) []clusterGroup {
 	var groups []clusterGroup
 	for _, c := range known(clusters) {
@@ -72,7 +70,6 @@ func columnsOf(groups []clusterGroup, n int) []draw.Column {
 	return columns
 }
 
-// headingLine is a group's heading, its note, or the titles of its columns.
 func headingLine(c draw.Canvas, groups []clusterGroup, r row) string {
 	switch {
 	case r.heading != "":
@@ -84,7 +81,6 @@ func headingLine(c draw.Canvas, groups []clusterGroup, r row) string {
 	return c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
 }
 
-// otherRow draws a row that is no job.
 func otherRow(c draw.Canvas, r *detail.Row, columns []draw.Column, selected bool) string {
 	widths := draw.FitColumns(columns, c.Width)
 	if r.Malformed != nil {
@@ -94,7 +90,6 @@ func otherRow(c draw.Canvas, r *detail.Row, columns []draw.Column, selected bool
 	return signed(c, r, selected, widths[0]) + " " + r.Draw(c, columns[1:], widths[1:])
 }
 
-// shortRow is the row's name and its state in one line of few cells.
 func shortRow(c draw.Canvas, r *detail.Row, selected bool) string {
 	name, state := r.Short(c)
 	tail := " " + state.Style.Resolve(c.Theme).Render(state.Text)
@@ -113,7 +108,6 @@ func signed(c draw.Canvas, r *detail.Row, selected bool, width int) string {
 	return c.Fit(pointer(c, selected)+sign, width)
 }
 
-// pointer is the sign of the selected row.
 func pointer(c draw.Canvas, selected bool) string {
 	if selected {
 		return c.Theme.Accent.Render(c.Glyphs.Cursor)
@@ -145,7 +139,6 @@ func malformedText(c draw.Canvas, m decode.Malformed, width int) string {
 	return c.Theme.Bad.Render(text)
 }
 
-// aboutMalformed is the line about a selected row that is malformed.
 func aboutMalformed(m *watch.Malformed) string {
 	return m.Ref() + ": " + m.Fields[0].String() + ". " + decode.ServerWarning + "."
 }

@@ -19,7 +19,6 @@ func (m *Model) allowed(holds func(allowed) bool) func() bool {
 
 func (m *Model) onDashboard() bool { return m.shown() == openScreen(m.dashboard) }
 
-// changeKeys lead to an action on the job or the jobs that are meant.
 func (m *Model) changeKeys() []keys.Binding {
 	onJobs := m.allowed(func(a allowed) bool { return a.jobs })
 	elsewhere := m.allowed(func(a allowed) bool { return a.main && !a.jobs })
@@ -37,7 +36,6 @@ func (m *Model) changeKeys() []keys.Binding {
 
 func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd { return cmd() } }
 
-// programKeys are the keys that belong to no single screen.
 func (m *Model) programKeys() []keys.Binding {
 	command := run(func() tea.Cmd { return m.command.Open() })
 	return []keys.Binding{
@@ -90,7 +88,6 @@ func (m *Model) guideScreen() (on guide.Screen, ended bool) {
 	return guide.Elsewhere, ended
 }
 
-// guideKeys end the guide.
 func (m *Model) guideKeys() []keys.Binding {
 	if m.options.Guide == nil {
 		return nil
@@ -109,7 +106,6 @@ func (m *Model) screenKeys() []keys.Binding {
 	return m.options.Keys.Apply(slices.Concat(m.shown().Keys(), m.changes, m.keys, m.guideKeys()))
 }
 
-// keysNow are all keys that there are now.
 func (m *Model) keysNow() []keys.Binding {
 	if m.helping() {
 		return m.options.Keys.Apply(slices.Concat(m.top().Keys(), m.keys))
@@ -117,7 +113,6 @@ func (m *Model) keysNow() []keys.Binding {
 	return m.screenKeys()
 }
 
-// pressed acts on a key.
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
 	if b := keys.Find(m.keysNow(), key); b != nil && b.Name == "suspend" { // also while text is typed
@@ -216,7 +211,6 @@ func (m *Model) leave(atOnce bool) tea.Cmd {
 // wheelLines is how far one notch of the wheel scrolls.
 const wheelLines = 3
 
-// headerLines is how many lines there are above a screen.
 const headerLines = 1
 
 // clicked takes a click on a tab or a row, which opens the selected row. Where text is typed, in
@@ -235,7 +229,6 @@ func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	return tea.Batch(cmd, m.ask(), m.look())
 }
 
-// wheeled scrolls what is on top.
 func (m *Model) wheeled(at tea.MouseWheelMsg) tea.Cmd {
 	switch at.Button {
 	case tea.MouseWheelUp:

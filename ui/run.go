@@ -109,7 +109,6 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	return said, fmt.Errorf("running the dashboard: %w", err)
 }
 
-// exitMessages are what is to be said when the program has ended.
 func (m *Model) exitMessages() []string {
 	m.showDashboard()
 	return m.parting

@@ -77,7 +77,6 @@ type base struct {
 
 func (b base) cluster() *cluster { return b.of }
 
-// push opens a screen over the others.
 func (m *Model) push(s openScreen) {
 	m.screens = append(m.screens, s)
 	if c := s.cluster(); c != nil {
@@ -85,7 +84,6 @@ func (m *Model) push(s openScreen) {
 	}
 }
 
-// pop leaves the screen on top.
 func (m *Model) pop() tea.Cmd {
 	top := m.top()
 	m.screens = m.screens[:len(m.screens)-1]
@@ -93,7 +91,6 @@ func (m *Model) pop() tea.Cmd {
 	return nil
 }
 
-// showDashboard leaves help and the open screens.
 func (m *Model) showDashboard() {
 	for len(m.screens) > 1 {
 		m.pop()

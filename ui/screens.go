@@ -17,7 +17,6 @@ import (
 	"github.com/veltui/veltui/ui/restoreform"
 )
 
-// jobScreen is the screen of one job.
 type jobScreen struct {
 	base
 	*jobview.Screen
@@ -40,14 +39,12 @@ func (s *jobScreen) View(c draw.Canvas) string {
 	return s.Screen.View(c)
 }
 
-// Close withdraws what was asked for the job.
 func (s *jobScreen) Close() {
 	s.Screen.Close()
 	s.of.looks.last.About(nil)
 	s.m.dropQuestions(s.of)
 }
 
-// otherScreen is the screen of one thing that is no job.
 type otherScreen struct {
 	base
 	*detail.Screen
@@ -71,10 +68,8 @@ func (s *otherScreen) allows() allowed {
 	return allowed{main: true, command: true, help: true, quit: true, suspend: true}
 }
 
-// Click selects the line that is there.
 func (s *otherScreen) Click(_, y int) (again bool, cmd tea.Cmd) { return s.Screen.Click(y), nil }
 
-// formScreen is where a restore is put together.
 type formScreen struct {
 	base
 	*restoreform.Form
@@ -99,10 +94,8 @@ func (s *formScreen) allows() allowed {
 	return allowed{command: !s.m.writing(), help: !s.m.writing(), suspend: true}
 }
 
-// Takes reports whether a key is for the field.
 func (s *formScreen) Takes(msg tea.KeyPressMsg, _ bool) bool { return s.Form.Takes(msg) }
 
-// Paste takes pasted text into the field.
 func (s *formScreen) Paste(msg tea.PasteMsg) tea.Cmd {
 	if !s.Typing() {
 		return nil
@@ -110,7 +103,6 @@ func (s *formScreen) Paste(msg tea.PasteMsg) tea.Cmd {
 	return s.Type(msg)
 }
 
-// Click goes to the field that is there.
 func (s *formScreen) Click(x, y int) (again bool, cmd tea.Cmd) {
 	s.Form.Click(x, y)
 	return false, nil
@@ -124,7 +116,6 @@ func (s *formScreen) Close() {
 	}
 }
 
-// writing reports whether letters go into a field of the form.
 func (m *Model) writing() bool {
 	s, ok := m.top().(*formScreen)
 	return ok && s.Typing()
@@ -145,7 +136,6 @@ func (m *Model) formUnavailable() string {
 	return ""
 }
 
-// helpScreen lists all keys and commands of the screen below it.
 type helpScreen struct {
 	still
 	*pager.Pager
@@ -178,7 +168,6 @@ func (s *helpScreen) View(c draw.Canvas) string {
 	return c.Page(s.Page(c))
 }
 
-// helping reports whether help is open.
 func (m *Model) helping() bool {
 	_, ok := m.top().(*helpScreen)
 	return ok

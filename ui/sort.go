@@ -50,7 +50,6 @@ var stages = []job.Stage{job.StageUnknown, job.StageItems, job.StageVolumes, job
 
 func stageRank(j *job.Job) int { return slices.Index(stages, j.Stage) }
 
-// clusterJob is a job and where it is.
 type clusterJob struct {
 	cluster *cluster
 	*job.Job
@@ -114,7 +113,6 @@ func byUrgency(jobs []clusterJob) {
 	})
 }
 
-// byEnd orders ended jobs, the latest first.
 func byEnd(jobs []clusterJob) []clusterJob {
 	slices.SortStableFunc(jobs, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
 	return jobs

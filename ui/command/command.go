@@ -97,7 +97,6 @@ func near(commands []Command, name string) []string {
 	return like
 }
 
-// most is how many completions are offered.
 const most = 50
 
 // completions are whole lines that a line can become.

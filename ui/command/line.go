@@ -24,7 +24,6 @@ type Line struct {
 	draft string
 }
 
-// mostTyped is how many typed lines are kept.
 const mostTyped = 100
 
 // New is a closed line for some commands.

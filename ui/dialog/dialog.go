@@ -98,7 +98,6 @@ type Dialog struct {
 	closed  bool
 	// parting are lines for the user's own terminal when the program ends.
 	parting []string
-	// settled are the jobs that are done with.
 	settled []types.UID
 }
 
@@ -111,13 +110,10 @@ func Open(o Options) (*Dialog, tea.Cmd) {
 
 func (d *Dialog) job() *job.Job { return d.options.Jobs[d.at] }
 
-// plan is the one that is chosen.
 func (d *Dialog) plan() *action.Plan { return &d.choices[d.chosen] }
 
-// wanted is what must be typed.
 func (d *Dialog) wanted() string { return d.options.Context + "/" + d.job().Name }
 
-// subject names a job in a sentence.
 func subject(j *job.Job) string { return draw.Subject(j.Kind, j.Name) }
 
 // Closed reports whether the dialog is done with.
@@ -202,7 +198,6 @@ func (d *Dialog) handlePlans() tea.Cmd {
 	return d.choose(d.found.Value)
 }
 
-// choose lets a person choose between plans.
 func (d *Dialog) choose(plans []action.Plan) tea.Cmd {
 	d.choices, d.chosen, d.seen = plans, 0, d.options.Clock()
 	d.input.Reset()
@@ -232,7 +227,6 @@ func (d *Dialog) handleEnd() tea.Cmd {
 	return d.enter(Ended)
 }
 
-// begin applies the plan, or has it checked.
 func (d *Dialog) begin(dryRun bool) tea.Cmd {
 	d.input.Blur()
 	d.input.Reset()

@@ -186,7 +186,6 @@ func (d *Dialog) goOn() tea.Cmd {
 	return d.close()
 }
 
-// onward says where goOn leads.
 func (d *Dialog) onward() string {
 	switch {
 	case d.stage == Unseen:

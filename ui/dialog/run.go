@@ -39,7 +39,6 @@ var ErrStopped = errors.New("you stopped it")
 // runState is what an application has told so far. It is not changed once read.
 type runState struct{ steps []stepState }
 
-// stepState is what was told about one step.
 type stepState struct {
 	name     action.Step
 	began    time.Time

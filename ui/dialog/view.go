@@ -39,7 +39,6 @@ func (d *Dialog) title() string {
 	return text
 }
 
-// text is what scrolls.
 func (d *Dialog) text(c draw.Canvas) []string {
 	now := d.options.Clock()
 	switch d.stage {
@@ -147,7 +146,6 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 	return lines
 }
 
-// evidenceLines draw all evidence, doubts first.
 func evidenceLines(c draw.Canvas, p *action.Plan, title string, age time.Duration, named keys.Map) []string {
 	var holds, doubts []string
 	for _, e := range p.Facts() {
@@ -170,7 +168,6 @@ func evidenceLines(c draw.Canvas, p *action.Plan, title string, age time.Duratio
 	return append(append(lines, "", title), holds...)
 }
 
-// optionLines name what may be chosen, if there is more than one thing.
 func optionLines(c draw.Canvas, choices []action.Plan, chosen int, named keys.Map) []string {
 	if len(choices) < 2 {
 		return nil
@@ -189,7 +186,6 @@ func optionLines(c draw.Canvas, choices []action.Plan, chosen int, named keys.Ma
 // slowAnswer is how long an attempt may take before that is worth a word.
 const slowAnswer = 3 * time.Second
 
-// runLines draw an application under way. now is our own clock's.
 func runLines(c draw.Canvas, r *run, now time.Time) []string {
 	s := r.state()
 	what, shown := change(&r.plan), steps
@@ -213,7 +209,6 @@ func runLines(c draw.Canvas, r *run, now time.Time) []string {
 	return append(lines, c.Para(c.Theme.Text, writtenSoFar(r.dryRun, &s), 3)...)
 }
 
-// reached reports whether a run has come to a step.
 func (s *runState) reached(name action.Step) bool {
 	_, begun := s.step(name)
 	return begun
@@ -259,7 +254,6 @@ func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now tim
 	return lines
 }
 
-// writtenSoFar says how far a run has come in what matters.
 func writtenSoFar(dryRun bool, s *runState) string {
 	switch {
 	case dryRun:

@@ -60,7 +60,6 @@ func choices(e action.Evidence, r action.Request) []action.Plan {
 	return append(found, restarts...)
 }
 
-// title names a plan in a list.
 func title(p *action.Plan) string {
 	switch {
 	case p.Action == action.Finalize || p.Possible():
@@ -93,10 +92,8 @@ func change(p *action.Plan) string {
 	return text
 }
 
-// refusal says why veltui does not apply a plan.
 func refusal(p *action.Plan) string { return cmp.Or(p.Refusal, "veltui does not do this itself") }
 
-// certainty says how sure a plan is.
 func certainty(p *action.Plan) string {
 	if p.Action != action.Finalize {
 		return "veltui writes no phase: Velero does the rest."
@@ -119,7 +116,6 @@ func certainty(p *action.Plan) string {
 	return text
 }
 
-// observing says how long the result of a plan is watched.
 func observing(p *action.Plan) string {
 	if p.Action != action.Finalize {
 		return ""
@@ -127,7 +123,6 @@ func observing(p *action.Plan) string {
 	return "until it has ended, and for at least " + human.Duration(action.DefaultObserve)
 }
 
-// outcome is how applying a plan ended.
 type outcome struct {
 	action.Outcome
 	err     error
@@ -203,7 +198,6 @@ func (o *outcome) ending(named keys.Map) ending {
 	return end
 }
 
-// lines say how applying the plan ended, and what remains to be done.
 func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 	end := o.ending(named)
 	lines := append(c.Para(end.style(c.Theme), end.headline, 2), c.Para(c.Theme.Text, draw.Sentence(o.Message), 6)...)
@@ -234,7 +228,6 @@ func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 	return append(lines, c.Whole("  "+o.Copy)...)
 }
 
-// summaryLines say what became of several jobs.
 func summaryLines(c draw.Canvas, jobs []*job.Job, results []string) []string {
 	lines := []string{c.Theme.Strong.Render("Results for the " + human.Count(len(jobs), "marked job")), ""}
 	for i, j := range jobs {

@@ -51,7 +51,6 @@ func (c Canvas) Box(b Box) []string {
 	return append(lines, c.edge(b.Border, g.Corners[2], place, g.Corners[3], true))
 }
 
-// edge is the upper or lower border with words in it.
 func (c Canvas) edge(style lipgloss.Style, left, words, right string, atEnd bool) string {
 	if words != "" {
 		words = " " + c.Cut(words, c.Width-6) + " "

@@ -22,46 +22,41 @@ type Column struct {
 // FitColumns gives each column its width, 0 for dropped ones, with one cell between.
 func FitColumns(columns []Column, width int) []int {
 	widths := make([]int, len(columns))
-	kept := make([]bool, len(columns))
-	used, shown := 0, 0
 	for i, c := range columns {
-		if widths[i], kept[i] = c.Width, c.Width > 0; !kept[i] {
-			continue
-		}
-		used += c.Width
-		shown++
+		widths[i] = c.Width
 	}
-	for used+shown-1 > width {
+	for spare(widths, width) < 0 {
 		last := -1
 		for i, c := range columns {
-			if kept[i] && c.Priority > 0 && (last < 0 || c.Priority >= columns[last].Priority) {
+			if widths[i] > 0 && c.Priority > 0 && (last < 0 || c.Priority >= columns[last].Priority) {
 				last = i
 			}
 		}
 		if last < 0 {
-			break
+			shrinkWidest(widths, -spare(widths, width))
+			return widths
 		}
-		used -= widths[last]
-		widths[last], kept[last] = 0, false
-		shown--
+		widths[last] = 0
 	}
-	if over := used + shown - 1 - width; over > 0 {
-		shrinkWidest(widths, over)
-		return widths
-	}
-	growColumns(columns, widths, width-used-shown+1)
+	growColumns(columns, widths, spare(widths, width))
 	return widths
+}
+
+// spare is what columns leave of a width.
+func spare(widths []int, width int) int {
+	left := width + 1
+	for _, w := range widths {
+		if w > 0 {
+			left -= w + 1
+		}
+	}
+	return left
 }
 
 // shrinkWidest takes cells from the widest columns.
 func shrinkWidest(widths []int, over int) {
 	for ; over > 0; over-- {
-		widest := 0
-		for i := range widths {
-			if widths[i] > widths[widest] {
-				widest = i
-			}
-		}
+		widest := slices.Index(widths, slices.Max(widths))
 		if widths[widest] <= 1 {
 			return
 		}

@@ -36,7 +36,6 @@ func (t *Theme) Basic() *Theme {
 	return t.basic
 }
 
-// token is one entry of a theme file.
 type token struct {
 	Color     string `json:"color,omitempty"`
 	Bold      bool   `json:"bold,omitempty"`
@@ -47,7 +46,6 @@ type token struct {
 	Basic *token `json:"basic,omitempty"`
 }
 
-// withBasic is what is drawn with sixteen colours.
 func (t token) withBasic() token {
 	if t.Basic != nil {
 		return *t.Basic
@@ -124,7 +122,6 @@ func ParseTheme(data []byte) (*Theme, error) {
 // Meanings are the names of the styles in a theme's file.
 func Meanings() []string { return slices.Sorted(maps.Keys((&Theme{}).styles())) }
 
-// read sets the styles that a file has.
 func (t *Theme) read(data []byte) error {
 	var styles map[string]token
 	if err := yaml.UnmarshalStrict(data, &styles); err != nil {
@@ -140,11 +137,53 @@ func (t *Theme) read(data []byte) error {
 	return nil
 }
 
-// styles are the theme's styles by the names that files give them.
 func (t *Theme) styles() map[string]*lipgloss.Style {
 	return map[string]*lipgloss.Style{
 		"text": &t.Text, "strong": &t.Strong, "dim": &t.Dim, "accent": &t.Accent, "selected": &t.Selected,
 		"good": &t.Good, "running": &t.Running, "waiting": &t.Waiting, "bad": &t.Bad,
 		"barFull": &t.BarFull, "barEmpty": &t.BarEmpty,
 	}
+}
+
+// Glyphs are the signs of a frame. Every one has an ASCII twin of the same width.
+type Glyphs struct {
+	Cursor, Attention         string
+	Done, Failed, Partly      string
+	Now, Ahead, Skipped       string
+	Fact, Open                string
+	BarFull, BarEmpty         string
+	BarParts                  []string // growing parts of a cell, without empty and full
+	Heights                   []string // of a bar in a row of bars, growing
+	Rule, Corner, Side, Stage string
+	Approx, Ellipsis          string
+	Ascending, Descending     string
+	Marked                    string
+	Corners                   [4]string // of a box: above left and right, below left and right
+}
+
+// Unicode are the signs for terminals with UTF-8.
+var Unicode = Glyphs{
+	Cursor: "▸", Attention: "!",
+	Done: "✓", Failed: "✗", Partly: "◑",
+	Now: "▶", Ahead: "·", Skipped: "-",
+	Fact: "•", Open: "?",
+	BarFull: "█", BarEmpty: "─",
+	BarParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
+	Heights:  []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+	Rule:     "─", Corner: "+", Side: "│", Stage: "─",
+	Approx: "≈", Ellipsis: "…", Ascending: "▴", Descending: "▾",
+	Marked: "*", Corners: [4]string{"╭", "╮", "╰", "╯"},
+}
+
+// ASCII are the signs for all others.
+var ASCII = Glyphs{
+	Cursor: ">", Attention: "!",
+	Done: "+", Failed: "x", Partly: "%",
+	Now: ">", Ahead: ".", Skipped: "-",
+	Fact: "*", Open: "?",
+	BarFull: "#", BarEmpty: "-",
+	Heights: []string{"1", "2", "3", "4", "5", "6", "7", "8"},
+	Rule:    "-", Corner: "+", Side: "|", Stage: "-",
+	Approx: "~", Ellipsis: "~", Ascending: "^", Descending: "v",
+	Marked: "*", Corners: [4]string{"+", "+", "+", "+"},
 }

@@ -167,7 +167,6 @@ type comparison struct {
 	outdated bool
 }
 
-// close withdraws the comparison.
 func (c *comparison) close() {
 	if c != nil {
 		c.Close()
@@ -175,7 +174,6 @@ func (c *comparison) close() {
 	}
 }
 
-// compares reports whether a comparison runs.
 func (f *Form) compares() bool { return f.comparison != nil && f.comparison.Pending() }
 
 // checkShown is what was found, compared if that was done of this restore.
@@ -191,7 +189,6 @@ func (f *Form) canCompare() bool {
 	return f.options.Previewer != nil && (f.preview.Unknown != "" || f.found.Value.Existing > 0)
 }
 
-// compareUnavailable says why nothing can be compared.
 func (f *Form) compareUnavailable() string {
 	if f.preview.Unknown != "" {
 		return f.preview.Unknown
@@ -199,7 +196,6 @@ func (f *Form) compareUnavailable() string {
 	return f.found.Value.WhyNotCompare
 }
 
-// compareSays is what the key does now.
 func (f *Form) compareSays() string {
 	if f.comparison != nil && !f.compares() {
 		return "compare again"
@@ -230,7 +226,6 @@ func (f *Form) compare() tea.Cmd {
 		c.progress.Follow(f.asker(nil), pause, func(string) bool { return true }))
 }
 
-// handleComparison shows what a comparison found.
 func (f *Form) handleComparison() tea.Cmd {
 	c := f.comparison
 	c.close()

@@ -61,13 +61,12 @@ type row struct {
 
 // Form is the screen.
 type Form struct {
-	options Options
-	rows    []row
-	focus   int
-	input   textinput.Model
-	draft   restorespec.Draft
-	keys    []keys.Binding
-	// assessed is the cluster as it was known last.
+	options  Options
+	rows     []row
+	focus    int
+	input    textinput.Model
+	draft    restorespec.Draft
+	keys     []keys.Binding
 	assessed *assess.Assessment
 
 	// preview is the last one that was answered, and previewed the question.
@@ -83,24 +82,21 @@ type Form struct {
 	asOf    string
 	pending bool
 	// read is where the last preview could read from.
-	read source
-	// comparison is the last one, nil for none.
+	read       source
 	comparison *comparison
 	saved      fetch.Answer[string]
 
 	// drawn are the rows in the lines from rowsAt on, -1 for none, and firstRow is the first.
 	drawn                       []int
 	rowsAt, rowsWidth, firstRow int
-	// zoomed is true while the preview has the whole screen.
-	zoomed bool
+	zoomed                      bool
 	// top is the first line of the preview that is shown, of lines, page a time.
 	top, lines, page int
 	// said answers a key; changed is true once something was typed, leaving after esc then.
 	said             string
 	bad              bool
 	changed, leaving bool
-	// parting is the last command that was copied.
-	parting string
+	parting          string
 }
 
 // New opens a form, and asks for its first preview.

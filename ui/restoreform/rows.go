@@ -68,10 +68,8 @@ func (r *row) pasted(text string) string {
 	return strings.Join(lines, between)
 }
 
-// settle ends what the last key led to.
 func (f *Form) settle() { f.said, f.leaving = "", false }
 
-// typed reads what is in the field now.
 func (f *Form) typed() tea.Cmd {
 	f.rows[f.focus].text, f.changed = f.input.Value(), true
 	f.check(f.focus)
@@ -99,7 +97,6 @@ func (f *Form) check(at int) {
 	}
 }
 
-// nameError says why the API server would not take a Restore with a name.
 func nameError(name string) error {
 	if name == "" {
 		return nil
@@ -171,14 +168,12 @@ func (f *Form) notThere(r *row) string {
 	return ""
 }
 
-// taken reports whether a restore of the name exists.
 func (f *Form) taken() bool {
 	return f.assessed != nil && slices.ContainsFunc(f.assessed.Snapshot.Jobs, func(j *job.Job) bool {
 		return j.Kind == job.Restore && j.Name == f.draft.Restore.Name
 	})
 }
 
-// wrong are the titles of the rows that cannot be read.
 func (f *Form) wrong() []string {
 	var titles []string
 	for i := range f.rows {

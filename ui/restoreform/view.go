@@ -67,7 +67,6 @@ func (f *Form) whereabouts(c draw.Canvas) string {
 	return c.Theme.Dim.Render(left + strings.Repeat(c.Glyphs.Rule, max(c.Width-lipgloss.Width(left+right), 0)) + right)
 }
 
-// group is what the fields around a row have in common.
 func (f *Form) group(at int) string {
 	switch r := &f.rows[at]; {
 	case r.field != nil:
@@ -102,7 +101,6 @@ func (f *Form) title(c draw.Canvas) string {
 	return c.Split(left, style.Render("  "+right)+" ")
 }
 
-// summary is the answer in a few words, then in fewer.
 func (f *Form) summary() []string {
 	switch {
 	case len(f.wrong()) > 0:
@@ -152,7 +150,6 @@ func (f *Form) form(c draw.Canvas, hints int) []string {
 	return lines
 }
 
-// allRows are the rows below the names of their groups.
 func (f *Form) allRows(c draw.Canvas) (lines []string) {
 	f.drawn, f.firstRow = nil, 0
 	for i := range f.rows {
@@ -242,7 +239,6 @@ func (f *Form) hint(c draw.Canvas) []string {
 	return lines
 }
 
-// help is what a field does and takes, as far as there is room for both.
 func (r *row) help(c draw.Canvas) string {
 	if r.field == nil {
 		return r.hint
@@ -257,7 +253,6 @@ func (r *row) help(c draw.Canvas) string {
 	return r.hint
 }
 
-// shown are the lines of the preview that fit.
 func (f *Form) shown(c draw.Canvas) []string {
 	all := f.answer(c)
 	f.lines, f.page = len(all), max(c.Height, 1)

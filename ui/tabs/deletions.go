@@ -49,7 +49,6 @@ var deletionColumns = []draw.Column{
 	{Title: "REQUEST", Width: 24, Grow: 1, Limit: 63, Priority: 5},
 }
 
-// deletionState is the phase, or that it failed or hangs.
 func deletionState(d assess.Deletion) detail.Text {
 	phase := cmp.Or(string(d.Status.Phase), velero.PhaseNew)
 	switch {

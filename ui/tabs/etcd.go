@@ -88,7 +88,6 @@ func etcdGroups(a *assess.Assessment) []detail.Group {
 	return []detail.Group{backups, schedules}
 }
 
-// etcdUnseen says why a kind is not there, empty if it is.
 func etcdUnseen(cluster *etcd.Cluster, resource string) string {
 	for _, u := range cluster.Unseen {
 		switch {
@@ -165,7 +164,6 @@ func inFuture(t, now time.Time) string {
 	return "in " + human.Duration(t.Sub(now))
 }
 
-// etcdNotes are the verdict and what would help.
 func etcdNotes(v diagnosis.Verdict, trouble bool) []detail.Text {
 	_, text, _ := strings.Cut(v.Summary, ": ")
 	style := detail.Plain

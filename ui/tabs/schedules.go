@@ -84,7 +84,6 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text 
 	}
 }
 
-// endings are the phases of the newest runs that have ended, the newest last.
 func endings(runs []*job.Job) []string {
 	var phases []string
 	for _, j := range runs {
@@ -206,12 +205,10 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 	return section
 }
 
-// tooOld says of some backups why they are not shown.
 func tooOld(n int) string {
 	return human.Count(n, "backup") + " ended too long ago to be shown (--ended-within)."
 }
 
-// templateSection is what decides what a backup of the schedule holds.
 func templateSection(s velerov1.ScheduleSpec) detail.Section {
 	t := s.Template
 	section := detail.Section{Title: "What it backs up", Fields: []detail.Field{

@@ -61,7 +61,6 @@ func noLocation(snap *watch.Snapshot) string {
 	return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
 }
 
-// malformedGroup is what is malformed of resources that no tab has a row for.
 func malformedGroup(snap *watch.Snapshot) detail.Group {
 	group := detail.Group{Heading: "malformed resources of other kinds", Columns: []draw.Column{{Title: "RESOURCE", Width: 24, Grow: 2, Limit: 60}, {Title: "FIELD", Width: 20, Grow: 3}}}
 	found := snap.Malformed
@@ -184,7 +183,6 @@ func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malf
 	return page
 }
 
-// backupsHeld says how many backups a location holds, if they can be seen.
 func backupsHeld(a *assess.Assessment, l assess.Location) string {
 	if a.Unseen(watch.Backups) {
 		return ""
@@ -192,7 +190,6 @@ func backupsHeld(a *assess.Assessment, l assess.Location) string {
 	return "; it holds " + human.Count(l.Backups, "backup")
 }
 
-// heldSection says what a location holds, as far as the cluster knows.
 func heldSection(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
 	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
 	if l.Bad > 0 {

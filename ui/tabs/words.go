@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// malformedByUID finds what is malformed of a resource.
 func malformedByUID(found []watch.Malformed) map[types.UID]*watch.Malformed {
 	byUID := make(map[types.UID]*watch.Malformed, len(found))
 	for i := range found {
@@ -33,7 +32,6 @@ func about(notes []assess.Note, otherwise string) string {
 	return otherwise
 }
 
-// notes are the sentences at the top of a page.
 func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
 	var texts []detail.Text
 	if malformed != nil {
@@ -68,7 +66,6 @@ func plain(label, text string) detail.Field {
 	return detail.Field{Label: label, Text: detail.Text{Text: text}}
 }
 
-// moment is when something was, and how long ago.
 func moment(t, now time.Time, never string) string {
 	if t.IsZero() {
 		return never
@@ -83,7 +80,6 @@ func durationOr(d time.Duration, otherwise string) string {
 	return human.Duration(d)
 }
 
-// until returns how long it is until a moment.
 func until(t, now time.Time, unknown string) string {
 	switch {
 	case t.IsZero():
@@ -140,7 +136,6 @@ func selector(t velerov1.BackupSpec) string {
 	return strings.Join(any, " or ")
 }
 
-// volumes says how volumes are saved.
 func volumes(t velerov1.BackupSpec) string {
 	set := func(b *bool) bool { return b != nil && *b }
 	var parts []string
@@ -178,7 +173,6 @@ func labelsText(labels map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// period is how often Velero looks at a location.
 func period(d *metav1.Duration) string {
 	switch {
 	case d == nil || d.Duration < 0:

@@ -124,7 +124,6 @@ func (l *line) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// put queues bytes.
 func (l *line) put(p []byte) {
 	l.queue = append(l.queue, p...)
 	if l.empty == nil {
@@ -144,7 +143,6 @@ func (l *line) ask() {
 	l.unasked = 0
 }
 
-// run writes what is queued until the line is finished.
 func (l *line) run() {
 	for {
 		select {
@@ -248,7 +246,6 @@ func (l *line) answered() {
 	l.tell()
 }
 
-// expire gives up an answer.
 func (l *line) expire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -106,7 +106,6 @@ func (f framed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // View is what is shown.
 func (f framed) View() tea.View { return f.way.view(f.Model) }
 
-// clean leaves text and colours of a frame.
 func clean(view tea.View) tea.View {
 	view.Content = sanitize.Frame(view.Content)
 	view.WindowTitle = strings.Map(inTitle, sanitize.Cut(view.WindowTitle, maxTitle))

@@ -131,12 +131,10 @@ func (s *stops) filter(msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// released is the message that runs do without the terminal, and redraws.
 func released(do interlude) tea.Msg {
 	return tea.Exec(do, func(error) tea.Msg { return tea.ResumeMsg{} })()
 }
 
-// interlude is what is done while the terminal is released.
 type interlude func()
 
 // rendererGrace lets the renderer's goroutine end. It stops the ticker that the next one resets
