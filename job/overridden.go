@@ -11,9 +11,8 @@ import (
 // it.
 const atWork = 5 * time.Minute
 
-// writers are when a server and when anything else last wrote to the job. A server's
-// field manager ends in -server (pkg/cmd/server/server.go, SetBasename); velero is the
-// command line.
+// writers are when a server and when anything else last wrote to the job. A server's field
+// manager ends in -server (pkg/cmd/server/server.go, SetBasename); velero is the command line.
 func (j *Job) writers() (server, other time.Time) {
 	isServer := func(m *metav1.ManagedFieldsEntry) bool { return strings.HasSuffix(m.Manager, "-server") }
 	return WrittenBy(j.Object, isServer), WrittenBy(j.Object, func(m *metav1.ManagedFieldsEntry) bool { return !isServer(m) })

@@ -188,9 +188,8 @@ func (j *Job) LeftOut() int {
 // VolumeCount is how many volumes the job has.
 func (j *Job) VolumeCount() int { return len(j.Volumes) + j.LeftOut() }
 
-// WithVolumes is the job with the volumes that were read for it, for one of which
-// some are left out, sorted by kind and name. Those that it has itself stay: they
-// are newer, and may be known by their owner only.
+// WithVolumes is the job with the volumes that were read for it, sorted by kind and name. Its own
+// stay: they are newer, and may be known by their owner only.
 func (j *Job) WithVolumes(read []Volume) *Job {
 	if j.LeftOut() == 0 {
 		return j

@@ -140,9 +140,8 @@ func (b *Budget) Match(p *Pattern, name string) (bool, error) {
 // perName is the most steps that one pattern gets for one name.
 const perName = 1 << 20
 
-// Set is a list of names and patterns as Velero's filters hold them (globStringSet in
+// Set is a list of names and patterns of a filter of Velero's (globStringSet in
 // pkg/util/collections/includes_excludes.go): sorted, and cut at a pattern that does not compile.
-// It is used by one goroutine.
 type Set struct {
 	words    []string        // all, sorted
 	names    map[string]bool // those that stand for themselves

@@ -68,10 +68,7 @@ func colorSize(s string) int {
 	return 0
 }
 
-// Writer passes on harmless text. It stands before a terminal, a pipe or a
-// file, so that nothing reaches it that was not cleaned where it came from.
-//
-// It may be used by several goroutines.
+// Writer passes on harmless text to a terminal, a pipe or a file, for several goroutines.
 type Writer struct {
 	next io.Writer
 	mu   sync.Mutex

@@ -30,10 +30,9 @@ func LimitOf(s velero.Server) Limit {
 	return Limit{QPS: s.Flags.ClientQPS, Burst: s.Flags.ClientBurst}
 }
 
-// Course follows one restore with two models: one knows only Velero, the other
-// also what earlier restores of the cluster showed. The one that foresees this
-// restore better answers, so that a history which does not fit counts for nothing
-// after a second or two. It may be used by one goroutine at a time.
+// Course follows one restore with two models: one knows only Velero, the other also earlier
+// restores. The one that foresees this restore better answers. One goroutine may use it at a
+// time.
 type Course struct {
 	// models are the one without the history and the one with it; the same if there is none.
 	plain, informed *model

@@ -81,9 +81,8 @@ const (
 	listed = 0.1
 )
 
-// listedResources are those for whose items Velero's own plugins list
-// ConfigMaps or PodVolumeBackups: the selectors of change-image-name,
-// change-storage-class and pod-volume-restore in velero/pkg/restore/actions.
+// listedResources are those for which Velero's plugins list ConfigMaps or PodVolumeBackups:
+// change-image-name, change-storage-class and pod-volume-restore in velero/pkg/restore/actions.
 var listedResources = map[string]bool{
 	"pods":                   true,
 	"replicasets.apps":       true,

@@ -10,8 +10,7 @@ import (
 )
 
 // A URL that others could write must not make this machine talk to itself or to what only it can
-// reach, unless a location's configuration names it. Metadata services of clouds are never
-// excepted.
+// reach, unless a location's configuration names it and it is no cloud's metadata service.
 
 // metadataAddresses answer with a machine's or a pod's credentials.
 var metadataAddresses = []netip.Addr{

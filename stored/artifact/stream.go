@@ -144,9 +144,8 @@ func (t *Text) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{t.plain})
 }
 
-// unpacker gives what stored unpacks to, up to most bytes and ratio bytes for
-// each stored one. What is not gzip is taken as it is: a store may have
-// unpacked it (Google's does so for objects marked as encoded), and so may a
+// unpacker gives what stored unpacks to, up to most bytes and ratio bytes for each stored one.
+// What is not gzip is taken as it is: a store may have unpacked it (Google's does so), or a
 // proxy.
 type unpacker struct {
 	stored      io.Reader

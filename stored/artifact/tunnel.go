@@ -28,11 +28,8 @@ type Tunnel interface {
 	DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error)
 }
 
-// apiServerTunnel forwards through the API server and the pod's kubelet, as
-// kubectl port-forward does, but without a local port that others could use.
-//
-// Its configuration is protected ([session.Protect]): the libraries that upgrade
-// connections make transports of their own.
+// apiServerTunnel forwards as kubectl port-forward does, but without a local port. Its
+// configuration is protected ([session.Protect]): the libraries make transports of their own.
 type apiServerTunnel struct{ config *rest.Config }
 
 func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error) {
@@ -67,9 +64,8 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	}
 }
 
-// dialers are one that speaks SPDY inside a websocket, and one that speaks bare
-// SPDY, for an API server that does not know websockets here (before Kubernetes
-// 1.31) or a proxy that does not let them through.
+// dialers are one for SPDY inside a websocket, and one for bare SPDY, for an API server before
+// Kubernetes 1.31 or a proxy that does not let websockets through.
 func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
 	config := rest.CopyConfig(t.config)
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion

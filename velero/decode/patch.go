@@ -20,9 +20,9 @@ const maxPatch = 500
 const someDuration = "1h0m0s"
 
 // Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if it cannot mend
-// them all. It replaces a value whose meaning is plain, such as 30d, takes any other away, and
-// tests that each is as it was read. The last field comes first, because taking away an element
-// moves those behind it.
+// them all. It replaces a value whose meaning is plain, such as 30d, and takes any other away,
+// while each is as it was read. The last field comes first: taking an element away moves those
+// behind it.
 func Patch(fields []Malformed) string {
 	var steps []string
 	for _, m := range slices.Backward(fields) {
