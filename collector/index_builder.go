@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-	"strings"
 )
 
 // builder collects items in the order the archive has them.
@@ -128,25 +127,10 @@ func (b *builder) addFacts(item uint32, want wants, o *object) {
 			ref(refSecret, namespace, o.annotation(name))
 		}
 	case wantCRD:
-		if len(o.plural) > 0 {
-			b.kinds = append(b.kinds, definition{item, o.resource()})
+		if o.defined.Name != "" {
+			b.kinds = append(b.kinds, definition{item, o.defined})
 		}
 	}
-}
-
-// resource is what discovery will say of a CRD once it is there.
-func (o *object) resource() Resource {
-	r := Resource{
-		Group: string(o.group), Name: string(o.plural), Singular: string(o.singular), Kind: string(o.kind),
-		Namespaced: string(o.scope) != "Cluster",
-	}
-	if r.Singular == "" {
-		r.Singular = strings.ToLower(r.Kind)
-	}
-	for _, short := range o.short {
-		r.ShortNames = append(r.ShortNames, string(short))
-	}
-	return r
 }
 
 // index sorts what was collected. Of items that the archive holds twice the

@@ -2,7 +2,9 @@ package collector
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
+	"strings"
 )
 
 // wants says which facts of a kind's objects decide what is restored. Labels are wanted of all.
@@ -82,9 +84,7 @@ type object struct {
 	volume    []byte // volumeName of a claim
 	content   []byte // of a snapshot
 
-	group, plural, singular, kind []byte // of a CRD
-	short                         [][]byte
-	scope                         []byte
+	defined Resource // by a CRD
 
 	withNeeds     bool   // needs are wanted too
 	spec, managed []byte // the spec, and the managed fields of a Service, as they stand in the body
@@ -94,7 +94,7 @@ type object struct {
 }
 
 func (o *object) reset() {
-	*o = object{labels: o.labels[:0], annotations: o.annotations[:0], claims: o.claims[:0], short: o.short[:0], withNeeds: o.withNeeds, needs: o.needs[:0], pruner: o.pruner, pruned: o.pruned}
+	*o = object{labels: o.labels[:0], annotations: o.annotations[:0], claims: o.claims[:0], withNeeds: o.withNeeds, needs: o.needs[:0], pruner: o.pruner, pruned: o.pruned}
 }
 
 // annotation is the value of an annotation, nil if there is none.
@@ -107,7 +107,7 @@ func (o *object) annotation(name string) []byte {
 	return nil
 }
 
-// maxParts bounds the labels, annotations, volumes and short names of one object.
+// maxParts bounds the labels, annotations and volumes of one object.
 const maxParts = 10_000
 
 func (s *scanner) atMost(n int) {
@@ -148,6 +148,9 @@ func (o *object) read(s *scanner, body []byte, want wants) error {
 		return errJSONSyntax
 	case !o.hasKind:
 		return errNoKind
+	}
+	if want == wantCRD {
+		return o.readDefinition()
 	}
 	if o.withNeeds {
 		o.readNeeds(body, want)
@@ -201,8 +204,6 @@ func (o *object) readSpec(s *scanner, want wants) {
 		})
 	case wantClaim:
 		o.volume = o.member(s, "volumeName")
-	case wantCRD:
-		o.readDefinition(s)
 	default:
 		s.skip()
 	}
@@ -221,38 +222,24 @@ func (o *object) readPodVolume(s *scanner) {
 	})
 }
 
-func (o *object) readDefinition(s *scanner) {
-	s.object(func(key []byte) {
-		switch string(key) {
-		case "group":
-			o.group, _ = s.text()
-		case "scope":
-			o.scope, _ = s.text()
-		case "names":
-			s.object(func(key []byte) {
-				switch string(key) {
-				case "plural":
-					o.plural, _ = s.text()
-				case "singular":
-					o.singular, _ = s.text()
-				case "kind":
-					o.kind, _ = s.text()
-				case "shortNames":
-					o.short = o.short[:0]
-					s.array(func() {
-						if name, ok := s.text(); ok {
-							o.short = append(o.short, name)
-							s.atMost(len(o.short))
-						}
-					})
-				default:
-					s.skip()
-				}
-			})
-		default:
-			s.skip()
+// readDefinition reads what discovery will say of a CRD once it is there.
+func (o *object) readDefinition() error {
+	var spec struct {
+		Group, Scope string
+		Names        struct {
+			Plural, Singular, Kind string
+			ShortNames             []string
 		}
-	})
+	}
+	if !o.decode(o.spec, definitionFields, &spec) {
+		return errTooManyParts
+	}
+	n := spec.Names
+	o.defined = Resource{
+		Group: spec.Group, Name: n.Plural, Singular: cmp.Or(n.Singular, strings.ToLower(n.Kind)), Kind: n.Kind,
+		ShortNames: slices.DeleteFunc(n.ShortNames, func(name string) bool { return name == "" }), Namespaced: spec.Scope != "Cluster",
+	}
+	return nil
 }
 
 func (o *object) readStatus(s *scanner, want wants) {

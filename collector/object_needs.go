@@ -35,12 +35,13 @@ var (
 		"containers": containerFields, "initContainers": containerFields, "resources": nil, "overhead": nil}
 	containerFields = fields{"name": nil, "securityContext": nil, "ports": nil, "livenessProbe": nil, "readinessProbe": nil, "startupProbe": nil,
 		"lifecycle": nil, "restartPolicy": nil, "resources": nil}
-	claimFields   = fields{"storageClassName": nil, "resources": nil}
-	serviceFields = fields{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
-	managedFields = fields{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
-	volumeFields  = fields{"volumeSnapshotClassName": nil, "driver": nil, "persistentVolumeReclaimPolicy": nil, "csi": {"driver": nil}}
-	classFields   = fields{"driver": nil, "provisioner": nil}
-	hookFields    = fields{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
+	definitionFields = fields{"group": nil, "scope": nil, "names": {"plural": nil, "singular": nil, "kind": nil, "shortNames": nil}}
+	claimFields      = fields{"storageClassName": nil, "resources": nil}
+	serviceFields    = fields{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
+	managedFields    = fields{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
+	volumeFields     = fields{"volumeSnapshotClassName": nil, "driver": nil, "persistentVolumeReclaimPolicy": nil, "csi": {"driver": nil}}
+	classFields      = fields{"driver": nil, "provisioner": nil}
+	hookFields       = fields{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
 )
 
 // decode reads fields of JSON. One of another type than v has counts as not given. It

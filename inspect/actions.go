@@ -17,8 +17,7 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// Actions is the dashboard's way to package action, with engines like
-// that of `veltui finalize`. Everything that it answers is safe to draw.
+// Actions is the dashboard's way to package action, with engines like that of `veltui finalize`.
 type Actions struct {
 	*Cluster
 	NoStore bool // NoStore leaves the object store alone

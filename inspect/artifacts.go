@@ -10,8 +10,7 @@ import (
 	"github.com/veltui/veltui/stored/artifact"
 )
 
-// Artifacts is what the pages of a job ask about what Velero has stored.
-// Everything that it answers is safe to draw.
+// Artifacts reads what Velero has stored, for the pages of a job.
 type Artifacts struct{ *Cluster }
 
 // Results are the job's warnings and errors.
@@ -46,8 +45,7 @@ func (r *Artifacts) WhyNotFinalized(ctx context.Context, namespace string, b *ve
 	return "Velero did not store its contents after its operations: what they made, such as moved volumes, cannot be restored", nil
 }
 
-// readArtifact reads one artifact. The kubeconfig is read anew each time,
-// because credentials are renewed while the dashboard runs.
+// readArtifact reads one artifact, with the credentials of now: they are renewed meanwhile.
 func readArtifact[T any](ctx context.Context, r *Artifacts, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
 	defer func() {
 		if err != nil {

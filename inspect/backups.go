@@ -19,8 +19,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Backups is what the dashboard asks about backups' contents. Everything
-// that it answers is safe to draw.
+// Backups reads backups' contents for the dashboard.
 type Backups struct {
 	*Cluster
 
@@ -60,8 +59,7 @@ func (r *Backups) Contents(ctx context.Context, j *job.Job, progress Progress) (
 	return contents, nil
 }
 
-// read gets a backup's index. The kubeconfig is read anew each time, because
-// credentials are renewed while the dashboard runs.
+// read gets a backup's index, with the credentials of now: they are renewed meanwhile.
 func (r *Backups) read(ctx context.Context, namespace, backupName string, progress Progress) (*Store, *collector.Index, error) {
 	e, err := r.Store(namespace)
 	if err != nil {
@@ -89,8 +87,7 @@ func (r *Backups) read(ctx context.Context, namespace, backupName string, progre
 	return e, index, nil
 }
 
-// MayDownload asks whether the user may create download requests, so that
-// nothing is tried in vain. No answer counts as yes.
+// MayDownload asks whether the user may create download requests. No answer counts as yes.
 func (e *Store) MayDownload(ctx context.Context) error {
 	answer, err := e.client.May(ctx, authorizationv1.ResourceAttributes{
 		Namespace: e.namespace, Verb: "create", Group: velerov1.SchemeGroupVersion.Group, Resource: "downloadrequests",
@@ -112,8 +109,7 @@ func (r *Backups) explain(j *job.Job, err error) error {
 	return errors.New(sanitize.String(err.Error()))
 }
 
-// downloads tells all who wait for a backup how much of it has come: it is
-// downloaded once, by the first of them.
+// downloads tells all who wait for a backup how much of its one download has come.
 type downloads struct {
 	mu      sync.Mutex
 	waiting map[string][]*Progress // by the backup's uid

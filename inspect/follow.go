@@ -26,8 +26,7 @@ type FollowOptions struct {
 	Ready    func(*watch.Snapshot) (bool, error)
 	Patience time.Duration // how long that may take
 
-	// Look looks closer at a job. It runs beside the loop, once at a time. Nil if
-	// nothing looks closer.
+	// Look looks closer at a job, beside the loop, once at a time; nil for none.
 	Look    func(context.Context, *job.Job)
 	Wanted  func(*job.Job) bool // the jobs to look closer at
 	InFocus bool                // true if a person waits for the wanted jobs (see [assess.Lookout.DueInFocus])

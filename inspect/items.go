@@ -18,8 +18,7 @@ type Items struct {
 	Backups *Backups
 }
 
-// Items are what became of a job's items. Only its own list has to be there: of
-// what else cannot be read, the answer says so.
+// Items are what became of a job's items. What is read beside its list may be missing, with a note.
 func (r *Items) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
 	list, err := r.Stored.Resources(ctx, j)
 	if errors.Is(err, artifact.ErrAbsent) {

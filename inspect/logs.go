@@ -21,8 +21,7 @@ var (
 	ErrNoArtifactsLog = errors.New("with --no-artifacts, veltui does not read the stored log")
 )
 
-// LogReader makes a reader of jobs' logs that asks for nothing yet. notStored
-// is why stored logs are not read, nil if they are.
+// LogReader makes a reader of logs that asks for nothing yet; notStored is why not for stored ones.
 func (c *Cluster) LogReader(namespace string, notStored error) *logs.Reader {
 	o := logs.Options{Clock: c.Clock, NotOpen: notStored, Pods: func() (*client.Pods, error) {
 		config, err := c.Config()

@@ -12,8 +12,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Looks looks closer at jobs, with an engine like that of `veltui explain`: it changes
-// nothing and downloads nothing.
+// Looks looks closer at jobs, as `veltui explain` does: it changes and downloads nothing.
 type Looks struct {
 	*Cluster
 
@@ -51,8 +50,7 @@ func (l *Looks) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	return LookOf(&plan, l.Clock()), nil
 }
 
-// Recording returns a function that looks closer at a job, and records in e what it finds
-// or why it finds nothing.
+// Recording returns a function that looks closer at a job and records the result in e.
 func (l *Looks) Recording(e *assess.Estimates) func(context.Context, *job.Job) {
 	return func(ctx context.Context, j *job.Job) {
 		look, err := l.Look(ctx, j)

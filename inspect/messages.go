@@ -13,15 +13,13 @@ import (
 // Messages are the errors and warnings of a job as its status and its stored results tell them.
 type Messages struct {
 	Sections []outcome.Section
-	// Complete reports whether Sections are all there are. Note says why not, or why
-	// there are none.
+	// Complete reports whether Sections are all there are. Note says why not, or why none are.
 	Complete bool
 	Note     string
 	Stored   bool // Stored reports whether Sections are the results that Velero stored
 }
 
-// StatusMessages returns what a job's status tells of its messages. Without a note, the
-// results have to be read.
+// StatusMessages returns what a job's status tells. Without a note, the results have to be read.
 func StatusMessages(j assess.Judged) Messages {
 	note, complete := outcome.WithoutResults(j.Job, j.MayBeStored())
 	return Messages{Note: note, Complete: complete}

@@ -20,8 +20,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Objects reads volumes' resources for the pages of a job, when a user looks at them: the watch
-// keeps only what it needs. It only gets and lists. Everything that it answers is safe to draw.
+// Objects reads volumes' resources when a user looks at them: the watch keeps only what it needs.
 type Objects struct{ *Cluster }
 
 // Volume is the resource of one volume.
@@ -89,8 +88,7 @@ func (r *Objects) api() (*client.Client, error) {
 	return r.client(config)
 }
 
-// maxDocumentLines is how much of one resource is shown: Velero's own have less
-// than a hundred lines, but anyone who may write one may write a megabyte.
+// maxDocumentLines bounds one resource: Velero's have less than a hundred lines, others may a megabyte.
 const maxDocumentLines = 2000
 
 // documentOf is a resource as YAML, without managed fields and the last-applied configuration.

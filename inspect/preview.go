@@ -22,8 +22,7 @@ type Preview struct {
 	Refused  []string           // why Velero would not do it, in sentences
 	Unknown  string             // why the items are not known, empty if they are
 	Estimate collector.Estimate // what would be restored
-	// Takes is how long the items may take, between Low and High; 0 if that is not
-	// known. Learned is true where earlier restores of the cluster told.
+	// Takes is between Low and High, 0 if unknown; Learned is true if earlier restores told.
 	Takes, Low, High time.Duration
 	Learned          bool
 	// Namespaces, Resources and Labels (key=value) are those in the backup.
@@ -31,13 +30,11 @@ type Preview struct {
 	Notes                         []string // what was taken for granted or could not be looked at
 }
 
-// Check is what a look at the live cluster found. Unseen is what could not be
-// looked at; it is never a no.
+// Check is what a look at the live cluster found. Unseen is never a no.
 type Check struct {
 	Findings []preflight.Finding
 	Unseen   []string
-	// Existing is how many objects exist and can be compared; WhyNotCompare is why
-	// they must not be, empty if they may.
+	// Existing is how many objects can be compared, WhyNotCompare why they must not be.
 	Existing      int
 	WhyNotCompare string
 }

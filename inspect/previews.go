@@ -41,8 +41,7 @@ type Previews struct {
 	finalized preflight.Velero // the state of the last backup that the object store was asked about
 }
 
-// ground is what Previews of one backup have in common, kept for SurveyAge: a form
-// asks after every word.
+// ground is what Previews of one backup share for SurveyAge: a form asks after every word.
 type ground struct {
 	backup   string
 	at       time.Time
@@ -158,8 +157,7 @@ func (p *Previews) ground(ctx context.Context, namespace, backup string) (ground
 	return g, nil
 }
 
-// Check does what veltui preflight does. Where the items are not known it judges the
-// backup, its location and Velero all the same.
+// Check does what veltui preflight does, also where the items are not known.
 func (p *Previews) Check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment) Check {
 	check, err := p.check(ctx, d, preview, a, nil)
 	if err != nil {
@@ -213,8 +211,7 @@ func (p *Previews) check(ctx context.Context, d restorespec.Draft, preview Previ
 	return check, nil
 }
 
-// survey looks at the live cluster. If far is not nil, it also compares what exists,
-// and says how far that is.
+// survey looks at the live cluster. If far is not nil, it also compares, and reports progress.
 func (p *Previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment, far func(string)) (*preflight.Result, error) {
 	g, err := p.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
 	if err != nil {
@@ -298,8 +295,7 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 	return found.Name, refused
 }
 
-// Save writes a new file into the working directory, for nobody else to read. One that
-// holds this very text already is the one that was asked for.
+// Save writes a new private file into the working directory, unless one has this very text.
 func (p *Previews) Save(name string, data []byte) (string, error) {
 	path, err := filepath.Abs(filepath.Base(name))
 	if err != nil {

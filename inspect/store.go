@@ -24,8 +24,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// Store works out what restores restore, from the backups in object
-// storage and the target cluster. `veltui estimate` and the dashboard ask it.
+// Store reads backups in object storage and the target cluster, for estimates.
 type Store struct {
 	namespace string // Velero's
 	client    *client.Client
@@ -40,8 +39,7 @@ var ErrNoDownload = errors.New("read-only: to download a backup, veltui would ha
 // ErrReadOnlyDownload is the same for what Velero has stored beside a backup.
 var ErrReadOnlyDownload = errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")
 
-// Store is one for the Velero in a namespace, with the credentials of now. It has
-// made no request yet.
+// Store is one for the Velero in a namespace, with the credentials of now. It made no request yet.
 func (c *Cluster) Store(namespace string) (*Store, error) {
 	config, err := c.Config()
 	if err != nil {
@@ -87,8 +85,7 @@ func (e *Store) Backup(ctx context.Context, name string) (*velerov1.Backup, erro
 		return nil, fmt.Errorf("backup %s has not started; its contents are known once it has ended", name)
 	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
 		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
-		// FinalizeBackup writes the tarball anew (pkg/backup/backup.go), and an index
-		// is kept for good.
+		// FinalizeBackup writes the tarball anew (pkg/backup/backup.go), and an index is kept.
 		return nil, fmt.Errorf("backup %s is still %s; Velero may write its contents anew until it has ended", name, b.Status.Phase)
 	default:
 		return nil, fmt.Errorf("backup %s is still %s; its contents are known once it has ended", name, b.Status.Phase)
@@ -167,8 +164,7 @@ func (e *Store) existing(ctx context.Context, began time.Time, notes []string) (
 	return known, notes, nil
 }
 
-// Existing are the namespaces that were there before a restore began. One that
-// is not older was made by it, and Velero counts it.
+// Existing are the namespaces older than a restore: Velero counts those that it made.
 func (e *Store) Existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
 	err := session.Pages(ctx, metav1.ListOptions{Limit: session.PageSize}, func(ctx context.Context, o metav1.ListOptions) (string, error) {

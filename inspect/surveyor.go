@@ -20,8 +20,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Surveyor says what stands in the way of restores into one cluster. It may be used
-// by several goroutines; they wait for each other.
+// Surveyor says what stands in the way of restores. Goroutines that use it wait for each other.
 type Surveyor struct {
 	reader *target.Reader
 	clock  func() time.Time
@@ -42,8 +41,7 @@ type survey struct {
 	unread   []preflight.NotLooked
 }
 
-// SurveyAge is how long a survey answers further questions: about as long as it takes
-// to fill in a form.
+// SurveyAge is how long a survey answers further questions: as long as one fills in a form.
 const SurveyAge = time.Minute
 
 // SurveyQuestion is the restore that a Surveyor is asked about.
@@ -70,8 +68,7 @@ func (c *Cluster) Surveyor() (*Surveyor, error) {
 	return &Surveyor{reader: reader, clock: c.Clock}, nil
 }
 
-// Check finds what stands in the way. Its error is that ctx ended, or that the API
-// server rejects the credentials.
+// Check finds what stands in the way, unless ctx ends or the API server rejects the credentials.
 func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(target.Progress)) (*preflight.Result, error) {
 	in := preflight.Input{Restore: q.Spec.Restore, Velero: q.Velero, Index: q.Index, Unread: q.Unread, Now: s.clock()}
 	if q.Index == nil {
@@ -252,8 +249,7 @@ func VeleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 	return v
 }
 
-// AddFinalized adds whether Velero stored what the backup's operations made. Only a
-// backup with operations costs requests.
+// AddFinalized adds whether Velero stored what a backup's operations made, if it had any.
 func AddFinalized(ctx context.Context, v *preflight.Velero, e *Store) {
 	if v.Backup == nil || v.Backup.Status.BackupItemOperationsAttempted == 0 {
 		return

@@ -24,8 +24,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Verifier holds what restores were to bring back against the cluster. `veltui
-// verify` and the Verify page ask it. Everything that it answers is safe to draw.
+// Verifier compares what restores were to bring back with the cluster.
 type Verifier struct {
 	*Cluster
 	Items *Items // nil with --no-artifacts
@@ -118,8 +117,7 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	return result, nil
 }
 
-// expected is what a restore was to bring back: what Velero lists, and what its backup
-// holds. Either is enough for an answer.
+// expected is what Velero lists and what the backup holds. Either is enough for an answer.
 func (v *Verifier) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
 	var list []artifact.Resources
 	var sections []outcome.Section
@@ -175,8 +173,7 @@ func (v *Verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	return e
 }
 
-// Claims of more than manyNamespaces are listed for the whole cluster; who may not do
-// that lists them in each of at most mostNamespaces.
+// Claims of more than manyNamespaces are listed in the whole cluster, or in mostNamespaces at most.
 const (
 	manyNamespaces = 8
 	mostNamespaces = 100
