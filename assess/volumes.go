@@ -2,9 +2,16 @@ package assess
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
 )
 
 // Volume is one of a job's volumes with all that depends on the moment.
@@ -60,4 +67,83 @@ func (v *Volume) weight() int {
 		return 1
 	}
 	return 0
+}
+
+// Operation is one asynchronous item operation of a job, with the volume that it
+// moves.
+type Operation struct {
+	artifact.Operation
+	// Volume is the DataUpload or DataDownload with the operation's id, nil if
+	// there is none in the cluster.
+	Volume *Volume
+	// Deadline is when Velero cancels the operation, zero for one that has ended.
+	Deadline time.Time
+}
+
+// Operations joins a job's item operations with its volumes: first the open ones by age,
+// then those that failed, then the others by their item. Velero cancels one when its
+// creation is itemOperationTimeout ago (pkg/controller/backup_operations_controller.go
+// and restore_operations_controller.go).
+func (a *Assessment) Operations(j *job.Job, operations []artifact.Operation, volumes []Volume) []Operation {
+	byID := make(map[string]*Volume, len(volumes))
+	for i := range volumes {
+		if id := volumes[i].Volume.Operation; id != "" {
+			byID[id] = &volumes[i]
+		}
+	}
+	limit := velero.ItemOperationTimeout(j.Object, a.Environment.Server.Flags)
+	all := make([]Operation, len(operations))
+	for i, o := range operations {
+		all[i] = Operation{Operation: o, Volume: byID[o.ID]}
+		if !all[i].Ended() && !o.Created.IsZero() && !j.Terminal() {
+			all[i].Deadline = o.Created.Add(limit)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Operation) int {
+		c := cmp.Compare(a.order(), b.order())
+		if c == 0 && !a.Ended() {
+			c = a.Created.Compare(b.Created)
+		}
+		return cmp.Or(c, cmp.Compare(a.Item(), b.Item()))
+	})
+	return all
+}
+
+func (o *Operation) order() int {
+	switch o.Phase {
+	case velero.OperationCompleted:
+		return 2
+	case velero.OperationFailed:
+		return 1
+	}
+	return 0
+}
+
+func (o *Operation) Ended() bool { return o.order() > 0 }
+
+// Failed reports whether it ended without having done all.
+func (o *Operation) Failed() bool { return o.Phase == velero.OperationFailed }
+
+// ItemKind is the kind of what the operation is about, as widgets.example.com.
+func (o *Operation) ItemKind() string { return o.Resource + human.Clause(".", o.Group) }
+
+// ItemName is its namespace and name.
+func (o *Operation) ItemName() string { return strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") }
+
+// Item is its kind, namespace and name.
+func (o *Operation) Item() string { return o.ItemKind() + " " + o.ItemName() }
+
+// Amount is n of m in the operation's unit, empty if the plugin says neither.
+func (o *Operation) Amount() string {
+	switch {
+	case o.Done == 0 && o.Total == 0:
+		return ""
+	case strings.EqualFold(o.Units, "bytes") || strings.EqualFold(o.Units, "byte"):
+		return human.BytesOf(o.Done, o.Total)
+	}
+	n := fmt.Sprint(o.Done)
+	if o.Total > 0 {
+		n += fmt.Sprintf("/%d", o.Total)
+	}
+	return strings.TrimSpace(n + " " + o.Units)
 }

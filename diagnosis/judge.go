@@ -74,17 +74,10 @@ func (a *assessment) judge() Verdict {
 // blinding is a malformed resource that explains why the server ignores the job: with one,
 // no client can list or watch its kind (docs/dev/velero.md#malformed-resources).
 func (a *assessment) blinding(v Verdict) (Malformed, bool) {
-	switch v.Reason {
-	case NotPickedUp, Starting, QueueStalled, WorkerHung:
-	case Finalizing:
-		if a.quiet() < lostPatchQuiet {
-			return Malformed{}, false
-		}
-	default:
-		return Malformed{}, false
-	}
+	idle := slices.Contains([]Reason{NotPickedUp, Starting, QueueStalled, WorkerHung}, v.Reason) ||
+		v.Reason == Finalizing && a.quiet() >= lostPatchQuiet
 	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return strings.HasPrefix(m.Ref, strings.ToLower(string(a.j.Kind))+"/") })
-	if v.state != Stuck && v.state != Quiet || i < 0 {
+	if !idle || v.state != Stuck && v.state != Quiet || i < 0 {
 		return Malformed{}, false
 	}
 	return a.env.Malformed[i], true

@@ -184,8 +184,8 @@ func (a *assessment) busyWorkers() []*job.Job {
 	return busy
 }
 
-// undeletable says how to delete a backup that Velero cannot: Velero looks for its storage
-// location, which a backup that never began may not name
+// undeletable says how to delete a backup that never began and names no storage location:
+// Velero would look there (pkg/controller/backup_deletion_controller.go).
 func (a *assessment) undeletable() string {
 	if a.j.Kind != job.Backup || a.j.StorageLocation != "" {
 		return ""

@@ -51,19 +51,20 @@ func turnOf(j *job.Job, env *Environment) turn {
 func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 	running, earlier := ahead(j, env)
 	w := turn{ok: true, position: max(j.QueuePosition, 0)}
+	waits := func(why Reason, behind []*job.Job, format string, args ...any) turn {
+		w.why, w.behind, w.reason = why, behind, fmt.Sprintf("waits for "+format, args...)
+		return w
+	}
 	for _, r := range running {
 		// Nothing ends what the server has forgotten, so this comes before all
 		// that passes by itself.
 		if o := c.overlap(j, r); o.Any && forgotten(r, env) {
-			w.behind, w.why = []*job.Job{r}, QueueBlocked
-			w.reason = fmt.Sprintf("waits for %s, which Velero has forgotten: %s", r.Name, overlapText(o))
-			return w
+			return waits(QueueBlocked, []*job.Job{r}, "%s, which Velero has forgotten: %s", r.Name, overlapText(o))
 		}
 	}
 	limit := env.Server.Flags.ConcurrentBackups
 	if busy := remembered(running, env); limit > 0 && len(busy) >= limit {
-		w.behind, w.why = busy, ConcurrencyLimit
-		w.reason = fmt.Sprintf("waits for %s: %s", human.List(names(busy), 2), limitWords(limit))
+		w = waits(ConcurrencyLimit, busy, "%s: %s", human.List(names(busy), 2), limitWords(limit))
 		if i := slices.IndexFunc(busy, (*job.Job).Terminal); i >= 0 {
 			w.why = QueuedBehind
 			w.reason += overriddenText(busy[i])
@@ -81,42 +82,30 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 	}
 	for _, r := range running {
 		if o := c.overlap(j, r); o.Any {
-			w.behind, w.why = []*job.Job{r}, NamespaceOverlap
-			w.reason = fmt.Sprintf("waits for %s: %s", r.Name, overlapText(o))
-			return w
+			return waits(NamespaceOverlap, []*job.Job{r}, "%s: %s", r.Name, overlapText(o))
 		}
 	}
 	for _, e := range earlier {
 		if o := c.overlap(j, e); o.Any {
-			w.behind, w.why = waitInQueue(e, env, c).behind, QueuedBehind
-			w.reason = fmt.Sprintf("waits for %s, queued before it: %s", e.Name, overlapText(o))
-			return w
+			return waits(QueuedBehind, waitInQueue(e, env, c).behind, "%s, queued before it: %s", e.Name, overlapText(o))
 		}
 	}
 	for i, e := range earlier {
 		free := c.runnable(e, running, earlier[:i])
 		if c.left == 0 {
-			w.why = QueuedBehind
-			w.reason = fmt.Sprintf("waits for its turn; %d backups run and %d are queued before it, too many to compare with", len(running), len(earlier))
-			return w
+			return waits(QueuedBehind, nil, "its turn; %d backups run and %d are queued before it, too many to compare with", len(running), len(earlier))
 		}
 		if free {
-			w.why = QueuedBehind
-			w.reason = fmt.Sprintf("waits for %s, queued before it and free to start", e.Name)
-			return w
+			return waits(QueuedBehind, nil, "%s, queued before it and free to start", e.Name)
 		}
 	}
 	if c.left == 0 {
-		w.why, w.reason = QueuedBehind, fmt.Sprintf("waits for its turn; %d backups run, too many to compare with", len(running))
-		return w
+		return waits(QueuedBehind, nil, "its turn; %d backups run, too many to compare with", len(running))
 	}
 	if limit <= 0 && len(running) > 0 {
-		w.behind, w.why = running, ConcurrencyLimit
-		w.reason = fmt.Sprintf("waits for its turn; %s, and how many may run at once is not known", runs(running))
-		return w
+		return waits(ConcurrencyLimit, running, "its turn; %s, and how many may run at once is not known", runs(running))
 	}
-	w.free, w.why = true, NotPickedUp
-	w.reason = "free to start; Velero looks at its queue every minute"
+	w.free, w.why, w.reason = true, NotPickedUp, "free to start; Velero looks at its queue every minute"
 	return w
 }
 

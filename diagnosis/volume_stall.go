@@ -153,7 +153,8 @@ func (c *VolumeContext) agentless(node string) bool {
 // Stalled says why a volume that has not ended may be cancelled, empty if it may still
 // move. It needs a cause and more silence than a verdict; what could not be seen is no
 // cause. Volumes of third-party data movers are never judged: Velero's node-agent does not
-// touch them, and the vendor need not write phases
+// touch them, and the vendor need not write phases (data_upload_controller.go Reconcile,
+// datamover.IsBuiltInUploader).
 func (c *VolumeContext) Stalled(v *job.Volume) string {
 	_, cause := c.stalled(v)
 	quiet, mover := v.Quiet(c.Now), c.Movers[v.Ref()]
@@ -192,7 +193,8 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 }
 
 // endsCancelled reports whether a node-agent will end a cancelled volume: each ends any
-// within an hour, whatever its node (pod_volume_backup_controller.go
+// within an hour, whatever its node (pod_volume_backup_controller.go Reconcile,
+// cancelDelayInProgress, and its siblings).
 func (c *VolumeContext) endsCancelled(v *job.Volume) bool {
 	return v.CancelAsked && len(c.Agents) > 0 && v.Quiet(c.Now) < velero.CancelDelay+prepareMargin
 }
