@@ -40,11 +40,10 @@ type Judged struct {
 	NeedsLook bool
 	// State is that of Verdict, or the last known one while data may be out of date. Empty
 	// for a job that has ended.
-	State diagnosis.State
-	ETA   TimeLeft
-	Rate  Rate
-	Queue Queue
-	// Deadline is when Velero itself gives up on the present stage.
+	State    diagnosis.State
+	ETA      TimeLeft
+	Rate     Rate
+	Queue    Queue
 	Deadline Deadline
 	// DeletionAt is when the deletion of the job was requested, zero if it was not.
 	DeletionAt time.Time
@@ -109,7 +108,6 @@ func (a *Assessment) Look(j *job.Job, found Look) (*Assessment, Judged) {
 	return &b, b.Of(j)
 }
 
-// Find is the job with the uid, or nil.
 func (a *Assessment) Find(uid types.UID) *job.Job {
 	if known, ok := a.judged[uid]; ok {
 		return known.Job
@@ -123,7 +121,6 @@ func (a *Assessment) Find(uid types.UID) *job.Job {
 // Stale is true while what is shown may be out of date.
 func (a *Assessment) Stale() bool { return !a.Environment.StaleSince.IsZero() }
 
-// assess judges a snapshot whose jobs are enriched.
 func assess(enriched, source *watch.Snapshot, looks map[types.UID]Look, now time.Time) *Assessment {
 	a := &Assessment{
 		Snapshot: enriched, Source: source, looks: looks,
@@ -211,7 +208,6 @@ func noteTo(notes *[]Note) func(mood Mood, format string, args ...any) {
 // Mood is how much a note matters.
 type Mood int
 
-// The moods.
 const (
 	Fine Mood = iota
 	// Unusual is worth knowing and wants no action.

@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Deletion is a DeleteBackupRequest with its backup, judged.
 type Deletion struct {
 	*velerov1.DeleteBackupRequest
 	// Backup is what it deletes, nil if that is missing.
@@ -104,7 +103,6 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 	}
 }
 
-// left says what of the backup is still there.
 func (a *Assessment) left(d *Deletion) string {
 	switch {
 	case a.Incomplete(watch.Backups):

@@ -44,7 +44,6 @@ func (e *Estimates) Looked(uid types.UID, l Look) {
 	e.looks[uid] = l
 }
 
-// recent are the looks that are used at a moment, and drops the others.
 func (e *Estimates) recent(now time.Time) map[types.UID]Look {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,7 +51,6 @@ func (e *Estimates) recent(now time.Time) map[types.UID]Look {
 	return maps.Clone(e.looks)
 }
 
-// needsLook reports whether a closer look may change what is said of a job.
 func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 	return v.NeedsCloserLook() || v.State() != "" && len(j.Malformed) > 0
 }
@@ -97,7 +95,6 @@ func merge(verdict, found []diagnosis.Fact) []diagnosis.Fact {
 
 // Lookout decides which job to look closer at, and when: one at a time. It does no I/O.
 type Lookout struct {
-	// current is the job that is being looked at, empty for none.
 	current types.UID
 	// ended is when the last look ended, and looked when the last one at each job did.
 	ended  time.Time
@@ -148,7 +145,6 @@ func (l *Lookout) next(a *Assessment, pace lookPace, now time.Time, wanted func(
 	return j
 }
 
-// Done notes that the look that was due has ended.
 func (l *Lookout) Done(now time.Time) {
 	if l.looked == nil {
 		l.looked = map[types.UID]time.Time{}
@@ -157,7 +153,6 @@ func (l *Lookout) Done(now time.Time) {
 	l.current = ""
 }
 
-// Cancel forgets the look that is under way.
 func (l *Lookout) Cancel() { l.current = "" }
 
 // Again makes looks due at once, as if none had been taken.

@@ -20,7 +20,6 @@ type Schedule struct {
 	*velerov1.Schedule
 	// Runs are the backups with its label, newest first, those that a person made too.
 	Runs []*job.Job
-	// Left is how many more ended too long ago to be among them.
 	Left int
 	// Next is when Velero makes the next backup, zero if unknown or never; NextErr is why
 	// the cron expression cannot be read.
@@ -36,7 +35,6 @@ type Schedule struct {
 	Notes []Note
 }
 
-// The states of a schedule beside Velero's phases.
 const (
 	SchedulePaused   = "paused"
 	ScheduleNotValid = "not valid"
@@ -47,7 +45,6 @@ const (
 // lateAfter is how long a run may be due: Velero checks once a minute.
 const lateAfter = 3 * velero.ScheduleCheck
 
-// Schedules are all schedules, by name.
 func (a *Assessment) Schedules() []Schedule {
 	found := make([]Schedule, len(a.Snapshot.Schedules))
 	runs := make(map[string][]*job.Job, len(found))
@@ -149,7 +146,6 @@ func (a *Assessment) whenUnpaused(s *Schedule, due bool) string {
 
 func skips(s *Schedule) bool { return s.Spec.SkipImmediately != nil && *s.Spec.SkipImmediately }
 
-// whyLate says why a run that is due was not made.
 func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 	for _, j := range s.Runs {
 		if velero.HoldsSchedule(j.Phase) {
@@ -171,7 +167,6 @@ func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 	return "veltui sees no reason; look for the schedule's name in the server's log", Alarming
 }
 
-// judgeRuns says how the last runs went.
 func (a *Assessment) judgeRuns(s *Schedule) {
 	say := noteTo(&s.Notes)
 	var order []string

@@ -13,7 +13,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Location is a BackupStorageLocation with what it holds, judged.
 type Location struct {
 	*velerov1.BackupStorageLocation
 	// Backups counts the backups in it, and Left those of them that ended too long ago to be
@@ -21,12 +20,10 @@ type Location struct {
 	// Newest are nil if there are none.
 	Backups, Left, Bad int
 	Oldest, Newest     *job.Job
-	// Repositories counts its BackupRepositories.
-	Repositories int
-	Notes        []Note
+	Repositories       int
+	Notes              []Note
 }
 
-// Repository is a BackupRepository, judged.
 type Repository struct {
 	*velerov1.BackupRepository
 	// Due is when its next maintenance is due, zero if that is not known.

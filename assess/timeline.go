@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Event is one entry of a job's timeline.
 type Event struct {
 	// At is in the clock of Source; Velero's own times are put right where its clock is
 	// known to be off.
@@ -43,7 +42,6 @@ const (
 // EventMood is how an event bears on the job.
 type EventMood int
 
-// The moods.
 const (
 	Neutral EventMood = iota
 	Good
@@ -52,7 +50,6 @@ const (
 
 // Timeline is what happened to a job, its volumes and operations, and what it depends on.
 type Timeline struct {
-	// Events are newest first.
 	Events []Event
 	// Notes say what the times cannot tell, and what is left out.
 	Notes []string
@@ -189,7 +186,6 @@ func synced(j *job.Job) bool {
 	return j.Kind == job.Backup && !j.Completed.IsZero() && j.Created.After(j.Completed)
 }
 
-// creator is who made the resource, as far as the API server noted it.
 func (l *telling) creator() string {
 	if l.j.Object == nil {
 		return ""
@@ -237,7 +233,6 @@ func (l *telling) volumes() {
 	}
 }
 
-// moved says how much was moved, and how long that took.
 func moved(v *job.Volume) string {
 	if v.Total <= 0 {
 		return ""
@@ -341,7 +336,6 @@ func (l *telling) ends() {
 // leastApart is from when on two clocks differ: statuses have whole seconds.
 const leastApart = 3 * time.Second
 
-// clocks says where times of different clocks cannot be compared.
 func (l *telling) clocks() {
 	if ahead := l.a.Environment.ServerAhead; ahead != 0 {
 		way := "ahead of"

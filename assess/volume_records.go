@@ -161,14 +161,12 @@ func (r *VolumeRecord) info() artifact.Volume {
 	return *r.Info
 }
 
-// Claim is the volume's claim as namespace/name, empty if unknown.
 func (r *VolumeRecord) Claim() string {
 	m, i := r.moved(), r.info()
 	return cmp.Or(claimOf(false, i.Namespace, i.Claim), claimOf(false, m.Namespace, m.Claim))
 }
 
-// Pod is the pod whose volume was read or written, and the name that the pod
-// gives it, as namespace/pod:volume; empty for all but pod volumes.
+// Pod is the pod and its volume, as namespace/pod:volume; empty for all but pod volumes.
 func (r *VolumeRecord) Pod() string {
 	if r.Moved != nil {
 		return podVolume(r.Moved.Namespace, r.Moved.Pod, r.Moved.PodVolume)
@@ -176,13 +174,11 @@ func (r *VolumeRecord) Pod() string {
 	return podVolume(r.Info.PodNamespace, r.Info.Pod, r.Info.PodVolume)
 }
 
-// Name is what people call the volume: its claim, else the pod's volume, else the
-// PersistentVolume.
+// Name is what people call the volume.
 func (r *VolumeRecord) Name() string {
 	return cmp.Or(r.Claim(), r.Pod(), r.moved().Target, r.info().PersistentVolume)
 }
 
-// Node is where the data was or is moved.
 func (r *VolumeRecord) Node() string { return cmp.Or(r.moved().Node, r.info().Node) }
 
 // Bytes are how many were moved, of how many. Of a snapshot that is not moved, done is 0 and
@@ -203,8 +199,7 @@ func (r *VolumeRecord) Incremental() int64 {
 	return cmp.Or(r.moved().Incremental, r.info().Incremental)
 }
 
-// Handle is that of the snapshot with the data: the repository's for moved data, else the
-// storage system's.
+// Handle is that of the repository's snapshot for moved data, else the storage system's.
 func (r *VolumeRecord) Handle() string {
 	i := r.info()
 	if i.DataMoved && i.Handle == i.LocalHandle { // its data is not moved yet
@@ -213,7 +208,6 @@ func (r *VolumeRecord) Handle() string {
 	return cmp.Or(r.moved().Handle, i.Handle)
 }
 
-// Operation is the id of the item operation that waits for the volume.
 func (r *VolumeRecord) Operation() string { return cmp.Or(r.moved().Operation, r.info().Operation) }
 
 // SkippedReason is why a backup skipped the volume, in Velero's words.

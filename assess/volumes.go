@@ -69,12 +69,10 @@ func (v *Volume) weight() int {
 	return 0
 }
 
-// Operation is one asynchronous item operation of a job, with the volume that it
-// moves.
+// Operation is an asynchronous item operation of a job, with the volume that it moves.
 type Operation struct {
 	artifact.Operation
-	// Volume is the DataUpload or DataDownload with the operation's id, nil if
-	// there is none in the cluster.
+	// Volume is the DataUpload or DataDownload with the operation's id, or nil.
 	Volume *Volume
 	// Deadline is when Velero cancels the operation, zero for one that has ended.
 	Deadline time.Time
@@ -121,16 +119,13 @@ func (o *Operation) order() int {
 
 func (o *Operation) Ended() bool { return o.order() > 0 }
 
-// Failed reports whether it ended without having done all.
 func (o *Operation) Failed() bool { return o.Phase == velero.OperationFailed }
 
 // ItemKind is the kind of what the operation is about, as widgets.example.com.
 func (o *Operation) ItemKind() string { return o.Resource + human.Clause(".", o.Group) }
 
-// ItemName is its namespace and name.
 func (o *Operation) ItemName() string { return strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") }
 
-// Item is its kind, namespace and name.
 func (o *Operation) Item() string { return o.ItemKind() + " " + o.ItemName() }
 
 // Amount is n of m in the operation's unit, empty if the plugin says neither.

@@ -18,11 +18,9 @@ const (
 	// freshItems and freshBytes are how long a movement is fresh.
 	freshItems = time.Minute
 	freshBytes = 2 * time.Minute
-	// justNow is a movement that proves that something works on the job at this
-	// moment: Velero writes progress once a second.
+	// justNow is a movement that proves work at this moment: Velero writes once a second.
 	justNow = 10 * time.Second
-	// settleGrace is what a server gets after its start, and a job after its
-	// creation, before anything is said against them.
+	// settleGrace is what a new server or job gets before anything is said against it.
 	settleGrace = 2 * time.Minute
 	// lostPatchQuiet is the silence after the last item that speaks for a lost
 	// status patch: Velero gives up retrying after 195 s (docs/dev/velero.md#lost-patch).
@@ -31,8 +29,7 @@ const (
 	waitMargin = 5 * time.Minute
 	// itemsPerMinute is how fast Velero at least stores the files of a job.
 	itemsPerMinute = 10_000
-	// lastingOutage is after how long an object store that cannot be reached is taken to
-	// need a person. Velero tries once a minute.
+	// lastingOutage is when an unreachable object store needs a person. Velero tries each minute.
 	lastingOutage = 30 * time.Minute
 	// deletionQuiet is how long a deletion may take whose request is not seen.
 	deletionQuiet = 10 * time.Minute
@@ -40,7 +37,6 @@ const (
 	volumeStall = 10 * time.Minute
 )
 
-// assessment gathers the facts for one verdict.
 type assessment struct {
 	Case
 	j   *job.Job
@@ -57,8 +53,7 @@ func (a *assessment) stuck(proof Proof, reason Reason, advice, format string, ar
 	return a.Prove(Stuck, proof, reason, advice, format, args...)
 }
 
-// version is the server's; without it that of the CRDs, and at last the current one,
-// which the facts then say.
+// version is the server's, else that of the CRDs, else the current one, with a fact.
 func (a *assessment) version() velero.Version {
 	if v, known := velero.ParseVersion(a.env.Server.Version); known {
 		return v
@@ -120,7 +115,6 @@ func (a *assessment) quietWords() string {
 	return words
 }
 
-// fresh reports direct evidence that the job moves.
 func (a *assessment) fresh() bool {
 	if moved, known := a.j.Moved(); known && a.Now.Sub(moved) <= freshItems {
 		return true
@@ -180,7 +174,6 @@ func (a *assessment) noteCounts() {
 	}
 }
 
-// noteUnread says that the object store was not asked.
 func (a *assessment) noteUnread() {
 	a.Doubts(SourceStorage, time.Time{}, "veltui has not checked whether its results are stored")
 }
@@ -223,7 +216,6 @@ func (a *assessment) down() (string, Proof) {
 	return "storage location " + unavailable.Name + " is unavailable", proof
 }
 
-// unavailable is the verdict on a job that waits for its storage location.
 func (a *assessment) unavailable(proof Proof, advice, format string, args ...any) Verdict {
 	if proof.IsZero() {
 		return a.Conclude(Waiting, LocationUnavailable, advice, format, args...)

@@ -71,11 +71,9 @@ func (a *assessment) noteFailedVolumes() int {
 	return failed
 }
 
-// reasonRunes is how much of a foreign reason fits into a summary; the facts
-// hold all of it.
+// reasonRunes is how much of a foreign reason a summary has; the facts hold all of it.
 const reasonRunes = 60
 
-// outcome is the end of a job in one sentence.
 func outcome(j *job.Job, failedVolumes int) string {
 	took := ""
 	if !j.Completed.IsZero() && !j.Started.IsZero() {
@@ -109,7 +107,6 @@ func outcome(j *job.Job, failedVolumes int) string {
 	return text + human.Clause(": ", human.Shorten(j.FailureReason, reasonRunes))
 }
 
-// tail is items, errors and warnings.
 func tail(j *job.Job) string {
 	text := ""
 	switch {
@@ -127,7 +124,6 @@ func tail(j *job.Job) string {
 	return text
 }
 
-// progressText says how far the job is.
 func progressText(j *job.Job) string {
 	switch j.Stage {
 	case job.StageQueued:

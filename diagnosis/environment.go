@@ -25,13 +25,11 @@ type Environment struct {
 	NodeAgents  []velero.Agent
 	// Locations are the backup storage locations by name.
 	Locations map[string]Location
-	// BackupLocations names the locations of the backups that Jobs restore from, by the
-	// backup's name.
+	// BackupLocations names the locations of the backups that Jobs restore from.
 	BackupLocations map[string]string
 	// Jobs are the jobs that have not ended, in any order.
 	Jobs []*job.Job
-	// Overridden are the jobs that a person ended while Velero may still count them as
-	// running.
+	// Overridden are the jobs that a person ended and Velero may still count as running.
 	Overridden []*job.Job
 	// LastEnded is when a job last ended, zero if unknown. It keeps a queue that is about
 	// to move from being called stalled.
@@ -65,15 +63,13 @@ func (e *Environment) table() []velero.Wait {
 	return velero.Waits()
 }
 
-// Reading is how far the first list of a kind is read. The zero value stands for
-// none.
+// Reading is how far the first list of a kind is read, zero for none.
 type Reading struct {
 	// Kind is the kind's name in the plural, such as DataUploads.
 	Kind string
 	// Read are the objects that were read, and Total how many there are, 0 if unknown.
 	Read, Total int
-	// Slow is true once that takes longer than one would think.
-	Slow bool
+	Slow        bool
 }
 
 // String names the kind and the numbers: reading DataUploads, 12000 of 50000.
@@ -117,11 +113,9 @@ type Evidence struct {
 	LogSeen bool
 	LogWhy  string
 	Log     velero.JobLog
-	// Slots is how many volumes may be moved and prepared at once, where a volume
-	// of the job waits for that.
+	// Slots is how many volumes may be moved at once, where a volume waits for that.
 	Slots velero.Slots
-	// Snapshots are the CSI snapshots that a backup waits for; SnapshotsWhy says why not
-	// all could be seen.
+	// Snapshots are awaited CSI snapshots; SnapshotsWhy says why not all could be seen.
 	Snapshots    []Snapshot
 	SnapshotsWhy string
 	// Phases are those that the CRD of the job's kind allows, nil if unknown.
@@ -133,12 +127,10 @@ type Evidence struct {
 	StatusSubresource bool
 	// Stored is when the last of the job's files was stored, if all are there and newer
 	// than its start. NextPhase is then the phase that Velero's last patch carried.
-	Stored    time.Time
-	NextPhase string
-	// StoredErrors is how many errors the stored results count.
+	Stored       time.Time
+	NextPhase    string
 	StoredErrors int
-	// NotFinalized says that what the operations of an ended backup made is not stored,
-	// empty if it is or was not checked.
+	// NotFinalized says that what a backup's operations made is not stored.
 	NotFinalized string
 	// Schema are the versions of Velero that the CRD belongs to, zero if unknown.
 	Schema velero.SchemaVersions
@@ -150,8 +142,7 @@ type Snapshot struct {
 	Name string
 	// Created is when it was asked for, in the API server's clock.
 	Created time.Time
-	// Error is what the driver says, empty if it says nothing.
-	Error string
+	Error   string
 }
 
 // Repository is a BackupRepository's state.

@@ -11,7 +11,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// inProgress is a job in phase InProgress with a server that runs.
 func (a *assessment) inProgress() Verdict {
 	for _, proven := range []func() (Verdict, bool){a.orphaned, a.reopened, a.gaveUp, a.leftBehind, a.statusDropped} {
 		if v, ok := proven(); ok {

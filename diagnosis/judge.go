@@ -27,7 +27,6 @@ func Judge(j *job.Job, env Environment) Verdict {
 	return a.offer(v)
 }
 
-// offer withdraws an action that would be refused on the same evidence.
 func (a *assessment) offer(v Verdict) Verdict {
 	why, refused := a.evidence().Refused[v.Action]
 	if v.Action == "" || !refused {
@@ -89,7 +88,6 @@ func (a *assessment) blindServer(m Malformed) Verdict {
 		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
 }
 
-// stale: what is shown may be out of date.
 func (a *assessment) stale() Verdict {
 	if r := a.env.Reading; r.Kind != "" {
 		a.Doubts(SourceWatch, a.Now, "%s have not all been looked at yet", r.Kind)
@@ -185,8 +183,7 @@ func (a *assessment) serverDown() Verdict {
 const (
 	// crashLoop is how many restarts make a crash loop: the kubelet's next may help.
 	crashLoop = 3
-	// restartDelay is how long a kubelet waits at most before it starts a container
-	// again, with a margin in which it starts.
+	// restartDelay is a kubelet's longest wait to restart a container, with a margin.
 	restartDelay = 6 * time.Minute
 )
 
@@ -195,8 +192,7 @@ const (
 // backup_sync_controller.go), with a margin.
 const locationPeriod = 3 * time.Minute
 
-// servedElsewhere is a storage location that a server looked at a moment ago, although
-// no pod is one and none has ended since.
+// servedElsewhere is a storage location that a server without a pod just checked.
 func (a *assessment) servedElsewhere() (Location, bool) {
 	for _, l := range a.env.Locations {
 		at := job.Latest(l.LastValidated, l.LastSynced)
@@ -255,7 +251,6 @@ func (a *assessment) newestDeletion() (newest Deletion, ok bool) {
 	return newest, ok
 }
 
-// progressing says how far the job is and how fast it goes.
 func (a *assessment) progressing() Verdict {
 	j := a.j
 	a.Supports(SourceWatch, j.QuietSince(), "last movement %s ago", a.ago(j.QuietSince()))

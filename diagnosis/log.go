@@ -14,11 +14,9 @@ const (
 	// logFresh is how old a log line may be that shows that the server works on a job: it
 	// logs about each item, and every five seconds while it waits.
 	logFresh = 2 * time.Minute
-	// logRunes is how much of a line is shown.
 	logRunes = 300
 )
 
-// noteLog notes the newest that the server's log says about the job.
 func (a *assessment) noteLog() {
 	switch e := a.evidence(); {
 	case !e.LogSeen && e.LogWhy != "":
@@ -64,11 +62,9 @@ func (a *assessment) loggedAgo(at time.Time) time.Duration {
 	return a.Now.Add(a.env.ServerAhead).Sub(at)
 }
 
-// logged is loggedAgo of a line, in words.
 func (a *assessment) logged(l velero.LogLine) string { return human.Duration(a.loggedAgo(l.At)) }
 
-// final reports whether Velero logged that it gave up on the job's last status, and
-// nothing speaks against it.
+// final reports whether Velero logged that it gave up on the job's last status.
 func (a *assessment) final() bool {
 	moved, known := a.j.Moved()
 	if !known {

@@ -51,8 +51,7 @@ func (a *assessment) noteMalformed() {
 	}
 }
 
-// malformed: Velero cannot read the job, so nothing moves it, unless it read it before. A
-// newer Velero may be able to.
+// malformed: Velero cannot read the job, unless it read it before. A newer one may.
 func (a *assessment) malformed() Verdict {
 	a.noteServer()
 	a.noteCounts()

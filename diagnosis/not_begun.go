@@ -49,7 +49,6 @@ func (a *assessment) blocked(w turn) (Verdict, bool) {
 	return a.behindStuck(w.behind[0], QueueBlocked, "this job begins when that one is out of the way", "waits for %s")
 }
 
-// behindStuck is the verdict on a job behind one that is proven not to go on by itself.
 func (a *assessment) behindStuck(b *job.Job, reason Reason, why, format string) (Verdict, bool) {
 	first := Judge(b, *a.env)
 	if first.Proof.IsZero() {

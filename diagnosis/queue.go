@@ -17,17 +17,14 @@ func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
 	return w.position, w.reason, w.ok
 }
 
-// turn is why a job has not begun.
 type turn struct {
 	ok       bool
 	position int
 	reason   string
-	// why is the same for a machine.
-	why Reason
+	why      Reason
 	// behind are the running jobs that it waits for, at first or second hand.
 	behind []*job.Job
-	// free is true if nothing known holds it back.
-	free bool
+	free   bool
 }
 
 func turnOf(j *job.Job, env *Environment) turn {
@@ -152,7 +149,6 @@ func forgotten(j *job.Job, env *Environment) bool {
 	return j.Phase == velero.PhaseInProgress && env.Server.LeftOver(moved.Add(env.ServerAhead), env.Now.Add(env.ServerAhead))
 }
 
-// overriddenText says why a job with a final phase keeps others back.
 func overriddenText(j *job.Job) string {
 	return fmt.Sprintf("; somebody set %s to %s while Velero works on it", j.Name, j.Phase)
 }
@@ -190,14 +186,12 @@ func (c *comparing) overlap(a, b *job.Job) velero.Overlap {
 	return velero.NamespacesOf(a.Object).Overlap(velero.NamespacesOf(b.Object), c.known)
 }
 
-// runnable reports whether nothing ahead of a queued backup takes one of its
-// namespaces.
+// runnable reports whether nothing ahead of a queued backup takes its namespaces.
 func (c *comparing) runnable(j *job.Job, running, earlier []*job.Job) bool {
 	conflicts := func(other *job.Job) bool { return c.overlap(j, other).Any }
 	return !slices.ContainsFunc(running, conflicts) && !slices.ContainsFunc(earlier, conflicts)
 }
 
-// ahead are the backups that run and those queued before j, in their order.
 func ahead(j *job.Job, env *Environment) (running, earlier []*job.Job) {
 	for _, o := range slices.Concat(env.Jobs, env.Overridden) {
 		if o.UID == j.UID || o.Kind != job.Backup || o.Namespace != j.Namespace {
@@ -280,7 +274,6 @@ func waitForWorker(j *job.Job, env *Environment) turn {
 	return w
 }
 
-// overlapText says in words what two backups share.
 func overlapText(o velero.Overlap) string {
 	may := ""
 	if !o.Certain {

@@ -51,7 +51,6 @@ func (a *assessment) seeDeletion() sight {
 	return sight{out: !ok || d.Phase == velero.DeletionProcessed, shown: true}
 }
 
-// seeTurn is what Queue says of a job that has not begun.
 func (a *assessment) seeTurn() sight {
 	w := turnOf(a.j, a.env)
 	return sight{out: !w.ok || w.free, shown: true, reason: w.why, what: "its turn: it " + w.reason}
@@ -145,8 +144,7 @@ func (a *assessment) seePodVolumes() sight {
 	return sight{out: true}
 }
 
-// podVolumeReason is that of the first pod volume that has not ended, unless it is
-// stuck: what waits for it is not.
+// podVolumeReason is that of the first open pod volume that is not stuck.
 func (a *assessment) podVolumeReason() Reason {
 	c := newVolumeContext(a.env, a.j)
 	for i := range a.j.Volumes {
@@ -226,7 +224,6 @@ func (a *assessment) seeBinding() sight {
 		}}
 }
 
-// backupVolumes is how many volumes the backup of a restore has, as far as known.
 func (a *assessment) backupVolumes() int { return a.env.BackupVolumes[a.j.BackupName] }
 
 func (a *assessment) seeGroups() sight {
@@ -245,8 +242,7 @@ func (a *assessment) seeRestoreHooks() sight {
 		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}
 }
 
-// seeFinalizer: one worker finalizes all jobs of a kind, and nothing tells which it
-// has in hand but that it took it first.
+// seeFinalizer: one worker finalizes all jobs of a kind, the first one first.
 func (a *assessment) seeFinalizer() sight {
 	o := a.finalizesFirst()
 	if o == nil {

@@ -30,16 +30,14 @@ type Open string
 type Verdict struct {
 	state State
 	// Reason says why, in one CamelCase word that is never renamed.
-	Reason Reason
-	// Summary is one sentence, for ended jobs too.
+	Reason  Reason
 	Summary string
 	// Proof is why the job cannot go on by itself, zero unless it is stuck or orphaned.
 	Proof Proof
 	// storage is true if the job's stored files would settle it.
 	storage bool
-	// Waits are what the job may be waiting for.
-	Waits []Wait
-	Facts []Fact
+	Waits   []Wait
+	Facts   []Fact
 	// Advice is what would help, empty if nothing has to be done. It names no key and no
 	// command of veltui's: each front end adds its own for Action.
 	Advice string
@@ -70,7 +68,6 @@ func Proven(state State, proof Proof, reason Reason, summary string) Verdict {
 // Action names an action of package action that may help.
 type Action string
 
-// The actions that verdicts point to.
 const (
 	Finalize         Action = "finalize"
 	Wake             Action = "wake"
@@ -103,7 +100,6 @@ func (v Verdict) NeedsCloserLook() bool {
 // StorageDecides reports whether the job's stored files would settle the verdict.
 func (v Verdict) StorageDecides() bool { return v.state == Quiet && v.storage }
 
-// Sources of facts.
 const (
 	SourceAPI        = "api"
 	SourceWatch      = "watch"
@@ -121,9 +117,8 @@ const (
 // Fact is one observation behind a verdict or a plan.
 type Fact struct {
 	// Holds is false for a fact that could not be checked or speaks against the conclusion.
-	Holds bool
-	Text  string
-	// Source is where it was seen.
+	Holds  bool
+	Text   string
 	Source string
 	// At is when it was seen or last changed, in the cluster's clock.
 	At time.Time
@@ -141,7 +136,6 @@ func (l *Ledger) Note(holds bool, source string, at time.Time, format string, ar
 	return f
 }
 
-// Supports notes what speaks for the conclusion.
 func (l *Ledger) Supports(source string, at time.Time, format string, args ...any) Fact {
 	return l.Note(true, source, at, format, args...)
 }
@@ -179,7 +173,6 @@ func (c *Case) Prove(state State, proof Proof, reason Reason, advice, format str
 // ProofKind is how it is known that a job cannot go on by itself.
 type ProofKind string
 
-// The kinds of proof.
 const (
 	// ProofOwnerGone: nothing works on it any more. The server restarted and its mark was
 	// lost, the only worker went on to another job, no node-agent runs on the node, or this

@@ -24,7 +24,6 @@ type VolumeVerdict struct {
 	Cause string
 }
 
-// JudgeVolumes judges each of the job's volumes, in their order.
 func JudgeVolumes(j *job.Job, env Environment) []VolumeVerdict {
 	c := newVolumeContext(&env, j)
 	verdicts := make([]VolumeVerdict, len(j.Volumes))
@@ -93,7 +92,6 @@ func (c *VolumeContext) waits(v *job.Volume) string {
 	return "waits for " + slot + atOnce
 }
 
-// behind names the volumes that may hold what v waits for, by their job.
 func (c *VolumeContext) behind(v *job.Volume) string {
 	count, owners := map[string]int{}, []string(nil)
 	for o := range c.holders(v) {
@@ -114,8 +112,7 @@ func (c *VolumeContext) behind(v *job.Volume) string {
 	return human.List(named, 1)
 }
 
-// moverCause says why the pod that is to move a volume does not run, empty if it does, has
-// succeeded or is not there.
+// moverCause says why a volume's pod does not run, empty if there is no cause.
 func (c *VolumeContext) moverCause(v *job.Volume) string {
 	m := c.Movers[v.Ref()]
 	why := human.Clause(": ", moverWhy(m))
@@ -133,7 +130,6 @@ func (c *VolumeContext) moverCause(v *job.Volume) string {
 	return ""
 }
 
-// blockedReason is that of a volume whose pod is kept from running.
 func (c *VolumeContext) blockedReason(v *job.Volume) Reason {
 	switch {
 	case c.Movers[v.Ref()].Phase == velero.MoverUnschedulable:
@@ -144,8 +140,7 @@ func (c *VolumeContext) blockedReason(v *job.Volume) Reason {
 	return VolumeSilent
 }
 
-// moverWhy is why a pod does not run, as one short phrase. What the scheduler adds about
-// preemption repeats its message.
+// moverWhy is why a pod does not run. The scheduler repeats itself after preemption.
 func moverWhy(m velero.Mover) string {
 	message, _, _ := strings.Cut(m.Message, " preemption: ")
 	message = human.Shorten(strings.TrimSuffix(strings.TrimSpace(message), "."), moverWords)
@@ -158,5 +153,4 @@ func moverWhy(m velero.Mover) string {
 	return m.Reason + ": " + message
 }
 
-// moverWords is how many characters of Kubernetes' words a summary has.
 const moverWords = 120

@@ -40,26 +40,22 @@ const (
 type VolumeContext struct {
 	// Now is the moment of judgement in the cluster's clock.
 	Now time.Time
-	// Volumes are the open volumes of every job of this Velero: slots are shared.
-	// Complete is false if not all could be listed.
+	// Volumes are the open volumes of every job, which share slots; Complete says if all.
 	Volumes  []job.Volume
 	Complete bool
 	// PodsSeen is false if the pods could not be listed; Agents and Movers are then empty.
 	PodsSeen bool
 	// Agents are the nodes with a ready node-agent, and since when it runs.
-	Agents map[string]time.Time
-	// Starting are the nodes whose node-agent is about to be ready.
+	Agents   map[string]time.Time
 	Starting map[string]bool
 	// Blinding names, by kind, a resource that Velero cannot read: the node-agents then see
 	// no change of that kind (docs/dev/velero.md#malformed-resources).
 	Blinding map[velero.VolumeKind]string
 	// Movers are the mover pods; a volume without an entry has none.
-	Movers map[velero.VolumeRef]velero.Mover
-	// PrepareTimeout is the node-agents' own, zero for the default.
+	Movers         map[velero.VolumeRef]velero.Mover
 	PrepareTimeout time.Duration
 	// Slots is for words only: a node-agent reads its ConfigMap when it starts.
-	Slots velero.Slots
-	// Version is the tag of the server's image.
+	Slots   velero.Slots
 	Version string
 }
 

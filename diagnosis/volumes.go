@@ -11,7 +11,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// volumes: all items are done, and pod volumes are waited for.
 func (a *assessment) volumes() Verdict {
 	bound, _ := Deadline(a.j, *a.env)
 	return a.movers(bound, velero.WaitPodVolumes)
@@ -50,7 +49,6 @@ func (a *assessment) movers(bound time.Time, name velero.WaitName) Verdict {
 	return a.openVolumes(waiting, moving, until).withWaits(publicWaits(waits))
 }
 
-// openVolumes judges volumes whose limit has not passed.
 func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Verdict {
 	if v, ok := a.agentless(waiting, until); ok {
 		return v
@@ -64,7 +62,6 @@ func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Ve
 	return a.movingVolumes(moving, until)
 }
 
-// volumesOverdue: the time-out is over and they have not ended.
 func (a *assessment) volumesOverdue(waits []wait, open int, bound time.Time, podVolumes bool) (Verdict, bool) {
 	fact := Fact{Holds: true, Source: SourceWatch, At: bound, Text: "Velero's limit passed " + a.ago(bound) + " ago"}
 	proof := ByLimits(a.Now, fact, publicWaits(waits)...)
@@ -79,7 +76,6 @@ func (a *assessment) volumesOverdue(waits []wait, open int, bound time.Time, pod
 	return a.stuck(proof, LimitPassed, advice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound)), true
 }
 
-// cancelsAtLimit reports whether the server cancels pod volume backups at their time-out.
 func (a *assessment) cancelsAtLimit() bool {
 	return a.j.Kind == job.Backup && a.version().CancelsAtVolumeTimeout()
 }
@@ -138,7 +134,6 @@ func proofOf(reason Reason, fact Fact) Proof {
 	return Proof{}
 }
 
-// moverBlocked: the pod of a volume does not run, and its status says why.
 func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string) Verdict {
 	a.noteMover(v)
 	a.noteAgents()
@@ -156,7 +151,6 @@ func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string)
 	return a.Conclude(state, reason, advice, "%s: %s%s", v.Target, c.moverCause(v), until)
 }
 
-// noteMover notes why the pod that is to move a volume does not run.
 func (a *assessment) noteMover(v *job.Volume) {
 	if m := a.env.Movers[v.Ref()]; m.Reason != "" {
 		a.Supports(SourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
@@ -239,7 +233,6 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	return a.Conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
 }
 
-// noteSlots puts down where the number of slots comes from.
 func (a *assessment) noteSlots(s velero.Slots) {
 	if s.Source != "" {
 		a.Supports(SourceConfig, a.Now, "how many volumes move at once: %s; node-agents read it when they start", s.Source)

@@ -26,15 +26,12 @@ type sight struct {
 	limit time.Duration
 	// rounds is how many times in a row the limit may pass, at least one.
 	rounds int
-	// note puts down the facts behind it.
-	note func()
-	// summary is the rest of a sentence that begins with how far the job is, and
-	// advice is what would help; both only where it is shown.
+	note   func()
+	// summary ends a sentence that begins with the progress; both only where it is shown.
 	summary, advice string
 	action          Action
 }
 
-// wait is a row of the table with what the evidence says of it.
 type wait struct {
 	row *velero.Wait
 	sight
@@ -42,7 +39,6 @@ type wait struct {
 	until time.Time
 }
 
-// step is where on its way the job is.
 func (a *assessment) step() velero.Step {
 	j := a.j
 	switch job.StageOf(j.Phase) {
@@ -192,7 +188,6 @@ func (a *assessment) silent(doing string) Verdict {
 	return v
 }
 
-// overdue: every limit has passed.
 func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
 	last := slices.MaxFunc(waits, func(v, w wait) int { return v.until.Compare(w.until) })
 	a.Supports(SourceWatch, last.until, "Velero's limit passed %s ago", a.ago(last.until))
@@ -200,7 +195,6 @@ func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
 		"%s; Velero's own limit passed %s ago, and it did not go on", doing, a.ago(last.until))
 }
 
-// limitsText lists waits with their limits, as a fact has it.
 func limitsText(waits []Wait) string {
 	texts := make([]string, len(waits))
 	for i, w := range waits {
@@ -250,8 +244,7 @@ func firstPodVolume(j *job.Job) time.Time {
 	return first
 }
 
-// hasHooks reports whether the resource itself asks for hooks; annotations of
-// pods may ask for more.
+// hasHooks reports whether the resource itself asks for hooks; pods may, too.
 func hasHooks(j *job.Job) bool {
 	switch o := j.Object.(type) {
 	case *velerov1.Backup:

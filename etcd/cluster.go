@@ -101,7 +101,6 @@ type Resource struct {
 	Object    *unstructured.Unstructured
 }
 
-// Backup is one EtcdBackup.
 type Backup struct {
 	Resource
 	// Claim is the PersistentVolumeClaim that it is written to.
@@ -119,7 +118,6 @@ type Backup struct {
 	Schedule string
 }
 
-// Schedule is one Backup of config.openshift.io.
 type Schedule struct {
 	Resource
 	Cron, TimeZone, Claim string
@@ -308,7 +306,6 @@ func ownerOf(o metav1.Object, kind string) string {
 	return ""
 }
 
-// WithLogs returns the cluster with the ends of the logs of pods, by their names.
 func (c *Cluster) WithLogs(logs map[string]Log) *Cluster {
 	known := *c
 	known.logs = logs
@@ -331,12 +328,10 @@ func (c *Cluster) PodToRead(b *Backup) string {
 	return p.Name
 }
 
-// sees reports whether a resource could be read.
 func (c *Cluster) sees(resource string) bool {
 	return !slices.ContainsFunc(c.Unseen, func(u Unseen) bool { return u.Resource == resource })
 }
 
-// Find returns the backup of a name.
 func (c *Cluster) Find(name string) (*Backup, bool) {
 	at := slices.IndexFunc(c.Backups, func(b Backup) bool { return b.Name == name })
 	if at < 0 {
@@ -345,7 +340,6 @@ func (c *Cluster) Find(name string) (*Backup, bool) {
 	return &c.Backups[at], true
 }
 
-// ClaimText names a claim with what is known of it.
 func (c *Cluster) ClaimText(name string) string {
 	claim := c.claims[name]
 	switch {

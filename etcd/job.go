@@ -24,8 +24,7 @@ const defaultBackoffLimit = 6
 // Job is a Job of the operator or of a schedule's CronJob.
 type Job struct {
 	Name string
-	// Runs is true for one that writes a backup, that of the EtcdBackup Backup; a
-	// schedule's only makes the EtcdBackup.
+	// Runs is true for one that writes Backup; a schedule's only makes the EtcdBackup.
 	Runs      bool
 	Backup    string
 	Processed bool
@@ -35,28 +34,24 @@ type Job struct {
 	Result, Reason, Message string
 	// Failed is how many of its pods have, and Most how many may be made.
 	Failed, Most int
-	// Deadline is how long each pod may run.
-	Deadline time.Duration
+	Deadline     time.Duration
 	// Pods are those that are seen, oldest first.
 	Pods []Pod
 }
 
-// Pod is a pod of a Job.
 type Pod struct {
 	Name, Node      string
 	Phase           corev1.PodPhase
 	Reason, Message string
 	// Created is when it was made, Started when a node took it.
 	Created, Started time.Time
-	// Unschedulable says why no node takes it.
-	Unschedulable string
+	Unschedulable    string
 	// Container is the one that runs or waits, and Waiting why it waits.
 	Container, Waiting string
 	// Failures are its containers that have failed.
 	Failures []Failure
 }
 
-// Failure is how a container ended.
 type Failure struct {
 	Container string
 	ExitCode  int32
@@ -134,7 +129,6 @@ func (j *Job) newest(is func(corev1.PodPhase) bool) *Pod {
 	return nil
 }
 
-// live is the newest pod that has not ended.
 func (j *Job) live() *Pod {
 	return j.newest(func(p corev1.PodPhase) bool { return p != corev1.PodSucceeded && p != corev1.PodFailed })
 }
@@ -147,7 +141,6 @@ func (j *Job) failed() *Pod {
 	return j.newest(func(p corev1.PodPhase) bool { return p == corev1.PodFailed })
 }
 
-// Cause is why a pod failed, in words; empty if it has not.
 func (p *Pod) Cause() string {
 	if p.Reason != "" {
 		return strings.TrimSuffix(p.Reason+": "+p.Message, ": ")
@@ -158,7 +151,6 @@ func (p *Pod) Cause() string {
 	return ""
 }
 
-// Log is the end of the log of a backup's pod.
 type Log struct {
 	// Failure is the error that the program logged before it ended well.
 	Failure string

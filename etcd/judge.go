@@ -28,7 +28,6 @@ const (
 	adviseAnother  = "Make a new EtcdBackup; leave this one to the operator"
 )
 
-// assessment gathers the facts of one verdict.
 type assessment struct {
 	diagnosis.Case
 	cluster *Cluster
@@ -54,7 +53,6 @@ func (a *assessment) since(t time.Time) time.Duration { return max(a.Now.Sub(t),
 
 func (a *assessment) ago(t time.Time) string { return human.Duration(a.since(t)) }
 
-// noteUnseen says which of the resources could not be read.
 func (a *assessment) noteUnseen(resources ...string) {
 	for _, u := range a.cluster.Unseen {
 		if slices.Contains(resources, u.Resource) {
@@ -83,7 +81,6 @@ func (b *Backup) Stage() string {
 	return b.Condition.Type
 }
 
-// Ended reports whether the operator has said how it ended.
 func (b *Backup) Ended() bool {
 	return b.Condition.Type == Completed || b.Condition.Type == Failed || b.Condition.Type == Skipped
 }
@@ -137,7 +134,6 @@ func troubled(v diagnosis.Verdict) bool {
 	return v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned
 }
 
-// JudgedBackup is an EtcdBackup with its verdict.
 type JudgedBackup struct {
 	*Backup
 	Verdict diagnosis.Verdict
@@ -151,7 +147,6 @@ func (c *Cluster) Judge(b *Backup, now time.Time) JudgedBackup {
 	return JudgedBackup{b, v, troubled(v)}
 }
 
-// stale makes the verdict while the API server is away.
 func (a *assessment) stale(format string, args ...any) diagnosis.Verdict {
 	since := a.cluster.StaleSince
 	a.Doubts(diagnosis.SourceWatch, since, "the API server has not answered for %s", a.ago(since))

@@ -17,22 +17,17 @@ import (
 // makes an EtcdBackup. A run that was due has as long to begin.
 const runPatience = 10 * time.Minute
 
-// JudgedSchedule is a schedule with its verdict.
 type JudgedSchedule struct {
 	*Schedule
 	Verdict diagnosis.Verdict
 	Trouble bool
-	// LastRun is when its CronJob last ran, Next when it is to run next; zero if
-	// not known.
+	// LastRun and Next are the CronJob's runs, zero if unknown.
 	LastRun, Next time.Time
-	// Last is its newest backup that ended, and Good the newest that completed;
-	// nil if there is none. The operator keeps few of them.
+	// Last is its newest backup that ended, Good the newest that completed, or nil.
 	Last, Good *JudgedBackup
-	// Running is its backup that has not ended, nil if there is none.
-	Running *JudgedBackup
+	Running    *JudgedBackup
 }
 
-// JudgeSchedule judges one of the cluster's schedules.
 func (c *Cluster) JudgeSchedule(s *Schedule, now time.Time) JudgedSchedule {
 	j := JudgedSchedule{Schedule: s}
 	for i := range c.Backups {
@@ -138,7 +133,6 @@ func (a *assessment) in(t time.Time) string {
 	return "in " + human.Duration(t.Sub(a.Now))
 }
 
-// noteClaim notes what keeps a claim from being used.
 func (a *assessment) noteClaim(name string) {
 	claim := a.cluster.ClaimOf(name)
 	switch {
@@ -178,7 +172,6 @@ func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 	return diagnosis.Verdict{}, false
 }
 
-// missed recognises a run that was due and did not begin.
 func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	s := j.Schedule
 	from := job.Latest(s.CronJob.CreationTimestamp.Time, j.LastRun)

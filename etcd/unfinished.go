@@ -9,7 +9,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 )
 
-// pending judges a backup for which the operator has made a Job.
 func (a *assessment) pending(b *Backup) diagnosis.Verdict {
 	if b.Processed {
 		return a.statusLost(b)
@@ -47,7 +46,6 @@ func (a *assessment) statusLost(b *Backup) diagnosis.Verdict {
 	return a.stuck(diagnosis.ByOwner, StatusLost, adviseAnother, "the operator is done with it, but never wrote how it ended, and never will")
 }
 
-// running judges a backup whose Job has not ended.
 func (a *assessment) running(b *Backup) diagnosis.Verdict {
 	j := b.Job
 	a.noteJob(j)
@@ -156,7 +154,6 @@ func (a *assessment) notBegun(b *Backup) diagnosis.Verdict {
 	return a.stuck(diagnosis.ByOwner, OperatorSilent, adviseOperator, "the operator has not looked at it for %s", human.Duration(age))
 }
 
-// behind judges a backup that waits for another.
 func (a *assessment) behind(b *Backup, other *Job) diagnosis.Verdict {
 	a.Supports(diagnosis.SourceWatch, other.Created, "Job %s runs for etcd backup %s; there is only ever one", other.Name, other.Backup)
 	first := a.cluster.firstWaiting()

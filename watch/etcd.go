@@ -219,7 +219,6 @@ func (w *etcdWatch) snapshot(beat livenessState) *etcd.Cluster {
 	return &known
 }
 
-// cluster reads the objects anew if they have changed.
 func (w *etcdWatch) cluster() *etcd.Cluster {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -311,7 +310,6 @@ func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 // How much of a pod's log is read: the program reports a failure at its very end.
 const etcdLogLines, etcdLogBytes = "40", "65536"
 
-// Log reads the end of the log of a pod that made a backup.
 func (r *EtcdReader) Log(ctx context.Context, pod string) etcd.Log {
 	answer := r.rest.Get().AbsPath("/api/v1/namespaces", etcd.Namespace, "pods", pod, "log").
 		Param("container", "cluster-backup").Param("tailLines", etcdLogLines).Param("limitBytes", etcdLogBytes).Do(ctx)

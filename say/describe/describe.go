@@ -57,16 +57,13 @@ type Field struct {
 	Unset bool `json:"unset,omitempty"`
 	// Note says in a few words what the values alone do not: how long ago.
 	Note string `json:"-"`
-	// Tone is how serious it is.
-	Tone Tone `json:"-"`
+	Tone Tone   `json:"-"`
 	// More is where more of it is shown, if there is more.
 	More Place `json:"-"`
 }
 
-// Tone is how serious a field is.
 type Tone int
 
-// The tones.
 const (
 	Plain Tone = iota
 	Warning
@@ -76,7 +73,6 @@ const (
 // Place is where veltui shows what a field only sums up: the name of a page.
 type Place string
 
-// The places.
 const (
 	Results    Place = "Results"
 	Resources  Place = "Resources"
@@ -119,7 +115,6 @@ func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
 	return slices.DeleteFunc(d.sections, func(s Section) bool { return len(s.Fields) == 0 })
 }
 
-// describer collects the sections of one job.
 type describer struct {
 	job      assess.Judged
 	now      time.Time
@@ -153,7 +148,6 @@ func (d *describer) moment(name, title string, at time.Time) {
 	d.add(Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: document.Moment{Time: at}})
 }
 
-// Moment writes a time to the second, with its date and now's time zone.
 func Moment(at, now time.Time) string {
 	return at.In(now.Location()).Format("2006-01-02 15:04:05 MST")
 }
@@ -220,7 +214,6 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// status says how the job stands.
 func (d *describer) status(deletions []diagnosis.Deletion) {
 	j := d.job
 	d.section("")
@@ -273,7 +266,6 @@ func (d *describer) timeout() string {
 	return fmt.Sprintf("Velero gives up in %s (%s)", human.Duration(deadline.At.Sub(d.now)), deadline.Setting)
 }
 
-// items are Velero's counts.
 func (d *describer) items() {
 	items := d.job.Items
 	if !items.Known {
@@ -310,7 +302,6 @@ func (d *describer) deletions(all []diagnosis.Deletion) {
 	d.add(f)
 }
 
-// progress sums up what stands on pages of its own.
 func (d *describer) progress() {
 	d.section("progress")
 	j := d.job

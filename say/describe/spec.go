@@ -174,7 +174,6 @@ func (d *describer) noHooks() {
 	}
 }
 
-// hookFilter says which pods a hook is for.
 func hookFilter(inNamespaces, notNamespaces, inResources, notResources []string, labels string) []string {
 	listed := func(in, not []string) string {
 		return cmp.Or(strings.Join(in, ", "), "*") + human.Clause(" but not ", strings.Join(not, ", "))
@@ -191,7 +190,6 @@ func execHook(when, container string, command []string, onError velerov1.HookErr
 	return when + ": " + strings.Join(command, " ") + human.Parens(strings.TrimPrefix(about, ", "))
 }
 
-// initHook names the containers that a restore puts into a pod.
 func initHook(hook *velerov1.InitRestoreHook) string {
 	var names []string
 	for _, raw := range hook.InitContainers {

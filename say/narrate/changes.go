@@ -17,7 +17,6 @@ import (
 // Weight is how much a line matters.
 type Weight int
 
-// The weights.
 const (
 	// Minor is progress.
 	Minor Weight = iota
@@ -61,16 +60,14 @@ type Changes struct {
 	locations map[string]string
 }
 
-// told is what was last said of a job.
 type told struct {
-	name   string
-	kind   job.Kind
-	ended  bool
-	stage  job.Stage
-	state  diagnosis.State
-	reason diagnosis.Reason
-	waits  bool
-	// deleting is true once the deletion is requested.
+	name     string
+	kind     job.Kind
+	ended    bool
+	stage    job.Stage
+	state    diagnosis.State
+	reason   diagnosis.Reason
+	waits    bool
 	deleting bool
 	// tenth is how many tenths of the stage are done.
 	tenth int
@@ -118,7 +115,6 @@ func toldOf(j assess.Judged, before told) told {
 	return now
 }
 
-// change is what to say of a job, if anything.
 func change(j assess.Judged, before, after told, known bool, a *assess.Assessment, flags string) (text string, weight Weight, ok bool) {
 	troubled := func(s diagnosis.State) bool { return s == diagnosis.Stuck || s == diagnosis.Orphaned }
 	silent := func(s diagnosis.State) bool { return s == diagnosis.Quiet || s == diagnosis.Unknown }
@@ -147,7 +143,6 @@ func change(j assess.Judged, before, after told, known bool, a *assess.Assessmen
 	return prefix + Job(j, a.Environment.Now, flags), weight, true
 }
 
-// connection says that the API server went away or came back.
 func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
 	h := a.Snapshot.Health
 	before := c.health
@@ -171,7 +166,6 @@ func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
 	return []Line{{"connection", text, Urgent}}
 }
 
-// surroundings says what changed around the jobs.
 func (c *Changes) surroundings(a *assess.Assessment, first bool) []Line {
 	var lines []Line
 	if text := server(a); text != c.server {

@@ -73,7 +73,6 @@ func summary(j assess.Judged) string {
 	return aloud(text)
 }
 
-// help is what can be done, with the commands to type.
 func help(j assess.Judged, subject string) string {
 	said := human.Clause("What helps: ", aloud(strings.TrimRight(j.Verdict.Advice, ".")))
 	if said != "" {
@@ -102,7 +101,6 @@ func wrong(j assess.Judged, subject string) string {
 	return ""
 }
 
-// doing is what backups and restores do in a stage.
 var doing = map[job.Stage][2]string{
 	job.StageQueued:     {"has not begun", "has not begun"},
 	job.StageItems:      {"backs up items", "restores items"},
@@ -125,7 +123,6 @@ func does(j assess.Judged) string {
 	return text[0]
 }
 
-// progress is how far the stage is, and how long it still takes.
 func progress(j assess.Judged) string {
 	text := ""
 	if j.FractionKnown {
@@ -181,7 +178,6 @@ func aloud(text string) string {
 	})
 }
 
-// lasts writes a duration in words.
 func lasts(d time.Duration) string { return aloud(human.Duration(d)) }
 
 // bytes writes a size with the name of its unit.

@@ -22,7 +22,6 @@ type News struct {
 	jobs  map[types.UID]known
 }
 
-// known is what News has seen of a job.
 type known struct{ ended, troubled bool }
 
 // Since are the news since the assessment before; Normal is what ended well.
@@ -85,7 +84,6 @@ type Calls struct {
 	last time.Time
 }
 
-// callGap is the least time between two calls.
 const callGap = 10 * time.Second
 
 // Due is what to call a person with now, empty for nothing yet: the heaviest line, and how

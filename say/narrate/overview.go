@@ -32,8 +32,7 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 	return lines
 }
 
-// endedShown is how many jobs that ended badly are named without being asked for,
-// if they ended no longer ago than recently.
+// endedShown is how many jobs that ended badly are named, if that was recently.
 const endedShown, recently = 3, 24 * time.Hour
 
 func counts(a *assess.Assessment) string {
@@ -91,7 +90,6 @@ func location(name, phase, message string) string {
 	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, 200))
 }
 
-// urgentFirst are the jobs that have not ended.
 func urgentFirst(a *assess.Assessment) []assess.Judged {
 	var active []assess.Judged
 	for _, j := range a.Snapshot.Active {

@@ -19,7 +19,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// What a report has at most of each.
 const (
 	maxEvents   = 80
 	maxGroups   = 60
@@ -195,7 +194,6 @@ func alike(a, b logs.Line) bool {
 	return a.Level == b.Level && a.Error == b.Error && digits.ReplaceAllString(a.Text, "") == digits.ReplaceAllString(b.Text, "")
 }
 
-// Take takes the next line.
 func (p *Decisive) Take(l logs.Line) {
 	if l.More {
 		return

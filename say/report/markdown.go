@@ -16,8 +16,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Markdown is the report as a text that reads well with and without a program that
-// draws Markdown.
+// Markdown is the report as a text that reads well with and without rendering.
 func (d Document) Markdown() string {
 	w := &writer{made: d.MadeAt.Time}
 	w.head(d)
@@ -36,7 +35,6 @@ func (d Document) Markdown() string {
 // writer writes Markdown. Text of others passes text or code, and nothing else.
 type writer struct {
 	text strings.Builder
-	// made is when the report was made.
 	made time.Time
 }
 

@@ -197,8 +197,7 @@ func isPath(text string) bool {
 	return strings.ContainsAny(text, "/-_") && !strings.ContainsAny(text, "+=")
 }
 
-// redactAll redacts every string that a pointer leads to. What is not exported is not
-// written.
+// redactAll redacts every exported string that a pointer leads to.
 func redactAll(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
