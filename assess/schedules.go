@@ -169,27 +169,24 @@ func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 
 func (a *Assessment) judgeRuns(s *Schedule) {
 	say := noteTo(&s.Notes)
+	ended := slices.DeleteFunc(slices.Clone(s.Runs), func(j *job.Job) bool { return !j.Terminal() })
+	good, n := s.LastGood(), len(ended)
+	if i := slices.Index(ended, good); i >= 0 {
+		n = i
+	}
 	var order []string
 	bad := map[string]int{}
-	n, ended := 0, 0
-	for _, j := range s.Runs {
-		if !j.Terminal() {
-			continue
-		}
-		if ended++; n == ended-1 && j.Phase != velero.PhaseCompleted {
-			if bad[j.Phase]++; bad[j.Phase] == 1 {
-				order = append(order, j.Phase)
-			}
-			n++
+	for _, j := range ended[:n] {
+		if bad[j.Phase]++; bad[j.Phase] == 1 {
+			order = append(order, j.Phase)
 		}
 	}
 	for i, phase := range order {
 		order[i] = fmt.Sprintf("%d %s", bad[phase], phase)
 	}
-	good := s.LastGood()
 	switch last := s.Last(); {
 	case n == 0:
-	case n == 1 && ended > 1 && last.Phase == velero.PhasePartiallyFailed:
+	case n == 1 && len(ended) > 1 && last.Phase == velero.PhasePartiallyFailed:
 		say(Unusual, "The last run is PartiallyFailed with %s.", human.Count(last.Errors, "error"))
 	case n == 1:
 		say(Alarming, "The last run is %s%s.", last.Phase, because(last))

@@ -21,8 +21,8 @@ func Judge(j *job.Job, env Environment) Verdict {
 	if a.logMoves(v) {
 		return a.logMoving()
 	}
-	if m, ok := a.blinding(v); ok {
-		return a.blindServer(m)
+	if blind, ok := a.blinding(v); ok {
+		return blind
 	}
 	return a.offer(v)
 }
@@ -72,20 +72,17 @@ func (a *assessment) judge() Verdict {
 
 // blinding is a malformed resource that explains why the server ignores the job: with one,
 // no client can list or watch its kind (docs/dev/velero.md#malformed-resources).
-func (a *assessment) blinding(v Verdict) (Malformed, bool) {
+func (a *assessment) blinding(v Verdict) (Verdict, bool) {
 	idle := slices.Contains([]Reason{NotPickedUp, Starting, QueueStalled, WorkerHung}, v.Reason) ||
 		v.Reason == Finalizing && a.quiet() >= lostPatchQuiet
 	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return strings.HasPrefix(m.Ref, strings.ToLower(string(a.j.Kind))+"/") })
 	if !idle || v.state != Stuck && v.state != Quiet || i < 0 {
-		return Malformed{}, false
+		return Verdict{}, false
 	}
-	return a.env.Malformed[i], true
-}
-
-func (a *assessment) blindServer(m Malformed) Verdict {
+	m := a.env.Malformed[i]
 	fact := a.Supports(SourceWatch, a.Now, "Velero cannot read %s, and then sees nothing of that kind: %s", m.Ref, m.Field)
 	return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
-		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60))
+		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60)), true
 }
 
 func (a *assessment) stale() Verdict {

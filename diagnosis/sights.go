@@ -118,15 +118,10 @@ func (a *assessment) seeLock() sight {
 				a.Supports(SourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
 			},
 			summary: ", quiet for " + a.quietWords() + "; the deletion of " + human.Shorten(d.Backup, 30) + " may hold the lock on a repository"}
-	case a.version().LocksForMaintenance() && a.usesRepository():
+	case a.version().LocksForMaintenance() && slices.ContainsFunc(a.env.Repositories, func(r Repository) bool { return a.namespaces()(r.Namespace) }):
 		return sight{what: "the lock of a repository that its maintenance may hold"}
 	}
 	return sight{out: true}
-}
-
-func (a *assessment) usesRepository() bool {
-	takes := a.namespaces()
-	return slices.ContainsFunc(a.env.Repositories, func(r Repository) bool { return takes(r.Namespace) })
 }
 
 func (a *assessment) seePodVolumes() sight {

@@ -190,8 +190,6 @@ const (
 type Proof struct {
 	kind ProofKind
 	fact Fact
-	// waits are those of ProofLimitsPassed.
-	waits []Wait
 }
 
 // Kind is empty for the zero Proof.
@@ -199,9 +197,6 @@ func (p Proof) Kind() ProofKind { return p.kind }
 
 // Fact is the observation that proves it.
 func (p Proof) Fact() Fact { return p.fact }
-
-// Waits are those of ProofLimitsPassed, whose limits have passed.
-func (p Proof) Waits() []Wait { return slices.Clone(p.waits) }
 
 // IsZero reports whether it proves nothing.
 func (p Proof) IsZero() bool { return p.kind == "" }
@@ -224,15 +219,10 @@ func ByRefusal(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
 // ByLimits returns the proof that every limit has passed by now. It proves nothing without
 // a wait, or with one whose limit is open.
 func ByLimits(now time.Time, f Fact, waits ...Wait) Proof {
-	for _, w := range waits {
-		if w.Until.IsZero() || now.Before(w.Until) {
-			return Proof{}
-		}
-	}
-	if len(waits) == 0 {
+	if len(waits) == 0 || slices.ContainsFunc(waits, func(w Wait) bool { return w.Until.IsZero() || now.Before(w.Until) }) {
 		return Proof{}
 	}
-	return Proof{kind: ProofLimitsPassed, fact: f, waits: slices.Clone(waits)}
+	return Proof{kind: ProofLimitsPassed, fact: f}
 }
 
 // Wait is something that a job may be waiting for.

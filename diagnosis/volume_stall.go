@@ -167,10 +167,13 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	if v.Ended() || !v.BuiltIn() || !c.PodsSeen {
 		return "", ""
 	}
-	if !c.WaitsForPod(v) && !c.endsCancelled(v) && v.Quiet(c.Now) >= agentGrace && c.Blinding[v.Kind] == "" && (c.agentless("") || v.Node != "" && c.agentless(v.Node)) {
-		return NodeAgentMissing, c.agentlessCause(v)
-	}
-	if !c.Complete || c.SlotHolder(v) != nil {
+	needsAgent := !c.WaitsForPod(v) && !c.endsCancelled(v) && v.Quiet(c.Now) >= agentGrace && c.Blinding[v.Kind] == ""
+	switch {
+	case needsAgent && c.agentless(""):
+		return NodeAgentMissing, "no node-agent runs" + human.Parens(c.moverCause(v))
+	case needsAgent && v.Node != "" && c.agentless(v.Node):
+		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
+	case !c.Complete || c.SlotHolder(v) != nil:
 		return "", ""
 	}
 	switch v.Phase {
@@ -193,13 +196,6 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 // cancelDelayInProgress, and its siblings).
 func (c *VolumeContext) endsCancelled(v *job.Volume) bool {
 	return v.CancelAsked && len(c.Agents) > 0 && v.Quiet(c.Now) < velero.CancelDelay+prepareMargin
-}
-
-func (c *VolumeContext) agentlessCause(v *job.Volume) string {
-	if c.agentless("") {
-		return "no node-agent runs" + human.Parens(c.moverCause(v))
-	}
-	return "no node-agent runs on its node " + v.Node
 }
 
 func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {

@@ -307,7 +307,7 @@ func endedAt(j *job.Job) time.Time {
 func outcome(c draw.Canvas, j *job.Job, width int, wrong bool) string {
 	took, items := "", ""
 	if !j.Started.IsZero() && !j.Completed.IsZero() {
-		took = human.Duration(j.Completed.Sub(j.Started))
+		took = human.Duration(j.Took())
 	}
 	if j.Items.Known {
 		items = human.Count(j.Items.Done, "item")

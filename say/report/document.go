@@ -14,7 +14,7 @@ type Document struct {
 	// Veltui and Velero are versions; Velero is empty where its pod could not be seen.
 	Veltui    string `json:"veltuiVersion"`
 	Velero    string `json:"veleroVersion,omitempty"`
-	Context   string `json:"context,omitempty"`
+	Context   string `json:"context,omitempty" redact:"name"`
 	Namespace string `json:"namespace"`
 
 	Job     Job     `json:"job"`
@@ -51,7 +51,7 @@ type Verdict struct {
 // Step is something left to do, with commands.
 type Step struct {
 	Text     string   `json:"text"`
-	Commands []string `json:"commands,omitempty"`
+	Commands []string `json:"commands,omitempty" redact:"command"`
 }
 
 // Deed is what somebody did.

@@ -75,19 +75,10 @@ func Make(in Input) Document {
 			d.NotSeen = append(d.NotSeen, NotSeen{s.Resource, s.Err})
 		}
 	}
-	commands := make([][]string, len(d.Left))
-	for i := range d.Left {
-		for _, c := range d.Left[i].Commands {
-			commands[i] = append(commands[i], redactCommand(c))
-		}
-		d.Left[i].Commands = nil
+	for i := range d.Left { // those of the input are not redacted
+		d.Left[i].Commands = slices.Clone(d.Left[i].Commands)
 	}
-	d.Context = ""
-	redactAll(reflect.ValueOf(&d))
-	d.Context = redactName(in.Context)
-	for i := range d.Left {
-		d.Left[i].Commands = commands[i]
-	}
+	redactAll(reflect.ValueOf(&d), Redact)
 	return d
 }
 

@@ -197,27 +197,29 @@ func isPath(text string) bool {
 	return strings.ContainsAny(text, "/-_") && !strings.ContainsAny(text, "+=")
 }
 
-// redactAll redacts every exported string that a pointer leads to.
-func redactAll(v reflect.Value) {
+// redactAll redacts every exported string that a pointer leads to; the tag redact says
+// which of them are names and commands.
+func redactAll(v reflect.Value, redact func(string) string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			redactAll(v.Elem())
+			redactAll(v.Elem(), redact)
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[document.Moment]() {
 			return
 		}
+		special := map[string]func(string) string{"": redact, "name": redactName, "command": redactCommand}
 		for i := range v.NumField() {
-			redactAll(v.Field(i))
+			redactAll(v.Field(i), special[v.Type().Field(i).Tag.Get("redact")])
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			redactAll(v.Index(i))
+			redactAll(v.Index(i), redact)
 		}
 	case reflect.String:
 		if v.CanSet() {
-			v.SetString(Redact(v.String()))
+			v.SetString(redact(v.String()))
 		}
 	}
 }
