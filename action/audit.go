@@ -110,17 +110,17 @@ func (a *audit) write(e Entry) error {
 }
 
 // note writes one line about what goes on; p is the patch it is about, if any.
-func (s *sending) note(event string, p *patch) error {
-	return s.audit.write(s.entry(event, p))
+func (x *execution) note(event string, p *patch) error {
+	return x.audit.write(x.entry(event, p))
 }
 
-func (s *sending) entry(event string, p *patch) Entry {
-	o, entry := s.f.o, s.record
-	entry.Time, entry.Event, entry.Attempt = o.Now().UTC(), event, s.stamp.attempt
-	cluster := s.f.access.Identity()
-	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), s.out.Copy
-	entry.Host = s.host
-	entry.By = strings.ToValidUTF8(s.stamp.by, "?")
+func (x *execution) entry(event string, p *patch) Entry {
+	o, entry := x.f.o, x.record
+	entry.Time, entry.Event, entry.Attempt = o.Now().UTC(), event, x.stamp.attempt
+	cluster := x.f.access.Identity()
+	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), x.out.Copy
+	entry.Host = x.host
+	entry.By = strings.ToValidUTF8(x.stamp.by, "?")
 	if p != nil && p.seen.GetUID() != types.UID(entry.UID) {
 		entry.Target = strings.ToLower(p.seen.GetKind()) + "/" + p.seen.GetName()
 	}
@@ -128,24 +128,24 @@ func (s *sending) entry(event string, p *patch) Entry {
 	case "send":
 		entry.Patch = p.data
 	case "end":
-		entry.State, entry.Sent, entry.Phase, entry.Message = s.out.State, s.out.Sent, s.out.Phase, s.out.Message
+		entry.State, entry.Sent, entry.Phase, entry.Message = x.out.State, x.out.Sent, x.out.Phase, x.out.Message
 	}
 	return entry
 }
 
-func (s *sending) finish(err error) Outcome {
-	if s.audit == nil {
-		return s.out
+func (x *execution) finish(err error) Outcome {
+	if x.audit == nil {
+		return x.out
 	}
-	defer s.audit.release()
-	entry := s.entry("end", nil)
+	defer x.audit.release()
+	entry := x.entry("end", nil)
 	if err != nil {
 		entry.Error = err.Error()
 	}
-	if err := s.audit.write(entry); err != nil {
-		s.warn("cannot write the local log: %v", err)
+	if err := x.audit.write(entry); err != nil {
+		x.warn("cannot write the local log: %v", err)
 	}
-	return s.out
+	return x.out
 }
 
 // copiesDir holds the resources as they were before.

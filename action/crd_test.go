@@ -113,7 +113,7 @@ func TestCRDWithStatusSubresource(t *testing.T) {
 		return p.Effect() == Refuse && strings.Contains(p.Refusal, "status subresource")
 	})
 	// Where discovery is behind, the dry run tells.
-	x := &execution{sending: f.sending(&before.evidence, true, nil), definition: finalizing(), plan: before}
+	x := f.execution(finalizing(), before, true, nil)
 	if err := x.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}

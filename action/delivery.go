@@ -54,45 +54,45 @@ func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 // something else than was requested.
 var errAltered = errors.New("the API server answered with something else than was requested")
 
-// deliver sends a write until it lands. s.out.Sent then says what has been proven of this
+// deliver sends a write until it lands. x.out.Sent then says what has been proven of this
 // write and those before it, whatever is returned.
-func (s *sending) deliver(ctx context.Context, d *delivery) error {
-	defer s.update(d)
-	if err := s.note("send", d.patch); err != nil {
+func (x *execution) deliver(ctx context.Context, d *delivery) error {
+	defer x.update(d)
+	if err := x.note("send", d.patch); err != nil {
 		return err
 	}
-	o := s.retrying()
-	o.AttemptTimeout = gatherAttempt(s.f.o) + attemptTimeout(s.f.o)
+	o := x.retrying()
+	o.AttemptTimeout = gatherAttempt(x.f.o) + attemptTimeout(x.f.o)
 	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) error {
-		defer s.update(d)
-		return s.attempt(ctx, d)
-	}, s.retriable)
+		defer x.update(d)
+		return x.attempt(ctx, d)
+	}, x.retriable)
 	if err != nil && d.state() == Doubtful {
-		err = s.settle(ctx, d, err)
+		err = x.settle(ctx, d, err)
 	}
 	return err
 }
 
 // update keeps the outcome true of what has been proven of all writes.
-func (s *sending) update(d *delivery) { s.out.Sent = soFar(d.before, d.state(), d.last) }
+func (x *execution) update(d *delivery) { x.out.Sent = soFar(d.before, d.state(), d.last) }
 
 // attempt sends a write once, after a check of earlier sends and of the evidence.
-func (s *sending) attempt(ctx context.Context, d *delivery) error {
+func (x *execution) attempt(ctx context.Context, d *delivery) error {
 	if d.open {
-		if err := s.resolve(ctx, d); d.landed || err != nil {
+		if err := x.resolve(ctx, d); d.landed || err != nil {
 			return err
 		}
 	}
-	if err := s.confirm(ctx); err != nil {
+	if err := x.confirm(ctx); err != nil {
 		if d.open && errors.Is(err, errChanged) { // perhaps by an earlier send
-			if found := s.resolve(ctx, d); d.landed || found != nil {
+			if found := x.resolve(ctx, d); d.landed || found != nil {
 				return found
 			}
 		}
 		return err
 	}
-	r := s.f.writer.send(ctx, d.patch, false)
-	s.host = r.host
+	r := x.f.writer.send(ctx, d.patch, false)
+	x.host = r.host
 	if r.err != nil {
 		d.open = d.open || !r.excludes()
 		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err)
@@ -108,8 +108,8 @@ func (s *sending) attempt(ctx context.Context, d *delivery) error {
 
 // resolve reads the object and settles what it shows of sends without an answer. An
 // error means that the write can no longer land, or that nothing could be read.
-func (s *sending) resolve(ctx context.Context, d *delivery) error {
-	now, err := s.read(ctx, d.seen)
+func (x *execution) resolve(ctx context.Context, d *delivery) error {
+	now, err := x.read(ctx, d.seen)
 	if err != nil {
 		return err
 	}
@@ -130,11 +130,11 @@ func (s *sending) resolve(ctx context.Context, d *delivery) error {
 }
 
 // read reads an object of the cluster that was shown, nil if it does not exist.
-func (s *sending) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := s.f.access.Check(ctx); err != nil {
+func (x *execution) read(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if err := x.f.access.Check(ctx); err != nil {
 		return nil, err
 	}
-	now, err := s.f.read(ctx, o)
+	now, err := x.f.read(ctx, o)
 	if isGone(err) {
 		return nil, nil
 	}
@@ -149,29 +149,29 @@ func isGone(err error) bool { return apierrors.IsNotFound(err) && retry.Excludes
 // send may still be on its way, so it watches the object for as long as a result is
 // observed; after an interruption or the deadline it reads it once. It returns the
 // error that the write ends with, which no longer matters if it has landed.
-func (s *sending) settle(ctx context.Context, d *delivery, cause error) error {
+func (x *execution) settle(ctx context.Context, d *delivery, cause error) error {
 	if errors.Is(cause, errChanged) || errors.Is(cause, errStop) {
 		return cause // it can no longer land, or that it may is part of the outcome
 	}
-	patience := s.f.o.Observe
+	patience := x.f.o.Observe
 	var over *retry.DeadlineError
 	if ctx.Err() != nil || errors.As(cause, &over) {
 		patience = 0
 	}
-	ends := s.f.o.Now().Add(patience)
+	ends := x.f.o.Now().Add(patience)
 	for {
 		once, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
-		err := s.resolve(once, d)
+		err := x.resolve(once, d)
 		cancel()
 		switch {
 		case d.landed:
 			return nil
 		case errors.Is(err, errChanged) && ctx.Err() == nil:
 			return errChanged
-		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, d.state() != Doubtful, retry.Elapsed(ends, s.f.o.Now()) >= 0:
+		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, d.state() != Doubtful, retry.Elapsed(ends, x.f.o.Now()) >= 0:
 			return cause
 		}
-		retry.Sleep(ctx, s.f.o.Poll)
+		retry.Sleep(ctx, x.f.o.Poll)
 	}
 }
 
@@ -210,57 +210,57 @@ const maxEvidenceAge = 10 * time.Second
 
 // confirm makes sure, before each send, that the cluster is still the one that was shown
 // and that the evidence is fresh.
-func (s *sending) confirm(ctx context.Context) error {
-	if err := s.f.access.Check(ctx); err != nil {
+func (x *execution) confirm(ctx context.Context) error {
+	if err := x.f.access.Check(ctx); err != nil {
 		return err
 	}
-	if retry.Elapsed(s.looked, s.f.o.Now()) <= maxEvidenceAge {
+	if retry.Elapsed(x.looked, x.f.o.Now()) <= maxEvidenceAge {
 		return nil
 	}
-	return s.renew(ctx)
+	return x.lookOnce(ctx)
 }
 
 // poll calls look until it ends the execution. A look that fails with an error that time
 // may mend is repeated for another [startUp] within the deadline: the patch has landed,
 // and one answer tells what became of it.
-func (s *sending) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
-	end := s.f.o.Now().Add(limit)
+func (x *execution) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
+	end := x.f.o.Now().Add(limit)
 	last := end.Add(startUp)
-	if s.until.Before(last) {
-		last = s.until
+	if x.until.Before(last) {
+		last = x.until
 	}
 	for {
-		late := s.f.o.Now().After(end)
+		late := x.f.o.Now().After(end)
 		err := look(ctx, late)
 		switch {
 		case errors.Is(err, errStop):
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil && (!s.retriable(err) || late && s.f.o.Now().After(last)):
+		case err != nil && (!x.retriable(err) || late && x.f.o.Now().After(last)):
 			return err
 		}
-		if !retry.Sleep(ctx, s.f.o.Poll) {
+		if !retry.Sleep(ctx, x.f.o.Poll) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
 // once reads a resource of the cluster that was shown in one attempt.
-func (s *sending) once(ctx context.Context, seen *unstructured.Unstructured) (o *unstructured.Unstructured, err error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(s.f.o))
+func (x *execution) once(ctx context.Context, seen *unstructured.Unstructured) (o *unstructured.Unstructured, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(x.f.o))
 	defer cancel()
 	read := func() error {
-		if err := s.f.access.Check(ctx); err != nil {
+		if err := x.f.access.Check(ctx); err != nil {
 			return err
 		}
-		o, err = s.f.read(ctx, seen)
+		o, err = x.f.read(ctx, seen)
 		return err
 	}
 	if err := read(); retry.Classify(err) != retry.Unauthorized {
 		return o, err
 	}
-	if err := s.refresh(ctx); err != nil {
+	if err := x.refresh(ctx); err != nil {
 		return nil, err
 	}
 	err = read()

@@ -471,7 +471,7 @@ func TestObserveBoundsTheWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []definition{finalizing(), cancelling()} {
-			if x := (&execution{sending: sending{f: f}, definition: d}); x.limit() != want {
+			if x := (&execution{f: f, definition: d}); x.limit() != want {
 				t.Errorf("%s with %s: watched for %s, want %s", d.name, given, x.limit(), want)
 			}
 		}

@@ -11,16 +11,30 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
-// execution is one run of Apply.
+// execution is one run of Apply: one deadline, one local record, and patches that land once
+// or not at all.
 type execution struct {
-	sending
 	definition
-	plan         Plan
-	writes       []*patch
-	sent         int       // how many of them have landed
-	evidence     *Evidence // of the last look
+	f        *Engine
+	dryRun   bool
+	report   func(Progress)
+	plan     Plan
+	evidence *Evidence // as last gathered
+	stamp    stamp
+	step     Step
+	until    time.Time // the one deadline
+	away     time.Time // when an attempt last met no API server, or one that could not answer
+	looked   time.Time // when the evidence was last gathered
+	audit    *audit
+	record   Entry // what all entries of the audit log have in common
+	writes   []*patch
+	sent     int    // how many of them have landed
+	host     string // where the last request was sent
+	out      Outcome
+
 	observeUntil time.Time
 }
 
@@ -48,10 +62,41 @@ func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func
 		out.Message = err.Error()
 		return out, err
 	}
-	x := &execution{sending: f.sending(&shown.evidence, dryRun, report), definition: d, plan: shown}
-	x.renew, x.out = x.lookOnce, out
+	x := f.execution(d, shown, dryRun, report)
+	x.out = out
 	x.out.State, x.out.Message = Unfinished, ""
-	return x.run(ctx, x.look, x.prepare, x.check, x.send, x.watch)
+	return x.run(ctx)
+}
+
+func (f *Engine) execution(d definition, shown Plan, dryRun bool, report func(Progress)) *execution {
+	if report == nil {
+		report = func(Progress) {}
+	}
+	deadline := f.o.Deadline
+	if deadline <= 0 {
+		deadline = velero.ResourceTimeout(shown.evidence.Job.Object, velero.ServerFlags{})
+	}
+	return &execution{definition: d, f: f, plan: shown, dryRun: dryRun, report: report, until: f.o.Now().Add(deadline),
+		stamp: stamp{by: shown.evidence.By, attempt: f.o.NewID()}}
+}
+
+// run takes the steps until one ends the execution.
+func (x *execution) run(ctx context.Context) (Outcome, error) {
+	for _, step := range []func(context.Context) error{x.look, x.prepare, x.check, x.send, x.watch} {
+		err := step(ctx)
+		if isElsewhere(err) {
+			x.out.Plan = Plan{}
+			err = x.stop(Changed, "%v; %s", err, x.nothing())
+		}
+		if errors.Is(err, errStop) {
+			break
+		}
+		if err != nil {
+			x.out.Message = fmt.Sprintf("%s: %v; the patch %s", x.step, err, sentWords[x.out.Sent])
+			return x.finish(err), err
+		}
+	}
+	return x.finish(nil), nil
 }
 
 // look gathers all evidence again: what was shown may be minutes old.
@@ -75,7 +120,7 @@ func (x *execution) look(ctx context.Context) error {
 // replan makes the action's present plan; its Action is empty if the evidence no longer
 // calls for it.
 func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
-	e, err := x.gather(ctx, &x.plan.evidence)
+	e, err := x.gather(ctx)
 	if err != nil {
 		return Plan{}, nil, err
 	}
@@ -98,7 +143,7 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 // lookOnce gathers the evidence again before a late send. It must still lead to the plan
 // that was shown, as far as that has not been carried out yet.
 func (x *execution) lookOnce(ctx context.Context) error {
-	e, err := x.gatherOnce(ctx, &x.plan.evidence)
+	e, err := x.gatherOnce(ctx)
 	if isGone(err) {
 		return errChanged
 	}
@@ -147,7 +192,7 @@ func (x *execution) prepare(context.Context) error {
 	if p.To == "" {
 		x.record.To = p.From
 	}
-	if err := x.begin(p.targets...); err != nil {
+	if err := x.begin(); err != nil {
 		return err
 	}
 	for _, o := range p.targets {
@@ -166,7 +211,7 @@ func (x *execution) check(ctx context.Context) error {
 	for _, w := range x.writes {
 		after, err := x.dryRunPatch(ctx, w)
 		if err != nil {
-			return x.sortAnswer(err, func(cause error) error { return x.lookAgain(ctx, &delivery{patch: w, before: x.out.Sent}, cause) })
+			return x.sortAnswer(ctx, &delivery{patch: w, before: x.out.Sent}, err)
 		}
 		if wrong := w.verify(after, true); wrong != "" {
 			return x.stop(Refused, "the API server would accept the patch but %s; %s", wrong, x.nothing())
@@ -239,7 +284,7 @@ func (x *execution) send(ctx context.Context) error {
 			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
 		}
 		if err != nil && !d.landed {
-			err = x.sortAnswer(err, func(cause error) error { return x.lookAgain(ctx, d, cause) })
+			err = x.sortAnswer(ctx, d, err)
 		}
 		if !d.landed {
 			return err
@@ -253,8 +298,7 @@ func (x *execution) send(ctx context.Context) error {
 			x.out.Phase = phaseOf(d.after)
 		}
 	}
-	reason, message := x.event(&x.plan)
-	return x.announce(ctx, x.plan.evidence.Object, string(x.plan.Action), reason, message)
+	return x.announce(ctx)
 }
 
 // soFar combines what was proven of earlier patches with one more.

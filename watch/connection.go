@@ -35,10 +35,10 @@ type connection struct {
 
 // connect prepares a connection whose requests pass a gate, without using it. It fails for
 // unreadable credentials.
-func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection, error) {
+func connect(cfg *rest.Config, log *slog.Logger) (*connection, error) {
 	var direct http.RoundTripper
 	var g *gate
-	c, err := open(cfg, userAgent, log, session.TransportOptions{Over: func(next http.RoundTripper) http.RoundTripper {
+	c, err := open(cfg, log, session.TransportOptions{Over: func(next http.RoundTripper) http.RoundTripper {
 		direct, g = next, newGate(next)
 		return g
 	}})
@@ -50,7 +50,7 @@ func connect(cfg *rest.Config, userAgent string, log *slog.Logger) (*connection,
 }
 
 // open prepares a connection over a transport.
-func open(cfg *rest.Config, userAgent string, log *slog.Logger, t session.TransportOptions) (*connection, error) {
+func open(cfg *rest.Config, log *slog.Logger, t session.TransportOptions) (*connection, error) {
 	c := &connection{config: cfg}
 	cfg = rest.CopyConfig(cfg)
 	// A time limit would end every watch and long list; the heartbeat or the line notices a
@@ -58,9 +58,6 @@ func open(cfg *rest.Config, userAgent string, log *slog.Logger, t session.Transp
 	cfg.Timeout = 0
 	if cfg.QPS == 0 {
 		cfg.QPS, cfg.Burst = qps, burst
-	}
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = userAgent
 	}
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
 		cfg.WarningHandler = warnings{log}

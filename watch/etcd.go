@@ -177,11 +177,7 @@ func (w *etcdWatch) retry() {
 	notify(w.kick)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, s := range w.sources {
-		if s.status().State != SourceLive {
-			s.retry()
-		}
-	}
+	retryUnless(w.sources, SourceLive)
 }
 
 // snapshot returns nil until each kind has been heard of, and where OpenShift's are missing.

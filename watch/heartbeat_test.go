@@ -55,7 +55,7 @@ func newStub(t *testing.T, answer http.HandlerFunc) *stub {
 
 func (s *stub) connect(t *testing.T) *connection {
 	t.Helper()
-	c, err := connect(&rest.Config{Host: s.URL}, "veltui/test", slog.New(slog.DiscardHandler))
+	c, err := connect(&rest.Config{Host: s.URL}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

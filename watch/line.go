@@ -70,7 +70,7 @@ func (l *line) offset() time.Duration {
 }
 
 func (l *line) open(o Options) (*connection, error) {
-	return open(o.Config, o.UserAgent, o.Log, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
+	return open(o.Config, o.Log, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
 }
 
 // listening is a transport that tells its line of all that comes.

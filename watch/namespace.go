@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/session"
 )
 
 // metadataList is an empty list of a Velero kind. The search reads only metadata: the rest
@@ -237,11 +238,7 @@ func Namespaces(ctx context.Context, o Options) (found []string, err error) {
 
 func look(ctx context.Context, o Options, ask func(context.Context, *client.Client) error) error {
 	o = o.withDefaults()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	line := newLine(o.Clock, time.Minute, cancel)
-	defer line.stop()
-	c, err := line.open(o)
+	c, err := open(o.Config, o.Log, session.TransportOptions{Silence: time.Minute})
 	if err != nil {
 		return err
 	}

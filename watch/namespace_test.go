@@ -67,7 +67,7 @@ func TestFindInstallation(t *testing.T) {
 func (c *cluster) connect(cfg *restConfig) *connection {
 	c.t.Helper()
 	o := Options{}.withDefaults()
-	conn, err := connect(cfg, "test", o.Log)
+	conn, err := connect(cfg, o.Log)
 	if err != nil {
 		c.t.Fatal(err)
 	}

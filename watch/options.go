@@ -56,9 +56,7 @@ type Options struct {
 	// ended; 0 keeps all. Jobs that go on are always kept.
 	EndedWithin time.Duration
 
-	// UserAgent is sent if Config has none.
-	UserAgent string
-	Clock     func() time.Time // our own clock; nil means time.Now
+	Clock func() time.Time // our own clock; nil means time.Now
 	// Log gets what happens on the way; nil discards it. Nothing is ever
 	// written to a global logger.
 	Log *slog.Logger
@@ -69,9 +67,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Window == 0 && o.Journal == 0 {
 		o.Window = defaultWindow
-	}
-	if o.UserAgent == "" {
-		o.UserAgent = "veltui"
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

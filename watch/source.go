@@ -138,8 +138,6 @@ func (s *source) listAndWatch(ctx context.Context, r *cache.Reflector) (err erro
 	return r.ListAndWatchWithContext(ctx)
 }
 
-func (s *source) retry() { notify(s.kick) }
-
 func (s *source) listWatch(r reader) cache.ListerWatcher {
 	return plainLists{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {

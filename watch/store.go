@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
@@ -118,17 +117,11 @@ func (s *Store) upsert(k *kind, o *received) {
 	}
 }
 
-// Delete takes an object out. It goes by the uid: a resource that was made
-// anew under the same name stays. A [cache.DeletedFinalStateUnknown] is taken
-// for the object that it holds.
-func (s *Store) Delete(o any) {
-	if unknown, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = unknown.Obj
-	}
-	if object, ok := o.(client.Object); ok {
-		if k, ok := kindOf(object); ok {
-			s.remove(k, object)
-		}
+// Delete takes an object out by its uid: a resource that was made anew under the same name
+// stays.
+func (s *Store) Delete(o client.Object) {
+	if k, ok := kindOf(o); ok {
+		s.remove(k, o)
 	}
 }
 

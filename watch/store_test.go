@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
@@ -139,7 +138,7 @@ func TestStoreJoinsVolumes(t *testing.T) {
 	}
 	s.Upsert(pvbOf("b", "v1", "v1", 2, 7))
 	s.Upsert(pvbOf("b", "v0", "v0", 1, 1))
-	s.Delete(cache.DeletedFinalStateUnknown{Key: "velero/v2", Obj: pvbOf("b", "v2", "v2", 1, 1)})
+	s.Delete(pvbOf("b", "v2", "v2", 1, 1))
 	s.Upsert(pvbOf("other", "v3", "v3", 2, 1))
 	if got := names(s.Snapshot()); !slices.Equal(got, []string{"v0=1", "v1=7"}) {
 		t.Errorf("volumes %v", got)
@@ -156,7 +155,6 @@ func TestStoreKeepsTheNewOneOfAName(t *testing.T) {
 	s.Upsert(pvbOf("first", "v", "v", 1, 1))
 	s.Upsert(runningBackup("b", "second", 2, 5, 0))
 	s.Delete(first) // The deletion comes late.
-	s.Delete(cache.DeletedFinalStateUnknown{Key: "velero/b"})
 	n := s.Snapshot()
 	if len(n.Jobs) != 1 || n.Jobs[0].UID != "second" || len(n.Jobs[0].Volumes) != 0 {
 		t.Errorf("jobs %+v", n.Jobs)

@@ -53,7 +53,7 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 		return nil, errors.New("starting to watch: there is no client configuration")
 	}
 	o = o.withDefaults()
-	c, err := connect(o.Config, o.UserAgent, o.Log)
+	c, err := connect(o.Config, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -185,12 +185,17 @@ func (w *Watcher) Stop() {
 }
 
 func (w *Watcher) retrySources() {
-	for _, s := range w.sources {
-		if s.status().State != SourceLive {
-			s.retry()
+	retryUnless(w.sources, SourceLive)
+	w.etcd.retry()
+}
+
+// retryUnless ends the pauses of the sources in another state.
+func retryUnless(sources []*source, state SourceState) {
+	for _, s := range sources {
+		if s.status().State != state {
+			notify(s.kick)
 		}
 	}
-	w.etcd.retry()
 }
 
 func (w *Watcher) denied() bool {
@@ -202,7 +207,7 @@ func (w *Watcher) denied() bool {
 func (w *Watcher) retryMissing() {
 	for _, s := range w.sources {
 		if s.status().State == SourceMissing {
-			s.retry()
+			notify(s.kick)
 		}
 	}
 }
@@ -353,7 +358,7 @@ func (w *Watcher) renew() bool {
 	if sameAccess(cfg, present.config) {
 		return false
 	}
-	c, err := connect(cfg, w.opts.UserAgent, w.opts.Log)
+	c, err := connect(cfg, w.opts.Log)
 	if err != nil {
 		w.opts.Log.Warn("cannot use the new client configuration", "err", err)
 		return false
