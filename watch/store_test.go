@@ -219,7 +219,6 @@ func TestStoreIgnoresWhatItDoesNotKnow(t *testing.T) {
 	s := NewStore(ticker(), 0)
 	s.Upsert(&velerov1.DownloadRequest{})
 	s.Delete(&velerov1.DownloadRequest{})
-	s.Delete("text")
 	s.Delete(nil)
 	s.Replace("things", nil)
 	s.Upsert(&velerov1.Backup{})
