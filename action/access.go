@@ -2,13 +2,18 @@ package action
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
@@ -80,3 +85,57 @@ func (t exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // WrappedRoundTripper lets client-go cancel requests.
 func (t exchange) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// maxSkew is how far the clocks that tell an age may differ before no rule counts time.
+const maxSkew = 2 * time.Minute
+
+// skew is the largest difference seen between clocks, and between which.
+type skew struct {
+	by   time.Duration
+	what string
+}
+
+func (s skew) max(by time.Duration, what string) skew {
+	if by.Abs() > s.by {
+		return skew{by.Abs(), what}
+	}
+	return s
+}
+
+func (s skew) doubt() string {
+	if s.by <= maxSkew {
+		return ""
+	}
+	return fmt.Sprintf("%s differ by %s, so that veltui cannot tell how long nothing has moved", s.what, human.Duration(s.by))
+}
+
+const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, then look again."
+
+// clocks returns the present by the earliest of the known clocks, so that nothing looks
+// older than it is, and how far they differ. The API server notes the time of each write;
+// its newest record cannot be later than its present.
+func (a *access) clocks(now time.Time, objects ...*unstructured.Unstructured) (time.Time, skew) {
+	offset, _ := a.meter.Offset()
+	apart := skew{}.max(offset, "the clocks of this machine and of the API server")
+	at := now.Add(min(0, offset))
+	var newest time.Time
+	for _, o := range objects {
+		newest = job.Latest(newest, job.LastWritten(o))
+	}
+	if newest.After(at) {
+		apart = apart.max(newest.Sub(at), "the clock and the API server's newest record")
+	}
+	return at, apart
+}
+
+// compareWriter compares the clock that told the ages with that of the API server that
+// would write, which notes the time in its answer to a dry run: of several servers one
+// may be off, and a proxy may set another Date.
+func (a *access) compareWriter(now time.Time, answer *unstructured.Unstructured) skew {
+	wrote := job.WrittenBy(answer, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
+	if wrote.IsZero() {
+		return skew{}
+	}
+	at, _ := a.clocks(now)
+	return skew{}.max(wrote.Sub(at), "the clock and that of the API server that would write")
+}

@@ -151,8 +151,7 @@ func (x *execution) finish(err error) Outcome {
 // copiesDir holds the resources as they were before.
 const copiesDir = "copies"
 
-// errUnsafeLog means that there is no place for the audit log where only the user can
-// write.
+// errUnsafeLog means that there is no place for the audit log where only the user can write.
 var errUnsafeLog = errors.New("veltui changes nothing, because it cannot keep a safe audit log")
 
 // A writer waits for others to write their entries, but not for one that hangs.

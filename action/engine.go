@@ -12,8 +12,7 @@ const (
 	// DefaultObserve is a little more than a sync period of Velero's (one minute).
 	DefaultObserve = 70 * time.Second
 	defaultPoll    = 2 * time.Second
-	// untilEnded is added for a job that Velero has to end, where nobody asked for
-	// another time.
+	// untilEnded is added for a job that Velero has to end, where nobody asked for another time.
 	untilEnded = 4 * time.Minute
 	// parting bounds a last look after an interruption: a program that was told to end
 	// has ten seconds.

@@ -223,7 +223,7 @@ func undeletable(e *Evidence) bool {
 
 // deleteCommand removes the resource alone: nothing is stored of a backup that has not begun.
 func deleteCommand(e *Evidence, r Request) string {
-	return kubectlCommand(r, e.Job.Namespace, "delete", qualified(e.Job.Kind), e.Job.Name)
+	return r.Reach().Kubectl(e.Job.Namespace, "delete", qualified(e.Job.Kind), e.Job.Name)
 }
 
 // inProgress does what Velero itself does with such jobs at its start, but saves what was

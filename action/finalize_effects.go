@@ -124,9 +124,8 @@ func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []oper
 	return ops, [][2]string{{"-from", p.From}, {"-to", p.To}}
 }
 
-// observeFinalize checks for at least one sync period whether the phase holds: Velero's
-// server may overwrite it, and its backup sync may remove a backup that is not in the
-// object store.
+// observeFinalize checks for at least one sync period whether the phase holds: Velero's server
+// may overwrite it, and its backup sync may remove a backup that is not in the object store.
 func observeFinalize(x *execution, ctx context.Context, late bool) error {
 	if err := x.readJob(ctx); err != nil {
 		return err
@@ -152,7 +151,6 @@ func (p *Plan) holds(phase string) (held, over bool) {
 		return phase == p.To, phase == p.To
 	}
 	from := slices.Index(onward, p.To)
-	// The partly failed form of a phase may follow the plain one, but not the
-	// other way round.
+	// The partly failed form of a phase may follow the plain one, but not the other way round.
 	return from >= 0 && slices.Index(onward, phase) >= from, velero.TerminalPhase(phase)
 }

@@ -55,9 +55,9 @@ func fixField(e *Evidence, w *Plan) bool {
 		fields, resource, name = []decode.Malformed{v.Malformed}, qualified(v.Kind), v.Name
 	}
 	if patch := decode.Patch(fields); patch != "" {
-		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}
+		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}
 	} else {
-		w.Commands = []string{kubectlCommand(w.request, e.Job.Namespace, "edit", resource, name)}
+		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "edit", resource, name)}
 	}
 	w.Refusal, w.Advice = "veltui does not change the field itself", "Check what the value should be, then run the command."
 	return true

@@ -259,8 +259,7 @@ func (g *gathering) list(kind schema.GroupVersionKind, namespace string, labels 
 	return list.Items, err
 }
 
-// convert makes a typed resource with harmless texts, and names what its type
-// could not hold.
+// convert makes a typed resource with harmless texts, and names what its type could not hold.
 func convert(o *unstructured.Unstructured, into any) ([]decode.Malformed, error) {
 	malformed, err := decode.Unstructured(o, into)
 	if err != nil {

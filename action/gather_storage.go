@@ -16,15 +16,13 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Prober asks the object store whether a file of a job is there. Target is the
-// kind of a DownloadRequest, such as RestoreResults. An error means the same as
-// an unknown presence.
+// Prober asks the object store whether a file of a job is there. Target is the kind of a
+// DownloadRequest, such as RestoreResults. An error means the same as an unknown presence.
 type Prober interface {
 	Probe(ctx context.Context, kind job.Kind, name, target string) (job.Presence, error)
 }
 
-// Counter reads the numbers of a job from its stored results and item
-// operations.
+// Counter reads the numbers of a job from its stored results and item operations.
 type Counter interface {
 	Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error)
 	// Errors reads the number of errors alone, and leaves the operations unread.
@@ -170,8 +168,7 @@ func (g *gathering) locations() {
 	}
 }
 
-// Storage is the object store as Velero's DownloadRequests show it: a [Prober]
-// and a [Counter].
+// Storage is the object store as Velero's DownloadRequests show it: a [Prober] and a [Counter].
 type Storage struct{ Artifacts *artifact.Fetcher }
 
 func (s Storage) Probe(ctx context.Context, _ job.Kind, name, target string) (job.Presence, error) {

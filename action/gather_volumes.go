@@ -130,8 +130,7 @@ func (g *gathering) slots() {
 	}
 }
 
-// loadConcurrency reads the ConfigMap that the node-agents name; why says why it
-// is not known.
+// loadConcurrency reads the ConfigMap that the node-agents name; why says why it is not known.
 func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, why string) {
 	var names []string
 	for _, a := range g.e.Agents {

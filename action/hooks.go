@@ -26,10 +26,9 @@ type Hook struct {
 // hookBlocked is how long a container must have been unable to start.
 const hookBlocked = 30 * time.Minute
 
-// hungHook is a hook that a restore waits for without limit and that cannot run,
-// nil if there is none, or if that is not certain. From 1.14 to 1.18.2 the
-// finalizer waits for all hooks without limit; since 1.18.3 the server's
-// --resource-timeout bounds it (restore_finalizer_controller.go
+// hungHook is a hook that a restore waits for without limit and that cannot run, nil if there is
+// none, or if that is not certain. From 1.14 to 1.18.2 the finalizer waits for all hooks without
+// limit; since 1.18.3 the server's --resource-timeout bounds it (restore_finalizer_controller.go
 // WaitRestoreExecHook, Velero issues 9744 and 9749).
 func (e *Evidence) hungHook() *Hook {
 	v, known := e.version()
@@ -109,8 +108,7 @@ func hookOf(p *corev1.Pod) (Hook, bool) {
 	return h, true
 }
 
-// cannotStart are the kubelet's reasons for a container that will not start by
-// itself.
+// cannotStart are the kubelet's reasons for a container that will not start by itself.
 var cannotStart = map[string]bool{
 	"ImagePullBackOff": true, "ErrImagePull": true, "ErrImageNeverPull": true, "InvalidImageName": true,
 	"CreateContainerConfigError": true, "CreateContainerError": true, "CrashLoopBackOff": true,

@@ -1,10 +1,17 @@
 package action
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -70,8 +77,7 @@ func (e *Evidence) owner() owner {
 	return ownerRestarted
 }
 
-// isLeftOver reports whether a write after a server's start proves no work on a job in
-// progress.
+// isLeftOver reports whether a write after a server's start proves no work on a job in progress.
 func (e *Evidence) isLeftOver(c velero.ServerPod, wrote time.Time) bool {
 	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: c}
 	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At)
@@ -135,3 +141,130 @@ func (e *Evidence) quiet() time.Duration { return max(0, e.At.Sub(e.Job.QuietSin
 
 // version returns the server's, if its image's tag tells it.
 func (e *Evidence) version() (velero.Version, bool) { return velero.ParseVersion(e.Server.Version) }
+
+// lifeless is how long nothing that works on a job, its volumes or its location must have
+// written before a final phase is written: a server may run from an image, or in a
+// namespace, in which nobody recognises it, and a roll-out has gaps.
+const lifeless = 5 * time.Minute
+
+type sign struct {
+	what string
+	at   time.Time
+}
+
+func (e *Evidence) signs() []sign {
+	found := []sign{{"Velero wrote to it", e.VeleroWrote}}
+	if len(e.Object.GetManagedFields()) == 0 {
+		found = append(found, sign{"somebody, perhaps Velero, changed it", e.Job.QuietSince()})
+	}
+	for _, v := range e.Job.Volumes {
+		found = append(found, sign{fmt.Sprintf("%s %s was written", v.Kind, v.Name), v.Changed})
+	}
+	for _, a := range e.filesOfWork() {
+		found = append(found, sign{a.Target + " was stored", a.LastModified})
+	}
+	found = append(found, sign{"the server logged about it", e.Log.Last.At})
+	if at, counts := e.locationSign(); counts {
+		found = append(found, sign{"a storage location was validated or synced", at})
+	}
+	return found
+}
+
+// filesOfWork returns the job's files that only a server at work stores. The list of
+// operations is none: a DownloadRequest for it, such as veltui's own, makes Velero store
+// what it holds in memory (download_request_controller.go Reconcile, UpdateForBackup and
+// UpdateForRestore). Whatever else stores it also stores another file or patches the job
+// (backup_controller.go runBackup, backup_operations_controller.go
+// updateBackupAndOperationsJSON, and the same for restores; 1.18.3).
+func (e *Evidence) filesOfWork() []Artifact {
+	return slices.DeleteFunc(slices.Clone(e.Artifacts), func(a Artifact) bool {
+		return a.State != job.Present || !a.LastModified.After(e.began()) || isOperations(a.Target)
+	})
+}
+
+// locationSign returns when a server last wrote to a storage location. Every server does, so
+// it is a sign of an unrecognised one only where no pod explains it: none runs, and none
+// has ended since.
+func (e *Evidence) locationSign() (at time.Time, counts bool) {
+	at = e.LocationsWrote
+	return at, e.owner() == ownerDown && at.After(e.Server.LastTerminationAt)
+}
+
+// lifeSign returns the newest sign of life, and whether it is fresh; one from the future is.
+func (e *Evidence) lifeSign() (sign, bool) {
+	var newest sign
+	for _, s := range e.signs() {
+		if s.at.After(newest.at) {
+			newest = s
+		}
+	}
+	return newest, !newest.at.IsZero() && e.At.Sub(newest.at) < lifeless
+}
+
+// stillAlive refuses a final phase while anything may be at work.
+func stillAlive(e *Evidence) verdict {
+	if s, fresh := e.lifeSign(); fresh {
+		who := ""
+		if e.owner() == ownerDown {
+			who = "no pod was recognised as a Velero server, but "
+		}
+		ago := max(0, e.At.Sub(s.at))
+		return refuse(fmt.Sprintf("Try again in %s.", human.Duration(lifeless-ago+time.Second)), "%ssomething is working on it: %s %s ago", who, s.what, human.Duration(ago)).inDoubt()
+	}
+	if e.owner() != ownerDown {
+		return verdict{}
+	}
+	switch {
+	case e.Locations != Yes:
+		return unknown(askToList(e, "backupstoragelocations"), "whether an unrecognised Velero server is running and writes to a storage location", e.LocationsWhy)
+	case e.Volumes != Yes:
+		return unknown(askToList(e, volumeResources), "whether an unrecognised Velero server is running and its volumes move", e.VolumesWhy)
+	case !e.crashLoops() && !e.Server.LastTerminationAt.IsZero() && e.At.Sub(e.Server.LastTerminationAt) < lifeless:
+		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", human.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
+	}
+	return verdict{}
+}
+
+// veleroWrote returns when a server last wrote to an object. A server's field manager is its
+// command and its word "server" (pkg/cmd/server/server.go SetBasename), velero-server in all
+// but rebranded builds; the command line is velero. Any other writer of a status, but a
+// person with kubectl or veltui, may be one too.
+func veleroWrote(o metav1.Object) time.Time {
+	return job.WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool {
+		return strings.HasSuffix(m.Manager, "-server") ||
+			m.Manager != fieldManager && !strings.HasPrefix(m.Manager, "kubectl") && len(statusOf(m)) > 0
+	})
+}
+
+func statusOf(m *metav1.ManagedFieldsEntry) map[string]any {
+	var owned struct {
+		Status map[string]any `json:"f:status"`
+	}
+	if m.FieldsV1 == nil || json.Unmarshal(m.FieldsV1.GetRawBytes(), &owned) != nil {
+		return nil
+	}
+	return owned.Status
+}
+
+// phaseOwner returns who last wrote the phase, and when; empty if that was not noted.
+func phaseOwner(o *unstructured.Unstructured) (owner string, at time.Time) {
+	managers := o.GetManagedFields()
+	for i := range managers {
+		m := &managers[i]
+		if _, owns := statusOf(m)["f:phase"]; owns && m.Time != nil && !m.Time.Time.Before(at) {
+			owner, at = m.Manager, m.Time.Time
+		}
+	}
+	return owner, at
+}
+
+// runsOn reports whether a person wrote the job's final phase, and Velero wrote to it after
+// that, or a moment ago.
+func runsOn(o *unstructured.Unstructured, at time.Time) bool {
+	by, written := phaseOwner(o)
+	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {
+		return false
+	}
+	wrote := veleroWrote(o)
+	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < lifeless
+}

@@ -155,10 +155,6 @@ func qualified(kind interface{ Resource() string }) string {
 	return kind.Resource() + "." + velerov1.SchemeGroupVersion.Group
 }
 
-func kubectlCommand(r Request, namespace string, args ...string) string {
-	return r.Reach().Kubectl(namespace, args...)
-}
-
 func (p *Plan) Veltui(args ...string) string { return p.request.Reach().Veltui(p.Namespace, args...) }
 
 func (r Request) Reach() kubectl.Reach {

@@ -127,9 +127,8 @@ func canFinalize(e *Evidence) verdict {
 		return refuse("Make the storage location available again.",
 			"storage location %s is %s, so Velero could not finalize it", l.Name, cmp.Or(strings.ToLower(l.Phase), "not validated yet")).inDoubt()
 	case e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
-		// backup_operations_controller.go Reconcile ends Waiting* as
-		// PartiallyFailed at once and never finalizes it. Restores do not look
-		// at the access mode.
+		// backup_operations_controller.go Reconcile ends Waiting* as PartiallyFailed at once and
+		// never finalizes it. Restores do not look at the access mode.
 		return refuse("Make the storage location ReadWrite again, then finalize it. Restarting the server would mark a complete backup Failed.",
 			"storage location %s is read-only: Velero would end it without finalizing it", l.Name).inDoubt()
 	}

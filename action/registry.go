@@ -59,9 +59,8 @@ func definitionOf(name Name) (definition, error) {
 	return definition{}, fmt.Errorf("there is no action %q", name)
 }
 
-// Plans returns what the evidence calls for: finalizing first, as a plan or a refusal, then
-// the gentler actions, then those that are only advised. Only finalizing uses the
-// request's phase.
+// Plans returns what the evidence calls for: finalizing first, as a plan or a refusal, then the
+// gentler actions, then those that are only advised. Only finalizing uses the request's phase.
 func Plans(e Evidence, r Request) []Plan {
 	var plans []Plan
 	for _, d := range definitions() {
@@ -120,7 +119,7 @@ func (d definition) commands(p *Plan) (commands []string) {
 		if o.GetUID() != p.UID {
 			resource = qualified(velero.VolumeKind(o.GetKind()))
 		}
-		commands = append(commands, kubectlCommand(p.request, o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(w.data)))
+		commands = append(commands, p.request.Reach().Kubectl(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(w.data)))
 	}
 	return commands
 }

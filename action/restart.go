@@ -203,19 +203,18 @@ func describeRestart(e *Evidence, w *Plan) {
 	w.WillNot = append(w.WillNot, "remove snapshots or objects that failed jobs leave behind",
 		"change jobs that wait for operations or are being finalized: they continue, but restore hooks that have not run never will")
 	if e.Server.Deployment != "" {
-		w.Commands = []string{kubectlCommand(w.request, j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
+		w.Commands = []string{w.request.Reach().Kubectl(j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
 	} else {
 		for _, c := range e.Server.Running {
-			w.Commands = append(w.Commands, kubectlCommand(w.request, j.Namespace, "delete", "pod", c.Name))
+			w.Commands = append(w.Commands, w.request.Reach().Kubectl(j.Namespace, "delete", "pod", c.Name))
 		}
 	}
 	w.Refusal = "restarting is up to you: veltui only shows the command"
 	w.Advice = "Run the command if you can afford to lose what it fails."
 }
 
-// forgotten are the backups that a restart leaves ready to start: the backup
-// controller looks at them only when they change (backup_controller.go
-// SetupWithManager).
+// forgotten are the backups that a restart leaves ready to start: the backup controller looks at
+// them only when they change (backup_controller.go SetupWithManager).
 func (e *Evidence) forgotten() []string {
 	var names []string
 	for _, o := range e.Others {

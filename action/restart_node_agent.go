@@ -9,11 +9,10 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// restartNodeAgent: the pod that moved a volume has succeeded, but the
-// node-agent did not note it. At its start the node-agent looks at each volume
-// in progress on its node and picks up what its pod has done (since 1.15 for
-// data uploads and downloads, since 1.17 for pod volumes; AttemptDataUploadResume
-// in data_upload_controller.go and its siblings).
+// restartNodeAgent: the pod that moved a volume has succeeded, but the node-agent did not note
+// it. At its start the node-agent looks at each volume in progress on its node and picks up what
+// its pod has done (since 1.15 for data uploads and downloads, since 1.17 for pod volumes;
+// AttemptDataUploadResume in data_upload_controller.go and its siblings).
 func restartNodeAgent(e *Evidence, w *Plan) bool {
 	v, known := e.version()
 	if !known || e.Job.Deleting {
@@ -43,7 +42,7 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 	}
 	w.Then = []string{"Velero continues with the " + e.Job.Kind.Word()}
 	for _, node := range nodes {
-		w.Commands = append(w.Commands, kubectlCommand(w.request, w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
+		w.Commands = append(w.Commands, w.request.Reach().Kubectl(w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
 	}
 	w.Refusal, w.Advice = "restarting is up to you: veltui only shows the command", "Run the command."
 	return true

@@ -23,8 +23,7 @@ type Class int
 const (
 	Permanent Class = iota // the same request gets the same answer again
 	Retriable              // time may mend it
-	// Unauthorized: the API server does not take the credentials; new ones may
-	// help once.
+	// Unauthorized: the API server does not take the credentials; new ones may help once.
 	Unauthorized
 	// Conflict: the object is not what the request took it for. The caller must
 	// look at it again before it decides.
@@ -109,11 +108,10 @@ func fromEtcd(err error) bool {
 	return false
 }
 
-// Excludes reports whether err is an answer which proves that the API server did
-// not carry out the request: a Kubernetes Status with a code that excludes a write.
-// A time-out (408) and a server's error (5xx) do not, nor does an answer that is no
-// Status, whatever its code: it comes from something in between, and the request may
-// have passed it.
+// Excludes reports whether err is an answer which proves that the API server did not carry out
+// the request: a Kubernetes Status with a code that excludes a write. A time-out (408) and a
+// server's error (5xx) do not, nor does an answer that is no Status, whatever its code: it comes
+// from something in between, and the request may have passed it.
 func Excludes(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
@@ -137,9 +135,8 @@ func Unsent(err error) bool {
 		err != nil && strings.Contains(err.Error(), "getting credentials: ") // how client-go reports a failed credential plugin
 }
 
-// MaxRetryAfter is the longest delay that a server may ask for. It says so for
-// everybody, or says anything at all, and must not keep us away for long after it is
-// back.
+// MaxRetryAfter is the longest delay that a server may ask for. It says so for everybody, or
+// says anything at all, and must not keep us away for long after it is back.
 const MaxRetryAfter = 5 * time.Second
 
 func retryAfter(err error) time.Duration {

@@ -19,10 +19,9 @@ type Options struct {
 	// AttemptTimeout bounds one attempt; DefaultAttempt if it is zero or less.
 	// The last attempt may end that much after the deadline.
 	AttemptTimeout time.Duration
-	// Refresh renews the credentials after the API server refused them. It
-	// succeeds at most once; nil means that nothing can be renewed. Its error
-	// takes the place of the refusal, so that one which time does not mend ends
-	// the attempts.
+	// Refresh renews the credentials after the API server refused them. It succeeds at most
+	// once; nil means that nothing can be renewed. Its error takes the place of the refusal, so
+	// that one which time does not mend ends the attempts.
 	Refresh func(context.Context) error
 	// Report is told of each attempt, after it and before the delay.
 	Report func(Attempt)
@@ -38,8 +37,7 @@ type Attempt struct {
 	Left   time.Duration // how much of the deadline is left, not below zero
 }
 
-// DeadlineError is returned when the deadline is over; it wraps the error of
-// the last attempt.
+// DeadlineError is returned when the deadline is over; it wraps the error of the last attempt.
 type DeadlineError struct {
 	Attempts int
 	After    time.Duration

@@ -12,35 +12,32 @@
 //
 // # How it is put together
 //
-// A connection is one set of credentials. Over it, a heartbeat makes a small quorum
-// read, because an open watch cannot tell a server that hangs, or whose etcd does, from
-// one that has no news; and one source for each kind lists and watches.
-// Their requests pass a gate in the transport, which is shut while the heartbeat
-// gets no answer: none backs off on its own then, and all list again at once
-// when the server is back. Renewed credentials make a new connection; the store
-// keeps what it has.
+// A connection is one set of credentials. Over it, a heartbeat makes a small quorum read,
+// because an open watch cannot tell a server that hangs, or whose etcd does, from one that has
+// no news; and one source for each kind lists and watches. Their requests pass a gate in the
+// transport, which is shut while the heartbeat gets no answer: none backs off on its own then,
+// and all list again at once when the server is back. Renewed credentials make a new connection;
+// the store keeps what it has.
 //
 // A source reads the API server's JSON object by object, so that one which
 // Velero's types cannot hold is kept as far as they can, named in
 // [Snapshot.Malformed], and takes nothing from the others.
 //
-// A source is client-go's Reflector, with the store as its target, and not a
-// controller-runtime cache or a shared informer, which put another store and
-// unbounded queues behind the same Reflector. So a source is called live when,
-// and not some time before, all that the server has listed is in the store:
-// the first snapshot after an outage that says live is right. A change of the
-// credentials or a missing CRD replaces a kind as a whole, deletions included,
-// and each object is held once.
+// A source is client-go's Reflector, with the store as its target, and not a controller-runtime
+// cache or a shared informer, which put another store and unbounded queues behind the same
+// Reflector. So a source is called live when, and not some time before, all that the server has
+// listed is in the store: the first snapshot after an outage that says live is right. A change
+// of the credentials or a missing CRD replaces a kind as a whole, deletions included, and each
+// object is held once.
 //
 // # Lists
 //
-// A list is taken apart as it comes: neither it nor a page of it is ever in memory.
-// The first 500 objects are asked for alone and tell how many there are. Up to 20,000
-// come in one answer, which the API server takes from its cache; more are streamed as
-// a watch that begins with all there is, or come in pages where that is not possible.
-// Backups and restores are read before volumes, what runs before what has ended. Of
-// the volumes of an ended job only their sum is kept (Options.SumVolumes); what many
-// jobs have in common is kept once (copies.go).
+// A list is taken apart as it comes: neither it nor a page of it is ever in memory. The first
+// 500 objects are asked for alone and tell how many there are. Up to 20,000 come in one answer,
+// which the API server takes from its cache; more are streamed as a watch that begins with all
+// there is, or come in pages where that is not possible. Backups and restores are read before
+// volumes, what runs before what has ended. Of the volumes of an ended job only their sum is
+// kept (Options.SumVolumes); what many jobs have in common is kept once (copies.go).
 //
 // # Liveness
 //

@@ -27,7 +27,12 @@ type leftOut struct {
 // the others of the fields.
 type leftJob struct{ resource, name, schedule, location string }
 
-const agePause = time.Minute // agePause is how often jobs that are held are looked at for their age
+const agePause = time.Minute // between looks at the age of jobs that are held
+
+func newLeftOut(within time.Duration) leftOut {
+	return leftOut{within: within, jobs: map[types.UID]leftJob{}, locations: map[string]string{},
+		counts: map[string]int{}, ofSchedule: map[string]int{}, inLocation: map[string]int{}}
+}
 
 // tooOld reports whether a job ended too long ago to be kept. One that goes on, is
 // being deleted or cannot be read is always kept.
@@ -53,10 +58,6 @@ func (l *leftOut) tooOld(o client.Object, malformed []decode.Malformed, now time
 }
 
 func (l *leftOut) put(resource string, o client.Object) {
-	if l.jobs == nil {
-		l.jobs, l.locations = map[types.UID]leftJob{}, map[string]string{}
-		l.counts, l.ofSchedule, l.inLocation = map[string]int{}, map[string]int{}, map[string]int{}
-	}
 	uid := uidOf(o)
 	l.drop(uid)
 	left := leftJob{resource: resource}

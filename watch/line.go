@@ -160,8 +160,7 @@ func final(err error) bool {
 	return session.IsIncomplete(err) || errors.As(err, &redirect) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// explain makes an error that a person understands of the one that a reading ended
-// with.
+// explain makes an error that a person understands of the one that a reading ended with.
 func (l *line) explain(ctx context.Context, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,10 +28,9 @@ const mostAtOnce = 20_000
 
 const maxItem = maxEvent
 
-// all reads the whole list into to, each object as it comes out of the answer:
-// neither the list nor a page of it is ever in memory. Elements that are no objects
-// are left out: they have no name to be shown by. It returns the version that a
-// watch goes on from.
+// all reads the whole list into to, each object as it comes out of the answer: neither the list
+// nor a page of it is ever in memory. Elements that are no objects are left out: they have no
+// name to be shown by. It returns the version that a watch goes on from.
 //
 // A list that is longer than a page is read in one answer, out of the API server's
 // cache, where each page would cost it more than the one before. One that is too long
@@ -63,9 +62,8 @@ func (r reader) all(ctx context.Context, to listing) (version string, err error)
 	return version, err
 }
 
-// atOnce reads the list in one answer, as it was at a version or later. Jobs that
-// have ended are taken in last: what runs and what is stuck is what a reader waits
-// for.
+// atOnce reads the list in one answer, as it was at a version or later. Jobs that have ended are
+// taken in last: what runs and what is stuck is what a reader waits for.
 func (r reader) atOnce(ctx context.Context, version string, to listing) (string, error) {
 	late := &putOff{kind: r.kind}
 	page, err := r.taking(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, func(raw []byte) error {

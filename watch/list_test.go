@@ -382,8 +382,8 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 		got := jobNames(n.Jobs)
 		slices.Sort(got)
 		held := len(s.byKind[PodVolumeBackups].versions)
-		if got := strings.Join(got, ","); got != jobs || n.LeftBackups != left || held != strings.Count(jobs, "new") || n.backupLocations()["old"] != "offsite" {
-			t.Errorf("%s: jobs %s, %d left out, %d volumes, locations %v; want %s and %d", what, got, n.LeftBackups, held, n.backupLocations(), jobs, left)
+		if got := strings.Join(got, ","); got != jobs || n.LeftBackups != left || held != strings.Count(jobs, "new") || n.Environment(n.At).BackupLocations["old"] != "offsite" {
+			t.Errorf("%s: jobs %s, %d left out, %d volumes, locations %v; want %s and %d", what, got, n.LeftBackups, held, n.Environment(n.At).BackupLocations, jobs, left)
 		}
 		if n.LeftOf["nightly"] != left || n.LeftIn["offsite"] != left || len(n.LeftOf) != 1 || len(n.LeftIn) != 1 {
 			t.Errorf("%s: left out of schedules %v, in locations %v, want %d", what, n.LeftOf, n.LeftIn, left)

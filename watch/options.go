@@ -9,8 +9,7 @@ import (
 	"github.com/veltui/veltui/session"
 )
 
-// defaultWindow is short enough to look live and long enough for a burst to be
-// one snapshot.
+// defaultWindow is short enough to look live and long enough for a burst to be one snapshot.
 const defaultWindow = 250 * time.Millisecond
 
 // windowsApart is how many windows lie between two snapshots at least once all is
@@ -33,19 +32,16 @@ type Options struct {
 	EnvNamespace     string
 	ContextNamespace string
 
-	// Window is how long [Watcher.Next] waits after the first change for
-	// others to come, so that a burst makes one snapshot. Once all is live,
-	// snapshots are four windows apart at least. Zero means 250 ms, or no wait
-	// at all if there is a Journal.
+	// Window is how long [Watcher.Next] waits after the first change for others to come, so that
+	// a burst makes one snapshot. Once all is live, snapshots are four windows apart at least.
+	// Zero means 250 ms, or no wait at all if there is a Journal.
 	Window time.Duration
-	// Journal is how many changes of jobs are kept from one snapshot to the
-	// next; zero for none.
+	// Journal is how many changes of jobs are kept from one snapshot to the next; zero for none.
 	Journal int
 
-	// Only narrows the watch to some jobs and their volumes. Nothing else is watched:
-	// neither pods nor storage locations nor other jobs, on which verdicts depend; [Read]
-	// reads those. A JobName without a name is all jobs of its kind. Empty for all of
-	// Velero's kinds.
+	// Only narrows the watch to some jobs and their volumes. Nothing else is watched: neither
+	// pods nor storage locations nor other jobs, on which verdicts depend; [Read] reads those. A
+	// JobName without a name is all jobs of its kind. Empty for all of Velero's kinds.
 	Only []JobName
 
 	// SumVolumes keeps of volumes that completed in a job that has ended only their

@@ -8,14 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// gate is the transport of every list and watch. While the heartbeat says that
-// the API server is away, requests wait here: they do not run into the
-// reflectors' exponential back-off, which would add up to a minute after the
-// server is back, and they cost nothing while it is not.
+// gate is the transport of every list and watch. While the heartbeat says that the API server is
+// away, requests wait here: they do not run into the reflectors' exponential back-off, which
+// would add up to a minute after the server is back, and they cost nothing while it is not.
 type gate struct {
 	next http.RoundTripper
-	// suspected is ready when a request failed in a way that the heartbeat
-	// should look into.
+	// suspected is ready when a request failed in a way that the heartbeat should look into.
 	suspected chan struct{}
 
 	mu       sync.Mutex
@@ -42,9 +40,8 @@ func newGate(next http.RoundTripper) *gate {
 	}
 }
 
-// RoundTrip waits until the gate is open. A read that fails on the way is sent
-// once more when the heartbeat has found the server alive; what fails then is
-// the caller's.
+// RoundTrip waits until the gate is open. A read that fails on the way is sent once more when
+// the heartbeat has found the server alive; what fails then is the caller's.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.pass(r.Context()); err != nil {
 		return nil, err
@@ -113,9 +110,8 @@ func (g *gate) unlock() {
 	}
 }
 
-// cut ends every answer that is still being read: a watch over a connection
-// that is silent for long may be dead without knowing, and must not be taken
-// for live when the server is back.
+// cut ends every answer that is still being read: a watch over a connection that is silent for
+// long may be dead without knowing, and must not be taken for live when the server is back.
 func (g *gate) cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -23,8 +23,7 @@ import (
 
 // Query is what [Read] is asked for.
 type Query struct {
-	// Kinds are those of [Backups] and [Restores] that are wanted whole, and Names single
-	// jobs.
+	// Kinds are those of [Backups] and [Restores] that are wanted whole, and Names single jobs.
 	Kinds    []string
 	Names    []JobName
 	Selector labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
@@ -163,8 +162,7 @@ func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
 	return together(tasks)
 }
 
-// maxSelected is how many uids one label selector names: proxies limit the length of
-// addresses.
+// maxSelected is how many uids one label selector names: proxies limit the length of addresses.
 const maxSelected = 50
 
 // evidence reads what the verdicts on active jobs need: the small kinds, their own volumes,

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -52,15 +53,13 @@ type Snapshot struct {
 
 	Server     velero.Server
 	NodeAgents []velero.Agent
-	// Seen are the newest changes around the jobs that this process saw, oldest
-	// first.
+	// Seen are the newest changes around the jobs that this process saw, oldest first.
 	Seen []Seen
 	// LeftBackups and LeftRestores are how many jobs are not in Jobs because they
 	// ended too long ago (see [Options.EndedWithin]).
 	LeftBackups, LeftRestores int
-	// LeftOf and LeftIn are how many of these backups each schedule made and each
-	// location holds, by name. EndedWithin is how long ago a job may have ended; 0
-	// leaves none out.
+	// LeftOf and LeftIn are how many of these backups each schedule made and each location
+	// holds, by name. EndedWithin is how long ago a job may have ended; 0 leaves none out.
 	LeftOf, LeftIn map[string]int
 	EndedWithin    time.Duration
 	narrow         bool // true where only some jobs are watched, with their own volumes
@@ -142,14 +141,12 @@ type Source struct {
 	Since    time.Time
 	Err      string
 	Objects  int // how many are held
-	// Read is how many objects were read of a list that is being read, and Total how
-	// many it has as far as the API server said, else 0. Both are 0 while no list
-	// is being read.
+	// Read is how many objects were read of a list that is being read, and Total how many it has
+	// as far as the API server said, else 0. Both are 0 while no list is being read.
 	Read, Total int
 }
 
-// Environment is what verdicts need to know, at the given moment of our
-// own clock.
+// Environment is what verdicts need to know, at the given moment of our own clock.
 func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	a := diagnosis.Environment{
 		Now:        now.Add(s.ClockOffset),
@@ -180,8 +177,7 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 			a.Overridden = append(a.Overridden, j)
 		}
 	}
-	a.BackupVolumes, a.BackupGroups = s.backupVolumes()
-	a.BackupLocations = s.backupLocations()
+	s.addBackups(&a)
 	a.ServerAhead = s.serverAhead()
 	for _, r := range s.Repositories {
 		a.Repositories = append(a.Repositories, diagnosis.Repository{Name: r.Name, Namespace: r.Spec.VolumeNamespace,
@@ -260,29 +256,6 @@ func (s *Snapshot) serverAhead() time.Duration {
 	return 0
 }
 
-func (s *Snapshot) backupLocations() map[string]string {
-	read := map[string]string{}
-	for _, j := range s.Active {
-		if j.Kind == job.Restore {
-			read[j.BackupName] = ""
-		}
-	}
-	if len(read) == 0 {
-		return nil
-	}
-	for _, j := range s.Jobs {
-		if _, found := read[j.Name]; found && j.Kind == job.Backup {
-			read[j.Name] = j.StorageLocation
-		}
-	}
-	for name, location := range s.leftLocations {
-		if read[name] == "" {
-			read[name] = location
-		}
-	}
-	return read
-}
-
 func (s *Snapshot) lastEnded() time.Time {
 	var last time.Time
 	for _, j := range s.Jobs {
@@ -293,25 +266,26 @@ func (s *Snapshot) lastEnded() time.Time {
 	return last
 }
 
-// backupVolumes is how many volumes the backups have that restores are made from, and
-// which have snapshots of volume groups, as far as their status and the volumes'
-// resources tell (pkg/controller/restore_finalizer_controller.go
+// addBackups describes the backups that active restores read: their locations, how many
+// volumes they have, and which have snapshots of volume groups, as far as their status and the
+// volumes' resources tell (pkg/controller/restore_finalizer_controller.go
 // patchDynamicPVWithVolumeInfo: CSI snapshots and pod volumes).
-func (s *Snapshot) backupVolumes() (count map[string]int, groups map[string]bool) {
-	asked := map[string]bool{}
+func (s *Snapshot) addBackups(a *diagnosis.Environment) {
+	a.BackupLocations, a.BackupVolumes, a.BackupGroups = map[string]string{}, map[string]int{}, map[string]bool{}
 	for _, j := range s.Active {
 		if j.Kind == job.Restore {
-			asked[j.BackupName] = true
+			a.BackupLocations[j.BackupName] = s.leftLocations[j.BackupName]
 		}
 	}
-	count, groups = map[string]int{}, map[string]bool{}
 	for _, j := range s.Jobs {
-		b, ok := j.Object.(*velerov1.Backup)
-		if !ok || !asked[j.Name] {
+		location, read := a.BackupLocations[j.Name]
+		if !read || j.Kind != job.Backup {
 			continue
 		}
-		count[j.Name] = b.Status.CSIVolumeSnapshotsAttempted + j.PodVolumes().Count
-		groups[j.Name] = b.Spec.VolumeGroupSnapshotLabelKey != "" && b.Status.CSIVolumeSnapshotsAttempted > 0
+		a.BackupLocations[j.Name] = cmp.Or(j.StorageLocation, location)
+		if b, ok := j.Object.(*velerov1.Backup); ok {
+			a.BackupVolumes[j.Name] = b.Status.CSIVolumeSnapshotsAttempted + j.PodVolumes().Count
+			a.BackupGroups[j.Name] = b.Spec.VolumeGroupSnapshotLabelKey != "" && b.Status.CSIVolumeSnapshotsAttempted > 0
+		}
 	}
-	return count, groups
 }

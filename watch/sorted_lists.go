@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// compareJobs puts the newest job first. What it looks at never changes in the
-// life of a job.
+// compareJobs puts the newest job first. What it looks at never changes in the life of a job.
 func compareJobs(a, b *job.Job) int {
 	return cmp.Or(
 		b.Created.Compare(a.Created),
@@ -22,8 +21,7 @@ func compareJobs(a, b *job.Job) int {
 	)
 }
 
-// step is how a job changed between two snapshots; nil means it was, or is,
-// not there.
+// step is how a job changed between two snapshots; nil means it was, or is, not there.
 type step struct{ from, to *job.Job }
 
 // reorder returns a sorted list with the steps applied, and leaves the old one

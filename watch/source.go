@@ -21,15 +21,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// sourceRetry is the pause between attempts to watch one kind while the server
-// answers: a kind that is forbidden or missing is tried again within half a
-// minute.
+// sourceRetry is the pause between attempts to watch one kind while the server answers: a kind
+// that is forbidden or missing is tried again within half a minute.
 var sourceRetry = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 30 * time.Second}
 
-// steadyAfter is how long a watch must have held for its end to be no reason
-// to back off, and grace how long a source may be without a watch before it is
-// called stale: the server ends each watch every few minutes, and the next one
-// follows at once.
+// steadyAfter is how long a watch must have held for its end to be no reason to back off, and
+// grace how long a source may be without a watch before it is called stale: the server ends each
+// watch every few minutes, and the next one follows at once.
 const (
 	steadyAfter = 10 * time.Second
 	grace       = time.Second
@@ -263,8 +261,7 @@ func (i intake) Update(o any) error {
 	return nil
 }
 
-// Replace is where a source becomes live: all that the server listed is in the
-// store.
+// Replace is where a source becomes live: all that the server listed is in the store.
 func (i intake) Replace([]any, string) error {
 	i.s.mu.Lock()
 	list := i.s.listed
@@ -345,8 +342,7 @@ func (s *source) failed(ctx context.Context, err error) {
 	}
 }
 
-// ended notes when the next attempt follows, and an error that no list or
-// watch has told of.
+// ended notes when the next attempt follows, and an error that no list or watch has told of.
 func (s *source) ended(err error, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

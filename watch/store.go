@@ -25,8 +25,7 @@ type Store struct {
 	mu     sync.Mutex
 	seq    uint64
 	copies copies // of what many jobs have in common
-	// sums is true if volumes that completed in a job that has ended are only
-	// summed up.
+	// sums is true if volumes that completed in a job that has ended are only summed up.
 	sums         bool
 	left         leftOut // the jobs that ended too long ago to be kept
 	era, version int     // counts how often everything was forgotten, and version what has changed since
@@ -34,9 +33,8 @@ type Store struct {
 	byKind       map[string]*kindState
 	jobs         map[types.UID]*entry
 	volumes      map[types.UID]*volumes
-	// changed are the jobs that differ from the last snapshot, with what that
-	// one has; unfolded are those whose volumes changed after the job was
-	// folded, with the time of that.
+	// changed are the jobs that differ from the last snapshot, with what that one has; unfolded
+	// are those whose volumes changed after the job was folded, with the time of that.
 	changed  map[types.UID]*job.Job
 	unfolded map[types.UID]time.Time
 	ordered  []*job.Job
@@ -173,7 +171,7 @@ func (s *Store) clear() {
 	s.malformed = sortedSet[Malformed]{}
 	s.seen = nil
 	s.copies = copies{}
-	s.left = leftOut{within: s.left.within}
+	s.left = newLeftOut(s.left.within)
 
 	s.journal.take()
 }

@@ -45,8 +45,7 @@ func compareVolumes(a, b job.Volume) int {
 // minPending is from how many pending changes on a shrinking list is folded.
 const minPending = 1024
 
-// volumes are those of one job: the list that jobs share, and what changed
-// since it was made.
+// volumes are those of one job: the list that jobs share, and what changed since it was made.
 type volumes struct {
 	list      []job.Volume
 	pending   map[types.UID]*job.Volume // the newest state of each changed volume, nil if it is gone
@@ -99,9 +98,8 @@ func (v *volumes) fold() []job.Volume {
 	return list
 }
 
-// ReadVolumes reads all volumes of a job, sorted by kind and name, for one that
-// leaves some out (see [Options.SumVolumes]). It ends with ctx; its errors are safe
-// to draw and on one line.
+// ReadVolumes reads all volumes of a job, sorted by kind and name, for one that leaves some out
+// (see [Options.SumVolumes]). It ends with ctx; its errors are safe to draw and on one line.
 func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, error) {
 	w.mu.Lock()
 	c, namespace := w.present, w.installation.namespace

@@ -104,10 +104,9 @@ func (w *Watcher) now() time.Time {
 	return w.opts.Clock().Add(offset)
 }
 
-// Next waits for something to change and returns the newest snapshot. The first
-// call returns at once. It is for one reader: with two, each misses what the
-// other was given. A watch that ends because of another cluster says so in a last
-// snapshot, then in a [session.MovedError].
+// Next waits for something to change and returns the newest snapshot. The first call returns at
+// once. It is for one reader: with two, each misses what the other was given. A watch that ends
+// because of another cluster says so in a last snapshot, then in a [session.MovedError].
 func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	select {
 	case <-w.store.Dirty():
@@ -168,12 +167,10 @@ func (w *Watcher) gathers() time.Duration {
 	return max(w.opts.Window, windowsApart*w.opts.Window-time.Since(*told))
 }
 
-// Latest returns the snapshot that [Watcher.Next] returned last, or an empty
-// one.
+// Latest returns the snapshot that [Watcher.Next] returned last, or an empty one.
 func (w *Watcher) Latest() *Snapshot { return w.latest.Load() }
 
-// Retry reads the credentials again and tries everything that does not work,
-// now.
+// Retry reads the credentials again and tries everything that does not work, now.
 func (w *Watcher) Retry() {
 	notify(w.beats.kick)
 	w.retrySources()
