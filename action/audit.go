@@ -57,9 +57,8 @@ type Entry struct {
 // audit is the local record of one execution.
 type audit struct {
 	dir, path, attempt string
-	// lock is held on machine until the execution ends; nil where there are no locks.
-	lock    *os.File
-	machine string
+	lock               *os.File // held on machine until the execution ends; nil where there are no locks
+	machine            string
 }
 
 // openAudit prepares the local record of one execution. It fails if others could

@@ -21,13 +21,11 @@ type delivery struct {
 	// unseen is set once a precondition failed, until the object has been read: a proxy
 	// that repeats requests passes on the second answer.
 	unseen  bool
-	altered string // how an answer differs from the request, empty without one
-	// after is the object as the write left it.
-	after  *unstructured.Unstructured
-	landed bool
-	// before is what has been proven of the writes before this one.
-	before Sent
-	last   bool
+	altered string                     // how an answer differs from the request, empty without one
+	after   *unstructured.Unstructured // the object as the write left it
+	landed  bool
+	before  Sent // what has been proven of the writes before this one
+	last    bool
 }
 
 func (d *delivery) state() Sent {

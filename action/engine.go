@@ -59,12 +59,11 @@ type Options struct {
 
 // Engine makes and applies plans for the jobs of one Velero. Nothing else changes a cluster.
 type Engine struct {
-	o      Options
-	access *access
-	logs   logCache
-	writer *writer // nil in read-only mode
-	// untilEnded is added to Options.Observe for an action that Velero has to end.
-	untilEnded time.Duration
+	o          Options
+	access     *access
+	logs       logCache
+	writer     *writer       // nil in read-only mode
+	untilEnded time.Duration // added to Options.Observe for an action that Velero has to end
 }
 
 // New prepares an Engine; it does not talk to the cluster.

@@ -24,10 +24,9 @@ const (
 // package diagnosis.
 type Evidence struct {
 	diagnosis.Evidence
-	PhasesWhy string // why the CRD's phases could not be read
-	// At is when it was gathered, by the earliest clock, and skew how far the clocks differ.
-	At   time.Time
-	skew skew
+	PhasesWhy string    // why the CRD's phases could not be read
+	At        time.Time // by the earliest clock
+	skew      skew      // how far the clocks differ
 	// Cluster is where it was gathered, and By who we are there, empty if the API server
 	// did not say.
 	Cluster session.Identity
@@ -132,18 +131,16 @@ func (e Evidence) refused() map[diagnosis.Action]string {
 
 // Server is what the pods tell about Velero's servers.
 type Server struct {
-	Visible bool // false with Why if the pods could not be listed
-	Why     string
-	Running []velero.ServerPod // more than one during a roll-out
-	Down    string             // why none runs, such as CrashLoopBackOff
-	// Restarts is the sum over all containers, LastTermination the newest reason.
-	Restarts          int
-	LastTermination   string
+	Visible           bool // false with Why if the pods could not be listed
+	Why               string
+	Running           []velero.ServerPod // more than one during a roll-out
+	Down              string             // why none runs, such as CrashLoopBackOff
+	Restarts          int                // the sum over all containers
+	LastTermination   string             // the newest
 	LastTerminationAt time.Time
-	// Version is the image's tag, Flags and Deployment those of the newest server.
-	Version    string
-	Flags      velero.ServerFlags
-	Deployment string
+	Version           string // the newest server's image tag
+	Flags             velero.ServerFlags
+	Deployment        string
 }
 
 // Other is a job beside the one that is looked at.

@@ -23,9 +23,8 @@ type Options struct {
 	// once; nil means that nothing can be renewed. Its error takes the place of the refusal, so
 	// that one which time does not mend ends the attempts.
 	Refresh func(context.Context) error
-	// Report is told of each attempt, after it and before the delay.
-	Report func(Attempt)
-	Rand   func() float64 // returns numbers from 0 to below 1; nil stands for those of math/rand
+	Report  func(Attempt)  // told of each attempt, after it and before the delay
+	Rand    func() float64 // returns numbers from 0 to below 1; nil stands for those of math/rand
 }
 
 // Attempt is what happened at one attempt.
@@ -203,9 +202,8 @@ const (
 
 // Backoff is a schedule of delays between attempts.
 type Backoff struct {
-	First time.Duration // the delay after the first attempt
-	// Factor is by what each delay is longer than the one before.
-	Factor float64
+	First  time.Duration // the delay after the first attempt
+	Factor float64       // by what each delay is longer than the one before
 	// Cap bounds each delay; at the cap it goes on with that delay.
 	Cap time.Duration
 	// Jitter is the part of a delay, from 0 to 1, that is left to chance. It

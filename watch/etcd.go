@@ -115,8 +115,7 @@ type etcdWatch struct {
 
 	mu      sync.Mutex
 	sources []*source
-	// logs are the ends of the logs that were read, by existing pod.
-	logs map[string]etcd.Log
+	logs    map[string]etcd.Log // the ends of the logs that were read, by existing pod
 	// known was made of the store's version, nil if a log was read since.
 	known   *etcd.Cluster
 	version int

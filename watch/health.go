@@ -137,14 +137,12 @@ func outdated(s sourceStatus) bool {
 type SeenWhat string
 
 const (
-	// SeenOutage: what a snapshot shows was out of date from At to Until.
-	SeenOutage SeenWhat = "outage"
+	SeenOutage SeenWhat = "outage" // what a snapshot shows was out of date from At to Until
 	// SeenServerStart and SeenServerStop: the server's container started, and
 	// ended. At is in the clock of its node.
 	SeenServerStart SeenWhat = "server start"
 	SeenServerStop  SeenWhat = "server stop"
-	// SeenLocation: a storage location came to another phase.
-	SeenLocation SeenWhat = "location"
+	SeenLocation    SeenWhat = "location" // a storage location came to another phase
 )
 
 // Seen is a change around the jobs. Those of a job itself are in [job.Job].

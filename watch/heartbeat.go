@@ -61,15 +61,13 @@ type heartbeat struct {
 	// lists returns the paths of kinds that may be listed, the best first.
 	lists func() []string
 	// session knows which cluster it is; may be nil.
-	session *session.Session
-	// unidentified is true where the server does not let us read which cluster it is.
-	unidentified bool
+	session      *session.Session
+	unidentified bool // true where the server does not let us read which cluster it is
 	// kick asks for an attempt now.
 	kick chan struct{}
 	// renew looks for other credentials; true ends this connection.
-	renew func() bool
-	// revived is called when the server answers again.
-	revived func()
+	renew   func() bool
+	revived func() // called when the server answers again
 	// denied reports whether the server answers, but refuses our credentials for resources.
 	denied func() bool
 }
@@ -267,8 +265,7 @@ const maxWords = 300
 
 // liveness publishes what the heartbeat has found out.
 type liveness struct {
-	// changed is called after every change.
-	changed func()
+	changed func() // called after every change
 
 	mu  sync.Mutex
 	now livenessState

@@ -24,8 +24,7 @@ import (
 
 // kind is a watched kind of resource, and what a [Store] does with its objects.
 type kind struct {
-	// resource is the plural with its group.
-	resource  string
+	resource  string // the plural with its group
 	gvk       schema.GroupVersionKind
 	goType    reflect.Type
 	newObject func() client.Object

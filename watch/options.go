@@ -35,9 +35,8 @@ type Options struct {
 	// Window is how long [Watcher.Next] waits after the first change for others to come, so that
 	// a burst makes one snapshot. Once all is live, snapshots are four windows apart at least.
 	// Zero means 250 ms, or no wait at all if there is a Journal.
-	Window time.Duration
-	// Journal is how many changes of jobs are kept from one snapshot to the next; zero for none.
-	Journal int
+	Window  time.Duration
+	Journal int // how many changes of jobs are kept from one snapshot to the next; zero for none
 
 	// Only narrows the watch to some jobs and their volumes. Nothing else is watched: neither
 	// pods nor storage locations nor other jobs, on which verdicts depend; [Read] reads those. A

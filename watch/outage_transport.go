@@ -12,9 +12,8 @@ import (
 // away, requests wait here: they do not run into the reflectors' exponential back-off, which
 // would add up to a minute after the server is back, and they cost nothing while it is not.
 type gate struct {
-	next http.RoundTripper
-	// suspected is ready when a request failed in a way that the heartbeat should look into.
-	suspected chan struct{}
+	next      http.RoundTripper
+	suspected chan struct{} // ready when a request failed in a way that the heartbeat should look into
 
 	mu       sync.Mutex
 	passable chan struct{} // closed while the gate is open

@@ -23,9 +23,8 @@ import (
 
 // Query is what [Read] is asked for.
 type Query struct {
-	// Kinds are those of [Backups] and [Restores] that are wanted whole, and Names single jobs.
-	Kinds    []string
-	Names    []JobName
+	Kinds    []string        // those of [Backups] and [Restores] that are wanted whole
+	Names    []JobName       // single jobs
 	Selector labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
 	Also     []string        // other kinds that are wanted, such as [Pods]
 	// Volumes asks for the volumes of jobs that have ended, too, and NoVerdict leaves out

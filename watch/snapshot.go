@@ -53,8 +53,7 @@ type Snapshot struct {
 
 	Server     velero.Server
 	NodeAgents []velero.Agent
-	// Seen are the newest changes around the jobs that this process saw, oldest first.
-	Seen []Seen
+	Seen       []Seen // the newest changes around the jobs that this process saw, oldest first
 	// LeftBackups and LeftRestores are how many jobs are not in Jobs because they
 	// ended too long ago (see [Options.EndedWithin]).
 	LeftBackups, LeftRestores int
@@ -62,12 +61,10 @@ type Snapshot struct {
 	// holds, by name. EndedWithin is how long ago a job may have ended; 0 leaves none out.
 	LeftOf, LeftIn map[string]int
 	EndedWithin    time.Duration
-	narrow         bool // true where only some jobs are watched, with their own volumes
-	// leftLocations are those of backups among them that active restores read.
-	leftLocations map[string]string
-	// leftVolumes are those of jobs among them that still run.
-	leftVolumes []job.Volume
-	movers      map[velero.VolumeRef]velero.Mover // the pods that move volumes
+	narrow         bool                              // true where only some jobs are watched, with their own volumes
+	leftLocations  map[string]string                 // those of backups among them that active restores read
+	leftVolumes    []job.Volume                      // those of jobs among them that still run
+	movers         map[velero.VolumeRef]velero.Mover // the pods that move volumes
 
 	// Changes are the jobs as they were after each change since the last
 	// snapshot that Next returned, oldest first; only kept with

@@ -22,11 +22,10 @@ type Store struct {
 	now   func() time.Time
 	dirty chan struct{}
 
-	mu     sync.Mutex
-	seq    uint64
-	copies copies // of what many jobs have in common
-	// sums is true if volumes that completed in a job that has ended are only summed up.
-	sums         bool
+	mu           sync.Mutex
+	seq          uint64
+	copies       copies  // of what many jobs have in common
+	sums         bool    // true if volumes that completed in a job that has ended are only summed up
 	left         leftOut // the jobs that ended too long ago to be kept
 	era, version int     // counts how often everything was forgotten, and version what has changed since
 	kinds        []*kind

@@ -247,10 +247,9 @@ func (s *Store) order() {
 // kind is there object by object, as it is read; a later one becomes true in one
 // step, deletions included, and until then only what has changed is kept of it.
 type storeList struct {
-	store *Store
-	kind  *kind
-	// era is the store's at the start: one that has forgotten everything since wants none of it.
-	era     int
+	store   *Store
+	kind    *kind
+	era     int // the store's at the start: one that has forgotten everything since wants none of it
 	first   bool
 	present map[types.UID]struct{}
 	changed []*received
