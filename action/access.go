@@ -67,7 +67,6 @@ func (a *access) get() *client.Client {
 	return a.client
 }
 
-// exchangeKey is the context's key of the reply that an exchange is noted in.
 type exchangeKey struct{}
 
 type exchange struct{ next http.RoundTripper }
@@ -86,8 +85,7 @@ func (t exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go cancel requests.
 func (t exchange) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// maxSkew is how far the clocks that tell an age may differ before no rule counts time.
-const maxSkew = 2 * time.Minute
+const maxSkew = 2 * time.Minute // how far the clocks that tell an age may differ before no rule counts time
 
 // skew is the largest difference seen between clocks, and between which.
 type skew struct {

@@ -17,8 +17,7 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// maxCopyName limits the part of a copy's name that is its resource's.
-const maxCopyName = 200
+const maxCopyName = 200 // limits the part of a copy's name that is its resource's
 
 // LogFile is the audit log's name: one JSON document a line, appended.
 const LogFile = "finalize.jsonl"
@@ -54,7 +53,6 @@ type Entry struct {
 	Error     string          `json:"error,omitempty"`
 }
 
-// audit is the local record of one execution.
 type audit struct {
 	dir, path, attempt string
 	lock               *os.File // held on machine until the execution ends; nil where there are no locks
@@ -147,8 +145,7 @@ func (x *execution) finish(err error) Outcome {
 	return x.out
 }
 
-// copiesDir holds the resources as they were before.
-const copiesDir = "copies"
+const copiesDir = "copies" // the resources as they were before
 
 // errUnsafeLog means that there is no place for the audit log where only the user can write.
 var errUnsafeLog = errors.New("veltui changes nothing, because it cannot keep a safe audit log")

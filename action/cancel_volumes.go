@@ -15,8 +15,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// leftBehind is how long a volume may continue after its job has failed.
-const leftBehind = 2 * time.Minute
+const leftBehind = 2 * time.Minute // how long a volume may continue after its job has failed
 
 func cancelling() definition {
 	return definition{

@@ -12,7 +12,6 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// delivery is what is known of one patch while it is sent, perhaps several times.
 type delivery struct {
 	*patch
 	// open is set once a send had no answer that excludes the write: it may land until it
@@ -183,7 +182,6 @@ type reply struct {
 	connected bool
 }
 
-// excludes reports whether the write was surely not carried out by this send.
 func (r *reply) excludes() bool {
 	if retry.Excludes(r.err) {
 		var status apierrors.APIStatus
@@ -203,8 +201,7 @@ func (w *writer) send(ctx context.Context, p *patch, dryRun bool) reply {
 	return r
 }
 
-// maxEvidenceAge is how long after the end of a look its plan may be acted on.
-const maxEvidenceAge = 10 * time.Second
+const maxEvidenceAge = 10 * time.Second // how long after the end of a look its plan may be acted on
 
 // confirm makes sure, before each send, that the cluster is still the one that was shown
 // and that the evidence is fresh.

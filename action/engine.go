@@ -22,12 +22,10 @@ const (
 // ErrReadOnly is returned for every attempt to write in read-only mode.
 var ErrReadOnly = errors.New("veltui runs read-only and changes nothing")
 
-// Options are what an Engine needs.
 type Options struct {
 	Session   *session.Session // the connection to the cluster
 	Namespace string           // Velero's own
-	// ReadOnly makes every write impossible: there is no code path to one.
-	ReadOnly bool
+	ReadOnly  bool             // makes every write impossible: there is no code path to one
 	// Prober and Counter read the object store; nil leaves what is stored unknown.
 	Prober  Prober
 	Counter Counter

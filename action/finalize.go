@@ -27,8 +27,7 @@ func finalizing() definition {
 	}
 }
 
-// maxReason is how many runes a person's reason may have.
-const maxReason = 500
+const maxReason = 500 // how many runes a person's reason may have
 
 // finalize makes a plan, or a refusal with a reason that a person can act on. It never
 // writes Completed: only Velero's finalizer knows what is left to do; nor

@@ -32,7 +32,6 @@ const (
 	logKept    = 5 * time.Second // for a second look
 )
 
-// logCache keeps what the log last told, so that looking twice asks once.
 type logCache struct {
 	mu       sync.Mutex
 	uid      types.UID

@@ -23,8 +23,7 @@ type Hook struct {
 	Blocked string
 }
 
-// hookBlocked is how long a container must have been unable to start.
-const hookBlocked = 30 * time.Minute
+const hookBlocked = 30 * time.Minute // how long a container must have been unable to start
 
 // hungHook is a hook that a restore waits for without limit and that cannot run, nil if there is
 // none, or if that is not certain. From 1.14 to 1.18.2 the finalizer waits for all hooks without
@@ -72,7 +71,6 @@ const (
 	hookWait      = "post.hook.restore.velero.io/wait-timeout"
 )
 
-// hooks looks at the pods that a restore has made, once all else is restored.
 func (g *gathering) hooks() {
 	j := g.e.Job
 	if j.Kind != job.Restore || j.Terminal() || j.Stage == job.StageQueued {
@@ -108,7 +106,6 @@ func hookOf(p *corev1.Pod) (Hook, bool) {
 	return h, true
 }
 
-// cannotStart are the kubelet's reasons for a container that will not start by itself.
 var cannotStart = map[string]bool{
 	"ImagePullBackOff": true, "ErrImagePull": true, "ErrImageNeverPull": true, "InvalidImageName": true,
 	"CreateContainerConfigError": true, "CreateContainerError": true, "CrashLoopBackOff": true,

@@ -19,10 +19,9 @@ import (
 
 const (
 	// maxLogRead is how much of an audit log's end is read, and maxEntry a line's length.
-	maxLogRead = 32 << 20
-	maxEntry   = 4 << 20
-	// reportedFor is how long an attempt with an unknown outcome is reported.
-	reportedFor = 30 * 24 * time.Hour
+	maxLogRead  = 32 << 20
+	maxEntry    = 4 << 20
+	reportedFor = 30 * 24 * time.Hour // how long an attempt with an unknown outcome is reported
 	// presumedDead is the time since its last entry after which an attempt without a
 	// testable lock has surely ended.
 	presumedDead = 24 * time.Hour

@@ -143,7 +143,6 @@ func phaseOf(o *unstructured.Unstructured) string {
 	return phase
 }
 
-// finding is what an object shows of a patch that may have reached it.
 type finding int
 
 const (
@@ -157,8 +156,7 @@ const (
 	obscured
 )
 
-// keptAttempts is how many attempts a mark lists.
-const keptAttempts = 8
+const keptAttempts = 8 // how many attempts a mark lists
 
 // completeList ends a mark that lists every attempt before its newest. Programs that write
 // only their own do not write it.
@@ -205,10 +203,9 @@ func findAttempt(attempt string, before, now []string, complete bool) finding {
 	return obscured
 }
 
-// fieldManager is our name in metadata.managedFields.
-const fieldManager = "veltui"
+const fieldManager = "veltui" // our name in metadata.managedFields
 
-const eventTimeout = 5 * time.Second // eventTimeout bounds the Event, which is optional
+const eventTimeout = 5 * time.Second // bounds the Event, which is optional
 
 // writer is the only thing in this package that changes the cluster.
 type writer struct{ access *access }

@@ -17,8 +17,7 @@ const (
 	// finalizerHangs is how long the finalizer may work on one backup: with operations it
 	// downloads and stores the contents again.
 	finalizerHangs = time.Hour
-	// limitMargin is how long past their own limit operations are polled.
-	limitMargin = 30 * time.Minute
+	limitMargin    = 30 * time.Minute // how long past their own limit operations are polled
 )
 
 // restart gets a hung server going again, at the cost of all that it works on. It is only

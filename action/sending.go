@@ -19,7 +19,6 @@ var errStop = errors.New("stop")
 // errChanged means that a resource is not the one the patch was made for.
 var errChanged = errors.New("somebody else changed the resource")
 
-// isElsewhere reports whether the cluster, or the user, is no longer the one of the plan.
 func isElsewhere(err error) bool {
 	var moved *session.MovedError
 	var other *session.OtherUserError
@@ -128,7 +127,6 @@ func (e *Evidence) refusedMore(shown *Evidence) bool {
 	return shown.Server.Visible && !e.Server.Visible || shown.Volumes == Yes && e.Volumes != Yes || shown.MayPatch == Yes && e.MayPatch != Yes
 }
 
-// begin records what is going to be done, before anything is sent.
 func (x *execution) begin() error {
 	offset, _ := x.f.access.meter.Offset()
 	x.stamp.at = x.f.o.Now().Add(offset)

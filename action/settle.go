@@ -112,7 +112,6 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 	return s, nil
 }
 
-// record is what the audit log holds of a patch.
 type record struct {
 	kind    schema.GroupVersionKind
 	name    string

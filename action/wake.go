@@ -14,8 +14,7 @@ import (
 
 // How long nothing must have changed before another look of Velero's could help.
 const (
-	// wakeStart: a backup that left the queue starts within seconds.
-	wakeStart = 2 * time.Minute
+	wakeStart = 2 * time.Minute // a backup that left the queue starts within seconds
 	// wakeFinalizer: without operations a backup is finalized within seconds;
 	// with them its contents are downloaded and stored again.
 	wakeFinalizer           = 5 * time.Minute

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Options say how often and how long to try. The zero value is usable.
 type Options struct {
 	Backoff Backoff // the schedule; unset fields have their defaults
 	// Deadline is how long after the first attempt the last one is made, by the
@@ -204,8 +203,7 @@ const (
 type Backoff struct {
 	First  time.Duration // the delay after the first attempt
 	Factor float64       // by what each delay is longer than the one before
-	// Cap bounds each delay; at the cap it goes on with that delay.
-	Cap time.Duration
+	Cap    time.Duration // bounds each delay; at the cap it goes on with that delay
 	// Jitter is the part of a delay, from 0 to 1, that is left to chance. It
 	// only ever makes a delay shorter, so that Cap holds.
 	Jitter float64
@@ -235,7 +233,6 @@ func (b Backoff) complete() Backoff {
 	return b
 }
 
-// steps hands out the delays of a schedule in turn.
 type steps struct {
 	Backoff
 	next float64 // in nanoseconds, without jitter

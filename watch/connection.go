@@ -30,7 +30,6 @@ const (
 	burst = 100
 )
 
-// connection is a client of the API server with one set of credentials.
 type connection struct {
 	config *rest.Config
 	// client asks where Velero is, rest reads what is there.
@@ -130,7 +129,6 @@ func pathOf(k *kind, namespace string) string {
 	return root + "/" + schema.ParseGroupResource(k.resource).Resource
 }
 
-// received is an object as it was decoded, with what it could not hold.
 type received struct {
 	client.Object
 	malformed []decode.Malformed

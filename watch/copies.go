@@ -18,8 +18,7 @@ type copies struct {
 	lists map[uint64][]string
 }
 
-// mostShared bounds each table: values that differ from object to object gain nothing.
-const mostShared = 4096
+const mostShared = 4096 // bounds each table: values that differ from object to object gain nothing
 
 var copiesSeed = maphash.MakeSeed()
 

@@ -33,7 +33,6 @@ var (
 	etcdScheduleGroup = schema.GroupVersion{Group: "config.openshift.io", Version: "v1alpha1"}
 )
 
-// etcdKinds lists the backups, their schedules, and what the operator makes for them.
 var etcdKinds = []*kind{
 	openShiftKind(etcd.Backups, etcdBackupGroup.WithKind("EtcdBackup")),
 	openShiftKind(etcd.Schedules, etcdScheduleGroup.WithKind("Backup")),
@@ -106,7 +105,6 @@ func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 // again.
 var etcdRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
 
-// etcdWatch follows OpenShift's etcd backups, where there are any.
 type etcdWatch struct {
 	store *Store
 	now   func() time.Time
@@ -116,8 +114,7 @@ type etcdWatch struct {
 	mu      sync.Mutex
 	sources []*source
 	logs    map[string]etcd.Log // the ends of the logs that were read, by existing pod
-	// known was made of the store's version, nil if a log was read since.
-	known   *etcd.Cluster
+	known   *etcd.Cluster       // made of the store's version, nil if a log was read since
 	version int
 }
 

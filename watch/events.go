@@ -21,11 +21,10 @@ const maxEvent = session.MaxAnswer
 // (k8s.io/apiserver/pkg/endpoints/handlers/watch.go). A JSON decoder would read everything twice
 // to find the line's end.
 type eventDecoder struct {
-	body   io.ReadCloser
-	lines  *bufio.Reader
-	object func(raw []byte) (*received, error)
-	// line and raw are reused.
-	line, raw []byte
+	body      io.ReadCloser
+	lines     *bufio.Reader
+	object    func(raw []byte) (*received, error)
+	line, raw []byte // reused
 }
 
 func newEventDecoder(body io.ReadCloser, object func(raw []byte) (*received, error)) *eventDecoder {
@@ -71,7 +70,6 @@ func (d *eventDecoder) decode(kind apiwatch.EventType, raw []byte) (runtime.Obje
 	return status, json.Unmarshal(raw, status)
 }
 
-// next reads the next line that is not blank.
 func (d *eventDecoder) next() error {
 	d.line = d.line[:0]
 	for {

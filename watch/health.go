@@ -12,11 +12,9 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// many is the number of objects from which memory is given back after the first list.
-const many = 2000
+const many = 2000 // the number of objects from which memory is given back after the first list
 
-// freeAgain is the time after which it is given back again.
-const freeAgain = 5 * time.Second
+const freeAgain = 5 * time.Second // the time after which it is given back again
 
 // snapshot adds the watcher's state to the store's snapshot.
 func (w *Watcher) snapshot() *Snapshot {
@@ -122,7 +120,6 @@ func unauthorized(why string, retryAt time.Time) Health {
 	return h
 }
 
-// settled reports whether each source has been heard of.
 func settled(statuses []sourceStatus) bool {
 	return !slices.ContainsFunc(statuses, func(s sourceStatus) bool { return s.State == SourceSyncing })
 }
@@ -155,7 +152,7 @@ type Seen struct {
 	Why      string    // the reason of a stop, the location's message, or what did not answer
 }
 
-const maxSeen = 100 // maxSeen is how many changes are kept: the newest
+const maxSeen = 100 // how many changes are kept: the newest
 
 // sawServer notes starts and ends of the server's container, each once. The
 // caller holds the lock.

@@ -23,7 +23,6 @@ import (
 	"github.com/veltui/veltui/session"
 )
 
-// timing are the intervals of the heartbeat.
 type timing struct {
 	// period is the time from an answer to the next question, patience an answer's limit.
 	// Together they stay below the ten seconds after which nothing may be called live.
@@ -42,10 +41,8 @@ var usualTiming = timing{
 	rejected: wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.2, Steps: 6, Cap: 30 * time.Second},
 }
 
-// errRejected means that the server or a credential plugin said no.
 var errRejected = errors.New("credentials rejected")
 
-// lateError reports a response that did not come in time.
 type lateError struct{ patience time.Duration }
 
 func (e lateError) Error() string { return fmt.Sprintf("no response within %v", e.patience) }
@@ -55,21 +52,16 @@ func (e lateError) Unwrap() error { return context.DeadlineExceeded }
 // that: a stopped or unreachable server is as silent as one without news, and one whose etcd
 // hangs keeps its watches open.
 type heartbeat struct {
-	timing   timing
-	clock    func() time.Time
-	liveness *liveness
-	// lists returns the paths of kinds that may be listed, the best first.
-	lists func() []string
-	// session knows which cluster it is; may be nil.
-	session      *session.Session
-	unidentified bool // true where the server does not let us read which cluster it is
-	// kick asks for an attempt now.
-	kick chan struct{}
-	// renew looks for other credentials; true ends this connection.
-	renew   func() bool
-	revived func() // called when the server answers again
-	// denied reports whether the server answers, but refuses our credentials for resources.
-	denied func() bool
+	timing       timing
+	clock        func() time.Time
+	liveness     *liveness
+	lists        func() []string  // returns the paths of kinds that may be listed, the best first
+	session      *session.Session // knows which cluster it is; may be nil
+	unidentified bool             // true where the server does not let us read which cluster it is
+	kick         chan struct{}    // asks for an attempt now
+	renew        func() bool      // looks for other credentials; true ends this connection
+	revived      func()           // called when the server answers again
+	denied       func() bool      // reports whether the server answers, but refuses our credentials for resources
 }
 
 // run asks until ctx ends or other credentials exist. It returns an error if another cluster is
@@ -135,7 +127,6 @@ func (h *heartbeat) run(ctx context.Context, c *connection) error {
 	}
 }
 
-// leave ends all open requests.
 func (h *heartbeat) leave(c *connection) {
 	c.gate.shut()
 	c.gate.cut()
@@ -252,7 +243,6 @@ func (h *heartbeat) waitForDoubt(ctx context.Context, g *gate) bool {
 	return ctx.Err() == nil
 }
 
-// words makes an error one harmless line.
 func words(err error) string {
 	if err == nil {
 		return ""
@@ -260,10 +250,8 @@ func words(err error) string {
 	return sanitize.Cut(err.Error(), maxWords)
 }
 
-// maxWords limits an error in a header, in runes.
-const maxWords = 300
+const maxWords = 300 // limits an error in a header, in runes
 
-// liveness publishes what the heartbeat has found out.
 type liveness struct {
 	changed func() // called after every change
 

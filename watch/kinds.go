@@ -43,8 +43,7 @@ type kind struct {
 	volume              func(client.Object) job.Volume
 	jobs                string
 	nameLabel, uidLabel string
-	// share makes a job share values with others; nil for other kinds.
-	share func(*copies, client.Object)
+	share               func(*copies, client.Object) // makes a job share values with others; nil for other kinds
 	// newList makes the list of objects that are kept as they are; nil for jobs and volumes.
 	// observe is called before one is put into it; nil for most.
 	newList func() keptList
@@ -81,7 +80,6 @@ var kinds = []*kind{
 	newKind[corev1.Pod](Pods, corev1.SchemeGroupVersion, kind{strip: stripPod}),
 }
 
-// pointer is the pointer to an API type.
 type pointer[T any] interface {
 	*T
 	client.Object
@@ -125,7 +123,6 @@ func findKind(is func(*kind) bool) (k *kind, ok bool) {
 	return kinds[i], true
 }
 
-// volumeKinds lists the kinds of volumes of [Backups] or [Restores].
 func volumeKinds(jobs string) (found []*kind) {
 	for _, k := range kinds {
 		if k.volume != nil && k.jobs == jobs {
@@ -175,7 +172,6 @@ func (k *kind) only(jobs []JobName) *kind {
 
 func isNoLabel(name string) bool { return len(validation.IsValidLabelValue(name)) > 0 }
 
-// selecting returns the kind narrowed by a label selector.
 func (k kind) selecting(selector string) *kind {
 	k.selector = selector
 	return &k

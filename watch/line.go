@@ -73,7 +73,6 @@ func (l *line) open(o Options) (*connection, error) {
 	return open(o.Config, o.Log, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
 }
 
-// listening is a transport that tells its line of all that comes.
 type listening struct {
 	next http.RoundTripper
 	line *line
@@ -111,7 +110,7 @@ func (b heardBody) Read(p []byte) (int, error) {
 // onceRetry is the pause between two attempts at one request.
 var onceRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 3 * time.Second}
 
-const maxBroken = 3 // maxBroken is how many answers to one request may break off
+const maxBroken = 3 // how many answers to one request may break off
 
 // try asks until there is an answer. What ended without one is asked again until
 // the line has been silent for too long, which ends ctx.

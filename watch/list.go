@@ -86,14 +86,13 @@ func (r reader) atOnce(ctx context.Context, version string, to listing) (string,
 	return page.ResourceVersion, err
 }
 
-// putOff keeps the JSON of jobs that have ended.
 type putOff struct {
 	kind *kind
 	kept [][]byte
 	size int
 }
 
-const mostPutOff = 24 << 20 // mostPutOff is how many bytes are kept back at most: those of ten thousand jobs
+const mostPutOff = 24 << 20 // how many bytes are kept back at most: those of ten thousand jobs
 
 var phaseMember = []byte(`"phase":"`)
 
@@ -122,7 +121,7 @@ func cannotStream(err error) bool {
 // that a watch is to begin with all that there is, and to say where that ends.
 var errNoEnd = errors.New("the stream does not say where the list ends")
 
-const streamPatience = 20 * time.Second // streamPatience is how long a stream may be silent before its end
+const streamPatience = 20 * time.Second // how long a stream may be silent before its end
 
 // stream reads the list as the events with which a watch begins, up to the bookmark
 // that says that this is all (KEP-3157).

@@ -25,10 +25,8 @@ func metadataList(kind string) *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// usualNamespaces are where Velero and OADP are installed by default.
 var usualNamespaces = []string{"velero", "openshift-adp"}
 
-// installation says where Velero is.
 type installation struct {
 	namespace string
 	from      NamespaceFrom
@@ -92,7 +90,6 @@ const (
 	missing
 )
 
-// answerOf tells a refusal from no answer at all.
 func answerOf(err error) (answer, error) {
 	switch {
 	case err == nil:

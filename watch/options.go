@@ -17,7 +17,6 @@ const defaultWindow = 250 * time.Millisecond
 // which ten jobs make one snapshot and one frame instead of four.
 const windowsApart = 4
 
-// Options say what a [Watcher] watches, and how.
 type Options struct {
 	Config *rest.Config // leads to the API server. It is copied, not changed
 	// Session is the connection that Config is of. Its credentials are read again while

@@ -22,7 +22,6 @@ type gate struct {
 	answers  atomic.Uint64 // counts the pieces that were read of all answers
 }
 
-// flight is a request whose answer is still being read.
 type flight struct {
 	io.ReadCloser
 	gate   *gate
@@ -86,7 +85,6 @@ func (g *gate) send(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// suspect closes the gate until the heartbeat has looked.
 func (g *gate) suspect() {
 	g.shut()
 	notify(g.suspected)

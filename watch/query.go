@@ -21,7 +21,6 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Query is what [Read] is asked for.
 type Query struct {
 	Kinds    []string        // those of [Backups] and [Restores] that are wanted whole
 	Names    []JobName       // single jobs
@@ -161,8 +160,7 @@ func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
 	return together(tasks)
 }
 
-// maxSelected is how many uids one label selector names: proxies limit the length of addresses.
-const maxSelected = 50
+const maxSelected = 50 // how many uids one label selector names: proxies limit the length of addresses
 
 // evidence reads what the verdicts on active jobs need: the small kinds, their own volumes,
 // and the backups that restores read.
@@ -397,7 +395,6 @@ func (r *onceReader) get(ctx context.Context, resource, name string) error {
 	return r.note(resource, objects, false, err)
 }
 
-// note takes in what was read of a kind, or why that failed.
 func (r *onceReader) note(resource string, objects []client.Object, whole bool, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

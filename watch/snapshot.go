@@ -191,7 +191,7 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	return a
 }
 
-const slowAfter = 10 * time.Second // slowAfter is how long the first list of a kind may take before it is called slow
+const slowAfter = 10 * time.Second // how long the first list of a kind may take before it is called slow
 
 // reading is the first of the kinds that is being read for the first time, once
 // there is anything to show.

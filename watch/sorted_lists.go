@@ -96,13 +96,11 @@ func (s *sortedSet[T]) sorted(compare func(a, b T) int) []T {
 	return s.list
 }
 
-// keptList keeps the objects of a kind that is shown as it is.
 type keptList interface {
 	put(uid types.UID, o client.Object)
 	drop(uid types.UID)
 }
 
-// objectList is a [keptList] of a type.
 type objectList[T client.Object] struct{ sortedSet[T] }
 
 func (l *objectList[T]) put(uid types.UID, o client.Object) { l.sortedSet.put(uid, o.(T)) }

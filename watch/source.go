@@ -37,14 +37,11 @@ const (
 // at the latest; one that is given up leaves what was there before.
 type listing interface {
 	add(o *received)
-	// remove takes out what was added.
-	remove(o *received)
-	// again: the list begins anew. So many are in it, 0 if nobody knows.
-	again(total int)
+	remove(o *received) // takes out what was added
+	again(total int)    // the list begins anew. So many are in it, 0 if nobody knows
 	done()
 }
 
-// counted tells its source how far a list is read.
 type counted struct {
 	listing
 	*source
@@ -60,7 +57,6 @@ func (c counted) again(total int) {
 	c.source.count(0, total)
 }
 
-// source keeps one kind of the store up to date and knows how that goes.
 type source struct {
 	kind     *kind
 	store    *Store
@@ -234,7 +230,6 @@ func (s *source) hasSettled() <-chan struct{} {
 	return s.settled
 }
 
-// observed tells when a watch is given up; the reflector stops each one.
 type observed struct {
 	apiwatch.Interface
 	stopped func()
@@ -245,7 +240,6 @@ func (o *observed) Stop() {
 	o.stopped()
 }
 
-// intake is the store as the reflector of one source sees it.
 type intake struct{ s *source }
 
 func (i intake) Add(o any) error { return i.Update(o) }
@@ -297,7 +291,6 @@ func (s *source) opened() (number int) {
 	return s.watches
 }
 
-// closed calls the source stale if no other watch follows soon.
 func (s *source) closed(number int) {
 	at := s.now()
 	time.AfterFunc(grace, func() {

@@ -49,7 +49,6 @@ type Store struct {
 	movers map[velero.VolumeRef]velero.Mover
 }
 
-// entry is one Backup or Restore.
 type entry struct {
 	kind      *kind
 	job       *job.Job

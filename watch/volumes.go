@@ -42,8 +42,7 @@ func compareVolumes(a, b job.Volume) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
-// minPending is from how many pending changes on a shrinking list is folded.
-const minPending = 1024
+const minPending = 1024 // from how many pending changes on a shrinking list is folded
 
 // volumes are those of one job: the list that jobs share, and what changed since it was made.
 type volumes struct {

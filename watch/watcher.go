@@ -379,7 +379,6 @@ func pause(ctx context.Context, d time.Duration, kick <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// notify makes a channel of capacity one ready. It never waits.
 func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
