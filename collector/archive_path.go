@@ -29,35 +29,27 @@ var (
 	clusterDir     = []byte("cluster")
 	namespacesDir  = []byte("namespaces")
 	jsonSuffix     = []byte(".json")
+	slash          = []byte("/")
 )
-
-// splitPath cuts the next element off p.
-func splitPath(p []byte) (first, rest []byte, ok bool) {
-	i := bytes.IndexByte(p, '/')
-	if i < 0 {
-		return p, nil, false
-	}
-	return p[:i], p[i+1:], true
-}
 
 // placeOf says which item a path stands for, if any. Paths of version directories, of other depth,
 // or outside resources/ are no items: Velero does not look at them.
 func placeOf(p []byte) (at place, ok bool) {
-	top, rest, ok := splitPath(p)
+	top, rest, ok := bytes.Cut(p, slash)
 	if !ok || !bytes.Equal(top, resourcesDir) {
 		return at, false
 	}
-	if at.resource, rest, ok = splitPath(rest); !ok {
+	if at.resource, rest, ok = bytes.Cut(rest, slash); !ok {
 		return at, false
 	}
-	scope, rest, ok := splitPath(rest)
+	scope, rest, ok := bytes.Cut(rest, slash)
 	if !ok {
 		return at, false
 	}
 	switch {
 	case bytes.Equal(scope, clusterDir):
 	case bytes.Equal(scope, namespacesDir):
-		if at.namespace, rest, ok = splitPath(rest); !ok {
+		if at.namespace, rest, ok = bytes.Cut(rest, slash); !ok {
 			return at, false
 		}
 	default:
@@ -83,11 +75,11 @@ func (b *builder) atVersion(p []byte) {
 	if n := len(b.lastVersioned); n > 0 && len(rest) > n && rest[n] == '/' && bytes.Equal(rest[:n], b.lastVersioned) {
 		return
 	}
-	resource, below, ok := splitPath(rest)
+	resource, below, ok := bytes.Cut(rest, slash)
 	if !ok || len(resource) == 0 {
 		return
 	}
-	dir, _, ok := splitPath(below)
+	dir, _, ok := bytes.Cut(below, slash)
 	if !ok || len(dir) == 0 || bytes.Equal(dir, clusterDir) || bytes.Equal(dir, namespacesDir) {
 		return
 	}

@@ -61,12 +61,8 @@ func (t *tarReader) offset() int64 { return t.start + int64(t.pos) }
 
 // next moves on to the next entry. io.EOF is the archive's proper end.
 func (t *tarReader) next() (entry, error) {
-	var long struct {
-		name []byte
-		size int64
-		set  bool
-	}
-	long.size = -1
+	var longName []byte
+	longSize := int64(-1)
 	for {
 		if err := t.skip(t.pad); err != nil {
 			return t.current, err // it is that one's data that is missing
@@ -89,10 +85,10 @@ func (t *tarReader) next() (entry, error) {
 				return e, err
 			}
 			if name != nil {
-				long.name, long.set = name, true
+				longName = name
 			}
 			if size >= 0 {
-				long.size = size
+				longSize = size
 			}
 			continue
 		case typePAXGlobal, typeGNULink:
@@ -105,11 +101,11 @@ func (t *tarReader) next() (entry, error) {
 			return e, ErrSparse
 		}
 		e.name = t.shortName(h)
-		if long.set {
-			e.name = long.name
+		if longName != nil {
+			e.name = longName
 		}
-		if long.size >= 0 {
-			e.size = long.size
+		if longSize >= 0 {
+			e.size = longSize
 		}
 		if len(e.name) > t.maxName {
 			return e, fmt.Errorf("%w (%d bytes)", ErrLongName, len(e.name))

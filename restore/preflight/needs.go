@@ -186,7 +186,7 @@ func (c *check) findStorage(s *storage) {
 				Sentence: fmt.Sprintf("A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, and restores none of them.", change),
 				Remedy:   "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction in the namespace of Velero."}))
 		}
-		defaults := slices.ContainsFunc(slices.Collect(maps.Values(a.StorageClasses)), func(class target.StorageClass) bool { return class.Default })
+		defaults := slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
 		if s.noClass.count > 0 && !defaults {
 			c.find(s.noClass.fill(Finding{Severity: Obstacle, Reason: DefaultClassMissing, Resource: claims,
 				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")),

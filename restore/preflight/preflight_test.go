@@ -222,7 +222,7 @@ func TestFindings(t *testing.T) {
 	snapshotted := func(v *Velero) { v.Backup.Status.VolumeSnapshotsCompleted = 1 }
 	threePorts := []item{{"services", "shop", "web", `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":443,"nodePort":30443},{"port":22,"nodePort":30022}]}`}}
 	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	withFast := target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}}
+	withFast := target.Surroundings{StorageClasses: map[string]bool{"fast": false}}
 	data := []item{{claims, "shop", "data", annotated("velero.io/volume-snapshot-name", claimOfFast)}}
 	moved := []item{{claims, "shop", "data", annotated("velero.io/data-upload-name", claimOfFast)}}
 	content := []item{{contents, "", "c", `,"spec":{"driver":"d","volumeSnapshotClassName":"snap"}`}}
@@ -270,7 +270,7 @@ func TestFindings(t *testing.T) {
 		"claims that may exist":                       {given{items: claim, unseen: unseen(claims), around: withShop(target.Surroundings{})}, "", ""},
 		"a Service that may hold its own node port":   {given{items: service, unseen: unseen("services"), around: withShop(target.Surroundings{NodePorts: map[int64]string{30080: "ops/x"}})}, "", ""},
 		"a claim of a native snapshot":                {given{items: claim, velero: snapshotted}, "doubt StorageClassMissing", "native snapshots"},
-		"Velero changes the class":                    {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]target.StorageClass{"slow": {}}}}, "", ""},
+		"Velero changes the class":                    {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]bool{"slow": false}}}, "", ""},
 		"Velero may change the class":                 {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.ConfigMaps, Why: "you may not list it"}}}}, "doubt StorageClassMissing", "could not be read"},
 		"a resource modifier":                         {given{items: claim, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}}}, "doubt StorageClassMissing", "resource modifier m"},
 		"more ports than the quota has":               {given{items: threePorts, around: quota("services.nodeports", "2", "0")}, "obstacle QuotaExceeded", "3 more wanted"},
@@ -304,13 +304,13 @@ func TestFindings(t *testing.T) {
 		"another one is":                    {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"other": {Terminating: true}}}}, "", ""},
 
 		"no storage class":               {given{items: claim}, "obstacle StorageClassMissing", "fast"},
-		"the storage class is there":     {given{items: claim, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}}}, "", ""},
+		"the storage class is there":     {given{items: claim, around: target.Surroundings{StorageClasses: map[string]bool{"fast": false}}}, "", ""},
 		"the storage class is brought":   {given{items: append([]item{{target.StorageClasses, "", "fast", ""}}, claim...)}, "", ""},
 		"the volume was kept":            {given{items: append([]item{{volumes, "", "v", `,"spec":{"persistentVolumeReclaimPolicy":"Retain"}`}}, claim...)}, "doubt StorageClassMissing", "Retain"},
 		"classes may not be listed":      {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.StorageClasses, Why: "you may not list it"}}}}, "", ""},
 		"the claim exists already":       {given{items: claim, there: always}, "doubt ClaimsExist", ""},
 		"no default class":               {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}}, "obstacle DefaultClassMissing", "1 claim names no storage class"},
-		"a default class":                {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"x": {Default: true}}}}, "", ""},
+		"a default class":                {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}, around: target.Surroundings{StorageClasses: map[string]bool{"x": true}}}, "", ""},
 		"no snapshot class":              {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}}, "doubt SnapshotClassMissing", "keeps the name"},
 		"a snapshot class":               {given{items: []item{{"volumesnapshots.snapshot.storage.k8s.io", "shop", "s", `,"spec":{"volumeSnapshotClassName":"snap"}`}}, around: target.Surroundings{SnapshotClasses: map[string]string{"snap": "d"}}}, "", ""},
 		"snapshots without EnableCSI":    {given{items: data, around: withFast}, "obstacle VolumesEmpty", "1 claim"},
@@ -326,7 +326,7 @@ func TestFindings(t *testing.T) {
 		"two maps of the restore helper": {given{items: pod, around: configs(podVolumes, withFast)}, "doubt PluginConfigAmbiguous", "file-system backups"},
 		"two maps of nodes":              {given{items: claim, around: configs("velero.io/change-pvc-node-selector", withFast), velero: csi("v1.16.2")}, "obstacle PluginConfigAmbiguous", ""},
 		"two maps that Velero ignores":   {given{items: claim, around: configs("velero.io/change-pvc-node-selector", withFast), velero: csi("v1.18.3")}, "", ""},
-		"Velero changes it to no class":  {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]target.StorageClass{"fast": {}}}}, "obstacle StorageClassMissing", "fast to slow"},
+		"Velero changes it to no class":  {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]bool{"fast": false}}}, "obstacle StorageClassMissing", "fast to slow"},
 
 		"a namespace that refuses pods":      {given{items: pod, around: enforcing("restricted", "")}, "obstacle PodSecurityViolated", "allowPrivilegeEscalation != false"},
 		"a namespace that lets them in":      {given{items: pod, around: enforcing("baseline", "")}, "", ""},
@@ -354,12 +354,12 @@ func TestFindings(t *testing.T) {
 		"a kind that is not there": {given{items: settings, around: quota("count/gadgets.example.com", "0", "0")}, "", ""},
 		"too little storage": {given{items: claim, around: func() target.Surroundings {
 			s := quota("fast.storageclass.storage.k8s.io/requests.storage", "9Gi", "0")
-			s.StorageClasses = map[string]target.StorageClass{"fast": {}}
+			s.StorageClasses = map[string]bool{"fast": false}
 			return s
 		}()}, "obstacle QuotaExceeded", "10Gi more wanted"},
 		"storage of another class": {given{items: claim, around: func() target.Surroundings {
 			s := quota("slow.storageclass.storage.k8s.io/requests.storage", "0", "0")
-			s.StorageClasses = map[string]target.StorageClass{"fast": {}}
+			s.StorageClasses = map[string]bool{"fast": false}
 			return s
 		}()}, "", ""},
 		"an init container counts if it asks for more": {given{items: started(""), around: quota("requests.cpu", "1500m", "0")}, "obstacle QuotaExceeded", "2 more wanted"},
@@ -383,7 +383,7 @@ func TestFindings(t *testing.T) {
 		"containers too large":      {given{items: pod, around: target.Surroundings{LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Max: list("cpu", "500m")})}}}, "obstacle LimitRangeViolated", "at most 500m cpu"},
 		"containers too small":      {given{items: pod, around: target.Surroundings{LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Min: list("memory", "2Gi")})}}}, "obstacle LimitRangeViolated", "at least 2Gi memory"},
 		"containers that fit":       {given{items: pod, around: target.Surroundings{LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "Container", Max: list("cpu", "1"), Min: list("memory", "1Gi")})}}}, "", ""},
-		"a claim that is too large": {given{items: claim, around: target.Surroundings{StorageClasses: map[string]target.StorageClass{"fast": {}}, LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "PersistentVolumeClaim", Max: list("storage", "5Gi")})}}}, "obstacle LimitRangeViolated", "at most 5Gi"},
+		"a claim that is too large": {given{items: claim, around: target.Surroundings{StorageClasses: map[string]bool{"fast": false}, LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: "PersistentVolumeClaim", Max: list("storage", "5Gi")})}}}, "obstacle LimitRangeViolated", "at most 5Gi"},
 
 		"a node port is taken":               {given{items: service, around: target.Surroundings{NodePorts: map[int64]string{30080: "ops/x"}}}, "obstacle NodePortTaken", "30080 by ops/x"},
 		"another node port is":               {given{items: service, around: target.Surroundings{NodePorts: map[int64]string{30081: "ops/x"}}}, "", ""},

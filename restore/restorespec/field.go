@@ -98,7 +98,62 @@ func (f Field) Tidy(text string) string {
 // Fields are all flags that describe a restore, in the order of a form: what is
 // restored and where to comes first. --wait is none of them.
 func Fields() []Field {
-	return slices.Concat(grouped("From", sourceFields()), grouped("What", filterFields()), grouped("How", effectFields()), grouped("The Restore itself", metadataFields()))
+	core := corev1.SchemeGroupVersion.Group
+	list := func(flag, title, help, hint string, completes Source, of func(*velerov1.RestoreSpec) *[]string) Field {
+		return Field{Flag: flag, Title: title, Help: help, Hint: hint, Completes: completes, Many: true, Filters: true,
+			codec: listCodec(memberAt(func(d *Draft) *[]string { return of(&d.Restore.Spec) }))}
+	}
+	return slices.Concat(
+		grouped("From", []Field{
+			{Flag: "from-backup", Title: "Backup", Help: "Backup to restore from", Hint: "a backup's name", Completes: Backups,
+				codec: textCodec(func(d *Draft) *string { return &d.Restore.Spec.BackupName })},
+			{Flag: "from-schedule", Title: "Schedule", Help: "Schedule to restore from: its newest completed backup", Hint: "a schedule's name, instead of a backup", Completes: Schedules,
+				codec: textCodec(func(d *Draft) *string { return &d.Restore.Spec.ScheduleName })},
+			{Flag: "allow-partially-failed", Title: "Partial", Help: "With --from-schedule, take a PartiallyFailed backup too", Hint: "true or false; with a schedule only", Completes: YesNo,
+				codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.AllowPartiallyFailed }))},
+		}),
+		grouped("What", []Field{
+			list("include-namespaces", "Namespaces", "Namespaces to restore, by their names in the backup ('*' for all)", "names in the backup, or *; empty: all", Namespaces,
+				func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedNamespaces }),
+			list("exclude-namespaces", "  without", "Namespaces not to restore", "names in the backup", Namespaces,
+				func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedNamespaces }),
+			{Flag: "namespace-mappings", Title: "Map", Help: "New names for namespaces in the target: src1:dst1,src2:dst2,...", Hint: "src:dst, with commas between", Completes: Mappings, Many: true, Filters: true,
+				codec: mapCodec(":", "src:dst", checkMapping, func(d *Draft) *map[string]string { return &d.Restore.Spec.NamespaceMapping })},
+			list("include-resources", "Resources", "Resources to restore, such as deployments.apps ('*' for all)", "kinds such as deployments.apps, or *; empty: all", Resources,
+				func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedResources }),
+			list("exclude-resources", "  without", "Resources not to restore", "kinds such as events", Resources,
+				func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedResources }),
+			{Flag: "selector", Title: "Selector", Help: "Restore only items that match this label selector", Hint: "app=web,tier notin (db)", Completes: Labels, Many: true, Filters: true, codec: selectorCodec()},
+			{Flag: "or-selector", Title: "  or", Help: "Restore items that match any of these label selectors, separated by ' or '", Hint: "app=web or app=db; instead of a selector", Completes: Labels, Many: true, Filters: true, codec: orSelectorCodec()},
+			{Flag: "include-cluster-resources", Title: "Cluster", Help: "Restore cluster-scoped resources", Hint: "true, false; empty: what the rest needs", Completes: YesNo, Filters: true,
+				codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources }))},
+			{Flag: "restore-volumes", Title: "Volumes", Help: "Restore volumes from snapshots", Hint: "true or false; empty: true", Completes: YesNo, Filters: true,
+				codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs }))},
+			{Flag: "resource-policies-configmap", Title: "Policies", Help: "ConfigMap with the restore's resource policies (not read: the items it excludes are counted)", Hint: "a ConfigMap beside Velero", Filters: true,
+				codec: referenceCodec(nil, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourcePolicy })},
+		}),
+		grouped("How", []Field{
+			{Flag: "existing-resource-policy", Title: "Existing", Help: "What to do with objects that exist: none (skip them) or update", Hint: "none: skip them; update: patch them", Completes: Policies, codec: policyCodec()},
+			{Flag: "preserve-nodeports", Title: "Node ports", Help: "Keep the node ports of services", Hint: "true or false; empty: false", Completes: YesNo,
+				codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts }))},
+			{Flag: "status-include-resources", Title: "Status of", Help: "Resources whose status is restored too", Hint: "kinds, or *", Completes: Resources, Many: true,
+				codec: listCodec(statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.IncludedResources }))},
+			{Flag: "status-exclude-resources", Title: "  without", Help: "Resources whose status is not restored", Hint: "kinds; only with the field above", Completes: Resources, Many: true,
+				codec: listCodec(statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.ExcludedResources }))},
+			{Flag: "resource-modifier-configmap", Title: "Modifiers", Help: "ConfigMap with the patches that Velero applies to what it restores", Hint: "a ConfigMap beside Velero",
+				codec: referenceCodec(&core, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourceModifier })},
+			{Flag: "item-operation-timeout", Title: "Timeout", Help: "How long Velero waits for operations of plugins", Hint: "a duration such as 4h", codec: durationCodec()},
+			{Flag: "parallel-files-download", Title: "Parallel", Help: "Files of a volume to restore at once (0: as many as the node has CPUs)", Hint: "a number", codec: parallelCodec()},
+			{Flag: "write-sparse-files", Title: "Sparse", Help: "Write sparse files when restoring volumes", Hint: "true or false; empty: false", Completes: YesNo,
+				codec: boolCodec(uploaderMember(func(c *velerov1.UploaderConfigForRestore) **bool { return &c.WriteSparseFiles }))},
+		}),
+		grouped("The Restore itself", []Field{
+			{Flag: "labels", Title: "Labels", Help: "Labels of the Restore itself", Hint: "key=value, with commas between", Many: true,
+				codec: mapCodec("=", "key=value", checkLabel, func(d *Draft) *map[string]string { return &d.Restore.Labels })},
+			{Flag: "annotations", Title: "Annotations", Help: "Annotations of the Restore itself", Hint: "key=value, with commas between", Many: true,
+				codec: mapCodec("=", "key=value", checkAnnotation, func(d *Draft) *map[string]string { return &d.Restore.Annotations })},
+		}),
+	)
 }
 
 func grouped(name string, fields []Field) []Field {
@@ -116,72 +171,6 @@ func Find(flag string) (Field, bool) {
 		return Field{}, false
 	}
 	return all[i], true
-}
-
-func sourceFields() []Field {
-	return []Field{
-		{Flag: "from-backup", Title: "Backup", Help: "Backup to restore from", Hint: "a backup's name", Completes: Backups,
-			codec: textCodec(func(d *Draft) *string { return &d.Restore.Spec.BackupName })},
-		{Flag: "from-schedule", Title: "Schedule", Help: "Schedule to restore from: its newest completed backup", Hint: "a schedule's name, instead of a backup", Completes: Schedules,
-			codec: textCodec(func(d *Draft) *string { return &d.Restore.Spec.ScheduleName })},
-		{Flag: "allow-partially-failed", Title: "Partial", Help: "With --from-schedule, take a PartiallyFailed backup too", Hint: "true or false; with a schedule only", Completes: YesNo,
-			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.AllowPartiallyFailed }))},
-	}
-}
-
-func filterFields() []Field {
-	list := func(flag, title, help, hint string, completes Source, of func(*velerov1.RestoreSpec) *[]string) Field {
-		return Field{Flag: flag, Title: title, Help: help, Hint: hint, Completes: completes, Many: true, Filters: true,
-			codec: listCodec(memberAt(func(d *Draft) *[]string { return of(&d.Restore.Spec) }))}
-	}
-	return []Field{
-		list("include-namespaces", "Namespaces", "Namespaces to restore, by their names in the backup ('*' for all)", "names in the backup, or *; empty: all", Namespaces,
-			func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedNamespaces }),
-		list("exclude-namespaces", "  without", "Namespaces not to restore", "names in the backup", Namespaces,
-			func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedNamespaces }),
-		{Flag: "namespace-mappings", Title: "Map", Help: "New names for namespaces in the target: src1:dst1,src2:dst2,...", Hint: "src:dst, with commas between", Completes: Mappings, Many: true, Filters: true,
-			codec: mapCodec(":", "src:dst", checkMapping, func(d *Draft) *map[string]string { return &d.Restore.Spec.NamespaceMapping })},
-		list("include-resources", "Resources", "Resources to restore, such as deployments.apps ('*' for all)", "kinds such as deployments.apps, or *; empty: all", Resources,
-			func(s *velerov1.RestoreSpec) *[]string { return &s.IncludedResources }),
-		list("exclude-resources", "  without", "Resources not to restore", "kinds such as events", Resources,
-			func(s *velerov1.RestoreSpec) *[]string { return &s.ExcludedResources }),
-		{Flag: "selector", Title: "Selector", Help: "Restore only items that match this label selector", Hint: "app=web,tier notin (db)", Completes: Labels, Many: true, Filters: true, codec: selectorCodec()},
-		{Flag: "or-selector", Title: "  or", Help: "Restore items that match any of these label selectors, separated by ' or '", Hint: "app=web or app=db; instead of a selector", Completes: Labels, Many: true, Filters: true, codec: orSelectorCodec()},
-		{Flag: "include-cluster-resources", Title: "Cluster", Help: "Restore cluster-scoped resources", Hint: "true, false; empty: what the rest needs", Completes: YesNo, Filters: true,
-			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources }))},
-		{Flag: "restore-volumes", Title: "Volumes", Help: "Restore volumes from snapshots", Hint: "true or false; empty: true", Completes: YesNo, Filters: true,
-			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs }))},
-		{Flag: "resource-policies-configmap", Title: "Policies", Help: "ConfigMap with the restore's resource policies (not read: the items it excludes are counted)", Hint: "a ConfigMap beside Velero", Filters: true,
-			codec: referenceCodec(nil, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourcePolicy })},
-	}
-}
-
-func effectFields() []Field {
-	core := corev1.SchemeGroupVersion.Group
-	return []Field{
-		{Flag: "existing-resource-policy", Title: "Existing", Help: "What to do with objects that exist: none (skip them) or update", Hint: "none: skip them; update: patch them", Completes: Policies, codec: policyCodec()},
-		{Flag: "preserve-nodeports", Title: "Node ports", Help: "Keep the node ports of services", Hint: "true or false; empty: false", Completes: YesNo,
-			codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.PreserveNodePorts }))},
-		{Flag: "status-include-resources", Title: "Status of", Help: "Resources whose status is restored too", Hint: "kinds, or *", Completes: Resources, Many: true,
-			codec: listCodec(statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.IncludedResources }))},
-		{Flag: "status-exclude-resources", Title: "  without", Help: "Resources whose status is not restored", Hint: "kinds; only with the field above", Completes: Resources, Many: true,
-			codec: listCodec(statusMember(func(s *velerov1.RestoreStatusSpec) *[]string { return &s.ExcludedResources }))},
-		{Flag: "resource-modifier-configmap", Title: "Modifiers", Help: "ConfigMap with the patches that Velero applies to what it restores", Hint: "a ConfigMap beside Velero",
-			codec: referenceCodec(&core, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourceModifier })},
-		{Flag: "item-operation-timeout", Title: "Timeout", Help: "How long Velero waits for operations of plugins", Hint: "a duration such as 4h", codec: durationCodec()},
-		{Flag: "parallel-files-download", Title: "Parallel", Help: "Files of a volume to restore at once (0: as many as the node has CPUs)", Hint: "a number", codec: parallelCodec()},
-		{Flag: "write-sparse-files", Title: "Sparse", Help: "Write sparse files when restoring volumes", Hint: "true or false; empty: false", Completes: YesNo,
-			codec: boolCodec(uploaderMember(func(c *velerov1.UploaderConfigForRestore) **bool { return &c.WriteSparseFiles }))},
-	}
-}
-
-func metadataFields() []Field {
-	return []Field{
-		{Flag: "labels", Title: "Labels", Help: "Labels of the Restore itself", Hint: "key=value, with commas between", Many: true,
-			codec: mapCodec("=", "key=value", checkLabel, func(d *Draft) *map[string]string { return &d.Restore.Labels })},
-		{Flag: "annotations", Title: "Annotations", Help: "Annotations of the Restore itself", Hint: "key=value, with commas between", Many: true,
-			codec: mapCodec("=", "key=value", checkAnnotation, func(d *Draft) *map[string]string { return &d.Restore.Annotations })},
-	}
 }
 
 func errExpected(text, what string) error { return fmt.Errorf("%q: expected %s", text, what) }

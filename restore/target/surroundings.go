@@ -46,7 +46,7 @@ type Around struct {
 // Surroundings are what a restore meets besides the objects that it brings.
 type Surroundings struct {
 	Namespaces      map[string]Namespace
-	StorageClasses  map[string]StorageClass
+	StorageClasses  map[string]bool   // whether it is the default
 	SnapshotClasses map[string]string // name to driver
 	ClassMap        map[string]string // what Velero makes of storage classes, from one name to another
 	// PluginConfigs are the ConfigMaps of Velero's actions by label, as [ChangesClasses]; sorted.
@@ -64,12 +64,6 @@ type Surroundings struct {
 type Namespace struct {
 	Terminating bool
 	Labels      map[string]string
-}
-
-// StorageClass is one of the target.
-type StorageClass struct {
-	Provisioner string
-	Default     bool
 }
 
 // Webhook is one admission webhook with a Service behind it.
@@ -108,7 +102,7 @@ const maxKept = 100_000
 // Surroundings looks at what surrounds a restore, and notes what it cannot see. Its error is ctx's.
 func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) (*Surroundings, error) {
 	s := &Surroundings{
-		Namespaces: map[string]Namespace{}, StorageClasses: map[string]StorageClass{}, SnapshotClasses: map[string]string{},
+		Namespaces: map[string]Namespace{}, StorageClasses: map[string]bool{}, SnapshotClasses: map[string]string{},
 		Drivers: map[string]bool{}, NodePorts: map[int64]string{}, Services: map[string]bool{},
 	}
 	a := &around{Reader: r, served: served, found: s, slots: make(chan struct{}, r.Parallel)}
@@ -181,7 +175,7 @@ func (a *around) lists(ctx context.Context, want Around) {
 	})
 	if want.Storage {
 		each(ctx, a, StorageClasses, "", func(s *Surroundings, c *storagev1.StorageClass) {
-			s.StorageClasses[c.Name] = StorageClass{c.Provisioner, isDefaultClass(c)}
+			s.StorageClasses[c.Name] = isDefaultClass(c)
 		})
 	}
 	if want.Velero != "" {
