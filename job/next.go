@@ -106,9 +106,7 @@ func (j *Job) read(in Input) {
 		j.readRestore(in.Restore)
 	}
 	j.Malformed = in.Malformed
-	j.Namespace = j.Object.GetNamespace()
-	j.Name = j.Object.GetName()
-	j.UID = j.Object.GetUID()
+	j.Namespace, j.Name, j.UID = j.Object.GetNamespace(), j.Object.GetName(), j.Object.GetUID()
 	j.Created = j.Object.GetCreationTimestamp().Time
 	j.Deleting = j.Object.GetDeletionTimestamp() != nil
 
@@ -121,20 +119,14 @@ func (j *Job) read(in Input) {
 func (j *Job) readBackup(b *velerov1.Backup) {
 	j.Kind, j.Object = Backup, b
 	j.Phase = string(b.Status.Phase)
-	j.Started = TimeOf(b.Status.StartTimestamp)
-	j.Completed = TimeOf(b.Status.CompletionTimestamp)
+	j.Started, j.Completed = TimeOf(b.Status.StartTimestamp), TimeOf(b.Status.CompletionTimestamp)
 	j.Items = Items{}
 	if p := b.Status.Progress; p != nil {
 		j.Items = Items{Known: true, Done: p.ItemsBackedUp, Total: p.TotalItems}
 	}
-	j.Operations = Operations{
-		Attempted: b.Status.BackupItemOperationsAttempted,
-		Completed: b.Status.BackupItemOperationsCompleted,
-		Failed:    b.Status.BackupItemOperationsFailed,
-	}
+	j.Operations = Operations{b.Status.BackupItemOperationsAttempted, b.Status.BackupItemOperationsCompleted, b.Status.BackupItemOperationsFailed}
 	j.Warnings, j.Errors = b.Status.Warnings, b.Status.Errors
-	j.FailureReason = b.Status.FailureReason
-	j.ValidationErrors = b.Status.ValidationErrors
+	j.FailureReason, j.ValidationErrors = b.Status.FailureReason, b.Status.ValidationErrors
 	j.ScheduleName = b.Labels[velerov1.ScheduleNameLabel]
 	j.StorageLocation = b.Spec.StorageLocation
 	j.QueuePosition = b.Status.QueuePosition
@@ -143,20 +135,14 @@ func (j *Job) readBackup(b *velerov1.Backup) {
 func (j *Job) readRestore(r *velerov1.Restore) {
 	j.Kind, j.Object = Restore, r
 	j.Phase = string(r.Status.Phase)
-	j.Started = TimeOf(r.Status.StartTimestamp)
-	j.Completed = TimeOf(r.Status.CompletionTimestamp)
+	j.Started, j.Completed = TimeOf(r.Status.StartTimestamp), TimeOf(r.Status.CompletionTimestamp)
 	j.Items = Items{}
 	if p := r.Status.Progress; p != nil {
 		j.Items = Items{Known: true, Done: p.ItemsRestored, Total: p.TotalItems}
 	}
-	j.Operations = Operations{
-		Attempted: r.Status.RestoreItemOperationsAttempted,
-		Completed: r.Status.RestoreItemOperationsCompleted,
-		Failed:    r.Status.RestoreItemOperationsFailed,
-	}
+	j.Operations = Operations{r.Status.RestoreItemOperationsAttempted, r.Status.RestoreItemOperationsCompleted, r.Status.RestoreItemOperationsFailed}
 	j.Warnings, j.Errors = r.Status.Warnings, r.Status.Errors
-	j.FailureReason = r.Status.FailureReason
-	j.ValidationErrors = r.Status.ValidationErrors
+	j.FailureReason, j.ValidationErrors = r.Status.FailureReason, r.Status.ValidationErrors
 	j.BackupName = r.Spec.BackupName
 	j.ScheduleName = r.Spec.ScheduleName
 }

@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
@@ -194,9 +195,7 @@ func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accep
 }
 
 // Ended reports whether nothing more of the volume will be moved.
-func (v *Volume) Ended() bool {
-	return v.Phase == velero.VolumeCompleted || v.Failed()
-}
+func (v *Volume) Ended() bool { return v.Phase == velero.VolumeCompleted || v.Failed() }
 
 // Failed reports whether the volume ended without all of its data.
 func (v *Volume) Failed() bool {
@@ -205,11 +204,7 @@ func (v *Volume) Failed() bool {
 
 // Waiting reports whether the volume is queued for a slot or being prepared.
 func (v *Volume) Waiting() bool {
-	switch v.Phase {
-	case "", velero.VolumeNew, velero.VolumeAccepted, velero.VolumePrepared:
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", velero.VolumeNew, velero.VolumeAccepted, velero.VolumePrepared}, v.Phase)
 }
 
 // Quiet is how long the volume has not changed.
@@ -221,9 +216,5 @@ func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, 
 // BuiltIn reports whether Velero's own node-agents move the volume (pkg/datamover/util.go
 // IsBuiltInUploader; velero-io main adds velero-fs and velero-block).
 func (v *Volume) BuiltIn() bool {
-	switch v.DataMover {
-	case "", "velero", "velero-fs", "velero-block":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "velero", "velero-fs", "velero-block"}, v.DataMover)
 }

@@ -27,11 +27,7 @@ const (
 // TerminalPhase reports whether Velero never works on a job in that phase
 // again. Deleting is not among them: the job is on its way out.
 func TerminalPhase(phase string) bool {
-	switch phase {
-	case PhaseCompleted, PhasePartiallyFailed, PhaseFailed, PhaseFailedValidation:
-		return true
-	}
-	return false
+	return slices.Contains([]string{PhaseCompleted, PhasePartiallyFailed, PhaseFailed, PhaseFailedValidation}, phase)
 }
 
 // Phases of the four volume kinds (pkg/apis/velero/v1/pod_volume_backup_types.go,

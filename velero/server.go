@@ -234,15 +234,10 @@ func IsNodeAgent(p *corev1.Pod) bool {
 // IsServer tells a pod of Velero's server by the labels that installers set, or by its command. A
 // node-agent also carries component=velero.
 func IsServer(p *corev1.Pod) bool {
-	switch {
-	case IsNodeAgent(p):
-		return false
-	case p.Labels["deploy"] == "velero":
-		return true
-	}
-	return slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
+	runs := func(c corev1.Container) bool {
 		return c.Name == serverContainer && p.Labels["component"] == "velero" || runsServer(c)
-	})
+	}
+	return !IsNodeAgent(p) && (p.Labels["deploy"] == "velero" || slices.ContainsFunc(p.Spec.Containers, runs))
 }
 
 // runsServer recognises `velero server` in a chart that has labels of its own.

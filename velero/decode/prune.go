@@ -46,7 +46,13 @@ func (p *pruner) fits(value any, t target, at path) (pruned any, ok bool) {
 	case inner.Kind() == reflect.Slice:
 		var list []any
 		if list, ok = value.([]any); ok {
-			value = p.items(list, inner.Elem(), at)
+			kept := make([]any, 0, len(list))
+			for i, value := range list { // the paths have the indexes of the list as it was sent
+				if pruned, ok := p.fits(value, target{Type: inner.Elem()}, append(at, i)); ok {
+					kept = append(kept, pruned)
+				}
+			}
+			value = kept
 		}
 	default:
 		ok = readable(value, inner.Type)
@@ -78,17 +84,6 @@ func (p *pruner) fields(object map[string]any, t reflect.Type, at path) {
 			delete(object, m.name)
 		}
 	}
-}
-
-// items prunes a list. The paths have the indexes of the list as it was sent.
-func (p *pruner) items(list []any, t reflect.Type, at path) []any {
-	kept := make([]any, 0, len(list))
-	for i, value := range list {
-		if pruned, ok := p.fits(value, target{Type: t}, append(at, i)); ok {
-			kept = append(kept, pruned)
-		}
-	}
-	return kept
 }
 
 // readable tries to read a value as a type.
