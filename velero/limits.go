@@ -118,9 +118,8 @@ func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 	}
 	add("spec.itemOperationTimeout", operations, ItemOperationTimeout(o, flags))
 	add("item-operation-sync-frequency", source("item-operation-sync-frequency"), firstPositive(flags.ItemOperationSync, DefaultServerFlags().ItemOperationSync))
-	limits = append(limits, Limit{"client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), source("client-qps")},
-		Limit{"client-burst", strconv.Itoa(flags.ClientBurst), source("client-burst")})
-	return append(limits, prepareLimit(agents))
+	return append(limits, Limit{"client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), source("client-qps")},
+		Limit{"client-burst", strconv.Itoa(flags.ClientBurst), source("client-burst")}, prepareLimit(agents))
 }
 
 // prepareLimit is the longest that a node-agent lets preparing a volume take.

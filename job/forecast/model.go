@@ -114,7 +114,11 @@ func (m *model) observe(at time.Time, done int) (surprise float64) {
 		return 0
 	}
 	parts := m.walk(m.anchor.done, done-m.anchor.done, m.anchor.credit)
-	if expected := seconds(parts); expected > 0 {
+	expected := 0.0
+	for _, p := range parts {
+		expected += p.seconds
+	}
+	if expected > 0 {
 		surprise = min(math.Abs(math.Log(took.Seconds()/expected)), mostSurprise)
 		if m.whole > 0 { // before, what is saved up is a guess
 			m.noise += (surprise - m.noise) / memory
@@ -128,13 +132,6 @@ func (m *model) observe(at time.Time, done int) (surprise float64) {
 
 // memory is how many observations back the noise goes, about.
 const memory = 10
-
-func seconds(parts []part) (sum float64) {
-	for _, p := range parts {
-		sum += p.seconds
-	}
-	return sum
-}
 
 // begin starts to follow at some point of the restore. What has been saved up
 // until then is reckoned from the restore's own beginning.
