@@ -2,6 +2,7 @@ package assess
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,11 +53,7 @@ func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known foreca
 func (e *Estimates) Keep(keep func(types.UID) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for uid := range e.restores {
-		if !keep(uid) {
-			delete(e.restores, uid)
-		}
-	}
+	maps.DeleteFunc(e.restores, func(uid types.UID, _ *estimate) bool { return !keep(uid) })
 }
 
 // Learned removes and returns what restores showed about the cluster since the last call.

@@ -26,11 +26,12 @@ func (a *assessment) ended() Verdict {
 		a.Supports(SourceWatch, at, "it had ended before, and went on: its phase was written over")
 	}
 	failed := a.noteFailedVolumes()
-	advice := ""
+	advice, open := "", ""
 	if n := j.ActiveVolumes(); n > 0 {
 		// They go on, or stay for ever (Velero issues 7908, 7067, 4403).
 		a.Supports(SourceWatch, at, "%s not ended, although the job is over", human.Count(n, "volume"))
 		advice = "What still moves can be cancelled at the volume."
+		open = fmt.Sprintf("; %s not ended", human.OfAll(n, j.VolumeCount(), "volume"))
 	}
 	if j.Deleting {
 		advice = "It goes when the Velero server has removed its files; that needs its storage location."
@@ -41,10 +42,7 @@ func (a *assessment) ended() Verdict {
 		text += "; its contents lack what its operations made"
 		advice = "Take another backup: of this one, volumes that were moved cannot be restored."
 	}
-	if n := j.ActiveVolumes(); n > 0 {
-		text += fmt.Sprintf("; %s not ended", human.OfAll(n, j.VolumeCount(), "volume"))
-	}
-	if j.Deleting {
+	if text += open; j.Deleting {
 		text += "; being deleted"
 	}
 	if len(j.Malformed) > 0 {

@@ -159,26 +159,19 @@ func (a *assessment) noteMover(v *job.Volume) {
 
 // agentless finds volumes that no node-agent will begin with (docs/dev/velero.md#volumes).
 func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bool) {
+	c := newVolumeContext(a.env, a.j)
 	for _, v := range waiting {
 		if v.Phase != "" && v.Phase != velero.VolumeNew || !v.BuiltIn() || a.Now.Sub(v.Created) < settleGrace {
 			continue
 		}
-		ready, there := 0, false
-		for _, agent := range a.env.NodeAgents {
-			up := agent.Ready || agent.Starting(a.Now)
-			if up {
-				ready++
-			}
-			there = there || up && agent.Node == v.Node
-		}
 		const lost = " If it cannot, cancel the volume: the job then ends PartiallyFailed."
 		switch {
-		case ready == 0:
+		case c.agentless(""):
 			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
 			a.noteDownAgent("")
 			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
 				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
-		case v.Node != "" && !there:
+		case v.Node != "" && c.agentless(v.Node):
 			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
 			a.noteDownAgent(v.Node)
 			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,

@@ -132,15 +132,11 @@ func (d *Document) volumes(in Input) {
 
 func (d *Document) operations(in Input) {
 	d.Operations = Operations{Operations: in.Judged.Operations, Open: []string{}}
-	for _, o := range in.Operations {
-		switch {
-		case o.Phase == velero.OperationCompleted:
-		case len(d.Operations.Open) == maxOpenWork:
-			d.Operations.Left++
-		default:
-			text := o.Phase + ": " + o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") + " by " + o.Action + human.Clause(": ", o.Error)
-			d.Operations.Open = append(d.Operations.Open, cut(text))
-		}
+	open := slices.DeleteFunc(slices.Clone(in.Operations), func(o artifact.Operation) bool { return o.Phase == velero.OperationCompleted })
+	d.Operations.Left = max(len(open)-maxOpenWork, 0)
+	for _, o := range open[:len(open)-d.Operations.Left] {
+		text := o.Phase + ": " + o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") + " by " + o.Action + human.Clause(": ", o.Error)
+		d.Operations.Open = append(d.Operations.Open, cut(text))
 	}
 }
 

@@ -40,6 +40,14 @@ type writer struct {
 
 func (w *writer) heading(title string) { fmt.Fprintf(&w.text, "\n## %s\n\n", title) }
 
+// section is a heading, and what stands under it without entries.
+func (w *writer) section(title string, entries int, none string) {
+	w.heading(title)
+	if entries == 0 {
+		w.line("%s", none)
+	}
+}
+
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
 
 // item is a point of a list, without a line break.
@@ -172,10 +180,7 @@ func origin(j Job) string {
 }
 
 func (w *writer) verdict(d Document) {
-	w.heading("Why")
-	if len(d.Verdict.Facts) == 0 {
-		w.line("veltui has no further evidence.")
-	}
+	w.section("Why", len(d.Verdict.Facts), "veltui has no further evidence.")
 	w.worst(d)
 	for _, holds := range []bool{true, false} {
 		first := true
@@ -215,10 +220,7 @@ func (w *writer) worst(d Document) {
 }
 
 func (w *writer) left(d Document) {
-	w.heading("What is left to do")
-	if len(d.Left) == 0 {
-		w.line("Nothing that veltui knows of.")
-	}
+	w.section("What is left to do", len(d.Left), "Nothing that veltui knows of.")
 	for i, s := range d.Left {
 		w.line("%d. %s", i+1, text(s.Text))
 		for _, c := range s.Commands {
@@ -228,10 +230,7 @@ func (w *writer) left(d Document) {
 }
 
 func (w *writer) done(d Document) {
-	w.heading("What was done, and by whom")
-	if len(d.Done) == 0 {
-		w.line("Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.")
-	}
+	w.section("What was done, and by whom", len(d.Done), "Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.")
 	for _, deed := range d.Done {
 		w.item("%s%s: %s%s [%s]", w.at(deed.At), human.Clause(" by ", code(deed.By)), text(deed.Text), human.Clause("; reason: ", code(deed.Reason)), code(deed.Source))
 	}
@@ -355,10 +354,7 @@ func (w *writer) limits(d Document) {
 }
 
 func (w *writer) notSeen(d Document) {
-	w.heading("What could not be looked at")
-	if len(d.NotSeen) == 0 {
-		w.line("veltui could look at all that a report holds.")
-	}
+	w.section("What could not be looked at", len(d.NotSeen), "veltui could look at all that a report holds.")
 	for _, n := range d.NotSeen {
 		w.item("%s: %s", text(human.Capital(n.What)), text(n.Why))
 	}
