@@ -272,11 +272,7 @@ func (a *Assessment) whyRefused(name string) string {
 // Unseen reports whether a kind of [watch] cannot be seen: nothing may be said of what is
 // missing then.
 func (a *Assessment) Unseen(resource string) bool {
-	switch a.sourceOf(resource) {
-	case watch.SourceForbidden, watch.SourceMissing, watch.SourceSyncing:
-		return true
-	}
-	return false
+	return slices.Contains([]watch.SourceState{watch.SourceForbidden, watch.SourceMissing, watch.SourceSyncing}, a.sourceOf(resource))
 }
 
 // Incomplete reports whether jobs of a kind may be missing.

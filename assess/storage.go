@@ -48,14 +48,11 @@ const (
 func (a *Assessment) Locations() []Location {
 	found := make([]Location, len(a.Snapshot.Locations))
 	byName := make(map[string]*Location, len(found))
-	for i, l := range a.Snapshot.Locations {
-		found[i].BackupStorageLocation = l
-		found[i].Left = a.Snapshot.LeftIn[l.Name]
-		found[i].Backups = found[i].Left
-	}
-	slices.SortFunc(found, func(a, b Location) int { return strings.Compare(a.Name, b.Name) })
-	for i := range found {
-		byName[found[i].Name] = &found[i]
+	byNames := func(a, b *velerov1.BackupStorageLocation) int { return strings.Compare(a.Name, b.Name) }
+	for i, l := range slices.SortedFunc(slices.Values(a.Snapshot.Locations), byNames) {
+		left := a.Snapshot.LeftIn[l.Name]
+		found[i] = Location{BackupStorageLocation: l, Left: left, Backups: left}
+		byName[l.Name] = &found[i]
 	}
 	for _, j := range a.Snapshot.Jobs {
 		l := byName[j.StorageLocation]

@@ -90,11 +90,7 @@ func (v Verdict) withWaits(waits []Wait) Verdict {
 // the verdict. That a deletion holds a repository's lock is only likely: a terminating
 // namespace or a hook may be what the job really waits for.
 func (v Verdict) NeedsCloserLook() bool {
-	switch v.state {
-	case Stuck, Orphaned, Quiet, Unknown:
-		return true
-	}
-	return v.Reason == WaitingForSlot || v.Reason == RepositoryLocked
+	return slices.Contains([]State{Stuck, Orphaned, Quiet, Unknown}, v.state) || v.Reason == WaitingForSlot || v.Reason == RepositoryLocked
 }
 
 // StorageDecides reports whether the job's stored files would settle the verdict.

@@ -39,19 +39,16 @@ type wait struct {
 	until time.Time
 }
 
+var steps = map[job.Stage]velero.Step{
+	job.StageQueued: velero.StepQueued, job.StageOperations: velero.StepOperations,
+	job.StageFinalizing: velero.StepFinalizing, job.StageDeleting: velero.StepDeleting,
+}
+
 func (a *assessment) step() velero.Step {
 	j := a.j
-	switch job.StageOf(j.Phase) {
-	case job.StageQueued:
-		return velero.StepQueued
-	case job.StageOperations:
-		return velero.StepOperations
-	case job.StageFinalizing:
-		return velero.StepFinalizing
-	case job.StageDeleting:
-		return velero.StepDeleting
-	}
-	switch {
+	switch step, known := steps[job.StageOf(j.Phase)]; {
+	case known:
+		return step
 	case !a.evidence().Stored.IsZero():
 		return velero.StepStoring // whatever is counted, it stores its files last
 	case !j.Items.Known:

@@ -127,11 +127,8 @@ func (b *Backup) Deadline() time.Time {
 
 // troubled reports whether a backup holds no data, or needs an action.
 func troubled(v diagnosis.Verdict) bool {
-	switch v.Reason {
-	case FalseCompletion, BackupFailed, StorageTooSmall, ClaimMissing, DeadlineExceeded, BackupSkipped, LastBackupFailed:
-		return true
-	}
-	return v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned
+	lost := []diagnosis.Reason{FalseCompletion, BackupFailed, StorageTooSmall, ClaimMissing, DeadlineExceeded, BackupSkipped, LastBackupFailed}
+	return v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned || slices.Contains(lost, v.Reason)
 }
 
 type JudgedBackup struct {

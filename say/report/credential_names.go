@@ -75,10 +75,8 @@ func classify(name string) certainty {
 		return harmlessName
 	}
 	for _, word := range append(words, strings.Join(words, "")) { // pass phrase
-		for _, w := range passwordWords {
-			if strings.HasSuffix(strings.TrimSuffix(word, "s"), w) {
-				return certainName
-			}
+		if slices.ContainsFunc(passwordWords, func(w string) bool { return strings.HasSuffix(strings.TrimSuffix(word, "s"), w) }) {
+			return certainName
 		}
 	}
 	switch {
@@ -86,13 +84,8 @@ func classify(name string) certainty {
 		return certainName
 	case last == "key" && len(words) > 1 && (keyOwners[words[len(words)-2]] || name == strings.ToUpper(name)):
 		return likelyName // an environment variable is in capitals
-	case slices.Contains(wholeWords, last):
+	case slices.Contains(wholeWords, last), slices.ContainsFunc(credentialWords, func(w string) bool { return strings.HasSuffix(last, w) }):
 		return likelyName
-	}
-	for _, w := range credentialWords {
-		if strings.HasSuffix(last, w) {
-			return likelyName
-		}
 	}
 	return harmlessName
 }
