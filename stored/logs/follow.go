@@ -16,8 +16,7 @@ import (
 // slower is how much longer than [Options.Pause] the pauses become.
 const slower = 10
 
-// follow brings what is logged from now on, also by pods that come later, until
-// ctx ends.
+// follow brings what is logged from now on, also by later pods, until ctx ends.
 func (f *following) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -68,8 +67,7 @@ func (f *following) relist(ctx context.Context, found chan<- []container) {
 	}
 }
 
-// keep follows a container's log through what ends it: an API server that goes
-// away, a container that starts again. It returns when the pod is gone.
+// keep follows a container's log through reconnects and restarts; it returns when the pod is gone.
 func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 	say := func(format string, args ...any) { send(ctx, lines, []Entry{mark(fmt.Sprintf(format, args...))}) }
 	pause := r.o.Pause
@@ -98,8 +96,7 @@ func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 	}
 }
 
-// drain sends the lines of a log until it ends; got is true if there were some
-// that were not read before.
+// drain sends the lines of a log until it ends; got is true if any of them was new.
 func (r *Reader) drain(ctx context.Context, t *tail, o corev1.PodLogOptions, lines chan<- []Entry, say func(string, ...any)) (got bool, err error) {
 	log, err := r.open(ctx, t.container, t.at, o)
 	if err != nil {
@@ -142,9 +139,8 @@ func send(ctx context.Context, lines chan<- []Entry, entries []Entry) bool {
 	}
 }
 
-// lookAgain finds out why a log ended. over is true if nothing more comes,
-// changed if the container started again: what the one before wrote in the end is
-// sent then.
+// lookAgain finds out why a log ended: over is true if nothing more comes, changed if the container
+// started again. Then it sends what the previous container wrote in the end.
 func (r *Reader) lookAgain(ctx context.Context, t *tail, lines chan<- []Entry, say func(string, ...any)) (over, changed bool) {
 	pods, err := r.o.Pods()
 	if err != nil {

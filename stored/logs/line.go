@@ -13,9 +13,7 @@ import (
 // Level is how serious a line is. The levels are in their order.
 type Level uint8
 
-// The levels. A line without one is part of what another said, such as a stack
-// trace. Mark is not Velero's: it is a sentence of veltui's own about the log,
-// such as that lines are missing.
+// The levels. A line without one continues another, such as a stack trace. Mark is a sentence of veltui's own.
 const (
 	NoLevel Level = iota
 	Trace
@@ -54,17 +52,14 @@ func ParseLevel(name string) Level {
 
 // Entry is a line on its way. Its text is as it was written, and not harmless.
 type Entry struct {
-	// Raw is the line without its end. It is valid only until the function that
-	// was given the Entry returns.
+	// Raw is the line without its end, valid only until the function that takes the Entry returns.
 	Raw   []byte
 	Level Level
-	// At is when it was written, by the clock of the machine that did; zero where
-	// it does not say. A stored log's lines do not have it: [Parse] reads it.
+	// At is when it was written, by its machine's clock. A stored log's lines leave it zero: [Parse] reads it.
 	At time.Time
 	// Source is the pod that wrote it, where that is not a server's.
 	Source string
-	// More is true for the next part of a line that is too long to come in one, and
-	// Open is true if it goes on in the next Entry.
+	// More is true for the next part of a line that is too long, and Open if it goes on in the next Entry.
 	More, Open bool
 }
 
@@ -140,8 +135,7 @@ func (e Entry) withSource() []byte {
 	return append([]byte("["+e.Source+"] "), e.Raw...)
 }
 
-// Text is the line as it is printed: as kubectl logs --prefix does, with the pod
-// where that is not a server's. It is not harmless.
+// Text is the line as kubectl logs --prefix prints it, unsanitized.
 func (e Entry) Text() string { return string(e.withSource()) }
 
 // Parse reads the entry, for those who want its fields.

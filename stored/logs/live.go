@@ -26,8 +26,7 @@ type tail struct {
 	container
 	belongs *belongs
 	at      place
-	// log is open while its past is read; older is true if that is the one of
-	// the container before.
+	// log is open while its past is read; older is true for the log of the previous container.
 	log   *podLog
 	older bool
 	// next are the entries that come next, and when the first was written.
@@ -38,8 +37,7 @@ type tail struct {
 	failed string
 }
 
-// live brings what the pods logged of a job, in the order of time, and goes on
-// with what they log if the query says so.
+// live brings what the pods logged of a job in the order of time, and follows it if the query says so.
 func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) error {
 	all, left, err := r.containers(ctx, q)
 	if err != nil {
@@ -147,8 +145,7 @@ func (f *following) past(ctx context.Context, all []container) error {
 	return nil
 }
 
-// begin opens the oldest log of a container that may tell of the job, and marks
-// what is not there any more.
+// begin opens the oldest log of a container that may tell of the job, and marks what is missing.
 func (f *following) begin(ctx context.Context, t *tail) error {
 	began := f.query.began()
 	t.at = place{at: began.Add(-clockMargin)}
@@ -176,8 +173,7 @@ func (f *following) begin(ctx context.Context, t *tail) error {
 	return f.beginning(ctx, t, began)
 }
 
-// beginning marks that the first lines of a server's log are gone. Where the
-// container started again, it is about the log of the one before.
+// beginning marks that the first lines of a server's log, or its previous container's, are gone.
 func (f *following) beginning(ctx context.Context, t *tail, began time.Time) error {
 	if t.source != "" || !f.query.Since.IsZero() {
 		return nil

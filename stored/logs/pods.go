@@ -24,17 +24,14 @@ type container struct {
 	pod, name string
 	// source is the pod in what is shown, empty for a server's.
 	source string
-	// created is when the pod was. started is when the container did, zero if it
-	// does not run; it was started again so many times.
+	// created is the pod's; started is zero if the container does not run.
 	created, started time.Time
 	restarts         int
-	// mover is true for a pod that moves one of the job's volumes: all that it
-	// logs belongs to the job.
+	// mover is true for a pod that moves one of the job's volumes: all its lines belong to the job.
 	mover bool
 }
 
-// containers lists those that log about a job: the servers first, oldest first.
-// left is how many more there are than are read.
+// containers lists those that log about a job, servers first, oldest first; left counts those beyond maxPods.
 func (r *Reader) containers(ctx context.Context, q Query) (found []container, left int, err error) {
 	pods, err := r.listPods(ctx)
 	if err != nil {
@@ -80,8 +77,7 @@ func (r *Reader) listPods(ctx context.Context) ([]*corev1.Pod, error) {
 	return all, nil
 }
 
-// volumePods are the pods that move the job's volumes, and the node-agents of
-// the nodes on which that is done, or of all nodes while one is not known.
+// volumePods are the movers of the job's volumes, and the node-agents of their nodes; of all nodes if one is unknown.
 func volumePods(q Query, pods []*corev1.Pod) []container {
 	if len(q.Job.Volumes) == 0 {
 		return nil
@@ -132,8 +128,7 @@ type belongs struct {
 	kind, namespace, name string
 	volumes               map[string]bool
 	container             container
-	// repeats is true between the lines with which a node-agent begins and ends
-	// to repeat the log of a pod that moved one of the volumes.
+	// repeats is true while a node-agent repeats the log of a pod that moved one of the volumes.
 	repeats bool
 }
 
@@ -145,8 +140,7 @@ func newBelongs(q Query, c container) *belongs {
 	return b
 }
 
-// line decides about a whole line; at is when it was written, zero if it does not
-// say.
+// line decides about a whole line; at is when it was written, zero if unknown.
 func (b *belongs) line(raw []byte) (is bool, at time.Time) {
 	if b.container.source == "" && !bytes.Contains(raw, []byte(b.name)) {
 		return false, at

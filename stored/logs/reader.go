@@ -16,16 +16,14 @@ import (
 
 // Options are what a Reader needs.
 type Options struct {
-	// Pods leads to the pods in Velero's namespace. It is called for each
-	// connection, because credentials are renewed while a log is followed.
+	// Pods is called for each connection, because credentials are renewed while a log is followed.
 	Pods func() (*client.Pods, error)
 	// Open opens an artifact; nil where that must not be, and then NotOpen is why.
 	Open    func(context.Context, artifact.Target) (Stored, error)
 	NotOpen error
 	// Clock is our own clock; nil means time.Now.
 	Clock func() time.Time
-	// Pause is how long to wait before a log that ended is asked for again; it
-	// doubles up to ten times as long. Default 2 s.
+	// Pause is how long to wait before a log is asked for again; it doubles up to ten times. Default 2 s.
 	Pause time.Duration
 	// Patience is how long a log may take to begin, and to go on. Default 30 s.
 	Patience time.Duration
@@ -56,16 +54,13 @@ type Query struct {
 	Job *job.Job
 	// Since leaves out lines from before it; zero for none.
 	Since time.Time
-	// Follow goes on with new lines of a job that has not ended, until the
-	// context ends.
+	// Follow goes on with new lines of a job that has not ended, until the context ends.
 	Follow bool
-	// Volumes adds the lines of node-agents about the job's volumes, and the
-	// logs of the pods that move them.
+	// Volumes adds the lines of node-agents about the job's volumes, and the logs of their movers.
 	Volumes bool
 }
 
-// live reports whether the lines come from pods: while a job lives, its stored
-// log is not there or not all of it.
+// live reports whether the lines come from pods: until a job ends, its stored log is incomplete.
 func (q Query) live() bool { return !q.Job.Terminal() }
 
 // began is from when on there can be lines of the job.
@@ -84,8 +79,7 @@ func (q Query) began() time.Time {
 type Output struct {
 	// Line takes a line; an error of its own ends the reading.
 	Line func(Entry) error
-	// Origin is told where the lines come from, before the first of them, and
-	// again when that changes; nil if it does not matter.
+	// Origin takes where the lines come from, before the first and when that changes; it may be nil.
 	Origin func(Origin)
 }
 
@@ -97,9 +91,7 @@ func (o Output) origin(from Origin) {
 
 // Origin is where lines come from.
 type Origin struct {
-	// Stored is true for the log in the object store. Modified is when it was
-	// stored, Size how many bytes it has as it is stored (-1 if not known), and
-	// Done how many of them have come.
+	// Stored is true for the log in the object store, stored at Modified with Size bytes (-1 if unknown); Done have come.
 	Stored   bool
 	Modified time.Time
 	Size     int64
@@ -107,15 +99,12 @@ type Origin struct {
 
 	// Pods are those whose logs are read.
 	Pods []string
-	// NotStored is why the stored log of a job that has ended is not shown, nil
-	// if it is, or if the job lives.
+	// NotStored is why the stored log of a job that has ended is not shown, else nil.
 	NotStored error
 }
 
-// Read brings the log of a job: the stored one if it has ended, else the lines
-// of the server's pods that belong to it. Where there is no stored log to be had,
-// what the pods still have comes in its place. It returns when all has come, or,
-// with Follow, when ctx ends.
+// Read brings the log of a job: the stored one if it has ended, else, and where that cannot be read,
+// the server pods' lines about it. With Follow it returns when ctx ends.
 func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
 	if q.live() {
 		return r.live(ctx, q, out, Origin{})
@@ -148,16 +137,14 @@ const maxProblems = 2000
 
 // Problems are the warnings and errors that the server logged of a job.
 type Problems struct {
-	// Lines are the newest of them, oldest first; there are Errors and Warnings
-	// in all.
+	// Lines are the newest, oldest first; Errors and Warnings count all.
 	Lines            []Line
 	Errors, Warnings int
 	// Gaps say which lines could not be had.
 	Gaps []string
 }
 
-// Problems reads what a job that has not ended logged of warnings and errors so
-// far, from the logs of the server's pods.
+// Problems reads the warnings and errors of a job that has not ended from the server pods' logs.
 func (r *Reader) Problems(ctx context.Context, j *job.Job) (Problems, error) {
 	var p Problems
 	err := r.live(ctx, Query{Job: j}, Output{Line: func(e Entry) error {
@@ -184,9 +171,8 @@ func (r *Reader) Problems(ctx context.Context, j *job.Job) (Problems, error) {
 	return p, err
 }
 
-// Results are the Lines as Velero stores those of a backup: the resource first,
-// where fields name it (pkg/util/logging/log_counter_hook.go, 1.18.3). A restore's
-// lines name it in other fields (restoreItem in pkg/restore/restore.go).
+// Results are the Lines as Velero stores a backup's (pkg/util/logging/log_counter_hook.go, 1.18.3). A restore's
+// lines name the resource in other fields (restoreItem in pkg/restore/restore.go).
 func (p Problems) Results() artifact.Results {
 	var r artifact.Results
 	for _, l := range p.Lines {
@@ -226,8 +212,7 @@ func (p Problems) Results() artifact.Results {
 	return r
 }
 
-// repeated reads the lines in which a restore's errors and warnings are logged once
-// more when its items are done: what was stored as a result, and the namespace
+// repeated reads the lines that log a restore's results once more when its items are done
 // (pkg/controller/restore_controller.go, runValidatedRestore, 1.18.3).
 func repeated(text string) (namespace, message string, ok bool) {
 	for _, severity := range []string{"error", "warning"} {

@@ -14,15 +14,13 @@ import (
 // MaxFound is how many lines a search finds at most.
 const MaxFound = 100_000
 
-// Find gives the lines in which a text stands, in their order, from one line on.
-// The case of ASCII letters does not matter. It stops after [MaxFound] lines.
-// report, unless it is nil, is told at times up to which line it has looked.
+// Find returns the first [MaxFound] lines from one on that hold a text, ignoring ASCII case.
+// report, which may be nil, is told at times up to which line it has looked.
 func (s *Store) Find(ctx context.Context, text string, from int, report func(line int)) ([]int, error) {
 	return s.find(ctx, text, from, math.MaxInt, MaxFound, nil, report)
 }
 
-// find gives up to so many of the lines from one on, and before another, that
-// accept takes; nil takes all.
+// find returns at most most lines in [from, before) with the text that accept, if not nil, takes.
 func (s *Store) find(ctx context.Context, text string, from, before, most int, accept func(int) bool, report func(line int)) ([]int, error) {
 	needles := needlesOf(text)
 	if len(needles) == 0 {
@@ -56,8 +54,7 @@ func (s *Store) find(ctx context.Context, text string, from, before, most int, a
 	return found, err
 }
 
-// needlesOf are the texts to look for: what stands between quotes in a line is
-// shown without its escapes, and is found as it is shown.
+// needlesOf are the texts to look for: quoted text in a line is shown and found without its escapes.
 func needlesOf(text string) [][]byte {
 	if text == "" || strings.Contains(text, "\n") {
 		return nil
@@ -105,10 +102,8 @@ func fold(text []byte) {
 	}
 }
 
-// Next is the first line from one on, or before it if forward is false, in which
-// a text stands, and which the view shows; -1 if there is none up to the end, or
-// the beginning. accept, unless it is nil, has the last word about a line of the
-// Store.
+// Next is the first shown line from row on, or before it, with a text; -1 if there is none.
+// accept, which may be nil, decides about a line of the Store.
 func (v *View) Next(ctx context.Context, text string, row int, forward bool, accept func(line int) bool) (int, error) {
 	shown := func(line int) bool {
 		_, exact := v.Row(line)
@@ -145,17 +140,15 @@ func (v *View) Next(ctx context.Context, text string, row int, forward bool, acc
 // findBack is how many lines are searched at once when it goes back.
 const findBack = 16 << 10
 
-// View is a Store without the lines below a level; lines that have none go with
-// the one before them, and marks are always there. It takes four bytes for each
-// line that it has, none if it has all.
+// View is a Store without the lines below a level; lines without one go with the line before, marks stay.
+// It takes four bytes for each line that it has, none if it has all.
 type View struct {
 	Store *Store
 	least Level
 
 	mu    sync.RWMutex
 	shown []uint32
-	// seen is how many of the Store's lines were looked at, and before whether
-	// the last of those that have a level was taken.
+	// seen counts the Store's lines that were looked at; before is whether the last one with a level was taken.
 	seen   int
 	before bool
 }
@@ -207,8 +200,7 @@ func (v *View) Len() int {
 	return len(v.shown)
 }
 
-// Index is the number in the Store of the line that is shown as number i, -1 if there
-// is none.
+// Index is the Store's line that is shown as number i, -1 for none.
 func (v *View) Index(i int) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -224,8 +216,7 @@ func (v *View) Index(i int) int {
 	return int(v.shown[i])
 }
 
-// Row is where a line of the Store is shown, or the next one after it that is;
-// exact is false then.
+// Row is where a line of the Store is shown, or, not exact, the next one that is.
 func (v *View) Row(line int) (row int, exact bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -235,8 +226,7 @@ func (v *View) Row(line int) (row int, exact bool) {
 	return slices.BinarySearch(v.shown, uint32(max(0, line)))
 }
 
-// FirstError is the row of the first line at or after a row that is an error, -1
-// if there is none.
+// FirstError is the row of the first error at or after a row, -1 for none.
 func (v *View) FirstError(from int) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

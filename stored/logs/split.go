@@ -18,9 +18,8 @@ func newSplitter(r io.Reader) *splitter {
 	return &splitter{from: bufio.NewReaderSize(r, unwritten)}
 }
 
-// next is the next line without its end, or the next part of one: more says that
-// it goes on with what came before, ends that the line ends with it. The part is
-// valid until the next call. The error is [io.EOF] in the end.
+// next is the next line without its end, or the next part of one: more says that it continues, ends that
+// the line ends with it. The part is valid until the next call. The error is [io.EOF] in the end.
 func (s *splitter) next() (part []byte, more, ends bool, err error) {
 	s.part = s.part[:0]
 	for {

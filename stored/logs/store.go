@@ -23,8 +23,7 @@ const (
 	MaxText = 2 << 30
 	// longest is how many bytes a line of a Store has; longer ones are several.
 	longest = 1 << 20
-	// drawn is how many bytes of a line are read to draw it: all that
-	// sanitize.String lets through, and more.
+	// drawn is how many bytes of a line are read to draw it: more than sanitize.String lets through.
 	drawn = 16 << 10
 	// inBlock is how many lines share one offset in the index.
 	inBlock = 64
@@ -32,19 +31,15 @@ const (
 	unwritten = 64 << 10
 )
 
-// An index entry holds a line's length, whether it goes on with the line before
-// it, and its level.
+// An index entry holds a line's length, whether it continues the line before, and its level.
 const (
 	lengthBits = 24
 	moreBit    = 1 << lengthBits
 	levelShift = lengthBits + 1
 )
 
-// Store keeps lines. The text lies in a file that only its user could read and
-// that has no name any more, so that nothing of it is left behind, whatever ends
-// the program. In memory are 4 1/8 bytes a line and [unwritten] bytes of text.
-//
-// One goroutine adds lines; others may read them meanwhile.
+// Store keeps lines in a nameless file, so that nothing is left behind, with 4 1/8 bytes of memory a line
+// and [unwritten] bytes of text. One goroutine adds lines; others may read them meanwhile.
 type Store struct {
 	most int64
 
@@ -62,9 +57,8 @@ type Store struct {
 	closed  bool
 }
 
-// NewStore makes an empty Store with a file in dir, the usual folder for
-// temporary files if that is empty. It keeps up to most bytes, [MaxText] if that
-// is zero. It must be closed.
+// NewStore makes an empty Store with a file in dir, empty for the usual one, for up to most bytes,
+// [MaxText] if that is zero. It must be closed.
 func NewStore(dir string, most int64) (*Store, error) {
 	if most <= 0 {
 		most = MaxText
@@ -92,9 +86,7 @@ func (s *Store) Close() error {
 	return s.file.Close()
 }
 
-// Add appends a line. From the first line on that does not fit it only counts
-// lines: a shorter one that would fit is not kept either, so that there are no
-// holes.
+// Add appends a line. After the first line that does not fit it only counts lines: there are no holes.
 func (s *Store) Add(e Entry) error {
 	raw := e.withSource()
 	s.mu.Lock()
@@ -147,8 +139,7 @@ func (s *Store) add(raw []byte, level Level, more bool) error {
 	return nil
 }
 
-// Lines is how many lines were logged of what there is: one that is kept in parts
-// is one, and marks are none.
+// Lines is how many lines were logged: the parts of a long one are one, and marks are none.
 func (s *Store) Lines() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -159,16 +150,14 @@ func (s *Store) Lines() int {
 	return lines
 }
 
-// Len is how many lines there are to show: the parts of a very long one are
-// several.
+// Len is how many lines there are to show, parts of long ones each.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.lines)
 }
 
-// Size is how many bytes of text there are, and Dropped how many lines did not
-// fit.
+// Size is how many bytes of text there are.
 func (s *Store) Size() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -282,8 +271,7 @@ func (s *Store) Line(i int) Line {
 	return l
 }
 
-// Newest is when the newest line that has a time was written; zero if none of the
-// last hundred has one.
+// Newest is the last known time of the newest hundred lines, else zero.
 func (s *Store) Newest() time.Time {
 	for i := s.Len() - 1; i >= max(0, s.Len()-100); i-- {
 		if at := s.at(i); !at.IsZero() {
@@ -293,8 +281,7 @@ func (s *Store) Newest() time.Time {
 	return time.Time{}
 }
 
-// Oldest is when the first line that has a time was written; zero if none of the
-// first hundred has one.
+// Oldest is the first known time of the oldest hundred lines, else zero.
 func (s *Store) Oldest() time.Time {
 	for i := range min(s.Len(), 100) {
 		if at := s.at(i); !at.IsZero() {
@@ -348,9 +335,8 @@ func (s *Store) WriteTo(w io.Writer) (written int64, err error) {
 	return written, cmp.Or(err, scanned, out.Flush())
 }
 
-// scan reads the lines from one on, many at once: visit gets the number of the
-// first, their index entries, and their text with a line feed after each, until
-// it returns false. Lines that are added meanwhile may be left out.
+// scan reads the lines from one on in blocks: visit gets the first line's number, index entries, and text with a
+// line feed after each, until it returns false. Lines that are added meanwhile may be left out.
 func (s *Store) scan(ctx context.Context, from int, visit func(first int, sizes []uint32, text []byte) bool) error {
 	var text []byte
 	var sizes []uint32
@@ -386,8 +372,7 @@ func (s *Store) scan(ctx context.Context, from int, visit func(first int, sizes 
 	}
 }
 
-// Save writes all lines to a new file that only its user can read. It never
-// writes to one that is there already.
+// Save writes all lines to a new file, mode 0600. It never overwrites one.
 func (s *Store) Save(path string) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

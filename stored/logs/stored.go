@@ -17,8 +17,7 @@ import (
 // Stored is an artifact on its way, unpacked; an [artifact.Text] is one.
 type Stored interface {
 	io.ReadCloser
-	// Size is how many bytes it has as it is stored, -1 if not known; Done is how
-	// many of them have come, and Modified when it was stored, zero if not known.
+	// Size is the stored size in bytes, -1 if unknown; Done of them have come. Modified is zero if unknown.
 	Size() int64
 	Done() int64
 	Modified() time.Time
@@ -49,8 +48,7 @@ func (r *Reader) stored(ctx context.Context, q Query, out Output) (err error) {
 	return nil
 }
 
-// split brings the lines of a log from a moment on; those without a time belong
-// to the one before them.
+// split brings the lines of a log from a moment on; those without a time belong to the one before.
 func split(ctx context.Context, log io.Reader, since time.Time, line func(Entry) error) error {
 	s := newSplitter(log)
 	level, wanted := NoLevel, since.IsZero()

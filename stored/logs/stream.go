@@ -17,8 +17,7 @@ import (
 // tailKept is how much is kept of the end of a line that is too long.
 const tailKept = 8 << 10
 
-// place is how far a container's log was read: up to a moment by the kubelet's
-// clock, and so many lines of that moment.
+// place is how far a container's log was read: a moment by the kubelet's clock, and how many lines of it.
 type place struct {
 	at    time.Time
 	lines int
@@ -49,8 +48,7 @@ type podLog struct {
 // errNoAnswer is said of a log that does not begin or go on.
 var errNoAnswer = errors.New("the log does not come")
 
-// open asks for the log of a container from a place on. A log that is followed
-// may be silent for as long as it likes.
+// open asks for the log of a container from a place on. A followed log may stay silent.
 func (r *Reader) open(ctx context.Context, c container, from place, o corev1.PodLogOptions) (*podLog, error) {
 	pods, err := r.o.Pods()
 	if err != nil {
@@ -95,8 +93,7 @@ func (l *podLog) close() {
 	_ = l.body.Close()
 }
 
-// logLine is a line of a container's log: the kubelet's time, and its text. Of one
-// that is too long only the beginning and the end are there.
+// logLine is a line with the kubelet's time. Of a long one only the beginning and the end are kept.
 type logLine struct {
 	at   time.Time
 	text []byte
@@ -104,8 +101,7 @@ type logLine struct {
 	left int64
 }
 
-// next is the next line that was not read before. gap is true if the lines that
-// were are gone, and those between with them.
+// next is the next line that was not read before. gap is true if the lines before it were rotated away.
 func (l *podLog) next() (line logLine, gap bool, err error) {
 	for {
 		line, err = l.whole()

@@ -42,15 +42,13 @@ type Complaint struct {
 	Scope    Scope
 	// Namespace is set if the scope is a namespace. A restore's is the target.
 	Namespace string
-	// Text is what they say, without the resource where Velero's words begin with
-	// it. If they name several resources, "*" stands for the name.
+	// Text is what they say, without a leading resource. "*" stands for the name if there are several resources.
 	Text string
 	// Example is the first of them, as Velero wrote it.
 	Example string
 	// Count is how many messages there are.
 	Count int
-	// Resources are those that they name, in the order of the messages, each
-	// once. There are none if Velero does not say which.
+	// Resources are those that they name, in the order of the messages, each once.
 	Resources []Resource
 }
 
@@ -77,9 +75,8 @@ type Section struct {
 // Title is the section's place in words.
 func (s Section) Title() string { return s.Scope.Title(s.Namespace) }
 
-// Group puts a job's messages together: errors before warnings, the place with
-// the most messages first, and there the message that repeats most. It keeps
-// nothing of results, so that their memory can be freed.
+// Group groups messages: errors before warnings, then the place with the most, then the most repeated message.
+// It keeps nothing of results, so that their memory can be freed.
 func Group(results artifact.Results) []Section {
 	return append(sections(Error, results.Errors), sections(Warning, results.Warnings)...)
 }
@@ -141,9 +138,7 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 	return s
 }
 
-// Names lists at most most resources of a complaint, each kind once:
-// "configmaps/a, b, pods/c". A negative most is all of them. left is how many
-// more there are.
+// Names lists at most most resources, negative for all: "configmaps/a, b, pods/c". left counts the others.
 func (c Complaint) Names(most int) (names string, left int) {
 	var b strings.Builder
 	last := Resource{}

@@ -13,9 +13,8 @@ import (
 // Did is what became of an item, as Velero lists it or by the restore's filters.
 type Did string
 
-// What may have become of an item. Failed is also one that is in the cluster already and
-// differs: Velero's own word for it up to 1.18 (pkg/restore/restore.go, restoreItem), where
-// 1.19 will say skipped (Velero pull request 10243).
+// What may have become of an item. Failed is also one that exists and differs: so says Velero up to 1.18
+// (pkg/restore/restore.go, restoreItem); 1.19 will say skipped (Velero pull request 10243).
 const (
 	InBackup Did = "" // of a backup: it is in it
 	Failed   Did = "failed"
@@ -26,8 +25,7 @@ const (
 	Created  Did = "created"
 )
 
-// order is how the items of a kind are listed: what went wrong first, and last
-// what was not asked for.
+// order is the order of a kind's items: failures first, unrequested ones last.
 var order = []Did{Failed, Missing, Skipped, Updated, Created, InBackup, LeftOut}
 
 // Item is one that a job worked on, or did not.
@@ -44,8 +42,7 @@ type Item struct {
 
 // Kind is the items of one kind.
 type Kind struct {
-	// Name is the resource, as deployments.apps, or what Velero lists it as
-	// (example.com/v1/Widget) where that is not known.
+	// Name is the resource, as deployments.apps, or as Velero lists it (example.com/v1/Widget) if unknown.
 	Name  string
 	Count map[Did]int
 	Items []Item
@@ -66,8 +63,7 @@ func (k Kind) Lost() int { return k.Count[Failed] + k.Count[Missing] }
 // Items are what a job worked on, kind by kind.
 type Items struct {
 	Kinds []Kind
-	// Compared is whether what the backup holds was compared, and NotCompared why
-	// a restore's was not.
+	// Compared is whether the backup's contents were compared, NotCompared why a restore's were not.
 	Compared    bool
 	NotCompared string
 	// NoReasons is why the messages of the job are not known.
@@ -124,8 +120,7 @@ func (b *builder) text(s string) string {
 	return s
 }
 
-// done sorts: the kinds that lost most come first, and those that the restore
-// left out wholly come last.
+// done sorts: kinds that lost most first, those wholly left out last.
 func (b *builder) done() Items {
 	rank := map[Did]int{}
 	for n, did := range order {
@@ -150,8 +145,7 @@ func (b *builder) done() Items {
 	return b.Items
 }
 
-// nameOf is a kind as Velero lists it, group/version/Kind or version/Kind, taken
-// apart, and the name to show for it.
+// nameOf splits a kind as Velero lists it, group/version/Kind or version/Kind, and names it to show.
 func nameOf(listed string, kinds collector.Kinds) (group, kind, shown string) {
 	parts := strings.Split(listed, "/")
 	kind = parts[len(parts)-1]
@@ -184,9 +178,8 @@ type listedItem struct {
 	seen bool // the backup has it
 }
 
-// Compare puts together what a restore lists, what it complained about and what
-// its backup holds: also what did not come back, with the reason. Its only error
-// is the cause of the context of fates.
+// Compare joins what a restore lists, its messages and its backup's contents: also what did not come back, and
+// why. Its only error is the cause of the context of fates.
 func Compare(list []artifact.Resources, sections []Section, fates *collector.Fates) (Items, error) {
 	b, reasons := newBuilder(), reasonsOf(sections)
 	b.Compared = true
@@ -311,8 +304,8 @@ func reasonsOf(sections []Section) reasons {
 	return all
 }
 
-// Differs reports whether Velero left an item as it was although it is not the one of the
-// backup. Only its warning tells where it lists such an item as skipped.
+// Differs reports whether Velero kept an existing item that differs from the backup's: only its warning
+// tells where it lists such an item as skipped.
 func (i Item) Differs() bool {
 	return (i.Did == Failed || i.Did == Skipped) && strings.Contains(i.Why, "already exists") && strings.Contains(i.Why, "differ")
 }
@@ -332,8 +325,7 @@ func (all reasons) explain(i Item, resource, kind string) Item {
 	return i
 }
 
-// why is the message about an item that was not restored. Velero writes the resource or
-// the kind into it.
+// why is the message about an item that was not restored; it holds the resource or the kind.
 func (all reasons) why(i Item, resource, kind string) string {
 	if i.Did != Failed && i.Did != Missing && i.Did != Skipped {
 		return ""

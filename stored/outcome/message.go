@@ -4,9 +4,7 @@ import "strings"
 
 // Resource is one that a message names.
 type Resource struct {
-	// Kind is as Velero writes it in that message: a resource such as
-	// deployments.apps, or a kind such as ConfigMap. Empty where the message does
-	// not say it.
+	// Kind is as the message has it, deployments.apps or ConfigMap; empty if it does not say.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 }
@@ -19,10 +17,8 @@ func (r Resource) String() string {
 	return r.Kind + "/" + r.Name
 }
 
-// parse takes the resource out of a message, by how Velero writes it
-// (1.18.3; pkg/restore/restore.go for restores, pkg/util/logging/
-// log_counter_hook.go for backups, whose messages are lines of the log). text is
-// the rest of the message. A message that names none is all text.
+// parse cuts the resource out of a message as Velero writes it (1.18.3; pkg/restore/restore.go for restores,
+// pkg/util/logging/log_counter_hook.go for backups). A message that names none is all text.
 func parse(message string) (named Resource, text string) {
 	message = strings.TrimSpace(message)
 	for _, form := range []func(string) (Resource, string, bool){logLine, restored, exists, customKind, undecoded, refused} {
@@ -33,10 +29,8 @@ func parse(message string) (named Resource, text string) {
 	return Resource{}, message
 }
 
-// logLine reads the fields that a backup's message is made of: "resource: /pods
-// name: /db-0 message: /Error backing up item error: /...". Each may be missing
-// but the message. Some errors say the resource in their own text:
-// "(groupResource=pods, namespace=shop, name=db-0)".
+// logLine reads a backup's message: "resource: /pods name: /db-0 message: /Error backing up item error: /...".
+// Each part but the message may be missing. Some errors have "(groupResource=pods, namespace=shop, name=db-0)".
 func logLine(message string) (r Resource, text string, ok bool) {
 	rest := message
 	field := func(label string, next ...string) string {
@@ -83,8 +77,7 @@ func between(s, from, to string) string {
 	return ""
 }
 
-// restored reads the messages with the resource's id, which is KIND/NAME or
-// KIND/NAMESPACE/NAME (getResourceID). Names may have colons, but no spaces.
+// restored reads messages with an id, KIND/NAME or KIND/NAMESPACE/NAME (getResourceID). Names may have colons.
 func restored(message string) (Resource, string, bool) {
 	for _, verb := range []string{
 		"error restoring additional item ", "error restoring ", "error preparing ",
@@ -123,8 +116,7 @@ func parseID(id string) (Resource, bool) {
 	return Resource{kind, name}, true
 }
 
-// withoutSubject takes away that the API server says the resource once more:
-// 'configmaps "cm-4" is forbidden'.
+// withoutSubject drops the API server's own naming of the resource: 'configmaps "cm-4" is forbidden'.
 func withoutSubject(text, name string) string {
 	if kind, rest, found := strings.Cut(text, ` "`+name+`" `); found && !strings.Contains(kind, " ") {
 		return rest
@@ -163,9 +155,7 @@ func customKind(message string) (Resource, string, bool) {
 	return Resource{}, "", false
 }
 
-// undecoded reads a path in the backup: resources/KIND/namespaces/NAMESPACE/
-// NAME.json or resources/KIND/cluster/NAME.json, with a version between where
-// the backup holds several.
+// undecoded reads a path in the backup: resources/KIND[/VERSION]/(namespaces/NAMESPACE or cluster)/NAME.json.
 func undecoded(message string) (Resource, string, bool) {
 	rest, found := strings.CutPrefix(message, `error decoding "resources/`)
 	if !found {
@@ -180,8 +170,7 @@ func undecoded(message string) (Resource, string, bool) {
 	return Resource{kind, name}, "error decoding: " + text, true
 }
 
-// refused reads an error of the API server's: 'pods "db-0" not found'
-// (k8s.io/apimachinery/pkg/api/errors).
+// refused reads an API server's error: 'pods "db-0" not found' (k8s.io/apimachinery/pkg/api/errors).
 func refused(message string) (Resource, string, bool) {
 	const conflict = "Operation cannot be fulfilled on "
 	rest, conflicts := strings.CutPrefix(message, conflict)
@@ -204,8 +193,7 @@ func refused(message string) (Resource, string, bool) {
 // anyName stands for the name in the text that several resources share.
 const anyName = "*"
 
-// template is a message's text with anyName wherever it has the name. Between
-// other words that is only sure for a name that is no plain word.
+// template replaces the name with anyName. Within words that is only safe for a name that is no plain word.
 func template(text, name string) string {
 	if name == "" || !strings.Contains(text, name) {
 		return text

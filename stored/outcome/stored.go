@@ -10,13 +10,10 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// WithoutResults says what is known of a job's messages before its results are
-// read. An empty note means that they have to be read; complete means that there
-// are no messages. Velero stores the results when it has done all items, before
-// the phase moves on (pkg/controller/backup_controller.go and
-// restore_controller.go, 1.18.3), so they may be there while it is InProgress. They
-// may even be there before its counts say so if it is troubled: where Velero could
-// not write the phase, it could not write the last counts either.
+// WithoutResults says what is known of a job's messages before its results are read; an empty note means that
+// they have to be read. Velero stores the results when all items are done, before the phase moves on
+// (pkg/controller/backup_controller.go and restore_controller.go, 1.18.3). If it is troubled, even its last counts
+// may not have been written.
 func WithoutResults(j *job.Job, troubled bool) (note string, complete bool) {
 	itemsDone := j.Items.Known && j.Items.Done >= j.Items.Total
 	switch {
@@ -32,8 +29,7 @@ func WithoutResults(j *job.Job, troubled bool) (note string, complete bool) {
 	return "", false
 }
 
-// NotStored makes a note of an error that says that a job has no results in the
-// object store; other errors are returned as they are.
+// NotStored turns the error that a job has no stored results into a note; it returns others unchanged.
 func NotStored(j *job.Job, err error) (note string, _ error) {
 	switch {
 	case !errors.Is(err, artifact.ErrAbsent):
@@ -56,9 +52,8 @@ func Counts(sections []Section) (errs, warnings int) {
 	return errs, warnings
 }
 
-// Caveat says that the results of a job that goes on may not be all, as a restore's
-// finalizer adds some, or that the status of one that has ended counts others than
-// its results hold; else it is empty.
+// Caveat says that more results may come, as a restore's finalizer adds some, or that the status of an ended job
+// counts others than its results; else it is empty.
 func Caveat(j *job.Job, sections []Section) string {
 	if !j.Terminal() {
 		return "Velero may add more until it ends."

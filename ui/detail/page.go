@@ -9,8 +9,7 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// mostLines bounds how many lines one text of a page has: messages of plugins can
-// be very long.
+// mostLines bounds the lines of one text: messages of plugins can be very long.
 const mostLines = 60
 
 // widestLabel is the widest column of labels, in cells.

@@ -16,8 +16,7 @@ import (
 type Screen struct {
 	tab Tab
 	key string
-	// page is the thing as it was known last; it stays on the screen, marked,
-	// when the thing is gone.
+	// page is the last known state; it stays on the screen, marked, when the thing is gone.
 	page    Page
 	known   bool
 	deleted bool
@@ -30,8 +29,7 @@ type Screen struct {
 	linesAt int
 }
 
-// New is the screen of the row of a tab that has the key. back is what leaves it,
-// and open opens the screen of a job.
+// New is the screen of a tab's row with the key. back leaves it, and open opens a job.
 func New(tab Tab, key string, a *assess.Assessment, back func() tea.Cmd, open func(types.UID) tea.Cmd) *Screen {
 	s := &Screen{tab: tab, key: key, pager: pager.New(nil)}
 	leave := func(string) tea.Cmd {

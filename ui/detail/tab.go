@@ -18,16 +18,13 @@ type Tab struct {
 	Name string
 	// Short stands for Name where there is little room; empty for Name itself.
 	Short string
-	// Kinds are the resources that it shows, as [watch.Source] names them. Where
-	// one may not be listed or is not there, the tab says so.
+	// Kinds are the resources that it shows, as [watch.Source] names them; the tab says if one cannot be listed.
 	Kinds []string
-	// There reports whether the tab is there at all; nil is always. A tab that
-	// comes and goes stands behind those that stay, so that their numbers stay.
+	// There reports whether the tab exists; nil is always. A tab that comes and goes stands last, so that numbers stay.
 	There func(*assess.Assessment) bool
 	// Groups are the rows, one group below the other.
 	Groups func(*assess.Assessment) []Group
-	// Reads names what is to be read more when the page of a row opens, empty for
-	// nothing; what it brings comes with a later assessment. It may be nil.
+	// Reads names what more is to be read when a row's page opens; it comes with a later assessment. May be nil.
 	Reads func(a *assess.Assessment, key string) string
 	// Empty says why there are no rows although all kinds are known.
 	Empty func(*watch.Snapshot) string
@@ -51,27 +48,22 @@ func Unseen(snap *watch.Snapshot, kinds ...string) string {
 	return ""
 }
 
-// Group is some rows with the same columns. The titles of the first group stand
-// above the list, those of the others above their rows.
+// Group is rows with the same columns. The first group's titles stand above the list, others' above their rows.
 type Group struct {
 	// Heading names the group in a line of its own; empty for none.
 	Heading string
-	// Columns are those of the cells. The first is the name, and the second is
-	// what short lines show beside it. Priority 0 is never dropped.
+	// Columns are those of the cells: the name, the state that short lines show too, and others.
 	Columns []draw.Column
 	Rows    []Row
-	// Note stands below the heading where there are no rows, such as why they
-	// cannot be seen; empty for none.
+	// Note stands in the place of missing rows, such as why they cannot be seen.
 	Note string
 }
 
 // Row is one thing.
 type Row struct {
-	// Key is the thing's identity, its uid. The row stays selected by it, and its
-	// page is found again by it.
+	// Key is the uid: the row stays selected by it, and its page is found again by it.
 	Key string
-	// Cells are what the columns show, drawn for the visible rows only. now is
-	// the present in the cluster's clock.
+	// Cells are made for the visible rows only. now is the present in the cluster's clock.
 	Cells func(now time.Time) []Text
 	// Words are what a filter looks at.
 	Words []string
@@ -79,8 +71,7 @@ type Row struct {
 	About string
 	// Alarm is true for what wants a person's attention.
 	Alarm bool
-	// Malformed is what Velero's types cannot hold of the thing. The row then
-	// shows that in place of all cells but the first.
+	// Malformed is what Velero's types cannot hold of it. It replaces all cells but the first.
 	Malformed *watch.Malformed
 	// Page is what is behind enter. It is made again for each assessment.
 	Page func() Page
@@ -90,16 +81,14 @@ type Row struct {
 type Text struct {
 	Text  string
 	Style Style
-	// Phases stand in place of the text, in a cell of a table: the sign of each,
-	// the newest at the right. The oldest are left out where the cell is narrow.
+	// Phases stand in place of the text: a sign each, the newest at the right, the oldest cut first.
 	Phases []string
 }
 
 // Styled returns a text in a style.
 func Styled(style Style, text string) Text { return Text{Text: text, Style: style} }
 
-// Style is a meaning that the theme gives a style. It is never the only sign: the
-// text says the same.
+// Style is a meaning that the theme gives a style. It is never the only sign.
 type Style int
 
 // The styles.
@@ -133,8 +122,7 @@ type Page struct {
 type Section struct {
 	Title  string
 	Fields []Field
-	// Bars are a small picture of numbers over time, the newest at the right, and
-	// BarsSay is what it shows.
+	// Bars are numbers over time, the newest at the right, and BarsSay is what they show.
 	Bars    []Bar
 	BarsSay string
 	// Columns and Rows are a table.
@@ -150,8 +138,7 @@ type Field struct {
 	Text
 }
 
-// Bar is one number of a picture with the phase in which it ended, as a sign
-// below it. A number that is not known is 0.
+// Bar is a number, 0 if unknown, with the sign of a phase below it.
 type Bar struct {
 	Value float64
 	Phase string

@@ -13,15 +13,13 @@ import (
 // Noticed is a sentence for the user that stays until the next key.
 type Noticed struct{ Text string }
 
-// MaxCopied is how many bytes are copied at once: package terminal lets no more
-// through (terminal.MaxClipboard).
+// MaxCopied is how many bytes are copied at once (terminal.MaxClipboard).
 const MaxCopied = 70_000
 
 func noticed(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }
 
-// copyText makes the command that sends text to the terminal's clipboard, and says
-// so, or why not. what names it in words; instead says what to do where it is too
-// long. Whether the terminal takes it is unknown: OSC 52 has no answer.
+// copyText sends text to the terminal's clipboard, and says so, or why not; instead helps where it is too long.
+// Whether the terminal takes it is unknown: OSC 52 has no answer.
 func (s *Sources) copyText(what, text, instead string) tea.Cmd {
 	switch n := len(text); {
 	case n == 0:
@@ -35,8 +33,7 @@ func (s *Sources) copyText(what, text, instead string) tea.Cmd {
 	}
 }
 
-// copyKeys are y, which copies what is selected, and Y, which copies all of a
-// page. Each function gives what is copied, in words, and its text without
+// copyKeys are y for what is selected, and Y for a whole page. Each function gives a name and a text without
 // styles; on says whether there is anything, nil for always.
 func copyKeys(s *Screen, on func() bool, selected, all func() (what, text string)) []keys.Binding {
 	copied := func(of func() (what, text string), instead func() string) func(string) tea.Cmd {

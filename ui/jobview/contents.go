@@ -16,8 +16,7 @@ import (
 
 // Contents is what was read from the backup of a job. It does not change.
 type Contents struct {
-	// Pending is true until it was; Done of Total bytes have come then. Total is
-	// 0 while it is not known.
+	// Done of Total bytes, 0 if unknown, have come while Pending.
 	Pending     bool
 	Done, Total int64
 
@@ -29,8 +28,7 @@ type Contents struct {
 // NoArtifacts stands for the contents where none may be read.
 var NoArtifacts = &Contents{}
 
-// contentsLines show what a restore restores, kind by kind and where it is in that,
-// or what a backup holds.
+// contentsLines show what a restore restores and where it is in that, or what a backup holds.
 func contentsLines(c draw.Canvas, s *Screen) []string {
 	contents := s.contents
 	if why := whyNoContents(s.job.Job, contents); why != "" {
@@ -69,8 +67,7 @@ func whyNoContents(j *job.Job, contents *Contents) string {
 	return ""
 }
 
-// downloadLine is how much of a backup has come, with a bar if it is known how
-// much there is.
+// downloadLine is how much of a backup has come, with a bar if the total is known.
 func downloadLine(c draw.Canvas, done, total int64) string {
 	if total <= 0 {
 		return c.Theme.Text.Render(human.Bytes(done) + " so far")
@@ -131,9 +128,8 @@ func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Pos
 	return c.Theme.Strong.Render(text)
 }
 
-// stepLines are the rows of a step: its own resource, and a row for each that it
-// brings along. So all rows of a resource sum up to what `veltui estimate` says.
-// How much of the present step is whose is not known; each has its share.
+// stepLines are the rows of a step's own resource and of those that it brings along, so that a resource's rows
+// sum up to what `veltui estimate` says. How much of the present step is whose is unknown: each has its share.
 func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position, over bool, widths []int) (lines []string) {
 	own := e.Steps[i]
 	glyph, style, bar := c.Glyphs.Ahead, c.Theme.Dim, ""
@@ -179,8 +175,7 @@ func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position
 	return append([]string{row(name, own.Resource, glyph, left, own.Items, bar)}, lines...)
 }
 
-// caveats are what was taken for granted, and how the estimate compares with
-// what Velero counted in the end.
+// caveats are assumptions, and how the estimate compares with what Velero counted.
 func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	var texts []string
 	if j.Errors > 0 {
@@ -209,8 +204,7 @@ var contentColumns = []draw.Column{
 	{Title: "NAMESPACES", Width: 24, Grow: 2, Priority: 1},
 }
 
-// contentsPage lists what a backup holds by kind, and the namespaces that hold
-// most of it.
+// contentsPage lists a backup's items by kind, and the namespaces with most of them.
 func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
 	widths := draw.FitColumns(contentColumns, c.Width)
 	total := 0

@@ -35,8 +35,7 @@ func (s *Screen) title(c draw.Canvas) string {
 	return c.Split(named(c.Width-lipgloss.Width(right)-1), right+" ")
 }
 
-// stageLine shows the stages in their order: what is behind, where the job is,
-// what is still to come. The names of passed stages give way on narrow screens.
+// stageLine shows the stages in order. The names of passed stages give way on narrow screens.
 func stageLine(c draw.Canvas, j *job.Job) string {
 	for _, brief := range []int{0, 1, 2} {
 		line := stageLineBrief(c, j, brief)

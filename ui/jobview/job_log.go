@@ -20,8 +20,7 @@ type jobLog struct {
 	// live is true if the job had not ended when it was asked for.
 	live   bool
 	cancel context.CancelFunc // of the reading; nil once it has ended
-	// grown has the page drawn anew while lines come, and origin is where they come
-	// from. The reading sets both.
+	// grown redraws the page while lines come, and origin is where they come from. The reader sets both.
 	grown  *fetch.Progress[struct{}]
 	origin atomic.Pointer[logs.Origin]
 	// ended is when all was there, or failed with err; zero while it goes on.
@@ -112,8 +111,7 @@ func (l *jobLog) oldest() time.Time {
 // quietAfter is how long nothing must have come for that to be said.
 const quietAfter = time.Minute
 
-// silence says since when nothing was logged of a job that has not ended, empty if
-// something was just now.
+// silence says since when a job that goes on has logged nothing, empty if it just did.
 func (l *jobLog) silence(c draw.Canvas) string {
 	newest := l.store.Newest()
 	if !l.live || !l.ended.IsZero() || l.store.Dropped() > 0 || newest.IsZero() || c.Now.Sub(newest) < quietAfter {

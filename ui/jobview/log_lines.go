@@ -20,8 +20,7 @@ type logLines struct {
 	view *logs.View
 	// own is the field that names the job itself, and is left out.
 	own string
-	// oldest is when the log began; the times of one that did not begin today
-	// have their day.
+	// oldest is when the log began; a log that did not begin today shows days.
 	oldest time.Time
 	// at is the line that the user has jumped to, -1 for none.
 	at int
@@ -33,8 +32,7 @@ func (p *logsPage) source(s *Screen, l *jobLog) *logLines {
 	return &logLines{log: l, view: l.view, own: s.job.Namespace + "/" + s.job.Name, oldest: l.oldest(), at: p.at}
 }
 
-// stamp is how a time is written: with its day, where that or the one when the log
-// began is not today, or where there is room.
+// stamp formats a time, with its day where it or the log's beginning is not today, or where there is room.
 func stamp(c draw.Canvas, at, oldest time.Time) string {
 	at = at.In(c.Now.Location())
 	today := func(t time.Time) bool { return t.Format(time.DateOnly) == c.Now.Format(time.DateOnly) }
@@ -72,8 +70,7 @@ func (s *logLines) Line(c draw.Canvas, i int) pager.Line {
 	return pager.Line{Text: s.draw(c, l, line == s.at)}
 }
 
-// zoneWords names the clock of the times on the page, empty if it is UTC, which
-// Velero itself writes.
+// zoneWords names the zone of the page's times, empty for UTC, which Velero writes.
 func zoneWords(now time.Time) string {
 	zone, offset := now.Zone()
 	if offset == 0 {
@@ -124,8 +121,7 @@ func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
 	return out
 }
 
-// Find is where a text stands that is shown: not in fields that are left out. It
-// is called from another goroutine.
+// Find searches the text that is shown, without hidden fields, from another goroutine.
 func (s *logLines) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
 	plain := draw.Canvas{Width: 200, Theme: &draw.Theme{}, Glyphs: &draw.ASCII}
 	shown := func(line int) bool {

@@ -19,8 +19,7 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// LogReader reads what was logged of a job. What its errors say is safe to draw
-// and on one line.
+// LogReader reads a job's log. Its errors are safe to draw and on one line.
 type LogReader interface {
 	Read(ctx context.Context, q logs.Query, out logs.Output) error
 }
@@ -28,8 +27,7 @@ type LogReader interface {
 // logsPage shows what Velero logged of the job.
 type logsPage struct {
 	still
-	// log is the one that is read, nil if none is; before is what was there until
-	// the new one has lines.
+	// log is the current one, nil for none; before is the last one until log has lines.
 	log, before *jobLog
 	least       logs.Level
 	volumes     bool
@@ -140,8 +138,7 @@ func (p *logsPage) forget() {
 	}
 }
 
-// shown is the log that is drawn: the one before, until the new one has lines or
-// has ended.
+// shown is the log that is drawn: the one before until the new one has lines or has ended.
 func (p *logsPage) shown() *jobLog {
 	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.view.Seen() == 0) && (p.log.ended.IsZero() || p.log.err != nil) {
 		return p.before
@@ -168,8 +165,7 @@ func (p *logsPage) keys(s *Screen) []keys.Binding {
 	}...)
 }
 
-// line is the line that was found or jumped to, if it is in the window, else the
-// first one there.
+// line is the visible line that was found or jumped to, else the first visible one.
 func (p *logsPage) line(s *Screen) (what, text string) {
 	l := p.shown()
 	from, to := s.view.Visible()
@@ -183,8 +179,7 @@ func (p *logsPage) line(s *Screen) (what, text string) {
 	return what, l.text(at)
 }
 
-// part is as much of the shown lines as can be copied: from the first one in the
-// window on, and before it as far as there is room.
+// part is as much as can be copied from the first visible line on, and before it if there is room.
 func (p *logsPage) part(s *Screen) (what, text string) {
 	l := p.shown()
 	n := l.view.Len()
@@ -241,8 +236,7 @@ func (p *logsPage) nextLevel(s *Screen) {
 	s.view.Follow = follows
 }
 
-// nextError goes to the first error after the one that it went to before, or
-// after the top of the window, and round the end.
+// nextError goes to the first error after the last one or the top of the window, and round the end.
 func (p *logsPage) nextError(s *Screen) {
 	l := p.shown()
 	from, to := s.view.Visible()

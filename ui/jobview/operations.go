@@ -20,13 +20,10 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// operationsAge is how long a list of operations is fresh. Asking for it makes
-// Velero store what it knows, so nobody asks more often.
+// operationsAge is how long a list of operations is fresh. Asking makes Velero store what it knows.
 const operationsAge = 30 * time.Second
 
-// operationsPage lists the asynchronous operations of plugins, with the volumes
-// that they move. The counts are live; the list is asked for while the page is
-// open.
+// operationsPage lists plugins' asynchronous operations. Counts are live; the list is read while the page is open.
 type operationsPage struct {
 	still
 	list    fetch.StoredAnswer[[]artifact.Operation]

@@ -19,8 +19,7 @@ type outline struct {
 	rows   []row
 }
 
-// row is one line, drawn when it is visible. Long outlines are searched in another
-// goroutine, so draw must read nothing that the user can change.
+// row is one line, drawn when visible, and from another goroutine that searches: draw must read no mutable state.
 type row struct {
 	key  string // empty if the row cannot be selected
 	draw func(draw.Canvas) string
@@ -92,8 +91,7 @@ func sourceText(c draw.Canvas, source pager.Source) string {
 	return plainText(lines)
 }
 
-// folds are the groups of a page that are open. A group's key is its parent's with its
-// own behind a slash.
+// folds are the open groups of a page. A key is its parent's with its own behind a slash.
 type folds struct {
 	// turned are those that the user has opened or closed, against the default.
 	turned map[string]bool
@@ -136,8 +134,7 @@ func upTo(depth int) func(key string) string {
 	}
 }
 
-// settle opens all groups during a search, and leaves those open that the selected row
-// is in.
+// settle opens all groups during a search, and afterwards leaves the selected row's open.
 func (f *folds) settle(s *Screen) {
 	searching := s.view.Searching() || s.view.Typing()
 	if f.all && !searching {

@@ -31,9 +31,7 @@ type overview struct{ still }
 
 func (overview) lines(c draw.Canvas, s *Screen) pager.Source { return pager.Plain(overviewPage(c, s)) }
 
-// overviewPage says how the job stands, what veltui concludes, and everything
-// about the job itself. On wide screens the verdict is beside the fields, and
-// what has long lines below it.
+// overviewPage shows the verdict and all about the job: side by side on wide screens.
 func overviewPage(c draw.Canvas, s *Screen) []string {
 	sections, named := describe.Job(s.job, s.assessed, c.Now), s.sources.Keys
 	if c.Width < sideBySide {
@@ -114,8 +112,7 @@ func sectionLines(c draw.Canvas, sections []describe.Section, named keys.Map) []
 	return lines
 }
 
-// fieldLines draw a field, in full however long it is, and the key that leads to
-// more of it.
+// fieldLines draw a whole field and the key that leads to more of it.
 func fieldLines(c draw.Canvas, f describe.Field, width int, named keys.Map) []string {
 	style := c.Theme.Text
 	switch {

@@ -15,21 +15,17 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// page is one tab of the screen: a small model. It keeps what it has read and
-// what the user has opened in it.
+// page is one tab of the screen: what it has read and what the user has opened in it.
 type page interface {
 	// count is what stands behind the page's name, empty for nothing.
 	count(*job.Job) string
-	// load is called when the page is opened, and while it is open whenever the
-	// job or an answer changed. Its command reads what is missing.
+	// load reads what is missing, when the page is opened and whenever the job or an answer changes.
 	load(*Screen) tea.Cmd
-	// update takes a message of the page's own; handled is false if it is for
-	// others.
+	// update takes a message of the page's own; handled is false if it is for others.
 	update(s *Screen, msg tea.Msg) (cmd tea.Cmd, handled bool)
 	// head are lines above those that scroll.
 	head(draw.Canvas, *Screen) []string
-	// lines are what scrolls. They are asked for when what they show may have
-	// changed: the job, an answer, the width, or the second where ages is true.
+	// lines are what scrolls: made again after a change of the job, an answer, the width, or each second if ages.
 	lines(draw.Canvas, *Screen) pager.Source
 	ages() bool
 	// wantsContents reports whether the page shows what is in the backup.

@@ -10,8 +10,7 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// reporting is the document about the job for a reader who was not there: the one that
-// is being made, and the last one.
+// reporting is a document about the job: the last one, and the one that is being made.
 type reporting struct {
 	cancel context.CancelFunc // of the one that is being made; nil if none is
 	n      int                // counts those that were asked for

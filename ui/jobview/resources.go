@@ -19,18 +19,16 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// resourcesPage is the Resources page. Of a job whose items are done it shows what
-// became of each item; before that, and where that cannot be read, what a restore
-// restores, kind by kind and where it is in that, or what a backup holds.
+// resourcesPage shows what became of each item of a job whose items are done; before that, and where that is
+// unknown, what a restore restores and where it is in that, or what a backup holds.
 type resourcesPage struct {
 	still
 	items fetch.StoredAnswer[outcome.Items]
 	folds folds
 }
 
-// listed reports whether the job's own list of items is to be shown: of a job that
-// has ended, and of a backup whose items are done. Velero stores a backup's list
-// before the phase says so (persistBackup in pkg/controller/backup_controller.go),
+// listed reports whether the job's list of items is shown: of an ended job, or a backup whose items are done.
+// Velero stores a backup's list before the phase says so (persistBackup in pkg/controller/backup_controller.go),
 // and signs downloads in any phase (download_request_controller.go, both 1.18.3).
 func (p *resourcesPage) listed(s *Screen) bool {
 	stored := s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation ||
@@ -83,8 +81,7 @@ func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	return pager.Plain(append([]string{""}, note(c, c.Theme.Dim, waiting(c, s, "Reading the list of the items", p.items.Since()), 6)...))
 }
 
-// outline lists the kinds of a job whose items are done, with the items of those that
-// are open.
+// outline lists the kinds, with the items of those that are open.
 func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
 	o, items, of := &outline{canvas: c, folds: p.folds}, p.items.Value, s.job.Kind
 	for k := range items.Kinds {

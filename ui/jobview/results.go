@@ -30,8 +30,7 @@ type resultsPage struct {
 	folds folds
 }
 
-// resultsAge is how long results, and what was logged, stand while the job goes on:
-// more may come.
+// resultsAge is how long results and log lines stay fresh while the job goes on.
 const resultsAge = 30 * time.Second
 
 func (p *resultsPage) count(j *job.Job) string {
@@ -60,8 +59,7 @@ func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 	})
 }
 
-// messages are what is known of the job's messages without the server's log, if anything
-// is. An error is why the results cannot be read.
+// messages are known without the server's log. An error is why the results cannot be read.
 func (p *resultsPage) messages(s *Screen) (m inspect.Messages, known bool, err error) {
 	switch m = inspect.StatusMessages(s.job); {
 	case m.Note != "":
@@ -128,8 +126,7 @@ func (p *resultsPage) keys(s *Screen) []keys.Binding {
 		func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
 }
 
-// copyOf is the section, the message or the resource of a row's key as text without
-// styles; of an empty key all of them.
+// copyOf is the text of a row's section, message or resource; of an empty key all of them.
 func copyOf(sections []outcome.Section, key string) string {
 	var section, complaint, resource int
 	depth, _ := fmt.Sscanf(key, "%d/%d/%d", &section, &complaint, &resource)
@@ -224,8 +221,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 	return lines
 }
 
-// Messages are wrapped to manyLines. Where there are more than wrapped of them each has
-// one: nobody reads them one by one, and wrapping takes time.
+// Messages are wrapped to manyLines, but more than wrapped of them are not: wrapping takes time.
 const (
 	wrapped   = 500
 	manyLines = 3
@@ -276,8 +272,7 @@ type messageList struct {
 	lines int // that a message may have
 }
 
-// message adds a message and the resources it is about: all if it is open, else as many
-// as one line holds.
+// message adds a message and its resources: all if it is open, else one line of them.
 func (l *messageList) message(key string, severity outcome.Severity, m *outcome.Complaint) {
 	times, indent := l.times, 5+l.times
 	margin := strings.Repeat(" ", indent)

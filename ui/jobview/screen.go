@@ -20,8 +20,7 @@ import (
 // Screen is the screen of one job.
 type Screen struct {
 	uid types.UID
-	// job is as it was known last; it stays on the screen, marked, when the
-	// resource is deleted.
+	// job is the last known state; it stays on the screen, marked, when the resource is deleted.
 	job     assess.Judged
 	deleted bool
 	// aged is true if it may have ended too long ago, and not be deleted.
@@ -43,8 +42,7 @@ type Screen struct {
 	verifying bool
 	view      *pager.Pager
 	canvas    draw.Canvas // of the lines that were drawn last
-	// labels are where the tabs were drawn last, in the line labelsAt, and linesAt is
-	// where the lines that scroll begin.
+	// labels are the tabs as drawn last, in the line labelsAt; what scrolls begins at linesAt.
 	labels            []draw.Span
 	labelsAt, linesAt int
 	// answers counts what pages have read or changed.
@@ -54,8 +52,7 @@ type Screen struct {
 	keys   []keys.Binding
 }
 
-// filled says what a filled pager depends on, so that it is filled again
-// only when that changed.
+// filled is what a filled pager depends on: it is filled again when that changed.
 type filled struct {
 	page     page
 	job      *job.Job
@@ -117,8 +114,7 @@ func (s *Screen) open() page {
 
 func (s *Screen) allPages() []page { return append(slices.Clone(s.pages), &s.verify) }
 
-// whileOpen makes a page's keys be there only while the page is open, and has
-// the page drawn anew after each.
+// whileOpen restricts a page's keys to the open page, and redraws it after each.
 func whileOpen(s *Screen, p page, bindings []keys.Binding) []keys.Binding {
 	for i := range bindings {
 		on, do := bindings[i].On, bindings[i].Do
@@ -131,8 +127,7 @@ func whileOpen(s *Screen, p page, bindings []keys.Binding) []keys.Binding {
 	return bindings
 }
 
-// Load takes the job's newest state. Ask says what the open page wants to read
-// then.
+// Load takes the job's newest state.
 func (s *Screen) Load(a *assess.Assessment) {
 	if a == nil {
 		return
@@ -220,8 +215,7 @@ func (s *Screen) Close() {
 	}
 }
 
-// Update takes a message of the screen's own; handled is false if it is for
-// others.
+// Update takes a message of the screen's own; handled is false if it is for others.
 func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	if m, ok := msg.(reportMade); ok {
 		return s.report.handleMade(s, m), true
@@ -238,8 +232,7 @@ func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	return nil, false
 }
 
-// Typing reports whether what is searched for is being typed, and Prompt is the
-// line for that.
+// Typing reports whether a search is being typed.
 func (s *Screen) Typing() bool { return s.view.Typing() }
 
 // Prompt is the line in which what is searched for is typed.
@@ -265,8 +258,7 @@ func (s *Screen) opened() tea.Cmd {
 	return s.Ask()
 }
 
-// Click opens the page whose name is there, or selects the line; again is true for
-// the line that was selected.
+// Click opens the tab there, or selects the line; again is true for the selected line.
 func (s *Screen) Click(x, y int) (again bool, cmd tea.Cmd) {
 	if tab := draw.SpanAt(s.labels, x); y == s.labelsAt && tab >= 0 {
 		return false, s.turn(tab)

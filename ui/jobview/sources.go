@@ -17,8 +17,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Sources are what the pages read through. What is nil is not read: the page
-// says so.
+// Sources are what the pages read through. What is nil is not read: the page says so.
+// Answers and errors are safe to draw, and errors are on one line. Reads take as long as downloads, and end with ctx.
 type Sources struct {
 	// Artifacts reads what Velero has stored of a job.
 	Artifacts Artifacts
@@ -34,13 +34,11 @@ type Sources struct {
 	Reporter Reporter
 	// Logs reads what was logged of a job; nil where that is not done.
 	Logs LogReader
-	// Problems reads what the server has logged of a job that has not ended; nil
-	// where that is not done.
+	// Problems reads the server's log of a job that has not ended.
 	Problems ProblemReader
 	// Volumes reads those that a job leaves out; nil where none does.
 	Volumes VolumeReader
-	// WhyNoClipboard says why nothing can be copied, and what to do instead; empty
-	// where the terminal may have a clipboard.
+	// WhyNoClipboard says why nothing can be copied, and what to do instead; else empty.
 	WhyNoClipboard string
 	// Keys are those that sentences name.
 	Keys keys.Map
@@ -50,9 +48,7 @@ type Sources struct {
 	Clock func() time.Time
 }
 
-// Artifacts reads what Velero has stored of a job. Its methods take as long as
-// a download and end with ctx. All that they answer is safe to draw, and so are
-// their errors, which are on one line.
+// Artifacts reads what Velero has stored of a job.
 type Artifacts interface {
 	// Results are the job's warnings and errors, known once it has ended.
 	Results(ctx context.Context, j *job.Job) (artifact.Results, error)
@@ -64,55 +60,40 @@ type Artifacts interface {
 	Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
 }
 
-// ProblemReader reads the errors and warnings that Velero's server has logged so
-// far of a job that has not ended. Those that it returns and its errors are safe
-// to draw, and the errors are on one line.
+// ProblemReader reads the errors and warnings that the server has logged so far.
 type ProblemReader interface {
 	Problems(ctx context.Context, j *job.Job) (logs.Problems, error)
 }
 
-// VolumeReader reads all volumes of a job, sorted by kind and name. Its errors are
-// safe to draw and on one line.
+// VolumeReader reads all volumes of a job, sorted by kind and name.
 type VolumeReader interface {
 	ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, error)
 }
 
-// Objects reads volumes' resources as they are in the cluster. What it answers is
-// safe to draw, and so are its errors, which are on one line.
+// Objects reads volumes' resources from the cluster.
 type Objects interface {
 	// Volume is the resource of one volume.
 	Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (inspect.Document, error)
-	// Volumes are those of a job's volumes, maxDocuments at most. Those that cannot
-	// be read are missing; it fails if none can.
+	// Volumes are a job's, maxDocuments at most, without unreadable ones; it fails if none can be read.
 	Volumes(ctx context.Context, j *job.Job, maxDocuments int) ([]inspect.Document, error)
 }
 
-// Verifier holds what a restore was to bring back against the cluster. It takes as
-// long as downloads and lists do, and ends with ctx. What it answers is safe to draw,
-// and so is its error, which is on one line; progress is called by one goroutine at a
-// time.
+// Verifier compares the cluster with a restore; one goroutine at a time calls progress.
 type Verifier interface {
 	Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (verify.Result, error)
 }
 
-// Reporter makes the document about a job that `veltui report` makes. What it answers
-// is safe to draw, and so are its errors, which are on one line.
+// Reporter makes the document of `veltui report`.
 type Reporter interface {
-	// Report is the document, as Markdown. It takes as long as downloads do, and ends
-	// with ctx.
+	// Report is the document, as Markdown.
 	Report(ctx context.Context, a *assess.Assessment, j assess.Judged) (string, error)
-	// Save writes it to a new file of that name, which only the user can read, and says
-	// the full path. It overwrites no file.
+	// Save writes a new file, mode 0600, and returns its full path. It overwrites no file.
 	Save(name, text string) (path string, err error)
 }
 
-// Items reads what became of a job's items. It takes as long as the downloads
-// that it needs, and ends with ctx. What it answers is safe to draw, and so is
-// its error, which is on one line.
+// Items reads what became of a job's items.
 type Items interface {
-	// Items are the items of a job that has ended, or of a backup whose items are
-	// done: of a backup those that it holds, of a restore what it did with each, and
-	// those of its backup that it did not restore. The version and flags of Velero's
-	// server decide on that.
+	// Items are a backup's contents, or what a restore did with each and did not restore of its backup, which
+	// depends on the server's version and flags. The job has ended, or is a backup whose items are done.
 	Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error)
 }

@@ -26,8 +26,7 @@ const (
 type Tab struct {
 	Page  Page
 	short string // its name on narrow screens
-	// Key opens the page, here and from a row of the dashboard, and What names it; empty
-	// for pages with a number alone. Footer has the footer name the key.
+	// Key opens the page here and from the dashboard, and What names it; Footer puts it in the footer.
 	Key, What string
 	Footer    bool
 	make      func() page
@@ -57,8 +56,7 @@ func (s *Screen) indexOf(p Page) int {
 	return max(slices.IndexFunc(s.tabs, func(t Tab) bool { return t.Page == p }), 0)
 }
 
-// tabsLine names the pages. On narrow screens first the names get shorter, then
-// the counts go, then all names but the open page's.
+// tabsLine names the pages; on narrow screens with shorter names, without counts, or only the open one.
 func (s *Screen) tabsLine(c draw.Canvas) string {
 	long := func(t Tab) string { return string(t.Page) }
 	short := func(t Tab) string { return t.short }

@@ -14,8 +14,7 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// timelinePage tells what happened to the job and around it, newest first. It
-// knows the item operations only if the Operations page has read them.
+// timelinePage lists events, newest first; item operations only if the Operations page has read them.
 type timelinePage struct {
 	still
 	// shown are the lines of the last drawing.

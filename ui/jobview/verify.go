@@ -23,8 +23,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// verifyPage holds a restore that has ended against the cluster. It stands in the place
-// of the Resources page, asks when it is opened, and not by itself after that.
+// verifyPage compares an ended restore with the cluster. It replaces the Resources page, and asks once when opened.
 type verifyPage struct {
 	still
 	result fetch.Answer[verify.Result]
@@ -111,8 +110,7 @@ func (p *verifyPage) head(c draw.Canvas, _ *Screen) []string {
 }
 
 const (
-	// mostRows is how many items of a kind the page has, and mostUnseen how many things
-	// that were not looked at.
+	// mostRows bounds the items of a kind, and mostUnseen the unchecked things.
 	mostRows   = 500
 	mostUnseen = 20
 	// manyLost is for how many rows of a kind reasons are not cut.

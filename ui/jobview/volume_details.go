@@ -38,8 +38,7 @@ func volumePhase(phase string) string {
 	return phase
 }
 
-// belowRow are the lines below a volume's row: what it waits for, why it failed
-// or was skipped.
+// belowRow says what a volume waits for, or why it failed or was skipped.
 func belowRow(c draw.Canvas, r *assess.VolumeRecord) []string {
 	const indent = 4
 	var lines []string
@@ -70,8 +69,7 @@ func belowRow(c draw.Canvas, r *assess.VolumeRecord) []string {
 	return lines
 }
 
-// recordTimes are when a volume's data began to be moved or its snapshot was
-// made, and when that ended; zero if not known.
+// recordTimes are when moving the data, or the snapshot, began and ended; zero if unknown.
 func recordTimes(r *assess.VolumeRecord) (began, ended time.Time) {
 	if v := r.Moved; v != nil {
 		return v.Started, v.Completed
@@ -172,8 +170,7 @@ func addInfo(c draw.Canvas, add func(label, value string), i *artifact.Volume) {
 	}
 }
 
-// exactBytes is a size for people, and to the byte; empty for 0, which is what is
-// not known.
+// exactBytes formats a size for people and in bytes; empty for 0, which is unknown.
 func exactBytes(n int64) string {
 	switch {
 	case n <= 0:

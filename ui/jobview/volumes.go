@@ -21,9 +21,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// volumesPage lists a job's volumes: those whose data is moved, live, and from
-// the stored volume info those that were saved by a snapshot alone or skipped.
-// What holds the job up comes first.
+// volumesPage lists volumes that are moved, live, and from the stored volume info those with a snapshot only
+// or skipped. What holds the job up comes first.
 type volumesPage struct {
 	still
 	info fetch.StoredAnswer[[]artifact.Volume]
@@ -32,8 +31,7 @@ type volumesPage struct {
 	objects map[string]*fetch.Answer[inspect.Document]
 	// records are those of the last drawing, by the key of their row.
 	records map[string]*assess.VolumeRecord
-	// total is how many volumes there are with those of volume info, counted for
-	// a job and an answer.
+	// total counts the volumes with those of volume info, for a job and an answer.
 	total     int
 	counted   *job.Job
 	countedAt time.Time
@@ -139,8 +137,7 @@ func (s *Screen) leftOut(c draw.Canvas) (string, lipgloss.Style) {
 	return "Reading " + human.Count(n, "volume") + " that completed...", c.Theme.Dim
 }
 
-// lacks says why snapshots and skipped volumes are not in the list, empty if they
-// are.
+// lacks says why snapshots and skipped volumes are not in the list, else it is empty.
 func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	switch {
 	case p.info.Pending() && !p.info.Known:
@@ -330,8 +327,7 @@ func volumeState(c draw.Canvas, r *assess.VolumeRecord) (sign, word string, styl
 	return g.Ahead, word, style
 }
 
-// volumeWord is the phase of a volume that has not ended in a word; a phase of a
-// newer Velero is its own.
+// volumeWord names the phase of a volume that has not ended; unknown ones name themselves.
 func volumeWord(phase string) string {
 	words := map[string]string{"": "queued", velero.VolumeNew: "queued", velero.VolumeAccepted: "preparing", velero.VolumePrepared: "waiting",
 		velero.VolumeInProgress: "moving", velero.VolumeCanceling: "cancelling"}

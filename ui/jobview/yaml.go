@@ -142,8 +142,7 @@ func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
 	return o
 }
 
-// ownDocument is the job's resource as it is in the cluster, without managed
-// fields.
+// ownDocument is the job's resource, without managed fields.
 func ownDocument(s *Screen) (inspect.Document, error) {
 	d := inspect.Document{Kind: string(s.job.Kind), Name: s.job.Name}
 	if s.job.Object == nil {

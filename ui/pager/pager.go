@@ -17,14 +17,12 @@ import (
 type Pager struct {
 	source Source
 	canvas draw.Canvas // of the last frame
-	// top is the first visible line, and skip how many of its rows are above the
-	// window where lines are wrapped.
+	// top is the first visible line, of which skip wrapped rows are above the window.
 	top, skip int
 	// cursor is the selected line, -1 if none is.
 	cursor int
 	wrap   bool
-	// Follow keeps the end in sight while lines are added. Scrolling up ends it,
-	// and going to the end of a source that can grow begins it again.
+	// Follow keeps the end in sight; scrolling up ends it. Grows lets the end key begin it again.
 	Follow, Grows bool
 
 	search search
@@ -39,8 +37,7 @@ func New(start fetch.Start) *Pager {
 	return &Pager{source: Lines{}, cursor: -1, search: search{input: input, start: start, at: -1}}
 }
 
-// Show replaces the lines. What was at the top stays there, and the selected
-// line stays selected by its key.
+// Show replaces the lines; the top stays, and the selected line by its key.
 func (p *Pager) Show(s Source) {
 	key := p.Selected()
 	p.source = s
@@ -89,8 +86,7 @@ func (p *Pager) GoTo(i int) {
 	p.settle()
 }
 
-// Visible is the range of lines that are in the window, the last one perhaps in
-// part.
+// Visible is the range of lines in the window, the last one perhaps in part.
 func (p *Pager) Visible() (from, to int) {
 	rows := -p.skip
 	for to = p.top; to < p.source.Len() && rows < p.canvas.Height; to++ {
@@ -146,8 +142,7 @@ func (p *Pager) mark(c draw.Canvas, i int, row string) string {
 
 func (p *Pager) line(i int) Line { return p.source.Line(p.canvas, i) }
 
-// widestLine is how much of a line is drawn at most where it is wrapped, in
-// cells: nobody reads further, and it is drawn for every key.
+// widestLine bounds the cells of a wrapped line: it is drawn for every key.
 const widestLine = 20_000
 
 // rows are a line as it is drawn: several rows if it is wrapped.
@@ -163,8 +158,7 @@ func (p *Pager) rows(i int) []string {
 	}
 }
 
-// settle keeps the window within the lines, and the cursor on a line that can
-// be selected where there is one in the window.
+// settle keeps the window within the lines, and the cursor on a selectable visible line, if any.
 func (p *Pager) settle() {
 	if p.canvas.Theme == nil {
 		return // nothing was drawn yet
@@ -260,8 +254,7 @@ func (p *Pager) Wheel(n int) {
 	}
 }
 
-// Click selects the line that is drawn in a row of the window, if it can be
-// selected; again is true if it was.
+// Click selects the line in a row of the window; again is true if it was selected.
 func (p *Pager) Click(row int) (again bool) {
 	if row < 0 || row >= p.canvas.Height {
 		return false
@@ -294,8 +287,7 @@ func (p *Pager) steps(n int) {
 	}
 }
 
-// reselect selects the nearest line that can be selected, first in the direction
-// of by.
+// reselect selects the nearest selectable line, first in the direction of by.
 func (p *Pager) reselect(by int) {
 	from, to := p.Visible()
 	at := p.cursor
@@ -310,8 +302,7 @@ func (p *Pager) reselect(by int) {
 	p.cursor = -1
 }
 
-// step goes to the next line that can be selected, if there is one within a
-// window's height, or scrolls.
+// step goes to the next selectable line within a window's height, or scrolls.
 func (p *Pager) step(by int) {
 	if p.cursor < 0 {
 		p.scroll(by)

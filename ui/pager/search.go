@@ -22,8 +22,7 @@ type search struct {
 	text   string // in lower case, empty if nothing is searched for
 	// at is the line of the last hit, -1 if there is none.
 	at int
-	// hits are all lines that hold the text, unless a Finder searches; stale
-	// if the lines changed since.
+	// hits are all matching lines, unless a Finder searches; stale if the lines changed since.
 	hits   []int
 	stale  bool
 	start  fetch.Start
@@ -52,8 +51,7 @@ func (p *Pager) Keys() []keys.Binding {
 	)
 }
 
-// Typing reports whether what is searched for is being typed: the pager takes
-// all keys then.
+// Typing reports whether a search is being typed: the pager takes all keys then.
 func (p *Pager) Typing() bool { return p.search.typing }
 
 // Prompt is the line in which that is typed.
@@ -84,8 +82,7 @@ func (p *Pager) Status() string {
 	return fmt.Sprintf("/%s %d of %d", s.text, min(n+1, len(s.hits)), len(s.hits))
 }
 
-// Page draws the window with what is searched for, or how much more there is, in
-// its last line. It is as high as the canvas.
+// Page draws the window, with the search's status or how much more there is in its last line.
 func (p *Pager) Page(c draw.Canvas) []string {
 	lines := p.View(c)
 	status := p.Status()

@@ -25,14 +25,12 @@ type Source interface {
 // Finder is a Source that searches itself.
 type Finder interface {
 	Source
-	// Find is the first line from the one at from on, or before it if forward
-	// is false, that holds a text without regard to case; -1 if there is none.
-	// It goes round at the end. It is called from another goroutine.
+	// Find is the first line at or after from, or before it, with a text in lower case, round the end; -1 for none.
+	// It is called from another goroutine.
 	Find(ctx context.Context, text string, from int, forward bool) (int, error)
 }
 
-// AtOnce is how many lines a page may have to be searched on the spot, which also
-// counts the hits. One with more is a [Finder].
+// AtOnce is how many lines may be searched on the spot, with a count of hits. A longer Source is a [Finder].
 const AtOnce = 1000
 
 // FindIn is a [Finder]'s Find over n texts.
