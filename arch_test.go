@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"internal/client":            nil,
 	"internal/config":            nil,
 	"say/narrate":                {"assess", "diagnosis", "internal/human", "job", "velero", "watch"},
-	"stored/logs":                {"internal/client", "internal/human", "internal/sanitize", "job", "session", "stored/artifact", "velero"},
+	"stored/logs":                {"internal/client", "internal/human", "internal/sanitize", "job", "retry", "session", "stored/artifact", "velero"},
 	"stored/artifact":            {"internal/sanitize", "job", "retry", "session", "velero", "velero/decode"},
 	"stored/outcome":             {"collector", "internal/human", "internal/sanitize", "job", "stored/artifact", "velero"},
 	"job/forecast":               {"job", "velero"},

@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/veltui/veltui/retry"
 )
 
 // slower is how much longer than [Options.Pause] the pauses become.
@@ -55,7 +56,7 @@ func (f *following) follow(ctx context.Context) error {
 
 // relist looks for pods that are new.
 func (f *following) relist(ctx context.Context, found chan<- []container) {
-	for sleep(ctx, relist) {
+	for retry.Sleep(ctx, relist) {
 		all, _, err := f.reader.containers(ctx, f.query)
 		if err != nil {
 			continue // the logs go on
@@ -89,7 +90,7 @@ func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 			t.failed = err.Error()
 			say("The log of pod %s does not come: %v; veltui asks again", t.pod, err)
 		}
-		if !sleep(ctx, pause) {
+		if !retry.Sleep(ctx, pause) {
 			return
 		}
 		pause = min(2*pause, slower*r.o.Pause)
@@ -170,22 +171,10 @@ func (r *Reader) lookAgain(ctx context.Context, t *tail, lines chan<- []Entry, s
 		say("Lines may be missing: the container in pod %s started more than once, or its log is gone", t.pod)
 	}
 	t.at = place{at: t.at.at}
-	if t.started.IsZero() {
-		say("The container in pod %s ended", t.pod)
-	} else {
-		say("The container in pod %s started again at %s", t.pod, clock(t.started))
+	what := "ended"
+	if !t.started.IsZero() {
+		what = "started again at " + clock(t.started)
 	}
+	say("The container in pod %s %s", t.pod, what)
 	return false, true
-}
-
-// sleep waits, and is false if ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

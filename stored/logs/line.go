@@ -27,12 +27,7 @@ const (
 var levelNames = [...]string{"", "trace", "debug", "info", "warning", "error", "mark"}
 
 // String is the level as Velero writes it.
-func (l Level) String() string {
-	if int(l) >= len(levelNames) {
-		return ""
-	}
-	return levelNames[l]
-}
+func (l Level) String() string { return levelNames[l] }
 
 // Levels are the levels that a line of Velero's can have.
 func Levels() []Level { return []Level{Trace, Debug, Info, Warning, Error} }

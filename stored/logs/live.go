@@ -83,6 +83,10 @@ type following struct {
 	tails  []*tail
 }
 
+func (f *following) say(format string, args ...any) error {
+	return f.out.Line(mark(fmt.Sprintf(format, args...)))
+}
+
 func (f *following) close() {
 	for _, t := range f.tails {
 		if t.log != nil {
@@ -136,7 +140,7 @@ func (f *following) past(ctx context.Context, all []container) error {
 	}
 	for _, t := range f.tails {
 		if t.err != nil && (t.source != "" || readable) {
-			if err := f.out.Line(mark("The log of pod " + t.pod + " is not all here: " + t.err.Error())); err != nil {
+			if err := f.say("The log of pod %s is not all here: %v", t.pod, t.err); err != nil {
 				return err
 			}
 			t.failed = t.err.Error()
@@ -164,9 +168,9 @@ func (f *following) begin(ctx context.Context, t *tail) error {
 			return ctx.Err()
 		case apierrors.IsForbidden(err): // said of the log that is read next
 		case apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
-			return f.out.Line(mark(fmt.Sprintf("Lines from before %s are missing: the log of the container that ran before in pod %s is gone", clock(t.started), t.pod)))
+			return f.say("Lines from before %s are missing: the log of the container that ran before in pod %s is gone", clock(t.started), t.pod)
 		default:
-			return f.out.Line(mark(fmt.Sprintf("Lines from before %s are missing: %v", clock(t.started), err)))
+			return f.say("Lines from before %s are missing: %v", clock(t.started), err)
 		}
 		return nil
 	}
@@ -179,7 +183,7 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 		return nil
 	}
 	if t.created.After(began.Add(clockMargin)) {
-		return f.out.Line(mark(fmt.Sprintf("Pod %s was made at %s; what a server's pod before it logged is gone", t.pod, clock(t.created))))
+		return f.say("Pod %s was made at %s; what a server's pod before it logged is gone", t.pod, clock(t.created))
 	}
 	few := int64(64)
 	head, err := f.reader.open(ctx, t.container, place{}, corev1.PodLogOptions{LimitBytes: &few, Previous: t.older})
@@ -191,14 +195,13 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 	if err != nil || line.at.IsZero() || t.started.IsZero() {
 		return nil
 	}
-	if t.older {
-		if line.at.After(began.Add(clockMargin)) {
-			return f.out.Line(mark(fmt.Sprintf("Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept", clock(line.at), t.pod, human.Count(t.restarts, "time"))))
-		}
-		return nil
-	}
-	if line.at.After(began.Add(clockMargin)) && line.at.After(t.started.Add(clockMargin)) {
-		return f.out.Line(mark(fmt.Sprintf("Lines from before %s are missing: the log of pod %s was rotated", clock(line.at), t.pod)))
+	switch {
+	case !line.at.After(began.Add(clockMargin)):
+	case t.older:
+		return f.say("Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept",
+			clock(line.at), t.pod, human.Count(t.restarts, "time"))
+	case line.at.After(t.started.Add(clockMargin)):
+		return f.say("Lines from before %s are missing: the log of pod %s was rotated", clock(line.at), t.pod)
 	}
 	return nil
 }
@@ -219,14 +222,14 @@ func (f *following) advance(ctx context.Context, t *tail) {
 		if err != nil {
 			t.log.close()
 			t.log = nil
-			if errors.Is(err, io.EOF) && t.older {
+			switch {
+			case errors.Is(err, io.EOF) && t.older:
 				t.older, t.at = false, place{at: t.at.at}
 				continue
-			}
-			if !errors.Is(err, io.EOF) {
-				if ctx.Err() == nil && errors.Is(err, context.Canceled) {
-					err = errNoAnswer
-				}
+			case errors.Is(err, io.EOF):
+			case ctx.Err() == nil && errors.Is(err, context.Canceled):
+				t.err = errNoAnswer
+			default:
 				t.err = err
 			}
 			return

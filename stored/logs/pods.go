@@ -44,10 +44,8 @@ func (r *Reader) containers(ctx context.Context, q Query) (found []container, le
 	if q.Volumes {
 		found = append(found, volumePods(q, pods)...)
 	}
-	if left = max(0, len(found)-maxPods); left > 0 {
-		found = found[:maxPods]
-	}
-	return found, left, nil
+	read := min(len(found), maxPods)
+	return found[:read], len(found) - read, nil
 }
 
 func (r *Reader) listPods(ctx context.Context) ([]*corev1.Pod, error) {
@@ -93,15 +91,12 @@ func volumePods(q Query, pods []*corev1.Pod) []container {
 	var movers, agents []container
 	for _, p := range pods {
 		c := container{pod: p.Name, source: p.Name, created: p.CreationTimestamp.Time}
-		if of, moves := velero.MoverOf(p); moves {
-			if volumes[of] && len(p.Spec.Containers) > 0 {
-				c.name, c.mover = p.Spec.Containers[0].Name, true
-				c.state(p)
-				movers = append(movers, c)
-			}
-			continue
-		}
-		if velero.IsNodeAgent(p) && (anywhere || nodes[p.Spec.NodeName]) {
+		switch of, moves := velero.MoverOf(p); {
+		case moves && volumes[of] && len(p.Spec.Containers) > 0:
+			c.name, c.mover = p.Spec.Containers[0].Name, true
+			c.state(p)
+			movers = append(movers, c)
+		case !moves && velero.IsNodeAgent(p) && (anywhere || nodes[p.Spec.NodeName]):
 			c.name = velero.AgentContainer(p)
 			c.state(p)
 			agents = append(agents, c)

@@ -37,12 +37,7 @@ func New(o Options) *Reader {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.Pause <= 0 {
-		o.Pause = 2 * time.Second
-	}
-	if o.Patience <= 0 {
-		o.Patience = 30 * time.Second
-	}
+	o.Pause, o.Patience = cmp.Or(o.Pause, 2*time.Second), cmp.Or(o.Patience, 30*time.Second)
 	if o.Open == nil && o.NotOpen == nil {
 		o.NotOpen = errors.New("stored logs are not read")
 	}
@@ -182,13 +177,12 @@ func (p Problems) Results() artifact.Results {
 		}
 		message := l.Text
 		kind, name := cmp.Or(l.field("resource"), l.field("groupResource")), cmp.Or(l.field("name"), l.field("original name"))
-		switch named := kind != "" && name != ""; {
-		case named && l.Error != "":
-			message = "resource: /" + kind + " name: /" + name + " message: /" + l.Text + " error: /" + l.Error
-		case named:
-			message = "resource: /" + kind + " name: /" + name + " message: /" + l.Text
-		case l.Error != "":
-			message += ": " + l.Error
+		named, cause := kind != "" && name != "", ": "
+		if named {
+			message, cause = "resource: /"+kind+" name: /"+name+" message: /"+l.Text, " error: /"
+		}
+		if l.Error != "" {
+			message += cause + l.Error
 		}
 		namespace := l.field("namespace")
 		in, rest, again := repeated(message)
@@ -203,7 +197,7 @@ func (p Problems) Results() artifact.Results {
 				to.Namespaces = map[string][]string{}
 			}
 			to.Namespaces[namespace] = append(to.Namespaces[namespace], message)
-		case kind != "" && name != "":
+		case named:
 			to.Cluster = append(to.Cluster, message)
 		default:
 			to.Velero = append(to.Velero, message)

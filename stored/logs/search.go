@@ -11,17 +11,8 @@ import (
 	"sync"
 )
 
-// MaxFound is how many lines a search finds at most.
-const MaxFound = 100_000
-
-// Find returns the first [MaxFound] lines from one on that hold a text, ignoring ASCII case.
-// report, which may be nil, is told at times up to which line it has looked.
-func (s *Store) Find(ctx context.Context, text string, from int, report func(line int)) ([]int, error) {
-	return s.find(ctx, text, from, math.MaxInt, MaxFound, nil, report)
-}
-
 // find returns at most most lines in [from, before) with the text that accept, if not nil, takes.
-func (s *Store) find(ctx context.Context, text string, from, before, most int, accept func(int) bool, report func(line int)) ([]int, error) {
+func (s *Store) find(ctx context.Context, text string, from, before, most int, accept func(int) bool) ([]int, error) {
 	needles := needlesOf(text)
 	if len(needles) == 0 {
 		return nil, nil
@@ -45,9 +36,6 @@ func (s *Store) find(ctx context.Context, text string, from, before, most int, a
 			if len(hits) == 0 || len(found) == most || first+i >= before {
 				break
 			}
-		}
-		if report != nil {
-			report(first + len(sizes))
 		}
 		return len(found) < most && first+len(sizes) < before
 	})
@@ -114,7 +102,7 @@ func (v *View) Next(ctx context.Context, text string, row int, forward bool, acc
 		if line < 0 {
 			return -1, nil
 		}
-		found, err := v.Store.find(ctx, text, line, math.MaxInt, 1, shown, nil)
+		found, err := v.Store.find(ctx, text, line, math.MaxInt, 1, shown)
 		if err != nil || len(found) == 0 {
 			return -1, err
 		}
@@ -123,7 +111,7 @@ func (v *View) Next(ctx context.Context, text string, row int, forward bool, acc
 	}
 	end := v.Index(min(row, v.Len()) - 1)
 	for end++; end > 0; end -= findBack {
-		found, err := v.Store.find(ctx, text, max(0, end-findBack), end, MaxFound, nil, nil)
+		found, err := v.Store.find(ctx, text, max(0, end-findBack), end, findBack, nil)
 		if err != nil {
 			return -1, err
 		}
@@ -155,9 +143,6 @@ type View struct {
 
 // NewView shows a Store from a level on; NoLevel shows all of it.
 func NewView(s *Store, least Level) *View { return &View{Store: s, least: least} }
-
-// Least is the level from which on lines are shown, NoLevel for all.
-func (v *View) Least() Level { return v.least }
 
 // Update takes up lines that came since.
 func (v *View) Update() {
@@ -204,16 +189,7 @@ func (v *View) Len() int {
 func (v *View) Index(i int) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if v.least == NoLevel {
-		if i >= v.seen {
-			return -1
-		}
-		return i
-	}
-	if i < 0 || i >= len(v.shown) {
-		return -1
-	}
-	return int(v.shown[i])
+	return v.index(i)
 }
 
 // Row is where a line of the Store is shown, or, not exact, the next one that is.
@@ -232,18 +208,24 @@ func (v *View) FirstError(from int) int {
 	defer v.mu.RUnlock()
 	v.Store.mu.RLock()
 	defer v.Store.mu.RUnlock()
-	all := len(v.shown)
-	if v.least == NoLevel {
-		all = min(v.seen, len(v.Store.lines))
-	}
-	for i := max(0, from); i < all; i++ {
-		line := i
-		if v.least != NoLevel {
-			line = int(v.shown[i])
+	for i := max(0, from); ; i++ {
+		line := v.index(i)
+		if line < 0 {
+			return -1
 		}
 		if v.Store.level(line) == Error && v.Store.lines[line]&moreBit == 0 {
 			return i
 		}
+	}
+}
+
+// index is Index, with the lock held.
+func (v *View) index(i int) int {
+	switch {
+	case v.least == NoLevel && i < v.seen:
+		return i
+	case v.least != NoLevel && i >= 0 && i < len(v.shown):
+		return int(v.shown[i])
 	}
 	return -1
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/velero"
 )
 
 const (
@@ -60,18 +59,16 @@ type Store struct {
 // NewStore makes an empty Store with a file in dir, empty for the usual one, for up to most bytes,
 // [MaxText] if that is zero. It must be closed.
 func NewStore(dir string, most int64) (*Store, error) {
-	if most <= 0 {
-		most = MaxText
-	}
 	file, err := os.CreateTemp(dir, "veltui-log-") // its mode is 0600
+	if err == nil {
+		if err = os.Remove(file.Name()); err != nil {
+			_ = file.Close()
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("keeping the log: %w", err)
 	}
-	if err := os.Remove(file.Name()); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("keeping the log: %w", err)
-	}
-	return &Store{file: file, most: most}, nil
+	return &Store{file: file, most: cmp.Or(most, MaxText)}, nil
 }
 
 // Close gives the space back. Reading gives [os.ErrClosed] from then on.
@@ -178,20 +175,6 @@ func (s *Store) Count(level Level) int {
 	return s.counts[min(level, Mark)]
 }
 
-// Memory is how many bytes of memory the Store takes.
-func (s *Store) Memory() int64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return int64(cap(s.lines))*4 + int64(cap(s.base))*8 + int64(cap(s.tail))
-}
-
-// Level is that of line i.
-func (s *Store) Level(i int) Level {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.level(i)
-}
-
 func (s *Store) level(i int) Level {
 	if i < 0 || i >= len(s.lines) {
 		return NoLevel
@@ -263,18 +246,19 @@ func (s *Store) Line(i int) Line {
 		return Line{}
 	}
 	more := s.lines[i]&moreBit != 0
-	if level := s.level(i); more || level == Mark {
+	level := s.level(i)
+	if more || level == Mark {
 		return Line{Level: level, More: more, Text: sanitize.String(raw)}
 	}
 	l := Parse(raw)
-	l.Level = s.level(i)
+	l.Level = level
 	return l
 }
 
 // Newest is the last known time of the newest hundred lines, else zero.
 func (s *Store) Newest() time.Time {
 	for i := s.Len() - 1; i >= max(0, s.Len()-100); i-- {
-		if at := s.at(i); !at.IsZero() {
+		if at := s.Line(i).At; !at.IsZero() {
 			return at
 		}
 	}
@@ -284,28 +268,11 @@ func (s *Store) Newest() time.Time {
 // Oldest is the first known time of the oldest hundred lines, else zero.
 func (s *Store) Oldest() time.Time {
 	for i := range min(s.Len(), 100) {
-		if at := s.at(i); !at.IsZero() {
+		if at := s.Line(i).At; !at.IsZero() {
 			return at
 		}
 	}
 	return time.Time{}
-}
-
-// at is when line i was written, zero if it does not say.
-func (s *Store) at(i int) time.Time {
-	if s.Level(i) == Mark {
-		return time.Time{}
-	}
-	raw, err := s.Raw(i, drawn)
-	if err != nil {
-		return time.Time{}
-	}
-	_, raw = cutSource(raw)
-	if l, ok := velero.CutLogLine(raw); ok {
-		return l.At
-	}
-	e, _ := velero.ParseLogLine(raw)
-	return e.At
 }
 
 // WriteTo writes all lines, made harmless.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,7 +90,7 @@ func TestStoreHasNoName(t *testing.T) {
 	if _, err := s.Raw(0, 1); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("reading a closed one: %v", err)
 	}
-	if _, err := s.Find(t.Context(), "x", 0, nil); !errors.Is(err, os.ErrClosed) {
+	if _, err := findAll(t.Context(), s, "x", 0); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("searching a closed one: %v", err)
 	}
 }
@@ -108,8 +109,8 @@ func TestLevels(t *testing.T) {
 	}
 	want := []Level{Info, Warning, NoLevel, Error, Error, Debug, NoLevel, Mark}
 	for i, l := range want {
-		if s.Level(i) != l {
-			t.Errorf("line %d has level %q, want %q", i, s.Level(i), l)
+		if s.Line(i).Level != l {
+			t.Errorf("line %d has level %q, want %q", i, s.Line(i).Level, l)
 		}
 	}
 	v := NewView(s, Warning)
@@ -150,6 +151,10 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func findAll(ctx context.Context, s *Store, text string, from int) ([]int, error) {
+	return s.find(ctx, text, from, math.MaxInt, math.MaxInt, nil)
+}
+
 func TestFind(t *testing.T) {
 	s := newStore(t, 0)
 	var text strings.Builder
@@ -162,18 +167,18 @@ func TestFind(t *testing.T) {
 		"backed UP 9999 ": 1, "Backed up": 10_000, `"read"`: 1, "level=error": 1, "nothing of it": 0, "": 0,
 		"items\"\ntime": 0,
 	} {
-		found, err := s.Find(t.Context(), query, 0, nil)
+		found, err := findAll(t.Context(), s, query, 0)
 		if err != nil || len(found) != want {
 			t.Errorf("%q: %d lines, %v; want %d", query, len(found), err, want)
 		}
 	}
-	found, err := s.Find(t.Context(), "Backed up", 9_990, nil)
+	found, err := findAll(t.Context(), s, "Backed up", 9_990)
 	if err != nil || len(found) != 10 || found[0] != 9990 || found[9] != 9999 {
 		t.Errorf("from a line on: %v, %v", found, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	looked := 0
-	_, err = s.Find(ctx, "nothing", 0, func(int) { looked++; cancel() })
+	_, err = s.find(ctx, "Backed up", 0, math.MaxInt, math.MaxInt, func(int) bool { looked++; cancel(); return true })
 	if !errors.Is(err, context.Canceled) || looked != 1 {
 		t.Errorf("it was cancelled: %v after %d", err, looked)
 	}
@@ -228,7 +233,7 @@ func TestLongLine(t *testing.T) {
 	if l := s.Line(1); l.Level != Warning || l.At.IsZero() {
 		t.Errorf("its beginning is %v of %v", l.Level, l.At)
 	}
-	if found, err := s.Find(t.Context(), "the end", 0, nil); err != nil || !slices.Equal(found, []int{last - 1}) {
+	if found, err := findAll(t.Context(), s, "the end", 0); err != nil || !slices.Equal(found, []int{last - 1}) {
 		t.Errorf("its end is at %v, %v", found, err)
 	}
 	path := filepath.Join(t.TempDir(), "saved")
@@ -322,7 +327,7 @@ func FuzzStore(f *testing.F) {
 				}
 			}
 		}
-		found, err := s.Find(t.Context(), query, 0, nil)
+		found, err := findAll(t.Context(), s, query, 0)
 		if err != nil || !slices.IsSorted(found) || len(found) > s.Len() {
 			t.Errorf("%q is in %v of %d lines, %v", query, found, s.Len(), err)
 		}

@@ -1,6 +1,8 @@
 package logs
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,20 +25,16 @@ type Stored interface {
 	Modified() time.Time
 }
 
-// logOf is the stored log of a job.
-func logOf(kind job.Kind, name string) artifact.Target {
-	if kind == job.Restore {
-		return artifact.Target{Kind: velerov1.DownloadTargetKindRestoreLog, Name: name}
-	}
-	return artifact.Target{Kind: velerov1.DownloadTargetKindBackupLog, Name: name}
-}
-
 // stored brings the log that Velero stored when the job ended.
 func (r *Reader) stored(ctx context.Context, q Query, out Output) (err error) {
 	if r.o.Open == nil {
 		return r.o.NotOpen
 	}
-	text, err := r.o.Open(ctx, logOf(q.Job.Kind, q.Job.Name))
+	kind := velerov1.DownloadTargetKindBackupLog
+	if q.Job.Kind == job.Restore {
+		kind = velerov1.DownloadTargetKindRestoreLog
+	}
+	text, err := r.o.Open(ctx, artifact.Target{Kind: kind, Name: q.Job.Name})
 	if err != nil {
 		return err
 	}
@@ -77,7 +75,13 @@ func split(ctx context.Context, log io.Reader, since time.Time, line func(Entry)
 	}
 }
 
-func parseLevel(raw []byte) Level { return ParseLevel(velero.LogLevel(string(raw))) }
+// levelOf is the level of a line, which may be long.
+func levelOf(raw []byte) Level {
+	if len(raw) > 0 && raw[0] != '{' {
+		raw = raw[:min(len(raw), 256)] // a text's level is its second field
+	}
+	return ParseLevel(velero.LogLevel(string(raw)))
+}
 
 // timeOf is when a line was written, zero if it does not say.
 func timeOf(raw []byte) time.Time {
@@ -87,4 +91,41 @@ func timeOf(raw []byte) time.Time {
 	}
 	head, _ := velero.CutLogLine(string(raw[:min(len(raw), 256)]))
 	return head.At
+}
+
+// splitter takes text apart into lines, and lines that are too long into parts.
+type splitter struct {
+	from *bufio.Reader
+	part []byte
+	more bool
+}
+
+func newSplitter(r io.Reader) *splitter {
+	return &splitter{from: bufio.NewReaderSize(r, unwritten)}
+}
+
+// next is the next line without its end, or the next part of one: more says that it continues, ends that
+// the line ends with it. The part is valid until the next call. The error is [io.EOF] in the end.
+func (s *splitter) next() (part []byte, more, ends bool, err error) {
+	s.part = s.part[:0]
+	for {
+		chunk, err := s.from.ReadSlice('\n')
+		s.part = append(s.part, chunk...)
+		more = s.more
+		switch {
+		case err == nil:
+			s.more = false
+			return bytes.TrimSuffix(s.part[:len(s.part)-1], []byte("\r")), more, true, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+			if len(s.part) >= longest {
+				s.more = true
+				return s.part, more, false, nil
+			}
+		case len(s.part) > 0 && errors.Is(err, io.EOF):
+			s.more = false
+			return s.part, more, true, nil
+		default:
+			return nil, more, false, err
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/veltui/veltui/stored/artifact"
 )
@@ -102,7 +103,6 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 	s := Section{Severity: severity, Scope: scope, Namespace: namespace, Count: len(messages)}
 	byText := map[string]*gathering{}
 	var order []*gathering
-	kinds := map[string]string{}
 	for _, message := range messages {
 		named, text := parse(message)
 		same := template(text, named.Name)
@@ -118,12 +118,7 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 		if named.Name == "" || g.seen[named] {
 			continue
 		}
-		kind, known := kinds[named.Kind]
-		if !known {
-			kind = strings.Clone(named.Kind)
-			kinds[kind] = kind
-		}
-		named = Resource{kind, strings.Clone(named.Name)}
+		named = Resource{unique.Make(named.Kind).Value(), strings.Clone(named.Name)}
 		g.seen[named] = true
 		g.Resources = append(g.Resources, named)
 	}
@@ -141,20 +136,18 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 // Names lists at most most resources, negative for all: "configmaps/a, b, pods/c". left counts the others.
 func (c Complaint) Names(most int) (names string, left int) {
 	var b strings.Builder
-	last := Resource{}
 	for i, r := range c.Resources {
 		if i == most {
 			return b.String(), len(c.Resources) - most
 		}
-		switch {
-		case i == 0:
-			b.WriteString(r.String())
-		case r.Kind == last.Kind:
-			b.WriteString(", " + r.Name)
-		default:
-			b.WriteString(", " + r.String())
+		if i > 0 {
+			b.WriteString(", ")
 		}
-		last = r
+		if i > 0 && r.Kind == c.Resources[i-1].Kind {
+			b.WriteString(r.Name)
+		} else {
+			b.WriteString(r.String())
+		}
 	}
 	return b.String(), 0
 }

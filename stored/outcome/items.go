@@ -25,8 +25,8 @@ const (
 	Created  Did = "created"
 )
 
-// order is the order of a kind's items: failures first, unrequested ones last.
-var order = []Did{Failed, Missing, Skipped, Updated, Created, InBackup, LeftOut}
+// rank is the order of a kind's items: failures first, unrequested ones last.
+var rank = map[Did]int{Failed: 0, Missing: 1, Skipped: 2, Updated: 3, Created: 4, InBackup: 5, LeftOut: 6}
 
 // Item is one that a job worked on, or did not.
 type Item struct {
@@ -122,10 +122,6 @@ func (b *builder) text(s string) string {
 
 // done sorts: kinds that lost most first, those wholly left out last.
 func (b *builder) done() Items {
-	rank := map[Did]int{}
-	for n, did := range order {
-		rank[did] = n
-	}
 	for _, k := range b.byName {
 		slices.SortFunc(k.Items, func(x, y Item) int {
 			return cmp.Or(cmp.Compare(rank[x.Did], rank[y.Did]), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.From, y.From))
@@ -225,9 +221,9 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 		i := finished(of, Missing, reasons, kindOf)
 		switch {
 		case of.Resource == namespaces && inhabited[of.Target]:
-			i.Did, i.Why = LeftOut, leftOut(collector.NamespaceThere)
+			i.Did, i.Why = LeftOut, leftOut[collector.NamespaceThere]
 		case of.Fate != collector.ToRestore:
-			i.Did, i.Why = LeftOut, leftOut(of.Fate)
+			i.Did, i.Why = LeftOut, leftOut[of.Fate]
 		case i.Why != "":
 		case listed[keyOf(of)] != nil:
 			i.Did, i.Why = LeftOut, "an item of that name came into this namespace from another one"
@@ -263,27 +259,16 @@ func finished(of collector.Item, did Did, reasons reasons, kindOf map[string]str
 	return reasons.explain(i, of.Resource, kindOf[of.Resource])
 }
 
-// leftOut is why a restore leaves an item out, in words.
-func leftOut(f collector.Fate) string {
-	switch f {
-	case collector.NeverRestored:
-		return "Velero never restores this kind"
-	case collector.KindExcluded:
-		return "the restore's resource filters exclude this kind"
-	case collector.NamespaceExcluded:
-		return "the restore's filters exclude this namespace"
-	case collector.ClusterExcluded:
-		return "the restore's filters exclude what has no namespace"
-	case collector.NotSelected:
-		return "the restore's label selector does not select it"
-	case collector.HasCompleted:
-		return "it had completed when it was backed up"
-	case collector.Undecodable:
-		return "its JSON in the backup cannot be read"
-	case collector.NamespaceThere:
-		return "this namespace was there already"
-	}
-	return ""
+// leftOut is why a restore leaves an item out.
+var leftOut = map[collector.Fate]string{
+	collector.NeverRestored:     "Velero never restores this kind",
+	collector.KindExcluded:      "the restore's resource filters exclude this kind",
+	collector.NamespaceExcluded: "the restore's filters exclude this namespace",
+	collector.ClusterExcluded:   "the restore's filters exclude what has no namespace",
+	collector.NotSelected:       "the restore's label selector does not select it",
+	collector.HasCompleted:      "it had completed when it was backed up",
+	collector.Undecodable:       "its JSON in the backup cannot be read",
+	collector.NamespaceThere:    "this namespace was there already",
 }
 
 // reasons are messages by the item that they name.
@@ -310,9 +295,15 @@ func (i Item) Differs() bool {
 	return (i.Did == Failed || i.Did == Skipped) && strings.Contains(i.Why, "already exists") && strings.Contains(i.Why, "differ")
 }
 
-// explain adds the reason for what became of an item.
+// explain adds the reason why an item was not restored: the message names the resource or the kind.
 func (all reasons) explain(i Item, resource, kind string) Item {
-	i.Why = all.why(i, resource, kind)
+	if i.Did != Failed && i.Did != Missing && i.Did != Skipped {
+		return i
+	}
+	about := all[[2]string{i.Namespace, i.Name}]
+	if at := slices.IndexFunc(about, func(r reason) bool { return r.kind == resource || r.kind == kind || r.kind == "" }); at >= 0 {
+		i.Why = about[at].text
+	}
 	switch {
 	case i.Did != Skipped:
 	case i.Differs():
@@ -323,17 +314,4 @@ func (all reasons) explain(i Item, resource, kind string) Item {
 		i.Why = "the same is there already, or a plugin discarded it"
 	}
 	return i
-}
-
-// why is the message about an item that was not restored; it holds the resource or the kind.
-func (all reasons) why(i Item, resource, kind string) string {
-	if i.Did != Failed && i.Did != Missing && i.Did != Skipped {
-		return ""
-	}
-	for _, r := range all[[2]string{i.Namespace, i.Name}] {
-		if r.kind == resource || r.kind == kind || r.kind == "" {
-			return r.text
-		}
-	}
-	return ""
 }

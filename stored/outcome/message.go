@@ -1,6 +1,9 @@
 package outcome
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Resource is one that a message names.
 type Resource struct {
@@ -21,9 +24,15 @@ func (r Resource) String() string {
 // pkg/util/logging/log_counter_hook.go for backups). A message that names none is all text.
 func parse(message string) (named Resource, text string) {
 	message = strings.TrimSpace(message)
-	for _, form := range []func(string) (Resource, string, bool){logLine, restored, exists, customKind, undecoded, refused} {
+	for _, form := range []func(string) (Resource, string, bool){logLine, restored} {
 		if r, rest, ok := form(message); ok {
 			return r, rest
+		}
+	}
+	for _, f := range forms {
+		if at := f.pattern.FindStringSubmatchIndex(message); at != nil {
+			fill := func(template string) string { return string(f.pattern.ExpandString(nil, template, message, at)) }
+			return Resource{fill(f.kind), fill("$name")}, fill(f.text)
 		}
 	}
 	return Resource{}, message
@@ -124,70 +133,19 @@ func withoutSubject(text, name string) string {
 	return text
 }
 
-// exists reads what Velero says of a resource that is in the cluster already.
-func exists(message string) (Resource, string, bool) {
-	rest, found := strings.CutPrefix(message, "could not restore, ")
-	if !found {
-		return Resource{}, "", false
-	}
-	subject, text, found := strings.Cut(rest, " already exists")
-	if !found {
-		return Resource{}, "", false
-	}
-	at := strings.IndexAny(subject, ": ") // the second form has the name in quotes
-	if at <= 0 {
-		return Resource{}, "", false
-	}
-	name := strings.Trim(subject[at+1:], `"`)
-	if name == "" || strings.Contains(name, " ") {
-		return Resource{}, "", false
-	}
-	return Resource{subject[:at], name}, "already exists" + text, true
-}
-
-func customKind(message string) (Resource, string, bool) {
-	for _, before := range []string{"the CRD ", "error verifying the CRD "} {
-		rest, found := strings.CutPrefix(message, before)
-		if name, text, cut := strings.Cut(rest, " is "); found && cut && name != "" && !strings.Contains(name, " ") {
-			return Resource{"customresourcedefinitions", name}, before + "is " + text, true
-		}
-	}
-	return Resource{}, "", false
-}
-
-// undecoded reads a path in the backup: resources/KIND[/VERSION]/(namespaces/NAMESPACE or cluster)/NAME.json.
-func undecoded(message string) (Resource, string, bool) {
-	rest, found := strings.CutPrefix(message, `error decoding "resources/`)
-	if !found {
-		return Resource{}, "", false
-	}
-	path, text, found := strings.Cut(rest, `.json": `)
-	kind, inner, _ := strings.Cut(path, "/")
-	name := inner[strings.LastIndexByte(inner, '/')+1:]
-	if !found || kind == "" || name == "" {
-		return Resource{}, "", false
-	}
-	return Resource{kind, name}, "error decoding: " + text, true
-}
-
-// refused reads an API server's error: 'pods "db-0" not found' (k8s.io/apimachinery/pkg/api/errors).
-func refused(message string) (Resource, string, bool) {
-	const conflict = "Operation cannot be fulfilled on "
-	rest, conflicts := strings.CutPrefix(message, conflict)
-	kind, rest, found := strings.Cut(rest, ` "`)
-	name, text, closed := strings.Cut(rest, `"`)
-	if !found || !closed || kind == "" || name == "" || strings.ContainsAny(kind, " :") || strings.Contains(name, " ") {
-		return Resource{}, "", false
-	}
-	if conflicts {
-		return Resource{kind, name}, "Operation cannot be fulfilled" + text, true
-	}
-	for _, says := range []string{" not found", " already exists", " is forbidden", " is invalid"} {
-		if strings.HasPrefix(text, says) {
-			return Resource{kind, name}, strings.TrimSpace(text), true
-		}
-	}
-	return Resource{}, "", false
+// forms are other messages of restores, by their kind, name and what else they say.
+var forms = []struct {
+	pattern    *regexp.Regexp
+	kind, text string // templates
+}{
+	// could not restore, pods:db-0 already exists...; the second form has the name in quotes
+	{regexp.MustCompile(`(?s)^could not restore, (?P<kind>[^: ]+)[: ]"?(?P<name>[^" ]+)"? already exists(?P<text>.*)$`), "$kind", "already exists$text"},
+	{regexp.MustCompile(`(?s)^(?P<crd>(?:the|error verifying the) CRD) (?P<name>[^ ]+) is (?P<text>.*)$`), "customresourcedefinitions", "$crd is $text"},
+	// with a path in the backup: resources/KIND[/VERSION]/(namespaces/NAMESPACE or cluster)/NAME.json
+	{regexp.MustCompile(`(?s)^error decoding "resources/(?P<kind>[^"/]+)/(?:[^"]*/)?(?P<name>[^"/]+)\.json": (?P<text>.*)$`), "$kind", "error decoding: $text"},
+	// errors of the API server's: pods "db-0" not found (k8s.io/apimachinery/pkg/api/errors)
+	{regexp.MustCompile(`(?s)^Operation cannot be fulfilled on (?P<kind>[^ :]+) "(?P<name>[^" ]+)"(?P<text>.*)$`), "$kind", "Operation cannot be fulfilled$text"},
+	{regexp.MustCompile(`(?s)^(?P<kind>[^ :]+) "(?P<name>[^" ]+)" (?P<text>(?:not found|already exists|is forbidden|is invalid).*)$`), "$kind", "$text"},
 }
 
 // anyName stands for the name in the text that several resources share.
