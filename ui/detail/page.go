@@ -1,6 +1,7 @@
 package detail
 
 import (
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -71,12 +72,8 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 }
 
 func (s Section) empty() bool {
-	for _, f := range s.Fields {
-		if f.Text.Text != "" {
-			return false
-		}
-	}
-	return len(s.Bars) == 0 && len(s.Rows) == 0 && len(s.Lines) == 0
+	said := slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Text.Text != "" })
+	return !said && len(s.Bars) == 0 && len(s.Rows) == 0 && len(s.Lines) == 0
 }
 
 // labelWidth is the width of the labels, the same in all sections.
@@ -140,12 +137,6 @@ func (r Row) Draw(c draw.Canvas, columns []draw.Column, widths []int) string {
 
 // Short are the first two cells of the row, for a line of few cells.
 func (r Row) Short(c draw.Canvas) (name string, state Text) {
-	cells := r.Cells(c.Now)
-	if len(cells) > 1 {
-		state = cells[1]
-	}
-	if len(cells) > 0 {
-		name = cells[0].Text
-	}
-	return name, state
+	cells := append(r.Cells(c.Now), Text{}, Text{})
+	return cells[0].Text, cells[1]
 }

@@ -23,29 +23,29 @@ type Screen struct {
 	// assessed is what the page was last made from.
 	assessed *assess.Assessment
 
-	pager *pager.Pager
-	keys  []keys.Binding
+	*pager.Pager
+	keys []keys.Binding
 	// linesAt is where the lines that scroll were drawn last.
 	linesAt int
 }
 
 // New is the screen of a tab's row with the key. back leaves it, and open opens a job.
 func New(tab Tab, key string, a *assess.Assessment, back func() tea.Cmd, open func(types.UID) tea.Cmd) *Screen {
-	s := &Screen{tab: tab, key: key, pager: pager.New(nil)}
+	s := &Screen{tab: tab, key: key, Pager: pager.New(nil)}
 	leave := func(string) tea.Cmd {
-		if s.pager.Searching() {
-			s.pager.EndSearch()
+		if s.Searching() {
+			s.EndSearch()
 			return nil
 		}
 		return back()
 	}
-	selected := func() types.UID { return types.UID(s.pager.Selected()) }
+	selected := func() types.UID { return types.UID(s.Selected()) }
 	leads := func() bool { return selected() != "" && s.assessed != nil && s.assessed.Find(selected()) != nil }
 	s.keys = append([]keys.Binding{
 		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
 		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true,
 			On: leads, Do: func(string) tea.Cmd { return open(selected()) }},
-	}, s.pager.Keys()...)
+	}, s.Pager.Keys()...)
 	s.Load(a)
 	return s
 }
@@ -70,21 +70,11 @@ func (s *Screen) Load(a *assess.Assessment) {
 // Keys are the screen's own keys.
 func (s *Screen) Keys() []keys.Binding { return s.keys }
 
-// Typing reports whether what is searched for is being typed: [Screen.Update]
-// takes all keys then, and [Screen.Prompt] is the line in which that is typed.
-func (s *Screen) Typing() bool { return s.pager.Typing() }
-
-// Prompt is the line in which what is searched for is typed.
-func (s *Screen) Prompt(width int) string { return s.pager.Prompt(width) }
-
 // Update takes a message; handled is false if it is for others.
-func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) { return s.pager.Update(msg) }
+func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) { return s.Pager.Update(msg) }
 
 // Click selects the line that is there; again is true if it was selected.
-func (s *Screen) Click(y int) (again bool) { return s.pager.Click(y - s.linesAt) }
-
-// Wheel scrolls some lines.
-func (s *Screen) Wheel(lines int) { s.pager.Wheel(lines) }
+func (s *Screen) Click(y int) (again bool) { return s.Pager.Click(y - s.linesAt) }
 
 // View draws the screen between the header and the footer.
 func (s *Screen) View(c draw.Canvas) string {
@@ -97,8 +87,8 @@ func (s *Screen) View(c draw.Canvas) string {
 	}
 	s.linesAt = len(lines)
 	body := c.Sized(c.Width, max(c.Height-len(lines), 0))
-	s.pager.Show(pager.Lines(s.page.lines(body)))
-	return c.Page(append(lines, s.pager.Page(body)...))
+	s.Show(pager.Lines(s.page.lines(body)))
+	return c.Page(append(lines, s.Page(body)...))
 }
 
 func (s *Screen) title(c draw.Canvas) string {

@@ -36,7 +36,7 @@ func contentsLines(c draw.Canvas, s *Screen) []string {
 		if contents != nil && contents.Pending && contents.Done > 0 {
 			lines = append(lines, "", downloadLine(c, contents.Done, contents.Total))
 		}
-		return indented(indented(lines))
+		return indented(lines, 2)
 	}
 	if s.job.Kind == job.Backup {
 		return contentsPage(c, contents.Resources)

@@ -76,28 +76,23 @@ func (l *jobLog) text(row int) string {
 
 // sourceWords say where the lines come from.
 func sourceWords(l *jobLog, from logs.Origin) string {
+	pods := human.Count(len(from.Pods), "pod")
 	switch {
 	case from.Stored && len(from.Pods) > 0:
-		return "stored log, and of " + human.Count(len(from.Pods), "pod")
+		return "stored log, and of " + pods
+	case from.Stored && from.Size > 0 && l.ended.IsZero() && from.Done != nil:
+		return "stored log, " + human.BytesOf(min(from.Done(), from.Size), from.Size) + " read"
 	case from.Stored:
-		words := "stored log"
-		if from.Size > 0 && l.ended.IsZero() && from.Done != nil {
-			words += ", " + human.BytesOf(min(from.Done(), from.Size), from.Size) + " read"
-		}
-		return words
+		return "stored log"
 	case len(from.Pods) == 0:
 		return "log"
-	case len(from.Pods) > 2:
-		return "log of " + human.Count(len(from.Pods), "pod") + liveWord(l)
+	case len(from.Pods) <= 2:
+		pods = strings.Join(from.Pods, ", ")
 	}
-	return "log of " + strings.Join(from.Pods, ", ") + liveWord(l)
-}
-
-func liveWord(l *jobLog) string {
 	if l.live && l.ended.IsZero() {
-		return ", live"
+		pods += ", live"
 	}
-	return ""
+	return "log of " + pods
 }
 
 // oldest is when the log began, zero while that is not known.

@@ -104,12 +104,12 @@ func (p *logsPage) update(s *Screen, msg tea.Msg) (tea.Cmd, bool) {
 		}
 		return nil, true
 	case logSaved:
-		if m.page == p {
-			p.savedBad = m.err != nil
-			p.saved = "Saved to " + m.path + " (" + human.Bytes(m.size) + ")."
-			if m.err != nil {
-				p.saved = "Not saved: " + m.err.Error()
-			}
+		if m.page != p {
+			return nil, true
+		}
+		p.saved, p.savedBad = "Saved to "+m.path+" ("+human.Bytes(m.size)+").", m.err != nil
+		if m.err != nil {
+			p.saved = "Not saved: " + m.err.Error()
 		}
 		return nil, true
 	}
@@ -126,15 +126,18 @@ func (p *logsPage) leave() {
 	p.saved = ""
 }
 
-func (p *logsPage) close() {
+func (p *logsPage) answers() []answer { return []answer{p} }
+
+// Close withdraws and drops the logs, and Forget those that could not be read.
+func (p *logsPage) Close() {
 	p.before.close()
 	p.log.close()
 	p.log, p.before = nil, nil
 }
 
-func (p *logsPage) forget() {
+func (p *logsPage) Forget() {
 	if p.log != nil && (p.log.err != nil || p.log.knownOrigin().NotStored != nil) {
-		p.close()
+		p.Close()
 	}
 }
 
@@ -151,10 +154,10 @@ func (p *logsPage) keys(s *Screen) []keys.Binding {
 	copied := copyKeys(s, there, func() (string, string) { return p.line(s) }, func() (string, string) { return p.part(s) })
 	return append(copied, []keys.Binding{
 		{Name: "level", Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
-		{Name: "follow", Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.view.Grows },
+		{Name: "follow", Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.Grows },
 			Do: keys.Run(func() {
-				if s.view.Follow = !s.view.Follow; s.view.Follow {
-					s.view.Move(keys.Bottom)
+				if s.Follow = !s.Follow; s.Follow {
+					s.Move(keys.Bottom)
 				}
 			})},
 		{Name: "next-error", Keys: []string{"E"}, Label: "E", What: "first error, then the next", Group: keys.Look, On: there, Do: keys.Run(func() { p.nextError(s) })},
@@ -168,12 +171,12 @@ func (p *logsPage) keys(s *Screen) []keys.Binding {
 // line is the visible line that was found or jumped to, else the first visible one.
 func (p *logsPage) line(s *Screen) (what, text string) {
 	l := p.shown()
-	from, to := s.view.Visible()
+	from, to := s.Visible()
 	what, at := "the first line of the window", from
 	if row, exact := l.view.Row(p.at); p.at >= 0 && exact && row >= from && row < to {
 		what, at = "the line of the error", row
 	}
-	if row := s.view.Hit(); row >= from && row < to {
+	if row := s.Hit(); row >= from && row < to {
 		what, at = "the line that was found", row
 	}
 	return what, l.text(at)
@@ -183,7 +186,7 @@ func (p *logsPage) line(s *Screen) (what, text string) {
 func (p *logsPage) part(s *Screen) (what, text string) {
 	l := p.shown()
 	n := l.view.Len()
-	from, _ := s.view.Visible()
+	from, _ := s.Visible()
 	from = max(min(from, n-1), 0)
 	to, room := from, MaxCopied
 	var before, after []string
@@ -220,26 +223,26 @@ func (p *logsPage) nextLevel(s *Screen) {
 	next := map[logs.Level]logs.Level{logs.NoLevel: logs.Info, logs.Info: logs.Warning, logs.Warning: logs.Error, logs.Error: logs.NoLevel}
 	p.least, p.saved = next[p.least], ""
 	l := p.shown()
-	from, _ := s.view.Visible()
+	from, _ := s.Visible()
 	line := max(0, l.view.Index(from))
-	follows := s.view.Follow
+	follows := s.Follow
 	for _, each := range []*jobLog{p.log, p.before} {
 		if each != nil && each.store != nil {
 			each.view = logs.NewView(each.store, p.least)
 			each.view.Update()
 		}
 	}
-	s.view.Show(p.source(s, l))
+	s.Show(p.source(s, l))
 	row, _ := l.view.Row(line)
-	s.view.Move(keys.Top)
-	s.view.GoTo(min(row, l.view.Len()-1))
-	s.view.Follow = follows
+	s.Move(keys.Top)
+	s.GoTo(min(row, l.view.Len()-1))
+	s.Follow = follows
 }
 
 // nextError goes to the first error after the last one or the top of the window, and round the end.
 func (p *logsPage) nextError(s *Screen) {
 	l := p.shown()
-	from, to := s.view.Visible()
+	from, to := s.Visible()
 	if row, exact := l.view.Row(p.at); p.at >= 0 && exact && row >= from && row < to {
 		from = row + 1
 	}
@@ -252,7 +255,7 @@ func (p *logsPage) nextError(s *Screen) {
 		return
 	}
 	p.at, p.saved = l.view.Index(row), ""
-	s.view.GoTo(row)
+	s.GoTo(row)
 }
 
 // save writes all of the log to a new file in the working directory.
@@ -304,9 +307,9 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 		parts = append(parts, c.Theme.Dim.Render(zone))
 	}
 	switch {
-	case s.view.Grows && s.view.Follow:
+	case s.Grows && s.Follow:
 		parts = append(parts, c.Theme.Running.Render("following"))
-	case s.view.Grows:
+	case s.Grows:
 		parts = append(parts, c.Theme.Dim.Render("F follows"))
 	}
 	lines := []string{" " + c.Cut(strings.Join(parts, c.Theme.Dim.Render("  ")), c.Width-1)}
@@ -332,8 +335,8 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	l := p.shown()
 	if why := p.empty(s, l); why != "" {
-		s.view.Grows, s.view.Follow = false, false
-		return pager.Plain(append([]string{""}, indented(indented(c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 8)))...))
+		s.Grows, s.Follow = false, false
+		return pager.Plain(append([]string{""}, indented(c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 8), 2)...))
 	}
 	p.place(s, l)
 	source := p.source(s, l)
@@ -345,12 +348,12 @@ func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 
 // place has the window follow a log that grows, from its first lines on.
 func (p *logsPage) place(s *Screen, l *jobLog) {
-	s.view.Grows = l == p.log && l.live && l.ended.IsZero() && l.view.Seen() > 0
+	s.Grows = l == p.log && l.live && l.ended.IsZero() && l.view.Seen() > 0
 	if !l.placed && l.view.Seen() > 0 {
 		l.placed = true
-		s.view.Follow = s.view.Grows
+		s.Follow = s.Grows
 	}
-	s.view.Follow = s.view.Follow && s.view.Grows
+	s.Follow = s.Follow && s.Grows
 }
 
 // empty says why there is nothing to show, and what would help.

@@ -41,22 +41,17 @@ func (p *operationsPage) load(s *Screen) tea.Cmd {
 	return p.list.Ask(s.asker(), s.job.Terminal(), operationsAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
 }
 
-func (p *operationsPage) forget() { p.list.Forget() }
-func (p *operationsPage) close()  { p.list.Close() }
+func (p *operationsPage) answers() []answer { return []answer{&p.list} }
 
 func (p *operationsPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.list.Known }
-	return append([]keys.Binding{p.folds.binding(s, "details", listed, rowItself)}, copyKeys(s, listed,
-		func() (string, string) {
-			o := p.records[s.view.Selected()]
-			if o == nil {
-				return "", ""
-			}
-			return "the operation on " + human.Shorten(o.ItemName(), 60), plainText(operationDetails(s.wide(), o))
-		},
-		func() (string, string) {
-			return "the list of operations", sourceText(s.wide(), p.lines(s.wide(), s))
-		})...)
+	return listKeys(s, p, &p.folds, listed, "the list of operations", func() (string, string) {
+		o := p.records[s.Selected()]
+		if o == nil {
+			return "", ""
+		}
+		return "the operation on " + human.Shorten(o.ItemName(), 60), plainText(operationDetails(s.wide(), o))
+	})
 }
 
 // head counts the operations, and says how old the list is.
@@ -140,9 +135,7 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		case o.folds.isOpen(key, false):
 			o.say(operationDetails(c, operation)...)
 		case operation.Error != "":
-			for _, line := range c.Sized(c.Width-5, 0).Para(c.Theme.Bad, operation.Error, 2) {
-				o.say("    " + line)
-			}
+			o.say(indented(c.Sized(c.Width-belowIndent-1, 0).Para(c.Theme.Bad, operation.Error, 2), belowIndent)...)
 		}
 	}
 	return o
@@ -196,12 +189,8 @@ func deadlineStyle(c draw.Canvas, o *assess.Operation) lipgloss.Style {
 
 // operationDetails are all that is known of one operation, below its row.
 func operationDetails(c draw.Canvas, o *assess.Operation) []string {
-	const indent = 4
-	text := c.Sized(min(c.Width-indent-1, widest), 0)
-	var lines []string
-	add := func(label, value string) {
-		lines = append(lines, text.Labelled(label, labelWidth, c.Theme.Text, value, 20)...)
-	}
+	var all fields
+	add := all.add
 	add("Item", o.Item())
 	add("Plugin", o.Action)
 	add("Operation", o.ID)
@@ -231,8 +220,5 @@ func operationDetails(c draw.Canvas, o *assess.Operation) []string {
 	default:
 		add("Deadline", fmt.Sprintf("passed %s (itemOperationTimeout, from its creation)", human.Ago(o.Deadline, c.Now)))
 	}
-	for i := range lines {
-		lines[i] = strings.Repeat(" ", indent) + lines[i]
-	}
-	return append(lines, "")
+	return all.details(c)
 }

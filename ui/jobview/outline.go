@@ -109,7 +109,7 @@ func (f folds) isOpen(key string, byDefault bool) bool {
 func (f *folds) binding(s *Screen, what string, on func() bool, group func(key string) string) keys.Binding {
 	return keys.Binding{Name: "open", Keys: []string{"enter"}, Label: "enter", What: what, Group: keys.Look, Short: true, On: on,
 		Do: func(string) tea.Cmd {
-			switch key := group(s.view.Selected()); {
+			switch key := group(s.Selected()); {
 			case key == "":
 				return nil
 			case f.around[key]:
@@ -123,9 +123,6 @@ func (f *folds) binding(s *Screen, what string, on func() bool, group func(key s
 		}}
 }
 
-// rowItself is the group of rows that show their own details.
-func rowItself(key string) string { return key }
-
 // upTo returns the group that rows belong to, where groups are in each other to a depth.
 func upTo(depth int) func(key string) string {
 	return func(key string) string {
@@ -136,10 +133,10 @@ func upTo(depth int) func(key string) string {
 
 // settle opens all groups during a search, and afterwards leaves the selected row's open.
 func (f *folds) settle(s *Screen) {
-	searching := s.view.Searching() || s.view.Typing()
+	searching := s.Searching() || s.Typing()
 	if f.all && !searching {
 		f.around = map[string]bool{}
-		for key := s.view.Selected(); ; {
+		for key := s.Selected(); ; {
 			at := strings.LastIndexByte(key, '/')
 			if at < 0 {
 				break

@@ -38,7 +38,7 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 		text := c.Sized(c.Width-2, 0)
 		lines := append(sectionLines(text, sections[:1], named), "")
 		lines = append(lines, verdictLines(text, s.job, named)...)
-		return indented(append(append(lines, ""), sectionLines(text, sections[1:], named)...))
+		return indented(append(append(lines, ""), sectionLines(text, sections[1:], named)...), 1)
 	}
 	width := min(c.Width*9/20, 84)
 	left, right := c.Sized(width, 0), c.Sized(min(c.Width-width-4, widest), 0)
@@ -49,7 +49,7 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 			besides = append(append(besides, ""), sectionLines(right, []describe.Section{section}, named)...)
 		}
 	}
-	return indented(beside(left, sectionLines(left, slices.DeleteFunc(sections, long), named), besides))
+	return indented(beside(left, sectionLines(left, slices.DeleteFunc(sections, long), named), besides), 1)
 }
 
 // verdictLines are the verdict, what would help, and the facts.
@@ -84,9 +84,9 @@ func beside(c draw.Canvas, left, right []string) []string {
 	return lines
 }
 
-func indented(lines []string) []string {
+func indented(lines []string, by int) []string {
 	for i := range lines {
-		lines[i] = " " + lines[i]
+		lines[i] = strings.Repeat(" ", by) + lines[i]
 	}
 	return lines
 }

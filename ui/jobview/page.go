@@ -2,6 +2,7 @@ package jobview
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -34,10 +35,14 @@ type page interface {
 	keys(*Screen) []keys.Binding
 	// leave is called when another page is opened.
 	leave()
-	// forget makes what could not be read be asked for anew, and close withdraws
-	// what is still to come.
-	forget()
-	close()
+	// answers are what the page has asked for.
+	answers() []answer
+}
+
+// answer is what can be asked for anew if it could not be read, or withdrawn while it is to come.
+type answer interface {
+	Forget()
+	Close()
 }
 
 // still is a page that reads nothing, for pages to embed.
@@ -51,12 +56,11 @@ func (still) ages() bool                              { return true }
 func (still) wantsContents(*Screen) bool              { return false }
 func (still) keys(*Screen) []keys.Binding             { return nil }
 func (still) leave()                                  {}
-func (still) forget()                                 {}
-func (still) close()                                  {}
+func (still) answers() []answer                       { return nil }
 
 // note wraps a text into at most most lines that begin with a space.
 func note(c draw.Canvas, style lipgloss.Style, text string, most int) []string {
-	return indented(c.Sized(c.Width-2, 0).Para(style, text, most))
+	return indented(c.Sized(c.Width-2, 0).Para(style, text, most), 1)
 }
 
 // waiting says what is read, and for how long: since is zero if it was not asked for.
@@ -89,4 +93,86 @@ func moment(c draw.Canvas, t time.Time) string {
 		return ""
 	}
 	return describe.Moment(t, c.Now) + "  " + human.Ago(t, c.Now)
+}
+
+// Noticed is a sentence for the user that stays until the next key.
+type Noticed struct{ Text string }
+
+// MaxCopied is how many bytes are copied at once (terminal.MaxClipboard).
+const MaxCopied = 70_000
+
+func noticed(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }
+
+// copyText sends text to the terminal's clipboard, and says so, or why not; instead helps where it is too long.
+// Whether the terminal takes it is unknown: OSC 52 has no answer.
+func (s *Sources) copyText(what, text, instead string) tea.Cmd {
+	switch n := len(text); {
+	case n == 0:
+		return noticed("There is nothing to copy here.")
+	case s.WhyNoClipboard != "":
+		return noticed("Not copied: " + s.WhyNoClipboard)
+	case n > MaxCopied:
+		return noticed(fmt.Sprintf("Not copied: %s has %s, and a terminal's clipboard takes %s at a time. %s", what, human.Bytes(int64(n)), human.Bytes(MaxCopied), instead))
+	default:
+		return tea.Batch(tea.SetClipboard(text), noticed(fmt.Sprintf("Sent to the terminal's clipboard: %s, %s.", what, human.Count(n, "byte"))))
+	}
+}
+
+// copyKeys are y for what is selected, and Y for a whole page. Each function gives a name and a text without
+// styles; on says whether there is anything, nil for always.
+func copyKeys(s *Screen, on func() bool, selected, all func() (what, text string)) []keys.Binding {
+	copied := func(of func() (what, text string), instead func() string) func(string) tea.Cmd {
+		return func(string) tea.Cmd {
+			what, text := of()
+			return s.sources.copyText(what, strings.TrimRight(text, "\n"), instead())
+		}
+	}
+	inParts := func() string { return "Copy it in parts with your terminal." }
+	byLine := func() string { return "Copy lines with " + s.sources.Keys.Key("copy") + "." }
+	return []keys.Binding{
+		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy line", Group: keys.Look, On: on, Do: copied(selected, inParts)},
+		{Name: "copy-all", Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, byLine)},
+	}
+}
+
+// listKeys are those of a page that lists things with details below their rows: one names the
+// selected thing with its details.
+func listKeys(s *Screen, p page, f *folds, on func() bool, what string, one func() (what, text string)) []keys.Binding {
+	all := func() (string, string) { return what, sourceText(s.wide(), p.lines(s.wide(), s)) }
+	itself := func(key string) string { return key }
+	return append([]keys.Binding{f.binding(s, "details", on, itself)}, copyKeys(s, on, one, all)...)
+}
+
+// fields are labelled values; those without a value are not drawn.
+type fields [][2]string
+
+func (f *fields) add(label, value string) { *f = append(*f, [2]string{label, value}) }
+
+// detailWidth is a canvas for details below a row.
+func detailWidth(c draw.Canvas) draw.Canvas { return c.Sized(min(c.Width-belowIndent-1, widest), 0) }
+
+// belowIndent is how far what is below a row is indented.
+const belowIndent = 4
+
+// details draws fields, and more lines, below a row.
+func (f fields) details(c draw.Canvas, more ...string) []string {
+	var lines []string
+	for _, field := range f {
+		lines = append(lines, detailWidth(c).Labelled(field[0], labelWidth, c.Theme.Text, field[1], 20)...)
+	}
+	return append(indented(append(lines, more...), belowIndent), "")
+}
+
+// countRow draws a group's row: its name and counts, of which zeros are dim.
+func countRow(c draw.Canvas, columns []draw.Column, sign string, style lipgloss.Style, name string, counts []int, styles []lipgloss.Style) string {
+	widths := draw.FitColumns(columns, c.Width)
+	cells := []string{" ", sign, c.Cell(style, c.CutMiddle(name, widths[2]), widths[2], false)}
+	for i, n := range counts {
+		text, style := fmt.Sprint(n), styles[i]
+		if n == 0 {
+			text, style = c.Glyphs.Ahead, c.Theme.Dim
+		}
+		cells = append(cells, c.Cell(style, text, widths[3+i], true))
+	}
+	return draw.JoinCells(append(cells, " "), widths)
 }

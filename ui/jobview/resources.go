@@ -46,9 +46,8 @@ func (p *resourcesPage) load(s *Screen) tea.Cmd {
 	})
 }
 
-func (p *resourcesPage) ages() bool { return !p.items.Known }
-func (p *resourcesPage) forget()    { p.items.Forget() }
-func (p *resourcesPage) close()     { p.items.Close() }
+func (p *resourcesPage) ages() bool        { return !p.items.Known }
+func (p *resourcesPage) answers() []answer { return []answer{&p.items} }
 
 func (p *resourcesPage) keys(s *Screen) []keys.Binding {
 	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.listed(s) && p.items.Known }, upTo(1))}
@@ -142,26 +141,22 @@ func itemColumns(of job.Kind) []draw.Column {
 
 // kindRow draws a kind with the counts of what became of its items.
 func kindRow(c draw.Canvas, of job.Kind, kind *outcome.Kind, sign string) string {
-	widths := draw.FitColumns(itemColumns(of), c.Width)
 	name := c.Theme.Text
 	if kind.Lost() > 0 {
 		name = c.Theme.Bad
 	} else if of == job.Restore && kind.Count[outcome.LeftOut] == kind.Total() {
 		name = c.Theme.Dim
 	}
-	cells := []string{" ", sign, c.Cell(name, c.CutMiddle(kind.Name, widths[2]), widths[2], false)}
 	if of == job.Backup {
-		return draw.JoinCells(append(cells, c.Cell(c.Theme.Text, fmt.Sprint(kind.Total()), widths[3], true), " "), widths)
+		return countRow(c, heldColumns, sign, name, kind.Name, []int{kind.Total()}, []lipgloss.Style{c.Theme.Text})
 	}
-	for i, did := range dids {
+	var counts []int
+	var styles []lipgloss.Style
+	for _, did := range dids {
 		_, style := didSign(c, did)
-		text := fmt.Sprint(kind.Count[did])
-		if kind.Count[did] == 0 {
-			text, style = c.Glyphs.Ahead, c.Theme.Dim
-		}
-		cells = append(cells, c.Cell(style, text, widths[3+i], true))
+		counts, styles = append(counts, kind.Count[did]), append(styles, style)
 	}
-	return draw.JoinCells(append(cells, " "), widths)
+	return countRow(c, restoredColumns, sign, name, kind.Name, counts, styles)
 }
 
 // didSign is the sign and style of what became of an item.

@@ -34,11 +34,8 @@ type resultsPage struct {
 const resultsAge = 30 * time.Second
 
 func (p *resultsPage) count(j *job.Job) string {
-	switch {
-	case j.Errors+j.Warnings == 0:
-		return ""
-	case j.Warnings == 0:
-		return fmt.Sprint(j.Errors)
+	if j.Warnings == 0 {
+		return counted(j.Errors)
 	}
 	return fmt.Sprintf("%d!%d", j.Errors, j.Warnings)
 }
@@ -108,21 +105,12 @@ func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 
 func (p *resultsPage) ages() bool { return p.results.Pending() || p.logged.Pending() }
 
-func (p *resultsPage) forget() {
-	p.results.Forget()
-	p.logged.Forget()
-}
-
-func (p *resultsPage) close() {
-	p.results.Close()
-	p.logged.Close()
-}
-
-func (p *resultsPage) leave() { p.logged.Close() }
+func (p *resultsPage) answers() []answer { return []answer{&p.results, &p.logged} }
+func (p *resultsPage) leave()            { p.logged.Close() }
 
 func (p *resultsPage) keys(s *Screen) []keys.Binding {
 	return append([]keys.Binding{p.folds.binding(s, "open or close", nil, upTo(2))}, copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
-		func() (string, string) { return "one line", copyOf(p.sections(s), s.view.Selected()) },
+		func() (string, string) { return "one line", copyOf(p.sections(s), s.Selected()) },
 		func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
 }
 

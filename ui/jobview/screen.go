@@ -40,8 +40,8 @@ type Screen struct {
 	// verify stands in the place of the Resources page while verifying is true.
 	verify    verifyPage
 	verifying bool
-	view      *pager.Pager
-	canvas    draw.Canvas // of the lines that were drawn last
+	*pager.Pager
+	canvas draw.Canvas // of the lines that were drawn last
 	// labels are the tabs as drawn last, in the line labelsAt; what scrolls begins at linesAt.
 	labels            []draw.Span
 	labelsAt, linesAt int
@@ -67,7 +67,7 @@ type filled struct {
 
 // New returns the screen of the job with a uid, open at a page. back leaves it.
 func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back func() tea.Cmd) *Screen {
-	s := &Screen{uid: uid, sources: sources, tabs: tabs(), view: pager.New(sources.Start)}
+	s := &Screen{uid: uid, sources: sources, tabs: tabs(), Pager: pager.New(sources.Start)}
 	for _, t := range s.tabs {
 		s.pages = append(s.pages, t.make())
 	}
@@ -77,8 +77,8 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		return func(string) tea.Cmd { return s.turn(to()) }
 	}
 	leave := func(key string) tea.Cmd {
-		if s.view.Searching() && key == "esc" {
-			s.view.EndSearch()
+		if s.Searching() && key == "esc" {
+			s.EndSearch()
 			return nil
 		}
 		return back()
@@ -99,7 +99,7 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 	for _, p := range s.allPages() {
 		s.keys = append(s.keys, whileOpen(s, p, p.keys(s))...)
 	}
-	s.keys = append(s.keys, s.view.Keys()...)
+	s.keys = append(s.keys, s.Pager.Keys()...)
 	s.Load(a)
 	return s
 }
@@ -197,21 +197,28 @@ func (s *Screen) Ask() tea.Cmd {
 	return tea.Batch(s.loadVolumes(), s.open().load(s))
 }
 
+// answered are all that the screen has asked for.
+func (s *Screen) answered() []answer {
+	all := []answer{&s.moved}
+	for _, p := range s.allPages() {
+		all = append(all, p.answers()...)
+	}
+	return all
+}
+
 // AskAgain makes what could not be read be asked for anew.
 func (s *Screen) AskAgain() {
-	s.moved.Forget()
-	for _, p := range s.allPages() {
-		p.forget()
+	for _, a := range s.answered() {
+		a.Forget()
 	}
 }
 
 // Close withdraws what was asked for.
 func (s *Screen) Close() {
-	s.view.EndSearch()
-	s.moved.Close()
+	s.EndSearch()
 	s.report.close()
-	for _, p := range s.allPages() {
-		p.close()
+	for _, a := range s.answered() {
+		a.Close()
 	}
 }
 
@@ -220,7 +227,7 @@ func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	if m, ok := msg.(reportMade); ok {
 		return s.report.handleMade(s, m), true
 	}
-	if cmd, handled := s.view.Update(msg); handled {
+	if cmd, handled := s.Pager.Update(msg); handled {
 		return cmd, true
 	}
 	for _, p := range s.allPages() {
@@ -231,12 +238,6 @@ func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	}
 	return nil, false
 }
-
-// Typing reports whether a search is being typed.
-func (s *Screen) Typing() bool { return s.view.Typing() }
-
-// Prompt is the line in which what is searched for is typed.
-func (s *Screen) Prompt(width int) string { return s.view.Prompt(width) }
 
 // Keys are the screen's own keys.
 func (s *Screen) Keys() []keys.Binding { return s.keys }
@@ -253,7 +254,7 @@ func (s *Screen) turn(to int) tea.Cmd {
 
 // opened shows the page that is open now from its top.
 func (s *Screen) opened() tea.Cmd {
-	s.view.Reset()
+	s.Reset()
 	s.filled = filled{}
 	return s.Ask()
 }
@@ -263,11 +264,8 @@ func (s *Screen) Click(x, y int) (again bool, cmd tea.Cmd) {
 	if tab := draw.SpanAt(s.labels, x); y == s.labelsAt && tab >= 0 {
 		return false, s.turn(tab)
 	}
-	return s.view.Click(y - s.linesAt), nil
+	return s.Pager.Click(y - s.linesAt), nil
 }
-
-// Wheel scrolls some lines.
-func (s *Screen) Wheel(lines int) { s.view.Wheel(lines) }
 
 // View draws the screen between the header and the footer.
 func (s *Screen) View(c draw.Canvas) string {
@@ -285,14 +283,14 @@ func (s *Screen) View(c draw.Canvas) string {
 	s.linesAt = len(lines)
 	below := c.Sized(c.Width, max(c.Height-len(lines), 0))
 	s.fill(below)
-	return c.Page(append(lines, s.view.Page(below)...))
+	return c.Page(append(lines, s.Page(below)...))
 }
 
 // fill gives the pager the page's lines if anything that they show changed.
 func (s *Screen) fill(c draw.Canvas) {
 	p := s.open()
 	s.canvas = c
-	want := filled{page: p, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers, searching: s.view.Typing() || s.view.Searching()}
+	want := filled{page: p, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers, searching: s.Typing() || s.Searching()}
 	if p.ages() {
 		want.seconds, want.seq = c.Now.Unix(), s.seq
 	}
@@ -300,7 +298,7 @@ func (s *Screen) fill(c draw.Canvas) {
 		return
 	}
 	s.filled = want
-	s.view.Show(p.lines(c, s))
+	s.Show(p.lines(c, s))
 }
 
 // wide is a canvas for text that is copied.

@@ -25,7 +25,7 @@ func (p *timelinePage) keys(s *Screen) []keys.Binding {
 	return copyKeys(s, func() bool { return len(p.shown) > 0 },
 		func() (string, string) {
 			for _, l := range p.shown {
-				if key := s.view.Selected(); key != "" && l.Key == key {
+				if key := s.Selected(); key != "" && l.Key == key {
 					return "one event", strings.TrimSpace(plainText([]string{l.Text}))
 				}
 			}

@@ -55,8 +55,7 @@ func (s *Screen) verifyKey() keys.Binding {
 		}}
 }
 
-func (p *verifyPage) forget() { p.result.Forget() }
-func (p *verifyPage) close()  { p.result.Close() }
+func (p *verifyPage) answers() []answer { return []answer{&p.result} }
 
 func (p *verifyPage) keys(s *Screen) []keys.Binding {
 	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.result.Known }, verifyGroup)}
@@ -180,23 +179,13 @@ type rowCount [5]int
 // count adds a row that opens to show all below it, of which the first need a look.
 func (o verifyOutline) count(key, name string, count rowCount, all []verifiedRow, need int, byDefault bool) {
 	open := o.group(key, byDefault, func(c draw.Canvas, sign string) string {
-		widths := draw.FitColumns(verifyColumns, c.Width)
 		style := c.Theme.Text
 		if count[2] > 0 {
 			style = c.Theme.Bad
 		} else if count[0] == 0 {
 			style = c.Theme.Dim
 		}
-		cells := []string{" ", sign, c.Cell(style, c.CutMiddle(name, widths[2]), widths[2], false)}
-		styles := [len(count)]lipgloss.Style{c.Theme.Text, c.Theme.Text, c.Theme.Bad, c.Theme.Waiting, c.Theme.Text}
-		for i, n := range count {
-			text, style := fmt.Sprint(n), styles[i]
-			if n == 0 {
-				text, style = c.Glyphs.Ahead, c.Theme.Dim
-			}
-			cells = append(cells, c.Cell(style, text, widths[3+i], true))
-		}
-		return draw.JoinCells(append(cells, " "), widths)
+		return countRow(c, verifyColumns, sign, style, name, count[:], []lipgloss.Style{c.Theme.Text, c.Theme.Text, c.Theme.Bad, c.Theme.Waiting, c.Theme.Text})
 	})
 	switch {
 	case !open:
@@ -323,21 +312,20 @@ func rowRank(r verifiedRow) int {
 // dataRow is a volume in the states of items that look alike.
 func dataRow(v verify.Volume) verifiedRow {
 	r := verifiedRow{verify.Restored, "restored", v.String(), "", v.Why}
-	switch v.State {
-	case verify.DataEmpty:
-		r.sign, r.words = verify.Failed, "without data"
-	case verify.DataUnknown:
-		r.sign, r.words = verify.NotLookedAt, "not known"
-	case verify.DataWaiting:
-		r.sign, r.words = verify.NotLookedAt, "waiting"
-	case verify.DataLeftOut:
-		r.sign, r.words = verify.LeftOut, "left out"
-	case verify.DataExisted:
-		r.sign, r.words = verify.Existed, "existed"
-	case verify.DataKept:
-		r.sign, r.words = verify.Existed, "kept"
+	if like, known := likeItems[v.State]; known {
+		r.sign, r.words = like.sign, like.words
 	}
 	return r
+}
+
+// likeItems are the states of items that look like those of volumes, and what rows say.
+var likeItems = map[verify.DataState]verifiedRow{
+	verify.DataEmpty:   {sign: verify.Failed, words: "without data"},
+	verify.DataUnknown: {sign: verify.NotLookedAt, words: "not known"},
+	verify.DataWaiting: {sign: verify.NotLookedAt, words: "waiting"},
+	verify.DataLeftOut: {sign: verify.LeftOut, words: "left out"},
+	verify.DataExisted: {sign: verify.Existed, words: "existed"},
+	verify.DataKept:    {sign: verify.Existed, words: "kept"},
 }
 
 // kind adds a kind and its items, open at first if something did not come back.

@@ -40,31 +40,24 @@ func volumePhase(phase string) string {
 
 // belowRow says what a volume waits for, or why it failed or was skipped.
 func belowRow(c draw.Canvas, r *assess.VolumeRecord) []string {
-	const indent = 4
 	var lines []string
 	add := func(style lipgloss.Style, text string) {
-		for _, line := range c.Sized(c.Width-indent-1, 0).Para(style, text, 2) {
-			lines = append(lines, strings.Repeat(" ", indent)+line)
+		if text != "" {
+			lines = append(lines, indented(c.Sized(c.Width-belowIndent-1, 0).Para(style, text, 2), belowIndent)...)
 		}
 	}
-	if why := r.SkippedReason(); why != "" {
-		add(c.Theme.Dim, why)
-	}
+	add(c.Theme.Dim, r.SkippedReason())
 	if v := r.Moved; v != nil {
 		_, _, style := volumeState(c, r)
 		if v.Malformed != (decode.Malformed{}) {
 			add(c.Theme.Bad, v.Name+" is malformed: "+v.Malformed.String())
 		}
-		if v.Verdict.Cause != "" {
-			cause := c.Theme.Dim
-			if v.Verdict.Stuck {
-				cause = c.Theme.Bad
-			}
-			add(cause, v.Verdict.Cause)
+		cause := c.Theme.Dim
+		if v.Verdict.Stuck {
+			cause = c.Theme.Bad
 		}
-		if v.Message != "" {
-			add(style, v.Message)
-		}
+		add(cause, v.Verdict.Cause)
+		add(style, v.Message)
 	}
 	return lines
 }
@@ -79,12 +72,8 @@ func recordTimes(r *assess.VolumeRecord) (began, ended time.Time) {
 
 // details are all that is known of one volume, below its row.
 func (p *volumesPage) details(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
-	const indent = 4
-	text := c.Sized(min(c.Width-indent-1, widest), 0)
-	var lines []string
-	add := func(label, value string) {
-		lines = append(lines, text.Labelled(label, labelWidth, c.Theme.Text, value, 20)...)
-	}
+	var all fields
+	add := all.add
 	claim := r.Claim()
 	if claim == "" && r.Info != nil {
 		claim = "none: the pod's volume has no claim"
@@ -119,11 +108,7 @@ func (p *volumesPage) details(c draw.Canvas, s *Screen, key string, r *assess.Vo
 	began, ended := recordTimes(r)
 	add("Started", moment(c, began))
 	add("Completed", moment(c, ended))
-	lines = append(lines, p.object(text, s, key, r)...)
-	for i := range lines {
-		lines[i] = strings.Repeat(" ", indent) + lines[i]
-	}
-	return append(lines, "")
+	return all.details(c, p.object(detailWidth(c), s, key, r)...)
 }
 
 func (p *volumesPage) addMoved(c draw.Canvas, add func(label, value string), v *assess.Volume) {

@@ -76,31 +76,21 @@ const objectAge = 30 * time.Second
 
 func (p *volumesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.info.Known || len(s.job.Volumes) > 0 }
-	return append([]keys.Binding{p.folds.binding(s, "details", listed, rowItself)}, copyKeys(s, listed,
-		func() (string, string) {
-			r := p.records[s.view.Selected()]
-			if r == nil {
-				return "", ""
-			}
-			return "the volume " + human.Shorten(r.Name(), 60), plainText(p.details(s.wide(), s, s.view.Selected(), r))
-		},
-		func() (string, string) {
-			return "the list of volumes", sourceText(s.wide(), p.lines(s.wide(), s))
-		})...)
+	return listKeys(s, p, &p.folds, listed, "the list of volumes", func() (string, string) {
+		r := p.records[s.Selected()]
+		if r == nil {
+			return "", ""
+		}
+		return "the volume " + human.Shorten(r.Name(), 60), plainText(p.details(s.wide(), s, s.Selected(), r))
+	})
 }
 
-func (p *volumesPage) forget() {
-	p.info.Forget()
+func (p *volumesPage) answers() []answer {
+	all := []answer{&p.info}
 	for _, o := range p.objects {
-		o.Forget()
+		all = append(all, o)
 	}
-}
-
-func (p *volumesPage) close() {
-	p.info.Close()
-	for _, o := range p.objects {
-		o.Close()
-	}
+	return all
 }
 
 // head says what holds the job up, and what the list may lack.
@@ -201,9 +191,9 @@ func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	if len(records) == 0 {
 		return pager.Plain([]string{"", "  " + noVolumes(j, p.info.Known)})
 	}
-	columns, row := movingColumns, movingRow
-	if j.Terminal() {
-		columns, row = endedColumns, endedRow
+	columns, ended := movingColumns, j.Terminal()
+	if ended {
+		columns = endedColumns
 	}
 	widths := draw.FitColumns(columns, c.Width)
 	o := &outline{canvas: c, folds: p.folds}
@@ -212,7 +202,7 @@ func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		r := &records[i]
 		key := recordKey(r)
 		p.records[key] = r
-		o.add(key, func(c draw.Canvas) string { return draw.JoinCells(row(c, r, widths), widths) })
+		o.add(key, func(c draw.Canvas) string { return volumeRow(c, r, columns, widths, ended) })
 		if o.folds.isOpen(key, false) {
 			o.say(p.details(c, s, key, r)...)
 		} else {
@@ -240,58 +230,42 @@ func recordKey(r *assess.VolumeRecord) string {
 	return strings.Join([]string{"info", i.Namespace, i.Claim, i.PersistentVolume, i.PodNamespace, i.Pod, i.PodVolume, i.Method, fmt.Sprint(i.DataMoved)}, "/")
 }
 
-func movingRow(c draw.Canvas, r *assess.VolumeRecord, widths []int) []string {
-	sign, word, style := volumeState(c, r)
+func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []draw.Column, widths []int, ended bool) string {
+	type cell struct {
+		style lipgloss.Style
+		text  string
+	}
+	t, v := c.Theme, r.Moved
+	sign, word, state := volumeState(c, r)
 	done, total := r.Bytes()
-	progress, rate, eta, changed := strings.Repeat(" ", max(widths[3], 0)), "", "", ""
-	if v := r.Moved; v != nil {
-		rate, eta, changed = v.Rate.String(), v.ETA.String(), human.Age(v.Changed, c.Now)
-		progress = c.NoBar(widths[3])
+	name, amount, size := c.CutMiddle(r.Name(), widths[1]), sizeOf(total), sizeOf(total)
+	cells := map[string]cell{"": {state, sign}, "VOLUME": {t.Text, name}, "STATE": {state, word}, "HOW": {t.Dim, r.How()},
+		"NEW": {t.Dim, sizeOf(r.Incremental())}, "NODE": {t.Dim, r.Node()}, "POD": {t.Dim, r.Pod()}}
+	if ended {
+		cells["HOW"] = cell{t.Text, r.How()}
+	}
+	if began, end := recordTimes(r); !began.IsZero() && end.After(began) {
+		cells["TOOK"] = cell{t.Dim, human.Duration(end.Sub(began))}
+	}
+	progress := strings.Repeat(" ", max(widths[3], 0))
+	if v != nil {
+		amount, progress = human.BytesOf(done, total), c.NoBar(widths[3])
+		cells["RATE"], cells["ETA"], cells["CHANGED"] = cell{t.Text, v.Rate.String()}, cell{t.Text, v.ETA.String()}, cell{t.Dim, human.Age(v.Changed, c.Now)}
 		if fraction, known := v.Fraction(); known {
 			progress = c.Bar(fraction, widths[3]-5) + c.FitRight(human.Percent(fraction), 5)
 		}
+		if r.State() == assess.VolumeFailed {
+			size = amount
+		}
 	}
-	amount := human.BytesOf(done, total)
-	if r.Moved == nil {
-		amount = sizeOf(total)
+	cells["DONE"], cells["SIZE"] = cell{t.Text, amount}, cell{t.Text, size}
+	row := make([]string, len(columns))
+	for i, col := range columns {
+		if row[i] = progress; col.Title != "PROGRESS" {
+			row[i] = c.Cell(cells[col.Title].style, cells[col.Title].text, widths[i], col.Right)
+		}
 	}
-	return []string{
-		style.Render(sign),
-		c.Cell(c.Theme.Text, c.CutMiddle(r.Name(), widths[1]), widths[1], false),
-		c.Cell(style, word, widths[2], false),
-		progress,
-		c.Cell(c.Theme.Text, amount, widths[4], true),
-		c.Cell(c.Theme.Text, rate, widths[5], true),
-		c.Cell(c.Theme.Text, eta, widths[6], true),
-		c.Cell(c.Theme.Dim, r.Node(), widths[7], false),
-		c.Cell(c.Theme.Dim, r.How(), widths[8], false),
-		c.Cell(c.Theme.Dim, changed, widths[9], true),
-		c.Cell(c.Theme.Dim, r.Pod(), widths[10], false),
-	}
-}
-
-func endedRow(c draw.Canvas, r *assess.VolumeRecord, widths []int) []string {
-	sign, word, style := volumeState(c, r)
-	done, total := r.Bytes()
-	took := ""
-	if began, ended := recordTimes(r); !began.IsZero() && ended.After(began) {
-		took = human.Duration(ended.Sub(began))
-	}
-	size := sizeOf(total)
-	if r.State() == assess.VolumeFailed && r.Moved != nil {
-		size = human.BytesOf(done, total)
-	}
-	return []string{
-		style.Render(sign),
-		c.Cell(c.Theme.Text, c.CutMiddle(r.Name(), widths[1]), widths[1], false),
-		c.Cell(style, word, widths[2], false),
-		c.Cell(c.Theme.Text, r.How(), widths[3], false),
-		c.Cell(c.Theme.Text, size, widths[4], true),
-		c.Cell(c.Theme.Dim, took, widths[5], true),
-		c.Cell(c.Theme.Dim, sizeOf(r.Incremental()), widths[6], true),
-		c.Cell(c.Theme.Dim, r.Node(), widths[7], false),
-		c.Cell(c.Theme.Dim, r.Pod(), widths[8], false),
-	}
+	return draw.JoinCells(row, widths)
 }
 
 func sizeOf(n int64) string {

@@ -42,14 +42,13 @@ func (p *yamlPage) load(s *Screen) tea.Cmd {
 	return p.children.Ask(s.asker(), s.job.Terminal(), documentsAge, func(ctx context.Context) ([]inspect.Document, error) { return o.Volumes(ctx, j, maxDocuments) })
 }
 
-func (p *yamlPage) forget() { p.children.Forget() }
-func (p *yamlPage) close()  { p.children.Close() }
+func (p *yamlPage) answers() []answer { return []answer{&p.children} }
 
 func (p *yamlPage) keys(s *Screen) []keys.Binding {
 	bindings := copyKeys(s, nil,
 		func() (string, string) {
 			var at int
-			if _, err := fmt.Sscan(s.view.Selected(), &at); err != nil || at >= len(p.text) {
+			if _, err := fmt.Sscan(s.Selected(), &at); err != nil || at >= len(p.text) {
 				return "", ""
 			}
 			return "one line", strings.TrimSpace(p.text[at])

@@ -1,7 +1,6 @@
 package pager
 
 import (
-	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/textinput"
@@ -46,7 +45,13 @@ func (p *Pager) Show(s Source) {
 	case key == "":
 		p.cursor = -1
 	case p.cursor >= s.Len() || p.line(p.cursor).Key != key:
-		at := p.find(func(l Line) bool { return l.Key == key })
+		at := -1
+		for i := range s.Len() {
+			if p.line(i).Key == key {
+				at = i
+				break
+			}
+		}
 		p.top += at - p.cursor
 		if p.cursor = at; at < 0 {
 			p.top = 0
@@ -88,11 +93,17 @@ func (p *Pager) GoTo(i int) {
 
 // Visible is the range of lines in the window, the last one perhaps in part.
 func (p *Pager) Visible() (from, to int) {
+	to, _ = p.window()
+	return p.top, to
+}
+
+// window returns the line after the last visible one, and whether that one goes on below.
+func (p *Pager) window() (to int, cut bool) {
 	rows := -p.skip
 	for to = p.top; to < p.source.Len() && rows < p.canvas.Height; to++ {
 		rows += len(p.rows(to))
 	}
-	return p.top, to
+	return to, rows > p.canvas.Height
 }
 
 // More is how many lines there are below the window.
@@ -126,10 +137,7 @@ func (p *Pager) View(c draw.Canvas) []string {
 		skip = 0
 	}
 	lines = lines[:min(len(lines), max(c.Height, 0))]
-	for len(lines) < c.Height {
-		lines = append(lines, "")
-	}
-	return lines
+	return append(lines, make([]string, max(c.Height-len(lines), 0))...)
 }
 
 // mark sets off the selected line, and what was searched for.
@@ -198,19 +206,6 @@ func (p *Pager) last() (top, skip int) {
 	return 0, 0
 }
 
-// find is the first line for which is holds, -1 if there is none.
-func (p *Pager) find(is func(Line) bool) int {
-	if lines, few := p.source.(Lines); few {
-		return slices.IndexFunc(lines, is)
-	}
-	for i := range p.source.Len() {
-		if is(p.line(i)) {
-			return i
-		}
-	}
-	return -1
-}
-
 // Move scrolls, or moves the selection where lines can be selected.
 func (p *Pager) Move(m keys.Motion) {
 	page, half := max(p.canvas.Height-1, 1), max(p.canvas.Height/2, 1)
@@ -241,13 +236,7 @@ func (p *Pager) Move(m keys.Motion) {
 
 // Wheel scrolls some rows, up if n is negative, and keeps the selection in sight.
 func (p *Pager) Wheel(n int) {
-	by := 1
-	if n < 0 {
-		by, n = -1, -n
-	}
-	for range n {
-		p.scroll(by)
-	}
+	by := p.scrollRows(n)
 	if from, to := p.Visible(); p.cursor >= 0 && (p.cursor < from || p.cursor >= to) {
 		p.cursor = min(max(p.cursor, from), to-1)
 		p.reselect(by)
@@ -272,13 +261,7 @@ func (p *Pager) Click(row int) (again bool) {
 
 // steps scrolls n rows, and takes the selection along.
 func (p *Pager) steps(n int) {
-	by := 1
-	if n < 0 {
-		by, n = -1, -n
-	}
-	for range n {
-		p.scroll(by)
-	}
+	by := p.scrollRows(n)
 	if p.cursor >= 0 {
 		if p.cursor = p.top; by > 0 && p.More() == 0 {
 			p.cursor = p.source.Len() - 1
@@ -330,20 +313,22 @@ func (p *Pager) reveal(i int) {
 		return
 	}
 	for {
-		_, to := p.Visible()
-		if i < to-1 || i == to-1 && !p.rowsBelow(to) || p.top == i || !p.scroll(1) {
+		to, cut := p.window()
+		if i < to-1 || i == to-1 && !cut || p.top == i || !p.scroll(1) {
 			return
 		}
 	}
 }
 
-// rowsBelow reports whether the line before to goes on below the window.
-func (p *Pager) rowsBelow(to int) bool {
-	rows := -p.skip
-	for i := p.top; i < to; i++ {
-		rows += len(p.rows(i))
+// scrollRows scrolls n rows, and returns the direction.
+func (p *Pager) scrollRows(n int) (by int) {
+	if by = 1; n < 0 {
+		by = -1
 	}
-	return rows > p.canvas.Height
+	for range n * by {
+		p.scroll(by)
+	}
+	return by
 }
 
 // scroll moves the window one row, and says whether it could.

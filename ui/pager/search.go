@@ -3,6 +3,7 @@ package pager
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/textinput"
@@ -75,10 +76,7 @@ func (p *Pager) Status() string {
 	case len(s.hits) == 0:
 		return "/" + s.text
 	}
-	n := 0
-	for n < len(s.hits) && s.hits[n] < s.at {
-		n++
-	}
+	n, _ := slices.BinarySearch(s.hits, s.at)
 	return fmt.Sprintf("/%s %d of %d", s.text, min(n+1, len(s.hits)), len(s.hits))
 }
 
@@ -186,23 +184,14 @@ func (p *Pager) seek(from int, forward bool) tea.Cmd {
 		return cmd
 	}
 	p.refresh()
-	hit := -1
-	for _, at := range s.hits {
-		if forward && at >= from {
-			hit = at
-			break
+	if s.at = -1; len(s.hits) > 0 {
+		i, exact := slices.BinarySearch(s.hits, from)
+		if !forward && !exact {
+			i--
 		}
-		if !forward && at <= from {
-			hit = at
-		}
+		s.at = s.hits[(i+len(s.hits))%len(s.hits)] // round the end
 	}
-	if hit < 0 && len(s.hits) > 0 { // round the end
-		if hit = s.hits[0]; !forward {
-			hit = s.hits[len(s.hits)-1]
-		}
-	}
-	s.at = hit
-	p.GoTo(hit)
+	p.GoTo(s.at)
 	return nil
 }
 

@@ -2,8 +2,9 @@ package pager
 
 import (
 	"context"
-	"github.com/veltui/veltui/ui/draw"
 	"strings"
+
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // Line is one line of what a pager shows.
