@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -45,11 +47,19 @@ func screen(t testing.TB, snap *watch.Snapshot, width, height int, change ...fun
 	return m
 }
 
-// press sends keys by the names that Bubble Tea gives them.
+// press sends keys by the names that Bubble Tea gives them; a page's name opens it from
+// another one by its number.
 func press(t testing.TB, m *Model, keys ...string) tea.Cmd {
 	t.Helper()
 	var cmd tea.Cmd
 	for _, k := range keys {
+		if page := regexp.MustCompile(`[\[ ](\d) ` + k + `\b`); len(k) > 3 && unicode.IsUpper(rune(k[0])) {
+			found := page.FindStringSubmatch(ansi.Strip(m.View().Content))
+			if found == nil {
+				t.Fatalf("no page %s in\n%s", k, ansi.Strip(m.View().Content))
+			}
+			k = found[1]
+		}
 		_, cmd = m.Update(keyPress(t, k))
 	}
 	return cmd
@@ -133,7 +143,7 @@ func TestGoldenFrames(t *testing.T) {
 		{"job-stuck", []string{"down", "down", "enter"}},
 		{"job-volumes", []string{"down", "enter", "5"}},
 		{"job-timeline", []string{"down", "enter", "7"}},
-		{"job-yaml", []string{"enter", "8"}},
+		{"job-yaml", []string{"enter", "0"}},
 	}
 	sizes := [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}}
 	for _, s := range screens {

@@ -139,7 +139,7 @@ func TestHalfPages(t *testing.T) {
 	b.open()
 	b.listen()
 	for name, m := range map[string]*Model{"page": screen(t, stageful(), 80, 12), "help": screen(t, stageful(), 80, 12), "dialog": b.Model} {
-		press(t, m, map[string][]string{"page": {"enter", "8"}, "help": {"?"}}[name]...)
+		press(t, m, map[string][]string{"page": {"enter", "YAML"}, "help": {"?"}}[name]...)
 		top := checkFrame(t, m)
 		press(t, m, "ctrl+d")
 		down := checkFrame(t, m)

@@ -223,8 +223,8 @@ func TestVolumePagesWithoutRights(t *testing.T) {
 		{"6", denied, []string{"3 operations, 1 completed, 2 going on", "not permitted"}},
 		{"6", readOnly, []string{"3 operations", "read-only"}},
 		{"6", none, []string{"3 operations", "--no-artifacts"}},
-		{"8", denied, []string{"not known: not permitted", "kind: Backup"}},
-		{"8", none, []string{"not shown", "kind: Backup"}},
+		{"YAML", denied, []string{"not known: not permitted", "kind: Backup"}},
+		{"YAML", none, []string{"not shown", "kind: Backup"}},
 	} {
 		m := openedBackup(t, waiting, 120, 40, c.change, c.key)
 		frame := plain(checkFrame(t, m))
@@ -325,7 +325,7 @@ func copied(cmd tea.Cmd, m *Model) (texts []string) {
 
 func TestCopying(t *testing.T) {
 	a := erpArchive()
-	m := openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "8")
+	m := openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
 	if got := copied(press(t, m, "y"), m); !slices.Equal(got, []string{"apiVersion: velero.io/v1"}) || m.notice != "Sent to the terminal's clipboard: one line, 24 bytes." {
 		t.Errorf("y copied %q and said %q", got, m.notice)
 	}
@@ -343,7 +343,7 @@ func TestCopying(t *testing.T) {
 	}
 
 	a.documents[0].Lines = append(a.documents[0].Lines, strings.Repeat("x", jobview.MaxCopied))
-	m = openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "8")
+	m = openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
 	if got := copied(press(t, m, "Y"), m); len(got) != 0 || !strings.Contains(m.notice, "Not copied") || !strings.Contains(m.notice, "Copy lines with y.") {
 		t.Errorf("Y copied %d bytes and said %q", len(base64.StdEncoding.EncodeToString([]byte(strings.Join(got, "")))), m.notice)
 	}
@@ -355,7 +355,7 @@ func TestNothingIsCopiedTooEarly(t *testing.T) {
 	m := screen(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option)
 	press(t, m, "3")
 	press(t, m, "enter")
-	cmd := press(t, m, "8")
+	cmd := press(t, m, "YAML")
 	m.View()
 	if got := copied(press(t, m, "Y"), m); len(got) != 0 || !strings.Contains(m.notice, "still being read") {
 		t.Errorf("Y copied %q and said %q", got, m.notice)
@@ -373,7 +373,7 @@ func TestVolumesResourcesAreReadAgainAtTheEnd(t *testing.T) {
 	m := screen(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 120, 40, a.option)
 	press(t, m, "3")
 	press(t, m, "enter")
-	answerAll(t, m, press(t, m, "8"))
+	answerAll(t, m, press(t, m, "YAML"))
 	if !slices.Equal(a.asked, []string{"volume resources"}) {
 		t.Fatalf("asked for %q", a.asked)
 	}
