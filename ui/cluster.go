@@ -177,18 +177,17 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 		m.notice = "finish or close this first: it belongs to the cluster that is shown"
 		return nil
 	}
+	var present []string
+	for _, c := range m.clusters {
+		present = append(present, c.Context)
+	}
 	if len(contexts) == 0 {
-		for _, c := range m.clusters {
-			contexts = append(contexts, c.Context)
-		}
+		contexts = present
 	}
 	if m.switching != nil && !m.switching.done {
 		m.switching.cancel() // the later one is meant
 	} else {
-		m.left = &switching{namespace: m.namespace}
-		for _, c := range m.clusters {
-			m.left.contexts = append(m.left.contexts, c.Context)
-		}
+		m.left = &switching{contexts: present, namespace: m.namespace}
 	}
 	s := &switching{contexts: contexts, namespace: namespace}
 	m.switching, m.notice = s, ""
@@ -278,7 +277,7 @@ func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 		left = append(left, c.Cluster)
 	}
 	m.setClusters(connected.clusters)
-	m.dashboard.reset(m.clusters)
+	m.dashboard.reset()
 	cmds := []tea.Cmd{stopAll(left)}
 	for _, c := range m.clusters {
 		cmds = append(cmds, c.next())

@@ -26,7 +26,7 @@ func TestChosenColumns(t *testing.T) {
 	} {
 		for _, tab := range []string{"1", "2", "3"} {
 			m := screen(t, stageful(), 200, 40)
-			m.dashboard.choose(nil, c.chosen, nil)
+			m.dashboard.choose(nil, c.chosen)
 			press(t, m, tab)
 			lines := strings.Split(ansi.Strip(checkFrame(t, m)), "\n")
 			if got := strings.Join(strings.Fields(lines[3]), " "); got != c.titles {
@@ -38,7 +38,7 @@ func TestChosenColumns(t *testing.T) {
 
 func TestChosenTabs(t *testing.T) {
 	m := screen(t, stageful(), 120, 24)
-	m.dashboard.choose([]string{"backups", "active"}, nil, nil)
+	m.dashboard.choose([]string{"backups", "active"}, nil)
 	show(m, stageful())
 	line := strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[1]
 	if !strings.Contains(line, "[1 Backups") || !strings.Contains(line, "2 Active") || strings.Contains(line, "Restores") || m.dashboard.tab != m.dashboard.backups {

@@ -7,7 +7,6 @@ import (
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
@@ -47,16 +46,7 @@ func otherTabs() []detail.Tab {
 type dashboard struct {
 	still
 	keys []keys.Binding
-	// readable reports whether the terminal is large enough for tables.
-	readable func() bool
-	// named are the keys that sentences name.
-	named keys.Map
-	// open opens a job's screen, and look that of a row of a tab of what is no job.
-	open func(of *cluster, uid types.UID, at jobview.Page) tea.Cmd
-	look func(of *cluster, t detail.Tab, key string) tea.Cmd
-	// clusters are what the rows are made of, and clock is our own.
-	clusters []*cluster
-	clock    func() time.Time
+	m    *Model
 	// attended is when the user last pressed a key, used the mouse, or had another screen open.
 	attended time.Time
 
@@ -77,12 +67,12 @@ type dashboard struct {
 	marked marks
 }
 
-func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
+func newDashboard(m *Model) *dashboard {
 	input := textinput.New()
 	input.Prompt = "/"
 	input.CharLimit = 100
 	d := &dashboard{
-		clusters: clusters, clock: clock, input: input, marked: marks{},
+		m: m, input: input, marked: marks{},
 		active:   &tab{name: "Active", kinds: []string{watch.Backups, watch.Restores}},
 		restores: &tab{name: "Restores", kinds: []string{watch.Restores}},
 		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
@@ -117,7 +107,7 @@ func newDashboard(clusters []*cluster, clock func() time.Time) *dashboard {
 // Tabs are the names of all tabs, in their usual order.
 func Tabs() []string {
 	var names []string
-	for _, t := range newDashboard(nil, nil).tabs {
+	for _, t := range newDashboard(nil).tabs {
 		names = append(names, t.setting())
 	}
 	return names
@@ -127,8 +117,7 @@ func Tabs() []string {
 func (t *tab) setting() string { return strings.ToLower(t.name) }
 
 // choose takes the user's tabs and columns, by their names; none are all.
-func (d *dashboard) choose(names, columns []string, named keys.Map) {
-	d.named = named
+func (d *dashboard) choose(names, columns []string) {
 	d.columns = columnOrder(columns)
 	if len(names) == 0 {
 		return
@@ -149,32 +138,32 @@ func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
 func (d *dashboard) shownTabs() []*tab {
 	return slices.DeleteFunc(slices.Clone(d.tabs), func(t *tab) bool {
 		return t != d.tab && t.other != nil && t.other.There != nil &&
-			!slices.ContainsFunc(known(d.clusters), func(c *cluster) bool { return t.other.There(c.assessed) })
+			!slices.ContainsFunc(known(d.m.clusters), func(c *cluster) bool { return t.other.There(c.assessed) })
 	})
 }
 
 // several reports whether rows have to name their cluster.
-func (d *dashboard) several() bool { return len(d.clusters) > 1 }
+func (d *dashboard) several() bool { return len(d.m.clusters) > 1 }
 
-func (d *dashboard) reset(clusters []*cluster) {
-	d.clusters, d.marked = clusters, marks{}
+func (d *dashboard) reset() {
+	d.marked = marks{}
 	for _, t := range d.tabs {
 		t.list, t.count, t.groups = list{cursor: -1, height: t.height}, 0, nil
 	}
 }
 
 func (d *dashboard) load() {
-	d.marked.prune(d.clusters)
+	d.marked.prune(d.m.clusters)
 	// On a dashboard left open, what matters most stays on the screen: the first row.
-	settled := d.clock().Sub(d.attended) < attention
+	settled := d.m.options.Clock().Sub(d.attended) < attention
 	for _, t := range d.tabs {
 		t.settled = t.settled && settled
 	}
-	for _, c := range d.clusters {
+	for _, c := range d.m.clusters {
 		settled = settled && c.ended == nil && c.assessed != nil && allRead(c.assessed.Snapshot)
 	}
 	var backups, restores, ended []clusterJob
-	for _, j := range allJobs(d.clusters...) {
+	for _, j := range allJobs(d.m.clusters...) {
 		if j.Kind == job.Restore {
 			restores = append(restores, j)
 		} else {
@@ -184,7 +173,7 @@ func (d *dashboard) load() {
 			ended = append(ended, j)
 		}
 	}
-	active := activeJobs(d.clusters...)
+	active := activeJobs(d.m.clusters...)
 	if d.order > 0 {
 		orders[d.order].sort(active, d.reversed)
 	} else {
@@ -200,7 +189,7 @@ func (d *dashboard) load() {
 	d.backups.setRows(d.jobRows(orders[d.order].sort(backups, d.reversed)))
 	for _, t := range d.tabs {
 		if t.other != nil {
-			t.groups = groupsOf(d.clusters, t.other)
+			t.groups = groupsOf(d.m.clusters, t.other)
 			t.setRows(otherRows(t.groups, d.filter))
 			t.count = 0
 			for _, group := range t.groups {
@@ -211,7 +200,7 @@ func (d *dashboard) load() {
 	}
 }
 
-func (d *dashboard) attend() { d.attended = d.clock() }
+func (d *dashboard) attend() { d.attended = d.m.options.Clock() }
 
 // allRead reports whether every kind has told what there is.
 func allRead(snap *watch.Snapshot) bool {
@@ -255,9 +244,9 @@ func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
 		switch r, _ := d.tab.selected(); item := r.item.(type) {
 		case *job.Job:
-			return d.open(r.cluster, item.UID, at)
+			return d.m.openJob(r.cluster, item.UID, at)
 		case *detail.Row:
-			return d.look(r.cluster, *d.tab.other, item.Key)
+			return d.m.openOther(r.cluster, *d.tab.other, item.Key)
 		}
 		return nil
 	}
@@ -322,7 +311,7 @@ func (d *dashboard) toggleMark() {
 
 // markedJobs are the marked ones, the most urgent first, and their cluster.
 func (d *dashboard) markedJobs() (*cluster, []*job.Job) {
-	for _, c := range d.clusters {
+	for _, c := range d.m.clusters {
 		if marked := d.marked.jobs(c); len(marked) > 0 {
 			return c, marked
 		}

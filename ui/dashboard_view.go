@@ -17,7 +17,7 @@ import (
 )
 
 func (d *dashboard) View(c draw.Canvas) string {
-	if !d.readable() {
+	if !d.m.readable() {
 		return d.compact(c)
 	}
 	return d.view(c)
@@ -59,7 +59,7 @@ func (d *dashboard) bottomRule(c draw.Canvas) string {
 
 // leftOut is how many jobs of a tab are not kept because they ended too long ago.
 func (d *dashboard) leftOut(t *tab) (left int) {
-	for _, c := range known(d.clusters) {
+	for _, c := range known(d.m.clusters) {
 		if t == d.backups {
 			left += c.assessed.Snapshot.LeftBackups
 		}
@@ -115,7 +115,7 @@ func (d *dashboard) in(r row, c draw.Canvas) draw.Canvas {
 	if r.cluster == nil {
 		return c
 	}
-	return c.AtTime(r.cluster.now(d.clock))
+	return c.AtTime(r.cluster.now(d.m.options.Clock))
 }
 
 // inCluster names the cluster of a row where there are several.
@@ -260,7 +260,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 		text = judged.Verdict.Summary
 		if judged.Troubled() || len(j.Malformed) > 0 {
 			style = c.Theme.Strong
-			if advice := jobview.Advice(judged, d.named); advice != "" {
+			if advice := jobview.Advice(judged, d.m.options.Keys); advice != "" {
 				text += ". " + advice
 			}
 		}

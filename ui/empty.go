@@ -16,13 +16,13 @@ import (
 // emptyTexts say why a table has no rows, each cluster's reason on its own.
 func (d *dashboard) emptyTexts() []string {
 	var texts []string
-	for _, c := range d.clusters {
+	for _, c := range d.m.clusters {
 		texts = append(texts, d.emptyText(c))
 	}
 	if len(slices.Compact(slices.Clone(texts))) == 1 {
 		return texts[:1]
 	}
-	for i, c := range d.clusters {
+	for i, c := range d.m.clusters {
 		texts[i] = c.Context + ": " + texts[i]
 	}
 	return texts
@@ -44,7 +44,7 @@ func (d *dashboard) emptyText(c *cluster) string {
 		return snap.Notice
 	}
 	if !d.filter.empty() {
-		return fmt.Sprintf("Nothing matches /%s. %s clears the filter.", d.filter.text, d.named.Key("clear"))
+		return fmt.Sprintf("Nothing matches /%s. %s clears the filter.", d.filter.text, d.m.options.Keys.Key("clear"))
 	}
 	if left := d.leftOut(d.tab); left > 0 {
 		return human.Count(left, "job") + " ended too long ago to be shown (--ended-within)."
@@ -72,7 +72,7 @@ func connectingText(err string) string {
 
 // trouble is what is wrong with the first cluster that has something.
 func (d *dashboard) trouble(c draw.Canvas) string {
-	for _, of := range d.clusters {
+	for _, of := range d.m.clusters {
 		text := troubleOf(c, of)
 		switch {
 		case lipgloss.Width(text) == 0:

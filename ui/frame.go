@@ -70,7 +70,7 @@ func (m *Model) content() string {
 		on, ended := m.guideScreen()
 		bottom = append(g.Draw(c, on, ended, m.screenKeys()), bottom...)
 	}
-	screen := m.drawn(c.Sized(c.Width, c.Height-1-len(bottom)), len(m.screens)-1)
+	screen := m.top().View(c.Sized(c.Width, c.Height-1-len(bottom)))
 	return strings.Join([]string{m.header(c), screen, strings.Join(bottom, "\n")}, "\n")
 }
 

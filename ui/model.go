@@ -107,12 +107,10 @@ func newModel(ctx context.Context, o Options) (*Model, error) {
 		return nil, errors.New("there is no cluster to show")
 	}
 	m.setClusters(o.Clusters)
-	m.dashboard = newDashboard(m.clusters, o.Clock)
-	m.dashboard.readable = m.readable
-	m.dashboard.choose(o.Tabs, o.Columns, o.Keys)
+	m.dashboard = newDashboard(m)
+	m.dashboard.choose(o.Tabs, o.Columns)
 	m.screens = []openScreen{m.dashboard}
 	m.keys, m.changes = m.programKeys(), m.changeKeys()
-	m.dashboard.open, m.dashboard.look = m.openJob, m.openOther
 	m.command = command.New(m.newCommands())
 	if o.ASCII {
 		m.glyphs = &draw.ASCII
@@ -276,8 +274,8 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 // judgeAgain judges snapshots again that are older than the slow clock's last tick.
 func (m *Model) judgeAgain(pace time.Duration) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, c := range m.clusters {
-		if c.assessed != nil && c.now(m.options.Clock).Sub(c.assessed.Environment.Now) >= pace {
+	for _, c := range known(m.clusters) {
+		if c.now(m.options.Clock).Sub(c.assessed.Environment.Now) >= pace {
 			cmds = append(cmds, c.judgeAgain())
 		}
 	}
@@ -290,14 +288,13 @@ func (m *Model) judgeAgain(pace time.Duration) tea.Cmd {
 
 // tick arms the slow clock: for ages and verdicts while jobs move, else by the minute.
 func (m *Model) tick() tea.Cmd {
-	known := slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.assessed != nil })
-	pace := idleTick
-	for _, c := range m.clusters {
-		if c.assessed != nil && (len(c.assessed.Snapshot.Active) > 0 || c.health().State != watch.Live) {
+	shown, pace := known(m.clusters), idleTick
+	for _, c := range shown {
+		if len(c.assessed.Snapshot.Active) > 0 || c.health().State != watch.Live {
 			pace = m.options.Tick
 		}
 	}
-	if !known || m.pace > 0 && m.pace <= pace {
+	if len(shown) == 0 || m.pace > 0 && m.pace <= pace {
 		return nil
 	}
 	m.pace = pace

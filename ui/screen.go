@@ -53,10 +53,6 @@ type (
 	clicker interface {
 		Click(x, y int) (again bool, cmd tea.Cmd)
 	}
-	// overlay is drawn over the screen below it.
-	overlay interface {
-		ViewOver(c draw.Canvas, behind string) string
-	}
 )
 
 // still is what screens need not have, for them to embed.
@@ -124,12 +120,4 @@ func (m *Model) prompting() prompter {
 		return p
 	}
 	return nil
-}
-
-// drawn is the screen at a place of the stack, with what it lies over.
-func (m *Model) drawn(c draw.Canvas, at int) string {
-	if over, ok := m.screens[at].(overlay); ok {
-		return over.ViewOver(c, m.drawn(c, at-1))
-	}
-	return m.screens[at].View(c)
 }

@@ -127,13 +127,6 @@ func (l *Line) set(text string) {
 
 func (l *Line) suggest() { l.input.SetSuggestions(completions(l.commands, l.input.Value())) }
 
-// Refresh looks again at what there is to complete to: the cluster has changed.
-func (l *Line) Refresh() {
-	if l.open {
-		l.suggest()
-	}
-}
-
 // View is the line, with what it can become above it if there is room for two.
 func (l *Line) View(c draw.Canvas) []string {
 	l.input.SetWidth(max(c.Width-4, 1))

@@ -118,9 +118,6 @@ func (a *Answer[T]) Since() time.Time {
 	return a.request.began
 }
 
-// At returns when the last answer or error came; zero if it is to be asked for anew.
-func (a *Answer[T]) At() time.Time { return a.at }
-
 // Outdate makes Ask ask anew at once. What is known stays.
 func (a *Answer[T]) Outdate() { a.Err, a.at = nil, time.Time{} }
 

@@ -196,13 +196,6 @@ func (f *Form) compareUnavailable() string {
 	return f.found.Value.WhyNotCompare
 }
 
-func (f *Form) compareSays() string {
-	if f.comparison != nil && !f.compares() {
-		return "compare again"
-	}
-	return "compare"
-}
-
 // compare holds what exists against the backup, which it downloads once more.
 func (f *Form) compare() tea.Cmd {
 	err := f.ready()

@@ -24,12 +24,10 @@ func Deletions() detail.Tab {
 			malformed := malformedByUID(a.Snapshot.Malformed)
 			group := detail.Group{Columns: deletionColumns}
 			for _, d := range a.Deletions() {
-				group.Rows = append(group.Rows, detail.Row{
-					Key: string(d.UID), Words: []string{d.Name, d.Spec.BackupName, deletionState(d).Text},
-					Cells: func(now time.Time) []detail.Text { return deletionCells(d, a.Unseen(watch.Backups), now) },
-					About: about(d.Notes, ""), Alarm: assess.Alarmed(d.Notes), Malformed: malformed[d.UID],
-					Page: func() detail.Page { return deletionPage(a, d, malformed[d.UID]) },
-				})
+				row := rowOf(d, d.Notes, malformed, "", d.Name, d.Spec.BackupName, deletionState(d).Text)
+				row.Cells = func(now time.Time) []detail.Text { return deletionCells(d, a.Unseen(watch.Backups), now) }
+				row.Page = func() detail.Page { return deletionPage(a, d, row.Malformed) }
+				group.Rows = append(group.Rows, row)
 			}
 			return []detail.Group{group}
 		},

@@ -26,13 +26,10 @@ func Schedules() detail.Tab {
 			malformed := malformedByUID(a.Snapshot.Malformed)
 			group := detail.Group{Columns: scheduleColumns}
 			for _, s := range a.Schedules() {
-				group.Rows = append(group.Rows, detail.Row{
-					Key: string(s.UID), Words: []string{s.Name, s.Spec.Schedule, s.State},
-					Cells: func(now time.Time) []detail.Text { return scheduleCells(s, a.Unseen(watch.Backups), now) },
-					About: about(s.Notes, s.Name+" backs up "+namespaces(s.Spec.Template)+"."), Alarm: assess.Alarmed(s.Notes),
-					Malformed: malformed[s.UID],
-					Page:      func() detail.Page { return schedulePage(a, s, malformed[s.UID]) },
-				})
+				row := rowOf(s, s.Notes, malformed, s.Name+" backs up "+namespaces(s.Spec.Template)+".", s.Name, s.Spec.Schedule, s.State)
+				row.Cells = func(now time.Time) []detail.Text { return scheduleCells(s, a.Unseen(watch.Backups), now) }
+				row.Page = func() detail.Page { return schedulePage(a, s, row.Malformed) }
+				group.Rows = append(group.Rows, row)
 			}
 			return []detail.Group{group}
 		},

@@ -29,24 +29,18 @@ func Storage() detail.Tab {
 			malformed := malformedByUID(a.Snapshot.Malformed)
 			locations := detail.Group{Columns: locationColumns}
 			for _, l := range a.Locations() {
-				locations.Rows = append(locations.Rows, detail.Row{
-					Key: string(l.UID), Words: []string{l.Name, bucket(l), string(l.Status.Phase), "location"},
-					Cells: func(now time.Time) []detail.Text { return locationCells(l, a.Unseen(watch.Backups), now) },
-					About: about(l.Notes, l.Name+" is Available"+backupsHeld(a, l)+"."), Alarm: assess.Alarmed(l.Notes),
-					Malformed: malformed[l.UID],
-					Page:      func() detail.Page { return locationPage(a, l, malformed[l.UID]) },
-				})
+				row := rowOf(l, l.Notes, malformed, l.Name+" is Available"+backupsHeld(a, l)+".", l.Name, bucket(l), string(l.Status.Phase), "location")
+				row.Cells = func(now time.Time) []detail.Text { return locationCells(l, a.Unseen(watch.Backups), now) }
+				row.Page = func() detail.Page { return locationPage(a, l, row.Malformed) }
+				locations.Rows = append(locations.Rows, row)
 			}
 			repositories := detail.Group{Heading: "repositories of volume data", Columns: repositoryColumns, Note: detail.Unseen(a.Snapshot, watch.Repositories)}
 			for _, r := range a.Repositories() {
-				repositories.Rows = append(repositories.Rows, detail.Row{
-					Key: string(r.UID), Words: []string{r.Name, r.Spec.VolumeNamespace, r.Spec.BackupStorageLocation, string(r.Status.Phase), "repository"},
-					Cells:     func(now time.Time) []detail.Text { return repositoryCells(r, malformed[r.UID] != nil, now) },
-					About:     about(r.Notes, r.Name+" holds volume data of namespace "+r.Spec.VolumeNamespace+" in location "+r.Spec.BackupStorageLocation+"."),
-					Alarm:     assess.Alarmed(r.Notes),
-					Malformed: malformed[r.UID],
-					Page:      func() detail.Page { return repositoryPage(a, r, malformed[r.UID]) },
-				})
+				row := rowOf(r, r.Notes, malformed, r.Name+" holds volume data of namespace "+r.Spec.VolumeNamespace+" in location "+r.Spec.BackupStorageLocation+".",
+					r.Name, r.Spec.VolumeNamespace, r.Spec.BackupStorageLocation, string(r.Status.Phase), "repository")
+				row.Cells = func(now time.Time) []detail.Text { return repositoryCells(r, row.Malformed != nil, now) }
+				row.Page = func() detail.Page { return repositoryPage(a, r, row.Malformed) }
+				repositories.Rows = append(repositories.Rows, row)
 			}
 			if len(repositories.Rows) > 0 {
 				locations.Note = cmp.Or(detail.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))

@@ -24,12 +24,13 @@ func malformedByUID(found []watch.Malformed) map[types.UID]*watch.Malformed {
 	return byUID
 }
 
-// about is the first note, or what is said where there is none.
-func about(notes []assess.Note, otherwise string) string {
+// rowOf is a row about one of Velero's objects, which says otherwise where there is no note.
+func rowOf(o metav1.Object, notes []assess.Note, malformed map[types.UID]*watch.Malformed, otherwise string, words ...string) detail.Row {
+	row := detail.Row{Key: string(o.GetUID()), Words: words, About: otherwise, Alarm: assess.Alarmed(notes), Malformed: malformed[o.GetUID()]}
 	if len(notes) > 0 {
-		return notes[0].Text
+		row.About = notes[0].Text
 	}
-	return otherwise
+	return row
 }
 
 func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
