@@ -36,48 +36,34 @@ type EtcdLogs interface {
 
 // Cluster is one cluster that is shown, and what may be asked of it.
 type Cluster struct {
-	// Context is the kubeconfig context, shown on every screen and typed to confirm a change.
-	Context string
-	Source  Source
-	// Estimator knows what is in backups; nil if they must not be looked at.
-	Estimator Estimator
-	// Rates remembers how fast restores went; nil if that is not remembered.
-	Rates Rates
+	Context   string // the kubeconfig context, shown on every screen and typed to confirm a change
+	Source    Source
+	Estimator Estimator // knows what is in backups; nil if they must not be looked at
+	Rates     Rates     // remembers how fast restores went; nil if that is not remembered
 	// Sources are what job pages read through; the dashboard sets Clock and Start.
-	Sources jobview.Sources
-	// EtcdLogs reads pod logs for the Etcd tab into a later snapshot; nil for none.
-	EtcdLogs EtcdLogs
-	// Previewer tells what a restore would do; nil if that is not known.
-	Previewer restoreform.Previewer
-	// Finalizer finalizes jobs; nil if nothing may be changed.
-	Finalizer Finalizer
-	// Looker looks closer at a job that does not move; nil for none.
-	Looker Looker
-	// Request is how the kubectl commands shown get to the same cluster.
-	Request action.Request
-	// WriteFailure is why the API server did not store the last write, in one line; nil if unknown.
-	WriteFailure func() string
-	// Stop ends what follows the cluster; nil if that ends with the program only.
-	Stop func()
+	Sources      jobview.Sources
+	EtcdLogs     EtcdLogs              // reads pod logs for the Etcd tab into a later snapshot; nil for none
+	Previewer    restoreform.Previewer // tells what a restore would do; nil if that is not known
+	Finalizer    Finalizer             // finalizes jobs; nil if nothing may be changed
+	Looker       Looker                // looks closer at a job that does not move; nil for none
+	Request      action.Request        // how the kubectl commands shown get to the same cluster
+	WriteFailure func() string         // why the API server did not store the last write, in one line; nil if unknown
+	Stop         func()                // ends what follows the cluster; nil if that ends with the program only
 }
 
 // cluster is one that is shown. Messages name theirs; those of others are dropped.
 type cluster struct {
 	Cluster
-	// id is part of row keys: a cluster restored from another's etcd has the same uids.
-	id       string
+	id       string // part of row keys: a cluster restored from another's etcd has the same uids
 	assessed *assess.Assessment
-	// news are what is worth calling a person for.
-	news narrate.News
-	// ended is why there will be no more snapshots, nil while there may be.
-	ended error
+	news     narrate.News // what is worth calling a person for
+	ended    error        // why there will be no more snapshots, nil while there may be
 
 	estimates *assess.Estimates
 	sources   jobview.Sources
 	questions questions
 	looks     looks
-	// rights is why jobs of each kind may not be changed.
-	rights fetch.Answer[map[job.Kind]string]
+	rights    fetch.Answer[map[job.Kind]string] // why jobs of each kind may not be changed
 	// ctx ends what is asked of it, once leave is called.
 	ctx   context.Context
 	leave context.CancelFunc
@@ -159,11 +145,7 @@ type switching struct {
 
 // String names where it leads to.
 func (s *switching) String() string {
-	text := human.List(s.contexts, 3)
-	if s.namespace != "" {
-		text += ", namespace " + s.namespace
-	}
-	return text
+	return human.List(s.contexts, 3) + human.Clause(", namespace ", s.namespace)
 }
 
 // switchTo connects to other contexts, or to the present ones if none is named, and then shows

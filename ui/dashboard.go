@@ -26,15 +26,12 @@ const attention = 2 * time.Minute
 
 type tab struct {
 	list
-	name  string
-	short string // for narrow screens, empty for name
-	// kinds are what it shows, as watch.Source names them.
-	kinds []string
-	// other is what the rows are made from that are no jobs, nil on a tab of jobs.
-	other *detail.Tab
-	count int
-	// groups are the rows of other, in the order of the clusters.
-	groups []clusterGroup
+	name   string
+	short  string      // for narrow screens, empty for name
+	kinds  []string    // what it shows, as watch.Source names them
+	other  *detail.Tab // what the rows are made from that are no jobs, nil on a tab of jobs
+	count  int
+	groups []clusterGroup // the rows of other, in the order of the clusters
 }
 
 // otherTabs follow those of jobs. Those that come and go stand last.
@@ -45,10 +42,9 @@ func otherTabs() []detail.Tab {
 // dashboard is the first screen: tabs of lists with one selected row.
 type dashboard struct {
 	still
-	keys []keys.Binding
-	m    *Model
-	// attended is when the user last pressed a key, used the mouse, or had another screen open.
-	attended time.Time
+	keys     []keys.Binding
+	m        *Model
+	attended time.Time // when the user last pressed a key, used the mouse, or had another screen open
 
 	// tabs are all that there can be, and tab is the present one.
 	tabs                      []*tab
@@ -56,15 +52,12 @@ type dashboard struct {
 	active, restores, backups *tab
 	order                     int
 	reversed                  bool
-	// columns are those of jobs that are shown, in their order.
-	columns []int
-	filter  filter
-	// input is open while the filter is being typed.
-	input  textinput.Model
-	typing bool
-	zones  zones
-	// marked are the jobs to finalize one after another.
-	marked marks
+	columns                   []int // those of jobs that are shown, in their order
+	filter                    filter
+	input                     textinput.Model // open while the filter is being typed
+	typing                    bool
+	zones                     zones
+	marked                    marks // the jobs to finalize one after another
 }
 
 func newDashboard(m *Model) *dashboard {

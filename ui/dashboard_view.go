@@ -260,9 +260,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 		text = judged.Verdict.Summary
 		if judged.Troubled() || len(j.Malformed) > 0 {
 			style = c.Theme.Strong
-			if advice := jobview.Advice(judged, d.m.options.Keys); advice != "" {
-				text += ". " + advice
-			}
+			text += human.Clause(". ", jobview.Advice(judged, d.m.options.Keys))
 		}
 	}
 	if trouble := r.cluster.trouble(); trouble != "" {

@@ -47,12 +47,10 @@ type contents struct {
 }
 
 type question struct {
-	// unasked is true if no screen is open that wants to know.
-	unasked  bool
+	unasked  bool // true if no screen is open that wants to know
 	answer   fetch.Answer[contents]
 	progress *fetch.Progress[download]
-	// shown is the answer so far, as pages show it.
-	shown *jobview.Contents
+	shown    *jobview.Contents // the answer so far, as pages show it
 }
 
 func (q *question) close() {
@@ -213,8 +211,7 @@ type Looker interface {
 
 // looks are the closer looks at the jobs of a cluster, one at a time.
 type looks struct {
-	// last is the last one. Its key is the job's uid.
-	last    fetch.Answer[assess.Look]
+	last    fetch.Answer[assess.Look] // the last one. Its key is the job's uid
 	lookout assess.Lookout
 }
 

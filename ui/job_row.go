@@ -142,7 +142,9 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int,
 	set(colExpires, t.Dim, expires(j.Job, c.Now))
 	set(colLocation, t.Dim, j.StorageLocation)
 	set(colFrom, t.Dim, from)
-	span := func(last int, text string) string { return outcomeRow(c, cells, widths, order, last, text) }
+	span := func(last int, text string) string {
+		return draw.JoinCells(ordered(cells, order), ordered(spanned(c, cells, widths, colProgress, last, text), order))
+	}
 	switch {
 	case len(j.Malformed) > 0:
 		return span(colWarnings, malformedText(c, j.Malformed[0], spanWidth(widths, colProgress, colWarnings)))
@@ -182,25 +184,17 @@ func expires(j *job.Job, now time.Time) string {
 	return human.Duration(b.Status.Expiration.Sub(now))
 }
 
-// spanned joins the cells with one text in the place of those from first to last.
-func spanned(c draw.Canvas, cells []string, widths []int, first, last int, text string) string {
+// spanned puts one text in place of the cells from first to last, and returns the widths then.
+func spanned(c draw.Canvas, cells []string, widths []int, first, last int, text string) []int {
 	width := spanWidth(widths, first, last)
-	merged := append(append([]string{}, cells[:first]...), c.Fit(text, width))
-	mergedWidths := append(append([]int{}, widths[:first]...), width)
-	return draw.JoinCells(append(merged, cells[last+1:]...), append(mergedWidths, widths[last+1:]...))
-}
-
-// outcomeRow joins the cells of a job with one text in place of those from the bar to last.
-func outcomeRow(c draw.Canvas, cells []string, widths, order []int, last int, text string) string {
-	width := spanWidth(widths, colProgress, last)
 	widths = slices.Clone(widths)
-	for _, column := range order {
-		if column >= colProgress && column <= last {
+	for column := first; column <= last; column++ {
+		if widths[column] > 0 {
 			cells[column], widths[column] = c.Fit(text, width), width
 			width = 0 // one of them has it all
 		}
 	}
-	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
+	return widths
 }
 
 func spanWidth(widths []int, first, last int) int {

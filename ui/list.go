@@ -15,17 +15,12 @@ import (
 
 // row is one line of a table: a thing with an identity, or a heading.
 type row struct {
-	// key is the identity by which a row stays selected; empty for headings.
-	key     string
+	key     string // the identity by which a row stays selected; empty for headings
 	heading string
-	// note stands in place of rows that cannot be shown.
-	note string
-	// cluster is where it is; nil for headings.
-	cluster *cluster
-	// item is a *job.Job, a *detail.Row, or nil for a heading.
-	item any
-	// group is the one of a tab's groups that the row belongs to.
-	group int
+	note    string   // stands in place of rows that cannot be shown
+	cluster *cluster // where it is; nil for headings
+	item    any      // a *job.Job, a *detail.Row, or nil for a heading
+	group   int      // the one of a tab's groups that the row belongs to
 }
 
 // list keeps a selection by key over rows that come and go, and the visible window.

@@ -49,31 +49,25 @@ type Model struct {
 	// screens are the open ones, the dashboard at the bottom.
 	screens   []openScreen
 	dashboard *dashboard
-	// starts makes commands of work that ends with the program.
-	starts fetch.Start
+	starts    fetch.Start // makes commands of work that ends with the program
 	// notice answers a key that could do nothing; it goes with the next key.
 	notice string
 	// calls to a person are due or wait; calling is true while a clock runs for them.
-	calls   narrate.Calls
-	calling bool
-	// unguided is true once the hints of the guide are hidden.
-	unguided bool
-	// parting are lines for the user's own terminal when the program has ended.
-	parting []string
-	// command is where a command is typed.
-	command *command.Line
+	calls    narrate.Calls
+	calling  bool
+	unguided bool          // true once the hints of the guide are hidden
+	parting  []string      // lines for the user's own terminal when the program has ended
+	command  *command.Line // where a command is typed
 	// pace is that of the armed slow clock, of which only tick number ticks counts.
 	pace  time.Duration
 	ticks int
 
 	// frame is the last drawn view; it is drawn again only when stale.
-	frame tea.View
-	stale bool
-	// undrawn is whether it was stale before the present message.
-	undrawn bool
+	frame   tea.View
+	stale   bool
+	undrawn bool // whether it was stale before the present message
 
-	// err is why the program ends, if the user did not want it.
-	err error
+	err error // why the program ends, if the user did not want it
 }
 
 // snapshotAssessed brings a new snapshot, enriched and judged.

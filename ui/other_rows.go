@@ -121,7 +121,8 @@ func malformedRow(c draw.Canvas, name string, m *watch.Malformed, widths []int, 
 	cells[0] = c.Fit(pointer(c, selected)+c.Theme.Bad.Render(c.Glyphs.Attention), widths[0])
 	cells[1] = c.Cell(c.Theme.Text, name, widths[1], false)
 	last := len(widths) - 1
-	return spanned(c, cells, widths, 2, last, malformedText(c, m.Fields[0], spanWidth(widths, 2, last)))
+	widths = spanned(c, cells, widths, 2, last, malformedText(c, m.Fields[0], spanWidth(widths, 2, last)))
+	return draw.JoinCells(cells, widths)
 }
 
 // malformedText names a field and its value. Of a long path the end is kept.

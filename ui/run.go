@@ -18,52 +18,35 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Options say what the dashboard shows and how.
 type Options struct {
-	// Clusters are shown side by side, in this order.
-	Clusters []Cluster
+	Clusters []Cluster // shown side by side, in this order
 	// Switch connects to other kubeconfig contexts, or to those that are shown, in a namespace or
 	// where Velero is found. What it started ends with ctx. Nil for nothing to switch to.
-	Switch func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
-	// Contexts are the names of all contexts that there are.
-	Contexts []string
+	Switch   func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
+	Contexts []string // the names of all contexts that there are
 	// Unfinished returns sentences about uncompleted attempts, safe to draw; nil for none.
 	Unfinished func(ctx context.Context) []string
-	// ReadOnly says that nothing may be changed because the user said so.
-	ReadOnly bool
-	// Clock is our own clock.
-	Clock func() time.Time
-	// Theme is a theme's name; empty or draw.ThemeAuto asks the terminal.
-	Theme string
-	// UserTheme is a theme of the user's own, in place of Theme; nil for none.
-	UserTheme *draw.Theme
+	ReadOnly   bool             // says that nothing may be changed because the user said so
+	Clock      func() time.Time // our own clock
+	Theme      string           // a theme's name; empty or draw.ThemeAuto asks the terminal
+	UserTheme  *draw.Theme      // a theme of the user's own, in place of Theme; nil for none
 	// Themes are the user's own; LoadTheme reads one anew. Its error is safe to draw.
 	Themes    []string
 	LoadTheme func(name string) (*draw.Theme, error)
-	// Keys are those that the user chose instead of the usual ones.
-	Keys keys.Map
+	Keys      keys.Map // those that the user chose instead of the usual ones
 	// Tabs and Columns are names of [Tabs] and [Columns] to show, in order; nil for all.
 	Tabs, Columns []string
-	// BackupAge is how old a schedule's last Completed backup may be, 0 for any age.
-	BackupAge time.Duration
-	// ASCII draws with ASCII only.
-	ASCII bool
-	// NoColor draws without colour.
-	NoColor bool
+	BackupAge     time.Duration // how old a schedule's last Completed backup may be, 0 for any age
+	ASCII         bool          // draws with ASCII only
+	NoColor       bool          // draws without colour
 	// Mouse makes the terminal send clicks and the wheel; it then selects text with shift only.
-	Mouse bool
-	// NoAltScreen draws into the normal screen.
-	NoAltScreen bool
-	// Guide are hints for a newcomer; nil for none.
-	Guide *guide.Guide
-	// FPS bounds how often the terminal is written to, 0 for the default.
-	FPS int
-	// Tick is how often ages and verdicts are reckoned anew while jobs run.
-	Tick time.Duration
-	// QuerySync asks for synchronized output, which Bubble Tea does not do over ssh.
-	QuerySync bool
-	// Term is the terminal's name, TERM; empty for that of the environment.
-	Term string
-	// Terminal says what beside the screen may be used.
-	Terminal Terminal
+	Mouse       bool
+	NoAltScreen bool          // draws into the normal screen
+	Guide       *guide.Guide  // hints for a newcomer; nil for none
+	FPS         int           // bounds how often the terminal is written to, 0 for the default
+	Tick        time.Duration // how often ages and verdicts are reckoned anew while jobs run
+	QuerySync   bool          // asks for synchronized output, which Bubble Tea does not do over ssh
+	Term        string        // the terminal's name, TERM; empty for that of the environment
+	Terminal    Terminal      // says what beside the screen may be used
 
 	Input  io.Reader
 	Output terminal.Screen

@@ -13,17 +13,14 @@ import (
 // Command is one command as data.
 type Command struct {
 	// Name is what is typed, and Also are other names for it.
-	Name string
-	Also []string
-	// Argument is its name in help, in brackets if optional; empty for none.
-	Argument string
-	// What says in a few words what the command does.
-	What string
+	Name     string
+	Also     []string
+	Argument string // its name in help, in brackets if optional; empty for none
+	What     string // says in a few words what the command does
 	// Values complete the argument; with List it is several, with commas between.
 	Values iter.Seq[string]
 	List   bool
-	// Do acts. Its error is for the user: why nothing was done.
-	Do func(argument string) (tea.Cmd, error)
+	Do     func(argument string) (tea.Cmd, error) // acts. Its error is for the user: why nothing was done
 }
 
 // Usage is the command as it is typed, with its argument.

@@ -29,22 +29,15 @@ type Actions interface {
 // Options say what a dialog is about and what it works with.
 type Options struct {
 	Actions Actions
-	// Request is how the kubectl commands shown get to the cluster.
-	Request action.Request
-	// Start makes a command of work that ends with the program.
-	Start fetch.Start
-	// Clock is our own clock.
-	Clock func() time.Time
+	Request action.Request   // how the kubectl commands shown get to the cluster
+	Start   fetch.Start      // makes a command of work that ends with the program
+	Clock   func() time.Time // our own clock
 	// Context is the kubeconfig context's name; context/name is typed to confirm.
-	Context string
-	// Jobs are what it is about, at least one.
-	Jobs []*job.Job
-	// Readable reports whether the terminal is large enough to read a plan.
-	Readable func() bool
-	// NoClipboard says that nothing can be copied.
-	NoClipboard bool
-	// Keys are those that sentences name.
-	Keys keys.Map
+	Context     string
+	Jobs        []*job.Job  // what it is about, at least one
+	Readable    func() bool // reports whether the terminal is large enough to read a plan
+	NoClipboard bool        // says that nothing can be copied
+	Keys        keys.Map    // those that sentences name
 }
 
 // Stage is what the dialog is at.
@@ -76,12 +69,10 @@ type Dialog struct {
 	grace   fetch.Pause // of deafness
 	clock   fetch.Pause // draws anew what is under way
 
-	found fetch.Answer[[]action.Plan]
-	// choices are what may be done, the evidence's own plan first.
-	choices []action.Plan
+	found   fetch.Answer[[]action.Plan]
+	choices []action.Plan // what may be done, the evidence's own plan first
 	chosen  int
-	// seen is when the evidence was gathered, in our own clock.
-	seen time.Time
+	seen    time.Time // when the evidence was gathered, in our own clock
 	// note is the answer to the last key, alarm if it is that something is wrong.
 	note  string
 	alarm bool
@@ -96,8 +87,7 @@ type Dialog struct {
 	leaving bool
 	outcome outcome
 	closed  bool
-	// parting are lines for the user's own terminal when the program ends.
-	parting []string
+	parting []string // lines for the user's own terminal when the program ends
 	settled []types.UID
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/fetch"
 )
@@ -21,10 +22,9 @@ type run struct {
 	dryRun   bool
 	ended    fetch.Answer[outcome]
 	progress *fetch.Progress[runState]
-	// stop ends the application with ErrStopped.
-	stop    context.CancelFunc
-	stopped context.Context
-	done    chan struct{} // closed when outcome is set
+	stop     context.CancelFunc // ends the application with ErrStopped
+	stopped  context.Context
+	done     chan struct{} // closed when outcome is set
 
 	mu   sync.Mutex
 	told runState
@@ -93,10 +93,7 @@ func (r *run) exitMessage() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	text := fmt.Sprintf("%s: %s: %s: %s", subject(r.subject), change(&r.plan), r.outcome.State, r.outcome.Message)
-	if r.outcome.Log != "" {
-		text += " (the log: " + r.outcome.Log + ")"
-	}
-	return text
+	return text + human.Parens(human.Clause("the log: ", r.outcome.Log))
 }
 
 // report notes what the application reports; it does not wait.

@@ -13,8 +13,7 @@ type Canvas struct {
 	Width, Height int // in cells
 	Theme         *Theme
 	Glyphs        *Glyphs
-	// Now is the present in the cluster's clock.
-	Now time.Time
+	Now           time.Time // the present in the cluster's clock
 }
 
 // Sized is the canvas with another size.

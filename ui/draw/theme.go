@@ -42,8 +42,7 @@ type token struct {
 	Faint     bool   `json:"faint,omitempty"`
 	Reverse   bool   `json:"reverse,omitempty"`
 	Underline bool   `json:"underline,omitempty"`
-	// Basic stands in where the terminal has only sixteen colours.
-	Basic *token `json:"basic,omitempty"`
+	Basic     *token `json:"basic,omitempty"` // stands in where the terminal has only sixteen colours
 }
 
 func (t token) withBasic() token {

@@ -22,11 +22,9 @@ type Message interface {
 
 // Asker is a screen that asks.
 type Asker struct {
-	Start Start
-	// Clock is our own clock.
-	Clock func() time.Time
-	// Answered is called in Update once an answer is in place, nil for nothing to do.
-	Answered func() tea.Cmd
+	Start    Start
+	Clock    func() time.Time // our own clock
+	Answered func() tea.Cmd   // called in Update once an answer is in place, nil for nothing to do
 }
 
 // Answer is what was asked for, or why there is none. After an error the last value stays.
@@ -37,11 +35,9 @@ type Answer[T any] struct {
 	Read  time.Time
 	Err   error
 
-	key any
-	// at is when the value or the error came.
-	at time.Time
-	// request is the one that is under way, nil for none.
-	request *request
+	key     any
+	at      time.Time // when the value or the error came
+	request *request  // the one that is under way, nil for none
 }
 
 type request struct {
@@ -139,8 +135,7 @@ func (a *Answer[T]) Close() {
 // StoredAnswer is about what is complete only once a job has ended: it is asked for again then.
 type StoredAnswer[T any] struct {
 	Answer[T]
-	// early is true if it was asked for while the job had not ended.
-	early bool
+	early bool // true if it was asked for while the job had not ended
 }
 
 // Ask is that of an answer. A job that has ended is asked about once.

@@ -32,13 +32,11 @@ const (
 
 // Action is what keys may be chosen for. Bindings with its name do it.
 type Action struct {
-	Name string
-	// Keys are the usual ones.
-	Keys []string
-	What string
-	At   Place
-	// Typed is true where the key works while a name is typed: it must not be part of one.
-	Typed bool
+	Name  string
+	Keys  []string // the usual ones
+	What  string
+	At    Place
+	Typed bool // true where the key works while a name is typed: it must not be part of one
 }
 
 // Actions are those whose keys can be chosen. Those of Fixed and ctrl+c never change.

@@ -14,27 +14,18 @@ import (
 
 // Binding is one key binding as data; functions tell what depends on the screen's state.
 type Binding struct {
-	// Name is that of its action in Actions; empty where its keys cannot be chosen.
-	Name string
-	// Keys are the names that Bubble Tea gives the keys.
-	Keys []string
+	Name string   // that of its action in Actions; empty where its keys cannot be chosen
+	Keys []string // the names that Bubble Tea gives the keys
 	// Label and What are what help says: the key, and what it does.
 	Label, What string
 	Group       string
-	// Short bindings are named in the footer.
-	Short bool
-	// Writes is true for what leads to a change of the cluster.
-	Writes bool
-	// Always bindings work even while a dialog is deaf.
-	Always bool
-	// Do acts on the key.
-	Do func(key string) tea.Cmd
-	// On says whether there is such a binding now; nil is always.
-	On func() bool
-	// WhyNot says why it cannot be used now, empty if it can; nil is always.
-	WhyNot func() string
-	// WhatNow stands for What where that changes.
-	WhatNow func() string
+	Short       bool                     // bindings are named in the footer
+	Writes      bool                     // true for what leads to a change of the cluster
+	Always      bool                     // bindings work even while a dialog is deaf
+	Do          func(key string) tea.Cmd // acts on the key
+	On          func() bool              // says whether there is such a binding now; nil is always
+	WhyNot      func() string            // says why it cannot be used now, empty if it can; nil is always
+	WhatNow     func() string            // stands for What where that changes
 }
 
 // The groups of the help screen, in their order.

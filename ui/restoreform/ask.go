@@ -161,10 +161,9 @@ type comparison struct {
 	fetch.Answer[inspect.Check]
 	progress *fetch.Progress[string]
 	// draft and asOf are what it is about: the draft, and the state of its backup.
-	draft restorespec.Draft
-	asOf  string
-	// outdated is true once another restore is in the form.
-	outdated bool
+	draft    restorespec.Draft
+	asOf     string
+	outdated bool // true once another restore is in the form
 }
 
 func (c *comparison) close() {

@@ -22,20 +22,15 @@ import (
 
 // Options say what the form is about and what it works with.
 type Options struct {
-	// Draft is what the form begins with.
-	Draft restorespec.Draft
+	Draft restorespec.Draft // what the form begins with
 	// Context is the cluster's name, and Reach how a command gets there.
-	Context string
-	Reach   kubectl.Reach
-	// Previewer tells what the restore would do; nil where that is not known.
-	Previewer Previewer
-	// Start makes a command of work that ends with the program.
-	Start fetch.Start
-	Clock func() time.Time
-	// WhyNoClipboard says why nothing can be copied; empty if something can.
-	WhyNoClipboard string
-	// Back leaves the form.
-	Back func() tea.Cmd
+	Context        string
+	Reach          kubectl.Reach
+	Previewer      Previewer   // tells what the restore would do; nil where that is not known
+	Start          fetch.Start // makes a command of work that ends with the program
+	Clock          func() time.Time
+	WhyNoClipboard string         // says why nothing can be copied; empty if something can
+	Back           func() tea.Cmd // leaves the form
 }
 
 // Previewer works out what a restore would do. Answers and errors are safe to draw.
@@ -77,12 +72,11 @@ type Form struct {
 	checked bool
 	// changes counts changes: only the answer to the last counts. pause follows it. asOf is the
 	// backup's state then.
-	changes int
-	pause   fetch.Pause
-	asOf    string
-	pending bool
-	// read is where the last preview could read from.
-	read       source
+	changes    int
+	pause      fetch.Pause
+	asOf       string
+	pending    bool
+	read       source // where the last preview could read from
 	comparison *comparison
 	saved      fetch.Answer[string]
 

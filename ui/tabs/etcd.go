@@ -119,14 +119,12 @@ func etcdState(b etcd.JudgedBackup) detail.Text {
 		return detail.Styled(detail.Bad, "Failed (log)")
 	case b.Verdict.State() == diagnosis.Stuck:
 		return detail.Styled(detail.Bad, "stuck")
-	case b.Condition.Type == etcd.Completed:
-		return detail.Styled(detail.Good, b.Stage())
-	case b.Condition.Type == etcd.Failed:
-		return detail.Styled(detail.Bad, b.Stage())
-	case b.Condition.Type == etcd.Skipped, b.Verdict.State() == diagnosis.Unknown:
-		return detail.Styled(detail.Waiting, b.Stage())
 	}
-	return detail.Styled(detail.Running, b.Stage())
+	style := map[string]detail.Style{etcd.Completed: detail.Good, etcd.Failed: detail.Bad, etcd.Skipped: detail.Waiting}[b.Condition.Type]
+	if style == detail.Plain && b.Verdict.State() == diagnosis.Unknown {
+		style = detail.Waiting
+	}
+	return detail.Styled(cmp.Or(style, detail.Running), b.Stage())
 }
 
 func etcdBackupCells(b etcd.JudgedBackup, now time.Time) []detail.Text {

@@ -40,15 +40,9 @@ func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
 			texts = append(texts, detail.Styled(detail.Bad, "Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until you correct it."))
 		}
 	}
+	styles := map[assess.Mood]detail.Style{assess.Alarming: detail.Bad, assess.Unusual: detail.Waiting}
 	for _, n := range found {
-		style := detail.Plain
-		switch n.Mood {
-		case assess.Alarming:
-			style = detail.Bad
-		case assess.Unusual:
-			style = detail.Waiting
-		}
-		texts = append(texts, detail.Styled(style, n.Text))
+		texts = append(texts, detail.Styled(styles[n.Mood], n.Text))
 	}
 	return texts
 }

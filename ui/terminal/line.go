@@ -47,8 +47,7 @@ type line struct {
 	Screen
 	kind Kind
 	lost context.CancelCauseFunc
-	// send brings a message into the program.
-	send func(tea.Msg)
+	send func(tea.Msg) // brings a message into the program
 
 	work  chan struct{} // capacity 1: there is something to write
 	ended chan struct{}

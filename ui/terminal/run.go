@@ -24,14 +24,11 @@ type Screen interface {
 
 // Options say how a program meets its terminal.
 type Options struct {
-	Input  io.Reader
-	Output Screen
-	// Term is the terminal's name, TERM; empty for that of the environment.
-	Term string
-	// NoColor draws without colour.
-	NoColor bool
-	// FPS bounds how often the terminal is written to, 0 for the default.
-	FPS int
+	Input   io.Reader
+	Output  Screen
+	Term    string // the terminal's name, TERM; empty for that of the environment
+	NoColor bool   // draws without colour
+	FPS     int    // bounds how often the terminal is written to, 0 for the default
 	// Notify is how [Notified] calls a person, and Through what such a call goes through.
 	Notify  Notification
 	Through Multiplexed
