@@ -185,6 +185,7 @@ func (p *logsPage) line(s *Screen) (what, text string) {
 // part is as much as can be copied from the first visible line on, and before it if there is room.
 func (p *logsPage) part(s *Screen) (what, text string) {
 	l := p.shown()
+	l.view.Update() // the heading counts what has come since, too
 	n := l.view.Len()
 	from, _ := s.Visible()
 	from = max(min(from, n-1), 0)
