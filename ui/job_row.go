@@ -143,7 +143,8 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int,
 	set(colLocation, t.Dim, j.StorageLocation)
 	set(colFrom, t.Dim, from)
 	span := func(last int, text string) string {
-		return draw.JoinCells(ordered(cells, order), ordered(spanned(c, cells, widths, colProgress, last, text), order))
+		joined := spanned(c, cells, widths, colProgress, last, text)
+		return draw.JoinCells(ordered(cells, order), ordered(joined, order))
 	}
 	switch {
 	case len(j.Malformed) > 0:
