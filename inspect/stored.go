@@ -1,0 +1,213 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/velero"
+)
+
+// Artifacts reads what Velero has stored, for the pages of a job.
+type Artifacts struct{ *Cluster }
+
+// Results are the job's warnings and errors.
+func (r *Artifacts) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).Results)
+}
+
+// Resources are the items that the job worked on.
+func (r *Artifacts) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).ResourceList)
+}
+
+// Volumes are what the job did with each volume.
+func (r *Artifacts) Volumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).Volumes)
+}
+
+// Operations are its asynchronous item operations.
+func (r *Artifacts) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
+	return readArtifact(ctx, r, j, (*artifact.Fetcher).ItemOperations)
+}
+
+// WhyNotFinalized says that what a backup's operations made is missing in what Velero
+// stored of it, empty if it is not. Only the objects that are asked of are read.
+func (r *Artifacts) WhyNotFinalized(ctx context.Context, namespace string, b *velerov1.Backup) (string, error) {
+	finalized, err := readArtifact(ctx, r, &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
+		return f.Finalized(ctx, b)
+	})
+	if finalized || err != nil {
+		return "", err
+	}
+	return "Velero did not store its contents after its operations: what they made, such as moved volumes, cannot be restored", nil
+}
+
+// readArtifact reads one artifact, with the credentials of now: they are renewed meanwhile.
+func readArtifact[T any](ctx context.Context, r *Artifacts, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
+	defer func() {
+		if err != nil {
+			if ctx.Err() == nil {
+				r.Log.Info("reading what is stored of a job", "for", j.Name, "error", err)
+			}
+			err = sanitize.Error(err)
+		}
+	}()
+	e, err := r.Store(j.Namespace)
+	if err != nil {
+		return value, err
+	}
+	if r.ReadOnly {
+		return value, ErrReadOnlyDownload
+	}
+	if err := e.MayDownload(ctx); err != nil {
+		return value, err
+	}
+	return read(e.artifacts, ctx, j.Kind, j.Name)
+}
+
+// Messages are the errors and warnings of a job as its status and its stored results tell them.
+type Messages struct {
+	Sections []outcome.Section
+	// Complete reports whether Sections are all there are. Note says why not, or why none are.
+	Complete bool
+	Note     string
+	Stored   bool // Stored reports whether Sections are the results that Velero stored
+}
+
+// StatusMessages returns what a job's status tells. Without a note, the results have to be read.
+func StatusMessages(j assess.Judged) Messages {
+	note, complete := outcome.WithoutResults(j.Job, j.MayBeStored())
+	return Messages{Note: note, Complete: complete}
+}
+
+// ReadMessages returns the messages of a job. It calls read only if the status does not
+// tell them, and returns the error of read unless that says that nothing is stored.
+func ReadMessages(ctx context.Context, j assess.Judged, read func(context.Context, *job.Job) (artifact.Results, error)) (Messages, error) {
+	m := StatusMessages(j)
+	if m.Note != "" {
+		return m, nil
+	}
+	results, err := read(ctx, j.Job)
+	m.Sections = outcome.Group(results)
+	switch m.Note, err = outcome.NotStored(j.Job, err); {
+	case err != nil:
+		m.Note = "The results cannot be read."
+	case m.Note == "":
+		m.Stored, m.Complete, m.Note = true, j.Terminal(), outcome.Caveat(j.Job, m.Sections)
+	}
+	return m, err
+}
+
+// NeedsLog reports whether the server's log has to be read for what the job says so far.
+func (m Messages) NeedsLog(j *job.Job) bool {
+	return !m.Stored && !j.Terminal() && j.Stage != job.StageQueued
+}
+
+// Logged are the errors and warnings that the server has logged so far of a job.
+type Logged struct {
+	logs.Problems
+	Sections []outcome.Section
+}
+
+// NewLogged groups what was read of a log.
+func NewLogged(p logs.Problems) Logged { return Logged{p, outcome.Group(p.Results())} }
+
+// AllMessages are the messages of a job, from wherever they can be had.
+type AllMessages struct {
+	Messages
+	Err error // why the results cannot be read
+	// Log is nil if the server's log was not needed, and LogErr why it cannot be read.
+	Log    *Logged
+	LogErr error
+}
+
+// Messages returns the messages of a job. It calls read as [ReadMessages] does, and reads
+// the server's log where that brings none. Once ctx has ended, the answer is void.
+func (c *Cluster) Messages(ctx context.Context, j assess.Judged, read func(context.Context, *job.Job) (artifact.Results, error)) AllMessages {
+	var all AllMessages
+	all.Messages, all.Err = ReadMessages(ctx, j, read)
+	if all.NeedsLog(j.Job) && ctx.Err() == nil {
+		reader := &Logs{Cluster: c, NotStored: ErrReadOnlyLog} // only pods are read
+		found, err := reader.Problems(ctx, j.Job)
+		logged := NewLogged(found)
+		all.Log, all.LogErr = &logged, err
+	}
+	return all
+}
+
+// reasons returns what a job's results say of its items, if they say anything.
+func (r *Artifacts) reasons(ctx context.Context, j *job.Job) ([]outcome.Section, error) {
+	if note, _ := outcome.WithoutResults(j, false); note != "" {
+		return nil, nil
+	}
+	results, err := r.Results(ctx, j)
+	return outcome.Group(results), err
+}
+
+// Items is what the Resources page asks about a job whose items are done.
+type Items struct {
+	Stored  *Artifacts
+	Backups *Backups
+}
+
+// Items are what became of a job's items. What is read beside its list may be missing, with a note.
+func (r *Items) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
+	list, err := r.Stored.Resources(ctx, j)
+	if errors.Is(err, artifact.ErrAbsent) {
+		err = errors.New("none is stored")
+	}
+	if err != nil || j.Kind == job.Backup {
+		return outcome.Listed(list, nil), err
+	}
+	sections, noReasons := r.Stored.reasons(ctx, j)
+	items, err := r.compare(ctx, j, server, list, sections, func(ctx context.Context, e *Store) (collector.Discovery, error) {
+		kinds, _, err := e.Kinds(ctx)
+		return kinds, err
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return outcome.Items{}, context.Cause(ctx)
+		}
+		items = outcome.Listed(list, sections)
+		items.NotCompared = sanitize.String(err.Error())
+	}
+	if noReasons != nil {
+		items.NoReasons = noReasons.Error()
+	}
+	return items, nil
+}
+
+// compare joins a restore's list with what its backup holds.
+func (r *Items) compare(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section, served func(context.Context, *Store) (collector.Discovery, error)) (outcome.Items, error) {
+	restore, err := RestoreSpec(j)
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	e, index, err := r.Backups.read(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	spec := collector.RestoreSpec{Restore: restore, Server: ServerOf(server)}
+	spec.Existing, err = e.Existing(ctx, j.Started)
+	if err != nil { // which namespaces were there only changes a reason
+		spec.Existing = collector.Namespaces{}
+	}
+	kinds, err := served(ctx, e)
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	fates, err := index.Fates(ctx, spec, kinds)
+	if err != nil {
+		return outcome.Items{}, err
+	}
+	return outcome.Compare(list, sections, fates)
+}
