@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -151,23 +150,18 @@ func (r *reporter) Report(ctx context.Context, assessed *assess.Assessment, judg
 
 // Save writes a report to a new file in the working directory or, where veltui may not write, in its state folder.
 func (r *reporter) Save(name, text string) (string, error) {
-	path, err := filepath.Abs(name)
-	if err == nil {
-		err = safefile.WriteNew(path, []byte(text))
+	write := func(path string, err error) (string, error) {
+		if err == nil {
+			err = safefile.WriteNew(path, []byte(text))
+		}
+		return path, err
 	}
+	path, err := write(filepath.Abs(name))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		dir, elsewhere := r.cli.stateDir()
-		if elsewhere == nil {
-			elsewhere = os.MkdirAll(dir, 0o700)
+		first := err
+		if path, err = write(r.cli.stateFile(name)); err != nil {
+			err = fmt.Errorf("%w; %w", first, err)
 		}
-		if elsewhere == nil {
-			path = filepath.Join(dir, name)
-			elsewhere = safefile.WriteNew(path, []byte(text))
-		}
-		if elsewhere != nil {
-			elsewhere = fmt.Errorf("%w; %w", err, elsewhere)
-		}
-		err = elsewhere
 	}
 	if err != nil {
 		return "", inspect.Clean(err)

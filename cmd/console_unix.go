@@ -21,46 +21,38 @@ const (
 )
 
 func discardTypedAhead(ctx context.Context, terminal *os.File) error {
-	input, err := openCharacterInput(terminal, setTermiosFlush)
-	if err != nil {
-		return err
-	}
-	defer input.close()
-	until := time.Now().Add(typingLimit)
-	for last := time.Now(); time.Since(last) < typingPause; {
-		keys, err := input.read()
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil:
-			return err
-		case time.Now().After(until):
-			return errors.New("the terminal keeps sending input, so veltui did not ask and changed nothing")
-		case len(keys) > 0:
-			last = time.Now()
-		}
-	}
-	return nil
+	_, err := typedAhead(ctx, terminal, setTermiosFlush, typingPause)
+	return err
 }
 
 // hasTypedAhead reports whether more arrives right behind a line, and discards it: a shell would run it.
 func hasTypedAhead(terminal *os.File) bool {
-	input, err := openCharacterInput(terminal, setTermios)
+	more, err := typedAhead(context.Background(), terminal, setTermios, pastePause)
+	return more || err != nil
+}
+
+// typedAhead discards what is typed until nothing comes for a while.
+func typedAhead(ctx context.Context, terminal *os.File, set uint, pause time.Duration) (more bool, err error) {
+	input, err := openCharacterInput(terminal, set)
 	if err != nil {
-		return true
+		return false, err
 	}
 	defer input.close()
-	more := false
-	for last := time.Now(); time.Since(last) < pastePause; {
+	until := time.Now().Add(typingLimit)
+	for last := time.Now(); time.Since(last) < pause; {
 		keys, err := input.read()
-		if err != nil {
-			return true
-		}
-		if len(keys) > 0 {
+		switch {
+		case ctx.Err() != nil:
+			return more, context.Cause(ctx)
+		case err != nil:
+			return more, err
+		case time.Now().After(until):
+			return more, errors.New("the terminal keeps sending input, so veltui did not ask and changed nothing")
+		case len(keys) > 0:
 			more, last = true, time.Now()
 		}
 	}
-	return more
+	return more, nil
 }
 
 // ask prints the question and reads a typed line, until ctx ends; errPasted if it was not typed.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -74,17 +73,7 @@ veltui prints its assumptions on standard error; with -o json they are in
 			return f.run(cmd.Context(), args)
 		},
 	}
-	f.addTo(cmd.Flags())
-	cmd.ValidArgsFunction = c.completeJobs(false)
-	completeFiles(cmd.Flags(), "tarball")
-	completeFlag(cmd, "existing-namespaces", c.completeValues(func(ctx context.Context, typed string) []string {
-		return afterComma(typed, c.namespaces(ctx, typed))
-	}))
-	completeFlag(cmd, "features", several([]string{velerov1.CSIFeatureFlag}))
-	return cmd
-}
-
-func (f *estimateCommand) addTo(flags *pflag.FlagSet) {
+	flags := cmd.Flags()
 	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
 	f.askedRestore.addTo(flags)
 	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
@@ -92,6 +81,13 @@ func (f *estimateCommand) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
 	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)")
 	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
+	cmd.ValidArgsFunction = c.completeJobs(false)
+	completeFiles(flags, "tarball")
+	completeFlag(cmd, "existing-namespaces", c.completeValues(func(ctx context.Context, typed string) []string {
+		return afterComma(typed, c.namespaces(ctx, typed))
+	}))
+	completeFlag(cmd, "features", several([]string{velerov1.CSIFeatureFlag}))
+	return cmd
 }
 
 func (f *estimateCommand) run(ctx context.Context, args []string) error {

@@ -163,10 +163,9 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 		return err
 	}
 	plans := action.Plans(evidence, request)
-	show := f.finalizePrinter(f.output, asks)
-	show.finalize, show.remedies = &plans[0], plans[1:]
+	show := finalizePrinter{&f.stdio, f.output, &plans[0], plans[1:]}
 	plan := f.wanted(plans)
-	if err := show.plan(&plan); err != nil {
+	if err := show.plan(&plan, asks); err != nil {
 		return err
 	}
 	if plan.Possible() && asks {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/veltui/veltui/action"
@@ -10,34 +11,25 @@ import (
 
 // finalizePrinter prints evidence and plan, attempts and outcome; as JSON or YAML, one document at the end.
 type finalizePrinter struct {
-	out, messages io.Writer
-	output        string
-	// preview gets evidence and plan before anything is done; it may be nil.
-	preview io.Writer
+	*stdio
+	output string
 	// finalize is the plan, or refusal, to finalize; remedies are the other plans.
 	finalize *action.Plan
 	remedies []action.Plan
 }
 
-// finalizePrinter has evidence and plan on the terminal before a question.
-func (c *stdio) finalizePrinter(output string, asks bool) finalizePrinter {
-	f := finalizePrinter{out: c.streams.Out, messages: c.streams.ErrOut, output: output}
+// plan prints evidence and plan, before a question on the terminal.
+func (f *finalizePrinter) plan(p *action.Plan, asks bool) error {
+	l := lines{w: f.streams.Out}
 	switch {
-	case output == "text" && asks && !isTerminal(c.stdout):
-		f.preview = io.MultiWriter(f.out, f.messages)
-	case output == "text":
-		f.preview = f.out
+	case f.output == "text" && asks && !isTerminal(f.stdout):
+		l.w = io.MultiWriter(f.streams.Out, f.streams.ErrOut)
+	case f.output == "text":
 	case asks:
-		f.preview = f.messages
-	}
-	return f
-}
-
-func (f *finalizePrinter) plan(p *action.Plan) error {
-	if f.preview == nil {
+		l.w = f.streams.ErrOut
+	default:
 		return nil
 	}
-	l := lines{w: f.preview}
 	l.add("%s %s %s/%s", p.Action, p.Kind.Word(), p.Namespace, p.Name)
 	evidence := f.finalize.Evidence()
 	l.add("cluster: %s", evidence.Cluster)
@@ -66,7 +58,7 @@ func (f *finalizePrinter) plan(p *action.Plan) error {
 
 func (f *finalizePrinter) progress(p action.Progress) {
 	a := p.Attempt
-	l := lines{w: f.messages}
+	l := lines{w: f.streams.ErrOut}
 	switch {
 	case a != nil && a.Err != nil && a.Last:
 		l.add("%s: attempt %d: %v", p.Step, a.Number, a.Err)
@@ -87,12 +79,12 @@ var stepWords = map[action.Step]string{
 
 func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
 	if f.output != "text" {
-		return printDocument(f.out, f.output, document.NewFinalization(f.finalize, f.remedies, shown, o, err))
+		return printDocument(f.streams.Out, f.output, document.NewFinalization(f.finalize, f.remedies, shown, o, err))
 	}
 	if !shown.Possible() && err == nil {
 		return nil // has been said
 	}
-	l := lines{w: f.out}
+	l := lines{w: f.streams.Out}
 	l.add("\n%s: %s", o.State, o.Message)
 	if o.State == action.Changed && o.Plan.Refusal != "" {
 		l.add("now: %s", o.Plan.Refusal)
@@ -113,8 +105,8 @@ func (f *finalizePrinter) end(printErr error, o *action.Outcome, err error) erro
 	if o.Sent == action.NotSent && exit == nil {
 		exit = exitError{ExitError, nil}
 	}
-	l := lines{w: f.messages}
-	l.add("error: cannot print the outcome: %v", printErr)
+	l := lines{w: f.streams.ErrOut}
+	l.add("error: cannot print the outcome: %s", strings.TrimPrefix(printErr.Error(), "printing: "))
 	l.add("%s, %s: %s", o.State, o.Sent, o.Message)
 	l.records(o)
 	return exit

@@ -31,6 +31,15 @@ func (c *files) stateDir() (string, error) {
 	return dir, nil
 }
 
+// stateFile is a file in the state folder, which it creates.
+func (c *files) stateFile(name string) (string, error) {
+	dir, err := c.stateDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, name), os.MkdirAll(dir, 0o700)
+}
+
 // folder is veltui's in the XDG place of a variable, which is by default in the user's home.
 func (p *process) folder(variable string, home ...string) (string, error) {
 	if dir := p.env(variable); filepath.IsAbs(dir) {
@@ -48,8 +57,7 @@ func (c *files) auditDir() (string, error) {
 // openLog opens veltui's log file (0600), or discards what is logged where there is no place for
 // one, or a session has its own.
 func (c *files) openLog() (io.WriteCloser, string) {
-	if dir, err := c.stateDir(); err == nil && c.log == nil && os.MkdirAll(dir, 0o700) == nil {
-		path := filepath.Join(dir, "veltui.log")
+	if path, err := c.stateFile("veltui.log"); err == nil && c.log == nil {
 		if file, err := openBoundedLog(path, c.clock); err == nil {
 			return file, path
 		}

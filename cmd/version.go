@@ -21,11 +21,8 @@ var version = cmp.Or(release, built().version())
 type buildInfo struct{ *debug.BuildInfo }
 
 func built() buildInfo {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
-	return buildInfo{info}
+	info, _ := debug.ReadBuildInfo()
+	return buildInfo{cmp.Or(info, &debug.BuildInfo{})}
 }
 
 func (b buildInfo) version() string {

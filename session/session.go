@@ -51,15 +51,21 @@ func (e *OtherUserError) Error() string {
 
 // New opens a session for the cluster of the kubeconfig. It sends no request.
 func New(o Options) (*Session, error) {
-	config, err := o.Load()
-	if err != nil {
+	s := &Session{load: o.Load, context: o.Context, meter: NewMeter(nil)}
+	var err error
+	if s.config, s.identity, err = s.read(); err != nil {
 		return nil, err
 	}
-	config, identity, err := pin(config)
+	return s, nil
+}
+
+// read reads the kubeconfig as it is now.
+func (s *Session) read() (*rest.Config, Identity, error) {
+	config, err := s.load()
 	if err != nil {
-		return nil, err
+		return nil, Identity{}, err
 	}
-	return &Session{load: o.Load, context: o.Context, meter: NewMeter(nil), config: config, identity: identity}, nil
+	return pin(config)
 }
 
 // Config returns a copy of the configuration with the credentials as they are now.
@@ -133,11 +139,7 @@ func (s *Session) Recognize(uid types.UID) error {
 // Moved reads the kubeconfig again, without a request, and returns a [MovedError] if it leads
 // elsewhere. One that cannot be read leads nowhere else.
 func (s *Session) Moved() error {
-	config, err := s.load()
-	if err != nil {
-		return nil
-	}
-	_, now, err := pin(config)
+	_, now, err := s.read()
 	if err != nil {
 		return nil
 	}
@@ -157,11 +159,7 @@ func (s *Session) compare(now Identity) error {
 // Refresh reads the credentials again. If anything else changed, the session keeps those that it
 // had and returns a [MovedError]. Whose they are is for the caller to ask.
 func (s *Session) Refresh() error {
-	config, err := s.load()
-	if err != nil {
-		return fmt.Errorf("renewing the credentials: %w", err)
-	}
-	config, now, err := pin(config)
+	config, now, err := s.read()
 	if err != nil {
 		return fmt.Errorf("renewing the credentials: %w", err)
 	}
