@@ -22,8 +22,7 @@ type values struct {
 	Kubeconfig string
 	UserExtra  []string // key=value
 	clientcmd.ConfigOverrides
-	// piped is the kubeconfig if it is a pipe, which can be read only once.
-	piped *pipedConfig
+	piped *pipedConfig // if the kubeconfig is a pipe, which can be read only once
 }
 
 func NewFlags() *Flags {

@@ -36,7 +36,6 @@ type Identity struct {
 	UIDUnavailable string    `json:"uidUnavailable,omitempty"`
 }
 
-// Host returns the host and port of the API server.
 func (i Identity) Host() string {
 	u, err := url.Parse(i.Server)
 	if err != nil {

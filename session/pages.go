@@ -13,14 +13,10 @@ import (
 const PageSize = 500
 
 const (
-	// MaxItems bounds one list: several times what the largest clusters keep of one kind.
-	MaxItems = 500_000
-	// maxPages limits smaller pages too.
-	maxPages = 10_000
-	// smallerPages divides a page that is too long.
-	smallerPages = 10
-	// maxToken bounds a continue token; the API server's have some hundred bytes.
-	maxToken = 64 << 10
+	MaxItems     = 500_000  // of one list: several times what the largest clusters keep of one kind
+	maxPages     = 10_000   // for smaller pages too
+	smallerPages = 10       // of a page that is too long
+	maxToken     = 64 << 10 // of a continue token; the API server's have some hundred bytes
 )
 
 // Pages reads a list page by page: read gets the options of each and returns the token of the

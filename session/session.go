@@ -18,9 +18,8 @@ import (
 
 type Options struct {
 	// Load reads the kubeconfig as it is now. Several goroutines may call it at once.
-	Load func() (*rest.Config, error)
-	// Context is the kubeconfig context's name, for messages.
-	Context string
+	Load    func() (*rest.Config, error)
+	Context string // of the kubeconfig, for messages
 }
 
 // Session is the connection to the one cluster that it was opened for. It may be used by several
@@ -59,7 +58,6 @@ func New(o Options) (*Session, error) {
 	return s, nil
 }
 
-// read reads the kubeconfig as it is now.
 func (s *Session) read() (*rest.Config, Identity, error) {
 	config, err := s.load()
 	if err != nil {
@@ -85,7 +83,6 @@ func (s *Session) Identity() Identity {
 	return s.identity
 }
 
-// requestTimeout bounds a question of the session's own.
 const requestTimeout = 15 * time.Second
 
 // Identify returns the cluster's identity. The first call reads the uid of kube-system; where it

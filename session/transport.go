@@ -26,15 +26,13 @@ const (
 
 // TransportOptions adapt the transport to one kind of client. The zero value is usable.
 type TransportOptions struct {
-	// Meter measures what comes; nil discards it.
-	Meter *Meter
+	Meter *Meter // of what comes; may be nil
 	// Silence ends a request to which nothing comes for so long; 0 waits for ever.
 	Silence time.Duration
 	// OneAttempt returns an answer that asks to come back as an error with that delay, which
 	// Kubernetes' client would repeat up to ten times, unseen.
 	OneAttempt bool
-	// Over is a transport around this one, nil for none.
-	Over func(http.RoundTripper) http.RoundTripper
+	Over       func(http.RoundTripper) http.RoundTripper // a transport around this one, or nil
 }
 
 // Protect returns a copy of a configuration with the transport: it limits answers, refuses
@@ -80,16 +78,14 @@ func tooLong(limit int64) error {
 
 // RedirectError reports a redirect. It is never followed: the credentials would go with it.
 type RedirectError struct {
-	Code int
-	// Location is where it leads, safe to print.
-	Location string
+	Code     int
+	Location string // safe to print
 }
 
 func (e *RedirectError) Error() string {
 	return fmt.Sprintf("the API server answers %d and redirects to %s; veltui follows no redirect, as your credentials would go with it. Check the server's URL in the kubeconfig", e.Code, e.Location)
 }
 
-// SilenceError reports a request to which nothing came.
 type SilenceError struct{ After time.Duration }
 
 func (e SilenceError) Error() string {
@@ -172,7 +168,6 @@ func (t *transport) check(request *http.Request, response *http.Response) error 
 	return nil
 }
 
-// maxLocation is how much of a redirect's address is shown, in runes.
 const maxLocation = 200
 
 func limitOf(request *http.Request, response *http.Response) int64 {
@@ -189,10 +184,9 @@ func limitOf(request *http.Request, response *http.Response) int64 {
 
 type body struct {
 	io.ReadCloser
-	meter    *Meter
-	watchdog *watchdog
-	// limit is how many bytes may come, 0 for any number; read is how many did.
-	limit, read int64
+	meter       *Meter
+	watchdog    *watchdog
+	limit, read int64 // in bytes; a limit of 0 is none
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -264,7 +258,6 @@ func (w *watchdog) stop() {
 	}
 }
 
-// explain returns the silence that ended a request, if that did.
 func (w *watchdog) explain(err error) error {
 	var silence SilenceError
 	if w != nil && errors.As(w.cause(), &silence) {

@@ -17,8 +17,7 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// Meter measures an API server's clock, its silence and the cost. It may be shared; nil measures
-// nothing.
+// Meter measures an API server's clock, its silence and the cost. It may be shared.
 type Meter struct {
 	now             func() time.Time
 	requests, bytes atomic.Int64
@@ -59,7 +58,6 @@ func (m *Meter) Cost() (requests int, bytes int64) {
 	return int(m.requests.Load()), m.bytes.Load()
 }
 
-// send notes a request and returns when it was sent.
 func (m *Meter) send() (at time.Time) {
 	m.requests.Add(1)
 	return m.now()

@@ -111,10 +111,8 @@ type Warnings struct {
 	nextReport int // how many are left out when that is said again
 }
 
-// LogTo sets where warnings are logged from now on.
 func (w *Warnings) LogTo(log *slog.Logger) { w.log.Store(log) }
 
-// HandleWarningHeader logs one warning.
 func (w *Warnings) HandleWarningHeader(code int, agent, text string) {
 	log := w.log.Load()
 	if log == nil || text == "" {

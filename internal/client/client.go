@@ -43,7 +43,6 @@ const (
 	asMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// Object is a resource of any kind.
 type Object interface {
 	metav1.Object
 	runtime.Object
@@ -82,7 +81,6 @@ func New(config *rest.Config, over *http.Client, mapper meta.RESTMapper) (*Clien
 	return &Client{c, mapper}, nil
 }
 
-// Get reads the object of o's kind, namespace and name into o.
 func (c *Client) Get(ctx context.Context, o Object) error {
 	r, err := c.request(http.MethodGet, o, o.GetNamespace(), nil)
 	if err != nil {
@@ -122,7 +120,6 @@ func (c *Client) Patch(ctx context.Context, o Object, kind types.PatchType, patc
 	return into(r.Name(o.GetName()).Body(patch).SetHeader("Content-Type", string(kind)).Do(ctx), o)
 }
 
-// Delete deletes an object.
 func (c *Client) Delete(ctx context.Context, o Object, options metav1.DeleteOptions) error {
 	r, err := c.request(http.MethodDelete, o, o.GetNamespace(), nil)
 	if err != nil {
@@ -136,7 +133,6 @@ func (c *Client) Delete(ctx context.Context, o Object, options metav1.DeleteOpti
 	return r.Name(o.GetName()).Body(data).Do(ctx).Error()
 }
 
-// May asks for a right of the user.
 func (c *Client) May(ctx context.Context, right authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
 	review := authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
@@ -146,7 +142,6 @@ func (c *Client) May(ctx context.Context, right authorizationv1.ResourceAttribut
 	return review.Status, err
 }
 
-// User asks who the user is.
 func (c *Client) User(ctx context.Context) (authenticationv1.UserInfo, error) {
 	review := authenticationv1.SelfSubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectReview"},
@@ -168,16 +163,13 @@ func (c *Client) Namespace(ctx context.Context, name string) (*metav1.PartialObj
 	return o, into(c.REST.Get().AbsPath("/api/v1/namespaces").Name(name).SetHeader("Accept", asMetadata).Do(ctx), o)
 }
 
-// Pods asks for the pods of one namespace.
 type Pods struct {
 	client    *Client
 	namespace string
 }
 
-// Pods asks for the pods of a namespace.
 func (c *Client) Pods(namespace string) *Pods { return &Pods{c, namespace} }
 
-// List lists pods.
 func (p *Pods) List(ctx context.Context, o metav1.ListOptions) (*corev1.PodList, error) {
 	pods := &corev1.PodList{}
 	r, err := withParams(p.request(), &o)
@@ -192,7 +184,6 @@ func (p *Pods) Get(ctx context.Context, name string) (*corev1.Pod, error) {
 	return pod, into(p.request().Name(name).Do(ctx), pod)
 }
 
-// Log opens the log of one of a pod's containers.
 func (p *Pods) Log(ctx context.Context, name string, o corev1.PodLogOptions) (io.ReadCloser, error) {
 	r, err := withParams(p.request().Name(name).SubResource("log"), &o)
 	if err != nil {

@@ -17,12 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Kinds are those that an API server serves.
 type Kinds struct {
 	// Lists have the versions of all groups in the server's order: the preferred one first.
-	Lists []*metav1.APIResourceList
-	// Silent are the versions of groups that did not tell, with why.
-	Silent map[schema.GroupVersion]error
+	Lists  []*metav1.APIResourceList
+	Silent map[schema.GroupVersion]error // versions of groups that did not answer
 }
 
 // Preferred lists each resource once, in its group's preferred version that has it, without

@@ -17,7 +17,6 @@ import (
 
 const MaxSize = 64 << 10
 
-// Problem is one mistake, with where it is.
 type Problem struct {
 	// File is a file's name, or the name of a flag or an environment variable. Line
 	// and Column are 0 where there are none.
@@ -126,7 +125,6 @@ func (p *parser) isText(data []byte) bool {
 
 var librarySays = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax tells what the library says about text that is no YAML.
 func (p *parser) syntax(err error) {
 	text := err.Error()
 	line := 0

@@ -17,37 +17,27 @@ const (
 	Map  // of settings
 )
 
-// Setting describes one setting.
 type Setting struct {
 	Name string
 	Kind Kind
 	// What says what it does; Default what holds where it is not set, in words.
 	What, Default string
 	Example       string
-	// Flag, without dashes, and Env say the same; empty for none.
-	Flag, Env string
-	// Stays says that a flag cannot take back a true that the environment says.
-	Stays bool
-	// Path is a file's: a relative one starts at the configuration file's folder.
-	Path bool
-	// Allowed are the only texts that there can be; nil for any.
-	Allowed []string
-	// Least and Most bound a Number.
-	Least, Most int
-	// Check says what is wrong with a text, empty for nothing; nil allows any.
-	Check  func(text string) string
-	Fields []Setting
+	Flag, Env     string                   // without dashes, or empty
+	Stays         bool                     // a flag cannot take back a true of the environment
+	Path          bool                     // of a file; a relative one starts at the configuration's folder
+	Allowed       []string                 // the only texts; nil for any
+	Least, Most   int                      // of a Number
+	Check         func(text string) string // says what is wrong with a text; nil allows any
+	Fields        []Setting
 }
 
 // Value is what one setting is set to.
 type Value struct {
-	Name string
-	// Line and Column say where in a file it stands, from 1; 0 elsewhere.
-	Line, Column int
-	// Text is the value of a Text, Bool ("true", "false") or Number.
-	Text string
-	// Items are the elements of a List, and Fields the settings in a Map.
-	Items, Fields []Value
+	Name          string
+	Line, Column  int     // where it stands in a file, from 1; 0 elsewhere
+	Text          string  // of a Text, Bool ("true", "false") or Number
+	Items, Fields []Value // of a List, and of a Map
 }
 
 func (v Value) Texts() []string {
@@ -58,7 +48,6 @@ func (v Value) Texts() []string {
 	return texts
 }
 
-// fault says what is wrong with one text of a setting, empty for nothing.
 func (s *Setting) fault(text string) string {
 	switch s.Kind {
 	case Bool:
@@ -139,7 +128,6 @@ const (
 	FromDefault     Source = "default"
 )
 
-// InForce is one setting with the value that holds.
 type InForce struct {
 	*Setting
 	Value  Value
@@ -203,7 +191,6 @@ func (s *Setting) fromEnvironment(text string) (Value, Problems) {
 	return v, problems
 }
 
-// split makes a Value of a text.
 func (s *Setting) split(text string) Value {
 	v := Value{Name: s.Name, Text: text}
 	if s.Kind != List {
