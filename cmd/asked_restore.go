@@ -136,8 +136,7 @@ func (a *askedRestore) contents(ctx context.Context, e *inspect.Store, name stri
 	return e.Index(ctx, backup, m.show)
 }
 
-// maxRestoreFile is more than etcd would take of a Restore.
-const maxRestoreFile = 4 << 20
+const maxRestoreFile = 4 << 20 // more than etcd would take of a Restore
 
 // readRestoreFile reads the one Restore of a file; "-" is standard input. An unknown field is
 // an error: a filter with a wrong name would change every number.

@@ -91,8 +91,7 @@ func (c *settings) aboutConfig() string {
 	return fmt.Sprintf("# veltui's settings in force, each with where it comes from. A line that starts\n# with # and no space is an example of what nobody has set.\n# Its file: %s\n", file)
 }
 
-// maxFPS is how many frames a second the dashboard draws at most.
-const maxFPS = 60
+const maxFPS = 60 // frames a second
 
 // allSettings are the settings of the configuration file; docs/config.md describes them. Guards
 // of writes are not among them, nor --allow-plain-http: that is decided each time.

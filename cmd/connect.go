@@ -41,8 +41,7 @@ func newConnector(p *process) connector {
 	}
 }
 
-// inCluster is what the context is called where no kubeconfig names one.
-const inCluster = "in-cluster"
+const inCluster = "in-cluster" // the context where no kubeconfig names one
 
 // connect reads the kubeconfig of the one context that was named, without talking to the
 // cluster, and stays with that context.

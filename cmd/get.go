@@ -21,8 +21,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// firstSnapshotTimeout is the patience with a silent cluster without --request-timeout.
-const firstSnapshotTimeout = 30 * time.Second
+const firstSnapshotTimeout = 30 * time.Second // for a silent cluster, without --request-timeout
 
 type getFlags struct {
 	output    string
@@ -224,8 +223,7 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	return nil
 }
 
-// lateAfter is how long contexts are waited for before the others are printed.
-const lateAfter = time.Second
+const lateAfter = time.Second // contexts that have answered are printed
 
 // asTheyCome yields those of n contexts that have answered: all in their order if they answer
 // before late or all are needed, else those in time, and then each of the others.

@@ -212,8 +212,7 @@ type logPrinter struct {
 	before        []string // to be said before the first line
 }
 
-// collected is how long lines are collected before they are written.
-const collected = 100 * time.Millisecond
+const collected = 100 * time.Millisecond // before lines are written together
 
 func (p *logPrinter) line(e logs.Entry) error {
 	for _, text := range p.before {

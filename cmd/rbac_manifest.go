@@ -33,8 +33,7 @@ type right struct {
 	ClusterRules []rbacv1.PolicyRule `json:"clusterRules"`
 }
 
-// storeNamespace stands for --store-namespace in a right.
-const storeNamespace = "STORE"
+const storeNamespace = "STORE" // in a right, for --store-namespace
 
 var rights = sync.OnceValue(func() []right {
 	data, err := assets.RBAC.ReadFile("rbac/rights.yaml")

@@ -101,8 +101,7 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 	return nil
 }
 
-// reportPatience bounds the reading of artifacts and logs; what is missing is named.
-const reportPatience = 90 * time.Second
+const reportPatience = 90 * time.Second // for artifacts and logs; what is missing is named
 
 type reporting struct {
 	cli     *cli

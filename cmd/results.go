@@ -101,8 +101,7 @@ func (r resultsRead) document(volumes []assess.Volume) document.Results {
 	return d
 }
 
-// namesShown is how many resources of a message are named as text without --all.
-const namesShown = 5
+const namesShown = 5 // of the resources of a message, without --all
 
 func (r resultsRead) print(l *lines, all bool) {
 	title := fmt.Sprintf("%s %s/%s, phase %s", r.Kind.Word(), r.Namespace, r.Name, dash(r.Phase))

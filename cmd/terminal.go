@@ -68,8 +68,7 @@ func (c *stdio) terminal() terminal {
 
 func isTerminal(f *os.File) bool { return printers.IsTerminal(f) }
 
-// stderrTimeout is how long the end waits for what was written last.
-const stderrTimeout = 300 * time.Millisecond
+const stderrTimeout = 300 * time.Millisecond // for what was written last
 
 // filterStderr cleans what credential plugins and libraries write to [os.Stderr], as our own
 // messages are. A plugin can still ask: only standard input is the terminal for it.

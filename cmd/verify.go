@@ -128,8 +128,7 @@ var stateTitles = map[verify.State]string{
 	verify.LeftOut:     "left out",
 }
 
-// namedItems is how many items of a kind and state are named as text; --all names all.
-const namedItems = 5
+const namedItems = 5 // of a kind and state, without --all
 
 func (r verified) print(l *lines, all bool) {
 	l.add("restore %s/%s, phase %s: %s", r.Namespace, r.Name, dash(r.Phase), r.Summary())

@@ -21,8 +21,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// waitWindow is how long changes are collected: a wait has few, and ends with one.
-const waitWindow = 250 * time.Millisecond
+const waitWindow = 250 * time.Millisecond // a wait has few changes, and ends with one
 
 type waited string
 
