@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"reflect"
 	"strings"
@@ -27,16 +26,15 @@ import (
 
 type askedRestore struct {
 	*cli
-	file   string
-	flags  restorespec.Flags
-	caFile string
+	file  string
+	flags restorespec.Flags
 }
 
 func (a *askedRestore) addTo(flags *pflag.FlagSet) {
 	flags.StringVarP(&a.file, "file", "f", "", "File with the Restore, YAML or JSON ('-' for standard input)")
 	completeFiles(flags, "file")
 	a.flags.AddAll(flags)
-	addCAFile(flags, &a.caFile)
+	a.addCAFile(flags)
 }
 
 func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
@@ -118,9 +116,8 @@ func (a *askedRestore) openStore(namespace string) (*inspect.Cluster, *inspect.S
 	if err != nil {
 		return nil, nil, err
 	}
-	log := slog.Default() // read has sent it to the log file
-	cluster := a.inspected(a.caFile, log)
-	cluster.Indexes = a.openIndexes(conn.Config, log)
+	cluster := a.inspected()
+	cluster.Indexes = a.openIndexes(conn.Config)
 	store, err := cluster.Store(namespace)
 	return cluster, store, err
 }

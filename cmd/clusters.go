@@ -26,7 +26,6 @@ type clusters struct {
 
 	noArtifacts bool
 	endedWithin time.Duration
-	caFile      string
 }
 
 // connect follows the clusters of some contexts until ctx ends or they are stopped. An empty
@@ -90,7 +89,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		cancel()
 		return ui.Cluster{}, err
 	}
-	cluster := c.inspected(cs.caFile, cs.log)
+	cluster := c.inspected()
 	logs := &inspect.Logs{Cluster: cluster}
 	switch {
 	case cs.noArtifacts:
@@ -108,17 +107,17 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	one.Sources.Volumes = watcher
 	held := &inspect.Verifier{Cluster: cluster}
 	one.Sources.Verifier = held
-	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.noArtifacts, caFile: cs.caFile}}
+	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.noArtifacts}}
 	one.Sources.Objects = &inspect.Objects{Cluster: cluster}
 	restores := &inspect.Previews{Cluster: cluster, Why: "with --no-artifacts veltui does not read backups"}
 	one.Previewer = restores
 	if !cs.noArtifacts {
-		cluster.Indexes = c.openIndexes(conn.Config, cs.log)
+		cluster.Indexes = c.openIndexes(conn.Config)
 		backups := &inspect.Backups{Cluster: cluster}
 		items := &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: backups}
 		one.Sources.Artifacts, one.Sources.Items, one.Estimator = items.Stored, items, backups
 		held.Items = items
-		rates := c.openRates(conn, cs.log)
+		rates := c.openRates(conn)
 		one.Rates, restores.Backups, restores.Rates = rates, backups, rates
 	}
 	if !c.isReadOnly() {

@@ -29,7 +29,6 @@ type dashboardCommand struct {
 	notify      string
 	endedWithin time.Duration
 	noArtifacts bool
-	caFile      string
 	// guide is the demo's.
 	guide *guide.Guide
 }
@@ -90,7 +89,7 @@ func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Hide jobs that ended longer ago, such as 720h, to use less memory; running and stuck jobs stay (default: show all)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
-	addCAFile(flags, &f.caFile)
+	f.addCAFile(flags)
 	completeFlag(cmd, "theme", f.completeValues(func(context.Context, string) []string { return f.themes() }))
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
 }
@@ -139,7 +138,7 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 	defer func() { _ = logFile.Close() }()
 	f.plainHTTP.silent = true
 	o := f.options(term)
-	clusters := &clusters{cli: f.cli, noArtifacts: f.noArtifacts, endedWithin: f.endedWithin, caFile: f.caFile, log: f.logTo(logFile)}
+	clusters := &clusters{cli: f.cli, noArtifacts: f.noArtifacts, endedWithin: f.endedWithin, log: f.logTo(logFile)}
 	if o.Clusters, err = clusters.connect(ctx, contexts, ""); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,7 +41,7 @@ func TestFailedDownloadIsNotRepeated(t *testing.T) {
 	c := withFlags(t, "--kubeconfig", b.Kubeconfig())
 	now := time.Now()
 	c.clock = func() time.Time { return now }
-	r := &inspect.Backups{Cluster: c.inspected("", slog.New(slog.DiscardHandler))}
+	r := &inspect.Backups{Cluster: c.inspected()}
 	r.Indexes = cache.Open(cache.Options{})
 	ask := func() {
 		t.Helper()

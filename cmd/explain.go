@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -45,7 +44,7 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also check whether results are stored")
-	addCAFile(cmd.Flags(), &f.caFile)
+	c.addCAFile(cmd.Flags())
 	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.explain(ctx, selected, f) })
 }
 
@@ -53,7 +52,6 @@ type explainFlags struct {
 	output    string
 	artifacts bool
 	stored    bool // ask the object store, but not for the list of operations
-	caFile    string
 	elsewhere bool
 }
 
@@ -110,7 +108,7 @@ func (c *cli) lookCloser(ctx context.Context, l closeLook, f explainFlags) (clos
 	l.plan, l.remedies, err = c.remedies(ctx, l.Judged, f)
 	if l.plan == nil {
 		if b, ok := l.Object.(*velerov1.Backup); ok && f.artifacts && l.Terminal() {
-			reader := &inspect.Artifacts{Cluster: c.inspected(f.caFile, slog.Default())}
+			reader := &inspect.Artifacts{Cluster: c.inspected()}
 			why, failed := reader.WhyNotFinalized(ctx, l.Namespace, b)
 			err = errors.Join(err, failed)
 			l.take(assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()})
@@ -145,7 +143,7 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 	if err != nil {
 		return nil, nil, err
 	}
-	finalizer, err := c.inspected(f.caFile, slog.Default()).Engine(conn, j.Namespace, inspect.EngineOptions{
+	finalizer, err := c.inspected().Engine(conn, j.Namespace, inspect.EngineOptions{
 		ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellSlow(waitingForAnswer),
 	})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -28,7 +27,6 @@ type finalizeCommand struct {
 	timeout time.Duration
 	observe time.Duration
 	output  string
-	caFile  string
 }
 
 func newFinalize(c *cli) *cobra.Command {
@@ -101,7 +99,7 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 	flags.DurationVar(&f.timeout, "timeout", 0, "How long to retry (default: the resource timeout recorded on the job, else 10m)")
 	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch the result; if not set, up to 4m longer until Velero has ended the job")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	addCAFile(flags, &f.caFile)
+	c.addCAFile(flags)
 	completeFlag(cmd, "phase", fixed(action.Phases()))
 	completeFlag(cmd, "dry-run", fixed([]string{"none", "server"}))
 	return c.forJob(cmd, f.run)
@@ -150,7 +148,7 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	for _, sentence := range f.unfinished(ctx, conn) {
 		fmt.Fprintln(f.streams.ErrOut, sentence)
 	}
-	finalizer, err := f.inspected(f.caFile, slog.Default()).Engine(conn, snap.Namespace, inspect.EngineOptions{
+	finalizer, err := f.inspected().Engine(conn, snap.Namespace, inspect.EngineOptions{
 		ReadOnly: f.isReadOnly(), NoStore: f.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: f.tellSlow(waitingForAnswer),
 	})
 	if err != nil {
@@ -249,7 +247,7 @@ func (c *cli) unfinished(ctx context.Context, connections ...inspect.Connection)
 	ctx, cancel := context.WithTimeout(ctx, settlePatience)
 	defer cancel()
 	for i := range attempts {
-		all = append(all, sanitize.Whole(attempts[i].Describe(now)+settle(ctx, c.inspected("", slog.Default()), &attempts[i], connections)))
+		all = append(all, sanitize.Whole(attempts[i].Describe(now)+settle(ctx, c.inspected(), &attempts[i], connections)))
 	}
 	return all
 }

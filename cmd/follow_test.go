@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -37,7 +36,7 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	f := &followed{now: followNoon, out: &printed{}}
 	c := newCLI(nil, nil, nil)
 	c.clock = func() time.Time { return f.now }
-	f.known = &cachedEstimates{cluster: c.inspected("", slog.Default()), asked: map[types.UID]bool{}}
+	f.known = &cachedEstimates{cluster: c.inspected(), asked: map[types.UID]bool{}}
 	f.follower = follower{cli: c, printer: printer{list: f.out.list}, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]printedState{}}
 	f.snap = &watch.Snapshot{At: followNoon, Namespace: "velero", Jobs: jobs, Active: jobs, Health: watch.Health{State: watch.Live},
 		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero", Running: true, Ready: true, Version: "v1.18.3",

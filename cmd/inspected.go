@@ -28,21 +28,22 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// inspected is the cluster of the command's context. caFile may be empty.
-func (c *cli) inspected(caFile string, log *slog.Logger) *inspect.Cluster {
+// inspected is the cluster of the command's context. Its log is where [cli.logging] or a session sent it.
+func (c *cli) inspected() *inspect.Cluster {
+	log := slog.Default()
 	return &inspect.Cluster{
-		Connect: c.connect, Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), Demo: c.inDemo, CAFile: caFile,
+		Connect: c.connect, Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), Demo: c.inDemo, CAFile: c.caFile,
 		AllowPlainHTTP: c.plainHTTP.allows(), Announce: c.plainHTTP.announcer(c.streams.ErrOut, log), Version: version, Requests: c.requests, AuditDir: c.auditDir,
 	}
 }
 
-func addCAFile(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "cacert", "", "PEM file with the CA certificates of the object store")
+func (c *cli) addCAFile(flags *pflag.FlagSet) {
+	flags.StringVar(&c.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
 	completeFiles(flags, "cacert")
 }
 
-func (c *files) openIndexes(config *rest.Config, log *slog.Logger) *cache.Cache {
-	o := cache.Options{Cluster: session.CacheKey(config), Clock: c.clock, Failed: func(err error) { log.Warn("cannot use the index cache", "error", err) }}
+func (c *files) openIndexes(config *rest.Config) *cache.Cache {
+	o := cache.Options{Cluster: session.CacheKey(config), Clock: c.clock, Failed: func(err error) { slog.Warn("cannot use the index cache", "error", err) }}
 	if dir, err := c.folder("XDG_CACHE_HOME", ".cache"); err == nil {
 		o.Dir = filepath.Join(dir, "indexes")
 	}
@@ -74,10 +75,10 @@ func (p *plainHTTP) announcer(errOut io.Writer, log *slog.Logger) func(artifact.
 	}
 }
 
-func (c *files) openRates(conn inspect.Connection, log *slog.Logger) *history.Book {
+func (c *files) openRates(conn inspect.Connection) *history.Book {
 	o := history.Options{
 		Context: conn.Context, Server: session.CacheKey(conn.Config), Clock: c.clock,
-		Failed: func(err error) { log.Warn("how fast restores go", "error", err) },
+		Failed: func(err error) { slog.Warn("how fast restores go", "error", err) },
 	}
 	if dir, err := c.stateDir(); err == nil {
 		o.Dir = filepath.Join(dir, "rates")
@@ -102,9 +103,8 @@ func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := slog.Default() // read has sent it to the log file
-	k := &cachedEstimates{cluster: c.inspected("", log), book: c.openRates(conn, log), asked: map[types.UID]bool{}}
-	k.cluster.Indexes, k.cluster.ReadOnly, k.rates = c.openIndexes(conn.Config, log), true, k.book.Known()
+	k := &cachedEstimates{cluster: c.inspected(), book: c.openRates(conn), asked: map[types.UID]bool{}}
+	k.cluster.Indexes, k.cluster.ReadOnly, k.rates = c.openIndexes(conn.Config), true, k.book.Known()
 	return k, nil
 }
 

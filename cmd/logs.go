@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +29,6 @@ type logsCommand struct {
 	least   logs.Level // as level names it
 	volumes bool
 	output  string
-	caFile  string
 }
 
 func newLogs(c *cli) *cobra.Command {
@@ -80,7 +78,7 @@ says where lines are missing.`,
 	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: "+levelNames)
 	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text or json (a document per line)")
-	addCAFile(cmd.Flags(), &f.caFile)
+	c.addCAFile(cmd.Flags())
 	completeFlag(cmd, "level", fixed(listed(levelNames)))
 	return c.forJob(cmd, f.run)
 }
@@ -121,7 +119,7 @@ func (f *logsCommand) run(ctx context.Context, selected selection) error {
 		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Word(), j.Name))
 	}
 	p := logPrinter{out: bufio.NewWriter(f.streams.Out), errOut: f.streams.ErrOut, json: f.output == "json", least: f.least, eager: q.Follow, clock: f.clock}
-	err = f.inspected(f.caFile, slog.Default()).LogReader(j.Namespace, notStored).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
+	err = f.inspected().LogReader(j.Namespace, notStored).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
 		waiting("")
 		p.origin(from)
 	}})

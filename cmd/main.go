@@ -65,6 +65,7 @@ type cli struct {
 	files
 	plainHTTP *plainHTTP
 	inDemo    bool
+	caFile    string                  // of the object store
 	cancel    context.CancelCauseFunc // ends the run with a cause
 }
 

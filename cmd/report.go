@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -33,7 +32,6 @@ type reportFlags struct {
 	output      string
 	file        string
 	noArtifacts bool
-	caFile      string
 }
 
 func newReport(c *cli) *cobra.Command {
@@ -63,7 +61,7 @@ them again; with --read-only or --no-artifacts it does not, and the document say
 	cmd.Flags().StringVarP(&f.output, "output", "o", "markdown", "markdown or json")
 	cmd.Flags().StringVar(&f.file, "file", "", "Write a new file in place of standard output")
 	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store")
-	addCAFile(cmd.Flags(), &f.caFile)
+	c.addCAFile(cmd.Flags())
 	completeFiles(cmd.Flags(), "file")
 	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.report(ctx, selected, f) })
 }
@@ -147,7 +145,7 @@ func (r *reporting) missing(what string, err error) {
 }
 
 func (r *reporting) plans(ctx context.Context, reach action.Request) {
-	l, err := r.cli.lookCloser(ctx, closeLook{assessed: r.Assessed, Judged: r.Judged}, explainFlags{artifacts: r.noStore == nil, caFile: r.flags.caFile, elsewhere: true})
+	l, err := r.cli.lookCloser(ctx, closeLook{assessed: r.Assessed, Judged: r.Judged}, explainFlags{artifacts: r.noStore == nil, elsewhere: true})
 	r.Assessed, r.Judged = l.assessed, l.Judged
 	if err != nil {
 		r.missing("a closer look at the job", err)
@@ -301,7 +299,7 @@ func auditedDeed(e action.Entry) report.Deed {
 
 func (r *reporting) stored(ctx context.Context) {
 	j := r.Judged.Job
-	reader := &inspect.Artifacts{Cluster: r.cli.inspected(r.flags.caFile, slog.Default())}
+	reader := &inspect.Artifacts{Cluster: r.cli.inspected()}
 	m := reader.Messages(ctx, r.Judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
 		if r.noStore != nil {
 			return artifact.Results{}, r.noStore
@@ -332,7 +330,7 @@ func (r *reporting) log(ctx context.Context) {
 	j := r.Judged.Job
 	decisive := &report.Decisive{Name: j.Name}
 	r.Log = decisive
-	reader := r.cli.inspected(r.flags.caFile, slog.Default()).LogReader(j.Namespace, r.noStore)
+	reader := r.cli.inspected().LogReader(j.Namespace, r.noStore)
 	err := reader.Read(ctx, logs.Query{Job: j}, logs.Output{
 		Line: func(e logs.Entry) error {
 			switch {

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +18,6 @@ import (
 type resultsFlags struct {
 	output string
 	all    bool
-	caFile string
 }
 
 func newResults(c *cli) *cobra.Command {
@@ -51,7 +49,7 @@ FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all resources of each message, not only the first")
-	addCAFile(cmd.Flags(), &f.caFile)
+	c.addCAFile(cmd.Flags())
 	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.results(ctx, selected, f) })
 }
 
@@ -61,7 +59,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		return err
 	}
 	j := judged.Job
-	cluster := c.inspected(f.caFile, slog.Default()) // read has sent it to the log file
+	cluster := c.inspected() // read has sent it to the log file
 	r := resultsRead{judged, cluster.Messages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
 		waiting := c.tellSlow(waitingForStored)
 		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))

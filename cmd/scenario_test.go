@@ -160,7 +160,7 @@ func (c *scenarioCheck) page() {
 	assessed := known.Assess(snap, time.Now())
 	j := pick(assessed.Snapshot.Jobs, selected)[0]
 	if assessed.Of(j).NeedsLook {
-		looker := &inspect.Looks{Cluster: own.inspected("", slog.New(slog.DiscardHandler))}
+		looker := &inspect.Looks{Cluster: own.inspected()}
 		seen, err := looker.Look(ctx, j)
 		if err != nil {
 			c.Errorf("looking closer: %v", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -24,7 +23,6 @@ type verifyCommand struct {
 	*cli
 	output string
 	all    bool
-	caFile string
 }
 
 func newVerify(c *cli) *cobra.Command {
@@ -59,7 +57,7 @@ look at everything or if data may still come.`,
 	}
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
-	addCAFile(cmd.Flags(), &f.caFile)
+	c.addCAFile(cmd.Flags())
 	return c.forJob(cmd, f.run, job.Restore)
 }
 
@@ -75,9 +73,8 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 	if err != nil {
 		return err
 	}
-	log := slog.Default() // readJob has sent it to the log file
-	cluster := f.inspected(f.caFile, log)
-	cluster.Indexes = f.openIndexes(conn.Config, log)
+	cluster := f.inspected()
+	cluster.Indexes = f.openIndexes(conn.Config)
 	v := &inspect.Verifier{Cluster: cluster, Items: &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: &inspect.Backups{Cluster: cluster}}}
 	say, done := f.startSteps("reading what was to come back")
 	result, verifyErr := v.Verify(ctx, judged.Job, assessed, func(p target.Progress) {

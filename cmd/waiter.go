@@ -126,7 +126,8 @@ type fullLook struct {
 
 func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags) *waiter {
 	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan fullLook, 1), screen: c.newWaitScreen(f)}
-	w.looks = &inspect.Looks{Cluster: c.inspected("", slog.New(slog.DiscardHandler))}
+	w.looks = &inspect.Looks{Cluster: c.inspected()}
+	w.looks.Log = slog.New(slog.DiscardHandler)
 	for _, n := range appendNew(nil, selected.names...) {
 		w.targets = append(w.targets, &awaited{jobName: n, result: resultPending})
 	}
