@@ -105,11 +105,8 @@ func several(values []string) completion {
 
 // afterComma are values as the last of a list that is typed.
 func afterComma(typed string, values []string) []string {
-	before, all := typed[:strings.LastIndexByte(typed, ',')+1], slices.Clone(values)
-	for i := range all {
-		all[i] = before + all[i]
-	}
-	return all
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
+	return mapSlice(values, func(value string) string { return before + value })
 }
 
 // listed are the words of a list in a sentence, such as the formats in the usage of -o.
@@ -189,15 +186,11 @@ func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
 		prefix := ""
 		switch {
 		case len(args) == 0 && !slash:
-			var words []string
-			for _, kind := range of {
-				if several {
-					words = append(words, kind.Resource())
-				} else {
-					words = append(words, kind.Word())
-				}
+			words := job.Kind.Word
+			if several {
+				words = job.Kind.Resource
 			}
-			return shown(words, typed), directive
+			return shown(mapSlice(of, words), typed), directive
 		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):
 			prefix = word + "/"
 		case len(args) > 0 && !slash && !strings.Contains(args[0], "/") && (several || len(args) == 1):

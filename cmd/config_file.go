@@ -287,11 +287,9 @@ func themeSettings() []config.Setting {
 		plain = append(plain, config.Setting{Name: name, Kind: config.Bool})
 	}
 	style := append(slices.Clone(plain), config.Setting{Name: "basic", Kind: config.Map, Fields: plain})
-	var all []config.Setting
-	for _, meaning := range draw.Meanings() {
-		all = append(all, config.Setting{Name: meaning, Kind: config.Map, Fields: style})
-	}
-	return all
+	return mapSlice(draw.Meanings(), func(meaning string) config.Setting {
+		return config.Setting{Name: meaning, Kind: config.Map, Fields: style}
+	})
 }
 
 var colorText = regexp.MustCompile(`^([0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5]|#[0-9a-fA-F]{6})$`)

@@ -71,6 +71,15 @@ func namedContexts(known []string, asked string) (named []string, err error) {
 	return named, nil
 }
 
+// mapSlice returns what f makes of each element.
+func mapSlice[T, U any](list []T, f func(T) U) []U {
+	made := make([]U, len(list))
+	for i, v := range list {
+		made[i] = f(v)
+	}
+	return made
+}
+
 // appendNew appends the values that a list does not have.
 func appendNew[T comparable](list []T, values ...T) []T {
 	for _, v := range values {

@@ -182,11 +182,7 @@ func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.Rest
 // answer prints an estimate, then returns readErr, which is why the index is incomplete.
 func (c *stdio) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
 	if len(e.Refused) > 0 {
-		reasons := make([]string, len(e.Refused))
-		for i, reason := range e.Refused {
-			reasons[i] = sanitize.String(reason)
-		}
-		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(reasons, "\n  "))
+		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(mapSlice(e.Refused, sanitize.String), "\n  "))
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
 	err := c.print(output, document.NewEstimate(e), func(l *lines) {

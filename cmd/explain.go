@@ -191,11 +191,7 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 	facts := slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() })
 	l.facts(facts, j.assessed.Environment.Now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
-	var items []string
-	for _, limit := range limits {
-		items = append(items, limit.Name+" "+limit.Value+" ("+limit.Source+")")
-	}
-	l.list("limits:", items)
+	l.list("limits:", mapSlice(limits, func(limit velero.Limit) string { return limit.Name + " " + limit.Value + " (" + limit.Source + ")" }))
 	if v.Advice != "" {
 		l.add("\nwhat would help: %s", v.Advice)
 	}

@@ -121,11 +121,7 @@ watches only what you ask for.`,
 
 func (f getFlags) narrow(s *selection) (err error) {
 	s.stuck = f.stuck
-	var all []string
-	for _, n := range s.names {
-		all = append(all, n.name)
-	}
-	names := human.List(all, maxNamesInError)
+	names := human.List(mapSlice(s.names, func(n jobName) string { return n.name }), maxNamesInError)
 	switch {
 	case s.stuck && names != "":
 		return usagef("--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck", names)

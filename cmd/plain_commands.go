@@ -153,11 +153,7 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 }
 
 func (p *plain) names() []string {
-	names := make([]string, len(p.clusters))
-	for i, one := range p.clusters {
-		names[i] = one.name
-	}
-	return names
+	return mapSlice(p.clusters, func(one *plainCluster) string { return one.name })
 }
 
 func (c *cli) globalFlags() []string {

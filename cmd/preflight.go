@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -179,18 +178,11 @@ func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 			l.add("  > %s", f.Remedy)
 		}
 	}
-	var unlooked []string
-	for _, n := range r.NotLooked {
-		unlooked = append(unlooked, n.What+": "+n.Why)
-	}
-	l.list("Not looked at", unlooked)
+	l.list("Not looked at", mapSlice(r.NotLooked, func(n preflight.NotLooked) string { return n.What + ": " + n.Why }))
 }
 
 func itemsOf(f preflight.Finding) string {
-	names := slices.Clone(f.Names)
-	for i, name := range names {
-		names[i] = human.Shorten(name, 80)
-	}
+	names := mapSlice(f.Names, func(name string) string { return human.Shorten(name, 80) })
 	text := strings.Join(names, ", ")
 	if more := f.Count - len(names); more > 0 && len(names) > 0 {
 		text += fmt.Sprintf(" and %d more", more)

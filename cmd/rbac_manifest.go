@@ -116,10 +116,7 @@ func policyManifest(f *rbacFlags, operators []subject) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
-	var who []string
-	for _, s := range operators {
-		who = append(who, s.expression())
-	}
+	who := mapSlice(operators, subject.expression)
 	values := strings.NewReplacer("$(NAME)", cmp.Or(f.name, "veltui-operator")+"-"+f.namespace, "$(NAMESPACE)", f.namespace, "$(WHO)", strings.Join(who, " || "))
 	return []byte(values.Replace(string(data))), nil
 }

@@ -29,11 +29,7 @@ var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 func sortColumns() []column { return slices.Insert(slices.Clone(tableColumns), 0, contextColumn) }
 
 func columnNames() []string {
-	var names []string
-	for _, c := range sortColumns() {
-		names = append(names, strings.ToLower(c.title))
-	}
-	return names
+	return mapSlice(sortColumns(), func(c column) string { return strings.ToLower(c.title) })
 }
 
 // parseSortBy reads --sort-by; nil if it was not given. A name without dots and brackets is

@@ -78,11 +78,7 @@ func (t *table) print(columns []column, rows [][]string) error {
 	}
 	first := t.shown == nil
 	if first && !t.noHeaders {
-		titles := make([]string, len(columns))
-		for i, c := range columns {
-			titles[i] = c.title
-		}
-		rows = slices.Insert(rows, 0, titles)
+		rows = slices.Insert(rows, 0, mapSlice(columns, func(c column) string { return c.title }))
 	}
 	if first {
 		t.layOut(columns, rows)
@@ -281,11 +277,7 @@ func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
 	for _, c := range clusters {
 		for _, j := range c.jobs {
 			r := rowOf(c, j)
-			cells := make([]string, len(columns))
-			for i, column := range columns {
-				cells[i] = column.text(r)
-			}
-			rows = append(rows, cells)
+			rows = append(rows, mapSlice(columns, func(c column) string { return c.text(r) }))
 		}
 	}
 	return p.print(columns, rows)

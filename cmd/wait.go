@@ -154,10 +154,7 @@ func (t *awaited) ending(now time.Time, conditions []condition) string {
 	case resultTimeout:
 		return fmt.Sprintf("%s: timed out: %s", t.String(), t.state(now))
 	case resultEnded:
-		var wanted []string
-		for _, c := range conditions {
-			wanted = append(wanted, c.String())
-		}
+		wanted := mapSlice(conditions, condition.String)
 		return fmt.Sprintf("%s: ended without --for %s: %s", t.String(), strings.Join(wanted, " or "), t.state(now))
 	case resultMet:
 		switch {
