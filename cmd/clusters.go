@@ -74,7 +74,6 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 	return cs.connect(ctx, named, namespace)
 }
 
-// one follows the cluster that c leads to.
 func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	conn, err := c.connect()
 	if err != nil {

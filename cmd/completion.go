@@ -72,8 +72,7 @@ func completeFiles(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// completeRest completes the remaining flags of a command and of its subcommands: the formats
-// of -o, files, or nothing.
+// completeRest completes the remaining flags: formats of -o, files, or nothing.
 func completeRest(cmd *cobra.Command) {
 	register := func(f *pflag.Flag) {
 		_, known := cmd.GetFlagCompletionFunc(f.Name)
@@ -96,7 +95,6 @@ func completeRest(cmd *cobra.Command) {
 	}
 }
 
-// several completes the last of a list.
 func several(values []string) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return fixed(afterComma(typed, values))(cmd, args, typed)
@@ -226,8 +224,6 @@ func (c *cli) jobNames(ctx context.Context, kind job.Kind) []string {
 
 const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui'. Put it in a folder on your\n# PATH as kubectl_complete-veltui and make it executable.\nexec kubectl-veltui __complete \"$@\"\n"
 
-// addCompletionScripts adds the command that prints them: cobra's for the shells, and
-// ours for kubectl.
 func addCompletionScripts(c *cli, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	cmd, _, _ := root.Find([]string{"completion"})
@@ -257,8 +253,7 @@ completion must be loaded in your shell.`,
 	})
 }
 
-// nearName suggests, in brackets, the job that was probably meant; empty if none of the first
-// few is near, or they cannot be read at once.
+// nearName suggests, in brackets, the job that was probably meant; empty if none is near, or known at once.
 func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()

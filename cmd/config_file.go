@@ -80,8 +80,7 @@ func readSmallFile(path string) ([]byte, error) {
 	return safefile.ReadTrusted(path, config.MaxSize+1)
 }
 
-// configure resolves the settings of a command and sets its flags to them. It reports all
-// mistakes in the file and the environment at once.
+// configure resolves a command's settings and sets its flags to them. It reports all mistakes at once.
 func (c *settings) configure(cmd *cobra.Command) error {
 	c.configFile = c.findConfig()
 	data, err := c.configFile.read()
@@ -126,8 +125,7 @@ func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
 	}
 }
 
-// setFlag sets a flag to the value of the file or the environment, without marking it as given.
-// VELERO_NAMESPACE is handled by package watch.
+// setFlag sets a flag that was not given. VELERO_NAMESPACE is handled by package watch.
 func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 	f := flags.Lookup(s.Flag)
 	if f == nil || s.Source == config.FromDefault || s.Source == config.FromFlag || s.Env == "VELERO_NAMESPACE" && s.Source == config.FromEnvironment {
@@ -140,8 +138,7 @@ func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 	return f.Value.Set(text)
 }
 
-// besideConfig resolves a path in the configuration: ~ is the home folder, and a relative path
-// starts at the file's folder.
+// besideConfig resolves a path in the configuration; a relative one starts at the file's folder.
 func (c *settings) besideConfig(path string) string {
 	if rest, home := strings.CutPrefix(path, "~/"); home {
 		if dir, err := os.UserHomeDir(); err == nil {
@@ -154,7 +151,6 @@ func (c *settings) besideConfig(path string) string {
 	return filepath.Join(filepath.Dir(c.configFile.path), path)
 }
 
-// absolutePath is a path that means the same in every folder.
 func absolutePath(path string) string {
 	if full, err := filepath.Abs(path); err == nil {
 		return full
@@ -174,7 +170,6 @@ func (c *settings) from(s config.InForce) string {
 	return "default"
 }
 
-// needsNoConfig are commands that work whatever the configuration says.
 var needsNoConfig = []string{"version", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 func (c *settings) preRun(cmd *cobra.Command, _ []string) error {

@@ -30,7 +30,6 @@ func (c *stdio) mayAsk() error {
 	return nil
 }
 
-// errPasted is that an answer was not typed.
 var errPasted = errors.New("the answer arrived at once, as from a paste: nothing was done; type it, or use --yes")
 
 // confirm names the cluster and asks for context and name, typed in full, after the plan was

@@ -43,8 +43,7 @@ func newConnector(p *process) connector {
 
 const inCluster = "in-cluster" // the context where no kubeconfig names one
 
-// connect reads the kubeconfig of the one context that was named, without talking to the
-// cluster, and stays with that context.
+// connect reads the kubeconfig of the one context that was named, without a request, and stays with it.
 func (c *connector) connect() (inspect.Connection, error) {
 	context, err := c.oneContext()
 	if err != nil {
@@ -69,8 +68,7 @@ func (c *connector) connect() (inspect.Connection, error) {
 	return conn, nil
 }
 
-// withContext returns a connector to another kubeconfig context, and to another namespace unless
-// that is empty. The rest is shared.
+// withContext returns a connector to another context and, unless it is empty, namespace. The rest is shared.
 func (c *connector) withContext(context, namespace string) *connector {
 	other := *c
 	other.pinned = &pinned{}
@@ -110,8 +108,7 @@ func (c *connector) openSession() (*session.Session, error) {
 	return s, nil
 }
 
-// explain adds to an error that the context leads to another cluster now, whose credentials the
-// first one does not get.
+// explain adds to an error that the context leads to another cluster now, whose credentials do not fit.
 func (p *pinned) explain(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +164,7 @@ func (c *connector) watchOptions(conn inspect.Connection) watch.Options {
 	}
 }
 
-// reachFlags lead another program to the same cluster and user, but for the context. --token is
-// a secret.
+// reachFlags lead another program to the same cluster and user. --token is a secret.
 var reachFlags = []string{"kubeconfig", "cluster", "user", "server", "tls-server-name", "certificate-authority", "client-certificate", "client-key",
 	"as", "as-uid", "as-group", "as-user-extra", "proxy-url", "insecure-skip-tls-verify"}
 

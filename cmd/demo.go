@@ -24,7 +24,6 @@ type demoSession struct {
 	noGuide  bool
 }
 
-// demoGuide leads through the story's stuck restore. It takes about a minute.
 var demoGuide = guide.Guide{
 	Title:   "Demo",
 	Job:     "crm-rollback",

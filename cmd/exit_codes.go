@@ -16,7 +16,6 @@ import (
 	"github.com/veltui/veltui/ui"
 )
 
-// The exit codes of every command.
 const (
 	ExitOK              = 0
 	ExitError           = 1
@@ -103,7 +102,6 @@ func printErrorLines(stderr io.Writer, err error) {
 	}
 }
 
-// printError says that what a command found out could not be written.
 type printError struct{ error }
 
 func (e printError) Error() string { return "printing: " + e.error.Error() }

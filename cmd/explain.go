@@ -62,7 +62,6 @@ func elsewhere(r action.Request) action.Request {
 	return r
 }
 
-// limitsOf are the bounds that Velero puts on a job that has not ended.
 func limitsOf(j *job.Job, env diagnosis.Environment) []velero.Limit {
 	if j.Terminal() || j.Object == nil {
 		return nil

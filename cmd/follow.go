@@ -230,7 +230,6 @@ func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch
 	return snap, nil
 }
 
-// hasAll reports whether single jobs were asked for, and all are there.
 func hasAll(snap *watch.Snapshot, q watch.Query) bool {
 	for _, n := range q.Names {
 		if !slices.ContainsFunc(snap.Jobs, func(j *job.Job) bool { return resourceOf(j.Kind) == n.Resource && j.Name == n.Name }) {
@@ -240,7 +239,6 @@ func hasAll(snap *watch.Snapshot, q watch.Query) bool {
 	return len(q.Names) > 0
 }
 
-// unreadable is why a kind that is asked for cannot be read.
 func unreadable(s watch.Source, namespace string, wanted bool) error {
 	switch {
 	case wanted && s.State == watch.SourceForbidden:

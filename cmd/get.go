@@ -149,8 +149,7 @@ func (c *stdio) newTable() table {
 	return t
 }
 
-// get prints the selected jobs of all contexts, which are asked at once; one that fails costs
-// its own jobs only.
+// get prints the selected jobs of all contexts, asked at once; one that fails costs its own jobs only.
 func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p printer) error {
 	contexts, err := c.contexts()
 	if err != nil {

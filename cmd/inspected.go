@@ -62,7 +62,6 @@ func (p *plainHTTP) allows() bool {
 	return p.allowed || err == nil && yes
 }
 
-// announcer says on a writer, before they come, that bytes come unencrypted.
 func (p *plainHTTP) announcer(errOut io.Writer, log *slog.Logger) func(artifact.Route) {
 	return func(r artifact.Route) {
 		if !r.PlainHTTP {
@@ -88,8 +87,7 @@ func (c *files) openRates(conn inspect.Connection) *history.Book {
 
 const estimateTimeout = 5 * time.Second
 
-// cachedEstimates gives running restores a total and an ETA by their mix. It uses only indexes
-// that are on disk.
+// cachedEstimates gives running restores a total and an ETA by their mix, from indexes on disk.
 type cachedEstimates struct {
 	cluster   *inspect.Cluster
 	book      *history.Book
@@ -131,8 +129,7 @@ func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selecti
 	return k.assess(ctx, snap, func(j *job.Job) bool { return learned && selected.matches(j) }), nil
 }
 
-// assess judges a snapshot, estimates the wanted restores that process items, and records the
-// rates of those that ended.
+// assess judges a snapshot, estimates the wanted restores that process items, and records learned rates.
 func (k *cachedEstimates) assess(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) *assess.Assessment {
 	for _, j := range snap.Active {
 		if j.Kind != job.Restore || j.Stage != job.StageItems || !wanted(j) || k.asked[j.UID] {

@@ -54,8 +54,7 @@ func (c *files) auditDir() (string, error) {
 	return filepath.Join(dir, "finalize"), err
 }
 
-// openLog opens veltui's log file (0600), or discards what is logged where there is no place for
-// one, or a session has its own.
+// openLog opens veltui's log file (0600), or discards what is logged without a place or in a session.
 func (c *files) openLog() (io.WriteCloser, string) {
 	if path, err := c.stateFile("veltui.log"); err == nil && c.log == nil {
 		if file, err := openBoundedLog(path, c.clock); err == nil {
@@ -174,7 +173,6 @@ func (l *boundedLog) put(line []byte) {
 	l.allowed -= float64(n)
 }
 
-// rotate begins a new file where this one has no room for more bytes.
 func (l *boundedLog) rotate(more int) error {
 	if l.size+int64(more) <= maxLogSize {
 		return nil

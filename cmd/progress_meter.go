@@ -144,7 +144,6 @@ type liveLines struct {
 	widths  []int // of the lines that are drawn, in cells
 }
 
-// terminalSize is that of a terminal, and a usual one where it is unknown.
 func terminalSize(f *os.File) (columns, rows int) {
 	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil || columns < 2 {
@@ -160,7 +159,6 @@ func columnsOf(f *os.File) func() int {
 	}
 }
 
-// replaced returns what draws lines in place of those that stand there.
 func (l *liveLines) replaced(lines []string) string {
 	var b strings.Builder
 	b.WriteString(l.erased())

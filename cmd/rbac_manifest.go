@@ -121,8 +121,7 @@ func policyManifest(f *rbacFlags, operators []subject) ([]byte, error) {
 	return []byte(values.Replace(string(data))), nil
 }
 
-// roleManifest has a role with the chosen rights, its parts in other namespaces and in the whole
-// cluster, and the bindings.
+// roleManifest has a role with the chosen rights, its parts elsewhere, and the bindings.
 func roleManifest(role string, f *rbacFlags, subjects []subject) ([]byte, error) {
 	m := manifest{name: cmp.Or(f.name, "veltui-"+role), velero: f.namespace, subjects: subjects}
 	fmt.Fprintf(&m.text, "# Rights of veltui's role %s, for the Velero in namespace %s.\n", role, f.namespace)

@@ -108,8 +108,7 @@ type reporting struct {
 	report.Input
 }
 
-// reportOn makes the report. Only the end of ctx and a moved context fail it: what cannot be
-// read is named in it.
+// reportOn makes the report, and names in it what cannot be read. A moved context fails it.
 func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f reportFlags) (report.Document, error) {
 	conn, err := c.connect()
 	if err != nil {
@@ -188,7 +187,6 @@ func (r *reporting) plans(ctx context.Context, reach action.Request) {
 	}
 }
 
-// afterwards says what is left to do about a job that has ended.
 func (r *reporting) afterwards(left func(text string, commands ...string), command func(args ...string) string) {
 	j, subject := r.Judged.Job, r.Judged.Kind.Word()+"/"+r.Judged.Name
 	if j.Errors+j.Warnings > 0 {

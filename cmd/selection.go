@@ -106,7 +106,6 @@ func (c *cli) forJob(cmd *cobra.Command, run func(context.Context, selection) er
 	return cmd
 }
 
-// parseKinds reads one kind, or both with a comma between.
 func parseKinds(text string) (kinds []job.Kind, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		kind, err := parseKind(word, "")

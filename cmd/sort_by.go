@@ -63,8 +63,7 @@ func (s *sortBy) needs() parts {
 	return parts{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true, whole: true}
 }
 
-// sorted merges the jobs of all clusters into one order, those without a value first, as kubectl
-// does. A cluster's jobs then come in several parts.
+// sorted merges all jobs into one order, those without a value first as with kubectl, in parts of one job.
 func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
 	if s == nil {
 		return clusters, nil
@@ -87,7 +86,6 @@ func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
 	return sorted, nil
 }
 
-// values are what is compared, one for each part with its one job.
 func (s *sortBy) values(all []clusterJobs) (map[*job.Job]any, error) {
 	values := map[*job.Job]any{}
 	if s.column != nil {

@@ -31,8 +31,7 @@ type column struct {
 	usual  int  // the width of a long text, kept free in a table that grows
 }
 
-// chooseColumns leaves out wide columns, or has none dropped if they are wanted. The kept
-// one is never dropped.
+// chooseColumns leaves out wide columns, or has none dropped if they are wanted; nor ever the kept one.
 func chooseColumns(all []column, wide bool, kept string) []column {
 	columns := slices.DeleteFunc(slices.Clone(all), func(c column) bool { return c.wide && !wide })
 	for i, c := range columns {
@@ -49,8 +48,7 @@ const (
 	readableCell = 30 // a column whose texts would be shorter is dropped
 )
 
-// table aligns rows. On a narrow terminal it drops columns and shortens texts; later rows keep
-// to the columns of the first ones.
+// table aligns rows. On a narrow terminal it drops columns and shortens texts, by its first rows.
 type table struct {
 	w io.Writer
 	// width is the terminal's, or 0: then columns grow with their text.
@@ -116,7 +114,6 @@ func (t *table) widen(rows [][]string) {
 	}
 }
 
-// layOut chooses the columns and their widths by the first rows.
 func (t *table) layOut(columns []column, rows [][]string) {
 	t.gap, t.widths = columnGap, make([]int, len(columns))
 	for i, c := range columns {
@@ -141,8 +138,7 @@ func (t *table) layOut(columns []column, rows [][]string) {
 	t.fit(columns, rows, func(c column) int { return c.least }) // else the terminal wraps the lines
 }
 
-// fit drops and shortens columns, none below its floor. It reports whether that is enough; else
-// it changes nothing.
+// fit drops and shortens columns, none below its floor. If that is not enough, it changes nothing.
 func (t *table) fit(columns []column, rows [][]string, floor func(column) int) bool {
 	const gap = narrowGap - 1 // FitColumns has a gap of one
 	fitted := make([]draw.Column, len(columns))
@@ -178,7 +174,6 @@ func (t *table) isEmpty(rows [][]string, column int) bool {
 type row struct {
 	assess.Judged
 	context string
-	// age is how long ago the job began, as text and in seconds.
 	age     string
 	began   any
 	deleted bool

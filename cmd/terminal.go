@@ -46,7 +46,6 @@ func (s stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// terminal is what the environment says about the user's terminal.
 type terminal struct {
 	name   string // TERM
 	remote bool   // over ssh
@@ -95,8 +94,7 @@ func (c *stdio) filterStderr() (undo func()) {
 	}
 }
 
-// screen is the terminal of the dashboard. It can be taken away at any moment; nothing is drawn
-// from then on.
+// screen is the terminal of the dashboard. Once it is taken away, nothing is drawn.
 type screen struct {
 	*os.File // standard output
 	in       *os.File
@@ -136,8 +134,7 @@ func (s *screen) Write(p []byte) (int, error) {
 
 func (s *screen) Abandoned() { s.abandoned.Store(true) }
 
-// release ends a screen that the dashboard has left itself. Bubble Tea forgets the keyboard where
-// its end comes right behind a stop.
+// release ends a screen that was left. Bubble Tea forgets the keyboard where its end follows a stop.
 func (s *screen) release() {
 	if s.abandoned.Load() {
 		return // restore leaves it

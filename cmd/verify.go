@@ -157,8 +157,7 @@ func (r verified) print(l *lines, all bool) {
 
 const maxUnseen = 20
 
-// stateList is a titled list of things by their states, of which only the first of each are
-// named unless all are wanted. It is not printed if it is empty.
+// stateList is a titled list by states; only the first of each are named, unless all are wanted.
 type stateList struct {
 	*lines
 	title string

@@ -119,7 +119,6 @@ func (s *waitScreen) show(targets []*awaited, a *assess.Assessment) {
 	s.showBeside(targets)
 }
 
-// draw draws lines in place of those that stand there, where they differ.
 func (s *waitScreen) draw(drawn []string, columns int) {
 	text := strings.Join(drawn, "\n") + fmt.Sprint(columns)
 	if text == s.last && !s.continued.Load() {

@@ -100,7 +100,6 @@ func (t *awaited) cause() string {
 	return strings.TrimPrefix(t.last.Verdict.Summary, t.name+": ")
 }
 
-// errTimeUp is why waiting ends after --timeout.
 var errTimeUp = errors.New("the time is up")
 
 // waiter waits for jobs of one cluster. Only its run touches the fields.
@@ -134,8 +133,7 @@ func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags)
 	return w
 }
 
-// run waits until all targets are settled or the time is up. With a timeout it goes on although
-// the cluster is silent from the start.
+// run waits until all targets are settled or the time is up; with a timeout also for a silent cluster.
 func (w *waiter) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -337,7 +335,6 @@ func (w *waiter) takeLook(l fullLook) {
 	}
 }
 
-// errGone is that a job was deleted before it was looked at.
 var errGone = errors.New("it is gone")
 
 func (w *waiter) look(ctx context.Context, j *job.Job) {
