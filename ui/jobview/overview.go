@@ -70,16 +70,13 @@ func verdictLines(c draw.Canvas, j assess.Judged, named keys.Map) []string {
 
 // beside joins two columns of lines; the canvas is the left one's.
 func beside(c draw.Canvas, left, right []string) []string {
-	lines := make([]string, 0, max(len(left), len(right)))
-	for i := range max(len(left), len(right)) {
-		line, other := "", ""
-		if i < len(left) {
-			line = left[i]
+	lines := make([]string, max(len(left), len(right)))
+	copy(lines, left)
+	for i, line := range lines {
+		if line = c.Fit(line, c.Width); i < len(right) {
+			line += "  " + right[i]
 		}
-		if i < len(right) {
-			other = right[i]
-		}
-		lines = append(lines, strings.TrimRight(c.Fit(line, c.Width)+"  "+other, " "))
+		lines[i] = strings.TrimRight(line, " ")
 	}
 	return lines
 }

@@ -55,18 +55,13 @@ func (s *Screen) reportKeys() []keys.Binding {
 // makeReport makes the document on the job as it is now, and saves it.
 func (s *Screen) makeReport() tea.Cmd {
 	r, assessed, judged := &s.report, s.assessed, s.job
-	reporter, volumes, leftOut := s.sources.Reporter, s.sources.Volumes, s.sources.Volumes != nil && s.job.LeftOut() > 0
+	reporter, withVolumes := s.sources.Reporter, s.sources.withVolumes
 	name := fmt.Sprintf("veltui-report-%s-%s-%s.md", judged.Kind.Word(), fileName(judged.Name), s.sources.Clock().Format("20060102-150405"))
 	r.n++
 	made := reportMade{to: r, n: r.n}
 	cmd, cancel := s.sources.Start(func(ctx context.Context) tea.Msg {
-		if leftOut {
-			all, err := volumes.ReadVolumes(ctx, judged.Job)
-			if err != nil {
-				made.err = err
-				return made
-			}
-			judged.Job = judged.WithVolumes(all)
+		if judged.Job, made.err = withVolumes(ctx, judged.Job); made.err != nil {
+			return made
 		}
 		if made.text, made.err = reporter.Report(ctx, assessed, judged); made.err == nil && ctx.Err() == nil {
 			made.path, made.unsaved = reporter.Save(name, made.text)

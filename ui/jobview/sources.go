@@ -48,6 +48,18 @@ type Sources struct {
 	Clock func() time.Time
 }
 
+// withVolumes returns a job with the volumes that it leaves out.
+func (s *Sources) withVolumes(ctx context.Context, j *job.Job) (*job.Job, error) {
+	if s.Volumes == nil || j.LeftOut() == 0 {
+		return j, nil
+	}
+	all, err := s.Volumes.ReadVolumes(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	return j.WithVolumes(all), nil
+}
+
 // Artifacts reads what Velero has stored of a job.
 type Artifacts interface {
 	// Results are the job's warnings and errors, known once it has ended.

@@ -66,14 +66,11 @@ func (p *verifyPage) load(s *Screen) tea.Cmd {
 		return nil
 	}
 	j, in := s.job.Job, s.assessed
-	verifier, volumes, leftOut := s.sources.Verifier, s.sources.Volumes, s.sources.Volumes != nil && j.LeftOut() > 0
+	verifier, withVolumes := s.sources.Verifier, s.sources.withVolumes
 	return p.result.Ask(s.asker(), 0, func(ctx context.Context) (verify.Result, error) {
-		if leftOut { // those that completed tell that their data came back
-			all, err := volumes.ReadVolumes(ctx, j)
-			if err != nil {
-				return verify.Result{}, err
-			}
-			j = j.WithVolumes(all)
+		j, err := withVolumes(ctx, j) // those that completed tell that their data came back
+		if err != nil {
+			return verify.Result{}, err
 		}
 		return verifier.Verify(ctx, j, in, func(at target.Progress) { p.progress.Store(&at) })
 	})
@@ -290,23 +287,15 @@ func (o verifyOutline) volumes(r *verify.Result) {
 			there++
 		}
 	}
-	slices.SortStableFunc(all, func(x, y verifiedRow) int { return cmp.Compare(rowRank(x), rowRank(y)) })
+	rank := func(r verifiedRow) int { // what is lost first, then what is not known
+		return slices.Index([]bool{r.sign.Lost(), !r.settled(), true}, true)
+	}
+	slices.SortStableFunc(all, func(x, y verifiedRow) int { return cmp.Compare(rank(x), rank(y)) })
 	need := slices.IndexFunc(all, verifiedRow.settled)
 	if need < 0 {
 		need = len(all)
 	}
 	o.count("volumes", "data of volumes", rowCount{len(r.Volumes), there, r.LostVolumes() + r.LostClaims(), notSeen, 0}, all, need, need > 0)
-}
-
-// rowRank puts what is lost first, then what is not known.
-func rowRank(r verifiedRow) int {
-	switch {
-	case r.sign.Lost():
-		return 0
-	case !r.settled():
-		return 1
-	}
-	return 2
 }
 
 // dataRow is a volume in the states of items that look alike.

@@ -1,6 +1,7 @@
 package jobview
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -29,11 +30,8 @@ func volumePhase(phase string) string {
 		velero.VolumeCompleted:  "all of it was moved",
 		velero.VolumeFailed:     "it could not be moved",
 	}
-	switch text := words[phase]; {
-	case phase == "":
-		return "none: " + text
-	case text != "":
-		return phase + ": " + text
+	if text := words[phase]; text != "" {
+		return cmp.Or(phase, "none") + ": " + text
 	}
 	return phase
 }
