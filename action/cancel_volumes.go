@@ -205,7 +205,8 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 
 // cancelTiming says when cancelled volumes end: New ones at once, one in progress at once
 // through the node-agent on its node, else after an hour; all others after 5 minutes
-// data_upload_controller.go; the same for the other kinds).
+// (cancelDelayOthers and cancelDelayInProgress in data_upload_controller.go; the same for the
+// other kinds).
 func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
 		return v.Phase == velero.VolumeInProgress && !e.hasAgent(v.Node)

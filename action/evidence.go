@@ -159,9 +159,10 @@ type Artifact struct {
 	job.Presence
 }
 
-// Targets returns the kinds of files that together prove that Velero stored all of a job.
-// Each is always uploaded, an empty list too: of a backup in any order after the contents
+// Targets returns the kinds of files that together prove that Velero stored all of a job. Each
+// is always uploaded, an empty list too: of a backup in any order after the contents
 // (pkg/persistence/object_store.go PutBackup); a restore's volume information is the last
+// (pkg/controller/restore_controller.go runValidatedRestore).
 func Targets(kind job.Kind) []string {
 	if kind == job.Backup {
 		return []string{"BackupResults", "BackupContents", "BackupItemOperations", "BackupResourceList", "BackupVolumeSnapshots", "BackupVolumeInfos"}

@@ -205,10 +205,10 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 		"Velero has not started it, but a server is running and will")
 }
 
-// counted: the server that let a backup out of its queue counts it as running until it
-// starts; a phase that somebody else writes does not change that
-// (backup_queue_controller.go AddReadyToStart; backup_tracker.go: only
-// Add, AddPostProcessing and Delete remove the entry). With
+// counted: the server that let a backup out of its queue counts it as running until it starts; a
+// phase that another user writes does not change that (backup_queue_controller.go
+// AddReadyToStart; backup_tracker.go: only Add, AddPostProcessing and Delete remove the entry).
+// With --concurrent-backups 1 no backup would start any more. Since 1.18.
 func counted(e *Evidence) verdict {
 	return refuse("Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
 		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue")

@@ -1,34 +1,23 @@
-// Package watch follows Velero's custom resources and pods in one namespace
-// and offers what it knows as one immutable [Snapshot] at a time.
+// Package watch follows Velero's custom resources and pods in one namespace and offers what it
+// knows as one immutable [Snapshot] at a time: [New] makes a [Watcher], and [Watcher.Next] waits
+// for a snapshot newer than the last one. The watches write into a [Store] and set a signal of
+// capacity one; a slow reader sees fewer snapshots, never old ones.
 //
-// Its door is [New], which makes a [Watcher], and [Watcher.Next], which waits
-// for a snapshot newer than the last one. The watches write into a [Store] and
-// set a signal of capacity one; they never wait for a reader, and however many
-// events come, a reader that is slow sees fewer snapshots, never old ones.
-//
-// A kind that cannot be watched (its CRD is missing, RBAC forbids it) is left
-// out and named in the snapshot's sources; it never stops the others. While
-// the API server is away the last data stays, with its age.
+// A kind that cannot be watched (its CRD is missing, RBAC forbids it) is named in the snapshot's
+// sources; it never stops the others. While the API server is away the last data stays.
 //
 // # How it is put together
 //
-// A connection is one set of credentials. Over it, a heartbeat makes a small quorum read,
-// because an open watch cannot tell a server that hangs, or whose etcd does, from one that has
-// no news; and one source for each kind lists and watches. Their requests pass a gate in the
-// transport, which is shut while the heartbeat gets no answer: none backs off on its own then,
-// and all list again at once when the server is back. Renewed credentials make a new connection;
-// the store keeps what it has.
+// A connection is one set of credentials. Over it, a heartbeat makes a small quorum read, and
+// one source for each kind lists and watches. Their requests pass a gate in the transport, which
+// is shut while the heartbeat gets no answer: none backs off on its own then, and all list again
+// at once when the server is back. Renewed credentials make a new connection; the store stays.
 //
-// A source reads the API server's JSON object by object, so that one which
-// Velero's types cannot hold is kept as far as they can, named in
-// [Snapshot.Malformed], and takes nothing from the others.
-//
-// A source is client-go's Reflector, with the store as its target, and not a controller-runtime
-// cache or a shared informer, which put another store and unbounded queues behind the same
-// Reflector. So a source is called live when, and not some time before, all that the server has
-// listed is in the store: the first snapshot after an outage that says live is right. A change
-// of the credentials or a missing CRD replaces a kind as a whole, deletions included, and each
-// object is held once.
+// A source reads the API server's JSON object by object: one that Velero's types cannot hold is
+// kept as far as they can, named in [Snapshot.Malformed], and takes nothing from the others. It
+// is client-go's Reflector with the store as its target; a shared informer would add another
+// store and unbounded queues. So a source is live exactly when all that the server has listed is
+// in the store, and a missing CRD replaces a kind as a whole, deletions included.
 //
 // # Lists
 //
@@ -41,10 +30,9 @@
 //
 // # Liveness
 //
-// The heartbeat lists storage locations by a name that none has, every five seconds
-// and without a resource version. That is the smallest read that the API server has to
-// ask etcd for; /version and discovery come from its memory. "Live" means that such a
-// read was answered within ten seconds.
+// The heartbeat lists storage locations by a name that none has, every five seconds and without
+// a resource version: the smallest read for which the API server must ask etcd. "Live" means
+// that such a read was answered within ten seconds.
 //
 // # One look
 //

@@ -137,9 +137,8 @@ func (h *heartbeat) leave(c *connection) {
 // server must ask etcd.
 const nobody = "veltui-heartbeat"
 
-// ask makes a quorum read: of the namespace that identifies the cluster, else a list without a
-// resource version, limited to one object by its name. Where nothing may be read yet, the
-// server's version has to do, which needs no right.
+// ask makes a quorum read: of the namespace that identifies the cluster, else a list of one name
+// without a resource version. Without any right it asks for the server's version.
 func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duration, err error) {
 	if h.session != nil {
 		if err := h.session.Moved(); err != nil {

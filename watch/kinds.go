@@ -145,8 +145,8 @@ func (o Options) kinds() (watched []*kind) {
 }
 
 // only returns the kind narrowed to some jobs, nil if nothing of it belongs to them. An empty
-// name stands for all jobs of its kind, no jobs for the kind itself. The API server finds one
-// object by its name, but not one of several.
+// name stands for all jobs of its kind. The API server finds one object by name, but not
+// several.
 func (k *kind) only(jobs []JobName) *kind {
 	if len(jobs) == 0 {
 		return k
@@ -186,9 +186,8 @@ func namesOf(jobs []JobName, resource string) (names []string) {
 	return names
 }
 
-// prepare makes an object fit to be kept, in place: it drops what nobody looks
-// at, makes every string harmless and notes the kind, which typed clients leave
-// out. It returns false for an object that is of no interest.
+// prepare strips an object in place, makes every string harmless and sets the kind, which typed
+// clients leave out. It returns false for an object of no interest.
 func prepare(o client.Object, k *kind) bool {
 	if k.strip != nil && !k.strip(o) {
 		return false

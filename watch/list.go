@@ -238,9 +238,8 @@ var errNoList = errors.New("the answer is no list")
 
 var errEndless = &session.IncompleteError{Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems)}
 
-// readList reads a list while it comes in: item gets the JSON of each of its elements,
-// which is only good until it returns. It is an error if there are no items, not even
-// an empty list of them.
+// readList reads a list while it comes in: item gets the JSON of each element, valid until it
+// returns. Without items, not even an empty list, it fails.
 func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta, err error) {
 	limited := &itemReader{body, maxItem}
 	list := json.NewDecoder(limited)
@@ -323,9 +322,8 @@ func (r *itemReader) Read(p []byte) (int, error) {
 
 var fieldSet = []byte(`"fieldsV1":{`)
 
-// withoutFieldSets empties the field sets of managedFields, in place: they are a
-// third of an object and nobody looks at them. A quote within a text is escaped, so
-// that what is found is always a member's name.
+// withoutFieldSets empties the field sets of managedFields, a third of an object, in place.
+// Quotes within texts are escaped, so that each match is a member's name.
 func withoutFieldSets(raw []byte) []byte {
 	at := bytes.Index(raw, fieldSet)
 	if at < 0 {

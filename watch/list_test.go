@@ -438,7 +438,7 @@ func TestWhatIsLeftOutIsNotKeptWhileAListIsReadAgain(t *testing.T) {
 	s.Replace(PodVolumeBackups, []client.Object{volume(1)})
 	for resource, again := range map[string]client.Object{Backups: old(2), PodVolumeBackups: volume(2)} {
 		k, _ := kindNamed(resource)
-		list := s.list(k).(*storeList)
+		list := s.list(k)
 		list.add(&received{Object: again})
 		if len(list.changed) != 0 {
 			t.Errorf("%d of %s are kept until the end of the list", len(list.changed), resource)

@@ -12,17 +12,15 @@ import (
 // defaultWindow is short enough to look live and long enough for a burst to be one snapshot.
 const defaultWindow = 250 * time.Millisecond
 
-// windowsApart is how many windows lie between two snapshots at least once all is
-// live: by default a second, in which Velero writes a job's progress once, and in
-// which ten jobs make one snapshot and one frame instead of four.
+// windowsApart is the least distance of two snapshots in windows once all is live: a second, in
+// which Velero writes a job's progress once.
 const windowsApart = 4
 
 type Options struct {
 	Config *rest.Config // leads to the API server. It is copied, not changed
-	// Session is the connection that Config is of. Its credentials are read again while
-	// the API server does not take or does not answer the present ones, and by
-	// [Watcher.Retry]. A Watcher ends with a [session.MovedError] once the session leads
-	// to another cluster. Nil if nothing can be read again.
+	// Session is the connection that Config is of, nil if nothing can be read again. Its
+	// credentials are read again by [Watcher.Retry], and while the present ones do not work. A
+	// Watcher ends with a [session.MovedError] once the session leads to another cluster.
 	Session *session.Session
 
 	// Namespace was asked for by flag, EnvNamespace by VELERO_NAMESPACE, and
@@ -31,15 +29,13 @@ type Options struct {
 	EnvNamespace     string
 	ContextNamespace string
 
-	// Window is how long [Watcher.Next] waits after the first change for others to come, so that
-	// a burst makes one snapshot. Once all is live, snapshots are four windows apart at least.
-	// Zero means 250 ms, or no wait at all if there is a Journal.
+	// Window is how long [Watcher.Next] waits after the first change for others to come. Zero
+	// means 250 ms, or no wait at all if there is a Journal.
 	Window  time.Duration
 	Journal int // how many changes of jobs are kept from one snapshot to the next; zero for none
 
-	// Only narrows the watch to some jobs and their volumes. Nothing else is watched: neither
-	// pods nor storage locations nor other jobs, on which verdicts depend; [Read] reads those. A
-	// JobName without a name is all jobs of its kind. Empty for all of Velero's kinds.
+	// Only narrows the watch to some jobs and their volumes; a JobName without a name is all
+	// jobs of its kind. Nothing else that verdicts depend on is watched then; [Read] reads that.
 	Only []JobName
 
 	// SumVolumes keeps of volumes that completed in a job that has ended only their

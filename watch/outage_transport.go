@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// gate is the transport of every list and watch. While the heartbeat says that the API server is
-// away, requests wait here: they do not run into the reflectors' exponential back-off, which
-// would add up to a minute after the server is back, and they cost nothing while it is not.
+// gate is the transport of every list and watch. Requests wait here while the API server is
+// away: they would run into the reflectors' exponential back-off, and so return up to a minute
+// late.
 type gate struct {
 	next      http.RoundTripper
 	suspected chan struct{} // ready when a request failed in a way that the heartbeat should look into

@@ -66,9 +66,8 @@ type Snapshot struct {
 	leftVolumes    []job.Volume                      // those of jobs among them that still run
 	movers         map[velero.VolumeRef]velero.Mover // the pods that move volumes
 
-	// Changes are the jobs as they were after each change since the last
-	// snapshot that Next returned, oldest first; only kept with
-	// [Options.Journal]. A deleted job is in it with Deleted set.
+	// Changes are the jobs after each change since the last snapshot, oldest first; only kept
+	// with [Options.Journal]. A deleted job is in it with Deleted set.
 	Changes []Change
 	Dropped int // counts changes that did not fit into the journal
 }
@@ -231,14 +230,13 @@ func (s *Snapshot) volumesKnown() bool {
 	return !s.narrow && !slices.ContainsFunc(kinds, func(k *kind) bool { return k.volume != nil && !known[k.resource] })
 }
 
-// leastAhead is how far the clock of the server's node has to be off to be
-// noticed: a location may be written for other reasons than to say when it was
-// looked at, which happens once a minute by default.
+// leastAhead is the smallest difference that counts: a location may be written for other reasons
+// than its validation, which comes once a minute by default.
 const leastAhead = 5 * time.Minute
 
-// serverAhead is the clock of the server's node minus the API server's. The
-// server writes into a location when it looked at it, and managedFields say when
-// that came (pkg/controller/backup_storage_location_controller.go, Reconcile).
+// serverAhead is the clock of the server's node minus the API server's. The server writes the
+// time of its look into a location, and managedFields tell when that was written
+// (pkg/controller/backup_storage_location_controller.go, Reconcile).
 func (s *Snapshot) serverAhead() time.Duration {
 	var written, said time.Time
 	for _, l := range s.Locations {

@@ -42,21 +42,6 @@ type listing interface {
 	done()
 }
 
-type counted struct {
-	listing
-	*source
-}
-
-func (c counted) add(o *received) {
-	c.listing.add(o)
-	c.source.count(1, -1)
-}
-
-func (c counted) again(total int) {
-	c.listing.again(total)
-	c.source.count(0, total)
-}
-
 type source struct {
 	kind     *kind
 	store    *Store
@@ -70,7 +55,7 @@ type source struct {
 	patience time.Duration
 
 	mu      sync.Mutex
-	listed  listing       // the list that was read and is not done yet
+	listed  *storeList    // the list that was read and is not done yet
 	known   Source        // the state as a reader sees it
 	begun   bool          // true once the kind was asked for
 	settled chan struct{} // closed once known.State is no longer SourceSyncing
@@ -164,7 +149,8 @@ func (s *source) read(ctx context.Context, r reader) (version string, err error)
 	}
 	s.begin()
 	list := s.store.list(s.kind)
-	version, err = r.all(ctx, counted{list, s})
+	list.count = s.count
+	version, err = r.all(ctx, list)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known.Read, s.known.Total = 0, 0

@@ -127,9 +127,8 @@ func (s *Store) remove(k *kind, o client.Object) {
 	s.drop(k, uidOf(o))
 }
 
-// Replace makes objects all that there is of a kind, given by its resource
-// such as [Backups]. The first time is the state that a journal starts from;
-// later ones are journaled as the changes that they bring.
+// Replace makes objects all that there is of a kind, such as [Backups]. The first time is the
+// state that a journal starts from.
 func (s *Store) Replace(resource string, objects []client.Object) {
 	k, ok := kindNamed(resource)
 	if !ok {

@@ -153,9 +153,8 @@ func (s *Store) foldVolumes() {
 	}
 }
 
-// foldVolumesOf folds a job anew for its volumes alone. Jobs are read before their
-// volumes: a fresh one is seen for the first time once more, so that what is made
-// of it does not depend on which came first.
+// foldVolumesOf folds a job anew for its volumes alone. A fresh job is folded as if seen for the
+// first time: the result does not depend on whether it or its volumes came first.
 func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
 	in := e.kind.input(e.job.Object.(client.Object))
 	in.At, in.Malformed = at, e.job.Malformed
@@ -165,9 +164,8 @@ func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
 	s.fold(uid, e, in, !e.fresh)
 }
 
-// Snapshot folds what is left to fold and returns the present state, with the
-// journal since the snapshot before. The fields that only a [Watcher] knows
-// (namespace, health, sources) are left for the caller to set.
+// Snapshot returns the present state, with the journal since the last one. Namespace, health and
+// sources are left for the [Watcher] to set.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,9 +241,8 @@ func (s *Store) order() {
 	s.active = active
 }
 
-// storeList is a list of one kind on its way into a [Store]. The first one of a
-// kind is there object by object, as it is read; a later one becomes true in one
-// step, deletions included, and until then only what has changed is kept of it.
+// storeList is a list of one kind on its way into a [Store]. A first list is visible object by
+// object; a later one in one step, deletions included, and only its changes are held.
 type storeList struct {
 	store   *Store
 	kind    *kind
@@ -253,15 +250,19 @@ type storeList struct {
 	first   bool
 	present map[types.UID]struct{}
 	changed []*received
+	count   func(read, total int) // is told how far the list is read; nil for none
 }
 
-func (s *Store) list(k *kind) listing {
+func (s *Store) list(k *kind) *storeList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &storeList{store: s, kind: k, era: s.era, first: !s.byKind[k.resource].listed, present: map[types.UID]struct{}{}}
 }
 
 func (l *storeList) add(o *received) {
+	if l.count != nil {
+		defer l.count(1, -1) // without the store's lock
+	}
 	if !prepare(o.Object, l.kind) {
 		return
 	}
@@ -292,7 +293,10 @@ func (l *storeList) add(o *received) {
 // remove leaves what is there already to the end of the list.
 func (l *storeList) remove(o *received) { delete(l.present, uidOf(o)) }
 
-func (l *storeList) again(int) {
+func (l *storeList) again(total int) {
+	if l.count != nil {
+		l.count(0, total)
+	}
 	clear(l.present)
 	l.changed = nil
 }

@@ -18,9 +18,8 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// ownerOf is the uid in the label, else that of the owner reference to a
-// Backup or Restore (docs/dev/velero.md#labels). Names are never used: they are cut at
-// 63 characters and used again.
+// ownerOf is the uid in the label, else in the owner reference to a Backup or Restore
+// (docs/dev/velero.md#labels). Names are cut at 63 characters and reused.
 func ownerOf(o metav1.Object, label string) types.UID {
 	if uid := o.GetLabels()[label]; uid != "" {
 		return types.UID(uid)

@@ -45,9 +45,8 @@ type Watcher struct {
 	health          Health // the last one that a snapshot had, to date the changes of it
 }
 
-// New starts to watch and returns at once, whether or not the API server can be
-// reached. It fails for a configuration that cannot be used at all, such as one
-// that names a file which is not there. The watcher stops when ctx ends.
+// New starts to watch and returns at once. It fails for a configuration that cannot be used at
+// all, such as one that names a missing file. The watcher stops when ctx ends.
 func New(ctx context.Context, o Options) (*Watcher, error) {
 	if o.Config == nil {
 		return nil, errors.New("starting to watch: there is no client configuration")
@@ -104,9 +103,9 @@ func (w *Watcher) now() time.Time {
 	return w.opts.Clock().Add(offset)
 }
 
-// Next waits for something to change and returns the newest snapshot. The first call returns at
-// once. It is for one reader: with two, each misses what the other was given. A watch that ends
-// because of another cluster says so in a last snapshot, then in a [session.MovedError].
+// Next waits for a change and returns the newest snapshot; the first call returns at once. It is
+// for one reader. A watch that ends because of another cluster says so in a last snapshot, then
+// in a [session.MovedError].
 func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	select {
 	case <-w.store.Dirty():
