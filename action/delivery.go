@@ -14,8 +14,7 @@ import (
 
 type delivery struct {
 	*patch
-	// open is set once a send had no answer that excludes the write: it may land until it
-	// is settled, whatever later sends return.
+	// open: a send had no answer that excludes the write, which may land until it is settled.
 	open bool
 	// unseen is set once a precondition failed, until the object has been read: a proxy
 	// that repeats requests passes on the second answer.
@@ -138,8 +137,7 @@ func (x *execution) read(ctx context.Context, o *unstructured.Unstructured) (*un
 	return now, err
 }
 
-// isGone reports whether the API server says that an object does not exist. A proxy's
-// page says nothing.
+// isGone reports a NotFound of the API server's own; a proxy's page says nothing.
 func isGone(err error) bool { return apierrors.IsNotFound(err) && retry.Excludes(err) }
 
 // settle finds out what became of a write whose attempts have ended with cause. A lost
@@ -203,8 +201,7 @@ func (w *writer) send(ctx context.Context, p *patch, dryRun bool) reply {
 
 const maxEvidenceAge = 10 * time.Second // how long after the end of a look its plan may be acted on
 
-// confirm makes sure, before each send, that the cluster is still the one that was shown
-// and that the evidence is fresh.
+// confirm checks before each send that the cluster is the same and the evidence fresh.
 func (x *execution) confirm(ctx context.Context) error {
 	if err := x.f.access.Check(ctx); err != nil {
 		return err
@@ -213,32 +210,6 @@ func (x *execution) confirm(ctx context.Context) error {
 		return nil
 	}
 	return x.lookOnce(ctx)
-}
-
-// poll calls look until it ends the execution. A look that fails with an error that time
-// may mend is repeated for another [startUp] within the deadline: the patch has landed,
-// and one answer tells what became of it.
-func (x *execution) poll(ctx context.Context, limit time.Duration, look func(ctx context.Context, late bool) error) error {
-	end := x.f.o.Now().Add(limit)
-	last := end.Add(startUp)
-	if x.until.Before(last) {
-		last = x.until
-	}
-	for {
-		late := x.f.o.Now().After(end)
-		err := look(ctx, late)
-		switch {
-		case errors.Is(err, errStop):
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil && (!x.retriable(err) || late && x.f.o.Now().After(last)):
-			return err
-		}
-		if !retry.Sleep(ctx, x.f.o.Poll) {
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // once reads a resource of the cluster that was shown in one attempt.

@@ -12,10 +12,9 @@ const (
 	// DefaultObserve is a little more than a sync period of Velero's (one minute).
 	DefaultObserve = 70 * time.Second
 	defaultPoll    = 2 * time.Second
-	// untilEnded is added for a job that Velero has to end, where nobody asked for another time.
+	// untilEnded is added for a job that Velero has to end.
 	untilEnded = 4 * time.Minute
-	// parting bounds a last look after an interruption: a program that was told to end
-	// has ten seconds.
+	// parting bounds a last look after an interruption: SIGTERM leaves ten seconds.
 	parting = 2 * time.Second
 )
 

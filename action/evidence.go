@@ -55,8 +55,7 @@ type Evidence struct {
 	Locations      Answer
 	LocationsWhy   string
 	LocationsWrote time.Time
-	// Hooks are the pods whose hooks a restore waits for; HooksSeen is Yes if they could
-	// be listed.
+	// Hooks are the pods whose hooks a restore waits for; Yes if they could be listed.
 	Hooks     []Hook
 	HooksSeen Answer
 	// Malformed are the objects that a server's client cannot decode, as KIND/NAME: FIELD.
@@ -88,8 +87,7 @@ type Evidence struct {
 	Movers  map[velero.VolumeRef]velero.Mover
 	volumes map[velero.VolumeRef]*unstructured.Unstructured // the resources of Job.Volumes as the API server sent them
 
-	// storedAt is when the object store was asked. operationsUnread is true if it was not
-	// asked for the list of operations.
+	// storedAt is when the object store was asked, perhaps without the list of operations.
 	storedAt         time.Time
 	operationsUnread bool
 	engine           *Engine // gathered it

@@ -117,8 +117,7 @@ func (x *execution) look(ctx context.Context) error {
 	return nil
 }
 
-// replan makes the action's present plan; its Action is empty if the evidence no longer
-// calls for it.
+// replan makes the present plan; Action is empty if the evidence calls for none.
 func (x *execution) replan(ctx context.Context) (Plan, *Evidence, error) {
 	e, err := x.gather(ctx)
 	if err != nil {
@@ -314,10 +313,32 @@ func soFar(before, one Sent, last bool) Sent {
 	return before
 }
 
+// watch observes until that ends the execution. A look that fails with an error that time may
+// mend is repeated for another [startUp] within the deadline: the patch has landed, and one
+// answer tells what became of it.
 func (x *execution) watch(ctx context.Context) error {
 	x.enter(StepObserve)
 	x.observeUntil = x.f.o.Now().Add(x.f.o.Observe)
-	return x.poll(ctx, x.limit(), func(ctx context.Context, late bool) error { return x.observe(x, ctx, late) })
+	end := x.f.o.Now().Add(x.limit())
+	last := end.Add(startUp)
+	if x.until.Before(last) {
+		last = x.until
+	}
+	for {
+		late := x.f.o.Now().After(end)
+		err := x.observe(x, ctx, late)
+		switch {
+		case errors.Is(err, errStop):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && (!x.retriable(err) || late && x.f.o.Now().After(last)):
+			return err
+		}
+		if !retry.Sleep(ctx, x.f.o.Poll) {
+			return context.Cause(ctx)
+		}
+	}
 }
 
 func (x *execution) limit() time.Duration {

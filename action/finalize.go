@@ -214,8 +214,7 @@ func counted(e *Evidence) verdict {
 		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue")
 }
 
-// undeletable reports whether Velero cannot delete a backup because it names no
-// storage location (backup_deletion_controller.go Reconcile).
+// undeletable: without a location Velero refuses (backup_deletion_controller.go Reconcile).
 func undeletable(e *Evidence) bool {
 	return e.Job.Kind == job.Backup && e.Job.StorageLocation == ""
 }
@@ -225,8 +224,7 @@ func deleteCommand(e *Evidence, r Request) string {
 	return r.Reach().Kubectl(e.Job.Namespace, "delete", qualified(e.Job.Kind), e.Job.Name)
 }
 
-// inProgress does what Velero itself does with such jobs at its start, but saves what was
-// stored.
+// inProgress does what Velero does at its start, but saves what was stored.
 func inProgress(e *Evidence, r Request, o owner) verdict {
 	if right := mayPatch(e); right.refusal != "" {
 		return right // without the right nobody asks what is stored
@@ -323,8 +321,7 @@ func abandoned(e *Evidence, r Request) verdict {
 	return refuse("--phase Failed is allowed.", "PartiallyFailed requires proof that its results are stored: %s", complete.refusal)
 }
 
-// afterUpload handles the phases in which Velero continues by itself, after a restart
-// too, if there is a server.
+// afterUpload: in these phases Velero continues by itself, after a restart too.
 func afterUpload(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
 	waiting := j.Phase == velero.PhaseWaiting || j.Phase == velero.PhaseWaitingPartly

@@ -222,8 +222,7 @@ func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
 	}
 }
 
-// targets looks for namespaces that are being deleted among those that a restore
-// restores into (Velero issues 5697, 7516 and 8234).
+// targets finds namespaces to restore into that are being deleted (issues 5697, 7516, 8234).
 func (g *gathering) targets() {
 	restore, ok := g.e.Job.Object.(*velerov1.Restore)
 	if !ok || g.e.Job.Terminal() {
@@ -259,7 +258,7 @@ func (g *gathering) list(kind schema.GroupVersionKind, namespace string, labels 
 	return list.Items, err
 }
 
-// convert makes a typed resource with harmless texts, and names what its type could not hold.
+// convert reads a typed resource with harmless texts, and what its type could not hold.
 func convert(o *unstructured.Unstructured, into any) ([]decode.Malformed, error) {
 	malformed, err := decode.Unstructured(o, into)
 	if err != nil {

@@ -80,8 +80,7 @@ func (g *gathering) log() {
 	g.logs.put(j.UID, since, g.o.Now(), all)
 }
 
-// containerLog reads the log of a server's container, and of the one that ran before it
-// in the same pod if the job was there then.
+// containerLog reads a container's log, and its predecessor's if the job was there then.
 func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since time.Time) (found velero.JobLog, err error) {
 	read := func(o corev1.PodLogOptions) (part velero.JobLog, text string, err error) {
 		o.Container, o.SinceTime = c.Container, &metav1.Time{Time: since}
@@ -147,8 +146,7 @@ func (e *Evidence) logMoves() bool {
 	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < lifeless
 }
 
-// gaveUp reports whether the server's log says that it gave up writing the job's
-// last status, and nothing speaks against it.
+// gaveUp reports whether the server surely gave up writing the job's last status.
 func (e *Evidence) gaveUp() bool {
 	// With more servers than one another may work on it.
 	return e.LogSeen && e.Job.Phase == velero.PhaseInProgress && e.owner() == ownerAlive && len(e.Server.Running) == 1 &&

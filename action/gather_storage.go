@@ -113,8 +113,7 @@ func (e *Evidence) allStored() (newest time.Time) {
 	return newest
 }
 
-// worthProbing reports whether files may be stored, and are needed: by a user who may act
-// on the job, or in read-only mode.
+// worthProbing reports whether files may be stored, and the user may use that.
 func worthProbing(e *Evidence, readOnly bool) bool {
 	switch e.Job.Phase {
 	case velero.PhaseInProgress, velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly:

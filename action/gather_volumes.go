@@ -99,8 +99,7 @@ func volumeFrom[T any](o *unstructured.Unstructured, read func(*T) job.Volume) (
 	return v, nil
 }
 
-// slots finds out how many volumes may be moved and prepared at once, where a
-// volume of the job waits for that.
+// slots reads how many volumes may move at once, where one of the job waits for that.
 func (g *gathering) slots() {
 	nodes := map[string]bool{}
 	for i := range g.e.Job.Volumes {
@@ -130,7 +129,7 @@ func (g *gathering) slots() {
 	}
 }
 
-// loadConcurrency reads the ConfigMap that the node-agents name; why says why it is not known.
+// loadConcurrency reads the node-agents' ConfigMap; why says why not.
 func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, why string) {
 	var names []string
 	for _, a := range g.e.Agents {

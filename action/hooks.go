@@ -42,8 +42,7 @@ func (e *Evidence) hungHook() *Hook {
 	return nil
 }
 
-// mayHaveHooks reports whether a restore may wait for hooks: only a look at its
-// pods could tell that it does not.
+// mayHaveHooks: only a look at a restore's pods rules out hooks.
 func (e *Evidence) mayHaveHooks() bool {
 	r, ok := e.Job.Object.(*velerov1.Restore)
 	return ok && (len(r.Spec.Hooks.Resources) > 0 || len(e.Hooks) > 0 || e.HooksSeen != Yes)

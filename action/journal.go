@@ -22,8 +22,7 @@ const (
 	maxLogRead  = 32 << 20
 	maxEntry    = 4 << 20
 	reportedFor = 30 * 24 * time.Hour // how long an attempt with an unknown outcome is reported
-	// presumedDead is the time since its last entry after which an attempt without a
-	// testable lock has surely ended.
+	// presumedDead is the age at which an attempt without a testable lock has surely ended.
 	presumedDead = 24 * time.Hour
 )
 
@@ -33,8 +32,7 @@ type LogDamage struct {
 	Begins bool // older entries were not read, because there are too many
 }
 
-// ReadLog calls each for every entry of the audit log in a directory, oldest first. A
-// missing log has none.
+// ReadLog calls each for every entry of a directory's audit log, oldest first.
 func ReadLog(dir string, each func(Entry)) (LogDamage, error) {
 	file, err := safefile.Open(filepath.Join(dir, LogFile), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,8 +89,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// readLine reads a line without the padding that a crash leaves, and reports whether all
-// of it was kept.
+// readLine reads a line without a crash's padding, and reports whether all was kept.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {

@@ -77,7 +77,7 @@ func (e *Evidence) owner() owner {
 	return ownerRestarted
 }
 
-// isLeftOver reports whether a write after a server's start proves no work on a job in progress.
+// isLeftOver reports whether a write after a server's start proves no work on the job.
 func (e *Evidence) isLeftOver(c velero.ServerPod, wrote time.Time) bool {
 	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: c}
 	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At)
@@ -258,8 +258,7 @@ func phaseOwner(o *unstructured.Unstructured) (owner string, at time.Time) {
 	return owner, at
 }
 
-// runsOn reports whether a person wrote the job's final phase, and Velero wrote to it after
-// that, or a moment ago.
+// runsOn reports whether Velero writes to a job after a person wrote its final phase.
 func runsOn(o *unstructured.Unstructured, at time.Time) bool {
 	by, written := phaseOwner(o)
 	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {

@@ -162,8 +162,7 @@ const keptAttempts = 8 // how many attempts a mark lists
 // only their own do not write it.
 const completeList = "."
 
-// attemptsOf returns the attempts in a mark, newest first, and whether its writer kept those
-// before its own.
+// attemptsOf returns a mark's attempts, newest first, and whether none before is missing.
 func attemptsOf(o *unstructured.Unstructured, mark string) (attempts []string, complete bool) {
 	return readAttempts(o.GetAnnotations()[mark])
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// proof refuses unless all files are stored and newer than the job's start: an older job of
-// the same name may have left its own.
+// proof refuses unless all files are stored, newer than the start: names are reused.
 func proof(e *Evidence) verdict {
 	const advice = "Check that the storage location is available and that you may create DownloadRequests. Without proof veltui does not touch the job of a running server."
 	began := e.began()
@@ -219,8 +218,7 @@ func fields(e *Evidence, to string) []Field {
 	return set
 }
 
-// patchWindow is how long after its work Velero may still try to write its last status, at
-// least five minutes.
+// patchWindow is how long Velero may try to write its last status, at least 5 minutes.
 func patchWindow(e *Evidence) time.Duration {
 	attempt, _ := velero.LastPatch(e.Job.Object, e.Server.Flags)
 	return max(attempt, 5*time.Minute)

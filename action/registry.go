@@ -33,8 +33,7 @@ type definition struct {
 	// marks are the annotations that say who did it. They are empty, and all that follows is
 	// nil, for an action that is only advised.
 	marks marks
-	// changes are what the patch of a target changes besides the marks, and what else the
-	// marks note; nil for nothing.
+	// changes are a target's changes and notes besides the marks; nil for none.
 	changes func(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
 	did     func(now *unstructured.Unstructured) string // says what somebody else did who was faster
 	event   func(*Plan) (reason, message string)        // the reason and the message of the Event
@@ -72,7 +71,6 @@ func Plans(e Evidence, r Request) []Plan {
 }
 
 // For returns the plan of one action; ok is false if the evidence does not call for it.
-// Finalizing always has a plan, or a refusal.
 func For(name Name, e Evidence, r Request) (p Plan, ok bool) {
 	d, err := definitionOf(name)
 	if err != nil {

@@ -97,8 +97,7 @@ func restartOver(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// resultsStored reports whether the job's own results are stored: they are uploaded when all
-// work is done.
+// resultsStored reports whether the results, uploaded after all work, are stored.
 func (e *Evidence) resultsStored() bool {
 	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] && e.Artifacts[0].State == job.Present &&
 		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)

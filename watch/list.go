@@ -18,8 +18,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// firstPage is how many objects are asked for at first, so that there is something
-// to show soon, and to know how many there are.
+// firstPage is asked for first: there is soon something to show, and a count.
 const firstPage = 500
 
 // mostAtOnce is how many objects are asked for in one answer at most. (Measured on
@@ -111,8 +110,7 @@ func (p *putOff) keep(raw []byte) bool {
 	return true
 }
 
-// cannotStream reports whether the API server has no stream of a list, or none for
-// us: who may list may not always watch.
+// cannotStream reports whether the API server has no streamed list, or none for us.
 func cannotStream(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, errNoEnd)
 }
@@ -178,8 +176,7 @@ func (r reader) streamed(ctx context.Context, to listing, heard func()) (version
 	}
 }
 
-// pages reads the list page by page, 0 for as large ones as the server makes, or whole
-// if it changes too fast for that.
+// pages reads the list by pages, of any size with 0, or whole if it changes too fast.
 func (r reader) pages(ctx context.Context, limit int64, to listing) (version string, err error) {
 	err = session.Pages(ctx, metav1.ListOptions{Limit: limit}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := r.page(ctx, o, to)
@@ -304,8 +301,7 @@ func elements(d *json.Decoder, limited *itemReader, element func(raw []byte) err
 	return err
 }
 
-// itemReader reads no more than is left for one element. What the decoder has read
-// before counts to the element before.
+// itemReader limits what is read for one element.
 type itemReader struct {
 	io.Reader
 	left int
@@ -344,8 +340,7 @@ func withoutFieldSets(raw []byte) []byte {
 	}
 }
 
-// objectEnd returns the length of the object with which a text begins, that of the
-// text if it has no end.
+// objectEnd returns the length of the object at a text's start.
 func objectEnd(text []byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {

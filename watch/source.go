@@ -137,8 +137,7 @@ func (s *source) listWatch(r reader) cache.ListerWatcher {
 	}}
 }
 
-// plainLists keeps the reflector from listing by a watch: as events, a list is
-// larger, says not how long it is, and cannot be had in pages.
+// plainLists keeps the reflector from listing by a watch, which is larger and has no length.
 type plainLists struct{ *cache.ListWatch }
 
 func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
@@ -169,8 +168,7 @@ func (s *source) begin() {
 	}
 }
 
-// turnPatience is how long one kind waits at most for others to be read before it. A
-// server may never answer for one of them.
+// turnPatience limits the wait for other kinds: a server may never answer for one.
 const turnPatience = 15 * time.Second
 
 func (s *source) awaitTurn(ctx context.Context) error {
@@ -188,12 +186,10 @@ func (s *source) awaitTurn(ctx context.Context) error {
 	return nil
 }
 
-// tell is how often a reader is told of a list that is being read: what comes of
-// it costs more than a few objects.
+// tell is the interval of signals while a list is read.
 const tell = 500 * time.Millisecond
 
-// count notes that so many more objects were read. Unless total is negative, the
-// list begins anew and has so many.
+// count adds to what was read. With a total, the list begins anew.
 func (s *source) count(read, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,7 +317,7 @@ func (s *source) failed(ctx context.Context, err error) {
 	}
 }
 
-// ended notes when the next attempt follows, and an error that no list or watch has told of.
+// ended notes when the next attempt follows, and an error that was not reported.
 func (s *source) ended(err error, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

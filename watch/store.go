@@ -41,8 +41,7 @@ type Store struct {
 	journal  journal
 
 	malformed sortedSet[Malformed]
-	// seen are the newest changes around the jobs, oldest first. The list is
-	// never changed in place.
+	// seen are the newest changes around the jobs. The list is never changed in place.
 	seen   []Seen
 	server velero.Server
 	agents []velero.Agent
@@ -88,8 +87,7 @@ func newStore(kinds []*kind, now func() time.Time, journalLimit int) *Store {
 	return s
 }
 
-// Dirty is ready to be received from when something has changed since it was
-// received from before.
+// Dirty is ready once something has changed since it was received from.
 func (s *Store) Dirty() <-chan struct{} { return s.dirty }
 
 func (s *Store) signal() { notify(s.dirty) }
@@ -179,8 +177,8 @@ func (s *Store) count(resource string) int {
 	return len(s.byKind[resource].versions)
 }
 
-// put takes in a prepared object and returns false if it is known already. The
-// caller holds the lock and tells of it.
+// put returns false if a prepared object is known already. The caller holds the lock and
+// signals.
 func (s *Store) put(k *kind, o client.Object, malformed []decode.Malformed, journaled bool) bool {
 	uid, h := uidOf(o), s.byKind[k.resource]
 	old, known := h.versions[uid]

@@ -14,8 +14,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// putJob folds a Backup or Restore at once, so that no number is lost between
-// two snapshots and rates are measured at the right times.
+// putJob folds a job at once, so that no number is lost between two snapshots.
 func (s *Store) putJob(k *kind, uid types.UID, in job.Input, journaled bool) {
 	in.At = s.now()
 	s.age(uid)
@@ -27,8 +26,7 @@ func (s *Store) putJob(k *kind, uid types.UID, in job.Input, journaled bool) {
 	s.fold(uid, e, in, journaled)
 }
 
-// age notes that something of the job was seen to change. What was read of its
-// volumes until then belongs to the first sight of it.
+// age marks a job as changed. Volumes read before belong to its first sight.
 func (s *Store) age(uid types.UID) {
 	e := s.jobs[uid]
 	if e == nil || !e.fresh {
@@ -59,8 +57,7 @@ func (s *Store) fold(uid types.UID, e *entry, in job.Input, journaled bool) {
 	}
 }
 
-// dropJob takes a job out. No reader was told of one that was only in a first list which
-// did not come to its end.
+// dropJob takes a job out. One of an unfinished first list was never journaled.
 func (s *Store) dropJob(uid types.UID, listed bool) {
 	e := s.jobs[uid]
 	if e == nil {

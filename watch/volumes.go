@@ -43,7 +43,7 @@ func compareVolumes(a, b job.Volume) int {
 
 const minPending = 1024 // from how many pending changes on a shrinking list is folded
 
-// volumes are those of one job: the list that jobs share, and what changed since it was made.
+// volumes are those of one job: the list that jobs share, and what changed since.
 type volumes struct {
 	list      []job.Volume
 	pending   map[types.UID]*job.Volume // the newest state of each changed volume, nil if it is gone
@@ -64,8 +64,7 @@ func (v *volumes) put(uid types.UID, volume *job.Volume, grow int) {
 	}
 }
 
-// fold returns the present list, sorted by kind and name. The list that it
-// returned before stays as it was.
+// fold returns the present list, sorted by kind and name; earlier ones stay unchanged.
 func (v *volumes) fold() []job.Volume {
 	if len(v.pending) == 0 {
 		return v.list

@@ -17,8 +17,7 @@ import (
 // ErrStopped is what [Watcher.Next] returns once the Watcher has stopped.
 var ErrStopped = errors.New("the watcher has stopped")
 
-// installationRetry is the pause between attempts to find Velero's namespace as long
-// as the answer leaves something open.
+// installationRetry is the pause between attempts to find Velero's namespace.
 var installationRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
 
 // Watcher follows one Velero installation.
@@ -169,7 +168,7 @@ func (w *Watcher) gathers() time.Duration {
 // Latest returns the snapshot that [Watcher.Next] returned last, or an empty one.
 func (w *Watcher) Latest() *Snapshot { return w.latest.Load() }
 
-// Retry reads the credentials again and tries everything that does not work, now.
+// Retry reads the credentials again and tries everything that does not work.
 func (w *Watcher) Retry() {
 	notify(w.beats.kick)
 	w.retrySources()
@@ -198,8 +197,7 @@ func (w *Watcher) denied() bool {
 	return slices.ContainsFunc(w.sources, func(s *source) bool { return s.status().denied })
 }
 
-// retryMissing tries the missing kinds again once one of them has appeared:
-// Velero's CRDs are installed together.
+// retryMissing: Velero's CRDs are installed together.
 func (w *Watcher) retryMissing() {
 	for _, s := range w.sources {
 		if s.status().State == SourceMissing {
@@ -208,8 +206,7 @@ func (w *Watcher) retryMissing() {
 	}
 }
 
-// lists are the paths of the kinds that are read, the storage locations first: each
-// role may list them, and there are few.
+// lists returns the read kinds' paths, first the locations, which each role may list.
 func (w *Watcher) lists() (paths []string) {
 	w.mu.Lock()
 	namespace, complete := w.installation.namespace, w.complete
@@ -297,8 +294,7 @@ func (w *Watcher) waitForInstallation(ctx context.Context, c *connection) instal
 	}
 }
 
-// waitForBetterInstallation returns another namespace than the present one, if there
-// comes to be a reason for it.
+// waitForBetterInstallation returns once another namespace is the better choice.
 func (w *Watcher) waitForBetterInstallation(ctx context.Context, c *connection, p installation) installation {
 	for backoff := installationRetry; p.notice != ""; {
 		if !pause(ctx, backoff.Step(), nil) {
@@ -337,8 +333,7 @@ func (w *Watcher) move(p installation) {
 	w.store.signal()
 }
 
-// renew looks for other credentials than the present ones, and returns true if
-// the connection shall be left for one with them.
+// renew looks for new credentials, and returns true if the connection shall be left.
 func (w *Watcher) renew() bool {
 	if w.opts.Session == nil {
 		return false
