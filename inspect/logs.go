@@ -23,7 +23,7 @@ var (
 
 // LogReader makes a reader of logs that asks for nothing yet; notStored is why not for stored ones.
 func (c *Cluster) LogReader(namespace string, notStored error) *logs.Reader {
-	o := logs.Options{Clock: c.Clock, NotOpen: notStored, Pods: func() (*client.Pods, error) {
+	o := logs.Options{NotOpen: notStored, Pods: func() (*client.Pods, error) {
 		config, err := c.Config()
 		if err != nil {
 			return nil, err

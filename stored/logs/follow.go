@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,10 +15,10 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// slower is how much longer than [Options.Pause] the pauses become.
-const slower = 10
+// relist is how often the pods are listed while logs are followed.
+const relist = 10 * time.Second
 
-// follow brings what is logged from now on, also by later pods, until ctx ends.
+// follow brings what is logged from now on, also by new pods, until ctx ends.
 func (f *following) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -33,7 +34,18 @@ func (f *following) follow(ctx context.Context) error {
 	for _, t := range f.tails {
 		start(t)
 	}
-	group.Go(func() { f.relist(ctx, found) })
+	group.Go(func() {
+		for retry.Sleep(ctx, relist) {
+			all, _, err := f.reader.containers(ctx, f.query)
+			if err != nil {
+				continue // the logs go on
+			}
+			select {
+			case found <- all:
+			case <-ctx.Done():
+			}
+		}
+	})
 	for {
 		select {
 		case <-ctx.Done():
@@ -54,21 +66,8 @@ func (f *following) follow(ctx context.Context) error {
 	}
 }
 
-// relist looks for pods that are new.
-func (f *following) relist(ctx context.Context, found chan<- []container) {
-	for retry.Sleep(ctx, relist) {
-		all, _, err := f.reader.containers(ctx, f.query)
-		if err != nil {
-			continue // the logs go on
-		}
-		select {
-		case found <- all:
-		case <-ctx.Done():
-		}
-	}
-}
-
-// keep follows a container's log through reconnects and restarts; it returns when the pod is gone.
+// keep follows a container's log, through restarts of the API server and of the
+// container, until the pod is gone.
 func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 	say := func(format string, args ...any) { send(ctx, lines, []Entry{mark(fmt.Sprintf(format, args...))}) }
 	pause := r.o.Pause
@@ -93,11 +92,11 @@ func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 		if !retry.Sleep(ctx, pause) {
 			return
 		}
-		pause = min(2*pause, slower*r.o.Pause)
+		pause = min(2*pause, 10*r.o.Pause)
 	}
 }
 
-// drain sends the lines of a log until it ends; got is true if any of them was new.
+// drain sends the lines of a log until it ends; got is true if some are new.
 func (r *Reader) drain(ctx context.Context, t *tail, o corev1.PodLogOptions, lines chan<- []Entry, say func(string, ...any)) (got bool, err error) {
 	log, err := r.open(ctx, t.container, t.at, o)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r *Reader) drain(ctx context.Context, t *tail, o corev1.PodLogOptions, lin
 				say("Lines between %s and %s may be missing: the log of pod %s was rotated", clock(last), clock(line.at), t.pod)
 			}
 		}
-		t.took(line)
+		t.at.next(line.at)
 		if entries := line.entries(t.belongs); len(entries) > 0 && !send(ctx, lines, entries) {
 			return got, ctx.Err()
 		}
@@ -140,8 +139,8 @@ func send(ctx context.Context, lines chan<- []Entry, entries []Entry) bool {
 	}
 }
 
-// lookAgain finds out why a log ended: over is true if nothing more comes, changed if the container
-// started again. Then it sends what the previous container wrote in the end.
+// lookAgain finds out why a log ended. over is true if nothing more comes, changed if
+// the container started again: the last lines of the one before are sent then.
 func (r *Reader) lookAgain(ctx context.Context, t *tail, lines chan<- []Entry, say func(string, ...any)) (over, changed bool) {
 	pods, err := r.o.Pods()
 	if err != nil {

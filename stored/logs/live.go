@@ -18,26 +18,20 @@ import (
 // clockMargin is how far the clocks of the API server and of a node may be apart.
 const clockMargin = 2 * time.Minute
 
-// relist is how often the pods are listed again while logs are followed.
-const relist = 10 * time.Second
-
 // tail is a container whose log is read, and how far.
 type tail struct {
 	container
 	belongs *belongs
 	at      place
-	// log is open while its past is read; older is true for the log of the previous container.
-	log   *podLog
-	older bool
-	// next are the entries that come next, and when the first was written.
-	next   []Entry
-	nextAt time.Time
-	err    error
-	// failed is the error that was last said of it, empty if none was.
-	failed string
+	log     *podLog // open while its past is read
+	older   bool    // log is that of the container before
+	next    []Entry // to come next
+	err     error
+	failed  string // the error that was last reported
 }
 
-// live brings what the pods logged of a job in the order of time, and follows it if the query says so.
+// live brings what the pods logged of a job, in the order of time, and follows
+// them if the query says so.
 func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) error {
 	all, left, err := r.containers(ctx, q)
 	if err != nil {
@@ -48,7 +42,7 @@ func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) err
 		if len(all) == 0 {
 			return nil
 		}
-		if err := out.Line(mark("From here on: what the node-agents and mover pods still have")); err != nil {
+		if err := out.mark("From here on: what the node-agents and mover pods still have"); err != nil {
 			return err
 		}
 	}
@@ -60,7 +54,7 @@ func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) err
 	}
 	out.origin(from)
 	if left > 0 {
-		if err := out.Line(mark(fmt.Sprintf("The logs of %s are not read: %d at most are", human.Count(left, "more pod"), maxPods))); err != nil {
+		if err := out.mark("The logs of %s are not read: %d at most are", human.Count(left, "more pod"), maxPods); err != nil {
 			return err
 		}
 	}
@@ -72,10 +66,14 @@ func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) err
 	return f.follow(ctx)
 }
 
-// mark is a sentence of our own in the log.
+func (o Output) mark(format string, args ...any) error {
+	return o.Line(mark(fmt.Sprintf(format, args...)))
+}
+
+// mark is a sentence of veltui's own in the log.
 func mark(text string) Entry { return Entry{Raw: []byte(sanitize.String(text)), Level: Mark} }
 
-// following is the logs of all containers on their way into one.
+// following merges the logs of all containers.
 type following struct {
 	reader *Reader
 	query  Query
@@ -83,15 +81,10 @@ type following struct {
 	tails  []*tail
 }
 
-func (f *following) say(format string, args ...any) error {
-	return f.out.Line(mark(fmt.Sprintf(format, args...)))
-}
-
 func (f *following) close() {
 	for _, t := range f.tails {
 		if t.log != nil {
 			t.log.close()
-			t.log = nil
 		}
 	}
 }
@@ -122,7 +115,7 @@ func (f *following) past(ctx context.Context, all []container) error {
 	for {
 		var first *tail
 		for _, t := range f.tails {
-			if len(t.next) > 0 && (first == nil || t.nextAt.Before(first.nextAt)) {
+			if len(t.next) > 0 && (first == nil || t.next[0].At.Before(first.next[0].At)) {
 				first = t
 			}
 		}
@@ -140,7 +133,7 @@ func (f *following) past(ctx context.Context, all []container) error {
 	}
 	for _, t := range f.tails {
 		if t.err != nil && (t.source != "" || readable) {
-			if err := f.say("The log of pod %s is not all here: %v", t.pod, t.err); err != nil {
+			if err := f.out.mark("The log of pod %s is not all here: %v", t.pod, t.err); err != nil {
 				return err
 			}
 			t.failed = t.err.Error()
@@ -149,41 +142,41 @@ func (f *following) past(ctx context.Context, all []container) error {
 	return nil
 }
 
-// begin opens the oldest log of a container that may tell of the job, and marks what is missing.
+// begin opens the oldest log of a container that may have lines of the job, and marks
+// what is gone.
 func (f *following) begin(ctx context.Context, t *tail) error {
 	began := f.query.began()
 	t.at = place{at: began.Add(-clockMargin)}
 	if f.query.Since.Equal(began) {
 		t.at.at = began
 	}
-	if t.restarts > 0 && t.started.After(began) {
-		t.log, t.err = f.reader.open(ctx, t.container, t.at, corev1.PodLogOptions{Previous: true})
-		if t.older = t.err == nil; t.older {
-			return f.beginning(ctx, t, began)
-		}
-		err := t.err
-		t.err = nil
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case apierrors.IsForbidden(err): // said of the log that is read next
-		case apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
-			return f.say("Lines from before %s are missing: the log of the container that ran before in pod %s is gone", clock(t.started), t.pod)
-		default:
-			return f.say("Lines from before %s are missing: %v", clock(t.started), err)
-		}
-		return nil
+	if t.restarts == 0 || !t.started.After(began) {
+		return f.beginning(ctx, t, began)
 	}
-	return f.beginning(ctx, t, began)
+	var err error
+	t.log, err = f.reader.open(ctx, t.container, t.at, corev1.PodLogOptions{Previous: true})
+	switch {
+	case err == nil:
+		t.older = true
+		return f.beginning(ctx, t, began)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case apierrors.IsForbidden(err): // said of the log that is read next
+		return nil
+	case apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
+		return f.out.mark("Lines from before %s are missing: the log of the container that ran before in pod %s is gone", clock(t.started), t.pod)
+	}
+	return f.out.mark("Lines from before %s are missing: %v", clock(t.started), err)
 }
 
-// beginning marks that the first lines of a server's log, or its previous container's, are gone.
+// beginning marks that the first lines of a server's log are gone, or of the log of
+// the container before.
 func (f *following) beginning(ctx context.Context, t *tail, began time.Time) error {
 	if t.source != "" || !f.query.Since.IsZero() {
 		return nil
 	}
 	if t.created.After(began.Add(clockMargin)) {
-		return f.say("Pod %s was made at %s; what a server's pod before it logged is gone", t.pod, clock(t.created))
+		return f.out.mark("Pod %s was made at %s; what a server's pod before it logged is gone", t.pod, clock(t.created))
 	}
 	few := int64(64)
 	head, err := f.reader.open(ctx, t.container, place{}, corev1.PodLogOptions{LimitBytes: &few, Previous: t.older})
@@ -198,10 +191,9 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 	switch {
 	case !line.at.After(began.Add(clockMargin)):
 	case t.older:
-		return f.say("Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept",
-			clock(line.at), t.pod, human.Count(t.restarts, "time"))
+		return f.out.mark("Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept", clock(line.at), t.pod, human.Count(t.restarts, "time"))
 	case line.at.After(t.started.Add(clockMargin)):
-		return f.say("Lines from before %s are missing: the log of pod %s was rotated", clock(line.at), t.pod)
+		return f.out.mark("Lines from before %s are missing: the log of pod %s was rotated", clock(line.at), t.pod)
 	}
 	return nil
 }
@@ -234,17 +226,9 @@ func (f *following) advance(ctx context.Context, t *tail) {
 			}
 			return
 		}
-		t.took(line)
+		t.at.next(line.at)
 		if t.next = line.entries(t.belongs); len(t.next) > 0 {
-			t.nextAt = t.next[0].At
 			return
 		}
-	}
-}
-
-// took notes that a line was read.
-func (t *tail) took(line logLine) {
-	if !line.at.IsZero() {
-		t.at.next(line.at)
 	}
 }

@@ -21,8 +21,6 @@ type Options struct {
 	// Open opens an artifact; nil where that must not be, and then NotOpen is why.
 	Open    func(context.Context, artifact.Target) (Stored, error)
 	NotOpen error
-	// Clock is our own clock; nil means time.Now.
-	Clock func() time.Time
 	// Pause is how long to wait before a log is asked for again; it doubles up to ten times. Default 2 s.
 	Pause time.Duration
 	// Patience is how long a log may take to begin, and to go on. Default 30 s.
@@ -34,9 +32,6 @@ type Reader struct{ o Options }
 
 // New makes a Reader; it asks for nothing yet.
 func New(o Options) *Reader {
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
 	o.Pause, o.Patience = cmp.Or(o.Pause, 2*time.Second), cmp.Or(o.Patience, 30*time.Second)
 	if o.Open == nil && o.NotOpen == nil {
 		o.NotOpen = errors.New("stored logs are not read")

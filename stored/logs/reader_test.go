@@ -158,6 +158,9 @@ func (k *kubelet) serveLog(w http.ResponseWriter, r *http.Request, name string) 
 		k.mu.Lock()
 		lines, more, over := slices.Clone(from[name]), k.more, k.cut != cut
 		k.mu.Unlock()
+		if over && q.Get("follow") == "true" {
+			return // without what a container that started meanwhile wrote
+		}
 		var text bytes.Buffer
 		for i, l := range lines {
 			key := stamped{l.at, fmt.Sprint(i, l.text)}
@@ -170,7 +173,7 @@ func (k *kubelet) serveLog(w http.ResponseWriter, r *http.Request, name string) 
 		if q.Get("limitBytes") != "" {
 			text.Truncate(min(text.Len(), 64))
 		}
-		if _, err := w.Write(text.Bytes()); err != nil || q.Get("follow") != "true" || over {
+		if _, err := w.Write(text.Bytes()); err != nil || q.Get("follow") != "true" {
 			return
 		}
 		_ = http.NewResponseController(w).Flush()

@@ -182,27 +182,25 @@ func (s *Store) level(i int) Level {
 	return Level(s.lines[i] >> levelShift)
 }
 
-// Raw is line i as it was written, up to so many bytes. It is not harmless.
-func (s *Store) Raw(i, most int) (string, error) {
+// raw reads up to most bytes of line i, which are not harmless, and its index entry.
+func (s *Store) raw(i, most int) (text string, packed uint32, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return "", os.ErrClosed
+		return "", 0, os.ErrClosed
 	}
 	if i < 0 || i >= len(s.lines) {
-		return "", nil
+		return "", 0, nil
 	}
 	at, size := s.place(i)
-	text := make([]byte, min(size, most))
-	if err := s.readAt(text, at); err != nil {
-		return "", err
-	}
-	return string(text), nil
+	buffer := make([]byte, min(size, most))
+	err = s.readAt(buffer, at)
+	return string(buffer), s.lines[i], err
 }
 
 // Text is line i as it was written but harmless, of so many runes at most.
 func (s *Store) Text(i, most int) string {
-	raw, err := s.Raw(i, 4*most)
+	raw, _, err := s.raw(i, 4*most)
 	if err != nil {
 		return sanitize.String(err.Error())
 	}
@@ -236,17 +234,11 @@ func (s *Store) readAt(text []byte, at int64) error {
 
 // Line is line i, ready to draw; its cost does not depend on the line's length.
 func (s *Store) Line(i int) Line {
-	raw, err := s.Raw(i, drawn)
+	raw, packed, err := s.raw(i, drawn)
 	if err != nil {
 		return Line{Level: Mark, Text: sanitize.String(err.Error())}
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if i < 0 || i >= len(s.lines) {
-		return Line{}
-	}
-	more := s.lines[i]&moreBit != 0
-	level := s.level(i)
+	level, more := Level(packed>>levelShift), packed&moreBit != 0
 	if more || level == Mark {
 		return Line{Level: level, More: more, Text: sanitize.String(raw)}
 	}
@@ -275,31 +267,26 @@ func (s *Store) Oldest() time.Time {
 	return time.Time{}
 }
 
-// WriteTo writes all lines, made harmless.
-func (s *Store) WriteTo(w io.Writer) (written int64, err error) {
-	out := bufio.NewWriterSize(w, unwritten)
-	write := func(text string) {
-		if err == nil {
-			var n int
-			n, err = out.WriteString(text)
-			written += int64(n)
-		}
-	}
-	scanned := s.scan(context.Background(), 0, func(i int, sizes []uint32, text []byte) bool {
+// writeTo writes all lines, made harmless.
+func (s *Store) writeTo(w io.Writer) error {
+	out := bufio.NewWriterSize(w, unwritten) // it keeps its first error for Flush
+	wrote := false
+	err := s.scan(context.Background(), 0, func(i int, sizes []uint32, text []byte) bool {
+		var failed error
 		for _, packed := range sizes {
 			if i > 0 && packed&moreBit == 0 {
-				write("\n")
+				_ = out.WriteByte('\n')
 			}
 			size := int(packed & (moreBit - 1))
-			write(sanitize.Whole(string(text[:size])))
-			text, i = text[size+1:], i+1
+			_, failed = out.WriteString(sanitize.Whole(string(text[:size])))
+			text, i, wrote = text[size+1:], i+1, wrote || i > 0 || size > 0
 		}
-		return err == nil
+		return failed == nil
 	})
-	if written > 0 {
-		write("\n")
+	if wrote {
+		_ = out.WriteByte('\n')
 	}
-	return written, cmp.Or(err, scanned, out.Flush())
+	return cmp.Or(err, out.Flush())
 }
 
 // scan reads the lines from one on in blocks: visit gets the first line's number, index entries, and text with a
@@ -351,8 +338,7 @@ func (s *Store) Save(path string) (err error) {
 			_ = os.Remove(path)
 		}
 	}()
-	_, err = s.WriteTo(file)
-	return err
+	return s.writeTo(file)
 }
 
 // Kept says in words what is not in the Store, empty if all is.

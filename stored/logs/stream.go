@@ -17,17 +17,20 @@ import (
 // tailKept is how much is kept of the end of a line that is too long.
 const tailKept = 8 << 10
 
-// place is how far a container's log was read: a moment by the kubelet's clock, and how many lines of it.
+// place is how far a container's log was read: up to a time of the kubelet, and so
+// many lines of that time.
 type place struct {
 	at    time.Time
 	lines int
 }
 
-// next takes the time of the next line.
+// next counts a line, unless its time is not known.
 func (p *place) next(at time.Time) {
-	if at.Equal(p.at) {
+	switch {
+	case at.IsZero():
+	case at.Equal(p.at):
 		p.lines++
-	} else {
+	default:
 		p.at, p.lines = at, 1
 	}
 }
@@ -39,16 +42,14 @@ type podLog struct {
 	idle   *time.Timer
 	within time.Duration
 	cancel context.CancelFunc
-	// behind is what was read before, and is read again; from is where that was.
-	behind int
-	from   place
+	behind int   // lines that were read before, and are read again
+	from   place // where that was
 	first  bool
 }
 
-// errNoAnswer is said of a log that does not begin or go on.
 var errNoAnswer = errors.New("the log does not come")
 
-// open asks for the log of a container from a place on. A followed log may stay silent.
+// open requests the log of a container from a place on. A followed log may be silent.
 func (r *Reader) open(ctx context.Context, c container, from place, o corev1.PodLogOptions) (*podLog, error) {
 	pods, err := r.o.Pods()
 	if err != nil {
@@ -93,7 +94,8 @@ func (l *podLog) close() {
 	_ = l.body.Close()
 }
 
-// logLine is a line with the kubelet's time. Of a long one only the beginning and the end are kept.
+// logLine is a line of a container's log: the kubelet's time and the text, of one that
+// is too long its beginning, its end (tail), and how many bytes are left out between.
 type logLine struct {
 	at   time.Time
 	text []byte
@@ -101,7 +103,7 @@ type logLine struct {
 	left int64
 }
 
-// next is the next line that was not read before. gap is true if the lines before it were rotated away.
+// next is the next line that was not read before. gap is true if lines between may be gone.
 func (l *podLog) next() (line logLine, gap bool, err error) {
 	for {
 		line, err = l.whole()
@@ -146,7 +148,7 @@ func (l *podLog) whole() (line logLine, err error) {
 	return line, nil
 }
 
-// cutStamp takes off the time that the kubelet puts before a line.
+// cutStamp cuts off the kubelet's time.
 func cutStamp(line []byte) (time.Time, []byte) {
 	const longestStamp = len("2006-01-02T15:04:05.000000000+00:00")
 	space := bytes.IndexByte(line[:min(len(line), longestStamp+1)], ' ')
@@ -154,16 +156,16 @@ func cutStamp(line []byte) (time.Time, []byte) {
 		return time.Time{}, line
 	}
 	at, err := time.Parse(time.RFC3339Nano, string(line[:space]))
-	if err != nil {
+	switch {
+	case err != nil:
 		return time.Time{}, line
-	}
-	if at.Year() <= 1 {
+	case at.Year() <= 1:
 		at = time.Time{}
 	}
 	return at, line[space+1:]
 }
 
-// entries makes what is shown of a line, none if it is not of the job.
+// entries returns what is shown of a line, nothing if it is not of the job.
 func (line logLine) entries(b *belongs) []Entry {
 	if line.tail == nil {
 		is, at := b.line(line.text)

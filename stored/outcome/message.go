@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -22,64 +23,67 @@ func (r Resource) String() string {
 	return r.Kind + "/" + r.Name
 }
 
-// parse cuts the resource out of a message as Velero writes it (1.18.3; pkg/restore/restore.go for restores,
-// pkg/util/logging/log_counter_hook.go for backups). A message that names none is all text.
+// id matches what getResourceID writes: KIND/NAME or KIND/NAMESPACE/NAME. Names may have colons, but no spaces.
+const id = `(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:?(?: (.*))?$`
+
+// forms are the messages that begin with prefix and go on with the kind, the name and the rest of the
+// text (pkg/restore/restore.go, 1.18.3; k8s.io/apimachinery/pkg/api/errors). The text is words and the rest.
+var forms = []struct {
+	prefix, words, kind string
+	pattern             *regexp.Regexp
+}{
+	{prefix: "error restoring additional item ", words: "error restoring additional item: ", pattern: regexp.MustCompile(id)},
+	{prefix: "error restoring ", pattern: regexp.MustCompile(id)},
+	{prefix: "error preparing ", words: "error preparing: ", pattern: regexp.MustCompile(id)},
+	{prefix: "error checking completion of ", words: "error checking completion of: ", pattern: regexp.MustCompile(id)},
+	{prefix: "additional items for ", words: "additional items ", pattern: regexp.MustCompile(id)},
+	{pattern: regexp.MustCompile(`(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:? (unexpected type .*)$`)},
+	{prefix: "could not restore, ", words: "already exists", pattern: regexp.MustCompile(`(?s)^([^: ]+)[: ]"*([^ ]+?)"* already exists(.*)$`)},
+	{prefix: "the CRD ", words: "the CRD is ", kind: "customresourcedefinitions", pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`)},
+	{prefix: "error verifying the CRD ", words: "error verifying the CRD is ", kind: "customresourcedefinitions", pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`)},
+	// A path in the backup: KIND/namespaces/NAMESPACE/NAME.json or KIND/cluster/NAME.json, perhaps with a version.
+	{prefix: `error decoding "resources/`, words: "error decoding: ", pattern: regexp.MustCompile(`(?s)^([^/]+)/(?:.*?/)?([^/]+?)\.json": (.*)$`)},
+	{prefix: "Operation cannot be fulfilled on ", words: "Operation cannot be fulfilled", pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)"(.*)$`)},
+	{pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)" ((?:not found|already exists|is forbidden|is invalid).*)$`)},
+}
+
+// parse takes the resource out of a message. text is the rest; a message that names none is all text.
 func parse(message string) (named Resource, text string) {
 	message = strings.TrimSpace(message)
-	for _, form := range []func(string) (Resource, string, bool){logLine, restored} {
-		if r, rest, ok := form(message); ok {
-			return r, rest
-		}
+	if m := logLine.FindStringSubmatch(message); m != nil {
+		return parseLogLine(m)
 	}
 	for _, f := range forms {
-		if at := f.pattern.FindStringSubmatchIndex(message); at != nil {
-			fill := func(template string) string { return string(f.pattern.ExpandString(nil, template, message, at)) }
-			return Resource{fill(f.kind), fill("$name")}, fill(f.text)
+		rest, found := strings.CutPrefix(message, f.prefix)
+		if !found {
+			continue
+		}
+		if m := f.pattern.FindStringSubmatch(rest); m != nil {
+			r := Resource{cmp.Or(f.kind, m[1]), m[2]}
+			return r, f.words + withoutSubject(m[3], r.Name)
 		}
 	}
 	return Resource{}, message
 }
 
-// logLine reads a backup's message: "resource: /pods name: /db-0 message: /Error backing up item error: /...".
-// Each part but the message may be missing. Some errors have "(groupResource=pods, namespace=shop, name=db-0)".
-func logLine(message string) (r Resource, text string, ok bool) {
-	rest := message
-	field := func(label string, next ...string) string {
-		value, found := strings.CutPrefix(rest, label)
-		if !found {
-			return ""
-		}
-		end := len(value)
-		for _, n := range next {
-			if at := strings.Index(value, n); at >= 0 {
-				end = min(end, at)
-			}
-		}
-		rest = strings.TrimPrefix(value[end:], " ")
-		return value[:end]
+// logLine matches a message of a backup, which is made of the fields of a log line
+// (pkg/util/logging/log_counter_hook.go, 1.18.3). Each may be missing but the message.
+var logLine = regexp.MustCompile(`(?s)^(?:resource: /(.*?) )?(?:name: /(.*?) )?message: /(.*?)(?: error: /(.*))?$`)
+
+func parseLogLine(fields []string) (r Resource, text string) {
+	text = fields[3]
+	if fields[4] != "" {
+		text += ": " + fields[4]
 	}
-	r.Kind = field("resource: /", " name: /", " message: /")
-	r.Name = field("name: /", " message: /")
-	if !strings.HasPrefix(rest, "message: /") {
-		return Resource{}, "", false
-	}
-	text = field("message: /", " error: /")
-	if cause := strings.TrimPrefix(rest, "error: /"); cause != rest {
-		text += ": " + cause
-	}
-	if r.Kind == "" {
-		r.Kind = between(text, "groupResource=", ",")
-	}
+	// Some errors name the resource: "(groupResource=pods, namespace=shop, name=db-0)".
+	r = Resource{cmp.Or(fields[1], between(text, "groupResource=", ",")), cmp.Or(fields[2], between(text, ", name=", ")"))}
 	if r.Name == "" {
-		r.Name = between(text, ", name=", ")")
+		return Resource{}, text // a kind alone is no resource
 	}
-	if r.Name == "" {
-		return Resource{}, text, true // a kind alone is no resource
-	}
-	return r, text, true
+	return r, text
 }
 
-// between is what stands between two words, empty if they do not both occur.
+// between returns the text between two words, empty if they do not both occur.
 func between(s, from, to string) string {
 	_, s, found := strings.Cut(s, from)
 	if s, _, ended := strings.Cut(s, to); found && ended {
@@ -88,46 +92,7 @@ func between(s, from, to string) string {
 	return ""
 }
 
-// restored reads messages with an id, KIND/NAME or KIND/NAMESPACE/NAME (getResourceID). Names may have colons.
-func restored(message string) (Resource, string, bool) {
-	for _, verb := range []string{
-		"error restoring additional item ", "error restoring ", "error preparing ",
-		"error checking completion of ", "additional items for ", "",
-	} {
-		rest, found := strings.CutPrefix(message, verb)
-		if !found {
-			continue
-		}
-		id, text, _ := strings.Cut(rest, " ")
-		id = strings.Trim(strings.TrimSuffix(id, ":"), `"`)
-		r, ok := parseID(id)
-		switch {
-		case !ok || verb == "" && !strings.HasPrefix(text, "unexpected type "):
-			continue
-		case verb == "error restoring ":
-			return r, withoutSubject(text, r.Name), true // its first words say nothing else
-		case verb == "additional items for ":
-			return r, "additional items " + text, true
-		case verb == "":
-			return r, text, true
-		}
-		return r, strings.TrimSpace(verb) + ": " + withoutSubject(text, r.Name), true
-	}
-	return Resource{}, "", false
-}
-
-func parseID(id string) (Resource, bool) {
-	kind, name, found := strings.Cut(id, "/")
-	if _, inner, namespaced := strings.Cut(name, "/"); namespaced {
-		name = inner
-	}
-	if !found || kind == "" || name == "" || strings.Contains(name, "/") {
-		return Resource{}, false
-	}
-	return Resource{kind, name}, true
-}
-
-// withoutSubject drops the API server's own naming of the resource: 'configmaps "cm-4" is forbidden'.
+// withoutSubject drops the resource that the API server repeats: 'configmaps "cm-4" is forbidden'.
 func withoutSubject(text, name string) string {
 	if kind, rest, found := strings.Cut(text, ` "`+name+`" `); found && !strings.Contains(kind, " ") {
 		return rest
@@ -135,25 +100,8 @@ func withoutSubject(text, name string) string {
 	return text
 }
 
-// forms are other messages of restores, by their kind, name and what else they say.
-var forms = []struct {
-	pattern    *regexp.Regexp
-	kind, text string // templates
-}{
-	// could not restore, pods:db-0 already exists...; the second form has the name in quotes
-	{regexp.MustCompile(`(?s)^could not restore, (?P<kind>[^: ]+)[: ]"?(?P<name>[^" ]+)"? already exists(?P<text>.*)$`), "$kind", "already exists$text"},
-	{regexp.MustCompile(`(?s)^(?P<crd>(?:the|error verifying the) CRD) (?P<name>[^ ]+) is (?P<text>.*)$`), "customresourcedefinitions", "$crd is $text"},
-	// with a path in the backup: resources/KIND[/VERSION]/(namespaces/NAMESPACE or cluster)/NAME.json
-	{regexp.MustCompile(`(?s)^error decoding "resources/(?P<kind>[^"/]+)/(?:[^"]*/)?(?P<name>[^"/]+)\.json": (?P<text>.*)$`), "$kind", "error decoding: $text"},
-	// errors of the API server's: pods "db-0" not found (k8s.io/apimachinery/pkg/api/errors)
-	{regexp.MustCompile(`(?s)^Operation cannot be fulfilled on (?P<kind>[^ :]+) "(?P<name>[^" ]+)"(?P<text>.*)$`), "$kind", "Operation cannot be fulfilled$text"},
-	{regexp.MustCompile(`(?s)^(?P<kind>[^ :]+) "(?P<name>[^" ]+)" (?P<text>(?:not found|already exists|is forbidden|is invalid).*)$`), "$kind", "$text"},
-}
-
-// anyName stands for the name in the text that several resources share.
-const anyName = "*"
-
-// template replaces the name with anyName. Within words that is only safe for a name that is no plain word.
+// template is a message's text with "*" in place of the name. Where the name is a
+// plain word, only quoted and KEY=NAME uses are sure.
 func template(text, name string) string {
 	if name == "" || !strings.Contains(text, name) {
 		return text
@@ -179,7 +127,7 @@ func template(text, name string) string {
 		whole := !ofName(before) && (!ofName(after) || after == '.' && (end+1 == len(text) || text[end+1] == ' '))
 		b.WriteString(text[:at])
 		if whole && (!plain || before == '"' || before == '/' || before == '=' || before == '\'') {
-			b.WriteString(anyName)
+			b.WriteString("*")
 		} else {
 			b.WriteString(name)
 		}
