@@ -29,9 +29,6 @@ var levelNames = [...]string{"", "trace", "debug", "info", "warning", "error", "
 // String is the level as Velero writes it.
 func (l Level) String() string { return levelNames[l] }
 
-// Levels are the levels that a line of Velero's can have.
-func Levels() []Level { return []Level{Trace, Debug, Info, Warning, Error} }
-
 // ParseLevel reads a level's name, as logrus knows it; NoLevel for other words.
 func ParseLevel(name string) Level {
 	switch name = strings.ToLower(name); name {
@@ -51,9 +48,8 @@ type Entry struct {
 	Raw   []byte
 	Level Level
 	// At is when it was written, by its machine's clock. A stored log's lines leave it zero: [Parse] reads it.
-	At time.Time
-	// Source is the pod that wrote it, where that is not a server's.
-	Source string
+	At     time.Time
+	Source string // the pod, where that is not a server's
 	// More is true for the next part of a line that is too long, and Open if it goes on in the next Entry.
 	More, Open bool
 }

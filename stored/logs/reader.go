@@ -41,17 +41,13 @@ func New(o Options) *Reader {
 
 // Query is what is asked of a job's log.
 type Query struct {
-	Job *job.Job
-	// Since leaves out lines from before it; zero for none.
-	Since time.Time
+	Job   *job.Job
+	Since time.Time // leaves out earlier lines
 	// Follow goes on with new lines of a job that has not ended, until the context ends.
 	Follow bool
 	// Volumes adds the lines of node-agents about the job's volumes, and the logs of their movers.
 	Volumes bool
 }
-
-// live reports whether the lines come from pods: until a job ends, its stored log is incomplete.
-func (q Query) live() bool { return !q.Job.Terminal() }
 
 // began is from when on there can be lines of the job.
 func (q Query) began() time.Time {
@@ -67,8 +63,7 @@ func (q Query) began() time.Time {
 
 // Output takes what a Reader brings. Its functions are called by one goroutine.
 type Output struct {
-	// Line takes a line; an error of its own ends the reading.
-	Line func(Entry) error
+	Line func(Entry) error // an error ends the reading
 	// Origin takes where the lines come from, before the first and when that changes; it may be nil.
 	Origin func(Origin)
 }
@@ -87,8 +82,7 @@ type Origin struct {
 	Size     int64
 	Done     func() int64
 
-	// Pods are those whose logs are read.
-	Pods []string
+	Pods []string // whose logs are read
 	// NotStored is why the stored log of a job that has ended is not shown, else nil.
 	NotStored error
 }
@@ -96,7 +90,7 @@ type Origin struct {
 // Read brings the log of a job: the stored one if it has ended, else, and where that cannot be read,
 // the server pods' lines about it. With Follow it returns when ctx ends.
 func (r *Reader) Read(ctx context.Context, q Query, out Output) error {
-	if q.live() {
+	if !q.Job.Terminal() { // its stored log is incomplete
 		return r.live(ctx, q, out, Origin{})
 	}
 	lines := 0

@@ -17,16 +17,14 @@ type Screen struct {
 	tab Tab
 	key string
 	// page is the last known state; it stays on the screen, marked, when the thing is gone.
-	page    Page
-	known   bool
-	deleted bool
-	// assessed is what the page was last made from.
+	page     Page
+	known    bool
+	deleted  bool
 	assessed *assess.Assessment
 
 	*pager.Pager
-	keys []keys.Binding
-	// linesAt is where the lines that scroll were drawn last.
-	linesAt int
+	keys    []keys.Binding
+	linesAt int // where the lines that scroll were drawn last
 }
 
 // New is the screen of a tab's row with the key. back leaves it, and open opens a job.

@@ -15,19 +15,16 @@ import (
 
 // Tab is one of the dashboard's lists of things that are no jobs.
 type Tab struct {
-	Name string
-	// Short stands for Name where there is little room; empty for Name itself.
-	Short string
+	Name  string
+	Short string // stands for Name where there is little room
 	// Kinds are the resources that it shows, as [watch.Source] names them; the tab says if one cannot be listed.
 	Kinds []string
 	// There reports whether the tab exists; nil is always. A tab that comes and goes stands last, so that numbers stay.
-	There func(*assess.Assessment) bool
-	// Groups are the rows, one group below the other.
+	There  func(*assess.Assessment) bool
 	Groups func(*assess.Assessment) []Group
 	// Reads names what more is to be read when a row's page opens; it comes with a later assessment. May be nil.
 	Reads func(a *assess.Assessment, key string) string
-	// Empty says why there are no rows although all kinds are known.
-	Empty func(*watch.Snapshot) string
+	Empty func(*watch.Snapshot) string // why there are no rows although all kinds are known
 }
 
 // Unseen says in a sentence why one of some kinds is not known, empty if all are.
@@ -50,13 +47,11 @@ func Unseen(snap *watch.Snapshot, kinds ...string) string {
 
 // Group is rows with the same columns. The first group's titles stand above the list, others' above their rows.
 type Group struct {
-	// Heading names the group in a line of its own; empty for none.
-	Heading string
+	Heading string // in a line of its own
 	// Columns are those of the cells: the name, the state that short lines show too, and others.
 	Columns []draw.Column
 	Rows    []Row
-	// Note stands in the place of missing rows, such as why they cannot be seen.
-	Note string
+	Note    string // in place of missing rows, such as why they cannot be seen
 }
 
 // Row is one thing.
@@ -65,16 +60,12 @@ type Row struct {
 	Key string
 	// Cells are made for the visible rows only. now is the present in the cluster's clock.
 	Cells func(now time.Time) []Text
-	// Words are what a filter looks at.
-	Words []string
-	// About is a sentence about the selected row.
-	About string
-	// Alarm is true for what wants a person's attention.
-	Alarm bool
+	Words []string // for a filter
+	About string   // a sentence about the selected row
+	Alarm bool     // wants attention
 	// Malformed is what Velero's types cannot hold of it. It replaces all cells but the first.
 	Malformed *watch.Malformed
-	// Page is what is behind enter. It is made again for each assessment.
-	Page func() Page
+	Page      func() Page // behind enter, made for each assessment
 }
 
 // Text is a text in a style.
@@ -109,27 +100,21 @@ func (s Style) Resolve(t *draw.Theme) lipgloss.Style {
 
 // Page is what there is to know of one thing.
 type Page struct {
-	// Kind and Name are the title.
-	Kind, Name string
-	// State stands at the right of the title.
-	State Text
-	// Notes are sentences, what matters most first.
-	Notes    []Text
-	Sections []Section
+	Kind, Name string // the title
+	State      Text   // at the right of the title
+	Notes      []Text // what matters most first
+	Sections   []Section
 }
 
 // Section is one part of a page, with a title. What is empty is left out.
 type Section struct {
-	Title  string
-	Fields []Field
-	// Bars are numbers over time, the newest at the right, and BarsSay is what they show.
-	Bars    []Bar
-	BarsSay string
-	// Columns and Rows are a table.
-	Columns []draw.Column
+	Title   string
+	Fields  []Field
+	Bars    []Bar         // numbers over time, the newest at the right
+	BarsSay string        // the caption of the bars
+	Columns []draw.Column // with Rows, a table
 	Rows    []Cells
-	// Lines are free text, wrapped.
-	Lines []Text
+	Lines   []Text // free text, wrapped
 }
 
 // Field is a label with what it says. Without a text it is left out.
