@@ -23,23 +23,20 @@ type Assessment struct {
 	// Running, Queued and Troubled count each job that has not ended once; Troubled are
 	// those that [Judged.Troubled] says.
 	Running, Queued, Troubled int
-	// BackupAge is the user's limit for the age of a schedule's last Completed backup, 0
-	// for none.
+	// BackupAge is the user's limit for the age of a schedule's last Completed backup, 0 for none.
 	BackupAge time.Duration
 
 	judged map[types.UID]Judged
 	looks  map[types.UID]Look
 }
 
-// Judged is a job with all that depends on the moment. Its fields hide the methods of
-// [job.Job] with the same names.
+// Judged is a job with all that depends on the moment. Its fields hide the methods of [job.Job] with the same names.
 type Judged struct {
 	*job.Job
 	Verdict diagnosis.Verdict
 	// NeedsLook is true if a closer look at the job may change Verdict, or did.
 	NeedsLook bool
-	// State is that of Verdict, or the last known one while data may be out of date. Empty
-	// for a job that has ended.
+	// State is that of Verdict, or the last known one while data may be out of date. Empty for a job that has ended.
 	State    diagnosis.State
 	ETA      TimeLeft
 	Rate     Rate
@@ -53,8 +50,7 @@ type Judged struct {
 type TimeLeft struct {
 	Left  time.Duration
 	Known bool
-	// Rough is true while Left is a guess; Low and High then hold the truth nine
-	// times in ten.
+	// Rough is true while Left is a guess; Low and High then hold the truth nine times in ten.
 	Rough     bool
 	Low, High time.Duration
 }
@@ -82,9 +78,8 @@ type Deadline struct {
 // Troubled is true for what wants a person's attention: stuck or orphaned, now or last.
 func (j Judged) Troubled() bool { return j.State == diagnosis.Stuck || j.State == diagnosis.Orphaned }
 
-// MayBeStored reports whether Velero may have stored the job's results although its
-// counts do not say so: where it could not write the phase, it could not write the
-// last counts either.
+// MayBeStored reports whether Velero may have stored the job's results although its counts do not
+// say so: where it could not write the phase, it could not write the last counts either.
 func (j Judged) MayBeStored() bool { return j.Troubled() || j.Verdict.StorageDecides() }
 
 // Of is the judged form of a job of the snapshot, or of one of its changes.
@@ -243,8 +238,7 @@ func (r Rate) String() string {
 	return human.PerSecond(r.PerSecond)
 }
 
-// Amount is the progress of the stage in its unit, empty if unknown: 871/1402, 9.0/20.0G,
-// 5/12 ops.
+// Amount is the progress of the stage in its unit, empty if unknown: 871/1402, 9.0/20.0G, 5/12 ops.
 func (j Judged) Amount() string {
 	done, total, unit, known := j.Progress()
 	switch {

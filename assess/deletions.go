@@ -123,8 +123,7 @@ func (a *Assessment) left(d *Deletion) string {
 	return ": " + human.List(parts, len(parts)) + " are still there"
 }
 
-// expiredAgain says that the garbage collector tries again (pkg/controller/
-// gc_controller.go Reconcile).
+// expiredAgain says that the garbage collector tries again (pkg/controller/gc_controller.go Reconcile).
 func expiredAgain(j *job.Job, now time.Time) string {
 	if b, ok := j.Object.(*velerov1.Backup); ok && b.Status.Expiration != nil && b.Status.Expiration.Time.Before(now) {
 		return " The backup has expired, so Velero's garbage collector makes a new request every hour."

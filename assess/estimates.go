@@ -37,8 +37,7 @@ type estimate struct {
 	drawn float64
 }
 
-// Set notes what a restore restores, what earlier restores of the cluster showed, and what
-// bounds the server's client.
+// Set notes what a restore restores, what earlier restores of the cluster showed, and what bounds the server's client.
 func (e *Estimates) Set(uid types.UID, restores collector.Estimate, known forecast.Rates, limit forecast.Limit) {
 	total := job.Total{Items: restores.Total, First: restores.MostPublished()}
 	e.mu.Lock()

@@ -109,8 +109,7 @@ type lookPace struct {
 }
 
 var (
-	// listPace is that of jobs in a list. A look is repeated before what it found is
-	// forgotten ([lookAge]).
+	// listPace is that of jobs in a list. A look is repeated before what it found is forgotten ([lookAge]).
 	listPace = lookPace{gap: 15 * time.Second, again: 4 * time.Minute, jobs: 6}
 	// focusPace is that of jobs that a person has opened or waits for.
 	focusPace = lookPace{again: 30 * time.Second, jobs: math.MaxInt}

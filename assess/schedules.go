@@ -269,8 +269,7 @@ func (a *Assessment) whyRefused(name string) string {
 	return "there is no storage location " + name
 }
 
-// Unseen reports whether a kind of [watch] cannot be seen: nothing may be said of what is
-// missing then.
+// Unseen reports whether a kind of [watch] cannot be seen: nothing may be said of what is missing then.
 func (a *Assessment) Unseen(resource string) bool {
 	return slices.Contains([]watch.SourceState{watch.SourceForbidden, watch.SourceMissing, watch.SourceSyncing}, a.sourceOf(resource))
 }

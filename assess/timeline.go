@@ -17,8 +17,7 @@ import (
 )
 
 type Event struct {
-	// At is in the clock of Source; Velero's own times are put right where its clock is
-	// known to be off.
+	// At is in the clock of Source; Velero's own times are put right where its clock is known to be off.
 	At     time.Time
 	Source EventSource
 	Text   string

@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// VolumeRecord is a volume of a job, by the resource that moves its data and by the stored
-// volume info.
+// VolumeRecord is a volume of a job, by the resource that moves its data and by the stored volume info.
 type VolumeRecord struct {
 	// Moved is nil if no resource in the cluster moves the volume's data.
 	Moved *Volume
@@ -86,8 +85,7 @@ func carried(i *artifact.Volume) bool {
 	return !i.Skipped && (i.DataMoved || i.Method == methodPodBackup || i.Method == methodPodRestore)
 }
 
-// The ways in which Velero saves and restores volumes
-// (internal/volume/volumes_information.go Method).
+// The ways in which Velero saves and restores volumes (internal/volume/volumes_information.go Method).
 const (
 	methodCSI        = "CSISnapshot"
 	methodNative     = "NativeSnapshot"
@@ -123,8 +121,7 @@ func compareRecords(a, b *VolumeRecord) int {
 	return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Pod(), b.Pod()))
 }
 
-// State is how the volume stands. What the resource in the cluster says counts:
-// volume info is as old as its file.
+// State is how the volume stands. What the resource in the cluster says counts: volume info is as old as its file.
 func (r *VolumeRecord) State() VolumeState {
 	if v := r.Moved; v != nil {
 		switch {

@@ -22,8 +22,7 @@ type Volume struct {
 	ETA     TimeLeft
 }
 
-// Volumes judges the job's volumes, in their order. While data may be out of date there is
-// no rate and no time left.
+// Volumes judges the job's volumes, in their order. While data may be out of date there is no rate and no time left.
 func (a *Assessment) Volumes(j *job.Job) []Volume {
 	all := make([]Volume, len(j.Volumes))
 	for i, verdict := range diagnosis.JudgeVolumes(j, a.Environment) {

@@ -11,9 +11,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// How long silence lasts before it means something. Velero writes no
-// heartbeat: nothing comes while it lists, downloads, uploads, or waits for one
-// slow item (docs/dev/velero.md#progress).
+// How long silence lasts before it means something. Velero writes no heartbeat: nothing comes while
+// it lists, downloads, uploads, or waits for one slow item (docs/dev/velero.md#progress).
 const (
 	// freshItems and freshBytes are how long a movement is fresh.
 	freshItems = time.Minute
@@ -183,10 +182,9 @@ func (a *assessment) noteUnlooked() {
 	a.Doubts(SourceSchema, time.Time{}, "veltui has not checked whether the CRD allows the next phase")
 }
 
-// down says that the job's storage location is unavailable. That of a restore is its
-// backup's (pkg/controller/restore_finalizer_controller.go, Reconcile); where it is not
-// known, all must be. A store that refuses for good, or has for long, is a proof: a
-// short outage ends by itself.
+// down says that the job's storage location is unavailable. That of a restore is its backup's
+// (pkg/controller/restore_finalizer_controller.go, Reconcile); where it is not known, all must be.
+// A store that refuses for good, or has for long, is a proof: a short outage ends by itself.
 func (a *assessment) down() (string, Proof) {
 	name := a.j.StorageLocation
 	if a.j.Kind == job.Restore {

@@ -80,8 +80,7 @@ func outcome(j *job.Job, failedVolumes int) string {
 	tail := tail(j)
 	switch j.Phase {
 	case velero.PhaseCompleted:
-		// Velero calls a backup Completed although volumes of it failed
-		// (Velero issues 6212 and 6490).
+		// Velero calls a backup Completed although volumes of it failed (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
 			return fmt.Sprintf("Completed, but %s failed%s", human.OfAll(failedVolumes, j.VolumeCount(), "volume"), tail)
 		}

@@ -188,9 +188,8 @@ func (a *assessment) preparedRepository() (Repository, bool) {
 	return Repository{}, false
 }
 
-// awaitedSnapshot is the newest CSI snapshot that Velero still waits for. It
-// gives each up after the backup's csiSnapshotTimeout (pkg/util/csi/
-// volume_snapshot.go WaitUntilVSCHandleIsReady).
+// awaitedSnapshot is the newest CSI snapshot that Velero still waits for. It gives each up after
+// the backup's csiSnapshotTimeout (pkg/util/csi/volume_snapshot.go WaitUntilVSCHandleIsReady).
 func (a *assessment) awaitedSnapshot() (Snapshot, bool) {
 	if why := a.evidence().SnapshotsWhy; why != "" {
 		a.Doubts(SourceSnapshots, a.Now, "whether it waits for a CSI snapshot could not be seen: %s", why)

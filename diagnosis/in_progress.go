@@ -125,10 +125,9 @@ func (a *assessment) singleWorker() bool {
 	return known && (!v.QueuesBackups() || !velero.IsUnread(a.env.Server.Version) && one)
 }
 
-// statusDropped: with a status subresource the API server answers 200 to each status
-// that Velero writes, and drops it. No version of Velero's CRDs has one
-// (config/crd/v1/bases), and Velero patches the resource itself
-// (pkg/util/kube/client.go PatchResource).
+// statusDropped: with a status subresource the API server answers 200 to each status that Velero
+// writes, and drops it. No version of Velero's CRDs has one (config/crd/v1/bases), and Velero
+// patches the resource itself (pkg/util/kube/client.go PatchResource).
 func (a *assessment) statusDropped() (Verdict, bool) {
 	if !a.evidence().StatusSubresource || a.quiet() < settleGrace {
 		return Verdict{}, false

@@ -116,9 +116,8 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, a.logged(log.GaveUp)).withAction(Finalize), true
 }
 
-// expectsFailure: the lost patch would have ended the job as Failed. A backup of a
-// name that the object store has already fails at once (pkg/controller/
-// backup_controller.go runBackup).
+// expectsFailure: the lost patch would have ended the job as Failed. A backup of a name that the
+// object store has already fails at once (pkg/controller/backup_controller.go runBackup).
 func (a *assessment) expectsFailure(log velero.JobLog, proof Proof) Verdict {
 	why := ""
 	if log.Failure != "" {

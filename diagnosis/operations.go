@@ -102,8 +102,7 @@ func (a *assessment) cutOff(doing string) (Verdict, bool) {
 	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Locations[name].Name != "" {
 		return Verdict{}, false
 	}
-	// The finalizer gets the location first, and tries again for ever
-	// (backup_finalizer_controller.go Reconcile).
+	// The finalizer gets the location first, and tries again for ever (backup_finalizer_controller.go Reconcile).
 	fact := a.Supports(SourceWatch, a.Now, "storage location %s does not exist", name)
 	return a.stuck(ByRefusal(fact), LocationUnavailable, "Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
 		"%s: storage location %s does not exist", doing, name), true

@@ -41,10 +41,9 @@ func turnOf(j *job.Job, env *Environment) turn {
 	return waitForQueue(j, env)
 }
 
-// waitInQueue applies the rule of Velero's queue (docs/dev/velero.md#queue): a queued
-// backup starts if fewer than --concurrent-backups run, none of the running
-// or of those queued before it takes a namespace of its own, and none queued
-// before it could start instead.
+// waitInQueue applies the rule of Velero's queue (docs/dev/velero.md#queue): a queued backup starts
+// if fewer than --concurrent-backups run, none of the running or of those queued before it takes a
+// namespace of its own, and none queued before it could start instead.
 func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 	running, earlier := ahead(j, env)
 	w := turn{ok: true, position: max(j.QueuePosition, 0)}
@@ -53,8 +52,7 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 		return w
 	}
 	for _, r := range running {
-		// Nothing ends what the server has forgotten, so this comes before all
-		// that passes by itself.
+		// Nothing ends what the server has forgotten, so this comes before all that passes by itself.
 		if o := c.overlap(j, r); o.Any && forgotten(r, env) {
 			return waits(QueueBlocked, []*job.Job{r}, "%s, which Velero has forgotten: %s", r.Name, overlapText(o))
 		}

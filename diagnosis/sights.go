@@ -248,8 +248,7 @@ func (a *assessment) seeFinalizer() sight {
 	}, summary: ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs of a kind."}
 }
 
-// defaultHookTimeout is what a hook gets that names none
-// (pkg/podexec/pod_command_executor.go, defaultTimeout).
+// defaultHookTimeout is what a hook gets that names none (pkg/podexec/pod_command_executor.go, defaultTimeout).
 const defaultHookTimeout = 30 * time.Second
 
 // longestHooks bounds what is added up: a time-out of years says nothing.
@@ -295,11 +294,10 @@ func (a *assessment) hungHook() (Verdict, bool) {
 		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
 }
 
-// backupHookTimeout is how long the hooks of a backup's spec may take for one pod,
-// zero if it asks for none. Velero runs a pod's hooks one after the other, each
-// with its own time-out, and the count stands still meanwhile (pkg/backup/backup.go,
-// handleItemBlockPreHooks and handleItemBlockPostHooks; internal/hook/
-// item_hook_handler.go, HandleHooks).
+// backupHookTimeout is how long the hooks of a backup's spec may take for one pod, zero if it asks
+// for none. Velero runs a pod's hooks one after the other, each with its own time-out, and the
+// count stands still meanwhile (pkg/backup/backup.go, handleItemBlockPreHooks and
+// handleItemBlockPostHooks; internal/hook/item_hook_handler.go, HandleHooks).
 func backupHookTimeout(j *job.Job) time.Duration {
 	b, ok := j.Object.(*velerov1.Backup)
 	if !ok {

@@ -109,14 +109,12 @@ func (c *VolumeContext) carried(ref velero.VolumeRef) *job.Volume {
 	return &job.Volume{Kind: ref.Kind, Name: ref.Name, Node: mover.Node, Phase: velero.VolumeInProgress}
 }
 
-// holdsSlotFor reports whether o may hold what v waits for. In New that is the
-// node-agent that prepares o, or since 1.17 a place among the prepareQueueLength
-// volumes of the namespace that are being prepared, where that is set
-// (pkg/exposer/vgdp_counter.go IsConstrained; the label is gone once a volume is
-// InProgress); a pod volume before 1.17 waits for its node. In Prepared it is one of
-// the slots of its node, by default one (pkg/datapath/manager.go,
-// ConcurrentLimitExceed): they are the memory of that node's node-agent, and end with
-// it.
+// holdsSlotFor reports whether o may hold what v waits for. In New that is the node-agent that
+// prepares o, or since 1.17 a place among the prepareQueueLength volumes of the namespace that are
+// being prepared, where that is set (pkg/exposer/vgdp_counter.go IsConstrained; the label is gone
+// once a volume is InProgress); a pod volume before 1.17 waits for its node. In Prepared it is one
+// of the slots of its node, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed): they
+// are the memory of that node's node-agent, and end with it.
 func (c *VolumeContext) holdsSlotFor(o, v *job.Volume) bool {
 	version, known := velero.ParseVersion(c.Version)
 	sameNode := v.Node == "" || o.Node == "" || v.Node == o.Node
@@ -133,8 +131,7 @@ func (c *VolumeContext) holdsSlotFor(o, v *job.Volume) bool {
 	return false
 }
 
-// agentless reports whether no node-agent runs on a node, or on any if it is empty, as
-// far as the pods could be seen.
+// agentless reports whether no node-agent runs on a node, or on any if it is empty, as far as the pods could be seen.
 func (c *VolumeContext) agentless(node string) bool {
 	if !c.PodsSeen {
 		return false
@@ -146,11 +143,10 @@ func (c *VolumeContext) agentless(node string) bool {
 	return !ready && !c.Starting[node]
 }
 
-// Stalled says why a volume that has not ended may be cancelled, empty if it may still
-// move. It needs a cause and more silence than a verdict; what could not be seen is no
-// cause. Volumes of third-party data movers are never judged: Velero's node-agent does not
-// touch them, and the vendor need not write phases (data_upload_controller.go Reconcile,
-// datamover.IsBuiltInUploader).
+// Stalled says why a volume that has not ended may be cancelled, empty if it may still move. It
+// needs a cause and more silence than a verdict; what could not be seen is no cause. Volumes of
+// third-party data movers are never judged: Velero's node-agent does not touch them, and the vendor
+// need not write phases (data_upload_controller.go Reconcile, datamover.IsBuiltInUploader).
 func (c *VolumeContext) Stalled(v *job.Volume) string {
 	_, cause := c.stalled(v)
 	quiet, mover := v.Quiet(c.Now), c.Movers[v.Ref()]

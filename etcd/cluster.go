@@ -17,8 +17,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// Namespace is where the Jobs, CronJobs, claims and pods are
-// (pkg/operator/operatorclient, TargetNamespace).
+// Namespace is where the Jobs, CronJobs, claims and pods are (pkg/operator/operatorclient, TargetNamespace).
 const Namespace = "openshift-etcd"
 
 // The resources that are read, by their plural with its group.
@@ -126,9 +125,8 @@ type Schedule struct {
 	CronJob *batchv1.CronJob
 }
 
-// Retention is how much of a schedule's backups is kept: files on the volume, not
-// EtcdBackups, of which the operator keeps those whose Jobs the CronJob keeps
-// (backup_removal_controller.go, sync).
+// Retention is how much of a schedule's backups is kept: files on the volume, not EtcdBackups, of
+// which the operator keeps those whose Jobs the CronJob keeps (backup_removal_controller.go, sync).
 type Retention struct {
 	// Type is RetentionNumber or RetentionSize.
 	Type string `json:"type"`
@@ -154,8 +152,7 @@ func (r Retention) String() string {
 	return text
 }
 
-// What the operator keeps where a Backup does not say
-// (periodicbackupcontroller.go, setRetentionPolicyInitContainer).
+// What the operator keeps where a Backup does not say (periodicbackupcontroller.go, setRetentionPolicyInitContainer).
 const (
 	byNumber, bySize           = "RetentionNumber", "RetentionSize"
 	defaultNumber, defaultSize = 15, 10
@@ -288,10 +285,9 @@ func (c *Cluster) jobOf(b *Backup) *Job {
 	return found
 }
 
-// scheduleOf is the schedule that a backup was made for. It has the name and the
-// owner of a CronJob's Job (requestbackup.go, Run), whose name is the CronJob's
-// with the minutes of the run (Kubernetes, pkg/controller/cronjob/utils.go,
-// getJobName).
+// scheduleOf is the schedule that a backup was made for. It has the name and the owner of a
+// CronJob's Job (requestbackup.go, Run), whose name is the CronJob's with the minutes of the run
+// (Kubernetes, pkg/controller/cronjob/utils.go, getJobName).
 func scheduleOf(b *Backup, cronOf map[string]string) string {
 	job := ownerOf(b.Object, "Job")
 	return cmp.Or(cronOf[job], job[:max(0, strings.LastIndexByte(job, '-'))])

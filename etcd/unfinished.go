@@ -171,8 +171,7 @@ func (a *assessment) behind(b *Backup, other *Job) diagnosis.Verdict {
 	return a.Conclude(diagnosis.Waiting, WaitingForOtherBackup, "", "waits for %s: one etcd backup runs at a time", other.Backup)
 }
 
-// runningBeside is a Job that keeps the operator from starting a backup
-// (backupcontroller.go, findRunningJobs).
+// runningBeside is a Job that keeps the operator from starting a backup (backupcontroller.go, findRunningJobs).
 func (c *Cluster) runningBeside(b *Backup) *Job {
 	for _, j := range c.jobs {
 		if j.Runs && j.Result == "" && !j.Processed && j.Backup != b.Name {

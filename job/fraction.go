@@ -2,8 +2,7 @@ package job
 
 import "github.com/veltui/veltui/velero"
 
-// almost is the most that is drawn of a job that has not ended
-// (docs/dev/velero.md#after-the-last-item).
+// almost is the most that is drawn of a job that has not ended (docs/dev/velero.md#after-the-last-item).
 const almost = 0.99
 
 // draw sets the fraction, never lower than it was drawn in the same stage.
@@ -48,8 +47,7 @@ func ratio(done, total int) (fraction float64, known bool) {
 	return float64(done) / float64(total), true
 }
 
-// operationsAreVolumes reports whether the volumes tell more of the operations than their
-// counters do.
+// operationsAreVolumes reports whether the volumes tell more of the operations than their counters do.
 func (j *Job) operationsAreVolumes() bool {
 	movers := &j.track.movers
 	return movers.Sized() || movers.Count > 0 && movers.Count >= j.Operations.Attempted

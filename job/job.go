@@ -109,8 +109,7 @@ type Input struct {
 	Volumes []Volume
 	// Completed are those of them that are only summed up, not in Volumes.
 	Completed *Completed
-	// At is when this was seen, in the cluster's clock; VolumesAt when the volumes were, zero for
-	// the same time.
+	// At is when this was seen, in the cluster's clock; VolumesAt when the volumes were, zero for the same time.
 	At, VolumesAt time.Time
 }
 
@@ -153,14 +152,12 @@ const (
 	Absent
 )
 
-// StoredCounts are a job's numbers by its stored results, which a lost status patch would have
-// carried.
+// StoredCounts are a job's numbers by its stored results, which a lost status patch would have carried.
 type StoredCounts struct {
 	Warnings   int
 	Errors     int
 	Operations Operations
-	// Items is how many items the stored resource list names; ItemsKnown is
-	// false where it was not read.
+	// Items is how many items the stored resource list names; ItemsKnown is false where it was not read.
 	Items      int
 	ItemsKnown bool
 }

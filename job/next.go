@@ -28,8 +28,7 @@ type track struct {
 	itemsMoved time.Time
 	// drawnIn is the stage that the fraction belongs to: the present, or the last known one.
 	drawnIn Stage
-	// revived is true once a phase that is not terminal was written over one that is (Velero
-	// issue 7230).
+	// revived is true once a phase that is not terminal was written over one that is (Velero issue 7230).
 	revived bool
 }
 
@@ -191,8 +190,7 @@ func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 // Terminal reports whether the job has ended and will not change by itself.
 func (j *Job) Terminal() bool { return velero.TerminalPhase(j.Phase) }
 
-// Began is when the job began, or was asked for. Backups synced from storage were created long
-// after they began.
+// Began is when the job began, or was asked for. Backups synced from storage were created long after they began.
 func (j *Job) Began() time.Time {
 	return cmp.Or(j.Started, j.Created)
 }

@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// atWork is how recently Velero must have written to a job that a person ended to be at work on
-// it.
+// atWork is how recently Velero must have written to a job that a person ended to be at work on it.
 const atWork = 5 * time.Minute
 
 // writers are when a server and when anything else last wrote to the job. A server's field

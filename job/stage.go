@@ -68,8 +68,7 @@ func rank(s Stage) int {
 	return slices.Index(order[:], s)
 }
 
-// enterStage finds the stage and dates the records. The stage only goes back
-// if a job that had ended lives again.
+// enterStage finds the stage and dates the records. The stage only goes back if a job that had ended lives again.
 func (j *Job) enterStage(prev *Job, at time.Time) {
 	stage := j.presentStage(at)
 	revived := prev != nil && prev.Terminal() && !j.Terminal() && stage != StageDeleting
@@ -217,8 +216,7 @@ func closeBefore(records []StageRecord, present int) {
 	}
 }
 
-// advance dates a change of stage that this process saw, by the cluster's time stamps if
-// possible.
+// advance dates a change of stage that this process saw, by the cluster's time stamps if possible.
 func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 	records := slices.Clone(prev.Stages)
 	if j.Stage == StageDeleting && records[len(records)-1].Stage != StageDeleting {

@@ -12,8 +12,7 @@ import (
 
 // Tally sums up volumes of one sort. Two tallies differ if a volume moved.
 type Tally struct {
-	// Ended, Failed and Started are how many of the Count volumes ended, ended without all of
-	// their data, and began.
+	// Ended, Failed and Started are how many of the Count volumes ended, ended without all of their data, and began.
 	Count, Ended, Failed, Started int
 	// Unsized counts volumes that have not ended and whose total is unknown.
 	Unsized int
@@ -104,8 +103,7 @@ func (j *Job) VolumesMoved() time.Time {
 	return Latest(j.track.filesystemMoved, j.track.moversMoved)
 }
 
-// QuietSince is when the job last moved: its phase, its numbers, or a volume that counts in its
-// phase.
+// QuietSince is when the job last moved: its phase, its numbers, or a volume that counts in its phase.
 func (j *Job) QuietSince() time.Time { return Latest(j.track.moved, j.VolumesMoved()) }
 
 // PodVolumes sums up the volumes that are moved while the job is InProgress.

@@ -78,8 +78,7 @@ type ItemsSeen struct {
 	Done int
 }
 
-// ItemsSince are the counts of items after a moment in the present stage, oldest first, as far as
-// they are kept.
+// ItemsSince are the counts of items after a moment in the present stage, oldest first, as far as they are kept.
 func (j *Job) ItemsSince(after time.Time) []ItemsSeen {
 	if j.Stage != StageItems || j.track.samples.unit != UnitItems {
 		return nil
@@ -98,8 +97,7 @@ func (j *Job) ItemsSince(after time.Time) []ItemsSeen {
 // Total is an estimate of how many items a restore will restore.
 type Total struct {
 	Items int
-	// First is the highest total that Velero may publish for so many items; 0 if the estimate is
-	// not sure enough.
+	// First is the highest total that Velero may publish for so many items; 0 if the estimate is not sure enough.
 	First int
 }
 
@@ -119,8 +117,7 @@ func (j *Job) WithTotal(t Total) *Job {
 	return &k
 }
 
-// explains reports whether so many items fit another published total. With the last item done,
-// only Velero knows.
+// explains reports whether so many items fit another published total. With the last item done, only Velero knows.
 func (t Total) explains(published Items) bool {
 	return published.Done < t.Items && t.Items < published.Total && published.Total <= t.First
 }

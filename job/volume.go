@@ -28,8 +28,7 @@ type Volume struct {
 	// Target says what is moved: namespace/pod:volume or namespace/pvc.
 	Target string
 	Node   string
-	// Namespace and Claim are those of the PVC; Claim is empty for PodVolumeRestores, which do
-	// not say.
+	// Namespace and Claim are those of the PVC; Claim is empty for PodVolumeRestores, which do not say.
 	Namespace, Claim string
 	// Pod and PodVolume are the pod's, and its volume's name, for pod volumes.
 	Pod, PodVolume string
@@ -37,8 +36,7 @@ type Volume struct {
 	Uploader string
 	// Handle is the snapshot's in the backup repository, empty until it is made.
 	Handle string
-	// Operation is the item operation that waits for it (label velero.io/async-operation-id), if
-	// any.
+	// Operation is the item operation that waits for it (label velero.io/async-operation-id), if any.
 	Operation string
 	// Incremental is how many of the bytes were new, 0 if not said (Velero 1.18).
 	Incremental int64
@@ -63,8 +61,7 @@ type Volume struct {
 	Malformed decode.Malformed
 }
 
-// Fraction is how much of the volume is moved, and 1 only once it completed. known is false
-// without a size.
+// Fraction is how much of the volume is moved, and 1 only once it completed. known is false without a size.
 func (v *Volume) Fraction() (fraction float64, known bool) {
 	switch {
 	case v.Phase == velero.VolumeCompleted:
@@ -111,8 +108,7 @@ func (j *Job) VolumeRate(v *Volume, now time.Time) (perSecond float64, ok bool) 
 	return perSecond, perSecond < fastest
 }
 
-// VolumeETA is how long a volume still takes, at least a second. It may grow as the uploader
-// counts.
+// VolumeETA is how long a volume still takes, at least a second. It may grow as the uploader counts.
 func (j *Job) VolumeETA(v *Volume, now time.Time) (left time.Duration, ok bool) {
 	rate, ok := j.VolumeRate(v, now)
 	if !ok || rate <= 0 || v.Done >= v.Total {
@@ -125,8 +121,7 @@ func (j *Job) VolumeETA(v *Volume, now time.Time) (left time.Duration, ok bool) 
 // (pkg/podvolume/backupper.go, pkg/podvolume/configs).
 const pvcName = "velero.io/pvc-name"
 
-// VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec
-// (docs/dev/velero.md#labels).
+// VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec (docs/dev/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel

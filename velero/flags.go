@@ -17,14 +17,11 @@ type ServerFlags struct {
 	ResourceTimeout time.Duration
 	// PodVolumeTimeout is --fs-backup-timeout: the limit of all pod volumes of a job together.
 	PodVolumeTimeout time.Duration
-	// ItemOperationTimeout is --default-item-operation-timeout, for jobs that set none of their
-	// own.
+	// ItemOperationTimeout is --default-item-operation-timeout, for jobs that set none of their own.
 	ItemOperationTimeout time.Duration
-	// TerminatingTimeout is --terminating-resource-timeout: the limit for each object that is
-	// being deleted.
+	// TerminatingTimeout is --terminating-resource-timeout: the limit for each object that is being deleted.
 	TerminatingTimeout time.Duration
-	// ItemOperationSync is --item-operation-sync-frequency: how often the server checks
-	// operations.
+	// ItemOperationSync is --item-operation-sync-frequency: how often the server checks operations.
 	ItemOperationSync time.Duration
 	// ClientQPS is --client-qps, in requests a second.
 	ClientQPS float64
@@ -107,9 +104,8 @@ func splitList(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// defaultsOf puts in the defaults of a server with an image's version where they
-// differ: before 1.14.0 it sends 20 requests a second, 30 at once
-// (pkg/cmd/server/server.go, defaultClientQPS).
+// defaultsOf puts in the defaults of a server with an image's version where they differ: before
+// 1.14.0 it sends 20 requests a second, 30 at once (pkg/cmd/server/server.go, defaultClientQPS).
 func (f ServerFlags) defaultsOf(version string) ServerFlags {
 	if v, known := ParseVersion(version); !known || !v.Before(Version{1, 14, 0}) {
 		return f
@@ -123,14 +119,12 @@ func (f ServerFlags) defaultsOf(version string) ServerFlags {
 	return f
 }
 
-// AgentFlags are the flags of `velero node-agent server` that bound a wait
-// (pkg/cmd/cli/nodeagent/server.go).
+// AgentFlags are the flags of `velero node-agent server` that bound a wait (pkg/cmd/cli/nodeagent/server.go).
 type AgentFlags struct {
 	// PrepareTimeout is --data-mover-prepare-timeout: how long a volume may be Accepted. New and
 	// Prepared have no limit.
 	PrepareTimeout time.Duration
-	// ConfigMap is --node-agent-configmap, which holds the slots of each node (since 1.15), empty
-	// for none.
+	// ConfigMap is --node-agent-configmap, which holds the slots of each node (since 1.15), empty for none.
 	ConfigMap string
 }
 
@@ -153,8 +147,7 @@ func parseAgentFlags(args []string) AgentFlags {
 	return f
 }
 
-// eachFlag calls set for each --name=value and --name value; of several of one
-// name the last counts.
+// eachFlag calls set for each --name=value and --name value; of several of one name the last counts.
 func eachFlag(args []string, set func(name, value string)) {
 	words := strings.Fields(strings.Join(args, " "))
 	for i, w := range words {

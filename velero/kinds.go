@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// CustomResourceDefinition is the kind that says which phases an API server
-// accepts.
+// CustomResourceDefinition is the kind that says which phases an API server accepts.
 var CustomResourceDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // VolumeSnapshots is the API of CSI snapshots, which a cluster need not serve.

@@ -15,8 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// longestTimeout bounds what is believed of an annotation: anyone who may create a
-// job writes them.
+// longestTimeout bounds what is believed of an annotation: anyone who may create a job writes them.
 const longestTimeout = 24 * time.Hour
 
 // ResourceTimeout is how long Velero waits for what no other limit bounds, and tries to write a
@@ -53,8 +52,7 @@ func terminatingTimeout(_ metav1.Object, flags ServerFlags) time.Duration {
 	return firstPositive(flags.TerminatingTimeout, DefaultServerFlags().TerminatingTimeout)
 }
 
-// SnapshotTimeout is how long a backup waits for one CSI snapshot: its
-// spec.csiSnapshotTimeout, 10 minutes by default.
+// SnapshotTimeout is how long a backup waits for one CSI snapshot: its spec.csiSnapshotTimeout, 10 minutes by default.
 func SnapshotTimeout(o metav1.Object, _ ServerFlags) time.Duration {
 	if b, ok := o.(*velerov1.Backup); ok {
 		return b.Spec.CSISnapshotTimeout.Duration
@@ -137,8 +135,7 @@ func prepareLimit(agents []Agent) Limit {
 	return Limit{"data-mover-prepare-timeout", prepare.String(), source}
 }
 
-// SlotLimits are how many volumes may be moved and prepared at once; none if
-// nobody looked.
+// SlotLimits are how many volumes may be moved and prepared at once; none if nobody looked.
 func SlotLimits(s Slots) []Limit {
 	var limits []Limit
 	for _, node := range slices.Sorted(maps.Keys(s.ByNode)) {
@@ -169,17 +166,14 @@ func firstPositive(durations ...time.Duration) time.Duration {
 	return 0
 }
 
-// Slots is how many volumes the node-agents may move and prepare at once. Its
-// zero value means that nobody looked. A node-agent reads it only when it starts,
-// so it may not be in force yet.
+// Slots is how many volumes the node-agents may move and prepare at once. Its zero value means that
+// nobody looked. A node-agent reads it only when it starts, so it may not be in force yet.
 type Slots struct {
 	// Source is where it comes from, empty if it is not known; Why then says why.
 	Source, Why string
-	// ByNode is how many volumes a node may move at once, for the nodes that were
-	// looked at.
+	// ByNode is how many volumes a node may move at once, for the nodes that were looked at.
 	ByNode map[string]int
-	// PrepareQueue is how many volumes of all nodes may be prepared at once
-	// (since 1.17), zero for any number.
+	// PrepareQueue is how many volumes of all nodes may be prepared at once (since 1.17), zero for any number.
 	PrepareQueue int
 }
 
@@ -215,9 +209,8 @@ func ParseLoadConcurrency(data map[string]string) (LoadConcurrency, error) {
 	return config.LoadConcurrency, nil
 }
 
-// Slots is how many volumes a node with these labels may move at once: the
-// smallest number among the rules for it, else the global one
-// (pkg/cmd/cli/nodeagent/server.go getDataPathConcurrentNum).
+// Slots is how many volumes a node with these labels may move at once: the smallest number among
+// the rules for it, else the global one (pkg/cmd/cli/nodeagent/server.go getDataPathConcurrentNum).
 func (l LoadConcurrency) Slots(node map[string]string) int {
 	least := math.MaxInt
 	for i := range l.PerNodeConfig {

@@ -207,8 +207,7 @@ func (f *namespaceFilter) valid() bool {
 
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[") }
 
-// bracketsMatch reports whether every bracket has its other one, with something
-// in between.
+// bracketsMatch reports whether every bracket has its other one, with something in between.
 func bracketsMatch(p string) bool {
 	for {
 		at := strings.IndexAny(p, "[]")

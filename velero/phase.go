@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Phases of Backups and Restores (pkg/apis/velero/v1/backup_types.go and
-// restore_types.go; docs/dev/velero.md#phases). A phase that is not here belongs to
-// a newer Velero.
+// Phases of Backups and Restores (pkg/apis/velero/v1/backup_types.go and restore_types.go;
+// docs/dev/velero.md#phases). A phase that is not here belongs to a newer Velero.
 const (
 	PhaseNew              = "New"
 	PhaseQueued           = "Queued"       // backups, since 1.18
@@ -61,9 +60,8 @@ const (
 	OperationFailed    = "Failed"
 )
 
-// refusals are answers of object stores that only a person can mend: codes of S3, Azure and
-// Google Cloud for unknown keys and buckets and missing rights (each store's list of error
-// codes).
+// refusals are answers of object stores that only a person can mend: codes of S3, Azure and Google
+// Cloud for unknown keys and buckets and missing rights (each store's list of error codes).
 var refusals = []string{
 	"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "AllAccessDisabled", "AccountProblem", "NoSuchBucket", "ExpiredToken", "InvalidToken", "PermanentRedirect",
 	"AuthenticationFailed", "AuthorizationFailure", "AuthorizationPermissionMismatch", "AccountIsDisabled", "ContainerNotFound", "ResourceNotFound",

@@ -13,8 +13,7 @@ import (
 // later (pkg/controller/schedule_controller.go scheduleSyncPeriod; 1.16 to 1.18.3).
 const ScheduleCheck = time.Minute
 
-// Timetable is the cron expression of a schedule, in the server's time zone
-// unless the expression names one.
+// Timetable is the cron expression of a schedule, in the server's time zone unless the expression names one.
 type Timetable struct {
 	schedule cron.Schedule
 	zone     *time.Location
@@ -39,8 +38,7 @@ func ParseTimetable(expression string, zone *time.Location) (t Timetable, err er
 	return Timetable{schedule, zone}, nil
 }
 
-// After is the first moment after t at which the timetable has a run, zero if it
-// never has one.
+// After is the first moment after t at which the timetable has a run, zero if it never has one.
 func (t Timetable) After(at time.Time) time.Time {
 	if t.schedule == nil {
 		return time.Time{}

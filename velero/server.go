@@ -19,8 +19,7 @@ type ServerPod struct {
 	Created time.Time
 	// Grace is how long the pod may run on after it is deleted.
 	Grace time.Duration
-	// Container is the name of the server's container, empty if it cannot be
-	// told from its neighbours.
+	// Container is the name of the server's container, empty if it cannot be told from its neighbours.
 	Container string
 	// Running is true if the server's container runs, Ready if it also is ready.
 	Running bool
@@ -100,8 +99,7 @@ func (s *ServerPod) noteEnd(t *corev1.ContainerStateTerminated) {
 	}
 }
 
-// deploymentOf is the pod's Deployment: its ReplicaSet is named after it and
-// after the hash of the pod template.
+// deploymentOf is the pod's Deployment: its ReplicaSet is named after it and after the hash of the pod template.
 func deploymentOf(p *corev1.Pod) string {
 	for _, o := range p.OwnerReferences {
 		hash := p.Labels["pod-template-hash"]
@@ -160,19 +158,16 @@ type Agent struct {
 	Created   time.Time
 	StartedAt time.Time
 	Restarts  int
-	// Waiting is why its container does not run, such as CrashLoopBackOff; empty
-	// if it runs or nothing is said.
+	// Waiting is why its container does not run, such as CrashLoopBackOff; empty if it runs or nothing is said.
 	Waiting string
 	// Flags are the node-agent's, as the container's arguments give them.
 	Flags AgentFlags
 }
 
-// agentStart is how long a node-agent gets from its pod's creation until it is ready, image pull
-// included.
+// agentStart is how long a node-agent gets from its pod's creation until it is ready, image pull included.
 const agentStart = 5 * time.Minute
 
-// Starting reports whether the node-agent is not ready yet because its pod is new, as in a
-// rolling update.
+// Starting reports whether the node-agent is not ready yet because its pod is new, as in a rolling update.
 func (a Agent) Starting(now time.Time) bool {
 	return !a.Ready && !a.Created.IsZero() && now.Sub(a.Created) < agentStart
 }
@@ -205,8 +200,7 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 	return found
 }
 
-// lifeless is how long after its grace period a server that is being replaced may
-// still write.
+// lifeless is how long after its grace period a server that is being replaced may still write.
 const lifeless = 5 * time.Minute
 
 // LeftOver reports whether a write of Velero's to a job in progress, after this server's start,
@@ -218,8 +212,7 @@ func (s *Server) LeftOver(wrote, now time.Time) bool {
 	return s.Others == 0 && !s.Created.IsZero() && now.Sub(wrote) >= s.Grace+lifeless && now.Sub(s.StartedAt) >= s.Grace+lifeless
 }
 
-// The containers' names in every installation (pkg/install/deployment.go and
-// daemonset.go, the Helm chart, OADP).
+// The containers' names in every installation (pkg/install/deployment.go and daemonset.go, the Helm chart, OADP).
 const (
 	serverContainer = "velero"
 	agentContainer  = "node-agent"
@@ -273,8 +266,7 @@ func agentIn(p *corev1.Pod) *corev1.Container {
 	return containerIn(p, agentContainer, func(corev1.Container) bool { return false })
 }
 
-// AgentContainer is the name of the container in which the node-agent runs, the
-// usual one if that cannot be told.
+// AgentContainer is the name of the container in which the node-agent runs, the usual one if that cannot be told.
 func AgentContainer(p *corev1.Pod) string {
 	if c := agentIn(p); c != nil {
 		return c.Name

@@ -11,8 +11,7 @@ import (
 
 // LogLine is one line of a server's log.
 type LogLine struct {
-	// At is in the clock of the server, as are the times that it writes into
-	// statuses.
+	// At is in the clock of the server, as are the times that it writes into statuses.
 	At    time.Time
 	Level string
 	Text  string
@@ -44,8 +43,7 @@ type JobLog struct {
 	Failure string
 	// Hook is the newest hook that began and did not end, zero for none; its Pod may be empty.
 	Hook LoggedHook
-	// Refused is the newest line with which a controller fails to take the job up; it tries
-	// again.
+	// Refused is the newest line with which a controller fails to take the job up; it tries again.
 	Refused LogLine
 	// Unlisted is the newest line in which the API server refuses to list a kind while Last waits
 	// for caches, and UnlistedSince the first. A connection that broke refuses nothing.
@@ -111,8 +109,7 @@ func ReadJobLog(log, kind, namespace, name string, since time.Time) JobLog {
 	return found
 }
 
-// Then is what a log tells together with a part of it that was written later;
-// the two may overlap.
+// Then is what a log tells together with a part of it that was written later; the two may overlap.
 func (l JobLog) Then(later JobLog) JobLog {
 	switch {
 	case later.Last.At.IsZero() && later.GaveUp.At.IsZero() && later.Unlisted.At.IsZero() && later.Refused.At.IsZero():

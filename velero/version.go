@@ -11,8 +11,7 @@ import (
 // Version is a version of Velero: major, minor, patch.
 type Version [3]int
 
-// Current is the version whose source the rules were read in. It stands in for an unknown
-// version, which is then said.
+// Current is the version whose source the rules were read in. It stands in for an unknown version, which is then said.
 var Current = Version{1, 18, 3}
 
 // versionTag is a tag as Velero's own images carry it, with the suffixes that
@@ -188,8 +187,7 @@ func SchemaVersionsOf(kind string, spec, status map[string]any) (versions Schema
 	return versions, versions.Before != Version{}
 }
 
-// Likely is the oldest version that is certain to be among them, else the minor version below the
-// upper bound.
+// Likely is the oldest version that is certain to be among them, else the minor version below the upper bound.
 func (s SchemaVersions) Likely() Version {
 	if s.From != (Version{}) {
 		return s.From

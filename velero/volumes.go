@@ -18,8 +18,7 @@ type VolumeRef struct {
 	Name string
 }
 
-// moverLabels are the labels of the pods that move volumes
-// (pkg/apis/velero/v1/labels_annotations.go).
+// moverLabels are the labels of the pods that move volumes (pkg/apis/velero/v1/labels_annotations.go).
 var moverLabels = map[string]VolumeKind{
 	velerov1.DataUploadLabel: DataUpload, velerov1.DataDownloadLabel: DataDownload,
 	velerov1.PVBLabel: PodVolumeBackup, velerov1.PVRLabel: PodVolumeRestore,
@@ -118,8 +117,7 @@ func waitsForClaim(message string) bool {
 	return strings.Contains(message, "unbound immediate PersistentVolumeClaims")
 }
 
-// notRunning is why one of the containers does not run. A failure counts before a container that
-// is being created.
+// notRunning is why one of the containers does not run. A failure counts before a container that is being created.
 func notRunning(containers []corev1.ContainerStatus) (reason, message string) {
 	for i := range containers {
 		c := &containers[i]

@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Step is a part of a job's way in which the same waits are possible. It is finer
-// than a phase.
+// Step is a part of a job's way in which the same waits are possible. It is finer than a phase.
 type Step string
 
 // The steps.
@@ -33,8 +32,7 @@ const (
 	FromMovement Moment = "the last movement"
 	FromPhase    Moment = "the beginning of the phase"
 	FromEvidence Moment = "its own beginning"
-	// FromFirstVolume is the creation of the job's first volume: a restore counts
-	// from when its backup is downloaded.
+	// FromFirstVolume is the creation of the job's first volume: a restore counts from when its backup is downloaded.
 	FromFirstVolume Moment = "the creation of the first volume"
 	// FromStored is when the last of the job's files was stored.
 	FromStored Moment = "the last stored file"
@@ -69,8 +67,7 @@ type Wait struct {
 	From            Moment
 	// Writes is what Velero writes meanwhile, and how often; empty for nothing.
 	Writes string
-	// Shows is the evidence that shows it, empty if nothing does: then the wait is
-	// always possible.
+	// Shows is the evidence that shows it, empty if nothing does: then the wait is always possible.
 	Shows string
 	// Restart is what a restart of the server does to the job.
 	Restart string

@@ -31,8 +31,7 @@ func LimitOf(s velero.Server) Limit {
 }
 
 // Course follows one restore with two models: one knows only Velero, the other also earlier
-// restores. The one that foresees this restore better answers. One goroutine may use it at a
-// time.
+// restores. The one that foresees this restore better answers. One goroutine may use it at a time.
 type Course struct {
 	// models are the one without the history and the one with it; the same if there is none.
 	plain, informed *model
@@ -43,8 +42,7 @@ type Course struct {
 const (
 	// firstOdds are those of a history at the beginning, mostOdds where they end: about 150 to 1.
 	firstOdds, mostOdds = 1.0, 5.0
-	// deviation is how far off a model that fits is in one observation, and mostSurprise the most
-	// that counts.
+	// deviation is how far off a model that fits is in one observation, and mostSurprise the most that counts.
 	deviation, mostSurprise = 0.3, 2.0
 	// mostGain is the most that one observation speaks for the history: a pause fits by chance.
 	mostGain = 0.5
@@ -54,8 +52,7 @@ const (
 	alive = 2.0
 )
 
-// NewCourse follows a restore with these steps, with the rates known before and the server's
-// limit.
+// NewCourse follows a restore with these steps, with the rates known before and the server's limit.
 func NewCourse(steps []Step, known Rates, limit Limit) *Course {
 	c := &Course{plain: newModel(steps, Rates{}, limit), odds: firstOdds}
 	c.informed = c.plain
@@ -93,8 +90,7 @@ func (c *Course) likely() *model {
 // Learned are the rates that this restore shows.
 func (c *Course) Learned() Rates { return c.likely().rates() }
 
-// Left is what the items left take: most likely Likely, and nine times in ten no
-// less than Low and no more than High.
+// Left is what the items left take: most likely Likely, and nine times in ten no less than Low and no more than High.
 type Left struct{ Likely, Low, High time.Duration }
 
 // Left is the time that the items left take from a moment on, which is that of
@@ -121,8 +117,7 @@ func (c *Course) Left(at time.Time) (left Left, ok bool) {
 // longest is a year, in seconds: the forecast of a longer restore is cut there.
 const longest = 365 * 24 * 3600.0
 
-// Restore follows a restore as package job sees it. It may be used by one
-// goroutine at a time.
+// Restore follows a restore as package job sees it. It may be used by one goroutine at a time.
 type Restore struct {
 	course  *Course
 	seen    time.Time // of the last items that course was shown
@@ -177,10 +172,9 @@ func (r *Restore) fits(j *job.Job) bool {
 	return !exceeded && off <= max(50, plain.total/4)
 }
 
-// Learned are the rates of a restore whose items are done; Learned gives them
-// once. ok is false while they are not done, and if they mean nothing: the
-// steps were not right, or many items failed, which takes another time than to
-// restore them.
+// Learned are the rates of a restore whose items are done; Learned gives them once. ok is false
+// while they are not done, and if they mean nothing: the steps were not right, or many items
+// failed, which takes another time than to restore them.
 func (r *Restore) Learned(j *job.Job) (rates Rates, ok bool) {
 	if r == nil || r.learned || j.Stage == job.StageQueued || j.Stage == job.StageItems || j.Stage == job.StageUnknown {
 		return Rates{}, false

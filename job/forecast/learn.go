@@ -6,8 +6,7 @@ import "math"
 type cost struct {
 	class class // classPlain of the limit
 	mixed bool  // its items are not all of one resource
-	// base is what it is taken to cost before this restore, and trust how many
-	// seconds of evidence that counts for.
+	// base is what it is taken to cost before this restore, and trust how many seconds of evidence that counts for.
 	base, trust float64
 	learned     bool // base stems from earlier restores
 	// seen and items are the newest of this restore, allSeen and allItems all of them.
@@ -96,8 +95,7 @@ func (m *model) compare() {
 	}
 }
 
-// factors are how much slower than taken a class goes: resources not known before, and learned
-// ones.
+// factors are how much slower than taken a class goes: resources not known before, and learned ones.
 type factors struct{ fresh, learned float64 }
 
 // mean is a geometric mean of ratios, in which none outweighs all the others:

@@ -147,8 +147,7 @@ type part struct {
 	cost, own *cost
 	// items is not whole where the credit ends within an item.
 	items float64
-	// seconds is what the items are reckoned to take, took what they took, which is
-	// the same until it is learned.
+	// seconds is what the items are reckoned to take, took what they took, which is the same until it is learned.
 	seconds, took float64
 }
 

@@ -18,8 +18,7 @@ type Rates struct {
 	Resources map[string]Cost
 }
 
-// The bounds of a plausible cost: Velero restores neither a million items a second nor one an
-// hour.
+// The bounds of a plausible cost: Velero restores neither a million items a second nor one an hour.
 const (
 	leastCost, mostCost = 1e-6, 3600.0
 	// most evidence that is kept, so that newer restores outweigh older ones.
@@ -70,8 +69,7 @@ const (
 	// throttled is what an item costs that waits for the client's limit of 100 a
 	// second (velero/pkg/cmd/server/config/config.go, defaultClientQPS).
 	throttled = requests / 100
-	// saved is how many seconds' worth of requests the client saves up (--client-burst over
-	// --client-qps).
+	// saved is how many seconds' worth of requests the client saves up (--client-burst over --client-qps).
 	saved = 1.0
 	// plain is what an item takes without any limit: two requests to an API server nearby.
 	plain = 0.006

@@ -34,8 +34,7 @@ type Document struct {
 	Sections []Section    `json:"sections"`
 }
 
-// Section is a group of fields. The first one of a job has no title: it says
-// how the job stands.
+// Section is a group of fields. The first one of a job has no title: it says how the job stands.
 type Section struct {
 	Title  string  `json:"title"`
 	Fields []Field `json:"fields"`

@@ -13,9 +13,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// backup describes what a backup was asked for. The order, and what Velero
-// takes for a setting that is not there, are those of its pkg/cmd/util/output/
-// backup_describer.go (1.18.3).
+// backup describes what a backup was asked for. The order, and what Velero takes for a setting that
+// is not there, are those of its pkg/cmd/util/output/backup_describer.go (1.18.3).
 func (d *describer) backup(b *velerov1.Backup) {
 	spec, status := b.Spec, b.Status
 	d.snapshotCounts("Native snapshots", "volumeSnapshots", status.VolumeSnapshotsCompleted, status.VolumeSnapshotsAttempted)

@@ -14,8 +14,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Job says how a job is, what matters most first. flags end the commands that it names, such
-// as --context east.
+// Job says how a job is, what matters most first. flags end the commands that it names, such as --context east.
 func Job(j assess.Judged, now time.Time, flags string) string {
 	name := j.Kind.Word() + " " + j.Name
 	subject := strings.TrimSpace(j.Kind.Word() + "/" + j.Name + " " + flags)
@@ -152,15 +151,13 @@ func amount(done, total int64, unit job.Unit) string {
 	return fmt.Sprintf("%s of %s", human.Number(done), human.Count(total, strings.TrimSuffix(string(unit), "s")))
 }
 
-// A duration as package human writes it, such as 16s, 3m12s, 1h05m and 3d, and what parts it
-// from others in a sentence.
+// A duration as package human writes it, such as 16s, 3m12s, 1h05m and 3d, and what parts it from others in a sentence.
 var (
 	duration = regexp.MustCompile(`^(?:(\d{1,18})d|(?:(\d{1,18})h)?(?:(\d{1,18})m)?(?:(\d{1,18})s)?)$`)
 	word     = regexp.MustCompile(`[^ ,;:()]+`)
 )
 
-// aloud spells out the durations of a sentence of veltui's. Part of a longer word, such as a
-// name, stays as it is.
+// aloud spells out the durations of a sentence of veltui's. Part of a longer word, such as a name, stays as it is.
 func aloud(text string) string {
 	return word.ReplaceAllStringFunc(text, func(word string) string {
 		short := strings.TrimRight(word, ".")

@@ -77,8 +77,7 @@ func Complete(snap *watch.Snapshot) bool {
 	return len(snap.Sources) > 0 && snap.Health.State == watch.Live && !slices.ContainsFunc(snap.Sources, syncing)
 }
 
-// Calls lets few calls through: what comes within [callGap] of the last one comes together.
-// The zero value is ready.
+// Calls lets few calls through: what comes within [callGap] of the last one comes together. The zero value is ready.
 type Calls struct {
 	queue
 	last time.Time

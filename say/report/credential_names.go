@@ -45,8 +45,7 @@ var keyOwners = map[string]bool{
 // folds are letters without the marks that unicode.Mn does not split off.
 var folds = strings.NewReplacer("ñ", "n", "ö", "o", "ł", "l", "ş", "s", "ó", "o", "é", "e", "ü", "u", "ß", "ss")
 
-// foldName splits a name into words in lower case, without marks: DBPassword, db-password
-// and db_password are the same.
+// foldName splits a name into words in lower case, without marks: DBPassword, db-password and db_password are the same.
 func foldName(name string) []string {
 	var b strings.Builder
 	runes := []rune(name)
@@ -97,8 +96,7 @@ var descriptions = map[string]bool{"policy": true, "file": true, "path": true, "
 // passes are words that end in "pass" and are no passwords.
 var passes = map[string]bool{"bypass": true, "compass": true, "encompass": true, "surpass": true, "trespass": true, "overpass": true, "underpass": true, "multipass": true}
 
-// assignment is a name and what leads to its value; phrases are the words of those that
-// have several.
+// assignment is a name and what leads to its value; phrases are the words of those that have several.
 const (
 	copula = `(?i:is|was|es|est|ist|war|lautet|era|é|это)`
 	wordOf = `[\p{L}\p{M}\p{N}_.-]+`

@@ -16,8 +16,7 @@ const redacted = "[redacted]"
 const names = `pass(?:word|wd|phrase|code|wort)|pwd|kennwort|secret|token|(?:secret|access|api|account|shared|private|encryption|storage|master|application|license|signing|hmac|session|unseal|recovery|deploy)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
 	`client[-_]?(?:secret|key|key-data|certificate-data)|certificate-authority-data|credentials?|signature|sig|authorization|cookie|auth`
 
-// While rules work, cutOut stands for redacted and kept before what stays, so that no
-// rule takes either for a value.
+// While rules work, cutOut stands for redacted and kept before what stays, so that no rule takes either for a value.
 const cutOut, kept = "\x00", "\x01"
 
 // noise splits words without being seen: colours, as they are, as sanitize writes them
@@ -100,9 +99,8 @@ var rules = []struct {
 	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase)\s+(?:is\s+|was\s+)?)(?:\\*"[^"]+"|'[^']+')`), "${1}" + cutOut},
 }
 
-// suspects are what is a credential if it looks like one: words after a name in a
-// sentence or a table, values behind names that have other values too, and users with
-// a password before a host.
+// suspects are what is a credential if it looks like one: words after a name in a sentence or a
+// table, values behind names that have other values too, and users with a password before a host.
 var suspects = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:\b|_)(?:pass(?:word|wd|phrase)?|pwd|pin|otp|(?:api|access|secret|private|kms|sse-c|encryption|application|master|unseal)[-_ ]?key|token)["']?(?:[\s,;:=>]|</?\w+>)+(?:(?:is|was|of)\s+)?["']?)([^\s"'<>,;\x00]+)`),
 	regexp.MustCompile(`(?i)(\b(?:jwt|bearer|session(?:[-_]?id)?|csrf|nonce|salt|dsn|[\w-]*\.key|id_(?:rsa|dsa|ecdsa|ed25519)|\w*dockerconfigjson|\w*KeyEncryption\w*)["']?\s*[:=]\s*["']?)([^\s"'<>,;\x00]+)`),
@@ -120,8 +118,7 @@ func looksSecret(word string) bool {
 // harmless are paths, uids, digests, durations, versions, and kinds of such names.
 var harmless = regexp.MustCompile(`^(?:\.{0,2}/.*|[0-9a-f]{8}-[0-9a-f-]{27}|(?:sha\d+:)?[0-9a-f]{32,}|v?\d[\d.]*[a-z0-9.-]{0,8}|[\w.-]+\.(?:go|yaml|json|io|com|org)(?::\d+)?)$`)
 
-// long is what may be a key or encoded data. Digests, which are hexadecimal, and names
-// in lower case may not.
+// long is what may be a key or encoded data. Digests, which are hexadecimal, and names in lower case may not.
 var long = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 
 // Redact takes out of a text what may be a credential: queries and users of addresses,

@@ -28,16 +28,14 @@ var metadataAddresses = []netip.Addr{
 
 var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.azure.internal"}
 
-// translated are prefixes of IPv6 addresses that carry an IPv4 address in their
-// last four bytes (NAT64).
+// translated are prefixes of IPv6 addresses that carry an IPv4 address in their last four bytes (NAT64).
 var translated = netip.MustParsePrefix("64:ff9b::/96")
 
 // guard judges where a download may go.
 type guard struct {
 	// configured is true if the storage location's configuration names the host.
 	configured bool
-	// clear is true for unencrypted bytes without the user's consent: then only this machine is
-	// talked to.
+	// clear is true for unencrypted bytes without the user's consent: then only this machine is talked to.
 	clear bool
 	// own are this machine's addresses, and loopback those that never leave it.
 	own      func() ([]netip.Addr, error)
@@ -123,8 +121,7 @@ func (g guard) isOwn(ip netip.Addr) (bool, error) {
 	return slices.ContainsFunc(all, func(own netip.Addr) bool { return plainAddress(own) == ip }), err
 }
 
-// control is a net.Dialer's Control: it sees the address that is really connected to, after names
-// were resolved.
+// control is a net.Dialer's Control: it sees the address that is really connected to, after names were resolved.
 func (g guard) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {

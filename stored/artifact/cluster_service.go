@@ -19,8 +19,7 @@ import (
 // clusterHost is a host name that the cluster's own DNS would resolve to a Service.
 type clusterHost struct {
 	service, namespace string
-	// pod is what stands before the Service, a pod of a StatefulSet or a bucket; empty for
-	// nothing.
+	// pod is what stands before the Service, a pod of a StatefulSet or a bucket; empty for nothing.
 	pod string
 	// certain is false if the name may as well be any other host's.
 	certain bool

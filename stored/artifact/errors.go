@@ -24,14 +24,12 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// Errors that callers tell apart with errors.Is. What is wrapped around them
-// says what happened and what to look at.
+// Errors that callers tell apart with errors.Is. What is wrapped around them says what happened and what to look at.
 var (
 	// ErrAbsent: the object store says that there is no such object (404).
 	ErrAbsent = errors.New("not in the object store")
-	// ErrUnknowable: it is unknown whether the object is there, as after a 403, which S3 also
-	// gives for a missing object if the signer may not list the bucket, or without a backup to
-	// sign by.
+	// ErrUnknowable: it is unknown whether the object is there, as after a 403, which S3 also gives
+	// for a missing object if the signer may not list the bucket, or without a backup to sign by.
 	ErrUnknowable = errors.New("cannot tell whether it is in the object store")
 	// ErrNoAnswer: Velero did not sign a URL in time.
 	ErrNoAnswer = errors.New("no download URL from Velero")
@@ -103,8 +101,7 @@ func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) er
 		ErrNoAnswer, wait, phase, f.options.Namespace)
 }
 
-// serverDown says that Velero's server does not run, by its pods; empty if it runs or that is
-// unknown.
+// serverDown says that Velero's server does not run, by its pods; empty if it runs or that is unknown.
 func (f *Fetcher) serverDown(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
 	defer cancel()

@@ -69,8 +69,7 @@ type Limits struct {
 	Stored   int64 // bytes of any other artifact as stored; default 512 MiB
 	Text     int64 // bytes of an unpacked log; default 8 GiB
 	JSON     int64 // bytes of an unpacked JSON artifact; default 64 MiB
-	// Ratio is how many bytes one stored byte may become, on average, once
-	// ratioFrom bytes came out; default 400.
+	// Ratio is how many bytes one stored byte may become, on average, once ratioFrom bytes came out; default 400.
 	Ratio int64
 }
 
@@ -82,15 +81,13 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// Fetcher fetches artifacts. It is safe for use by several goroutines and keeps
-// nothing open between two downloads.
+// Fetcher fetches artifacts. It is safe for use by several goroutines and keeps nothing open between two downloads.
 type Fetcher struct {
 	options Options // with its defaults
 	cluster dynamic.Interface
 	cas     []byte
 
-	// unresolved are hosts behind a proxy that this machine cannot resolve: each is tried once,
-	// as that may take long.
+	// unresolved are hosts behind a proxy that this machine cannot resolve: each is tried once, as that may take long.
 	unresolved sync.Map
 
 	// lookup resolves a host name, own are this machine's addresses, and loopback
@@ -100,8 +97,7 @@ type Fetcher struct {
 	loopback func(netip.Addr) bool
 }
 
-// New makes a Fetcher without a request. It fails if the configuration or the CA file is
-// unusable.
+// New makes a Fetcher without a request. It fails if the configuration or the CA file is unusable.
 func New(o Options) (*Fetcher, error) {
 	if o.Config == nil || o.Namespace == "" {
 		return nil, errors.New("fetching artifacts needs a cluster and Velero's namespace")
@@ -166,8 +162,7 @@ func (f *Fetcher) Open(ctx context.Context, target Target) (*Stream, error) {
 	return s, nil
 }
 
-// open asks for a URL and follows it, once more if it has expired. ranged is the Range header, or
-// empty.
+// open asks for a URL and follows it, once more if it has expired. ranged is the Range header, or empty.
 func (f *Fetcher) open(ctx context.Context, target Target, ranged string) (*Stream, error) {
 	where, err := f.locate(ctx, target)
 	if err != nil {

@@ -19,15 +19,13 @@ import (
 // redacted stands where a secret was.
 const redacted = "REDACTED"
 
-// minSecret is how long a value of the query must be to be a secret: shorter ones are parts of
-// ordinary words.
+// minSecret is how long a value of the query must be to be a secret: shorter ones are parts of ordinary words.
 const minSecret = 8
 
 // maxURL is longer than any signed URL.
 const maxURL = 16 << 10
 
-// signedURL is a URL by which anyone can read an object until it expires. It
-// prints without what makes it a secret.
+// signedURL is a URL by which anyone can read an object until it expires. It prints without what makes it a secret.
 type signedURL struct {
 	url *url.URL
 	// expires is in our own clock; zero if unknown.
@@ -220,8 +218,7 @@ func (f *Fetcher) send(ctx context.Context, p *path, signed signedURL, ranged st
 	return transport.RoundTrip(request)
 }
 
-// redirect is where a response leads, nil if it does not: to the same address by the same scheme,
-// or nowhere.
+// redirect is where a response leads, nil if it does not: to the same address by the same scheme, or nowhere.
 func redirect(signed signedURL, response *http.Response) (*url.URL, error) {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

@@ -18,8 +18,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// The small artifacts are JSON that others wrote: fields may be missing, and every
-// string is made harmless.
+// The small artifacts are JSON that others wrote: fields may be missing, and every string is made harmless.
 
 const (
 	// maxParts is how many commas a document may have, those in its texts included: each may
@@ -42,8 +41,7 @@ func (f *Fetcher) load(ctx context.Context, target Target, read func(*json.Decod
 	return nil
 }
 
-// readJSON reads one JSON value and nothing after it. No error quotes what a terminal must not
-// print.
+// readJSON reads one JSON value and nothing after it. No error quotes what a terminal must not print.
 func readJSON(r io.Reader, read func(*json.Decoder) error) error {
 	commas := 0
 	d := json.NewDecoder(readerFunc(func(p []byte) (int, error) {
@@ -167,8 +165,7 @@ type Resources struct {
 type Resource struct {
 	Namespace string // empty for what has none
 	Name      string
-	// Action is what a restore did: created, updated, skipped or failed; empty in a backup's
-	// list.
+	// Action is what a restore did: created, updated, skipped or failed; empty in a backup's list.
 	Action string
 }
 

@@ -21,8 +21,7 @@ import (
 type storeLocation struct {
 	// name is the BackupStorageLocation's; empty if it could not be read.
 	name string
-	// hosts are the addresses, as host:port, in its configuration, and bucket what may stand
-	// before them.
+	// hosts are the addresses, as host:port, in its configuration, and bucket what may stand before them.
 	hosts  []string
 	bucket string
 	// cas are PEM certificates that its TLS may be verified with.
@@ -66,8 +65,7 @@ func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, er
 	return w, f.readLocationCA(ctx, w, &location)
 }
 
-// find reads an object of Velero's. It is not found, without an error, if the user may not read
-// it.
+// find reads an object of Velero's. It is not found, without an error, if the user may not read it.
 func (f *Fetcher) find(ctx context.Context, resource, name string, into any) (found bool, err error) {
 	err = f.get(ctx, velerov1.SchemeGroupVersion.WithResource(resource), f.options.Namespace, name, into)
 	kind := cmp.Or(map[string]string{"backups": "backup", "restores": "restore"}[resource], "storage location")
@@ -96,8 +94,7 @@ func hostsOf(config map[string]string) []string {
 	return hosts
 }
 
-// names reports whether the location's configuration names the address, with the bucket before it
-// or not.
+// names reports whether the location's configuration names the address, with the bucket before it or not.
 func (w *storeLocation) names(address string) bool {
 	return slices.ContainsFunc(w.hosts, func(host string) bool {
 		return address == host || w.bucket != "" && address == strings.ToLower(w.bucket)+"."+host

@@ -10,8 +10,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// Operation is one asynchronous item operation
-// (pkg/itemoperation/{shared,backup_operation,restore_operation}.go).
+// Operation is one asynchronous item operation (pkg/itemoperation/{shared,backup_operation,restore_operation}.go).
 type Operation struct {
 	ID string
 	// Action is the plugin that began it.
@@ -24,8 +23,7 @@ type Operation struct {
 	// Done and Total are counted in Units; Total is 0 if the plugin does not say.
 	Done, Total        int64
 	Units, Description string
-	// Updates names the items that the backup stores anew after it, as resource.group
-	// namespace/name.
+	// Updates names the items that the backup stores anew after it, as resource.group namespace/name.
 	Updates string
 	// Created, Started and Updated are zero if not said.
 	Created, Started, Updated time.Time

@@ -37,8 +37,7 @@ func (f *Fetcher) requests() dynamic.ResourceInterface {
 	return f.cluster.Resource(velerov1.SchemeGroupVersion.WithResource("downloadrequests")).Namespace(f.options.Namespace)
 }
 
-// ask has Velero sign a URL for the target. The URL stays valid without the request, which is
-// deleted.
+// ask has Velero sign a URL for the target. The URL stays valid without the request, which is deleted.
 func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
 	f.options.Open.Add(1)
 	defer f.options.Open.Add(-1)
@@ -175,8 +174,7 @@ func (f *Fetcher) watchOnce(ctx context.Context, r *request) (answered bool, err
 	}
 }
 
-// take looks at the request as it is now. It is trusted while it is the one that was created and
-// asks the same.
+// take looks at the request as it is now. It is trusted while it is the one that was created and asks the same.
 func (r *request) take(object *unstructured.Unstructured) (answered bool, err error) {
 	if object.GetUID() != r.uid {
 		return false, fmt.Errorf("%w: another request has its name", ErrTampered)

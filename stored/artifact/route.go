@@ -27,8 +27,7 @@ type Route struct {
 	Host string
 	// Via is what stands between: empty for nothing, else a proxy or a pod.
 	Via string
-	// PlainHTTP is true if the bytes, which may hold Secrets, travel unencrypted from the store
-	// or the proxy.
+	// PlainHTTP is true if the bytes, which may hold Secrets, travel unencrypted from the store or the proxy.
 	PlainHTTP bool
 }
 
@@ -143,8 +142,7 @@ func (p *path) dial(ctx context.Context, network, address string) (net.Conn, err
 	}
 	plain := net.Dialer{Timeout: dialTimeout}
 	if p.proxy == nil {
-		// Where there is a proxy, the address is the proxy's; checkBehindProxy has looked behind
-		// it.
+		// Where there is a proxy, the address is the proxy's; checkBehindProxy has looked behind it.
 		plain.Control = p.guard.control
 	}
 	conn, err := plain.DialContext(ctx, network, address)

@@ -61,9 +61,8 @@ func (s *Stream) Done() int64 { return s.done.Load() }
 // Modified is when the object was stored, by the store's clock; zero if unknown.
 func (s *Stream) Modified() time.Time { return s.modified }
 
-// Read gives what is stored. It fails with [ErrTooLarge] or [ErrStalled] at the
-// limits, with the context's error when that is done, and with
-// [io.ErrUnexpectedEOF] if the store stops early.
+// Read gives what is stored. It fails with [ErrTooLarge] or [ErrStalled] at the limits, with the
+// context's error when that is done, and with [io.ErrUnexpectedEOF] if the store stops early.
 func (s *Stream) Read(p []byte) (int, error) {
 	if err := s.cause(); err != nil {
 		return 0, err
@@ -107,12 +106,10 @@ func (s *Stream) end(cause error) {
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// ratioFrom is how much must have come out before the ratio is judged: a short text may pack far
-// better than the limit.
+// ratioFrom is how much must have come out before the ratio is judged: a short text may pack far better than the limit.
 const ratioFrom = 4 << 20
 
-// maxLayers is how often a stream is unpacked: Velero's own gzip, and another put around it on
-// the way.
+// maxLayers is how often a stream is unpacked: Velero's own gzip, and another put around it on the way.
 const maxLayers = 2
 
 // Text is an artifact that is unpacked on its way.
@@ -122,8 +119,7 @@ type Text struct {
 	plain io.Reader
 }
 
-// OpenText is [Fetcher.Open] for all but the tarball: the text is unpacked, and not made safe for
-// a terminal.
+// OpenText is [Fetcher.Open] for all but the tarball: the text is unpacked, and not made safe for a terminal.
 func (f *Fetcher) OpenText(ctx context.Context, target Target) (*Text, error) {
 	return f.openText(ctx, target, f.options.Limits.Text)
 }
@@ -144,9 +140,8 @@ func (t *Text) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{t.plain})
 }
 
-// unpacker gives what stored unpacks to, up to most bytes and ratio bytes for each stored one.
-// What is not gzip is taken as it is: a store may have unpacked it (Google's does so), or a
-// proxy.
+// unpacker gives what stored unpacks to, up to most bytes and ratio bytes for each stored one. What
+// is not gzip is taken as it is: a store may have unpacked it (Google's does so), or a proxy.
 type unpacker struct {
 	stored      io.Reader
 	most, ratio int64

@@ -40,8 +40,7 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	dialer := portforward.NewFallbackDialerForStreaming(modern, old, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
-	// The libraries take no context: a dial that is not awaited any more is ended when it comes
-	// back.
+	// The libraries take no context: a dial that is not awaited any more is ended when it comes back.
 	type result struct {
 		conn net.Conn
 		err  error

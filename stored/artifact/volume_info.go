@@ -26,8 +26,7 @@ type Volume struct {
 	Result, Phase string
 	// Size is in bytes, Incremental what of it was new; 0 if not said.
 	Size, Incremental int64
-	// Handle is the snapshot's in its own store, Driver the CSI driver, data mover or uploader;
-	// "unknown" is empty.
+	// Handle is the snapshot's in its own store, Driver the CSI driver, data mover or uploader; "unknown" is empty.
 	Handle, Driver string
 	// CSIDriver, DataMover and Uploader are those three, each where it is said.
 	CSIDriver, DataMover, Uploader string
@@ -35,8 +34,7 @@ type Volume struct {
 	Content, LocalHandle string
 	// LocalSize is the size of a CSI snapshot in bytes, 0 if not said.
 	LocalSize int64
-	// Preserved is true if the snapshot stays in the cluster; Retained is one that stays after
-	// its data was moved.
+	// Preserved is true if the snapshot stays in the cluster; Retained is one that stays after its data was moved.
 	Preserved bool
 	Retained  string
 	// VolumeType, Zone and IOPS are those of a native snapshot's volume.

@@ -51,8 +51,7 @@ func Unstructured(o *unstructured.Unstructured, into any) ([]Malformed, error) {
 	return Object(raw, into)
 }
 
-// prune takes out of the tree what into cannot hold, and reads the rest. cause is why the whole
-// could not be read.
+// prune takes out of the tree what into cannot hold, and reads the rest. cause is why the whole could not be read.
 func prune(tree map[string]any, into any, cause error) ([]Malformed, error) {
 	v := reflect.ValueOf(into).Elem()
 	p := pruner{}
@@ -60,8 +59,7 @@ func prune(tree map[string]any, into any, cause error) ([]Malformed, error) {
 	if read(tree, v) == nil {
 		return p.found, nil
 	}
-	// Something cannot be read that the pruner takes for sound. What names the
-	// object is kept: it still has its row.
+	// Something cannot be read that the pruner takes for sound. What names the object is kept: it still has its row.
 	for name := range tree {
 		if name != "metadata" && name != "apiVersion" && name != "kind" {
 			delete(tree, name)
@@ -90,9 +88,8 @@ const (
 	maxValue = 60
 )
 
-// Malformed is a field whose value the API server accepted and Velero's Go
-// type cannot hold. All its texts are harmless and bounded. It is comparable;
-// the zero value stands for none.
+// Malformed is a field whose value the API server accepted and Velero's Go type cannot hold. All
+// its texts are harmless and bounded. It is comparable; the zero value stands for none.
 type Malformed struct {
 	// Field is the path, such as spec.hooks.resources[0].pre[0].exec.timeout;
 	// empty where the object as a whole is meant.
@@ -102,8 +99,7 @@ type Malformed struct {
 	// Error says what was expected instead.
 	Error string `json:"error"`
 
-	// patch is the JSON patch that mends the field, empty if there is none; see
-	// [Patch].
+	// patch is the JSON patch that mends the field, empty if there is none; see [Patch].
 	patch string
 }
 
@@ -115,9 +111,8 @@ func (m Malformed) String() string {
 	return fmt.Sprintf("%s is %s: %s", m.Field, m.Value, m.Error)
 }
 
-// ServerWarning is what a malformed object means for Velero itself: the List of its typed
-// informers fails as a whole (sigs.k8s.io/controller-runtime/pkg/cache; pkg/cmd/server/server.go,
-// since 1.8).
+// ServerWarning is what a malformed object means for Velero itself: the List of its typed informers
+// fails as a whole (sigs.k8s.io/controller-runtime/pkg/cache; pkg/cmd/server/server.go, since 1.8).
 const ServerWarning = "Velero's own server may fail on it too"
 
 // problem describes the value that was found at a path.

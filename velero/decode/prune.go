@@ -17,8 +17,7 @@ import (
 // MaxProblems bounds how many malformed fields of one object are named.
 const MaxProblems = 16
 
-// pruner walks a JSON document beside a Go type and takes out what the type
-// cannot hold.
+// pruner walks a JSON document beside a Go type and takes out what the type cannot hold.
 type pruner struct{ found []Malformed }
 
 func (p *pruner) note(m Malformed) {
@@ -27,8 +26,7 @@ func (p *pruner) note(m Malformed) {
 	}
 }
 
-// fits reports whether t can hold the value, and notes it otherwise. What is malformed inside is
-// taken out.
+// fits reports whether t can hold the value, and notes it otherwise. What is malformed inside is taken out.
 func (p *pruner) fits(value any, t target, at path) (pruned any, ok bool) {
 	inner := t.elem()
 	switch {

@@ -24,8 +24,7 @@ import (
 type Options struct {
 	// Dir is the folder of the books, made when it is needed. Empty keeps the book in memory.
 	Dir string
-	// Context and Server are the cluster's kubeconfig context and what distinguishes its API
-	// server from others.
+	// Context and Server are the cluster's kubeconfig context and what distinguishes its API server from others.
 	Context, Server string
 	// Clock is our own clock; default time.Now.
 	Clock func() time.Time
@@ -73,8 +72,7 @@ func (b *Book) Known() forecast.Rates {
 	return rates.With(b.unsaved)
 }
 
-// Learn adds the rates of a restore. It reads the file again first: another program may have
-// learned meanwhile.
+// Learn adds the rates of a restore. It reads the file again first: another program may have learned meanwhile.
 func (b *Book) Learn(rates forecast.Rates) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,9 +139,8 @@ func (b *Book) read() (forecast.Rates, error) {
 }
 
 const (
-	// patience is how long another program's turn is waited for, and abandoned
-	// how old a lock is that a killed program left behind: a turn takes
-	// milliseconds.
+	// patience is how long another program's turn is waited for, and abandoned how old a lock is
+	// that a killed program left behind: a turn takes milliseconds.
 	patience  = 2 * time.Second
 	abandoned = 30 * time.Second
 	retry     = 10 * time.Millisecond
@@ -175,8 +172,7 @@ func (b *Book) lock() (unlock func(), err error) {
 
 const (
 	formatVersion = 1
-	// maxResources bounds a book, and maxBytes what is read of a file: names of
-	// resources have at most 253 bytes.
+	// maxResources bounds a book, and maxBytes what is read of a file: names of resources have at most 253 bytes.
 	maxResources = 500
 	maxBytes     = 256 << 10
 )
@@ -220,8 +216,7 @@ func encode(r forecast.Rates) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// decode reads a book. It is all or nothing: a file with one number that cannot
-// be meant was not written by us.
+// decode reads a book. It is all or nothing: a file with one number that cannot be meant was not written by us.
 func decode(data []byte) (forecast.Rates, error) {
 	var d document
 	decoder := json.NewDecoder(bytes.NewReader(data))
