@@ -101,11 +101,11 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		Stop:         func() { cancel(); watcher.Stop() },
 		WriteFailure: func() string { return c.writes.Last(conn.Config.Host) },
 	}
-	one.Sources.Logs, one.Sources.Problems = logs, logs
+	one.Sources.Logs, one.Sources.Problems = logs.Read, logs.Problems
 	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
-	one.Sources.Volumes = watcher
+	one.Sources.Volumes = watcher.ReadVolumes
 	held := &inspect.Verifier{Cluster: cluster}
-	one.Sources.Verifier = held
+	one.Sources.Verify = held.Verify
 	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.noArtifacts}}
 	one.Sources.Objects = &inspect.Objects{Cluster: cluster}
 	restores := &inspect.Previews{Cluster: cluster, Why: "with --no-artifacts veltui does not read backups"}
@@ -114,7 +114,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		cluster.Indexes = c.openIndexes(conn.Config)
 		backups := &inspect.Backups{Cluster: cluster}
 		items := &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: backups}
-		one.Sources.Artifacts, one.Sources.Items, one.Estimator = items.Stored, items, backups
+		one.Sources.Artifacts, one.Sources.Items, one.Estimator = items.Stored, items.Items, backups
 		held.Items = items
 		rates := c.openRates(conn)
 		one.Rates, restores.Backups, restores.Rates = rates, backups, rates

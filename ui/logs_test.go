@@ -19,7 +19,7 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 )
 
-// scribe is a LogReader that writes what it is told to.
+// scribe is a log that writes what it is told to.
 type scribe struct {
 	asked  atomic.Int32
 	closed atomic.Int32
@@ -80,7 +80,9 @@ func writes(origin logs.Origin, entries []logs.Entry, err error, stays bool) *sc
 	}}
 }
 
-func withLogs(s *scribe) func(*Options) { return func(o *Options) { o.Clusters[0].Sources.Logs = s } }
+func withLogs(s *scribe) func(*Options) {
+	return func(o *Options) { o.Clusters[0].Sources.Logs = s.Read }
+}
 
 // drive runs a command and what comes of it, until the frame holds what is wanted.
 func drive(t *testing.T, m *Model, cmd tea.Cmd, want ...string) string {

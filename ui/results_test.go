@@ -212,7 +212,7 @@ func TestResultsThatCameTooEarly(t *testing.T) {
 	}
 }
 
-// serverLog is a ProblemReader that has what it is given.
+// serverLog is a server's log that has what it is given.
 type serverLog struct {
 	found logs.Problems
 	err   error
@@ -225,7 +225,7 @@ func (l *serverLog) Problems(context.Context, *job.Job) (logs.Problems, error) {
 }
 
 func withServerLog(l *serverLog) func(*Options) {
-	return func(o *Options) { o.Clusters[0].Sources.Problems = l }
+	return func(o *Options) { o.Clusters[0].Sources.Problems = l.Problems }
 }
 
 func opsLogged() logs.Problems {
@@ -310,7 +310,7 @@ func TestManyLinesAreSearchedInACommand(t *testing.T) {
 	}
 	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
 	for _, page := range []string{"e", "4"} {
-		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { o.Clusters[0].Sources.Items = from })
+		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { o.Clusters[0].Sources.Items = from.Items })
 		typeText(t, m, "/1400")
 		cmd := press(t, m, "enter")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "searching for 1400") {
@@ -440,7 +440,7 @@ func TestItemsFrames(t *testing.T) {
 		for _, size := range sizes {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { o.Clusters[0].Sources.Items = s.from })
+				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { o.Clusters[0].Sources.Items = s.from.Items })
 				for _, k := range s.keys {
 					press(t, m, k)
 					m.View()
@@ -462,7 +462,7 @@ func TestItemsOfABackupThatWaits(t *testing.T) {
 		velerov1.BackupPhaseCompleted:                                 "1 item of 1 kind",
 	} {
 		snap := snapshotOf(backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))}, time.Hour))
-		m := screen(t, snap, 80, 24, func(o *Options) { o.Clusters[0].Sources.Items = held })
+		m := screen(t, snap, 80, 24, func(o *Options) { o.Clusters[0].Sources.Items = held.Items })
 		press(t, m, "1")
 		if phase == velerov1.BackupPhaseCompleted {
 			press(t, m, "3")
@@ -482,7 +482,7 @@ func BenchmarkItems60000(b *testing.B) {
 	}
 	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
 	for b.Loop() {
-		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { o.Clusters[0].Sources.Items = from })
+		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { o.Clusters[0].Sources.Items = from.Items })
 		for _, k := range []string{"enter", "/", "s", "-", "5", "9", "9", "9", "8", "enter"} {
 			cmd := press(b, m, k)
 			m.View()

@@ -81,7 +81,7 @@ func TestVerifyFrames(t *testing.T) {
 			}
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, opsTrial(velerov1.RestorePhasePartiallyFailed), &complaints{}, size[0], size[1], "V", func(o *Options) { o.Clusters[0].Sources.Verifier = verified(s.result) })
+				m := opened(t, opsTrial(velerov1.RestorePhasePartiallyFailed), &complaints{}, size[0], size[1], "V", func(o *Options) { o.Clusters[0].Sources.Verify = verified(s.result).Verify })
 				obey(t, m, press(t, m, s.keys...))
 				frame := plain(checkFrame(t, m))
 				if strings.Contains(frame, "Reading what") {

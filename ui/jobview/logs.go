@@ -19,11 +19,6 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// LogReader reads a job's log. Its errors are safe to draw and on one line.
-type LogReader interface {
-	Read(ctx context.Context, q logs.Query, out logs.Output) error
-}
-
 // logsPage shows what Velero logged of the job.
 type logsPage struct {
 	still
@@ -84,7 +79,7 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.volumes}
 	var read tea.Cmd
 	read, l.cancel = s.sources.Start(func(ctx context.Context) tea.Msg {
-		err := s.sources.Logs.Read(ctx, q, logs.Output{Line: l.add, Origin: l.setOrigin})
+		err := s.sources.Logs(ctx, q, logs.Output{Line: l.add, Origin: l.setOrigin})
 		return logRead{l, err, s.sources.Clock()}
 	})
 	return tea.Batch(read, l.grown.Follow(s.asker(), redrawn, func(struct{}) bool {

@@ -41,9 +41,7 @@ func (p *resourcesPage) load(s *Screen) tea.Cmd {
 		return nil
 	}
 	j, server := s.job.Job, s.assessed.Snapshot.Server
-	return p.items.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) (outcome.Items, error) {
-		return s.sources.Items.Items(ctx, j, server)
-	})
+	return p.items.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) (outcome.Items, error) { return s.sources.Items(ctx, j, server) })
 }
 
 func (p *resourcesPage) ages() bool        { return !p.items.Known }

@@ -220,18 +220,13 @@ func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
 	}
 }
 
-// volumesOnce answers with the volumes, once it is asked.
-type volumesOnce []job.Volume
-
-func (v volumesOnce) ReadVolumes(context.Context, *job.Job) ([]job.Volume, error) { return v, nil }
-
 // Volumes that were only summed up are read when the screen opens, and stay where
 // the job comes again.
 func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
 	volume := job.Volume{Kind: velero.DataUpload, Name: "v", UID: "v", Phase: velero.VolumeCompleted, Target: "shop/data", Total: 9, Done: 9}
 	s, c := shown(t, job.Input{Completed: (*job.Completed)(nil).With(&volume),
 		Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}})
-	s.sources.Volumes = volumesOnce{volume}
+	s.sources.Volumes = func(context.Context, *job.Job) ([]job.Volume, error) { return []job.Volume{volume}, nil }
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		return func() tea.Msg { return read(t.Context()) }, func() {}
 	}

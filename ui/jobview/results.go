@@ -51,7 +51,7 @@ func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 	}
 	j := s.job.Job
 	return p.logged.Ask(s.asker(), resultsAge, func(ctx context.Context) (inspect.Logged, error) {
-		found, err := s.sources.Problems.Problems(ctx, j)
+		found, err := s.sources.Problems(ctx, j)
 		return inspect.NewLogged(found), err
 	})
 }

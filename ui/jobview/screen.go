@@ -160,7 +160,7 @@ func (s *Screen) loadVolumes() tea.Cmd {
 		return nil
 	}
 	j := s.job.Job
-	return s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.Volumes.ReadVolumes(ctx, j) })
+	return s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.Volumes(ctx, j) })
 }
 
 // asker asks for the pages.

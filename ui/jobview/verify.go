@@ -37,7 +37,7 @@ func (s *Screen) verifyKey() keys.Binding {
 	p := &s.verify
 	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: "is it there?", Group: keys.Look, Short: true,
 		On: func() bool {
-			return s.sources.Verifier != nil && s.job.Job != nil && s.job.Kind == job.Restore && s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation
+			return s.sources.Verify != nil && s.job.Job != nil && s.job.Kind == job.Restore && s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation
 		},
 		Do: func(string) tea.Cmd {
 			was := s.open()
@@ -66,13 +66,13 @@ func (p *verifyPage) load(s *Screen) tea.Cmd {
 		return nil
 	}
 	j, in := s.job.Job, s.assessed
-	verifier, withVolumes := s.sources.Verifier, s.sources.withVolumes
+	verifies, withVolumes := s.sources.Verify, s.sources.withVolumes
 	return p.result.Ask(s.asker(), 0, func(ctx context.Context) (verify.Result, error) {
 		j, err := withVolumes(ctx, j) // those that completed tell that their data came back
 		if err != nil {
 			return verify.Result{}, err
 		}
-		return verifier.Verify(ctx, j, in, func(at target.Progress) { p.progress.Store(&at) })
+		return verifies(ctx, j, in, func(at target.Progress) { p.progress.Store(&at) })
 	})
 }
 

@@ -50,7 +50,7 @@ func verifyScreen(t *testing.T, v *fakeVerifier, phase velerov1.RestorePhase) (*
 	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
 		Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}})
 	var answers []tea.Msg
-	s.sources.Verifier, s.sources.Keys = v, keys.Map{}
+	s.sources.Verify, s.sources.Keys = v.Verify, keys.Map{}
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		answers = append(answers, read(t.Context()))
 		return func() tea.Msg { return nil }, func() {}
