@@ -147,14 +147,8 @@ func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position
 		name = c.Theme.Dim
 	}
 	row := func(name lipgloss.Style, resource, glyph string, done, of int, bar string) string {
-		return draw.JoinCells([]string{
-			" ",
-			c.Cell(name, resource, widths[1], false),
-			c.Cell(style, glyph, widths[2], false),
-			c.Cell(c.Theme.Text, fmt.Sprint(done), widths[3], true),
-			c.Cell(c.Theme.Dim, fmt.Sprint(of), widths[4], true),
-			bar,
-		}, widths)
+		return tableRow(c, stepColumns, widths, cell{}, cell{name, resource}, cell{style, glyph},
+			cell{c.Theme.Text, fmt.Sprint(done)}, cell{c.Theme.Dim, fmt.Sprint(of)}, cell{text: bar})
 	}
 	done := 0
 	switch {
@@ -216,12 +210,8 @@ func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
 		c.Titles(contentColumns, widths, draw.Sorting{}),
 	}
 	for _, r := range contents {
-		lines = append(lines, draw.JoinCells([]string{
-			" ",
-			c.Cell(c.Theme.Text, r.Resource, widths[1], false),
-			c.Cell(c.Theme.Text, fmt.Sprint(r.Items), widths[2], true),
-			c.Cell(c.Theme.Dim, human.Largest(r.Namespaces, -1), widths[3], false),
-		}, widths))
+		lines = append(lines, tableRow(c, contentColumns, widths, cell{}, cell{c.Theme.Text, r.Resource},
+			cell{c.Theme.Text, fmt.Sprint(r.Items)}, cell{c.Theme.Dim, human.Largest(r.Namespaces, -1)}))
 	}
 	return lines
 }

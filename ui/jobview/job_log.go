@@ -20,7 +20,7 @@ type jobLog struct {
 	// live is true if the job had not ended when it was asked for.
 	live   bool
 	cancel context.CancelFunc // of the reading; nil once it has ended
-	// grown redraws the page while lines come, and origin is where they come from. The reader sets both.
+	// grown redraws the page while lines come, and origin is where they come from, never nil. The reader sets both.
 	grown  *fetch.Progress[struct{}]
 	origin atomic.Pointer[logs.Origin]
 	// ended is when all was there, or failed with err; zero while it goes on.
@@ -36,16 +36,6 @@ type jobLog struct {
 func (l *jobLog) add(e logs.Entry) error {
 	defer l.grown.Report(struct{}{})
 	return l.store.Add(e)
-}
-
-func (l *jobLog) setOrigin(origin logs.Origin) { l.origin.Store(&origin) }
-
-// knownOrigin returns where the lines come from, as far as that is known.
-func (l *jobLog) knownOrigin() logs.Origin {
-	if origin := l.origin.Load(); origin != nil {
-		return *origin
-	}
-	return logs.Origin{}
 }
 
 // stop ends the reading; what came stays.
@@ -75,7 +65,7 @@ func (l *jobLog) text(row int) string {
 }
 
 // sourceWords say where the lines come from.
-func sourceWords(l *jobLog, from logs.Origin) string {
+func sourceWords(l *jobLog, from *logs.Origin) string {
 	pods := human.Count(len(from.Pods), "pod")
 	switch {
 	case from.Stored && len(from.Pods) > 0:

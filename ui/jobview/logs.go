@@ -70,6 +70,7 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 		}
 	}
 	l := &jobLog{live: !s.job.Terminal(), grown: fetch.NewProgress[struct{}](), drawn: map[int]logs.Line{}}
+	l.origin.Store(&logs.Origin{})
 	p.log, p.at = l, -1
 	if l.store, l.err = logs.NewStore("", 0); l.err != nil {
 		l.ended = s.sources.Clock()
@@ -79,7 +80,7 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.volumes}
 	var read tea.Cmd
 	read, l.cancel = s.sources.Start(func(ctx context.Context) tea.Msg {
-		err := s.sources.Logs(ctx, q, logs.Output{Line: l.add, Origin: l.setOrigin})
+		err := s.sources.Logs(ctx, q, logs.Output{Line: l.add, Origin: func(from logs.Origin) { l.origin.Store(&from) }})
 		return logRead{l, err, s.sources.Clock()}
 	})
 	return tea.Batch(read, l.grown.Follow(s.asker(), redrawn, func(struct{}) bool {
@@ -131,7 +132,7 @@ func (p *logsPage) Close() {
 }
 
 func (p *logsPage) Forget() {
-	if p.log != nil && (p.log.err != nil || p.log.knownOrigin().NotStored != nil) {
+	if p.log != nil && (p.log.err != nil || p.log.origin.Load().NotStored != nil) {
 		p.Close()
 	}
 }
@@ -284,7 +285,7 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 		return nil
 	}
 	p.place(s, l)
-	from := l.knownOrigin()
+	from := l.origin.Load()
 	parts := []string{c.Theme.Strong.Render(sourceWords(l, from))}
 	if l.view.Seen() > 0 {
 		words := human.Count(l.store.Lines(), "line")
@@ -316,9 +317,7 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	if p.log != nil && p.log.err != nil && l.view.Seen() > 0 {
 		say(c.Theme.Bad, "The log ends here: "+p.log.err.Error())
 	}
-	if kept := l.store.Kept(); kept != "" {
-		say(c.Theme.Waiting, kept)
-	}
+	say(c.Theme.Waiting, l.store.Kept())
 	if style := c.Theme.Good; p.saved != "" {
 		if p.savedBad {
 			style = c.Theme.Bad
@@ -368,7 +367,7 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 		return "The log cannot be read: " + l.err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key("reconnect") + " to try now."
 	case !l.ended.IsZero():
 		return "Nothing was logged about this " + word + "."
-	case l.live && len(l.knownOrigin().Pods) > 0:
+	case l.live && len(l.origin.Load().Pods) > 0:
 		return "The server has logged nothing about this " + word + " so far. New lines appear here."
 	}
 	return "Reading the log..."

@@ -20,10 +20,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// operationsAge is how long a list of operations is fresh. Asking makes Velero store what it knows.
-const operationsAge = 30 * time.Second
-
 // operationsPage lists plugins' asynchronous operations. Counts are live; the list is read while the page is open.
+// Asking for it makes Velero store what it knows.
 type operationsPage struct {
 	still
 	list    fetch.StoredAnswer[[]artifact.Operation]
@@ -38,7 +36,7 @@ func (p *operationsPage) load(s *Screen) tea.Cmd {
 	if a == nil || j.Operations.Attempted == 0 || !s.job.ListsStored() {
 		return nil
 	}
-	return p.list.Ask(s.asker(), s.job.Terminal(), operationsAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
+	return p.list.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
 }
 
 func (p *operationsPage) answers() []answer { return []answer{&p.list} }
@@ -92,7 +90,7 @@ func (p *operationsPage) about(c draw.Canvas, s *Screen) (string, lipgloss.Style
 	case p.list.Pending() && !p.list.Known:
 		return "Reading the list of operations...", c.Theme.Dim
 	case j.Terminal():
-		return "", c.Theme.Dim
+		return " ", c.Theme.Dim
 	}
 	return strings.TrimSpace(age + " veltui asks again every 30s while this page is open."), c.Theme.Dim
 }
@@ -130,7 +128,7 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		operation := &operations[i]
 		key := operation.ID + "/" + operation.Item()
 		p.records[key] = operation
-		o.add(key, func(c draw.Canvas) string { return draw.JoinCells(operationRow(c, operation, widths), widths) })
+		o.add(key, func(c draw.Canvas) string { return operationRow(c, operation, widths) })
 		switch {
 		case o.folds.isOpen(key, false):
 			o.say(operationDetails(c, operation)...)
@@ -141,7 +139,7 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	return o
 }
 
-func operationRow(c draw.Canvas, o *assess.Operation, widths []int) []string {
+func operationRow(c draw.Canvas, o *assess.Operation, widths []int) string {
 	sign, style := c.Glyphs.Now, c.Theme.Running
 	switch {
 	case o.Failed():
@@ -155,36 +153,25 @@ func operationRow(c draw.Canvas, o *assess.Operation, widths []int) []string {
 	if o.Volume != nil {
 		volume = strings.ToLower(string(o.Volume.Kind)) + "/" + o.Volume.Name
 	}
-	return []string{
-		style.Render(sign),
-		c.Cell(c.Theme.Text, c.CutMiddle(o.ItemName(), widths[1]), widths[1], false),
-		c.Cell(style, o.Phase, widths[2], false),
-		c.Cell(c.Theme.Text, o.Amount(), widths[3], true),
-		c.Cell(c.Theme.Dim, human.Age(o.Updated, c.Now), widths[4], true),
-		c.Cell(deadlineStyle(c, o), deadlineText(c, o), widths[5], true),
-		c.Cell(c.Theme.Dim, human.Age(o.Created, c.Now), widths[6], true),
-		c.Cell(c.Theme.Dim, o.ItemKind(), widths[7], false),
-		c.Cell(c.Theme.Dim, o.Action, widths[8], false),
-		c.Cell(c.Theme.Dim, volume, widths[9], false),
-	}
+	text, dim := c.Theme.Text, c.Theme.Dim
+	return tableRow(c, operationColumns, widths, cell{style, sign}, cell{text, c.CutMiddle(o.ItemName(), widths[1])}, cell{style, o.Phase},
+		cell{text, o.Amount()}, cell{dim, human.Age(o.Updated, c.Now)}, deadline(c, o), cell{dim, human.Age(o.Created, c.Now)},
+		cell{dim, o.ItemKind()}, cell{dim, o.Action}, cell{dim, volume})
 }
 
-// deadlineText is how long Velero still waits for an operation.
-func deadlineText(c draw.Canvas, o *assess.Operation) string {
-	switch {
+// deadline is how long Velero still waits for an operation.
+func deadline(c draw.Canvas, o *assess.Operation) cell {
+	left := o.Deadline.Sub(c.Now)
+	switch text := "in " + human.Duration(left); {
 	case o.Deadline.IsZero():
-		return ""
-	case !o.Deadline.After(c.Now):
-		return "passed"
+		return cell{}
+	case left <= 0:
+		return cell{c.Theme.Waiting, "passed"}
+	case left < 10*time.Minute:
+		return cell{c.Theme.Waiting, text}
+	default:
+		return cell{c.Theme.Dim, text}
 	}
-	return "in " + human.Duration(o.Deadline.Sub(c.Now))
-}
-
-func deadlineStyle(c draw.Canvas, o *assess.Operation) lipgloss.Style {
-	if !o.Deadline.IsZero() && o.Deadline.Sub(c.Now) < 10*time.Minute {
-		return c.Theme.Waiting
-	}
-	return c.Theme.Dim
 }
 
 // operationDetails are all that is known of one operation, below its row.

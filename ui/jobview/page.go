@@ -45,6 +45,9 @@ type answer interface {
 	Close()
 }
 
+// readAge is how long what pages read stays fresh while the job goes on.
+const readAge = 30 * time.Second
+
 // still is a page that reads nothing, for pages to embed.
 type still struct{}
 
@@ -58,8 +61,11 @@ func (still) keys(*Screen) []keys.Binding             { return nil }
 func (still) leave()                                  {}
 func (still) answers() []answer                       { return nil }
 
-// note wraps a text into at most most lines that begin with a space.
+// note wraps a text into at most most lines that begin with a space; nothing without a text.
 func note(c draw.Canvas, style lipgloss.Style, text string, most int) []string {
+	if text == "" {
+		return nil
+	}
 	return indented(c.Sized(c.Width-2, 0).Para(style, text, most), 1)
 }
 
@@ -163,16 +169,31 @@ func (f fields) details(c draw.Canvas, more ...string) []string {
 	return append(indented(append(lines, more...), belowIndent), "")
 }
 
+// cell is a text in a table's column.
+type cell struct {
+	style lipgloss.Style
+	text  string
+}
+
+// tableRow draws a cell in each column.
+func tableRow(c draw.Canvas, columns []draw.Column, widths []int, cells ...cell) string {
+	drawn := make([]string, len(cells))
+	for i, cell := range cells {
+		drawn[i] = c.Cell(cell.style, cell.text, widths[i], columns[i].Right)
+	}
+	return draw.JoinCells(drawn, widths)
+}
+
 // countRow draws a group's row: its name and counts, of which zeros are dim.
 func countRow(c draw.Canvas, columns []draw.Column, sign string, style lipgloss.Style, name string, counts []int, styles []lipgloss.Style) string {
 	widths := draw.FitColumns(columns, c.Width)
-	cells := []string{" ", sign, c.Cell(style, c.CutMiddle(name, widths[2]), widths[2], false)}
+	cells := []cell{{}, {text: sign}, {style, c.CutMiddle(name, widths[2])}}
 	for i, n := range counts {
 		text, style := fmt.Sprint(n), styles[i]
 		if n == 0 {
 			text, style = c.Glyphs.Ahead, c.Theme.Dim
 		}
-		cells = append(cells, c.Cell(style, text, widths[3+i], true))
+		cells = append(cells, cell{style, text})
 	}
-	return draw.JoinCells(append(cells, " "), widths)
+	return tableRow(c, columns, widths, append(cells, cell{})...)
 }

@@ -30,9 +30,6 @@ type resultsPage struct {
 	folds folds
 }
 
-// resultsAge is how long results and log lines stay fresh while the job goes on.
-const resultsAge = 30 * time.Second
-
 func (p *resultsPage) count(j *job.Job) string {
 	if j.Warnings == 0 {
 		return counted(j.Errors)
@@ -46,11 +43,11 @@ func (p *resultsPage) load(s *Screen) tea.Cmd {
 
 // loadLogged reads the server's log.
 func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
-	if !p.wantsLogged(s) || s.sources.Problems == nil {
+	j := s.job.Job
+	if m, known, _ := p.messages(s); !known || !m.NeedsLog(j) || s.sources.Problems == nil {
 		return nil
 	}
-	j := s.job.Job
-	return p.logged.Ask(s.asker(), resultsAge, func(ctx context.Context) (inspect.Logged, error) {
+	return p.logged.Ask(s.asker(), readAge, func(ctx context.Context) (inspect.Logged, error) {
 		found, err := s.sources.Problems(ctx, j)
 		return inspect.NewLogged(found), err
 	})
@@ -67,12 +64,6 @@ func (p *resultsPage) messages(s *Screen) (m inspect.Messages, known bool, err e
 		return inspect.Messages{Sections: p.results.Value.Sections}, true, p.results.Err
 	}
 	return p.results.Value, p.results.Known, nil
-}
-
-// wantsLogged is true for a job that goes on and has no results that can be read.
-func (p *resultsPage) wantsLogged(s *Screen) bool {
-	m, known, _ := p.messages(s)
-	return known && m.NeedsLog(s.job.Job)
 }
 
 // sections are the messages that the page shows.
@@ -92,7 +83,7 @@ func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 	}
 	age := time.Duration(0)
 	if !judged.Terminal() {
-		age = resultsAge
+		age = readAge
 	}
 	if p.phase != judged.Phase && !p.results.Pending() { // an answer on its way may be too old
 		p.results.Outdate()
@@ -166,9 +157,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 	j := s.job.Job
 	var lines []string
 	add := func(style lipgloss.Style, text string, most int) {
-		if text != "" {
-			lines = append(lines, note(c, style, text, most)...)
-		}
+		lines = append(lines, note(c, style, text, most)...)
 	}
 	say := func(text string) { add(c.Theme.Dim, text, 6) }
 	m, known, err := p.messages(s)

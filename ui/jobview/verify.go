@@ -146,9 +146,7 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		o.kind(strconv.Itoa(n), &r.Kinds[n])
 	}
 	o.say("")
-	if text := r.VolumeWords(); text != "" {
-		say(c.Theme.Dim, text)
-	}
+	say(c.Theme.Dim, r.VolumeWords())
 	for n, not := range r.NotSeen {
 		if n == mostUnseen {
 			say(c.Theme.Waiting, fmt.Sprintf("Not looked at: %d more.", len(r.NotSeen)-n))
@@ -252,7 +250,18 @@ type verifiedRow struct {
 }
 
 // settled reports whether a row needs no look.
-func (r verifiedRow) settled() bool { return !r.sign.Lost() && r.sign != verify.NotLookedAt }
+func (r verifiedRow) settled() bool { return r.rank() == 2 }
+
+// rank puts what is lost first, then what is not known.
+func (r verifiedRow) rank() int {
+	switch {
+	case r.sign.Lost():
+		return 0
+	case r.sign == verify.NotLookedAt:
+		return 1
+	}
+	return 2
+}
 
 // volumes adds the volumes and their data, open at first if one needs a look.
 func (o verifyOutline) volumes(r *verify.Result) {
@@ -278,7 +287,11 @@ func (o verifyOutline) volumes(r *verify.Result) {
 		if v.State == verify.DataFailed { // of which its mover tells
 			continue
 		}
-		row := dataRow(v)
+		row, known := likeItems[v.State]
+		if !known {
+			row = verifiedRow{sign: verify.Restored, words: "restored"}
+		}
+		row.name, row.why = v.String(), v.Why
 		all = append(all, row)
 		switch {
 		case v.State == verify.DataUnknown:
@@ -287,24 +300,12 @@ func (o verifyOutline) volumes(r *verify.Result) {
 			there++
 		}
 	}
-	rank := func(r verifiedRow) int { // what is lost first, then what is not known
-		return slices.Index([]bool{r.sign.Lost(), !r.settled(), true}, true)
-	}
-	slices.SortStableFunc(all, func(x, y verifiedRow) int { return cmp.Compare(rank(x), rank(y)) })
+	slices.SortStableFunc(all, func(x, y verifiedRow) int { return cmp.Compare(x.rank(), y.rank()) })
 	need := slices.IndexFunc(all, verifiedRow.settled)
 	if need < 0 {
 		need = len(all)
 	}
 	o.count("volumes", "data of volumes", rowCount{len(r.Volumes), there, r.LostVolumes() + r.LostClaims(), notSeen, 0}, all, need, need > 0)
-}
-
-// dataRow is a volume in the states of items that look alike.
-func dataRow(v verify.Volume) verifiedRow {
-	r := verifiedRow{verify.Restored, "restored", v.String(), "", v.Why}
-	if like, known := likeItems[v.State]; known {
-		r.sign, r.words = like.sign, like.words
-	}
-	return r
 }
 
 // likeItems are the states of items that look like those of volumes, and what rows say.

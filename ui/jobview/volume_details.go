@@ -1,7 +1,6 @@
 package jobview
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -20,20 +19,17 @@ import (
 // volumePhase explains the phase of a volume's resource (docs/dev/velero.md#volumes).
 func volumePhase(phase string) string {
 	words := map[string]string{
-		"":                      "no node-agent has looked at it yet",
-		velero.VolumeNew:        "it waits for its turn to be prepared",
-		velero.VolumeAccepted:   "a node-agent prepares it: the snapshot, a claim and the pod that moves it",
-		velero.VolumePrepared:   "it is ready, and waits for a slot on its node",
-		velero.VolumeInProgress: "its bytes are moved",
-		velero.VolumeCanceling:  "a cancel was requested, and its pod ends",
-		velero.VolumeCanceled:   "it was cancelled before all of it was moved",
-		velero.VolumeCompleted:  "all of it was moved",
-		velero.VolumeFailed:     "it could not be moved",
+		"":                      "none: no node-agent has looked at it yet",
+		velero.VolumeNew:        ": it waits for its turn to be prepared",
+		velero.VolumeAccepted:   ": a node-agent prepares it: the snapshot, a claim and the pod that moves it",
+		velero.VolumePrepared:   ": it is ready, and waits for a slot on its node",
+		velero.VolumeInProgress: ": its bytes are moved",
+		velero.VolumeCanceling:  ": a cancel was requested, and its pod ends",
+		velero.VolumeCanceled:   ": it was cancelled before all of it was moved",
+		velero.VolumeCompleted:  ": all of it was moved",
+		velero.VolumeFailed:     ": it could not be moved",
 	}
-	if text := words[phase]; text != "" {
-		return cmp.Or(phase, "none") + ": " + text
-	}
-	return phase
+	return phase + words[phase]
 }
 
 // belowRow says what a volume waits for, or why it failed or was skipped.
@@ -129,9 +125,7 @@ func (p *volumesPage) addMoved(c draw.Canvas, add func(label, value string), v *
 
 func addInfo(c draw.Canvas, add func(label, value string), i *artifact.Volume) {
 	add("Volume", i.PersistentVolume)
-	if i.Result != "" {
-		add("Result", i.Result)
-	}
+	add("Result", i.Result)
 	add("CSI driver", i.CSIDriver)
 	add("Data mover", i.DataMover)
 	add("Uploader", i.Uploader)

@@ -1,6 +1,7 @@
 package jobview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -65,15 +66,11 @@ func (p *volumesPage) load(s *Screen) tea.Cmd {
 				p.objects[key] = &fetch.Answer[inspect.Document]{}
 			}
 			namespace, ref := s.job.Namespace, r.Moved.Ref()
-			cmds = append(cmds, p.objects[key].Ask(s.asker(), objectAge, func(ctx context.Context) (inspect.Document, error) { return o.Volume(ctx, namespace, ref) }))
+			cmds = append(cmds, p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (inspect.Document, error) { return o.Volume(ctx, namespace, ref) }))
 		}
 	}
 	return tea.Batch(cmds...)
 }
-
-// objectAge is how long a volume's resource, read for its details, is fresh.
-const objectAge = 30 * time.Second
-
 func (p *volumesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.info.Known || len(s.job.Volumes) > 0 }
 	return listKeys(s, p, &p.folds, listed, "the list of volumes", func() (string, string) {
@@ -96,6 +93,7 @@ func (p *volumesPage) answers() []answer {
 // head says what holds the job up, and what the list may lack.
 func (p *volumesPage) head(c draw.Canvas, s *Screen) []string {
 	var lines []string
+	say := func(text string, style lipgloss.Style) { lines = append(lines, note(c, style, text, aboutLines(c))...) }
 	j := s.job.Job
 	if s.assessed != nil && !j.Terminal() && len(j.Volumes) > 1 {
 		if last := assess.Last(s.assessed.Volumes(j)); last != nil {
@@ -106,12 +104,8 @@ func (p *volumesPage) head(c draw.Canvas, s *Screen) []string {
 			lines = append(lines, note(c, c.Theme.Accent, text, 1)...) // its row says why
 		}
 	}
-	if text, style := p.lacks(c, s); text != "" {
-		lines = append(lines, note(c, style, text, aboutLines(c))...)
-	}
-	if text, style := s.leftOut(c); text != "" {
-		lines = append(lines, note(c, style, text, aboutLines(c))...)
-	}
+	say(p.lacks(c, s))
+	say(s.leftOut(c))
 	return lines
 }
 
@@ -231,10 +225,6 @@ func recordKey(r *assess.VolumeRecord) string {
 }
 
 func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []draw.Column, widths []int, ended bool) string {
-	type cell struct {
-		style lipgloss.Style
-		text  string
-	}
 	t, v := c.Theme, r.Moved
 	sign, word, state := volumeState(c, r)
 	done, total := r.Bytes()
@@ -247,25 +237,22 @@ func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []draw.Column, wid
 	if began, end := recordTimes(r); !began.IsZero() && end.After(began) {
 		cells["TOOK"] = cell{t.Dim, human.Duration(end.Sub(began))}
 	}
-	progress := strings.Repeat(" ", max(widths[3], 0))
 	if v != nil {
-		amount, progress = human.BytesOf(done, total), c.NoBar(widths[3])
+		amount, cells["PROGRESS"] = human.BytesOf(done, total), cell{text: c.NoBar(widths[3])}
 		cells["RATE"], cells["ETA"], cells["CHANGED"] = cell{t.Text, v.Rate.String()}, cell{t.Text, v.ETA.String()}, cell{t.Dim, human.Age(v.Changed, c.Now)}
 		if fraction, known := v.Fraction(); known {
-			progress = c.Bar(fraction, widths[3]-5) + c.FitRight(human.Percent(fraction), 5)
+			cells["PROGRESS"] = cell{text: c.Bar(fraction, widths[3]-5) + c.FitRight(human.Percent(fraction), 5)}
 		}
 		if r.State() == assess.VolumeFailed {
 			size = amount
 		}
 	}
 	cells["DONE"], cells["SIZE"] = cell{t.Text, amount}, cell{t.Text, size}
-	row := make([]string, len(columns))
+	row := make([]cell, len(columns))
 	for i, col := range columns {
-		if row[i] = progress; col.Title != "PROGRESS" {
-			row[i] = c.Cell(cells[col.Title].style, cells[col.Title].text, widths[i], col.Right)
-		}
+		row[i] = cells[col.Title]
 	}
-	return draw.JoinCells(row, widths)
+	return tableRow(c, columns, widths, row...)
 }
 
 func sizeOf(n int64) string {
@@ -305,8 +292,5 @@ func volumeState(c draw.Canvas, r *assess.VolumeRecord) (sign, word string, styl
 func volumeWord(phase string) string {
 	words := map[string]string{"": "queued", velero.VolumeNew: "queued", velero.VolumeAccepted: "preparing", velero.VolumePrepared: "waiting",
 		velero.VolumeInProgress: "moving", velero.VolumeCanceling: "cancelling"}
-	if word, known := words[phase]; known {
-		return word
-	}
-	return phase
+	return cmp.Or(words[phase], phase)
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/inspect"
@@ -18,12 +16,8 @@ import (
 	"github.com/veltui/veltui/ui/pager"
 )
 
-const (
-	// maxDocuments is how many volumes' resources the YAML page reads.
-	maxDocuments = 200
-	// documentsAge is how long they are fresh while the job runs.
-	documentsAge = 30 * time.Second
-)
+// maxDocuments is how many volumes' resources the YAML page reads.
+const maxDocuments = 200
 
 // yamlPage is the job's resource and those of its volumes, each a document.
 type yamlPage struct {
@@ -39,7 +33,7 @@ func (p *yamlPage) load(s *Screen) tea.Cmd {
 	if o == nil || len(j.Volumes) == 0 {
 		return nil
 	}
-	return p.children.Ask(s.asker(), s.job.Terminal(), documentsAge, func(ctx context.Context) ([]inspect.Document, error) { return o.Volumes(ctx, j, maxDocuments) })
+	return p.children.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]inspect.Document, error) { return o.Volumes(ctx, j, maxDocuments) })
 }
 
 func (p *yamlPage) answers() []answer { return []answer{&p.children} }
@@ -61,9 +55,7 @@ func (p *yamlPage) keys(s *Screen) []keys.Binding {
 	copyNow := copyAll.Do
 	copyAll.Do = func(key string) tea.Cmd {
 		if p.reading(s) {
-			return func() tea.Msg {
-				return Noticed{"Not copied: the resources of its volumes are still being read. Press the key again when they are there."}
-			}
+			return noticed("Not copied: the resources of its volumes are still being read. Press the key again when they are there.")
 		}
 		return copyNow(key)
 	}
@@ -96,30 +88,22 @@ func (p *yamlPage) reading(s *Screen) bool {
 
 // head says what is missing below.
 func (p *yamlPage) head(c draw.Canvas, s *Screen) []string {
-	text, style := p.lacks(c, s)
-	if text == "" {
-		return nil
-	}
-	return note(c, style, text, 2)
-}
-
-func (p *yamlPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	volumes := s.job.VolumeCount()
+	text, style := "", c.Theme.Dim
 	switch {
 	case volumes == 0:
-		return "", c.Theme.Dim
 	case s.sources.Objects == nil:
-		return "The resources of its volumes are not shown.", c.Theme.Dim
+		text = "The resources of its volumes are not shown."
 	case s.job.LeftOut() > 0 && s.moved.Err != nil:
-		return "Its volumes are not known: " + s.moved.Err.Error(), c.Theme.Waiting
+		text, style = "Its volumes are not known: "+s.moved.Err.Error(), c.Theme.Waiting
 	case p.children.Err != nil:
-		return "The resources of its volumes are not known: " + p.children.Err.Error(), c.Theme.Waiting
+		text, style = "The resources of its volumes are not known: "+p.children.Err.Error(), c.Theme.Waiting
 	case !p.children.Known:
-		return "Reading the resources of " + human.Plural(volumes, "its volume", "its volumes") + "...", c.Theme.Dim
+		text = "Reading the resources of " + human.Plural(volumes, "its volume", "its volumes") + "..."
 	case len(p.children.Value) < volumes:
-		return fmt.Sprintf("With the resources of %d of its %s.", len(p.children.Value), human.Count(volumes, "volume")), c.Theme.Dim
+		text = fmt.Sprintf("With the resources of %d of its %s.", len(p.children.Value), human.Count(volumes, "volume"))
 	}
-	return "", c.Theme.Dim
+	return note(c, style, text, 2)
 }
 
 func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
