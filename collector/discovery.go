@@ -36,9 +36,8 @@ type Discovery struct {
 	Live bool
 }
 
-// LiveDiscovery makes a Discovery of what client-go's ServerPreferredResources
-// returns. Like Velero (pkg/discovery/helper.go) it keeps what can be listed,
-// created, got and deleted, without subresources.
+// LiveDiscovery makes a Discovery of what client-go's ServerPreferredResources returns. Like Velero
+// (pkg/discovery/helper.go) it keeps what can be listed, created, got and deleted, without subresources.
 func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
 	d := Discovery{Live: true}
 	var rest []Resource
@@ -97,10 +96,9 @@ func newResolver(resources []Resource) *resolver {
 	return r
 }
 
-// resolve finds the resource that a word stands for: plural or singular, with
-// or without a group (of which a beginning is enough), or a short name. The
-// rules are those of Velero's REST mapper (pkg/discovery/helper.go and
-// client-go's restmapper): short names first, and of several the first group.
+// resolve finds the resource that a word stands for: plural or singular, with or without a group (of which a
+// beginning is enough), or a short name. The rules are those of Velero's REST mapper (pkg/discovery/helper.go
+// and client-go's restmapper): short names first, and of several the first group.
 func (r *resolver) resolve(word string, w *work) (Resource, bool) {
 	name, group, _ := strings.Cut(word, ".")
 	name = strings.ToLower(r.expandShort(name, group, w))
@@ -229,9 +227,8 @@ var veleroKinds = []Resource{
 
 func short(names ...string) []string { return names }
 
-// offline is what a target is taken to serve when nothing is known of it:
-// Kubernetes' own kinds, then Velero's and those of the CRDs in the backup by
-// group, which is how API servers order groups of equal priority.
+// offline is what a target is taken to serve when nothing is known of it: Kubernetes' own kinds, then Velero's
+// and those of the CRDs in the backup by group, which is how API servers order groups of equal priority.
 func offline(kinds []definition) []Resource {
 	custom := slices.Clone(veleroKinds)
 	for _, d := range kinds {

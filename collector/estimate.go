@@ -13,11 +13,9 @@ import (
 
 // Estimate is what a restore will restore.
 type Estimate struct {
-	// Total is the Restore's status.progress.totalItems and itemsRestored when it has ended.
-	Total int
-	// Resources are the counted items by resource, in the order in which they
-	// are restored. Namespaces are those of the target, after the mapping.
-	// Namespaces that the restore makes count under "namespaces".
+	Total int // the Restore's status.progress.totalItems and itemsRestored when it has ended
+	// Resources are the counted items by resource, in the order in which they are restored. Namespaces are
+	// those of the target, after the mapping. Namespaces that the restore makes count under "namespaces".
 	Resources []ResourceCount
 	// Steps is what the counter of restored items goes through, in order; they
 	// sum up to Total. A step's items are not all of its resource: items bring
@@ -25,12 +23,10 @@ type Estimate struct {
 	Steps []Step
 	// Brought are the items of steps that are not of the step's own resource, in
 	// the order of the steps. With them the steps sum up to Resources.
-	Brought []Brought
-	// Selected is how many items the filters select. It is the total that Velero shows first.
-	Selected    int
+	Brought     []Brought
+	Selected    int      // how many items the filters select. It is the total that Velero shows first.
 	Assumptions []string // sentences about what was taken for granted
-	// Refused is why Velero would fail the Restore instead, if it would. There are no items then.
-	Refused []string
+	Refused     []string // why Velero would fail the Restore instead, if it would. There are no items then.
 	// Partial says that the backup could not be read wholly, that labels were asked for which the
 	// Index does not have, or that a filter takes too many steps to be worked out.
 	Partial bool
@@ -50,9 +46,8 @@ type Brought struct {
 // Estimate works out what a restore from x restores, on the target that d
 // describes. Its only error is the cause of ctx, when that ends before.
 //
-// The work is bounded whatever spec says: with the size of the index and of
-// spec, and by a number of steps for the patterns and selectors. What those do
-// not suffice for counts as restored, and is an assumption.
+// The work is bounded whatever spec says: with the size of the index and of spec, and by a number of steps for
+// the patterns and selectors. What those do not suffice for counts as restored, and is an assumption.
 func (x *Index) Estimate(ctx context.Context, spec RestoreSpec, d Discovery) (Estimate, error) {
 	w := newWork(ctx)
 	e := x.estimate(w, spec, d)

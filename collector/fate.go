@@ -29,11 +29,10 @@ const (
 type Item struct {
 	Resource  string // plural and group, as "deployments.apps"
 	Namespace string // in the backup; empty if it has none
-	// Target is the namespace that it is restored into, or a namespace's new name; else empty.
-	Target string
-	Name   string
-	Fate   Fate
-	Mirror bool // a mirror pod: Velero counts it, and does not restore it
+	Target    string // the namespace that it is restored into, or a namespace's new name; else empty
+	Name      string
+	Fate      Fate
+	Mirror    bool // a mirror pod: Velero counts it, and does not restore it
 }
 
 // Kinds finds the resource of a kind.

@@ -206,9 +206,8 @@ func (x *Index) MarshalBinary() ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(w.Bytes(), crc32.Checksum(w.Bytes(), castagnoli)), nil
 }
 
-// UnmarshalBinary decodes what MarshalBinary made. It returns ErrIndexVersion
-// for another version's encoding and ErrIndexCorrupt for damaged data, which
-// it notices whatever the damage; then x is not changed.
+// UnmarshalBinary decodes what MarshalBinary made. It returns ErrIndexVersion for another version's encoding
+// and ErrIndexCorrupt for damaged data, which it notices whatever the damage; then x is not changed.
 func (x *Index) UnmarshalBinary(data []byte) error {
 	name := len(indexMagic) - 1
 	if len(data) < len(indexMagic)+4 || string(data[:name]) != indexMagic[:name] {

@@ -21,8 +21,7 @@ const (
 	maxSecurity = 16 << 10
 )
 
-// The labels of a namespace by which Kubernetes refuses pods
-// (k8s.io/pod-security-admission/api/constants.go).
+// The labels of a namespace by which Kubernetes refuses pods (k8s.io/pod-security-admission/api/constants.go).
 const (
 	EnforceLabel        = "pod-security.kubernetes.io/enforce"
 	EnforceVersionLabel = "pod-security.kubernetes.io/enforce-version"
@@ -177,9 +176,8 @@ type managedService struct {
 	}
 }
 
-// readService tells node ports that Velero keeps, because the Service's author chose them,
-// from those that it drops. With a last-applied configuration Velero looks nowhere else
-// (pkg/restore/actions/service_action.go).
+// readService tells node ports that Velero keeps, because the Service's author chose them, from those that it
+// drops. With a last-applied configuration Velero looks nowhere else (pkg/restore/actions/service_action.go).
 func (o *object) readService() {
 	var spec struct {
 		Type                  corev1.ServiceType

@@ -1,14 +1,11 @@
-// Package collector reads a backup tarball once and answers what a restore of
-// it will restore.
+// Package collector reads a backup tarball once and answers what a restore of it will restore.
 //
-// Read streams gzip and tar from any io.Reader into an Index: names, kinds,
-// labels and the few facts that Velero's rules ask for, never an object's
-// body. It extracts nothing and writes nothing. (*Index).Estimate then applies
-// to it what Velero 1.18.3 applies, and may be asked as often as wanted.
+// Read streams gzip and tar from any io.Reader into an Index: names, kinds, labels and the few facts that
+// Velero's rules ask for, never an object's body. It extracts nothing and writes nothing. (*Index).Estimate
+// then applies to it what Velero 1.18.3 applies, and may be asked as often as wanted.
 //
-// The rules are Velero's own (pkg/restore, pkg/archive, pkg/util/collections,
-// pkg/discovery and the built-in restore item actions); the yardstick is
-// status.progress.totalItems of a finished Restore.
+// The rules are Velero's own (pkg/restore, pkg/archive, pkg/util/collections, pkg/discovery and the built-in
+// restore item actions); the yardstick is status.progress.totalItems of a finished Restore.
 package collector
 
 import (
@@ -58,10 +55,9 @@ func (l Limits) withDefaults() Limits {
 // Read reads the gzip-compressed tarball of a backup from r, once and to its
 // end. It uses two goroutines, one that inflates and one that reads the tar.
 //
-// With an error (a broken or hostile archive, a limit, ctx) Read still returns
-// the Index of what it understood before, marked partial. Errors name the
-// offset or the entry. When ctx ends, Read returns without waiting for a
-// pending call to r.Read.
+// With an error (a broken or hostile archive, a limit, ctx) Read still returns the Index of what it understood
+// before, marked partial. Errors name the offset or the entry. When ctx ends, Read returns without waiting for
+// a pending call to r.Read.
 func Read(ctx context.Context, r io.Reader, limits Limits) (*Index, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

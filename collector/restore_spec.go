@@ -10,11 +10,9 @@ import (
 
 // RestoreSpec is the question that Estimate answers.
 type RestoreSpec struct {
-	Restore velerov1.RestoreSpec
-	// Existing are the namespaces of the target: one that a restore makes counts as an item.
-	Existing Namespaces
-	// Server is how the Velero server was set up. Its zero value is 1.18.3 with its defaults.
-	Server Server
+	Restore  velerov1.RestoreSpec
+	Existing Namespaces // the namespaces of the target: one that a restore makes counts as an item
+	Server   Server     // how the Velero server was set up. Its zero value is 1.18.3 with its defaults.
 }
 
 // Namespaces are those that exist in the target cluster.
@@ -52,8 +50,7 @@ func (n Namespaces) set() map[string]bool {
 
 // Server is what a Velero server does that its version and flags decide.
 type Server struct {
-	// Version is major, minor and patch; zero is unknown and taken for 1.18.3, as Estimate notes.
-	Version    [3]int
+	Version    [3]int      // major, minor and patch; zero is unknown and taken for 1.18.3, as Estimate notes
 	Tag        string      // what was given as the version, for what Estimate says of one that is not known
 	Priorities *Priorities // --restore-resource-priorities; nil means the default
 	// CSI says whether the feature flag EnableCSI is set. Nil means that it is deduced from the
@@ -83,9 +80,8 @@ func DefaultPriorities() Priorities {
 	}
 }
 
-// ParsePriorities reads the value of --restore-resource-priorities: names with
-// commas between, and a "-" before the low ones. What it leaves out keeps its
-// default, as in Velero (pkg/types/priority.go).
+// ParsePriorities reads the value of --restore-resource-priorities: names with commas between, and a "-" before
+// the low ones. What it leaves out keeps its default, as in Velero (pkg/types/priority.go).
 func ParsePriorities(value string) (Priorities, error) {
 	p := DefaultPriorities()
 	if value == "" {
@@ -150,9 +146,8 @@ func (v version) mustHave() []string {
 	}
 }
 
-// expandsNamespaces says whether patterns in the namespace lists are replaced
-// by the namespaces they match before anything else is done. Of the releases
-// only 1.18.0 does it in a restore (pkg/util/wildcard/expand.go).
+// expandsNamespaces says whether patterns in the namespace lists are replaced by the namespaces they match
+// before anything else is done. Of the releases only 1.18.0 does it in a restore (pkg/util/wildcard/expand.go).
 func (v version) expandsNamespaces() bool { return v == version{1, 18, 0} }
 
 // restoresNamespaceItems says whether Namespace objects are items of their own.

@@ -125,8 +125,7 @@ func (t *tarReader) next() (entry, error) {
 	}
 }
 
-// headerOnly are the types whose size says nothing about data: links,
-// devices, directories and pipes.
+// headerOnly are the types whose size says nothing about data: links, devices, directories and pipes.
 func headerOnly(flag byte) bool { return flag >= '1' && flag <= '6' }
 
 func padded(n int64) int64 { return (n + tarBlock - 1) &^ (tarBlock - 1) }

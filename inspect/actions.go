@@ -121,9 +121,8 @@ func Clean(err error) error {
 type Looks struct {
 	*Cluster
 
-	mu sync.Mutex
-	// engines are by namespace. Each remembers what it has read of the log.
-	engines map[string]lookEngine
+	mu      sync.Mutex
+	engines map[string]lookEngine // by namespace. Each remembers what it has read of the log.
 }
 
 type lookEngine struct {

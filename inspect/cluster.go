@@ -2,10 +2,9 @@
 // Velero has stored and logged, what a backup holds, what became of items, closer looks
 // at jobs, what a restore would do and meet, and the actions of package action.
 //
-// All of it starts from a [Cluster], which knows how to get there with the credentials
-// of now. Each question has a type of its own: [Artifacts], [Messages], [Backups], [Items],
-// [Logs], [Objects], [Looks], [Actions], [Previews], [Verifier] and [Surveyor]. What they
-// answer is safe to draw.
+// All of it starts from a [Cluster], which knows how to get there with the credentials of now. Each question
+// has a type of its own: [Artifacts], [Messages], [Backups], [Items], [Logs], [Objects], [Looks], [Actions],
+// [Previews], [Verifier] and [Surveyor]. What they answer is safe to draw.
 //
 // [Follow] is the loop over a watch for commands that go on: it judges each snapshot, judges
 // again as time passes, and has jobs that do not move looked at closer.
@@ -31,14 +30,13 @@ import (
 type Cluster struct {
 	// Connect returns the way to the cluster with the credentials of now, and an error
 	// if the kubeconfig leads to another one by now. It does not talk to it.
-	Connect  func() (Connection, error)
-	Clock    func() time.Time
-	Log      *slog.Logger
-	ReadOnly bool   // ReadOnly creates nothing, no DownloadRequest either
-	Demo     bool   // true for the demo's cluster, which serves little more than Velero's kinds
-	CAFile   string // CAFile holds certificates of the object store, or is empty
-	// AllowPlainHTTP lets stored artifacts come without TLS; Announce is told before they do.
-	AllowPlainHTTP bool
+	Connect        func() (Connection, error)
+	Clock          func() time.Time
+	Log            *slog.Logger
+	ReadOnly       bool   // ReadOnly creates nothing, no DownloadRequest either
+	Demo           bool   // true for the demo's cluster, which serves little more than Velero's kinds
+	CAFile         string // CAFile holds certificates of the object store, or is empty
+	AllowPlainHTTP bool   // AllowPlainHTTP lets stored artifacts come without TLS; Announce is told before they do
 	Announce       func(artifact.Route)
 	Version        string                 // veltui's
 	Requests       *atomic.Int64          // Requests counts the DownloadRequests that are still in a cluster
@@ -79,11 +77,10 @@ const patience = 30 * time.Second
 
 // EngineOptions are what differs between those who use an engine of package action.
 type EngineOptions struct {
-	ReadOnly        bool
-	NoStore         bool // leaves the object store alone: to ask it is to create a DownloadRequest
-	LeaveOperations bool // LeaveOperations does not ask for the list of operations
-	// Timeout and Observe are 0 for the defaults.
-	Timeout, Observe time.Duration
+	ReadOnly         bool
+	NoStore          bool              // leaves the object store alone: to ask it is to create a DownloadRequest
+	LeaveOperations  bool              // LeaveOperations does not ask for the list of operations
+	Timeout, Observe time.Duration     // 0 for the defaults
 	Waiting          func(what string) // told what the object store is asked; nil for none
 }
 

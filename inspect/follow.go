@@ -26,10 +26,9 @@ type FollowOptions struct {
 	Ready    func(*watch.Snapshot) (bool, error)
 	Patience time.Duration // how long that may take
 
-	// Look looks closer at a job, beside the loop, once at a time; nil for none.
-	Look    func(context.Context, *job.Job)
-	Wanted  func(*job.Job) bool // the jobs to look closer at
-	InFocus bool                // true if a person waits for the wanted jobs (see [assess.Lookout.DueInFocus])
+	Look    func(context.Context, *job.Job) // Look looks closer at a job, beside the loop, once at a time; nil for none
+	Wanted  func(*job.Job) bool             // the jobs to look closer at
+	InFocus bool                            // true if a person waits for the wanted jobs (see [assess.Lookout.DueInFocus])
 }
 
 // SilentError is that a cluster has not sent all that is wanted within Patience.

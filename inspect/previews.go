@@ -31,8 +31,7 @@ import (
 // Previews is what the form of a restore asks: what that restore would do.
 type Previews struct {
 	*Cluster
-	// Backups is nil where backups must not be read, for the reason Why.
-	Backups *Backups
+	Backups *Backups // nil where backups must not be read, for the reason Why
 	Why     string
 	Rates   *history.Book
 
@@ -324,9 +323,8 @@ func holds(path string, data []byte) bool {
 	return err == nil && bytes.Equal(content, data)
 }
 
-// Progress takes how many bytes of a backup have come, of how many; total is 0
-// while that is not known. It may be called from any goroutine, and never
-// blocks. While nothing is downloaded it is not called.
+// Progress takes how many bytes of a backup have come, of how many; total is 0 while that is not known. It may
+// be called from any goroutine, and never blocks. While nothing is downloaded it is not called.
 type Progress func(done, total int64)
 
 // ErrExists is why a file is not saved; the path goes before it.

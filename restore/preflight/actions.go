@@ -27,15 +27,12 @@ const (
 // rule is what Velero's actions make of an item before it is compared.
 type rule struct {
 	changes bool // true where the action changed fields
-	// always: the item goes through a Go type, which leaves an empty status and an
-	// empty creation time in it. No object of a cluster has those after the reset, so
-	// that Velero finds a difference whatever there is.
-	always bool
-	skip   bool
-	// unsure is why veltui cannot tell, and unsureIfDiffers why not where they differ.
-	unsure, unsureIfDiffers string
-	// bound: a claim names its volume. headless: a Service without an address.
-	bound, headless bool
+	// always: the item goes through a Go type, which leaves an empty status and an empty creation time in it.
+	// No object of a cluster has those after the reset, so that Velero finds a difference whatever there is.
+	always                  bool
+	skip                    bool
+	unsure, unsureIfDiffers string // unsure is why veltui cannot tell, and unsureIfDiffers why not where they differ
+	bound, headless         bool   // bound: a claim names its volume; headless: a Service without an address.
 }
 
 // act does what Velero's own actions do with an item that exists (pkg/restore/
@@ -203,10 +200,9 @@ func resetSideEffects(o *unstructured.Unstructured) {
 	}
 }
 
-// decide is what Velero does, and what Kubernetes says to it. frozen is an object
-// that says of itself that it is immutable, bound a claim with a volume; differing are the fields in which it
-// differs from the backup, and against those in which it differs from what Velero
-// makes of the backup.
+// decide is what Velero does, and what Kubernetes says to it. frozen is an object that says of itself that it
+// is immutable, bound a claim with a volume; differing are the fields in which it differs from the backup, and
+// against those in which it differs from what Velero makes of the backup.
 func (i *compared) decide(resource string, policy velerov1.PolicyType, frozen, bound bool, differing, against []string) {
 	update := policy == velerov1.PolicyTypeUpdate
 	switch {

@@ -19,8 +19,7 @@ import (
 // Input is all that a preflight goes by. What is nil was not looked at.
 type Input struct {
 	Restore velerov1.RestoreSpec
-	// Refused is why Velero would refuse the restore, if it would.
-	Refused string
+	Refused string // why Velero would refuse the restore, if it would
 	Velero  Velero
 	// Index and Fates are what the backup holds, and what becomes of it.
 	Index *collector.Index
@@ -42,16 +41,14 @@ type Input struct {
 // Velero is the state of Velero and of the backup.
 type Velero struct {
 	Backup *velerov1.Backup // nil if there is none of that name
-	// Location is the backup's; nil if there is none, or if LocationsUnseen says why
-	// that is not known.
+	// Location is the backup's; nil if there is none, or if LocationsUnseen says why that is not known.
 	Location        *velerov1.BackupStorageLocation
 	LocationsUnseen string
 	Server          velero.Server
 	// Running and Waiting are the restores ahead, QueueUnseen why they are not known.
 	Running, Waiting []string
 	QueueUnseen      string
-	// Deletion is a request to delete the backup, DeletionsUnseen why it is not known
-	// whether there is one.
+	// Deletion is a request to delete the backup, DeletionsUnseen why it is not known whether there is one.
 	Deletion        *velerov1.DeleteBackupRequest
 	DeletionsUnseen string
 	// NotFinalized is true if Velero did not store the backup's contents after its
@@ -77,8 +74,7 @@ type check struct {
 	pod      pod // used again for each
 }
 
-// Check finds what stands in the way of a restore. Its error is the cause of the
-// context of the fates.
+// Check finds what stands in the way of a restore. Its error is the cause of the context of the fates.
 func Check(in Input) (*Result, error) {
 	c := &check{
 		Input: in, unseen: slices.Clone(in.Unread), brings: map[string]map[string]bool{}, retained: map[string]bool{},
@@ -267,10 +263,9 @@ func (c *check) itemsOf(resource string) *group {
 	return g
 }
 
-// namespaces finds those that are going. Velero waits for one with each item that goes
-// into it, and then has an error for the item (pkg/restore/restore.go,
-// processSelectedResource; what it remembers in between it does not find again, because
-// the kind of the Namespace that it reads is empty: pkg/util/kube/utils.go).
+// namespaces finds those that are going. Velero waits for one with each item that goes into it, and then has an
+// error for the item (pkg/restore/restore.go, processSelectedResource; what it remembers in between it does not
+// find again, because the kind of the Namespace that it reads is empty: pkg/util/kube/utils.go).
 func (c *check) namespaces() {
 	if c.Around == nil {
 		return

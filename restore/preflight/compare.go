@@ -27,12 +27,11 @@ type Rules struct {
 	// Server is the version of Velero's server as [velero.ParseVersion] reads it. Where
 	// it tells none, the rules are those of the newest.
 	Server          string
-	DefaultModifier string          // the server's own resource modifier, empty for none
-	CSI             *bool           // CSI says whether Velero runs with EnableCSI; nil is not known
-	NativeSnapshots bool            // NativeSnapshots says whether the backup may hold native snapshots of volumes
-	Plugins         map[string]bool // the plugins that have a ConfigMap (package target, Surroundings.PluginConfigs)
-	// Versions says of a resource whether the backup holds it in several API versions.
-	Versions func(resource string) []string
+	DefaultModifier string                         // the server's own resource modifier, empty for none
+	CSI             *bool                          // CSI says whether Velero runs with EnableCSI; nil is not known
+	NativeSnapshots bool                           // NativeSnapshots says whether the backup may hold native snapshots of volumes
+	Plugins         map[string]bool                // the plugins that have a ConfigMap (package target, Surroundings.PluginConfigs)
+	Versions        func(resource string) []string // Versions says of a resource whether the backup holds it in several API versions
 }
 
 // Comparison compares objects that exist with what the backup holds of them. Of a
@@ -233,9 +232,8 @@ func (c *Comparison) lacking(x, y []field) (names []string) {
 	return names
 }
 
-// reset removes what Velero removes of both objects before it compares them
-// (pkg/restore/restore.go, resetMetadataAndStatus), and its own labels, which it
-// makes the same in both.
+// reset removes what Velero removes of both objects before it compares them (pkg/restore/restore.go,
+// resetMetadataAndStatus), and its own labels, which it makes the same in both.
 func reset(object *unstructured.Unstructured) {
 	for _, name := range []string{"generateName", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
 		"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"} {
@@ -260,10 +258,9 @@ func (c *Comparison) Unlooked() (unlooked []NotLooked) {
 	return unlooked
 }
 
-// sign hashes the fields of an object, one level deep: spec.replicas, data.level,
-// metadata.labels.app. Two objects are equal for Velero where all these are
-// (k8s.io/apimachinery/pkg/api/equality: a field that is there and empty is not one
-// that is not there).
+// sign hashes the fields of an object, one level deep: spec.replicas, data.level, metadata.labels.app. Two
+// objects are equal for Velero where all these are (k8s.io/apimachinery/pkg/api/equality: a field that is there
+// and empty is not one that is not there).
 func (c *Comparison) sign(object map[string]any) []field {
 	var all []field
 	add := func(path string, value any) {

@@ -22,9 +22,8 @@ type Outcome string
 const (
 	// Equal: it is as in the backup. Velero leaves it without a warning; with the
 	// policy update it sets its own labels.
-	Equal Outcome = "Equal"
-	// Left: it differs. Velero leaves it as it is, with a warning.
-	Left    Outcome = "Left"
+	Equal   Outcome = "Equal"
+	Left    Outcome = "Left"    // it differs. Velero leaves it as it is, with a warning.
 	Patched Outcome = "Patched" // it differs, and Velero patches it
 	// PatchRefused: it differs in what cannot be changed. Velero's patch
 	// fails with a warning, and Velero sets only its own labels.
@@ -36,14 +35,12 @@ const (
 
 // Existing is an object of the target that a restore is to restore, too.
 type Existing struct {
-	Resource  string  `json:"resource"`
-	Namespace string  `json:"namespace,omitempty"`
-	Name      string  `json:"name"`
-	Outcome   Outcome `json:"outcome"`
-	// Fields are those that differ, without their values: most of them at most.
-	Fields []string `json:"fields,omitempty"`
-	// Why is why veltui cannot tell.
-	Why string `json:"why,omitempty"`
+	Resource  string   `json:"resource"`
+	Namespace string   `json:"namespace,omitempty"`
+	Name      string   `json:"name"`
+	Outcome   Outcome  `json:"outcome"`
+	Fields    []string `json:"fields,omitempty"` // those that differ, without their values: most of them at most
+	Why       string   `json:"why,omitempty"`    // why veltui cannot tell
 }
 
 // Existing is all that was compared, sorted. unseen is what could not be read of the

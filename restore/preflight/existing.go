@@ -24,8 +24,7 @@ const (
 	contents        = "volumesnapshotcontents.snapshot.storage.k8s.io"
 )
 
-// existing finds what is there already, and notes what is new
-// (pkg/restore/restore.go, restoreItem).
+// existing finds what is there already, and notes what is new (pkg/restore/restore.go, restoreItem).
 func (c *check) existing() error {
 	var there, going groups
 	err := c.Fates.Each(func(i collector.Item) {

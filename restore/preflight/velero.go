@@ -186,8 +186,7 @@ const (
 	podVolumes    = "velero.io/pod-volume-restore"
 )
 
-// pluginConfigs finds actions with more than one ConfigMap
-// (pkg/plugin/framework/common/plugin_config.go).
+// pluginConfigs finds actions with more than one ConfigMap (pkg/plugin/framework/common/plugin_config.go).
 func (c *check) pluginConfigs() {
 	if c.Around == nil {
 		return

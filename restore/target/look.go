@@ -19,8 +19,7 @@ import (
 
 // Progress is how far a look is.
 type Progress struct {
-	// Done of Total lists have been read; a refused list is replaced by one for each namespace.
-	Done, Total int
+	Done, Total int    // Done of Total lists have been read; a refused list is replaced by one for each namespace
 	Resource    string // the one that was read last
 }
 
@@ -70,10 +69,9 @@ type look struct {
 	gone  error             // why nothing more is asked
 }
 
-// LookWhole visits the whole objects that are asked for, as the API server sends
-// them: nothing is cleaned, and managed fields are there. version is the API version
-// to read a resource in, empty for the one that the cluster prefers. visit and
-// progress are called by one goroutine at a time, and visit may see an object twice.
+// LookWhole visits the whole objects that are asked for, as the API server sends them: nothing is cleaned, and
+// managed fields are there. version is the API version to read a resource in, empty for the one that the
+// cluster prefers. visit and progress are called by one goroutine at a time, and visit may see an object twice.
 // What could not be looked at is returned; the errors are those of [Reader.Look].
 func (r *Reader) LookWhole(ctx context.Context, served *Served, q *Question, version func(resource string) string,
 	visit func(resource string, object *unstructured.Unstructured), progress func(Progress)) ([]NotSeen, error) {

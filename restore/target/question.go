@@ -70,12 +70,10 @@ func (q *Question) Reuse(known *State) {
 type Object struct {
 	Created  time.Time
 	Deleting time.Time // since when it is being deleted, zero if it is not
-	// Restore and Backup are the labels that Velero sets on what it creates
-	// (velero.io/restore-name and velero.io/backup-name); with existingResourcePolicy
-	// update it sets them on what was there, too.
+	// Restore and Backup are the labels that Velero sets on what it creates (velero.io/restore-name and
+	// velero.io/backup-name); with existingResourcePolicy update it sets them on what was there, too.
 	Restore, Backup string
-	// Owner is its controller's kind, such as ReplicaSet; empty if it has none.
-	Owner string
+	Owner           string // its controller's kind, such as ReplicaSet; empty if it has none
 }
 
 // Seen is whether an item is there.
@@ -91,9 +89,8 @@ const (
 
 // NotSeen is something that could not be looked at.
 type NotSeen struct {
-	Resource string `json:"resource"`
-	// Namespace is empty for the whole cluster.
-	Namespace string `json:"namespace,omitempty"`
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"` // empty for the whole cluster
 	Why       string `json:"why"`
 }
 

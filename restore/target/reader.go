@@ -31,8 +31,7 @@ import (
 
 // Options say how a [Reader] asks.
 type Options struct {
-	// Config leads to the API server. It is copied, not changed.
-	Config   *rest.Config
+	Config   *rest.Config     // Config leads to the API server. It is copied, not changed.
 	Parallel int              // how many lists are read at once; 0 means four
 	Silence  time.Duration    // how long nothing may come in answer to a request; 0 means 30 seconds
 	Page     int64            // how many objects are asked for at once; 0 means 500
@@ -96,11 +95,10 @@ func (r *Reader) Cost() Cost {
 
 // Served is what a cluster serves.
 type Served struct {
-	Lists []*metav1.APIResourceList // as client-go's ServerPreferredResources returns them
-	// Silent are the groups that did not tell, with why: nothing may be said of their kinds.
-	Silent  map[string]string
-	kinds   map[string]kind // by resource
-	version [2]int          // Kubernetes', zero if the cluster did not tell
+	Lists   []*metav1.APIResourceList // as client-go's ServerPreferredResources returns them
+	Silent  map[string]string         // the groups that did not tell, with why: nothing may be said of their kinds
+	kinds   map[string]kind           // by resource
+	version [2]int                    // Kubernetes', zero if the cluster did not tell
 }
 
 type kind struct {
@@ -154,9 +152,8 @@ func (s *Served) Kubernetes() (major, minor int, known bool) {
 	return s.version[0], s.version[1], s.version != [2]int{}
 }
 
-// Untold returns the words for resources that no group explains that told its kinds,
-// where some group did not: Velero may know more of them. A whole name, as
-// "routes.route.openshift.io", needs no explanation.
+// Untold returns the words for resources that no group explains that told its kinds, where some group did not:
+// Velero may know more of them. A whole name, as "routes.route.openshift.io", needs no explanation.
 func (s *Served) Untold(words []string) (untold []string) {
 	if len(s.Silent) == 0 {
 		return nil

@@ -35,8 +35,7 @@ const (
 
 // Around says which surroundings are wanted; nothing else is asked for.
 type Around struct {
-	// Storage asks for storage classes, Snapshots for those of snapshots, both for CSI drivers.
-	Storage, Snapshots bool
+	Storage, Snapshots bool     // Storage asks for storage classes, Snapshots for those of snapshots, both for CSI drivers
 	Velero             string   // the namespace of Velero, whose ConfigMaps configure restore actions
 	NodePorts          bool     // NodePorts asks for the Services of the whole cluster
 	Within             []string // the namespaces whose quotas and limit ranges are wanted
@@ -46,18 +45,17 @@ type Around struct {
 // Surroundings are what a restore meets besides the objects that it brings.
 type Surroundings struct {
 	Namespaces      map[string]Namespace
-	StorageClasses  map[string]bool   // whether it is the default
-	SnapshotClasses map[string]string // name to driver
-	ClassMap        map[string]string // what Velero makes of storage classes, from one name to another
-	// PluginConfigs are the ConfigMaps of Velero's actions by label, as [ChangesClasses]; sorted.
-	PluginConfigs map[string][]string
-	Drivers       map[string]bool
-	Quotas        []corev1.ResourceQuota
-	LimitRanges   []corev1.LimitRange
-	NodePorts     map[int64]string // the Services that hold them, as "namespace/name"
-	Webhooks      []Webhook
-	Services      map[string]bool // Services tells of each Service behind a webhook whether it is there
-	NotSeen       []NotSeen       // what could not be looked at, sorted by resource and namespace
+	StorageClasses  map[string]bool     // whether it is the default
+	SnapshotClasses map[string]string   // name to driver
+	ClassMap        map[string]string   // what Velero makes of storage classes, from one name to another
+	PluginConfigs   map[string][]string // the ConfigMaps of Velero's actions by label, as [ChangesClasses]; sorted
+	Drivers         map[string]bool
+	Quotas          []corev1.ResourceQuota
+	LimitRanges     []corev1.LimitRange
+	NodePorts       map[int64]string // the Services that hold them, as "namespace/name"
+	Webhooks        []Webhook
+	Services        map[string]bool // Services tells of each Service behind a webhook whether it is there
+	NotSeen         []NotSeen       // what could not be looked at, sorted by resource and namespace
 }
 
 // Namespace is one of the target.
@@ -211,8 +209,7 @@ func (a *around) lists(ctx context.Context, want Around) {
 // (pkg/restore/actions/change_storageclass_action.go).
 const ChangesClasses = "velero.io/change-storage-class"
 
-// pluginConfigs finds the ConfigMaps of restore actions
-// (pkg/plugin/framework/common/plugin_config.go).
+// pluginConfigs finds the ConfigMaps of restore actions (pkg/plugin/framework/common/plugin_config.go).
 func (a *around) pluginConfigs(ctx context.Context, namespace string) {
 	a.run(func() {
 		found, err := a.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}).Namespace(namespace).

@@ -19,8 +19,7 @@ type Method string
 // How Velero saves and restores data (internal/volume/volumes_information.go, 1.18.3).
 // An empty Method is none: the backup does not have the data, or says nothing of it.
 const (
-	// ByPod: it was copied from a pod's volume, and is copied into one.
-	ByPod    Method = "PodVolume"
+	ByPod    Method = "PodVolume"      // it was copied from a pod's volume, and is copied into one
 	ByMover  Method = "DataMover"      // a snapshot of it was moved to the storage location (DataUpload, DataDownload)
 	ByCSI    Method = "CSISnapshot"    // the claim gets a volume that the CSI driver makes from a snapshot
 	ByNative Method = "NativeSnapshot" // Velero has a volume made from a snapshot of the cloud's
@@ -31,15 +30,13 @@ type DataState string
 
 // What may have become of a volume's data. DataEmpty and DataFailed did not come back.
 const (
-	DataEmpty   DataState = "Empty"   // the volume is there, and nothing brought its data
-	DataFailed  DataState = "Failed"  // Velero began to move the data, and it did not complete
-	DataUnknown DataState = "Unknown" // what became of it is not known
-	DataWaiting DataState = "Waiting" // it may still come
-	DataLeftOut DataState = "LeftOut" // nothing brought the data, as the restore or the backup was told
-	// DataExisted: the claim is older, or of another restore, so that this one did nothing to it.
-	DataExisted DataState = "Existed"
-	// DataKept: the claim has its volume of the backup, with whatever is in it now.
-	DataKept     DataState = "Kept"
+	DataEmpty    DataState = "Empty"    // the volume is there, and nothing brought its data
+	DataFailed   DataState = "Failed"   // Velero began to move the data, and it did not complete
+	DataUnknown  DataState = "Unknown"  // what became of it is not known
+	DataWaiting  DataState = "Waiting"  // it may still come
+	DataLeftOut  DataState = "LeftOut"  // nothing brought the data, as the restore or the backup was told
+	DataExisted  DataState = "Existed"  // the claim is older, or of another restore, so that this one did nothing to it
+	DataKept     DataState = "Kept"     // the claim has its volume of the backup, with whatever is in it now
 	DataRestored DataState = "Restored" // Velero, or the driver, brought it
 )
 
@@ -58,8 +55,7 @@ type Volume struct {
 	PodVolume string    `json:"podVolume,omitempty"`
 	Method    Method    `json:"method,omitempty"`
 	State     DataState `json:"state"`
-	// Why is the reason, empty where the state says all.
-	Why string `json:"why,omitempty"`
+	Why       string    `json:"why,omitempty"` // the reason, empty where the state says all
 }
 
 // String is the volume as NAMESPACE/CLAIM or NAMESPACE/POD:VOLUME.
@@ -176,10 +172,8 @@ type Claim struct {
 	// Volume is its volume, Snapshot the VolumeSnapshot that it is made from; or empty.
 	Volume   string `json:"-"`
 	Snapshot string `json:"-"`
-	// Lost is true if it cannot be bound as things are.
-	Lost bool `json:"lost,omitempty"`
-	// Why is what keeps it from being bound, as far as that is known.
-	Why string `json:"why"`
+	Lost     bool   `json:"lost,omitempty"` // true if it cannot be bound as things are
+	Why      string `json:"why"`            // what keeps it from being bound, as far as that is known
 }
 
 // Data is a volume whose data did not come back wholly.
@@ -188,10 +182,9 @@ type Data struct {
 	Target string `json:"target"` // what it fills, as namespace/pvc
 	Phase  string `json:"phase"`
 	// Done and Total are bytes; Total is 0 where it is not known.
-	Done  int64 `json:"bytesDone"`
-	Total int64 `json:"bytesTotal,omitempty"`
-	// Lost is true if Velero does not go on with it.
-	Lost    bool   `json:"lost,omitempty"`
+	Done    int64  `json:"bytesDone"`
+	Total   int64  `json:"bytesTotal,omitempty"`
+	Lost    bool   `json:"lost,omitempty"` // true if Velero does not go on with it
 	Message string `json:"message,omitempty"`
 }
 

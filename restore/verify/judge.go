@@ -17,15 +17,13 @@ import (
 
 // Input is what a restore is verified with.
 type Input struct {
-	Restore string
-	Server  string // the version of Velero's server as [velero.ParseVersion] reads it
-	// Started and Ended are Velero's times, zero where they are not known.
-	Started, Ended time.Time
+	Restore        string
+	Server         string        // the version of Velero's server as [velero.ParseVersion] reads it
+	Started, Ended time.Time     // Started and Ended are Velero's times, zero where they are not known
 	SoFar          bool          // true of a restore that goes on
 	Items          outcome.Items // what Velero lists, compared with the backup where that can be read
-	// Unlisted is true if Items only say what was to come back: Velero's list is not there.
-	Unlisted bool
-	Target   *target.State
+	Unlisted       bool          // true if Items only say what was to come back: Velero's list is not there
+	Target         *target.State
 }
 
 // Question is which items to look for in the cluster.

@@ -24,16 +24,14 @@ var comeAndGo = map[string]string{
 	"leases.coordination.k8s.io": "who holds a lease makes and deletes it",
 }
 
-// renamed is why snapshots are not there under the name that the backup has: Velero
-// names them after the restore, and since 1.17 lists them by that name. It does the same with a
-// volume whose name is taken when it clones a namespace (pkg/restore/actions/csi,
-// pkg/restore/request.go, 1.18.3).
+// renamed is why snapshots are not there under the name that the backup has: Velero names them after the
+// restore, and since 1.17 lists them by that name. It does the same with a volume whose name is taken when it
+// clones a namespace (pkg/restore/actions/csi, pkg/restore/request.go, 1.18.3).
 const renamed = "Velero restores snapshots, and volumes whose name is taken, under another name"
 
-// alwaysDiffer are resources of which Velero drops fields before it restores them, while
-// the cluster's object keeps them, so that Velero finds an unchanged one different too
-// (pkg/restore/actions: service_action.go, pod_action.go, pvc_action.go and
-// job_action.go; pkg/restore/restore.go, restoreItem, 1.18.3).
+// alwaysDiffer are resources of which Velero drops fields before it restores them, while the cluster's object
+// keeps them, so that Velero finds an unchanged one different too (pkg/restore/actions: service_action.go,
+// pod_action.go, pvc_action.go and job_action.go; pkg/restore/restore.go, restoreItem, 1.18.3).
 var alwaysDiffer = map[string]string{
 	"services":               "its cluster IP",
 	"pods":                   "its node",
@@ -88,10 +86,9 @@ func parentsOf(items outcome.Items) parents {
 	return p
 }
 
-// passing is why it is no loss that an item is not there; empty if that is one, or if
-// nothing tells that it is not. Endpoints pass only with their Service, which is then the
-// loss: the cluster deletes them when it goes (k8s.io/kubernetes pkg/controller/endpoint,
-// syncService), and nothing makes others again.
+// passing is why it is no loss that an item is not there; empty if that is one, or if nothing tells that it is
+// not. Endpoints pass only with their Service, which is then the loss: the cluster deletes them when it goes
+// (k8s.io/kubernetes pkg/controller/endpoint, syncService), and nothing makes others again.
 func (j *judge) passing(resource string, i outcome.Item) string {
 	if why := comeAndGo[resource]; why != "" {
 		return why

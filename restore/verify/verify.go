@@ -16,19 +16,17 @@ type State string
 
 // What an item may be. Failed, Missing, Gone, Deleting and Differs did not come back.
 const (
-	Failed   State = "Failed"   // Velero could not restore it, and it is not there
-	Missing  State = "Missing"  // it was to be restored, Velero does not list it, and it is not there
-	Gone     State = "Gone"     // Velero lists it as restored, and it is not there now
-	Deleting State = "Deleting" // it is there, and the cluster is deleting it
-	// Differs: one existed before, and Velero left it, though the backup has another version.
-	Differs     State = "Differs"
+	Failed      State = "Failed"      // Velero could not restore it, and it is not there
+	Missing     State = "Missing"     // it was to be restored, Velero does not list it, and it is not there
+	Gone        State = "Gone"        // Velero lists it as restored, and it is not there now
+	Deleting    State = "Deleting"    // it is there, and the cluster is deleting it
+	Differs     State = "Differs"     // one existed before, and Velero left it, though the backup has another version
 	NotLookedAt State = "NotLookedAt" // whether it is there is not known
 	MadeAnew    State = "MadeAnew"    // one of that name is there, made after the restore, not by it
-	// Passing: it is not there, and controllers replace or delete its kind by themselves.
-	Passing  State = "Passing"
-	Existed  State = "Existed"  // it is there, it is older than the restore, and Velero skipped it
-	Restored State = "Restored" // it is there, and this restore made or updated it
-	LeftOut  State = "LeftOut"  // the restore was not to bring it back
+	Passing     State = "Passing"     // it is not there, and controllers replace or delete its kind by themselves
+	Existed     State = "Existed"     // it is there, it is older than the restore, and Velero skipped it
+	Restored    State = "Restored"    // it is there, and this restore made or updated it
+	LeftOut     State = "LeftOut"     // the restore was not to bring it back
 )
 
 // States are all of them, in the order in which they are shown.
@@ -41,14 +39,11 @@ func (s State) Lost() bool {
 
 // Item is one that a restore was to bring back.
 type Item struct {
-	// Namespace is in the target; empty if it has none.
-	Namespace string `json:"namespace,omitempty"`
+	Namespace string `json:"namespace,omitempty"` // in the target; empty if it has none
 	Name      string `json:"name"`
-	// From is its namespace in the backup, if that is another.
-	From  string `json:"from,omitempty"`
-	State State  `json:"state"`
-	// Why is the reason, empty where the state says all.
-	Why string `json:"why,omitempty"`
+	From      string `json:"from,omitempty"` // its namespace in the backup, if that is another
+	State     State  `json:"state"`
+	Why       string `json:"why,omitempty"` // the reason, empty where the state says all
 }
 
 // Kind is the items of one resource, as "deployments.apps".
@@ -103,11 +98,10 @@ type Result struct {
 	Claims []Claim
 	Bound  int
 	// Data are what did not complete; Moved counts the volumes that did, and Bytes theirs.
-	Data  []Data
-	Moved int
-	Bytes int64
-	// Volumes are those of what came back; what needs a look comes first.
-	Volumes []Volume
+	Data    []Data
+	Moved   int
+	Bytes   int64
+	Volumes []Volume         // those of what came back; what needs a look comes first
 	Notes   []string         // Notes say what is not known, and why
 	NotSeen []target.NotSeen // what could not be looked at in the cluster
 	// Unknown is true if veltui could not look at all that was to come back, beyond the
