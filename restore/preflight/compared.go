@@ -39,8 +39,8 @@ type Existing struct {
 	Namespace string   `json:"namespace,omitempty"`
 	Name      string   `json:"name"`
 	Outcome   Outcome  `json:"outcome"`
-	Fields    []string `json:"fields,omitempty"` // those that differ, without their values: most of them at most
-	Why       string   `json:"why,omitempty"`    // why veltui cannot tell
+	Fields    []string `json:"fields,omitempty"` // Fields are those that differ, without their values: most of them at most.
+	Why       string   `json:"why,omitempty"`    // Why is why veltui cannot tell.
 }
 
 // Existing is all that was compared, sorted. unseen is what could not be read of the

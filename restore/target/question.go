@@ -90,7 +90,7 @@ const (
 // NotSeen is something that could not be looked at.
 type NotSeen struct {
 	Resource  string `json:"resource"`
-	Namespace string `json:"namespace,omitempty"` // empty for the whole cluster
+	Namespace string `json:"namespace,omitempty"` // Namespace is empty for the whole cluster.
 	Why       string `json:"why"`
 }
 

@@ -55,7 +55,7 @@ type Volume struct {
 	PodVolume string    `json:"podVolume,omitempty"`
 	Method    Method    `json:"method,omitempty"`
 	State     DataState `json:"state"`
-	Why       string    `json:"why,omitempty"` // the reason, empty where the state says all
+	Why       string    `json:"why,omitempty"` // Why is the reason, empty where the state says all.
 }
 
 // String is the volume as NAMESPACE/CLAIM or NAMESPACE/POD:VOLUME.
@@ -172,8 +172,8 @@ type Claim struct {
 	// Volume is its volume, Snapshot the VolumeSnapshot that it is made from; or empty.
 	Volume   string `json:"-"`
 	Snapshot string `json:"-"`
-	Lost     bool   `json:"lost,omitempty"` // true if it cannot be bound as things are
-	Why      string `json:"why"`            // what keeps it from being bound, as far as that is known
+	Lost     bool   `json:"lost,omitempty"` // Lost is true if it cannot be bound as things are.
+	Why      string `json:"why"`            // Why is what keeps it from being bound, as far as that is known.
 }
 
 // Data is a volume whose data did not come back wholly.
@@ -184,7 +184,7 @@ type Data struct {
 	// Done and Total are bytes; Total is 0 where it is not known.
 	Done    int64  `json:"bytesDone"`
 	Total   int64  `json:"bytesTotal,omitempty"`
-	Lost    bool   `json:"lost,omitempty"` // true if Velero does not go on with it
+	Lost    bool   `json:"lost,omitempty"` // Lost is true if Velero does not go on with it.
 	Message string `json:"message,omitempty"`
 }
 

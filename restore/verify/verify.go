@@ -39,11 +39,11 @@ func (s State) Lost() bool {
 
 // Item is one that a restore was to bring back.
 type Item struct {
-	Namespace string `json:"namespace,omitempty"` // in the target; empty if it has none
+	Namespace string `json:"namespace,omitempty"` // Namespace is in the target; empty if it has none.
 	Name      string `json:"name"`
-	From      string `json:"from,omitempty"` // its namespace in the backup, if that is another
+	From      string `json:"from,omitempty"` // From is its namespace in the backup, if that is another.
 	State     State  `json:"state"`
-	Why       string `json:"why,omitempty"` // the reason, empty where the state says all
+	Why       string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
 }
 
 // Kind is the items of one resource, as "deployments.apps".
