@@ -20,8 +20,7 @@ type Assessment struct {
 	Snapshot, Source *watch.Snapshot
 	// Environment.Now is the moment in the cluster's clock.
 	Environment diagnosis.Environment
-	// Running, Queued and Troubled count each job that has not ended once; Troubled are
-	// those that [Judged.Troubled] says.
+	// Running, Queued and Troubled count each job that has not ended once; Troubled are those of [Judged.Troubled].
 	Running, Queued, Troubled int
 	// BackupAge is the user's limit for the age of a schedule's last Completed backup, 0 for none.
 	BackupAge time.Duration
@@ -78,8 +77,7 @@ type Deadline struct {
 // Troubled is true for what wants a person's attention: stuck or orphaned, now or last.
 func (j Judged) Troubled() bool { return j.State == diagnosis.Stuck || j.State == diagnosis.Orphaned }
 
-// MayBeStored reports whether Velero may have stored the job's results although its counts do not
-// say so: where it could not write the phase, it could not write the last counts either.
+// MayBeStored: results may be stored though the counts do not say so. Where the phase could not be written, nor could they.
 func (j Judged) MayBeStored() bool { return j.Troubled() || j.Verdict.StorageDecides() }
 
 // Of is the judged form of a job of the snapshot, or of one of its changes.
@@ -146,8 +144,7 @@ func evidence(looks map[types.UID]Look) map[types.UID]diagnosis.Evidence {
 	return found
 }
 
-// judge judges a job. A closer look changes the verdict only while the job needs one: a job
-// that moves needs none, unless Velero logged after that move that it gave up.
+// judge takes a closer look only while the job needs one, or where Velero gave up after the job last moved.
 func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judged {
 	look, looked := looks[j.UID]
 	verdict := func(env diagnosis.Environment) (v diagnosis.Verdict, needs bool) {

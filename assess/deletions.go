@@ -51,8 +51,7 @@ func (a *Assessment) Deletions() []Deletion {
 	return found
 }
 
-// judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile
-// (1.16 to 1.18.3; docs/dev/velero.md#deletion).
+// judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile (1.16 to 1.18.3; docs/dev/velero.md#deletion).
 func (a *Assessment) judgeDeletion(d *Deletion) {
 	say := noteTo(&d.Notes)
 	name, age := d.Spec.BackupName, a.Environment.Now.Sub(d.CreationTimestamp.Time)
@@ -153,8 +152,7 @@ func periodOf(d *metav1.Duration) time.Duration {
 	return d.Duration
 }
 
-// deletionAt returns when a deletion that is under way was requested: by the deletion
-// timestamp, or for a backup by a DeleteBackupRequest (docs/dev/velero.md#deletion).
+// deletionAt is when a deletion under way was requested: timestamp or DeleteBackupRequest (docs/dev/velero.md#deletion).
 func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
 	if deleted := j.Object.GetDeletionTimestamp(); deleted != nil {
 		at = deleted.Time

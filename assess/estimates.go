@@ -16,9 +16,8 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Estimates are what veltui knows about jobs beyond the watch: how many items a restore
-// restores, how it goes, and what closer looks found. The zero value knows nothing. Several
-// goroutines may use them.
+// Estimates are what is known of jobs beyond the watch: how many items a restore restores, how it goes,
+// and closer looks. The zero value knows nothing. Several goroutines may use them.
 type Estimates struct {
 	// BackupAge is [Assessment.BackupAge]. Set it before the first assessment.
 	BackupAge time.Duration
@@ -71,8 +70,7 @@ func (e *Estimates) Assess(snap *watch.Snapshot, now time.Time) *Assessment {
 	return a
 }
 
-// enrich gives restores their estimates, and takes the speed from jobs that stand still; it
-// returns the snapshot itself where there is nothing to do.
+// enrich gives restores their estimates, and takes the speed from jobs that stand still.
 func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,12 +103,10 @@ func (e *Estimates) enrich(snap *watch.Snapshot, now time.Time) *watch.Snapshot 
 	return &copied
 }
 
-// movedNow is how old a movement is at most that happens before our eyes: Velero
-// writes progress once a second (docs/dev/velero.md#progress).
+// movedNow is how old a movement before our eyes is at most: Velero writes each second (docs/dev/velero.md#progress).
 const movedNow = 3 * time.Second
 
-// halted reports whether a job's items stand still because no server runs. One that is not
-// recognized as a server may still move them.
+// halted reports whether items stand still as no server runs. An unrecognized server may still move them.
 func halted(j *job.Job, s velero.Server, now time.Time) bool {
 	return j.Stage == job.StageItems && (s.Name != "" || now.Sub(j.ItemsMoved()) > movedNow)
 }

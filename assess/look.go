@@ -55,8 +55,7 @@ func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 	return v.NeedsCloserLook() || v.State() != "" && len(j.Malformed) > 0
 }
 
-// with is the verdict on a job with what a closer look found, and whether it needs one;
-// before and needed are the same without it.
+// with is the verdict with what a closer look found, and whether the job needs one; before and needed are those without.
 func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict, needed bool) (_ diagnosis.Verdict, needs bool) {
 	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: l.Evidence}
 	v := diagnosis.Judge(j, env)
@@ -75,8 +74,7 @@ func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdi
 	return v, true
 }
 
-// merge replaces what the verdict says was not checked by what a closer look found. Other
-// sources are the same for both.
+// merge replaces what was not checked by what a closer look found. Other sources are the same for both.
 func merge(verdict, found []diagnosis.Fact) []diagnosis.Fact {
 	isDeep := func(f diagnosis.Fact) bool {
 		return f.Source == diagnosis.SourceStorage || f.Source == diagnosis.SourceSchema
@@ -101,8 +99,7 @@ type Lookout struct {
 	looked map[types.UID]time.Time
 }
 
-// lookPace says how often closer looks are taken: gap lies between two of them, again
-// between two at the same job, and jobs bounds the jobs.
+// lookPace: gap lies between two closer looks, again between two at the same job, and jobs bounds the jobs.
 type lookPace struct {
 	gap, again time.Duration
 	jobs       int
@@ -115,8 +112,7 @@ var (
 	focusPace = lookPace{again: 30 * time.Second, jobs: math.MaxInt}
 )
 
-// Due returns the job of a list to look at now, nil for none: a wanted one whose verdict a
-// look may change. [Lookout.Done] ends the look.
+// Due is the job of a list to look at now, nil for none: a wanted one that needs it. [Lookout.Done] ends the look.
 func (l *Lookout) Due(a *Assessment, wanted func(*job.Job) bool, now time.Time) *job.Job {
 	return l.next(a, listPace, now, func(j *job.Job) bool {
 		judged := a.Of(j)

@@ -21,8 +21,7 @@ type Schedule struct {
 	// Runs are the backups with its label, newest first, those that a person made too.
 	Runs []*job.Job
 	Left int
-	// Next is when Velero makes the next backup, zero if unknown or never; NextErr is why
-	// the cron expression cannot be read.
+	// Next is when Velero makes the next backup, zero if unknown or never; NextErr is why it is unreadable.
 	Next    time.Time
 	NextErr error
 	// Interval lies between the next run and the one after, zero if not known.
@@ -132,8 +131,7 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 	slices.SortStableFunc(s.Notes, func(a, b Note) int { return cmp.Compare(b.Mood, a.Mood) })
 }
 
-// whenUnpaused says what an unpaused schedule does at once (getNextRunTime goes by
-// the last backup, and a run that is due is made).
+// whenUnpaused says what an unpaused schedule does at once: a run that is due is made (getNextRunTime).
 func (a *Assessment) whenUnpaused(s *Schedule, due bool) string {
 	switch {
 	case !due:
@@ -207,8 +205,7 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	}
 }
 
-// tooOld reports whether a schedule's last Completed backup, nil for none, is older than the
-// user allows. Those that are left out ended before all that are not.
+// tooOld: the last Completed backup, nil for none, is older than allowed. What is left out ended before all that is not.
 func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
 	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Unseen(watch.Backups) {
 		return false
@@ -245,8 +242,7 @@ func because(j *job.Job) string {
 
 func endOf(j *job.Job) time.Time { return cmp.Or(j.Completed, j.Began()) }
 
-// whyRefused says why Velero refuses a new backup to a location; the empty name is
-// the default one (pkg/controller/backup_controller.go prepareBackupRequest).
+// whyRefused is why a new backup to a location fails; "" is the default one (backup_controller.go prepareBackupRequest).
 func (a *Assessment) whyRefused(name string) string {
 	if a.sourceOf(watch.Locations) != watch.SourceLive {
 		return ""

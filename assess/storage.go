@@ -15,9 +15,8 @@ import (
 
 type Location struct {
 	*velerov1.BackupStorageLocation
-	// Backups counts the backups in it, and Left those of them that ended too long ago to be
-	// kept. Of the others, Bad counts those that ended and are not Completed, and Oldest and
-	// Newest are nil if there are none.
+	// Backups counts those in it, and Left those of them that ended too long ago to be kept. Of the
+	// others, Bad ended and are not Completed, and Oldest and Newest are nil if there are none.
 	Backups, Left, Bad int
 	Oldest, Newest     *job.Job
 	Repositories       int
@@ -38,9 +37,8 @@ const (
 	storeCheck = time.Minute
 	// uncheckedAfter is after how many of these a location is unchecked.
 	uncheckedAfter = 10
-	// maintenanceSlack is how late maintenance may be: Velero checks every five
-	// minutes (pkg/controller/backup_repository_controller.go repoSyncPeriod), one
-	// repository after the other.
+	// maintenanceSlack is how late maintenance may be: one repository after the other, every five minutes
+	// (pkg/controller/backup_repository_controller.go repoSyncPeriod).
 	maintenanceSlack = 6 * time.Hour
 )
 
@@ -124,8 +122,7 @@ func (a *Assessment) Repositories() []Repository {
 	return found
 }
 
-// judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile
-// and dueForMaintenance (1.16 to 1.18.3).
+// judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile and dueForMaintenance (1.16 to 1.18.3).
 func (a *Assessment) judgeRepository(r *Repository) {
 	say := noteTo(&r.Notes)
 	why := strings.TrimSuffix(r.Status.Message, ".")

@@ -27,8 +27,7 @@ type Event struct {
 // EventSource is who says so, and whose clock the time is of.
 type EventSource string
 
-// The sources. Times of FromCluster and FromVeltui are in the clock of the API
-// server, all others in that of the machine that wrote them.
+// Times of FromCluster and FromVeltui are in the API server's clock, others in that of the machine that wrote them.
 const (
 	FromCluster EventSource = "cluster"    // the API server noted it
 	FromVelero  EventSource = "velero"     // the server wrote it into a status

@@ -22,8 +22,7 @@ type VolumeRecord struct {
 // VolumeState is how a volume stands.
 type VolumeState string
 
-// The states of a volume. That of a snapshot which nothing says the result of is
-// VolumeUnsaid: Velero stores none for restores.
+// VolumeUnsaid is of a snapshot whose result nothing says: Velero stores none for restores.
 const (
 	VolumeOpen    VolumeState = "Open"
 	VolumeFailed  VolumeState = "Failed"
@@ -32,10 +31,9 @@ const (
 	VolumeUnsaid  VolumeState = ""
 )
 
-// JoinVolumes joins a job's volumes with its volume info, each with one at most:
-// by the item operation, by the pod's volume, by the snapshot's handle, and at
-// last by the claim. The volume that holds the job up comes first, then others
-// that have not ended, those that failed, all others, and the skipped ones.
+// JoinVolumes joins volumes with volume info, each with one at most: by operation, pod volume, snapshot
+// handle, claim. The volume that holds the job up comes first, then open, failed, all others, and skipped
+// ones.
 func JoinVolumes(volumes []Volume, infos []artifact.Volume) []VolumeRecord {
 	records := make([]VolumeRecord, len(volumes), len(volumes)+len(infos))
 	for i := range volumes {
@@ -178,8 +176,7 @@ func (r *VolumeRecord) Name() string {
 
 func (r *VolumeRecord) Node() string { return cmp.Or(r.moved().Node, r.info().Node) }
 
-// Bytes are how many were moved, of how many. Of a snapshot that is not moved, done is 0 and
-// total its size. total is 0 if unknown.
+// Bytes are how many were moved, 0 of a snapshot that is not, and in total, 0 if unknown.
 func (r *VolumeRecord) Bytes() (done, total int64) {
 	if r.Moved != nil && (r.Moved.Total > 0 || r.Info == nil) {
 		return r.Moved.Done, r.Moved.Total

@@ -49,8 +49,7 @@ func Last(volumes []Volume) *Volume {
 	return last
 }
 
-// compareOpen compares two open volumes by how much they hold their job up: one that is
-// stuck, else not begun, else without a known end, else with the most time left.
+// compareOpen goes by how much a volume holds its job up: stuck, not begun, without a known end, with the most time left.
 func compareOpen(v, w *Volume) int {
 	return cmp.Or(cmp.Compare(v.weight(), w.weight()), cmp.Compare(v.ETA.Left, w.ETA.Left),
 		w.Changed.Compare(v.Changed), cmp.Compare(w.Name, v.Name))
@@ -77,10 +76,9 @@ type Operation struct {
 	Deadline time.Time
 }
 
-// Operations joins a job's item operations with its volumes: first the open ones by age,
-// then those that failed, then the others by their item. Velero cancels one when its
-// creation is itemOperationTimeout ago (pkg/controller/backup_operations_controller.go
-// and restore_operations_controller.go).
+// Operations joins item operations with volumes: open ones by age, failed ones, others by item. Velero
+// cancels one itemOperationTimeout after its creation (pkg/controller/backup_operations_controller.go,
+// restore_operations_controller.go).
 func (a *Assessment) Operations(j *job.Job, operations []artifact.Operation, volumes []Volume) []Operation {
 	byID := make(map[string]*Volume, len(volumes))
 	for i := range volumes {

@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// How long silence lasts before it means something. Velero writes no heartbeat: nothing comes while
-// it lists, downloads, uploads, or waits for one slow item (docs/dev/velero.md#progress).
+// How long silence lasts before it means something: Velero writes no heartbeat (docs/dev/velero.md#progress).
 const (
 	// freshItems and freshBytes are how long a movement is fresh.
 	freshItems = time.Minute
@@ -21,8 +20,7 @@ const (
 	justNow = 10 * time.Second
 	// settleGrace is what a new server or job gets before anything is said against it.
 	settleGrace = 2 * time.Minute
-	// lostPatchQuiet is the silence after the last item that speaks for a lost
-	// status patch: Velero gives up retrying after 195 s (docs/dev/velero.md#lost-patch).
+	// lostPatchQuiet after the last item speaks for a lost patch: Velero retries for 195 s (docs/dev/velero.md#lost-patch).
 	lostPatchQuiet = 5 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
 	waitMargin = 5 * time.Minute
@@ -84,9 +82,8 @@ func (e *Environment) serverStarted() time.Time {
 	return e.Server.StartedAt.Add(-e.ServerAhead)
 }
 
-// settled reports whether a server that started has done what it does at its start.
-// It marks jobs in progress before its controllers run (pkg/cmd/server/server.go run),
-// and these validate the storage locations.
+// settled: a server that started has marked jobs in progress; its controllers run only then, and validate
+// the storage locations (pkg/cmd/server/server.go run).
 func (a *assessment) settled() bool {
 	up := a.Now.Sub(a.env.serverStarted())
 	if up >= settleGrace {

@@ -31,8 +31,7 @@ type Environment struct {
 	Jobs []*job.Job
 	// Overridden are the jobs that a person ended and Velero may still count as running.
 	Overridden []*job.Job
-	// LastEnded is when a job last ended, zero if unknown. It keeps a queue that is about
-	// to move from being called stalled.
+	// LastEnded is when a job last ended, zero if unknown: a queue about to move is not stalled.
 	LastEnded time.Time
 	// Volumes are the volumes of all jobs that have not ended, those of ended jobs too;
 	// VolumesKnown is false if not all could be listed.
@@ -46,8 +45,7 @@ type Environment struct {
 	Evidence map[types.UID]Evidence
 	// Namespaces are the cluster's, nil if unknown; with them overlaps are certain.
 	Namespaces []string
-	// BackupVolumes counts the volumes of the backups that Jobs restore from, as far as
-	// known; BackupGroups names those with snapshots of volume groups.
+	// BackupVolumes counts those of the backups that Jobs restore from; BackupGroups names those with volume group snapshots.
 	BackupVolumes map[string]int
 	BackupGroups  map[string]bool
 	// Waits is Velero's table of waits, nil for [velero.Waits].
@@ -100,14 +98,12 @@ type Location struct {
 
 // Evidence is what a closer look at one job found; the zero value means that it was not looked up.
 type Evidence struct {
-	// NamespacesSeen is true if the namespaces could be listed, else NamespacesWhy says
-	// why not. Terminating are those that a restore may write into and that are being
-	// deleted: Velero waits up to 10 minutes for each.
+	// NamespacesSeen is true if they could be listed, else NamespacesWhy says why not. Terminating are
+	// those that a restore may write into: Velero waits up to 10 minutes for each.
 	NamespacesSeen bool
 	NamespacesWhy  string
 	Terminating    []string
-	// HungHook is a pod, as NAMESPACE/NAME, that cannot start and in which a restore
-	// waits without limit to run a hook; HungHookWhy says why.
+	// HungHook is a pod, NAMESPACE/NAME, that cannot start, for HungHookWhy, and in which a restore waits to run a hook.
 	HungHook, HungHookWhy string
 	// LogSeen is true if the server's log could be read, else LogWhy says why not.
 	LogSeen bool
@@ -122,8 +118,7 @@ type Evidence struct {
 	Phases []string
 	// Refused are the actions that package action would refuse, and why.
 	Refused map[Action]string
-	// StatusSubresource is true if the CRD splits the status off, so that the API server
-	// drops every status that Velero writes.
+	// StatusSubresource is true if the CRD splits the status off: the API server drops what Velero writes.
 	StatusSubresource bool
 	// Stored is when the last of the job's files was stored, if all are there and newer
 	// than its start. NextPhase is then the phase that Velero's last patch carried.
@@ -169,8 +164,7 @@ type Deletion struct {
 
 func (a *assessment) evidence() Evidence { return a.env.Evidence[a.j.UID] }
 
-// refusedPhases are the phases still to come that the CRD does not allow, so that
-// Velero's patch to them is refused (Velero issue 6170).
+// refusedPhases are phases still to come that the CRD does not allow: Velero's patch is refused (Velero issue 6170).
 func (a *assessment) refusedPhases() []string {
 	allowed := a.evidence().Phases
 	return slices.DeleteFunc([]string{velero.PhaseWaiting, velero.PhaseFinalizing, velero.PhaseFinalizingPartly},
@@ -204,9 +198,8 @@ func (a *assessment) awaitedSnapshot() (Snapshot, bool) {
 	return newest, newest.Name != "" && limit > 0 && a.Now.Sub(newest.Created) < limit+waitMargin
 }
 
-// lockingDeletion is a deletion that may hold a repository's lock against the
-// job: it asks for the lock alone, waits for those who read, and keeps out all
-// who come later (pkg/repository/locker.go, a read-write lock without a limit).
+// lockingDeletion may hold a repository's lock: it asks for it alone, waits for those who read, and keeps
+// out all who come later (pkg/repository/locker.go, without a limit).
 func (a *assessment) lockingDeletion() (Deletion, bool) {
 	i := slices.IndexFunc(a.env.Deletions, func(d Deletion) bool { return d.Phase == velero.DeletionInProgress })
 	if len(a.env.Repositories) == 0 || i < 0 {

@@ -35,8 +35,7 @@ func (a *assessment) inProgress() Verdict {
 	return a.silent(fmt.Sprintf("%s of %s", human.Number(a.j.Items.Done), human.Count(a.j.Items.Total, "item")))
 }
 
-// orphaned: the server that worked on the job is gone. Velero marks such jobs
-// Failed when it starts, unless it cannot (docs/dev/velero.md#restart).
+// orphaned: its server is gone. Velero marks such jobs Failed at its start, unless it cannot (docs/dev/velero.md#restart).
 func (a *assessment) orphaned() (Verdict, bool) {
 	j, v := a.j, a.env.Server
 	if !forgotten(j, a.env) {
@@ -64,10 +63,9 @@ func (a *assessment) orphaned() (Verdict, bool) {
 		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), human.Parens(v.LastTermination)).withAction(Finalize), true
 }
 
-// reopened: Velero notes when a job is completed with its last phase, so one in
-// progress that has such a time was set back by a person, and no controller takes up
-// what is in progress (backup_controller.go and restore_controller.go Reconcile).
-// The finalizer's last line in the server's log tells the same of a restore.
+// reopened: a job in progress with a completion time was set back by a person, and no controller takes it
+// up (backup_controller.go and restore_controller.go Reconcile). The finalizer's last log line tells the
+// same of a restore.
 func (a *assessment) reopened() (Verdict, bool) {
 	j, last := a.j, a.evidence().Log.Last
 	ended := j.Completed
@@ -87,9 +85,8 @@ func (a *assessment) reopened() (Verdict, bool) {
 		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).withAction(Finalize), true
 }
 
-// leftBehind: the only worker of the kind has gone on to another job, so it has
-// returned from this one, whose last status was lost (docs/dev/velero.md#restore-worker;
-// backup_controller.go and restore_controller.go SetupWithManager).
+// leftBehind: the only worker of the kind has gone on, so this one's last status was lost
+// (docs/dev/velero.md#restore-worker; backup_controller.go, restore_controller.go SetupWithManager).
 func (a *assessment) leftBehind() (Verdict, bool) {
 	v := a.env.Server
 	if v.Others > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) || !a.singleWorker() {
@@ -114,8 +111,7 @@ func (a *assessment) leftBehind() (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// singleWorker reports whether one worker runs all jobs of the kind: restores in
-// every version, backups up to 1.17, and later where --concurrent-backups is 1.
+// singleWorker: restores in every version, backups up to 1.17, and later where --concurrent-backups is 1.
 func (a *assessment) singleWorker() bool {
 	v, known := velero.ParseVersion(a.env.Server.Version)
 	if a.j.Kind == job.Restore {
@@ -159,17 +155,14 @@ func (a *assessment) collecting() Verdict {
 }
 
 const (
-	// unlistedFor is how long a kind cannot be listed before that is taken to last: a
-	// webhook that restarts is back before. The reflector tries every 30 s at least.
+	// unlistedFor is longer than a webhook restarts. The reflector tries every 30 s at least.
 	unlistedFor = 45 * time.Second
-	// listedWithin is longer than lists take that the API server answers: it ends each
-	// after a minute (--request-timeout). Whoever waits for longer, and is refused, has
-	// been refused before, in a part of the log that is gone.
+	// listedWithin is longer than lists take: the API server ends each after a minute
+	// (--request-timeout). What waits longer was refused before, in a part of the log that is gone.
 	listedWithin = 10 * time.Minute
 )
 
-// kindNotListed: before its first item a restore waits, without a limit, until the
-// API server has listed every kind of the backup, and one cannot be listed.
+// kindNotListed: before its first item a restore waits for all kinds of the backup to be listed, and one cannot be.
 func (a *assessment) kindNotListed() (Verdict, bool) {
 	log := a.evidence().Log
 	if !log.AwaitsCaches() || log.UnlistedSince.IsZero() || a.loggedAgo(log.Unlisted.At) > settleGrace {
@@ -184,8 +177,7 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 		"waits for %s until a kind can be listed: %s", human.Duration(a.loggedAgo(log.Last.At)), human.Shorten(log.Unlisted.Error, 55)), true
 }
 
-// afterItems: all items are done and no volume moves, so only the upload of
-// results and one status patch are left (docs/dev/velero.md#after-the-last-item).
+// afterItems: only results and one status patch are left (docs/dev/velero.md#after-the-last-item).
 func (a *assessment) afterItems() Verdict {
 	j, verb := a.j, "backed up"
 	if j.Kind == job.Restore {
@@ -267,8 +259,7 @@ func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// readOnlyLocation is the location of a backup, if it may only be read. Restores
-// do not care (docs/dev/velero.md#operations).
+// readOnlyLocation is that of a backup, if it may only be read. Restores do not care (docs/dev/velero.md#operations).
 func (a *assessment) readOnlyLocation() (Location, Fact, bool) {
 	l, ok := a.env.Locations[a.j.StorageLocation]
 	if !ok || a.j.Kind != job.Backup || l.AccessMode != string(velerov1.BackupStorageLocationAccessModeReadOnly) {

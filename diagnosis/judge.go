@@ -12,9 +12,8 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Judge says how a job is. Its rules follow from what Velero's server marks at its start
-// and where its status patches can be lost (docs/dev/velero.md#restart, #lost-patch); what
-// could not be checked is named among the facts.
+// Judge says how a job is, by what Velero marks at its start and where its status patches can be lost
+// (docs/dev/velero.md#restart, #lost-patch). Facts name what could not be checked.
 func Judge(j *job.Job, env Environment) Verdict {
 	a := newAssessment(j, &env)
 	v := a.judge()
@@ -70,8 +69,7 @@ func (a *assessment) judge() Verdict {
 	return a.inProgress()
 }
 
-// blinding is a malformed resource that explains why the server ignores the job: with one,
-// no client can list or watch its kind (docs/dev/velero.md#malformed-resources).
+// blinding is a malformed resource that hides its whole kind from the server (docs/dev/velero.md#malformed-resources).
 func (a *assessment) blinding(v Verdict) (Verdict, bool) {
 	idle := slices.Contains([]Reason{NotPickedUp, Starting, QueueStalled, WorkerHung}, v.Reason) ||
 		v.Reason == Finalizing && a.quiet() >= lostPatchQuiet
@@ -184,9 +182,8 @@ const (
 	restartDelay = 6 * time.Minute
 )
 
-// locationPeriod is how often a server validates and syncs a storage location at the
-// least, by default (pkg/controller/backup_storage_location_controller.go and
-// backup_sync_controller.go), with a margin.
+// locationPeriod is how often a server validates and syncs a location by default
+// (pkg/controller/backup_storage_location_controller.go, backup_sync_controller.go), with a margin.
 const locationPeriod = 3 * time.Minute
 
 // servedElsewhere is a storage location that a server without a pod just checked.
@@ -200,11 +197,10 @@ func (a *assessment) servedElsewhere() (Location, bool) {
 	return Location{}, false
 }
 
-// deleting is a backup whose deletion has begun (docs/dev/velero.md#deletion). Nothing is
-// written until all is removed, which takes seconds for each snapshot and has no limit
-// (pkg/controller/backup_deletion_controller.go). A request that ended with errors is
-// not tried again, but of an expired backup the garbage collector makes a new one each
-// hour, so the newest request decides, and the backup's own age says nothing.
+// deleting is a backup whose deletion has begun (docs/dev/velero.md#deletion). Nothing is written until
+// all is removed, without a limit (pkg/controller/backup_deletion_controller.go). A request that failed
+// is not tried again, but the garbage collector makes one each hour, so the newest decides, not the
+// backup's age.
 func (a *assessment) deleting() Verdict {
 	a.noteQuiet()
 	a.noteServer()

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// logFresh is how old a log line may be that shows that the server works on a job: it
-	// logs about each item, and every five seconds while it waits.
+	// logFresh is how old a line that shows work may be: the server logs each item, and every five seconds while it waits.
 	logFresh = 2 * time.Minute
 	logRunes = 300
 )
@@ -34,8 +33,7 @@ func logText(l velero.LogLine) string {
 	return human.Shorten(l.Text+human.Clause(": ", l.Error), logRunes)
 }
 
-// logMoves reports whether the server's log shows work on a job against which only its
-// silence speaks. A named cause is not overruled.
+// logMoves: the log shows work, and only silence speaks against the job. A named cause is not overruled.
 func (a *assessment) logMoves(v Verdict) bool {
 	last := a.evidence().Log.Last
 	if ago := a.loggedAgo(last.At); last.At.IsZero() || last.EndsJob() || ago > logFresh || ago < -logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
@@ -74,8 +72,7 @@ func (a *assessment) final() bool {
 	return a.evidence().Log.Final(moved.Add(ahead), a.env.Server.StartedAt, a.Now.Add(ahead))
 }
 
-// GaveUp reports whether Velero logged that it gave up writing the job's last status, and
-// the job has not moved since. It also holds for a job that moved a moment ago.
+// GaveUp: Velero logged that it gave up the last status, and the job has not moved since, though maybe a moment ago.
 func GaveUp(j *job.Job, env Environment) bool {
 	a := newAssessment(j, &env)
 	moved, known := j.Moved()

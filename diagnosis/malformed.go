@@ -19,8 +19,7 @@ type Malformed struct {
 	Field decode.Malformed
 }
 
-// noteMalformed names what Velero cannot read: of the job, its volumes and, while it has
-// not ended, of its namespace. Its informers are typed: one such resource hides its kind.
+// noteMalformed names what Velero cannot read: the job, volumes, and what hides its kind from the typed informers.
 func (a *assessment) noteMalformed() {
 	for _, m := range a.j.Malformed {
 		a.Supports(SourceWatch, a.Now, "%s; %s", m, decode.ServerWarning)

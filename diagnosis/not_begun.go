@@ -58,8 +58,7 @@ func (a *assessment) behindStuck(b *job.Job, reason Reason, why, format string) 
 	return a.stuck(first.Proof.behind(fact), reason, "Look at "+b.Name+" first: "+why+".", format+", which is %s", b.Name, first.state), true
 }
 
-// refused: the log says, more than once, that a controller could not take it up, such as
-// because an admission webhook refuses the patch to the next phase.
+// refused: the log says, more than once, that a controller could not take it up, say for an admission webhook.
 func (a *assessment) refused() (Verdict, bool) {
 	r := a.evidence().Log.Refused
 	if r.At.IsZero() || a.loggedAgo(r.At) > refusedAgain || a.Now.Sub(a.j.QuietSince()) < lostPatchQuiet {
@@ -131,8 +130,7 @@ func (a *assessment) untaken(w turn) Verdict {
 		"new for %s, and Velero has not picked it up", a.ago(j.Created)).withAction(Restart)
 }
 
-// lostSlot is a backup that a person ended between the queue and its start, nil if
-// there is none: the queue counts it for as long as the server lives.
+// lostSlot is a backup that a person ended before its start, nil for none: the queue counts it as long as the server lives.
 func (a *assessment) lostSlot() *job.Job {
 	for _, o := range a.env.Overridden {
 		if o.LostSlot(a.env.serverStarted()) && !o.RunsOn(a.Now) {
@@ -142,8 +140,7 @@ func (a *assessment) lostSlot() *job.Job {
 	return nil
 }
 
-// readyToStart is a backup that left the queue. It starts within seconds, or never: after
-// a restart the server does not look at it again (docs/dev/velero.md#restart).
+// readyToStart left the queue. It starts within seconds, or, after a restart, never (docs/dev/velero.md#restart).
 func (a *assessment) readyToStart() Verdict {
 	j := a.j
 	if busy := a.busyWorkers(); len(busy) > 0 && j.Changed.After(a.env.serverStarted()) {
@@ -171,9 +168,8 @@ func (a *assessment) readyToStart() Verdict {
 	return v
 }
 
-// busyWorkers are the backups that have all of the server's workers, none if one is
-// free. A change of a backup that is ready to start puts it into their work queue
-// (backup_controller.go SetupWithManager, since 1.18).
+// busyWorkers are the backups that have all workers, none if one is free. A change of a ready backup puts
+// it into the work queue (backup_controller.go SetupWithManager, since 1.18).
 func (a *assessment) busyWorkers() []*job.Job {
 	running, _ := ahead(a.j, a.env)
 	busy := slices.DeleteFunc(remembered(running, a.env), func(r *job.Job) bool { return r.Phase != velero.PhaseInProgress })
@@ -183,8 +179,7 @@ func (a *assessment) busyWorkers() []*job.Job {
 	return busy
 }
 
-// undeletable says how to delete a backup that never began and names no storage location:
-// Velero would look there (pkg/controller/backup_deletion_controller.go).
+// undeletable: it never began and names no location, where Velero would look (pkg/controller/backup_deletion_controller.go).
 func (a *assessment) undeletable() string {
 	if a.j.Kind != job.Backup || a.j.StorageLocation != "" {
 		return ""

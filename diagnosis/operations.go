@@ -8,8 +8,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// operations: asynchronous operations are waited for. The server goes on with
-// them after a restart (docs/dev/velero.md#operations).
+// operations are waited for, and the server goes on with them after a restart (docs/dev/velero.md#operations).
 func (a *assessment) operations() Verdict {
 	j := a.j
 	a.noteCounts()

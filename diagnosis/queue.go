@@ -10,8 +10,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Queue says why a job that has not begun waits: its place in the line (1 is next, 0 is
-// unknown) and the reason in words. ok is false for a job that does not wait for its turn.
+// Queue says why a job waits for its turn: its place (1 is next, 0 unknown) and the reason; ok is false if it does not.
 func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
 	w := turnOf(j, &env)
 	return w.position, w.reason, w.ok
@@ -104,16 +103,14 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 	return w
 }
 
-// remembered are the running backups that the server counts: a restart makes it forget
-// them (docs/dev/velero.md#queue), and it counts none on which it has given up, while their
-// namespaces still keep others back.
+// remembered are the running backups that the server counts: not those from before its start
+// (docs/dev/velero.md#queue) or given up, which still keep others back.
 func remembered(running []*job.Job, env *Environment) []*job.Job {
 	return slices.DeleteFunc(slices.Clone(running), func(r *job.Job) bool { return forgotten(r, env) || Released(r, *env) })
 }
 
-// Released reports whether the worker of a job in progress is proven to have returned
-// from it (backup_controller.go Reconcile calls AddPostProcessing or Delete after its
-// last attempt too; restore_controller.go Reconcile returns).
+// Released: the worker has returned from a job in progress (backup_controller.go Reconcile calls
+// AddPostProcessing or Delete after its last attempt too; restore_controller.go Reconcile returns).
 func Released(j *job.Job, env Environment) bool {
 	if j.Phase != velero.PhaseInProgress || !env.Server.Visible || !env.Server.Running {
 		return false
@@ -136,8 +133,7 @@ func forgotten(j *job.Job, env *Environment) bool {
 	if since.IsZero() || !restarted.After(since) {
 		return false
 	}
-	// During a rolling update two servers run, and the old one works on. Of several that
-	// stay, nothing tells which works on it.
+	// In a rolling update the old server works on. Of several that stay, nothing tells which works on it.
 	if j.Phase == velero.PhaseInProgress && env.Server.Others > 0 {
 		return false
 	}
@@ -165,8 +161,7 @@ func runs(jobs []*job.Job) string {
 	return human.List(names(jobs), 2) + " run"
 }
 
-// maxComparisons bounds the pairs of backups that are compared for one verdict. Velero's
-// own queue is a few dozen long where nothing is wrong.
+// maxComparisons bounds the pairs compared for one verdict: a healthy queue is a few dozen long.
 const maxComparisons = 300
 
 // comparing compares the namespaces of backups, a bounded number of times.
@@ -236,8 +231,7 @@ func waitForQueue(j *job.Job, env *Environment) turn {
 	return turn{ok: true, free: true, why: NotPickedUp, reason: "not yet taken up by Velero"}
 }
 
-// waitForWorker is a new restore: one worker runs all of them (docs/dev/velero.md#restore-worker).
-// Of several in progress it has the one that began last; the others are left over.
+// waitForWorker: one worker runs all restores (docs/dev/velero.md#restore-worker), now the one that began last.
 func waitForWorker(j *job.Job, env *Environment) turn {
 	w := turn{ok: true, position: 1}
 	tied := false

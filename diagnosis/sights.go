@@ -14,8 +14,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// sighting is the reason for a wait of Velero's table, and what the evidence shows of it.
-// Without see, nothing shows it and nothing rules it out.
+// sighting is the reason for a wait, and what the evidence shows of it. Without see, nothing shows it or rules it out.
 type sighting struct {
 	reason Reason
 	see    func(*assessment) sight
@@ -106,9 +105,8 @@ func (a *assessment) seeRepository() sight {
 		summary: ", quiet for " + a.quietWords() + "; Velero prepares repository " + r.Name}
 }
 
-// seeLock: a deletion shows the lock's holder. Up to 1.15 the maintenance of a
-// repository holds it too, for as long as its Job runs (pkg/repository/manager.go
-// PruneRepo, 1.14.1 and 1.15.2), and no resource of Velero's shows it.
+// seeLock: a deletion shows the holder. Up to 1.15 maintenance holds the lock too, while its Job runs
+// (pkg/repository/manager.go PruneRepo, 1.14.1 and 1.15.2), and nothing shows it.
 func (a *assessment) seeLock() sight {
 	d, ok := a.lockingDeletion()
 	switch {
@@ -132,8 +130,7 @@ func (a *assessment) seePodVolumes() sight {
 			note:    a.notePodVolumes,
 			summary: ", quiet for " + a.quietWords() + "; hooks behind it wait for " + human.Count(n, "pod volume")}
 	case a.step() == velero.StepStoring && j.PodVolumes().Count > 0 && a.evidence().Stored.IsZero():
-		// A pod volume restore that was deleted is waited for up to the limit, and
-		// nothing shows it (pkg/podvolume/restorer.go newRestorer, RestorePodVolumes).
+		// A deleted pod volume restore is waited for unseen (pkg/podvolume/restorer.go newRestorer, RestorePodVolumes).
 		return sight{what: "pod volumes whose resources were deleted"}
 	}
 	return sight{out: true}
@@ -166,8 +163,7 @@ func (a *assessment) notePodVolumes() {
 	}
 }
 
-// seeCancelled: issue 9464. The hang begins where Velero waits for pod volumes:
-// before the post hooks of a pod, and after the last item.
+// seeCancelled: issue 9464 hangs where Velero waits for pod volumes: before a pod's post hooks, and after the last item.
 func (a *assessment) seeCancelled() sight {
 	if a.j.PodVolumes().Active() > 0 {
 		return sight{out: true}
@@ -254,9 +250,8 @@ const defaultHookTimeout = 30 * time.Second
 // longestHooks bounds what is added up: a time-out of years says nothing.
 const longestHooks = 1000 * time.Hour
 
-// seeHook: a hook that the log shows to have begun and whose time is not over; else one
-// that the spec asks for. In how many pods that runs, and which pods ask for a hook by
-// annotation, is not known.
+// seeHook: a hook that the log shows within its time, else one of the spec. In how many pods that runs,
+// and what annotations ask for, is not known.
 func (a *assessment) seeHook() sight {
 	h := a.evidence().Log.Hook
 	ran, limit := a.loggedAgo(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
@@ -294,9 +289,8 @@ func (a *assessment) hungHook() (Verdict, bool) {
 		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
 }
 
-// backupHookTimeout is how long the hooks of a backup's spec may take for one pod, zero if it asks
-// for none. Velero runs a pod's hooks one after the other, each with its own time-out, and the
-// count stands still meanwhile (pkg/backup/backup.go, handleItemBlockPreHooks and
+// backupHookTimeout is how long the hooks of a backup's spec may take for one pod, zero for none. They
+// run one after the other, and the count stands still (pkg/backup/backup.go, handleItemBlockPreHooks and
 // handleItemBlockPostHooks; internal/hook/item_hook_handler.go, HandleHooks).
 func backupHookTimeout(j *job.Job) time.Duration {
 	b, ok := j.Object.(*velerov1.Backup)

@@ -38,8 +38,7 @@ type Verdict struct {
 	storage bool
 	Waits   []Wait
 	Facts   []Fact
-	// Advice is what would help, empty if nothing has to be done. It names no key and no
-	// command of veltui's: each front end adds its own for Action.
+	// Advice is empty if nothing has to be done. It names no key or command of veltui's: front ends add theirs for Action.
 	Advice string
 	// Action is what veltui can do about it or show the commands for.
 	Action Action
@@ -86,9 +85,8 @@ func (v Verdict) withWaits(waits []Wait) Verdict {
 	return v
 }
 
-// NeedsCloserLook reports whether evidence that is gathered for one job only may change
-// the verdict. That a deletion holds a repository's lock is only likely: a terminating
-// namespace or a hook may be what the job really waits for.
+// NeedsCloserLook: evidence for this job alone may change the verdict. That a deletion holds a lock is
+// only likely: it may wait for a namespace or a hook.
 func (v Verdict) NeedsCloserLook() bool {
 	return slices.Contains([]State{Stuck, Orphaned, Quiet, Unknown}, v.state) || v.Reason == WaitingForSlot || v.Reason == RepositoryLocked
 }
@@ -170,9 +168,8 @@ func (c *Case) Prove(state State, proof Proof, reason Reason, advice, format str
 type ProofKind string
 
 const (
-	// ProofOwnerGone: nothing works on it any more. The server restarted and its mark was
-	// lost, the only worker went on to another job, no node-agent runs on the node, or this
-	// version has no controller for the phase.
+	// ProofOwnerGone: nothing works on it. The server restarted, the only worker went on, no node-agent
+	// runs on the node, or no controller has the phase.
 	ProofOwnerGone ProofKind = "ownerGone"
 	// ProofGaveUp: Velero says that it gave up, in its log or in a condition.
 	ProofGaveUp ProofKind = "gaveUp"
@@ -212,8 +209,7 @@ func ByGivingUp(f Fact) Proof { return Proof{kind: ProofGaveUp, fact: f} }
 // ByRefusal returns the proof that an error that lasts keeps the job back.
 func ByRefusal(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
 
-// ByLimits returns the proof that every limit has passed by now. It proves nothing without
-// a wait, or with one whose limit is open.
+// ByLimits returns the proof that every limit has passed; none without a wait, or with one whose limit is open.
 func ByLimits(now time.Time, f Fact, waits ...Wait) Proof {
 	if len(waits) == 0 || slices.ContainsFunc(waits, func(w Wait) bool { return w.Until.IsZero() || now.Before(w.Until) }) {
 		return Proof{}
@@ -235,8 +231,7 @@ type Wait struct {
 	Shown bool
 }
 
-// NeedsOthers reports what may change a verdict that was reached with the job, its own
-// volumes, the pods and the small kinds alone: the other jobs, and the volumes of all jobs.
+// NeedsOthers reports what may change a verdict of the job, its volumes and the pods alone: other jobs, or all volumes.
 func NeedsOthers(j *job.Job, v Verdict) (jobs, volumes bool) {
 	switch {
 	case j.Terminal():

@@ -12,14 +12,11 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Limits for volumes. Velero has a time-out only in Accepted (data_upload_controller.go
-// Reconcile, onPrepareTimeout, and the other three controllers).
+// Velero has a time-out only in Accepted (data_upload_controller.go Reconcile, onPrepareTimeout, and its siblings).
 const (
-	// DefaultPrepareTimeout is the node-agent's --data-mover-prepare-timeout
-	// where its arguments do not say otherwise (pkg/cmd/cli/nodeagent/server.go).
+	// DefaultPrepareTimeout is the default --data-mover-prepare-timeout (pkg/cmd/cli/nodeagent/server.go).
 	DefaultPrepareTimeout = 30 * time.Minute
-	// prepareMargin is added to the prepare time-out: node-agents look once a
-	// minute (preparingMonitorFrequency), and clocks differ.
+	// prepareMargin: node-agents look once a minute (preparingMonitorFrequency), and clocks differ.
 	prepareMargin = 5 * time.Minute
 	// untakenQuiet is the silence of a volume that may begin. A node-agent takes it within seconds.
 	untakenQuiet = 35 * time.Minute
@@ -27,12 +24,10 @@ const (
 	// for. Silence alone means nothing: walking millions of directories changes no byte
 	// (pkg/uploader/kopia/progress.go FinishedDirectory), and equal values are not written.
 	carrierQuiet = 45 * time.Minute
-	// agentGrace is how long a node may be without a node-agent, and a volume in
-	// progress without its pod, which the node-agent removes after it has noted the end
-	// (OnDataUploadCompleted and its siblings).
+	// agentGrace is how long a node may be without a node-agent, and a volume without its pod, which goes
+	// once the end is noted (OnDataUploadCompleted and its siblings).
 	agentGrace = time.Minute
-	// lostTrackQuiet is how long a node-agent may take to note that a mover pod has ended
-	// (pkg/datapath/micro_service_watcher.go startWatch).
+	// lostTrackQuiet: by then a node-agent has noted that a pod ended (pkg/datapath/micro_service_watcher.go startWatch).
 	lostTrackQuiet = 10 * time.Minute
 )
 
@@ -48,8 +43,7 @@ type VolumeContext struct {
 	// Agents are the nodes with a ready node-agent, and since when it runs.
 	Agents   map[string]time.Time
 	Starting map[string]bool
-	// Blinding names, by kind, a resource that Velero cannot read: the node-agents then see
-	// no change of that kind (docs/dev/velero.md#malformed-resources).
+	// Blinding names, by kind, a resource that hides its kind from node-agents (docs/dev/velero.md#malformed-resources).
 	Blinding map[velero.VolumeKind]string
 	// Movers are the mover pods; a volume without an entry has none.
 	Movers         map[velero.VolumeRef]velero.Mover
@@ -72,8 +66,7 @@ func (c *VolumeContext) AddAgents(agents []velero.Agent) {
 	}
 }
 
-// SlotHolder is a volume of any job that may hold the slot for which v waits, nil for
-// none. The controller asks again every 5 seconds and writes nothing.
+// SlotHolder may hold the slot that v waits for, nil for none. The controller asks every 5 seconds and writes nothing.
 func (c *VolumeContext) SlotHolder(v *job.Volume) *job.Volume {
 	for o := range c.holders(v) {
 		return o
@@ -97,10 +90,9 @@ func (c *VolumeContext) holders(v *job.Volume) iter.Seq[*job.Volume] {
 	}
 }
 
-// carried is a volume that a pod still moves although its resource has ended, nil for
-// others: the node-agent counts its slots in memory and frees one when the pod ends,
-// whatever phase a person wrote (pkg/datapath/manager.go; data_upload_controller.go
-// OnDataUploadCompleted and its siblings, 1.15 to 1.18.3).
+// carried is a volume that a pod still moves although its resource has ended: slots are counted in memory
+// and freed when the pod ends (pkg/datapath/manager.go; data_upload_controller.go OnDataUploadCompleted
+// and its siblings, 1.15 to 1.18.3).
 func (c *VolumeContext) carried(ref velero.VolumeRef) *job.Volume {
 	mover := c.Movers[ref]
 	if !mover.Alive() || slices.ContainsFunc(c.Volumes, func(o job.Volume) bool { return o.Ref() == ref }) {
@@ -109,12 +101,10 @@ func (c *VolumeContext) carried(ref velero.VolumeRef) *job.Volume {
 	return &job.Volume{Kind: ref.Kind, Name: ref.Name, Node: mover.Node, Phase: velero.VolumeInProgress}
 }
 
-// holdsSlotFor reports whether o may hold what v waits for. In New that is the node-agent that
-// prepares o, or since 1.17 a place among the prepareQueueLength volumes of the namespace that are
-// being prepared, where that is set (pkg/exposer/vgdp_counter.go IsConstrained; the label is gone
-// once a volume is InProgress); a pod volume before 1.17 waits for its node. In Prepared it is one
-// of the slots of its node, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed): they
-// are the memory of that node's node-agent, and end with it.
+// holdsSlotFor reports whether o may hold what v waits for. In New: its node-agent, or since 1.17 one of
+// prepareQueueLength places while being prepared (pkg/exposer/vgdp_counter.go IsConstrained; InProgress
+// has no label); before, a pod volume waits for its node. In Prepared: a slot in the memory of its node's
+// node-agent, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed).
 func (c *VolumeContext) holdsSlotFor(o, v *job.Volume) bool {
 	version, known := velero.ParseVersion(c.Version)
 	sameNode := v.Node == "" || o.Node == "" || v.Node == o.Node
@@ -143,10 +133,9 @@ func (c *VolumeContext) agentless(node string) bool {
 	return !ready && !c.Starting[node]
 }
 
-// Stalled says why a volume that has not ended may be cancelled, empty if it may still move. It
-// needs a cause and more silence than a verdict; what could not be seen is no cause. Volumes of
-// third-party data movers are never judged: Velero's node-agent does not touch them, and the vendor
-// need not write phases (data_upload_controller.go Reconcile, datamover.IsBuiltInUploader).
+// Stalled is why an open volume may be cancelled, empty if it may still move. What could not be seen is
+// no cause. Third-party data movers are never judged: the vendor need not write phases
+// (data_upload_controller.go Reconcile, datamover.IsBuiltInUploader).
 func (c *VolumeContext) Stalled(v *job.Volume) string {
 	_, cause := c.stalled(v)
 	quiet, mover := v.Quiet(c.Now), c.Movers[v.Ref()]
@@ -187,9 +176,8 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	return "", ""
 }
 
-// endsCancelled reports whether a node-agent will end a cancelled volume: each ends any
-// within an hour, whatever its node (pod_volume_backup_controller.go Reconcile,
-// cancelDelayInProgress, and its siblings).
+// endsCancelled: each node-agent ends any cancelled volume within an hour
+// (pod_volume_backup_controller.go Reconcile, cancelDelayInProgress, and its siblings).
 func (c *VolumeContext) endsCancelled(v *job.Volume) bool {
 	return v.CancelAsked && len(c.Agents) > 0 && v.Quiet(c.Now) < velero.CancelDelay+prepareMargin
 }
@@ -208,15 +196,13 @@ func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", human.Duration(silent))
 }
 
-// WaitsForPod reports whether a volume waits for the restored pod that it is for. No
-// node-agent begins before that pod runs the init container that waits for the volume, and
-// the volume does not show it (pod_volume_restore_controller.go shouldProcess).
+// WaitsForPod: no node-agent begins before the restored pod runs its init container, and the volume does
+// not show it (pod_volume_restore_controller.go shouldProcess).
 func (c *VolumeContext) WaitsForPod(v *job.Volume) bool {
 	return v.Kind == velero.PodVolumeRestore && (v.Phase == "" || v.Phase == velero.VolumeNew)
 }
 
-// notCarried: since 1.15 (data movements) and 1.17 (pod volumes) a pod moves the volume;
-// before, the node-agent itself did.
+// notCarried: since 1.15 (data movements) and 1.17 (pod volumes) a pod moves the volume, before the node-agent.
 func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	mover := c.Movers[v.Ref()]
 	version, known := velero.ParseVersion(c.Version)
@@ -242,9 +228,8 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	return MoverGone, "the node-agent on " + v.Node + " started after it did"
 }
 
-// LostTrack reports whether a volume's pod has succeeded and its node-agent does not know.
-// Restarting that node-agent completes the volume (AttemptDataUploadResume and its
-// siblings, reEnsureThisPod); cancelling it throws the finished work away.
+// LostTrack: the pod has succeeded, and the node-agent does not know. Its restart completes the volume
+// (AttemptDataUploadResume and its siblings, reEnsureThisPod); a cancel throws the work away.
 func (c *VolumeContext) LostTrack(v *job.Volume) bool {
 	return c.PodsSeen && v.BuiltIn() && v.Phase == velero.VolumeInProgress &&
 		c.Movers[v.Ref()].Phase == velero.MoverSucceeded && v.Quiet(c.Now) >= lostTrackQuiet

@@ -139,9 +139,8 @@ func publicWaits(waits []wait) []Wait {
 	return out
 }
 
-// silent is the verdict on a job that does not move: it waits for what the evidence
-// shows, or cannot go on because every limit has passed, or may be waiting for any of
-// several things. doing says how far it is.
+// silent judges a job that does not move: it waits for what is shown, all limits have passed, or it may
+// wait for several things. doing says how far it is.
 func (a *assessment) silent(doing string) Verdict {
 	waits := a.waits()
 	all := publicWaits(waits)
@@ -211,8 +210,7 @@ var decisive = map[job.Stage]velero.WaitName{
 	job.StageVolumes: velero.WaitPodVolumes, job.StageOperations: velero.WaitOperations, job.StageFinalizing: velero.WaitBinding,
 }
 
-// Deadline is when Velero itself gives up on a job's present stage, in the cluster's
-// clock, and the setting that says so; zero without a bound (docs/dev/velero.md#waits).
+// Deadline is when Velero gives up on the present stage, and the setting; zero without a bound (docs/dev/velero.md#waits).
 func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 	if j.Object == nil || j.Record(j.Stage).Began.IsZero() {
 		return time.Time{}, ""

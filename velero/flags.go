@@ -12,8 +12,7 @@ import (
 type ServerFlags struct {
 	// ConcurrentBackups is --concurrent-backups (since 1.18).
 	ConcurrentBackups int
-	// ResourceTimeout is --resource-timeout: the limit of waits without a flag of their own, and
-	// of attempts to write a status.
+	// ResourceTimeout is --resource-timeout: of waits without a flag of their own, and of attempts to write a status.
 	ResourceTimeout time.Duration
 	// PodVolumeTimeout is --fs-backup-timeout: the limit of all pod volumes of a job together.
 	PodVolumeTimeout time.Duration
@@ -29,13 +28,11 @@ type ServerFlags struct {
 	ClientBurst int
 	// RestorePriorities is --restore-resource-priorities as given, empty for the default.
 	RestorePriorities string
-	// DefaultModifier is --default-resource-modifier-configmap: it changes the objects of
-	// restores that name no modifier (from 1.19 on, Velero pull request 10098).
+	// DefaultModifier is --default-resource-modifier-configmap, for restores that name none (from 1.19 on, Velero PR 10098).
 	DefaultModifier string
 	// Features are those that --features turns on, such as EnableCSI.
 	Features []string
-	// Disabled are the controllers that do not run: those of --disable-controllers,
-	// and with --restore-only all that make backups.
+	// Disabled are the controllers that do not run (--disable-controllers, --restore-only).
 	Disabled []string
 	// Given are the names of the limits that the arguments set to a valid value.
 	Given []string
@@ -121,8 +118,7 @@ func (f ServerFlags) defaultsOf(version string) ServerFlags {
 
 // AgentFlags are the flags of `velero node-agent server` that bound a wait (pkg/cmd/cli/nodeagent/server.go).
 type AgentFlags struct {
-	// PrepareTimeout is --data-mover-prepare-timeout: how long a volume may be Accepted. New and
-	// Prepared have no limit.
+	// PrepareTimeout is --data-mover-prepare-timeout, of volumes that are Accepted. New and Prepared have no limit.
 	PrepareTimeout time.Duration
 	// ConfigMap is --node-agent-configmap, which holds the slots of each node (since 1.15), empty for none.
 	ConfigMap string

@@ -16,8 +16,7 @@ var CustomResourceDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s
 // VolumeSnapshots is the API of CSI snapshots, which a cluster need not serve.
 var VolumeSnapshots = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 
-// Mapper maps kinds to resources without asking the API server: a kind that it does not serve is
-// a 404 on that kind's own requests and nothing else.
+// Mapper maps kinds to resources without the API server: a kind that it does not serve is a 404 on that kind alone.
 func Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	add := func(scope meta.RESTScope, group schema.GroupVersion, kinds ...string) {

@@ -31,8 +31,7 @@ func PodVolumeTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	return annotated(o, velerov1.PodVolumeOperationTimeoutAnnotation, flags.PodVolumeTimeout, DefaultServerFlags().PodVolumeTimeout)
 }
 
-// ItemOperationTimeout is the limit of an asynchronous operation, from its own start: the job's
-// spec, else the server's flag (prepareBackupRequest, validateAndComplete).
+// ItemOperationTimeout is from an operation's start: the job's, else the server's (prepareBackupRequest, validateAndComplete).
 func ItemOperationTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	return firstPositive(askedItemOperationTimeout(o), flags.ItemOperationTimeout, DefaultServerFlags().ItemOperationTimeout)
 }
@@ -71,9 +70,8 @@ type Limit struct {
 	Source string `json:"source"`
 }
 
-// Limits are the bounds on a job and where each comes from, in the order in
-// which a job meets them. The defaults are the same from 1.14 to 1.18; of older
-// versions server.Flags has those that differ.
+// Limits are the bounds on a job and where each comes from, in the order in which it meets them.
+// Defaults are the same from 1.14 to 1.18.
 func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 	flags := server.Flags
 	source := func(names ...string) string {
@@ -177,12 +175,10 @@ type Slots struct {
 	PrepareQueue int
 }
 
-// defaultSlots is how many volumes a node moves at once where nothing says
-// otherwise (pkg/cmd/cli/nodeagent/server.go, defaultDataPathConcurrentNum).
+// defaultSlots is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go, defaultDataPathConcurrentNum).
 const defaultSlots = 1
 
-// LoadConcurrency is what the node-agents' ConfigMap says of their slots
-// (pkg/types/node_agent.go). Its zero value is that of one that says nothing.
+// LoadConcurrency is what the node-agents' ConfigMap says of their slots (pkg/types/node_agent.go), zero for nothing.
 type LoadConcurrency struct {
 	GlobalConfig       int `json:"globalConfig"`
 	PrepareQueueLength int `json:"prepareQueueLength"`
@@ -192,8 +188,7 @@ type LoadConcurrency struct {
 	} `json:"perNodeConfig"`
 }
 
-// ParseLoadConcurrency reads the node-agents' ConfigMap as they do: it has one
-// key, whose name does not matter (pkg/nodeagent/node_agent.go GetConfigs).
+// ParseLoadConcurrency reads the node-agents' ConfigMap: one key, of any name (pkg/nodeagent/node_agent.go GetConfigs).
 func ParseLoadConcurrency(data map[string]string) (LoadConcurrency, error) {
 	var config struct {
 		LoadConcurrency LoadConcurrency `json:"loadConcurrency"`

@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/glob"
 )
 
-// Namespaces is a namespace filter, as a Backup or Restore has it
-// (pkg/util/collections/includes_excludes.go). No Includes stand for all.
+// Namespaces is a namespace filter (pkg/util/collections/includes_excludes.go). No Includes stand for all.
 type Namespaces struct {
 	Includes []string
 	Excludes []string
@@ -44,8 +43,7 @@ type Overlap struct {
 	Names []string
 }
 
-// Overlap compares two filters as Velero's queue does, which holds a backup back while another
-// takes one of its namespaces (pkg/controller/backup_queue_controller.go,
+// Overlap compares two filters as Velero's queue does (pkg/controller/backup_queue_controller.go,
 // detectNSConflictsInternal, since 1.18.0). known are the cluster's namespaces; if nil, what may
 // overlap counts as overlapping.
 func (n Namespaces) Overlap(o Namespaces, known []string) Overlap {
@@ -130,8 +128,7 @@ func meeting(names, perhaps []string, a, b *namespaceFilter) Overlap {
 	return Overlap{Any: len(perhaps) > 0, Names: perhaps}
 }
 
-// mayMeet reports whether one name could match both patterns, as far as their
-// fixed beginnings and ends tell. It errs on the side of yes.
+// mayMeet reports whether one name could match both patterns, by their fixed beginnings and ends. It errs on yes.
 func mayMeet(p, q string) bool {
 	pHead, pTail := fixedEnds(p)
 	qHead, qTail := fixedEnds(q)
@@ -150,8 +147,7 @@ const filterSteps = 1 << 20
 
 func newFilterBudget() *glob.Budget { return &glob.Budget{Left: filterSteps} }
 
-// namespaceFilter is a filter that is ready to match. What the budget does not
-// suffice for is taken, and nothing is certain any more.
+// namespaceFilter is ready to match. What the budget does not suffice for is taken, and nothing is certain any more.
 type namespaceFilter struct {
 	Namespaces
 	// all is true if every namespace that is not excluded is taken.
@@ -182,9 +178,8 @@ func (f *namespaceFilter) certain() bool {
 	return len(f.includes.Beyond()) == 0 && len(f.excludes.Beyond()) == 0
 }
 
-// valid is false for patterns that Velero refuses: such a backup takes no namespace and fails its
-// validation (pkg/util/wildcard/expand.go, ShouldExpandWildcards and ExpandWildcards, since
-// 1.18.0).
+// valid is false for patterns that Velero refuses; such a backup takes no namespace
+// (pkg/util/wildcard/expand.go, ShouldExpandWildcards and ExpandWildcards, since 1.18.0).
 func (f *namespaceFilter) valid() bool {
 	if f.all {
 		return true // patterns are not expanded then, and so not checked here
@@ -222,8 +217,7 @@ func bracketsMatch(p string) bool {
 	}
 }
 
-// RestoresInto reports whether a restore may write into a namespace, as far as
-// its own filter and mapping and its backup's filter tell. Backup may be nil.
+// RestoresInto reports whether a restore may write into a namespace, by its filter and mapping, and its backup's, if any.
 func RestoresInto(r *velerov1.Restore, backup *velerov1.Backup, namespace string) bool {
 	budget := newFilterBudget()
 	filters := []*namespaceFilter{newNamespaceFilter(NamespacesOf(r), budget)}

@@ -23,8 +23,7 @@ const (
 	PhaseDeleting         = "Deleting" // backups
 )
 
-// TerminalPhase reports whether Velero never works on a job in that phase
-// again. Deleting is not among them: the job is on its way out.
+// TerminalPhase reports whether Velero never works on a job in that phase again. Deleting is on its way out.
 func TerminalPhase(phase string) bool {
 	return slices.Contains([]string{PhaseCompleted, PhasePartiallyFailed, PhaseFailed, PhaseFailedValidation}, phase)
 }
@@ -68,8 +67,7 @@ var refusals = []string{
 	"invalid_grant", "Error 401", "Error 403", "StatusCode: 401", "StatusCode: 403", "no such host", "x509: ", "NotFound: no such",
 }
 
-// RefusedByStore reports whether a storage location's message will not change by itself, unlike a
-// time-out or a refused connection.
+// RefusedByStore reports whether a location's message will not change by itself, unlike a time-out.
 func RefusedByStore(message string) bool {
 	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(message, r) })
 }

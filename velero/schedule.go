@@ -9,8 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
 
-// ScheduleCheck is how often Velero checks whether a schedule is due: a run may begin that much
-// later (pkg/controller/schedule_controller.go scheduleSyncPeriod; 1.16 to 1.18.3).
+// ScheduleCheck is how late a run may begin (pkg/controller/schedule_controller.go scheduleSyncPeriod; 1.16 to 1.18.3).
 const ScheduleCheck = time.Minute
 
 // Timetable is the cron expression of a schedule, in the server's time zone unless the expression names one.
@@ -19,9 +18,8 @@ type Timetable struct {
 	zone     *time.Location
 }
 
-// ParseTimetable reads a cron expression by the rules of Velero 1.18.3's parser
-// (pkg/controller/schedule_controller.go parseCronSchedule): five fields, descriptors such as
-// @daily, @every, and CRON_TZ= or TZ= in front. zone is the server's, UTC unless its pod sets TZ.
+// ParseTimetable reads a cron expression as Velero 1.18.3 does (pkg/controller/schedule_controller.go
+// parseCronSchedule): five fields, descriptors, @every, CRON_TZ= or TZ=. zone is the server's.
 func ParseTimetable(expression string, zone *time.Location) (t Timetable, err error) {
 	defer func() {
 		if r := recover(); r != nil { // Velero expects that of the parser, too
@@ -61,9 +59,8 @@ func (t Timetable) NextRun(s *velerov1.Schedule) time.Time {
 	return t.After(from)
 }
 
-// HoldsSchedule reports whether a backup in that phase keeps its schedule from the next run
-// (pkg/controller/schedule_controller.go checkIfBackupInNewOrProgress; 1.16 to 1.18.3). Queued
-// and ReadyToStart do not.
+// HoldsSchedule reports whether a backup in that phase holds up the next run; Queued does not
+// (pkg/controller/schedule_controller.go checkIfBackupInNewOrProgress; 1.16 to 1.18.3).
 func HoldsSchedule(phase string) bool {
 	return phase == "" || phase == PhaseNew || phase == PhaseInProgress
 }

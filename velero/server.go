@@ -30,12 +30,10 @@ type ServerPod struct {
 	Restarts int
 	// Waiting is why the container does not run, such as CrashLoopBackOff.
 	Waiting string
-	// LastTermination is why the container last ended, such as OOMKilled, empty if it never did;
-	// LastTerminationAt is when.
+	// LastTermination is why the container last ended, such as OOMKilled, empty if it never did.
 	LastTermination   string
 	LastTerminationAt time.Time
-	// Version is the image's tag as [ParseVersion] reads it, or the version that an OADP release
-	// is made of; empty if it has none.
+	// Version is the image's tag as [ParseVersion] reads it, or the Velero of an OADP release; empty if it has none.
 	Version string
 	// Flags are the server's, as the container's arguments give them.
 	Flags ServerFlags
@@ -203,11 +201,10 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 // lifeless is how long after its grace period a server that is being replaced may still write.
 const lifeless = 5 * time.Minute
 
-// LeftOver reports whether a write of Velero's to a job in progress, after this server's start,
-// is no sign of work on it: a server takes up none that was in progress when it started
-// (pkg/controller/backup_controller.go and restore_controller.go Reconcile). The pod before it
-// writes on for its grace period; later it is a label (pkg/controller/gc_controller.go
-// Reconcile), or an unrecognised server, which writes again.
+// LeftOver reports whether a write to a job in progress, after this server's start, is no sign of work:
+// a server takes up none that was in progress (pkg/controller/backup_controller.go and
+// restore_controller.go Reconcile). The pod before it writes on for its grace period; later it is a
+// label (gc_controller.go Reconcile), or an unrecognised server, which writes again.
 func (s *Server) LeftOver(wrote, now time.Time) bool {
 	return s.Others == 0 && !s.Created.IsZero() && now.Sub(wrote) >= s.Grace+lifeless && now.Sub(s.StartedAt) >= s.Grace+lifeless
 }
@@ -218,14 +215,12 @@ const (
 	agentContainer  = "node-agent"
 )
 
-// IsNodeAgent tells a node-agent by the labels that installers set (pkg/install/
-// daemonset.go, the Helm chart, OADP; docs/dev/velero.md#pods).
+// IsNodeAgent goes by installers' labels (pkg/install/daemonset.go, the Helm chart, OADP; docs/dev/velero.md#pods).
 func IsNodeAgent(p *corev1.Pod) bool {
 	return p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent")
 }
 
-// IsServer tells a pod of Velero's server by the labels that installers set, or by its command. A
-// node-agent also carries component=velero.
+// IsServer goes by the labels that installers set, or by the command. A node-agent also carries component=velero.
 func IsServer(p *corev1.Pod) bool {
 	runs := func(c corev1.Container) bool {
 		return c.Name == serverContainer && p.Labels["component"] == "velero" || runsServer(c)
@@ -245,8 +240,7 @@ func runsServer(c corev1.Container) bool {
 	return false
 }
 
-// containerIn finds a program's container: by its usual name, by what it runs, or as the
-// only one. It is nil if that is not clear.
+// containerIn finds a program's container by its usual name, by what it runs, or as the only one; nil if not clear.
 func containerIn(p *corev1.Pod, name string, runs func(corev1.Container) bool) *corev1.Container {
 	for _, is := range []func(corev1.Container) bool{
 		func(c corev1.Container) bool { return c.Name == name },

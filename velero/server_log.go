@@ -26,20 +26,17 @@ func (l *LogLine) EndsJob() bool { return l.Text == "restore completed" || l.End
 // EndsFinalizing reports whether it is the last line of a restore's finalizer.
 func (l *LogLine) EndsFinalizing() bool { return strings.HasPrefix(l.Text, "Marking restore ") }
 
-// JobLog is what a server's log tells of one job. What is missing is no sign: a log is read in
-// part, and rotated. Merge parts with Then, and the logs of several servers with Beside.
+// JobLog is what a log tells of one job, as far as it was read. Merge parts with Then, and several servers with Beside.
 type JobLog struct {
 	// Last is the newest line of the server's work on the job, zero if none was found.
 	Last LogLine
-	// GaveUp is the line with which the server gave up writing the job's last status, zero if
-	// there is none or if it worked on the job after it. Nothing works on the job from then on:
-	// the error is not returned (pkg/controller/backup_controller.go and restore_controller.go,
-	// Reconcile; 1.13 to 1.18).
+	// GaveUp is the line with which the server gave up writing the last status, zero if none or if it
+	// worked on after it. Nothing works on the job then: the error is not returned
+	// (pkg/controller/backup_controller.go and restore_controller.go, Reconcile; 1.13 to 1.18).
 	GaveUp LogLine
 	// LostPhase is the phase that the lost status carried, empty if not named (up to 1.14).
 	LostPhase string
-	// Failure is why the server ended a backup as Failed, empty if it did not say. Of restores it
-	// says so at level debug only (pkg/controller/restore_controller.go Reconcile).
+	// Failure is why a backup Failed. Restores say it at level debug only (pkg/controller/restore_controller.go Reconcile).
 	Failure string
 	// Hook is the newest hook that began and did not end, zero for none; its Pod may be empty.
 	Hook LoggedHook
@@ -51,9 +48,8 @@ type JobLog struct {
 	UnlistedSince time.Time
 }
 
-// AwaitsCaches reports whether the server last said that it waits for its caches, as a restore
-// does before its first item, without a limit (pkg/restore/restore.go execute and
-// getResourceLister, 1.14 to 1.18.3).
+// AwaitsCaches reports whether the server waits for its caches, as a restore does before its first
+// item, without a limit (pkg/restore/restore.go execute and getResourceLister, 1.14 to 1.18.3).
 func (l *JobLog) AwaitsCaches() bool {
 	return strings.HasPrefix(l.Last.Text, "waiting informer cache sync")
 }
@@ -137,8 +133,7 @@ func (l JobLog) Then(later JobLog) JobLog {
 	return later
 }
 
-// Beside is what the logs of two servers tell together. That one of them gave up
-// means nothing then: the other may work on the job, and their clocks differ.
+// Beside is what two servers' logs tell. One that gave up means nothing: the other may work on, and their clocks differ.
 func (l JobLog) Beside(o JobLog) JobLog {
 	if o.Last.At.After(l.Last.At) {
 		l = o
@@ -184,8 +179,7 @@ func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 			Phase: e.Fields["hookPhase"], Timeout: max(0, timeout)}
 	case strings.HasPrefix(e.Text, "stdout: "), strings.HasPrefix(e.Text, "stderr: "), e.Text == "Error executing hook",
 		kind == "Backup" && e.podOf() != "":
-		// A command has ended, or a backup runs a hook before it goes on to the next item; where several
-		// workers take items, the hook may still run, and is not named.
+		// A command ended, or a backup runs a hook before it goes on; that of another worker may still run unnamed.
 		l.Hook = LoggedHook{}
 	}
 }
@@ -223,9 +217,8 @@ func (e *LogEntry) failsToList() string {
 	return ""
 }
 
-// reflectorRetries is longer than a reflector waits before it lists a kind again (client-go
-// tools/cache/reflector.go: 30 s at most, doubled at random): after more silence the list was
-// answered.
+// reflectorRetries is longer than a reflector waits before it lists again (client-go
+// tools/cache/reflector.go: 30 s, doubled at random).
 const reflectorRetries = 90 * time.Second
 
 // unanswered reports whether a list failed because the API server or its etcd did not answer,
@@ -239,9 +232,8 @@ func unanswered(failure string) bool {
 	}, func(text string) bool { return strings.HasPrefix(why, text) })
 }
 
-// endsWorkers recognises the lines with which the backup controller stops its workers, the last
-// of a backup, also after it gave up (pkg/controller/backup_controller.go Reconcile,
-// StopWorkerPool; pkg/backup/item_block_worker_pool.go Stop; since 1.16).
+// endsWorkers: a backup's last lines, also after it gave up (pkg/controller/backup_controller.go
+// Reconcile, StopWorkerPool; pkg/backup/item_block_worker_pool.go Stop; since 1.16).
 func (e *LogEntry) endsWorkers(kind, ref string) bool {
 	_, plugin := e.Fields["pluginName"]
 	switch e.Text {
@@ -284,8 +276,7 @@ func givesUp(text, kind string) (to string, ok bool) {
 // lastPhases are those that a last status may carry.
 var lastPhases = []string{PhaseWaiting, PhaseWaitingPartly, PhaseFinalizing, PhaseFinalizingPartly, PhaseCompleted, PhasePartiallyFailed, PhaseFailed}
 
-// controllerKeys are the fields in which the controllers that alone write the status of a job in
-// progress name it. Others try again when they cannot.
+// controllerKeys are the log fields of the controllers that alone write the status of a job in progress. Others try again.
 var controllerKeys = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
 
 // JobKeys are the fields in which the controllers that work on a kind of job name it.
@@ -307,8 +298,7 @@ func (e *LogEntry) About(kind, namespace, name string) bool {
 		case namespace + "/" + name:
 			return true
 		case name:
-			// The finalizer leaves out the namespace; a backup's bare name also
-			// stands in the lines of restores from it.
+			// The finalizer leaves out the namespace; a backup's bare name also stands in lines of restores from it.
 			return kind == "Restore"
 		}
 	}
@@ -359,8 +349,7 @@ func LogLevel(line string) string {
 	return l.Level
 }
 
-// ParseLogLine reads a line of Velero's server, its node-agents or a pod that moves a volume. ok
-// is false for others, and for a line without a time.
+// ParseLogLine reads a line of a server, a node-agent or a mover pod. ok is false for others and without a time.
 func ParseLogLine(line string) (e LogEntry, ok bool) {
 	if strings.HasPrefix(line, "{") {
 		e.Fields, ok = jsonFields(line)
@@ -389,10 +378,9 @@ func jsonFields(line string) (map[string]string, bool) {
 	return fields, err == nil
 }
 
-// textFields reads a line of logrus: KEY=VALUE with spaces between, quoted where the value is not
-// one plain word. Keys may hold spaces. Of two fields of one name the first counts: logrus writes
-// time, level and msg first. Warnings of the API server are in the log too, unquoted, and may
-// hold any text (client-go, rest/warnings.go).
+// textFields reads a line of logrus: KEY=VALUE, quoted where the value is not one plain word. Of two
+// fields of one name the first counts: time, level and msg come first. Warnings of the API server stand
+// there unquoted, with any text (client-go, rest/warnings.go).
 func textFields(line string) (map[string]string, bool) {
 	if !strings.HasPrefix(line, "time=") {
 		return nil, false
@@ -429,8 +417,7 @@ func cutField(line string) (key, value, rest string, ok bool) {
 	return key, value, rest[len(quoted):], err == nil
 }
 
-// CutLogLine reads the time, the level and the text of a line that was cut somewhere in its text.
-// ok is false for a line that is not logrus' text.
+// CutLogLine reads the time, level and text of a line that was cut in its text. ok is false for what is not logrus' text.
 func CutLogLine(line string) (l LogLine, ok bool) {
 	if !strings.HasPrefix(line, "time=") {
 		return l, false

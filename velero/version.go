@@ -14,8 +14,7 @@ type Version [3]int
 // Current is the version whose source the rules were read in. It stands in for an unknown version, which is then said.
 var Current = Version{1, 18, 3}
 
-// versionTag is a tag as Velero's own images carry it, with the suffixes that
-// vendors append: v1.18.3, v1.14.1_vmware.3, v1.16, 1.17.0-rc.1.
+// versionTag is a tag of Velero's own images, with vendors' suffixes: v1.18.3, v1.14.1_vmware.3, v1.16, 1.17.0-rc.1.
 var versionTag = regexp.MustCompile(`^v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:[-_+][0-9A-Za-z._+-]*)?$`)
 
 // Versions that a tag is taken for. OADP counts releases of its own, from 1.0 to
@@ -25,8 +24,7 @@ var (
 	beyond = Version{3, 0, 0}
 )
 
-// ParseVersion reads an image's tag. ok is false for tags that tell no version
-// of Velero, such as main, a digest, or a vendor's 1.5.0.
+// ParseVersion reads an image's tag. ok is false for main, a digest, or a vendor's 1.5.0.
 func ParseVersion(tag string) (v Version, ok bool) {
 	parts := versionTag.FindStringSubmatch(tag)
 	if parts == nil {
@@ -41,8 +39,7 @@ func ParseVersion(tag string) (v Version, ok bool) {
 	return v, true
 }
 
-// imageVersion is what an image tells of Velero's version: its tag, empty if it
-// has none, as one that is pinned by digest alone.
+// imageVersion is an image's tag, empty if it has none, as one that is pinned by digest alone.
 func imageVersion(image string) string {
 	name, _, _ := strings.Cut(image, "@")
 	_, tag, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
@@ -66,33 +63,27 @@ func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 
 
 func (v Version) String() string { return fmt.Sprintf("v%d.%d.%d", v[0], v[1], v[2]) }
 
-// QueuesBackups reports whether backups wait in a queue and --concurrent-backups run at once.
-// Older servers run one at a time, in no visible order
-// (pkg/controller/backup_queue_controller.go, since 1.18.0).
+// QueuesBackups: --concurrent-backups run, others wait in a queue. Older servers run one at a time, in
+// no visible order (pkg/controller/backup_queue_controller.go, since 1.18.0).
 func (v Version) QueuesBackups() bool { return !v.Before(Version{1, 18, 0}) }
 
-// ScopesUnsetFilters reports whether a backup without any resource filter filters by scope. Older
-// versions take it as one with the older filters, all unset
+// ScopesUnsetFilters: a backup without resource filters filters by scope, not by the older ones
 // (pkg/util/collections/includes_excludes.go UseOldResourceFilters, changed in 1.17.0).
 func (v Version) ScopesUnsetFilters() bool { return !v.Before(Version{1, 17, 0}) }
 
-// RefusesUnavailableLocation reports whether a job fails its validation unless its storage
-// location is Available. Older servers start it, and it fails when they cannot reach the store
+// RefusesUnavailableLocation: a job fails its validation unless its location is Available
 // (pkg/controller/backup_controller.go and restore_controller.go, BSLIsAvailable, since 1.16.2).
 func (v Version) RefusesUnavailableLocation() bool { return !v.Before(Version{1, 16, 2}) }
 
-// ConvertsClaims reports whether a restore puts every claim through its Go type before it
-// compares it. Older servers do so only with claims that a node was selected for
-// (pkg/restore/actions/pvc_action.go, since 1.16.0; before that change_pvc_node_selector.go and
+// ConvertsClaims: every claim goes through its Go type, before only those that a node was selected for
+// (pkg/restore/actions/pvc_action.go, since 1.16.0; before change_pvc_node_selector.go and
 // add_pv_from_pvc_action.go).
 func (v Version) ConvertsClaims() bool { return !v.Before(Version{1, 16, 0}) }
 
-// ListsNewNames reports whether a restore's list of items has the new names of what it renamed.
-// Older servers list the backup's names (pkg/restore/restore.go, createdName, since 1.17.0).
+// ListsNewNames: a restore's items have new names, not the backup's (pkg/restore/restore.go, createdName, since 1.17.0).
 func (v Version) ListsNewNames() bool { return !v.Before(Version{1, 17, 0}) }
 
-// CancelsPodVolumes reports whether pod volumes have spec.cancel: since 1.17
-// (pkg/apis/velero/v1/pod_volume_backup_types.go).
+// CancelsPodVolumes: pod volumes have spec.cancel (pkg/apis/velero/v1/pod_volume_backup_types.go, since 1.17).
 func (v Version) CancelsPodVolumes() bool { return !v.Before(Version{1, 17, 0}) }
 
 // HangsOnCancelledVolume reports whether a backup waits for a cancelled pod volume up to its
@@ -101,9 +92,8 @@ func (v Version) HangsOnCancelledVolume() bool {
 	return v.CancelsPodVolumes() && v.Before(Version{1, 18, 3})
 }
 
-// MovesInPods reports whether a volume is moved in a pod of its own: data uploads and downloads
-// since 1.15 (pkg/datapath/micro_service_watcher.go), pod volumes since 1.17
-// (pkg/exposer/pod_volume.go).
+// MovesInPods: a volume has a pod of its own, data movements since 1.15
+// (pkg/datapath/micro_service_watcher.go), pod volumes since 1.17 (pkg/exposer/pod_volume.go).
 func (v Version) MovesInPods(kind VolumeKind) bool {
 	if kind.IsPodVolume() {
 		return !v.Before(Version{1, 17, 0})
@@ -111,22 +101,19 @@ func (v Version) MovesInPods(kind VolumeKind) bool {
 	return !v.Before(Version{1, 15, 0})
 }
 
-// CancelsAtVolumeTimeout reports whether a backup cancels its pod volumes at their time-out and
-// then waits for them without a limit (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed,
-// since 1.18.3).
+// CancelsAtVolumeTimeout: a backup cancels its pod volumes at their time-out, then waits without a
+// limit (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed, since 1.18.3).
 func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18, 3}) }
 
-// NamesAgentConfig reports whether node-agents read their ConfigMap only where
-// their arguments name one (since 1.15, pkg/cmd/cli/nodeagent/server.go).
+// NamesAgentConfig: node-agents read only the ConfigMap of their arguments (pkg/cmd/cli/nodeagent/server.go, since 1.15).
 func (v Version) NamesAgentConfig() bool { return !v.Before(Version{1, 15, 0}) }
 
 // GivesUpLastStatus reports whether a job whose last status could not be written is left alone
 // (pkg/controller/backup_controller.go and restore_controller.go Reconcile, read up to 1.18).
 func (v Version) GivesUpLastStatus() bool { return v.Before(Version{1, 19, 0}) }
 
-// FailsDiffering reports whether a server of this version lists an object that exists and differs
-// as failed. The next one lists it as skipped (pkg/restore/restore.go, restoreItem, read up to
-// 1.18.3; Velero pull request 10243).
+// FailsDiffering: a restore lists what exists and differs as failed, later as skipped
+// (pkg/restore/restore.go, restoreItem, read up to 1.18.3; Velero pull request 10243).
 func FailsDiffering(version string) bool {
 	v, known := ParseVersion(version)
 	return known && v.Before(Version{1, 19, 0})
@@ -146,12 +133,10 @@ func IsUnread(version string) bool {
 // 1.16 backup_repository_controller.go runMaintenanceIfDue takes none).
 func (v Version) LocksForMaintenance() bool { return v.Before(Version{1, 16, 0}) }
 
-// SchemaVersions are the versions of Velero whose CRD of a kind has a given
-// content: from From on, and before Before where that is not zero.
+// SchemaVersions are the versions whose CRD of a kind has a given content: from From on, and before Before if not zero.
 type SchemaVersions struct{ From, Before Version }
 
-// schemaMarkers are fields and phases that came with a version, newest first
-// (config/crd/v1/bases of v1.13.2 to v1.18.3).
+// schemaMarkers are fields and phases that came with a version, newest first (config/crd/v1/bases, v1.13.2 to v1.18.3).
 var schemaMarkers = map[string][]struct {
 	spec, status, phase string
 	since               Version
@@ -166,9 +151,8 @@ var schemaMarkers = map[string][]struct {
 	},
 }
 
-// SchemaVersionsOf tells by the CRD of a kind, Backup or Restore, which versions of Velero it
-// belongs to, from the properties of spec and status. known is false for a schema that tells
-// nothing. A server may be newer than the CRDs of its cluster.
+// SchemaVersionsOf tells by the properties of spec and status of a kind's CRD which versions it belongs
+// to; known is false if they tell nothing. A server may be newer than its CRDs.
 func SchemaVersionsOf(kind string, spec, status map[string]any) (versions SchemaVersions, known bool) {
 	if len(spec) == 0 || len(status) == 0 {
 		return SchemaVersions{}, false
@@ -205,8 +189,7 @@ func (s SchemaVersions) String() string {
 	return s.From.String() + " or later, but before " + s.Before.String()
 }
 
-// Controller is one of the server's controllers, by the name that --disable-controllers
-// takes (pkg/constant/constant.go).
+// Controller is a controller of the server, by its name for --disable-controllers (pkg/constant/constant.go).
 type Controller string
 
 // The controllers that take jobs on their way.
@@ -237,9 +220,8 @@ var handlers = map[string][2]Controller{
 	PhaseFinalizingPartly: {BackupFinalizerController, RestoreFinalizerController},
 }
 
-// Handler returns the controller that takes a job out of its phase; ok is false if the version
-// has none: up to 1.17 a Queued or ReadyToStart backup is "not handled" (backup_controller.go
-// Reconcile).
+// Handler is the controller that takes a job out of its phase; up to 1.17 a Queued or ReadyToStart
+// backup has none (backup_controller.go Reconcile).
 func (v Version) Handler(backup bool, phase string) (c Controller, ok bool) {
 	isNew, queue := phase == "" || phase == PhaseNew, phase == PhaseQueued || phase == PhaseReadyToStart
 	switch {

@@ -24,8 +24,7 @@ var moverLabels = map[string]VolumeKind{
 	velerov1.PVBLabel: PodVolumeBackup, velerov1.PVRLabel: PodVolumeRestore,
 }
 
-// MoverOf is the volume that a pod moves. Its owner names it in full; the label may be shortened
-// (pkg/exposer, pkg/label GetValidName).
+// MoverOf is the volume that a pod moves, by its owner: the label may be cut (pkg/exposer, pkg/label GetValidName).
 func MoverOf(p *corev1.Pod) (VolumeRef, bool) {
 	for label, kind := range moverLabels {
 		if name, labelled := p.Labels[label]; labelled {
@@ -61,8 +60,7 @@ type Mover struct {
 	Phase MoverPhase
 	// Created is when the pod was, in the API server's clock.
 	Created time.Time
-	// Reason is why the pod does not run, as Kubernetes names it (Unschedulable,
-	// ImagePullBackOff, OOMKilled), empty if not known. Message is what Kubernetes adds.
+	// Reason is why the pod does not run, as Kubernetes names it, empty if unknown; Message is what Kubernetes adds.
 	Reason  string
 	Message string
 }
@@ -137,8 +135,7 @@ func creating(reason string) bool {
 	return reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
-// Blocked reports whether something keeps the pod from running that waiting may not mend, unlike
-// a claim that is not bound yet or a container that is being created.
+// Blocked reports whether the pod does not run for a cause that waiting may not mend, unlike a claim that is not bound yet.
 func (m Mover) Blocked() bool {
 	switch m.Phase {
 	case MoverUnschedulable, MoverFailed:
@@ -163,8 +160,7 @@ const (
 // VolumeKinds are all of them.
 var VolumeKinds = [...]VolumeKind{PodVolumeBackup, PodVolumeRestore, DataUpload, DataDownload}
 
-// IsPodVolume reports whether the volume is moved in a pod's file system, while its job is
-// InProgress, and not as an asynchronous operation.
+// IsPodVolume reports whether it is moved in a pod's file system while its job is InProgress, not as an operation.
 func (k VolumeKind) IsPodVolume() bool { return k == PodVolumeBackup || k == PodVolumeRestore }
 
 // GroupVersionKind is the kind with its API group and version.

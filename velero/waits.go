@@ -25,8 +25,7 @@ const (
 // Moment is what a limit is counted from.
 type Moment string
 
-// The moments. Where a moment cannot be seen, the job's newest movement stands in: nothing that
-// it waits for now began before.
+// The moments. The job's newest movement stands in for one that is not seen: no present wait began before.
 const (
 	FromStart    Moment = "status.startTimestamp"
 	FromMovement Moment = "the last movement"
@@ -139,8 +138,7 @@ const CancelDelay = time.Hour
 
 var inItems = []Step{StepCollecting, StepItems}
 
-// Waits are all that Velero's jobs wait for in silence, in the order in which a job
-// meets them, from 1.14 to 1.18.3. docs/dev/velero.md prints them.
+// Waits are all silent waits, in the order in which a job meets them, from 1.14 to 1.18.3. docs/dev/velero.md prints them.
 func Waits() []Wait {
 	const backup, restore = "Backup", "Restore"
 	resource := Bound{Setting: "resource-timeout", Of: ResourceTimeout}

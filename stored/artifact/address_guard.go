@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// A URL that others could write must not make this machine talk to itself or to what only it can
-// reach, unless a location's configuration names it and it is no cloud's metadata service.
+// A URL of others must not make this machine talk to itself or to what only it can reach, unless its location names that.
 
 // metadataAddresses answer with a machine's or a pod's credentials.
 var metadataAddresses = []netip.Addr{

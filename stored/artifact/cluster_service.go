@@ -25,8 +25,7 @@ type clusterHost struct {
 	certain bool
 }
 
-// parseClusterHost reads service.namespace.svc[.cluster domain], and what a pod
-// in namespace home may shorten it to: service.namespace and service.
+// parseClusterHost reads service.namespace.svc[.cluster domain], and what a pod in namespace home may shorten it to.
 func parseClusterHost(host, home string) (clusterHost, bool) {
 	parts := strings.Split(host, ".")
 	var h clusterHost
@@ -63,8 +62,7 @@ const (
 
 var errNoService = errors.New("no such Service")
 
-// podsBehind finds ready pods of a Service and the port that its own port leads to, with the
-// rights of kubectl port-forward service/NAME: get services, list pods, create pods/portforward.
+// podsBehind finds ready pods of a Service and the port that its port leads to: get services, list pods, create pods/portforward.
 func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]podPort, error) {
 	var service corev1.Service
 	what := "Service " + h.namespace + "/" + h.service
@@ -117,8 +115,7 @@ func ready(pod *corev1.Pod) bool {
 		})
 }
 
-// targetPort is the pod's port that a Service's port leads to. A headless
-// Service has none of its own: its name resolves to the pods themselves.
+// targetPort is the pod's port that a Service's port leads to; a headless Service resolves to the pods themselves.
 func targetPort(service *corev1.Service, pod *corev1.Pod, port int32) (int32, bool) {
 	if service.Spec.ClusterIP == corev1.ClusterIPNone {
 		return port, true

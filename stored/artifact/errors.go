@@ -77,9 +77,8 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 	return explainAPI(doing, err)
 }
 
-// explainSilence says what is known about a request that Velero has not answered, and what to
-// check. Velero leaves a request without a URL, and only sets its expiration, if it cannot find
-// the backup, the restore or the location, or the store's plugin fails
+// explainSilence says what to check about an unanswered request. Velero leaves one without a URL if it
+// cannot find the backup, the restore or the location, or the store's plugin fails
 // (pkg/controller/download_request_controller.go).
 func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) error {
 	wait := f.options.Limits.Answer
@@ -211,9 +210,8 @@ func storeError(response *http.Response, signed signedURL) error {
 	return errors.New(said)
 }
 
-// hasExpired reports whether an answer is about the URL's age: "Request has expired" or
-// ExpiredToken (S3), ExpiredToken (Google), a signature not valid in the specified time frame
-// (Azure).
+// hasExpired: "Request has expired" or ExpiredToken (S3), ExpiredToken (Google), a signature not valid
+// in the specified time frame (Azure).
 func hasExpired(status int, a answer) bool {
 	if status != http.StatusForbidden && status != http.StatusBadRequest && status != http.StatusUnauthorized {
 		return false

@@ -35,11 +35,9 @@ type Options struct {
 	CAFile string
 	// Tunnel reaches pods when the store is inside the cluster; nil means by port-forward.
 	Tunnel Tunnel
-	// AllowPlainHTTP lets downloads, which hold Secrets, come over http from another machine.
-	// Without it only this machine, and pods by way of the API server, are asked so.
+	// AllowPlainHTTP lets downloads, which hold Secrets, come over http from another machine than this one.
 	AllowPlainHTTP bool
-	// Announce is called, before a download's first byte, with where it goes; nil for none. It is
-	// called from other goroutines.
+	// Announce, nil for none, is called before a download's first byte with where it goes, from other goroutines.
 	Announce func(Route)
 	// Proxy chooses the proxy of a request; nil means by HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -47,8 +45,7 @@ type Options struct {
 	Limits Limits
 	// UserAgent is sent to the API server if Config has none, and to the object store.
 	UserAgent string
-	// Open counts our DownloadRequests in the cluster, so that a program can wait for their
-	// deletion before it ends; nil if it need not.
+	// Open counts our DownloadRequests in the cluster, for a program that waits for their deletion; nil for none.
 	Open *atomic.Int64
 	// Clock is our own clock; nil means time.Now.
 	Clock func() time.Time
@@ -90,8 +87,7 @@ type Fetcher struct {
 	// unresolved are hosts behind a proxy that this machine cannot resolve: each is tried once, as that may take long.
 	unresolved sync.Map
 
-	// lookup resolves a host name, own are this machine's addresses, and loopback
-	// those that never leave it; a test replaces them.
+	// lookup resolves a host name, own are this machine's addresses, loopback those that never leave it.
 	lookup   func(ctx context.Context, host string) ([]netip.Addr, error)
 	own      func() ([]netip.Addr, error)
 	loopback func(netip.Addr) bool
@@ -152,8 +148,7 @@ func (f *Fetcher) readCAs(file string) error {
 	return nil
 }
 
-// Open asks Velero for an artifact and streams it as stored: a gzipped tar for BackupContents,
-// gzip for all others. ctx governs the stream as well; it must be closed.
+// Open streams an artifact as stored: a gzipped tar for BackupContents, gzip for all others. ctx governs the stream, too.
 func (f *Fetcher) Open(ctx context.Context, target Target) (*Stream, error) {
 	s, err := f.open(ctx, target, "")
 	if err != nil {

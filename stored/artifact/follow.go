@@ -109,8 +109,7 @@ func (s signedURL) secrets() []string {
 	return found
 }
 
-// redact returns err without the secrets in its text. If that changes it, or if it holds a URL,
-// it can be compared but no longer unwrapped.
+// redact returns err without secrets in its text. If that changes it, or it holds a URL, it can no longer be unwrapped.
 func (s signedURL) redact(err error) error {
 	text := s.scrub(err.Error())
 	if _, holdsURL := errors.AsType[*url.Error](err); text == err.Error() && !holdsURL {
@@ -187,8 +186,7 @@ func (f *Fetcher) connect(ctx context.Context, s *Stream, w *storeLocation, sign
 	return fmt.Errorf("%w: it was redirected %d times", ErrUnsafe, maxHops)
 }
 
-// send makes one request on a connection of its own, without an http.Client: that would follow
-// redirects, and put the URL into its errors.
+// send makes one request on its own connection: an http.Client would follow redirects, and put the URL into its errors.
 func (f *Fetcher) send(ctx context.Context, p *path, signed signedURL, ranged string) (*http.Response, error) {
 	roots, err := f.roots(p.w)
 	if err != nil {

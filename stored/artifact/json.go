@@ -21,8 +21,7 @@ import (
 // The small artifacts are JSON that others wrote: fields may be missing, and every string is made harmless.
 
 const (
-	// maxParts is how many commas a document may have, those in its texts included: each may
-	// stand for a value of far more memory than its byte.
+	// maxParts is how many commas a document may have: each may stand for a value of far more memory than its byte.
 	maxParts = 2_000_000
 	// maxList is how many operations or volumes a list may have.
 	maxList = 100_000

@@ -73,9 +73,8 @@ func (f *Fetcher) Finalized(ctx context.Context, b *velerov1.Backup) (bool, erro
 // storeClockMargin is how far the store's clock may be from the server's.
 const storeClockMargin = 2 * time.Minute
 
-// finalized decides by when both were stored. Copies of a bucket were stored after the backup's
-// end, in any order; in the same second, both may be of the first upload, or the finalizer came
-// at once.
+// finalized decides by when both were stored. Copies of a bucket were stored after the backup's end, in
+// any order; in the same second it may be either upload.
 func finalized(b *velerov1.Backup, contents, results job.Presence) bool {
 	ended := b.Status.CompletionTimestamp.Time
 	switch {

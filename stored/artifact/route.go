@@ -40,15 +40,13 @@ type path struct {
 	http    bool   // without TLS
 	guard   guard
 	proxy   *url.URL
-	// inside is the Service that the host looks like, if it may be tunnelled to; first is true if
-	// the tunnel is the only way.
+	// inside is the Service that the host looks like, if it may be tunnelled to; first is true if there is no other way.
 	inside *clusterHost
 	first  bool
 	pods   []podPort
 }
 
-// plan chooses the way to a URL. A host that looks like a Service is reached by a tunnel if it
-// cannot be resolved here or does not answer.
+// plan chooses the way to a URL: a tunnel to what looks like a Service and cannot be resolved here, or does not answer.
 func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) (*path, error) {
 	host := plainHost(signed.url.Hostname())
 	p := &path{f: f, w: w, address: addressOf(signed.url), http: signed.url.Scheme == "http", route: Route{Host: sanitize.String(signed.url.Host)}}
@@ -79,8 +77,7 @@ func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) 
 	return p, nil
 }
 
-// checkBehindProxy refuses a name that leads to a forbidden address as far as this machine can
-// tell: the proxy may run here, or resolve names alike. Others are for the proxy to judge.
+// checkBehindProxy refuses what leads to a forbidden address as far as this machine can tell; the proxy judges the rest.
 func (p *path) checkBehindProxy(ctx context.Context, host string) error {
 	if _, is := p.f.unresolved.Load(host); is {
 		return nil

@@ -140,8 +140,7 @@ func (t *Text) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{t.plain})
 }
 
-// unpacker gives what stored unpacks to, up to most bytes and ratio bytes for each stored one. What
-// is not gzip is taken as it is: a store may have unpacked it (Google's does so), or a proxy.
+// unpacker unpacks stored, up to most bytes and ratio bytes for each. A store (Google's) or a proxy may have unpacked it.
 type unpacker struct {
 	stored      io.Reader
 	most, ratio int64

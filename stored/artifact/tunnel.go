@@ -28,8 +28,7 @@ type Tunnel interface {
 	DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error)
 }
 
-// apiServerTunnel forwards as kubectl port-forward does, but without a local port. Its
-// configuration is protected ([session.Protect]): the libraries make transports of their own.
+// apiServerTunnel is kubectl port-forward without a local port, with a protected configuration ([session.Protect]).
 type apiServerTunnel struct{ config *rest.Config }
 
 func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, port int32) (net.Conn, error) {
@@ -63,8 +62,7 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	}
 }
 
-// dialers are one for SPDY inside a websocket, and one for bare SPDY, for an API server before
-// Kubernetes 1.31 or a proxy that does not let websockets through.
+// dialers are for SPDY in a websocket, and for bare SPDY: before Kubernetes 1.31, or through a proxy without websockets.
 func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
 	config := rest.CopyConfig(t.config)
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
@@ -104,8 +102,7 @@ func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 	return c, nil
 }
 
-// forwarded is one connection to a pod's port. A second stream carries the kubelet's error, such
-// as that nothing listens there.
+// forwarded is a connection to a pod's port. A second stream has the kubelet's error, such as that nothing listens there.
 type forwarded struct {
 	session httpstream.Connection
 	close   func() error

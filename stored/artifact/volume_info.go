@@ -115,8 +115,7 @@ func (s *storedVolume) volume() Volume {
 	return v
 }
 
-// known is a text that says something: of the snapshot of a volume whose data is
-// moved, Velero writes that it is unknown (FieldValueIsUnknown).
+// known is a text that says something: Velero writes "unknown" of a snapshot whose data is moved (FieldValueIsUnknown).
 func known(text string) string {
 	if text == "unknown" {
 		return ""

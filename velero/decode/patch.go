@@ -19,10 +19,9 @@ const maxPatch = 500
 // someDuration is put into a duration that must not be left out.
 const someDuration = "1h0m0s"
 
-// Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if it cannot mend
-// them all. It replaces a value whose meaning is plain, such as 30d, and takes any other away,
-// while each is as it was read. The last field comes first: taking an element away moves those
-// behind it.
+// Patch is a JSON patch (RFC 6902) that mends the fields of one object, empty if it cannot mend them
+// all. It replaces a value whose meaning is plain, such as 30d, and takes others away, while each is as
+// it was read; the last first.
 func Patch(fields []Malformed) string {
 	var steps []string
 	for _, m := range slices.Backward(fields) {
@@ -73,8 +72,7 @@ func durationFrom(text string) string {
 	return (time.Duration(hours) * time.Hour).String()
 }
 
-// path leads to a value in a JSON document: names (string) and indexes (int). Its backing array
-// is shared on the way down.
+// path leads to a value in a JSON document: names (string) and indexes (int). Its backing array is shared.
 type path []any
 
 // plain is a name that needs no quotes in a path that people read.
