@@ -80,6 +80,9 @@ func (g *gate) send(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
+	if answer.StatusCode == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") != "" {
+		answer.Header.Set("Retry-After", "1") // an API server that starts asks for five seconds, and is ready in one
+	}
 	f.ReadCloser = answer.Body
 	answer.Body = f
 	return answer, nil
