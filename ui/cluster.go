@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
@@ -61,7 +62,7 @@ type cluster struct {
 
 	estimates *assess.Estimates
 	sources   jobview.Sources
-	questions questions
+	questions map[types.UID]*question // at most one at a time was not asked for by the user
 	looks     looks
 	rights    fetch.Answer[map[job.Kind]string] // why jobs of each kind may not be changed
 	// ctx ends what is asked of it, once leave is called.
@@ -72,7 +73,7 @@ type cluster struct {
 func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, sources: shown.Sources,
-		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: questions{}}
+		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: map[types.UID]*question{}}
 	if c.WriteFailure == nil {
 		c.WriteFailure = func() string { return "" }
 	}
@@ -92,8 +93,7 @@ func (c *cluster) next() tea.Cmd {
 	})
 }
 
-// judgeAgain judges the last snapshot for the present: verdicts, rates and ages change by
-// themselves.
+// judgeAgain judges the last snapshot for the present: rates and ages change by themselves.
 func (c *cluster) judgeAgain() tea.Cmd {
 	if c.assessed == nil {
 		return nil
@@ -143,13 +143,11 @@ type switching struct {
 	done      bool
 }
 
-// String names where it leads to.
 func (s *switching) String() string {
 	return human.List(s.contexts, 3) + human.Clause(", namespace ", s.namespace)
 }
 
-// switchTo connects to other contexts, or to the present ones if none is named, and then shows
-// them.
+// switchTo connects to other contexts, or the present ones if none is named, and shows them.
 func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 	switch {
 	case m.options.Switch == nil:
@@ -259,7 +257,10 @@ func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 		left = append(left, c.Cluster)
 	}
 	m.setClusters(connected.clusters)
-	m.dashboard.reset()
+	m.dashboard.marked = marks{}
+	for _, t := range m.dashboard.tabs {
+		t.list, t.count, t.groups = list{cursor: -1, height: t.height}, 0, nil
+	}
 	cmds := []tea.Cmd{stopAll(left)}
 	for _, c := range m.clusters {
 		cmds = append(cmds, c.next())

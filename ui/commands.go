@@ -127,8 +127,11 @@ func (m *Model) oneNamed(kind job.Kind, name string) (*cluster, *job.Job, error)
 	found := m.named(kind, name)
 	switch len(found) {
 	case 0:
-		why := ""
-		if m.leavesOut(kind) {
+		why, tab := "", m.dashboard.backups
+		if kind == job.Restore {
+			tab = m.dashboard.restores
+		}
+		if m.dashboard.leftOut(tab) > 0 {
 			why = ", or it ended too long ago to be shown (--ended-within)"
 		}
 		return nil, nil, fmt.Errorf("there is no %s %s%s", kind.Word(), name, why)
@@ -137,15 +140,6 @@ func (m *Model) oneNamed(kind job.Kind, name string) (*cluster, *job.Job, error)
 		return nil, nil, fmt.Errorf("several clusters have %s: type its context first, such as %s/%s", name, found[0].cluster.Context, name)
 	}
 	return found[0].cluster, found[0].Job, nil
-}
-
-// leavesOut reports whether jobs of a kind are not shown because they ended long ago.
-func (m *Model) leavesOut(kind job.Kind) bool {
-	tab := m.dashboard.backups
-	if kind == job.Restore {
-		tab = m.dashboard.restores
-	}
-	return m.dashboard.leftOut(tab) > 0
 }
 
 func (m *Model) openNamed(kind job.Kind, name string) (tea.Cmd, error) {
@@ -214,6 +208,13 @@ func words(text string, names []string) (wanted []string, unknown string) {
 	return wanted, unknown
 }
 
+func (m *Model) showJobs() {
+	m.showDashboard()
+	if !m.dashboard.showsJobs() {
+		m.dashboard.tab = m.dashboard.active
+	}
+}
+
 // chooseColumns shows some columns of jobs, in the order named, or all.
 func (m *Model) chooseColumns(text string) error {
 	wanted, unknown := words(strings.ToLower(text), Columns())
@@ -223,13 +224,6 @@ func (m *Model) chooseColumns(text string) error {
 	m.showJobs()
 	m.dashboard.columns = columnOrder(wanted)
 	return nil
-}
-
-func (m *Model) showJobs() {
-	m.showDashboard()
-	if !m.dashboard.showsJobs() {
-		m.dashboard.tab = m.dashboard.active
-	}
 }
 
 // sortBy sorts the jobs by a column; tabs of what is no job have their own order.
@@ -245,12 +239,11 @@ func (m *Model) sortBy(name string) error {
 }
 
 func (m *Model) useMouse(text string) (tea.Cmd, error) {
-	switch text {
-	case "on", "off":
-		m.options.Mouse = text == "on"
-		return nil, nil
+	if text != "on" && text != "off" {
+		return nil, errors.New("type :mouse on or :mouse off")
 	}
-	return nil, errors.New("type :mouse on or :mouse off")
+	m.options.Mouse = text == "on"
+	return nil, nil
 }
 
 func (m *Model) changeTheme(name string) (tea.Cmd, error) {

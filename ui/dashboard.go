@@ -34,11 +34,6 @@ type tab struct {
 	groups []clusterGroup // the rows of other, in the order of the clusters
 }
 
-// otherTabs follow those of jobs. Those that come and go stand last.
-func otherTabs() []detail.Tab {
-	return []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Etcd(), tabs.Deletions()}
-}
-
 // dashboard is the first screen: tabs of lists with one selected row.
 type dashboard struct {
 	still
@@ -56,8 +51,9 @@ type dashboard struct {
 	filter                    filter
 	input                     textinput.Model // open while the filter is being typed
 	typing                    bool
-	zones                     zones
-	marked                    marks // the jobs to finalize one after another
+	tabsAt                    []draw.Span // where the tabs were drawn in the first line, to be clicked
+	rowsAt                    int         // the line of the first row
+	marked                    marks       // the jobs to finalize one after another
 }
 
 func newDashboard(m *Model) *dashboard {
@@ -71,7 +67,7 @@ func newDashboard(m *Model) *dashboard {
 		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
 	}
 	d.tabs = []*tab{d.active, d.restores, d.backups}
-	for _, other := range otherTabs() {
+	for _, other := range []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Etcd(), tabs.Deletions()} { // those that come and go stand last
 		d.tabs = append(d.tabs, &tab{name: other.Name, short: other.Short, kinds: other.Kinds, other: &other})
 	}
 	for _, t := range d.tabs {
@@ -79,20 +75,25 @@ func newDashboard(m *Model) *dashboard {
 	}
 	d.tab, d.columns = d.active, columnOrder(nil)
 	turn := func(by int) func(string) tea.Cmd { return keys.Run(func() { d.turn(by) }) }
+	whyNotOpen := keys.Unless(func() bool {
+		_, ok := d.tab.selected()
+		return ok
+	}, "nothing is selected")
+	nextOrder := keys.Run(func() { d.setOrder((d.order+1)%len(orders), false) })
 	d.keys = append([]keys.Binding{
-		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: d.whyNotOpen, Do: d.openSelected(jobview.Overview)},
+		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: whyNotOpen, Do: d.openSelected(jobview.Overview)},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
-		{Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: keys.Run(d.turnToLast)},
+		{Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: d.turnTo},
 		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
 		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
 		{Name: "filter", Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
 		{Name: "clear", Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
-		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Move, Short: true, On: d.showsJobs, Do: keys.Run(d.nextOrder)},
+		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Move, Short: true, On: d.showsJobs, Do: nextOrder},
 		{Name: "reverse", Keys: []string{"S"}, Label: "S", What: "reverse the order", Group: keys.Move, On: d.showsJobs, Do: keys.Run(d.reverse)},
 	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
 	for _, k := range jobview.Openers() {
 		d.keys = append(d.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Footer,
-			On: d.showsJobs, WhyNot: d.whyNotOpen, Do: d.openSelected(k.Page)})
+			On: d.showsJobs, WhyNot: whyNotOpen, Do: d.openSelected(k.Page)})
 	}
 	return d
 }
@@ -138,13 +139,6 @@ func (d *dashboard) shownTabs() []*tab {
 // several reports whether rows have to name their cluster.
 func (d *dashboard) several() bool { return len(d.m.clusters) > 1 }
 
-func (d *dashboard) reset() {
-	d.marked = marks{}
-	for _, t := range d.tabs {
-		t.list, t.count, t.groups = list{cursor: -1, height: t.height}, 0, nil
-	}
-}
-
 func (d *dashboard) load() {
 	d.marked.prune(d.m.clusters)
 	// On a dashboard left open, what matters most stays on the screen: the first row.
@@ -173,7 +167,8 @@ func (d *dashboard) load() {
 		byUrgency(active)
 	}
 	activeRows := d.jobRows(active)
-	if endedRows := d.jobRows(byEnd(ended)); len(endedRows) > 0 {
+	slices.SortStableFunc(ended, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
+	if endedRows := d.jobRows(ended); len(endedRows) > 0 {
 		activeRows = append(append(activeRows, row{heading: "finished in the last hour"}), endedRows...)
 	}
 	d.active.count, d.restores.count, d.backups.count = len(active)+len(ended), len(restores), len(backups)
@@ -245,32 +240,20 @@ func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
 	}
 }
 
-func (d *dashboard) whyNotOpen() string {
-	if _, ok := d.tab.selected(); !ok {
-		return "nothing is selected"
-	}
-	return ""
-}
-
 func (d *dashboard) turn(by int) {
 	shown := d.shownTabs()
 	d.tab = shown[(slices.Index(shown, d.tab)+by+len(shown))%len(shown)]
 }
 
+// turnTo goes to the tab of a digit; 0 is the last.
 func (d *dashboard) turnTo(key string) tea.Cmd {
-	if shown, n := d.shownTabs(), int(key[0]-'1'); n < len(shown) {
+	shown := d.shownTabs()
+	if key == "0" {
+		d.tab = shown[len(shown)-1]
+	} else if n := int(key[0] - '1'); n < len(shown) {
 		d.tab = shown[n]
 	}
 	return nil
-}
-
-func (d *dashboard) turnToLast() {
-	shown := d.shownTabs()
-	d.tab = shown[len(shown)-1]
-}
-
-func (d *dashboard) nextOrder() {
-	d.setOrder((d.order+1)%len(orders), false)
 }
 
 // reverse turns the order round; the usual one by age.
@@ -334,13 +317,9 @@ func (d *dashboard) setFilter(text string) {
 	}
 }
 
-func (d *dashboard) allows() allowed {
-	return allowed{main: true, jobs: d.showsJobs(), command: true, help: true, quit: true, suspend: true}
-}
-
+func (d *dashboard) allows() allowed      { return onMain(d.showsJobs()) }
 func (d *dashboard) Keys() []keys.Binding { return d.keys }
-
-func (d *dashboard) Typing() bool { return d.typing }
+func (d *dashboard) Typing() bool         { return d.typing }
 
 func (d *dashboard) Prompt(width int) string {
 	d.input.SetWidth(max(width-4, 1))

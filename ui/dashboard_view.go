@@ -16,23 +16,19 @@ import (
 	"github.com/veltui/veltui/ui/jobview"
 )
 
+func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
+
+// View draws the dashboard. The text about the selected row takes up to a quarter.
 func (d *dashboard) View(c draw.Canvas) string {
 	if !d.m.readable() {
 		return d.compact(c)
 	}
-	return d.view(c)
-}
-
-func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
-
-// view draws the dashboard. The text about the selected row takes up to a quarter.
-func (d *dashboard) view(c draw.Canvas) string {
 	about := d.about(c, max(c.Height/4, 1))
 	for len(about) < min(2, c.Height/8) {
 		about = append(about, "")
 	}
 	lines := []string{d.tabsLine(c), c.Rule()}
-	d.zones.rows = len(lines) + 1 // below the titles
+	d.rowsAt = len(lines) + 1 // below the titles
 	body := c.Sized(c.Width, c.Height-len(lines)-len(about)-1)
 	lines = append(lines, d.body(body)...)
 	lines = append(lines, d.bottomRule(c))
@@ -73,7 +69,7 @@ func (d *dashboard) leftOut(t *tab) (left int) {
 func (d *dashboard) compact(c draw.Canvas) string {
 	t := d.tab
 	t.setHeight(c.Height)
-	d.zones = zones{}
+	d.tabsAt, d.rowsAt = nil, 0
 	from, to := t.visible()
 	var lines []string
 	for i := from; i < to; i++ {
@@ -126,6 +122,9 @@ func (d *dashboard) inCluster(r row) string {
 	return r.cluster.Context + " "
 }
 
+// labels say how much of the tabs is named.
+type labels struct{ names, short, counts bool }
+
 // tabsLine names the tabs, and a note at the right. The filter's count always shows in full.
 func (d *dashboard) tabsLine(c draw.Canvas) string {
 	for _, l := range []labels{{names: true, counts: true}, {names: true}, {names: true, short: true}, {}} {
@@ -139,9 +138,6 @@ func (d *dashboard) tabsLine(c draw.Canvas) string {
 	}
 	return ""
 }
-
-// labels say how much of the tabs is named.
-type labels struct{ names, short, counts bool }
 
 // note is what stands beside the tabs, in room cells if that is possible.
 func (d *dashboard) note(c draw.Canvas, room int) string {
@@ -183,7 +179,7 @@ func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
 		}
 	}
 	line, at := draw.Labels(named)
-	d.zones.tabs = at
+	d.tabsAt = at
 	return line
 }
 
@@ -273,19 +269,13 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 	return about
 }
 
-// zones are where things that can be clicked were drawn last.
-type zones struct {
-	tabs []draw.Span // in the first line
-	rows int         // the line of the first row
-}
-
 // Click selects a tab or a row; again is true for the row that was selected.
 func (d *dashboard) Click(x, y int) (again bool, cmd tea.Cmd) {
 	if y == 0 {
-		if i := draw.SpanAt(d.zones.tabs, x); i >= 0 {
+		if i := draw.SpanAt(d.tabsAt, x); i >= 0 {
 			d.tab = d.shownTabs()[i]
 			return false, nil
 		}
 	}
-	return y >= d.zones.rows && d.tab.click(y-d.zones.rows), nil
+	return y >= d.rowsAt && d.tab.click(y-d.rowsAt), nil
 }

@@ -58,18 +58,6 @@ func (q *question) close() {
 	q.progress.Close()
 }
 
-// questions are by the job's uid. At most one at a time was not asked for by the user.
-type questions map[types.UID]*question
-
-func (qs questions) isBusy() bool {
-	for _, q := range qs {
-		if q.unasked && q.answer.Pending() {
-			return true
-		}
-	}
-	return false
-}
-
 // contents are what is known of a job's backup, nil if nothing was asked.
 func (c *cluster) contents(uid types.UID) *jobview.Contents {
 	if c.Estimator == nil {
@@ -83,9 +71,13 @@ func (c *cluster) contents(uid types.UID) *jobview.Contents {
 
 // askContents asks about a job once. unasked is true if only because the job runs.
 func (m *Model) askContents(c *cluster, j *job.Job, unasked bool) tea.Cmd {
+	busy := false
+	for _, other := range c.questions {
+		busy = busy || other.unasked && other.answer.Pending()
+	}
 	q := c.questions[j.UID]
 	switch {
-	case j.Kind == job.Restore && j.BackupName == "", j.Kind == job.Backup && !j.Terminal(), unasked && (q != nil || c.questions.isBusy()):
+	case j.Kind == job.Restore && j.BackupName == "", j.Kind == job.Backup && !j.Terminal(), unasked && (q != nil || busy):
 		return nil
 	case q == nil:
 		q = &question{unasked: unasked}

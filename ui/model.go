@@ -76,10 +76,8 @@ type snapshotAssessed struct {
 	*assess.Assessment
 }
 
-type assessedAgain struct {
-	of *cluster
-	*assess.Assessment
-}
+// assessedAgain brings the last one, judged for the present.
+type assessedAgain snapshotAssessed
 
 type watchEnded struct {
 	of  *cluster

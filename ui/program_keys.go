@@ -23,7 +23,7 @@ func (m *Model) changeKeys() []keys.Binding {
 	onJobs := m.allowed(func(a allowed) bool { return a.jobs })
 	elsewhere := m.allowed(func(a allowed) bool { return a.main && !a.jobs })
 	return []keys.Binding{
-		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: m.formUnavailable,
+		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),
 			Do: run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) })},
 		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
 			On: onJobs, WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
@@ -38,6 +38,10 @@ func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd 
 
 func (m *Model) programKeys() []keys.Binding {
 	command := run(func() tea.Cmd { return m.command.Open() })
+	applying := func() bool {
+		d := find[*dialogScreen](m)
+		return d != nil && d.Stage() == dialog.Applying
+	}
 	return []keys.Binding{
 		{Name: "reconnect", Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App,
 			On: m.allowed(func(a allowed) bool { return a.main }), Do: run(m.retry)},
@@ -50,7 +54,7 @@ func (m *Model) programKeys() []keys.Binding {
 		{Name: "help", Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
 			On: func() bool { return m.helping() || m.shown().allows().help }, Do: keys.Run(m.toggleHelp)},
 		{Name: "form-help", Keys: []string{"f1"}, Label: "f1", What: "help", Group: keys.App, Short: true, On: m.writing, Do: keys.Run(m.toggleHelp)},
-		{Name: "quit", Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: m.quitSays, Group: keys.App, Short: true,
+		{Name: "quit", Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: keys.Either(applying, "stop and quit", "quit"), Group: keys.App, Short: true,
 			On: m.allowed(func(a allowed) bool { return a.quit }), Do: run(m.quit)},
 		{Keys: []string{"ctrl+c"}, Label: "ctrl+c", What: "quit at once", Group: keys.App, Always: true, Do: run(m.interrupt)},
 	}
@@ -184,13 +188,6 @@ func (m *Model) retry() tea.Cmd {
 		s.AskAgain()
 	}
 	return tea.Batch(cmds...)
-}
-
-func (m *Model) quitSays() string {
-	if d := find[*dialogScreen](m); d != nil && d.Stage() == dialog.Applying {
-		return "stop and quit"
-	}
-	return "quit"
 }
 
 // quit ends the program, after what is under way.

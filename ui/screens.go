@@ -19,6 +19,11 @@ import (
 	"github.com/veltui/veltui/ui/restoreform"
 )
 
+// onMain are the program's keys over a screen that is no form or dialog.
+func onMain(jobs bool) allowed {
+	return allowed{main: true, jobs: jobs, command: true, help: true, quit: true, suspend: true}
+}
+
 type jobScreen struct {
 	base
 	*jobview.Screen
@@ -32,9 +37,7 @@ func (m *Model) openJob(of *cluster, uid types.UID, at jobview.Page) tea.Cmd {
 // job is the open job's screen, nil while there is none.
 func (m *Model) job() *jobScreen { return find[*jobScreen](m) }
 
-func (s *jobScreen) allows() allowed {
-	return allowed{main: true, jobs: true, command: true, help: true, quit: true, suspend: true}
-}
+func (s *jobScreen) allows() allowed { return onMain(true) }
 
 func (s *jobScreen) View(c draw.Canvas) string {
 	s.Read(s.of.contents(s.UID()))
@@ -66,9 +69,7 @@ func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
 	return cmd
 }
 
-func (s *otherScreen) allows() allowed {
-	return allowed{main: true, command: true, help: true, quit: true, suspend: true}
-}
+func (s *otherScreen) allows() allowed { return onMain(false) }
 
 func (s *otherScreen) Click(_, y int) (again bool, cmd tea.Cmd) { return s.Screen.Click(y), nil }
 
@@ -131,12 +132,7 @@ func (m *Model) meant() *job.Job {
 	return m.dashboard.selectedJob()
 }
 
-func (m *Model) formUnavailable() string {
-	if m.meant() == nil {
-		return "no backup or restore is selected"
-	}
-	return ""
-}
+const noJobSelected = "no backup or restore is selected"
 
 type helpScreen struct {
 	still
@@ -277,7 +273,7 @@ func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
 	case of.Finalizer == nil:
 		return "this dashboard cannot change anything"
 	case j == nil:
-		return "no backup or restore is selected"
+		return noJobSelected
 	case m.job() != nil && m.job().Deleted():
 		return j.Name + " has been deleted from the cluster"
 	case j.Deleting:

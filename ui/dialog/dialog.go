@@ -17,8 +17,7 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Actions inspects jobs on which nothing works any more, and moves them on. Its answers are safe to
-// draw.
+// Actions inspects jobs on which nothing works any more, and moves them on. Answers are safe to draw.
 type Actions interface {
 	// Gather reads all that a plan for one job rests on. It may take minutes.
 	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error)
@@ -28,16 +27,15 @@ type Actions interface {
 
 // Options say what a dialog is about and what it works with.
 type Options struct {
-	Actions Actions
-	Request action.Request   // how the kubectl commands shown get to the cluster
-	Start   fetch.Start      // makes a command of work that ends with the program
-	Clock   func() time.Time // our own clock
-	// Context is the kubeconfig context's name; context/name is typed to confirm.
-	Context     string
-	Jobs        []*job.Job  // what it is about, at least one
-	Readable    func() bool // reports whether the terminal is large enough to read a plan
-	NoClipboard bool        // says that nothing can be copied
-	Keys        keys.Map    // those that sentences name
+	Actions     Actions
+	Request     action.Request   // how the kubectl commands shown get to the cluster
+	Start       fetch.Start      // makes a command of work that ends with the program
+	Clock       func() time.Time // our own clock
+	Context     string           // the kubeconfig context; context/name is typed to confirm
+	Jobs        []*job.Job       // what it is about, at least one
+	Readable    func() bool      // reports whether the terminal is large enough to read a plan
+	NoClipboard bool             // says that nothing can be copied
+	Keys        keys.Map         // those that sentences name
 }
 
 // Stage is what the dialog is at.
@@ -62,10 +60,9 @@ type Dialog struct {
 	at      int      // index of the present job
 	results []string // of each job, in one line
 	stage   Stage
-	since   time.Time // of the stage
-	// deaf is true in the first moment of a stage, and pressed is the last key in it.
-	deaf    bool
-	pressed time.Time
+	since   time.Time   // of the stage
+	deaf    bool        // in the first moment of a stage
+	pressed time.Time   // the last key in it
 	grace   fetch.Pause // of deafness
 	clock   fetch.Pause // draws anew what is under way
 
@@ -73,22 +70,19 @@ type Dialog struct {
 	choices []action.Plan // what may be done, the evidence's own plan first
 	chosen  int
 	seen    time.Time // when the evidence was gathered, in our own clock
-	// note is the answer to the last key, alarm if it is that something is wrong.
-	note  string
-	alarm bool
-	input textinput.Model
-	view  viewport.Model
+	note    string    // the answer to the last key
+	alarm   bool      // it is that something is wrong
+	input   textinput.Model
+	view    viewport.Model
 
-	run *run
-	// asked is set once a person has asked to stop, and must say so again.
-	asked    bool
+	run      *run
+	asked    bool // a person has asked to stop, and must say so again
 	stopping bool
-	// leaving: the program is to end with the application.
-	leaving bool
-	outcome outcome
-	closed  bool
-	parting []string // lines for the user's own terminal when the program ends
-	settled []types.UID
+	leaving  bool // the program is to end with the application
+	outcome  outcome
+	closed   bool
+	parting  []string // lines for the user's own terminal when the program ends
+	settled  []types.UID
 }
 
 // Open opens a dialog on its first job.
@@ -98,13 +92,10 @@ func Open(o Options) (*Dialog, tea.Cmd) {
 	return d, d.look()
 }
 
-func (d *Dialog) job() *job.Job { return d.options.Jobs[d.at] }
-
+func (d *Dialog) job() *job.Job      { return d.options.Jobs[d.at] }
 func (d *Dialog) plan() *action.Plan { return &d.choices[d.chosen] }
-
-func (d *Dialog) wanted() string { return d.options.Context + "/" + d.job().Name }
-
-func subject(j *job.Job) string { return draw.Subject(j.Kind, j.Name) }
+func (d *Dialog) wanted() string     { return d.options.Context + "/" + d.job().Name }
+func subject(j *job.Job) string      { return draw.Subject(j.Kind, j.Name) }
 
 // Closed reports whether the dialog is done with.
 func (d *Dialog) Closed() bool { return d.closed }
@@ -132,8 +123,8 @@ func (d *Dialog) enter(s Stage) tea.Cmd {
 	return d.awaitGrace()
 }
 
-// A stage that can write is deaf until nothing has been pressed for graceQuiet, but for graceLimit
-// at most: what was typed before it was seen must not answer it.
+// A stage that can write is deaf until nothing has been pressed for graceQuiet, but for graceLimit at
+// most: what was typed before it was seen must not answer it.
 const (
 	graceQuiet = 400 * time.Millisecond
 	graceLimit = 1500 * time.Millisecond
@@ -229,17 +220,13 @@ func (d *Dialog) begin(dryRun bool) tea.Cmd {
 
 // next is the plan that a change has left, nil if it left none that is possible.
 func (d *Dialog) next() *action.Plan {
-	if d.stage != Ended {
-		return nil
-	}
-	if next := d.outcome.next(); next != nil && next.Possible() {
+	if next := d.outcome.next(); d.stage == Ended && next != nil && next.Possible() {
 		return next
 	}
 	return nil
 }
 
-// Parting are lines for the user's own terminal. It waits for an application that has been told to
-// stop.
+// Parting are lines for the user's own terminal. It waits for an application told to stop.
 func (d *Dialog) Parting() []string {
 	if d.run == nil || d.run.forsake() {
 		return d.parting
@@ -255,6 +242,5 @@ func (d *Dialog) Parting() []string {
 	}
 }
 
-// lastWord is how long the end waits for what was sent: two seconds for a last look, and little
-// more after a signal.
+// lastWord is how long the end waits for what was sent: two seconds for a last look, and a little.
 const lastWord = 3 * time.Second

@@ -39,20 +39,12 @@ func (d *Dialog) bindings() []keys.Binding {
 			return do()
 		}
 	}
-	unless := func(holds func() bool, why string) func() string {
-		return func() string {
-			if holds() {
-				return ""
-			}
-			return why
-		}
-	}
-	impossible := unless(func() bool { return d.plan().Possible() }, "veltui cannot do this, for the reason above")
-	unreadable := unless(d.options.Readable, "the terminal is too small to show the plan")
-	noOption := unless(func() bool { return len(d.choices) > 1 }, "the evidence supports no other option")
-	noJob := unless(func() bool { return len(d.options.Jobs) > 1 }, "no other job is marked")
-	noCommand := unless(func() bool { return len(d.plan().Commands) > 0 }, "there is no command for it")
-	notStop := unless(func() bool { return !d.stopping }, "it is already stopping")
+	impossible := keys.Unless(func() bool { return d.plan().Possible() }, "veltui cannot do this, for the reason above")
+	unreadable := keys.Unless(d.options.Readable, "the terminal is too small to show the plan")
+	noOption := keys.Unless(func() bool { return len(d.choices) > 1 }, "the evidence supports no other option")
+	noJob := keys.Unless(func() bool { return len(d.options.Jobs) > 1 }, "no other job is marked")
+	noCommand := keys.Unless(func() bool { return len(d.plan().Commands) > 0 }, "there is no command for it")
+	notStop := keys.Unless(func() bool { return !d.stopping }, "it is already stopping")
 	plan, ended := on(Choosing), on(Unseen, Ended, Summary)
 	// Whether another job comes next is asked before a key, or after a change.
 	between := func() bool { return d.stage == Choosing || d.stage == Unseen || d.next() != nil }

@@ -40,10 +40,9 @@ var ErrStopped = errors.New("you stopped it")
 type runState struct{ steps []stepState }
 
 type stepState struct {
-	name     action.Step
-	began    time.Time
-	ended    time.Time
-	attempts int
+	name         action.Step
+	began, ended time.Time
+	attempts     int
 	// failure is what the last attempt met; next and left are counted from at.
 	failure    string
 	last       bool
@@ -135,12 +134,16 @@ func (s *runState) note(p action.Progress, now time.Time) {
 
 // step is what is known of a step, false if it has not begun.
 func (s *runState) step(name action.Step) (stepState, bool) {
-	for _, known := range s.steps {
-		if known.name == name {
-			return known, true
-		}
+	at := slices.IndexFunc(s.steps, func(known stepState) bool { return known.name == name })
+	if at < 0 {
+		return stepState{}, false
 	}
-	return stepState{}, false
+	return s.steps[at], true
+}
+
+func (s *runState) reached(name action.Step) bool {
+	_, begun := s.step(name)
+	return begun
 }
 
 // left is how much of the deadline is left.

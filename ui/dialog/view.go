@@ -209,11 +209,6 @@ func runLines(c draw.Canvas, r *run, now time.Time) []string {
 	return append(lines, c.Para(c.Theme.Text, writtenSoFar(r.dryRun, &s), 3)...)
 }
 
-func (s *runState) reached(name action.Step) bool {
-	_, begun := s.step(name)
-	return begun
-}
-
 // stepLines draw one step: its sign, how long it takes, and its attempts.
 func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now time.Time) []string {
 	known, begun := s.step(step.name)

@@ -231,12 +231,8 @@ func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 func summaryLines(c draw.Canvas, jobs []*job.Job, results []string) []string {
 	lines := []string{c.Theme.Strong.Render("Results for the " + human.Count(len(jobs), "marked job")), ""}
 	for i, j := range jobs {
-		result := results[i]
-		if result == "" {
-			result = "not looked at"
-		}
-		lines = append(lines, c.Theme.Strong.Render(draw.Subject(j.Kind, j.Name)))
-		lines = append(lines, c.Item("   ", result, 5)...)
+		lines = append(lines, c.Theme.Strong.Render(subject(j)))
+		lines = append(lines, c.Item("   ", cmp.Or(results[i], "not looked at"), 5)...)
 	}
 	return lines
 }

@@ -19,9 +19,8 @@ func (c Canvas) Ending(phase string) (string, lipgloss.Style) {
 		return c.Glyphs.Done, c.Theme.Good
 	case velero.PhasePartiallyFailed:
 		return c.Glyphs.Partly, c.Theme.Waiting
-	default:
-		return c.Glyphs.Failed, c.Theme.Bad
 	}
+	return c.Glyphs.Failed, c.Theme.Bad
 }
 
 // Estimated is the mark in front of figures that are veltui's own estimate.
@@ -59,8 +58,7 @@ func Origin(j *job.Job) (kind, name string) {
 	return "schedule", j.ScheduleName
 }
 
-// Age is how long ago t was, in steps of ten seconds, then minutes: finer ones would redraw every
-// row each second. It is empty if t is not known.
+// Age is how long ago t was, in steps that spare redrawing every row each second; empty if not known.
 func Age(t, now time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -8,8 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Column is one of a table. The highest priority number is dropped first; columns that grow share
-// what is left over.
+// Column is one of a table. The highest priority number is dropped first.
 type Column struct {
 	Title    string
 	Width    int

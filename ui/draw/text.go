@@ -107,8 +107,8 @@ func (c Canvas) CutMiddle(s string, width int) string {
 	return ansi.Truncate(s, head, "") + c.Glyphs.Ellipsis + end
 }
 
-// Command is a shell command on as many lines as it needs, joined by backslashes: copied, they are
-// one command, and no part runs. A quoted word wider than a line is broken as it is.
+// Command is a shell command on several lines, joined by backslashes: copied, they are one command,
+// and no part runs. A quoted word wider than a line is broken as it is.
 func (c Canvas) Command(command string) []string {
 	width := max(c.Width, 8)
 	if lipgloss.Width(command) <= width {

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -30,10 +31,7 @@ type Theme struct {
 
 // Basic is the theme for sixteen colours or fewer, whose look is up to the terminal.
 func (t *Theme) Basic() *Theme {
-	if t.basic == nil {
-		return t
-	}
-	return t.basic
+	return cmp.Or(t.basic, t)
 }
 
 type token struct {
@@ -43,13 +41,6 @@ type token struct {
 	Reverse   bool   `json:"reverse,omitempty"`
 	Underline bool   `json:"underline,omitempty"`
 	Basic     *token `json:"basic,omitempty"` // stands in where the terminal has only sixteen colours
-}
-
-func (t token) withBasic() token {
-	if t.Basic != nil {
-		return *t.Basic
-	}
-	return t
 }
 
 func (t token) style() lipgloss.Style {
@@ -131,7 +122,7 @@ func (t *Theme) read(data []byte) error {
 		if meanings[meaning] == nil {
 			return fmt.Errorf("there is no style %q", meaning)
 		}
-		*meanings[meaning], *basic[meaning] = t.style(), t.withBasic().style()
+		*meanings[meaning], *basic[meaning] = t.style(), cmp.Or(t.Basic, &t).style()
 	}
 	return nil
 }

@@ -86,6 +86,19 @@ func Run(do func()) func(string) tea.Cmd {
 	}
 }
 
+// Unless makes a WhyNot: why, where a condition does not hold.
+func Unless(holds func() bool, why string) func() string { return Either(holds, "", why) }
+
+// Either makes a WhatNow: one text where a condition holds, else another.
+func Either(holds func() bool, yes, no string) func() string {
+	return func() string {
+		if holds() {
+			return yes
+		}
+		return no
+	}
+}
+
 // Motion is a way to move through what a screen shows.
 type Motion int
 

@@ -110,12 +110,11 @@ func (f *Form) table(c draw.Canvas) []string {
 
 // namespaces are a resource's, as many as there is room for.
 func namespaces(r collector.ResourceCount, width int) string {
-	for most := len(r.Namespaces); most > 0; most-- {
-		if text := human.Largest(r.Namespaces, most); lipgloss.Width(text) <= width {
-			return text
-		}
+	most := len(r.Namespaces)
+	for most > 1 && lipgloss.Width(human.Largest(r.Namespaces, most)) > width {
+		most--
 	}
-	return human.Largest(r.Namespaces, 1)
+	return human.Largest(r.Namespaces, max(most, 1))
 }
 
 func (f *Form) endings(c draw.Canvas) []string {

@@ -1,6 +1,7 @@
 package restoreform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -25,10 +26,10 @@ type source struct {
 	partial          bool
 }
 
-// asked is an answer for one state of the form: the change that it is of, and its source.
+// asked is an answer for one state of the form.
 type asked[T any] struct {
 	fetch.Answer[T]
-	of   int
+	of   int // the change
 	from source
 }
 
@@ -37,7 +38,6 @@ func (f *Form) source() source {
 	return source{spec.BackupName, spec.ScheduleName, f.draft.AllowPartiallyFailed != nil && *f.draft.AllowPartiallyFailed}
 }
 
-// asker is the form, which does something with each answer.
 func (f *Form) asker(answered func() tea.Cmd) fetch.Asker {
 	return fetch.Asker{Start: f.options.Start, Clock: f.options.Clock, Answered: answered}
 }
@@ -49,10 +49,10 @@ func (f *Form) copyDraft() restorespec.Draft {
 
 // Ask asks again once the backup, or one of the schedule, has changed.
 func (f *Form) Ask() tea.Cmd {
-	if state := f.sourceState(); state != f.asOf {
-		return f.ask()
+	if f.sourceState() == f.asOf {
+		return nil
 	}
-	return nil
+	return f.ask()
 }
 
 // sourceState is what decides whether Velero would take a backup, and which.
@@ -189,10 +189,7 @@ func (f *Form) canCompare() bool {
 }
 
 func (f *Form) compareUnavailable() string {
-	if f.preview.Unknown != "" {
-		return f.preview.Unknown
-	}
-	return f.found.Value.WhyNotCompare
+	return cmp.Or(f.preview.Unknown, f.found.Value.WhyNotCompare)
 }
 
 // compare holds what exists against the backup, which it downloads once more.
@@ -244,9 +241,9 @@ func (f *Form) outdate() {
 
 // comparingSays is how far a comparison is, in a few words, then in fewer.
 func (f *Form) comparingSays() []string {
-	words := "comparing " + human.Count(f.found.Value.Existing, "object")
+	words := []string{"comparing " + human.Count(f.found.Value.Existing, "object"), "comparing"}
 	if far := f.comparison.progress.Last(); far != nil {
-		return []string{words + ": " + *far, words, "comparing"}
+		return append([]string{words[0] + ": " + *far}, words...)
 	}
-	return []string{words, "comparing"}
+	return words
 }

@@ -22,12 +22,11 @@ import (
 
 // Options say what the form is about and what it works with.
 type Options struct {
-	Draft restorespec.Draft // what the form begins with
-	// Context is the cluster's name, and Reach how a command gets there.
-	Context        string
-	Reach          kubectl.Reach
-	Previewer      Previewer   // tells what the restore would do; nil where that is not known
-	Start          fetch.Start // makes a command of work that ends with the program
+	Draft          restorespec.Draft // what the form begins with
+	Context        string            // the cluster's name
+	Reach          kubectl.Reach     // how a command gets there
+	Previewer      Previewer         // tells what the restore would do; nil where that is not known
+	Start          fetch.Start       // makes a command of work that ends with the program
 	Clock          func() time.Time
 	WhyNoClipboard string         // says why nothing can be copied; empty if something can
 	Back           func() tea.Cmd // leaves the form
@@ -39,8 +38,7 @@ type Previewer interface {
 	Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) inspect.Preview
 	// Check looks for what stands in the way in the live cluster, in seconds.
 	Check(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment) inspect.Check
-	// Compare is a Check that also compares what exists with the backup, downloaded once more. Any
-	// goroutine calls far with a few words.
+	// Compare is a Check that also compares what exists with the backup, downloaded once more. Any goroutine calls far.
 	Compare(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment, far func(string)) (inspect.Check, error)
 	// Save writes a new file. It never replaces another: that error is ErrExists.
 	Save(name string, data []byte) (path string, err error)
@@ -54,7 +52,6 @@ type row struct {
 	err         error
 }
 
-// Form is the screen.
 type Form struct {
 	options  Options
 	rows     []row
@@ -64,17 +61,13 @@ type Form struct {
 	keys     []keys.Binding
 	assessed *assess.Assessment
 
-	// preview is the last one that was answered, and previewed the question.
-	preview   inspect.Preview
-	previewed asked[inspect.Preview]
-	// found is what stands in the way; checked is true once it is for the present form.
-	found   asked[inspect.Check]
-	checked bool
-	// changes counts changes: only the answer to the last counts. pause follows it. asOf is the
-	// backup's state then.
-	changes    int
-	pause      fetch.Pause
-	asOf       string
+	preview    inspect.Preview // the last one that was answered
+	previewed  asked[inspect.Preview]
+	found      asked[inspect.Check] // what stands in the way
+	checked    bool                 // found is of the present form
+	changes    int                  // only the answer to the last one counts
+	pause      fetch.Pause          // after a change
+	asOf       string               // the backup's state at the last change
 	pending    bool
 	read       source // where the last preview could read from
 	comparison *comparison
@@ -123,8 +116,7 @@ func (f *Form) Load(a *assess.Assessment) {
 // Parting is the last copied command, for the user's own terminal.
 func (f *Form) Parting() string { return f.parting }
 
-// Name is Velero's default name of a restore, cut to the API server's limit; empty for nothing to
-// name it after.
+// Name is Velero's default name of a restore, cut to the API server's limit; empty without from.
 func Name(from string, now time.Time) string {
 	if from == "" {
 		return ""

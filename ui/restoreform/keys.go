@@ -21,34 +21,25 @@ func (f *Form) bindings() []keys.Binding {
 			return do()
 		}
 	}
-	either := func(holds func() bool, yes, no string) func() string {
-		return func() string {
-			if holds() {
-				return yes
-			}
-			return no
-		}
-	}
 	compared := func() bool { return f.comparison != nil && !f.compares() }
 	atCommand := func() bool { return !f.Typing() }
 	return []keys.Binding{
-		{Name: "zoom-preview", Keys: []string{"ctrl+p"}, Label: "ctrl+p", What: "whole preview", WhatNow: either(func() bool { return f.zoomed }, "form", "preview"), Group: keys.Look, Short: true, Do: act(f.zoom)},
+		{Name: "zoom-preview", Keys: []string{"ctrl+p"}, Label: "ctrl+p", What: "whole preview", WhatNow: keys.Either(func() bool { return f.zoomed }, "form", "preview"), Group: keys.Look, Short: true, Do: act(f.zoom)},
 		{Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous field", Group: keys.Move, On: func() bool { return !f.zoomed }, Do: act(func() tea.Cmd { return f.move(f.focus - 1) })},
 		{Keys: []string{"up"}, Label: "up", What: "previous field", Group: keys.Move, Do: act(func() tea.Cmd { return f.step(-1) })},
 		{Keys: []string{"down", "enter"}, Label: "down enter", What: "next field", Group: keys.Move, Do: act(func() tea.Cmd { return f.step(1) })},
 		{Keys: []string{"pgup"}, Label: "pgup", What: "scroll the preview up", Group: keys.Move, Do: act(func() tea.Cmd { return f.scroll(-f.page) })},
 		{Keys: []string{"pgdown"}, Label: "pgdn", What: "scroll the preview down", Group: keys.Move, Do: act(func() tea.Cmd { return f.scroll(f.page) })},
-		{Name: "compare-restore", Keys: []string{"ctrl+t"}, Label: "ctrl+t", What: "compare what exists", WhatNow: either(compared, "compare again", "compare"), Group: keys.Look, Short: true, On: f.canCompare, WhyNot: f.compareUnavailable, Do: act(f.compare)},
+		{Name: "compare-restore", Keys: []string{"ctrl+t"}, Label: "ctrl+t", What: "compare what exists", WhatNow: keys.Either(compared, "compare again", "compare"), Group: keys.Look, Short: true, On: f.canCompare, WhyNot: f.compareUnavailable, Do: act(f.compare)},
 		{Name: "save-restore", Keys: []string{"ctrl+s"}, Label: "ctrl+s", What: "save YAML", Group: keys.Look, Short: true, Do: act(f.save)},
 		{Name: "copy-restore", Keys: []string{"ctrl+y"}, Label: "ctrl+y", What: "copy command", Group: keys.Look, Short: true, Do: act(f.copy)},
 		{Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, On: atCommand, Do: act(f.copy)},
-		{Keys: []string{"tab"}, Label: "tab", What: "next, or complete", WhatNow: either(f.completable, "complete", "next"), Group: keys.Move, Short: true, On: func() bool { return !f.zoomed }, Do: act(f.complete)},
+		{Keys: []string{"tab"}, Label: "tab", What: "next, or complete", WhatNow: keys.Either(f.completable, "complete", "next"), Group: keys.Move, Short: true, On: func() bool { return !f.zoomed }, Do: act(f.complete)},
 		{Keys: []string{"q"}, Label: "q", What: "back", Group: keys.Look, On: atCommand, Do: func(string) tea.Cmd { return f.leave() }},
 		{Keys: []string{"esc"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return f.leave() }},
 	}
 }
 
-// zoom gives the preview the whole screen, or the form its part of it.
 func (f *Form) zoom() tea.Cmd {
 	f.zoomed, f.top = !f.zoomed, 0
 	return nil
@@ -135,13 +126,7 @@ func (f *Form) candidates() []string {
 		return nil
 	}
 	_, word := f.word()
-	var fit []string
-	for _, value := range f.values(r.field.Completes) {
-		if strings.HasPrefix(value, word) {
-			fit = append(fit, value)
-		}
-	}
-	return fit
+	return slices.DeleteFunc(slices.Clone(f.values(r.field.Completes)), func(value string) bool { return !strings.HasPrefix(value, word) })
 }
 
 func (f *Form) values(of restorespec.Source) []string {

@@ -98,10 +98,7 @@ func (f *Form) check(at int) {
 }
 
 func nameError(name string) error {
-	if name == "" {
-		return nil
-	}
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+	if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return errors.New("a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters")
 	}
 	return nil

@@ -68,11 +68,8 @@ func (f *Form) whereabouts(c draw.Canvas) string {
 }
 
 func (f *Form) group(at int) string {
-	switch r := &f.rows[at]; {
-	case r.field != nil:
-		return r.field.Group
-	case at == 0:
-		return f.rows[1].field.Group
+	if field := f.rows[max(at, 1)].field; field != nil { // the name is in the group of the first field
+		return field.Group
 	}
 	return ""
 }
@@ -215,19 +212,20 @@ func (f *Form) hint(c draw.Canvas) []string {
 	fit := f.candidates()
 	odd, refused := f.odd(f.focus)
 	var lines []string
+	most := max(c.Height-1, 1)
 	switch {
 	case f.said != "" && f.bad:
 		return c.Para(c.Theme.Waiting, f.said, c.Height)
 	case f.said != "":
 		return c.Para(c.Theme.Good, f.said, c.Height)
 	case r.err != nil:
-		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+r.err.Error(), max(c.Height-1, 1))
+		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+r.err.Error(), most)
 	case refused:
-		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+odd, max(c.Height-1, 1))
+		lines = c.Para(c.Theme.Bad, c.Glyphs.Failed+" "+odd, most)
 	case odd != "":
-		lines = c.Para(c.Theme.Waiting, c.Glyphs.Attention+" "+odd, max(c.Height-1, 1))
+		lines = c.Para(c.Theme.Waiting, c.Glyphs.Attention+" "+odd, most)
 	default:
-		lines = c.Para(c.Theme.Dim, r.help(c), max(c.Height-1, 1))
+		lines = c.Para(c.Theme.Dim, r.help(c), most)
 	}
 	if len(lines) < c.Height && len(fit) > 0 {
 		choices := strings.Join(fit[:min(len(fit), 40)], "  ")
@@ -244,10 +242,10 @@ func (r *row) help(c draw.Canvas) string {
 		return r.hint
 	}
 	help := strings.TrimRight(r.field.Help, ".") + ". "
-	if both := help + "(" + r.hint + ")"; c.Height >= 4 || lipgloss.Width(both) <= c.Width {
+	switch both := help + "(" + r.hint + ")"; {
+	case c.Height >= 4 || lipgloss.Width(both) <= c.Width:
 		return both
-	}
-	if lipgloss.Width(help) <= c.Width {
+	case lipgloss.Width(help) <= c.Width:
 		return help
 	}
 	return r.hint

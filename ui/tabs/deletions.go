@@ -69,13 +69,9 @@ func deletionCells(d assess.Deletion, unseen bool, now time.Time) []detail.Text 
 		backup = phaseText(d.Backup)
 	}
 	return []detail.Text{
-		{Text: cmp.Or(d.Spec.BackupName, d.Name)},
-		deletionState(d),
-		{Text: human.Age(d.CreationTimestamp.Time, now)},
-		detail.Styled(detail.Bad, draw.NonZero(len(d.Status.Errors))),
-		backup,
-		detail.Styled(detail.Dim, draw.NonZero(d.Restores)),
-		detail.Styled(detail.Dim, d.Name),
+		{Text: cmp.Or(d.Spec.BackupName, d.Name)}, deletionState(d), {Text: human.Age(d.CreationTimestamp.Time, now)},
+		detail.Styled(detail.Bad, draw.NonZero(len(d.Status.Errors))), backup,
+		detail.Styled(detail.Dim, draw.NonZero(d.Restores)), detail.Styled(detail.Dim, d.Name),
 	}
 }
 

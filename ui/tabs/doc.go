@@ -1,5 +1,3 @@
-// Package tabs makes the dashboard's tabs of what is no job, and the pages behind
-// their rows: schedules, storage, deletions and
-// OpenShift's etcd backups. What is judged of them comes from
-// package assess; here it gets its words, its columns and its order.
+// Package tabs makes the dashboard's tabs of what is no job, and the pages behind their rows. What is
+// judged of them comes from package assess; here it gets its words, its columns and its order.
 package tabs

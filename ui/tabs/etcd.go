@@ -229,11 +229,10 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 
 func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Time) detail.Page {
 	page := detail.Page{Kind: "etcd schedule", Name: s.Name, State: etcdScheduleState(s), Notes: etcdNotes(s.Verdict, s.Trouble)}
-	zone := cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")
 	settings := detail.Section{Title: "Schedule", Fields: []detail.Field{
 		plain("reason", string(s.Verdict.Reason)),
 		plain("cron", cmp.Or(s.Cron, "none")),
-		plain("time zone", zone),
+		plain("time zone", cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")),
 		plain("last run", moment(s.LastRun, now, "")),
 		plain("next run", strings.TrimPrefix(human.Clock(s.Next, now)+", "+inFuture(s.Next, now), ", ")),
 		plain("keeps", s.Retention.String()+", removed before the next backup"),

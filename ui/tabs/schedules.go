@@ -67,17 +67,9 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text 
 		run, kept = detail.Styled(detail.Waiting, "not seen"), "?"
 	}
 	return []detail.Text{
-		{Text: s.Name},
-		scheduleState(s),
-		{Text: s.Spec.Schedule},
-		run,
-		{Text: ago},
-		{Text: until(s.Next, now, "-")},
-		detail.Styled(detail.Dim, took),
-		detail.Styled(detail.Dim, kept),
-		{Phases: endings(s.Runs)},
-		detail.Styled(detail.Dim, durationOr(s.Spec.Template.TTL.Duration, "")),
-		detail.Styled(detail.Dim, s.Spec.Template.StorageLocation),
+		{Text: s.Name}, scheduleState(s), {Text: s.Spec.Schedule}, run, {Text: ago}, {Text: until(s.Next, now, "-")},
+		detail.Styled(detail.Dim, took), detail.Styled(detail.Dim, kept), {Phases: endings(s.Runs)},
+		detail.Styled(detail.Dim, durationOr(s.Spec.Template.TTL.Duration, "")), detail.Styled(detail.Dim, s.Spec.Template.StorageLocation),
 	}
 }
 
@@ -150,7 +142,7 @@ func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malf
 
 // runsSection shows how long the last runs took and how they ended, and a table.
 func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section {
-	section := detail.Section{Title: "Runs", Columns: []draw.Column{
+	section := detail.Section{Title: "Runs", Lines: tooOld(s.Left), Columns: []draw.Column{
 		{Title: "BACKUP", Width: 24, Grow: 2, Limit: 63},
 		{Title: "PHASE", Width: 15, Grow: 1, Limit: 24},
 		{Title: "BEGAN", Width: 6, Right: true},
@@ -159,13 +151,10 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		{Title: "ERR", Width: 4, Priority: 2, Right: true},
 		{Title: "WARN", Width: 4, Priority: 3, Right: true},
 	}}
-	if s.Left > 0 {
-		section.Lines = []detail.Text{detail.Styled(detail.Dim, tooOld(s.Left))}
+	if len(s.Runs) == 0 && s.Left == 0 {
+		section.Lines = []detail.Text{detail.Styled(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
 	}
 	if len(s.Runs) == 0 {
-		if s.Left == 0 {
-			section.Lines = []detail.Text{detail.Styled(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
-		}
 		return section
 	}
 	var shortest, longest time.Duration
@@ -200,10 +189,6 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		section.Lines = append([]detail.Text{detail.Styled(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}, section.Lines...)
 	}
 	return section
-}
-
-func tooOld(n int) string {
-	return human.Count(n, "backup") + " ended too long ago to be shown (--ended-within)."
 }
 
 func templateSection(s velerov1.ScheduleSpec) detail.Section {

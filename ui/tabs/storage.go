@@ -57,8 +57,7 @@ func noLocation(snap *watch.Snapshot) string {
 
 func malformedGroup(snap *watch.Snapshot) detail.Group {
 	group := detail.Group{Heading: "malformed resources of other kinds", Columns: []draw.Column{{Title: "RESOURCE", Width: 24, Grow: 2, Limit: 60}, {Title: "FIELD", Width: 20, Grow: 3}}}
-	found := snap.Malformed
-	if len(found) == 0 {
+	if len(snap.Malformed) == 0 {
 		return group
 	}
 	listed := map[types.UID]bool{}
@@ -69,8 +68,8 @@ func malformedGroup(snap *watch.Snapshot) detail.Group {
 	list(listed, snap.Locations)
 	list(listed, snap.Repositories)
 	list(listed, snap.Deletions)
-	for i := range found {
-		m := &found[i]
+	for i := range snap.Malformed {
+		m := &snap.Malformed[i]
 		if listed[m.UID] {
 			continue
 		}
@@ -130,11 +129,7 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []detail.Text 
 		name += " (default)"
 	}
 	return []detail.Text{
-		{Text: name},
-		locationState(l),
-		{Text: bucket(l)},
-		detail.Styled(detail.Dim, mode(l)),
-		{Text: backups},
+		{Text: name}, locationState(l), {Text: bucket(l)}, detail.Styled(detail.Dim, mode(l)), {Text: backups},
 		{Text: cmp.Or(human.Age(job.TimeOf(l.Status.LastValidationTime), now), "never")},
 		detail.Styled(detail.Dim, cmp.Or(human.Age(job.TimeOf(l.Status.LastSyncedTime), now), "never")),
 	}
@@ -189,26 +184,21 @@ func heldSection(a *assess.Assessment, l assess.Location, now time.Time) detail.
 	if l.Bad > 0 {
 		backups += fmt.Sprintf(", %d of %s not Completed", l.Bad, map[bool]string{true: "those that are shown", false: "them"}[l.Left > 0])
 	}
-	section := detail.Section{Title: "What it holds", Fields: []detail.Field{
+	section := detail.Section{Title: "What it holds", Lines: tooOld(l.Left), Fields: []detail.Field{
 		plain("backups", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), backups)),
 		plain("repositories", cmp.Or(detail.Unseen(a.Snapshot, watch.Repositories), repositories)),
 	}}
-	if l.Left > 0 {
-		section.Lines = []detail.Text{detail.Styled(detail.Dim, tooOld(l.Left))}
-	}
 	if l.Newest == nil {
 		return section
 	}
 	section.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
-	for _, row := range []struct {
-		which string
-		job   *job.Job
-	}{{"newest", l.Newest}, {"oldest", l.Oldest}} {
-		if row.which == "oldest" && l.Left > 0 {
-			break // there are older ones
-		}
-		section.Rows = append(section.Rows, detail.Cells{Job: row.job.UID, Cells: []detail.Text{
-			detail.Styled(detail.Dim, row.which), {Text: row.job.Name}, phaseText(row.job), {Text: moment(row.job.Began(), now, "")}}})
+	add := func(which string, j *job.Job) {
+		section.Rows = append(section.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
+			detail.Styled(detail.Dim, which), {Text: j.Name}, phaseText(j), {Text: moment(j.Began(), now, "")}}})
+	}
+	add("newest", l.Newest)
+	if l.Left == 0 { // else there are older ones
+		add("oldest", l.Oldest)
 	}
 	return section
 }
@@ -249,11 +239,7 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 		name = r.Name // the resource itself has to be found
 	}
 	return []detail.Text{
-		{Text: name},
-		repositoryState(r),
-		{Text: r.Spec.BackupStorageLocation},
-		detail.Styled(detail.Dim, repositoryType(r)),
-		failures,
+		{Text: name}, repositoryState(r), {Text: r.Spec.BackupStorageLocation}, detail.Styled(detail.Dim, repositoryType(r)), failures,
 		{Text: cmp.Or(human.Age(job.TimeOf(r.Status.LastMaintenanceTime), now), "never")},
 		detail.Styled(detail.Dim, until(r.Due, now, "")),
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func malformedByUID(found []watch.Malformed) map[types.UID]*watch.Malformed {
-	byUID := make(map[types.UID]*watch.Malformed, len(found))
+	byUID := map[types.UID]*watch.Malformed{}
 	for i := range found {
 		byUID[found[i].UID] = &found[i]
 	}
@@ -55,6 +55,14 @@ func unlessNoted(text string, notes []assess.Note) string {
 		}
 	}
 	return text
+}
+
+// tooOld counts backups that are left out, if any.
+func tooOld(n int) []detail.Text {
+	if n == 0 {
+		return nil
+	}
+	return []detail.Text{detail.Styled(detail.Dim, human.Count(n, "backup")+" ended too long ago to be shown (--ended-within).")}
 }
 
 func plain(label, text string) detail.Field {

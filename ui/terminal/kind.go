@@ -9,21 +9,18 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Kind is a family of terminals. Most take or ignore all that Bubble Tea sends; others print what
-// they do not know.
+// Kind is a family of terminals. Most take or ignore what Bubble Tea sends; others print it.
 type Kind int
 
 const (
-	// Xterm is every terminal that is none of the others.
-	Xterm Kind = iota
+	Xterm Kind = iota // all that are none of the others
 	// Console is the Linux console and its like: sixteen colours, no window, no clipboard, often no
 	// alternate screen (man 4 console_codes).
 	Console
 	// VT is a VT100 to VT525, or a serial console: no colours, UTF-8, window or alternate screen.
 	// It needs what the VT102 and VT220 can: inserting, deleting, and a cursor that hides.
 	VT
-	// Dumb cannot move its cursor.
-	Dumb
+	Dumb // cannot move its cursor
 )
 
 // KindOf is the kind of a terminal by its TERM.
@@ -40,14 +37,9 @@ func KindOf(term string) Kind {
 	return Xterm
 }
 
-// Colors reports whether it has any.
 func (k Kind) Colors() bool { return k == Xterm || k == Console }
-
-// UTF8 reports whether it draws Unicode. The Linux console has at most 512 signs.
-func (k Kind) UTF8() bool { return k == Xterm }
-
-// Window reports whether it has a title, a progress indicator and a clipboard.
-func (k Kind) Window() bool { return k == Xterm }
+func (k Kind) UTF8() bool   { return k == Xterm } // the Linux console has at most 512 signs
+func (k Kind) Window() bool { return k == Xterm } // a title, a progress indicator and a clipboard
 
 // mostColors are those that may be used of what the environment says.
 func (k Kind) mostColors(profile colorprofile.Profile) colorprofile.Profile {

@@ -34,10 +34,7 @@ const (
 )
 
 // askStatus is DSR 5, which every terminal since the VT100 answers with okStatus.
-const (
-	askStatus = "\x1b[5n"
-	okStatus  = "\x1b[0n"
-)
+const askStatus, okStatus = "\x1b[5n", "\x1b[0n"
 
 // line is the way to the terminal, which may be slow: a serial console takes 1 kB a second. Writing
 // never blocks the program, and while bytes are on their way no frame is made. The terminal is

@@ -15,12 +15,9 @@ type Notification string
 // The ways.
 const (
 	NoNotification Notification = "none"
-	// Bell is BEL, which every terminal takes.
-	Bell Notification = "bell"
-	// OSC9 is a desktop notification as iTerm2 introduced it.
-	OSC9 Notification = "osc9"
-	// OSC777 is one as rxvt-unicode introduced it.
-	OSC777 Notification = "osc777"
+	Bell           Notification = "bell"   // BEL, which every terminal takes
+	OSC9           Notification = "osc9"   // a desktop notification as iTerm2 introduced it
+	OSC777         Notification = "osc777" // one as rxvt-unicode introduced it
 )
 
 // Notifications are the names of all ways.

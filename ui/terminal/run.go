@@ -26,18 +26,16 @@ type Screen interface {
 type Options struct {
 	Input   io.Reader
 	Output  Screen
-	Term    string // the terminal's name, TERM; empty for that of the environment
-	NoColor bool   // draws without colour
-	FPS     int    // bounds how often the terminal is written to, 0 for the default
-	// Notify is how [Notified] calls a person, and Through what such a call goes through.
-	Notify  Notification
-	Through Multiplexed
+	Term    string       // the terminal's name, TERM; empty for that of the environment
+	NoColor bool         // draws without colour
+	FPS     int          // bounds how often the terminal is written to, 0 for the default
+	Notify  Notification // how [Notified] calls a person
+	Through Multiplexed  // what such a call goes through
 
 	started func(send func(tea.Msg)) // for tests
 }
 
-// Run runs a program until it or ctx ends, and restores the terminal. lost is called if it goes
-// away.
+// Run runs a program until it or ctx ends, and restores the terminal. lost is called if it goes away.
 func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o Options) error {
 	kind := KindOf(o.Term)
 	way := newLine(o.Output, kind, lost)
@@ -91,7 +89,6 @@ type framed struct {
 	way *line
 }
 
-// Update hands on a message.
 func (f framed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if _, free := msg.(lineFree); free {
 		return f, nil
@@ -100,7 +97,6 @@ func (f framed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return framed{model, f.way}, cmd
 }
 
-// View is what is shown.
 func (f framed) View() tea.View { return f.way.view(f.Model) }
 
 func clean(view tea.View) tea.View {

@@ -78,17 +78,17 @@ func (s *stops) handle(received os.Signal, stopped, continued func()) {
 	}
 }
 
-// stopGrace is how long a stop may take to happen.
-const stopGrace = 150 * time.Millisecond
+const (
+	// stopGrace is how long a stop may take to happen.
+	stopGrace = 150 * time.Millisecond
+	// hangupGrace is how long a process that goes on waits for SIGHUP, which comes with SIGCONT where
+	// its shell exits, before it touches the terminal.
+	hangupGrace = 50 * time.Millisecond
+)
 
-// hangupGrace is how long a process that goes on waits for SIGHUP, which comes with SIGCONT where
-// its shell exits, before it touches the terminal.
-const hangupGrace = 50 * time.Millisecond
-
-// stop stops the process group, as ctrl+z does where the terminal sends the signal itself, and
-// returns when it goes on. Where nobody would continue it (the group of a session leader, or any
-// other that POSIX calls orphaned) the system ignores the signal, and stop returns after twice
-// stopGrace.
+// stop stops the process group, as ctrl+z does, and returns when it goes on. Where nobody would
+// continue it (POSIX calls the group orphaned) the system ignores the signal, and stop returns after
+// twice stopGrace.
 func (s *stops) stop() {
 	s.stopping.Store(true)
 	select {
