@@ -155,12 +155,8 @@ func (c *connector) watch(ctx context.Context, conn inspect.Connection, log *slo
 
 func (c *connector) watchOptions(conn inspect.Connection) watch.Options {
 	return watch.Options{
-		Config:           conn.Config,
-		Session:          conn.Session,
-		Namespace:        c.flags.Context.Namespace,
-		EnvNamespace:     c.env("VELERO_NAMESPACE"),
-		ContextNamespace: conn.Namespace,
-		Clock:            c.clock,
+		Config: conn.Config, Session: conn.Session, Clock: c.clock,
+		Namespace: c.flags.Context.Namespace, EnvNamespace: c.env("VELERO_NAMESPACE"), ContextNamespace: conn.Namespace,
 	}
 }
 

@@ -20,17 +20,11 @@ import (
 
 type dashboardCommand struct {
 	*cli
-	ascii       bool
-	theme       string
-	fps         int
-	noAltScreen bool
-	plain       bool
-	mouse       bool
-	notify      string
-	endedWithin time.Duration
-	noArtifacts bool
-	// guide is the demo's.
-	guide *guide.Guide
+	theme, notify                                 string
+	ascii, noAltScreen, plain, mouse, noArtifacts bool
+	fps                                           int
+	endedWithin                                   time.Duration
+	guide                                         *guide.Guide // the demo's
 }
 
 func newDashboard(c *cli) *cobra.Command {
@@ -168,37 +162,22 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 
 func (f *dashboardCommand) options(term terminal) ui.Options {
 	o := ui.Options{
-		ReadOnly:    f.isReadOnly(),
-		Clock:       f.clock,
-		Theme:       f.theme,
-		UserTheme:   f.userTheme,
-		Themes:      f.ownThemes(),
-		LoadTheme:   f.ownTheme,
-		Keys:        f.keys,
-		Tabs:        f.chosen("tabs"),
-		Columns:     f.chosen("columns"),
-		BackupAge:   f.threshold(backupAge),
-		ASCII:       f.ascii || !term.utf8,
-		NoColor:     !term.color,
-		NoAltScreen: f.noAltScreen,
-		Mouse:       f.mouse,
-		Guide:       f.guide,
-		FPS:         f.fps,
-		Tick:        time.Second,
-		QuerySync:   term.remote && term.window,
-		Term:        term.name,
-		Terminal:    ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(f.env)},
-		Input:       f.stdin,
-		Output:      f.screen,
+		ReadOnly: f.isReadOnly(), Clock: f.clock, Guide: f.guide, Input: f.stdin, Output: f.screen,
+		Theme: f.theme, UserTheme: f.userTheme, Themes: f.ownThemes(), LoadTheme: f.ownTheme,
+		Keys: f.keys, Tabs: f.chosen("tabs"), Columns: f.chosen("columns"), BackupAge: f.threshold(backupAge),
+		ASCII: f.ascii || !term.utf8, NoColor: !term.color, NoAltScreen: f.noAltScreen, Mouse: f.mouse,
+		FPS: f.fps, Tick: time.Second, QuerySync: term.remote && term.window, Term: term.name,
+		Terminal: ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(f.env)},
 	}
 	if !term.window {
 		o.Terminal.WhyNoClipboard = fmt.Sprintf("this terminal (TERM=%s) has no clipboard. Commands such as veltui results and veltui logs print the same.", sanitize.String(term.name))
 	}
-	if o.FPS == 0 {
+	switch {
+	case o.FPS != 0:
+	case term.remote:
+		o.FPS = 10
+	default:
 		o.FPS = 30
-		if term.remote {
-			o.FPS = 10
-		}
 	}
 	return o
 }

@@ -18,10 +18,9 @@ import (
 
 type demoSession struct {
 	dashboardCommand
-	headless bool
-	scene    string
-	speed    float64
-	noGuide  bool
+	headless, noGuide bool
+	scene             string
+	speed             float64
 }
 
 var demoGuide = guide.Guide{

@@ -62,15 +62,13 @@ func (l *lines) describe(j assess.Judged, sections []describe.Section) {
 			l.add("%s:", s.Title)
 		}
 		for _, f := range s.Fields {
+			label := f.Title
 			for i, value := range f.Values {
-				label := f.Title
-				if i > 0 {
-					label = ""
-				}
 				if i == len(f.Values)-1 {
 					value += about(f, subject)
 				}
-				l.add("  %s%s  %s", label, strings.Repeat(" ", width-len([]rune(label))), value)
+				l.add("  %-*s  %s", width, label, value)
+				label = ""
 			}
 		}
 	}

@@ -25,14 +25,10 @@ import (
 )
 
 type estimateCommand struct {
-	tarball string
 	askedRestore
-	existing   string
-	version    string
-	priorities string
-	features   []string
-	output     string
-	given      func(flag string) bool
+	tarball, existing, version, priorities, output string
+	features                                       []string
+	given                                          func(flag string) bool
 }
 
 func newEstimate(c *cli) *cobra.Command {

@@ -248,9 +248,7 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 		l.add("verdict: %s", state)
 		l.facts(v.Facts, e.now)
 		l.list("settings:", settings)
-		if v.Advice != "" {
-			l.add("\nwhat would help: %s", v.Advice)
-		}
+		l.clause("\nwhat would help: ", v.Advice)
 		gap = "\n"
 	}
 	for _, s := range e.schedules {

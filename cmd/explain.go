@@ -49,10 +49,9 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 }
 
 type explainFlags struct {
-	output    string
-	artifacts bool
-	stored    bool // ask the object store, but not for the list of operations
-	elsewhere bool
+	output               string
+	artifacts, elsewhere bool
+	stored               bool // ask the object store, but not for the list of operations
 }
 
 // elsewhere drops from a request what holds on this machine only.
@@ -164,14 +163,10 @@ func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags
 }
 
 func exitFor(j *job.Job, v diagnosis.Verdict) error {
-	code := endCodes[j.Phase]
 	if v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned {
-		code = ExitRefused
+		return exitWith(ExitRefused)
 	}
-	if code == ExitOK {
-		return nil
-	}
-	return exitError{code, nil}
+	return exitWith(endCodes[j.Phase])
 }
 
 // endCodes are the exit codes of jobs that ended otherwise than Completed.
@@ -191,16 +186,12 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 	l.facts(facts, j.assessed.Environment.Now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
 	l.list("limits:", mapSlice(limits, func(limit velero.Limit) string { return limit.Name + " " + limit.Value + " (" + limit.Source + ")" }))
-	if v.Advice != "" {
-		l.add("\nwhat would help: %s", v.Advice)
-	}
+	l.clause("\nwhat would help: ", v.Advice)
 	switch plan := j.plan; {
 	case plan == nil:
 	case plan.Effect() == action.Refuse:
 		l.add("\nfinalize would refuse: %s", plan.Refusal)
-		if plan.Advice != "" {
-			l.add("%s", plan.Advice)
-		}
+		l.clause("", plan.Advice)
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
 		l.command("  ", plan.Veltui("finalize", plan.Kind.Word()+"/"+plan.Name))
@@ -220,16 +211,11 @@ func openVolumes(volumes []assess.Volume) []string {
 		if v.Total > 0 {
 			text += ", " + human.BytesOf(v.Done, v.Total)
 		}
-		if rate := v.Rate.String(); rate != "" {
-			text += ", " + rate
-		}
+		text += human.Clause(", ", v.Rate.String())
 		if v.ETA.Known {
 			text += ", " + v.ETA.String() + " left"
 		}
-		if v.Verdict.Cause != "" {
-			text += ", " + v.Verdict.Cause
-		}
-		lines = append(lines, text)
+		lines = append(lines, text+human.Clause(", ", v.Verdict.Cause))
 	}
 	if left := len(lines) - volumesShown; left > 0 {
 		lines = append(lines[:volumesShown], fmt.Sprintf("%d more", left))

@@ -18,15 +18,9 @@ import (
 
 type finalizeCommand struct {
 	*cli
-	phase   string
-	wake    bool
-	cancel  bool
-	reason  string
-	dryRun  string
-	yes     bool
-	timeout time.Duration
-	observe time.Duration
-	output  string
+	phase, reason, dryRun, output string
+	wake, cancel, yes             bool
+	timeout, observe              time.Duration
 }
 
 func newFinalize(c *cli) *cobra.Command {
@@ -218,10 +212,7 @@ func finalizeExit(o *action.Outcome, err error) error {
 	case err != nil:
 		return err
 	}
-	if code := outcomeCodes[o.State]; code != ExitOK {
-		return exitError{code, nil}
-	}
-	return nil
+	return exitWith(outcomeCodes[o.State])
 }
 
 var outcomeCodes = map[action.State]int{

@@ -36,9 +36,7 @@ func (f *finalizePrinter) plan(p *action.Plan, asks bool) error {
 	l.facts(f.finalize.Facts(), evidence.At)
 	if !p.Possible() {
 		l.add("\nrefused: %s", p.Refusal)
-		if p.Advice != "" {
-			l.add("what would help: %s", p.Advice)
-		}
+		l.clause("what would help: ", p.Advice)
 		l.remedies(f.remedies, p.Action)
 		return l.err
 	}
@@ -71,10 +69,8 @@ func (f *finalizePrinter) progress(p action.Progress) {
 }
 
 var stepWords = map[action.Step]string{
-	action.StepLook:    "reading the evidence again",
-	action.StepDryRun:  "asking the API server for a dry run",
-	action.StepPatch:   "sending the patch",
-	action.StepObserve: "watching the result",
+	action.StepLook: "reading the evidence again", action.StepDryRun: "asking the API server for a dry run",
+	action.StepPatch: "sending the patch", action.StepObserve: "watching the result",
 }
 
 func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {

@@ -114,10 +114,14 @@ func (f *follower) take(a *assess.Assessment) error {
 		return f.printList()
 	}
 	snap := a.Snapshot
-	if stale := snap.Health.State != watch.Live; stale != f.stale {
-		f.stale = stale
-		f.cli.printHealth(snap.Health)
+	stale := snap.Health.State != watch.Live
+	switch {
+	case stale && !f.stale:
+		fmt.Fprintf(f.cli.streams.ErrOut, "warning: the output may be out of date: %s\n", snap.Health.Err)
+	case f.stale && !stale:
+		fmt.Fprintln(f.cli.streams.ErrOut, "connected again")
 	}
+	f.stale = stale
 	if snap.Dropped > 0 {
 		fmt.Fprintf(f.cli.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
 	}
@@ -184,14 +188,6 @@ func (f *follower) print(change watch.Change) error {
 		delete(f.printed, j.UID)
 	}
 	return f.printer.list([]clusterJobs{{context: f.context, jobs: []*job.Job{j}, assessed: f.last, deleted: change.Deleted}}, false)
-}
-
-func (c *stdio) printHealth(h watch.Health) {
-	if h.State == watch.Live {
-		fmt.Fprintln(c.streams.ErrOut, "connected again")
-		return
-	}
-	fmt.Fprintf(c.streams.ErrOut, "warning: the output may be out of date: %s\n", h.Err)
 }
 
 func (c *cli) logging(ctx context.Context) *slog.Logger {

@@ -24,12 +24,8 @@ import (
 const firstSnapshotTimeout = 30 * time.Second // for a silent cluster, without --request-timeout
 
 type getFlags struct {
-	output    string
-	follow    bool
-	selector  string
-	sortBy    string
-	noHeaders bool
-	stuck     bool
+	output, selector, sortBy string
+	follow, noHeaders, stuck bool
 }
 
 func newGet(c *cli) *cobra.Command {

@@ -23,12 +23,10 @@ import (
 
 type logsCommand struct {
 	*cli
-	follow  bool
-	since   time.Duration
-	level   string
-	least   logs.Level // as level names it
-	volumes bool
-	output  string
+	follow, volumes bool
+	since           time.Duration
+	level, output   string
+	least           logs.Level // as level names it
 }
 
 func newLogs(c *cli) *cobra.Command {

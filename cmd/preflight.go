@@ -174,9 +174,7 @@ func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 	for _, f := range r.Findings {
 		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Reason, itemsOf(f))
 		l.add("  %s", f.Sentence)
-		if f.Remedy != "" {
-			l.add("  > %s", f.Remedy)
-		}
+		l.clause("  > ", f.Remedy)
 	}
 	l.list("Not looked at", mapSlice(r.NotLooked, func(n preflight.NotLooked) string { return n.What + ": " + n.Why }))
 }

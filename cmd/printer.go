@@ -212,6 +212,13 @@ func (l *lines) add(format string, args ...any) {
 	}
 }
 
+// clause adds a text behind a lead, if there is one.
+func (l *lines) clause(lead, text string) {
+	if text != "" {
+		l.add("%s%s", lead, text)
+	}
+}
+
 func (l *lines) list(title string, items []string) {
 	if len(items) == 0 {
 		return

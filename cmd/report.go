@@ -219,18 +219,11 @@ func (r *reporting) annotations() {
 		if by == "" {
 			continue
 		}
-		text := deeds[mark]
-		if from := notes["veltui.io/"+mark+"-from"]; from != "" {
-			text += ", from phase " + from
-		}
-		r.Done = append(r.Done, report.Deed{At: instant(notes["veltui.io/"+mark+"-at"]), By: by, Text: text, Reason: notes["veltui.io/"+mark+"-reason"], Source: "annotation veltui.io/" + mark})
+		at, _ := time.Parse(time.RFC3339, notes["veltui.io/"+mark+"-at"]) // zero for what is no time
+		text := deeds[mark] + human.Clause(", from phase ", notes["veltui.io/"+mark+"-from"])
+		r.Done = append(r.Done, report.Deed{At: document.Moment{Time: at.Truncate(time.Second)}, By: by, Text: text,
+			Reason: notes["veltui.io/"+mark+"-reason"], Source: "annotation veltui.io/" + mark})
 	}
-}
-
-// instant is zero for what is no time.
-func instant(text string) document.Moment {
-	at, _ := time.Parse(time.RFC3339, text)
-	return document.Moment{Time: at.Truncate(time.Second)}
 }
 
 const maxDeeds = 40

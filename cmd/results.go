@@ -111,12 +111,8 @@ func (r resultsRead) print(l *lines, all bool) {
 		title += fmt.Sprintf(": %s, %s", human.Count(errs, "error"), human.Count(warnings, "warning"))
 	}
 	l.add("%s", title)
-	if r.Note != "" {
-		l.add("%s", r.Note)
-	}
-	if r.FailureReason != "" {
-		l.add("failure reason: %s", r.FailureReason)
-	}
+	l.clause("", r.Note)
+	l.clause("failure reason: ", r.FailureReason)
 	l.list("validation errors:", r.ValidationErrors)
 	most := namesShown
 	if all {

@@ -112,17 +112,9 @@ type verified struct {
 }
 
 var stateTitles = map[verify.State]string{
-	verify.Failed:      "failed",
-	verify.Missing:     "missing",
-	verify.Gone:        "gone",
-	verify.Deleting:    "being deleted",
-	verify.Differs:     "existed, differs",
-	verify.NotLookedAt: "not looked at",
-	verify.MadeAnew:    "made again",
-	verify.Passing:     "comes and goes",
-	verify.Existed:     "existed",
-	verify.Restored:    "restored",
-	verify.LeftOut:     "left out",
+	verify.Failed: "failed", verify.Missing: "missing", verify.Gone: "gone", verify.Deleting: "being deleted",
+	verify.Differs: "existed, differs", verify.NotLookedAt: "not looked at", verify.MadeAnew: "made again",
+	verify.Passing: "comes and goes", verify.Existed: "existed", verify.Restored: "restored", verify.LeftOut: "left out",
 }
 
 const namedItems = 5 // of a kind and state, without --all
@@ -137,16 +129,10 @@ func (r verified) print(l *lines, all bool) {
 		r.findings(l, k, all)
 	}
 	r.counts(l)
-	if text := r.VolumeWords(); text != "" {
-		l.add("\n%s", text)
-	}
+	l.clause("\n", r.VolumeWords())
 	var unseen []string
 	for _, not := range r.NotSeen {
-		where := not.Resource
-		if not.Namespace != "" {
-			where += " in " + not.Namespace
-		}
-		unseen = append(unseen, where+": "+not.Why)
+		unseen = append(unseen, not.Resource+human.Clause(" in ", not.Namespace)+": "+not.Why)
 	}
 	if n := len(unseen) - maxUnseen; n > 0 && !all {
 		unseen = append(unseen[:maxUnseen], fmt.Sprintf("and %d more (--all)", n))
@@ -187,11 +173,7 @@ func (r verified) volumes(l *lines, all bool) {
 		if !all && slices.Contains(quiet, v.State) {
 			continue
 		}
-		text := v.String()
-		if v.Why != "" {
-			text += ": " + v.Why
-		}
-		add(dataTitles[v.State], text)
+		add(dataTitles[v.State], v.String()+human.Clause(": ", v.Why))
 	}
 	for _, d := range r.Result.Data {
 		add("data not moved", d.Target+": "+d.Words())
@@ -202,14 +184,8 @@ func (r verified) volumes(l *lines, all bool) {
 }
 
 var dataTitles = map[verify.DataState]string{
-	verify.DataEmpty:    "without data",
-	verify.DataFailed:   "failed",
-	verify.DataUnknown:  "not known",
-	verify.DataWaiting:  "waiting",
-	verify.DataLeftOut:  "left out",
-	verify.DataExisted:  "existed",
-	verify.DataKept:     "kept",
-	verify.DataRestored: "restored",
+	verify.DataEmpty: "without data", verify.DataFailed: "failed", verify.DataUnknown: "not known", verify.DataWaiting: "waiting",
+	verify.DataLeftOut: "left out", verify.DataExisted: "existed", verify.DataKept: "kept", verify.DataRestored: "restored",
 }
 
 // findings prints the items that did not come back; with all also those that differ.
@@ -231,10 +207,7 @@ func itemWords(i verify.Item) string {
 	if i.From != "" {
 		name += " (from " + i.From + ")"
 	}
-	if i.Why != "" {
-		name += ": " + i.Why
-	}
-	return name
+	return name + human.Clause(": ", i.Why)
 }
 
 func (r verified) counts(l *lines) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/say/document"
 )
 
@@ -63,10 +64,7 @@ func (b buildInfo) document(version, commit, date string) document.Version {
 }
 
 func versionText(d document.Version) string {
-	commit := cmp.Or(d.Commit, "unknown")
-	if d.Date != "" {
-		commit += " of " + d.Date
-	}
+	commit := cmp.Or(d.Commit, "unknown") + human.Clause(" of ", d.Date)
 	if d.Modified {
 		commit += ", with changes"
 	}

@@ -19,12 +19,10 @@ import (
 )
 
 type waitFlags struct {
-	conditions  []string
-	timeout     time.Duration
-	failOnStuck bool
-	forCreation bool
-	output      string
-	notify      string
+	conditions               []string
+	timeout                  time.Duration
+	failOnStuck, forCreation bool
+	output, notify           string
 }
 
 func newWait(c *cli) *cobra.Command {
@@ -136,13 +134,7 @@ func (w *waiter) conclude() error {
 			}
 		}
 	})
-	if err != nil {
-		return err
-	}
-	if worst == ExitOK {
-		return nil
-	}
-	return exitError{worst, nil}
+	return cmp.Or(err, exitWith(worst))
 }
 
 func (t *awaited) ending(now time.Time, conditions []condition) string {
@@ -202,13 +194,11 @@ func parseConditions(texts []string) ([]condition, error) {
 	for _, text := range texts {
 		text = strings.TrimPrefix(strings.Replace(text, "jsonpath={.status.phase}=", "phase=", 1), "condition=")
 		word, value, _ := strings.Cut(text, "=")
-		word = strings.ToLower(word)
-		if word == "complete" {
-			word = "completed"
+		c := condition{strings.ToLower(word), value}
+		if c.word == "complete" {
+			c.word = "completed"
 		}
-		c := condition{word, value}
-		known := slices.ContainsFunc(conditionWords(), func(w string) bool { return strings.EqualFold(w, c.String()) })
-		if !known {
+		if !slices.ContainsFunc(conditionWords(), func(w string) bool { return strings.EqualFold(w, c.String()) }) {
 			return nil, usagef("--for %s: must be completed, ended, stuck, create, delete, phase=PHASE or stage=STAGE%s", text, config.Suggestion(text, conditionWords()))
 		}
 		all = append(all, c)

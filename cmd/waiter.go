@@ -78,10 +78,7 @@ func (t *awaited) state(now time.Time) string {
 		if t.last.Warnings > 0 {
 			text += ", " + human.Count(t.last.Warnings, "warning")
 		}
-		if reason := cmp.Or(t.last.FailureReason, strings.Join(t.last.ValidationErrors, "; ")); reason != "" {
-			text += ": " + reason
-		}
-		return text
+		return text + human.Clause(": ", cmp.Or(t.last.FailureReason, strings.Join(t.last.ValidationErrors, "; ")))
 	}
 	text := "phase " + cmp.Or(t.last.Phase, velero.PhaseNew)
 	if began := t.last.Began(); !began.IsZero() {

@@ -22,16 +22,15 @@ import (
 type Identity struct {
 	// Server is the API server's URL with its path, without credentials.
 	Server string `json:"server"`
-	// TLSServerName is the name that its certificate must have, empty for the URL's.
+	// TLSServerName is empty for the URL's.
 	TLSServerName string `json:"tlsServerName,omitempty"`
 	// CA is a fingerprint of what its certificate is checked with: "sha256:" and a
 	// sum, "system" for the system's authorities, "none" where nothing is checked.
 	CA string `json:"certificateAuthority"`
 	// Proxy is the proxy that the kubeconfig names, without credentials.
 	Proxy string `json:"proxy,omitempty"`
-	// UID is that of namespace kube-system, which no two clusters share but copies
-	// of one. It is empty where it could not be read, for the reason in
-	// UIDUnavailable, and before [Session.Identify].
+	// UID is that of namespace kube-system, which no two clusters share but copies of one. It is
+	// empty before [Session.Identify], and where it could not be read, for the reason behind it.
 	UID            types.UID `json:"uid,omitempty"`
 	UIDUnavailable string    `json:"uidUnavailable,omitempty"`
 }
@@ -44,7 +43,6 @@ func (i Identity) Host() string {
 	return u.Host
 }
 
-// String names the cluster in words that are safe to print.
 func (i Identity) String() string {
 	switch {
 	case i.UID != "":
@@ -55,7 +53,6 @@ func (i Identity) String() string {
 	return sanitize.String(i.Server)
 }
 
-// SameServer reports whether two URLs name the same API server.
 func SameServer(a, b string) bool {
 	one, err := url.Parse(a)
 	other, err2 := url.Parse(b)

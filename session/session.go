@@ -1,3 +1,17 @@
+// Package session owns the connection to a cluster.
+//
+// Every client of an API server is built on [HTTPClient], or for upgraded connections
+// on a configuration from [Protect]; a test of the module's root enforces that. The
+// transport beneath them counts what an answer has after decompression and stops at a
+// limit, follows no redirect, shortens Retry-After, and measures silence, cost and the
+// server's clock ([Meter]). Lists are read with [Pages]. A limit that was reached is an
+// [IncompleteError]: what was read is not all there is.
+//
+// [Flags] are kubectl's flags that name the cluster and the user. [Warnings] and
+// [WriteFailures] keep what the API server says beside its answers.
+//
+// The object store's client (package artifact) is not built on it: it has limits and
+// redirects of its own, and no credentials of the API server.
 package session
 
 import (
@@ -22,8 +36,7 @@ type Options struct {
 	Context string // of the kubeconfig, for messages
 }
 
-// Session is the connection to the one cluster that it was opened for. It may be used by several
-// goroutines.
+// Session is the connection to the one cluster that it was opened for. Several goroutines may use it.
 type Session struct {
 	load    func() (*rest.Config, error)
 	context string
@@ -34,14 +47,12 @@ type Session struct {
 	identity Identity
 }
 
-// MovedError reports that a context leads to another cluster than the one shown.
 type MovedError struct{ Context, Difference string }
 
 func (e *MovedError) Error() string {
 	return fmt.Sprintf("context %s leads to another cluster now: %s. Start veltui again to use that one", e.Context, e.Difference)
 }
 
-// OtherUserError reports that the credentials are another user's now.
 type OtherUserError struct{ Was, Is string }
 
 func (e *OtherUserError) Error() string {
@@ -66,7 +77,7 @@ func (s *Session) read() (*rest.Config, Identity, error) {
 	return pin(config)
 }
 
-// Config returns a copy of the configuration with the credentials as they are now.
+// Config has the credentials as they are now.
 func (s *Session) Config() *rest.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +132,7 @@ func (s *Session) readIdentity(ctx context.Context) (Identity, error) {
 	return s.Identity(), err
 }
 
-// Recognize compares the uid of kube-system with the first one.
+// Recognize compares the uid of kube-system with the first.
 func (s *Session) Recognize(uid types.UID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

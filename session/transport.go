@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/internal/sanitize"
@@ -24,7 +27,6 @@ const (
 	maxSmall  = 1 << 20
 )
 
-// TransportOptions adapt the transport to one kind of client. The zero value is usable.
 type TransportOptions struct {
 	Meter *Meter // of what comes; may be nil
 	// Silence ends a request to which nothing comes for so long; 0 waits for ever.
@@ -35,8 +37,7 @@ type TransportOptions struct {
 	Over       func(http.RoundTripper) http.RoundTripper // a transport around this one, or nil
 }
 
-// Protect returns a copy of a configuration with the transport: it limits answers, refuses
-// redirects and shortens Retry-After.
+// Protect returns a copy with the transport: it limits answers, refuses redirects and shortens Retry-After.
 func Protect(config *rest.Config, o TransportOptions) *rest.Config {
 	config = rest.CopyConfig(config)
 	if o.Meter == nil {
@@ -264,4 +265,45 @@ func (w *watchdog) explain(err error) error {
 		return silence
 	}
 	return err
+}
+
+const PageSize = 500
+
+const (
+	MaxItems     = 500_000  // of one list: several times what the largest clusters keep of one kind
+	maxPages     = 10_000   // for smaller pages too
+	smallerPages = 10       // of a page that is too long
+	maxToken     = 64 << 10 // of a continue token; the API server's have some hundred bytes
+)
+
+// Pages reads a list page by page: read gets the options of each and returns the token of the
+// next. An expired list is read once more from its beginning, for which options have no token,
+// and a page that is too long in smaller ones. A list without end is an [IncompleteError].
+func Pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+	again, items := true, 0
+	for range maxPages {
+		next, err := read(ctx, o)
+		var incomplete *IncompleteError
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && again && o.Continue != "":
+			again, o.Continue = false, ""
+			continue
+		case errors.As(err, &incomplete) && incomplete.TooLong && o.Limit >= smallerPages:
+			o.Limit /= smallerPages
+			continue
+		case err != nil || next == "":
+			return err
+		case next == o.Continue:
+			return &IncompleteError{Reason: "incomplete: the API server sends the same page of the list again"}
+		case len(next) > maxToken:
+			return &IncompleteError{Reason: fmt.Sprintf("incomplete: the API server's token for the next page is longer than %d kB", maxToken>>10)}
+		}
+		if items += int(cmp.Or(o.Limit, PageSize)); items >= MaxItems {
+			break
+		}
+		o.Continue = next
+	}
+	return &IncompleteError{Reason: fmt.Sprintf("incomplete: the list has no end; veltui stopped after %d objects", min(items, MaxItems))}
 }

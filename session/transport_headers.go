@@ -28,7 +28,7 @@ type Meter struct {
 	known        bool
 }
 
-// NewMeter returns a meter by our own clock; nil stands for time.Now.
+// NewMeter measures by our own clock; nil stands for time.Now.
 func NewMeter(now func() time.Time) *Meter {
 	if now == nil {
 		now = time.Now
@@ -46,7 +46,6 @@ func (m *Meter) Offset() (offset time.Duration, known bool) {
 	return m.offset, m.known
 }
 
-// Silence returns for how long nothing has come.
 func (m *Meter) Silence() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

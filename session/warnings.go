@@ -12,8 +12,7 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// WriteFailures remembers which API servers failed to store what veltui wrote: reads may
-// be answered while writes are not, as with an etcd that is full.
+// WriteFailures remembers the last failed writes: with a full etcd, reads are still answered.
 type WriteFailures struct {
 	Clock func() time.Time
 
@@ -26,8 +25,7 @@ type writeFailure struct {
 	err string
 }
 
-// writeFailureAge is how long a failed write is reported that no other one followed.
-const writeFailureAge = 5 * time.Minute
+const writeFailureAge = 5 * time.Minute // how long a failed write is reported that no other one followed
 
 // Last returns the failure of the last write to a host, empty if it was stored or is old.
 func (w *WriteFailures) Last(host string) string {
@@ -93,15 +91,12 @@ func (w *WriteFailures) note(host string, r *http.Request, answer *http.Response
 }
 
 const (
-	// maxWarnings is how many different warnings are logged in one run, and
-	// maxWarning how many characters of each.
-	maxWarnings = 100
-	maxWarning  = 500
+	maxWarnings = 100 // different ones that are logged in one run
+	maxWarning  = 500 // characters
 )
 
-// Warnings logs what the API server warns of (the Warning headers of its
-// answers), each once: an admission webhook or a proxy may put any number of
-// them on every answer. Its zero value logs nothing yet.
+// Warnings logs the Warning headers of the API server, each once: a webhook or a proxy may put any
+// number of them on every answer. The zero value logs nothing yet.
 type Warnings struct {
 	log atomic.Pointer[slog.Logger]
 

@@ -3,15 +3,12 @@ package assets
 
 import "embed"
 
-// Themes holds themes/NAME.yaml, one file a theme; the fields are described in
-// docs/config.md and read by package ui.
+// Themes has a file for each theme; docs/config.md describes the fields.
 //
 //go:embed themes/*.yaml
 var Themes embed.FS
 
-// RBAC holds rbac/rights.yaml, the rights of veltui's roles, and
-// rbac/policy.yaml, the ValidatingAdmissionPolicy for operators. `veltui rbac`
-// prints them; docs/rbac.md says what they are for.
+// RBAC holds the rights of veltui's roles, and the ValidatingAdmissionPolicy for operators; see docs/rbac.md.
 //
 //go:embed rbac/*.yaml
 var RBAC embed.FS

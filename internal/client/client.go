@@ -1,10 +1,8 @@
 // Package client asks an API server for objects of any kind, as JSON, and for the
 // kinds that it serves.
 //
-// The clients of client-go and controller-runtime do more, and link every kind of
-// Kubernetes for it (k8s.io/client-go/kubernetes/scheme): a fifth of the program.
-// Callers that only need objects as maps, or their metadata, can as well use
-// k8s.io/client-go/dynamic and metadata, which link none.
+// The clients of client-go and controller-runtime link every kind of Kubernetes
+// (k8s.io/client-go/kubernetes/scheme): a fifth of the program.
 package client
 
 import (
@@ -37,7 +35,6 @@ const (
 	burst = 300
 )
 
-// What is asked for where only the metadata is needed.
 const (
 	asMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	asMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
@@ -48,14 +45,12 @@ type Object interface {
 	runtime.Object
 }
 
-// Client sends requests to one API server.
 type Client struct {
 	REST   rest.Interface
 	mapper meta.RESTMapper
 }
 
-// New makes a client over an HTTP client. The mapper must know the kinds of the objects; nil
-// knows none.
+// New makes a client over an HTTP client. The mapper must know the objects' kinds; nil knows none.
 func New(config *rest.Config, over *http.Client, mapper meta.RESTMapper) (*Client, error) {
 	if over == nil {
 		return nil, errors.New("preparing the connection to the API server: no HTTP client")
@@ -196,7 +191,6 @@ func (p *Pods) request() *rest.Request {
 	return p.client.REST.Get().AbsPath("/api/v1").Namespace(p.namespace).Resource("pods")
 }
 
-// request begins a request about the resources of an object's kind.
 func (c *Client) request(verb string, o runtime.Object, namespace string, options any) (*rest.Request, error) {
 	kind := o.GetObjectKind().GroupVersionKind()
 	mapping, err := c.mapper.RESTMapping(schema.GroupKind{Group: kind.Group, Kind: strings.TrimSuffix(kind.Kind, "List")}, kind.Version)

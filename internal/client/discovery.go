@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,8 +22,7 @@ type Kinds struct {
 	Silent map[schema.GroupVersion]error // versions of groups that did not answer
 }
 
-// Preferred lists each resource once, in its group's preferred version that has it, without
-// subresources.
+// Preferred lists each resource once, in its group's preferred version that has it, without subresources.
 func (k *Kinds) Preferred() []*metav1.APIResourceList {
 	var preferred []*metav1.APIResourceList
 	taken := map[schema.GroupResource]bool{}
@@ -106,22 +104,17 @@ func (c *Client) root(ctx context.Context, path string, k *Kinds) (open []schema
 		open = append(open, schema.GroupVersion{Version: v})
 	}
 	for _, g := range plain.Groups {
-		slices.SortStableFunc(g.Versions, func(a, b metav1.GroupVersionForDiscovery) int {
-			return cmp.Compare(order(a, g), order(b, g))
-		})
+		first := len(open) // the version that the group prefers comes before the others
 		for _, v := range g.Versions {
-			open = append(open, schema.GroupVersion{Group: g.Name, Version: v.Version})
+			version := schema.GroupVersion{Group: g.Name, Version: v.Version}
+			if v.Version == g.PreferredVersion.Version {
+				open = slices.Insert(open, first, version)
+			} else {
+				open = append(open, version)
+			}
 		}
 	}
 	return open, nil
-}
-
-// order puts the version that a group prefers before the others.
-func order(v metav1.GroupVersionForDiscovery, g metav1.APIGroup) int {
-	if v.Version == g.PreferredVersion.Version {
-		return 0
-	}
-	return 1
 }
 
 func isAggregated(contentType string) bool {
@@ -166,7 +159,7 @@ func withKind(r metav1.APIResource, kind *metav1.GroupVersionKind) []metav1.APIR
 	return []metav1.APIResource{r}
 }
 
-// each asks for the resources of each version, all at once.
+// each asks for the resources of all versions at once.
 func (c *Client) each(ctx context.Context, versions []schema.GroupVersion, silent map[schema.GroupVersion]error) []*metav1.APIResourceList {
 	lists := make([]*metav1.APIResourceList, len(versions))
 	var mu sync.Mutex

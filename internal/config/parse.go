@@ -18,10 +18,8 @@ import (
 const MaxSize = 64 << 10
 
 type Problem struct {
-	// File is a file's name, or the name of a flag or an environment variable. Line
-	// and Column are 0 where there are none.
-	File         string
-	Line, Column int
+	File         string // or a flag or an environment variable
+	Line, Column int    // 0 where there are none
 	Text         string
 }
 

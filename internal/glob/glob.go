@@ -1,3 +1,11 @@
+// Package glob matches names with Velero's wildcards in a bounded number of steps.
+//
+// Velero matches with github.com/gobwas/glob (pkg/util/collections/includes_excludes.go and
+// pkg/util/wildcard/expand.go, Velero 1.10 to 1.18), which tries every way in which the parts of
+// a pattern may share a name: 99 bytes in a Restore keep it busy for years. It also has its own
+// opinion about some patterns with alternatives. So [Compile] has the library parse and compile,
+// and [Pattern.Match] walks what it made with the library's own rules, but remembers each answer,
+// and gives up after a number of steps.
 package glob
 
 import (
@@ -24,8 +32,7 @@ const (
 	// Names have at most 317 bytes, and usual patterns a handful of wildcards.
 	maxBytes     = 1024
 	maxWildcards = 64
-	// maxName bounds the names that are matched, in bytes.
-	maxName = 1 << 16
+	maxName      = 1 << 16 // bytes
 )
 
 // Special reports whether a pattern is more than a name that matches itself.
@@ -40,7 +47,6 @@ type Pattern struct {
 	nodes int
 }
 
-// wildcards is how many parts a pattern may be cut into, at most.
 func wildcards(pattern string) (n int) {
 	for i := range len(pattern) {
 		if strings.IndexByte("*?[{,", pattern[i]) >= 0 {
@@ -103,7 +109,6 @@ func (p *Pattern) Match(name string, limit int) (matched bool, steps int, err er
 
 // Budget is how many steps may be taken. It is used by one goroutine.
 type Budget struct {
-	// Left is how many steps are left.
 	Left int
 	// Spent, if not nil, is told of steps as they are taken.
 	Spent func(steps int)
@@ -151,8 +156,7 @@ type Set struct {
 	beyond     []string
 }
 
-// maxBeyond is how many of the patterns are remembered that took too long.
-const maxBeyond = 10
+const maxBeyond = 10 // patterns that are remembered
 
 // NewSet compiles a list with steps of b; what they do not suffice for is in Beyond.
 func NewSet(words []string, b *Budget) *Set {
@@ -176,10 +180,8 @@ func NewSet(words []string, b *Budget) *Set {
 	return s
 }
 
-// Len is how many different words the list has.
 func (s *Set) Len() int { return len(s.words) }
 
-// Has reports whether the list holds a word as it is.
 func (s *Set) Has(word string) bool {
 	_, found := slices.BinarySearch(s.words, word)
 	return found
@@ -188,8 +190,7 @@ func (s *Set) Has(word string) bool {
 // Beyond are some of the patterns for which steps did not suffice so far.
 func (s *Set) Beyond() []string { return s.beyond }
 
-// Match reports whether anything in the list matches a name. known is false
-// where the budget does not suffice to say no.
+// Match reports whether anything in the list matches. known is false if the budget does not suffice to say no.
 func (s *Set) Match(name string, b *Budget) (matched, known bool) {
 	if s.names[name] {
 		return true, true

@@ -18,13 +18,11 @@ type matching struct {
 // question is whether a tree matches name[start:end]; the library repeats them.
 type question struct{ node, start, end int }
 
-// spend counts steps, and reports whether there are any left.
 func (m *matching) spend(steps int) bool {
 	m.steps += steps
 	return m.steps <= m.limit
 }
 
-// match reports whether a node matches name[start:end].
 func (m *matching) match(n *node, start, end int) bool {
 	if n == nil {
 		return start == end
@@ -174,7 +172,6 @@ const (
 	isRow
 )
 
-// node is a matcher of the library.
 type node struct {
 	id    int
 	kind  nodeKind

@@ -1,3 +1,5 @@
+// Package human writes durations, moments, sizes, counts and lists as people write them, one
+// formatter for each, so that a table, a sentence and a command never write a number in two ways.
 package human
 
 import (
@@ -132,7 +134,6 @@ func OfAll(n, total int, noun string) string {
 	return Number(n) + " of " + Count(total, noun)
 }
 
-// plural is the regular plural of an English noun.
 func plural(noun string) string {
 	switch {
 	case strings.HasSuffix(noun, "y") && !strings.ContainsAny(noun[max(len(noun)-2, 0):len(noun)-1], "aeiou"):
@@ -143,8 +144,7 @@ func plural(noun string) string {
 	return noun + "s"
 }
 
-// List names the first few of many: "a", "a and b", "a, b and c", "a, b and 7
-// more". It never says "and 1 more" where the name would fit in its place.
+// List names the first few of many: "a", "a and b", "a, b and 7 more"; never "and 1 more", where the name would fit.
 func List(names []string, most int) string {
 	if len(names) > most+1 {
 		return strings.Join(names[:most], ", ") + " and " + Number(len(names)-most) + " more"
@@ -186,8 +186,7 @@ func Shorten(s string, most int) string {
 	return string(runes[:max(most-3, 0)]) + "..."[:min(3, max(most, 0))]
 }
 
-// CompareNames orders names as people count: backup-2 before backup-10. Numbers in
-// them may be of any length. It is 0 only for equal names.
+// CompareNames orders names as people count: backup-2 before backup-10. It is 0 only for equal names.
 func CompareNames(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -209,14 +208,7 @@ func CompareNames(a, b string) int {
 }
 
 // digits is how many digits a text begins with.
-func digits(s string) int {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return i
-		}
-	}
-	return len(s)
-}
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // Clause is a text behind a lead such as ": ", and nothing if there is no text.
 func Clause(lead, text string) string {

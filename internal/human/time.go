@@ -81,8 +81,7 @@ func Ago(t, now time.Time) string {
 	return Duration(now.Sub(t)) + " ago"
 }
 
-// farAway is from when on a moment needs its year.
-const farAway = 300 * 24 * time.Hour
+const farAway = 300 * 24 * time.Hour // a moment then needs its year
 
 // Clock writes a moment in now's time zone: the time on now's own day, the date on others, and
 // the year where it is far away. It is empty if t is not known.

@@ -1,6 +1,5 @@
-// Package kubectl makes commands that a person copies into a POSIX shell: one
-// line each, whatever is in names, and leading to the cluster that veltui looked
-// at.
+// Package kubectl makes commands that a person copies into a POSIX shell: one line each,
+// whatever is in names, and leading to the cluster that veltui looked at.
 package kubectl
 
 import (
@@ -12,15 +11,11 @@ import (
 
 // Reach is how a command gets to a cluster. It holds no secrets.
 type Reach struct {
-	// Context is the kubeconfig context; empty for none.
-	Context string
-	// Flags are others, such as --kubeconfig=FILE, each in one word.
-	Flags []string
-	// Environment are variables that must be set, as NAME=value.
-	Environment []string
+	Context     string   // of the kubeconfig; empty for none
+	Flags       []string // others, such as --kubeconfig=FILE, each in one word
+	Environment []string // variables that must be set, as NAME=value
 }
 
-// Kubectl is a kubectl command in a namespace.
 func (r Reach) Kubectl(namespace string, args ...string) string {
 	words := append(r.start("kubectl"), r.flags(namespace)...)
 	return strings.Join(append(words, quoteAll(args)...), " ")

@@ -32,11 +32,9 @@ func (e *Error) Error() string {
 	return text
 }
 
-// ErrLocked means that another process holds a lock.
 var ErrLocked = errors.New("another process holds the lock")
 
-// mode is that of files that are created.
-const mode = 0o600
+const mode = 0o600 // of files that are created
 
 // Open opens a regular file, and creates it (0600) if flag has O_CREATE. It never
 // waits for a pipe or a device, and follows no symbolic link at the end of path.
@@ -87,7 +85,7 @@ func OpenPrivate(path string, flag int) (*os.File, error) {
 
 // WriteNew writes a new file that only its owner can read.
 func WriteNew(path string, data []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -126,7 +124,6 @@ func checkDir(path string) error {
 	return private(path, info)
 }
 
-// private checks that only the user can write to a file or directory.
 func private(path string, info fs.FileInfo) error {
 	if err := unshared(path, info, func(owner int) bool { return owner == os.Geteuid() }); err != nil {
 		return err
@@ -166,7 +163,6 @@ func regular(path string, info fs.FileInfo) error {
 	return &Error{path, "is " + kind(info) + ", not a regular file", ""}
 }
 
-// moveAway is the command that makes room for what should be at a path.
 func moveAway(path string) string {
 	return "mv " + kubectl.Quote(path) + " " + kubectl.Quote(path+".old")
 }
@@ -189,8 +185,7 @@ func kind(info fs.FileInfo) string {
 	return "something special"
 }
 
-// maxLinks is how many symbolic links lead to one file at most.
-const maxLinks = 40
+const maxLinks = 40 // that lead to one file
 
 // ReadTrusted reads at most limit bytes of a file that says what the program does. As ssh does,
 // it refuses one that others could have written or replaced: the file, and each link that leads
@@ -224,7 +219,6 @@ func ReadTrusted(path string, limit int64) ([]byte, error) {
 	return nil, &Error{path, "is one of too many symbolic links", ""}
 }
 
-// readTrusted reads a file that is no link.
 func readTrusted(path string, info fs.FileInfo, limit int64) ([]byte, error) {
 	if err := regular(path, info); err != nil {
 		return nil, err
@@ -247,7 +241,6 @@ func readTrusted(path string, info fs.FileInfo, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, limit))
 }
 
-// trustedDir checks the directory that a path leads to.
 func trustedDir(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -261,11 +254,9 @@ func trustedDir(path string) error {
 	return unshared(path, info, isTrusted)
 }
 
-// isTrusted reports whether a user may say what the program does.
 func isTrusted(user int) bool { return user == 0 || user == os.Geteuid() }
 
-// parent returns the directory of a path as it stands there: after a symbolic link,
-// ".." is not the directory before it.
+// parent is the directory of a path as it stands there: after a link, ".." is not the directory before it.
 func parent(path string) string {
 	dir, _ := filepath.Split(path)
 	return cmp.Or(strings.TrimRight(dir, string(filepath.Separator)), dir, ".")

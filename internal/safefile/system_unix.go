@@ -14,7 +14,6 @@ import (
 // openFlags keep open from waiting for a pipe or a device, and from following a symbolic link.
 const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
 
-// ownerOf returns the user that a file belongs to.
 func ownerOf(info fs.FileInfo) (user int, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -29,8 +28,7 @@ func isLinked(info fs.FileInfo) bool {
 	return ok && stat.Nlink > 1
 }
 
-// isReadOnly reports whether a writable directory is mounted read-only, as ConfigMaps are in
-// pods.
+// isReadOnly reports whether a directory is mounted read-only, as ConfigMaps are in pods.
 func isReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
 
 // SyncDir makes the creation of files in a directory outlive a crash.

@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// maxDepth bounds the walk; Kubernetes' own types are far below it.
-const maxDepth = 64
+const maxDepth = 64 // Kubernetes' own types are far below
 
 // Object cleans every string behind the pointer p, in place, as [String] does: fields, elements,
 // map keys and values, and the JSON of a [runtime.RawExtension], which stays JSON. Other byte
@@ -21,7 +20,6 @@ func Object(p any) {
 	}
 }
 
-// walk cleans v, which can be set.
 func walk(v reflect.Value, depth int) {
 	if depth == 0 {
 		return

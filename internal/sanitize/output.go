@@ -49,8 +49,7 @@ func drawable(r rune, s string) bool {
 	return r == '\n' || isEncoded(r, s) && !harmful(r)
 }
 
-// maxColor is how long a sequence that sets colours is at most.
-const maxColor = 64
+const maxColor = 64 // bytes of a sequence that sets colours
 
 // colorSize is the length of the SGR sequence that s begins with, 0 for none.
 func colorSize(s string) int {
@@ -70,17 +69,14 @@ func colorSize(s string) int {
 
 // Writer passes on harmless text to a terminal, a pipe or a file, for several goroutines.
 type Writer struct {
-	next io.Writer
-	mu   sync.Mutex
-	// begun is the beginning of a character that the last write ended in.
-	begun []byte
+	next  io.Writer
+	mu    sync.Mutex
+	begun []byte // a character that the last write ended in
 }
 
-// NewWriter is a [Writer] that cleans as [Text] does. Each write is a text of
-// its own, but for characters that were cut in two.
+// NewWriter cleans as [Text] does. Each write is a text of its own, but for characters that were cut in two.
 func NewWriter(next io.Writer) *Writer { return &Writer{next: next} }
 
-// Write passes on p, cleaned. It returns len(p) or an error.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

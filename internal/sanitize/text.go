@@ -1,3 +1,18 @@
+// Package sanitize makes text that others wrote safe to draw on a terminal.
+//
+// Text from a cluster, from storage, from a kubeconfig or from an error is cleaned where it
+// enters the program: [String] for one line, [Object] for a whole typed resource. What leaves the
+// program is cleaned once more: [Writer] stands before standard output and standard error, [JSON]
+// behind the encoder of machine output, and [Frame] before the screen of the dashboard.
+//
+// What a terminal could take for a command, what reorders or hides other text, and what is not
+// UTF-8 comes out as a visible escape such as \x1b or \u202e, so that two different names never
+// look the same. Machine output holds the same escapes, as text: what jq prints raw is harmless.
+//
+// A clean string is as wide as the sum of its runes, and as the sum of its grapheme clusters: one
+// character and up to four combining marks. What terminals disagree on is escaped as well.
+//
+// The kubectl fix for CVE-2021-25743 rewrites ESC and CR only.
 package sanitize
 
 import (
@@ -46,15 +61,12 @@ func (e reworded) Unwrap() error { return e.cause }
 // Whole is [String] without a limit, for what is of no use when cut, such as a command.
 func Whole(s string) string { return Cut(s, math.MaxInt) }
 
-// Cut is [String] with another limit, in runes. A string that is cut ends in an
-// ellipsis, which is one of them. A limit below one gives the empty string.
+// Cut is [String] with another limit, in runes, the ellipsis among them. One below 1 gives the empty string.
 func Cut(s string, limit int) string { return clean(s, limit, "") }
 
-// layout are the characters that lay out a text of several lines.
-const layout = "\n\t"
+const layout = "\n\t" // lays out a text of several lines
 
-// Text returns s as harmless text of any length that keeps its line feeds and
-// tabs. A carriage return before a line feed is dropped.
+// Text returns s as harmless text of any length, with its line feeds and tabs, without carriage returns before them.
 func Text(s string) string { return clean(s, math.MaxInt, layout) }
 
 func clean(s string, limit int, keep string) string {
@@ -147,18 +159,13 @@ func harmful(r rune) bool {
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Regional_Indicator, joiners, disputed)
 }
 
-// writer builds a text.
 type writer struct {
-	b []byte
-	// keep are characters to let through that are not clean otherwise.
-	keep string
-	// limit is how many runes the text may have, and count how many it has.
-	limit, count int
-	// last is where the text's last rune begins, for the ellipsis.
-	last int
+	b            []byte
+	keep         string // characters to let through that are not clean otherwise
+	limit, count int    // of runes
+	last         int    // where the text's last rune begins, for the ellipsis
 }
 
-// line writes s up to the limit.
 func (w *writer) line(s string) {
 	for len(s) > 0 {
 		cluster := firstCluster(s)
@@ -202,7 +209,6 @@ func (w *writer) cluster(cluster string) bool {
 	return true
 }
 
-// escapeOf is how a rune is escaped.
 func escapeOf(r rune) (format string) {
 	switch {
 	case r <= 0x7f:

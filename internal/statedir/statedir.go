@@ -16,20 +16,17 @@ import (
 	"github.com/veltui/veltui/internal/safefile"
 )
 
-// Leftover is how old a half-written file is that a killed program left behind.
+// Leftover is the age of a half-written file after which its program was killed.
 const Leftover = time.Hour
 
-// Dir is a folder of files whose names end in Suffix.
 type Dir struct {
-	Path   string
-	Suffix string
+	Path, Suffix string // of its files' names
 	// Files and Bytes bound what is kept, the newest first. Zero Bytes is no bound.
 	Files int
 	Bytes int64
 	Clock func() time.Time
 }
 
-// ErrTooLarge is a file that cannot be one of ours.
 var ErrTooLarge = errors.New("it is too large")
 
 // Read reads a regular file. The error is fs.ErrNotExist, or ErrTooLarge beyond most bytes.
@@ -50,8 +47,7 @@ func (d Dir) Read(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// Write writes a file (0600) in place of the one that may be there, touches it,
-// and makes room. It makes the folder (0700) where it is missing.
+// Write replaces a file (0600), touches it and makes room. It makes the folder (0700) if it is missing.
 func (d Dir) Write(name string, data []byte) error {
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return err
@@ -76,10 +72,7 @@ func (d Dir) replace(name string, data []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(data)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	now := d.Clock()
