@@ -22,15 +22,16 @@ import (
 type Identity struct {
 	// Server is the API server's URL with its path, without credentials.
 	Server string `json:"server"`
-	// TLSServerName is empty for the URL's.
+	// TLSServerName is the name that its certificate must have, empty for the URL's.
 	TLSServerName string `json:"tlsServerName,omitempty"`
 	// CA is a fingerprint of what its certificate is checked with: "sha256:" and a
 	// sum, "system" for the system's authorities, "none" where nothing is checked.
 	CA string `json:"certificateAuthority"`
 	// Proxy is the proxy that the kubeconfig names, without credentials.
 	Proxy string `json:"proxy,omitempty"`
-	// UID is that of namespace kube-system, which no two clusters share but copies of one. It is
-	// empty before [Session.Identify], and where it could not be read, for the reason behind it.
+	// UID is that of namespace kube-system, which no two clusters share but copies
+	// of one. It is empty where it could not be read, for the reason in
+	// UIDUnavailable, and before [Session.Identify].
 	UID            types.UID `json:"uid,omitempty"`
 	UIDUnavailable string    `json:"uidUnavailable,omitempty"`
 }
