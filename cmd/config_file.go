@@ -23,19 +23,18 @@ import (
 
 type settings struct {
 	*process
-	// configFile is the file that is read, inForce what holds with it.
 	configFlag string
 	configFile configFile
-	inForce    []config.InForce
+	inForce    []config.InForce // with the file
 	keys       keys.Map
 	readOnly   bool
 	userTheme  *draw.Theme
 }
 
 type configFile struct {
-	// path is empty if there is no place for the file; named is --config, VELTUI_CONFIG or empty.
-	path, named string
-	there       bool
+	path  string // empty if there is no place for the file
+	named string // by --config, VELTUI_CONFIG or empty
+	there bool
 }
 
 // findConfig returns where the file is, or would be: the XDG place, also on macOS, or %AppData% on Windows.
@@ -253,7 +252,6 @@ func (c *settings) themePath(theme config.InForce) string {
 	return files[name]
 }
 
-// userThemes are the names of the themes in the user's folder, and their files.
 func (c *settings) userThemes() (names []string, files map[string]string) {
 	files = map[string]string{}
 	if c.configFile.path == "" {

@@ -64,16 +64,14 @@ func (c *stdio) confirm(ctx context.Context, contextName, name string, cluster s
 }
 
 type question struct {
-	terminal *os.File
-	screen   io.Writer // for the echo and the modes
-	print    func()
-	// marksPaste has the terminal mark pastes, endsMarks ends that; empty where it cannot.
-	marksPaste, endsMarks string
+	terminal              *os.File
+	screen                io.Writer // for the echo and the modes
+	print                 func()
+	marksPaste, endsMarks string // have the terminal mark pastes; empty where it cannot
 }
 
 const (
-	// enterPause is the least time between typing the last character and enter.
-	enterPause = 10 * time.Millisecond
+	enterPause = 10 * time.Millisecond // between typing the last character and enter, at least
 	// typedAtOnce is how many characters of a slow line one read may have; of a longer answer, half of it.
 	typedAtOnce     = 3
 	longestSequence = 32
@@ -94,12 +92,11 @@ const (
 type typedLine struct {
 	echo io.Writer
 
-	text []rune
-	rest []byte // of a rune or a sequence that was read in part
-	last time.Time
-	most int
-	// ended is true after enter, the end of file or a mark of a paste.
-	ended, pasted, endOfFile bool
+	text                     []rune
+	rest                     []byte // of a rune or a sequence that was read in part
+	last                     time.Time
+	most                     int
+	ended, pasted, endOfFile bool // after enter, the end of file or a mark of a paste
 	suspended                bool
 }
 

@@ -82,7 +82,6 @@ func namedContexts(known []string, asked string) (named []string, err error) {
 	return named, nil
 }
 
-// mapSlice returns what f makes of each element.
 func mapSlice[T, U any](list []T, f func(T) U) []U {
 	made := make([]U, len(list))
 	for i, v := range list {
@@ -91,7 +90,6 @@ func mapSlice[T, U any](list []T, f func(T) U) []U {
 	return made
 }
 
-// appendNew appends the values that a list does not have.
 func appendNew[T comparable](list []T, values ...T) []T {
 	for _, v := range values {
 		if !slices.Contains(list, v) {
@@ -225,8 +223,7 @@ func loginTo(ctx context.Context, config *rest.Config, name string) error {
 	return nil // anything else the dashboard shows, and tries again
 }
 
-// logins keep credential plugins from the keyboard once the dashboard has it. The zero value is
-// ready.
+// logins keep credential plugins from the keyboard once the dashboard has it. The zero value is ready.
 //
 // client-go keeps one authenticator for all equal configurations (plugin/pkg/client/auth/exec/
 // exec.go, cacheKey), and asks the first of them before each run (isInteractive). So an earlier

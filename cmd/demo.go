@@ -59,9 +59,7 @@ format.`,
   # Your own recordings, ten times as fast
   veltui demo replay recordings/ --speed 10`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, nil)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, nil) },
 	}
 	flags := cmd.PersistentFlags()
 	f.register(cmd, flags)
@@ -87,9 +85,7 @@ Each line is one event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, os.DirFS(args[0]))
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, os.DirFS(args[0])) },
 	})
 	return cmd
 }

@@ -94,7 +94,6 @@ type closeLook struct {
 	remedies []action.Plan
 }
 
-// take judges the job again by what was seen.
 func (l *closeLook) take(look assess.Look) { l.assessed, l.Judged = l.assessed.Look(l.Job, look) }
 
 // lookCloser judges a job again after a closer look, also one that moved a moment ago: Velero may

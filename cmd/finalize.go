@@ -195,9 +195,7 @@ func (c *stdio) tellSlow(sentence string) func(what string) {
 			timer.Stop()
 		}
 		if what != "" {
-			timer = time.AfterFunc(waitsQuietly, func() {
-				fmt.Fprintf(c.streams.ErrOut, sentence+"\n", what)
-			})
+			timer = time.AfterFunc(waitsQuietly, func() { fmt.Fprintf(c.streams.ErrOut, sentence+"\n", what) })
 		}
 	}
 }

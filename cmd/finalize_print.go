@@ -12,13 +12,11 @@ import (
 // finalizePrinter prints evidence and plan, attempts and outcome; as JSON or YAML, one document at the end.
 type finalizePrinter struct {
 	*stdio
-	output string
-	// finalize is the plan, or refusal, to finalize; remedies are the other plans.
-	finalize *action.Plan
+	output   string
+	finalize *action.Plan // or the refusal
 	remedies []action.Plan
 }
 
-// plan prints evidence and plan, before a question on the terminal.
 func (f *finalizePrinter) plan(p *action.Plan, asks bool) error {
 	l := lines{w: f.streams.Out}
 	switch {

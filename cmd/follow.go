@@ -82,8 +82,7 @@ type follower struct {
 	order    *sortBy
 	printer  printer
 	context  string
-	// verdicts is true if they are printed or decide what is selected.
-	verdicts bool
+	verdicts bool // they are printed or decide what is selected
 
 	printed map[types.UID]printedState
 	last    *assess.Assessment

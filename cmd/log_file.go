@@ -96,9 +96,8 @@ func captureLogs(w io.Writer, cancel context.CancelCauseFunc) *slog.Logger {
 const (
 	maxLogSize = 5 << 20 // the file is then renamed, once
 	maxLogLine = 8 << 10
-	// logBurst is how many bytes may come at once, and logRate how many a second afterwards.
-	logBurst = 1 << 20
-	logRate  = 32 << 10
+	logBurst   = 1 << 20  // bytes that may come at once
+	logRate    = 32 << 10 // bytes a second afterwards
 )
 
 // boundedLog limits the size and the rate of a log file. Several programs may write to it.

@@ -194,16 +194,14 @@ func (f *logsCommand) nothingLogged(j *job.Job, seen int) string {
 }
 
 type logPrinter struct {
-	out    *bufio.Writer
-	errOut io.Writer
-	json   bool
-	least  logs.Level
-	// eager has each line written at once; others wait for collected at most.
-	eager   bool
-	clock   func() time.Time
-	flushed time.Time
-	// wanted is whether the last line with a level was printed.
-	wanted        bool
+	out           *bufio.Writer
+	errOut        io.Writer
+	json          bool
+	least         logs.Level
+	eager         bool // each line is written at once; else they wait for collected at most
+	clock         func() time.Time
+	flushed       time.Time
+	wanted        bool // the last line with a level was printed
 	seen, printed int
 	before        []string // to be said before the first line
 }

@@ -88,7 +88,6 @@ func newCLI(stdin, stdout, stderr *os.File) *cli {
 	}
 }
 
-// forContext is c with another kubeconfig context, and namespace unless that is empty.
 func (c *cli) forContext(context, namespace string) *cli {
 	other := *c
 	other.connector = *c.withContext(context, namespace)
@@ -234,9 +233,8 @@ func (e printError) Unwrap() error { return e.error }
 const (
 	// exitTimeout is how long the end may take: a terminal, a pipe or a plugin can block it for
 	// ever. An interrupted finalize needs two seconds to find out what it has sent.
-	exitTimeout = 3500 * time.Millisecond
-	// minSignalGap separates a second signal from those that the end of a session sends together.
-	minSignalGap = time.Second
+	exitTimeout  = 3500 * time.Millisecond
+	minSignalGap = time.Second // between a second signal and those that the end of a session sends together
 )
 
 type signals struct {

@@ -26,12 +26,11 @@ type plain struct {
 	cli      *cli
 	clusters []*plainCluster
 	events   chan plainEvent
-
-	// stamped lines begin with the time, and prompted says that the user types.
-	stamped, prompted bool
-	pace              narrate.Pace
-	muted             bool
-	err               error // of printing
+	stamped  bool // lines begin with the time
+	prompted bool // the user types
+	pace     narrate.Pace
+	muted    bool
+	err      error // of printing
 }
 
 type plainCluster struct {
@@ -41,9 +40,8 @@ type plainCluster struct {
 	changes narrate.Changes
 
 	assessed *assess.Assessment
-	// unusable is why it cannot be followed, and warned that it is silent has been said.
-	unusable error
-	warned   bool
+	unusable error // why it cannot be followed
+	warned   bool  // it was said that it is silent
 }
 
 // plainEvent is what came of a cluster, or what else there is to say.

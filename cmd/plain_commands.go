@@ -186,11 +186,10 @@ const excerptLines = 60
 type excerpt struct {
 	w           io.Writer
 	last, whole bool
-	// part is an unfinished line, kept the lines for the end.
-	part  []byte
-	kept  []string
-	lines int
-	err   error
+	part        []byte   // of an unfinished line
+	kept        []string // for the end
+	lines       int
+	err         error
 }
 
 func (e *excerpt) Write(text []byte) (int, error) {

@@ -34,15 +34,13 @@ type clusterJobs struct {
 
 type printer struct {
 	parts
-	// list writes selected or changed jobs, with their context if several were asked for.
-	list  func(clusters []clusterJobs, several bool) error
+	list  func(clusters []clusterJobs, several bool) error // the context is shown if several were asked for
 	table *tablePrinter
 }
 
 // parts are those of an answer that cost requests of their own, or time.
 type parts struct {
-	// volumes include those of ended jobs.
-	volumes, verdicts bool
+	volumes, verdicts bool // also of ended jobs
 	whole             bool // nothing is written until all contexts have answered
 }
 

@@ -21,14 +21,12 @@ var rbacRoles = []string{"viewer", "artifacts", "operator"}
 
 // right is one of internal/assets/rbac/rights.yaml.
 type right struct {
-	Name     string `json:"name"`
-	Role     string `json:"role"`
-	Optional bool   `json:"optional"`
-	// For says what veltui does with it, and Without what is lost without it.
-	For     string `json:"for"`
-	Without string `json:"without"`
-	// Namespace is where Rules hold, if not in Velero's namespace.
-	Namespace    string              `json:"namespace"`
+	Name         string              `json:"name"`
+	Role         string              `json:"role"`
+	Optional     bool                `json:"optional"`
+	For          string              `json:"for"`       // what veltui does with it
+	Without      string              `json:"without"`   // what is lost without it
+	Namespace    string              `json:"namespace"` // where Rules hold, if not in Velero's
 	Rules        []rbacv1.PolicyRule `json:"rules"`
 	ClusterRules []rbacv1.PolicyRule `json:"clusterRules"`
 }

@@ -33,11 +33,9 @@ type selection struct {
 	kind   job.Kind        // empty for both
 	names  []jobName       // empty for all
 	labels labels.Selector // of --selector, nil without
-	// stuck is --stuck; it asks for what is known of a job only once it is judged.
-	stuck bool
+	stuck  bool            // --stuck, which is known of a job only once it is judged
 }
 
-// jobName is a job as it is asked for.
 type jobName struct {
 	kind job.Kind
 	name string

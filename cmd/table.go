@@ -19,14 +19,11 @@ import (
 type column struct {
 	title string
 	text  func(row) string
-	// order is a number or a text for --sort-by, or nil; without it, that is the text.
-	order func(row) any
-	wide  bool // only in -o wide
+	order func(row) any // a number or a text for --sort-by, or nil; without it, that is the text
+	wide  bool          // only in -o wide
 
-	// rank orders the columns that a narrow terminal drops, highest first; 0 stays.
-	rank int
-	// least is how many cells suffice on a narrow terminal; 0 for a text that is never cut.
-	least  int
+	rank   int  // orders the columns that a narrow terminal drops, highest first; 0 stays
+	least  int  // cells that suffice on a narrow terminal; 0 for a text that is never cut
 	middle bool // a name, cut in the middle
 	usual  int  // the width of a long text, kept free in a table that grows
 }
@@ -50,16 +47,13 @@ const (
 
 // table aligns rows. On a narrow terminal it drops columns and shortens texts, by its first rows.
 type table struct {
-	w io.Writer
-	// width is the terminal's, or 0: then columns grow with their text.
-	width     int
+	w         io.Writer
+	width     int // the terminal's, or 0: then columns grow with their text
 	glyphs    *draw.Glyphs
 	noHeaders bool
-	// grows is true if more rows may come: a column that is empty now may not stay so.
-	grows bool
+	grows     bool // more rows may come: a column that is empty now may not stay so
 
-	// shown are the indices of the columns that are printed, nil before the first rows.
-	shown  []int
+	shown  []int // indices of the columns that are printed, nil before the first rows
 	widths []int // of all columns
 	gap    int
 }

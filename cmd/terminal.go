@@ -101,10 +101,9 @@ type screen struct {
 	name     string // TERM
 	before   *term.State
 
-	drawn  atomic.Bool // something was drawn
-	closed atomic.Bool
-	// abandoned is true if the dashboard could not leave the screen: the terminal takes no bytes.
-	abandoned     atomic.Bool
+	drawn         atomic.Bool // something was drawn
+	closed        atomic.Bool
+	abandoned     atomic.Bool // the dashboard could not leave the screen: the terminal takes no bytes
 	writing       sync.Mutex
 	keyboard      bool // keys were last asked for in more detail
 	restoreStderr atomic.Pointer[func()]

@@ -20,26 +20,25 @@ import (
 )
 
 const (
-	// The least time between two drawings, here and over ssh.
-	waitFrame, waitFrameRemote = 250 * time.Millisecond, time.Second
+	waitFrame, waitFrameRemote = 250 * time.Millisecond, time.Second // between two drawings, here and over ssh
 	waitBar                    = 30
 )
 
 // waitScreen shows the progress on standard error: bars on a terminal, else a line a change.
 type waitScreen struct {
-	cli    *cli
-	drawn  bool // bars are drawn
-	theme  *draw.Theme
-	glyphs *draw.Glyphs
-	beside uiterminal.Beside
-	notify uiterminal.Notification
-	pace   time.Duration
-	live   liveLines
-	// last is what was drawn last, at a time, and told what was sent beside the screen.
-	last, told string
-	at         time.Time
-	began      atomic.Bool
-	continued  atomic.Bool // a stop happened: what is drawn belongs to the shell
+	cli       *cli
+	drawn     bool // bars are drawn
+	theme     *draw.Theme
+	glyphs    *draw.Glyphs
+	beside    uiterminal.Beside
+	notify    uiterminal.Notification
+	pace      time.Duration
+	live      liveLines
+	last      string // drawn, at a time
+	told      string // what was sent beside the screen
+	at        time.Time
+	began     atomic.Bool
+	continued atomic.Bool // a stop happened: what is drawn belongs to the shell
 }
 
 func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
@@ -200,7 +199,6 @@ func (s *waitScreen) write(text string) {
 	}
 }
 
-// tell prints a line about a job that changed notably.
 func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
 	j := t.last
 	if j.Job == nil {

@@ -43,24 +43,21 @@ type awaited struct {
 	volumes   []assess.Volume
 	seen      []*job.Job
 
-	// full is the job in the last full look, which reads all that `veltui explain` reads.
-	full    assess.Judged
-	unclear bool // the last full look failed, which was said
+	full    assess.Judged // in the last full look, which reads all that `veltui explain` reads
+	unclear bool          // the last full look failed, which was said
 
 	result    waited
 	condition string
 	code      int
-	// unknown is why nothing was read of the job, empty once something was.
-	unknown string
-	// said is what was said last of it, in lines, and called what a person was called for.
-	said, called string
+	unknown   string // why nothing was read of the job, empty once something was
+	said      string // last, in lines
+	called    string // what a person was called for
 }
 
 func (t *awaited) settle(result waited, condition string, code int) {
 	t.result, t.condition, t.code = result, condition, code
 }
 
-// state is how the job is, in words.
 func (t *awaited) state(now time.Time) string {
 	switch {
 	case t.unknown != "":
@@ -93,9 +90,7 @@ func (t *awaited) state(now time.Time) string {
 	return text
 }
 
-func (t *awaited) cause() string {
-	return strings.TrimPrefix(t.last.Verdict.Summary, t.name+": ")
-}
+func (t *awaited) cause() string { return strings.TrimPrefix(t.last.Verdict.Summary, t.name+": ") }
 
 var errTimeUp = errors.New("the time is up")
 

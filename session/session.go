@@ -38,8 +38,7 @@ type Options struct {
 
 // Session is the connection to the one cluster that it was opened for. Several goroutines may use it.
 type Session struct {
-	load    func() (*rest.Config, error)
-	context string
+	options Options
 	meter   *Meter
 
 	mu       sync.Mutex
@@ -61,7 +60,7 @@ func (e *OtherUserError) Error() string {
 
 // New opens a session for the cluster of the kubeconfig. It sends no request.
 func New(o Options) (*Session, error) {
-	s := &Session{load: o.Load, context: o.Context, meter: NewMeter(nil)}
+	s := &Session{options: o, meter: NewMeter(nil)}
 	var err error
 	if s.config, s.identity, err = s.read(); err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func New(o Options) (*Session, error) {
 }
 
 func (s *Session) read() (*rest.Config, Identity, error) {
-	config, err := s.load()
+	config, err := s.options.Load()
 	if err != nil {
 		return nil, Identity{}, err
 	}
@@ -159,7 +158,7 @@ func (s *Session) Moved() error {
 // compare returns a [MovedError] for another identity. The caller holds the lock.
 func (s *Session) compare(now Identity) error {
 	if difference := s.identity.Difference(now); difference != "" {
-		return &MovedError{Context: s.context, Difference: difference}
+		return &MovedError{Context: s.options.Context, Difference: difference}
 	}
 	return nil
 }

@@ -53,9 +53,7 @@ func (m *Meter) Silence() time.Duration {
 }
 
 // Cost returns the number of requests, and of bytes in the answers after decompression.
-func (m *Meter) Cost() (requests int, bytes int64) {
-	return int(m.requests.Load()), m.bytes.Load()
-}
+func (m *Meter) Cost() (requests int, bytes int64) { return int(m.requests.Load()), m.bytes.Load() }
 
 func (m *Meter) send() (at time.Time) {
 	m.requests.Add(1)
@@ -80,8 +78,7 @@ func (m *Meter) read(n int) {
 	m.lastActivity = m.now()
 }
 
-// minOffset ignores the rounding of a Date, and the time of an answer.
-const minOffset = 2 * time.Second
+const minOffset = 2 * time.Second // less comes of the rounding of a Date, and the time of an answer
 
 // ClockOffset returns the server's clock minus ours by the Date of an answer, which has whole
 // seconds, cut off; zero if they agree within two seconds. known is false without a date.

@@ -95,9 +95,7 @@ func Ordinal(n int) string {
 }
 
 // Count writes a number with its noun: 1 item, 3 items, 2 entries, 12,000 classes.
-func Count[N int | int64](n N, noun string) string {
-	return Plural(n, noun, plural(noun))
-}
+func Count[N int | int64](n N, noun string) string { return Plural(n, noun, plural(noun)) }
 
 // Plural is Count for a form of its own for many: Plural(n, "volume is", "volumes are").
 func Plural[N int | int64](n N, one, many string) string {

@@ -45,9 +45,7 @@ func Frame(s string) string {
 	return b.String()
 }
 
-func drawable(r rune, s string) bool {
-	return r == '\n' || isEncoded(r, s) && !harmful(r)
-}
+func drawable(r rune, s string) bool { return r == '\n' || isEncoded(r, s) && !harmful(r) }
 
 const maxColor = 64 // bytes of a sequence that sets colours
 
