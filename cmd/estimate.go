@@ -169,7 +169,7 @@ func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.Rest
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
-	case index.Items() == 0 && index.FormatVersion() == "":
+	case index.Items() == 0 && index.Format == "":
 		err = fmt.Errorf("%s is not a backup: it contains neither items nor metadata/version", sanitize.String(path))
 	}
 	return index, err
@@ -180,7 +180,7 @@ func (c *stdio) answer(index *collector.Index, e collector.Estimate, output stri
 	if len(e.Refused) > 0 {
 		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(mapSlice(e.Refused, sanitize.String), "\n  "))
 	}
-	e.Assumptions = slices.Concat(e.Assumptions, index.Problems())
+	e.Assumptions = slices.Concat(e.Assumptions, index.Noted)
 	err := c.print(output, document.NewEstimate(e), func(l *lines) {
 		l.estimate(e, output == "wide")
 		for _, assumption := range e.Assumptions {

@@ -32,8 +32,8 @@ const captureNamespaces = "velero,shop,billing,media,ops"
 // TestCaptures compares estimates with what Velero 1.18.3 really ended with.
 func TestCaptures(t *testing.T) {
 	x := readCapture(t, Limits{})
-	if x.Items() != 2452 || x.Partial() || len(x.Problems()) > 0 || x.FormatVersion() != "1.1.0" {
-		t.Fatalf("index: %d items, partial %v, %q, format %q", x.Items(), x.Partial(), x.Problems(), x.FormatVersion())
+	if x.Items() != 2452 || x.Incomplete || len(x.Noted) > 0 || x.Format != "1.1.0" {
+		t.Fatalf("index: %d items, partial %v, %q, format %q", x.Items(), x.Incomplete, x.Noted, x.Format)
 	}
 	dirs, err := filepath.Glob("testdata/restores/*")
 	if err != nil || len(dirs) < 9 {

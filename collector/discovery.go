@@ -40,7 +40,6 @@ type Discovery struct {
 // (pkg/discovery/helper.go) it keeps what can be listed, created, got and deleted, without subresources.
 func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
 	d := Discovery{Live: true}
-	var rest []Resource
 	for _, list := range lists {
 		if list == nil {
 			continue
@@ -53,21 +52,13 @@ func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
 			if strings.Contains(r.Name, "/") || !hasVerbs(r.Verbs) {
 				continue
 			}
-			resource := Resource{
-				Group: group, Name: r.Name, Singular: r.SingularName, Kind: r.Kind,
+			d.Resources = append(d.Resources, Resource{
+				Group: group, Name: r.Name, Singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)), Kind: r.Kind,
 				ShortNames: r.ShortNames, Namespaced: r.Namespaced,
-			}
-			if resource.Singular == "" {
-				resource.Singular = strings.ToLower(r.Kind)
-			}
-			if group == "" {
-				d.Resources = append(d.Resources, resource)
-			} else {
-				rest = append(rest, resource)
-			}
+			})
 		}
 	}
-	d.Resources = append(d.Resources, rest...)
+	slices.SortStableFunc(d.Resources, func(a, b Resource) int { return min(len(a.Group), 1) - min(len(b.Group), 1) }) // the core group first
 	return d
 }
 

@@ -23,7 +23,7 @@ func FuzzRead(f *testing.F) {
 	limits := Limits{Unpacked: 4 << 20, Object: 1 << 20, Index: 1 << 20}
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		x, err := Read(context.Background(), bytes.NewReader(archive), limits)
-		if err != nil && !x.Partial() {
+		if err != nil && !x.Incomplete {
 			t.Fatal("an error without a partial index")
 		}
 		estimate(t, x, RestoreSpec{}, Discovery{})

@@ -28,7 +28,7 @@ func wantPartial(t *testing.T, archive []byte, limits Limits, items int, is erro
 	if err == nil || is != nil && !errors.Is(err, is) || !strings.Contains(err.Error(), says) {
 		t.Fatalf("error %v, want %v saying %q", err, is, says)
 	}
-	if x == nil || !x.Partial() || x.Items() < items || len(x.Problems()) == 0 {
+	if x == nil || !x.Incomplete || x.Items() < items || len(x.Noted) == 0 {
 		t.Fatalf("want a partial index of at least %d items and a problem, got %+v", items, x)
 	}
 	if e := estimate(t, x, RestoreSpec{}, Discovery{}); !e.Partial {
@@ -80,12 +80,12 @@ func TestMembersAndTrailers(t *testing.T) {
 	plain := manyPods(t, 1500)
 	half := len(plain) / 2 / 512 * 512
 	x, err := read(append(pack(t, plain[:half]), pack(t, plain[half:])...), Limits{})
-	if err != nil || x.Items() != 1500 || x.Partial() {
+	if err != nil || x.Items() != 1500 || x.Incomplete {
 		t.Fatalf("two members: %v, %d items", err, x.Items())
 	}
 	x, err = read(append(pack(t, plain), "trailing garbage"...), Limits{})
-	if err != nil || x.Items() != 1500 || x.Partial() || len(x.Problems()) != 1 {
-		t.Fatalf("trailing garbage: %v, %q", err, x.Problems())
+	if err != nil || x.Items() != 1500 || x.Incomplete || len(x.Noted) != 1 {
+		t.Fatalf("trailing garbage: %v, %q", err, x.Noted)
 	}
 	// A second archive behind the first is not read, by Velero neither.
 	x, err = read(append(pack(t, plain), pack(t, buildTar(t, file{podA + "other.json", podJSON("")}))...), Limits{})
@@ -94,8 +94,8 @@ func TestMembersAndTrailers(t *testing.T) {
 	}
 	endless := append(pack(t, plain), pack(t, make([]byte, 8<<20))...)
 	x, err = read(endless, Limits{})
-	if err != nil || x.Items() != 1500 || !strings.Contains(strings.Join(x.Problems(), " "), "rest was not read") {
-		t.Fatalf("endless zeros: %v, %q", err, x.Problems())
+	if err != nil || x.Items() != 1500 || !strings.Contains(strings.Join(x.Noted, " "), "rest was not read") {
+		t.Fatalf("endless zeros: %v, %q", err, x.Noted)
 	}
 }
 
@@ -129,8 +129,8 @@ func TestBombs(t *testing.T) {
 
 	// An object that is too large is counted, and said to be unread.
 	x, err := read(bomb(5*piece), Limits{})
-	if err != nil || x.Items() != 1 || !x.Partial() || !strings.Contains(x.Problems()[0], "too many for one object") {
-		t.Errorf("large object: %v, %q", err, x.Problems())
+	if err != nil || x.Items() != 1 || !x.Incomplete || !strings.Contains(x.Noted[0], "too many for one object") {
+		t.Errorf("large object: %v, %q", err, x.Noted)
 	}
 }
 
@@ -252,11 +252,11 @@ func TestHostileEntriesAreLeftOut(t *testing.T) {
 			}
 			w.Close()
 			x, err := read(pack(t, b.Bytes()), Limits{})
-			if err != nil || x.Items() != 1 || x.Partial() != c.partial {
-				t.Fatalf("%v, %d items, partial %v", err, x.Items(), x.Partial())
+			if err != nil || x.Items() != 1 || x.Incomplete != c.partial {
+				t.Fatalf("%v, %d items, partial %v", err, x.Items(), x.Incomplete)
 			}
-			if len(x.Problems()) != 1 || !strings.Contains(x.Problems()[0], c.says) {
-				t.Errorf("problems %q", x.Problems())
+			if len(x.Noted) != 1 || !strings.Contains(x.Noted[0], c.says) {
+				t.Errorf("problems %q", x.Noted)
 			}
 		})
 	}
@@ -277,8 +277,8 @@ func TestOddPaths(t *testing.T) {
 		file{"other/pods/namespaces/a/seven.json", body},
 		file{"resourcesX/pods/namespaces/a/eight.json", body},
 	))
-	if x.Items() != 3 || x.Partial() {
-		t.Fatalf("%d items, %q", x.Items(), x.Problems())
+	if x.Items() != 3 || x.Incomplete {
+		t.Fatalf("%d items, %q", x.Items(), x.Noted)
 	}
 	if e := estimate(t, x, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != 3 {
 		t.Errorf("total %d: the later entry of two must win", e.Total)
@@ -320,12 +320,12 @@ func TestHostileJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0"}, file{podA + "p.json", c.body}))
-			if x.Items() != 1 || x.Partial() != c.partial {
-				t.Fatalf("%d items, partial %v", x.Items(), x.Partial())
+			if x.Items() != 1 || x.Incomplete != c.partial {
+				t.Fatalf("%d items, partial %v", x.Items(), x.Incomplete)
 			}
 			spec := RestoreSpec{Existing: ParseNamespaces("*")}
 			if e := estimate(t, x, spec, Discovery{}); e.Total != c.total {
-				t.Errorf("total %d, want %d; %q", e.Total, c.total, x.Problems())
+				t.Errorf("total %d, want %d; %q", e.Total, c.total, x.Noted)
 			}
 			spec.Restore.LabelSelector = appWeb
 			if e := estimate(t, x, spec, Discovery{}); e.Total != c.selected {
@@ -350,8 +350,8 @@ func TestFormatVersions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := mustRead(t, buildArchive(t, c.files...))
-			if x.Items() != 1 || x.Partial() != c.partial || !strings.Contains(strings.Join(x.Problems(), " "), c.says) || c.says == "" && len(x.Problems()) > 0 {
-				t.Errorf("%d items, partial %v, %q", x.Items(), x.Partial(), x.Problems())
+			if x.Items() != 1 || x.Incomplete != c.partial || !strings.Contains(strings.Join(x.Noted, " "), c.says) || c.says == "" && len(x.Noted) > 0 {
+				t.Errorf("%d items, partial %v, %q", x.Items(), x.Incomplete, x.Noted)
 			}
 		})
 	}
@@ -363,7 +363,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		files = append(files, file{fmt.Sprintf("%sp%d.json", podA, i), "{"})
 	}
 	x := mustRead(t, buildArchive(t, files...))
-	if n := len(x.Problems()); n != maxProblems+1 {
+	if n := len(x.Noted); n != maxProblems+1 {
 		t.Errorf("%d problems", n)
 	}
 }
@@ -380,7 +380,7 @@ func TestCancelled(t *testing.T) {
 		return 0, io.EOF
 	}))
 	x, err := Read(ctx, source, Limits{})
-	if !errors.Is(err, context.Canceled) || !x.Partial() {
+	if !errors.Is(err, context.Canceled) || !x.Incomplete {
 		t.Fatalf("%v", err)
 	}
 }
@@ -397,7 +397,7 @@ func TestSourceFails(t *testing.T) {
 	packed := pack(t, manyPods(t, 2000))
 	reset := errors.New("connection reset by peer")
 	x, err := Read(context.Background(), io.MultiReader(bytes.NewReader(packed[:len(packed)/2]), iotest.ErrReader(reset)), Limits{})
-	if !errors.Is(err, reset) || x.Items() == 0 || !x.Partial() {
+	if !errors.Is(err, reset) || x.Items() == 0 || !x.Incomplete {
 		t.Fatalf("%v", err)
 	}
 }

@@ -19,10 +19,10 @@ type Index struct{ indexData }
 
 // indexData is an Index as the cache stores it.
 type indexData struct {
-	Format     string
-	Incomplete bool
-	NamesOnly  bool
-	Noted      []string // problems
+	Format     string   // the backup's metadata/version, such as "1.1.0"; empty if it has none
+	Incomplete bool     // the archive could not be read to its end, or held items that could not be read
+	NamesOnly  bool     // needs and most labels were not read
+	Noted      []string // sentences about what is wrong or odd; they quote the archive, and are safe to print
 
 	Strings stringTable // resources, namespaces, label keys and values, references
 	Names   stringTable // of items, in the order of items
@@ -78,19 +78,8 @@ type definition struct {
 	Resource Resource
 }
 
-// FormatVersion is the backup's metadata/version, such as "1.1.0"; empty if it has none.
-func (x *Index) FormatVersion() string { return x.Format }
-
 // Items is how many items the backup holds, each counted once.
 func (x *Index) Items() int { return len(x.Flags) }
-
-// Partial says that the archive could not be read to its end, or held items
-// that could not be read. Problems says why.
-func (x *Index) Partial() bool { return x.Incomplete }
-
-// Problems are sentences about what is wrong with the archive or odd in it.
-// They quote what comes from the archive and are safe to print.
-func (x *Index) Problems() []string { return x.Noted }
 
 // ResourceCount is how many items of one resource there are.
 type ResourceCount struct {

@@ -37,7 +37,7 @@ func TestIndexSurvivesItsEncoding(t *testing.T) {
 		if !reflect.DeepEqual(x.Contents(), y.Contents()) {
 			t.Error("contents differ")
 		}
-		if before, after := needsIn(t, x), needsIn(t, &y); !reflect.DeepEqual(before, after) || (len(before) > 0) != x.HasNeeds() {
+		if before, after := needsIn(t, x), needsIn(t, &y); !reflect.DeepEqual(before, after) || (len(before) > 0) != !x.NamesOnly {
 			t.Errorf("needs: %v, after %v", before, after)
 		}
 	}

@@ -64,9 +64,6 @@ type storedVersion struct {
 	Preferred         bool
 }
 
-// HasNeeds says whether needs were read. They are not with Limits.NamesOnly.
-func (x *Index) HasNeeds() bool { return !x.NamesOnly }
-
 // Version is the API version, such as "v1", in which the backup holds the items
 // of a resource ("deployments.apps"); empty if the archive does not tell.
 func (x *Index) Version(resource string) string {

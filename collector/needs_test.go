@@ -121,8 +121,8 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	names, err := read(archive, Limits{NamesOnly: true})
-	if err != nil || names.HasNeeds() || len(needsIn(t, names)) > 0 {
-		t.Errorf("names only: %v, needs %v", err, names.HasNeeds())
+	if err != nil || !names.NamesOnly || len(needsIn(t, names)) > 0 {
+		t.Errorf("names only: %v, needs %v", err, !names.NamesOnly)
 	}
 }
 
@@ -185,8 +185,8 @@ func TestHostileNeeds(t *testing.T) {
 		file{podA + "p.json", `{"kind":"Pod","spec":{"containers":` + list(&containers) + `}}`},
 		file{podA + "long.json", `{"kind":"Pod","spec":{"containers":[{"name":"` + strings.Repeat("x", maxNeedsBody) + `"}]}}`}))
 	needs := needsIn(t, x)
-	if n := len(needs["services/a/s"]); n > maxNeeds+1 || n < maxNeeds/2 || x.Partial() {
-		t.Errorf("%d ports, partial %v", n, x.Partial())
+	if n := len(needs["services/a/s"]); n > maxNeeds+1 || n < maxNeeds/2 || x.Incomplete {
+		t.Errorf("%d ports, partial %v", n, x.Incomplete)
 	}
 	if n := len(needs[dirMutating+"//m"]); n != maxNeeds {
 		t.Errorf("%d webhooks", n)

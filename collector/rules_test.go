@@ -292,7 +292,7 @@ func TestAssumptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names.HasNeeds() || !x.HasNeeds() {
+	if !names.NamesOnly || x.NamesOnly {
 		t.Error("HasLabels is wrong")
 	}
 	if e := estimate(t, names, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything || e.Partial {

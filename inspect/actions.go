@@ -28,11 +28,7 @@ type Actions struct {
 
 // Allowed asks for the right to patch jobs of a kind.
 func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
-	config, err := f.Config()
-	if err != nil {
-		return "", err
-	}
-	c, err := f.client(config)
+	c, err := f.api()
 	if err != nil {
 		return "", err
 	}

@@ -42,7 +42,7 @@ func (r *Backups) Estimate(ctx context.Context, j *job.Job, server velero.Server
 	if estimate, err = e.Estimate(ctx, index, question, j.Started); err != nil {
 		return estimate, err
 	}
-	estimate.Assumptions = slices.Concat(estimate.Assumptions, index.Problems(), MalformedNotes(j))
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, index.Noted, MalformedNotes(j))
 	sanitize.Object(&estimate)
 	return estimate, nil
 }

@@ -11,6 +11,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -72,6 +73,15 @@ func (c *Cluster) client(config *rest.Config) (*client.Client, error) {
 	return api, nil
 }
 
+// api is a client with the credentials of now.
+func (c *Cluster) api() (*client.Client, error) {
+	config, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
+	return c.client(config)
+}
+
 // patience is how long a cluster may take for its first answer.
 const patience = 30 * time.Second
 
@@ -92,7 +102,7 @@ func (c *Cluster) Engine(conn Connection, namespace string, e EngineOptions) (*a
 	}
 	o := action.Options{
 		Session: conn.Session, Namespace: namespace, ReadOnly: e.ReadOnly,
-		By: userName(conn.Config), Context: conn.Context,
+		By: cmp.Or(conn.Config.Impersonate.UserName, conn.Config.Username), Context: conn.Context,
 		AuditDir: audit, Deadline: e.Timeout, Observe: e.Observe, Waiting: e.Waiting,
 	}
 	if !e.NoStore {
@@ -112,12 +122,4 @@ func (c *Cluster) artifacts(config *rest.Config, namespace string) (*artifact.Fe
 		AllowPlainHTTP: c.AllowPlainHTTP, Announce: c.Announce,
 		UserAgent: "veltui/" + c.Version, Clock: c.Clock, Log: c.Log, Open: c.Requests,
 	})
-}
-
-// userName is who the kubeconfig says we are, for an API server that does not.
-func userName(config *rest.Config) string {
-	if config.Impersonate.UserName != "" {
-		return config.Impersonate.UserName
-	}
-	return config.Username
 }

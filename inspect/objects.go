@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -78,14 +77,6 @@ func (r *Objects) Volumes(ctx context.Context, j *job.Job, most int) ([]Document
 		failed = nil // the page says how many are missing
 	}
 	return documents, failed
-}
-
-func (r *Objects) api() (*client.Client, error) {
-	config, err := r.Config()
-	if err != nil {
-		return nil, err
-	}
-	return r.client(config)
 }
 
 // maxDocumentLines bounds one resource: Velero's have less than a hundred lines, others may a megabyte.

@@ -96,7 +96,7 @@ func (p *Previews) look(ctx context.Context, answer *Preview, spec velerov1.Rest
 	}
 	answer.Estimate = estimate
 	answer.Refused = append(answer.Refused, estimate.Refused...)
-	answer.Notes = slices.Concat(g.notes, estimate.Assumptions, g.index.Problems())
+	answer.Notes = slices.Concat(g.notes, estimate.Assumptions, g.index.Noted)
 	p.foresee(answer, a)
 }
 

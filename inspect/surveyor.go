@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -201,9 +202,7 @@ func (s *Surveyor) surround(ctx context.Context, served *target.Served, want tar
 func (f *survey) spec(spec collector.RestoreSpec) collector.RestoreSpec {
 	if f.around != nil && f.around.Saw(target.Namespaces, "") {
 		spec.Existing.Known = true
-		for name := range f.around.Namespaces {
-			spec.Existing.Names = append(spec.Existing.Names, name)
-		}
+		spec.Existing.Names = slices.AppendSeq(spec.Existing.Names, maps.Keys(f.around.Namespaces))
 	}
 	return spec
 }
@@ -321,10 +320,7 @@ func (s *Surveyor) compare(ctx context.Context, q SurveyQuestion, known survey, 
 		if why := known.around.Why(target.ConfigMaps, ""); why != "" {
 			unread("whether Velero changes images or storage classes before it compares", errors.New(why))
 		}
-		rules.Plugins = map[string]bool{}
-		for action := range known.around.PluginConfigs {
-			rules.Plugins[action] = true
-		}
+		rules.Plugins = known.around.PluginConfigs
 	}
 	c, err := preflight.NewComparison(in.Fates, known.state, rules)
 	if err != nil {

@@ -14,8 +14,6 @@ import (
 // Further resources that Velero's actions change.
 const (
 	secrets         = "secrets"
-	configMaps      = "configmaps"
-	services        = "services"
 	statefulSets    = "statefulsets.apps"
 	bindings        = "rolebindings.rbac.authorization.k8s.io"
 	clusterBindings = "clusterrolebindings.rbac.authorization.k8s.io"
@@ -42,9 +40,9 @@ func (c *Comparison) act(resource string, o *unstructured.Unstructured) (r rule)
 	switch {
 	case named != "":
 		r.unsure = "the resource modifier " + named + " may change it"
-	case c.Plugins[changesImages] && slices.Contains(configured[changesImages], resource):
+	case len(c.Plugins[changesImages]) > 0 && slices.Contains(configured[changesImages], resource):
 		r.unsure = "Velero's plugin " + changesImages + " may change its images"
-	case c.Plugins[target.ChangesClasses] && (resource == volumes || resource == claims):
+	case len(c.Plugins[target.ChangesClasses]) > 0 && (resource == volumes || resource == claims):
 		r.unsure = "Velero's plugin " + target.ChangesClasses + " may change its class"
 	}
 	switch resource {
@@ -58,7 +56,7 @@ func (c *Comparison) act(resource string, o *unstructured.Unstructured) (r rule)
 			unstructured.RemoveNestedField(o.Object, "spec", "selector", "matchLabels", label)
 			unstructured.RemoveNestedField(o.Object, "spec", "template", "metadata", "labels", label)
 		}
-	case services:
+	case target.Services:
 		r.always = true
 		r.headless = nested(o, "spec", "clusterIP") == "None"
 	case claims:
@@ -77,7 +75,7 @@ func (c *Comparison) act(resource string, o *unstructured.Unstructured) (r rule)
 		c.mapSubjects(o)
 	case statefulSets:
 		templates, _, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
-		if c.Plugins[target.ChangesClasses] && len(templates) > 0 {
+		if len(c.Plugins[target.ChangesClasses]) > 0 && len(templates) > 0 {
 			r.unsure = "Velero's plugin " + target.ChangesClasses + " may change its classes"
 		}
 	case serviceAccounts:
@@ -250,8 +248,8 @@ func (i *compared) patch(resource string, frozen, bound bool, differing, against
 	}
 	switch {
 	case touches(fixed[resource]...),
-		frozen && (resource == secrets || resource == configMaps) && touches("data", "binaryData", "immutable"),
-		resource == services && i.rule.headless && touches("spec.clusterIP"):
+		frozen && (resource == secrets || resource == target.ConfigMaps) && touches("data", "binaryData", "immutable"),
+		resource == target.Services && i.rule.headless && touches("spec.clusterIP"):
 		i.outcome = PatchRefused
 	case resource == volumes && touches("spec"):
 		i.cannotTell("Kubernetes lets few fields of a volume change")

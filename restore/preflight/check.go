@@ -140,7 +140,7 @@ func (c *check) backup() error {
 	if err := c.existing(); err != nil {
 		return err
 	}
-	if !c.Index.HasNeeds() {
+	if c.Index.NamesOnly {
 		c.notLooked("storage, quotas, node ports and webhooks", "only the names in the backup were read")
 	} else if err := c.needs(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (c *check) backup() error {
 	c.quotas()
 	c.limits()
 	c.findInsecure()
-	if c.Index.Partial() {
+	if c.Index.Incomplete {
 		c.notLooked("all of the backup", "veltui could not read it to its end")
 	}
 	if m := modifier(c.Restore, c.Velero.Server.Flags.DefaultModifier); m != "" {

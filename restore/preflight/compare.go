@@ -30,7 +30,7 @@ type Rules struct {
 	DefaultModifier string                         // the server's own resource modifier, empty for none
 	CSI             *bool                          // CSI says whether Velero runs with EnableCSI; nil is not known
 	NativeSnapshots bool                           // NativeSnapshots says whether the backup may hold native snapshots of volumes
-	Plugins         map[string]bool                // the plugins that have a ConfigMap (package target, Surroundings.PluginConfigs)
+	Plugins         map[string][]string            // the ConfigMaps of plugins (package target, Surroundings.PluginConfigs)
 	Versions        func(resource string) []string // Versions says of a resource whether the backup holds it in several API versions
 }
 
@@ -184,12 +184,9 @@ func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
 	}
 	live := c.sign(object.Object)
 	differing := c.differing(i.inBackup, live)
-	against := differing
-	if len(i.changed) > 0 {
-		against = c.differing(i.all(), live)
-	}
+	against := c.differing(i.all(), live)
 	if resource == serviceAccounts {
-		i.merge(c.lacking(i.all(), live), c.differing(i.all(), live), c.Restore.ExistingResourcePolicy)
+		i.merge(c.lacking(i.all(), live), against, c.Restore.ExistingResourcePolicy)
 		return
 	}
 	volume, known := c.paths["spec.volumeName"]
@@ -201,7 +198,25 @@ func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
 	i.inBackup, i.changed = nil, nil
 }
 
-func (i *compared) all() []field { return overlay(i.inBackup, i.changed) }
+// all are the fields that Velero compares: those in the backup, as its actions change them.
+func (i *compared) all() (all []field) {
+	if len(i.changed) == 0 {
+		return i.inBackup
+	}
+	over := map[uint32]bool{}
+	for _, f := range i.changed {
+		if over[f.path] = true; f.value != gone {
+			all = append(all, f)
+		}
+	}
+	for _, f := range i.inBackup {
+		if !over[f.path] {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(x, y field) int { return int(x.path) - int(y.path) })
+	return all
+}
 
 // merge is what Velero does with a ServiceAccount, whatever the policy: it adds what
 // is lacking. Where nothing is, it does not even set its labels.
@@ -324,25 +339,6 @@ func (c *Comparison) differing(x, y []field) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func overlay(fields, changed []field) (all []field) {
-	if len(changed) == 0 {
-		return fields
-	}
-	over := map[uint32]bool{}
-	for _, f := range changed {
-		if over[f.path] = true; f.value != gone {
-			all = append(all, f)
-		}
-	}
-	for _, f := range fields {
-		if !over[f.path] {
-			all = append(all, f)
-		}
-	}
-	slices.SortFunc(all, func(x, y field) int { return int(x.path) - int(y.path) })
-	return all
 }
 
 // both goes through the fields of two objects, sorted by path.

@@ -88,7 +88,7 @@ func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 	}
 	reader, served := readerOf(b, plane)
 	var items []item
-	for _, resource := range []string{configMaps, secrets} {
+	for _, resource := range []string{target.ConfigMaps, secrets} {
 		q := &target.Question{}
 		for i := range n {
 			q.Add(resource, fmt.Sprintf("bench-%02d", i%20), fmt.Sprintf("item-%06d", i))

@@ -80,26 +80,26 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		rules                  Rules
 		want                   string // outcome and fields
 	}{
-		"equal":                          {configMaps, level("info", ""), level("info", ""), Rules{}, "Equal"},
-		"equal, update":                  {configMaps, level("info", ""), level("info", ""), Rules{Restore: update}, "Equal"},
-		"equal in another namespace":     {configMaps, level("info", ""), level("info", ""), Rules{Restore: mapped}, "Equal"},
-		"different":                      {configMaps, level("info", ""), level("debug", ""), Rules{}, "Left data.level"},
-		"different, update":              {configMaps, level("info", ""), level("debug", ""), Rules{Restore: update}, "Patched data.level"},
-		"a field more":                   {configMaps, level("info", ""), level("info", `,"binaryData":{"a":"b"}`), Rules{}, "Left binaryData.a"},
-		"an empty field more":            {configMaps, level("info", ""), level("info", `,"binaryData":{}`), Rules{}, "Left binaryData"},
-		"a label":                        {configMaps, plain(""), `"metadata":{"labels":{"app":"db"}}`, Rules{}, "Left metadata.labels.app"},
-		"managed fields":                 {configMaps, plain(""), `"metadata":{"labels":{"app":"web"},"managedFields":[{"time":"x"}]}`, Rules{}, "Left metadata.managedFields"},
-		"finalizers":                     {configMaps, plain(""), `"metadata":{"labels":{"app":"web"},"finalizers":["a"]}`, Rules{}, "Left metadata.finalizers"},
-		"an immutable one, update":       {configMaps, level("info", ""), level("debug", `,"immutable":true`), Rules{Restore: update}, "PatchRefused data.level immutable"},
-		"a resource modifier":            {configMaps, level("info", ""), level("info", ""), Rules{Restore: modified}, "CannotTell"},
-		"a modifier of the server":       {configMaps, level("info", ""), level("info", ""), Rules{DefaultModifier: "m"}, "CannotTell"},
+		"equal":                          {target.ConfigMaps, level("info", ""), level("info", ""), Rules{}, "Equal"},
+		"equal, update":                  {target.ConfigMaps, level("info", ""), level("info", ""), Rules{Restore: update}, "Equal"},
+		"equal in another namespace":     {target.ConfigMaps, level("info", ""), level("info", ""), Rules{Restore: mapped}, "Equal"},
+		"different":                      {target.ConfigMaps, level("info", ""), level("debug", ""), Rules{}, "Left data.level"},
+		"different, update":              {target.ConfigMaps, level("info", ""), level("debug", ""), Rules{Restore: update}, "Patched data.level"},
+		"a field more":                   {target.ConfigMaps, level("info", ""), level("info", `,"binaryData":{"a":"b"}`), Rules{}, "Left binaryData.a"},
+		"an empty field more":            {target.ConfigMaps, level("info", ""), level("info", `,"binaryData":{}`), Rules{}, "Left binaryData"},
+		"a label":                        {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"db"}}`, Rules{}, "Left metadata.labels.app"},
+		"managed fields":                 {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"web"},"managedFields":[{"time":"x"}]}`, Rules{}, "Left metadata.managedFields"},
+		"finalizers":                     {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"web"},"finalizers":["a"]}`, Rules{}, "Left metadata.finalizers"},
+		"an immutable one, update":       {target.ConfigMaps, level("info", ""), level("debug", `,"immutable":true`), Rules{Restore: update}, "PatchRefused data.level immutable"},
+		"a resource modifier":            {target.ConfigMaps, level("info", ""), level("info", ""), Rules{Restore: modified}, "CannotTell"},
+		"a modifier of the server":       {target.ConfigMaps, level("info", ""), level("info", ""), Rules{DefaultModifier: "m"}, "CannotTell"},
 		"a claim, of the next Velero":    {claims, claim(""), claim(""), Rules{Server: "v1.19.0"}, "CannotTell"},
-		"several versions":               {configMaps, plain(""), plain(""), Rules{Versions: func(string) []string { return []string{"v1", "v2"} }}, "CannotTell"},
+		"several versions":               {target.ConfigMaps, plain(""), plain(""), Rules{Versions: func(string) []string { return []string{"v1", "v2"} }}, "CannotTell"},
 		"another type of Secret, update": {secrets, plain(`,"type":"a"`), plain(`,"type":"b"`), Rules{Restore: update}, "PatchRefused type"},
 		"a token":                        {secrets, plain(`,"type":"kubernetes.io/service-account-token"`), plain(`,"type":"kubernetes.io/service-account-token"`), Rules{}, "Left"},
-		"a Service":                      {services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.1"}`), Rules{}, "Left"},
-		"a Service, update":              {services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), Rules{Restore: update}, "Patched spec.clusterIP"},
-		"a headless Service, update":     {services, plain(`,"spec":{"clusterIP":"None"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), Rules{Restore: update}, "PatchRefused spec.clusterIP"},
+		"a Service":                      {target.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.1"}`), Rules{}, "Left"},
+		"a Service, update":              {target.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), Rules{Restore: update}, "Patched spec.clusterIP"},
+		"a headless Service, update":     {target.Services, plain(`,"spec":{"clusterIP":"None"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), Rules{Restore: update}, "PatchRefused spec.clusterIP"},
 		"a pod":                          {pods, plain(`,"spec":{"nodeName":"n"}`), plain(`,"spec":{"nodeName":"n"}`), Rules{}, "Left"},
 		"a pod on a node, update":        {pods, plain(`,"spec":{"nodeName":"n"}`), plain(`,"spec":{"nodeName":"n"}`), Rules{Restore: update}, "PatchRefused"},
 		"a pod that waits, update":       {pods, plain(`,"spec":{"priority":0}`), plain(`,"spec":{"priority":0}`), Rules{Restore: update}, "Patched"},
@@ -136,9 +136,9 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		"an account with another annotation": {serviceAccounts, `"metadata":{"annotations":{"a":"b"}}`, `"metadata":{"annotations":{"a":"c"}}`, Rules{}, "Skipped"},
 		"the same account":                   {serviceAccounts, account(""), `"metadata":{"labels":{"app":"web"},"managedFields":[1]}`, Rules{}, "Equal"},
 		"the same account, update":           {serviceAccounts, account(""), account(""), Rules{Restore: update}, "Skipped"},
-		"images may change":                  {"deployments.apps", plain(""), plain(""), Rules{Plugins: map[string]bool{changesImages: true}}, "CannotTell"},
+		"images may change":                  {"deployments.apps", plain(""), plain(""), Rules{Plugins: map[string][]string{changesImages: {"x"}}}, "CannotTell"},
 		"another selector, update":           {"deployments.apps", plain(`,"spec":{"selector":{"a":"b"}}`), plain(`,"spec":{"selector":{"a":"c"}}`), Rules{Restore: update}, "PatchRefused spec.selector"},
-		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), Rules{Plugins: map[string]bool{target.ChangesClasses: true}}, "CannotTell"},
+		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), Rules{Plugins: map[string][]string{target.ChangesClasses: {"x"}}}, "CannotTell"},
 		"a snapshot with EnableCSI":          {snapshots, plain(""), plain(""), Rules{CSI: &yes}, "Skipped"},
 		"a snapshot without EnableCSI":       {snapshots, plain(""), plain(""), Rules{CSI: &no}, "Equal"},
 		"a snapshot, server not seen":        {snapshots, plain(""), plain(""), Rules{}, "CannotTell"},
@@ -161,20 +161,20 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 // another is mapped to. The restore leaves it out, so nothing of it is compared.
 func TestTheRestoredNamespaceIsCompared(t *testing.T) {
 	c := newComparison(Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}, Versions: func(string) []string { return nil }})
-	c.items[place{configMaps, "prod", "x"}] = &compared{from: "shop", sources: 1}
-	if c.Wants(configMaps, "prod", "x") {
+	c.items[place{target.ConfigMaps, "prod", "x"}] = &compared{from: "shop", sources: 1}
+	if c.Wants(target.ConfigMaps, "prod", "x") {
 		t.Error("the body of the namespace that is left out is wanted")
 	}
 	body := func(namespace, level string) string {
 		return whole(`"metadata":{"labels":{}},"data":{"level":"`+level+`"}`, namespace, "b")
 	}
-	c.Backup(configMaps, "prod", "x", []byte(body("prod", "info")))
-	c.Backup(configMaps, "shop", "x", []byte(body("shop", "debug")))
+	c.Backup(target.ConfigMaps, "prod", "x", []byte(body("prod", "info")))
+	c.Backup(target.ConfigMaps, "shop", "x", []byte(body("shop", "debug")))
 	var live unstructured.Unstructured
 	if err := live.UnmarshalJSON([]byte(body("prod", "info"))); err != nil {
 		t.Fatal(err)
 	}
-	c.Live(configMaps, &live)
+	c.Live(target.ConfigMaps, &live)
 	if e := c.Existing(nil, nil)[0]; e.Outcome != Left || !slices.Equal(e.Fields, []string{"data.level"}) {
 		t.Errorf("%+v", e)
 	}
@@ -189,12 +189,12 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 		items = append(items, item{resource, "shop", name, ""})
 		all = append(all, Existing{Resource: resource, Namespace: "shop", Name: name, Outcome: outcome, Why: why, Fields: fields})
 	}
-	add(configMaps, "same", Equal, "")
+	add(target.ConfigMaps, "same", Equal, "")
 	add(secrets, "same", Equal, "")
-	add(configMaps, "a", Left, "", "data.level", sameContent)
-	add(configMaps, "b", Left, "", "data.level")
-	add(configMaps, "anew", Left, "", sameContent)
-	add(services, "web", Left, "")
+	add(target.ConfigMaps, "a", Left, "", "data.level", sameContent)
+	add(target.ConfigMaps, "b", Left, "", "data.level")
+	add(target.ConfigMaps, "anew", Left, "", sameContent)
+	add(target.Services, "web", Left, "")
 	add(serviceAccounts, "robot", Merged, "", "imagePullSecrets.pull")
 	add("deployments.apps", "web", CannotTell, "its images may change")
 	add(apiServices, "v1", Skipped, "")
@@ -221,8 +221,8 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 		}
 	}
 	g.spec = velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	g.compared = []Existing{{Resource: configMaps, Name: "a", Outcome: Patched, Fields: []string{"data.level"}}, {Resource: jobs, Name: "j", Outcome: PatchRefused, Fields: []string{"spec.template"}},
-		{Resource: services, Name: "s", Outcome: Patched}}
+	g.compared = []Existing{{Resource: target.ConfigMaps, Name: "a", Outcome: Patched, Fields: []string{"data.level"}}, {Resource: jobs, Name: "j", Outcome: PatchRefused, Fields: []string{"spec.template"}},
+		{Resource: target.Services, Name: "s", Outcome: Patched}}
 	if got, want := kindsOf(checked(t, g)), "doubt ClaimsExist, doubt ObjectsPatched, doubt PatchesRefused, note ObjectsPatched"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -133,7 +133,7 @@ func (c *check) exists(resource string, n int) Finding {
 		}
 		f.Reason = ObjectsPatched
 		f.Sentence = fmt.Sprintf("%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it touches others, and Velero sets only its own labels.", what, exist)
-	case resource == services && !update:
+	case resource == target.Services && !update:
 		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in services before it compares always makes a difference.", what, exist)
 		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
 	case update:
@@ -217,7 +217,7 @@ func Ask(fates *collector.Fates, spec velerov1.RestoreSpec, velero string) (*tar
 // isRestored says whether Velero tries to create an item. Namespaces are not asked
 // for as items: all of them are listed.
 func isRestored(i collector.Item) bool {
-	return i.Fate == collector.ToRestore && !i.Mirror && i.Resource != target.Namespaces && !(i.Resource == "configmaps" && i.Name == rootCA)
+	return i.Fate == collector.ToRestore && !i.Mirror && i.Resource != target.Namespaces && !(i.Resource == target.ConfigMaps && i.Name == rootCA)
 }
 
 func preservesPorts(spec velerov1.RestoreSpec) bool {

@@ -88,7 +88,9 @@ func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.
 				s.drivers.add(n.Name, i.Target, i.Name)
 			}
 		case collector.NeedServiceType:
-			d.loadBalancers += countIf(n.Name == "LoadBalancer")
+			if n.Name == "LoadBalancer" {
+				d.loadBalancers++
+			}
 		case collector.NeedNodePort:
 			d.nodePorts++
 			if preservesPorts(c.Restore) {
@@ -103,13 +105,6 @@ func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.
 			}
 		}
 	}
-}
-
-func countIf(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector.Need) {

@@ -207,7 +207,9 @@ func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
 		add(&d.compute[n], charged.n[n])
 	}
 	for n, missing := range p.without() {
-		d.without[n] += countIf(missing)
+		if missing {
+			d.without[n]++
+		}
 	}
 	d.pods++
 	for n, l := range r.all {

@@ -39,17 +39,6 @@ type Options struct {
 	Log      *slog.Logger     // Log gets what could not be looked at; nil discards it
 }
 
-func (o Options) withDefaults() Options {
-	o.Parallel = cmp.Or(o.Parallel, 4)
-	o.Silence = cmp.Or(o.Silence, 30*time.Second)
-	o.Page = cmp.Or(o.Page, 500)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
-	return o
-}
-
 // Reader asks one cluster.
 type Reader struct {
 	Options
@@ -61,7 +50,13 @@ type Reader struct {
 
 // New makes a Reader; it does not talk to the cluster.
 func New(o Options) (*Reader, error) {
-	o = o.withDefaults()
+	o.Parallel = cmp.Or(o.Parallel, 4)
+	o.Silence = cmp.Or(o.Silence, 30*time.Second)
+	o.Page = cmp.Or(o.Page, 500)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 	config := rest.CopyConfig(o.Config)
 	config.Timeout = 0 // a long answer is no silence
 	r := &Reader{Options: o, meter: session.NewMeter(o.Clock)}
