@@ -132,14 +132,14 @@ func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Pos
 // sum up to what `veltui estimate` says. How much of the present step is whose is unknown: each has its share.
 func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position, over bool, widths []int) (lines []string) {
 	own := e.Steps[i]
-	glyph, style, bar := c.Glyphs.Ahead, c.Theme.Dim, ""
+	glyph, style, done, bar := c.Glyphs.Ahead, c.Theme.Dim, 0, ""
 	switch {
 	case i < at.Step:
-		glyph, style = c.Glyphs.Done, c.Theme.Good
+		glyph, style, done = c.Glyphs.Done, c.Theme.Good, own.Items
 	case i == at.Step && over:
-		glyph, style = c.Glyphs.Partly, c.Theme.Waiting
+		glyph, style, done = c.Glyphs.Partly, c.Theme.Waiting, at.Done
 	case i == at.Step:
-		glyph, style = c.Glyphs.Now, c.Theme.Running
+		glyph, style, done = c.Glyphs.Now, c.Theme.Running, at.Done
 		bar = c.Bar(float64(at.Done)/float64(max(at.Of, 1)), widths[5]-1)
 	}
 	name := c.Theme.Text
@@ -149,13 +149,6 @@ func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position
 	row := func(name lipgloss.Style, resource, glyph string, done, of int, bar string) string {
 		return tableRow(c, stepColumns, widths, cell{}, cell{name, resource}, cell{style, glyph},
 			cell{c.Theme.Text, fmt.Sprint(done)}, cell{c.Theme.Dim, fmt.Sprint(of)}, cell{text: bar})
-	}
-	done := 0
-	switch {
-	case i < at.Step:
-		done = own.Items
-	case i == at.Step:
-		done = at.Done
 	}
 	left := done
 	for _, b := range e.Brought {

@@ -37,13 +37,13 @@ func (s *Screen) title(c draw.Canvas) string {
 
 // stageLine shows the stages in order. The names of passed stages give way on narrow screens.
 func stageLine(c draw.Canvas, j *job.Job) string {
-	for _, brief := range []int{0, 1, 2} {
-		line := stageLineBrief(c, j, brief)
-		if lipgloss.Width(line) <= c.Width || brief == 2 {
-			return c.Cut(line, c.Width)
+	line := ""
+	for brief := range 3 {
+		if line = stageLineBrief(c, j, brief); lipgloss.Width(line) <= c.Width {
+			break
 		}
 	}
-	return ""
+	return c.Cut(line, c.Width)
 }
 
 func stageLineBrief(c draw.Canvas, j *job.Job, brief int) string {

@@ -257,8 +257,7 @@ func (p *logsPage) nextError(s *Screen) {
 
 // save writes all of the log to a new file in the working directory.
 func (p *logsPage) save(s *Screen) tea.Cmd {
-	l, j := p.shown(), s.job.Job
-	name := fmt.Sprintf("veltui-%s-%s-%s.log", j.Kind.Word(), fileName(j.Name), s.sources.Clock().Format("20060102-150405"))
+	l, name := p.shown(), s.newFile("veltui", ".log")
 	cmd, _ := s.sources.Start(func(context.Context) tea.Msg {
 		path, err := filepath.Abs(name)
 		if err == nil {
@@ -269,14 +268,15 @@ func (p *logsPage) save(s *Screen) tea.Cmd {
 	return cmd
 }
 
-// fileName is a name without what file systems do not take.
-func fileName(name string) string {
-	return strings.Map(func(r rune) rune {
+// newFile names a file about the job, without what file systems do not take.
+func (s *Screen) newFile(prefix, ext string) string {
+	name := strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
 		}
 		return '_'
-	}, name)
+	}, s.job.Name)
+	return strings.Join([]string{prefix, s.job.Kind.Word(), name, s.sources.Clock().Format("20060102-150405")}, "-") + ext
 }
 
 func (p *logsPage) head(c draw.Canvas, s *Screen) []string {

@@ -176,36 +176,29 @@ func deadline(c draw.Canvas, o *assess.Operation) cell {
 
 // operationDetails are all that is known of one operation, below its row.
 func operationDetails(c draw.Canvas, o *assess.Operation) []string {
-	var all fields
-	add := all.add
-	add("Item", o.Item())
-	add("Plugin", o.Action)
-	add("Operation", o.ID)
-	add("Phase", o.Phase)
 	amount := o.Amount()
 	if o.Total > 0 && strings.EqualFold(o.Units, "bytes") {
 		amount = fmt.Sprintf("%s (%d of %d bytes)", amount, o.Done, o.Total)
 	}
-	add("Done", amount)
-	add("It says", o.Description)
-	add("Updates", o.Updates)
-	add("Error", o.Error)
-	if v := o.Volume; v != nil {
-		add("Moves", strings.ToLower(string(v.Kind))+"/"+v.Name+", "+v.Target)
-		add("Its phase", volumePhase(v.Phase))
-		add("Its bytes", human.BytesOf(v.Done, v.Total))
-		add("Its cause", v.Verdict.Cause)
-		add("Its message", v.Message)
+	all := fields{
+		{"Item", o.Item()}, {"Plugin", o.Action}, {"Operation", o.ID}, {"Phase", o.Phase},
+		{"Done", amount}, {"It says", o.Description}, {"Updates", o.Updates}, {"Error", o.Error},
 	}
-	add("Created", moment(c, o.Created))
-	add("Started", moment(c, o.Started))
-	add("Updated", moment(c, o.Updated))
+	if v := o.Volume; v != nil {
+		all = append(all, fields{
+			{"Moves", strings.ToLower(string(v.Kind)) + "/" + v.Name + ", " + v.Target},
+			{"Its phase", volumePhase(v.Phase)}, {"Its bytes", human.BytesOf(v.Done, v.Total)},
+			{"Its cause", v.Verdict.Cause}, {"Its message", v.Message},
+		}...)
+	}
+	deadline := ""
 	switch {
 	case o.Deadline.IsZero():
 	case o.Deadline.After(c.Now):
-		add("Deadline", fmt.Sprintf("Velero cancels it in %s (itemOperationTimeout, from its creation)", human.Duration(o.Deadline.Sub(c.Now))))
+		deadline = fmt.Sprintf("Velero cancels it in %s (itemOperationTimeout, from its creation)", human.Duration(o.Deadline.Sub(c.Now)))
 	default:
-		add("Deadline", fmt.Sprintf("passed %s (itemOperationTimeout, from its creation)", human.Ago(o.Deadline, c.Now)))
+		deadline = fmt.Sprintf("passed %s (itemOperationTimeout, from its creation)", human.Ago(o.Deadline, c.Now))
 	}
+	all = append(all, fields{{"Created", moment(c, o.Created)}, {"Started", moment(c, o.Started)}, {"Updated", moment(c, o.Updated)}, {"Deadline", deadline}}...)
 	return all.details(c)
 }

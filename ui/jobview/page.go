@@ -152,8 +152,6 @@ func listKeys(s *Screen, p page, f *folds, on func() bool, what string, one func
 // fields are labelled values; those without a value are not drawn.
 type fields [][2]string
 
-func (f *fields) add(label, value string) { *f = append(*f, [2]string{label, value}) }
-
 // detailWidth is a canvas for details below a row.
 func detailWidth(c draw.Canvas) draw.Canvas { return c.Sized(min(c.Width-belowIndent-1, widest), 0) }
 

@@ -56,7 +56,7 @@ func (s *Screen) reportKeys() []keys.Binding {
 func (s *Screen) makeReport() tea.Cmd {
 	r, assessed, judged := &s.report, s.assessed, s.job
 	reporter, withVolumes := s.sources.Reporter, s.sources.withVolumes
-	name := fmt.Sprintf("veltui-report-%s-%s-%s.md", judged.Kind.Word(), fileName(judged.Name), s.sources.Clock().Format("20060102-150405"))
+	name := s.newFile("veltui-report", ".md")
 	r.n++
 	made := reportMade{to: r, n: r.n}
 	cmd, cancel := s.sources.Start(func(ctx context.Context) tea.Msg {

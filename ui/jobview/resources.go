@@ -172,23 +172,30 @@ func didSign(c draw.Canvas, did outcome.Did) (string, lipgloss.Style) {
 
 // itemRow draws an item with what became of it.
 func itemRow(c draw.Canvas, i *outcome.Item) string {
-	name := i.Name
-	if i.Namespace != "" {
-		name = i.Namespace + "/" + name
-	}
 	sign, style := didSign(c, i.Did)
-	text := "     " + style.Render(sign) + " "
+	head := "     " + style.Render(sign) + " "
 	if i.Did != outcome.InBackup {
-		text += style.Render(c.Fit(string(i.Did), 8)) + " "
+		head += style.Render(c.Fit(string(i.Did), 8)) + " "
 	}
-	text += c.Theme.Text.Render(name)
-	if i.From != "" {
-		text += c.Theme.Dim.Render(" from " + i.From)
+	return head + c.Theme.Text.Render(namespaced(i.Namespace, i.Name)) + c.Theme.Dim.Render(fromWhy(i.From, i.Why))
+}
+
+func namespaced(namespace, name string) string {
+	if namespace == "" {
+		return name
 	}
-	if i.Why != "" {
-		text += c.Theme.Dim.Render(": " + i.Why)
+	return namespace + "/" + name
+}
+
+// fromWhy is what stands behind an item: its namespace in the backup, and the reason for what became of it.
+func fromWhy(from, why string) string {
+	if from != "" {
+		from = " from " + from
 	}
-	return text
+	if why != "" {
+		why = ": " + why
+	}
+	return from + why
 }
 
 // itemsLine is what became of all items, in one line.

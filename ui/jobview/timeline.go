@@ -2,6 +2,7 @@ package jobview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -24,16 +25,14 @@ type timelinePage struct {
 func (p *timelinePage) keys(s *Screen) []keys.Binding {
 	return copyKeys(s, func() bool { return len(p.shown) > 0 },
 		func() (string, string) {
-			for _, l := range p.shown {
-				if key := s.Selected(); key != "" && l.Key == key {
-					return "one event", strings.TrimSpace(plainText([]string{l.Text}))
-				}
+			key := s.Selected()
+			at := slices.IndexFunc(p.shown, func(l pager.Line) bool { return key != "" && l.Key == key })
+			if at < 0 {
+				return "", ""
 			}
-			return "", ""
+			return "one event", strings.TrimSpace(plainText([]string{p.shown[at].Text}))
 		},
-		func() (string, string) {
-			return "the timeline", sourceText(s.wide(), p.shown)
-		})
+		func() (string, string) { return "the timeline", sourceText(s.wide(), p.shown) })
 }
 
 func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {

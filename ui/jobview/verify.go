@@ -322,11 +322,7 @@ var likeItems = map[verify.DataState]verifiedRow{
 func (o verifyOutline) kind(key string, k *verify.Kind) {
 	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
-		name := item.Name
-		if item.Namespace != "" {
-			name = item.Namespace + "/" + name
-		}
-		all[i] = verifiedRow{item.State, stateWords[item.State], name, item.From, item.Why}
+		all[i] = verifiedRow{item.State, stateWords[item.State], namespaced(item.Namespace, item.Name), item.From, item.Why}
 		if !all[i].settled() { // these come first
 			need++
 		}
@@ -354,13 +350,7 @@ func (r verifiedRow) draw(c draw.Canvas, most int) []string {
 	}
 	const indent = 21
 	head := "     " + style.Render(sign) + " " + style.Render(c.Fit(r.words, 13)) + " "
-	name, more := c.Theme.Text.Render(r.name), ""
-	if r.from != "" {
-		more = " from " + r.from
-	}
-	if r.why != "" {
-		more += ": " + r.why
-	}
+	name, more := c.Theme.Text.Render(r.name), fromWhy(r.from, r.why)
 	if most == 1 || lipgloss.Width(r.name)+lipgloss.Width(more) <= c.Width-indent-1 {
 		return []string{head + name + c.Theme.Dim.Render(more)}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
@@ -43,9 +42,7 @@ func belowRow(c draw.Canvas, r *assess.VolumeRecord) []string {
 	add(c.Theme.Dim, r.SkippedReason())
 	if v := r.Moved; v != nil {
 		_, _, style := volumeState(c, r)
-		if v.Malformed != (decode.Malformed{}) {
-			add(c.Theme.Bad, v.Name+" is malformed: "+v.Malformed.String())
-		}
+		add(c.Theme.Bad, when(v.Malformed != (decode.Malformed{}), v.Name+" is malformed: "+v.Malformed.String()))
 		cause := c.Theme.Dim
 		if v.Verdict.Stuck {
 			cause = c.Theme.Bad
@@ -66,85 +63,58 @@ func recordTimes(r *assess.VolumeRecord) (began, ended time.Time) {
 
 // details are all that is known of one volume, below its row.
 func (p *volumesPage) details(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
-	var all fields
-	add := all.add
-	claim := r.Claim()
+	claim, label := r.Claim(), "Saved by"
 	if claim == "" && r.Info != nil {
 		claim = "none: the pod's volume has no claim"
 	}
-	add("Claim", claim)
-	add("Pod", r.Pod())
-	add("Not saved", r.SkippedReason())
-	label := "Saved by"
 	if s.job.Kind == job.Restore {
 		label = "Restored by"
 	}
-	add(label, r.How())
-	if v := r.Moved; v != nil {
-		p.addMoved(c, add, v)
+	all := fields{{"Claim", claim}, {"Pod", r.Pod()}, {"Not saved", r.SkippedReason()}, {label, r.How()}}
+	v := r.Moved
+	if v != nil {
+		all = append(all, fields{
+			{"Resource", strings.ToLower(string(v.Kind)) + "/" + v.Name},
+			{"Phase", volumePhase(v.Phase)},
+			{"Malformed", when(v.Malformed != (decode.Malformed{}), v.Malformed.String())},
+			{"Cause", v.Verdict.Cause}, {"Message", v.Message},
+			{"Rate", v.Rate.String()}, {"Time left", v.ETA.String()},
+			{"Uploader", v.Uploader}, {"Data mover", v.DataMover},
+			{"Cancel", when(v.CancelAsked, "requested (spec.cancel)")},
+			{"Last change", moment(c, v.Changed)},
+		}...)
 	}
-	add("Node", r.Node())
 	done, total := r.Bytes()
-	if r.Moved != nil {
-		add("Done", exactBytes(done))
-	}
-	add("Size", exactBytes(total))
-	add("New", exactBytes(r.Incremental()))
-	add("Snapshot", r.Handle())
-	add("Operation", r.Operation())
+	all = append(all, fields{
+		{"Node", r.Node()},
+		{"Done", when(v != nil, exactBytes(done))}, {"Size", exactBytes(total)}, {"New", exactBytes(r.Incremental())},
+		{"Snapshot", r.Handle()}, {"Operation", r.Operation()},
+	}...)
 	if i := r.Info; i != nil {
-		addInfo(c, add, i)
+		all = append(all, fields{
+			{"Volume", i.PersistentVolume}, {"Result", i.Result},
+			{"CSI driver", i.CSIDriver}, {"Data mover", i.DataMover}, {"Uploader", i.Uploader}, {"Content", i.Content},
+			{"CSI snapshot", when(i.DataMoved, i.LocalHandle)},
+			{"Its size", when(i.DataMoved && i.LocalSize != i.Size, exactBytes(i.LocalSize))},
+			{"Kept", when(i.Preserved, "the snapshot stays in the cluster")},
+			{"Retained", i.Retained}, {"Volume type", i.VolumeType}, {"Zone", i.Zone},
+			{"IOPS", when(i.IOPS != "0", i.IOPS)},
+		}...)
 	}
-	if v := r.Moved; v != nil {
-		add("Created", moment(c, v.Created))
-		add("Accepted", moment(c, v.Accepted))
+	if v != nil {
+		all = append(all, fields{{"Created", moment(c, v.Created)}, {"Accepted", moment(c, v.Accepted)}}...)
 	}
 	began, ended := recordTimes(r)
-	add("Started", moment(c, began))
-	add("Completed", moment(c, ended))
+	all = append(all, fields{{"Started", moment(c, began)}, {"Completed", moment(c, ended)}}...)
 	return all.details(c, p.object(detailWidth(c), s, key, r)...)
 }
 
-func (p *volumesPage) addMoved(c draw.Canvas, add func(label, value string), v *assess.Volume) {
-	add("Resource", strings.ToLower(string(v.Kind))+"/"+v.Name)
-	add("Phase", volumePhase(v.Phase))
-	if v.Malformed != (decode.Malformed{}) {
-		add("Malformed", v.Malformed.String())
+// when is a text if something holds, else empty.
+func when(holds bool, text string) string {
+	if holds {
+		return text
 	}
-	add("Cause", v.Verdict.Cause)
-	add("Message", v.Message)
-	add("Rate", v.Rate.String())
-	add("Time left", v.ETA.String())
-	add("Uploader", v.Uploader)
-	add("Data mover", v.DataMover)
-	if v.CancelAsked {
-		add("Cancel", "requested (spec.cancel)")
-	}
-	add("Last change", moment(c, v.Changed))
-}
-
-func addInfo(c draw.Canvas, add func(label, value string), i *artifact.Volume) {
-	add("Volume", i.PersistentVolume)
-	add("Result", i.Result)
-	add("CSI driver", i.CSIDriver)
-	add("Data mover", i.DataMover)
-	add("Uploader", i.Uploader)
-	add("Content", i.Content)
-	if i.DataMoved {
-		add("CSI snapshot", i.LocalHandle)
-	}
-	if i.DataMoved && i.LocalSize != i.Size {
-		add("Its size", exactBytes(i.LocalSize))
-	}
-	if i.Preserved {
-		add("Kept", "the snapshot stays in the cluster")
-	}
-	add("Retained", i.Retained)
-	add("Volume type", i.VolumeType)
-	add("Zone", i.Zone)
-	if i.IOPS != "" && i.IOPS != "0" {
-		add("IOPS", i.IOPS)
-	}
+	return ""
 }
 
 // exactBytes formats a size for people and in bytes; empty for 0, which is unknown.
