@@ -1,16 +1,20 @@
 package jobview
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
+	"github.com/veltui/veltui/ui/pager"
 )
 
 // jobLog is a log on its way.
@@ -104,3 +108,128 @@ func (l *jobLog) silence(c draw.Canvas) string {
 	}
 	return " " + c.Sized(c.Width-1, 0).Heading(fmt.Sprintf("nothing about this job since %s (%s)", stamp(c, newest, l.oldest()), human.Age(newest, c.Now)))
 }
+
+// logLines are the lines of a log as a pager shows them.
+type logLines struct {
+	log  *jobLog
+	view *logs.View
+	// own is the field that names the job itself, and is left out.
+	own string
+	// oldest is when the log began; a log that did not begin today shows days.
+	oldest time.Time
+	// at is the line that the user has jumped to, -1 for none.
+	at int
+	// silence is the last line, which says since when nothing came; empty for none.
+	silence string
+}
+
+func (p *logsPage) source(s *Screen, l *jobLog) *logLines {
+	return &logLines{log: l, view: l.view, own: s.job.Namespace + "/" + s.job.Name, oldest: l.oldest(), at: p.at}
+}
+
+// stamp formats a time, with its day where it or the log's beginning is not today, or where there is room.
+func stamp(c draw.Canvas, at, oldest time.Time) string {
+	at = at.In(c.Now.Location())
+	today := func(t time.Time) bool { return t.Format(time.DateOnly) == c.Now.Format(time.DateOnly) }
+	switch {
+	case c.Width >= 120, at.Year() != c.Now.Year():
+		return at.Format(time.DateTime)
+	case !today(at), !oldest.IsZero() && !today(oldest.In(c.Now.Location())):
+		return at.Format("01-02 15:04:05")
+	}
+	return at.Format(time.TimeOnly)
+}
+
+func (s *logLines) Len() int {
+	if s.silence != "" {
+		return s.view.Len() + 1
+	}
+	return s.view.Len()
+}
+
+func (s *logLines) Line(c draw.Canvas, i int) pager.Line {
+	line := s.view.Index(i)
+	if line < 0 {
+		return pager.Line{Text: s.silence}
+	}
+	l, known := s.log.drawn[line]
+	if !known {
+		if len(s.log.drawn) > 1000 {
+			clear(s.log.drawn)
+		}
+		l = s.log.store.Line(line)
+		s.log.drawn[line] = l
+	}
+	return pager.Line{Text: s.draw(c, l, line == s.at)}
+}
+
+// zoneWords names the zone of the page's times, empty for UTC, which Velero writes.
+func zoneWords(now time.Time) string {
+	zone, offset := now.Zone()
+	if offset == 0 {
+		return ""
+	}
+	return "times in " + zone
+}
+
+func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
+	sign := " "
+	if here {
+		sign = c.Theme.Accent.Render(c.Glyphs.Now)
+	}
+	margin := ""
+	if !l.At.IsZero() {
+		margin = stamp(c, l.At, s.oldest) + " "
+	} else { // as wide as that of the lines around it
+		margin = strings.Repeat(" ", len(stamp(c, cmp.Or(s.oldest, c.Now), s.oldest))+1)
+	}
+	level, text := c.Theme.Dim, c.Theme.Text
+	switch l.Level {
+	case logs.Mark:
+		return " " + c.Theme.Accent.Render(c.Glyphs.Stage+c.Glyphs.Stage+" "+l.Text)
+	case logs.Error:
+		level, text = c.Theme.Bad, c.Theme.Bad
+	case logs.Warning:
+		level, text = c.Theme.Waiting, c.Theme.Waiting
+	case logs.Debug, logs.Trace, logs.NoLevel:
+		text = c.Theme.Dim
+	}
+	out := sign + c.Theme.Dim.Render(margin) + level.Render(fmt.Sprintf("%-8s", l.Level))
+	if l.Source != "" {
+		out += c.Theme.Accent.Render(l.Source) + " "
+	}
+	out += text.Render(l.Text)
+	if l.Error != "" {
+		out += text.Render(": " + l.Error)
+	}
+	var more []string
+	for _, f := range l.Fields {
+		if f.Name != "logSource" && f.Value != s.own && f.Value != "" {
+			more = append(more, f.Name+"="+f.Value)
+		}
+	}
+	if len(more) > 0 {
+		out += "  " + c.Theme.Dim.Render(strings.Join(more, " "))
+	}
+	return out
+}
+
+// Find searches the text that is shown, without hidden fields, from another goroutine.
+func (s *logLines) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
+	plain := draw.Canvas{Width: 200, Theme: &draw.Theme{}, Glyphs: &draw.ASCII}
+	shown := func(line int) bool {
+		return strings.Contains(strings.ToLower(ansi.Strip(s.draw(plain, s.log.store.Line(line), false))), text)
+	}
+	start := []int{from, 0}
+	if !forward {
+		start = []int{from + 1, s.view.Len()}
+	}
+	for _, row := range start {
+		if at, err := s.view.Next(ctx, text, row, forward, shown); at >= 0 || err != nil {
+			return at, err
+		}
+	}
+	return -1, nil
+}
+
+var _ pager.Finder = (*logLines)(nil)

@@ -61,7 +61,6 @@ func (p *logsPage) load(s *Screen) tea.Cmd {
 	return nil
 }
 
-// begin asks for the log.
 func (p *logsPage) begin(s *Screen) tea.Cmd {
 	if p.log != nil {
 		p.log.stop()
@@ -98,18 +97,18 @@ func (p *logsPage) update(s *Screen, msg tea.Msg) (tea.Cmd, bool) {
 			p.log.ended, p.log.err = m.at, m.err
 			p.log.view.Update()
 		}
-		return nil, true
 	case logSaved:
 		if m.page != p {
-			return nil, true
+			break
 		}
 		p.saved, p.savedBad = "Saved to "+m.path+" ("+human.Bytes(m.size)+").", m.err != nil
 		if m.err != nil {
 			p.saved = "Not saved: " + m.err.Error()
 		}
-		return nil, true
+	default:
+		return nil, false
 	}
-	return nil, false
+	return nil, true
 }
 
 // leave ends what only an open page may ask for.
@@ -187,25 +186,19 @@ func (p *logsPage) part(s *Screen) (what, text string) {
 	from = max(min(from, n-1), 0)
 	to, room := from, MaxCopied
 	var before, after []string
-	fits := func(row int) (string, bool) {
+	fits := func(row int, into *[]string) bool {
 		text := l.text(row)
-		room -= len(text) + 1
-		return text, room >= 0
-	}
-	for ; to < n; to++ {
-		text, ok := fits(to)
-		if !ok {
-			break
+		if room -= len(text) + 1; room < 0 {
+			return false
 		}
-		after = append(after, text)
+		*into = append(*into, text)
+		return true
 	}
-	for to == n && from > 0 {
-		text, ok := fits(from - 1)
-		if !ok {
-			break
-		}
+	for to < n && fits(to, &after) {
+		to++
+	}
+	for to == n && from > 0 && fits(from-1, &before) {
 		from--
-		before = append(before, text)
 	}
 	slices.Reverse(before)
 	what = "all of the log"
@@ -358,7 +351,6 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 	case s.sources.Logs == nil:
 		return "Logs are not read here."
 	case l == nil:
-		return "Reading the log..."
 	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:
 		return fmt.Sprintf("None of %s is of level %s or above. Press %s to see others.", human.Count(l.store.Lines(), "line"), p.least, s.sources.Keys.Key("level"))
 	case l.store != nil && l.view.Seen() > 0:

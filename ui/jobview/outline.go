@@ -25,10 +25,8 @@ type row struct {
 	draw func(draw.Canvas) string
 }
 
-// Len returns the number of rows.
 func (o *outline) Len() int { return len(o.rows) }
 
-// Line draws the row at i.
 func (o *outline) Line(c draw.Canvas, i int) pager.Line {
 	return pager.Line{Text: o.rows[i].draw(c), Key: o.rows[i].key}
 }
@@ -136,13 +134,11 @@ func (f *folds) settle(s *Screen) {
 	searching := s.Searching() || s.Typing()
 	if f.all && !searching {
 		f.around = map[string]bool{}
-		for key := s.Selected(); ; {
-			at := strings.LastIndexByte(key, '/')
-			if at < 0 {
-				break
+		key := s.Selected()
+		for at, r := range key {
+			if r == '/' {
+				f.around[key[:at]] = true
 			}
-			key = key[:at]
-			f.around[key] = true
 		}
 	}
 	f.all = searching

@@ -41,7 +41,6 @@ func (p *resultsPage) load(s *Screen) tea.Cmd {
 	return tea.Batch(p.loadResults(s), p.loadLogged(s))
 }
 
-// loadLogged reads the server's log.
 func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 	j := s.job.Job
 	if m, known, _ := p.messages(s); !known || !m.NeedsLog(j) || s.sources.Problems == nil {
@@ -75,7 +74,6 @@ func (p *resultsPage) sections(s *Screen) []outcome.Section {
 	return m.Sections
 }
 
-// loadResults reads what is stored.
 func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 	judged := s.job
 	if inspect.StatusMessages(judged).Note != "" || s.sources.Artifacts == nil {

@@ -1,3 +1,6 @@
+// Package jobview is the screen of one job: its stages and its bar, and below
+// them pages, a file each. It draws what package assess says of the job and what
+// was read from its backup; it asks for nothing itself.
 package jobview
 
 import (
@@ -154,15 +157,6 @@ func (s *Screen) complete() {
 	}
 }
 
-// loadVolumes reads the volumes that the job leaves out, nil for nothing to read.
-func (s *Screen) loadVolumes() tea.Cmd {
-	if s.sources.Volumes == nil || s.job.LeftOut() == 0 {
-		return nil
-	}
-	j := s.job.Job
-	return s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.Volumes(ctx, j) })
-}
-
 // asker asks for the pages.
 func (s *Screen) asker() fetch.Asker {
 	return fetch.Asker{Start: s.sources.Start, Clock: s.sources.Clock, Answered: func() tea.Cmd {
@@ -172,7 +166,6 @@ func (s *Screen) asker() fetch.Asker {
 	}}
 }
 
-// UID is that of the job.
 func (s *Screen) UID() types.UID { return s.uid }
 
 // Job is the job as it was known last, nil if it never was.
@@ -194,7 +187,11 @@ func (s *Screen) Ask() tea.Cmd {
 	if s.job.Job == nil || s.deleted {
 		return nil
 	}
-	return tea.Batch(s.loadVolumes(), s.open().load(s))
+	var moved tea.Cmd
+	if j, read := s.job.Job, s.sources.Volumes; read != nil && j.LeftOut() > 0 {
+		moved = s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return read(ctx, j) })
+	}
+	return tea.Batch(moved, s.open().load(s))
 }
 
 // answered are all that the screen has asked for.
@@ -239,10 +236,8 @@ func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
 	return nil, false
 }
 
-// Keys are the screen's own keys.
 func (s *Screen) Keys() []keys.Binding { return s.keys }
 
-// turn opens a tab.
 func (s *Screen) turn(to int) tea.Cmd {
 	if to >= len(s.tabs) || to == s.at {
 		return nil

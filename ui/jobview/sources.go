@@ -23,17 +23,14 @@ type Sources struct {
 	// Artifacts reads what Velero has stored of a job, and WhyNoArtifacts says why it is nil.
 	Artifacts      Artifacts
 	WhyNoArtifacts string
-	// Objects reads resources as they are in the cluster.
-	Objects Objects
+	Objects        Objects
 	// Items are a backup's contents, or what a restore did with each and did not restore of its backup, which
 	// depends on the server's version and flags. The job has ended, or is a backup whose items are done.
 	Items func(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error)
 	// Verify compares the cluster with a restore; one goroutine at a time calls progress.
-	Verify func(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (verify.Result, error)
-	// Reporter makes reports.
+	Verify   func(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (verify.Result, error)
 	Reporter Reporter
-	// Logs reads what was logged of a job.
-	Logs func(ctx context.Context, q logs.Query, out logs.Output) error
+	Logs     func(ctx context.Context, q logs.Query, out logs.Output) error
 	// Problems reads the errors and warnings that the server has logged so far.
 	Problems func(ctx context.Context, j *job.Job) (logs.Problems, error)
 	// Volumes reads all volumes of a job, sorted by kind and name; nil where jobs leave none out.
@@ -41,10 +38,8 @@ type Sources struct {
 	// WhyNoClipboard says why nothing can be copied, and what to do instead; else empty.
 	WhyNoClipboard string
 	// Keys are those that sentences name.
-	Keys keys.Map
-	// Start makes the commands that read.
+	Keys  keys.Map
 	Start fetch.Start
-	// Clock is our own clock.
 	Clock func() time.Time
 }
 

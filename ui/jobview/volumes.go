@@ -38,10 +38,6 @@ type volumesPage struct {
 	countedAt time.Time
 }
 
-func newVolumesPage() page {
-	return &volumesPage{objects: map[string]*fetch.Answer[inspect.Document]{}}
-}
-
 func (p *volumesPage) count(j *job.Job) string {
 	if p.info.Known && (p.counted != j || !p.countedAt.Equal(p.info.Read)) {
 		volumes := make([]assess.Volume, len(j.Volumes))
@@ -131,7 +127,6 @@ func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	case p.info.Err != nil:
 		return "Snapshots and skipped volumes are not known: " + p.info.Err.Error(), c.Theme.Waiting
 	case p.info.Known:
-		return "", c.Theme.Text
 	case !s.job.ListsStored():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
 	case s.sources.Artifacts == nil:
