@@ -91,10 +91,8 @@ func (a *Assessment) Of(j *job.Job) Judged {
 // Look adds what a closer look at a job found, and judges the job with it.
 func (a *Assessment) Look(j *job.Job, found Look) (*Assessment, Judged) {
 	b := *a
-	b.looks = maps.Clone(a.looks)
-	if b.looks == nil {
-		b.looks = map[types.UID]Look{}
-	}
+	b.looks = map[types.UID]Look{}
+	maps.Copy(b.looks, a.looks)
 	b.looks[j.UID] = found
 	b.Environment.Evidence = evidence(b.looks)
 	b.judged = nil

@@ -120,12 +120,10 @@ func (a *assessment) fresh() bool {
 		active = a.j.ActiveVolumes()
 	}
 	moved := a.j.VolumesMoved()
-	return active > 0 && !moved.IsZero() && a.Now.Sub(moved) <= freshBytes && a.anyMayMove()
-}
-
-// anyMayMove reports whether some open volume has no known reason to stand still.
-func (a *assessment) anyMayMove() bool {
-	c := newVolumeContext(a.env, a.j)
+	if active == 0 || moved.IsZero() || a.Now.Sub(moved) > freshBytes {
+		return false
+	}
+	c := newVolumeContext(a.env, a.j) // some open volume must have no known reason to stand still
 	return slices.ContainsFunc(a.j.Volumes, func(v job.Volume) bool {
 		_, cause := c.stalled(&v)
 		return !v.Ended() && cause == ""

@@ -210,9 +210,7 @@ func (a *assessment) bindingRounds() int {
 func (a *assessment) seeBinding() sight {
 	n := max(a.j.VolumeCount(), a.backupVolumes())
 	return sight{rounds: a.bindingRounds(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
-		note: func() {
-			a.Supports(SourceWatch, a.Now, "%s to be bound, three at a time", human.Count(n, "volume"))
-		}}
+		note: func() { a.Supports(SourceWatch, a.Now, "%s to be bound, three at a time", human.Count(n, "volume")) }}
 }
 
 func (a *assessment) backupVolumes() int { return a.env.BackupVolumes[a.j.BackupName] }

@@ -107,7 +107,11 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			a.noteMover(v)
 			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), human.Duration(v.Quiet(a.Now)), cause)
 			a.noteAgents()
-			return a.stuck(proofOf(reason, fact), reason,
+			proof := Proof{}
+			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) {
+				proof = ByOwner(fact)
+			}
+			return a.stuck(proof, reason,
 				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
@@ -124,14 +128,6 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 		}
 	}
 	return Verdict{}, false
-}
-
-func proofOf(reason Reason, fact Fact) Proof {
-	switch reason {
-	case NodeAgentMissing, MoverGone, VolumeStalled:
-		return ByOwner(fact)
-	}
-	return Proof{}
 }
 
 func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string) Verdict {

@@ -30,8 +30,7 @@ const (
 	Pods      = "pods"
 )
 
-// The operator's labels (pkg/operator/backupcontroller, backupLabel and
-// backupJobLabel; bindata/etcd/cluster-backup-cronjob.yaml).
+// The operator's labels (pkg/operator/backupcontroller, backupLabel, backupJobLabel; bindata/etcd/cluster-backup-cronjob.yaml).
 const (
 	appLabel     = "app"
 	jobApp       = "cluster-backup-job"
@@ -49,8 +48,7 @@ const (
 	PodSelector     = jobNameLabel
 )
 
-// The conditions of an EtcdBackup; their types are their reasons
-// (operator/v1alpha1/types_etcdbackup.go, BackupConditionReason).
+// The conditions of an EtcdBackup, and its reasons (operator/v1alpha1/types_etcdbackup.go, BackupConditionReason).
 const (
 	Pending   = "BackupPending"
 	Completed = "BackupCompleted"
@@ -109,8 +107,7 @@ type Backup struct {
 	Conditions []metav1.Condition
 	// Processed says that the operator is done with it.
 	Processed bool
-	// JobName is the Job that the status names. Job is that one, or the one that
-	// names this backup; nil if it is missing or hidden.
+	// JobName is the Job that the status names. Job is it, or the one that names this backup; nil if missing or hidden.
 	JobName string
 	Job     *Job
 	// Schedule is the Backup that it was made for, empty for one made by hand.
@@ -270,8 +267,7 @@ func readSchedule(u *unstructured.Unstructured, cronJobs []*batchv1.CronJob) Sch
 	return s
 }
 
-// jobOf is the Job of a backup: the one that it names, or the newest that names
-// it, as the operator finds it (backupcontroller.go, indexJobsByBackupLabelName).
+// jobOf is the Job that a backup names, or the newest that names it (backupcontroller.go, indexJobsByBackupLabelName).
 func (c *Cluster) jobOf(b *Backup) *Job {
 	var found *Job
 	for _, j := range c.jobs {
@@ -285,9 +281,8 @@ func (c *Cluster) jobOf(b *Backup) *Job {
 	return found
 }
 
-// scheduleOf is the schedule that a backup was made for. It has the name and the owner of a
-// CronJob's Job (requestbackup.go, Run), whose name is the CronJob's with the minutes of the run
-// (Kubernetes, pkg/controller/cronjob/utils.go, getJobName).
+// scheduleOf is by the owner, a CronJob's Job (requestbackup.go, Run), which is named after the CronJob
+// and the minutes of the run (Kubernetes, pkg/controller/cronjob/utils.go, getJobName).
 func scheduleOf(b *Backup, cronOf map[string]string) string {
 	job := ownerOf(b.Object, "Job")
 	return cmp.Or(cronOf[job], job[:max(0, strings.LastIndexByte(job, '-'))])
@@ -308,8 +303,7 @@ func (c *Cluster) WithLogs(logs map[string]Log) *Cluster {
 	return &known
 }
 
-// PodToRead is the pod whose log tells whether a completed backup has failed, empty if
-// there is none or the log has been read.
+// PodToRead is the pod whose log tells whether a completed backup failed, empty if there is none or it was read.
 func (c *Cluster) PodToRead(b *Backup) string {
 	if b.Condition.Type != Completed || b.Job == nil {
 		return ""

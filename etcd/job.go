@@ -12,13 +12,10 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// deadline is how long a pod may run, if its Job does not say
-// (bindata/etcd/cluster-backup-job.yaml). It is the pod's own: it begins when a
-// node takes the pod, and each further pod of the Job has it anew.
+// deadline is a pod's own, by default (bindata/etcd/cluster-backup-job.yaml): it begins when a node takes the pod.
 const deadline = 15 * time.Minute
 
-// defaultBackoffLimit is how many pods of a Job may fail before the Job does
-// (Kubernetes, pkg/apis/batch/v1/defaults.go, SetDefaults_Job).
+// defaultBackoffLimit is how many pods of a Job may fail (Kubernetes, pkg/apis/batch/v1/defaults.go, SetDefaults_Job).
 const defaultBackoffLimit = 6
 
 // Job is a Job of the operator or of a schedule's CronJob.
@@ -113,8 +110,7 @@ func readPod(p *corev1.Pod) Pod {
 	return known
 }
 
-// starting reports whether a container with this reason is about to start (Kubernetes,
-// pkg/kubelet/kubelet_pods.go, ContainerCreating and PodInitializing).
+// starting: a container is about to start (Kubernetes, pkg/kubelet/kubelet_pods.go, ContainerCreating, PodInitializing).
 func starting(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }

@@ -61,8 +61,7 @@ func (a *assessment) noteUnseen(resources ...string) {
 	}
 }
 
-// Stage is an EtcdBackup's condition as people call it: New, Pending, Running,
-// Completed, Failed, Skipped, or a condition that veltui does not know, verbatim.
+// Stage is the condition as people call it: New, Pending, Running, Completed, Failed, Skipped, or an unknown one verbatim.
 func (b *Backup) Stage() string {
 	switch {
 	case b.Condition.Type == "" && len(b.Conditions) == 0:
@@ -85,8 +84,7 @@ func (b *Backup) Ended() bool {
 	return b.Condition.Type == Completed || b.Condition.Type == Failed || b.Condition.Type == Skipped
 }
 
-// Took is how long it took, or has been going for; zero for one that has not begun, was
-// never run, or whose end is unknown.
+// Took is how long it took or has been going for; zero if it has not begun, never ran, or its end is unknown.
 func (b *Backup) Took(now time.Time) time.Duration {
 	var from time.Time
 	switch {
@@ -235,8 +233,7 @@ func (a *assessment) failed(b *Backup) diagnosis.Verdict {
 	}
 }
 
-// tooSmall recognises that twice the size of the database is not free
-// (pkg/cmd/verify/backupstorage.go, isStorageAdequate).
+// tooSmall: twice the size of the database is not free (pkg/cmd/verify/backupstorage.go, isStorageAdequate).
 func tooSmall(p *Pod) bool {
 	return slices.ContainsFunc(p.Failures, func(f Failure) bool {
 		return f.Container == "verify-storage" && strings.Contains(f.Message, "available storage is not adequate")

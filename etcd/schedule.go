@@ -13,8 +13,7 @@ import (
 	"github.com/veltui/veltui/job"
 )
 
-// runPatience is how long a run of a CronJob may take: it removes old files and
-// makes an EtcdBackup. A run that was due has as long to begin.
+// runPatience is how long a run of a CronJob may take, which makes an EtcdBackup, and how late it may begin.
 const runPatience = 10 * time.Minute
 
 type JudgedSchedule struct {
@@ -54,9 +53,8 @@ func (c *Cluster) JudgeSchedule(s *Schedule, now time.Time) JudgedSchedule {
 	return j
 }
 
-// next is the first moment after t that a cron schedule means, zero for none (Kubernetes,
-// pkg/controller/cronjob/utils.go, nextScheduleTime). Without a time zone it is that of the
-// kube-controller-manager, which is UTC in OpenShift.
+// next is a schedule's first moment after t, zero for none (Kubernetes, pkg/controller/cronjob/utils.go,
+// nextScheduleTime). The time zone is UTC by default, as OpenShift's kube-controller-manager.
 func next(schedule, zone string, t time.Time) (at time.Time) {
 	defer func() {
 		if recover() != nil { // as callers of cron parsers have to expect
@@ -81,8 +79,7 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 	}
 	switch {
 	case s.Cron == "":
-		// The operator's attempt to make a CronJob without a schedule fails
-		// (periodicbackupcontroller.go, reconcileCronJob).
+		// The operator cannot make a CronJob without a schedule (periodicbackupcontroller.go, reconcileCronJob).
 		a.Supports(diagnosis.SourceWatch, s.Created, "spec.etcd.schedule is empty")
 		return a.stuck(diagnosis.ByRefusal, NoCronSchedule, "Set spec.etcd.schedule", "has no cron schedule, and never runs")
 	case s.CronJob == nil && !a.cluster.sees(CronJobs):
@@ -145,8 +142,7 @@ func (a *assessment) noteClaim(name string) {
 	}
 }
 
-// hangs recognises a run that does not end: nothing ends it, and the CronJob starts no other
-// beside it (bindata/etcd/cluster-backup-cronjob.yaml, concurrencyPolicy).
+// hangs: nothing ends a run, and the CronJob starts none beside it (bindata/etcd/cluster-backup-cronjob.yaml).
 func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 	for _, active := range s.CronJob.Status.Active {
 		for _, j := range a.cluster.jobs {

@@ -33,9 +33,8 @@ func (a *assessment) pending(b *Backup) diagnosis.Verdict {
 	}
 }
 
-// statusLost judges a backup that the operator is done with and that never got a result.
-// The label is written before the status; with it the operator never looks again, and it
-// deletes the Job as one without a backup (backupcontroller.go, reconcileJobStatus, sync).
+// statusLost: the operator is done, without a result. The label comes before the status; with it the
+// operator never looks again, and deletes the Job (backupcontroller.go, reconcileJobStatus, sync).
 func (a *assessment) statusLost(b *Backup) diagnosis.Verdict {
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "label %s=%s: the operator never looks at it again", stateLabel, processed)
 	if b.Job != nil && b.Job.Result != "" {

@@ -54,12 +54,9 @@ func (j *Job) operationsAreVolumes() bool {
 }
 
 // Ended is how many operations ended, well or not.
-func (o Operations) Ended() int64 {
-	return addUp(int64(max(0, o.Completed)), int64(max(0, o.Failed)))
-}
+func (o Operations) Ended() int64 { return addUp(int64(max(0, o.Completed)), int64(max(0, o.Failed))) }
 
-// finalFraction is the fraction of an ended job: 1 only if Completed. A failed one keeps what was
-// drawn of the stage in which it failed.
+// finalFraction is 1 only if Completed. A failed job keeps what was drawn of the stage in which it failed.
 func (j *Job) finalFraction(prev *Job) (fraction float64, known bool) {
 	if j.Phase == velero.PhaseCompleted {
 		return 1, true

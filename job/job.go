@@ -27,8 +27,7 @@ func (k Kind) Word() string { return strings.ToLower(string(k)) }
 // Resource is the kind's plural for the API server and kubectl: backups or restores.
 func (k Kind) Resource() string { return k.Word() + "s" }
 
-// Job is one Backup or Restore as a person sees it, at the moment of the last
-// event about it. It is immutable; [Next] makes a new one for each event.
+// Job is one Backup or Restore as a person sees it, at its last event. It is immutable; [Next] makes a new one for each.
 type Job struct {
 	Kind      Kind
 	Namespace string
@@ -54,8 +53,7 @@ type Job struct {
 	Volumes    []Volume
 	Operations Operations
 
-	// Fraction is what a bar shows of the present stage, from 0 to 1. It never goes back within a
-	// stage and stays below 1 until the phase is terminal.
+	// Fraction is what a bar shows of the stage, 0 to 1. It never goes back in a stage, and is below 1 until the end.
 	Fraction float64
 	// FractionKnown is false while nothing can be said (no total yet).
 	FractionKnown bool
@@ -74,8 +72,7 @@ type Job struct {
 	// QueuePosition is Velero's own; 0 unless the backup is Queued.
 	QueuePosition int
 
-	// Changed is when the resource, or one of its volumes, last changed, by the API server's
-	// field-manager times and by what this process saw, in the cluster's clock.
+	// Changed is when the resource or a volume last changed, by field managers and what was seen, in the cluster's clock.
 	Changed time.Time
 
 	// Seen are the newest changes that this process saw, oldest first.

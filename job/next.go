@@ -32,9 +32,8 @@ type track struct {
 	revived bool
 }
 
-// Next folds what the cluster says now into what was known before. prev is nil at first sight,
-// and counts as nil with another uid. The result shares memory with prev and in, and is prev
-// itself if nothing changed.
+// Next folds what the cluster says into what was known. prev is nil at first sight, or for another uid.
+// The result shares memory with both, and is prev if nothing changed.
 func Next(prev *Job, in Input) *Job {
 	object, ok := in.object()
 	if !ok {
@@ -90,10 +89,7 @@ func (in Input) object() (Object, bool) {
 }
 
 func sameVersion(a, b Object) bool {
-	if a == b {
-		return true
-	}
-	return a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion()
+	return a == b || a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
 // read takes over what the resource says.
@@ -175,8 +171,7 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 	j.track.moversMoved = volumesMoved(prev.track.moversMoved, &prev.track.movers, &j.track.movers, at)
 }
 
-// volumesMoved is when volumes last moved, by their own times: those first seen after their job
-// have not moved just now. A change without a time on them counts from when it was seen.
+// volumesMoved is by the volumes' own times, as those first seen need not have moved just now; else by when it was seen.
 func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 	switch {
 	case *is == *was:
@@ -191,9 +186,7 @@ func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 func (j *Job) Terminal() bool { return velero.TerminalPhase(j.Phase) }
 
 // Began is when the job began, or was asked for. Backups synced from storage were created long after they began.
-func (j *Job) Began() time.Time {
-	return cmp.Or(j.Started, j.Created)
-}
+func (j *Job) Began() time.Time { return cmp.Or(j.Started, j.Created) }
 
 // Took is how long an ended job took, 0 if that is not known.
 func (j *Job) Took() time.Duration {
@@ -203,8 +196,7 @@ func (j *Job) Took() time.Duration {
 	return j.Completed.Sub(j.Started)
 }
 
-// Elapsed is how long the job has run, until its completion or now. A job that ended without a
-// completion time (docs/dev/velero.md#phases) ends with its last change.
+// Elapsed is until the completion or now. A job without a completion time (docs/dev/velero.md#phases) ends with its last change.
 func (j *Job) Elapsed(now time.Time) time.Duration {
 	from := j.Began()
 	if j.Terminal() {

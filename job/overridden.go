@@ -10,8 +10,7 @@ import (
 // atWork is how recently Velero must have written to a job that a person ended to be at work on it.
 const atWork = 5 * time.Minute
 
-// writers are when a server and when anything else last wrote to the job. A server's field
-// manager ends in -server (pkg/cmd/server/server.go, SetBasename); velero is the command line.
+// writers are when a server, whose field manager ends in -server (pkg/cmd/server/server.go, SetBasename), and others last wrote.
 func (j *Job) writers() (server, other time.Time) {
 	isServer := func(m *metav1.ManagedFieldsEntry) bool { return strings.HasSuffix(m.Manager, "-server") }
 	return WrittenBy(j.Object, isServer), WrittenBy(j.Object, func(m *metav1.ManagedFieldsEntry) bool { return !isServer(m) })
@@ -34,17 +33,15 @@ func (j *Job) RunsOn(now time.Time) bool {
 	return ok && !j.Started.IsZero() && server.After(other) && now.Sub(server) < atWork
 }
 
-// LostSlot reports whether a person ended a backup that was let out of the queue but not started:
-// the server counts it as running for as long as it lives
-// (pkg/controller/backup_queue_controller.go Reconcile, backup_tracker.go; since 1.18). since is
-// the server's start.
+// LostSlot: a person ended a backup that left the queue and was not started: the server, started at
+// since, counts it as long as it lives (pkg/controller/backup_queue_controller.go Reconcile,
+// backup_tracker.go; since 1.18).
 func (j *Job) LostSlot(since time.Time) bool {
 	server, other, ok := j.overridden()
 	return ok && j.Kind == Backup && j.Started.IsZero() && server.After(since) && other.After(server)
 }
 
-// WrittenBy is when one of the field managers last changed an object, zero if none did: the only
-// clock of a resource without conditions.
+// WrittenBy is when one of the field managers last changed an object: the only clock of one without conditions.
 func WrittenBy(o metav1.Object, is func(m *metav1.ManagedFieldsEntry) bool) (newest time.Time) {
 	fields := o.GetManagedFields()
 	for i := range fields {
@@ -62,8 +59,7 @@ func LastWritten(o metav1.Object) time.Time {
 	return Latest(o.GetCreationTimestamp().Time, WrittenBy(o, anyManager))
 }
 
-// writtenByVelero is when Velero itself last changed the object, or anything if none of
-// the managers bears Velero's name: an annotation that a person touches is no progress.
+// writtenByVelero is when Velero last changed the object, or anybody if no manager has its name: a touch is no progress.
 func writtenByVelero(o metav1.Object) time.Time {
 	newest := WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(m.Manager, "velero") })
 	if newest.IsZero() {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"iter"
 	"time"
 )
@@ -13,8 +14,7 @@ type sample struct {
 	before *sample
 }
 
-// samples are the newest samples of the present stage, in two linked lists: the older is dropped
-// as a whole when the newer is full. Adding is cheap, and Jobs share their past.
+// samples are the newest of the stage, in two linked lists, of which the older is dropped as a whole. Jobs share their past.
 type samples struct {
 	unit    Unit
 	newest  *sample
@@ -34,12 +34,7 @@ func (s samples) add(at time.Time, done, total int64) samples {
 }
 
 // last is the newest sample, or nil.
-func (s samples) last() *sample {
-	if s.newest != nil {
-		return s.newest
-	}
-	return s.older
-}
+func (s samples) last() *sample { return cmp.Or(s.newest, s.older) }
 
 // all are the samples, newest first.
 func (s samples) all() iter.Seq[*sample] {
@@ -85,8 +80,7 @@ func (j *Job) sample(prev *Job, in Input) {
 	j.track.samples = j.track.samples.note(at, done, total)
 }
 
-// pace says how a speed is measured, and what evidence it takes. The model is
-// restic's guard: no estimate from too little, too short or too old a window.
+// pace says how a speed is measured, as restic does: no estimate from too little, too short or too old a window.
 type pace struct {
 	// window is how far back samples count.
 	window time.Duration
@@ -100,23 +94,20 @@ type pace struct {
 	settled time.Duration
 }
 
-// Items are written once a second while they move (docs/dev/velero.md#progress). On a recorded
-// restore of 2,359 items an ETA from a window of 60 s is wrong by 37 % in the median and 50 % at
-// the 90th percentile, one from 10 s by 39 % and 190 %.
+// Items come once a second (docs/dev/velero.md#progress). On a restore of 2,359 items an ETA from 60 s is
+// wrong by 37 % in the median and 50 % at the 90th percentile, one from 10 s by 39 % and 190 %.
 var itemPace = pace{
 	window: time.Minute, due: 2 * time.Second, silent: 15 * time.Second,
 	span: 5 * time.Second, moves: 4, amount: 10,
 }
 
-// Bytes are written every ten seconds, and their total grows while the
-// uploader still counts (docs/dev/velero.md#byte-progress).
+// Bytes come every ten seconds, and their total grows while the uploader counts (docs/dev/velero.md#byte-progress).
 var bytePace = pace{
 	window: 2 * time.Minute, due: 12 * time.Second, silent: 45 * time.Second,
 	span: 20 * time.Second, moves: 2, amount: 1 << 20, settled: 20 * time.Second,
 }
 
-// pace is nil for what has no speed: operations and counted volumes end all at once, and queueing
-// and finalizing have no numbers.
+// pace is nil for what has no speed: operations and counted volumes end all at once, other stages have no numbers.
 func (j *Job) pace() *pace {
 	moves := j.Stage == StageItems || j.Stage == StageVolumes || j.Stage == StageOperations
 	switch {
@@ -128,8 +119,7 @@ func (j *Job) pace() *pace {
 	return nil
 }
 
-// Rate is the speed of the present stage over a sliding window, in items or
-// bytes (see [Job.Progress]) a second. ok is false without enough evidence.
+// Rate is the speed over a sliding window, in items or bytes a second. ok is false without enough evidence.
 func (j *Job) Rate(now time.Time) (perSecond float64, ok bool) {
 	p := j.pace()
 	if p == nil || j.Terminal() {
@@ -169,8 +159,7 @@ func (s samples) rate(p *pace, now time.Time) (perSecond float64, ok bool) {
 	return float64(amount) / span.Seconds(), true
 }
 
-// ETA is the time left in the present stage, at least a second; ok is false while it would be a
-// guess. A forecast of a restore's items goes before (see [Job.WithTimeLeft]).
+// ETA is the time left in the stage, at least a second; not ok for a guess. [Job.WithTimeLeft] goes before.
 func (j *Job) ETA(now time.Time) (left time.Duration, ok bool) {
 	if f, found := j.timeLeft(); found {
 		return f.leftAt(now)

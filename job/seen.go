@@ -56,8 +56,7 @@ func (j *Job) remember(prev *Job, sameVolumes bool, at time.Time) {
 	}
 }
 
-// rememberVolumes notes the phases of volumes for which the resource has no time. Both lists are
-// sorted by kind and name.
+// rememberVolumes notes phases for which the resource has no time. Both lists are sorted by kind and name.
 func (j *Job) rememberVolumes(old []Volume, at time.Time) {
 	for i := range j.Volumes {
 		v := &j.Volumes[i]

@@ -96,9 +96,8 @@ func (j *Job) enterStage(prev *Job, at time.Time) {
 // reached is the furthest stage that the job was known to be in.
 func (j *Job) reached() Stage { return cmp.Or(j.track.drawnIn, StageQueued) }
 
-// The last items of a backup may stay uncounted until its volumes are done
-// (docs/dev/velero.md#progress): one that has all but uncountedShare of them and has not moved
-// for uncountedQuiet waits for its volumes.
+// The last items of a backup may stay uncounted until its volumes are done (docs/dev/velero.md#progress):
+// with all but a share of them, and quiet for so long, it waits for its volumes.
 const (
 	uncountedShare = 0.02
 	uncountedQuiet = 30 * time.Second

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -16,8 +15,7 @@ type Tally struct {
 	Count, Ended, Failed, Started int
 	// Unsized counts volumes that have not ended and whose total is unknown.
 	Unsized int
-	// Done and Total are bytes, Done never more than Total. A volume that completed counts as
-	// full (Velero issue 8497); of one that failed, only what was moved counts.
+	// Done and Total are bytes, Done at most Total. A completed volume counts as full (Velero issue 8497), a failed one as moved.
 	Done, Total int64
 	// shares is the sum of the finished shares of the volumes, each from 0 to 1.
 	shares float64
@@ -87,15 +85,13 @@ func (t Tally) fraction() (fraction float64, known bool) {
 
 func (t *track) newestVolume() time.Time { return Latest(t.filesystem.Newest, t.movers.Newest) }
 
-// Moved is when the job's own resource last changed its phase or a counter, in the cluster's
-// clock. known is false while that is only the time of the first sight.
+// Moved is when the job's own resource last changed its phase or a counter; known is false at the first sight.
 func (j *Job) Moved() (at time.Time, known bool) { return j.track.moved, j.track.movedKnown }
 
 // ItemsMoved is the same of the item counters alone.
 func (j *Job) ItemsMoved() time.Time { return j.track.itemsMoved }
 
-// VolumesMoved is when a volume that counts in the present phase last moved. Data movers go on by
-// themselves while the items are in progress, so they do not show that Velero lives.
+// VolumesMoved is when a volume of the phase last moved. Data movers of the items' stage do not show that Velero lives.
 func (j *Job) VolumesMoved() time.Time {
 	if j.Phase == velero.PhaseInProgress {
 		return j.track.filesystemMoved
@@ -119,12 +115,9 @@ func (j *Job) ActiveVolumes() int { return j.track.filesystem.Active() + j.track
 func (j *Job) Revived() bool { return j.track.revived }
 
 // AnyVolumeMoved is when any volume of the job last moved.
-func (j *Job) AnyVolumeMoved() time.Time {
-	return Latest(j.track.filesystemMoved, j.track.moversMoved)
-}
+func (j *Job) AnyVolumeMoved() time.Time { return Latest(j.track.filesystemMoved, j.track.moversMoved) }
 
-// Completed sums up completed volumes that are not kept one by one, of a job that has ended. It
-// is immutable; nil stands for none.
+// Completed sums up volumes of an ended job that are not kept one by one. It is immutable; nil stands for none.
 type Completed struct {
 	podVolumes, movers Tally
 	// lastPodVolume and lastMover are when the last one completed.
@@ -186,8 +179,7 @@ func (j *Job) LeftOut() int {
 // VolumeCount is how many volumes the job has.
 func (j *Job) VolumeCount() int { return len(j.Volumes) + j.LeftOut() }
 
-// WithVolumes is the job with the volumes that were read for it, sorted by kind and name. Its own
-// stay: they are newer, and may be known by their owner only.
+// WithVolumes adds the volumes that were read, sorted by kind and name. The job's own stay: they are newer.
 func (j *Job) WithVolumes(read []Volume) *Job {
 	if j.LeftOut() == 0 {
 		return j
@@ -203,8 +195,6 @@ func (j *Job) WithVolumes(read []Volume) *Job {
 			k.Volumes = append(k.Volumes, v)
 		}
 	}
-	slices.SortStableFunc(k.Volumes, func(a, b Volume) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortStableFunc(k.Volumes, func(a, b Volume) int { return compareVolumes(&a, &b) })
 	return &k
 }

@@ -9,15 +9,13 @@ import (
 type TimeLeft struct {
 	// Seen is when the items were counted that this is about.
 	Seen time.Time
-	// Left is what the items left most likely take from Seen on, Low and High the bounds nine
-	// times in ten; 0 if unknown.
+	// Left is what the items left likely take from Seen on, Low and High the bounds nine times in ten; 0 if unknown.
 	Left, Low, High time.Duration
 	// Known is false while that would be a guess.
 	Known bool
 }
 
-// WithTimeLeft returns a restore with a forecast of its items. It counts until the
-// next items are seen: [Next] does not pass it on.
+// WithTimeLeft returns a restore with a forecast, which counts until the next items are seen: [Next] does not pass it on.
 func (j *Job) WithTimeLeft(f TimeLeft) *Job {
 	if j.Kind != Restore || j.Stage != StageItems {
 		return j
@@ -43,8 +41,7 @@ func (j *Job) timeLeft() (TimeLeft, bool) {
 	return *j.foreseen, true
 }
 
-// leftAt is the time left at a moment. It runs down until the next number is due, then stands
-// still, and is unknown in a long silence.
+// leftAt runs down until the next number is due, then stands still, and is unknown in a long silence.
 func (f TimeLeft) leftAt(now time.Time) (time.Duration, bool) {
 	silence := max(0, now.Sub(f.Seen))
 	if !f.Known || f.Left < 0 || f.Left > longestETA || silence > itemPace.silent {
@@ -61,8 +58,7 @@ func (f TimeLeft) reduced(left, silence time.Duration) time.Duration {
 // rough is by how much the bounds of an ETA differ that is shown as a range.
 const rough = 2.0
 
-// RoughETA are the bounds, nine times in ten, of an ETA that is known only roughly. ok is false
-// where [Job.ETA] is better known, or not at all.
+// RoughETA are the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is better known, or not at all.
 func (j *Job) RoughETA(now time.Time) (low, high time.Duration, ok bool) {
 	f, found := j.timeLeft()
 	if _, known := f.leftAt(now); !found || !known || float64(f.High) <= rough*float64(f.Low) {
@@ -101,10 +97,9 @@ type Total struct {
 	First int
 }
 
-// WithTotal returns a restore with an estimated total. Velero's own replaces it only if they
-// contradict each other: until the last item Velero counts what is skipped as well
-// (pkg/restore/restore.go, execute and processSelectedResource; 1.14 to 1.18.3). It returns j
-// itself where there is nothing to add.
+// WithTotal returns a restore with an estimated total, or j itself. Velero's own replaces it only if they
+// contradict each other: until the last item it counts what is skipped (pkg/restore/restore.go, execute
+// and processSelectedResource; 1.14 to 1.18.3).
 func (j *Job) WithTotal(t Total) *Job {
 	begins := j.Stage == StageQueued || j.Stage == StageItems
 	published := j.Items.Known && j.Items.Total > 0

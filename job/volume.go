@@ -22,8 +22,7 @@ type Volume struct {
 	Name  string
 	UID   types.UID
 	Phase string
-	// Owner is "backup/NAME" or "restore/NAME", empty if its labels do not name one. Velero cuts
-	// a name over 63 characters (pkg/label/label.go GetValidName).
+	// Owner is backup/NAME or restore/NAME by the label, which cuts a name over 63 characters (pkg/label/label.go GetValidName).
 	Owner string
 	// Target says what is moved: namespace/pod:volume or namespace/pvc.
 	Target string
@@ -40,8 +39,7 @@ type Volume struct {
 	Operation string
 	// Incremental is how many of the bytes were new, 0 if not said (Velero 1.18).
 	Incremental int64
-	// Done and Total are bytes processed by the uploader; Total is 0 until it is known and may
-	// grow (docs/dev/velero.md#byte-progress).
+	// Done and Total are bytes; Total is 0 until it is known and may grow (docs/dev/velero.md#byte-progress).
 	Done  int64
 	Total int64
 
@@ -91,8 +89,7 @@ func sampleVolumes(before map[velero.VolumeRef]samples, volumes []Volume, at tim
 // fastest is a speed in bytes a second that no volume has.
 const fastest = 1 << 40
 
-// VolumeRate is the speed of one volume in bytes a second: over a sliding window, or on average
-// from its start to its last change. ok is false without enough evidence.
+// VolumeRate is bytes a second over a sliding window, or from start to last change. ok is false without enough evidence.
 func (j *Job) VolumeRate(v *Volume, now time.Time) (perSecond float64, ok bool) {
 	if v.Phase != velero.VolumeInProgress || v.CancelAsked {
 		return 0, false
@@ -117,8 +114,7 @@ func (j *Job) VolumeETA(v *Volume, now time.Time) (left time.Duration, ok bool) 
 	return eta(v.Total-v.Done, rate, v.Quiet(now))
 }
 
-// pvcName is the annotation that names the claim of a PodVolumeBackup
-// (pkg/podvolume/backupper.go, pkg/podvolume/configs).
+// pvcName is the annotation of a PodVolumeBackup's claim (pkg/podvolume/backupper.go, pkg/podvolume/configs).
 const pvcName = "velero.io/pvc-name"
 
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec (docs/dev/velero.md#labels).
@@ -131,8 +127,7 @@ func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	return v
 }
 
-// VolumeFromPodVolumeRestore reads a PodVolumeRestore. Before the uploader
-// tells a total, the size of the snapshot stands in for it (Velero 1.18).
+// VolumeFromPodVolumeRestore takes the size of the snapshot until the uploader tells a total (Velero 1.18).
 func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
 	v := volumeOf(velero.PodVolumeRestore, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
@@ -152,8 +147,7 @@ func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 	return v
 }
 
-// VolumeFromDataDownload reads a DataDownload. Before the uploader tells a
-// total, the size of the snapshot stands in for it (Velero 1.18).
+// VolumeFromDataDownload takes the size of the snapshot until the uploader tells a total (Velero 1.18).
 func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
 	v := volumeOf(velero.DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
@@ -208,8 +202,7 @@ func (v *Volume) Quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Ch
 // Ref names the volume's resource.
 func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, Name: v.Name} }
 
-// BuiltIn reports whether Velero's own node-agents move the volume (pkg/datamover/util.go
-// IsBuiltInUploader; velero-io main adds velero-fs and velero-block).
+// BuiltIn: Velero's node-agents move it (pkg/datamover/util.go IsBuiltInUploader; main adds velero-fs and velero-block).
 func (v *Volume) BuiltIn() bool {
 	return slices.Contains([]string{"", "velero", "velero-fs", "velero-block"}, v.DataMover)
 }

@@ -137,9 +137,7 @@ func mayMeet(p, q string) bool {
 }
 
 func fixedEnds(p string) (head, tail string) {
-	head = p[:strings.IndexAny(p, "*?[")]
-	tail = p[strings.LastIndexAny(p, "*?]")+1:]
-	return head, tail
+	return p[:strings.IndexAny(p, "*?[")], p[strings.LastIndexAny(p, "*?]")+1:]
 }
 
 // filterSteps is what matching two filters may take: some milliseconds.

@@ -116,9 +116,7 @@ func (l JobLog) Then(later JobLog) JobLog {
 	if l.Last.At.After(later.GaveUp.At) {
 		later.GaveUp, later.LostPhase = LogLine{}, "" // a clock that went back, or a line between two reads
 	}
-	if later.Failure == "" {
-		later.Failure = l.Failure
-	}
+	later.Failure = cmp.Or(later.Failure, l.Failure)
 	if later.Refused.At.IsZero() {
 		later.Refused = l.Refused
 	}

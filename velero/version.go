@@ -119,13 +119,10 @@ func FailsDiffering(version string) bool {
 	return known && v.Before(Version{1, 19, 0})
 }
 
-// unread is the first version whose source veltui's rules were not read in.
-var unread = Version{Current[0], Current[1] + 1, 0}
-
 // IsUnread reports whether a server is newer than the versions that the rules were read in.
 func IsUnread(version string) bool {
 	v, known := ParseVersion(version)
-	return known && !v.Before(unread)
+	return known && !v.Before(Version{Current[0], Current[1] + 1, 0})
 }
 
 // LocksForMaintenance reports whether maintenance holds its repository's lock while its Job runs

@@ -14,8 +14,7 @@ type Step struct {
 	Items    int
 }
 
-// Limit is the bound of Velero's client, from the server's --client-qps and --client-burst; zero
-// if its flags could not be read.
+// Limit bounds Velero's client (--client-qps and --client-burst); zero if the server's flags could not be read.
 type Limit struct {
 	// QPS is in requests a second, Burst how many may come at once.
 	QPS   float64
@@ -93,9 +92,8 @@ func (c *Course) Learned() Rates { return c.likely().rates() }
 // Left is what the items left take: most likely Likely, and nine times in ten no less than Low and no more than High.
 type Left struct{ Likely, Low, High time.Duration }
 
-// Left is the time that the items left take from a moment on, which is that of
-// the last observation or later. ok is false before the first, and where the
-// steps cannot be right: then more was restored than they have.
+// Left is the time that the items left take from at on, which is not before the last observation. ok is
+// false before the first, and where more was restored than the steps have.
 func (c *Course) Left(at time.Time) (left Left, ok bool) {
 	likely := c.likely()
 	if !likely.begun || likely.last.done >= likely.total {
@@ -127,8 +125,7 @@ type Restore struct {
 	left       job.TimeLeft
 }
 
-// Follow follows a restore with these steps, with the rates known before and the server's limit.
-// It is nil, which says nothing, without steps.
+// Follow follows a restore with these steps, the rates known before and the server's limit; nil without steps.
 func Follow(steps []Step, known Rates, limit Limit) *Restore {
 	if c := NewCourse(steps, known, limit); c.plain.total > 0 {
 		return &Restore{course: c}
@@ -136,8 +133,7 @@ func Follow(steps []Step, known Rates, limit Limit) *Restore {
 	return nil
 }
 
-// See takes in what is new of j and gives it the time that its items take, or returns j. live is
-// false while news may be missed.
+// See takes in j and gives it the time that its items take, or returns it. live is false while news may be missed.
 func (r *Restore) See(j *job.Job, live bool) *job.Job {
 	if r == nil || j.Stage != job.StageItems {
 		return j
@@ -160,8 +156,7 @@ func (r *Restore) See(j *job.Job, live bool) *job.Job {
 	return r.made
 }
 
-// fits reports whether the steps can be right. Velero's own total is off while the restore runs:
-// it counts what it will skip.
+// fits: the steps can be right. Velero's own total is off while the restore runs: it counts what it will skip.
 func (r *Restore) fits(j *job.Job) bool {
 	if j.Items.Estimated {
 		return true

@@ -40,8 +40,7 @@ func newCost(prior float64, known Cost) *cost {
 	return &cost{base: prior, trust: priorTrust}
 }
 
-// blend is the cost of an item if items took seconds, and before that one was
-// taken to cost base with the given trust in seconds.
+// blend is the cost of an item of which some took seconds, and which was taken to cost base, with trust in seconds.
 func blend(seconds, items, base, trust float64) float64 {
 	if items <= 0 || seconds <= 0 {
 		return base
@@ -64,9 +63,8 @@ func (m *model) seconds(k *cost) float64 {
 	return blend(k.seen, k.items, base, k.trust)
 }
 
-// farther is what an item of a listed resource costs more because the API server is farther away:
-// the list ends at the next tick of the API server, so other requests cost nothing more until
-// they fill the time between two ticks.
+// farther is what listing costs more if the API server is far: the list ends at its next tick, so other
+// requests cost more only once they fill the time between two ticks.
 func (m *model) farther(k *cost) float64 {
 	if k.learned || k.class != classListed {
 		return 0
@@ -98,8 +96,7 @@ func (m *model) compare() {
 // factors are how much slower than taken a class goes: resources not known before, and learned ones.
 type factors struct{ fresh, learned float64 }
 
-// mean is a geometric mean of ratios, in which none outweighs all the others:
-// one resource with a slow webhook says little about the rest of its class.
+// mean is a geometric mean of ratios, in which none outweighs all others, such as a resource with a slow webhook.
 type mean struct{ sum, weight float64 }
 
 func (m *mean) add(ratio, seconds float64) {
@@ -152,9 +149,8 @@ func (m *model) learn(parts []part, took float64) {
 	m.compare()
 }
 
-// blamed is the cost that a part is evidence of; wait is that of the limit. The limit is the same
-// for all: a resource that takes longer is slow itself, and one that takes just that long had
-// nothing saved up.
+// blamed is the cost that a part is evidence of; wait is that of the limit, the same for all: what takes
+// longer is slow itself, what takes just that had nothing saved up.
 func (m *model) blamed(p *part, wait float64) *cost {
 	each := p.took / p.items
 	switch {

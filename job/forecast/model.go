@@ -97,9 +97,8 @@ func (r Rates) means() (factor [classes]float64) {
 // Intervals shorter than shortest are joined with the next: events may come in bunches.
 const shortest = 500 * time.Millisecond
 
-// observe notes that done items were restored at a moment; if either goes back, it starts again.
-// surprise is how far off the model was since the last observation, as a logarithm of at most
-// mostSurprise; 0 if unknown.
+// observe notes done items at a moment; if either goes back, it starts again. surprise is how far off the
+// model was, as a logarithm of at most mostSurprise; 0 if unknown.
 func (m *model) observe(at time.Time, done int) (surprise float64) {
 	switch {
 	case !m.begun, at.Before(m.last.at), done < m.last.done:
@@ -133,8 +132,7 @@ func (m *model) observe(at time.Time, done int) (surprise float64) {
 // memory is how many observations back the noise goes, about.
 const memory = 10
 
-// begin starts to follow at some point of the restore. What has been saved up
-// until then is reckoned from the restore's own beginning.
+// begin starts at some point of the restore. What was saved up until then is reckoned from the restore's beginning.
 func (m *model) begin(at time.Time, done int) {
 	m.anchor = moment{at, done, m.creditAfter(m.walk(0, done, m.saved), m.saved)}
 	m.last = m.anchor
@@ -208,8 +206,7 @@ func (m *model) left() (likely, low, high float64) {
 	return likely, low, high
 }
 
-// doubt is by what factor a cost may be wrong, nine times in ten: the less, the more was seen of
-// it or of its class, in this restore or before.
+// doubt is by what factor a cost may be wrong, nine times in ten: the less, the more was seen of it or of its class.
 func (m *model) doubt(k *cost) float64 {
 	switch {
 	case k.seen >= enough:

@@ -63,8 +63,7 @@ func (r Rates) With(newer Rates) Rates {
 
 // What is known of Velero 1.18 and Kubernetes before anything was seen.
 const (
-	// requests are those that every item takes: create it, patch its managed
-	// fields (velero/pkg/restore/restore.go, restoreItem).
+	// requests every item takes: create it, patch its managed fields (velero/pkg/restore/restore.go, restoreItem).
 	requests = 2.0
 	// throttled is what an item costs that waits for the client's limit of 100 a
 	// second (velero/pkg/cmd/server/config/config.go, defaultClientQPS).
@@ -73,9 +72,8 @@ const (
 	saved = 1.0
 	// plain is what an item takes without any limit: two requests to an API server nearby.
 	plain = 0.006
-	// listed is what it takes where a plugin lists something. The API server answers from its
-	// cache once that is as new as etcd, for which it asks every 100 ms
-	// (k8s.io/apiserver/pkg/storage/cacher/progress; since Kubernetes 1.31).
+	// listed is a plugin's list: the API server answers once its cache is as new as etcd, for which it
+	// asks every 100 ms (k8s.io/apiserver/pkg/storage/cacher/progress; since Kubernetes 1.31).
 	listed = 0.1
 )
 

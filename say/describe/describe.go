@@ -147,9 +147,7 @@ func (d *describer) moment(name, title string, at time.Time) {
 	d.add(Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: document.Moment{Time: at}})
 }
 
-func Moment(at, now time.Time) string {
-	return at.In(now.Location()).Format("2006-01-02 15:04:05 MST")
-}
+func Moment(at, now time.Time) string { return at.In(now.Location()).Format("2006-01-02 15:04:05 MST") }
 
 // list adds names on one line, or Velero's default for no names.
 func (d *describer) list(name, title string, values []string, otherwise string) {

@@ -15,8 +15,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// News finds what is worth a call: a job that ended, and one that is stuck or orphaned. What
-// was so in the first complete assessment is no news. The zero value is ready.
+// News are jobs that ended, and those in trouble, after the first complete assessment. The zero value is ready.
 type News struct {
 	began time.Time
 	jobs  map[types.UID]known
@@ -85,8 +84,7 @@ type Calls struct {
 
 const callGap = 10 * time.Second
 
-// Due is what to call a person with now, empty for nothing yet: the heaviest line, and how
-// many jobs there are beside. wait is how long until something is due, 0 if nothing waits.
+// Due is what to call a person with, if anything: the heaviest line and how many jobs more; else in how long, 0 for never.
 func (c *Calls) Due(now time.Time) (text string, wait time.Duration) {
 	if len(c.waiting) == 0 {
 		return "", 0
@@ -102,8 +100,7 @@ func (c *Calls) Due(now time.Time) (text string, wait time.Duration) {
 	return text, 0
 }
 
-// Pace lets so many lines through in any minute that a person can listen to them. It sums up
-// what is left out; what is urgent waits. The zero value is ready.
+// Pace lets as many lines through as a person can listen to, and sums up the rest; what is urgent waits.
 type Pace struct {
 	queue
 	said []time.Time

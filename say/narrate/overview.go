@@ -13,9 +13,8 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Overview says how everything is: the counts, a sentence for each of at most so many jobs
-// that have not ended, what is in trouble first, those that ended badly in the last day, and
-// the newest. flags are those of [Job].
+// Overview says how everything is: counts, at most so many open jobs, trouble first, those that ended
+// badly in the last day, and the newest. flags are those of [Job].
 func Overview(a *assess.Assessment, most int, flags string) []string {
 	lines := append([]string{counts(a)}, around(a)...)
 	active := urgentFirst(a)
@@ -122,8 +121,7 @@ func worthNaming(a *assess.Assessment) []*job.Job {
 	return named
 }
 
-// Find are the jobs with a name, or else those whose name contains it. A kind before it, as
-// in restore/crm-old, leaves the other kind out.
+// Find are the jobs with a name, or else those whose name contains it, such as crm-old or restore/crm-old.
 func Find(a *assess.Assessment, name string) []assess.Judged {
 	kind, rest, both := strings.Cut(name, "/")
 	if !both {

@@ -18,8 +18,7 @@ const (
 	certainName
 )
 
-// passwordWords are the words for a password, folded as foldName does it, in the languages
-// that programs speak. A name with a word that ends in one is certain.
+// passwordWords are the words for a password, folded by foldName. A name with a word that ends in one is certain.
 var passwordWords = []string{
 	"password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "losungswort", "pwd", "pswd", // English, German
 	"contrasena", "contrasenya", "motdepasse", "motpasse", "senha", "parola", // Spanish, Catalan, French, Portuguese, Italian
@@ -169,8 +168,7 @@ func redactNamed(text string) string {
 	})
 }
 
-// cutAhead takes out what matches ahead of each match of lead, where is says that it is a
-// credential: by the name, what leads to the value, the value and what stands behind it.
+// cutAhead takes out what matches ahead behind each match of lead, where is says so of name, lead, value and what follows.
 func cutAhead(lead, ahead *regexp.Regexp, text string, is func(name, lead, value, behind string) bool) string {
 	var b strings.Builder
 	at := 0

@@ -28,7 +28,6 @@ const (
 	maxLast     = 15
 	maxLastEnd  = 4 // of a job that has ended and did not fail
 	maxLost     = 3
-	maxLeft     = 20
 	maxText     = 2000
 	maxRead     = 32 * maxText // bytes of a text that are looked at
 	maxOpenWork = 40

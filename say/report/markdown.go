@@ -53,8 +53,7 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+
 // item is a point of a list, without a line break.
 func (w *writer) item(format string, args ...any) { w.line("- "+format, args...) }
 
-// special are the characters that mean something to Markdown anywhere in a line, and opens
-// what does at its beginning only.
+// special are what Markdown knows anywhere in a line, and opens what at its beginning only.
 var special = regexp.MustCompile("[\\\\`*_{}\\[\\]<>#|~&!$@=^]")
 
 var opens = regexp.MustCompile(`^(\s*)([-+]|\d+[.)](?:\s|$))`)

@@ -19,8 +19,7 @@ const names = `pass(?:word|wd|phrase|code|wort)|pwd|kennwort|secret|token|(?:sec
 // While rules work, cutOut stands for redacted and kept before what stays, so that no rule takes either for a value.
 const cutOut, kept = "\x00", "\x01"
 
-// noise splits words without being seen: colours, as they are, as sanitize writes them
-// and as JSON does, and marks without width.
+// noise splits words unseen: colours, as they are, as sanitize or as JSON writes them, and marks without width.
 var noise = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001[bB])\[[0-9;]*[mK]|[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x00\x01]|\\u(?:200[b-f]|2060|feff)`)
 
 // spaces are those that \s does not know.
@@ -99,8 +98,7 @@ var rules = []struct {
 	{regexp.MustCompile(`(?i)(\bpass(?:word|wd|phrase)\s+(?:is\s+|was\s+)?)(?:\\*"[^"]+"|'[^']+')`), "${1}" + cutOut},
 }
 
-// suspects are what is a credential if it looks like one: words after a name in a sentence or a
-// table, values behind names that have other values too, and users with a password before a host.
+// suspects are credentials if they look so: words after a name, values behind ambiguous names, passwords before a host.
 var suspects = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:\b|_)(?:pass(?:word|wd|phrase)?|pwd|pin|otp|(?:api|access|secret|private|kms|sse-c|encryption|application|master|unseal)[-_ ]?key|token)["']?(?:[\s,;:=>]|</?\w+>)+(?:(?:is|was|of)\s+)?["']?)([^\s"'<>,;\x00]+)`),
 	regexp.MustCompile(`(?i)(\b(?:jwt|bearer|session(?:[-_]?id)?|csrf|nonce|salt|dsn|[\w-]*\.key|id_(?:rsa|dsa|ecdsa|ed25519)|\w*dockerconfigjson|\w*KeyEncryption\w*)["']?\s*[:=]\s*["']?)([^\s"'<>,;\x00]+)`),
@@ -108,8 +106,7 @@ var suspects = []*regexp.Regexp{
 	regexp.MustCompile(`(\b[A-Za-z0-9_.+-]+:)([^\s:/@\x00]+)@[A-Za-z0-9/\[(]`),
 }
 
-// looksSecret reports whether a word has letters and digits as names seldom have. Paths,
-// uids, digests and versions are none.
+// looksSecret reports whether a word has letters and digits as names seldom have, unlike paths, uids, digests, versions.
 func looksSecret(word string) bool {
 	digits := strings.ContainsAny(word, "0123456789")
 	return len(word) >= 6 && digits && strings.ContainsFunc(word, unicode.IsLetter) && !harmless.MatchString(word)
@@ -121,8 +118,7 @@ var harmless = regexp.MustCompile(`^(?:\.{0,2}/.*|[0-9a-f]{8}-[0-9a-f-]{27}|(?:s
 // long is what may be a key or encoded data. Digests, which are hexadecimal, and names in lower case may not.
 var long = regexp.MustCompile(`[A-Za-z0-9+/_-]{32,}={0,2}`)
 
-// Redact takes out of a text what may be a credential: queries and users of addresses,
-// tokens, keys, headers, the data of Secrets, kubeconfigs and certificates.
+// Redact takes out what may be a credential: queries, users, tokens, keys, headers, Secrets, kubeconfigs, certificates.
 func Redact(text string) string {
 	text = spaces.ReplaceAllString(noise.ReplaceAllString(text, ""), " ")
 	text = refused.ReplaceAllString(text, ":"+kept+"${1}")
@@ -143,8 +139,7 @@ func Redact(text string) string {
 	return strings.NewReplacer(cutOut, redacted, kept, "").Replace(text)
 }
 
-// replaceSuspects takes out the second group of a match where it looks like a
-// credential. What begins with a digest's name after an @ is an image.
+// replaceSuspects takes out the second group of what looks like a credential; one before @sha is an image.
 func replaceSuspects(suspect *regexp.Regexp, text string) string {
 	var b strings.Builder
 	at := 0
@@ -157,8 +152,7 @@ func replaceSuspects(suspect *regexp.Regexp, text string) string {
 	return b.String() + text[at:]
 }
 
-// name is a name of a kubeconfig, or a path. reach are the flags of a command that lead
-// to a cluster, with their values (kubectl.Reach, which holds no credential).
+// name is of a kubeconfig, or a path; reach leads a command to a cluster (kubectl.Reach, without a credential).
 var (
 	name  = regexp.MustCompile(`^[A-Za-z0-9_.:/@-]+$`)
 	reach = regexp.MustCompile(`(?:--(?:kube)?context|--kubeconfig|--cluster|--as|--as-group|\bKUBECONFIG)[= ]'?[A-Za-z0-9_.:/@-]+'?(?:\s|$)`)
@@ -183,8 +177,7 @@ func redactCommand(text string) string {
 	return b.String() + Redact(text[at:])
 }
 
-// isPath reports whether slashes and dashes part the text into words, as in a path.
-// Capitals and digits in one part are no word.
+// isPath: slashes and dashes part the text into words. Capitals and digits in one part are no word.
 func isPath(text string) bool {
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' || r == '-' || r == '_' }) {
 		if len(part) > 24 || strings.ToLower(part) != part && strings.ContainsAny(part, "0123456789") {
@@ -194,8 +187,7 @@ func isPath(text string) bool {
 	return strings.ContainsAny(text, "/-_") && !strings.ContainsAny(text, "+=")
 }
 
-// redactAll redacts every exported string that a pointer leads to; the tag redact says
-// which of them are names and commands.
+// redactAll redacts every exported string behind v; the tag redact says which are names and commands.
 func redactAll(v reflect.Value, redact func(string) string) {
 	switch v.Kind() {
 	case reflect.Pointer:

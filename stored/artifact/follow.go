@@ -134,13 +134,8 @@ const maxHops = 3
 // follow gets what a signed URL leads to. Nothing that it returns holds the URL's query.
 func (f *Fetcher) follow(ctx context.Context, w *storeLocation, signed signedURL, most int64, ranged string) (*Stream, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	s := &Stream{
-		cause:   func() error { return context.Cause(ctx) },
-		cancel:  cancel,
-		signed:  signed,
-		most:    most,
-		idleFor: f.options.Limits.Idle,
-	}
+	cause := func() error { return context.Cause(ctx) }
+	s := &Stream{cause: cause, cancel: cancel, signed: signed, most: most, idleFor: f.options.Limits.Idle}
 	s.total = time.AfterFunc(f.options.Limits.Total, func() {
 		cancel(fmt.Errorf("%w: not complete after %s", ErrStalled, f.options.Limits.Total))
 	})

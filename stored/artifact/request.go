@@ -77,11 +77,8 @@ type request struct {
 }
 
 func (f *Fetcher) createRequest(ctx context.Context, target Target) (*request, error) {
-	r := &request{
-		name:   fmt.Sprintf("veltui-%s-%s", strings.ToLower(string(target.Kind)), uuid.NewUUID()),
-		target: target,
-		at:     f.options.Clock(),
-	}
+	name := fmt.Sprintf("veltui-%s-%s", strings.ToLower(string(target.Kind)), uuid.NewUUID())
+	r := &request{name: name, target: target, at: f.options.Clock()}
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": velerov1.SchemeGroupVersion.String(),
 		"kind":       "DownloadRequest",

@@ -146,8 +146,7 @@ const (
 	retry     = 10 * time.Millisecond
 )
 
-// lock keeps other programs from changing the book until unlock is called. A
-// file is the lock, which works on every system and on network folders.
+// lock keeps other programs from changing the book. A file is the lock: that works everywhere, also on network folders.
 func (b *Book) lock() (unlock func(), err error) {
 	path := b.path + ".lock"
 	for tries := 0; ; tries++ {
