@@ -109,9 +109,8 @@ func (s skew) doubt() string {
 
 const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, then look again."
 
-// clocks returns the present by the earliest of the known clocks, so that nothing looks
-// older than it is, and how far they differ. The API server notes the time of each write;
-// its newest record cannot be later than its present.
+// clocks returns the present by the earliest of the known clocks, so that nothing looks older than it is, and how far
+// they differ. The API server notes the time of each write; its newest record cannot be later than its present.
 func (a *access) clocks(now time.Time, objects ...*unstructured.Unstructured) (time.Time, skew) {
 	offset, _ := a.meter.Offset()
 	apart := skew{}.max(offset, "the clocks of this machine and of the API server")
@@ -126,9 +125,8 @@ func (a *access) clocks(now time.Time, objects ...*unstructured.Unstructured) (t
 	return at, apart
 }
 
-// compareWriter compares the clock that told the ages with that of the API server that
-// would write, which notes the time in its answer to a dry run: of several servers one
-// may be off, and a proxy may set another Date.
+// compareWriter compares the clock that told the ages with that of the API server that would write, which notes the
+// time in its answer to a dry run: of several servers one may be off, and a proxy may set another Date.
 func (a *access) compareWriter(now time.Time, answer *unstructured.Unstructured) skew {
 	wrote := job.WrittenBy(answer, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
 	if wrote.IsZero() {

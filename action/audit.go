@@ -59,8 +59,7 @@ type audit struct {
 	machine            string
 }
 
-// openAudit prepares the local record of one execution. It fails if others could
-// write to it or replace it.
+// openAudit prepares the record of one execution. It fails if others could write to it or replace it.
 func openAudit(o Options, attempt string) (*audit, error) {
 	if o.AuditDir == "" {
 		return nil, errors.New("there is no folder for the audit log, so veltui does nothing")
@@ -164,8 +163,7 @@ func openLog(path string) (*os.File, error) {
 	return file, err
 }
 
-// appendEntry appends one line to an audit log and syncs it. A half line that a crash or a
-// full disk left does not swallow it.
+// appendEntry appends one line to an audit log, also after the half line of a crash or a full disk, and syncs it.
 func appendEntry(path string, e Entry) error {
 	data, err := json.Marshal(e)
 	if err == nil {

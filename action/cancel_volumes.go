@@ -102,9 +102,8 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// unwanted reports whether the data is no longer wanted: the job has failed, as Velero
-// itself says. A job that a person set to Failed may still be worked on; data of a job
-// that ended otherwise may still be wanted (Velero issue 9365).
+// unwanted reports whether Velero itself says that the job has failed. One that a person set to Failed may still be
+// worked on; data of a job that ended otherwise may still be wanted (Velero issue 9365).
 func (e *Evidence) unwanted() bool {
 	j := e.Job
 	if j.Phase != velero.PhaseFailed || e.At.Sub(job.Latest(j.Completed, j.Created)) < leftBehind || e.Object == nil {
@@ -129,8 +128,7 @@ func silence(e *Evidence, volumes []job.Volume) time.Duration {
 	return max(0, e.At.Sub(newest))
 }
 
-// podVolumeRisk says why pod volumes of a kind are not cancelled, empty if they
-// may be. Only backups wait for a cancelled one (issue 9464).
+// podVolumeRisk says why a kind of pod volumes is not cancelled, if so. Only backups wait for one (issue 9464).
 func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 	if !kind.IsPodVolume() {
 		return ""
@@ -147,9 +145,8 @@ func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 	return ""
 }
 
-// podVolumeAdvice: from 1.16 to 1.18.2 the fs-backup time-out stores an empty
-// list of pod volume backups, so that those that did end are lost too
-// (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed; pull request 9999).
+// podVolumeAdvice: from 1.16 to 1.18.2 the fs-backup time-out stores an empty list of pod volume backups, so that
+// those that did end are lost too (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed; pull request 9999).
 func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
 	v, known := e.version()
 	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) && v.Before(velero.Version{1, 18, 3}) {
@@ -203,10 +200,9 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	}
 }
 
-// cancelTiming says when cancelled volumes end: New ones at once, one in progress at once
-// through the node-agent on its node, else after an hour; all others after 5 minutes
-// (cancelDelayOthers and cancelDelayInProgress in data_upload_controller.go; the same for the
-// other kinds).
+// cancelTiming says when cancelled volumes end: New ones at once, one in progress at once through the node-agent on
+// its node, else after an hour; all others after 5 minutes (cancelDelayOthers and cancelDelayInProgress in
+// data_upload_controller.go; the same for the other kinds).
 func cancelTiming(e *Evidence, volumes []job.Volume) string {
 	alone := slices.ContainsFunc(volumes, func(v job.Volume) bool {
 		return v.Phase == velero.VolumeInProgress && !e.hasAgent(v.Node)

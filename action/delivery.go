@@ -16,8 +16,7 @@ type delivery struct {
 	*patch
 	// open: a send had no answer that excludes the write, which may land until it is settled.
 	open bool
-	// unseen is set once a precondition failed, until the object has been read: a proxy
-	// that repeats requests passes on the second answer.
+	// unseen: a precondition failed, perhaps of a request that a proxy repeated, and the object was not read since.
 	unseen  bool
 	altered string                     // how an answer differs from the request, empty without one
 	after   *unstructured.Unstructured // the object as the write left it
@@ -46,12 +45,10 @@ func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 	return found
 }
 
-// errAltered means that the API server accepted a write and answered with
-// something else than was requested.
+// errAltered means that the API server accepted a write and answered with something else than was requested.
 var errAltered = errors.New("the API server answered with something else than was requested")
 
-// deliver sends a write until it lands. x.out.Sent then says what has been proven of this
-// write and those before it, whatever is returned.
+// deliver sends a write until it lands. x.out.Sent then says what is proven of it and of those before it.
 func (x *execution) deliver(ctx context.Context, d *delivery) error {
 	defer x.update(d)
 	if err := x.note("send", d.patch); err != nil {
@@ -70,7 +67,16 @@ func (x *execution) deliver(ctx context.Context, d *delivery) error {
 }
 
 // update keeps the outcome true of what has been proven of all writes.
-func (x *execution) update(d *delivery) { x.out.Sent = soFar(d.before, d.state(), d.last) }
+func (x *execution) update(d *delivery) {
+	switch state := d.state(); {
+	case state == NotSent:
+		x.out.Sent = d.before
+	case state == Landed && !d.last:
+		x.out.Sent = Partly
+	default:
+		x.out.Sent = state
+	}
+}
 
 // attempt sends a write once, after a check of earlier sends and of the evidence.
 func (x *execution) attempt(ctx context.Context, d *delivery) error {
@@ -102,8 +108,7 @@ func (x *execution) attempt(ctx context.Context, d *delivery) error {
 	return nil
 }
 
-// resolve reads the object and settles what it shows of sends without an answer. An
-// error means that the write can no longer land, or that nothing could be read.
+// resolve reads what became of sends without an answer. Its error: none can land any more, or nothing could be read.
 func (x *execution) resolve(ctx context.Context, d *delivery) error {
 	now, err := x.read(ctx, d.seen)
 	if err != nil {
@@ -140,10 +145,9 @@ func (x *execution) read(ctx context.Context, o *unstructured.Unstructured) (*un
 // isGone reports a NotFound of the API server's own; a proxy's page says nothing.
 func isGone(err error) bool { return apierrors.IsNotFound(err) && retry.Excludes(err) }
 
-// settle finds out what became of a write whose attempts have ended with cause. A lost
-// send may still be on its way, so it watches the object for as long as a result is
-// observed; after an interruption or the deadline it reads it once. It returns the
-// error that the write ends with, which no longer matters if it has landed.
+// settle finds out what became of a write whose attempts have ended with cause. A lost send may still be on its way,
+// so it watches the object for as long as a result is observed; after an interruption or the deadline it reads it
+// once. It returns the error that the write ends with, which no longer matters if it has landed.
 func (x *execution) settle(ctx context.Context, d *delivery, cause error) error {
 	if errors.Is(cause, errChanged) || errors.Is(cause, errStop) {
 		return cause // it can no longer land, or that it may is part of the outcome
@@ -171,13 +175,11 @@ func (x *execution) settle(ctx context.Context, d *delivery, cause error) error 
 }
 
 type reply struct {
-	object *unstructured.Unstructured
-	err    error
-	// host is where the request went, code the answer's status, zero without one, and
-	// connected true once there was a connection to send it over.
-	host      string
-	code      int
-	connected bool
+	object    *unstructured.Unstructured
+	err       error
+	host      string // where the request went
+	code      int    // the answer's status, zero without one
+	connected bool   // true once there was a connection to send it over
 }
 
 func (r *reply) excludes() bool {

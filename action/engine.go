@@ -1,3 +1,13 @@
+// Package action holds everything that veltui may do to a Backup or Restore that does not move, from evidence to outcome.
+//
+// [Engine.Gather] collects evidence, [Plans] turns it into plans or refusals (pure functions), and [Engine.Apply] applies
+// one of them: it gathers again, makes a dry run, sends guarded JSON patches and observes what follows. Each action is an
+// entry of definitions, in finalize.go, wake.go, cancel_volumes.go or advised.go. The rules are those of Velero's own code:
+// what its server marks at its start (pkg/cmd/server/server.go), what its finalizers take for granted
+// (pkg/controller/{backup,restore}_finalizer_controller.go), and what its backup sync deletes (backup_sync_controller.go).
+//
+// Each patch tests uid, resourceVersion and phase: nothing is ever written over a state that was not seen.
+// docs/dev/invariants.md lists what no plan may ever do.
 package action
 
 import (
@@ -9,13 +19,10 @@ import (
 )
 
 const (
-	// DefaultObserve is a little more than a sync period of Velero's (one minute).
-	DefaultObserve = 70 * time.Second
+	DefaultObserve = 70 * time.Second // a little more than a sync period of Velero's (one minute)
 	defaultPoll    = 2 * time.Second
-	// untilEnded is added for a job that Velero has to end.
-	untilEnded = 4 * time.Minute
-	// parting bounds a last look after an interruption: SIGTERM leaves ten seconds.
-	parting = 2 * time.Second
+	untilEnded     = 4 * time.Minute // added for a job that Velero has to end
+	parting        = 2 * time.Second // bounds a last look after an interruption: SIGTERM leaves ten seconds
 )
 
 // ErrReadOnly is returned for every attempt to write in read-only mode.
@@ -28,26 +35,18 @@ type Options struct {
 	// Prober and Counter read the object store; nil leaves what is stored unknown.
 	Prober  Prober
 	Counter Counter
-	// LeaveOperations does not ask for a job's list of operations: Velero stores it
-	// again when asked (pkg/controller/download_request_controller.go Reconcile).
+	// LeaveOperations leaves the list of operations alone: Velero stores it when asked (download_request_controller.go).
 	LeaveOperations bool
-	// Waiting is called with what is asked of the object store, before each question,
-	// and with an empty string after the last; may be nil. A store that does not answer
-	// holds up each question for a minute.
+	// Waiting gets each question to the object store, which may take a minute, and in the end an empty string; may be nil.
 	Waiting func(what string)
-	// By is the user's name where the API server does not tell it, Context the cluster's
-	// in the audit log.
+	// By is the user's name where the API server does not tell it, Context the cluster's in the audit log.
 	By, Context string
-	// AuditDir holds the log and the copies. Nothing is written to the cluster if
-	// nothing can be written there.
-	AuditDir string
-	// Deadline bounds all that comes before observing. Zero stands for the resource
-	// timeout in the job's annotation, else 10 minutes.
+	AuditDir    string // holds the log and the copies; nothing is written to the cluster without them
+	// Deadline bounds all before observing; zero stands for the job's annotated resource timeout, else 10 minutes.
 	Deadline       time.Duration
 	Backoff        retry.Backoff
 	AttemptTimeout time.Duration
-	// Observe is how long to watch the result. Zero stands for DefaultObserve, and for
-	// up to four minutes more until Velero has ended the job.
+	// Observe is how long to watch the result. Zero stands for DefaultObserve, and up to untilEnded more.
 	Observe time.Duration
 	Poll    time.Duration    // how often to look while observing
 	NewID   func() string    // returns a unique word for each execution
@@ -122,10 +121,8 @@ const (
 type State string
 
 const (
-	Refused State = "refused" // the evidence, or the API server, does not allow it
-	// Changed: the job, or the evidence, is no longer what was shown. Outcome.Plan is
-	// what follows from the new evidence.
-	Changed    State = "changed"
+	Refused    State = "refused"    // the evidence, or the API server, does not allow it
+	Changed    State = "changed"    // the job, or the evidence, is no longer what was shown
 	Checked    State = "checked"    // the dry run succeeded, and no more was wanted
 	Settled    State = "settled"    // the phase held while it was observed, or Velero ended the job
 	Moving     State = "moving"     // the patch holds, but Velero has not ended the job yet
@@ -142,10 +139,9 @@ type Outcome struct {
 	Sent    Sent
 	Phase   string // the last that was seen
 	Message string // says in one sentence what happened
-	// Plan is the plan that was applied; after Changed, the new one, with an empty
-	// Action if the evidence no longer calls for it.
-	Plan Plan
-	// Copy is the file with the object as it was before, Log the audit log.
-	Copy, Log string
-	Warnings  []string // secondary failures
+	// Plan was applied. After Changed it is the new one, without an Action if the evidence no longer calls for it.
+	Plan     Plan
+	Copy     string   // the file with the object as it was before
+	Log      string   // the audit log
+	Warnings []string // secondary failures
 }

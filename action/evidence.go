@@ -20,69 +20,52 @@ const (
 	No
 )
 
-// Evidence is all that a plan stands on. What verdicts need too is in the Evidence of
-// package diagnosis.
+// Evidence is all that a plan stands on. What verdicts need too is in the Evidence of package diagnosis.
 type Evidence struct {
 	diagnosis.Evidence
-	PhasesWhy string    // why the CRD's phases could not be read
-	At        time.Time // by the earliest clock
-	skew      skew      // how far the clocks differ
-	// Cluster is where it was gathered, and By who we are there, empty if the API server
-	// did not say.
-	Cluster session.Identity
-	By      string
-	// Job is made of fresh reads of the job and its volumes, and Object the resource as
-	// the API server sent it.
-	Job         *job.Job
-	Object      *unstructured.Unstructured
-	VeleroWrote time.Time // when Velero itself last changed the resource, zero if not noted
+	PhasesWhy   string                     // why the CRD's phases could not be read
+	At          time.Time                  // by the earliest clock
+	skew        skew                       // how far the clocks differ
+	Cluster     session.Identity           // where it was gathered
+	By          string                     // who we are there, empty if the API server did not say
+	Job         *job.Job                   // made of fresh reads of the job and its volumes
+	Object      *unstructured.Unstructured // the resource as the API server sent it
+	VeleroWrote time.Time                  // when Velero itself last changed the resource, zero if not noted
 
 	Server     Server
 	Volumes    Answer // Yes if all of the job's volumes could be listed
 	VolumesWhy string
-	// Moving are the volumes of every job that have not ended: they share the slots of
-	// the nodes. They are only listed where a volume of this job has not ended;
-	// MovingKnown is Yes if all could be.
-	Moving      []job.Volume
-	MovingKnown Answer
-	// Location is the backup's storage location, nil with LocationWhy if it could not be
-	// read. LocationGone: it does not exist.
-	Location     *diagnosis.Location
+	// Moving are the volumes of every job that have not ended: they share the slots of the nodes. They are only
+	// listed where a volume of this job has not ended; MovingKnown is Yes if all could be.
+	Moving       []job.Volume
+	MovingKnown  Answer
+	Location     *diagnosis.Location // the backup's storage location, nil with LocationWhy if it could not be read
 	LocationWhy  string
-	LocationGone bool
-	// Locations is Yes if all locations of the namespace could be read, and LocationsWrote
-	// when a server last wrote to any: it validates each once a minute by default.
-	Locations      Answer
+	LocationGone bool // it does not exist
+
+	Locations      Answer // Yes if all locations of the namespace could be read
 	LocationsWhy   string
-	LocationsWrote time.Time
-	// Hooks are the pods whose hooks a restore waits for; Yes if they could be listed.
-	Hooks     []Hook
-	HooksSeen Answer
-	// Malformed are the objects that a server's client cannot decode, as KIND/NAME: FIELD.
-	// A single one blinds the server to all of that kind.
+	LocationsWrote time.Time // when a server last wrote to any: it validates each once a minute by default
+	Hooks          []Hook    // of the pods whose hooks a restore waits for
+	HooksSeen      Answer    // Yes if they could be listed
+	// Malformed are the objects that a server cannot decode, as KIND/NAME: FIELD. One blinds it to all of that kind.
 	Malformed []string
-	// BlindingVolumes names, by kind, a volume of any job that Velero cannot read. The
-	// node-agents then see no change of that kind, not even a cancel.
+	// BlindingVolumes names, by kind, a volume that Velero cannot read: node-agents see no change of the kind, nor cancels.
 	BlindingVolumes map[velero.VolumeKind]string
 
-	// MayPatch says whether we may patch the job, and MayCancel each kind among the
-	// volumes that have not ended.
-	MayPatch    Answer
+	MayPatch    Answer // whether we may patch the job
 	MayPatchWhy string
-	MayCancel   map[velero.VolumeKind]Answer
+	MayCancel   map[velero.VolumeKind]Answer // the same for each kind among the volumes that have not ended
 
 	Artifacts []Artifact        // the files that prove that Velero did all its work
 	Counts    *job.StoredCounts // from the stored results, nil with CountsWhy if not known
 	CountsWhy string
 
-	Queued []string // the backups in Velero's queue, next one first
-	// Others are the other jobs of this Velero that have not ended, backups first.
-	// OthersWhy is set if not all could be listed.
-	Others    []Other
-	OthersWhy string
+	Queued    []string // the backups in Velero's queue, next one first
+	Others    []Other  // the other jobs of this Velero that have not ended, backups first
+	OthersWhy string   // set if not all could be listed
 
-	// Agents are the node-agents, and Movers the pods that move volumes; both are known
-	// if Server.Visible is.
+	// Agents are the node-agents, and Movers the pods that move volumes; both are known if Server.Visible is.
 	Agents  []velero.Agent
 	Movers  map[velero.VolumeRef]velero.Mover
 	volumes map[velero.VolumeRef]*unstructured.Unstructured // the resources of Job.Volumes as the API server sent them
@@ -111,8 +94,7 @@ func (e Evidence) ForVerdict() diagnosis.Evidence {
 	return seen
 }
 
-// refused returns the actions that a verdict may point to and that would be refused on
-// this evidence, each with why. An unknown refuses nothing here.
+// refused returns why actions would be refused on this evidence. An unknown refuses nothing here.
 func (e Evidence) refused() map[diagnosis.Action]string {
 	refused := map[diagnosis.Action]string{}
 	for _, name := range []Name{Finalize, Wake, Restart, RestartNodeAgent, FixField} {
@@ -143,12 +125,10 @@ type Server struct {
 
 // Other is a job beside the one that is looked at.
 type Other struct {
-	Kind  job.Kind
-	Name  string
-	Phase string
-	// Running is true for a job with a final phase that a person wrote while Velero
-	// continues with it: its slot and its worker are still taken.
-	Running bool
+	Kind    job.Kind
+	Name    string
+	Phase   string
+	Running bool // a person wrote the final phase while Velero continues: its slot and worker are still taken
 }
 
 // Artifact is one file of a job in the object store.
@@ -157,10 +137,9 @@ type Artifact struct {
 	job.Presence
 }
 
-// Targets returns the kinds of files that together prove that Velero stored all of a job. Each
-// is always uploaded, an empty list too: of a backup in any order after the contents
-// (pkg/persistence/object_store.go PutBackup); a restore's volume information is the last
-// (pkg/controller/restore_controller.go runValidatedRestore).
+// Targets returns the kinds of files that together prove that Velero stored all of a job. Each is always uploaded, an
+// empty list too: of a backup in any order after the contents (pkg/persistence/object_store.go PutBackup); a
+// restore's volume information is the last (pkg/controller/restore_controller.go runValidatedRestore).
 func Targets(kind job.Kind) []string {
 	if kind == job.Backup {
 		return []string{"BackupResults", "BackupContents", "BackupItemOperations", "BackupResourceList", "BackupVolumeSnapshots", "BackupVolumeInfos"}

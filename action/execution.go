@@ -14,8 +14,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// execution is one run of Apply: one deadline, one local record, and patches that land once
-// or not at all.
+// execution is one run of Apply: one deadline, one local record, and patches that land once or not at all.
 type execution struct {
 	definition
 	f        *Engine
@@ -40,14 +39,12 @@ type execution struct {
 
 func newID() string { return strings.ToLower(rand.Text()) }
 
-// Apply applies a plan that a person has agreed to. It gathers all evidence again, which
-// must lead to the same plan over the same resources; has the API server check every patch
-// in a dry run, after which it stops with dryRun; sends each patch until it lands or the
-// one deadline is over, never twice; and observes what follows. Report may be nil.
+// Apply applies a plan that a person has agreed to. It gathers all evidence again, which must lead to the same plan
+// over the same resources; has the API server check every patch in a dry run, after which it stops with dryRun; sends
+// each patch until it lands or the one deadline is over, never twice; and observes what follows. Report may be nil.
 //
-// An error means that it did not come to its end: the deadline is over
-// ([retry.DeadlineError]), the context ended, or the API server gave an answer that time
-// does not mend. The outcome still says what was sent.
+// An error means that it did not come to its end: the deadline is over ([retry.DeadlineError]), the context ended, or
+// the API server gave an answer that time does not mend. The outcome still says what was sent.
 func (f *Engine) Apply(ctx context.Context, shown Plan, dryRun bool, report func(Progress)) (Outcome, error) {
 	out := Outcome{State: Refused, Sent: NotSent, Plan: shown, Phase: shown.From, Message: shown.Refusal}
 	switch {
@@ -139,8 +136,7 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 	return now
 }
 
-// lookOnce gathers the evidence again before a late send. It must still lead to the plan
-// that was shown, as far as that has not been carried out yet.
+// lookOnce gathers the evidence before a late send: it must still lead to what is left of the plan that was shown.
 func (x *execution) lookOnce(ctx context.Context) error {
 	e, err := x.gatherOnce(ctx)
 	if isGone(err) {
@@ -225,8 +221,7 @@ func (x *execution) check(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain reads a target after a precondition failed. A write is never repeated over a
-// change; nil means that it has landed after all.
+// lookAgain reads a target after a failed precondition: nil means that the write landed. None is made over a change.
 func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) error {
 	seen := d.seen
 	var o *unstructured.Unstructured
@@ -300,22 +295,8 @@ func (x *execution) send(ctx context.Context) error {
 	return x.announce(ctx)
 }
 
-// soFar combines what was proven of earlier patches with one more.
-func soFar(before, one Sent, last bool) Sent {
-	switch {
-	case one == Landed && last:
-		return Landed
-	case one == Landed:
-		return Partly
-	case one == Doubtful:
-		return Doubtful
-	}
-	return before
-}
-
-// watch observes until that ends the execution. A look that fails with an error that time may
-// mend is repeated for another [startUp] within the deadline: the patch has landed, and one
-// answer tells what became of it.
+// watch observes until that ends the execution. A look that fails with an error that time may mend is repeated for
+// another [startUp] within the deadline: the patch has landed, and one answer tells what became of it.
 func (x *execution) watch(ctx context.Context) error {
 	x.enter(StepObserve)
 	x.observeUntil = x.f.o.Now().Add(x.f.o.Observe)

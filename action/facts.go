@@ -12,8 +12,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Facts are the evidence in words, each with its source and time. Facts that do not hold
-// could not be found out, or speak against finalizing.
+// Facts are the evidence in words. Those that do not hold are unknown, or speak against finalizing.
 func (p *Plan) Facts() []diagnosis.Fact {
 	l := ledger{e: &p.evidence}
 	l.progress()
@@ -185,8 +184,7 @@ func (l *ledger) api(to string) {
 	}
 }
 
-// schema names the phases still to come that the CRD does not allow. An older Velero
-// does not use them either.
+// schema names the phases still to come that the CRD does not allow. An older Velero does not use them either.
 func (l *ledger) schema() {
 	e := l.e
 	missing := slices.DeleteFunc(slices.Clone(onward), func(phase string) bool { return slices.Contains(e.Phases, phase) })

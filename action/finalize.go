@@ -29,9 +29,8 @@ func finalizing() definition {
 
 const maxReason = 500 // how many runes a person's reason may have
 
-// finalize makes a plan, or a refusal with a reason that a person can act on. It never
-// writes Completed: only Velero's finalizer knows what is left to do; nor
-// FailedValidation, which means something else.
+// finalize makes a plan, or a refusal with a reason that a person can act on. It never writes Completed: only
+// Velero's finalizer knows what is left to do; nor FailedValidation, which means something else.
 func finalize(e *Evidence, p *Plan) bool {
 	v := ruleFor(e, p.request)
 	if v.refusal == "" && velero.TerminalPhase(v.to) {
@@ -177,9 +176,8 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	shown := cmp.Or(j.Phase, velero.PhaseNew)
 	giveUp := "To give it up: --phase Failed."
 	if undeletable(e) {
-		// Only the start fills in spec.storageLocation and the expiration
-		// (backup_controller.go prepareBackupRequest), and the deletion
-		// controller refuses a backup without a location each time.
+		// Only the start fills in spec.storageLocation and the expiration (backup_controller.go
+		// prepareBackupRequest), and the deletion controller refuses a backup without a location each time.
 		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " + deleteCommand(e, r)
 	}
 	switch {
@@ -349,9 +347,8 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 	return goTo(r.Phase, "no pod was recognised as a running Velero server that could finalize it")
 }
 
-// serverDownAdvice: up to 1.18.3 the server panics while it finalizes a restore with a
-// pending claim that names no storage class, at each start
-// (restore_finalizer_controller.go patchDynamicPVWithVolumeInfo; since 1.14). A final
+// serverDownAdvice: up to 1.18.3 the server panics while it finalizes a restore with a pending claim that names no
+// storage class, at each start (restore_finalizer_controller.go patchDynamicPVWithVolumeInfo; since 1.14). A final
 // phase on that restore lets the server run again.
 func serverDownAdvice(e *Evidence, target string) string {
 	finalizing := e.Job.Phase == velero.PhaseFinalizing || e.Job.Phase == velero.PhaseFinalizingPartly

@@ -85,8 +85,7 @@ func (p *Plan) describeEndedBackup(e *Evidence) {
 		p.Then = append(p.Then, "Velero cannot delete it, because it names no storage location, and never expires it; to remove it: "+deleteCommand(e, p.request))
 	}
 	if begun && p.To == velero.PhaseFailed {
-		// velero-io main, restore_controller.go fetchBackupInfo; up to 1.18.3 a
-		// named backup may have any phase.
+		// velero-io main, restore_controller.go fetchBackupInfo; up to 1.18.3 a named backup may have any phase.
 		p.Then = append(p.Then, "Velero versions after 1.18 cannot restore from it: they accept only Completed and PartiallyFailed backups; in any version it may be incomplete")
 	}
 	if e.olderFiles() {

@@ -24,8 +24,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// gathering asks one question after the other. One that the API server refuses stays
-// open; one that it cannot answer now sets err and fails the whole.
+// gathering asks one question after the other. A refused one stays open; one without an answer sets err and fails all.
 type gathering struct {
 	*Engine
 	ctx    context.Context
@@ -38,8 +37,7 @@ type gathering struct {
 // gatherDeadline limits how long Gather retries while the API server is busy or away.
 const gatherDeadline = 30 * time.Second
 
-// gatherAttempt bounds one look, which is a dozen requests: an API server that takes a
-// second for each is still answering.
+// gatherAttempt bounds one look, a dozen requests: an API server that takes a second for each still answers.
 func gatherAttempt(o Options) time.Duration { return 4 * attemptTimeout(o) }
 
 func attemptTimeout(o Options) time.Duration {
@@ -91,8 +89,7 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	return e, nil
 }
 
-// seen reports whether the API server answered. A refusal goes into why, if that is not
-// nil; an error that time may mend fails the gathering.
+// seen reports whether the API server answered. A refusal goes into why; an error that time may mend fails all.
 func (g *gathering) seen(what string, err error, why *string) bool {
 	switch {
 	case err == nil:
@@ -184,8 +181,7 @@ func (g *gathering) identity() {
 	g.e.By = cmp.Or(g.e.By, g.o.By)
 }
 
-// others lists the jobs beside this one that have not ended, or run on although
-// somebody wrote a final phase on them, and the queue.
+// others lists the other jobs that have not ended, or run on after somebody wrote a final phase, and the queue.
 func (g *gathering) others() {
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		raw, err := g.list(jobKind(kind), g.o.Namespace)

@@ -39,8 +39,7 @@ type logCache struct {
 	log      velero.JobLog
 }
 
-// log reads what the servers' logs tell of a job that has not ended. A log that cannot be
-// read fails nothing.
+// log reads what the servers' logs tell of a job that has not ended. A log that cannot be read fails nothing.
 func (g *gathering) log() {
 	j := g.e.Job
 	if j.Terminal() {

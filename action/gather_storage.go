@@ -16,8 +16,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Prober asks the object store whether a file of a job is there. Target is the kind of a
-// DownloadRequest, such as RestoreResults. An error means the same as an unknown presence.
+// Prober asks the object store for a file, by its kind of DownloadRequest. An error means an unknown presence.
 type Prober interface {
 	Probe(ctx context.Context, kind job.Kind, name, target string) (job.Presence, error)
 }
@@ -30,16 +29,12 @@ type Counter interface {
 }
 
 const (
-	// artifactTimeout bounds all questions to the object store together. After an outage
-	// of the API server Velero may take a minute until it sees a DownloadRequest.
+	// artifactTimeout bounds all questions together. Velero may see a DownloadRequest a minute after an outage.
 	artifactTimeout = 2 * time.Minute
-	// storedAgain is after how long the object store is asked again about a job that did
-	// not change: its files may be removed.
-	storedAgain = 5 * time.Minute
+	storedAgain     = 5 * time.Minute // when to ask again about a job that did not change: its files may be removed
 )
 
-// artifacts asks the object store through the server, which takes a while. It reuses
-// what an earlier look at the same state of the job found.
+// artifacts asks the object store through the server, unless an earlier look at the same state of the job did.
 func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
 		e.At.Sub(shown.storedAt) < storedAgain {
@@ -92,8 +87,7 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	e.Counts = &counts
 }
 
-// allStored is when the last of the job's files was stored, if all that were asked for
-// are there and newer than the job's start, else zero.
+// allStored is when the last file was stored, zero unless all that were asked for are there since the job's start.
 func (e *Evidence) allStored() (newest time.Time) {
 	v, known := e.version()
 	for _, target := range Targets(e.Job.Kind) {
@@ -146,9 +140,8 @@ func (g *gathering) location() {
 		LastValidated: job.TimeOf(l.Status.LastValidationTime)}
 }
 
-// locations finds out when a server last wrote to any storage location: it
-// validates and syncs each, by default once a minute
-// (backup_storage_location_controller.go, backup_sync_controller.go).
+// locations finds out when a server last wrote to any storage location: it validates and syncs each, by default once
+// a minute (backup_storage_location_controller.go, backup_sync_controller.go).
 func (g *gathering) locations() {
 	locations, err := g.list(locationKind, g.o.Namespace)
 	if !g.seen("listing storage locations", err, &g.e.LocationsWhy) {
@@ -182,8 +175,7 @@ func (s Storage) Errors(ctx context.Context, kind job.Kind, name string) (int, e
 	return results.Errors.Count(), nil
 }
 
-// Counts reads results, item operations and, of a backup, how many items it
-// has. Velero always stores a list of operations, so an absent one is an error.
+// Counts fails without a list of operations, which Velero always stores. Of a backup it also counts the items.
 func (s Storage) Counts(ctx context.Context, kind job.Kind, name string) (job.StoredCounts, error) {
 	results, err := s.Artifacts.Results(ctx, kind, name)
 	if err != nil {

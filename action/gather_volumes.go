@@ -20,8 +20,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// volumes returns the volumes that carry the job's uid. Only where one of them
-// has not ended the others are listed too: they share the slots of the nodes.
+// volumes returns the job's own. If one has not ended it lists all that move: they share the slots of the nodes.
 func (g *gathering) volumes(kind job.Kind) (own []job.Volume) {
 	kinds, label := []velero.VolumeKind{velero.PodVolumeBackup, velero.DataUpload}, velerov1.BackupUIDLabel
 	if kind == job.Restore {
@@ -51,8 +50,7 @@ func (g *gathering) volumes(kind job.Kind) (own []job.Volume) {
 	return own
 }
 
-// listVolumes lists volumes of some kinds, and returns Yes unless the API server refuses
-// one. A Velero without a kind has none of it.
+// listVolumes returns Yes unless the API server refuses a kind. A Velero without a kind has none of it.
 func (g *gathering) listVolumes(kinds []velero.VolumeKind, why *string, each func(job.Volume, *unstructured.Unstructured), labels ...string) Answer {
 	answer := Yes
 	for _, kind := range kinds {
@@ -169,9 +167,8 @@ func (g *gathering) loadConcurrency() (config velero.LoadConcurrency, source, wh
 	return config, "ConfigMap " + g.o.Namespace + "/" + name, ""
 }
 
-// snapshots looks for CSI snapshots that a backup waits for: those that are not
-// bound, or whose content has no handle yet (pkg/util/csi/volume_snapshot.go
-// WaitUntilVSCHandleIsReady). That one is not ready to use does not count.
+// snapshots looks for CSI snapshots that a backup waits for: those that are not bound, or whose content has no handle
+// yet (pkg/util/csi/volume_snapshot.go WaitUntilVSCHandleIsReady). That one is not ready to use does not count.
 func (g *gathering) snapshots() {
 	j := g.e.Job
 	if j.Kind != job.Backup || j.Phase != velero.PhaseInProgress {

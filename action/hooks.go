@@ -18,17 +18,15 @@ type Hook struct {
 	Container string
 	Created   time.Time
 	Waits     time.Duration // how long Velero waits for the container, zero if without limit
-	// Blocked is why the container cannot start, such as ImagePullBackOff,
-	// empty if it runs or may yet start.
+	// Blocked is why the container cannot start, such as ImagePullBackOff, empty if it runs or may yet start.
 	Blocked string
 }
 
 const hookBlocked = 30 * time.Minute // how long a container must have been unable to start
 
-// hungHook is a hook that a restore waits for without limit and that cannot run, nil if there is
-// none, or if that is not certain. From 1.14 to 1.18.2 the finalizer waits for all hooks without
-// limit; since 1.18.3 the server's --resource-timeout bounds it (restore_finalizer_controller.go
-// WaitRestoreExecHook, Velero issues 9744 and 9749).
+// hungHook is a hook that a restore waits for without limit and that cannot run, nil if there is none, or if that is
+// not certain. From 1.14 to 1.18.2 the finalizer waits for all hooks without limit; since 1.18.3 the server's
+// --resource-timeout bounds it (restore_finalizer_controller.go WaitRestoreExecHook, Velero issues 9744 and 9749).
 func (e *Evidence) hungHook() *Hook {
 	v, known := e.version()
 	if !known || v.Before(velero.Version{1, 14, 0}) || !v.Before(velero.Version{1, 18, 3}) || e.HooksSeen != Yes {
@@ -62,8 +60,7 @@ func hookAdvice(e *Evidence) string {
 	return "Wait, and check the pods whose hooks it may wait for. Restarting the server ends the wait, but then the hooks never run."
 }
 
-// The annotations by which a pod asks a restore to run a command in it
-// (internal/hook/item_hook_handler.go).
+// The annotations by which a pod asks a restore to run a command in it (internal/hook/item_hook_handler.go).
 const (
 	hookCommand   = "post.hook.restore.velero.io/command"
 	hookContainer = "post.hook.restore.velero.io/container"

@@ -113,8 +113,7 @@ type Attempt struct {
 
 func (a *Attempt) WasSent() bool { return len(a.sends) > 0 }
 
-// UnfinishedAttempts returns the attempts in a directory's audit log that neither ended nor
-// still run, and those that ended in doubt, oldest first.
+// UnfinishedAttempts returns the attempts that no longer run but did not end, or ended in doubt, oldest first.
 func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error) {
 	open := map[string]*Attempt{}
 	damage, err := ReadLog(dir, func(e Entry) {
@@ -151,9 +150,8 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 	return unfinished, damage, err
 }
 
-// hasEnded reports whether an attempt surely no longer runs. A free lock proves that on the
-// machine where it was taken; elsewhere only time does: not every network file system
-// passes locks on.
+// hasEnded reports whether an attempt surely no longer runs. A free lock proves that on the machine where it was
+// taken; elsewhere only time does: not every network file system passes locks on.
 func (a *Attempt) hasEnded(dir string, now time.Time) (bool, error) {
 	if a.ended {
 		return true, nil

@@ -28,11 +28,8 @@ const (
 )
 
 const (
-	// restartGrace is what a server gets after its start: it marks what was in progress as
-	// Failed itself, after it has looked at plugins and storage locations.
-	restartGrace = 2 * time.Minute
-	// clockMargin is how far the clock of a server's node, which tells its start, may be
-	// from the API server's, which tells a job's times.
+	restartGrace = 2 * time.Minute // within this a server that started marks what was in progress Failed itself
+	// clockMargin is how far a server's node, which tells its start, and the API server, which tells a job's, may differ.
 	clockMargin = 2 * time.Minute
 	crashLoop   = 3 // how many restarts make a crash loop of a server that does not run
 )
@@ -45,8 +42,7 @@ func (e *Evidence) began() time.Time {
 	return e.Job.Started
 }
 
-// owner compares the servers' starts with the job's. There is no leader election, so
-// during a roll-out the old server still works.
+// owner compares the servers' starts with the job's. Without leader election the old server works during a roll-out.
 func (e *Evidence) owner() owner {
 	switch {
 	case !e.Server.Visible:
@@ -119,8 +115,7 @@ func (e *Evidence) uploads() int {
 	return n
 }
 
-// dataMover reports whether a data mover may move volumes of the job: their data are found
-// only through what Velero's finalizer writes.
+// dataMover reports whether volumes may need what only Velero's finalizer writes: a data mover may move them.
 func (e *Evidence) dataMover() bool {
 	return e.Volumes != Yes || e.Job.Operations.Attempted > 0 || e.uploads() > 0 ||
 		e.Counts != nil && e.Counts.Operations.Attempted > 0
@@ -142,9 +137,8 @@ func (e *Evidence) quiet() time.Duration { return max(0, e.At.Sub(e.Job.QuietSin
 // version returns the server's, if its image's tag tells it.
 func (e *Evidence) version() (velero.Version, bool) { return velero.ParseVersion(e.Server.Version) }
 
-// lifeless is how long nothing that works on a job, its volumes or its location must have
-// written before a final phase is written: a server may run from an image, or in a
-// namespace, in which nobody recognises it, and a roll-out has gaps.
+// lifeless is how long nothing must have been written before a final phase is written: a server may run unrecognised,
+// from another image or namespace, and a roll-out has gaps.
 const lifeless = 5 * time.Minute
 
 type sign struct {
@@ -170,11 +164,10 @@ func (e *Evidence) signs() []sign {
 	return found
 }
 
-// filesOfWork returns the job's files that only a server at work stores. The list of
-// operations is none: a DownloadRequest for it, such as veltui's own, makes Velero store
-// what it holds in memory (download_request_controller.go Reconcile, UpdateForBackup and
-// UpdateForRestore). Whatever else stores it also stores another file or patches the job
-// (backup_controller.go runBackup, backup_operations_controller.go
+// filesOfWork returns the job's files that only a server at work stores. The list of operations is none: a
+// DownloadRequest for it, such as veltui's own, makes Velero store what it holds in memory
+// (download_request_controller.go Reconcile, UpdateForBackup and UpdateForRestore). Whatever else stores it also
+// stores another file or patches the job (backup_controller.go runBackup, backup_operations_controller.go
 // updateBackupAndOperationsJSON, and the same for restores; 1.18.3).
 func (e *Evidence) filesOfWork() []Artifact {
 	return slices.DeleteFunc(slices.Clone(e.Artifacts), func(a Artifact) bool {
@@ -182,9 +175,8 @@ func (e *Evidence) filesOfWork() []Artifact {
 	})
 }
 
-// locationSign returns when a server last wrote to a storage location. Every server does, so
-// it is a sign of an unrecognised one only where no pod explains it: none runs, and none
-// has ended since.
+// locationSign returns when a server last wrote to a storage location. Every server does, so it is a sign of an
+// unrecognised one only where no pod explains it: none runs, and none has ended since.
 func (e *Evidence) locationSign() (at time.Time, counts bool) {
 	at = e.LocationsWrote
 	return at, e.owner() == ownerDown && at.After(e.Server.LastTerminationAt)
@@ -225,10 +217,9 @@ func stillAlive(e *Evidence) verdict {
 	return verdict{}
 }
 
-// veleroWrote returns when a server last wrote to an object. A server's field manager is its
-// command and its word "server" (pkg/cmd/server/server.go SetBasename), velero-server in all
-// but rebranded builds; the command line is velero. Any other writer of a status, but a
-// person with kubectl or veltui, may be one too.
+// veleroWrote returns when a server last wrote to an object. A server's field manager is its command and its word
+// "server" (pkg/cmd/server/server.go SetBasename), velero-server in all but rebranded builds; the command line is
+// velero. Any other writer of a status, but a person with kubectl or veltui, may be one too.
 func veleroWrote(o metav1.Object) time.Time {
 	return job.WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool {
 		return strings.HasSuffix(m.Manager, "-server") ||

@@ -33,8 +33,7 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// patch is a JSON patch of one resource: tests that it is as it was seen, then the changes.
-// Velero's CRDs have no status subresource, so all of it goes to the main resource.
+// patch is a JSON patch: tests that the resource is as it was seen, then changes. Velero's CRDs have no subresource.
 type patch struct {
 	seen          *unstructured.Unstructured
 	changes       []operation
@@ -74,9 +73,8 @@ func (p *patch) send(ctx context.Context, c *client.Client, dryRun bool) (*unstr
 	return o, nil
 }
 
-// verify compares the answer with the request. It returns what is wrong, to follow "the API
-// server would accept it but"; empty if nothing is. An answer to a dry run has the
-// resource's old version.
+// verify compares the answer with the request. It returns what is wrong, to follow "the API server would accept it
+// but"; empty if nothing is. An answer to a dry run has the resource's old version.
 func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	switch {
 	case answer.GetUID() != p.seen.GetUID():
@@ -96,19 +94,23 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	return ""
 }
 
-// find tells from the resource as it is now, nil if it does not exist, what became of
-// sends without an answer.
+// find tells from the resource as it is now, nil if it does not exist, what became of sends without an answer.
 func (p *patch) find(now *unstructured.Unstructured) finding {
 	if now == nil || now.GetUID() != p.seen.GetUID() {
 		return obscured
 	}
 	before, _ := attemptsOf(p.seen, p.mark)
-	attempts, complete := attemptsOf(now, p.mark)
-	named := findAttempt(p.attempt, before, attempts, complete)
-	if named != landed && now.GetResourceVersion() == p.seen.GetResourceVersion() {
+	return findIn(now, p.seen.GetResourceVersion(), p.mark, p.attempt, before)
+}
+
+// findIn finds an attempt over a version whose mark listed the attempts before.
+func findIn(now *unstructured.Unstructured, version, mark, attempt string, before []string) finding {
+	attempts, complete := attemptsOf(now, mark)
+	found := findAttempt(attempt, before, attempts, complete)
+	if found != landed && now.GetResourceVersion() == version {
 		return pending
 	}
-	return named
+	return found
 }
 
 func extended(c operation, later []operation) bool {
@@ -148,18 +150,14 @@ type finding int
 const (
 	pending finding = iota // not carried out, but still may be
 	landed                 // the object has our mark
-	// lost: it can no longer be carried out and was not, because the object has moved past
-	// the precondition without our mark.
-	lost
-	// obscured: it can no longer be carried out, and may have been: the object is gone or
-	// was replaced, or another mark may have replaced ours.
+	lost                   // it was not, nor can be: the object has moved past the precondition without our mark
+	// obscured: it no longer can be, and may have been: the object is gone or replaced, or another mark replaced ours.
 	obscured
 )
 
 const keptAttempts = 8 // how many attempts a mark lists
 
-// completeList ends a mark that lists every attempt before its newest. Programs that write
-// only their own do not write it.
+// completeList ends a mark that lists every attempt. Programs that write only their own do not write it.
 const completeList = "."
 
 // attemptsOf returns a mark's attempts, newest first, and whether none before is missing.
@@ -175,8 +173,7 @@ func readAttempts(text string) (attempts []string, complete bool) {
 	return attempts, false
 }
 
-// addAttempt returns the value of a mark after one more attempt. It keeps earlier attempts,
-// and a list that may have lost one stays marked so.
+// addAttempt returns a mark after one more attempt. A list that may have lost one stays marked so.
 func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
 	before, complete := attemptsOf(o, mark)
 	all := append([]string{attempt}, before...)
@@ -187,8 +184,7 @@ func addAttempt(o *unstructured.Unstructured, mark, attempt string) string {
 	return strings.Join(all, " ")
 }
 
-// findAttempt tells whether an attempt is in a mark that listed others before it was made.
-// A program that writes only its own attempt may have replaced ours.
+// findAttempt looks for an attempt in a mark that listed others before; a program may have replaced ours.
 func findAttempt(attempt string, before, now []string, complete bool) finding {
 	since := len(now) - len(before)
 	switch {

@@ -21,9 +21,8 @@ func proof(e *Evidence) verdict {
 	for _, a := range e.Artifacts {
 		switch {
 		case a.State == job.Absent && isOperations(a.Target):
-			// Velero reads an absent list as no operations, and would end the
-			// job without the data of its volumes (pkg/persistence/object_store.go
-			// GetBackupItemOperations, tryGet).
+			// Velero reads an absent list as no operations, and would end the job without the data of its volumes
+			// (pkg/persistence/object_store.go GetBackupItemOperations, tryGet).
 			return refuse(overAdvice(e), "%s is not stored, although Velero always stores it, so its operations are unknown", a.Target).inDoubt()
 		case a.State == job.Absent:
 			return refuse(waitAdvice, "%s is not stored, so Velero has not finished its work", a.Target)
@@ -71,9 +70,8 @@ func (e *Evidence) olderFiles() bool {
 	})
 }
 
-// olderAdvice: a backup whose name is taken in the object store fails at once
-// (backup_controller.go runBackup, BackupExists), and deleting it removes the
-// files by name (pkg/persistence/object_store.go DeleteBackup).
+// olderAdvice: a backup whose name is taken in the object store fails at once (backup_controller.go runBackup,
+// BackupExists), and deleting it removes the files by name (pkg/persistence/object_store.go DeleteBackup).
 func olderAdvice(e *Evidence) string {
 	if e.Job.Kind == job.Restore {
 		return overAdvice(e)
@@ -93,9 +91,8 @@ func workDone(e *Evidence) verdict {
 		return unknown("Check that its resource list can be downloaded: velero backup describe --details "+e.Job.Name,
 			"from its stored resource list whether anything was backed up", "")
 	case backup && e.Counts.Items == 0:
-		// BackupWithResolvers may fail before the first item without an error in
-		// the results, and its files are stored nevertheless (pkg/backup/backup.go,
-		// backup_controller.go runBackup, persistBackup).
+		// BackupWithResolvers may fail before the first item without an error in the results, and its files are
+		// stored nevertheless (pkg/backup/backup.go, backup_controller.go runBackup, persistBackup).
 		return refuse(overAdvice(e), "nothing was backed up: its stored resource list is empty, so Velero would have marked it Failed")
 	case e.Volumes != Yes:
 		return unknown(askToList(e, volumeResources), "which volumes it has", e.VolumesWhy)
@@ -104,9 +101,8 @@ func workDone(e *Evidence) verdict {
 			"%s not ended, although Velero waits for those before it stores its results",
 			human.Plural(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume has", "pod volumes have")).inDoubt()
 	case e.Counts.Operations.Attempted < e.uploads():
-		// Each DataUpload and DataDownload comes with an operation
-		// (pkg/backup/actions/csi/pvc_action.go, pkg/restore/actions/csi/pvc_action.go);
-		// the finalizer looks only at those.
+		// Each DataUpload and DataDownload comes with an operation (pkg/backup/actions/csi/pvc_action.go,
+		// pkg/restore/actions/csi/pvc_action.go); the finalizer looks only at those.
 		return refuse(overAdvice(e), "it has %s, but its stored list of operations has only %d: Velero would lose their data",
 			human.Plural(e.uploads(), "volume that a data mover moves", "volumes that a data mover moves"), e.Counts.Operations.Attempted).inDoubt()
 	}
@@ -181,8 +177,7 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	return phase, why, verdict{}
 }
 
-// contradicted refuses a phase other than the one that the lost status carried, where the
-// server's log names it.
+// contradicted refuses a phase other than the one that the lost status carried, where the server's log names it.
 func contradicted(e *Evidence, phase string) verdict {
 	if e.Log.LostPhase == "" || e.Log.LostPhase == phase {
 		return verdict{}

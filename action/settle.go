@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -105,7 +104,15 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 		// Another cluster may have the address of the one where it was.
 		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == string(f.access.Identity().UID)}, nil
 	}
-	s := r.find(o, a.Attempt)
+	s := Fate{Sent: Doubtful, Known: true}
+	switch findIn(o, r.version, r.mark, a.Attempt, r.before) {
+	case landed:
+		s.Sent = Landed
+	case lost:
+		s.Sent = NotSent
+	case pending:
+		s.Known = false // it may still land
+	}
 	if sent.Target == "" {
 		s.Phase = phaseOf(o)
 	}
@@ -149,19 +156,6 @@ func readRecord(sent Entry) (record, bool) {
 		}
 	}
 	return r, r.uid != "" && r.version != "" && r.mark != ""
-}
-
-func (r *record) find(now *unstructured.Unstructured, attempt string) Fate {
-	attempts, complete := attemptsOf(now, r.mark)
-	switch found := findAttempt(attempt, r.before, attempts, complete); {
-	case found == landed:
-		return Fate{Sent: Landed, Known: true}
-	case now.GetResourceVersion() == r.version:
-		return Fate{Sent: Doubtful} // it may still land
-	case found == lost:
-		return Fate{Sent: NotSent, Known: true}
-	}
-	return Fate{Sent: Doubtful, Known: true}
 }
 
 // Describe says what an unfinished attempt was about, in now's time zone.

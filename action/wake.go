@@ -14,11 +14,9 @@ import (
 
 // How long nothing must have changed before another look of Velero's could help.
 const (
-	wakeStart = 2 * time.Minute // a backup that left the queue starts within seconds
-	// wakeFinalizer: without operations a backup is finalized within seconds;
-	// with them its contents are downloaded and stored again.
-	wakeFinalizer           = 5 * time.Minute
-	wakeFinalizerOperations = 30 * time.Minute
+	wakeStart               = 2 * time.Minute  // a backup that left the queue starts within seconds
+	wakeFinalizer           = 5 * time.Minute  // without operations a backup is finalized within seconds
+	wakeFinalizerOperations = 30 * time.Minute // with them its contents are downloaded and stored again
 )
 
 func waking() definition {
@@ -80,8 +78,7 @@ func wake(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// handled reports whether the server runs a controller for the job's phase. An unknown
-// version counts as the newest.
+// handled reports whether the server runs a controller for the job's phase. An unknown version counts as the newest.
 func (e *Evidence) handled() bool {
 	v, known := e.version()
 	if !known {

@@ -52,8 +52,7 @@ func TestMarksAfterAProgramThatNamesOnlyItself(t *testing.T) {
 			t.Errorf("%s: %q after %q is %v, want %v", c.name, c.now, c.before, got, c.want)
 		}
 	}
-	full := record{uid: "u", version: "9", mark: "m", before: strings.Fields("1 2 3 4 5 6 7")}
-	if f := full.find(object("9", "1 2 3 4 5 6 7 8 ."), "me"); f.Known || f.Sent != Doubtful {
-		t.Errorf("an attempt that may still land is %+v", f)
+	if got := findIn(object("9", "1 2 3 4 5 6 7 8 ."), "9", "m", "me", strings.Fields("1 2 3 4 5 6 7")); got != pending {
+		t.Errorf("an attempt that may still land is %v", got)
 	}
 }

@@ -25,8 +25,7 @@ const (
 	Retriable              // time may mend it
 	// Unauthorized: the API server does not take the credentials; new ones may help once.
 	Unauthorized
-	// Conflict: the object is not what the request took it for. The caller must
-	// look at it again before it decides.
+	// Conflict: the object is not what the request took it for. The caller must look at it again before it decides.
 	Conflict
 )
 
@@ -95,8 +94,7 @@ func fromTransport(err error) bool {
 	return false
 }
 
-// fromEtcd tells errors of an etcd that changes its leader, which the API
-// server passes on in words.
+// fromEtcd tells errors of an etcd that changes its leader, which the API server passes on in words.
 func fromEtcd(err error) bool {
 	text := err.Error()
 	for _, sign := range []string{"etcdserver: leader changed", "etcdserver: no leader",

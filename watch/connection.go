@@ -23,8 +23,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// qps and burst are the client-side limits if the configuration has none: ten kinds in pages of
-// 500 need about a hundred requests at once, later next to none.
+// qps and burst are the limits of a configuration without any: the first lists are about a hundred requests at once.
 const (
 	qps   = 50
 	burst = 100
@@ -32,17 +31,14 @@ const (
 
 type connection struct {
 	config *rest.Config
-	// client asks where Velero is, rest reads what is there.
-	client *client.Client
-	rest   rest.Interface
-	// gate holds requests back, and direct bypasses it for the heartbeat; nil for one reading.
-	gate   *gate
-	direct http.RoundTripper
+	client *client.Client    // asks where Velero is
+	rest   rest.Interface    // reads what is there
+	gate   *gate             // holds requests back; nil for one reading
+	direct http.RoundTripper // bypasses the gate for the heartbeat; nil for one reading
 	base   *url.URL
 }
 
-// connect prepares a connection whose requests pass a gate, without using it. It fails for
-// unreadable credentials.
+// connect prepares a connection whose requests pass a gate, without using it. It fails for unreadable credentials.
 func connect(cfg *rest.Config, log *slog.Logger) (*connection, error) {
 	var direct http.RoundTripper
 	var g *gate
@@ -91,8 +87,7 @@ func (w warnings) HandleWarningHeader(code int, agent, text string) {
 	w.log.Warn("warning from the API server", "code", code, "agent", agent, "text", text)
 }
 
-// sameAccess reports whether two configurations lead to the same server with the same
-// credentials. Functions cannot be compared.
+// sameAccess reports whether both lead to the same server with the same credentials. Functions cannot be compared.
 func sameAccess(a, b *rest.Config) bool {
 	return reflect.DeepEqual(accessOf(a), accessOf(b))
 }
@@ -105,8 +100,7 @@ func accessOf(c *rest.Config) *rest.Config {
 	return c
 }
 
-// reader lists and watches one kind. It reads the API server's JSON itself, object by object, so
-// that one that Velero's type cannot hold does not spoil the others, and each is decoded once.
+// reader lists and watches one kind, object by object: one that Velero's type cannot hold does not spoil the others.
 type reader struct {
 	kind     *kind
 	rest     rest.Interface

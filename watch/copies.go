@@ -11,8 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/client"
 )
 
-// copies keeps one copy of what thousands of objects of one kind have in common: labels,
-// annotations, lists of namespaces. Objects in the store never change.
+// copies keeps one copy of what many objects have in common. Objects in the store never change.
 type copies struct {
 	sets  map[uint64]map[string]string
 	lists map[uint64][]string
@@ -61,12 +60,8 @@ func known[T ~[]string | ~map[string]string](table *map[uint64]T, sum uint64, va
 
 // share makes the object use shared values. The caller holds the store's lock.
 func (s *copies) share(o client.Object) {
-	if labels := o.GetLabels(); len(labels) > 0 {
-		o.SetLabels(s.set(labels))
-	}
-	if annotations := o.GetAnnotations(); len(annotations) > 0 {
-		o.SetAnnotations(s.set(annotations))
-	}
+	o.SetLabels(s.set(o.GetLabels()))
+	o.SetAnnotations(s.set(o.GetAnnotations()))
 	o.SetNamespace(intern(o.GetNamespace()))
 	o.SetFinalizers(s.list(o.GetFinalizers()))
 	writers := o.GetManagedFields()

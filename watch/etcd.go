@@ -50,10 +50,6 @@ func openShiftKind(resource string, gvk schema.GroupVersionKind) *kind {
 
 func stripEtcd(o client.Object) bool {
 	o.SetManagedFields(nil)
-	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		o.SetAnnotations(annotations)
-	}
 	switch o := o.(type) {
 	case *batchv1.Job:
 		deadline := corev1.PodSpec{ActiveDeadlineSeconds: o.Spec.Template.Spec.ActiveDeadlineSeconds}
@@ -66,8 +62,7 @@ func stripEtcd(o client.Object) bool {
 	return true
 }
 
-// servedEtcdKinds returns the kinds to read, none where the cluster has no EtcdBackups. One
-// feature gate brings both CRDs, so one question settles it on all other clusters.
+// servedEtcdKinds returns the kinds to read. One feature gate brings both CRDs, so mostly one question settles it.
 func servedEtcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
 	for i, k := range etcdKinds[:2] {
 		there, err := serves(ctx, c, k)
@@ -83,8 +78,7 @@ func servedEtcdKinds(ctx context.Context, c rest.Interface) ([]*kind, error) {
 	return etcdKinds, nil
 }
 
-// serves asks whether the API server has a kind. Where discovery is forbidden, it counts as
-// missing.
+// serves asks whether the API server has a kind. Where discovery is forbidden, it counts as missing.
 func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 	body, err := c.Get().AbsPath("/apis/" + k.gvk.GroupVersion().String()).Do(ctx).Raw()
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -101,8 +95,7 @@ func serves(ctx context.Context, c rest.Interface, k *kind) (bool, error) {
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name }), nil
 }
 
-// etcdRetry is the pause between attempts to find the kinds. After the last, only a retry asks
-// again.
+// etcdRetry is the pause between attempts to find the kinds. After the last, only a retry asks again.
 var etcdRetry = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 30 * time.Second}
 
 type etcdWatch struct {
@@ -125,8 +118,7 @@ func newEtcdWatch(beside *Store, now func() time.Time, log *slog.Logger) *etcdWa
 	return &etcdWatch{store: store, now: now, log: log, kick: make(chan struct{}, 1), logs: map[string]etcd.Log{}}
 }
 
-// run follows the kinds until ctx ends. Where they are missing, it looks again when asked to,
-// and after an outage.
+// run follows the kinds until ctx ends. Where they are missing, it looks again when asked to, and after an outage.
 func (w *etcdWatch) run(ctx context.Context, c rest.Interface) {
 	for backoff := etcdRetry; ctx.Err() == nil; {
 		found, err := servedEtcdKinds(ctx, c)
@@ -238,8 +230,7 @@ func (s *Store) etcdObjects() (etcd.Objects, int) {
 
 const etcdLogPatience = 10 * time.Second
 
-// ReadEtcdLog reads the end of the log of a pod that made an etcd backup. The result, or an
-// error, is in the next snapshot.
+// ReadEtcdLog reads the end of a pod's log of an etcd backup. The next snapshot has it, or the error.
 func (w *Watcher) ReadEtcdLog(ctx context.Context, pod string) {
 	w.mu.Lock()
 	c := w.present
@@ -272,8 +263,7 @@ func NewEtcdReader(cfg *rest.Config) (*EtcdReader, error) {
 	return &EtcdReader{c.REST}, nil
 }
 
-// Read reads everything once. Forbidden kinds are named in the answer; the error is
-// [ErrNoEtcdBackups] where there is nothing to read.
+// Read reads everything once and names forbidden kinds. It fails with [ErrNoEtcdBackups] where there is nothing.
 func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 	found, err := servedEtcdKinds(ctx, r.rest)
 	if err != nil {

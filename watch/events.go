@@ -17,8 +17,7 @@ import (
 
 const maxEvent = session.MaxAnswer
 
-// eventDecoder reads the events of a watch, a JSON document a line
-// (k8s.io/apiserver/pkg/endpoints/handlers/watch.go), faster than a JSON decoder.
+// eventDecoder reads a watch, a JSON document a line (k8s.io/apiserver/pkg/endpoints/handlers/watch.go), fast.
 type eventDecoder struct {
 	body      io.ReadCloser
 	lines     *bufio.Reader

@@ -50,7 +50,8 @@ func (w *Watcher) snapshot() *Snapshot {
 
 // updateHealth combines the heartbeat and the sources. The caller holds the lock.
 func (w *Watcher) updateHealth(beat livenessState, statuses []sourceStatus) Health {
-	if !w.complete && w.installation.namespace != "" && settled(statuses) {
+	syncing := slices.ContainsFunc(statuses, func(s sourceStatus) bool { return s.State == SourceSyncing })
+	if !w.complete && w.installation.namespace != "" && !syncing {
 		w.complete = true
 		held := 0
 		for _, s := range statuses {
@@ -98,18 +99,18 @@ func (w *Watcher) currentHealth(beat livenessState, statuses []sourceStatus) Hea
 	}
 	h := Health{State: Live}
 	for _, s := range statuses {
-		if !outdated(s) || h.State == Stale && !s.Since.Before(h.Since) {
-			continue
+		// What is shown of a source may be wrong. A forbidden kind shows nothing, unless it was allowed before.
+		outdated := s.State == SourceStale || s.State == SourceSyncing || s.State == SourceForbidden && s.Objects > 0
+		if outdated && (h.State == Live || s.Since.Before(h.Since)) {
+			h = Health{State: Stale, Since: s.Since, Err: s.Resource + ": " + s.Err, RetryAt: s.retryAt}
 		}
-		h = Health{State: Stale, Since: s.Since, Err: s.Resource + ": " + s.Err, RetryAt: s.retryAt}
 	}
 	return h
 }
 
 const advice = "; log in again or renew the credentials in the kubeconfig; veltui reads them again"
 
-// noKeyboard is client-go's error for a credential plugin that must ask and may not
-// (plugin/pkg/client/auth/exec/exec.go, isInteractive); its advice follows it.
+// noKeyboard is client-go's error for a plugin that must ask and may not (plugin/pkg/client/auth/exec/exec.go).
 const noKeyboard = "standard input is unavailable"
 
 func unauthorized(why string, retryAt time.Time) Health {
@@ -120,23 +121,12 @@ func unauthorized(why string, retryAt time.Time) Health {
 	return h
 }
 
-func settled(statuses []sourceStatus) bool {
-	return !slices.ContainsFunc(statuses, func(s sourceStatus) bool { return s.State == SourceSyncing })
-}
-
-// outdated reports whether what is shown of a source may be wrong. A forbidden kind shows
-// nothing, unless it was allowed before.
-func outdated(s sourceStatus) bool {
-	return s.State == SourceStale || s.State == SourceSyncing || s.State == SourceForbidden && s.Objects > 0
-}
-
 // SeenWhat is a kind of change around the jobs.
 type SeenWhat string
 
 const (
 	SeenOutage SeenWhat = "outage" // what a snapshot shows was out of date from At to Until
-	// SeenServerStart and SeenServerStop: the server's container started, and
-	// ended. At is in the clock of its node.
+	// SeenServerStart and SeenServerStop: the server's container started, and ended. At is in the clock of its node.
 	SeenServerStart SeenWhat = "server start"
 	SeenServerStop  SeenWhat = "server stop"
 	SeenLocation    SeenWhat = "location" // a storage location came to another phase
@@ -154,8 +144,7 @@ type Seen struct {
 
 const maxSeen = 100 // how many changes are kept: the newest
 
-// sawServer notes starts and ends of the server's container, each once. The
-// caller holds the lock.
+// sawServer notes starts and ends of the server's container, each once. The caller holds the lock.
 func (s *Store) sawServer(now velero.Server) {
 	if at := now.LastTerminationAt; !at.IsZero() {
 		s.note(Seen{At: at, What: SeenServerStop, Name: now.Name, Why: now.LastTermination})
@@ -208,8 +197,7 @@ type journal struct {
 	dropped int
 }
 
-// add notes a change. A full journal gives up its oldest one: the end of the
-// story has to be right.
+// add notes a change. A full journal gives up its oldest one: the end of the story has to be right.
 func (j *journal) add(c Change) {
 	if j.limit == 0 {
 		return

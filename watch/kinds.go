@@ -34,8 +34,7 @@ type kind struct {
 	clusterScoped              bool
 	namespace, selector, field string
 
-	// strip drops the fields that are never read, in place, and returns false for an object of
-	// no interest; may be nil.
+	// strip drops what is never read, in place, and returns false for an object of no interest; may be nil.
 	strip func(client.Object) bool
 	// input reads a job, and volume a volume of a job of the resource jobs, whose uid is in
 	// uidLabel; nil for other kinds. A job's name is in nameLabel.
@@ -44,10 +43,8 @@ type kind struct {
 	jobs                string
 	nameLabel, uidLabel string
 	share               func(*copies, client.Object) // makes a job share values with others; nil for other kinds
-	// newList makes the list of objects that are kept as they are; nil for jobs and volumes.
-	// observe is called before one is put into it; nil for most.
-	newList func() keptList
-	observe func(*Store, client.Object)
+	newList             func() keptList              // makes the list of objects that are kept as they are; nil for jobs and volumes
+	observe             func(*Store, client.Object)  // is called before one is put into it; nil for most
 }
 
 // The plurals, with their group, of the watched kinds.
@@ -116,11 +113,10 @@ func kindNamed(resource string) (k *kind, ok bool) {
 }
 
 func findKind(is func(*kind) bool) (k *kind, ok bool) {
-	i := slices.IndexFunc(kinds, is)
-	if i < 0 {
-		return nil, false
+	if i := slices.IndexFunc(kinds, is); i >= 0 {
+		return kinds[i], true
 	}
-	return kinds[i], true
+	return nil, false
 }
 
 func volumeKinds(jobs string) (found []*kind) {
@@ -144,9 +140,8 @@ func (o Options) kinds() (watched []*kind) {
 	return watched
 }
 
-// only returns the kind narrowed to some jobs, nil if nothing of it belongs to them. An empty
-// name stands for all jobs of its kind. The API server finds one object by name, but not
-// several.
+// only returns the kind narrowed to some jobs, nil if nothing of it belongs to them. An empty name stands for all
+// jobs of its kind. The API server finds one object by name, but not several.
 func (k *kind) only(jobs []JobName) *kind {
 	if len(jobs) == 0 {
 		return k
@@ -186,30 +181,28 @@ func namesOf(jobs []JobName, resource string) (names []string) {
 	return names
 }
 
-// prepare strips an object in place, makes every string harmless and sets the kind, which typed
-// clients leave out. It returns false for an object of no interest.
+// prepare strips an object in place, makes its strings harmless and sets the kind. It is false for one of no interest.
 func prepare(o client.Object, k *kind) bool {
 	if k.strip != nil && !k.strip(o) {
 		return false
 	}
 	if fields := o.GetManagedFields(); len(fields) > 0 {
-		// Who wrote last, and when, is the only clock that Velero's resources
-		// carry; what was written is not needed.
+		// Who wrote last, and when, is the only clock that Velero's resources carry; what was written is not needed.
 		kept := make([]metav1.ManagedFieldsEntry, len(fields))
 		for i, f := range fields {
 			kept[i] = metav1.ManagedFieldsEntry{Manager: f.Manager, Operation: f.Operation, Time: f.Time}
 		}
 		o.SetManagedFields(kept)
 	}
-	// Deleting from a nil map is allowed.
-	delete(o.GetAnnotations(), corev1.LastAppliedConfigAnnotation)
+	annotations := o.GetAnnotations()
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	o.SetAnnotations(annotations)
 	sanitize.Object(o)
 	o.GetObjectKind().SetGroupVersionKind(k.gvk)
 	return true
 }
 
-// stripPod keeps what [velero.Server], [velero.Agent] and [velero.Mover] are made from,
-// and returns false for pods that are none of these.
+// stripPod keeps what [velero.Server], [velero.Agent] and [velero.Mover] need, and is false for other pods.
 func stripPod(o client.Object) bool {
 	p := o.(*corev1.Pod)
 	if _, moves := velero.MoverOf(p); !moves && !velero.IsServer(p) && !velero.IsNodeAgent(p) {
@@ -240,8 +233,7 @@ func stripContainers(full []corev1.Container) []corev1.Container {
 	return kept
 }
 
-// Malformed is a resource with fields that Velero's types cannot hold. It is in
-// the snapshot like any other, with these fields left empty.
+// Malformed is a resource whose fields Velero's types cannot hold; they are empty in the snapshot.
 type Malformed struct {
 	Resource  string // the plural with its group, such as [Schedules]
 	Kind      string
@@ -253,15 +245,6 @@ type Malformed struct {
 
 // Ref names the resource as KIND/NAME, in lower case.
 func (m Malformed) Ref() string { return strings.ToLower(m.Kind) + "/" + m.Name }
-
-func (s *Store) putMalformed(k *kind, o client.Object, fields []decode.Malformed) {
-	uid := uidOf(o)
-	if len(fields) == 0 {
-		s.malformed.drop(uid)
-		return
-	}
-	s.malformed.put(uid, Malformed{k.resource, k.gvk.Kind, o.GetNamespace(), o.GetName(), uid, fields})
-}
 
 func compareMalformed(a, b Malformed) int {
 	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))

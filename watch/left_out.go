@@ -13,8 +13,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// leftOut are the jobs that ended too long ago to be kept (see
-// [Options.EndedWithin]), with what else needs of them.
+// leftOut are the jobs that ended too long ago to be kept (see [Options.EndedWithin]), with what else needs of them.
 type leftOut struct {
 	within                         time.Duration // how long ago a job may have ended; 0 keeps all
 	jobs                           map[types.UID]leftJob
@@ -23,8 +22,7 @@ type leftOut struct {
 	aged                           time.Time         // when those that are held were last gone through
 }
 
-// leftJob is what is known of a job that is left out. Only a backup has a name, and
-// the others of the fields.
+// leftJob is a job that is left out. Only a backup has more than a resource.
 type leftJob struct{ resource, name, schedule, location string }
 
 const agePause = time.Minute // between looks at the age of jobs that are held
@@ -34,8 +32,7 @@ func newLeftOut(within time.Duration) leftOut {
 		counts: map[string]int{}, ofSchedule: map[string]int{}, inLocation: map[string]int{}}
 }
 
-// tooOld reports whether a job ended too long ago to be kept. One that goes on, is
-// being deleted or cannot be read is always kept.
+// tooOld reports whether a job ended too long ago. One that goes on, is being deleted or malformed is kept.
 func (l *leftOut) tooOld(o client.Object, malformed []decode.Malformed, now time.Time) bool {
 	if l.within <= 0 || len(malformed) > 0 || o.GetDeletionTimestamp() != nil {
 		return false
@@ -93,8 +90,7 @@ func (l *leftOut) absent(resource string, present map[types.UID]struct{}) {
 	}
 }
 
-// stays reports whether an object that a list brings again is to be left out as it is
-// already: an old job, or a volume of one that has ended.
+// stays reports whether a listed object stays left out: an old job, or a volume of one that has ended.
 func (l *leftOut) stays(k *kind, o client.Object, malformed []decode.Malformed, now time.Time) bool {
 	if k.volume != nil {
 		v := k.volume(o)

@@ -18,10 +18,8 @@ import (
 
 // SilenceError says that the API server sent nothing for a time.
 type SilenceError struct {
-	// For is how long, and Err what the last request ended with, nil if it was
-	// still without an answer.
 	For time.Duration
-	Err error
+	Err error // what the last request ended with, nil if it was still without an answer
 }
 
 func (e *SilenceError) Error() string {
@@ -42,8 +40,7 @@ func (e *RejectedError) Error() string {
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// line is the way to the API server of one reading: it notices when nothing comes
-// any more. A long list that keeps coming is slow, and no silence.
+// line is one reading's way to the API server: it notices silence. A long list that keeps coming is only slow.
 type line struct {
 	meter   *session.Meter
 	silence time.Duration
@@ -60,17 +57,11 @@ func newLine(clock func() time.Time, silence time.Duration, give context.CancelC
 	return &line{meter: session.NewMeter(clock), silence: silence, timer: time.AfterFunc(silence, func() { give(errSilence) })}
 }
 
-func (l *line) stop() { l.timer.Stop() }
-
 func (l *line) heard() { l.timer.Reset(l.silence) }
 
 func (l *line) offset() time.Duration {
 	offset, _ := l.meter.Offset()
 	return offset
-}
-
-func (l *line) open(o Options) (*connection, error) {
-	return open(o.Config, o.Log, session.TransportOptions{Meter: l.meter, Over: func(next http.RoundTripper) http.RoundTripper { return listening{next, l} }})
 }
 
 type listening struct {
@@ -112,8 +103,7 @@ var onceRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter
 
 const maxBroken = 3 // how many answers to one request may break off
 
-// try asks until there is an answer. What ended without one is asked again until
-// the line has been silent for too long, which ends ctx.
+// try asks until there is an answer, or the line has been silent for too long, which ends ctx.
 func (l *line) try(ctx context.Context, ask func() error) error {
 	broken := 0
 	for backoff := onceRetry; ; {
@@ -159,7 +149,7 @@ func final(err error) bool {
 	return session.IsIncomplete(err) || errors.As(err, &redirect) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// explain makes an error that a person understands of the one that a reading ended with.
+// explain makes a readable error of the one that a reading ended with.
 func (l *line) explain(ctx context.Context, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,8 +21,7 @@ import (
 // firstPage is asked for first: there is soon something to show, and a count.
 const firstPage = 500
 
-// mostAtOnce is how many objects are asked for in one answer at most. (Measured on
-// 1.36.3 with 10,000 restores: 0.9 s in one answer, 3.4 s in a stream.)
+// mostAtOnce bounds one answer. (1.36.3 with 10,000 restores: 0.9 s in one answer, 3.4 s in a stream.)
 const mostAtOnce = 20_000
 
 const maxItem = maxEvent
@@ -31,10 +30,9 @@ const maxItem = maxEvent
 // nor a page of it is ever in memory. Elements that are no objects are left out: they have no
 // name to be shown by. It returns the version that a watch goes on from.
 //
-// A list that is longer than a page is read in one answer, out of the API server's
-// cache, where each page would cost it more than the one before. One that is too long
-// for that, or does not come to its end, is streamed as a watch that begins with all
-// that there is: no answer but a watch may take longer than a minute (kube-apiserver
+// A list that is longer than a page is read in one answer, out of the API server's cache, where each page would cost
+// it more than the one before. One that is too long for that, or does not come to its end, is streamed as a watch
+// that begins with all that there is: no answer but a watch may take longer than a minute (kube-apiserver
 // --request-timeout). A server before 1.32 gives pages.
 func (r reader) all(ctx context.Context, to listing) (version string, err error) {
 	first, err := r.page(ctx, metav1.ListOptions{Limit: firstPage}, to)
@@ -61,22 +59,17 @@ func (r reader) all(ctx context.Context, to listing) (version string, err error)
 	return version, err
 }
 
-// atOnce reads the list in one answer, as it was at a version or later. Jobs that have ended are
-// taken in last: what runs and what is stuck is what a reader waits for.
+// atOnce reads the list in one answer. Jobs that have ended come last: a reader waits for what runs.
 func (r reader) atOnce(ctx context.Context, version string, to listing) (string, error) {
 	late := &putOff{kind: r.kind}
-	page, err := r.taking(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, func(raw []byte) error {
-		if late.keep(raw) {
-			return nil
+	page, err := r.taking(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, func(raw []byte) {
+		if !late.keep(raw) {
+			r.take(raw, to)
 		}
-		return r.take(raw, to)
 	})
 	for _, raw := range late.kept {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = r.take(raw, to)
+		if err = cmp.Or(err, ctx.Err()); err == nil {
+			r.take(raw, to)
 		}
 	}
 	if err == nil && page.Continue != "" {
@@ -95,8 +88,7 @@ const mostPutOff = 24 << 20 // how many bytes are kept back at most: those of te
 
 var phaseMember = []byte(`"phase":"`)
 
-// keep reports whether it kept an object. It only looks for the last text that may
-// be the phase: a wrong guess changes when the object is taken in, and nothing else.
+// keep reports whether it kept an object. A wrong guess at its phase only changes when the object is taken in.
 func (p *putOff) keep(raw []byte) bool {
 	at := bytes.LastIndex(raw, phaseMember)
 	if p.kind.input == nil || at < 0 || p.size+len(raw) > mostPutOff {
@@ -115,14 +107,12 @@ func cannotStream(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, errNoEnd)
 }
 
-// errNoEnd: what stands between us and the API server may leave out of a request
-// that a watch is to begin with all that there is, and to say where that ends.
+// errNoEnd: a proxy may leave out of a request that the watch is to begin with all and to say where that ends.
 var errNoEnd = errors.New("the stream does not say where the list ends")
 
 const streamPatience = 20 * time.Second // how long a stream may be silent before its end
 
-// stream reads the list as the events with which a watch begins, up to the bookmark
-// that says that this is all (KEP-3157).
+// stream reads the list as the events with which a watch begins, up to the bookmark at its end (KEP-3157).
 func (r reader) stream(ctx context.Context, to listing) (version string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -191,12 +181,11 @@ func (r reader) pages(ctx context.Context, limit int64, to listing) (version str
 }
 
 func (r reader) page(ctx context.Context, o metav1.ListOptions, to listing) (metav1.ListMeta, error) {
-	return r.taking(ctx, o, func(raw []byte) error { return r.take(raw, to) })
+	return r.taking(ctx, o, func(raw []byte) { r.take(raw, to) })
 }
 
-// taking reads one answer, and has each of its elements taken in: its JSON without
-// field sets, which is only good until item returns.
-func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw []byte) error) (metav1.ListMeta, error) {
+// taking reads one answer. Item gets each element's JSON without field sets, which is only good until it returns.
+func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw []byte)) (metav1.ListMeta, error) {
 	body, err := r.request(&o).Stream(session.Streaming(ctx))
 	if err != nil {
 		return metav1.ListMeta{}, err
@@ -210,7 +199,8 @@ func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw 
 		if items++; items > session.MaxItems {
 			return errEndless
 		}
-		return item(withoutFieldSets(raw))
+		item(withoutFieldSets(raw))
+		return nil
 	})
 	if err == nil && page.ResourceVersion == "" {
 		err = errNoList
@@ -222,21 +212,18 @@ func (r reader) taking(ctx context.Context, o metav1.ListOptions, item func(raw 
 }
 
 // take takes in one element of a list. One that is no object has no name to be shown by.
-func (r reader) take(raw []byte, to listing) error {
+func (r reader) take(raw []byte, to listing) {
 	if object, err := r.object(raw); err == nil {
 		to.add(object)
 	}
-	return nil
 }
 
-// errNoList: what stands between us and the API server may answer anything with 200.
-// Taken for an empty list, it would make all that is there disappear.
+// errNoList: a proxy may answer anything with 200. Taken for an empty list, all would disappear.
 var errNoList = errors.New("the answer is no list")
 
 var errEndless = &session.IncompleteError{Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems)}
 
-// readList reads a list while it comes in: item gets the JSON of each element, valid until it
-// returns. Without items, not even an empty list, it fails.
+// readList gives item the JSON of each element, valid until it returns. Without items, even none, it fails.
 func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta, err error) {
 	limited := &itemReader{body, maxItem}
 	list := json.NewDecoder(limited)
@@ -318,25 +305,17 @@ func (r *itemReader) Read(p []byte) (int, error) {
 
 var fieldSet = []byte(`"fieldsV1":{`)
 
-// withoutFieldSets empties the field sets of managedFields, a third of an object, in place.
-// Quotes within texts are escaped, so that each match is a member's name.
+// withoutFieldSets empties the field sets in place. Quotes within texts are escaped: each match is a member's name.
 func withoutFieldSets(raw []byte) []byte {
-	at := bytes.Index(raw, fieldSet)
-	if at < 0 {
-		return raw
-	}
-	kept, rest := raw[:at], raw[at:]
+	kept, rest := raw[:0], raw
 	for {
-		body := rest[len(fieldSet)-1:]
-		n := objectEnd(body) // before what stands there is written over
-		kept = append(append(kept, rest[:len(fieldSet)]...), '}')
-		rest = body[n:]
-		next := bytes.Index(rest, fieldSet)
-		if next < 0 {
+		at := bytes.Index(rest, fieldSet)
+		if at < 0 {
 			return append(kept, rest...)
 		}
-		kept = append(kept, rest[:next]...)
-		rest = rest[next:]
+		begin := at + len(fieldSet)
+		end := begin - 1 + objectEnd(rest[begin-1:]) // before what stands there is written over
+		kept, rest = append(append(kept, rest[:begin]...), '}'), rest[end:]
 	}
 }
 

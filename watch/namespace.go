@@ -17,8 +17,7 @@ import (
 	"github.com/veltui/veltui/session"
 )
 
-// metadataList is an empty list of a Velero kind. The search reads only metadata: the rest
-// of a tenant's resources is none of our business, and may be malformed.
+// metadataList is an empty list of a Velero kind, for metadata only: the rest may be another tenant's, or malformed.
 func metadataList(kind string) *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind + "List"))
@@ -46,10 +45,9 @@ func (o Options) namedInstallation() installation {
 	return installation{namespace: o.EnvNamespace, from: FromEnv}
 }
 
-// findInstallation decides which namespace to watch: the one that was named, else the
-// context's if it holds a BackupStorageLocation, else one that does: velero first, then by
-// name. If the user may not list all, or there is none, it tries the usual ones. It fails
-// if the API server gives no usable answer and no namespace was named.
+// findInstallation decides which namespace to watch: the one that was named, else the context's if it holds a
+// BackupStorageLocation, else one that does: velero first, then by name. If the user may not list all, or there is
+// none, it tries the usual ones. It fails if the API server gives no usable answer and no namespace was named.
 func findInstallation(ctx context.Context, c *client.Client, o Options) (installation, error) {
 	p := o.namedInstallation()
 	named := p.namespace != ""
@@ -102,8 +100,7 @@ func answerOf(err error) (answer, error) {
 	return no, err
 }
 
-// searchLocations returns the namespaces that hold a BackupStorageLocation,
-// velero first, then by name.
+// searchLocations returns the namespaces that hold a BackupStorageLocation, velero first, then by name.
 func searchLocations(ctx context.Context, c *client.Client) (found []string, a answer, err error) {
 	list := metadataList("BackupStorageLocation")
 	if a, err = answerOf(c.List(ctx, list, "", metav1.ListOptions{})); err != nil {
@@ -135,8 +132,7 @@ func holdsLocation(ctx context.Context, c *client.Client, namespace string) (ans
 	return a, nil
 }
 
-// fallBack takes the first of the usual namespaces that holds a location, else
-// the first that exists, else the first.
+// fallBack takes the first of the usual namespaces that holds a location, else the first that exists, else the first.
 func fallBack(ctx context.Context, c *client.Client) (installation, error) {
 	best, bestRank := usualNamespaces[0], 0
 	for _, ns := range usualNamespaces {
@@ -202,8 +198,7 @@ func noticeFor(ctx context.Context, c *client.Client, p installation, search ans
 	return what + ", nor is there a BackupStorageLocation in any other: is Velero installed?", nil
 }
 
-// JobNames reads the names of at most limit jobs of a kind, [Backups] or [Restores], in two
-// requests, or in one if the namespace was named. It gives up when ctx ends.
+// JobNames reads the names of at most limit jobs of a kind, [Backups] or [Restores]. It gives up when ctx ends.
 func JobNames(ctx context.Context, o Options, resource string, limit int64) (names []string, err error) {
 	err = look(ctx, o, func(ctx context.Context, c *client.Client) error {
 		p := o.namedInstallation()
@@ -223,8 +218,7 @@ func JobNames(ctx context.Context, o Options, resource string, limit int64) (nam
 	return names, err
 }
 
-// Namespaces lists the namespaces in which Velero may be: those with a storage location,
-// velero first.
+// Namespaces lists the namespaces in which Velero may be: those with a storage location, velero first.
 func Namespaces(ctx context.Context, o Options) (found []string, err error) {
 	err = look(ctx, o, func(ctx context.Context, c *client.Client) error {
 		found, _, err = searchLocations(ctx, c)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -19,20 +20,18 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
 )
 
 type Query struct {
-	Kinds    []string        // those of [Backups] and [Restores] that are wanted whole
-	Names    []JobName       // single jobs
-	Selector labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
-	Also     []string        // other kinds that are wanted, such as [Pods]
-	// Volumes asks for the volumes of jobs that have ended, too, and NoVerdict leaves out
-	// what only verdicts need.
-	Volumes, NoVerdict bool
-
-	Silence time.Duration // how long nothing may come from the API server
-	// Progress gets how many more objects of a kind were read, 0 when they are read from
-	// the beginning; may be nil. Several goroutines call it.
+	Kinds     []string        // those of [Backups] and [Restores] that are wanted whole
+	Names     []JobName       // single jobs
+	Selector  labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
+	Also      []string        // other kinds that are wanted, such as [Pods]
+	Volumes   bool            // asks for the volumes of jobs that have ended, too
+	NoVerdict bool            // leaves out what only verdicts need
+	Silence   time.Duration   // how long nothing may come from the API server
+	// Progress gets how many more objects were read, 0 at a list's beginning, from several goroutines; may be nil.
 	Progress func(resource string, read int)
 }
 
@@ -44,18 +43,18 @@ func (q Query) Asks(resource string) bool {
 // JobName names one job; Resource is [Backups] or [Restores].
 type JobName struct{ Resource, Name string }
 
-// Read reads once what an answer needs: the wanted jobs, and what the verdicts on those that
-// have not ended depend on. Kinds that may not be read, or that the cluster does not have,
-// are among the snapshot's sources; a name that does not exist is not among its jobs. It is
-// an error if the API server rejects the credentials, says nothing for longer than
-// Query.Silence ([SilenceError]), or gives no usable answer.
+// Read reads once what an answer needs: the wanted jobs, and what the verdicts on those that have not ended depend
+// on. Kinds that may not be read, or that the cluster does not have, are among the snapshot's sources; a name that
+// does not exist is not among its jobs. It is an error if the API server rejects the credentials, says nothing for
+// longer than Query.Silence ([SilenceError]), or gives no usable answer.
 func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	line := newLine(o.Clock, q.Silence, cancel)
-	defer line.stop()
-	c, err := line.open(o)
+	defer line.timer.Stop()
+	over := func(next http.RoundTripper) http.RoundTripper { return listening{next, line} }
+	c, err := open(o.Config, o.Log, session.TransportOptions{Meter: line.meter, Over: over})
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +161,7 @@ func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
 
 const maxSelected = 50 // how many uids one label selector names: proxies limit the length of addresses
 
-// evidence reads what the verdicts on active jobs need: the small kinds, their own volumes,
-// and the backups that restores read.
+// evidence reads what verdicts on active jobs need: small kinds, their volumes, and the backups that restores read.
 func (r *onceReader) evidence(ctx context.Context, active []*job.Job) error {
 	kinds := []string{Pods, Locations, Repositories, Deletions, Schedules}
 	backups := r.restored(active)
@@ -221,8 +219,7 @@ func (r *onceReader) others(ctx context.Context) error {
 	return r.owners(ctx)
 }
 
-// owners reads the jobs of the volumes that have not ended: those of a job that no longer
-// exists move nothing.
+// owners reads the jobs of the volumes that have not ended: those of a job that no longer exists move nothing.
 func (r *onceReader) owners(ctx context.Context) error {
 	wanted := map[string][]string{}
 	for _, k := range kinds {
@@ -248,8 +245,7 @@ func (r *onceReader) owners(ctx context.Context) error {
 	return together(tasks)
 }
 
-// openOwners returns the names of the jobs whose volumes of a kind have not ended; empty for
-// one that the volume does not name in full.
+// openOwners returns the names of the jobs whose volumes have not ended, empty for one that is not named in full.
 func (r *onceReader) openOwners(k *kind) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -283,7 +279,7 @@ func (r *onceReader) needsOthers() (jobs, volumes bool) {
 }
 
 func (r *onceReader) wants(j *job.Job) bool {
-	resource := j.Kind.Word() + "s.velero.io"
+	resource := resourceOf(j.Kind)
 	return slices.Contains(r.Kinds, resource) && Selects(r.Selector, j) || slices.Contains(r.Names, JobName{resource, j.Name})
 }
 
@@ -333,8 +329,7 @@ func (r *onceReader) list(ctx context.Context, resource, selector string, keep f
 	return r.note(resource, found.objects, selector == "", err)
 }
 
-// collected is a list that is held as it was read, each name once: a list that repeats
-// itself would have no end.
+// collected is a list that is held as it was read, each name once: a list that repeats itself would have no end.
 type collected struct {
 	keep    func(client.Object) bool // nil for all
 	report  func(read int)
@@ -436,8 +431,7 @@ func (r *onceReader) holds(resource, name string) bool {
 
 func (r *onceReader) now() time.Time { return r.clock().Add(r.line.offset()) }
 
-// snapshot is made of what is known so far. Volumes come before their jobs: later ones count
-// as changes of the job.
+// snapshot is made of what is known so far. Volumes come before their jobs: later ones count as changes of the job.
 func (r *onceReader) snapshot() *Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()

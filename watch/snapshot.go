@@ -14,23 +14,17 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Snapshot is all that is known of one Velero installation at one moment. It
-// is immutable and shares what did not change with the one before.
+// Snapshot is all that is known of one Velero at one moment. It is immutable and shares what did not change.
 type Snapshot struct {
 	Seq uint64    // grows by at least one with each snapshot of a Watcher
 	At  time.Time // when it was taken, in the cluster's clock
-	// ClockOffset is the cluster's clock minus ours; zero if they agree within
-	// two seconds or nothing is known. now.Add(ClockOffset) is the cluster's now.
+	// ClockOffset is the cluster's clock minus ours; zero if they agree within two seconds or nothing is known.
 	ClockOffset time.Duration
 
-	// Namespace is the one that is watched, and NamespaceFrom how it was
-	// chosen; OtherNamespaces are further ones that hold a Velero.
-	Namespace       string
+	Namespace       string // the one that is watched
 	NamespaceFrom   NamespaceFrom
-	OtherNamespaces []string
-	// Notice says what is wrong with the choice of the namespace, in words that
-	// a person can act on; empty if nothing is.
-	Notice string
+	OtherNamespaces []string // further ones that hold a Velero
+	Notice          string   // what is wrong with the choice of the namespace and what to do, else empty
 
 	Health  Health
 	Sources []Source
@@ -43,19 +37,13 @@ type Snapshot struct {
 	Repositories []*velerov1.BackupRepository
 	Deletions    []*velerov1.DeleteBackupRequest
 
-	// Malformed are those of all the resources that have fields which Velero's
-	// types cannot hold, by resource and name.
-	Malformed []Malformed
-
-	// Etcd is OpenShift's own backups of etcd, nil where the cluster does not
-	// have them or it is not known yet.
-	Etcd *etcd.Cluster
+	Malformed []Malformed   // the resources with fields that Velero's types cannot hold, by resource and name
+	Etcd      *etcd.Cluster // OpenShift's own backups of etcd, nil where there are none or it is not known yet
 
 	Server     velero.Server
 	NodeAgents []velero.Agent
 	Seen       []Seen // the newest changes around the jobs that this process saw, oldest first
-	// LeftBackups and LeftRestores are how many jobs are not in Jobs because they
-	// ended too long ago (see [Options.EndedWithin]).
+	// LeftBackups and LeftRestores count the jobs that ended too long ago (see [Options.EndedWithin]).
 	LeftBackups, LeftRestores int
 	// LeftOf and LeftIn are how many of these backups each schedule made and each location
 	// holds, by name. EndedWithin is how long ago a job may have ended; 0 leaves none out.
@@ -66,8 +54,7 @@ type Snapshot struct {
 	leftVolumes    []job.Volume                      // those of jobs among them that still run
 	movers         map[velero.VolumeRef]velero.Mover // the pods that move volumes
 
-	// Changes are the jobs after each change since the last snapshot, oldest first; only kept
-	// with [Options.Journal]. A deleted job is in it with Deleted set.
+	// Changes are the jobs after each change since the last snapshot, oldest first; only with [Options.Journal].
 	Changes []Change
 	Dropped int // counts changes that did not fit into the journal
 }
@@ -93,12 +80,8 @@ const (
 type HealthState string
 
 const (
-	// Connecting: the API server has not told all that it has yet; Health.Err
-	// says why if there is a reason.
-	Connecting HealthState = "connecting"
-	// Live: every source that can be watched is, and a quorum read was answered within
-	// ten seconds.
-	Live         HealthState = "live"
+	Connecting   HealthState = "connecting"   // not all was read yet; Health.Err says why if there is a reason
+	Live         HealthState = "live"         // every source that can be watched is, and a quorum read came within ten seconds
 	Stale        HealthState = "stale"        // what is shown may be out of date since Health.Since
 	Unauthorized HealthState = "unauthorized" // the API server no longer takes our credentials
 )
@@ -106,16 +89,12 @@ const (
 // Health is how much the snapshot can be trusted.
 type Health struct {
 	State HealthState
-	// Since is when the state began; for Stale, when the data was last known
-	// to be right. In the cluster's clock.
-	Since time.Time
-	Err   string // the last error in one line, empty when Live
-	// AsksLogin is true where the credential plugin wants to ask the user something and
-	// cannot: another attempt does not help, as long as this program has the terminal.
+	Since time.Time // the state's begin by the cluster's clock; for Stale, when the data was last known to be right
+	Err   string    // the last error in one line, empty when Live
+	// AsksLogin: the credential plugin must ask the user and cannot, while this program has the terminal.
 	AsksLogin bool
 	RetryAt   time.Time // when the next attempt is made, zero when Live
-	// Misdirected is true while Connecting if Err says that the address or the
-	// certificate is wrong: an unknown host, a certificate that is not trusted, no TLS.
+	// Misdirected: while Connecting, Err means an unknown host, a certificate that is not trusted, or no TLS.
 	Misdirected bool
 }
 
@@ -192,8 +171,7 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 
 const slowAfter = 10 * time.Second // how long the first list of a kind may take before it is called slow
 
-// reading is the first of the kinds that is being read for the first time, once
-// there is anything to show.
+// reading is the first of the kinds that is being read for the first time, once there is anything to show.
 func (s *Snapshot) reading() diagnosis.Reading {
 	for _, source := range s.Sources {
 		k, known := kindNamed(source.Resource)
@@ -204,8 +182,7 @@ func (s *Snapshot) reading() diagnosis.Reading {
 	return diagnosis.Reading{}
 }
 
-// volumes are those of all jobs that have not ended: they share the slots of
-// the nodes, and those of a job that has ended may still run.
+// volumes are those of all jobs that have not ended, also of ended jobs: they share the slots of the nodes.
 func (s *Snapshot) volumes() []job.Volume {
 	found := slices.Clip(s.leftVolumes)
 	for _, j := range s.Jobs {
@@ -220,8 +197,7 @@ func notEnded(volumes []job.Volume) []job.Volume {
 	return slices.DeleteFunc(slices.Clone(volumes), func(v job.Volume) bool { return v.Ended() })
 }
 
-// volumesKnown reports whether all volumes could be listed. A Velero that does
-// not have a kind has none of it.
+// volumesKnown reports whether all volumes could be listed. A Velero that does not have a kind has none of it.
 func (s *Snapshot) volumesKnown() bool {
 	known := map[string]bool{}
 	for _, source := range s.Sources {
@@ -230,8 +206,7 @@ func (s *Snapshot) volumesKnown() bool {
 	return !s.narrow && !slices.ContainsFunc(kinds, func(k *kind) bool { return k.volume != nil && !known[k.resource] })
 }
 
-// leastAhead is the smallest difference that counts: a location may be written for other reasons
-// than its validation, which comes once a minute by default.
+// leastAhead is the smallest difference that counts: a location may be written for other reasons than validation.
 const leastAhead = 5 * time.Minute
 
 // serverAhead is the clock of the server's node minus the API server's. The server writes the
@@ -261,10 +236,9 @@ func (s *Snapshot) lastEnded() time.Time {
 	return last
 }
 
-// addBackups describes the backups that active restores read: their locations, how many
-// volumes they have, and which have snapshots of volume groups, as far as their status and the
-// volumes' resources tell (pkg/controller/restore_finalizer_controller.go
-// patchDynamicPVWithVolumeInfo: CSI snapshots and pod volumes).
+// addBackups describes the backups that active restores read: their locations, how many volumes they have, and which
+// have snapshots of volume groups, as far as their status and the volumes' resources tell
+// (pkg/controller/restore_finalizer_controller.go patchDynamicPVWithVolumeInfo: CSI snapshots and pod volumes).
 func (s *Snapshot) addBackups(a *diagnosis.Environment) {
 	a.BackupLocations, a.BackupVolumes, a.BackupGroups = map[string]string{}, map[string]int{}, map[string]bool{}
 	for _, j := range s.Active {

@@ -24,12 +24,8 @@ func compareJobs(a, b *job.Job) int {
 // step is how a job changed between two snapshots; nil means it was, or is, not there.
 type step struct{ from, to *job.Job }
 
-// reorder returns a sorted list with the steps applied, and leaves the old one
-// as it is. Its cost is one copy of the list and a search for each step.
+// reorder returns a sorted list with the steps applied, for one copy of the list and a search for each step.
 func reorder(old []*job.Job, steps []step) []*job.Job {
-	if len(steps) == 0 {
-		return old
-	}
 	list := slices.Clone(old)
 	var added []*job.Job
 	gone := false
@@ -53,10 +49,10 @@ func reorder(old []*job.Job, steps []step) []*job.Job {
 		return list
 	}
 	slices.SortFunc(added, compareJobs)
-	return merge(list, added)
+	return mergeJobs(list, added)
 }
 
-func merge(a, b []*job.Job) []*job.Job {
+func mergeJobs(a, b []*job.Job) []*job.Job {
 	out := make([]*job.Job, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		if compareJobs(a[0], b[0]) <= 0 {

@@ -12,12 +12,10 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// Store holds what the watches have told and makes snapshots of it. Writers
-// never wait for a reader: they change the store and set a signal of capacity
-// one. It takes over the objects that it is given and cleans them in place.
+// Store holds what the watches have told and makes snapshots of it. Writers never wait for a reader: they change the
+// store and set a signal of capacity one. It takes over the objects that it is given and cleans them in place.
 //
-// A [Watcher] has one of its own; another can be fed by hand, for tests and
-// benchmarks of what draws snapshots.
+// A [Watcher] has one of its own; another can be fed by hand, for tests and benchmarks of what draws snapshots.
 type Store struct {
 	now   func() time.Time
 	dirty chan struct{}
@@ -32,31 +30,26 @@ type Store struct {
 	byKind       map[string]*kindState
 	jobs         map[types.UID]*entry
 	volumes      map[types.UID]*volumes
-	// changed are the jobs that differ from the last snapshot, with what that one has; unfolded
-	// are those whose volumes changed after the job was folded, with the time of that.
-	changed  map[types.UID]*job.Job
-	unfolded map[types.UID]time.Time
-	ordered  []*job.Job
-	active   []*job.Job
-	journal  journal
+	changed      map[types.UID]*job.Job  // the jobs that differ from the last snapshot, with what that one has
+	unfolded     map[types.UID]time.Time // those whose volumes changed after the job was folded, and when
+	ordered      []*job.Job
+	active       []*job.Job
+	journal      journal
 
 	malformed sortedSet[Malformed]
-	// seen are the newest changes around the jobs. The list is never changed in place.
-	seen   []Seen
-	server velero.Server
-	agents []velero.Agent
-	movers map[velero.VolumeRef]velero.Mover
+	seen      []Seen // the newest changes around the jobs; never changed in place
+	server    velero.Server
+	agents    []velero.Agent
+	movers    map[velero.VolumeRef]velero.Mover
 }
 
 type entry struct {
 	kind      *kind
 	job       *job.Job
-	published *job.Job // the job as the last snapshot has it, nil if it has not
-	// begun is when it was first seen. It is fresh as long as nothing of it was
-	// seen to change since, which volumes that are only being read do not show.
-	begun time.Time
-	fresh bool
-	told  bool // true once a change of it was journaled
+	published *job.Job  // the job as the last snapshot has it, nil if it has not
+	begun     time.Time // when it was first seen
+	fresh     bool      // true until something of it changed; volumes that are only being read do not count
+	told      bool      // true once a change of it was journaled
 }
 
 // kindState is what is known of all objects of one kind, whatever the kind.
@@ -75,8 +68,7 @@ type version struct {
 	bytes    int64
 }
 
-// NewStore makes an empty store. now tells the cluster's time; journal is how
-// many changes of jobs are kept from one snapshot to the next, 0 for none.
+// NewStore makes an empty store. now tells the cluster's time; journalLimit is how many changes are kept, 0 for none.
 func NewStore(now func() time.Time, journalLimit int) *Store {
 	return newStore(kinds, now, journalLimit)
 }
@@ -92,8 +84,7 @@ func (s *Store) Dirty() <-chan struct{} { return s.dirty }
 
 func (s *Store) signal() { notify(s.dirty) }
 
-// Upsert takes in an object that is new or has changed. Objects of kinds that
-// are not watched, and pods that are not Velero's, are ignored.
+// Upsert takes in a new or changed object. Unwatched kinds, and pods that are not Velero's, are ignored.
 func (s *Store) Upsert(o client.Object) {
 	if k, ok := kindOf(o); ok {
 		s.upsert(k, &received{Object: o})
@@ -111,8 +102,7 @@ func (s *Store) upsert(k *kind, o *received) {
 	}
 }
 
-// Delete takes an object out by its uid: a resource that was made anew under the same name
-// stays.
+// Delete takes an object out by its uid: a resource that was made anew under the same name stays.
 func (s *Store) Delete(o client.Object) {
 	if k, ok := kindOf(o); ok {
 		s.remove(k, o)
@@ -125,8 +115,7 @@ func (s *Store) remove(k *kind, o client.Object) {
 	s.drop(k, uidOf(o))
 }
 
-// Replace makes objects all that there is of a kind, such as [Backups]. The first time is the
-// state that a journal starts from.
+// Replace makes objects all that there is of a kind. The first time is the state that a journal starts from.
 func (s *Store) Replace(resource string, objects []client.Object) {
 	k, ok := kindNamed(resource)
 	if !ok {
@@ -177,8 +166,7 @@ func (s *Store) count(resource string) int {
 	return len(s.byKind[resource].versions)
 }
 
-// put returns false if a prepared object is known already. The caller holds the lock and
-// signals.
+// put returns false if a prepared object is known already. The caller holds the lock and signals.
 func (s *Store) put(k *kind, o client.Object, malformed []decode.Malformed, journaled bool) bool {
 	uid, h := uidOf(o), s.byKind[k.resource]
 	old, known := h.versions[uid]
@@ -209,7 +197,11 @@ func (s *Store) put(k *kind, o client.Object, malformed []decode.Malformed, jour
 		h.named[now.name] = uid
 	}
 	h.versions[uid] = now
-	s.putMalformed(k, o, malformed)
+	if len(malformed) > 0 {
+		s.malformed.put(uid, Malformed{k.resource, k.gvk.Kind, o.GetNamespace(), o.GetName(), uid, malformed})
+	} else {
+		s.malformed.drop(uid)
+	}
 	if k.observe != nil {
 		k.observe(s, o)
 	}

@@ -78,8 +78,7 @@ func (s *Store) noteChange(uid types.UID, e *entry) {
 	}
 }
 
-// putVolume takes in a volume and completes its version. It returns false for one that
-// is not kept, because its job is left out.
+// putVolume takes in a volume and completes its version. It is false for one whose job is left out.
 func (s *Store) putVolume(k *kind, o client.Object, malformed []decode.Malformed, journaled bool, now *version) bool {
 	v, owner := volumeOf(k, o, malformed), ownerOf(o, k.uidLabel)
 	uid := v.UID
@@ -144,14 +143,7 @@ func (s *Store) noteVolumes(owner types.UID, set *volumes) {
 	}
 }
 
-func (s *Store) foldVolumes() {
-	for uid, at := range s.unfolded {
-		s.foldVolumesOf(uid, s.jobs[uid], at)
-	}
-}
-
-// foldVolumesOf folds a job anew for its volumes alone. A fresh job is folded as if seen for the
-// first time: the result does not depend on whether it or its volumes came first.
+// foldVolumesOf folds a job for its volumes. A fresh one is as if first seen: it does not matter which came first.
 func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
 	in := e.kind.input(e.job.Object.(client.Object))
 	in.At, in.Malformed = at, e.job.Malformed
@@ -161,12 +153,13 @@ func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
 	s.fold(uid, e, in, !e.fresh)
 }
 
-// Snapshot returns the present state, with the journal since the last one. Namespace, health and
-// sources are left for the [Watcher] to set.
+// Snapshot returns the present state, with the journal since the last one. The [Watcher] adds what is its own.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.foldVolumes()
+	for uid, at := range s.unfolded {
+		s.foldVolumesOf(uid, s.jobs[uid], at)
+	}
 	s.ageOut()
 	s.order()
 	if known := keptOf[*corev1.Pod](s, Pods); known.stale {
@@ -229,17 +222,15 @@ func (s *Store) order() {
 	}
 	clear(s.changed)
 	s.ordered = reorder(s.ordered, steps)
-	var active []*job.Job
+	s.active = nil
 	for _, j := range s.ordered {
 		if !j.Terminal() {
-			active = append(active, j)
+			s.active = append(s.active, j)
 		}
 	}
-	s.active = active
 }
 
-// storeList is a list of one kind on its way into a [Store]. A first list is visible object by
-// object; a later one in one step, deletions included, and only its changes are held.
+// storeList is a kind's list on its way into a [Store]: a first one object by object, a later one in one step.
 type storeList struct {
 	store   *Store
 	kind    *kind

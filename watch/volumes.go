@@ -18,8 +18,7 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// ownerOf is the uid in the label, else in the owner reference to a Backup or Restore
-// (docs/dev/velero.md#labels). Names are cut at 63 characters and reused.
+// ownerOf is the uid in the label, else in the owner reference (docs/dev/velero.md#labels). Names are cut and reused.
 func ownerOf(o metav1.Object, label string) types.UID {
 	if uid := o.GetLabels()[label]; uid != "" {
 		return types.UID(uid)
@@ -95,8 +94,7 @@ func (v *volumes) fold() []job.Volume {
 	return list
 }
 
-// ReadVolumes reads all volumes of a job, sorted by kind and name, for one that leaves some out
-// (see [Options.SumVolumes]). It ends with ctx; its errors are safe to draw and on one line.
+// ReadVolumes reads all volumes of a job, sorted (see [Options.SumVolumes]). Its errors are safe to draw, on one line.
 func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, error) {
 	w.mu.Lock()
 	c, namespace := w.present, w.installation.namespace

@@ -1,8 +1,10 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,7 +13,10 @@ import (
 	"github.com/go-logr/logr"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/veltui/veltui/session"
 )
 
 // ErrStopped is what [Watcher.Next] returns once the Watcher has stopped.
@@ -44,8 +49,7 @@ type Watcher struct {
 	health          Health // the last one that a snapshot had, to date the changes of it
 }
 
-// New starts to watch and returns at once. It fails for a configuration that cannot be used at
-// all, such as one that names a missing file. The watcher stops when ctx ends.
+// New starts to watch until ctx ends and returns at once. It fails for a configuration that names a missing file.
 func New(ctx context.Context, o Options) (*Watcher, error) {
 	if o.Config == nil {
 		return nil, errors.New("starting to watch: there is no client configuration")
@@ -95,16 +99,14 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 }
 
 func (w *Watcher) now() time.Time {
-	var offset time.Duration
-	if w.liveness != nil {
-		offset = w.liveness.read().offset
+	if w.liveness == nil {
+		return w.opts.Clock()
 	}
-	return w.opts.Clock().Add(offset)
+	return w.opts.Clock().Add(w.liveness.read().offset)
 }
 
-// Next waits for a change and returns the newest snapshot; the first call returns at once. It is
-// for one reader. A watch that ends because of another cluster says so in a last snapshot, then
-// in a [session.MovedError].
+// Next waits for a change and returns the newest snapshot; the first call returns at once. It is for one reader. A
+// watch that ends because of another cluster says so in a last snapshot, then in a [session.MovedError].
 func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 	select {
 	case <-w.store.Dirty():
@@ -113,7 +115,9 @@ func (w *Watcher) Next(ctx context.Context) (*Snapshot, error) {
 		case <-w.store.Dirty():
 			return w.next(), nil
 		default:
-			return nil, w.end()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return nil, cmp.Or(w.moved, ErrStopped)
 		}
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -142,15 +146,6 @@ func (w *Watcher) next() *Snapshot {
 	told := time.Now()
 	w.told.Store(&told)
 	return s
-}
-
-func (w *Watcher) end() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.moved != nil {
-		return w.moved
-	}
-	return ErrStopped
 }
 
 // gathers is how long to wait after a change for others to come.
@@ -218,12 +213,11 @@ func (w *Watcher) lists() (paths []string) {
 		if s.status().State != SourceLive {
 			continue
 		}
-		path := pathOf(s.kind, namespace)
+		at := len(paths)
 		if s.kind.resource == Locations {
-			paths = slices.Insert(paths, 0, path)
-			continue
+			at = 0
 		}
-		paths = append(paths, path)
+		paths = slices.Insert(paths, at, pathOf(s.kind, namespace))
 	}
 	return paths
 }
@@ -263,8 +257,7 @@ func (w *Watcher) follow(ctx context.Context, c *connection) {
 	utilnet.CloseIdleConnectionsFor(c.direct)
 }
 
-// watchInstallations watches the namespace that Velero is found in. It looks again
-// while the answer is only a guess, and moves if there is a better one.
+// watchInstallations watches where Velero is found, and looks again while that is only a guess.
 func (w *Watcher) watchInstallations(ctx context.Context, c *connection) {
 	p := w.waitForInstallation(ctx, c)
 	for ctx.Err() == nil {
@@ -320,9 +313,7 @@ func (w *Watcher) move(p installation) {
 	moved := w.installation.namespace != p.namespace
 	left := w.installation.namespace != "" && moved
 	w.installation, w.installationErr = p, ""
-	if moved {
-		w.complete = false
-	}
+	w.complete = w.complete && !moved
 	w.mu.Unlock()
 	if left {
 		for _, s := range w.sources {
@@ -378,4 +369,57 @@ func notify(c chan<- struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
+}
+
+// defaultWindow is short enough to look live and long enough for a burst to be one snapshot.
+const defaultWindow = 250 * time.Millisecond
+
+// windowsApart is the least distance of snapshots, in windows, once all is live: Velero writes progress each second.
+const windowsApart = 4
+
+type Options struct {
+	Config *rest.Config // leads to the API server. It is copied, not changed
+	// Session is the connection that Config is of, nil if nothing can be read again. Its
+	// credentials are read again by [Watcher.Retry], and while the present ones do not work. A
+	// Watcher ends with a [session.MovedError] once the session leads to another cluster.
+	Session *session.Session
+
+	Namespace        string // asked for by flag; may be empty, like the next two
+	EnvNamespace     string // asked for by VELERO_NAMESPACE
+	ContextNamespace string // asked for by the kubeconfig's context
+
+	// Window is how long [Watcher.Next] waits for further changes. Zero means 250 ms, or none if there is a Journal.
+	Window  time.Duration
+	Journal int // how many changes of jobs are kept from one snapshot to the next; zero for none
+
+	// Only narrows the watch to some jobs and their volumes; a JobName without a name is all
+	// jobs of its kind. Nothing else that verdicts depend on is watched then; [Read] reads that.
+	Only []JobName
+
+	// SumVolumes keeps of completed volumes of an ended job only their sum. [Watcher.ReadVolumes] reads them.
+	SumVolumes bool
+	// EndedWithin leaves out jobs that ended longer ago, with their volumes that have ended; 0 keeps all.
+	EndedWithin time.Duration
+
+	Clock func() time.Time // our own clock; nil means time.Now
+	// Log gets what happens on the way; nil discards it. Nothing is ever written to a global logger.
+	Log *slog.Logger
+
+	timing timing // the heartbeat's, for tests
+}
+
+func (o Options) withDefaults() Options {
+	if o.Window == 0 && o.Journal == 0 {
+		o.Window = defaultWindow
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.timing.period == 0 {
+		o.timing = usualTiming
+	}
+	return o
 }

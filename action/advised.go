@@ -5,25 +5,22 @@ import (
 	"slices"
 	"time"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 const (
-	// notPickedUp is how long a job that nothing holds back may wait; after an outage that
-	// is up to a minute and a half.
-	notPickedUp = 5 * time.Minute
-	// finalizerHangs is how long the finalizer may work on one backup: with operations it
-	// downloads and stores the contents again.
-	finalizerHangs = time.Hour
+	notPickedUp    = 5 * time.Minute  // how long a job that nothing holds back may wait: after an outage up to 1.5 minutes
+	finalizerHangs = time.Hour        // how long one backup may be finalized: with operations its contents are stored again
 	limitMargin    = 30 * time.Minute // how long past their own limit operations are polled
 )
 
-// restart gets a hung server going again, at the cost of all that it works on. It is only
-// offered where the evidence names what hangs, or that the work is done, and where it
-// helps: a restart marks what is in progress Failed and cancels its data movement
-// (pkg/cmd/server/server.go markInProgressCRsFailed, markDataUploadsCancel), forgets hooks
+// restart gets a hung server going again, at the cost of all that it works on. It is only offered where the evidence
+// names what hangs, or that the work is done, and where it helps: a restart marks what is in progress Failed and
+// cancels its data movement (pkg/cmd/server/server.go markInProgressCRsFailed, markDataUploadsCancel), forgets hooks
 // and backups that are ready to start, and reads the same objects and CRDs as before.
 func restart(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
@@ -54,8 +51,7 @@ func (e *Evidence) justStarted() bool {
 	return slices.ContainsFunc(e.Server.Running, func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < restartGrace })
 }
 
-// schemaTooOld reports whether the CRD lacks phases that the server may write. An older
-// server needs fewer; an unknown version counts as the newest.
+// schemaTooOld reports whether the CRD lacks phases of the server. An unknown version counts as the newest.
 func (e *Evidence) schemaTooOld() bool {
 	if e.Phases == nil {
 		return false
@@ -71,9 +67,8 @@ func (e *Evidence) schemaTooOld() bool {
 	return slices.ContainsFunc(needed, func(phase string) bool { return !slices.Contains(e.Phases, phase) })
 }
 
-// restartOver: the work is done, but not proven complete, so that the job cannot be moved
-// on. Where volumes still move only finalizing saves them; where it could be finalized once
-// its location is back, a restart would make a complete job a failed one.
+// restartOver: the work is done, but not proven complete. Where volumes still move only finalizing saves them; where it
+// could be finalized once its location is back, a restart would make a complete job a failed one.
 func restartOver(e *Evidence, w *Plan) bool {
 	if e.quiet() < patchWindow(e) || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
@@ -103,9 +98,8 @@ func (e *Evidence) resultsStored() bool {
 		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
 }
 
-// restartFinalizer: the finalizer hangs on a hook that cannot run, or, of a
-// backup, on a patch without end (NewBackupFinalizerReconciler does not store
-// its time-out up to 1.18.3, so it retries without limit).
+// restartFinalizer: the finalizer hangs on a hook that cannot run, or, of a backup, on a patch without end
+// (NewBackupFinalizerReconciler does not store its time-out up to 1.18.3, so it retries without limit).
 func restartFinalizer(e *Evidence, w *Plan) bool {
 	if e.Job.Kind == job.Restore {
 		h := e.hungHook()
@@ -129,9 +123,8 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// restartOperations: Velero gives up on operations at their limit, but looks at
-// it only after the plugin has answered, and with one worker for all
-// (backup_operations_controller.go getBackupItemOperationProgress).
+// restartOperations: Velero gives up on operations at their limit, but looks at it only after the plugin has
+// answered, and with one worker for all (backup_operations_controller.go getBackupItemOperationProgress).
 func restartOperations(e *Evidence, w *Plan) bool {
 	limit := velero.ItemOperationTimeout(e.Job.Object, e.Server.Flags)
 	if e.quiet() < limit+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
@@ -142,8 +135,7 @@ func restartOperations(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// restartQueue: the server that let a backup out of its queue cannot start it,
-// and counts it as running until then.
+// restartQueue: the server that let a backup out of its queue cannot start it, and counts it as running until then.
 func restartQueue(e *Evidence, w *Plan) bool {
 	if e.Job.Kind != job.Backup || e.quiet() < notPickedUp {
 		return false
@@ -211,8 +203,7 @@ func describeRestart(e *Evidence, w *Plan) {
 	w.Advice = "Run the command if you can afford to lose what it fails."
 }
 
-// forgotten are the backups that a restart leaves ready to start: the backup controller looks at
-// them only when they change (backup_controller.go SetupWithManager).
+// forgotten are the backups that a restart leaves ready to start (backup_controller.go SetupWithManager).
 func (e *Evidence) forgotten() []string {
 	var names []string
 	for _, o := range e.Others {
@@ -221,4 +212,96 @@ func (e *Evidence) forgotten() []string {
 		}
 	}
 	return names
+}
+
+// restartNodeAgent: the pod that moved a volume has succeeded, but the node-agent did not note
+// it. At its start the node-agent looks at each volume in progress on its node and picks up what
+// its pod has done (since 1.15 for data uploads and downloads, since 1.17 for pod volumes;
+// AttemptDataUploadResume in data_upload_controller.go and its siblings).
+func restartNodeAgent(e *Evidence, w *Plan) bool {
+	v, known := e.version()
+	if !known || e.Job.Deleting {
+		return false
+	}
+	c := e.volumeContext()
+	var lost []job.Volume
+	var nodes []string
+	for _, m := range e.moving() {
+		if !m.CancelAsked && e.hasAgent(m.Node) && v.MovesInPods(m.Kind) && c.LostTrack(&m) {
+			lost = append(lost, m)
+			if !slices.Contains(nodes, m.Node) {
+				nodes = append(nodes, m.Node)
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return false
+	}
+	slices.Sort(nodes)
+	w.Title = "restart the node-agent on " + human.List(nodes, 3)
+	w.Why = fmt.Sprintf("the pods of %s have succeeded, but the node-agent has not noticed: %s", volumesTitle(lost), someVolumes(lost))
+	w.Will = []string{"let the node-agent pick up the finished work"}
+	w.WillNot = []string{"cancel anything: the new node-agent takes over the other volumes in progress on the node"}
+	if !v.MovesInPods(velero.PodVolumeBackup) {
+		w.WillNot = []string{"keep pod volumes in progress on the node: Velero " + v.String() + " marks those Failed"}
+	}
+	w.Then = []string{"Velero continues with the " + e.Job.Kind.Word()}
+	for _, node := range nodes {
+		w.Commands = append(w.Commands, w.request.Reach().Kubectl(w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
+	}
+	w.Refusal, w.Advice = "restarting is up to you: veltui only shows the command", "Run the command."
+	return true
+}
+
+// unreadable refuses a job or volume that Velero's types cannot hold: Velero reads no other of its kind either.
+func unreadable(e *Evidence, r Request) verdict {
+	what, _ := e.malformed()
+	advice := "Correct it with kubectl edit, then try again."
+	if p, ok := For(FixField, *e, r); ok && len(p.Commands) > 0 {
+		advice = "Correct it with: " + p.Commands[0]
+	}
+	return refuse(advice+" Restarting the Velero server does not help: it fails on it again.",
+		"%s: %s; %s", diagnosis.MalformedSpec, what, decode.ServerWarning)
+}
+
+func (e *Evidence) isMalformed() bool {
+	what, _ := e.malformed()
+	return what != ""
+}
+
+// malformed describes the malformed field of the job, or of its first such volume, whose index it returns.
+func (e *Evidence) malformed() (what string, volume int) {
+	if len(e.Job.Malformed) > 0 {
+		return e.Job.Malformed[0].String(), -1
+	}
+	for i, v := range e.Job.Volumes {
+		if v.Malformed != (decode.Malformed{}) {
+			return fmt.Sprintf("%s %s: %s", v.Kind, v.Name, v.Malformed), i
+		}
+	}
+	return "", -1
+}
+
+// fixField advises to correct what Velero cannot read. Only a person knows what the field was meant to say.
+func fixField(e *Evidence, w *Plan) bool {
+	what, volume := e.malformed()
+	if what == "" {
+		return false
+	}
+	w.Title, w.Why = "correct the malformed field", what
+	w.Will = []string{"correct a value whose meaning is clear and remove any other, only if nothing has changed it since"}
+	w.WillNot = []string{"be needed with a later Velero that accepts the value"}
+	w.Then = []string{"Velero's server can read all resources of this kind again"}
+	fields, resource, name := e.Job.Malformed, qualified(e.Job.Kind), e.Job.Name
+	if volume >= 0 {
+		v := e.Job.Volumes[volume]
+		fields, resource, name = []decode.Malformed{v.Malformed}, qualified(v.Kind), v.Name
+	}
+	if patch := decode.Patch(fields); patch != "" {
+		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}
+	} else {
+		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "edit", resource, name)}
+	}
+	w.Refusal, w.Advice = "veltui does not change the field itself", "Check what the value should be, then run the command."
+	return true
 }
