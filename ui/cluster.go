@@ -24,10 +24,8 @@ import (
 
 // Source is where snapshots come from; *watch.Watcher is one.
 type Source interface {
-	// Next waits for a snapshot newer than the last one.
-	Next(ctx context.Context) (*watch.Snapshot, error)
-	// Retry tries to reach the API server now, with fresh credentials.
-	Retry()
+	Next(ctx context.Context) (*watch.Snapshot, error) // waits for one newer than the last one
+	Retry()                                            // tries to reach the API server now, with fresh credentials
 }
 
 // EtcdLogs reads the logs of pods that made etcd backups; *watch.Watcher does.
@@ -37,12 +35,11 @@ type EtcdLogs interface {
 
 // Cluster is one cluster that is shown, and what may be asked of it.
 type Cluster struct {
-	Context   string // the kubeconfig context, shown on every screen and typed to confirm a change
-	Source    Source
-	Estimator Estimator // knows what is in backups; nil if they must not be looked at
-	Rates     Rates     // remembers how fast restores went; nil if that is not remembered
-	// Sources are what job pages read through; the dashboard sets Clock and Start.
-	Sources      jobview.Sources
+	Context      string // the kubeconfig context, shown on every screen and typed to confirm a change
+	Source       Source
+	Estimator    Estimator             // knows what is in backups; nil if they must not be looked at
+	Rates        Rates                 // remembers how fast restores went; nil if that is not remembered
+	Sources      jobview.Sources       // what job pages read through; the dashboard sets Clock and Start
 	EtcdLogs     EtcdLogs              // reads pod logs for the Etcd tab into a later snapshot; nil for none
 	Previewer    restoreform.Previewer // tells what a restore would do; nil if that is not known
 	Finalizer    Finalizer             // finalizes jobs; nil if nothing may be changed
@@ -65,9 +62,8 @@ type cluster struct {
 	questions map[types.UID]*question // at most one at a time was not asked for by the user
 	looks     looks
 	rights    fetch.Answer[map[job.Kind]string] // why jobs of each kind may not be changed
-	// ctx ends what is asked of it, once leave is called.
-	ctx   context.Context
-	leave context.CancelFunc
+	ctx       context.Context                   // ends what is asked of it, once leave is called
+	leave     context.CancelFunc
 }
 
 func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {

@@ -26,7 +26,7 @@ var tabAliases = map[string][]string{
 func (m *Model) newCommands() []command.Command {
 	var all []command.Command
 	for _, t := range m.dashboard.tabs {
-		name := strings.ToLower(t.name)
+		name := t.setting()
 		all = append(all, command.Command{Name: name, Also: tabAliases[name], What: "go to the tab " + t.name,
 			Do: func(string) (tea.Cmd, error) { return m.goToTab(t) }})
 	}

@@ -312,7 +312,7 @@ func (d *dashboard) startFilter(string) tea.Cmd {
 
 func (d *dashboard) setFilter(text string) {
 	if text != d.filter.text {
-		d.filter = newFilter(text)
+		d.filter = filter{text: text, words: strings.Fields(strings.ToLower(text))}
 		d.load()
 	}
 }

@@ -27,10 +27,8 @@ type Estimator interface {
 
 // Rates remembers how fast restores of the cluster went, on disk.
 type Rates interface {
-	// Known is what earlier restores told.
-	Known() forecast.Rates
-	// Learn adds what one told that has been watched.
-	Learn(told forecast.Rates)
+	Known() forecast.Rates     // of earlier restores
+	Learn(told forecast.Rates) // adds one that has been watched
 }
 
 // downloadPace is how often at most a download is drawn anew.
@@ -41,9 +39,8 @@ type download struct{ done, total int64 }
 type contents struct {
 	estimate  collector.Estimate
 	resources []collector.ResourceCount
-	// known are the cluster's rates then, and limit is the server's.
-	known forecast.Rates
-	limit forecast.Limit
+	known     forecast.Rates // the cluster's then
+	limit     forecast.Limit // the server's
 }
 
 type question struct {
@@ -195,8 +192,7 @@ func (m *Model) dropQuestions(c *cluster) {
 	c.forgetContents(func(uid types.UID, _ *question) bool { return keep[uid] })
 }
 
-// Looker looks closer at a job that does not move, as `veltui explain` does: a few dozen requests.
-// It changes nothing. What it finds and its errors are safe to draw.
+// Looker looks closer at a job that does not move, as `veltui explain` does: a few dozen requests. Answers are safe to draw.
 type Looker interface {
 	Look(ctx context.Context, j *job.Job) (assess.Look, error)
 }

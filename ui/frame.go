@@ -131,13 +131,11 @@ func (m *Model) windowTitle() string {
 
 // titleCounts counts what has not ended, empty where that is one job or none.
 func (m *Model) titleCounts() string {
-	active, running, queued, troubled := 0, 0, 0, 0
+	running, queued, troubled := 0, 0, 0
 	for _, c := range known(m.clusters) {
-		a := c.assessed
-		active += len(a.Snapshot.Active)
-		running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
+		running, queued, troubled = running+c.assessed.Running, queued+c.assessed.Queued, troubled+c.assessed.Troubled
 	}
-	if active < 2 {
+	if len(activeJobs(m.clusters...)) < 2 {
 		return ""
 	}
 	var parts []string

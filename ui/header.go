@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +15,7 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// header is the first line of every screen. What matters least gives way first: the server, its
-// age, the counts of what goes well.
+// header is the first line of every screen. The server, its age and the counts of what goes well give way first.
 func (m *Model) header(c draw.Canvas) string {
 	if m.overview() {
 		return m.headerOfSeveral(c)
@@ -166,31 +166,26 @@ func healthText(c draw.Canvas, of *cluster) string {
 
 // countsText counts the jobs in trouble and, with calm, those that run and wait.
 func countsText(c draw.Canvas, calm bool, clusters ...*cluster) string {
-	running, queued, troubled, idle, known := 0, 0, 0, true, false
-	for _, of := range clusters {
-		if of.assessed == nil {
-			idle = false
-			continue
-		}
+	running, queued, troubled, idle := 0, 0, 0, len(known(clusters)) == len(clusters)
+	for _, of := range known(clusters) {
 		a, snap := of.assessed, of.assessed.Snapshot
-		known = true
 		running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
 		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting && detail.Unseen(snap, watch.Backups, watch.Restores) == ""
 	}
-	if known && idle && calm {
+	if idle && calm {
 		return c.Theme.Dim.Render("idle")
 	}
-	var parts []string
-	if running > 0 && calm {
-		parts = append(parts, c.Theme.Running.Render(fmt.Sprintf("%d running", running)))
+	count := func(n int, style lipgloss.Style, what string) string {
+		if n == 0 {
+			return ""
+		}
+		return style.Render(fmt.Sprintf("%d %s", n, what))
 	}
-	if queued > 0 && calm {
-		parts = append(parts, c.Theme.Waiting.Render(fmt.Sprintf("%d queued", queued)))
+	stuck := count(troubled, c.Theme.Bad, "stuck")
+	if !calm {
+		return stuck
 	}
-	if troubled > 0 {
-		parts = append(parts, c.Theme.Bad.Render(fmt.Sprintf("%d stuck", troubled)))
-	}
-	return strings.Join(parts, "  ")
+	return joined("  ", count(running, c.Theme.Running, "running"), count(queued, c.Theme.Waiting, "queued"), stuck)
 }
 
 // emptyTexts say why a table has no rows, each cluster's reason on its own.
@@ -211,10 +206,11 @@ func (d *dashboard) emptyTexts() []string {
 // emptyText says why there are no rows of a cluster.
 func (d *dashboard) emptyText(c *cluster) string {
 	if health := c.health(); health.State == watch.Connecting || c.assessed == nil {
+		how := health.Err
 		if c.assessed != nil && c.assessed.Environment.Reading.Kind != "" {
-			return connectingText(c.assessed.Environment.Reading.String())
+			how = c.assessed.Environment.Reading.String()
 		}
-		return connectingText(health.Err)
+		return "Connecting to the cluster" + cmp.Or(human.Clause(": ", how), "...")
 	}
 	snap := c.assessed.Snapshot
 	if why := detail.Unseen(snap, d.tab.kinds...); why != "" {
@@ -241,13 +237,6 @@ func (d *dashboard) emptyText(c *cluster) string {
 		return "There are no backups in namespace " + snap.Namespace + "."
 	}
 	return d.tab.other.Empty(snap)
-}
-
-func connectingText(err string) string {
-	if err == "" {
-		return "Connecting to the cluster..."
-	}
-	return "Connecting to the cluster: " + err
 }
 
 // trouble is what is wrong with the first cluster that has something.

@@ -17,8 +17,7 @@ import (
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// At 80 cells the columns fit up to ETA, without RATE; at 120 up to AGE, at 160 all do. Name, stage
-// and bar are never dropped.
+// At 80 cells the columns fit up to ETA, without RATE; at 120 up to AGE, at 160 all do.
 var jobColumns = []draw.Column{
 	colMark:     {Width: 2},                    // cursor and mark
 	colCluster:  {Title: "CLUSTER", Limit: 40}, // only where there are several

@@ -44,8 +44,7 @@ func (t *list) selected() (row, bool) {
 	return t.rows[t.cursor], true
 }
 
-// setRows replaces the rows. The selected row, or its neighbour, stays selected, and at its line of
-// the screen where the list is scrolled.
+// setRows replaces the rows. The selected one, or its neighbour, stays selected, and where it was on the screen.
 func (t *list) setRows(rows []row) {
 	before, had := t.selected()
 	line := t.cursor - t.top
@@ -55,14 +54,13 @@ func (t *list) setRows(rows []row) {
 		t.scroll()
 		return
 	}
-	found := slices.IndexFunc(rows, func(r row) bool { return had && r.key == before.key && r.key != "" })
-	if found >= 0 {
-		t.cursor = found
-		if t.top > 0 { // at the top, what is new shall be seen
-			t.top = found - line
-		}
-	} else {
+	switch found := slices.IndexFunc(rows, func(r row) bool { return had && r.key == before.key && r.key != "" }); {
+	case found < 0:
 		t.cursor = t.nearest(max(t.cursor, 0))
+	case t.top > 0: // at the top, what is new shall be seen
+		t.cursor, t.top = found, found-line
+	default:
+		t.cursor = found
 	}
 	t.scroll()
 }
@@ -134,23 +132,13 @@ type filter struct {
 	words []string
 }
 
-func newFilter(text string) filter {
-	return filter{text: text, words: strings.Fields(strings.ToLower(text))}
-}
-
 func (f filter) empty() bool { return len(f.words) == 0 }
 
 func (f filter) matches(fields ...string) bool {
-	if f.empty() {
-		return true
-	}
 	all := strings.ToLower(strings.Join(fields, "\n"))
 	for _, word := range f.words {
 		unwanted, negated := strings.CutPrefix(word, "!")
-		if negated && unwanted == "" {
-			continue
-		}
-		if negated == strings.Contains(all, unwanted) {
+		if unwanted != "" && negated == strings.Contains(all, unwanted) {
 			return false
 		}
 	}

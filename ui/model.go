@@ -27,47 +27,38 @@ const idleTick = time.Minute
 
 // Model is the root tea.Model: it routes messages to the screens and draws the frame.
 type Model struct {
-	options Options
-	// keys are the program's own, and changes those that lead to an action.
-	keys, changes []keys.Binding
-	// ctx ends with the program, and made counts the clusters that were shown.
-	ctx  context.Context
-	made int
-	// switching is the last switch that did not fail, left what was shown before it, and namespace
-	// the last one asked for.
-	switching, left *switching
-	namespace       string
-	theme           *draw.Theme
-	// dark is the terminal's background, and fewColors true with at most sixteen colours.
-	dark, fewColors bool
-	glyphs          *draw.Glyphs
+	options   Options
+	keys      []keys.Binding  // the program's own
+	changes   []keys.Binding  // those that lead to an action
+	ctx       context.Context // ends with the program
+	made      int             // counts the clusters that were shown
+	switching *switching      // the last switch that did not fail
+	left      *switching      // what was shown before it
+	namespace string          // the last one asked for
+	theme     *draw.Theme
+	dark      bool // the terminal's background
+	fewColors bool // at most sixteen
+	glyphs    *draw.Glyphs
 
 	width, height int
-	// clusters are those that are shown, and at is the one of the open screen.
-	clusters []*cluster
-	at       *cluster
-	// screens are the open ones, the dashboard at the bottom.
-	screens   []openScreen
-	dashboard *dashboard
-	starts    fetch.Start // makes commands of work that ends with the program
-	// notice answers a key that could do nothing; it goes with the next key.
-	notice string
-	// calls to a person are due or wait; calling is true while a clock runs for them.
-	calls    narrate.Calls
-	calling  bool
-	unguided bool          // true once the hints of the guide are hidden
-	parting  []string      // lines for the user's own terminal when the program has ended
-	command  *command.Line // where a command is typed
-	// pace is that of the armed slow clock, of which only tick number ticks counts.
-	pace  time.Duration
-	ticks int
+	clusters      []*cluster   // those that are shown
+	at            *cluster     // the one of the open screen
+	screens       []openScreen // the open ones, the dashboard at the bottom
+	dashboard     *dashboard
+	starts        fetch.Start   // makes commands of work that ends with the program
+	notice        string        // answers a key that could do nothing; it goes with the next key
+	calls         narrate.Calls // to a person, that are due or wait
+	calling       bool          // while a clock runs for calls
+	unguided      bool          // true once the hints of the guide are hidden
+	parting       []string      // lines for the user's own terminal when the program has ended
+	command       *command.Line // where a command is typed
+	pace          time.Duration // of the armed slow clock
+	ticks         int           // only the slow clock's tick of this number counts
 
-	// frame is the last drawn view; it is drawn again only when stale.
-	frame   tea.View
+	frame   tea.View // the last one, drawn again only when stale
 	stale   bool
-	undrawn bool // whether it was stale before the present message
-
-	err error // why the program ends, if the user did not want it
+	undrawn bool  // whether it was stale before the present message
+	err     error // why the program ends, if the user did not want it
 }
 
 // snapshotAssessed brings a new snapshot, enriched and judged.
@@ -244,8 +235,7 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// unchanged notes that a message changed nothing. On a slow line what came before may still be
-// undrawn.
+// unchanged notes that a message changed nothing. What came before may still be undrawn.
 func (m *Model) unchanged() { m.stale = m.undrawn }
 
 func (m *Model) show(c *cluster, a *assess.Assessment) {

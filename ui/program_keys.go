@@ -205,13 +205,12 @@ func (m *Model) leave(atOnce bool) tea.Cmd {
 	return tea.Quit
 }
 
-// wheelLines is how far one notch of the wheel scrolls.
-const wheelLines = 3
+const (
+	wheelLines  = 3 // that one notch of the wheel scrolls
+	headerLines = 1
+)
 
-const headerLines = 1
-
-// clicked takes a click on a tab or a row, which opens the selected row. Where text is typed, in
-// help and in a dialog it does nothing: a change is never confirmed with the mouse.
+// clicked takes a click on a tab or a row. In a dialog it does nothing: a change is never confirmed with the mouse.
 func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	on, ok := m.top().(clicker)
 	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.command.Typing() || m.prompting() != nil {

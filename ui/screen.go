@@ -8,30 +8,23 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// openScreen is shown between the header and the keys. Model.screens is the stack, the dashboard at
-// the bottom.
+// openScreen is shown between the header and the keys.
 type openScreen interface {
-	// cluster is the one that the screen is about, nil for none in particular.
-	cluster() *cluster
-	// allows says which of the program's keys there are over the screen.
+	cluster() *cluster // the one that it is about, nil for none in particular
 	allows() allowed
-	// Keys are the screen's own keys.
-	Keys() []keys.Binding
-	// Update takes a message; handled is false if it is for others.
-	Update(msg tea.Msg) (cmd tea.Cmd, handled bool)
-	// Load takes the newest state of the cluster, and Ask asks for what is missing.
-	Load(a *assess.Assessment)
-	Ask() tea.Cmd
+	Keys() []keys.Binding                           // the screen's own
+	Update(msg tea.Msg) (cmd tea.Cmd, handled bool) // handled is false if a message is for others
+	Load(a *assess.Assessment)                      // takes the newest state of the cluster
+	Ask() tea.Cmd                                   // asks for what is missing
 	View(c draw.Canvas) string
 	Wheel(lines int)
-	// Close is called once the screen is left.
-	Close()
+	Close() // once it is left
 }
 
 // allowed are the keys of the program that depend on the screen.
 type allowed struct {
-	// main screens have keys for actions and to reconnect; those with jobs act on these.
-	main, jobs                   bool
+	main                         bool // those for actions and to reconnect
+	jobs                         bool // actions are about jobs
 	command, help, quit, suspend bool
 }
 

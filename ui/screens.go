@@ -214,11 +214,9 @@ type Finalizer interface {
 	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 }
 
-func (m *Model) canChange(c *cluster) bool { return !m.options.ReadOnly && c.Finalizer != nil }
-
 // checkAccess asks the API server what we may change: once for each namespace.
 func (m *Model) checkAccess(c *cluster) tea.Cmd {
-	if !m.canChange(c) || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
+	if m.options.ReadOnly || c.Finalizer == nil || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
 		return nil
 	}
 	namespace, finalizer := c.assessed.Snapshot.Namespace, c.Finalizer

@@ -25,7 +25,7 @@ func (c Canvas) Sized(width, height int) Canvas {
 	return c
 }
 
-// AtTime returns the canvas at another moment.
+// AtTime is the canvas at another moment.
 func (c Canvas) AtTime(now time.Time) Canvas {
 	c.Now = now
 	return c
@@ -166,8 +166,7 @@ type Box struct {
 	Title  string
 	Text   []string
 	Pinned []string
-	// View scrolls Text; its size and its content are set by drawing.
-	View *viewport.Model
+	View   *viewport.Model // scrolls Text; drawing sets its size and content
 }
 
 // Inner is what is inside of the border of a box that takes the whole canvas.

@@ -150,10 +150,8 @@ func (m Map) Key(action string) string {
 
 // Conflict is a chosen key that another action has on the same screen.
 type Conflict struct {
-	// Action and Key are those that were chosen.
-	Action, Key string
-	// Other is the other action, empty for a fixed one, and What is what it does.
-	Other, What string
+	Action, Key string // those that were chosen
+	Other, What string // the other action, empty for a fixed one, and what it does
 }
 
 // Conflicts finds keys that would do two things on one screen.

@@ -14,10 +14,9 @@ import (
 
 // Binding is one key binding as data; functions tell what depends on the screen's state.
 type Binding struct {
-	Name string   // that of its action in Actions; empty where its keys cannot be chosen
-	Keys []string // the names that Bubble Tea gives the keys
-	// Label and What are what help says: the key, and what it does.
-	Label, What string
+	Name        string   // that of its action in Actions; empty where its keys cannot be chosen
+	Keys        []string // the names that Bubble Tea gives the keys
+	Label, What string   // what help says: the key, and what it does
 	Group       string
 	Short       bool                     // bindings are named in the footer
 	Writes      bool                     // true for what leads to a change of the cluster
@@ -30,12 +29,11 @@ type Binding struct {
 
 // The groups of the help screen, in their order.
 const (
-	Move   = "Moving"
-	Look   = "Looking"
-	Change = "Changing"
-	App    = "veltui"
-	// Commands are those that are typed behind `:`.
-	Commands = "Commands"
+	Move     = "Moving"
+	Look     = "Looking"
+	Change   = "Changing"
+	App      = "veltui"
+	Commands = "Commands" // those that are typed behind `:`
 )
 
 var groups = []string{Move, Look, Commands, Change, App}
@@ -60,18 +58,17 @@ func (b *Binding) on() bool { return b.On == nil || b.On() }
 
 // Find is the binding of a key that there is now, or nil. The first one wins.
 func Find(bindings []Binding, key string) *Binding {
-	for i := range bindings {
-		if b := &bindings[i]; slices.Contains(b.Keys, key) && b.on() {
-			return b
-		}
-	}
-	return nil
+	return first(bindings, func(b *Binding) bool { return slices.Contains(b.Keys, key) })
 }
 
 // Named is the binding of an action that there is now, or nil.
 func Named(bindings []Binding, action string) *Binding {
+	return first(bindings, func(b *Binding) bool { return b.Name == action })
+}
+
+func first(bindings []Binding, wanted func(*Binding) bool) *Binding {
 	for i := range bindings {
-		if b := &bindings[i]; b.Name == action && b.on() {
+		if b := &bindings[i]; wanted(b) && b.on() {
 			return b
 		}
 	}
@@ -180,10 +177,7 @@ func Where(on func() bool, bindings ...Binding) []Binding {
 }
 
 // The columns of the help text.
-const (
-	labelAt = 4
-	whatAt  = labelAt + 16
-)
+const labelAt, whatAt = 4, 20
 
 // Help lists the present bindings by group, why some cannot be used, and the tables' signs.
 func Help(c draw.Canvas, bindings []Binding) []string {

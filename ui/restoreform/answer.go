@@ -203,16 +203,14 @@ func (f *Form) yaml() (string, error) {
 
 func (f *Form) save() tea.Cmd {
 	if f.options.Previewer == nil {
-		f.say(true, "veltui cannot save files here.")
-		return nil
+		return f.say(true, "veltui cannot save files here.")
 	}
 	text, err := "", f.ready()
 	if err == nil {
 		text, err = f.yaml()
 	}
 	if err != nil {
-		f.say(true, "Not saved: "+err.Error()+".")
-		return nil
+		return f.say(true, "Not saved: "+err.Error()+".")
 	}
 	name := f.draft.Restore.Name + ".yaml"
 	f.saved.Outdate()
@@ -223,8 +221,7 @@ func (f *Form) save() tea.Cmd {
 
 func (f *Form) copy() tea.Cmd {
 	if err := f.ready(); err != nil {
-		f.say(true, "Not copied: "+err.Error()+".")
-		return nil
+		return f.say(true, "Not copied: "+err.Error()+".")
 	}
 	line, _ := f.command()
 	f.parting = sanitize.Text(line) // a terminal may act on what is pasted
@@ -246,25 +243,26 @@ func (f *Form) ready() error {
 
 func (f *Form) handleSaved() tea.Cmd {
 	if f.saved.Err != nil {
-		f.say(true, "Not saved: "+f.saved.Err.Error()+".")
-		return nil
+		return f.say(true, "Not saved: "+f.saved.Err.Error()+".")
 	}
 	text := "Saved to " + f.saved.Value + "."
 	if len(f.refused()) == 0 {
 		text += " To restore: " + f.options.Reach.Kubectl("", "create", "-f", f.saved.Value)
 	}
-	f.tell(text)
-	return nil
+	return f.tell(text)
 }
 
 // say answers a key. What esc asked is no longer asked then.
-func (f *Form) say(bad bool, text string) { f.said, f.bad, f.leaving = text, bad, false }
+func (f *Form) say(bad bool, text string) tea.Cmd {
+	f.said, f.bad, f.leaving = text, bad, false
+	return nil
+}
 
 // tell says what was done, and the first reason why Velero would refuse the restore.
-func (f *Form) tell(text string) {
+func (f *Form) tell(text string) tea.Cmd {
 	refused := f.refused()
 	if len(refused) > 0 {
 		text += " Velero would refuse it: " + refused[0]
 	}
-	f.say(len(refused) > 0, text)
+	return f.say(len(refused) > 0, text)
 }

@@ -73,8 +73,7 @@ func (f *Form) sourceState() string {
 	return state.String()
 }
 
-// ask works the preview out anew after a pause. The first look into a backup goes on, as all
-// answers need its download; so does a look at the cluster, whose lists the next one needs.
+// ask works the preview out anew after a pause. A first look into a backup or at the cluster goes on: all answers need it.
 func (f *Form) ask() tea.Cmd {
 	from := f.source()
 	if f.previewed.from != from || f.read == from {
@@ -199,11 +198,9 @@ func (f *Form) compare() tea.Cmd {
 	case f.compares():
 		return nil
 	case err != nil:
-		f.say(true, "Not compared: "+err.Error()+".")
-		return nil
+		return f.say(true, "Not compared: "+err.Error()+".")
 	case f.pending || !f.checked:
-		f.say(true, "Not compared: veltui is still looking at the cluster. Try again in a moment.")
-		return nil
+		return f.say(true, "Not compared: veltui is still looking at the cluster. Try again in a moment.")
 	}
 	c := &comparison{progress: fetch.NewProgress[string](), draft: f.copyDraft(), asOf: f.asOf}
 	f.comparison = c
@@ -220,12 +217,10 @@ func (f *Form) handleComparison() tea.Cmd {
 	c.close()
 	if c.Err != nil {
 		f.comparison = nil
-		f.say(true, "Not compared: "+c.Err.Error()+".")
-		return nil
+		return f.say(true, "Not compared: "+c.Err.Error()+".")
 	}
 	f.top = 0
-	f.say(false, "Compared what exists with the backup.")
-	return nil
+	return f.say(false, "Compared what exists with the backup.")
 }
 
 // outdate ends and marks a comparison of another restore than the form's. The name does not matter.

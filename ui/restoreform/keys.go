@@ -61,8 +61,7 @@ func (f *Form) leave() tea.Cmd {
 	if f.compares() {
 		f.comparison.close()
 		f.comparison = nil
-		f.say(true, "The comparison is cancelled.")
-		return nil
+		return f.say(true, "The comparison is cancelled.")
 	}
 	if f.changed && !f.leaving {
 		f.say(true, "esc again leaves the form; what you typed is lost. Any other key goes on.")
@@ -191,8 +190,7 @@ func (f *Form) complete() tea.Cmd {
 		}
 	}
 	if common == word {
-		f.say(false, "Type on: several names begin with "+word+".")
-		return nil
+		return f.say(false, "Type on: several names begin with "+word+".")
 	}
 	value := []rune(f.input.Value())
 	end := min(f.input.Position(), len(value))

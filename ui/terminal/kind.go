@@ -14,11 +14,9 @@ type Kind int
 
 const (
 	Xterm Kind = iota // all that are none of the others
-	// Console is the Linux console and its like: sixteen colours, no window, no clipboard, often no
-	// alternate screen (man 4 console_codes).
+	// Console is the Linux console and its like: sixteen colours, often no alternate screen (man 4 console_codes).
 	Console
-	// VT is a VT100 to VT525, or a serial console: no colours, UTF-8, window or alternate screen.
-	// It needs what the VT102 and VT220 can: inserting, deleting, and a cursor that hides.
+	// VT is a VT100 to VT525, or a serial console. It needs what the VT102 and VT220 can: inserting, deleting, a hidden cursor.
 	VT
 	Dumb // cannot move its cursor
 )

@@ -27,8 +27,7 @@ const (
 	maxUnasked = 1 << 10
 	// lateBy is how much later than the fastest one an answer may come.
 	lateBy = 50 * time.Millisecond
-	// An answer is given up after answerGrace and the time for what is before it at slowest bytes a
-	// second.
+	// An answer is given up after answerGrace and the time for what is before it at slowest bytes a second.
 	answerGrace = 5 * time.Second
 	slowest     = 500
 )
@@ -36,10 +35,9 @@ const (
 // askStatus is DSR 5, which every terminal since the VT100 answers with okStatus.
 const askStatus, okStatus = "\x1b[5n", "\x1b[0n"
 
-// line is the way to the terminal, which may be slow: a serial console takes 1 kB a second. Writing
-// never blocks the program, and while bytes are on their way no frame is made. The terminal is
-// asked now and then, and answers when it has read all before. One that does not is only waited for
-// where the system takes no more bytes.
+// line is the way to the terminal, which may be slow: a serial console takes 1 kB a second. While bytes
+// are on their way no frame is made. The terminal is asked now and then, and answers when it has read
+// all before. One that does not is only waited for where the system takes no more bytes.
 type line struct {
 	Screen
 	kind Kind

@@ -15,8 +15,7 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Screen is what a program draws on, such as an *os.File. A method Abandoned() is told that the
-// program has ended and the terminal could not be given back.
+// Screen is what a program draws on. A method Abandoned() is told that the terminal could not be given back.
 type Screen interface {
 	io.ReadWriteCloser
 	Fd() uintptr
@@ -76,8 +75,7 @@ func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 	return err
 }
 
-// MaxClipboard is how many bytes may be copied at once. Some terminals silently ignore an OSC 52
-// from 100,000 characters of base64 on.
+// MaxClipboard is how many bytes may be copied at once. Some terminals ignore an OSC 52 of 100,000 characters of base64.
 const MaxClipboard = 70_000
 
 // maxTitle is how long, in runes, the window's title may be.
@@ -113,8 +111,7 @@ func inTitle(r rune) rune {
 	return r
 }
 
-// beside lets through one question, and clean text for the clipboard, which Bubble Tea encodes in
-// base64. All other messages that write, or ask for the clipboard, go no further.
+// beside lets through one question, and clean text for the clipboard. All other messages that write go no further.
 func beside(msg tea.Msg) tea.Msg {
 	switch reflect.TypeOf(msg) {
 	case setClipboard:

@@ -137,9 +137,8 @@ func released(do interlude) tea.Msg {
 
 type interlude func()
 
-// rendererGrace lets the renderer's goroutine end. It stops the ticker that the next one resets
-// (Bubble Tea's stopRenderer and startRenderer, tea.go): in the wrong order nothing would ever be
-// drawn again.
+// rendererGrace lets the renderer's goroutine end. It stops the ticker that the next one resets (Bubble
+// Tea's stopRenderer and startRenderer, tea.go): in the wrong order nothing is ever drawn again.
 const rendererGrace = 100 * time.Millisecond
 
 func (i interlude) Run() error {
