@@ -22,13 +22,11 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Source is where snapshots come from; *watch.Watcher is one.
 type Source interface {
 	Next(ctx context.Context) (*watch.Snapshot, error) // waits for one newer than the last one
 	Retry()                                            // tries to reach the API server now, with fresh credentials
 }
 
-// EtcdLogs reads the logs of pods that made etcd backups; *watch.Watcher does.
 type EtcdLogs interface {
 	ReadEtcdLog(ctx context.Context, pod string)
 }
@@ -98,12 +96,10 @@ func (c *cluster) judgeAgain() tea.Cmd {
 	return guarded(func() tea.Msg { return assessedAgain{c, c.estimates.Assess(snap, c.sources.Clock())} })
 }
 
-// asker asks the cluster; answered is called once an answer has come.
 func (c *cluster) asker(answered func() tea.Cmd) fetch.Asker {
 	return fetch.Asker{Start: c.sources.Start, Clock: c.sources.Clock, Answered: answered}
 }
 
-// key is the identity of a row about a thing of the cluster.
 func (c *cluster) key(uid string) string { return c.id + "/" + uid }
 
 // now is the present in the cluster's clock.

@@ -80,7 +80,6 @@ func Commands() []keys.Binding {
 	return m.commandHelp()
 }
 
-// commandHelp is what help says of the commands.
 func (m *Model) commandHelp() []keys.Binding {
 	var all []keys.Binding
 	for _, c := range m.command.Commands() {
@@ -183,7 +182,6 @@ func (m *Model) namespaces() iter.Seq[string] {
 	}
 }
 
-// switchContexts shows other contexts, if all exist.
 func (m *Model) switchContexts(text string) (tea.Cmd, error) {
 	wanted, unknown := words(text, m.options.Contexts)
 	switch {
@@ -215,7 +213,6 @@ func (m *Model) showJobs() {
 	}
 }
 
-// chooseColumns shows some columns of jobs, in the order named, or all.
 func (m *Model) chooseColumns(text string) error {
 	wanted, unknown := words(strings.ToLower(text), Columns())
 	if unknown != "" {

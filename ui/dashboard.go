@@ -34,7 +34,6 @@ type tab struct {
 	groups []clusterGroup // the rows of other, in the order of the clusters
 }
 
-// dashboard is the first screen: tabs of lists with one selected row.
 type dashboard struct {
 	still
 	keys     []keys.Binding
@@ -136,7 +135,6 @@ func (d *dashboard) shownTabs() []*tab {
 	})
 }
 
-// several reports whether rows have to name their cluster.
 func (d *dashboard) several() bool { return len(d.m.clusters) > 1 }
 
 func (d *dashboard) load() {
@@ -206,7 +204,6 @@ func (d *dashboard) jobRows(jobs []clusterJob) []row {
 	return rows
 }
 
-// jobFields are what a filter looks at: what can be read in a row.
 func jobFields(j clusterJob) []string {
 	fields := []string{j.Name, j.Phase, string(j.Stage), string(j.Kind), j.BackupName, j.ScheduleName, j.StorageLocation, j.cluster.Context}
 	if j.Terminal() {
@@ -270,7 +267,6 @@ func (d *dashboard) setOrder(order int, reversed bool) {
 	d.load()
 }
 
-// sorting is the present order as the titles show it.
 func (d *dashboard) sorting() draw.Sorting {
 	s := orders[d.order].Sorting
 	s.Ascending = s.Ascending != d.reversed

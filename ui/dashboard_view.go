@@ -114,7 +114,6 @@ func (d *dashboard) in(r row, c draw.Canvas) draw.Canvas {
 	return c.AtTime(r.cluster.now(d.m.options.Clock))
 }
 
-// inCluster names the cluster of a row where there are several.
 func (d *dashboard) inCluster(r row) string {
 	if !d.several() {
 		return ""
@@ -122,7 +121,6 @@ func (d *dashboard) inCluster(r row) string {
 	return r.cluster.Context + " "
 }
 
-// labels say how much of the tabs is named.
 type labels struct{ names, short, counts bool }
 
 // tabsLine names the tabs, and a note at the right. The filter's count always shows in full.

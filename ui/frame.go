@@ -90,7 +90,6 @@ func (m *Model) bottomLine(c draw.Canvas) string {
 	return keys.Footer(c, m.screenKeys())
 }
 
-// watched is the job of the terminal's title and progress: open, selected, or the only one.
 func (m *Model) watched() (assess.Judged, bool) {
 	active := activeJobs(m.clusters...)
 	var shown clusterJob
@@ -110,7 +109,6 @@ func (m *Model) watched() (assess.Judged, bool) {
 	return shown.judged(), true
 }
 
-// windowTitle names the watched job, or the place, after the counts of jobs.
 func (m *Model) windowTitle() string {
 	title, counts := "veltui ", m.titleCounts()
 	j, ok := m.watched()

@@ -12,7 +12,6 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// allowed makes a condition of what the screen allows.
 func (m *Model) allowed(holds func(allowed) bool) func() bool {
 	return func() bool { return holds(m.shown().allows()) }
 }

@@ -25,7 +25,6 @@ type Actions interface {
 	Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
 }
 
-// Options say what a dialog is about and what it works with.
 type Options struct {
 	Actions     Actions
 	Request     action.Request   // how the kubectl commands shown get to the cluster
@@ -38,10 +37,8 @@ type Options struct {
 	Keys        keys.Map         // those that sentences name
 }
 
-// Stage is what the dialog is at.
 type Stage int
 
-// The stages.
 const (
 	Looking  Stage = iota // the evidence is being gathered
 	Unseen                // it could not be
@@ -85,7 +82,6 @@ type Dialog struct {
 	settled  []types.UID
 }
 
-// Open opens a dialog on its first job.
 func Open(o Options) (*Dialog, tea.Cmd) {
 	d := &Dialog{options: o, input: keys.Field(), view: viewport.New(), results: make([]string, len(o.Jobs))}
 	d.keys = d.bindings()
@@ -97,14 +93,11 @@ func (d *Dialog) plan() *action.Plan { return &d.choices[d.chosen] }
 func (d *Dialog) wanted() string     { return d.options.Context + "/" + d.job().Name }
 func subject(j *job.Job) string      { return draw.Subject(j.Kind, j.Name) }
 
-// Closed reports whether the dialog is done with.
 func (d *Dialog) Closed() bool { return d.closed }
+func (d *Dialog) Stage() Stage { return d.stage }
 
 // Settled are the jobs for which something was carried out.
 func (d *Dialog) Settled() []types.UID { return d.settled }
-
-// Stage is what the dialog is at.
-func (d *Dialog) Stage() Stage { return d.stage }
 
 func (d *Dialog) asker(answered func() tea.Cmd) fetch.Asker {
 	return fetch.Asker{Start: d.options.Start, Clock: d.options.Clock, Answered: answered}
@@ -140,7 +133,6 @@ func (d *Dialog) awaitGrace() tea.Cmd {
 	return d.grace.Begin(left, d.awaitGrace)
 }
 
-// tick draws what is under way again every second.
 func (d *Dialog) tick() tea.Cmd {
 	if d.stage != Looking && d.stage != Applying {
 		return nil
@@ -148,7 +140,6 @@ func (d *Dialog) tick() tea.Cmd {
 	return d.clock.Begin(time.Second, d.tick)
 }
 
-// look gathers the evidence about the present job.
 func (d *Dialog) look() tea.Cmd {
 	d.found.Close()
 	d.found = fetch.Answer[[]action.Plan]{}

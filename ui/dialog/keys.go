@@ -12,10 +12,8 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Keys are the dialog's own keys; which of them there are depends on the stage.
 func (d *Dialog) Keys() []keys.Binding { return d.keys }
 
-// HasHelp reports whether help may be opened over the stage.
 func (d *Dialog) HasHelp() bool {
 	return d.stage == Choosing || d.stage == Unseen || d.stage == Ended || d.stage == Summary
 }
@@ -28,7 +26,6 @@ func (d *Dialog) Swallows() bool {
 	return d.deaf
 }
 
-// Deaf reports whether the stage takes no keys yet.
 func (d *Dialog) Deaf() bool { return d.deaf }
 
 func (d *Dialog) bindings() []keys.Binding {
@@ -113,7 +110,6 @@ func (d *Dialog) back() tea.Cmd {
 	return d.enter(Summary)
 }
 
-// nextJob goes to the next of several jobs.
 func (d *Dialog) nextJob() tea.Cmd {
 	if d.results[d.at] == "" {
 		d.results[d.at] = "skipped"

@@ -57,7 +57,6 @@ func newRun(about *job.Job, plan action.Plan, dryRun bool, o Options) *run {
 	return r
 }
 
-// execute applies the plan. It runs in a command.
 func (r *run) execute(ctx context.Context) (outcome, error) {
 	r.mu.Lock()
 	if r.forsaken {
@@ -103,7 +102,6 @@ func (r *run) report(p action.Progress, now time.Time) {
 	r.progress.Report(runState{slices.Clone(r.told.steps)})
 }
 
-// state is what was reported last.
 func (r *run) state() runState {
 	if last := r.progress.Last(); last != nil {
 		return *last
@@ -146,7 +144,6 @@ func (s *runState) reached(name action.Step) bool {
 	return begun
 }
 
-// left is how much of the deadline is left.
 func (s *runState) left(now time.Time) (time.Duration, bool) {
 	for _, step := range slices.Backward(s.steps) {
 		if step.attempts > 0 {

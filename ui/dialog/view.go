@@ -15,7 +15,6 @@ import (
 // widest is how wide a dialog gets: longer lines are hard to read.
 const widest = 100
 
-// View draws the dialog over the screen behind it.
 func (d *Dialog) View(c draw.Canvas, behind string) string {
 	boxed := c.Sized(min(c.Width, widest), c.Height)
 	inner := boxed.Inner()
@@ -102,7 +101,6 @@ func (d *Dialog) stopLines(c draw.Canvas) []string {
 
 const labelWidth = 10
 
-// planLines draw the plan or refusal, the evidence, the effects and the command.
 func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Duration, named keys.Map) []string {
 	p := &choices[chosen]
 	var lines []string
@@ -209,7 +207,6 @@ func runLines(c draw.Canvas, r *run, now time.Time) []string {
 	return append(lines, c.Para(c.Theme.Text, writtenSoFar(r.dryRun, &s), 3)...)
 }
 
-// stepLines draw one step: its sign, how long it takes, and its attempts.
 func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now time.Time) []string {
 	known, begun := s.step(step.name)
 	switch {

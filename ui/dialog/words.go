@@ -15,7 +15,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// gathering is what is looked at for the evidence.
 var gathering = []string{
 	"the resource and its volumes, as they are now",
 	"Velero's server: whether one is running, since when, and what its log says of the job",

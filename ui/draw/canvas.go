@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Canvas is what a screen is drawn on and with.
 type Canvas struct {
 	Width, Height int // in cells
 	Theme         *Theme
@@ -19,13 +18,11 @@ type Canvas struct {
 	Now           time.Time // the present in the cluster's clock
 }
 
-// Sized is the canvas with another size.
 func (c Canvas) Sized(width, height int) Canvas {
 	c.Width, c.Height = width, height
 	return c
 }
 
-// AtTime is the canvas at another moment.
 func (c Canvas) AtTime(now time.Time) Canvas {
 	c.Now = now
 	return c
@@ -45,7 +42,6 @@ func (c Canvas) Fit(s string, width int) string {
 	return s + strings.Repeat(" ", max(width-lipgloss.Width(s), 0))
 }
 
-// FitRight is Fit with the text at the right.
 func (c Canvas) FitRight(s string, width int) string {
 	s = c.Cut(s, width)
 	return strings.Repeat(" ", max(width-lipgloss.Width(s), 0)) + s
@@ -60,12 +56,10 @@ func (c Canvas) Split(left, right string) string {
 	return c.Fit(left, room) + right
 }
 
-// Rule is a line across the canvas.
 func (c Canvas) Rule() string {
 	return c.Theme.Dim.Render(strings.Repeat(c.Glyphs.Rule, max(c.Width, 0)))
 }
 
-// Heading is a rule with a title in it.
 func (c Canvas) Heading(title string) string {
 	left := strings.Repeat(c.Glyphs.Rule, 2) + " " + title + " "
 	return c.Theme.Dim.Render(left + strings.Repeat(c.Glyphs.Rule, max(c.Width-lipgloss.Width(left), 0)))

@@ -12,7 +12,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Ending is the sign and the style of how a job ended.
 func (c Canvas) Ending(phase string) (string, lipgloss.Style) {
 	switch phase {
 	case velero.PhaseCompleted:
@@ -31,7 +30,6 @@ func (c Canvas) Estimated(j *job.Job, unit job.Unit) string {
 	return ""
 }
 
-// Mood is the style of a verdict's state.
 func (c Canvas) Mood(s diagnosis.State) lipgloss.Style {
 	switch s {
 	case diagnosis.Stuck, diagnosis.Orphaned:
@@ -42,7 +40,6 @@ func (c Canvas) Mood(s diagnosis.State) lipgloss.Style {
 	return c.Theme.Running
 }
 
-// KindLetter is R for restores and B for backups.
 func KindLetter(k job.Kind) string {
 	if k == job.Restore {
 		return "R"

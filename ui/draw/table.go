@@ -52,7 +52,6 @@ func spare(widths []int, width int) int {
 	return left
 }
 
-// shrinkWidest takes cells from the widest columns.
 func shrinkWidest(widths []int, over int) {
 	for ; over > 0; over-- {
 		widest := slices.Index(widths, slices.Max(widths))
@@ -114,7 +113,6 @@ type Sorting struct {
 	Ascending bool
 }
 
-// Titles is the header line of a table.
 func (c Canvas) Titles(columns []Column, widths []int, sorted Sorting) string {
 	cells := make([]string, len(columns))
 	for i, col := range columns {
@@ -139,7 +137,6 @@ func NonZero(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Cell is one fitted and styled cell.
 func (c Canvas) Cell(style lipgloss.Style, text string, width int, right bool) string {
 	if right {
 		return style.Render(c.FitRight(text, width))

@@ -76,7 +76,6 @@ func (c Canvas) Observed(holds bool, text, seen string) []string {
 	return lines
 }
 
-// Sentence makes a sentence of words: a capital at the front, a full stop behind.
 func Sentence(words string) string {
 	if words == "" {
 		return ""

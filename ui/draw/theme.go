@@ -87,7 +87,6 @@ func ThemeFor(name string, dark bool) (theme string, byBackground bool) {
 	return name + onLight, true
 }
 
-// LoadTheme reads a built-in theme by its name.
 func LoadTheme(name string) (*Theme, error) {
 	data, err := assets.Themes.ReadFile("themes/" + name + ".yaml")
 	if err != nil {
@@ -109,7 +108,6 @@ func ParseTheme(data []byte) (*Theme, error) {
 	return theme, theme.read(data)
 }
 
-// Meanings are the names of the styles in a theme's file.
 func Meanings() []string { return slices.Sorted(maps.Keys((&Theme{}).styles())) }
 
 func (t *Theme) read(data []byte) error {
@@ -151,7 +149,6 @@ type Glyphs struct {
 	Corners                   [4]string // of a box: above left and right, below left and right
 }
 
-// Unicode are the signs for terminals with UTF-8.
 var Unicode = Glyphs{
 	Cursor: "▸", Attention: "!",
 	Done: "✓", Failed: "✗", Partly: "◑",
@@ -165,7 +162,6 @@ var Unicode = Glyphs{
 	Marked: "*", Corners: [4]string{"╭", "╮", "╰", "╯"},
 }
 
-// ASCII are the signs for all others.
 var ASCII = Glyphs{
 	Cursor: ">", Attention: "!",
 	Done: "+", Failed: "x", Partly: "%",

@@ -154,7 +154,6 @@ type Conflict struct {
 	Other, What string // the other action, empty for a fixed one, and what it does
 }
 
-// Conflicts finds keys that would do two things on one screen.
 func (m Map) Conflicts() []Conflict {
 	var found []Conflict
 	all := append(slices.Clone(Fixed), Actions...)

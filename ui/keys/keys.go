@@ -99,7 +99,6 @@ func Either(holds func() bool, yes, no string) func() string {
 // Motion is a way to move through what a screen shows.
 type Motion int
 
-// The motions.
 const (
 	Up Motion = iota
 	Down
@@ -146,7 +145,6 @@ func Field() textinput.Model {
 	return input
 }
 
-// Scroll moves what a viewport shows.
 func Scroll(v *viewport.Model, m Motion) {
 	switch m {
 	case Up:
@@ -168,7 +166,6 @@ func Scroll(v *viewport.Model, m Motion) {
 	}
 }
 
-// Where gives bindings a condition on which they are there.
 func Where(on func() bool, bindings ...Binding) []Binding {
 	for i := range bindings {
 		bindings[i].On = on

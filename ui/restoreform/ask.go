@@ -89,7 +89,6 @@ func (f *Form) ask() tea.Cmd {
 	return f.pause.Begin(pause, f.start)
 }
 
-// Close withdraws what was asked for.
 func (f *Form) Close() {
 	f.pause.Close()
 	f.previewed.Close()

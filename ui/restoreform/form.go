@@ -20,7 +20,6 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Options say what the form is about and what it works with.
 type Options struct {
 	Draft          restorespec.Draft // what the form begins with
 	Context        string            // the cluster's name
@@ -106,7 +105,6 @@ func New(o Options, a *assess.Assessment) (*Form, tea.Cmd) {
 	return f, tea.Batch(f.move(start), f.ask())
 }
 
-// Load takes the cluster's newest state.
 func (f *Form) Load(a *assess.Assessment) {
 	if a != nil {
 		f.assessed = a
@@ -125,7 +123,6 @@ func Name(from string, now time.Time) string {
 	return strings.TrimRight(from[:min(len(from), validation.DNS1123SubdomainMaxLength-len(end))], "-.") + end
 }
 
-// From is a draft of a restore of a backup.
 func From(backup string, now time.Time) restorespec.Draft {
 	var d restorespec.Draft
 	d.Restore.Name, d.Restore.Spec.BackupName = Name(backup, now), backup

@@ -11,7 +11,6 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Keys are the form's own keys.
 func (f *Form) Keys() []keys.Binding { return f.keys }
 
 func (f *Form) bindings() []keys.Binding {
@@ -88,7 +87,6 @@ func (f *Form) scroll(by int) tea.Cmd {
 	return nil
 }
 
-// Wheel scrolls the preview.
 func (f *Form) Wheel(lines int) {
 	f.settle()
 	f.scroll(lines)

@@ -15,7 +15,6 @@ import (
 	"github.com/veltui/veltui/restore/restorespec"
 )
 
-// Typing reports whether letters go into a field.
 func (f *Form) Typing() bool { return !f.zoomed && f.focus < len(f.rows)-1 }
 
 // edits are the keys that edit a field. Some terminals send ctrl+h for backspace.

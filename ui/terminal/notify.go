@@ -12,7 +12,6 @@ import (
 // Notification is a way to call a person to the terminal.
 type Notification string
 
-// The ways.
 const (
 	NoNotification Notification = "none"
 	Bell           Notification = "bell"   // BEL, which every terminal takes
@@ -20,7 +19,6 @@ const (
 	OSC777         Notification = "osc777" // one as rxvt-unicode introduced it
 )
 
-// Notifications are the names of all ways.
 func Notifications() []string {
 	return []string{string(NoNotification), string(Bell), string(OSC9), string(OSC777)}
 }
@@ -34,7 +32,6 @@ type Notified struct{ Text string }
 // Multiplexed is what stands between a program and the terminal.
 type Multiplexed int
 
-// What there is.
 const (
 	Direct Multiplexed = iota
 	// Tmux swallows both notifications: of OSC 9 it knows only 9;4, the progress, from 3.7 on
