@@ -105,7 +105,6 @@ func (c *cluster) place() string {
 	return place
 }
 
-// placeText is what the window's title says when no job is watched.
 func (m *Model) placeText() string {
 	if m.overview() {
 		return fmt.Sprintf("%d clusters", len(m.clusters))
@@ -203,7 +202,6 @@ func (d *dashboard) emptyTexts() []string {
 	return texts
 }
 
-// emptyText says why there are no rows of a cluster.
 func (d *dashboard) emptyText(c *cluster) string {
 	if health := c.health(); health.State == watch.Connecting || c.assessed == nil {
 		how := health.Err
@@ -278,7 +276,6 @@ func troubleOf(c draw.Canvas, of *cluster) string {
 	return left
 }
 
-// missingSources names what is left out of the picture, and why.
 func missingSources(snap *watch.Snapshot) string {
 	names := map[watch.SourceState][]string{}
 	for _, s := range snap.Sources {

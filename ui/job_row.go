@@ -87,7 +87,6 @@ func columnOrder(chosen []string) []int {
 	return order
 }
 
-// ordered puts things of the columns, such as cells, in order.
 func ordered[T any](of []T, order []int) []T {
 	shown := make([]T, len(order))
 	for i, column := range order {
@@ -172,7 +171,6 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int,
 	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
 }
 
-// expires is how long a backup is still kept.
 func expires(j *job.Job, now time.Time) string {
 	b, ok := j.Object.(*velerov1.Backup)
 	switch {
@@ -252,7 +250,6 @@ func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, strin
 	return style, state
 }
 
-// deletionCell is the stage or last phase of a job that is being deleted.
 func deletionCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
 	stage, style := string(j.Stage), c.Theme.Waiting
 	if j.Terminal() || j.Stage == job.StageUnknown {

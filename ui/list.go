@@ -177,7 +177,6 @@ func (s marks) prune(clusters []*cluster) {
 	maps.DeleteFunc(s, func(key string, _ bool) bool { return !there[key] })
 }
 
-// jobs are the marked ones of a cluster, the most urgent first.
 func (s marks) jobs(c *cluster) (jobs []*job.Job) {
 	marked := slices.DeleteFunc(activeJobs(c), func(j clusterJob) bool { return !s[c.key(string(j.UID))] })
 	byUrgency(marked)
@@ -265,7 +264,6 @@ func jobsOf(clusters []*cluster, list func(*watch.Snapshot) []*job.Job) (jobs []
 	return jobs
 }
 
-// sort orders jobs in place and returns them.
 func (o order) sort(jobs []clusterJob, reversed bool) []clusterJob {
 	slices.SortStableFunc(jobs, func(a, b clusterJob) int {
 		if reversed {

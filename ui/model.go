@@ -78,7 +78,6 @@ type watchEnded struct {
 // ticked is the slow clock, which runs only while the screen depends on the time.
 type ticked struct{ n int }
 
-// panicked brings a panic out of a command.
 type panicked struct {
 	value any
 	stack []byte

@@ -16,7 +16,6 @@ import (
 // ErrInterrupted is returned by Run when the user left with ctrl+c.
 var ErrInterrupted = errors.New("interrupted")
 
-// Options say what the dashboard shows and how.
 type Options struct {
 	Clusters []Cluster // shown side by side, in this order
 	// Switch connects to other contexts, in a namespace or where Velero is found. What it started ends with ctx. May be nil.
@@ -46,7 +45,6 @@ type Options struct {
 	Output        terminal.Screen
 }
 
-// Terminal are parts of a terminal beside its screen.
 type Terminal struct {
 	Title          bool                  // the window's title
 	Progress       bool                  // the terminal's own progress indicator (OSC 9;4)

@@ -86,7 +86,6 @@ func (m *Model) showDashboard() {
 	}
 }
 
-// top is the screen that keys go to.
 func (m *Model) top() openScreen { return m.screens[len(m.screens)-1] }
 
 // shown is the screen on top, or that below help.

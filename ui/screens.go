@@ -193,7 +193,6 @@ func (s *dialogScreen) Takes(msg tea.KeyPressMsg, bound bool) bool {
 	return s.Swallows() || !bound && msg.Mod != tea.ModAlt
 }
 
-// View draws the dialog over the screen below it.
 func (s *dialogScreen) View(c draw.Canvas) string {
 	below := s.m.screens[slices.Index(s.m.screens, openScreen(s))-1]
 	return s.Dialog.View(c, below.View(c))

@@ -105,7 +105,6 @@ var Fixed = []Action{
 	{Keys: []string{"esc", "left", "h", "backspace", "q"}, What: "close help", At: HelpScreen},
 }
 
-// Map has the keys that were chosen for actions, by their names.
 type Map map[string][]string
 
 func (m Map) keysOf(a *Action) []string {

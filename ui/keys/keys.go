@@ -173,7 +173,6 @@ func Where(on func() bool, bindings ...Binding) []Binding {
 	return bindings
 }
 
-// The columns of the help text.
 const labelAt, whatAt = 4, 20
 
 // Help lists the present bindings by group, why some cannot be used, and the tables' signs.

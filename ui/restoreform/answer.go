@@ -84,7 +84,6 @@ func (f *Form) troubles(c draw.Canvas) []string {
 	return lines
 }
 
-// table are the items by resource and namespace, in the order of the restore.
 func (f *Form) table(c draw.Canvas) []string {
 	e := &f.preview.Estimate
 	if len(e.Resources) == 0 {

@@ -20,7 +20,6 @@ import (
 // pause is how long nothing must be typed before the preview is worked out anew.
 const pause = 250 * time.Millisecond
 
-// source is what decides which backup is read.
 type source struct {
 	backup, schedule string
 	partial          bool

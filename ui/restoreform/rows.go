@@ -28,7 +28,6 @@ func (f *Form) Takes(msg tea.KeyPressMsg) bool {
 	return f.Typing() && (msg.Text != "" || slices.Contains(edits, msg.String()))
 }
 
-// Type takes a key or pasted text into the field.
 func (f *Form) Type(msg tea.Msg) tea.Cmd {
 	f.settle()
 	if !f.Typing() {

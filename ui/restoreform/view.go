@@ -19,7 +19,6 @@ const (
 	titleWidth = 14
 )
 
-// View draws the screen between the header and the footer.
 func (f *Form) View(c draw.Canvas) string {
 	lines := []string{f.title(c)}
 	f.drawn = nil

@@ -18,7 +18,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Schedules lists the schedules.
 func Schedules() detail.Tab {
 	return detail.Tab{
 		Name: "Schedules", Short: "Sched", Kinds: []string{watch.Schedules},

@@ -21,7 +21,6 @@ const (
 	Dumb // cannot move its cursor
 )
 
-// KindOf is the kind of a terminal by its TERM.
 func KindOf(term string) Kind {
 	family, _, _ := strings.Cut(term, "-")
 	switch {

@@ -222,7 +222,6 @@ func (l *line) awaited() bool {
 	return !l.asked.IsZero() && (l.answers || time.Since(l.asked) < leaveGrace)
 }
 
-// answered takes the terminal's answer.
 func (l *line) answered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
-// Notification is a way to call a person to the terminal.
 type Notification string
 
 const (
@@ -43,7 +42,6 @@ const (
 	Unclear
 )
 
-// MultiplexerOf is what the environment names.
 func MultiplexerOf(env func(string) string) Multiplexed {
 	switch term := env("TERM"); {
 	case env("STY") != "": // with TMUX too, one of them runs inside the other

@@ -21,7 +21,6 @@ type Screen interface {
 	Fd() uintptr
 }
 
-// Options say how a program meets its terminal.
 type Options struct {
 	Input   io.Reader
 	Output  Screen

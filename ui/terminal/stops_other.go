@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// WatchStops does nothing where programs are not stopped.
 func WatchStops(context.Context, func(), func()) {}
 
 type stops struct{}
