@@ -146,7 +146,7 @@ func (r *restore) assumptions() (all []string) {
 	}
 	switch {
 	case spec.ResourcePolicy == nil:
-	case !r.version.readsPolicies():
+	case r.version.before(1, 18, 3): // pkg/apis/velero/v1/restore_types.go, ResourcePolicy
 		say("Velero %s ignores the resource policy %q: restores have one since 1.18.3.", r.version, spec.ResourcePolicy.Name)
 	default:
 		say("The resource policy %q was not looked at; it may leave items out.", spec.ResourcePolicy.Name)

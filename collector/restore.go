@@ -192,7 +192,7 @@ func (r *restore) takes(b bucket, must bool) bool {
 
 func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 	namespace := r.x.Strings.string(b.Namespace)
-	if resource == dirNamespaces && !r.version.restoresNamespaceItems() {
+	if resource == dirNamespaces && r.version.before(1, 13, 0) { // Namespace objects were no items of their own
 		return
 	}
 	for item := b.First; item < b.End && r.work.goOn(1); item++ {

@@ -150,13 +150,6 @@ func (v version) mustHave() []string {
 // before anything else is done. Of the releases only 1.18.0 does it in a restore (pkg/util/wildcard/expand.go).
 func (v version) expandsNamespaces() bool { return v == version{1, 18, 0} }
 
-// restoresNamespaceItems says whether Namespace objects are items of their own.
-func (v version) restoresNamespaceItems() bool { return !v.before(1, 13, 0) }
-
-// readsPolicies says whether a restore may have a resource policy
-// (pkg/apis/velero/v1/restore_types.go, ResourcePolicy).
-func (v version) readsPolicies() bool { return !v.before(1, 18, 3) }
-
 // forcesSnapshots: a claim's snapshot and its content are restored even if the filters exclude them.
 func (v version) forcesSnapshots() bool { return !v.before(1, 18, 3) }
 

@@ -61,13 +61,10 @@ func (p *Previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.A
 		answer.Unknown = "the cluster has not answered yet"
 		return answer
 	}
-	spec := d.Restore.Spec
-	backup, refused := Source(d, a)
-	answer.Backup, answer.Refused = backup, refused
-	if backup == "" {
+	if answer.Backup, answer.Refused = Source(d, a); answer.Backup == "" {
 		answer.Unknown = "there is no backup to look into"
 	} else {
-		p.look(ctx, &answer, spec, a)
+		p.look(ctx, &answer, d.Restore.Spec, a)
 	}
 	sanitize.Object(&answer)
 	return answer
@@ -116,7 +113,7 @@ func (p *Previews) foresee(answer *Preview, a *assess.Assessment) {
 	answer.Learned = known.Throttle.Valid() || len(known.Resources) > 0
 	told := "The time is for the items; data of volumes comes on top."
 	if !answer.Learned {
-		told = "The time is for the items; data of volumes comes on top. veltui has not watched a restore of this cluster yet, so it is a guess."
+		told += " veltui has not watched a restore of this cluster yet, so it is a guess."
 	}
 	answer.Notes = append(answer.Notes, told)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -164,19 +165,10 @@ func (s *Served) Untold(words []string) (untold []string) {
 
 // explains says whether a resource has that name, in a group that begins with group.
 func (s *Served) explains(name, group string) bool {
-	for _, list := range s.Lists {
-		if list == nil {
-			continue
-		}
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || !strings.HasPrefix(version.Group, group) {
-			continue
-		}
-		for _, r := range list.APIResources {
-			names := append([]string{r.Name, r.SingularName, r.Kind}, r.ShortNames...)
-			if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
-				return true
-			}
+	for version, r := range resources(s.Lists) {
+		names := append([]string{r.Name, r.SingularName, r.Kind}, r.ShortNames...)
+		if strings.HasPrefix(version.Group, group) && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return true
 		}
 	}
 	return false
@@ -190,22 +182,30 @@ func (s *Served) SilentGroups() string {
 // ServedBy is what a cluster serves that lists these resources, as far as it can be listed.
 func ServedBy(lists ...*metav1.APIResourceList) *Served {
 	s := &Served{Lists: lists, Silent: map[string]string{}, kinds: map[string]kind{}}
-	for _, list := range lists {
-		if list == nil {
-			continue
-		}
-		version, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue
-		}
-		for _, served := range list.APIResources {
-			k := kind{version.WithResource(served.Name), served.Namespaced}
-			if !strings.Contains(served.Name, "/") && slices.Contains(served.Verbs, "list") {
-				s.kinds[k.GroupResource().String()] = k
-			}
+	for version, served := range resources(lists) {
+		k := kind{version.WithResource(served.Name), served.Namespaced}
+		if !strings.Contains(served.Name, "/") && slices.Contains(served.Verbs, "list") {
+			s.kinds[k.GroupResource().String()] = k
 		}
 	}
 	return s
+}
+
+// resources goes through what lists name, without lists whose version cannot be read.
+func resources(lists []*metav1.APIResourceList) iter.Seq2[schema.GroupVersion, metav1.APIResource] {
+	return func(yield func(schema.GroupVersion, metav1.APIResource) bool) {
+		for _, list := range lists {
+			if list == nil {
+				continue
+			}
+			version, err := schema.ParseGroupVersion(list.GroupVersion)
+			for _, r := range list.APIResources {
+				if err == nil && !yield(version, r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Whole visits the whole objects of a resource, cleaned of what could steer a terminal; an empty

@@ -340,14 +340,9 @@ func (r *Reader) Versions(ctx context.Context) (map[string][]string, error) {
 		silent[version.Group] = true
 	}
 	versions := map[string][]string{}
-	for _, list := range kinds.Lists {
-		group, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || silent[group.Group] {
-			continue
-		}
-		for _, served := range list.APIResources {
-			resource := schema.GroupResource{Group: group.Group, Resource: served.Name}.String()
-			versions[resource] = append(versions[resource], group.Version)
+	for version, served := range resources(kinds.Lists) {
+		if resource := version.WithResource(served.Name).GroupResource().String(); !silent[version.Group] {
+			versions[resource] = append(versions[resource], version.Version)
 		}
 	}
 	return versions, nil
