@@ -177,11 +177,9 @@ func (s *logLines) draw(c draw.Canvas, l logs.Line, here bool) string {
 	if here {
 		sign = c.Theme.Accent.Render(c.Glyphs.Now)
 	}
-	margin := ""
-	if !l.At.IsZero() {
-		margin = stamp(c, l.At, s.oldest) + " "
-	} else { // as wide as that of the lines around it
-		margin = strings.Repeat(" ", len(stamp(c, cmp.Or(s.oldest, c.Now), s.oldest))+1)
+	margin := stamp(c, cmp.Or(l.At, s.oldest, c.Now), s.oldest) + " "
+	if l.At.IsZero() { // as wide as that of the lines around it
+		margin = strings.Repeat(" ", len(margin))
 	}
 	level, text := c.Theme.Dim, c.Theme.Text
 	switch l.Level {

@@ -37,9 +37,7 @@ func (p *resultsPage) count(j *job.Job) string {
 	return fmt.Sprintf("%d!%d", j.Errors, j.Warnings)
 }
 
-func (p *resultsPage) load(s *Screen) tea.Cmd {
-	return tea.Batch(p.loadResults(s), p.loadLogged(s))
-}
+func (p *resultsPage) load(s *Screen) tea.Cmd { return tea.Batch(p.loadResults(s), p.loadLogged(s)) }
 
 func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 	j := s.job.Job

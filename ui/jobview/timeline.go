@@ -68,17 +68,15 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 			}
 			day = d
 		}
+		// FromAgent is the longest source.
 		say(fmt.Sprint(e.At.UnixNano(), e.Source, e.Text), fmt.Sprintf("%s %s  %s %s", at.Format("15:04:05"), c.FitRight(c.Theme.Dim.Render(human.Age(e.At, c.Now)), 6),
-			c.Fit(c.Theme.Dim.Render(string(e.Source)), sourceWidth), styles[e.Mood].Render(e.Text)))
+			c.Fit(c.Theme.Dim.Render(string(e.Source)), len(assess.FromAgent)), styles[e.Mood].Render(e.Text)))
 	}
 	p.shown = lines
 	say("", "")
 	say("", c.Sized(c.Width-2, 0).Para(c.Theme.Dim, timelineLegend, 4)...)
 	return lines
 }
-
-// sourceWidth is that of the longest source.
-const sourceWidth = len(assess.FromAgent)
 
 const timelineLegend = "cluster: the API server noted it. velero, node-agent and node: by the clock of the machine that wrote it. " +
 	"log: the server's log. seen: veltui saw it since it started."

@@ -174,11 +174,12 @@ func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	if len(records) == 0 && j.LeftOut() > 0 {
 		return pager.Lines{} // the head says that they are being read
 	}
-	if len(records) == 0 && s.assessed != nil && s.assessed.Environment.Reading.Kind != "" && !p.info.Known {
-		return pager.Plain([]string{"", "  Its volumes have not all been looked at yet: " + s.assessed.Environment.Reading.String() + "."})
-	}
 	if len(records) == 0 {
-		return pager.Plain([]string{"", "  " + noVolumes(j, p.info.Known)})
+		text := noVolumes(j, p.info.Known)
+		if s.assessed != nil && s.assessed.Environment.Reading.Kind != "" && !p.info.Known {
+			text = "Its volumes have not all been looked at yet: " + s.assessed.Environment.Reading.String() + "."
+		}
+		return pager.Plain([]string{"", "  " + text})
 	}
 	columns, ended := movingColumns, j.Terminal()
 	if ended {
