@@ -68,7 +68,7 @@ func (c *connector) connect() (inspect.Connection, error) {
 	return conn, nil
 }
 
-// withContext returns a connector to another context and, unless it is empty, namespace. The rest is shared.
+// withContext is for another context and, unless it is empty, namespace. The rest is shared.
 func (c *connector) withContext(context, namespace string) *connector {
 	other := *c
 	other.pinned = &pinned{}

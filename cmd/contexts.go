@@ -149,16 +149,13 @@ func (c *connector) oneContext() (string, error) {
 		return "", err
 	}
 	if len(named) > 1 {
-		return "", usagef("this needs one context, and %s names %d; give one of them, such as --context %s", c.contextFlag(), len(named), named[0])
+		flag := "--context " + c.flags.CurrentContext
+		if c.allContexts {
+			flag = "--all-contexts"
+		}
+		return "", usagef("this needs one context, and %s names %d; give one of them, such as --context %s", flag, len(named), named[0])
 	}
 	return named[0], nil
-}
-
-func (c *connector) contextFlag() string {
-	if c.allContexts {
-		return "--all-contexts"
-	}
-	return "--context " + c.flags.CurrentContext
 }
 
 // kubeconfig reads the kubeconfig as it is now. It fails where nothing names a cluster.

@@ -97,9 +97,8 @@ type closeLook struct {
 func (l *closeLook) take(look assess.Look) { l.assessed, l.Judged = l.assessed.Look(l.Job, look) }
 
 // lookCloser judges a job again after a closer look, also one that moved a moment ago: Velero may
-// have logged since that it gave up. For a job that does not move it returns the plan to finalize
-// it, and the other options. It creates DownloadRequests only if artifacts are wanted, or if the
-// object store decides the verdict.
+// have logged since that it gave up. It plans for a job that does not move, and creates
+// DownloadRequests only if artifacts are wanted or the object store decides the verdict.
 func (c *cli) lookCloser(ctx context.Context, l closeLook, f explainFlags) (closeLook, error) {
 	var err error
 	l.plan, l.remedies, err = c.remedies(ctx, l.Judged, f)

@@ -48,9 +48,14 @@ func Open(path string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	return checked(file, path, regular) // it may have been replaced meanwhile
+}
+
+// checked closes a file that a check refuses.
+func checked(file *os.File, path string, check func(string, fs.FileInfo) error) (*os.File, error) {
 	info, err := file.Stat()
 	if err == nil {
-		err = regular(path, info) // it may have been replaced meanwhile
+		err = check(path, info)
 	}
 	if err != nil {
 		_ = file.Close()
@@ -72,15 +77,7 @@ func OpenPrivate(path string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := file.Stat()
-	if err == nil {
-		err = private(path, info)
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
+	return checked(file, path, private)
 }
 
 // WriteNew writes a new file that only its owner can read.
