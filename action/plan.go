@@ -274,8 +274,7 @@ const (
 
 func (m marks) attempt() string { return string(m) + "-attempt" }
 
-// annotate writes the marks and more notes; those without a value are left out, or emptied
-// where an earlier one exists.
+// annotate writes the marks and more notes; those without a value are left out, or emptied where an earlier one exists.
 func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, more ...[2]string) []operation {
 	var ops []operation
 	if o.GetAnnotations() == nil {

@@ -86,8 +86,7 @@ func (x *execution) refresh(ctx context.Context) error {
 // it answers before it has read all roles.
 const startUp = 30 * time.Second
 
-// retriable reports whether time may mend an error. That includes refusals of an API server
-// that was away a moment ago.
+// retriable reports whether time may mend an error. That includes refusals of an API server that was away a moment ago.
 func (x *execution) retriable(err error) bool {
 	now := x.f.o.Now()
 	if retry.Classify(err) == retry.Retriable {

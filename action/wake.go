@@ -40,10 +40,9 @@ func observeWake(x *execution, ctx context.Context, late bool) error {
 	return nil
 }
 
-// wake: the controllers look at a backup that is ready to start only when it is changed, and
-// not at their start (backup_controller.go SetupWithManager); the backup finalizer looks at
-// every change, and after errors in ever longer intervals. A restore's finalizer waits for
-// claims and hooks, where waking does nothing, so a restore is never woken.
+// wake: the controllers look at a backup that is ready to start only when it is changed, and not at their start
+// (backup_controller.go SetupWithManager); the backup finalizer looks at every change, and after errors in ever longer
+// intervals. A restore's finalizer waits for claims and hooks, where waking does nothing, so a restore is never woken.
 func wake(e *Evidence, w *Plan) bool {
 	j := e.Job
 	finalizing := j.Phase == velero.PhaseFinalizing || j.Phase == velero.PhaseFinalizingPartly

@@ -106,10 +106,9 @@ func fromEtcd(err error) bool {
 	return false
 }
 
-// Excludes reports whether err is an answer which proves that the API server did not carry out
-// the request: a Kubernetes Status with a code that excludes a write. A time-out (408) and a
-// server's error (5xx) do not, nor does an answer that is no Status, whatever its code: it comes
-// from something in between, and the request may have passed it.
+// Excludes reports whether err is an answer which proves that the API server did not carry out the request: a
+// Kubernetes Status with a code that excludes a write. A time-out (408) and a server's error (5xx) do not, nor does an
+// answer that is no Status, whatever its code: it comes from something in between, and the request may have passed it.
 func Excludes(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {

@@ -27,9 +27,8 @@
 //
 // # Liveness
 //
-// The heartbeat lists storage locations by a name that none has, every five seconds and without
-// a resource version: the smallest read for which the API server must ask etcd. "Live" means
-// that such a read was answered within ten seconds.
+// The heartbeat lists storage locations by a name that none has, every five seconds and without a resource version: the
+// smallest read for which the API server must ask etcd. "Live" means that such a read was answered within ten seconds.
 //
 // # One look
 //

@@ -209,13 +209,8 @@ func stripPod(o client.Object) bool {
 		return false
 	}
 	p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName, Containers: stripContainers(p.Spec.Containers)}
-	p.Status = corev1.PodStatus{
-		Phase:             p.Status.Phase,
-		Reason:            p.Status.Reason,
-		Message:           p.Status.Message,
-		Conditions:        p.Status.Conditions,
-		ContainerStatuses: p.Status.ContainerStatuses,
-	}
+	p.Status = corev1.PodStatus{Phase: p.Status.Phase, Reason: p.Status.Reason, Message: p.Status.Message,
+		Conditions: p.Status.Conditions, ContainerStatuses: p.Status.ContainerStatuses}
 	p.Annotations = nil
 	return true
 }

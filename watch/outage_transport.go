@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// gate is the transport of every list and watch. Requests wait here while the API server is
-// away: they would run into the reflectors' exponential back-off, and so return up to a minute
-// late.
+// gate is the transport of every list and watch. Requests wait here while the API server is away: they would run into
+// the reflectors' exponential back-off, and so return up to a minute late.
 type gate struct {
 	next      http.RoundTripper
 	suspected chan struct{} // ready when a request failed in a way that the heartbeat should look into
@@ -30,12 +29,7 @@ type flight struct {
 }
 
 func newGate(next http.RoundTripper) *gate {
-	return &gate{
-		next:      next,
-		suspected: make(chan struct{}, 1),
-		passable:  make(chan struct{}),
-		flights:   map[*flight]struct{}{},
-	}
+	return &gate{next: next, suspected: make(chan struct{}, 1), passable: make(chan struct{}), flights: map[*flight]struct{}{}}
 }
 
 // RoundTrip waits until the gate is open. A read that fails on the way is sent once more when

@@ -124,16 +124,10 @@ type Source struct {
 // Environment is what verdicts need to know, at the given moment of our own clock.
 func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 	a := diagnosis.Environment{
-		Now:        now.Add(s.ClockOffset),
-		Server:     s.Server,
-		NodeAgents: s.NodeAgents,
-		Locations:  make(map[string]diagnosis.Location, len(s.Locations)),
-		Jobs:       s.Active,
-		LastEnded:  s.lastEnded(),
-
-		Volumes:      s.volumes(),
-		VolumesKnown: s.volumesKnown(),
-		Movers:       s.movers,
+		Now: now.Add(s.ClockOffset), Server: s.Server, NodeAgents: s.NodeAgents,
+		Locations: make(map[string]diagnosis.Location, len(s.Locations)),
+		Jobs:      s.Active, LastEnded: s.lastEnded(),
+		Volumes: s.volumes(), VolumesKnown: s.volumesKnown(), Movers: s.movers,
 	}
 	for _, m := range s.Malformed {
 		a.Malformed = append(a.Malformed, diagnosis.Malformed{Ref: m.Ref(), Field: m.Fields[0]})
