@@ -202,10 +202,9 @@ func (w *walker) index(err error) *Index {
 	return x
 }
 
-// Bodies reads the gzip-compressed tarball of a backup from r and visits the bodies of the items
-// that are wanted. An item is plural and group, the namespace in the backup and the name. A body is
-// valid until visit returns, and nil where it has more than limits.Object bytes. Nothing else of
-// the archive is kept. Its errors are those of [Read].
+// Bodies reads the gzip-compressed tarball of a backup from r and visits the bodies of the items that are wanted. An
+// item is plural and group, the namespace in the backup and the name. A body is valid until visit returns, and nil
+// where it has more than limits.Object bytes. Nothing else of the archive is kept. Its errors are those of [Read].
 func Bodies(ctx context.Context, r io.Reader, limits Limits, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

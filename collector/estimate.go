@@ -17,9 +17,8 @@ type Estimate struct {
 	// Resources are the counted items by resource, in the order in which they are restored. Namespaces are
 	// those of the target, after the mapping. Namespaces that the restore makes count under "namespaces".
 	Resources []ResourceCount
-	// Steps is what the counter of restored items goes through, in order; they
-	// sum up to Total. A step's items are not all of its resource: items bring
-	// others along, and the first item of a namespace makes the namespace.
+	// Steps is what the counter of restored items goes through, in order; they sum up to Total. A step's items are
+	// not all of its resource: items bring others along, and the first item of a namespace makes the namespace.
 	Steps []Step
 	// Brought are the items of steps that are not of the step's own resource, in
 	// the order of the steps. With them the steps sum up to Resources.

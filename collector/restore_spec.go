@@ -116,9 +116,8 @@ func (v version) before(major, minor, patch int) bool {
 	return slices.Compare(v[:], []int{major, minor, patch}) < 0
 }
 
-// priorities are a version's defaults: before 1.17 roles, bindings and priority classes
-// come with all others, by name, before 1.15 the packages of kapp too
-// (pkg/cmd/server/config/config.go; in 1.14 pkg/cmd/server/server.go).
+// priorities are a version's defaults: before 1.17 roles, bindings and priority classes come with all others, by
+// name, before 1.15 the packages of kapp too (pkg/cmd/server/config/config.go; in 1.14 pkg/cmd/server/server.go).
 func (v version) priorities() Priorities {
 	p := DefaultPriorities()
 	without := func(words []string, later ...string) []string {

@@ -1,12 +1,10 @@
-// Package cache keeps what was read from backups' tarballs, so that one
-// backup is downloaded once: by all who ask at the same time, and by later runs
-// of the program.
+// Package cache keeps what was read from backups' tarballs, so that one backup is downloaded once: by all who ask at
+// the same time, and by later runs of the program.
 //
-// Its door is [Open]. (*Cache).Index looks in memory, then on disk, and else
-// has the caller read the backup. What is on disk are encoded indexes (names,
-// kinds and labels, never an object's body), one file a backup, named after the
-// cluster and the backup's uid and readable by its owner only. A file that is damaged, or was
-// written by another version, is as good as none and is replaced.
+// Its door is [Open]. (*Cache).Index looks in memory, then on disk, and else has the caller read the backup. What is
+// on disk are encoded indexes (names, kinds and labels, never an object's body), one file a backup, named after the
+// cluster and the backup's uid and readable by its owner only. A file that is damaged, or was written by another
+// version, is as good as none and is replaced.
 package cache
 
 import (
@@ -80,10 +78,9 @@ func Open(o Options) *Cache {
 // Read reads a backup's tarball. Like [collector.Read] it may return both an index and an error.
 type Read func(ctx context.Context) (*collector.Index, error)
 
-// Index returns the index of the backup with the given uid. If the cache has
-// none, read is called: once for all who ask meanwhile, under a context that
-// ends when the last of them has gone. That last one waits until read has
-// cleaned up; the others return at once when their ctx ends.
+// Index returns the index of the backup with the given uid. If the cache has none, read is called: once for all who
+// ask meanwhile, under a context that ends when the last of them has gone. That last one waits until read has cleaned
+// up; the others return at once when their ctx ends.
 //
 // What read returned with an error is passed on, and not kept.
 func (c *Cache) Index(ctx context.Context, uid string, read Read) (*collector.Index, error) {

@@ -24,8 +24,7 @@ type Input struct {
 	// Index and Fates are what the backup holds, and what becomes of it.
 	Index *collector.Index
 	Fates *collector.Fates
-	// Served, State and Around are what the cluster serves and holds; Versions are
-	// all API versions of its resources.
+	// Served, State and Around are what the cluster serves and holds; Versions are all API versions of its resources.
 	Served   *target.Served
 	Versions map[string][]string
 	State    *target.State
@@ -107,8 +106,7 @@ func (c *check) find(f Finding) {
 	c.found = append(c.found, f)
 }
 
-// modifier returns the name of the resource modifier that applies to a restore: its own,
-// or the server's default.
+// modifier returns the name of the resource modifier that applies to a restore: its own, or the server's default.
 func modifier(r velerov1.RestoreSpec, byDefault string) string {
 	if r.ResourceModifier != nil {
 		return r.ResourceModifier.Name

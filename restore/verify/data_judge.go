@@ -86,9 +86,8 @@ func methodOf(v *artifact.Volume) Method {
 func (d *dataJudge) claim(i Item) Volume {
 	v := Volume{Namespace: i.Namespace, Claim: i.Name}
 	info := d.saved[[2]string{cmp.Or(i.From, i.Namespace), i.Name}]
-	// Velero writes no record for a pod that was gone when the backup ended
-	// (generateVolumeInfoFromPVB in internal/volume/volumes_information.go, 1.18.3), and
-	// none before 1.13: then the restore's tells what it did.
+	// Velero writes no record for a pod that was gone when the backup ended (generateVolumeInfoFromPVB in
+	// internal/volume/volumes_information.go, 1.18.3), and none before 1.13: then the restore's tells what it did.
 	if made := d.madeFor[[2]string{i.Namespace, i.Name}]; info == nil && made != nil {
 		copied := *made
 		copied.PersistentVolume = "" // that of the cluster, not of the backup
