@@ -238,7 +238,6 @@ func (c *settings) ownThemes() []string {
 	})
 }
 
-// themePath is the file of a theme, empty if there is none with such a name.
 func (c *settings) themePath(theme config.InForce) string {
 	name := theme.Value.Text
 	isPath := strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") || filepath.Ext(name) != ""

@@ -31,7 +31,6 @@ func hasTypedAhead(terminal *os.File) bool {
 	return more || err != nil
 }
 
-// typedAhead discards what is typed until nothing comes for a while.
 func typedAhead(ctx context.Context, terminal *os.File, set uint, pause time.Duration) (more bool, err error) {
 	input, err := openCharacterInput(terminal, set)
 	if err != nil {

@@ -117,7 +117,6 @@ func (f *estimateCommand) run(ctx context.Context, args []string) error {
 	return f.answer(index, estimate, f.output, err)
 }
 
-// usable reports whether an incomplete index is enough for a partial answer.
 func usable(ctx context.Context, index *collector.Index) bool {
 	return index != nil && index.Items() > 0 && ctx.Err() == nil
 }

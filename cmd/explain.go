@@ -86,7 +86,6 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	return cmp.Or(err, exitFor(l.Job, l.Verdict))
 }
 
-// closeLook is a judged job, with the plan to finalize it and the other options.
 type closeLook struct {
 	assessed *assess.Assessment
 	assess.Judged

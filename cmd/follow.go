@@ -152,7 +152,6 @@ func (f *follower) printList() error {
 	return nil
 }
 
-// printChanges prints each changed job, and each verdict that changed without one.
 func (f *follower) printChanges() error {
 	for _, change := range f.last.Snapshot.Changes {
 		if err := f.print(change); err != nil {

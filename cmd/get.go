@@ -266,7 +266,6 @@ func (c *cli) remarks(f clusterJobs, selected selection, several bool) {
 	}
 }
 
-// missingEverywhere reports names that no cluster has that answered.
 func missingEverywhere(clusters []clusterJobs, selected selection) error {
 	var jobs []*job.Job
 	var namespaces []string

@@ -44,7 +44,6 @@ type plainCluster struct {
 	warned   bool  // it was said that it is silent
 }
 
-// plainEvent is what came of a cluster, or what else there is to say.
 type plainEvent struct {
 	of        *plainCluster
 	assessed  *assess.Assessment

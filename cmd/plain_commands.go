@@ -226,7 +226,6 @@ func (e *excerpt) line() {
 	}
 }
 
-// close prints what is left, and how much was left out.
 func (e *excerpt) close(command string) error {
 	if len(e.part) > 0 {
 		e.line()

@@ -23,7 +23,6 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// clusterJobs are selected jobs of one cluster, or why they are unknown.
 type clusterJobs struct {
 	context  string // the kubeconfig's, empty where none is in use
 	jobs     []*job.Job

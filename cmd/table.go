@@ -58,7 +58,6 @@ type table struct {
 	gap    int
 }
 
-// print writes rows, with the titles before the first.
 func (t *table) print(columns []column, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
@@ -245,7 +244,6 @@ func (r row) verdict() string {
 	return string(r.Verdict.State())
 }
 
-// tablePrinter writes a line a job, in columns as kubectl does.
 type tablePrinter struct {
 	table
 	wide   bool

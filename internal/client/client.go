@@ -106,7 +106,6 @@ func (c *Client) Create(ctx context.Context, o Object, options metav1.CreateOpti
 	return into(r.Body(data).Do(ctx), o)
 }
 
-// Patch patches an object, and reads into it what the API server made of it.
 func (c *Client) Patch(ctx context.Context, o Object, kind types.PatchType, patch []byte, options metav1.PatchOptions) error {
 	r, err := c.request(http.MethodPatch, o, o.GetNamespace(), &options)
 	if err != nil {

@@ -188,7 +188,6 @@ type node struct {
 	leftRunes, rightRunes int
 }
 
-// build makes nodes of a compiled matcher; nil of nil.
 func (p *Pattern) build(m match.Matcher) *node {
 	if m == nil {
 		return nil

@@ -78,7 +78,6 @@ func Number[N int | int64](n N) string {
 	return s
 }
 
-// Ordinal writes 1st, 2nd, 3rd, 4th.
 func Ordinal(n int) string {
 	suffix := "th"
 	if n%100 < 11 || n%100 > 13 {
