@@ -199,6 +199,8 @@ func operationDetails(c draw.Canvas, o *assess.Operation) []string {
 	default:
 		deadline = fmt.Sprintf("passed %s (itemOperationTimeout, from its creation)", human.Ago(o.Deadline, c.Now))
 	}
-	all = append(all, fields{{"Created", moment(c, o.Created)}, {"Started", moment(c, o.Started)}, {"Updated", moment(c, o.Updated)}, {"Deadline", deadline}}...)
+	all = append(all, fields{
+		{"Created", moment(c, o.Created)}, {"Started", moment(c, o.Started)}, {"Updated", moment(c, o.Updated)}, {"Deadline", deadline},
+	}...)
 	return all.details(c)
 }
