@@ -195,7 +195,6 @@ func noteTo(notes *[]Note) func(mood Mood, format string, args ...any) {
 	}
 }
 
-// Mood is how much a note matters.
 type Mood int
 
 const (

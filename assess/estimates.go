@@ -28,7 +28,6 @@ type Estimates struct {
 	looks    map[types.UID]Look
 }
 
-// estimate is what is known of one restore.
 type estimate struct {
 	total  job.Total
 	course *forecast.Restore // nil where nothing can be foreseen

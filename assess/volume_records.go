@@ -19,7 +19,6 @@ type VolumeRecord struct {
 	Info *artifact.Volume
 }
 
-// VolumeState is how a volume stands.
 type VolumeState string
 
 // VolumeUnsaid is of a snapshot whose result nothing says: Velero stores none for restores.
@@ -31,9 +30,8 @@ const (
 	VolumeUnsaid  VolumeState = ""
 )
 
-// JoinVolumes joins volumes with volume info, each with one at most: by operation, pod volume, snapshot
-// handle, claim. The volume that holds the job up comes first, then open, failed, all others, and skipped
-// ones.
+// JoinVolumes joins volumes with volume info, by operation, pod volume, snapshot handle, claim. What
+// holds the job up comes first, then open, failed, others, skipped.
 func JoinVolumes(volumes []Volume, infos []artifact.Volume) []VolumeRecord {
 	records := make([]VolumeRecord, len(volumes), len(volumes)+len(infos))
 	for i := range volumes {
@@ -169,7 +167,6 @@ func (r *VolumeRecord) Pod() string {
 	return podVolume(r.Info.PodNamespace, r.Info.Pod, r.Info.PodVolume)
 }
 
-// Name is what people call the volume.
 func (r *VolumeRecord) Name() string {
 	return cmp.Or(r.Claim(), r.Pod(), r.moved().Target, r.info().PersistentVolume)
 }

@@ -85,7 +85,6 @@ func (r Reading) String() string {
 	return text
 }
 
-// Location is a BackupStorageLocation's state.
 type Location struct {
 	Name    string
 	Phase   string
@@ -140,7 +139,6 @@ type Snapshot struct {
 	Error   string
 }
 
-// Repository is a BackupRepository's state.
 type Repository struct {
 	Name string
 	// Namespace is the one whose volumes it holds.

@@ -197,10 +197,9 @@ func (a *assessment) servedElsewhere() (Location, bool) {
 	return Location{}, false
 }
 
-// deleting is a backup whose deletion has begun (docs/dev/velero.md#deletion). Nothing is written until
-// all is removed, without a limit (pkg/controller/backup_deletion_controller.go). A request that failed
-// is not tried again, but the garbage collector makes one each hour, so the newest decides, not the
-// backup's age.
+// deleting is a backup whose deletion has begun (docs/dev/velero.md#deletion). Nothing is written until all
+// is removed, without a limit (pkg/controller/backup_deletion_controller.go). A request that failed is not
+// tried again, but the garbage collector makes one each hour, so the newest decides, not the backup's age.
 func (a *assessment) deleting() Verdict {
 	a.noteQuiet()
 	a.noteServer()

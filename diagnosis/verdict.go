@@ -44,7 +44,6 @@ type Verdict struct {
 	Action Action
 }
 
-// State is empty for a job that has ended.
 func (v Verdict) State() State { return v.state }
 
 // Undecided returns a verdict that needs no proof. A state that needs one becomes quiet.
@@ -188,10 +187,8 @@ type Proof struct {
 // Kind is empty for the zero Proof.
 func (p Proof) Kind() ProofKind { return p.kind }
 
-// Fact is the observation that proves it.
 func (p Proof) Fact() Fact { return p.fact }
 
-// IsZero reports whether it proves nothing.
 func (p Proof) IsZero() bool { return p.kind == "" }
 
 // behind is the proof of a job that waits for the one that it is about.

@@ -155,9 +155,8 @@ type Log struct {
 	Forbidden bool
 }
 
-// backupFailedLine is what the program logs when the backup failed. It succeeds all the
-// same (pkg/cmd/backuprestore/backuprestore.go, backupOptions.Run), and the operator goes
-// by the Job (backupcontroller.go, reconcileJobStatus).
+// backupFailedLine is what a program that fails logs; it succeeds all the same
+// (pkg/cmd/backuprestore/backuprestore.go, backupOptions.Run), and the operator goes by the Job.
 const backupFailedLine = "run: backup failed: "
 
 // lastLine is what the program logs last, failed or not. A log without it proves nothing.

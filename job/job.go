@@ -12,10 +12,8 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// Kind says which of Velero's two kinds of job a Job is.
 type Kind string
 
-// The two kinds.
 const (
 	Backup  Kind = "Backup"
 	Restore Kind = "Restore"
@@ -139,7 +137,6 @@ type Presence struct {
 	Why string
 }
 
-// PresenceState is the answer to whether a file is there.
 type PresenceState int
 
 // The answers. A store that hides what is missing (403) makes it unknown.

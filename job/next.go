@@ -19,8 +19,7 @@ type track struct {
 	samples   samples
 	// volumes are the samples of each volume in progress.
 	volumes map[velero.VolumeRef]samples
-	// moved is when the job's own resource last changed its phase or a counter, the others when a
-	// volume did: by field-manager times at first sight, or else the time of that sight.
+	// moved is when the resource changed its phase or a counter, the others when a volume moved, or was first seen.
 	moved, filesystemMoved, moversMoved time.Time
 	// movedKnown is false while moved is only the time of the first sight.
 	movedKnown bool
@@ -92,7 +91,6 @@ func sameVersion(a, b Object) bool {
 	return a == b || a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// read takes over what the resource says.
 func (j *Job) read(in Input) {
 	before := j.Items
 	if in.Backup != nil {

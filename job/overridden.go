@@ -25,9 +25,8 @@ func (j *Job) overridden() (server, other time.Time, ok bool) {
 	return server, other, !server.IsZero() && other.After(j.Created.Add(time.Second))
 }
 
-// RunsOn reports whether Velero works on a job on which a person wrote a final phase: it writes
-// its own copy of the status over it, and keeps its worker and its place in the queue
-// (pkg/util/kube/client.go PatchResource, pkg/controller/backup_tracker.go; Velero issue 7230).
+// RunsOn: Velero works on a job that a person ended: it writes its own status over that, and keeps its
+// place (pkg/util/kube/client.go PatchResource, pkg/controller/backup_tracker.go; issue 7230).
 func (j *Job) RunsOn(now time.Time) bool {
 	server, other, ok := j.overridden()
 	return ok && !j.Started.IsZero() && server.After(other) && now.Sub(server) < atWork

@@ -61,7 +61,6 @@ func (s samples) note(at time.Time, done, total int64) samples {
 	return s.add(at, done, total)
 }
 
-// sample notes the present progress.
 func (j *Job) sample(prev *Job, in Input) {
 	done, total, unit, known := j.Progress()
 	at, written := in.At, j.track.itemsMoved

@@ -8,7 +8,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// SeenWhat is a kind of change.
 type SeenWhat string
 
 // The changes that leave no time of their own in a resource.

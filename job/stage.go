@@ -248,7 +248,6 @@ func (j *Job) advance(prev *Job, at time.Time) []StageRecord {
 	return records
 }
 
-// Record is what is known of a stage.
 func (j *Job) Record(s Stage) StageRecord {
 	if i := slices.IndexFunc(j.Stages, func(r StageRecord) bool { return r.Stage == s }); i >= 0 {
 		return j.Stages[i]

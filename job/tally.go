@@ -66,7 +66,6 @@ func addUp(a, b int64) int64 {
 	return a + b
 }
 
-// Active is how many have not ended.
 func (t Tally) Active() int { return t.Count - t.Ended }
 
 // Sized reports whether bytes can be summed up: every volume that moves has a total.
@@ -108,7 +107,6 @@ func (j *Job) PodVolumes() Tally { return j.track.filesystem }
 // DataMovements sums up the volumes that are moved by asynchronous operations.
 func (j *Job) DataMovements() Tally { return j.track.movers }
 
-// ActiveVolumes is how many of the job's volumes have not ended.
 func (j *Job) ActiveVolumes() int { return j.track.filesystem.Active() + j.track.movers.Active() }
 
 // Revived reports whether the job had ended and went on (Velero issue 7230).
@@ -124,7 +122,6 @@ type Completed struct {
 	lastPodVolume, lastMover time.Time
 }
 
-// With is the sum with one volume more.
 func (c *Completed) With(v *Volume) *Completed {
 	sum := c.value()
 	tally, last := &sum.movers, &sum.lastMover
@@ -158,7 +155,6 @@ func (c *Completed) value() Completed {
 	return *c
 }
 
-// merge adds the volumes of another tally.
 func (t *Tally) merge(o Tally) {
 	t.Count += o.Count
 	t.Ended += o.Ended
@@ -176,7 +172,6 @@ func (j *Job) LeftOut() int {
 	return sum.podVolumes.Count + sum.movers.Count
 }
 
-// VolumeCount is how many volumes the job has.
 func (j *Job) VolumeCount() int { return len(j.Volumes) + j.LeftOut() }
 
 // WithVolumes adds the volumes that were read, sorted by kind and name. The job's own stay: they are newer.

@@ -137,7 +137,6 @@ func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
 	return v
 }
 
-// VolumeFromDataUpload reads a DataUpload.
 func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 	v := volumeOf(velero.DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
@@ -196,10 +195,8 @@ func (v *Volume) Waiting() bool {
 	return slices.Contains([]string{"", velero.VolumeNew, velero.VolumeAccepted, velero.VolumePrepared}, v.Phase)
 }
 
-// Quiet is how long the volume has not changed.
 func (v *Volume) Quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Changed)) }
 
-// Ref names the volume's resource.
 func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, Name: v.Name} }
 
 // BuiltIn: Velero's node-agents move it (pkg/datamover/util.go IsBuiltInUploader; main adds velero-fs and velero-block).

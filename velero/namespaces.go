@@ -17,7 +17,6 @@ type Namespaces struct {
 	Excludes []string
 }
 
-// NamespacesOf is the namespace filter of a Backup or Restore.
 func NamespacesOf(o metav1.Object) Namespaces {
 	switch o := o.(type) {
 	case *velerov1.Backup:
@@ -28,7 +27,6 @@ func NamespacesOf(o metav1.Object) Namespaces {
 	return Namespaces{}
 }
 
-// Takes reports whether the filter may take a namespace of that name.
 func (n Namespaces) Takes(name string) bool {
 	return newNamespaceFilter(n, newFilterBudget()).takes(name)
 }

@@ -44,10 +44,9 @@ func (t Timetable) After(at time.Time) time.Time {
 	return t.schedule.Next(at.In(t.zone))
 }
 
-// NextRun is when Velero makes the schedule's next backup: the first moment of the timetable
-// after its last backup or its creation, or after it was last skipped, whichever is latest. A
-// missed moment means one run at Velero's next check (pkg/controller/schedule_controller.go
-// getNextRunTime, submitBackup; 1.16 to 1.18.3). Paused and validation are the caller's matter.
+// NextRun is after the last backup or the creation, or the last skip; a missed run means one at Velero's
+// next check (pkg/controller/schedule_controller.go getNextRunTime, submitBackup; 1.16 to 1.18.3). Paused
+// and validation are the caller's matter.
 func (t Timetable) NextRun(s *velerov1.Schedule) time.Time {
 	from := s.CreationTimestamp.Time
 	if s.Status.LastBackup != nil {

@@ -26,8 +26,7 @@ type ServerPod struct {
 	Ready   bool
 	// StartedAt is when the container started, zero if that is not known.
 	StartedAt time.Time
-	// Restarts is how often the container was started again.
-	Restarts int
+	Restarts  int
 	// Waiting is why the container does not run, such as CrashLoopBackOff.
 	Waiting string
 	// LastTermination is why the container last ended, such as OOMKilled, empty if it never did.
@@ -35,8 +34,7 @@ type ServerPod struct {
 	LastTerminationAt time.Time
 	// Version is the image's tag as [ParseVersion] reads it, or the Velero of an OADP release; empty if it has none.
 	Version string
-	// Flags are the server's, as the container's arguments give them.
-	Flags ServerFlags
+	Flags   ServerFlags
 	// TimeZone is TZ of the container's environment, empty for the image's own, which is UTC.
 	TimeZone string
 	// Deployment is the name of the pod's Deployment, empty if it has none.
@@ -147,7 +145,6 @@ func compareServers(a, b ServerPod) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// Agent is one node-agent pod.
 type Agent struct {
 	Pod   string
 	Node  string
@@ -158,8 +155,7 @@ type Agent struct {
 	Restarts  int
 	// Waiting is why its container does not run, such as CrashLoopBackOff; empty if it runs or nothing is said.
 	Waiting string
-	// Flags are the node-agent's, as the container's arguments give them.
-	Flags AgentFlags
+	Flags   AgentFlags
 }
 
 // agentStart is how long a node-agent gets from its pod's creation until it is ready, image pull included.

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// LogLine is one line of a server's log.
 type LogLine struct {
 	// At is in the clock of the server, as are the times that it writes into statuses.
 	At    time.Time
@@ -143,18 +142,16 @@ func (l JobLog) Beside(o JobLog) JobLog {
 // logClockMargin is how far the server's clock may be from the API server's.
 const logClockMargin = 2 * time.Minute
 
-// Final reports whether the server gave up the job for good: no later write to the job (wrote;
-// zero if not known), no start of a server, which marks such jobs itself (not final if not
-// known), and not in the future. wrote and now are in the cluster's clock.
+// Final: the server gave up for good: no later write (wrote, zero if unknown) or start, and not in the
+// future. wrote and now are in the cluster's clock. A start that is not known makes it not final.
 func (l JobLog) Final(wrote, started, now time.Time) bool {
 	at := l.GaveUp.At
 	return !at.IsZero() && !at.After(now.Add(logClockMargin)) && !wrote.After(at.Add(logClockMargin)) &&
 		!started.IsZero() && started.Before(at)
 }
 
-// add takes lines in the order in which they were written. Times may go back with the clock, so a
-// line that gives up counts only if neither order nor time puts other work after it. What is
-// logged of hooks is from pkg/podexec/pod_command_executor.go ExecutePodCommand.
+// add takes lines as they were written. Times may go back, so a line that gives up counts only if nothing
+// came after it. Lines of hooks are from pkg/podexec/pod_command_executor.go ExecutePodCommand.
 func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 	if to, gaveUp := givesUp(e.Text, kind); gaveUp && e.ofController(kind, ref) {
 		// At the second of its start it is of an earlier job of the name.
@@ -191,8 +188,7 @@ func (e *LogEntry) ofController(kind, ref string) bool {
 		(source == "" || strings.Contains(source, "controller/"+strings.ToLower(kind)+"_controller.go:"))
 }
 
-// refuses recognises what controller-runtime logs of a job that a controller could not take up;
-// it tries again with delays of up to 1000 s
+// refuses: controller-runtime logs that a controller could not take a job up; it tries again
 // (sigs.k8s.io/controller-runtime/pkg/internal/controller, reconcileHandler).
 func (e *LogEntry) refuses(namespace, name string) bool {
 	c := e.Fields["controller"]

@@ -17,8 +17,7 @@ var Current = Version{1, 18, 3}
 // versionTag is a tag of Velero's own images, with vendors' suffixes: v1.18.3, v1.14.1_vmware.3, v1.16, 1.17.0-rc.1.
 var versionTag = regexp.MustCompile(`^v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:[-_+][0-9A-Za-z._+-]*)?$`)
 
-// Versions that a tag is taken for. OADP counts releases of its own, from 1.0 to
-// 1.6 by now, and others use dates: a tag outside of the range tells nothing.
+// Versions that a tag is taken for: OADP counts its own releases, from 1.0 to 1.6 by now, and others use dates.
 var (
 	oldest = Version{1, 10, 0}
 	beyond = Version{3, 0, 0}
@@ -58,7 +57,6 @@ var (
 	oadpVersions = map[string]string{"1.3": "v1.12", "1.4": "v1.14", "1.5": "v1.16"}
 )
 
-// Before reports whether v is older than w.
 func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 }
 
 func (v Version) String() string { return fmt.Sprintf("v%d.%d.%d", v[0], v[1], v[2]) }
@@ -189,7 +187,6 @@ func (s SchemaVersions) String() string {
 // Controller is a controller of the server, by its name for --disable-controllers (pkg/constant/constant.go).
 type Controller string
 
-// The controllers that take jobs on their way.
 const (
 	BackupQueueController       Controller = "backup-queue" // since 1.18
 	BackupController            Controller = "backup"
@@ -204,7 +201,6 @@ const (
 // runControllers, 1.14 to 1.18.3; the queue runs on, and nothing takes what it makes ready).
 var restoreOnly = []string{string(BackupController), "backup-deletion", string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
 
-// Runs reports whether a server with these flags runs a controller.
 func (f *ServerFlags) Runs(c Controller) bool { return !slices.Contains(f.Disabled, string(c)) }
 
 // handlers are the controllers that take a backup and a restore out of a phase.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// VolumeRef names a volume's resource in Velero's namespace.
 type VolumeRef struct {
 	Kind VolumeKind
 	Name string
@@ -39,7 +38,6 @@ func MoverOf(p *corev1.Pod) (VolumeRef, bool) {
 	return VolumeRef{}, false
 }
 
-// MoverPhase is the phase of the pod that moves a volume's data.
 type MoverPhase string
 
 // The phases, as Kubernetes names them, and a pending pod that no node can take.
@@ -53,7 +51,6 @@ const (
 
 // Mover is the pod that moves a volume's data. Its zero value stands for no pod.
 type Mover struct {
-	// Pod is its name.
 	Pod string
 	// Node is where it was scheduled, empty if it was not.
 	Node  string
@@ -149,7 +146,6 @@ func (m Mover) Blocked() bool {
 // VolumeKind is a custom resource that moves one volume's data.
 type VolumeKind string
 
-// The four kinds.
 const (
 	PodVolumeBackup  VolumeKind = "PodVolumeBackup"
 	PodVolumeRestore VolumeKind = "PodVolumeRestore"
@@ -157,13 +153,11 @@ const (
 	DataDownload     VolumeKind = "DataDownload"
 )
 
-// VolumeKinds are all of them.
 var VolumeKinds = [...]VolumeKind{PodVolumeBackup, PodVolumeRestore, DataUpload, DataDownload}
 
 // IsPodVolume reports whether it is moved in a pod's file system while its job is InProgress, not as an operation.
 func (k VolumeKind) IsPodVolume() bool { return k == PodVolumeBackup || k == PodVolumeRestore }
 
-// GroupVersionKind is the kind with its API group and version.
 func (k VolumeKind) GroupVersionKind() schema.GroupVersionKind {
 	if k.IsPodVolume() {
 		return velerov1.SchemeGroupVersion.WithKind(string(k))

@@ -86,8 +86,7 @@ func (d *describer) backup(b *velerov1.Backup) {
 	d.noHooks()
 }
 
-// restore describes what a restore was asked for, in the order of Velero's
-// pkg/cmd/util/output/restore_describer.go (1.18.3).
+// restore describes what a restore was asked for, in the order of Velero's pkg/cmd/util/output/restore_describer.go (1.18.3).
 func (d *describer) restore(r *velerov1.Restore) {
 	spec := r.Spec
 	d.hookCounts(r.Status.HookStatus)
@@ -142,9 +141,8 @@ func (d *describer) restore(r *velerov1.Restore) {
 	d.noHooks()
 }
 
-// scopedFilters reports whether a Velero of that version filters a backup by the
-// scope of resources, not by the older filters
-// (pkg/util/collections/includes_excludes.go UseOldResourceFilters).
+// scopedFilters reports whether a Velero of that version filters a backup by the scope of resources, not by
+// the older filters (pkg/util/collections/includes_excludes.go UseOldResourceFilters).
 func scopedFilters(s velerov1.BackupSpec, version velero.Version) bool {
 	if s.IncludeClusterResources != nil || len(s.IncludedResources)+len(s.ExcludedResources) > 0 {
 		return false

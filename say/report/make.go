@@ -81,7 +81,6 @@ func Make(in Input) Document {
 	return d
 }
 
-// stamp returns a moment to the second.
 func stamp(t time.Time) document.Moment { return document.Moment{Time: t.UTC().Truncate(time.Second)} }
 
 func (d *Document) timeline(in Input) {

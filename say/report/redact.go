@@ -25,9 +25,8 @@ var noise = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001[bB])\[[0-9;]*[mK]|[\x{ad}\x
 // spaces are those that \s does not know.
 var spaces = regexp.MustCompile(`[\p{Z}\x{85}]`)
 
-// refused is how the API server names an object that it refuses, after a colon:
-// `secret: namespaces "x" not found`; how Velero names one that exists; and what the API
-// server says of a field without its value.
+// refused is how the API server names an object that it refuses, after a colon: `secret: namespaces "x" not
+// found`; how Velero names one that exists; and what the API server says of a field without its value.
 var refused = regexp.MustCompile(`:( [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid)|\S+ already exists\. Warning: the in-cluster| (?:Required value|Forbidden|Not found|Too long):| (?:EOF|not found|timeout)(?:[\s.,:;)"']|$)| (?:no such |cannot |could not |failed |unable ))`)
 
 // restored is how Velero names a Secret that it restores.

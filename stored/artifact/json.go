@@ -146,7 +146,6 @@ func (r *Results) read(d *json.Decoder) error {
 	return err
 }
 
-// Results fetches the warnings and errors of a job.
 func (f *Fetcher) Results(ctx context.Context, kind job.Kind, name string) (results Results, err error) {
 	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupResults, velerov1.DownloadTargetKindRestoreResults)
 	err = f.load(ctx, target, results.read)
@@ -160,7 +159,6 @@ type Resources struct {
 	Items []Resource
 }
 
-// Resource is one of them.
 type Resource struct {
 	Namespace string // empty for what has none
 	Name      string

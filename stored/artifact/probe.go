@@ -46,14 +46,11 @@ func (f *Fetcher) probe(ctx context.Context, target Target) (job.Presence, error
 	return job.Presence{State: job.Present, LastModified: s.modified}, nil
 }
 
-// Finalized reports whether Velero stored the contents of an ended backup once more after its
-// operations, with snapshots and the results of data movements. It is true of a backup without
-// operations, and where the store does not tell; an error means that it could not be asked.
-//
-// The backup finalizer sets the phase before it stores them, and an upload that fails changes
-// neither phase nor errors (pkg/controller/backup_finalizer_controller.go, Reconcile; 1.14 to
-// 1.18.3). The first upload stores the contents before the results, which are not stored again
-// (pkg/persistence/object_store.go, PutBackup), so that the store's clock alone decides.
+// Finalized reports whether Velero stored the contents of an ended backup once more after its operations;
+// true without operations, and where the store does not tell. The finalizer sets the phase before it stores
+// them, and a failed upload changes neither phase nor errors (pkg/controller/backup_finalizer_controller.go,
+// Reconcile; 1.14 to 1.18.3). The first upload stores the contents before the results, which are not stored
+// again (pkg/persistence/object_store.go, PutBackup): the store's clock alone decides.
 func (f *Fetcher) Finalized(ctx context.Context, b *velerov1.Backup) (bool, error) {
 	ended := b.Status.Phase == velerov1.BackupPhaseCompleted || b.Status.Phase == velerov1.BackupPhasePartiallyFailed
 	if !ended || b.Status.CompletionTimestamp == nil || b.Status.BackupItemOperationsAttempted <= 0 {

@@ -65,7 +65,6 @@ func (f *Fetcher) ask(ctx context.Context, target Target) (signedURL, error) {
 	return signed, nil
 }
 
-// request is a DownloadRequest of ours.
 type request struct {
 	name   string
 	uid    types.UID

@@ -55,7 +55,6 @@ func (s *Stream) take(response *http.Response, ranged bool) error {
 // Size is how many bytes will come, or -1 if the store does not say.
 func (s *Stream) Size() int64 { return s.size }
 
-// Done is how many bytes have come so far.
 func (s *Stream) Done() int64 { return s.done.Load() }
 
 // Modified is when the object was stored, by the store's clock; zero if unknown.
@@ -132,7 +131,6 @@ func (f *Fetcher) openText(ctx context.Context, target Target, most int64) (*Tex
 	return &Text{s, &unpacker{stored: s, most: most, ratio: f.options.Limits.Ratio}}, nil
 }
 
-// Read gives the unpacked text.
 func (t *Text) Read(p []byte) (int, error) { return t.plain.Read(p) }
 
 // WriteTo keeps the Stream's bytes from being copied in the place of the text.

@@ -123,7 +123,6 @@ func known(text string) string {
 	return text
 }
 
-// Volumes fetches what a job did with each volume.
 func (f *Fetcher) Volumes(ctx context.Context, kind job.Kind, name string) (volumes []Volume, err error) {
 	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupVolumeInfos, velerov1.DownloadTargetKindRestoreVolumeInfo)
 	err = f.load(ctx, target, readList(&volumes, (*storedVolume).volume))
