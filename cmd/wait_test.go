@@ -211,9 +211,10 @@ func TestWaitOnATerminal(t *testing.T) {
 	c.sees(t, "wait-drawn", "wait-none", "does not exist")
 	b.set(t, r, velerov1.RestorePhaseInProgress, 10)
 	c.sees(t, "25%", "10/40", "Items")
-	if raw := c.Output(); !strings.Contains(raw, "\x1b]9;4;1;25") || !strings.Contains(raw, "veltui: restore/wait-drawn 25%") {
-		t.Errorf("neither title nor progress: %q", raw)
-	}
+	eventually(t, "title and progress say 25%", func() bool {
+		raw := c.Output()
+		return strings.Contains(raw, "\x1b]9;4;1;25") && strings.Contains(raw, "veltui: restore/wait-drawn 25%")
+	})
 	b.set(t, r, velerov1.RestorePhasePartiallyFailed, 40)
 	c.sees(t, "PartiallyFailed")
 	if raw := c.Output(); strings.Count(raw, "\a") < 1 || strings.Contains(raw, "\x1b[?1049h") || strings.Contains(raw, "\x1b[?25l") {
