@@ -1,4 +1,3 @@
-// Package assets holds the files that are embedded into the binary.
 package assets
 
 import "embed"

@@ -1,0 +1,2 @@
+// Package assets holds the files that are embedded into the binary.
+package assets
