@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,14 +66,22 @@ func (c *ControlPlane) pidFile(program string) string {
 	return filepath.Join(c.dir, program+".pid")
 }
 
-func (c *ControlPlane) signal(program string, sig syscall.Signal) error {
+func (c *ControlPlane) pid(program string) (int, error) {
 	data, err := os.ReadFile(c.pidFile(program))
 	if err != nil {
-		return fmt.Errorf("finding the process id of %s: %w", program, err)
+		return 0, fmt.Errorf("finding the process id of %s: %w", program, err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	if err != nil {
-		return fmt.Errorf("reading the process id of %s: %w", program, err)
+		return 0, fmt.Errorf("reading the process id of %s: %w", program, err)
+	}
+	return pid, nil
+}
+
+func (c *ControlPlane) signal(program string, sig syscall.Signal) error {
+	pid, err := c.pid(program)
+	if err != nil {
+		return err
 	}
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -82,6 +91,33 @@ func (c *ControlPlane) signal(program string, sig syscall.Signal) error {
 		return fmt.Errorf("sending %s to %s: %w", sig, program, err)
 	}
 	return nil
+}
+
+// pause stops a program, and returns once each of its threads has stopped: SIGSTOP
+// itself does not wait for them, and one that still runs may answer.
+func (c *ControlPlane) pause(program string) error {
+	if err := c.signal(program, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pid, err := c.pid(program)
+	if err != nil {
+		return err
+	}
+	threads := filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat")
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		files, _ := filepath.Glob(threads) // none where there is no /proc
+		running := slices.ContainsFunc(files, func(file string) bool {
+			stat, err := os.ReadFile(file)
+			_, state, _ := strings.Cut(string(stat), ") ")
+			return err == nil && !strings.HasPrefix(state, "T")
+		})
+		switch {
+		case !running:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("%s still runs after SIGSTOP", program)
+		}
+	}
 }
 
 // KillAPIServer ends kube-apiserver as a crash would (SIGKILL) and waits until
@@ -111,14 +147,14 @@ func (c *ControlPlane) StartAPIServer(context.Context) error {
 
 // PauseAPIServer makes kube-apiserver hang (SIGSTOP): connections stay open,
 // nothing is answered.
-func (c *ControlPlane) PauseAPIServer() error { return c.signal(apiServerProgram, syscall.SIGSTOP) }
+func (c *ControlPlane) PauseAPIServer() error { return c.pause(apiServerProgram) }
 
 // ResumeAPIServer ends the hang (SIGCONT).
 func (c *ControlPlane) ResumeAPIServer() error { return c.signal(apiServerProgram, syscall.SIGCONT) }
 
 // PauseEtcd makes etcd hang (SIGSTOP) until ResumeEtcd: the API server lives, and can
 // neither read nor write.
-func (c *ControlPlane) PauseEtcd() error { return c.signal(etcdProgram, syscall.SIGSTOP) }
+func (c *ControlPlane) PauseEtcd() error { return c.pause(etcdProgram) }
 
 // ResumeEtcd ends the hang (SIGCONT).
 func (c *ControlPlane) ResumeEtcd() error { return c.signal(etcdProgram, syscall.SIGCONT) }
