@@ -127,8 +127,7 @@ type Schedule struct {
 type Retention struct {
 	// Type is RetentionNumber or RetentionSize.
 	Type string `json:"type"`
-	// Limit is a number of backups or of gigabytes, 0 for a type that veltui does
-	// not know.
+	// Limit is a number of backups or of gigabytes, 0 for a type that veltui does not know.
 	Limit int64 `json:"limit"`
 	// Default says that the operator chose the limit.
 	Default bool `json:"default,omitempty"`

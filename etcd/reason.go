@@ -7,24 +7,19 @@ import "github.com/veltui/veltui/diagnosis"
 
 // EtcdBackups.
 const (
-	// BackupCompleted: completed, and nothing contradicts it; the facts say whether
-	// its log was read.
+	// BackupCompleted: completed, and nothing contradicts it; the facts say whether its log was read.
 	BackupCompleted diagnosis.Reason = "BackupCompleted"
-	// FalseCompletion: its condition says completed, but its log says that the backup
-	// failed: do not rely on it.
+	// FalseCompletion: its condition says completed, but its log says that the backup failed: do not rely on it.
 	FalseCompletion diagnosis.Reason = "FalseCompletion"
 	// BackupFailed: failed.
 	BackupFailed diagnosis.Reason = "BackupFailed"
-	// StorageTooSmall: failed because the volume has less room than twice the size of
-	// the database.
+	// StorageTooSmall: failed because the volume has less room than twice the size of the database.
 	StorageTooSmall diagnosis.Reason = "StorageTooSmall"
-	// ClaimMissing: failed or waits because the PersistentVolumeClaim that it names is
-	// not there.
+	// ClaimMissing: failed or waits because the PersistentVolumeClaim that it names is not there.
 	ClaimMissing diagnosis.Reason = "ClaimMissing"
 	// DeadlineExceeded: failed because its pods ran for longer than they may.
 	DeadlineExceeded diagnosis.Reason = "DeadlineExceeded"
-	// BackupSkipped: was skipped by the operator, because another one was started in
-	// its place.
+	// BackupSkipped: was skipped by the operator, because another one was started in its place.
 	BackupSkipped diagnosis.Reason = "BackupSkipped"
 
 	// BackupRunning: its pod runs, for no longer than it may.
@@ -38,8 +33,7 @@ const (
 	// ClaimUnbound: its pod waits for a PersistentVolumeClaim that has no volume;
 	// nothing ends this, and no other etcd backup can start.
 	ClaimUnbound diagnosis.Reason = "ClaimUnbound"
-	// PodUnschedulable: no node takes its pod; nothing ends this, and no other etcd
-	// backup can start.
+	// PodUnschedulable: no node takes its pod; nothing ends this, and no other etcd backup can start.
 	PodUnschedulable diagnosis.Reason = "PodUnschedulable"
 	// NoPod: its Job has made no pod.
 	NoPod diagnosis.Reason = "NoPod"
@@ -52,18 +46,15 @@ const (
 	WaitingForOtherBackup diagnosis.Reason = "WaitingForOtherBackup"
 	// BehindStuckBackup: waits for another one that is stuck.
 	BehindStuckBackup diagnosis.Reason = "BehindStuckBackup"
-	// OperatorSilent: the operator has not done for three minutes what it does every
-	// minute.
+	// OperatorSilent: the operator has not done for three minutes what it does every minute.
 	OperatorSilent diagnosis.Reason = "OperatorSilent"
-	// NoClaimNamed: names no PersistentVolumeClaim, so that the operator cannot start
-	// it.
+	// NoClaimNamed: names no PersistentVolumeClaim, so that the operator cannot start it.
 	NoClaimNamed diagnosis.Reason = "NoClaimNamed"
 	// ResultPending: its Job has ended, and the operator is about to say so.
 	ResultPending diagnosis.Reason = "ResultPending"
 	// JobGone: its Job is not there, and the operator is about to make another.
 	JobGone diagnosis.Reason = "JobGone"
-	// StatusLost: the operator is done with it, but never wrote how it ended, and
-	// never will.
+	// StatusLost: the operator is done with it, but never wrote how it ended, and never will.
 	StatusLost diagnosis.Reason = "StatusLost"
 	// JobsHidden: cannot be judged: you may not list Jobs in openshift-etcd.
 	JobsHidden diagnosis.Reason = "JobsHidden"
@@ -77,8 +68,7 @@ const (
 	WaitingForNextRun diagnosis.Reason = "WaitingForNextRun"
 	// ScheduleRunning: one of its backups runs.
 	ScheduleRunning diagnosis.Reason = "ScheduleRunning"
-	// LastBackupFailed: its last backup holds no data: it failed, was skipped, or
-	// completed falsely.
+	// LastBackupFailed: its last backup holds no data: it failed, was skipped, or completed falsely.
 	LastBackupFailed diagnosis.Reason = "LastBackupFailed"
 	// NoCronSchedule: has no cron schedule, and never runs.
 	NoCronSchedule diagnosis.Reason = "NoCronSchedule"

@@ -1,6 +1,5 @@
-// Package job turns what the cluster says about one Velero Backup or Restore into what a person wants to know
-// of it: its stage, how far it is, how fast it goes and when it may end. Package diagnosis says what holds it
-// up.
+// Package job turns what the cluster says about one Velero Backup or Restore into what a person wants to know of
+// it: its stage, how far it is, how fast it goes and when it may end. Package diagnosis says what holds it up.
 //
 // The package is pure: no I/O, no clock, no goroutine, no client. [Next] folds the newest custom resources of
 // a job into the [Job] that was known before. What depends on the present moment (elapsed time, rate, ETA) is

@@ -32,9 +32,8 @@ func (j *Job) RunsOn(now time.Time) bool {
 	return ok && !j.Started.IsZero() && server.After(other) && now.Sub(server) < atWork
 }
 
-// LostSlot: a person ended a backup that left the queue and was not started: the server, started at
-// since, counts it as long as it lives (pkg/controller/backup_queue_controller.go Reconcile,
-// backup_tracker.go; since 1.18).
+// LostSlot: a person ended a backup that left the queue and was not started: the server, started at since, counts
+// it as long as it lives (pkg/controller/backup_queue_controller.go Reconcile, backup_tracker.go; since 1.18).
 func (j *Job) LostSlot(since time.Time) bool {
 	server, other, ok := j.overridden()
 	return ok && j.Kind == Backup && j.Started.IsZero() && server.After(since) && other.After(server)

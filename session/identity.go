@@ -29,9 +29,8 @@ type Identity struct {
 	CA string `json:"certificateAuthority"`
 	// Proxy is the proxy that the kubeconfig names, without credentials.
 	Proxy string `json:"proxy,omitempty"`
-	// UID is that of namespace kube-system, which no two clusters share but copies
-	// of one. It is empty where it could not be read, for the reason in
-	// UIDUnavailable, and before [Session.Identify].
+	// UID is that of namespace kube-system, which no two clusters share but copies of one. It is empty
+	// where it could not be read, for the reason in UIDUnavailable, and before [Session.Identify].
 	UID            types.UID `json:"uid,omitempty"`
 	UIDUnavailable string    `json:"uidUnavailable,omitempty"`
 }

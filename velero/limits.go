@@ -65,8 +65,7 @@ type Limit struct {
 	Name string `json:"name"`
 	// Value is a duration or a count, as a flag takes it.
 	Value string `json:"value"`
-	// Source is where it comes from. It says so where that is not known, and the
-	// default then stands in.
+	// Source is where it comes from. It says so where that is not known, and the default then stands in.
 	Source string `json:"source"`
 }
 

@@ -48,9 +48,8 @@ type lateError struct{ patience time.Duration }
 func (e lateError) Error() string { return fmt.Sprintf("no response within %v", e.patience) }
 func (e lateError) Unwrap() error { return context.DeadlineExceeded }
 
-// heartbeat checks that the API server lives and can read from etcd. An open watch does not show
-// that: a stopped or unreachable server is as silent as one without news, and one whose etcd
-// hangs keeps its watches open.
+// heartbeat checks that the API server lives and can read from etcd. An open watch does not show that: a stopped
+// or unreachable server is as silent as one without news, and one whose etcd hangs keeps its watches open.
 type heartbeat struct {
 	timing       timing
 	clock        func() time.Time
@@ -64,8 +63,7 @@ type heartbeat struct {
 	denied       func() bool      // reports whether the server answers, but refuses our credentials for resources
 }
 
-// run asks until ctx ends or other credentials exist. It returns an error if another cluster is
-// at the address.
+// run asks until ctx ends or other credentials exist. It returns an error if another cluster is at the address.
 func (h *heartbeat) run(ctx context.Context, c *connection) error {
 	rejected := h.timing.rejected
 	h.unidentified = false
@@ -224,8 +222,7 @@ func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, pa
 	return code, offset, err
 }
 
-// waitForDoubt returns after the period, a failed request or a kick. It is false when ctx has
-// ended.
+// waitForDoubt returns after the period, a failed request or a kick. It is false when ctx has ended.
 func (h *heartbeat) waitForDoubt(ctx context.Context, g *gate) bool {
 	timer := time.NewTimer(h.timing.period)
 	defer timer.Stop()
@@ -308,8 +305,7 @@ func (p *liveness) miss(at time.Time, err error, pause time.Duration) {
 	p.changed()
 }
 
-// misdirected reports whether an error means a wrong address, or a server other than the
-// kubeconfig's.
+// misdirected reports whether an error means a wrong address, or a server other than the kubeconfig's.
 func misdirected(err error) bool {
 	var (
 		host        *net.DNSError

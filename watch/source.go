@@ -49,8 +49,7 @@ type source struct {
 	log      *slog.Logger
 	kick     chan struct{} // ends a pause between attempts
 	appeared func()        // called when a kind that was missing is there
-	// after are the sources that are read before this one, which waits no longer
-	// than its patience for them.
+	// after are the sources that are read before this one, which waits no longer than its patience for them.
 	after    []*source
 	patience time.Duration
 
@@ -63,8 +62,7 @@ type source struct {
 	denied  bool          // true after a 401
 	retryAt time.Time
 	misses  int // counts answers in a row that the kind does not exist
-	// watches counts the watches that were opened, so that the grace of one
-	// that ended does not hit the next.
+	// watches counts the watches that were opened, so that the grace of one that ended does not hit the next.
 	watches int
 	synced  time.Time // when the kind was last known as a whole
 }
@@ -260,8 +258,7 @@ func (s *source) live() {
 	}
 }
 
-// opened numbers a watch, which goes on where the last one or the list ended, and
-// so makes the source live again.
+// opened numbers a watch, which goes on where the last one or the list ended, and so makes the source live again.
 func (s *source) opened() (number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

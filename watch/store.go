@@ -14,8 +14,6 @@ import (
 
 // Store holds what the watches have told and makes snapshots of it. Writers never wait for a reader: they change the
 // store and set a signal of capacity one. It takes over the objects that it is given and cleans them in place.
-//
-// A [Watcher] has one of its own; another can be fed by hand, for tests and benchmarks of what draws snapshots.
 type Store struct {
 	now   func() time.Time
 	dirty chan struct{}

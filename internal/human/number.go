@@ -15,8 +15,7 @@ func Bytes(n int64) string {
 	return inUnit(n, unit) + byteUnits[unit]
 }
 
-// BytesOf writes a part of a whole in the whole's unit: 12.4/30.1G. 0 is unknown, and empty if
-// both are.
+// BytesOf writes a part of a whole in the whole's unit: 12.4/30.1G. 0 is unknown, and empty if both are.
 func BytesOf(done, total int64) string {
 	switch {
 	case total <= 0 && done <= 0:

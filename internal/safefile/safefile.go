@@ -181,11 +181,10 @@ func kind(info fs.FileInfo) string {
 
 const maxLinks = 40 // that lead to one file
 
-// ReadTrusted reads at most limit bytes of a file that says what the program does. As ssh does,
-// it refuses one that others could have written or replaced: the file, and each link that leads
-// to it, must belong to the user or to root, and lie in a directory of one of them; nobody else
-// may write to either. Nobody else can replace a file in a directory with the sticky bit, or that
-// is mounted read-only.
+// ReadTrusted reads at most limit bytes of a file that says what the program does. As ssh does, it refuses
+// one that others could have written or replaced: the file, and each link that leads to it, must belong to
+// the user or to root, and lie in a directory of one of them; nobody else may write to either. Nobody else
+// can replace a file in a directory with the sticky bit, or that is mounted read-only.
 func ReadTrusted(path string, limit int64) ([]byte, error) {
 	for range maxLinks {
 		info, err := os.Lstat(path)

@@ -9,10 +9,9 @@ import (
 
 const maxDepth = 64 // Kubernetes' own types are far below
 
-// Object cleans every string behind the pointer p, in place, as [String] does: fields, elements,
-// map keys and values, and the JSON of a [runtime.RawExtension], which stays JSON. Other byte
-// slices (certificates) stay: encoders write them in base64. Nothing is allocated for a struct of
-// clean strings.
+// Object cleans every string behind the pointer p, in place, as [String] does: fields, elements, map keys
+// and values, and the JSON of a [runtime.RawExtension], which stays JSON. Other byte slices (certificates)
+// stay: encoders write them in base64. Nothing is allocated for a struct of clean strings.
 func Object(p any) {
 	v := reflect.ValueOf(p)
 	if v.Kind() == reflect.Pointer && !v.IsNil() {

@@ -103,9 +103,8 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// JSON cleans every string in valid JSON, keys included, as [Text] does, and keeps the rest:
-// decoded it is harmless text, and it holds no control, C1 or bidi character, escaped or not, but
-// line feeds and tabs.
+// JSON cleans every string in valid JSON, keys included, as [Text] does, and keeps the rest: decoded it is
+// harmless text, and it holds no control, C1 or bidi character, escaped or not, but line feeds and tabs.
 func JSON(data []byte) []byte {
 	if isCleanJSON(data) {
 		return data

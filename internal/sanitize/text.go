@@ -114,10 +114,9 @@ func isEncoded(r rune, s string) bool {
 	return r != utf8.RuneError || strings.HasPrefix(s, string(utf8.RuneError))
 }
 
-// admits reports whether r may follow so many runes of a cluster: the first is a character, the
-// others are marks without a cell of their own. What else joins (spacing marks, the second half
-// of a conjunct) has no width for a program that measures clusters, and some for a terminal that
-// adds up runes.
+// admits reports whether r may follow so many runes of a cluster: the first is a character, the others are
+// marks without a cell of their own. What else joins (spacing marks, the second half of a conjunct) has no
+// width for a program that measures clusters, and some for a terminal that adds up runes.
 func admits(before int, r rune) bool {
 	switch {
 	case harmful(r):
@@ -128,10 +127,9 @@ func admits(before int, r rune) bool {
 	return before <= maxMarks && unicode.In(r, unicode.Mn, unicode.Me)
 }
 
-// harmful reports whether r is not a visible character, a space or a mark: controls (C0, DEL,
-// C1), format characters (bidi controls, zero width, tags), line and paragraph separators,
-// variation selectors, ignorable, private and unassigned code points, and those on whose width
-// terminals disagree.
+// harmful reports whether r is not a visible character, a space or a mark: controls (C0, DEL, C1), format
+// characters (bidi controls, zero width, tags), line and paragraph separators, variation selectors,
+// ignorable, private and unassigned code points, and those on whose width terminals disagree.
 func harmful(r rune) bool {
 	if r < 0x20 || r >= 0x7f && r <= 0x9f {
 		return true
@@ -165,8 +163,7 @@ func (w *writer) line(s string) {
 	}
 }
 
-// cluster writes a character with its marks. Once a rune is escaped all others are: they would
-// join the escape.
+// cluster writes a character with its marks. Once a rune is escaped all others are: they would join the escape.
 func (w *writer) cluster(cluster string) bool {
 	escaping := false
 	before := 0
@@ -225,9 +222,8 @@ func (w *writer) rune(r rune) bool {
 	return true
 }
 
-// joiners are characters, other than marks, that become one with their neighbours, even where two
-// texts meet: terminals that add up runes give them cells. TestNothingJoins finds those that a
-// newer Unicode adds.
+// joiners are characters, other than marks, that become one with their neighbours, even where two texts meet:
+// terminals that add up runes give them cells. TestNothingJoins finds those that a newer Unicode adds.
 var joiners = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x0d4e, 0x0d4e, 1},                      // Malayalam dot reph

@@ -14,9 +14,8 @@ import (
 	"github.com/veltui/veltui/collector"
 )
 
-// Words are the words of the command that makes a draft: restore, create, the
-// name and the flags. Unsaid names the fields of the Restore that no flag, or not
-// this value of them, can say: only the YAML has those.
+// Words are the words of the command that makes a draft: restore, create, the name and the flags. Unsaid names
+// the fields of the Restore that no flag, or not this value of them, can say: only the YAML has those.
 func (d *Draft) Words() (words, unsaid []string) {
 	words = []string{"restore", "create"}
 	if d.Restore.Name != "" {

@@ -36,8 +36,7 @@ type Section struct {
 
 // Field is one thing known of a job.
 type Field struct {
-	// Name is the field's name for machines: the one in the resource, if it is
-	// there. It is API.
+	// Name is the field's name for machines: the one in the resource, if it is there. It is API.
 	Name string `json:"name"`
 	// Title is its name for people.
 	Title string `json:"title"`
@@ -45,8 +44,7 @@ type Field struct {
 	Values []string `json:"values"`
 	// At is the moment that the only value is, if it is one.
 	At document.Moment `json:"at,omitzero"`
-	// Unset is true where the resource says nothing; the values then are what
-	// Velero takes for that.
+	// Unset is true where the resource says nothing; the values then are what Velero takes for that.
 	Unset bool `json:"unset,omitempty"`
 	// Note says in a few words what the values alone do not: how long ago.
 	Note string `json:"-"`

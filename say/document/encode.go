@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
@@ -29,8 +30,7 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
-// Moment is written in RFC 3339, in UTC where that has a year of four digits, and as
-// null if it is zero.
+// Moment is written in RFC 3339, in UTC where that has a year of four digits, and as null if it is zero.
 type Moment struct{ time.Time }
 
 // The outermost time zones of RFC 3339. A time that could be read from one has
@@ -40,8 +40,7 @@ var (
 	farEast = time.FixedZone("", (23*60+59)*60)
 )
 
-// MarshalJSON never fails: what lies outside all years of RFC 3339 becomes its
-// first or last second.
+// MarshalJSON never fails: what lies outside all years of RFC 3339 becomes its first or last second.
 func (m Moment) MarshalJSON() ([]byte, error) {
 	t := m.UTC()
 	switch {
@@ -79,4 +78,33 @@ func convert[T, U any](in []T, to func(T) U) []U {
 		out = append(out, to(element))
 	}
 	return out
+}
+
+// Version is what `version -o json` prints. What a build does not know is absent.
+type Version struct {
+	Header
+	Version   string `json:"version"`
+	Commit    string `json:"commit,omitempty"`
+	Date      string `json:"date,omitempty"`
+	Modified  bool   `json:"modified,omitempty"`
+	VeleroAPI string `json:"veleroAPI"`
+	GoVersion string `json:"goVersion"`
+	Platform  string `json:"platform"`
+}
+
+// Config is what `config -o json` prints: the settings in force.
+type Config struct {
+	Header
+	File     string    `json:"file,omitempty"`
+	Exists   bool      `json:"exists"`
+	Settings []Setting `json:"settings"`
+}
+
+// Setting is one setting. Without a value, the default holds.
+type Setting struct {
+	Name    string        `json:"name"`
+	Value   any           `json:"value,omitempty"`
+	Source  config.Source `json:"source"`
+	From    string        `json:"from"`
+	Default string        `json:"default"`
 }

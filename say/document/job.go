@@ -53,8 +53,7 @@ func NewHead(j *job.Job) Head {
 	}
 }
 
-// Job is one job. Absent numbers are not known; Velero leaves zeros out of its resources,
-// veltui does not.
+// Job is one job. Absent numbers are not known; Velero leaves zeros out of its resources, veltui does not.
 type Job struct {
 	// Context is the kubeconfig context that leads to the job's cluster.
 	Context string `json:"context,omitempty"`
@@ -183,8 +182,7 @@ func seconds(left assess.TimeLeft) *int64 {
 
 // Malformed is a field that Velero's types cannot hold.
 type Malformed struct {
-	// Context is the kubeconfig context that leads to the resource's cluster, in a
-	// list of jobs.
+	// Context is the kubeconfig context that leads to the resource's cluster, in a list of jobs.
 	Context string `json:"context,omitempty"`
 	// Resource is KIND/NAME; it is left out where the field's owner is at hand.
 	Resource string `json:"resource,omitempty"`

@@ -8,8 +8,7 @@ type Message struct {
 	Severity  string `json:"severity"`
 	Scope     string `json:"scope"`
 	Namespace string `json:"namespace,omitempty"`
-	// Text is what they say, without the resource at the beginning; Example is the
-	// first as Velero wrote it.
+	// Text is what they say, without the resource at the beginning; Example is the first as Velero wrote it.
 	Text      string             `json:"text"`
 	Example   string             `json:"example,omitempty"`
 	Count     int                `json:"count"`
@@ -45,8 +44,7 @@ type Results struct {
 	Complete bool      `json:"complete"`
 	Note     string    `json:"note,omitempty"`
 	Messages []Message `json:"messages"`
-	// ServerLog is what the server has logged so far of a job that goes on and has
-	// no results that can be read.
+	// ServerLog is what the server has logged so far of a job that goes on and has no results that can be read.
 	ServerLog *ServerLog `json:"serverLog,omitempty"`
 }
 
@@ -80,8 +78,7 @@ type WaitResult struct {
 type WaitItem struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Result is met, ended (in another way), missing, deleted, stuck, timeout or
-	// pending.
+	// Result is met, ended (in another way), missing, deleted, stuck, timeout or pending.
 	Result string `json:"result"`
 	// Condition is the one that was met, as --for takes it.
 	Condition string `json:"condition,omitempty"`

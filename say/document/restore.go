@@ -35,8 +35,7 @@ type Preflight struct {
 	// NamespaceMapping and ExistingResourcePolicy are the restore's.
 	NamespaceMapping       map[string]string   `json:"namespaceMapping,omitempty"`
 	ExistingResourcePolicy velerov1.PolicyType `json:"existingResourcePolicy,omitempty"`
-	// Items is how many items the restore would try to restore, absent if that could
-	// not be found out.
+	// Items is how many items the restore would try to restore, absent if that could not be found out.
 	Items     *int                  `json:"items,omitempty"`
 	Obstacles int                   `json:"obstacles"`
 	Doubts    int                   `json:"doubts"`

@@ -40,16 +40,14 @@ type Proof struct {
 type Wait struct {
 	Name string `json:"name"`
 	For  string `json:"for"`
-	// Limit is the setting that bounds it, and Until when that has passed for sure;
-	// absent if nothing bounds it.
+	// Limit is the setting that bounds it, and Until when that has passed for sure; absent if nothing bounds it.
 	Limit string `json:"limit,omitempty"`
 	Until Moment `json:"until,omitzero"`
 	// Shown is true if the evidence shows that the job waits for this.
 	Shown bool `json:"shown"`
 }
 
-// Fact is one piece of evidence. One that does not hold is unknown or contradicts the
-// verdict.
+// Fact is one piece of evidence. One that does not hold is unknown or contradicts the verdict.
 type Fact struct {
 	Text   string `json:"text"`
 	Holds  bool   `json:"holds"`

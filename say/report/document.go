@@ -71,8 +71,7 @@ type Event struct {
 	Text   string          `json:"text"`
 }
 
-// Messages are the job's errors and warnings. Complete is whether they are all there
-// are; Note says why not.
+// Messages are the job's errors and warnings. Complete is whether they are all there are; Note says why not.
 type Messages struct {
 	Complete bool               `json:"complete"`
 	Note     string             `json:"note,omitempty"`
@@ -102,8 +101,7 @@ type LogLine struct {
 	Repeated int `json:"repeated,omitempty"`
 }
 
-// Volumes are those of the job: how many are in each phase, and those that have not
-// completed.
+// Volumes are those of the job: how many are in each phase, and those that have not completed.
 type Volumes struct {
 	Phases []Count           `json:"phases"`
 	Open   []document.Volume `json:"open"`

@@ -118,8 +118,7 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 
 // Messages are the warnings or the errors of one job.
 type Messages struct {
-	// Velero are about the run itself, Cluster about what has no namespace, Namespaces about the
-	// rest.
+	// Velero are about the run itself, Cluster about what has no namespace, Namespaces about the rest.
 	Velero     []string            `json:"velero"`
 	Cluster    []string            `json:"cluster"`
 	Namespaces map[string][]string `json:"namespaces"`

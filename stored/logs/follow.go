@@ -66,8 +66,7 @@ func (f *following) follow(ctx context.Context) error {
 	}
 }
 
-// keep follows a container's log, through restarts of the API server and of the
-// container, until the pod is gone.
+// keep follows a container's log, through restarts of the API server and of the container, until the pod is gone.
 func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 	say := func(format string, args ...any) { send(ctx, lines, []Entry{mark(fmt.Sprintf(format, args...))}) }
 	pause := r.o.Pause

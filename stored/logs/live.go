@@ -30,8 +30,7 @@ type tail struct {
 	failed  string // the error that was last reported
 }
 
-// live brings what the pods logged of a job, in the order of time, and follows
-// them if the query says so.
+// live brings what the pods logged of a job, in the order of time, and follows them if the query says so.
 func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) error {
 	all, left, err := r.containers(ctx, q)
 	if err != nil {
@@ -142,8 +141,7 @@ func (f *following) past(ctx context.Context, all []container) error {
 	return nil
 }
 
-// begin opens the oldest log of a container that may have lines of the job, and marks
-// what is gone.
+// begin opens the oldest log of a container that may have lines of the job, and marks what is gone.
 func (f *following) begin(ctx context.Context, t *tail) error {
 	began := f.query.began()
 	t.at = place{at: began.Add(-clockMargin)}
@@ -169,8 +167,7 @@ func (f *following) begin(ctx context.Context, t *tail) error {
 	return f.out.mark("Lines from before %s are missing: %v", clock(t.started), err)
 }
 
-// beginning marks that the first lines of a server's log are gone, or of the log of
-// the container before.
+// beginning marks that the first lines of a server's log are gone, or of the log of the container before.
 func (f *following) beginning(ctx context.Context, t *tail, began time.Time) error {
 	if t.source != "" || !f.query.Since.IsZero() {
 		return nil

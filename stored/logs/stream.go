@@ -17,8 +17,7 @@ import (
 // tailKept is how much is kept of the end of a line that is too long.
 const tailKept = 8 << 10
 
-// place is how far a container's log was read: up to a time of the kubelet, and so
-// many lines of that time.
+// place is how far a container's log was read: up to a time of the kubelet, and so many lines of that time.
 type place struct {
 	at    time.Time
 	lines int

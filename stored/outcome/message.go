@@ -8,9 +8,8 @@ import (
 
 // Resource is one that a message names.
 type Resource struct {
-	// Kind is as Velero writes it in that message: a resource such as
-	// deployments.apps, or a kind such as ConfigMap. Empty where the message does
-	// not say it.
+	// Kind is as Velero writes it in that message: a resource such as deployments.apps, or a kind such as
+	// ConfigMap. Empty where the message does not say it.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 }

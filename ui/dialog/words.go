@@ -172,8 +172,7 @@ var stopped = map[action.Sent]ending{
 		"Press <finalize> to check. If the job's annotations name the attempt that is in the log, the patch was applied."},
 }
 
-// ending chooses what is said. If something was sent before a refusal or change, how far it came
-// matters.
+// ending chooses what is said. If something was sent before a refusal or change, how far it came matters.
 func (o *outcome) ending(named keys.Map) ending {
 	end, ok := endings[o.State]
 	if !ok || o.Sent != action.NotSent && (o.State == action.Refused || o.State == action.Changed) {

@@ -33,10 +33,9 @@ type Multiplexed int
 
 const (
 	Direct Multiplexed = iota
-	// Tmux swallows both notifications: of OSC 9 it knows only 9;4, the progress, from 3.7 on
-	// (input.c, input_exit_osc and input_osc_9). It hands on what is wrapped for it where
-	// allow-passthrough is set (input_dcs_dispatch), which is off since 3.3; where it is off,
-	// nothing of that is shown.
+	// Tmux swallows both notifications: of OSC 9 it knows only 9;4, the progress, from 3.7 on (input.c,
+	// input_exit_osc and input_osc_9). It hands on what is wrapped for it where allow-passthrough is set
+	// (input_dcs_dispatch), which is off since 3.3; where it is off, nothing of that is shown.
 	Tmux
 	// Unclear may be GNU Screen or tmux: what is wrapped for one is printed by the other.
 	Unclear

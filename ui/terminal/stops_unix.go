@@ -86,9 +86,8 @@ const (
 	hangupGrace = 50 * time.Millisecond
 )
 
-// stop stops the process group, as ctrl+z does, and returns when it goes on. Where nobody would
-// continue it (POSIX calls the group orphaned) the system ignores the signal, and stop returns after
-// twice stopGrace.
+// stop stops the process group, as ctrl+z does, and returns when it goes on. Where nobody would continue it
+// (POSIX calls the group orphaned) the system ignores the signal, and stop returns after twice stopGrace.
 func (s *stops) stop() {
 	s.stopping.Store(true)
 	select {

@@ -24,8 +24,7 @@ func (d *Decoder) codes(out []byte, o, limit, reach int) (int, error) {
 	if reach == window {
 		origin = 0
 	}
-	// Literals go out without a check of their own: the compiler must see that
-	// out is long enough.
+	// Literals go out without a check of their own: the compiler must see that out is long enough.
 	if len(out) < limit+outSlack {
 		panic("inflate: output without slack")
 	}

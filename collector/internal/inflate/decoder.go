@@ -11,9 +11,8 @@ const (
 	window   = 32 << 10 // how far back a match may reach
 	blockLen = 1 << 20
 	maxMatch = 258
-	// outSlack is what one turn of the symbol loop may write beyond the point
-	// it was allowed to start at: two literals and one match, rounded up to
-	// whole words.
+	// outSlack is what one turn of the symbol loop may write beyond the point it was allowed to start at:
+	// two literals and one match, rounded up to whole words.
 	outSlack = maxMatch + 2 + 64
 	// inAhead is what one turn of the symbol loop may read of the input.
 	inAhead = 16
@@ -43,8 +42,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// What is wrong with a stream. A stream that ends too early is
-// io.ErrUnexpectedEOF.
+// What is wrong with a stream. A stream that ends too early is io.ErrUnexpectedEOF.
 var (
 	ErrHeader   = errors.New("not a gzip header")
 	ErrChecksum = errors.New("checksum does not match the data")
@@ -101,9 +99,8 @@ func (d *Decoder) Consumed() int64 { return d.base + int64(d.pos) - int64(d.nbit
 // Produced is how many bytes were decoded so far.
 func (d *Decoder) Produced() int64 { return d.out }
 
-// Next decodes the next piece into b. It returns io.EOF after the last one.
-// With any other error b holds what was decoded before it. The block given to
-// the call before must not have been changed by anyone else.
+// Next decodes the next piece into b. It returns io.EOF after the last one. With any other error b holds
+// what was decoded before it. The block given to the call before must not have been changed by anyone else.
 func (d *Decoder) Next(b *Block) error {
 	if b.buf == nil {
 		b.buf = make([]byte, window+blockLen+outSlack)
@@ -117,8 +114,7 @@ func (d *Decoder) Next(b *Block) error {
 	return err
 }
 
-// decode fills out from o on until it is full enough, and returns where it
-// stopped.
+// decode fills out from o on until it is full enough, and returns where it stopped.
 func (d *Decoder) decode(out []byte, o int) (int, error) {
 	summed := o
 	sum := func(upTo int) {
@@ -172,8 +168,7 @@ func (d *Decoder) explain(err error) error {
 	return &Error{Offset: d.Consumed(), Err: err}
 }
 
-// fill makes sure that at least inSlack bytes can be read at pos: more of the
-// stream, or zeros after its end.
+// fill makes sure that at least inSlack bytes can be read at pos: more of the stream, or zeros after its end.
 func (d *Decoder) fill() {
 	if d.inEnd-d.pos >= inSlack || d.srcErr != nil {
 		return

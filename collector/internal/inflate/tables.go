@@ -9,9 +9,8 @@ const (
 
 	litBits  = 11
 	distBits = 9
-	// A table's first part is indexed by the next bits of the stream; longer
-	// codes go on in a second part. Its size is bounded by one full subtable
-	// for every first entry that could need one (at most one a symbol).
+	// A table's first part is indexed by the next bits of the stream; longer codes go on in a second part. Its
+	// size is bounded by one full subtable for every first entry that could need one (at most one a symbol).
 	litSize  = 1<<litBits + maxLit<<(maxCode-litBits)
 	distSize = 1<<distBits + maxDist<<(maxCode-distBits)
 )
