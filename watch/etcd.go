@@ -123,7 +123,7 @@ func (w *etcdWatch) run(ctx context.Context, c rest.Interface) {
 	for backoff := etcdRetry; ctx.Err() == nil; {
 		found, err := servedEtcdKinds(ctx, c)
 		select {
-		case <-w.kick: // asked while the question was under way, as the first heartbeat does
+		case <-w.kick: // asked while the question was under way
 		default:
 		}
 		if err == nil {

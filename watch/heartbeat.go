@@ -59,7 +59,7 @@ type heartbeat struct {
 	unidentified bool             // true where the server does not let us read which cluster it is
 	kick         chan struct{}    // asks for an attempt now
 	renew        func() bool      // looks for other credentials; true ends this connection
-	revived      func()           // called when the server answers again
+	revived      func()           // called when the server answers after a loss
 	denied       func() bool      // reports whether the server answers, but refuses our credentials for resources
 }
 
@@ -87,9 +87,9 @@ func (h *heartbeat) run(ctx context.Context, c *connection) error {
 		}
 		if err == nil {
 			failures, rejected = 0, h.timing.rejected
-			again := h.liveness.beat(h.clock(), offset)
+			recovered := h.liveness.beat(h.clock(), offset)
 			c.gate.unlock()
-			if again {
+			if recovered {
 				h.revived()
 			}
 			if h.denied() && h.renew() || !h.waitForDoubt(ctx, c.gate) {
@@ -275,8 +275,8 @@ func (p *liveness) read() livenessState {
 	return p.now
 }
 
-// beat records an answer, and returns true for the first one, or the first after a loss.
-func (p *liveness) beat(at time.Time, offset time.Duration) (again bool) {
+// beat records an answer, and returns true for the first one after a loss.
+func (p *liveness) beat(at time.Time, offset time.Duration) (recovered bool) {
 	p.mu.Lock()
 	old := p.now
 	// The header's whole seconds make the offset jump by one.
@@ -285,11 +285,10 @@ func (p *liveness) beat(at time.Time, offset time.Duration) (again bool) {
 	}
 	p.now = livenessState{heard: true, answeredAt: at, offset: offset}
 	p.mu.Unlock()
-	again = !old.heard || old.lost
-	if again || offset != old.offset {
+	if !old.heard || old.lost || offset != old.offset {
 		p.changed()
 	}
-	return again
+	return old.lost
 }
 
 // miss records a missing or refusing answer; the next attempt follows after the pause.
