@@ -58,18 +58,9 @@ demo: build ## Run the dashboard on a cluster in memory that plays recordings of
 picture: build ## Make the pictures in docs/images anew, from a real run of the demo (a minute)
 	$(GO) run ./tools/picture bin/veltui docs/images
 
-# How often a failed test gets another try. None, but where a machine that is
-# busy with other things decides about landing: .ci/run sets 1 and names what
-# needed it. A data race never gets a second try.
-RERUNS  ?= 0
-RETRIED ?= $(CURDIR)/bin/retried
-ifneq ($(RERUNS),0)
-RERUN = --rerun-fails=$(RERUNS) --rerun-fails-max-failures=4 --rerun-fails-abort-on-data-race --rerun-fails-run-root-test --rerun-fails-report=$(RETRIED)
-endif
-
 # Tests that run beside each other in a package wait most of the time.
 BESIDE  := -parallel 4
-RUNTEST  = $(GOTESTSUM) --format pkgname $(RERUN)
+RUNTEST  = $(GOTESTSUM) --format pkgname
 FLAGS    = -timeout 40m -p $(JOBS) $(BESIDE) $(TESTFLAGS)
 
 # RACE=yes runs the packages that start goroutines or servers, or lock, with the race detector,

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/veltui/veltui/say/describe"
 	"github.com/veltui/veltui/say/document"
@@ -21,9 +22,14 @@ import (
 // printed are the documents that commands print, by the names of their schemas. Those
 // with a header have the kind as name.
 var printed = map[string]any{
-	"Config": document.Config{}, "Description": describe.Document{}, "Estimate": document.Estimate{}, "EtcdBackupList": document.EtcdBackupList{},
+	"Check":  document.Check{},
+	"Config": document.Config{}, "Coverage": document.Coverage{}, "Description": describe.Document{}, "Estimate": document.Estimate{}, "EtcdBackupList": document.EtcdBackupList{},
 	"Explanation": document.Explanation{}, "Finalization": document.Finalization{}, "Job": document.Job{}, "JobList": document.JobList{},
-	"LogLine": document.LogLine{}, "Preflight": document.Preflight{}, "Report": report.Document{}, "Results": document.Results{},
+	"LogLine": document.LogLine{}, "Prediction": document.Prediction{}, "Preflight": document.Preflight{}, "Report": report.Document{}, "Results": document.Results{},
+	"Schedule": document.Schedule{}, "ScheduleList": document.List[document.Schedule]{},
+	"BackupStorageLocation": document.StorageLocation{}, "BackupStorageLocationList": document.List[document.StorageLocation]{},
+	"BackupRepository": document.Repository{}, "BackupRepositoryList": document.List[document.Repository]{},
+	"DeleteBackupRequest": document.Deletion{}, "DeleteBackupRequestList": document.List[document.Deletion]{},
 	"Verification": document.Verification{}, "Version": document.Version{}, "WaitResult": document.WaitResult{},
 }
 
@@ -41,7 +47,9 @@ func TestDocsOfSchemas(t *testing.T) {
 		schema["$schema"], schema["title"], schema["$defs"] = "https://json-schema.org/draft/2020-12/schema", name, s.defs
 		if kind, ok := schema["properties"].(map[string]any)["apiVersion"]; ok {
 			kind.(map[string]any)["const"] = document.NewHeader(name).APIVersion
-			schema["properties"].(map[string]any)["kind"].(map[string]any)["const"] = name
+			if name != "Job" { // its kind is Backup or Restore
+				schema["properties"].(map[string]any)["kind"].(map[string]any)["const"] = name
+			}
 		}
 		var want bytes.Buffer
 		e := json.NewEncoder(&want)
@@ -76,6 +84,8 @@ func (s *schemas) of(t reflect.Type) map[string]any {
 	switch t {
 	case reflect.TypeFor[document.Moment]():
 		return map[string]any{"type": []string{"string", "null"}, "format": "date-time"}
+	case reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[document.Number]():
 		return map[string]any{"type": []string{"number", "null"}}
 	}
@@ -159,7 +169,8 @@ func (s *schemas) comment(t reflect.Type, field string) string {
 			readComments(file, s.comments[path])
 		}
 	}
-	return strings.Join(strings.Fields(s.comments[path][t.Name()+field]), " ")
+	name, _, _ := strings.Cut(t.Name(), "[") // of a generic type
+	return strings.Join(strings.Fields(s.comments[path][name+field]), " ")
 }
 
 // readComments reads those of a file's structs and of their fields.

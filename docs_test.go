@@ -225,6 +225,7 @@ func TestDocsOfReasons(t *testing.T) {
 	}
 	for _, source := range []struct{ name, file, what string }{
 		{"reasons", "diagnosis/reason.go", "the job"}, {"etcd-reasons", "etcd/reason.go", "the EtcdBackup or schedule"},
+		{"attention-reasons", "assess/attention_reason.go", "what it is about"},
 	} {
 		inDoc(t, path, source.name, reasonTables(t, source.file, source.what, remedies))
 	}

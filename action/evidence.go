@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
@@ -68,6 +69,7 @@ type Evidence struct {
 	// Agents are the node-agents, and Movers the pods that move volumes; both are known if Server.Visible is.
 	Agents  []velero.Agent
 	Movers  map[velero.VolumeRef]velero.Mover
+	Style   human.Style                                     // of the durations in refusals
 	volumes map[velero.VolumeRef]*unstructured.Unstructured // the resources of Job.Volumes as the API server sent them
 
 	// storedAt is when the object store was asked, perhaps without the list of operations.

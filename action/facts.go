@@ -162,10 +162,7 @@ func (l *ledger) log() {
 }
 
 func (l *ledger) api(to string) {
-	e, as := l.e, ""
-	if e.By != "" {
-		as = ", as " + e.By
-	}
+	e, as := l.e, human.Clause(", as ", l.e.By)
 	switch e.MayPatch {
 	case Yes:
 		l.Supports(diagnosis.SourceRBAC, e.At, "you may patch it%s", as)

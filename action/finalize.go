@@ -291,8 +291,8 @@ func stillWorking(e *Evidence) verdict {
 	needed := patchWindow(e)
 	quiet := min(e.quiet(), max(0, e.At.Sub(job.Latest(e.lastWork(), e.Log.Last.At))))
 	if quiet < needed {
-		return refuse(fmt.Sprintf("Try again in %s.", human.Duration(needed-quiet)),
-			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s", human.Duration(quiet), human.Duration(needed))
+		return refuse(fmt.Sprintf("Try again in %s.", e.Style.Duration(needed-quiet)),
+			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s", e.Style.Duration(quiet), e.Style.Duration(needed))
 	}
 	return verdict{}
 }

@@ -44,7 +44,7 @@ func (p *Plan) describeNudge(e *Evidence) {
 		end = velero.PhasePartiallyFailed
 	}
 	p.Then = append(p.Then, "Velero's finalizer does the rest and sets it to "+end+", normally within a minute")
-	p.WillNot = append(p.WillNot, "restore the item and hook counts of the lost patch")
+	p.WillNot = append(p.WillNot, "recover the item and hook counts of the lost update")
 	if p.Kind == job.Restore && e.owner() != ownerAlive && e.mayHaveHooks() {
 		// The hook tracker is in memory, and an empty one counts as complete
 		// (internal/hook/hook_tracker.go IsComplete).

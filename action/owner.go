@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -201,7 +200,7 @@ func stillAlive(e *Evidence) verdict {
 			who = "no pod was recognised as a Velero server, but "
 		}
 		ago := max(0, e.At.Sub(s.at))
-		return refuse(fmt.Sprintf("Try again in %s.", human.Duration(lifeless-ago+time.Second)), "%ssomething is working on it: %s %s ago", who, s.what, human.Duration(ago)).inDoubt()
+		return refuse(fmt.Sprintf("Try again in %s.", e.Style.Duration(lifeless-ago+time.Second)), "%ssomething is working on it: %s %s ago", who, s.what, e.Style.Duration(ago)).inDoubt()
 	}
 	if e.owner() != ownerDown {
 		return verdict{}
@@ -212,7 +211,7 @@ func stillAlive(e *Evidence) verdict {
 	case e.Volumes != Yes:
 		return unknown(askToList(e, volumeResources), "whether an unrecognised Velero server is running and its volumes move", e.VolumesWhy)
 	case !e.crashLoops() && !e.Server.LastTerminationAt.IsZero() && e.At.Sub(e.Server.LastTerminationAt) < lifeless:
-		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", human.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
+		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", e.Style.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
 	}
 	return verdict{}
 }

@@ -84,12 +84,12 @@ func TestOneETA(t *testing.T) {
 					now := noon.Add(time.Duration(n-1)*time.Second + wait)
 					a := e.Assess(snapshotOf(now, j), now)
 					judged := a.Of(a.Snapshot.Active[0])
-					_, after, tells := strings.Cut(judged.Verdict.Summary, ", about ")
+					_, after, tells := strings.Cut(judged.Verdict.Summary(), ", about ")
 					switch {
 					case tells && !judged.ETA.Known:
-						t.Fatalf("%q, but no ETA", judged.Verdict.Summary)
+						t.Fatalf("%q, but no ETA", judged.Verdict.Summary())
 					case tells && after != judged.ETA.String()+" left":
-						t.Fatalf("%q, and an ETA of %s", judged.Verdict.Summary, judged.ETA.String())
+						t.Fatalf("%q, and an ETA of %s", judged.Verdict.Summary(), judged.ETA.String())
 					case tells:
 						said++
 					}
@@ -110,8 +110,8 @@ func TestEnrichedBeforeJudged(t *testing.T) {
 	e.Set("shop", shopItems, lab, forecast.Limit{})
 	a := e.Assess(snap, noon)
 	judged := a.Of(a.Find("shop"))
-	if !judged.Items.Estimated || judged.Items.Total != 900 || !strings.Contains(judged.Verdict.Summary, "900 items") {
-		t.Errorf("items %+v, judged %q", judged.Items, judged.Verdict.Summary)
+	if !judged.Items.Estimated || judged.Items.Total != 900 || !strings.Contains(judged.Verdict.Summary(), "900 items") {
+		t.Errorf("items %+v, judged %q", judged.Items, judged.Verdict.Summary())
 	}
 	if j.Items.Known || snap.Active[0] != j || a.Source != snap || a.Environment.Jobs[0] != judged.Job {
 		t.Error("the snapshot itself was changed, or others see another job")
@@ -135,7 +135,7 @@ func TestStale(t *testing.T) {
 	var e Estimates
 	live := e.Assess(snap, later)
 	if live.Troubled == 0 {
-		t.Fatalf("nothing is in trouble: %q", live.Of(orphaned).Verdict.Summary)
+		t.Fatalf("nothing is in trouble: %q", live.Of(orphaned).Verdict.Summary())
 	}
 	away := *snap
 	away.Health = watch.Health{State: watch.Stale, Since: later}
@@ -166,8 +166,8 @@ func TestNothingIsStuckThatWasNotRead(t *testing.T) {
 	snap.Health, snap.Server = watch.Health{State: watch.Connecting, Since: now}, velero.Server{}
 	snap.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceLive}, {Resource: watch.DataUploads, State: watch.SourceSyncing, Read: 7, Since: now}}
 	a := new(Estimates).Assess(snap, now.Add(2*time.Hour))
-	if got := a.Of(a.Snapshot.Jobs[0]); got.State != diagnosis.Unknown || a.Troubled != 0 || !strings.Contains(got.Verdict.Summary, "reading DataUploads, 7 so far") {
-		t.Errorf("%s, %d in trouble: %s", got.State, a.Troubled, got.Verdict.Summary)
+	if got := a.Of(a.Snapshot.Jobs[0]); got.State != diagnosis.Unknown || a.Troubled != 0 || !strings.Contains(got.Verdict.Summary(), "reading DataUploads, 7 so far") {
+		t.Errorf("%s, %d in trouble: %s", got.State, a.Troubled, got.Verdict.Summary())
 	}
 }
 

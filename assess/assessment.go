@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
@@ -24,6 +25,8 @@ type Assessment struct {
 	Running, Queued, Troubled int
 	// BackupAge is the user's limit for the age of a schedule's last Completed backup, 0 for none.
 	BackupAge time.Duration
+	// Coverage is the last reading of what backups protect, nil if nothing was read.
+	Coverage *coverage.Reading
 
 	judged map[types.UID]Judged
 	looks  map[types.UID]Look
@@ -33,6 +36,8 @@ type Assessment struct {
 type Judged struct {
 	*job.Job
 	Verdict diagnosis.Verdict
+	// Spoken returns Verdict with its durations in words.
+	Spoken func() diagnosis.Verdict
 	// NeedsLook is true if a closer look at the job may change Verdict, or did.
 	NeedsLook bool
 	// State is that of Verdict, or the last known one while data may be out of date. Empty for a job that has ended.
@@ -61,11 +66,11 @@ type Rate struct {
 	Known     bool
 }
 
-// Queue is where a job waits for its turn. Position is 0 if it has none.
+// Queue is where a job waits.
 type Queue struct {
-	Position int
-	Reason   string
-	Waits    bool
+	Position int    `json:"position,omitempty"`
+	Reason   string `json:"reason"`
+	Waits    bool   `json:"-"`
 }
 
 // Deadline is a moment in the cluster's clock, zero without a bound, and its setting.
@@ -85,7 +90,7 @@ func (a *Assessment) Of(j *job.Job) Judged {
 	if known, ok := a.judged[j.UID]; ok && known.Job == j {
 		return known
 	}
-	return judge(j, a.Environment, a.looks)
+	return a.judge(j, human.Short)
 }
 
 // Look adds what a closer look at a job found, and judges the job with it.
@@ -120,7 +125,7 @@ func assess(enriched, source *watch.Snapshot, looks map[types.UID]Look, now time
 	}
 	a.Environment.Evidence = evidence(looks)
 	for _, j := range enriched.Active {
-		judged := judge(j, a.Environment, looks)
+		judged := a.judge(j, human.Short)
 		a.judged[j.UID] = judged
 		switch {
 		case judged.Troubled():
@@ -143,8 +148,10 @@ func evidence(looks map[types.UID]Look) map[types.UID]diagnosis.Evidence {
 }
 
 // judge takes a closer look only while the job needs one, or where Velero gave up after the job last moved.
-func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judged {
-	look, looked := looks[j.UID]
+func (a *Assessment) judge(j *job.Job, style human.Style) Judged {
+	look, looked := a.looks[j.UID]
+	env := a.Environment
+	env.Style = style
 	verdict := func(env diagnosis.Environment) (v diagnosis.Verdict, needs bool) {
 		if looked {
 			env.Evidence = nil
@@ -156,7 +163,7 @@ func judge(j *job.Job, env diagnosis.Environment, looks map[types.UID]Look) Judg
 		}
 		return v, needs
 	}
-	judged := Judged{Job: j}
+	judged := Judged{Job: j, Spoken: func() diagnosis.Verdict { return a.judge(j, human.Spoken).Verdict }}
 	judged.Verdict, judged.NeedsLook = verdict(env)
 	judged.State = judged.Verdict.State()
 	judged.noteDeletion(env)
@@ -189,9 +196,12 @@ type Note struct {
 	Mood Mood
 }
 
-func noteTo(notes *[]Note) func(mood Mood, format string, args ...any) {
-	return func(mood Mood, format string, args ...any) {
-		*notes = append(*notes, Note{fmt.Sprintf(format, args...), mood})
+// noteTo returns what adds a sentence, and returns it.
+func noteTo(notes *[]Note) func(mood Mood, format string, args ...any) string {
+	return func(mood Mood, format string, args ...any) string {
+		text := human.Stop(fmt.Sprintf(format, args...))
+		*notes = append(*notes, Note{text, mood})
+		return text
 	}
 }
 
@@ -205,9 +215,19 @@ const (
 	Alarming
 )
 
+func (m Mood) String() string { return [...]string{"ok", "unusual", "alarming"}[m] }
+
+// Worst is the mood of the note that matters most.
+func Worst(notes []Note) (worst Mood) {
+	for _, n := range notes {
+		worst = max(worst, n.Mood)
+	}
+	return worst
+}
+
 // Alarmed reports whether a person's attention is wanted.
 func Alarmed(notes []Note) bool {
-	return slices.ContainsFunc(notes, func(n Note) bool { return n.Mood == Alarming })
+	return Worst(notes) == Alarming
 }
 
 // String is empty if the time left is unknown, and a range while it is rough.
@@ -216,9 +236,9 @@ func (t TimeLeft) String() string {
 	case !t.Known:
 		return ""
 	case t.Rough:
-		return human.TimeLeftRange(t.Low, t.High)
+		return human.Short.TimeLeftRange(t.Low, t.High)
 	}
-	return human.TimeLeft(t.Left)
+	return human.Short.TimeLeft(t.Left)
 }
 
 // String is in the rate's own unit, empty if unknown: 34/s, 12.4M/s.

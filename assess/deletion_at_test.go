@@ -20,8 +20,8 @@ func TestDeletionIsInTheVerdict(t *testing.T) {
 		return &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Name: "d", CreationTimestamp: at},
 			Spec: velerov1.DeleteBackupRequestSpec{BackupName: backup}, Status: velerov1.DeleteBackupRequestStatus{Phase: phase}}
 	}
-	backup := func(phase velerov1.BackupPhase) *job.Job {
-		b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "nightly", UID: "b", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
+	backup := func(name string, phase velerov1.BackupPhase) *job.Job {
+		b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: "b", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
 			Status: velerov1.BackupStatus{Phase: phase}}
 		return job.Next(nil, job.Input{Backup: b, At: now})
 	}
@@ -40,12 +40,13 @@ func TestDeletionIsInTheVerdict(t *testing.T) {
 		"a finalizing restore":          {deleted(velerov1.RestorePhaseFinalizing), nil, true},
 		"a completed restore":           {deleted(velerov1.RestorePhaseCompleted), nil, true},
 		"a restore that nobody deletes": {restore(velerov1.RestorePhaseInProgress, 900, 300), request("shop", "", asked), false},
-		"a backup":                      {backup(velerov1.BackupPhaseInProgress), request("nightly", velerov1.DeleteBackupRequestPhaseInProgress, asked), true},
-		"a new request":                 {backup(velerov1.BackupPhaseCompleted), request("nightly", velerov1.DeleteBackupRequestPhaseNew, asked), true},
-		"a request without a phase":     {backup(velerov1.BackupPhaseCompleted), request("nightly", "", asked), true},
-		"a request that failed":         {backup(velerov1.BackupPhaseCompleted), request("nightly", velerov1.DeleteBackupRequestPhaseProcessed, asked), false},
-		"a request for another":         {backup(velerov1.BackupPhaseCompleted), request("weekly", velerov1.DeleteBackupRequestPhaseInProgress, asked), false},
-		"a request for its predecessor": {backup(velerov1.BackupPhaseCompleted), request("nightly", "", metav1.NewTime(noon.Add(-2*time.Hour))), false},
+		"a backup":                      {backup("nightly", velerov1.BackupPhaseInProgress), request("nightly", velerov1.DeleteBackupRequestPhaseInProgress, asked), true},
+		"one named after deletions":     {backup("before-deletion", velerov1.BackupPhaseInProgress), request("before-deletion", velerov1.DeleteBackupRequestPhaseInProgress, asked), true},
+		"a new request":                 {backup("nightly", velerov1.BackupPhaseCompleted), request("nightly", velerov1.DeleteBackupRequestPhaseNew, asked), true},
+		"a request without a phase":     {backup("nightly", velerov1.BackupPhaseCompleted), request("nightly", "", asked), true},
+		"a request that failed":         {backup("nightly", velerov1.BackupPhaseCompleted), request("nightly", velerov1.DeleteBackupRequestPhaseProcessed, asked), false},
+		"a request for another":         {backup("nightly", velerov1.BackupPhaseCompleted), request("weekly", velerov1.DeleteBackupRequestPhaseInProgress, asked), false},
+		"a request for its predecessor": {backup("nightly", velerov1.BackupPhaseCompleted), request("nightly", "", metav1.NewTime(noon.Add(-2*time.Hour))), false},
 	} {
 		for server, pod := range map[string]velero.ServerPod{"running": snapshotOf(now).Server.ServerPod, "down": {Name: "velero", LastTermination: "Error"}} {
 			snap := snapshotOf(now, c.job)
@@ -55,9 +56,9 @@ func TestDeletionIsInTheVerdict(t *testing.T) {
 			}
 			a := new(Estimates).Assess(snap, now)
 			judged := a.Of(c.job)
-			says := strings.Contains(judged.Verdict.Summary, "its deletion was requested 20s ago") || strings.Contains(judged.Verdict.Summary, "being deleted")
+			says := strings.Contains(judged.Verdict.Summary(), "its deletion was requested 20s ago") || strings.Contains(judged.Verdict.Summary(), "being deleted")
 			if says != c.deletes || judged.DeletionAt.IsZero() == c.deletes {
-				t.Errorf("%s, server %s: deletion at %v: %s", name, server, judged.DeletionAt, judged.Verdict.Summary)
+				t.Errorf("%s, server %s: deletion at %v: %s", name, server, judged.DeletionAt, judged.Verdict.Summary())
 			}
 		}
 	}

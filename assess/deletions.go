@@ -23,7 +23,25 @@ type Deletion struct {
 	// Restores counts the restores from that backup: Velero deletes them, too.
 	Restores int
 	Notes    []Note
+
+	finding Finding
 }
+
+// State is failed, hangs, or Velero's phase.
+func (d Deletion) State() string {
+	switch {
+	case len(d.Status.Errors) > 0:
+		return DeletionFailed
+	case Alarmed(d.Notes):
+		return DeletionHangs
+	}
+	return cmp.Or(string(d.Status.Phase), velero.PhaseNew)
+}
+
+const (
+	DeletionFailed = "failed"
+	DeletionHangs  = "hangs"
+)
 
 // deletionWaits is how long a request may be New: one worker makes one deletion at a time.
 const deletionWaits = 10 * time.Minute
@@ -54,26 +72,29 @@ func (a *Assessment) Deletions() []Deletion {
 // judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile (1.16 to 1.18.3; docs/dev/velero.md#deletion).
 func (a *Assessment) judgeDeletion(d *Deletion) {
 	say := noteTo(&d.Notes)
-	name, age := d.Spec.BackupName, a.Environment.Now.Sub(d.CreationTimestamp.Time)
-	again := "velero backup delete " + name
-	failed, count, cause := len(d.Status.Errors) > 0, human.Count(len(d.Status.Errors), "error"), ""
-	if failed {
-		cause = human.Shorten(strings.TrimSuffix(d.Status.Errors[0], "."), 300)
+	need := func(reason diagnosis.Reason, format string, args ...any) {
+		d.finding = Finding{Severity: Warning, Reason: reason, Since: d.CreationTimestamp.Time, Summary: human.Shorten(say(Alarming, format, args...), 300)}
 	}
+	again := "velero backup delete " + d.Spec.BackupName
 	switch server := a.Environment.Server; d.Status.Phase {
 	case velerov1.DeleteBackupRequestPhaseProcessed:
+		unsure, errors := a.Incomplete(watch.Backups), human.Count(len(d.Status.Errors), "error")
 		switch {
-		case failed && a.Incomplete(watch.Backups):
-			say(Alarming, "It ended with %s: %s.", count, cause)
-		case !failed && d.Backup == nil && !a.Incomplete(watch.Backups):
+		case len(d.Status.Errors) == 0 && d.Backup == nil && !unsure:
 			say(Fine, "The backup is deleted.")
-		case !failed:
+		case len(d.Status.Errors) == 0:
 			say(Fine, "Velero says that the backup is deleted.")
+		case unsure:
+			need(diagnosis.DeletionFailed, "It ended with %s: %s", errors, human.Shorten(d.Status.Errors[0], 300))
 		case d.Backup == nil:
-			say(Unusual, "It ended with %s, but there is no backup %s any more.", count, name)
+			say(Unusual, "It ended with %s, but backup %s no longer exists.", errors, d.Spec.BackupName)
 		default:
-			say(Alarming, "The backup is not deleted: %s.", cause)
-			say(Unusual, "Velero does not try this request again. Fix the cause, then delete it again: %s.%s", again, expiredAgain(d.Backup, a.Environment.Now))
+			need(diagnosis.DeletionFailed, "The backup is not deleted: %s", human.Shorten(d.Status.Errors[0], 300))
+			retry := ""
+			if expired(d.Backup, a.Environment.Now) { // pkg/controller/gc_controller.go Reconcile
+				retry = " The backup has expired, so Velero's garbage collector makes a new request every hour."
+			}
+			say(Unusual, "Velero does not try this request again. Fix the cause, then delete it again: %s.%s", again, retry)
 		}
 	case velerov1.DeleteBackupRequestPhaseInProgress:
 		var judged Judged
@@ -82,22 +103,22 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 		}
 		switch began := job.LastWritten(d); {
 		case judged.Troubled():
-			say(Alarming, "%s. %s.", judged.Verdict.Summary, strings.TrimSuffix(judged.Verdict.Advice, "."))
+			need(DeletionStuck, "%s. %s", judged.Verdict.Summary(), judged.Verdict.Advice)
 		case server.Visible && server.StartedAt.After(began):
-			say(Alarming, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s.", human.Age(server.StartedAt, a.Environment.Now), again)
+			need(DeletionStuck, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s", a.ago(server.StartedAt), again)
 		default:
-			say(Fine, "Velero has been deleting the backup for %s%s.", human.Duration(a.Environment.Now.Sub(began)), a.left(d))
+			say(Fine, "Velero has been deleting the backup for %s%s", a.ago(began), a.left(d))
 		}
 	default:
 		switch waits := a.ahead(d); {
 		case server.Visible && !server.Running:
-			say(Alarming, "No Velero server runs, so nothing is deleted.")
+			need(DeletionStuck, "No Velero server runs, so nothing is deleted.")
 		case waits != "":
-			say(Unusual, "It waits behind the deletion of %s: Velero deletes one backup after the other.", waits)
-		case age > deletionWaits:
-			say(Alarming, "Velero has not begun with it for %s.", human.Duration(age))
+			say(Unusual, "Waiting for the deletion of %s: Velero deletes one backup at a time.", waits)
+		case a.Environment.Now.Sub(d.CreationTimestamp.Time) > deletionWaits:
+			need(DeletionStuck, "Velero has not begun with it for %s", a.ago(d.CreationTimestamp.Time))
 		default:
-			say(Fine, "Velero has not begun with it yet.")
+			say(Fine, "Not started yet.")
 		}
 	}
 }
@@ -122,12 +143,9 @@ func (a *Assessment) left(d *Deletion) string {
 	return ": " + human.List(parts, len(parts)) + " are still there"
 }
 
-// expiredAgain says that the garbage collector tries again (pkg/controller/gc_controller.go Reconcile).
-func expiredAgain(j *job.Job, now time.Time) string {
-	if b, ok := j.Object.(*velerov1.Backup); ok && b.Status.Expiration != nil && b.Status.Expiration.Time.Before(now) {
-		return " The backup has expired, so Velero's garbage collector makes a new request every hour."
-	}
-	return ""
+func expired(j *job.Job, now time.Time) bool {
+	b, ok := j.Object.(*velerov1.Backup)
+	return ok && b.Status.Expiration != nil && b.Status.Expiration.Time.Before(now)
 }
 
 // ahead is the backup whose deletion is under way before this one can begin.
@@ -169,7 +187,8 @@ func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
 // noteDeletion completes the verdict's sentence while the job is being deleted.
 func (j *Judged) noteDeletion(env diagnosis.Environment) {
 	j.DeletionAt = deletionAt(j.Job, env)
-	if !j.DeletionAt.IsZero() && !strings.Contains(j.Verdict.Summary, "deletion") && !strings.Contains(j.Verdict.Summary, "being deleted") {
-		j.Verdict.Summary += "; its deletion was requested " + human.Duration(env.Now.Sub(j.DeletionAt)) + " ago"
+	noted := j.Stage == job.StageDeleting || j.Deleting && j.Terminal() || j.Verdict.Reason == diagnosis.Deleting
+	if !j.DeletionAt.IsZero() && !noted {
+		j.Verdict.Text += "; its deletion was requested " + env.Style.Duration(env.Now.Sub(j.DeletionAt)) + " ago"
 	}
 }

@@ -42,8 +42,8 @@ func TestNoRateOfADeadServer(t *testing.T) {
 			for wait := first; wait < 10*time.Minute; wait += time.Second {
 				a := e.Assess(snap, last.Add(wait))
 				judged := a.Of(a.Snapshot.Active[0])
-				if judged.ETA.Known || judged.Rate.Known || strings.Contains(judged.Verdict.Summary, "left") || strings.Contains(judged.Verdict.Summary, "/s") {
-					t.Fatalf("%s, %s, after %v: rate %q, ETA %q, %s: %s", name, server, wait, judged.Rate, judged.ETA, judged.State, judged.Verdict.Summary)
+				if judged.ETA.Known || judged.Rate.Known || strings.Contains(judged.Verdict.Summary(), "left") || strings.Contains(judged.Verdict.Summary(), "/s") {
+					t.Fatalf("%s, %s, after %v: rate %q, ETA %q, %s: %s", name, server, wait, judged.Rate, judged.ETA, judged.State, judged.Verdict.Summary())
 				}
 			}
 		}

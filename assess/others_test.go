@@ -69,20 +69,20 @@ func TestSchedules(t *testing.T) {
 	}{
 		"calm":              {runs: []*job.Job{run("a", completed, 50*time.Minute, time.Minute)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute},
 		"due, a minute ago": {last: 61 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Schedule = "59 * * * *" }, state: ScheduleDue, next: -time.Minute},
-		"late":              {last: 3 * time.Hour, state: ScheduleLate, next: -165 * time.Minute, want: []string{"! It was due 2h45m ago, and Velero has not made a backup: veltui sees no reason"}},
+		"late":              {last: 3 * time.Hour, state: ScheduleLate, next: -165 * time.Minute, want: []string{"! A run was due 2h45m ago, and Velero has made no backup: veltui sees no reason"}},
 		"late, stale data": {last: 3 * time.Hour, change: func(_ *velerov1.Schedule, s *watch.Snapshot) {
 			s.Health = watch.Health{State: watch.Stale, Since: noon}
 		}, state: ScheduleDue, next: -165 * time.Minute},
 		"late, no server":   {last: 3 * time.Hour, change: func(_ *velerov1.Schedule, s *watch.Snapshot) { s.Server.Running = false }, state: ScheduleLate, next: -165 * time.Minute, want: []string{"! ", "no Velero server runs"}},
 		"late, its own run": {runs: []*job.Job{run("long", progress, 3*time.Hour, 0)}, last: 3 * time.Hour, state: ScheduleLate, next: -165 * time.Minute, want: []string{"its backup long is still InProgress"}},
-		"paused":            {last: 30 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused = true }, state: SchedulePaused, want: []string{"~ It is paused: Velero makes no backups."}},
+		"paused":            {last: 30 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused = true }, state: SchedulePaused, want: []string{"~ Paused: Velero makes no backups."}},
 		"paused, due":       {last: 3 * time.Hour, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused = true }, state: SchedulePaused, want: []string{"makes a backup at once"}},
-		"paused, skips":     {last: 3 * time.Hour, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused, s.Spec.SkipImmediately = true, &yes }, state: SchedulePaused, want: []string{"skips the run that it missed"}},
+		"paused, skips":     {last: 3 * time.Hour, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Paused, s.Spec.SkipImmediately = true, &yes }, state: SchedulePaused, want: []string{"skips the missed run"}},
 		"skips":             {last: 30 * time.Minute, change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.SkipImmediately = &yes }, state: "Enabled", next: 15 * time.Minute, want: []string{"~ skipImmediately is set"}},
-		"not valid": {change: func(s *velerov1.Schedule, _ *watch.Snapshot) {
+		"invalid": {change: func(s *velerov1.Schedule, _ *watch.Snapshot) {
 			s.Spec.Schedule, s.Status.Phase, s.Status.ValidationErrors = "x", velerov1.SchedulePhaseFailedValidation, []string{"invalid schedule: x."}
-		}, state: ScheduleNotValid, want: []string{"! Velero does not accept it, so it makes no backups: invalid schedule: x."}},
-		"cannot be read here": {change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Schedule = "CRON_TZ=Moon/Sea 0 2 * * *" }, state: "Enabled", want: []string{"~ veltui cannot tell the next run"}},
+		}, state: ScheduleNotValid, want: []string{"! Velero rejected this schedule: no backups are made: invalid schedule: x."}},
+		"cannot be read here": {change: func(s *velerov1.Schedule, _ *watch.Snapshot) { s.Spec.Schedule = "CRON_TZ=Moon/Sea 0 2 * * *" }, state: "Enabled", want: []string{"~ Next run unknown"}},
 		"one partly": {runs: []*job.Job{run("b", partly, 50*time.Minute, time.Minute), run("a", completed, 110*time.Minute, time.Minute)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute,
 			want: []string{"~ The last run is PartiallyFailed", "~ The last Completed backup is 1h49m old: a."}},
 		"three bad": {runs: []*job.Job{run("d", failed, 50*time.Minute, time.Minute), run("c", failed, 110*time.Minute, time.Minute), run("b", partly, 170*time.Minute, time.Minute), run("a", completed, 230*time.Minute, time.Minute)}, last: 40 * time.Minute, state: "Enabled", next: 15 * time.Minute,
@@ -131,6 +131,15 @@ func TestSchedules(t *testing.T) {
 }
 
 // The cron expression goes by the time zone of the server's pod.
+// Backups that Velero read from the object store were created in any order: what counts is when they began.
+func TestRunsAreInTheOrderOfTheirBeginning(t *testing.T) {
+	snap := alive(run("a", velerov1.BackupPhaseCompleted, 50*time.Hour, time.Minute), run("b", velerov1.BackupPhaseFailed, time.Hour, time.Minute))
+	snap.Schedules = []*velerov1.Schedule{plan("s")}
+	if last := new(Estimates).Assess(snap, noon).Schedules()[0].Last(); last.Name != "b" {
+		t.Errorf("the last run is %s", last.Name)
+	}
+}
+
 func TestScheduleZone(t *testing.T) {
 	snap := alive()
 	snap.Schedules = []*velerov1.Schedule{{ObjectMeta: object("s", time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"}, Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled}}}
@@ -174,8 +183,8 @@ func TestStorage(t *testing.T) {
 		backups    int
 	}{
 		{"default", "", 2},
-		{"fresh", "~ Velero has not checked it yet.", 0},
-		{"nas", "! It is Unavailable: connection refused. Velero accepts no backup to it, and deletes none from it.\n~ It is ReadOnly: Velero accepts no backup to it, deletes none from it and maintains no repository in it. Restores work.\n~ Velero does not check whether it can be reached: validationFrequency is 0.\n~ Velero last looked for backups of others in it 3h ago; usually it does so every 1m.", 0},
+		{"fresh", "~ Not checked yet.", 0},
+		{"nas", "! Unavailable: connection refused. Velero makes no backup to it and deletes none from it.\n~ ReadOnly: Velero makes no backup to it, deletes none from it and maintains no repository in it. Restores work.\n~ Velero does not check whether it can be reached: validationFrequency is 0.\n~ Velero last looked for backups of others in it 3h ago; usually it does so every 1m.", 0},
 	} {
 		if got := a.Locations()[i]; got.Name != want.name || said(got.Notes) != want.says || got.Backups != want.backups {
 			t.Errorf("location %s holds %d and says:\n%s\nwant %s, %d:\n%s", got.Name, got.Backups, said(got.Notes), want.name, want.backups, want.says)
@@ -186,7 +195,7 @@ func TestStorage(t *testing.T) {
 	}
 	for i, want := range []string{
 		"! The last 2 maintenances failed: out of memory. Without maintenance what was deleted stays in the object store.", "", "",
-		"~ Its maintenance is due for 3d.", "~ Velero is about to make or connect it.",
+		"~ Maintenance is 3d overdue.", "~ Velero is about to create or connect it.",
 		"! It is NotReady: Velero gives no reason. No volume data of namespace off can be saved to it or restored from it.",
 	} {
 		if got := a.Repositories()[i]; said(got.Notes) != want {
@@ -212,12 +221,12 @@ func TestDeletions(t *testing.T) {
 	}{
 		"failed":          {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, processed, "no such bucket.", "x")}, nil, "! The backup is not deleted: no such bucket.\n~ Velero does not try this request again. Fix the cause, then delete it again: velero backup delete a."},
 		"failed, expired": {[]*velerov1.DeleteBackupRequest{request("d", "expired", time.Hour, processed, "x")}, nil, "! The backup is not deleted: x.\n~ Velero does not try this request again. Fix the cause, then delete it again: velero backup delete expired. The backup has expired, so Velero's garbage collector makes a new request every hour."},
-		"failed, gone":    {[]*velerov1.DeleteBackupRequest{request("d", "nobody", time.Hour, processed, "backup not found")}, nil, "~ It ended with 1 error, but there is no backup nobody any more."},
+		"failed, gone":    {[]*velerov1.DeleteBackupRequest{request("d", "nobody", time.Hour, processed, "backup not found")}, nil, "~ It ended with 1 error, but backup nobody no longer exists."},
 		"done":            {[]*velerov1.DeleteBackupRequest{request("d", "nobody", time.Hour, processed)}, nil, "The backup is deleted."},
 		"under way":       {[]*velerov1.DeleteBackupRequest{request("d", "going", time.Minute, inProgress)}, nil, "Velero has been deleting the backup for 1m: the backup is still there."},
 		"cut off":         {[]*velerov1.DeleteBackupRequest{request("d", "nobody", 2*time.Hour, inProgress)}, nil, "! The Velero server restarted 1h ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: velero backup delete nobody."},
-		"just made":       {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Minute, new)}, nil, "Velero has not begun with it yet."},
-		"behind another":  {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, ""), request("e", "going", time.Minute, inProgress)}, nil, "~ It waits behind the deletion of going: Velero deletes one backup after the other."},
+		"just made":       {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Minute, new)}, nil, "Not started yet."},
+		"behind another":  {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, ""), request("e", "going", time.Minute, inProgress)}, nil, "~ Waiting for the deletion of going: Velero deletes one backup at a time."},
 		"not begun":       {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, new), request("e", "going", 2*time.Hour, inProgress)}, nil, "! Velero has not begun with it for 1h."},
 		"no server":       {[]*velerov1.DeleteBackupRequest{request("d", "a", time.Hour, new)}, func(s *watch.Snapshot) { s.Server.Running = false }, "! No Velero server runs, so nothing is deleted."},
 	} {

@@ -21,22 +21,29 @@ type Schedule struct {
 	// Runs are the backups with its label, newest first, those that a person made too.
 	Runs []*job.Job
 	Left int
+	// Trend has the same runs side by side, and Loss is what the newest of them lost, nil for nothing.
+	Trend []Run
+	Loss  *Loss
 	// Next is when Velero makes the next backup, zero if unknown or never; NextErr is why it is unreadable.
 	Next    time.Time
 	NextErr error
+	// Missed is when a run that was missed was due, also of a paused schedule; zero for none.
+	Missed time.Time
 	// Interval lies between the next run and the one after, zero if not known.
 	Interval time.Duration
 	// Zone is the server's time zone, by which the cron expression goes.
 	Zone string
-	// State is paused, not valid, late, due, or Velero's phase.
+	// State is paused, invalid, late, due, or Velero's phase.
 	State string
 	// Notes have what matters most first.
 	Notes []Note
+
+	findings []Finding
 }
 
 const (
 	SchedulePaused   = "paused"
-	ScheduleNotValid = "not valid"
+	ScheduleNotValid = "invalid"
 	ScheduleLate     = "late"
 	ScheduleDue      = "due"
 )
@@ -58,6 +65,8 @@ func (a *Assessment) Schedules() []Schedule {
 		}
 	}
 	for i, s := range a.Snapshot.Schedules {
+		// Those that Velero read from the object store were created in any order.
+		slices.SortStableFunc(runs[s.Name], func(a, b *job.Job) int { return b.Began().Compare(a.Began()) })
 		found[i] = a.schedule(s, runs[s.Name])
 	}
 	slices.SortFunc(found, func(a, b Schedule) int { return human.CompareNames(a.Name, b.Name) })
@@ -93,34 +102,39 @@ func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
 			}
 		}
 	}
+	found.Trend = a.trend(runs)
 	a.judgeSchedule(&found)
 	return found
 }
 
 func (a *Assessment) judgeSchedule(s *Schedule) {
-	now := a.Environment.Now
 	say := noteTo(&s.Notes)
-	due := !s.Next.IsZero() && now.After(s.Next)
+	due := !s.Next.IsZero() && a.Environment.Now.After(s.Next)
+	if due {
+		s.Missed = s.Next
+	}
 	switch {
 	case s.Spec.Paused:
-		s.State = SchedulePaused
-		say(Unusual, "It is paused: Velero makes no backups.%s", a.whenUnpaused(s, due))
-		s.Next = time.Time{}
+		say(Unusual, "Paused: Velero makes no backups.%s", a.whenUnpaused(s, due))
+		if due && a.Environment.Now.Sub(s.Missed) >= pauseForgotten {
+			s.find(Finding{Reason: ForgottenPause, Since: s.Missed, Summary: "Paused: it has missed its runs for " + a.ago(s.Missed)})
+		}
+		s.State, s.Next = SchedulePaused, time.Time{}
 	case s.Status.Phase == velerov1.SchedulePhaseFailedValidation:
-		s.State = ScheduleNotValid
-		say(Alarming, "Velero does not accept it, so it makes no backups: %s.", cmp.Or(strings.TrimSuffix(strings.Join(s.Status.ValidationErrors, "; "), "."), "it gives no reason"))
-		s.Next = time.Time{}
+		why := cmp.Or(strings.Join(s.Status.ValidationErrors, "; "), "it gives no reason")
+		s.find(Finding{Severity: Critical, Reason: ScheduleInvalid, Summary: say(Alarming, "Velero rejected this schedule: no backups are made: %s", why)})
+		s.State, s.Next = ScheduleNotValid, time.Time{}
 	case s.NextErr != nil:
-		say(Unusual, "veltui cannot tell the next run: %s.", s.NextErr)
-	case due && now.Sub(s.Next) > lateAfter && !a.Stale():
-		s.State = ScheduleLate
-		why, mood := a.whyLate(s)
-		say(mood, "It was due %s ago, and Velero has not made a backup: %s.", human.Duration(now.Sub(s.Next)), why)
+		say(Unusual, "Next run unknown: %s", s.NextErr)
 	case due:
 		s.State = ScheduleDue
 	}
 	a.judgeRuns(s)
-	if s.State != SchedulePaused && s.State != ScheduleNotValid {
+	if s.State == ScheduleDue && a.Environment.Now.Sub(s.Next) > lateAfter && !a.Stale() {
+		a.judgeLate(s)
+	}
+	a.judgeLoss(s)
+	if s.enabled() {
 		if why := a.whyRefused(s.Spec.Template.StorageLocation); why != "" {
 			say(Alarming, "The next backup will fail: %s.", why)
 		}
@@ -131,15 +145,37 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 	slices.SortStableFunc(s.Notes, func(a, b Note) int { return cmp.Compare(b.Mood, a.Mood) })
 }
 
+// find notes what needs someone. The runs of a schedule that makes no backups do not.
+func (s *Schedule) find(f Finding) {
+	if f.Severity = max(f.Severity, Warning); s.enabled() {
+		s.findings = append(s.findings, f)
+	}
+}
+
+func (a *Assessment) judgeLate(s *Schedule) {
+	s.State = ScheduleLate
+	why, mood := a.whyLate(s)
+	f := Finding{Reason: ScheduleMissed, Since: s.Next, Summary: noteTo(&s.Notes)(mood, "A run was due %s ago, and Velero has made no backup: %s", a.ago(s.Next), why)}
+	if a.Environment.Now.Sub(s.Next) > max(s.Interval, pauseForgotten) {
+		f.Severity = Critical
+	}
+	if mood == Alarming {
+		s.find(f)
+	}
+}
+
+// enabled reports whether Velero makes backups of it.
+func (s *Schedule) enabled() bool { return s.State != SchedulePaused && s.State != ScheduleNotValid }
+
 // whenUnpaused says what an unpaused schedule does at once: a run that is due is made (getNextRunTime).
 func (a *Assessment) whenUnpaused(s *Schedule, due bool) string {
 	switch {
 	case !due:
 		return ""
 	case skips(s):
-		return " Unpaused, it skips the run that it missed, because skipImmediately is set."
+		return " Once unpaused, it skips the missed run, because skipImmediately is set."
 	}
-	return " Unpaused, it makes a backup at once, because it missed a run."
+	return " Once unpaused, it makes a backup at once for the missed run."
 }
 
 func skips(s *Schedule) bool { return s.Spec.SkipImmediately != nil && *s.Spec.SkipImmediately }
@@ -165,43 +201,78 @@ func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 	return "veltui sees no reason; look for the schedule's name in the server's log", Alarming
 }
 
-func (a *Assessment) judgeRuns(s *Schedule) {
-	say := noteTo(&s.Notes)
+// badRuns are those since the last Completed one, newest first.
+func (s *Schedule) badRuns() []*job.Job {
 	ended := slices.DeleteFunc(slices.Clone(s.Runs), func(j *job.Job) bool { return !j.Terminal() })
-	good, n := s.LastGood(), len(ended)
-	if i := slices.Index(ended, good); i >= 0 {
-		n = i
+	if i := slices.Index(ended, s.LastGood()); i >= 0 {
+		return ended[:i]
 	}
+	return ended
+}
+
+// failures says in one sentence what became of runs that did not complete, newest first.
+func failures(bad []*job.Job, now time.Time) string {
 	var order []string
-	bad := map[string]int{}
-	for _, j := range ended[:n] {
-		if bad[j.Phase]++; bad[j.Phase] == 1 {
+	phases := map[string]int{}
+	for _, j := range bad {
+		if phases[j.Phase]++; phases[j.Phase] == 1 {
 			order = append(order, j.Phase)
 		}
 	}
+	newest, oldest := because(bad[0]), because(bad[len(bad)-1])
+	why := "; the newest" + cmp.Or(newest, " gives no reason")
+	switch {
+	case len(bad) == 1:
+		return "The last run is " + bad[0].Phase + newest
+	case len(order) == 1 && newest == oldest:
+		return everySince(bad, now) + " is " + bad[0].Phase + newest
+	case len(order) == 1:
+		return everySince(bad, now) + " is " + bad[0].Phase + why
+	}
 	for i, phase := range order {
-		order[i] = fmt.Sprintf("%d %s", bad[phase], phase)
+		order[i] = fmt.Sprintf("%d %s", phases[phase], phase)
 	}
-	switch last := s.Last(); {
+	return fmt.Sprintf("The last %d runs did not complete: %s%s", len(bad), human.List(order, len(order)), why)
+}
+
+// judgeRuns judges the runs since the last Completed one. The same failure night after night is one note and one finding.
+func (a *Assessment) judgeRuns(s *Schedule) {
+	good, bad := s.LastGood(), s.badRuns()
+	n, note := len(bad), noteTo(&s.Notes)
+	var texts []string
+	say := func(mood Mood, format string, args ...any) { texts = append(texts, note(mood, format, args...)) }
+	f := Finding{Reason: FailingRepeatedly, Count: n}
+	if n > 0 {
+		mood := Alarming
+		if n == 1 && bad[0].Phase == velero.PhasePartiallyFailed && good != nil {
+			mood = Unusual
+		}
+		say(mood, "%s", failures(bad, a.Environment.Now))
+		f.Since = bad[n-1].Began()
+	}
+	if n == 1 {
+		f.Reason = LastRunFailed
+	}
+	switch old := a.tooOld(s, good); {
+	case old:
+		f.Severity, f.Reason, f.Since = Critical, BackupTooOld, time.Time{}
+		if good != nil {
+			f.Since = endOf(good)
+		}
+		say(Alarming, "%s You allow %s (thresholds.backup-age)", a.noneSince(s, good), a.Environment.Style.Duration(a.BackupAge))
 	case n == 0:
-	case n == 1 && len(ended) > 1 && last.Phase == velero.PhasePartiallyFailed:
-		say(Unusual, "The last run is PartiallyFailed with %s.", human.Count(last.Errors, "error"))
-	case n == 1:
-		say(Alarming, "The last run is %s%s.", last.Phase, because(last))
-	default:
-		say(Alarming, "The last %d runs did not complete: %s; the newest%s.", n, human.List(order, len(order)), cmp.Or(because(last), " gives no reason"))
-	}
-	if a.tooOld(s, good) {
-		say(Alarming, "%s You allow %s (thresholds.backup-age).", noneSince(a, s, good), human.Duration(a.BackupAge))
-	} else if n > 0 && good == nil && s.Left > 0 {
+	case good != nil:
+		say(Unusual, "The last Completed backup is %s old: %s", a.ago(endOf(good)), good.Name)
+	case s.Left > 0:
 		say(Alarming, "None of its backups that are shown is Completed.")
-	} else if n > 0 && good == nil {
+	default:
 		say(Alarming, "No backup of it is Completed.")
-	} else if n > 0 {
-		say(Unusual, "The last Completed backup is %s old: %s.", human.Age(endOf(good), a.Environment.Now), good.Name)
+	}
+	if f.Summary = strings.Join(texts, " "); f.Summary != "" {
+		s.find(f)
 	}
 	if took := s.Last().Took(); s.Interval > 0 && took > s.Interval {
-		say(Unusual, "The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.", human.Duration(took), human.Duration(s.Interval))
+		note(Unusual, "The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.", human.Duration(took), human.Duration(s.Interval))
 	}
 }
 
@@ -220,15 +291,18 @@ func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
 	return a.Environment.Now.Sub(since) > a.BackupAge
 }
 
-func noneSince(a *Assessment, s *Schedule, good *job.Job) string {
-	now := a.Environment.Now
-	if good == nil && s.Left > 0 {
-		return fmt.Sprintf("No backup of it that ended in the last %s is Completed; veltui leaves out older ones (--ended-within).", human.Duration(a.Snapshot.EndedWithin))
+func (a *Assessment) noneSince(s *Schedule, good *job.Job) string {
+	switch {
+	case good != nil:
+		return fmt.Sprintf("The last Completed backup is %s old: %s.", a.ago(endOf(good)), good.Name)
+	case s.Left > 0:
+		return fmt.Sprintf("No backup of it that ended in the last %s is Completed; veltui leaves out older ones (--ended-within).", a.Environment.Style.Duration(a.Snapshot.EndedWithin))
 	}
-	if good == nil {
-		return fmt.Sprintf("No backup of it is Completed, and the schedule is %s old.", human.Age(s.CreationTimestamp.Time, now))
-	}
-	return fmt.Sprintf("The last Completed backup is %s old: %s.", human.Age(endOf(good), now), good.Name)
+	return fmt.Sprintf("No backup of it is Completed, and the schedule is %s old.", a.ago(s.CreationTimestamp.Time))
+}
+
+func (a *Assessment) ago(t time.Time) string {
+	return a.Environment.Style.Duration(a.Environment.Now.Sub(t))
 }
 
 // because is the reason that an ended job gives, with a colon in front.

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,30 @@ type Repository struct {
 	// Due is when its next maintenance is due, zero if that is not known.
 	Due   time.Time
 	Notes []Note
+
+	finding Finding
+}
+
+// State is the phase, and says so where there is none yet.
+func (l Location) State() string { return cmp.Or(string(l.Status.Phase), "not checked") }
+
+// Mode is the access mode, Velero's default where it is not set.
+func (l Location) Mode() string {
+	return cmp.Or(string(l.Spec.AccessMode), string(velerov1.BackupStorageLocationAccessModeReadWrite))
+}
+
+// Bucket names provider, bucket and prefix.
+func (l Location) Bucket() string {
+	if l.Spec.ObjectStorage == nil {
+		return ""
+	}
+	return strings.TrimSuffix(l.Spec.Provider+"/"+l.Spec.ObjectStorage.Bucket+"/"+l.Spec.ObjectStorage.Prefix, "/")
+}
+
+func (r Repository) State() string { return cmp.Or(string(r.Status.Phase), velero.PhaseNew) }
+
+func (r Repository) Type() string {
+	return cmp.Or(r.Spec.RepositoryType, velerov1.BackupRepositoryTypeRestic) // before 1.10 there was no other
 }
 
 const (
@@ -84,12 +109,12 @@ func (a *Assessment) judgeLocation(l *Location) {
 	switch why := strings.TrimSuffix(l.Status.Message, "."); {
 	case l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable:
 	case l.Status.LastValidationTime == nil && why == "":
-		say(Unusual, "Velero has not checked it yet.")
+		say(Unusual, "Not checked yet.")
 	default:
-		say(Alarming, "It is %s: %s. Velero accepts no backup to it, and deletes none from it.", cmp.Or(string(l.Status.Phase), velero.LocationUnavailable), cmp.Or(why, "Velero gives no reason"))
+		say(Alarming, "%s: %s. Velero makes no backup to it and deletes none from it.", cmp.Or(string(l.Status.Phase), velero.LocationUnavailable), cmp.Or(why, "Velero gives no reason"))
 	}
 	if l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly {
-		say(Unusual, "It is ReadOnly: Velero accepts no backup to it, deletes none from it and maintains no repository in it. Restores work.")
+		say(Unusual, "ReadOnly: Velero makes no backup to it, deletes none from it and maintains no repository in it. Restores work.")
 	}
 	for _, c := range []struct {
 		what, off string
@@ -125,34 +150,39 @@ func (a *Assessment) Repositories() []Repository {
 // judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile and dueForMaintenance (1.16 to 1.18.3).
 func (a *Assessment) judgeRepository(r *Repository) {
 	say := noteTo(&r.Notes)
-	why := strings.TrimSuffix(r.Status.Message, ".")
-	switch {
-	case r.Status.Phase == velerov1.BackupRepositoryPhaseReady:
-	case r.Status.Phase == velerov1.BackupRepositoryPhaseNotReady:
-		say(Alarming, "It is NotReady: %s. No volume data of namespace %s can be saved to it or restored from it.", cmp.Or(why, "Velero gives no reason"), r.Spec.VolumeNamespace)
+	switch r.Status.Phase {
+	case velerov1.BackupRepositoryPhaseReady:
+	case velerov1.BackupRepositoryPhaseNotReady:
+		text := fmt.Sprintf("NotReady: %s. No volume data of namespace %s can be saved to it or restored from it",
+			cmp.Or(strings.TrimSuffix(r.Status.Message, "."), "Velero gives no reason"), r.Spec.VolumeNamespace)
+		say(Alarming, "It is %s", text)
+		r.finding = Finding{Severity: Critical, Reason: RepositoryNotReady, Summary: text}
 	default:
-		say(Unusual, "Velero is about to make or connect it.")
+		say(Unusual, "Velero is about to create or connect it.")
 	}
-	failed, recent := 0, r.Status.RecentMaintenance
+	recent := r.Status.RecentMaintenance
+	f := Finding{Severity: Warning, Reason: MaintenanceFailing}
 	for i := len(recent) - 1; i >= 0 && recent[i].Result == velerov1.BackupRepositoryMaintenanceFailed; i-- {
-		failed++
+		f.Since, f.Count = job.TimeOf(recent[i].StartTimestamp), f.Count+1
 	}
-	if failed > 0 {
-		newest := recent[len(recent)-1]
+	if f.Count > 0 {
 		mood := Unusual
-		if failed > 1 {
+		if f.Count > 1 {
 			mood = Alarming
 		}
-		say(mood, "The last %s failed: %s. Without maintenance what was deleted stays in the object store.",
-			human.Plural(failed, "maintenance", "maintenances"), cmp.Or(human.Shorten(strings.TrimSuffix(newest.Message, "."), 300), "it gives no reason"))
+		f.Summary = say(mood, "The last %s failed: %s. Without maintenance what was deleted stays in the object store",
+			human.Plural(f.Count, "maintenance", "maintenances"), cmp.Or(human.Shorten(strings.TrimSuffix(recent[len(recent)-1].Message, "."), 300), "it gives no reason"))
+		if mood == Alarming && r.finding.Reason == "" {
+			r.finding = f
+		}
 	}
 	last, every := job.TimeOf(r.Status.LastMaintenanceTime), r.Spec.MaintenanceFrequency.Duration
 	if last.IsZero() || every <= 0 {
 		return
 	}
 	r.Due = last.Add(every)
-	if late := a.Environment.Now.Sub(r.Due); failed == 0 && late > maintenanceSlack && !a.Stale() && !a.readOnly(r.Spec.BackupStorageLocation) {
-		say(Unusual, "Its maintenance is due for %s.", human.Duration(late))
+	if late := a.Environment.Now.Sub(r.Due); f.Count == 0 && late > maintenanceSlack && !a.Stale() && !a.readOnly(r.Spec.BackupStorageLocation) {
+		say(Unusual, "Maintenance is %s overdue.", human.Duration(late))
 	}
 }
 

@@ -128,12 +128,12 @@ func (r *VolumeRecord) State() VolumeState {
 		}
 		return VolumeOpen
 	}
-	switch i := r.Info; {
-	case i.Skipped:
+	switch r.Info.Outcome() {
+	case artifact.VolumeSkipped:
 		return VolumeSkipped
-	case i.Result == "succeeded", i.Result == "" && i.Phase == velero.VolumeCompleted:
+	case artifact.VolumeSaved:
 		return VolumeDone
-	case i.Result != "", i.Phase == velero.VolumeFailed, i.Phase == velero.VolumeCanceled:
+	case artifact.VolumeFailed:
 		return VolumeFailed
 	}
 	return VolumeUnsaid

@@ -11,7 +11,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -30,11 +30,12 @@ type askedRestore struct {
 	flags restorespec.Flags
 }
 
-func (a *askedRestore) addTo(flags *pflag.FlagSet) {
+func (a *askedRestore) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVarP(&a.file, "file", "f", "", "File with the Restore, YAML or JSON ('-' for standard input)")
-	completeFiles(flags, "file")
+	completeFiles(cmd, "file")
 	a.flags.AddAll(flags)
-	a.addCAFile(flags)
+	a.addCAFile(cmd, flags)
 }
 
 func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
@@ -80,7 +81,7 @@ func (a *askedRestore) subject(ctx context.Context, args []string, spec velerov1
 			return selection{}, usagef("%s does not name a backup: add backup/NAME", a.file)
 		}
 	}
-	selected, err := parseSelection(args)
+	selected, err := parseSelection(args, false)
 	if err != nil {
 		return selection{}, err
 	}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"maps"
@@ -10,12 +11,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/tabs"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -64,34 +65,9 @@ func completeFlag(cmd *cobra.Command, flag string, values completion) {
 }
 
 // completeFiles leaves the values of flags to the shell, which completes files.
-func completeFiles(flags *pflag.FlagSet, names ...string) {
-	for _, name := range names {
-		if err := cobra.MarkFlagFilename(flags, name); err != nil {
-			panic(err) // there is no such flag
-		}
-	}
-}
-
-// completeRest completes the remaining flags: formats of -o, files, or nothing.
-func completeRest(cmd *cobra.Command) {
-	register := func(f *pflag.Flag) {
-		_, known := cmd.GetFlagCompletionFunc(f.Name)
-		if _, file := f.Annotations[cobra.BashCompFilenameExt]; known || file {
-			return
-		}
-		if f.Name == "output" {
-			completeFlag(cmd, f.Name, fixed(listed(strings.TrimSuffix(f.Usage, "TEMPLATE"))))
-		} else {
-			completeFlag(cmd, f.Name, fixed(nil))
-		}
-	}
-	cmd.PersistentFlags().VisitAll(register)
-	cmd.Flags().VisitAll(register)
-	for _, sub := range cmd.Commands() {
-		if sub.ValidArgsFunction == nil && !cmd.HasParent() {
-			sub.ValidArgsFunction = fixed(nil)
-		}
-		completeRest(sub)
+func completeFiles(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		completeFlag(cmd, flag, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 	}
 }
 
@@ -107,15 +83,45 @@ func afterComma(typed string, values []string) []string {
 	return mapSlice(values, func(value string) string { return before + value })
 }
 
-// listed are the words of a list in a sentence, such as the formats in the usage of -o.
-func listed(usage string) (formats []string) {
-	usage, _, _ = strings.Cut(usage, " (")
-	for word := range strings.FieldsFuncSeq(usage, func(r rune) bool { return r == ',' || r == ' ' }) {
-		if word != "or" {
-			formats = append(formats, word)
+// choice is a flag that takes one of some values, the first by default. One that ends in TEMPLATE
+// takes any text in its place.
+type choice struct {
+	name   string // as it is typed
+	value  *string
+	values []string
+}
+
+func addChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, values ...string) {
+	*value = values[0]
+	cmd.Flags().VarP(choice{cmp.Or(strings.TrimSuffix("-"+shorthand, "-"), "--"+name), value, values}, name, shorthand, usage)
+	completeFlag(cmd, name, fixed(mapSlice(values, func(v string) string { return strings.TrimSuffix(v, template) })))
+}
+
+func addOutput(cmd *cobra.Command, value *string, formats ...string) {
+	addChoice(cmd, value, "output", "o", oneOf(formats), formats...)
+}
+
+const template = "TEMPLATE"
+
+func (c choice) Set(text string) error {
+	text = cmp.Or(text, c.values[0])
+	for _, v := range c.values {
+		if start, any := strings.CutSuffix(v, template); text == v || any && strings.HasPrefix(text, start) {
+			*c.value = text
+			return nil
 		}
 	}
-	return formats
+	return usagef("%s %s: expected %s%s", c.name, text, oneOf(c.values), config.Suggestion(text, c.values))
+}
+
+func (c choice) String() string { return *c.value }
+
+func (choice) Type() string { return "string" }
+
+// oneOf lists values: "text, json or yaml".
+func oneOf(values []string) string {
+	last := len(values) - 1
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
 func fixed(values []string) completion {
@@ -174,44 +180,29 @@ func (c *cli) ask(ctx context.Context, read func(watch.Options) ([]string, error
 	}
 }
 
-func (c *cli) completeJobs(several bool, of ...job.Kind) completion {
+// completeNames completes KIND/NAME and KIND NAME of some kinds.
+func (c *cli) completeNames(several bool, of ...*tabs.Kind) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		const directive = cobra.ShellCompDirectiveNoFileComp
-		if len(of) == 0 {
-			of = []job.Kind{job.Backup, job.Restore}
-		}
 		word, _, slash := strings.Cut(typed, "/")
-		prefix := ""
+		prefix := word + "/"
 		switch {
 		case len(args) == 0 && !slash:
-			words := job.Kind.Word
-			if several {
-				words = job.Kind.Resource
-			}
-			return shown(mapSlice(of, words), typed), directive
+			form := map[bool]int{false: 1}[several] // the plural comes first
+			return shown(mapSlice(of, func(k *tabs.Kind) string { return k.Words[form] }), typed), cobra.ShellCompDirectiveNoFileComp
 		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):
-			prefix = word + "/"
 		case len(args) > 0 && !slash && !strings.Contains(args[0], "/") && (several || len(args) == 1):
-			word = args[0]
+			word, prefix = args[0], ""
 		default:
-			return nil, directive
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		kinds, err := parseKinds(word)
-		kinds = slices.DeleteFunc(kinds, func(kind job.Kind) bool { return !slices.Contains(of, kind) })
-		if err != nil || len(kinds) == 0 || c.configure(cmd) != nil {
-			return nil, directive
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-		defer cancel()
-		var names []string
-		for _, kind := range kinds {
-			for _, name := range c.jobNames(ctx, kind) {
-				if !slices.Contains(args, prefix+name) {
-					names = append(names, prefix+name)
+		return c.completeValues(func(ctx context.Context, _ string) (names []string) {
+			for part := range strings.SplitSeq(word, ",") {
+				if k := kindNamed(part); slices.Contains(of, k) {
+					names = append(names, mapSlice(c.jobNames(ctx, k.Kind), func(name string) string { return prefix + name })...)
 				}
 			}
-		}
-		return shown(names, typed), directive
+			return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
+		})(cmd, args, typed)
 	}
 }
 
@@ -254,12 +245,12 @@ completion must be loaded in your shell.`,
 }
 
 // nearName suggests, in brackets, the job that was probably meant; empty if none is near, or known at once.
-func (c *cli) nearName(ctx context.Context, selected selection, jobs []*job.Job) string {
+func (c *cli) nearName(ctx context.Context, selected selection, found []jobName) string {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
 	known, tried := map[job.Kind][]string{}, 0
 	for _, n := range selected.names {
-		if slices.ContainsFunc(jobs, func(j *job.Job) bool { return nameOf(j) == n }) {
+		if slices.Contains(found, n) {
 			continue
 		}
 		if tried++; tried > maxNamesInError {

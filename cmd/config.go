@@ -54,7 +54,7 @@ code 2.`,
 		},
 	}
 	f.register(cmd, cmd.Flags())
-	cmd.Flags().StringVarP(&output, "output", "o", "yaml", "yaml or json")
+	addOutput(cmd, &output, "yaml", "json")
 	return cmd
 }
 
@@ -103,7 +103,7 @@ func allSettings() []config.Setting {
 			Example: "openshift-adp", Flag: "namespace", Env: "VELERO_NAMESPACE", Check: matching(namespaceName, "cannot be a namespace: use lower-case letters, digits and -, at most 63")},
 		{Name: "read-only", Kind: config.Bool, What: "Never change the cluster. VELTUI_READ_ONLY=1 wins over --read-only=false, and any value but a clear no counts as yes.",
 			Default: "false", Example: "true", Flag: "read-only", Env: "VELTUI_READ_ONLY", Stays: true},
-		{Name: "no-artifacts", Kind: config.Bool, What: "The dashboard does not download from the object store, not even the contents of backups.",
+		{Name: "no-artifacts", Kind: config.Bool, What: "The dashboard and wait do not download from the object store, not even the contents of backups.",
 			Default: "false", Example: "true", Flag: "no-artifacts", Env: "VELTUI_NO_ARTIFACTS"},
 		{Name: "cacert", Path: true, What: "PEM file with the CA certificates of the object store. In the file, a relative path starts at the file's folder.",
 			Default: "the storage location's, else the system's", Example: "store-ca.pem", Flag: "cacert", Env: "VELTUI_CACERT"},

@@ -172,9 +172,6 @@ func (c *settings) from(s config.InForce) string {
 var needsNoConfig = []string{"version", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
 func (c *settings) preRun(cmd *cobra.Command, _ []string) error {
-	if err := checkOutput(cmd); err != nil {
-		return err
-	}
 	for command := cmd; command != nil; command = command.Parent() {
 		if slices.Contains(needsNoConfig, command.Name()) {
 			return nil
@@ -274,7 +271,10 @@ func (c *settings) themes() []string {
 
 // themeSettings are the styles in a theme's file, each with one for sixteen colours.
 func themeSettings() []config.Setting {
-	plain := []config.Setting{{Name: "color", Check: matching(colorText, "is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes")}}
+	var plain []config.Setting
+	for _, name := range []string{"color", "background"} {
+		plain = append(plain, config.Setting{Name: name, Check: matching(colorText, "is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes")})
+	}
 	for _, name := range []string{"bold", "faint", "reverse", "underline"} {
 		plain = append(plain, config.Setting{Name: name, Kind: config.Bool})
 	}

@@ -100,7 +100,7 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 			of := strings.NewReplacer(right, confirms, "{UPPER}", strings.ToUpper(confirms), "{NAME}", name)
 			b.quiet(t, inProgress(name, time.Hour))
 			c := startConsole(t, b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s"), 200, 100)
-			before := termiosOf(t, c.TTY())
+			before := freshTermios(t) // the program may have changed its own already
 			code := c.answers(t, of.Replace(a.typed))
 			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
 			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.Screen(), of.Replace(a.says)) {
@@ -175,7 +175,7 @@ func TestPastesDoNotConfirm(t *testing.T) {
 			cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s")
 			cmd.Env = append(cmd.Env, "TERM="+a.term)
 			c := startConsole(t, cmd, 200, 100)
-			before := termiosOf(t, c.TTY())
+			before := freshTermios(t) // the program may have changed its own already
 			c.sees(t, "to confirm: ")
 			a.do(t, c, currentContext(t, b)+"/"+name)
 			code := c.exits(t)

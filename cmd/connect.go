@@ -170,12 +170,8 @@ var fileFlags = []string{"kubeconfig", "certificate-authority", "client-certific
 // cluster, without the context. Paths are absolute. A proxy with a password is left out.
 func (c *connector) connectionFlags() (flags, environment []string) {
 	if c.flags.Kubeconfig == "" {
-		var files []string
-		for _, file := range filepath.SplitList(c.env("KUBECONFIG")) {
-			if file != "" {
-				files = appendNew(files, absolutePath(file))
-			}
-		}
+		named := slices.DeleteFunc(filepath.SplitList(c.env("KUBECONFIG")), func(file string) bool { return file == "" })
+		files := appendNew(nil, mapSlice(named, absolutePath)...)
 		switch len(files) {
 		case 0:
 		case 1:

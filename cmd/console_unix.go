@@ -8,9 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	uiterminal "github.com/veltui/veltui/ui/terminal"
 )
 
 const (
@@ -55,41 +59,63 @@ func typedAhead(ctx context.Context, terminal *os.File, set uint, pause time.Dur
 }
 
 // ask prints the question and reads a typed line, until ctx ends; errPasted if it was not typed.
+// However the program is stopped, the shell gets its terminal back as it was, and fg asks again.
 func (q question) ask(ctx context.Context) (string, error) {
 	input, err := openCharacterInput(q.terminal, setTermiosFlush)
 	if err != nil {
 		return "", err
 	}
-	defer input.close()
-	defer func() { _, _ = io.WriteString(q.screen, q.endsMarks) }()
-	var line typedLine
+	line, answered := typedLine{}, false
 	begin := func() {
 		line = typedLine{echo: q.screen}
 		_, _ = io.WriteString(q.screen, q.marksPaste)
 		q.print()
 	}
+	end := func() {
+		_, _ = io.WriteString(q.screen, q.endsMarks)
+		input.close()
+	}
+	var turn sync.Mutex // held while keys are read, and during a stop
+	var stopped atomic.Bool
+	uiterminal.WatchStops(ctx, func() {
+		turn.Lock()
+		stopped.Store(true)
+		if !answered {
+			_, _ = io.WriteString(q.screen, "\n")
+			end()
+		}
+	}, func() {
+		if !stopped.CompareAndSwap(true, false) {
+			return // after SIGSTOP: isTaken finds it
+		}
+		if !answered && input.retake() == nil {
+			begin()
+		}
+		turn.Unlock()
+	})
 	begin()
-	for !line.ended {
+	for !answered {
+		turn.Lock()
 		keys, err := input.read()
 		switch {
 		case ctx.Err() != nil:
-			return "", context.Cause(ctx)
-		case err != nil:
-			return "", err
-		case input.isTaken(): // by a shell, after a stop
-			if err := input.retake(); err != nil {
-				return "", err
-			}
+			err = context.Cause(ctx)
+		case err == nil && input.isTaken(): // by a shell, after a stop
+			err = input.retake()
 			begin()
-			continue
+		case err == nil:
+			line.read(keys, time.Now())
 		}
-		line.read(keys, time.Now())
 		if line.suspended {
-			_, _ = io.WriteString(q.screen, q.endsMarks+"\n")
-			if err := input.suspend(); err != nil {
-				return "", err
-			}
-			begin()
+			line.suspended = false
+			_ = unix.Kill(0, unix.SIGTSTP)
+		}
+		if answered = err != nil || line.ended; answered {
+			end()
+		}
+		turn.Unlock()
+		if err != nil {
+			return "", err
 		}
 	}
 	switch {
@@ -152,16 +178,6 @@ func (in *characterInput) isTaken() bool {
 }
 
 func (in *characterInput) retake() error { return in.set(setTermiosFlush, &in.now) }
-
-// suspend stops the process group as ctrl+z does, and returns when it goes on.
-func (in *characterInput) suspend() error {
-	if err := in.set(setTermiosFlush, &in.before); err != nil {
-		return err
-	}
-	_ = unix.Kill(0, unix.SIGTSTP)
-	time.Sleep(readPause) // another thread may be the one that is stopped first
-	return in.retake()
-}
 
 // redirectStderr sends file descriptor 2 to the log while the dashboard has the screen:
 // credential plugins and the Go runtime write there directly.

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"path/filepath"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/internal/safefile"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui"
 	"github.com/veltui/veltui/ui/draw"
@@ -93,7 +91,7 @@ func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Hide jobs that ended longer ago, such as 720h, to use less memory; running and stuck jobs stay (default: show all)")
 	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
-	f.addCAFile(flags)
+	f.addCAFile(cmd, flags)
 	completeFlag(cmd, "theme", f.completeValues(func(context.Context, string) []string { return f.themes() }))
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
 }
@@ -172,9 +170,9 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 
 func (f *dashboardCommand) options(term terminal) ui.Options {
 	o := ui.Options{
-		ReadOnly: f.isReadOnly(), Clock: f.clock, Guide: f.guide, Input: f.stdin, Output: f.screen,
+		Folder: f.saveFolder(), ReadOnly: f.isReadOnly(), Clock: f.clock, Guide: f.guide, Input: f.stdin, Output: f.screen,
 		Theme: f.theme, UserTheme: f.userTheme, Themes: f.ownThemes(), LoadTheme: f.ownTheme,
-		Keys: f.keys, Tabs: f.chosen("tabs"), Columns: f.chosen("columns"), BackupAge: f.threshold(backupAge),
+		Keys: f.keys, Tabs: f.chosen("tabs"), Columns: f.chosen("columns"), BackupAge: f.threshold(backupAge), Acknowledged: f.acknowledged(),
 		ASCII: f.ascii || !term.utf8, NoColor: !term.color, NoAltScreen: f.noAltScreen, Mouse: f.mouse,
 		FPS: f.fps, Tick: time.Second, QuerySync: term.remote && term.window, Term: term.name,
 		Terminal: ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(f.env)},
@@ -190,6 +188,19 @@ func (f *dashboardCommand) options(term terminal) ui.Options {
 		o.FPS = 30
 	}
 	return o
+}
+
+// saveFolder is where files are proposed to be written: veltui's state folder if there is one, else that for
+// temporary files.
+func (f *dashboardCommand) saveFolder() string {
+	dir, err := f.stateDir()
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
+		return os.TempDir()
+	}
+	return dir
 }
 
 const tidyPatience = 2 * time.Second
@@ -222,7 +233,7 @@ func (cs *clusters) connect(ctx context.Context, contexts []string, namespace st
 			return nil, err
 		case err != nil:
 			cs.log.Warn("cannot use a context", "context", name, "err", err)
-			one = ui.Cluster{Source: unusable{err}}
+			one = ui.Cluster{Inspector: unusable{err: err}}
 		}
 		one.Context = sanitize.Whole(cmp.Or(one.Context, name))
 		connected = append(connected, one)
@@ -252,7 +263,21 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 			return nil, fmt.Errorf("%s is about one cluster only; leave veltui and start it without that flag", flag)
 		}
 	}
+	if namespace != "" {
+		missing := mapSlice(named, func(name string) string { return cs.namespaceMissing(ctx, cs.cli.forContext(name, namespace)) })
+		if !slices.Contains(missing, "") {
+			return nil, errors.New(missing[0])
+		}
+	}
 	return cs.connect(ctx, named, namespace)
+}
+
+func (cs *clusters) namespaceMissing(ctx context.Context, c *cli) string {
+	conn, err := c.connect()
+	if err != nil || c.logins.silent(ctx, conn) != nil {
+		return "" // connecting to it says why
+	}
+	return watch.NamespaceMissing(ctx, c.watchOptions(conn))
 }
 
 func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
@@ -270,80 +295,43 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		return ui.Cluster{}, err
 	}
 	cluster := c.inspected()
-	logs := &inspect.Logs{Cluster: cluster}
-	switch {
-	case cs.noArtifacts:
-		logs.NotStored = inspect.ErrNoArtifactsLog
-	case c.isReadOnly():
-		logs.NotStored = inspect.ErrReadOnlyLog
+	if cluster.NoArtifacts = cs.noArtifacts; !cs.noArtifacts {
+		cluster.Indexes, cluster.Rates, cluster.Records = c.openIndexes(conn.Config), c.openRates(conn), c.openRecords(conn.Config)
 	}
-	one := ui.Cluster{
-		Context: conn.Context, Request: conn.Request, Source: watcher, EtcdLogs: watcher, Looker: &inspect.Looks{Cluster: cluster},
-		Stop:         func() { cancel(); watcher.Stop() },
-		WriteFailure: func() string { return c.writes.Last(conn.Config.Host) },
-	}
-	one.Sources.Logs, one.Sources.Problems = logs.Read, logs.Problems
-	one.Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
-	one.Sources.Volumes = watcher.ReadVolumes
-	held := &inspect.Verifier{Cluster: cluster}
-	one.Sources.Verify = held.Verify
-	one.Sources.Reporter = &reporter{cli: c, flags: reportFlags{noArtifacts: cs.noArtifacts}}
-	one.Sources.Objects = &inspect.Objects{Cluster: cluster}
-	restores := &inspect.Previews{Cluster: cluster, Why: "with --no-artifacts veltui does not read backups"}
-	one.Previewer = restores
-	if !cs.noArtifacts {
-		cluster.Indexes = c.openIndexes(conn.Config)
-		backups := &inspect.Backups{Cluster: cluster}
-		items := &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: backups}
-		one.Sources.Artifacts, one.Sources.Items, one.Estimator = items.Stored, items.Items, backups
-		held.Items = items
-		rates := c.openRates(conn)
-		one.Rates, restores.Backups, restores.Rates = rates, backups, rates
-	}
-	if !c.isReadOnly() {
-		one.Finalizer = &inspect.Actions{Cluster: cluster, NoStore: cs.noArtifacts}
-	}
-	return one, nil
+	return ui.Cluster{Inspector: &shownCluster{cluster, watcher, c, conn.Config.Host}, Context: conn.Context, Request: conn.Request,
+		Stop: func() { cancel(); watcher.Stop() }}, nil
 }
 
-type unusable struct{ err error }
+// unusable is a cluster of which nothing is known but why.
+type unusable struct {
+	inspect.Inspector
+	err error
+}
 
 func (u unusable) Next(context.Context) (*watch.Snapshot, error) { return nil, u.err }
 
 func (unusable) Retry() {}
 
-type reporter struct {
-	cli   *cli
-	flags reportFlags
+func (unusable) WriteFailure() string { return "" }
+
+func (u unusable) Unavailable(inspect.Part) string { return u.err.Error() }
+
+// shownCluster is what the dashboard asks of a cluster that it follows.
+type shownCluster struct {
+	*inspect.Cluster
+	*watch.Watcher
+	cli  *cli
+	host string
 }
 
-func (r *reporter) Report(ctx context.Context, assessed *assess.Assessment, judged assess.Judged) (string, error) {
-	quiet := *r.cli
+func (f *shownCluster) WriteFailure() string { return f.cli.writes.Last(f.host) }
+
+func (f *shownCluster) Report(ctx context.Context, assessed *assess.Assessment, judged assess.Judged) (string, error) {
+	quiet := *f.cli
 	quiet.streams.ErrOut = io.Discard // the screen is the dashboard's
-	document, err := quiet.reportOn(ctx, assessed, judged, r.flags)
+	document, err := quiet.reportOn(ctx, assessed, judged, reportFlags{noArtifacts: f.NoArtifacts})
 	if err != nil {
 		return "", inspect.Clean(err)
 	}
 	return document.Markdown(), nil
-}
-
-// Save writes a report to a new file in the working directory or, where veltui may not write, in its state folder.
-func (r *reporter) Save(name, text string) (string, error) {
-	write := func(path string, err error) (string, error) {
-		if err == nil {
-			err = safefile.WriteNew(path, []byte(text))
-		}
-		return path, err
-	}
-	path, err := write(filepath.Abs(name))
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		first := err
-		if path, err = write(r.cli.stateFile(name)); err != nil {
-			err = fmt.Errorf("%w; %w", first, err)
-		}
-	}
-	if err != nil {
-		return "", inspect.Clean(err)
-	}
-	return sanitize.Whole(path), nil
 }

@@ -67,7 +67,7 @@ format.`,
 	flags.Float64Var(&f.speed, "speed", 1, "Speed of the recordings, 0.1 to 1000 times the original")
 	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "Show no hints of what to press; x hides them too")
 	cmd.Flags().StringVar(&f.scene, "scene", "", "File with one scene to show")
-	completeFiles(cmd.Flags(), "scene")
+	completeFiles(cmd, "scene")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "replay DIR",
 		Short: "Play recordings from a folder",
@@ -85,7 +85,8 @@ Each line is one event of a watch: {"t":SECONDS,"type":"ADDED","object":{...}}.`
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, os.DirFS(args[0])) },
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, os.DirFS(args[0])) },
 	})
 	return cmd
 }
@@ -142,7 +143,6 @@ func (f *demoSession) check(cmd *cobra.Command) error {
 
 // lead points the dashboard to the demo's cluster alone, and its files to the demo's folder.
 func (f *demoSession) lead(d *demo.Demo) {
-	f.inDemo = true
 	f.flags = session.NewFlags()
 	f.flags.Kubeconfig = d.Kubeconfig
 	env := f.env

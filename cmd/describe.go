@@ -17,10 +17,10 @@ func newDescribe(c *cli) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "describe KIND/NAME",
-		Short: "Print every setting and count of a backup or restore",
-		Long: `Print every setting and count of a backup or restore.
+		Short: "Print every setting and count of a job, schedule, location, repository or deletion",
+		Long: `Print every setting and count of a job, schedule, location, repository or deletion.
 
-describe prints what 'velero backup describe --details' and 'velero restore describe
+Of a backup or restore, describe prints what 'velero backup describe --details' and 'velero restore describe
 --details' print of the object itself, and what they leave out: the failure reason,
 hooks of restores, and fields that Velero cannot read. It reads only the cluster: it
 makes no DownloadRequest, and needs no right to the object store.
@@ -29,10 +29,55 @@ In the text, (default) marks what the resource does not say; the value is what V
 then does.`,
 		Example: `  veltui describe backup/nightly-20261120
   veltui describe restore crm-old
-  veltui describe restore/crm-old -o json`,
+  veltui describe restore/crm-old -o json
+
+  # A schedule's recent runs side by side
+  veltui describe schedule/nightly`,
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
-	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.describe(ctx, selected, output) })
+	addOutput(cmd, &output, "text", "json", "yaml")
+	cmd.ValidArgsFunction = c.completeNames(false, kinds...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		selected, err := parseSelection(args, true)
+		switch {
+		case err != nil:
+			return err
+		case len(selected.names) != 1:
+			return usagef("expected one KIND/NAME, such as restore/crm-old")
+		case selected.things != nil:
+			return c.describeThing(cmd.Context(), selected, output)
+		}
+		return c.describe(cmd.Context(), selected, output)
+	}
+	return cmd
+}
+
+func (c *cli) describeThing(ctx context.Context, selected selection, output string) error {
+	found := c.readRows(ctx, selected, selected.query(), c.logging(ctx))
+	if found.err != nil {
+		return found.err
+	}
+	if err := selected.missing(refs(found.rows), found.assessed.Snapshot.Namespace); err != nil {
+		return fmt.Errorf("%w%s", err, c.nearName(ctx, selected, refs(found.rows)))
+	}
+	r := found.rows[0]
+	data := describe.Document{Header: document.NewHeader("Description"), Sections: r.thing.Describe()}
+	switch d := r.document(false).(type) {
+	case *document.Schedule:
+		data.Schedule = d
+	case *document.StorageLocation:
+		data.StorageLocation = d
+	case *document.Repository:
+		data.Repository = d
+	case *document.Deletion:
+		data.Deletion = d
+	}
+	return c.print(output, data, func(l *lines) {
+		l.add("%s %s/%s", selected.things.Words[1], r.object.GetNamespace(), r.ref.name)
+		for _, n := range r.thing.Notes {
+			l.add("%s", n.Text)
+		}
+		l.sections(data.Sections, r.ref.String())
+	})
 }
 
 func (c *cli) describe(ctx context.Context, selected selection, output string) error {
@@ -42,14 +87,18 @@ func (c *cli) describe(ctx context.Context, selected selection, output string) e
 		return err
 	}
 	sections := describe.Job(judged, assessed, assessed.Environment.Now)
-	data := describe.Document{Header: document.NewHeader("Description"), Job: document.NewJob(judged, assessed.Volumes(judged.Job)), Sections: sections}
+	data := describe.Document{Header: document.NewHeader("Description"), Job: new(document.NewJob(judged, assessed.Volumes(judged.Job))), Sections: sections}
 	return c.print(output, data, func(l *lines) { l.describe(judged, sections) })
 }
 
 func (l *lines) describe(j assess.Judged, sections []describe.Section) {
 	subject := j.Kind.Word() + "/" + j.Name
 	l.add("%s %s/%s", j.Kind.Word(), j.Namespace, j.Name)
-	l.add("%s", j.Verdict.Summary)
+	l.add("%s", j.Verdict.Summary())
+	l.sections(sections, subject)
+}
+
+func (l *lines) sections(sections []describe.Section, subject string) {
 	width := 0
 	for _, s := range sections {
 		for _, f := range s.Fields {

@@ -12,7 +12,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector/cache"
-	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
@@ -41,7 +40,7 @@ func TestFailedDownloadIsNotRepeated(t *testing.T) {
 	c := withFlags(t, "--kubeconfig", b.Kubeconfig())
 	now := time.Now()
 	c.clock = func() time.Time { return now }
-	r := &inspect.Backups{Cluster: c.inspected()}
+	r := c.inspected()
 	r.Indexes = cache.Open(cache.Options{})
 	ask := func() {
 		t.Helper()

@@ -71,14 +71,14 @@ veltui prints its assumptions on standard error; with -o json they are in
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
-	f.askedRestore.addTo(flags)
+	f.askedRestore.addTo(cmd)
 	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
 	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)")
 	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
 	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)")
-	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json or yaml")
-	cmd.ValidArgsFunction = c.completeJobs(false)
-	completeFiles(flags, "tarball")
+	addOutput(cmd, &f.output, "table", "wide", "json", "yaml")
+	cmd.ValidArgsFunction = c.completeNames(false, jobKinds...)
+	completeFiles(cmd, "tarball")
 	completeFlag(cmd, "existing-namespaces", c.completeValues(func(ctx context.Context, typed string) []string {
 		return afterComma(typed, c.namespaces(ctx, typed))
 	}))

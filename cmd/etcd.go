@@ -46,28 +46,17 @@ etcd changes nothing. These objects belong to OpenShift's etcd operator.`,
   veltui etcd -o json | jq -r '.items[] | select(.trouble) | .name'`,
 		RunE: func(cmd *cobra.Command, names []string) error { return c.etcd(cmd.Context(), names, output) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "table", "table, wide, json, yaml or name")
+	addOutput(cmd, &output, "table", "wide", "json", "yaml", "name")
 	return cmd
 }
 
 func (c *cli) etcd(ctx context.Context, names []string, output string) error {
-	conn, err := c.connect()
-	if err != nil {
-		return err
-	}
-	reader, err := watch.NewEtcdReader(conn.Config)
-	if err != nil {
-		return err
-	}
-	limit := cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s (--request-timeout changes how long it tries)", limit))
-	defer cancel()
-	cluster, err := readEtcd(ctx, reader)
+	cluster, err := c.readEtcd(ctx)
 	switch {
 	case errors.Is(err, watch.ErrNoEtcdBackups):
 		return fmt.Errorf("%w. They are OpenShift's, behind the feature gate AutomatedEtcdBackup", err)
 	case err != nil:
-		return cmp.Or(context.Cause(ctx), err)
+		return err
 	}
 	for _, u := range cluster.Unseen {
 		if u.Resource == etcd.Backups {
@@ -85,11 +74,26 @@ func (c *cli) etcd(ctx context.Context, names []string, output string) error {
 	return list.missing(names)
 }
 
-// readEtcd reads everything, and the logs of the newest completed backups until one is forbidden.
-func readEtcd(ctx context.Context, reader *watch.EtcdReader) (*etcd.Cluster, error) {
-	cluster, err := reader.Read(ctx)
+// readEtcd reads everything, and the logs of the newest completed backups until one is forbidden. It gives up
+// after --request-timeout.
+func (c *cli) readEtcd(ctx context.Context) (*etcd.Cluster, error) {
+	conn, err := c.connect()
 	if err != nil {
 		return nil, err
+	}
+	reader, err := watch.NewEtcdReader(conn.Config)
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s (--request-timeout changes how long it tries)", limit))
+	defer cancel()
+	cluster, err := reader.Read(ctx)
+	switch {
+	case errors.Is(err, watch.ErrNoEtcdBackups):
+		return nil, err
+	case err != nil:
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	logs := map[string]etcd.Log{}
 	for i := range cluster.Backups {
@@ -173,7 +177,7 @@ func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 		if s.Good != nil {
 			good = s.Good.Name
 		}
-		cells := []string{s.Name, s.Cron, human.Ago(s.LastRun, l.now), inFuture(s.Next, l.now), last,
+		cells := []string{s.Name, s.Cron, human.Ago(s.LastRun, l.now), human.In(s.Next, l.now), last,
 			etcdVerdict(s.Verdict, s.Trouble), human.Age(s.Created, l.now)}
 		if wide {
 			cells = append(cells, s.TimeZone, s.Retention.String(), s.Claim, good)
@@ -219,13 +223,6 @@ var (
 	}
 )
 
-func inFuture(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return "in " + human.Duration(t.Sub(now))
-}
-
 func etcdVerdict(v diagnosis.Verdict, trouble bool) string {
 	switch {
 	case trouble && v.State() == diagnosis.Stuck:
@@ -240,7 +237,7 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 	gap := ""
 	explain := func(title string, v diagnosis.Verdict, settings []string) {
 		l.add("%s%s", gap, title)
-		l.add("%s", v.Summary)
+		l.add("%s", v.Summary())
 		state := string(v.Reason)
 		if v.State() != "" {
 			state = fmt.Sprintf("%s (%s)", v.State(), v.Reason)
@@ -248,7 +245,7 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 		l.add("verdict: %s", state)
 		l.facts(v.Facts, e.now)
 		l.list("settings:", settings)
-		l.clause("\nwhat would help: ", v.Advice)
+		l.clause("\nnext: ", v.Advice)
 		gap = "\n"
 	}
 	for _, s := range e.schedules {
@@ -257,7 +254,7 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 			settings = append(settings, "last run "+human.Ago(s.LastRun, e.now))
 		}
 		if !s.Next.IsZero() {
-			settings = append(settings, "next run "+inFuture(s.Next, e.now))
+			settings = append(settings, "next run "+human.In(s.Next, e.now))
 		}
 		explain("schedule "+s.Name, s.Verdict, settings)
 	}
@@ -271,7 +268,7 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 			settings = append(settings, "Job "+b.JobName)
 		}
 		if at := b.Deadline(); !at.IsZero() {
-			settings = append(settings, "its pod is ended "+inFuture(at, e.now))
+			settings = append(settings, "its pod is ended "+human.In(at, e.now))
 		}
 		explain("etcd backup "+b.Name+", "+b.Stage(), b.Verdict, settings)
 	}

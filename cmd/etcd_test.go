@@ -89,7 +89,7 @@ func TestEtcd(t *testing.T) {
 	}
 	stdout, _, code = b.run(t, "etcd", "bad")
 	checkPlain(t, "one", stdout)
-	if code != ExitOK || !holdsAll(stdout, "verdict: ClaimMissing", "facts:", "what would help: Make the PersistentVolumeClaim etcd-claim") || strings.Contains(stdout, "good") {
+	if code != ExitOK || !holdsAll(stdout, "verdict: ClaimMissing", "facts:", "next: Make the PersistentVolumeClaim etcd-claim") || strings.Contains(stdout, "good") {
 		t.Errorf("one: exit code %d, %s", code, stdout)
 	}
 	if _, stderr, code = b.run(t, "etcd", "good", "nobody"); code != ExitError || !strings.Contains(stderr, `named "nobody"`) {

@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -42,9 +43,9 @@ FailedValidation, 6 if it is stuck or orphaned.`,
   veltui explain restore/crm-old --artifacts
   veltui explain backup nightly-20261120 -o json`,
 	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	addOutput(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.artifacts, "artifacts", false, "Also check whether results are stored")
-	c.addCAFile(cmd.Flags())
+	c.addCAFile(cmd, cmd.Flags())
 	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.explain(ctx, selected, f) })
 }
 
@@ -77,7 +78,11 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 		return err
 	}
 	l, err := c.lookCloser(ctx, closeLook{assessed: assessed, Judged: judged}, f)
-	if err != nil {
+	var moved *session.MovedError
+	switch {
+	case errors.As(err, &moved): // a verdict on the former cluster would read as one on the present
+		return err
+	case err != nil:
 		fmt.Fprintln(c.streams.ErrOut, "warning: veltui could not look closer at the job:", sanitize.String(err.Error()))
 	}
 	volumes, limits := l.assessed.Volumes(l.Job), limitsOf(l.Job, l.assessed.Environment)
@@ -103,8 +108,7 @@ func (c *cli) lookCloser(ctx context.Context, l closeLook, f explainFlags) (clos
 	l.plan, l.remedies, err = c.remedies(ctx, l.Judged, f)
 	if l.plan == nil {
 		if b, ok := l.Object.(*velerov1.Backup); ok && f.artifacts && l.Terminal() {
-			reader := &inspect.Artifacts{Cluster: c.inspected()}
-			why, failed := reader.WhyNotFinalized(ctx, l.Namespace, b)
+			why, failed := c.inspected().WhyNotFinalized(ctx, l.Namespace, b)
 			err = errors.Join(err, failed)
 			l.take(assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()})
 		}
@@ -172,7 +176,7 @@ var endCodes = map[string]int{velero.PhasePartiallyFailed: ExitPartiallyFailed, 
 func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Limit) {
 	v := j.Verdict
 	l.add("%s %s/%s, phase %s", j.Kind.Word(), j.Namespace, j.Name, dash(j.Phase))
-	l.add("%s", v.Summary)
+	l.add("%s", v.Summary())
 	if v.State() != "" {
 		l.add("verdict: %s (%s)", v.State(), v.Reason)
 	}
@@ -183,7 +187,7 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 	l.facts(facts, j.assessed.Environment.Now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
 	l.list("limits:", mapSlice(limits, func(limit velero.Limit) string { return limit.Name + " " + limit.Value + " (" + limit.Source + ")" }))
-	l.clause("\nwhat would help: ", v.Advice)
+	l.clause("\nnext: ", v.Advice)
 	switch plan := j.plan; {
 	case plan == nil:
 	case plan.Effect() == action.Refuse:

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,22 +89,19 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 	flags.BoolVar(&f.wake, "wake", false, "Instead of writing a phase, annotate the job so that Velero looks at it again")
 	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
 	flags.StringVar(&f.reason, "reason", "", "Why you do it, in one line, for the resource and the log")
-	flags.StringVar(&f.dryRun, "dry-run", "none", "none, or server: have the API server check the patch, and write nothing")
+	addChoice(cmd, &f.dryRun, "dry-run", "", "none, or server: have the API server check the patch, and write nothing", "none", "server")
 	flags.Lookup("dry-run").NoOptDefVal = "server"
 	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask for confirmation")
 	flags.DurationVar(&f.timeout, "timeout", 0, "How long to retry (default: the resource timeout recorded on the job, else 10m)")
 	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch the result; if not set, up to 4m longer until Velero has ended the job")
-	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	c.addCAFile(flags)
+	addOutput(cmd, &f.output, "text", "json", "yaml")
+	c.addCAFile(cmd, flags)
 	completeFlag(cmd, "phase", fixed(action.Phases()))
-	completeFlag(cmd, "dry-run", fixed([]string{"none", "server"}))
 	return c.forJob(cmd, f.run)
 }
 
 func (f *finalizeCommand) check() error {
 	switch {
-	case f.dryRun != "none" && f.dryRun != "server":
-		return usagef("--dry-run=%s: expected none or server", f.dryRun)
 	case f.wake && f.cancel, f.phase != "" && f.action() != action.Finalize:
 		return usagef("--phase, --wake and --cancel-volumes: give at most one")
 	case f.timeout < 0:
@@ -298,7 +294,7 @@ func (f *finalizePrinter) plan(p *action.Plan, asks bool) error {
 	l.facts(f.finalize.Facts(), evidence.At)
 	if !p.Possible() {
 		l.add("\nrefused: %s", p.Refusal)
-		l.clause("what would help: ", p.Advice)
+		l.clause("next: ", p.Advice)
 		l.remedies(f.remedies, p.Action)
 		return l.err
 	}
@@ -337,7 +333,7 @@ var stepWords = map[action.Step]string{
 
 func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
 	if f.output != "text" {
-		return printDocument(f.streams.Out, f.output, document.NewFinalization(f.finalize, f.remedies, shown, o, err))
+		return printDocument(f.streams.Out, f.output, document.NewFinalization(f.finalize, f.remedies, shown, o, err), false)
 	}
 	if !shown.Possible() && err == nil {
 		return nil // has been said
@@ -364,7 +360,11 @@ func (f *finalizePrinter) end(printErr error, o *action.Outcome, err error) erro
 		exit = exitError{ExitError, nil}
 	}
 	l := lines{w: f.streams.ErrOut}
-	l.add("error: cannot print the outcome: %s", strings.TrimPrefix(printErr.Error(), "printing: "))
+	var printing printError
+	if errors.As(printErr, &printing) {
+		printErr = printing.error
+	}
+	l.add("error: cannot print the outcome: %s", printErr)
 	l.add("%s, %s: %s", o.State, o.Sent, o.Message)
 	l.records(o)
 	return exit

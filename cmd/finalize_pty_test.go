@@ -145,7 +145,7 @@ func (o *operator) opens(t *testing.T, name string) {
 	o.types(t, "/"+name+"\r")
 	o.sees(t, "/"+name[:min(5, len(name))], "1 of ")
 	o.types(t, "f")
-	o.sees(t, "Force finalize restore velero/"+name, "To apply it, press enter, then type local/"+name, "enter type the name")
+	o.sees(t, "Finalize restore velero/"+name, "Press enter to apply; you will be asked to type local/"+name, "enter type the name")
 }
 
 func (o *operator) confirms(t *testing.T, name string) {
@@ -203,22 +203,19 @@ func TestFinalizeByKeyboard(t *testing.T) {
 		t.Fatalf("before it was confirmed: %q", writes)
 	}
 	o.types(t, "local/keyed\r")
-	o.sees(t, "watch the result", "so far: Failed", "The change was applied.")
+	o.sees(t, "watch the result", "so far: Failed", "You can close this: veltui watches on")
 	if phase := b.restorePhase(t, "keyed"); phase != "Failed" {
 		t.Errorf("phase %s", phase)
 	}
 	o.types(t, "\x1b")
-	o.sees(t, "Stop? esc again stops it")
-	o.types(t, "\x1b")
-	o.sees(t, "Stopped after the patch was applied.", "the resource as it was:", "enter close")
-	o.types(t, "\r")
+	o.sees(t, "1 of ", "q quit")
 	o.types(t, "q")
 	if code := o.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	o.checkRestored(t)
 	after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
-	if !holdsAll(after, "restore/keyed: InProgress -> Failed", "the patch was applied", "finalize.jsonl") {
+	if !holdsAll(after, "restore/keyed: InProgress -> Failed", "the patch was applied", "it was Failed when veltui stopped watching", "finalize.jsonl") {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	writes, bodies := g.seen()
@@ -257,7 +254,7 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 	o.types(t, "\x1b[6~") // a page down
 	o.sees(t, "8 of 9 items")
 	o.types(t, "\x1b")
-	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.Screen(), "Force finalize") })
+	eventually(t, "the dialog is closed", func() bool { return !strings.Contains(o.Screen(), "Finalize") })
 	o.types(t, "q")
 	if code := o.exits(t); code != ExitOK || b.restorePhase(t, "contended") != "InProgress" {
 		t.Errorf("exit code %d, phase %s", code, b.restorePhase(t, "contended"))
@@ -272,7 +269,7 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 	o.sees(t, "live", "guarded")
 	o.types(t, "/guarded\rf")
 	o.sees(t, "f: read-only: nothing may be changed")
-	o.types(t, "?/not now\r")
+	o.types(t, "?/nothing may\r")
 	o.sees(t, "not now: read-only: nothing may be changed")
 	o.types(t, "q") // q in help goes back
 	eventually(t, "help is closed", func() bool { return !strings.Contains(o.Screen(), "not now: read-only") })
@@ -298,7 +295,9 @@ func TestDashboardWithoutTheRightToPatch(t *testing.T) {
 	}
 	o := b.operate(t, kubeconfig)
 	o.sees(t, "live", "withheld")
-	o.types(t, "/withheld\r?/not now\r")
+	o.types(t, "/withheld\r")
+	eventually(t, "the rights are known", func() bool { return !strings.Contains(o.Screen(), " f finalize") })
+	o.types(t, "?/may not patch\r")
 	o.sees(t, "not now: you may not patch restores.velero.io")
 	o.types(t, "q")
 	o.sees(t, "/ filter")
@@ -414,12 +413,12 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 		})
 		return true
 	}
+	o := b.operate(t, g.through(t, b)) // or skips, and then nothing was paused
 	defer func() {
 		if err := b.ResumeAPIServer(); err != nil {
 			t.Error(err)
 		}
 	}()
-	o := b.operate(t, g.through(t, b))
 	o.opens(t, "hung")
 	o.confirms(t, "hung")
 	o.sees(t, "send it", "attempt 1 is under way; no answer yet")

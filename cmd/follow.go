@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/watch"
 )
@@ -25,9 +25,9 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	}
 	need := p.parts.and(order.needs())
 	f := follower{cli: c, selected: selected, order: order, printer: p, verdicts: need.verdicts || selected.stuck}
-	o, err := c.following(ctx, selected, func(o *watch.Options) {
+	o, err := c.following(ctx, selected, human.Short, func(o *watch.Options) {
 		o.SumVolumes = !need.volumes
-		if !f.verdicts {
+		if !f.verdicts && selected.things == nil {
 			o.Only = selected.only() // the rest is there for verdicts
 		}
 	})
@@ -50,7 +50,7 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 }
 
 // following starts a watch until ctx ends, for [inspect.Follow]; change narrows it.
-func (c *cli) following(ctx context.Context, selected selection, change func(*watch.Options)) (o inspect.FollowOptions, err error) {
+func (c *cli) following(ctx context.Context, selected selection, style human.Style, change func(*watch.Options)) (o inspect.FollowOptions, err error) {
 	conn, err := c.connect()
 	if err != nil {
 		return o, err
@@ -66,13 +66,13 @@ func (c *cli) following(ctx context.Context, selected selection, change func(*wa
 	if err != nil {
 		return o, err
 	}
-	looks := inspect.Looks{Cluster: known.cluster}
+	known.cluster.Style = style
 	return inspect.FollowOptions{
 		Watcher: w, Clock: c.clock, Ready: selected.ready, Patience: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
 		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
 			return known.assess(ctx, snap, selected.matches)
 		},
-		Look: looks.Recording(&known.estimates), Wanted: selected.matches,
+		Look: known.cluster.Recording(&known.estimates), Wanted: selected.matches,
 	}, nil
 }
 
@@ -84,27 +84,18 @@ type follower struct {
 	context  string
 	verdicts bool // they are printed or decide what is selected
 
-	printed map[types.UID]printedState
+	printed map[types.UID]string // the states of the rows
+	things  []row                // as they were printed
 	last    *assess.Assessment
 	warn    malformedWarnings
 	stale   bool
 }
 
-// printedState is what changes of a job without an event, by time or by its environment.
-type printedState struct {
-	state    diagnosis.State
-	reason   diagnosis.Reason
-	action   diagnosis.Action
-	position int
-	waitsFor string
-	deleting bool
-}
-
-func (f *follower) stateOf(j assess.Judged) printedState {
-	if !f.verdicts {
-		return printedState{}
+func (f *follower) stateOf(r row) string {
+	if !f.verdicts && r.thing == nil {
+		return ""
 	}
-	return printedState{j.Verdict.State(), j.Verdict.Reason, j.Verdict.Action, j.Queue.Position, j.Queue.Reason, !j.DeletionAt.IsZero()}
+	return r.state()
 }
 
 func (f *follower) take(a *assess.Assessment) error {
@@ -130,29 +121,57 @@ func (f *follower) take(a *assess.Assessment) error {
 
 func (f *follower) printList() error {
 	snap := f.last.Snapshot
-	if err := f.selected.missing(snap.Jobs, snap.Namespace); err != nil {
+	rows := f.selected.rows(f.context, f.last)
+	if err := f.selected.missing(refs(rows), snap.Namespace); err != nil {
 		return err
 	}
-	listed := f.selected.clusterJobs(f.context, f.last)
-	sorted, err := f.order.sorted([]clusterJobs{listed})
+	sorted, err := f.order.sorted(rows)
 	if err != nil {
 		return err
 	}
-	if err := f.printer.list(sorted, false); err != nil {
+	listed := answer{context: f.context, assessed: f.last}
+	if err := f.printer.list(sorted, listed.malformed(), false); err != nil {
 		return err
 	}
-	if len(listed.jobs) == 0 {
+	if len(rows) == 0 {
 		fmt.Fprintf(f.cli.streams.ErrOut, "No %s found in namespace %s. veltui prints those that come.\n", f.selected.what(), snap.Namespace)
 	}
-	f.printed = map[types.UID]printedState{}
-	for _, j := range listed.jobs {
-		f.printed[j.UID] = f.stateOf(f.last.Of(j))
-	}
+	f.keep(rows)
 	f.warn.print(f.cli, snap)
 	return nil
 }
 
+// keep remembers what was printed.
+func (f *follower) keep(rows []row) {
+	f.printed, f.things = map[types.UID]string{}, rows
+	for _, r := range rows {
+		f.printed[r.uid] = f.stateOf(r)
+	}
+}
+
+// printThings prints each thing that is not as it was, and those that are gone.
+func (f *follower) printThings() error {
+	var changed []row
+	now := f.selected.rows(f.context, f.last)
+	for _, r := range f.things {
+		if !slices.ContainsFunc(now, func(other row) bool { return other.uid == r.uid }) {
+			r.assessed, r.deleted = f.last, true
+			changed = append(changed, r)
+		}
+	}
+	for _, r := range now {
+		if state, known := f.printed[r.uid]; !known || state != f.stateOf(r) {
+			changed = append(changed, r)
+		}
+	}
+	f.keep(now)
+	return f.printer.list(changed, nil, false)
+}
+
 func (f *follower) printChanges() error {
+	if f.selected.things != nil {
+		return f.printThings()
+	}
 	for _, change := range f.last.Snapshot.Changes {
 		if err := f.print(change); err != nil {
 			return err
@@ -162,7 +181,7 @@ func (f *follower) printChanges() error {
 		return nil
 	}
 	for _, j := range f.last.Snapshot.Active {
-		if before, known := f.printed[j.UID]; known && before == f.stateOf(f.last.Of(j)) || !known && !f.selected.stuck {
+		if before, known := f.printed[j.UID]; known && before == f.stateOf(newRow(f.context, f.last, j)) || !known && !f.selected.stuck {
 			continue
 		}
 		if err := f.print(watch.Change{Job: j}); err != nil {
@@ -174,18 +193,18 @@ func (f *follower) printChanges() error {
 
 // print prints one job if it is selected, and once more when it no longer is.
 func (f *follower) print(change watch.Change) error {
-	j := change.Job
-	judged := f.last.Of(j)
-	is := f.selected.matches(j) && (!f.selected.stuck || judged.Troubled())
-	if _, was := f.printed[j.UID]; !is && !was {
+	r := newRow(f.context, f.last, change.Job)
+	r.deleted = change.Deleted
+	is := f.selected.matches(r.Job) && (!f.selected.stuck || r.Troubled())
+	if _, was := f.printed[r.UID]; !is && !was {
 		return nil
 	}
-	if is && !change.Deleted {
-		f.printed[j.UID] = f.stateOf(judged)
+	if is && !r.deleted {
+		f.printed[r.UID] = f.stateOf(r)
 	} else {
-		delete(f.printed, j.UID)
+		delete(f.printed, r.UID)
 	}
-	return f.printer.list([]clusterJobs{{context: f.context, jobs: []*job.Job{j}, assessed: f.last, deleted: change.Deleted}}, false)
+	return f.printer.list([]row{r}, nil, false)
 }
 
 func (c *cli) logging(ctx context.Context) *slog.Logger {
@@ -195,6 +214,21 @@ func (c *cli) logging(ctx context.Context) *slog.Logger {
 }
 
 func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
+	snap, err := c.readSources(ctx, q, log)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range snap.Sources {
+		// Jobs that only a verdict needs may be unreadable: the verdict says so.
+		if err := unreadable(s, snap.Namespace, q.Asks(s.Resource)); err != nil && !hasAll(snap, q) {
+			return nil, err
+		}
+	}
+	return snap, nil
+}
+
+// readSources reads once what may be read; the snapshot's sources say what may not.
+func (c *cli) readSources(ctx context.Context, q watch.Query, log *slog.Logger) (*watch.Snapshot, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return nil, err
@@ -214,12 +248,6 @@ func (c *cli) read(ctx context.Context, q watch.Query, log *slog.Logger) (*watch
 		return nil, fmt.Errorf("%w (--request-timeout changes how long it waits)", err)
 	case err != nil:
 		return nil, cmp.Or(context.Cause(ctx), conn.Session.Moved(), err)
-	}
-	for _, s := range snap.Sources {
-		// Jobs that only a verdict needs may be unreadable: the verdict says so.
-		if err := unreadable(s, snap.Namespace, q.Asks(s.Resource)); err != nil && !hasAll(snap, q) {
-			return nil, err
-		}
 	}
 	return snap, nil
 }
@@ -251,8 +279,9 @@ func (c *cli) readJob(ctx context.Context, selected selection, q watch.Query) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := selected.missing(snap.Jobs, snap.Namespace); err != nil {
-		return nil, nil, fmt.Errorf("%w%s", err, c.nearName(ctx, selected, snap.Jobs))
+	found := mapSlice(snap.Jobs, nameOf)
+	if err := selected.missing(found, snap.Namespace); err != nil {
+		return nil, nil, fmt.Errorf("%w%s", err, c.nearName(ctx, selected, found))
 	}
 	return snap, pick(snap.Jobs, selected)[0], nil
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
@@ -18,8 +19,23 @@ import (
 // printed is a printer that keeps what it is given.
 type printed struct{ items []document.Job }
 
-func (p *printed) list(clusters []clusterJobs, _ bool) error {
-	p.items = append(p.items, listOf(clusters...).Items...)
+// rowsOf are jobs as get prints them.
+func rowsOf(context string, a *assess.Assessment, jobs ...*job.Job) []row {
+	return mapSlice(jobs, func(j *job.Job) row { return newRow(context, a, j) })
+}
+
+// listOf is the list that -o json prints.
+func listOf(rows []row, malformed []document.Malformed) document.JobList {
+	printed := selection{}.list(rows, malformed)
+	list := document.JobList{Header: printed.Header, Malformed: printed.Malformed}
+	for _, doc := range printed.Items {
+		list.Items = append(list.Items, *doc.(*document.Job))
+	}
+	return list
+}
+
+func (p *printed) list(rows []row, malformed []document.Malformed, _ bool) error {
+	p.items = append(p.items, listOf(rows, malformed).Items...)
 	return nil
 }
 
@@ -37,7 +53,7 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	c := newCLI(nil, nil, nil)
 	c.clock = func() time.Time { return f.now }
 	f.known = &cachedEstimates{cluster: c.inspected(), asked: map[types.UID]bool{}}
-	f.follower = follower{cli: c, printer: printer{list: f.out.list}, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]printedState{}}
+	f.follower = follower{cli: c, printer: printer{list: f.out.list}, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]string{}}
 	f.snap = &watch.Snapshot{At: followNoon, Namespace: "velero", Jobs: jobs, Active: jobs, Health: watch.Health{State: watch.Live},
 		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero", Running: true, Ready: true, Version: "v1.18.3",
 			StartedAt: followNoon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}

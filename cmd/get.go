@@ -14,9 +14,9 @@ import (
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
@@ -31,19 +31,22 @@ type getFlags struct {
 func newGet(c *cli) *cobra.Command {
 	var f getFlags
 	cmd := &cobra.Command{
-		Use:   "get [backups|restores] [NAME...]",
-		Short: "Print backups and restores with stage, progress, ETA and verdict",
-		Long: `Print backups and restores with stage, progress, ETA and verdict.
+		Use:   "get [KIND] [NAME...]",
+		Short: "Print backups, restores, schedules, storage, repositories or deletions, with verdicts",
+		Long: `Print backups, restores, schedules, storage, repositories or deletions, with verdicts.
 
-Without a kind, get prints both. Names are KIND/NAME, or the kind once and then the
-names. kubectl's other words for the kinds work too (bak, rst, backups.velero.io).
+Without a kind, get prints backups and restores. Names are KIND/NAME, or the kind once
+and then the names. kubectl's words for the kinds work too (bak, rst, bsl,
+backuprepositories, deletebackuprequests, backups.velero.io).
 
--o json and -o yaml print a list, even of a single job. A jsonpath template is
-applied to this list too: {.items[*].phase}. If you ask for one job by its name,
-it also finds the job's fields at the top: {.phase}.
+Schedules, storage, repositories and deletions are ok, unusual or alarming; NOTE gives
+the reason.
+
+-o json, -o yaml and jsonpath templates print a list ({.items[*].phase}), or the
+object itself if you name one ({.phase}).
 
 --sort-by takes a column (also one of -o wide), or a JSONPath into what -o json
-prints of a job or into Velero's own resource. Jobs without a value come first.
+prints of one or into Velero's own resource. Rows without a value come first.
 
 With several contexts, the rows of a table come in the order of the contexts. A
 context that has not answered within a second comes later, when it answers, so that
@@ -51,14 +54,14 @@ it does not hold up the others. JSON, YAML, a sorted table and one in a pipe wai
 all contexts.
 
 In a pipe a table has all its columns with all their text. On a narrow terminal, veltui
-drops first the columns in which no job has anything, then DONE, WARNINGS, AGE, ETA,
-ERRORS, PROGRESS, KIND and CONTEXT, in this order, and shortens long names in the middle.
-It keeps NAME, STAGE, VERDICT, the column of --sort-by and, with -o wide, all columns.
+drops empty columns first, then, for jobs, DONE, WARNINGS, AGE, ETA, ERRORS, PROGRESS,
+KIND and CONTEXT, in this order, and shortens long names in the middle.
+It keeps NAME, STAGE or STATE, VERDICT, NOTE, the column of --sort-by and, with -o wide, all columns.
 
 With -w, veltui prints every change until you interrupt it: one line per change in
 a table, which keeps to the columns that it began with, one JSON document per line with
--o json. A verdict that becomes another one is a change as well, be it because time
-passes or because a Velero server goes away. veltui watches all that verdicts depend on,
+-o json. A new verdict is also a change, whether time has passed or a Velero server has
+stopped. veltui watches all that verdicts depend on,
 and looks closer at jobs that do not move, as 'veltui explain' does; with -o name it
 watches only what you ask for.`,
 		Example: `  # All jobs
@@ -76,6 +79,9 @@ watches only what you ask for.`,
   # The phase of one restore
   veltui get restore/shop-restore-2 -o jsonpath='{.phase}'
 
+  # Which schedules need attention
+  veltui get schedules --sort-by verdict
+
   # The backups of one schedule, the oldest first
   veltui get backups -l velero.io/schedule-name=nightly --sort-by .metadata.creationTimestamp
 
@@ -83,14 +89,14 @@ watches only what you ask for.`,
   veltui get -w -o json`,
 		SuggestFor: []string{"list", "ls", "watch"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseSelection(args)
+			selected, err := parseSelection(args, true)
 			if err != nil {
 				return err
 			}
 			if err := f.narrow(&selected); err != nil {
 				return err
 			}
-			order, err := parseSortBy(f.sortBy)
+			order, err := parseSortBy(f.sortBy, selected.things)
 			if err != nil {
 				return err
 			}
@@ -104,14 +110,17 @@ watches only what you ask for.`,
 			return c.get(cmd.Context(), selected, order, p)
 		},
 	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml, name or jsonpath=TEMPLATE")
+	addOutput(cmd, &f.output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
 	cmd.Flags().BoolVarP(&f.follow, "watch", "w", false, "Print every change until interrupted")
-	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Only jobs whose labels match, such as velero.io/schedule-name=nightly")
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Only those whose labels match, such as velero.io/schedule-name=nightly")
 	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
 	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its titles")
 	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
-	cmd.ValidArgsFunction = c.completeJobs(true)
-	completeFlag(cmd, "sort-by", fixed(columnNames()))
+	cmd.ValidArgsFunction = c.completeNames(true, kinds...)
+	completeFlag(cmd, "sort-by", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		selected, _ := parseSelection(args, true)
+		return fixed(columnNames(selected.things))(cmd, args, typed)
+	})
 	return cmd
 }
 
@@ -119,6 +128,8 @@ func (f getFlags) narrow(s *selection) (err error) {
 	s.stuck = f.stuck
 	names := human.List(mapSlice(s.names, func(n jobName) string { return n.name }), maxNamesInError)
 	switch {
+	case s.stuck && s.things != nil:
+		return usagef("--stuck is about jobs; of %s, see the column VERDICT", s.things.Words[0])
 	case s.stuck && names != "":
 		return usagef("--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck", names)
 	case f.selector != "" && names != "":
@@ -154,49 +165,54 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	several := c.allContexts || len(contexts) > 1
 	q, need := selected.query(), p.parts.and(order.needs())
 	q.Volumes, q.NoVerdict = need.volumes, !need.verdicts && !selected.stuck
+	if selected.things != nil {
+		if q.Volumes = false; q.NoVerdict {
+			q.Also, q.Then = nil, nil
+		}
+	}
 	log := c.logging(ctx)
 	add, stop := c.startCounts()
 	stopCounts := sync.OnceFunc(stop)
 	defer stopCounts()
 	q.Progress = add
-	answers, came := make([]clusterJobs, len(contexts)), make(chan int, len(contexts))
+	answers, came := make([]answer, len(contexts)), make(chan int, len(contexts))
 	for i, name := range contexts {
 		go func() {
-			answers[i] = c.forContext(name, "").jobs(ctx, selected, q, log)
+			answers[i] = c.forContext(name, "").readRows(ctx, selected, q, log)
 			came <- i
 		}()
 	}
 	late := time.NewTimer(lateAfter)
 	defer late.Stop()
-	var answered []clusterJobs
+	var answered []answer
 	for some := range asTheyCome(len(contexts), came, late.C, need.whole) {
 		stopCounts()
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		var clusters []clusterJobs
+		var rows []row
+		var malformed []document.Malformed
 		for _, i := range some {
-			switch err := answers[i].err; {
-			case err == nil:
-				clusters = append(clusters, answers[i])
+			switch a := answers[i]; {
+			case a.err == nil:
+				answered, rows, malformed = append(answered, a), append(rows, a.rows...), append(malformed, a.malformed()...)
 			case !several:
-				return err
+				return a.err
 			}
 		}
-		answered = append(answered, clusters...)
-		sorted, err := order.sorted(clusters)
+		rows, err := order.sorted(rows)
 		if err != nil {
 			return err
 		}
 		if p.table != nil {
 			p.table.grows = len(some) < len(contexts)
 		}
-		if err := p.list(sorted, several); err != nil {
+		if err := p.list(rows, malformed, several); err != nil {
 			return err
 		}
 	}
-	for _, f := range answered {
-		c.remarks(f, selected, several)
+	for _, a := range answered {
+		c.remarks(a, selected, several)
 	}
 	for i, name := range contexts {
 		if err := answers[i].err; err != nil {
@@ -205,7 +221,7 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	}
 	switch err := missingEverywhere(answered, selected); {
 	case err != nil && !several:
-		return fmt.Errorf("%w%s", err, c.nearName(ctx, selected, answered[0].jobs))
+		return fmt.Errorf("%w%s", err, c.nearName(ctx, selected, refs(answered[0].rows)))
 	case err != nil:
 		return err
 	case len(answered) < len(contexts):
@@ -242,51 +258,44 @@ func asTheyCome(n int, answers <-chan int, late <-chan time.Time, whole bool) it
 	}
 }
 
-func (c *cli) jobs(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) clusterJobs {
+func (c *cli) readRows(ctx context.Context, selected selection, q watch.Query, log *slog.Logger) answer {
 	snap, err := c.read(ctx, q, log)
 	if err != nil {
-		return clusterJobs{err: err}
+		return answer{err: err}
 	}
 	assessed, err := c.assess(ctx, snap, selected)
 	if err != nil {
-		return clusterJobs{err: err}
+		return answer{err: err}
 	}
-	return selected.clusterJobs(c.flags.CurrentContext, assessed)
+	context := c.flags.CurrentContext
+	return answer{context: context, assessed: assessed, rows: selected.rows(context, assessed)}
 }
 
-func (c *cli) remarks(f clusterJobs, selected selection, several bool) {
+func (c *cli) remarks(a answer, selected selection, several bool) {
 	var warn malformedWarnings
 	where := ""
 	if several {
-		where, warn.where = " of context "+f.context, "context "+f.context+": "
+		where, warn.where = " of context "+a.context, "context "+a.context+": "
 	}
-	warn.print(c, f.assessed.Snapshot)
-	if len(f.jobs) == 0 && len(selected.names) == 0 {
-		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s%s.\n", selected.what(), f.assessed.Snapshot.Namespace, where)
+	warn.print(c, a.assessed.Snapshot)
+	if len(a.rows) == 0 && len(selected.names) == 0 {
+		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s%s.\n", selected.what(), a.assessed.Snapshot.Namespace, where)
 	}
 }
 
-func missingEverywhere(clusters []clusterJobs, selected selection) error {
-	var jobs []*job.Job
+func missingEverywhere(answered []answer, selected selection) error {
+	var found []jobName
 	var namespaces []string
-	for _, f := range clusters {
-		jobs = append(jobs, f.jobs...)
-		namespaces = appendNew(namespaces, f.assessed.Snapshot.Namespace)
+	for _, a := range answered {
+		found = append(found, refs(a.rows)...)
+		namespaces = appendNew(namespaces, a.assessed.Snapshot.Namespace)
 	}
-	if len(clusters) == 0 {
+	if len(answered) == 0 {
 		return nil
 	}
-	return selected.missing(jobs, strings.Join(namespaces, ", "))
+	return selected.missing(found, strings.Join(namespaces, ", "))
 }
 
 func pick(jobs []*job.Job, selected selection) []*job.Job {
 	return slices.DeleteFunc(slices.Clone(jobs), func(j *job.Job) bool { return !selected.matches(j) })
-}
-
-func (s selection) clusterJobs(context string, a *assess.Assessment) clusterJobs {
-	jobs := pick(a.Snapshot.Jobs, s)
-	if s.stuck {
-		jobs = slices.DeleteFunc(jobs, func(j *job.Job) bool { return !a.Of(j).Troubled() })
-	}
-	return clusterJobs{context: context, jobs: jobs, assessed: a}
 }

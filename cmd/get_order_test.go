@@ -36,12 +36,12 @@ func assessed(jobs ...*job.Job) *assess.Assessment {
 func TestSortByNamesWithNumbers(t *testing.T) {
 	jobs := []*job.Job{aged("backup-10", 1, 0), aged("backup-9", 1, 0), aged("backup-2", 1, 0)}
 	for _, by := range []string{"name", ".name", ".metadata.name"} {
-		order, err := parseSortBy(by)
+		order, err := parseSortBy(by, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sorted, err := order.sorted([]clusterJobs{{context: "east", jobs: jobs, assessed: assessed(jobs...)}})
-		if err != nil || sorted[0].jobs[0].Name != "backup-2" || sorted[2].jobs[0].Name != "backup-10" {
+		sorted, err := order.sorted(rowsOf("east", assessed(jobs...), jobs...))
+		if err != nil || sorted[0].Name != "backup-2" || sorted[2].Name != "backup-10" {
 			t.Errorf("%s: %v, %v", by, sorted, err)
 		}
 	}
@@ -52,11 +52,11 @@ func TestFollowedTableHasTitles(t *testing.T) {
 	var out strings.Builder
 	p := &tablePrinter{table: table{w: &out}}
 	a := assessed(aged("a", 1, 0))
-	if err := p.list([]clusterJobs{{assessed: a}}, false); err != nil || out.String() != "" {
+	if err := p.list(nil, nil, false); err != nil || out.String() != "" {
 		t.Fatalf("%v, %q", err, out.String())
 	}
 	for range 2 {
-		if err := p.list([]clusterJobs{{jobs: a.Snapshot.Jobs[:1], assessed: a}}, false); err != nil {
+		if err := p.list(rowsOf("", a, a.Snapshot.Jobs[0]), nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestFollowedTableHasTitles(t *testing.T) {
 
 func TestSortBy(t *testing.T) {
 	east, west := []*job.Job{aged("c", 30, 0), aged("a", 10, 12)}, []*job.Job{aged("b", 200, 3)}
-	clusters := []clusterJobs{{context: "east", jobs: east, assessed: assessed(east...)}, {context: "west", jobs: west, assessed: assessed(west...)}}
+	rows := append(rowsOf("east", assessed(east...), east...), rowsOf("west", assessed(west...), west...)...)
 	for _, c := range []struct{ by, want string }{
 		{"", "c a b"},
 		{"name", "a b c"}, {"NAME", "a b c"}, {".name", "a b c"}, {"{.name}", "a b c"},
@@ -80,17 +80,11 @@ func TestSortBy(t *testing.T) {
 		{".metadata[", "expected a column"}, {"{", "expected a column"},
 	} {
 		got := ""
-		order, err := parseSortBy(c.by)
+		order, err := parseSortBy(c.by, nil)
 		if err == nil {
-			var sorted []clusterJobs
-			sorted, err = order.sorted(clusters)
-			var names []string
-			for _, part := range sorted {
-				for _, j := range part.jobs {
-					names = append(names, j.Name)
-				}
-			}
-			got = strings.Join(names, " ")
+			var sorted []row
+			sorted, err = order.sorted(rows)
+			got = strings.Join(mapSlice(sorted, func(r row) string { return r.Name }), " ")
 		}
 		if err != nil {
 			got = err.Error()
@@ -106,16 +100,16 @@ func TestSortedDocumentNamesMalformedResourcesOnce(t *testing.T) {
 	jobs := []*job.Job{aged("a", 1, 0), aged("b", 2, 0)}
 	a := assessed(jobs...)
 	a.Environment.Malformed = append(a.Environment.Malformed, diagnosis.Malformed{})
-	order, err := parseSortBy("name")
+	order, err := parseSortBy("name", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, held := range [][]*job.Job{jobs, nil} {
-		sorted, err := order.sorted([]clusterJobs{{context: "east", jobs: held, assessed: a}})
+		sorted, err := order.sorted(rowsOf("east", a, held...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := listOf(sorted...); len(l.Items) != len(held) || len(l.Malformed) != 1 {
+		if l := listOf(sorted, answer{context: "east", assessed: a}.malformed()); len(l.Items) != len(held) || len(l.Malformed) != 1 {
 			t.Errorf("%d items, %d malformed", len(l.Items), len(l.Malformed))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 )
 
@@ -89,8 +90,11 @@ func TestGetFormats(t *testing.T) {
 		{[]string{"get", "restores", "formats", "-o", "wide"}, 0, []string{"FROM", "backup/b"}},
 		{[]string{"get", "rst", "formats", "-o", "name"}, 0, []string{"restore.velero.io/formats\n"}},
 		{[]string{"get", "rst", "formats", "-o", "yaml"}, 0, []string{"apiVersion: veltui/v1", "name: formats"}},
-		{[]string{"get", "rst", "formats", "-o", "jsonpath={.items[0].phase}"}, 0, []string{"Completed"}},
-		{[]string{"get", "rst/formats", "-o", "jsonpath={.kind} {.name} {.phase} {.items[0].phase}"}, 0, []string{"Restore formats Completed Completed"}},
+		{[]string{"get", "rst", "formats", "-o", "jsonpath={.phase}"}, 0, []string{"Completed"}},
+		{[]string{"get", "rst/formats", "-o", "jsonpath={.apiVersion} {.kind} {.name} {.phase}"}, 0, []string{"veltui/v1 Restore formats Completed"}},
+		{[]string{"get", "rst", "formats", "-o", "json"}, 0, []string{`{
+  "apiVersion": "veltui/v1",
+`}},
 		{[]string{"get", "-o", `jsonpath={.items[?(@.verdict.state=="unknown")].name} {.items[?(@.name=="formats")].phase}`}, 0, []string{"Completed"}},
 		{[]string{"get", "rst", "nope"}, 1, []string{`restores.velero.io "nope"`, "not found in namespace velero"}},
 		{[]string{"get", "pods"}, 2, []string{"backups or restores"}},
@@ -305,10 +309,10 @@ func recordedProgress(t *testing.T, o *unstructured.Unstructured) string {
 		}
 		return n
 	}
-	return progressOf(phase, &document.Items{Done: number("itemsRestored", "itemsBackedUp"), Total: number("totalItems")})
+	return progressOf(phase, &job.Items{Done: number("itemsRestored", "itemsBackedUp"), Total: number("totalItems")})
 }
 
-func progressOf(phase string, items *document.Items) string {
+func progressOf(phase string, items *job.Items) string {
 	if items == nil {
 		return phase + " -"
 	}
@@ -332,7 +336,7 @@ func TestGetIsDeafToHostileText(t *testing.T) {
 	o := restore("hostile", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: hostile, ValidationErrors: []string{hostile}})
 	o.Spec.BackupName = hostile
 	b.create(t, o)
-	for _, format := range []string{"table", "wide", "json", "yaml", "jsonpath={.items[0]}"} {
+	for _, format := range []string{"table", "wide", "json", "yaml", "jsonpath={}"} {
 		stdout, stderr, code := b.run(t, "get", "restore/hostile", "-o", format)
 		if code != ExitOK {
 			t.Errorf("%s: exit code %d: %s", format, code, stderr)

@@ -19,11 +19,11 @@ const ExitCodes = `Exit codes of all commands:
   0    done; the job, if one is asked about, completed or goes on
   1    an error, or not all could be looked at
   2    a mistake in the command line or the configuration
-  3    the job ended PartiallyFailed
+  3    the job ended PartiallyFailed, or check has warnings only
   4    the job ended Failed or FailedValidation
   5    timed out
   6    the job is stuck or orphaned, veltui refuses, something stands in the way of a
-       restore, or something did not come back
+       restore, something did not come back, or check has a critical finding
   130  interrupted; any other signal: 128 and its number`
 
 func newOptions() *cobra.Command {
@@ -82,6 +82,10 @@ func calledAs(cmd *cobra.Command, name string) {
 }
 
 func wrongFlag(cmd *cobra.Command, err error) error {
+	var complete exitError // of a choice
+	if errors.As(err, &complete) {
+		return complete
+	}
 	var none *pflag.NotExistError
 	near := ""
 	if errors.As(err, &none) && slices.Contains([]string{"A", "all-namespaces"}, none.GetSpecifiedName()) {
@@ -103,7 +107,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 func wrongCommand(cmd *cobra.Command, word string) error {
 	near := ""
 	kind, name, isJob := strings.Cut(word, "/")
-	switch _, known := kindWords[strings.ToLower(kind)]; {
+	switch known := slices.Contains(jobKinds, kindNamed(kind)); {
 	case known && isJob:
 		near = fmt.Sprintf(" (did you mean explain %s/%s?)", kind, name)
 	case known:
@@ -149,23 +153,4 @@ func checkTopics(root *cobra.Command) {
 		}
 		return cmd.Help()
 	}
-}
-
-// checkOutput checks -o against the formats that its usage names. Empty, it is the default.
-func checkOutput(cmd *cobra.Command) error {
-	f := cmd.Flags().Lookup("output")
-	if f == nil {
-		return nil
-	}
-	given, formats := f.Value.String(), listed(f.Usage)
-	if given == "" {
-		return f.Value.Set(f.DefValue)
-	}
-	for _, format := range formats {
-		if start, template := strings.CutSuffix(format, "TEMPLATE"); given == format || template && strings.HasPrefix(given, start) {
-			return nil
-		}
-	}
-	last := len(formats) - 1
-	return usagef("-o %s: expected %s or %s%s", given, strings.Join(formats[:last], ", "), formats[last], config.Suggestion(given, formats))
 }

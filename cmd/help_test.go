@@ -70,8 +70,8 @@ func TestEveryCommandChecksItsFormat(t *testing.T) {
 		if code != ExitUsage || !strings.Contains(stderr, "-o xml: expected ") {
 			t.Errorf("%q: exit code %d, %q", args, code, stderr)
 		}
-		for _, format := range listed(f.Usage) {
-			if !strings.Contains(stderr, strings.TrimSuffix(format, "=")) {
+		for _, format := range f.Value.(choice).values {
+			if !strings.Contains(stderr, format) {
 				t.Errorf("%q does not name %s: %q", args, format, stderr)
 			}
 		}

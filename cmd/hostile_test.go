@@ -99,12 +99,12 @@ var (
 	// quickCommands are run against every hostility, and allCommands against
 	// those that answer.
 	quickCommands = [][]string{
-		{"get"}, {"get", "-o", "json"}, {"explain", "restore/prey"}, {"explain", "backup/prey-backup", "-o", "json"},
+		{"get"}, {"get", "-o", "json"}, {"check"}, {"explain", "restore/prey"}, {"explain", "backup/prey-backup", "-o", "json"},
 		{"finalize", "restore/prey", "--dry-run"}, {"finalize", "restore/prey", "--yes", "-o", "json", "--timeout", "2s", "--observe", "1s", "--phase", "Failed"},
 		{"estimate", "backup/prey-backup"}, {"results", "restore/prey"}, {"logs", "restore/prey"}, {"describe", "restore/prey-failed"}, {"describe", "backup/prey-backup", "-o", "json"},
 	}
 	moreCommands = [][]string{
-		{"get", "-o", "wide"}, {"get", "-o", "yaml"}, {"get", "-o", "name"}, {"get", "-o", "jsonpath={.items[*]}"}, {"get", "restore/prey"},
+		{"check", "-o", "json"}, {"check", "--nagios"}, {"get", "-o", "wide"}, {"get", "-o", "yaml"}, {"get", "-o", "name"}, {"get", "-o", "jsonpath={.items[*]}"}, {"get", "restore/prey"},
 		{"explain", "restore/prey-failed"}, {"explain", "backup/prey-backup"}, {"explain", "restore/prey", "-o", "yaml"}, {"explain", "restore/prey", "--artifacts"},
 		{"finalize", "backup/prey-backup", "--cancel-volumes", "--dry-run"}, {"finalize", "backup/prey-backup", "--wake", "--dry-run", "-o", "yaml"},
 		{"estimate", "restore/prey", "-o", "json"}, {"results", "restore/prey", "-o", "json"}, {"logs", "restore/prey", "-o", "json"}, {"etcd"}, {"version"}, {"completion", "bash"}, {"completion", "zsh"}, {"get", "--help"},
@@ -122,7 +122,7 @@ func jobCommands(restore string) (commands [][]string) {
 		if cmd.Flags().Lookup("timeout") != nil {
 			args = append(args, "--timeout", "2s")
 		}
-		for _, format := range listed(f.Usage) {
+		for _, format := range f.Value.(choice).values {
 			commands = append(commands, append(slices.Clone(args), "-o", format))
 		}
 	})
@@ -284,7 +284,7 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 			}
 			for i, keys := range []string{
 				"\r", "1", "2", "3", "4", "5", "6", "7", "8", "e", "l", "v", "\x1b", // a job and its pages
-				"f", "w", "d", "w", "\r", "x", "\x1b", "\x1b", // force finalize
+				"f", "w", "d", "w", "\r", "x", "\x1b", "\x1b", // finalize
 				"m", "j", "m", "f", "\x1b", "\x1b",
 				"4", "\r", "/prey\r", "n", "\x1b", "\x1b", "5", "\r", "\x1b", "G", "\r", "G", "\x1b", // what is no job, and its pages
 				"6", "\r", "G", "\x1b", "7", "\r", "\x1b",
@@ -297,7 +297,7 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 					c.sees(t, "[5 ")
 				}
 			}
-			if answers && !strings.Contains(c.Output(), "orce finalize restore") {
+			if answers && !strings.Contains(c.Output(), "Finalize restore") {
 				t.Errorf("the dialog never came:\n%s", c.Screen())
 			}
 			c.types(t, "\x03")

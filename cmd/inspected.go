@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,14 +33,14 @@ import (
 func (c *cli) inspected() *inspect.Cluster {
 	log := slog.Default()
 	return &inspect.Cluster{
-		Connect: c.connect, Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), Demo: c.inDemo, CAFile: c.caFile,
+		Connect: c.connect, Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), CAFile: c.caFile,
 		AllowPlainHTTP: c.plainHTTP.allows(), Announce: c.plainHTTP.announcer(c.streams.ErrOut, log), Version: version, Requests: c.requests, AuditDir: c.auditDir,
 	}
 }
 
-func (c *cli) addCAFile(flags *pflag.FlagSet) {
+func (c *cli) addCAFile(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.StringVar(&c.caFile, "cacert", "", "PEM file with the CA certificates of the object store")
-	completeFiles(flags, "cacert")
+	completeFiles(cmd, "cacert")
 }
 
 func (c *files) openIndexes(config *rest.Config) *cache.Cache {

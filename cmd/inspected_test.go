@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/say/document"
 )
 
 // TestDashboardForesees watches a restore from the download of its backup to
@@ -91,7 +94,11 @@ func TestDashboardForesees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if item := list(t, string(out)).Items[0]; (item.ETASeconds != nil) != c.foresees || item.RatePerSecond != nil {
+		var item document.Job
+		if err := json.Unmarshal(out, &item); err != nil {
+			t.Fatal(err)
+		}
+		if (item.ETASeconds != nil) != c.foresees || item.RatePerSecond != nil {
 			book, _ := os.ReadFile(books[0])
 			t.Errorf("%s: %s\nlearned: %s", c.what, out, book)
 		}

@@ -43,7 +43,7 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.list([]clusterJobs{{jobs: snap.Jobs, assessed: a}}, false); err != nil {
+	if err := p.list(rowsOf("", a, snap.Jobs...), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.TrimSpace(out.String()); got != "orphaned" {

@@ -64,7 +64,7 @@ says where lines are missing.`,
 			f.least = logs.ParseLevel(f.level)
 			switch {
 			case f.level != "" && f.least == logs.NoLevel:
-				return usagef("--level %s: expected %s", f.level, levelNames)
+				return usagef("--level %s: expected %s", f.level, oneOf(levelNames))
 			case f.since < 0 || f.since == 0 && cmd.Flags().Changed("since"):
 				return usagef("--since %s: expected a duration above zero, such as 10m", f.since)
 			}
@@ -73,15 +73,15 @@ says where lines are missing.`,
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Print new lines until the job ends")
 	cmd.Flags().DurationVar(&f.since, "since", 0, "Only lines newer than this, such as 10m")
-	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: "+levelNames)
+	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: "+oneOf(levelNames))
 	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text or json (a document per line)")
-	c.addCAFile(cmd.Flags())
-	completeFlag(cmd, "level", fixed(listed(levelNames)))
+	addChoice(cmd, &f.output, "output", "o", "text or json (a document per line)", "text", "json")
+	c.addCAFile(cmd, cmd.Flags())
+	completeFlag(cmd, "level", fixed(levelNames))
 	return c.forJob(cmd, f.run)
 }
 
-const levelNames = "trace, debug, info, warning or error"
+var levelNames = []string{"trace", "debug", "info", "warning", "error"}
 
 var errJobEnded = errors.New("the job ended")
 

@@ -41,11 +41,11 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	defer c.cancel(nil)
 	root := newRoot(c, programName(args[0]))
 	root.SetArgs(args[1:])
-	err := root.ExecuteContext(ctx)
+	ran, err := root.ExecuteContextC(ctx)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause // whatever failed then, failed because it was told to end
 	} else {
-		err = c.pinned.explain(err)
+		err = c.nagiosError(ran, args, c.pinned.explain(err))
 	}
 	return exitCode(err, c.streams.ErrOut)
 }
@@ -73,7 +73,6 @@ type cli struct {
 	*settings
 	files
 	plainHTTP *plainHTTP
-	inDemo    bool
 	caFile    string                  // of the object store
 	cancel    context.CancelCauseFunc // ends the run with a cause
 }
@@ -116,13 +115,13 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
-	completeFiles(root.PersistentFlags(), append(fileFlags, "config")...)
+	completeFiles(root, append(fileFlags, "config")...)
 	c.completeClusterFlags(root)
 	root.PersistentPreRunE = c.preRun
-	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))
+	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newCheck(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newCoverage(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))
 	addCompletionScripts(c, root)
 	checkTopics(root)
-	completeRest(root)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetHelpFunc(helpOf(root.HelpFunc()))
 	calledAs(root, name)
 	return root
@@ -189,9 +188,10 @@ func exitCode(err error, stderr io.Writer) int {
 		return ExitInterrupted
 	case errors.As(err, &coded):
 		switch {
+		case coded.error == nil:
 		case coded.code == ExitUsage:
 			fmt.Fprintln(stderr, "error:", err)
-		case coded.error != nil:
+		default:
 			printErrorLines(stderr, err)
 		}
 		return coded.code

@@ -92,7 +92,7 @@ func (p *plain) follow(ctx context.Context, c *cli) (*plainCluster, error) {
 		return one, err
 	}
 	one.name = conn.Context
-	one.options, err = c.following(ctx, selection{}, func(o *watch.Options) { o.Journal = 0 })
+	one.options, err = c.following(ctx, selection{}, human.Spoken, func(o *watch.Options) { o.Journal = 0 })
 	one.options.Patience = plainPatience
 	one.options.Ready = func(snap *watch.Snapshot) (bool, error) { return narrate.Complete(snap), nil }
 	return one, err

@@ -96,7 +96,7 @@ func TestPlainTakesCommands(t *testing.T) {
 	}
 	p := startPlain(t, "--scene", path, "--read-only")
 	p.hears(t, "on context demo", "1 job is active: 1 running", " Stuck: restore crm-rollback: ", "type: explain restore/crm-rollback")
-	p.hears(t, "Velero gave up writing Finalizing") // after a closer look
+	p.hears(t, "Velero could not save its status") // after a closer look
 	for _, c := range []struct{ line, says string }{
 		{"show crm-roll", " Fact: 902 of 918 items."},
 		{"show restore crm-rollback", " Unknown or contradicting: "},

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/dryrun"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/say/document"
@@ -21,8 +22,10 @@ import (
 
 type preflightCommand struct {
 	askedRestore
-	compare bool
-	output  string
+	compare, dryRun, secrets bool
+	qps                      int
+	standIn                  string
+	output                   string
 }
 
 func newPreflight(c *cli) *cobra.Command {
@@ -38,11 +41,15 @@ the state of the backup, its storage location and Velero.
 
 Say what to restore as for 'veltui estimate': backup/NAME with the flags of 'velero
 restore create', a Restore in a file (-f), or restore/NAME for a restore like that one.
-veltui changes nothing but for the DownloadRequest with which it reads the backup, once.
+veltui changes nothing but for the DownloadRequests with which it reads the backup.
 It reads the metadata of objects only, so it does not know whether one that exists
 differs from the backup. With --compare it reads the backup once more and those objects
 as a whole, and says of each what Velero will do: leave it, leave it with a warning,
 patch it, merge it or skip it, and which fields differ, without their values.
+
+With --dry-run it sends each object that Velero would create or patch with dryRun=All,
+as Velero's service account if you may impersonate it: webhooks, policies and schemas
+answer, and nothing is stored.
 
 An obstacle makes something of the restore fail. A doubt may go wrong, or do what you
 do not want. What veltui could not look at is named, and never counts as fine.
@@ -61,22 +68,37 @@ could not look at everything.`,
   # The same object by object, with the fields that differ
   veltui preflight backup/nightly --existing-resource-policy update --compare -o json | jq '.existing[]'
 
+  # What the API server says to each object, also to those of a namespace that is new
+  veltui preflight backup/nightly --dry-run --dry-run-namespace scratch
+
   # In a script: restore only if nothing stands in the way
-  veltui preflight -f restore.yaml && kubectl create -f restore.yaml
+  veltui preflight -f restore.yaml --dry-run --dry-run-secrets && kubectl create -f restore.yaml
 
   # The obstacles alone
   veltui preflight backup/nightly -o json | jq '.findings[] | select(.severity == "obstacle")'`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	f.askedRestore.addTo(flags)
+	f.askedRestore.addTo(cmd)
 	flags.BoolVar(&f.compare, "compare", false, "Compare what exists with the backup, and say what Velero does with each object")
-	flags.StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
-	cmd.ValidArgsFunction = c.completeJobs(false)
+	flags.BoolVar(&f.dryRun, "dry-run", false, "Ask the API server about each object, and store nothing")
+	flags.IntVar(&f.qps, "dry-run-qps", dryrun.DefaultQPS, "Requests a second of the dry run")
+	flags.BoolVar(&f.secrets, "dry-run-secrets", false, "Send Secrets in the dry run, too: webhooks may see and log their data")
+	flags.StringVar(&f.standIn, "dry-run-namespace", "", "Existing namespace that stands in for new ones in the dry run")
+	addOutput(cmd, &f.output, "text", "json", "yaml")
+	cmd.ValidArgsFunction = c.completeNames(false, jobKinds...)
 	return cmd
 }
 
 func (f *preflightCommand) run(ctx context.Context, args []string) error {
+	switch {
+	case f.qps < 1:
+		return usagef("--dry-run-qps %d: expected at least 1", f.qps)
+	case !f.dryRun && (f.secrets || f.standIn != ""):
+		return usagef("--dry-run-secrets and --dry-run-namespace are about a dry run; add --dry-run")
+	case f.dryRun && f.isReadOnly():
+		return exitError{ExitUsage, dryrun.ErrReadOnly}
+	}
 	spec, snap, err := f.restore(ctx, args)
 	if err != nil {
 		return err
@@ -90,7 +112,7 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	inspect.AddFinalized(ctx, &question.Velero, store)
+	inspect.AddStored(ctx, &question.Velero, store, question.Index)
 	s, err := cluster.Surveyor()
 	if err != nil {
 		return err
@@ -101,6 +123,10 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 		question.Bodies = store.Bodies(name, func(done, total int64) {
 			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
 		})
+	}
+	if f.dryRun {
+		question.DryRun = &inspect.DryRun{Bodies: store.Bodies(spec.Restore.BackupName, func(int64, int64) {}), QPS: f.qps, Secrets: f.secrets, StandIn: f.standIn,
+			Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) }}
 	}
 	result, err := s.Check(ctx, question, func(p target.Progress) { say(lookedFor(p)) })
 	done()
@@ -171,12 +197,21 @@ func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 	}
 	l.add("A restore of backup %s: %s, %s, %s", restore.BackupName, items,
 		human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
+	if d := r.DryRun; d != nil {
+		l.add("Dry run as %s: %s of %s sent, %s accepted, %s rejected, nothing stored", d.As, human.Number(d.Sent), human.Count(d.Items, "object"), human.Number(d.Accepted), human.Number(len(d.Rejected)))
+	}
 	for _, f := range r.Findings {
 		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Reason, itemsOf(f))
 		l.add("  %s", f.Sentence)
 		l.clause("  > ", f.Remedy)
 	}
-	l.list("Not looked at", mapSlice(r.NotLooked, func(n preflight.NotLooked) string { return n.What + ": " + n.Why }))
+	l.list("Not checked", mapSlice(r.NotLooked, func(n preflight.NotLooked) string { return n.What + ": " + n.Why }))
+	if d := r.DryRun; d != nil {
+		l.list("Not sent", mapSlice(d.NotSent, func(u preflight.Untold) string { return u.What() + ": " + u.Why }))
+		l.list("No dry run can tell", d.CannotKnow)
+	} else if r.Items != nil && *r.Items > 0 {
+		l.add("\nAdd --dry-run to ask the API server about each object; it stores nothing.")
+	}
 }
 
 func itemsOf(f preflight.Finding) string {

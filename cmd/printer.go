@@ -3,7 +3,6 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,27 +12,18 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
 
-type clusterJobs struct {
-	context  string // the kubeconfig's, empty where none is in use
-	jobs     []*job.Job
-	assessed *assess.Assessment
-	deleted  bool // it was there until now
-	err      error
-}
-
 type printer struct {
 	parts
-	list  func(clusters []clusterJobs, several bool) error // the context is shown if several were asked for
+	// list prints rows, and in a list the malformed resources. The context is shown if several were asked for.
+	list  func(rows []row, malformed []document.Malformed, several bool) error
 	table *tablePrinter
 }
 
@@ -48,10 +38,10 @@ func (p parts) and(q parts) parts {
 }
 
 func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, error) {
-	w, all := c.streams.Out, parts{true, true, true}
+	w := c.streams.Out
 	switch f.output {
 	case "table", "wide":
-		p := &tablePrinter{table: c.newTable(), wide: f.output == "wide"}
+		p := &tablePrinter{table: c.newTable(), wide: f.output == "wide", things: selected.things}
 		p.noHeaders, p.grows = f.noHeaders, f.follow
 		if order != nil && order.column != nil {
 			p.sorted = order.column.title
@@ -59,95 +49,80 @@ func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, e
 		// In a pipe a column has all its text: a context that answers later would widen it.
 		return printer{parts{volumes: p.wide, verdicts: true, whole: p.width <= 0}, p.list, p}, nil
 	case "json", "yaml":
-		return printer{parts: all, list: func(clusters []clusterJobs, _ bool) error { return f.printDocuments(w, listOf(clusters...)) }}, nil
+		return selected.documents(f.follow, func(doc any) error { return printDocument(w, f.output, doc, f.follow) }), nil
 	case "name":
-		return printer{list: func(clusters []clusterJobs, _ bool) error { return printNames(w, clusters) }}, nil
+		return printer{list: func(rows []row, _ []document.Malformed, _ bool) error {
+			for _, r := range rows {
+				if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", r.ref.kind.Word(), r.ref.name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}, nil
 	}
 	path, err := printers.NewJSONPathPrinter(strings.TrimPrefix(f.output, "jsonpath="))
 	if err != nil {
 		return printer{}, usagef("reading the jsonpath: %w", err)
 	}
 	path.AllowMissingKeys(true) // ended jobs have no verdict, waiting ones no items
-	return printer{parts: all, list: func(clusters []clusterJobs, _ bool) error {
-		return printPath(w, path, listOf(clusters...), len(selected.names) == 1)
-	}}, nil
+	return selected.documents(false, func(doc any) error { return printPath(w, path, doc) }), nil
 }
 
-func listOf(clusters ...clusterJobs) document.JobList {
-	list := document.NewJobList()
-	for i, c := range clusters {
-		for _, j := range c.jobs {
-			item := document.NewJob(c.assessed.Of(j), c.assessed.Volumes(j))
-			item.Context, item.Deleted = c.context, c.deleted
-			list.Items = append(list.Items, item)
+// documents prints what -o json has: with each, every row by itself, else the one that was named, or the list.
+func (s selection) documents(each bool, print func(doc any) error) printer {
+	return printer{parts: parts{true, true, true}, list: func(rows []row, malformed []document.Malformed, several bool) error {
+		if one := len(s.names) == 1 && !several; !each && !one {
+			return print(s.list(rows, malformed))
 		}
-		if slices.ContainsFunc(clusters[:i], func(before clusterJobs) bool { return before.assessed == c.assessed }) {
-			continue // sorted, a cluster's jobs come in several parts
+		for _, r := range rows {
+			if err := print(r.document(true)); err != nil {
+				return err
+			}
 		}
-		list.Malformed = append(list.Malformed, document.NewMalformedResources(c.assessed.Environment.Malformed, c.context)...)
+		return nil
+	}}
+}
+
+func (s selection) list(rows []row, malformed []document.Malformed) document.List[document.Placed] {
+	kind := "Job"
+	if s.things != nil {
+		kind = string(s.things.Kind)
 	}
+	list := document.NewList[document.Placed](kind)
+	list.Items = append(list.Items, mapSlice(rows, func(r row) document.Placed { return r.document(false) })...)
+	list.Malformed = malformed
 	return list
 }
 
-// printDocuments writes a list or, with -w, a document for each job: JSON on a line of its own.
-func (f getFlags) printDocuments(w io.Writer, list document.JobList) error {
-	if !f.follow {
-		return printDocument(w, f.output, list)
+// printDocument writes a document; one of several as a line, or as a document of its own in YAML.
+func printDocument(w io.Writer, output string, doc any, line bool) error {
+	indent := "  "
+	if line {
+		indent = ""
 	}
-	for _, item := range list.Items {
-		data, err := document.Encode(item, "")
-		if err != nil {
-			return err
-		}
-		if f.output == "yaml" {
-			data = append([]byte("---\n"), sanitize.YAML(data)...)
-		}
-		if _, err := w.Write(data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func printDocument(w io.Writer, output string, v any) error {
-	data, err := document.Encode(v, "  ")
+	data, err := document.Encode(doc, indent)
 	if err != nil {
 		return err
 	}
 	if output == "yaml" {
 		data = sanitize.YAML(data)
 	}
+	if output == "yaml" && line {
+		data = append([]byte("---\n"), data...)
+	}
 	_, err = w.Write(data)
 	return err
 }
 
-func printNames(w io.Writer, clusters []clusterJobs) error {
-	for _, c := range clusters {
-		for _, j := range c.jobs {
-			if _, err := fmt.Fprintf(w, "%s.velero.io/%s\n", j.Kind.Word(), j.Name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// printPath applies a JSONPath template. The fields of one named job are at the top too, as with kubectl.
-func printPath(w io.Writer, path *printers.JSONPathPrinter, list document.JobList, one bool) error {
-	data, err := document.Encode(list, "")
+// printPath applies a JSONPath template to a document.
+func printPath(w io.Writer, path *printers.JSONPathPrinter, doc any) error {
+	data, err := document.Encode(doc, "")
 	if err != nil {
 		return err
 	}
 	var object map[string]any
 	if err := utiljson.Unmarshal(data, &object); err != nil { // keeps whole numbers whole
 		return err
-	}
-	if items, _ := object["items"].([]any); one && len(items) == 1 {
-		for name, value := range items[0].(map[string]any) {
-			if name != "items" {
-				object[name] = value
-			}
-		}
 	}
 	if err := path.PrintObj(&unstructured.Unstructured{Object: object}, w); err != nil {
 		return err
@@ -186,7 +161,7 @@ func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
 // print writes an answer as text or, with json or yaml, as a document.
 func (c *stdio) print(output string, data any, text func(*lines)) error {
 	if output == "json" || output == "yaml" {
-		return printDocument(c.streams.Out, output, data)
+		return printDocument(c.streams.Out, output, data, false)
 	}
 	l := lines{w: c.streams.Out}
 	text(&l)

@@ -47,7 +47,8 @@ policy     limits what operators may change to what veltui writes, with a
 
 Each role has the rights of those before it. --with adds optional rights; the
 manifest says what you lose without each. --group, --user and --service-account
-bind the role; for policy they name the operators.
+bind the role; for policy they name the operators. No role lets preflight --dry-run
+ask as Velero's service account (verb impersonate): that gives all of its rights.
 
 kubectl apply replaces what has the same name: a second manifest for other people
 takes the role, or the limits of the policy, from the first. Name everybody in
@@ -90,7 +91,7 @@ one manifest, or give each manifest a --name of its own.`,
 	flags.StringArrayVar(&f.users, "user", nil, "User to bind the role to")
 	flags.StringArrayVar(&f.serviceAccount, "service-account", nil, "Service account to bind the role to, as NAMESPACE:NAME")
 	flags.StringVar(&f.name, "name", "", "Begin all names in the manifest with this (default veltui-ROLE); kubectl apply replaces what has the same name")
-	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml or json")
+	addOutput(cmd, &f.output, "yaml", "json")
 	completeFlag(cmd, "with", several(optionalRights()))
 	completeFlag(cmd, "store-namespace", c.completeValues(c.namespaces))
 	return cmd

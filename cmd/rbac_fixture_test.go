@@ -59,6 +59,8 @@ func (b *bed) rightsCluster(t *testing.T) {
 		b.podVolumeRestore(t, name+"-pvr", failed.UID)
 	}
 	b.snapshotOf(t, "rights-moving")
+	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-policy"}, Spec: velerov1.ScheduleSpec{Schedule: "0 0 1 1 *",
+		Template: velerov1.BackupSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "rights-slots"}}}})
 	b.openShift(t)
 	if err := b.Namespace(ctx, etcd.Namespace); err != nil {
 		t.Fatal(err)
@@ -146,6 +148,7 @@ func (b *bed) snapshotOf(t *testing.T, backup string) {
 					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}}}}}})
 	}
 	crd("volumesnapshots", "VolumeSnapshot", apiextensionsv1.NamespaceScoped)
+	crd("volumesnapshotclasses", "VolumeSnapshotClass", apiextensionsv1.ClusterScoped)
 	crd("volumesnapshotcontents", "VolumeSnapshotContent", apiextensionsv1.ClusterScoped)
 	for _, u := range []*unstructured.Unstructured{
 		{Object: map[string]any{"kind": "VolumeSnapshotContent", "metadata": map[string]any{"name": "rights-content"}}},

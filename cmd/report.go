@@ -58,11 +58,11 @@ them again; with --read-only or --no-artifacts it does not, and the document say
   # For a program
   veltui report backup/nightly-20261120 -o json`,
 	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "markdown", "markdown or json")
+	addOutput(cmd, &f.output, "markdown", "json")
 	cmd.Flags().StringVar(&f.file, "file", "", "Write a new file in place of standard output")
 	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store")
-	c.addCAFile(cmd.Flags())
-	completeFiles(cmd.Flags(), "file")
+	c.addCAFile(cmd, cmd.Flags())
+	completeFiles(cmd, "file")
 	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.report(ctx, selected, f) })
 }
 
@@ -155,19 +155,11 @@ func (r *reporting) plans(ctx context.Context, reach action.Request) {
 	}
 	subject := j.Kind.Word() + "/" + j.Name
 	command := func(args ...string) string { return reach.Reach().Veltui(j.Namespace, args...) }
-	advice := v.Advice
 	if plan != nil && plan.Effect() != action.Refuse {
-		why := plan.Why
-		if first, rest, _ := strings.Cut(advice, ". "); strings.Contains(first, "finalized") {
-			advice = "" // the plan knows better
-			if rest != "" {
-				why += ". " + rest
-			}
-		}
-		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, why), command("finalize", subject))
+		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why), command("finalize", subject))
 	}
-	if advice != "" {
-		left(advice)
+	if v.Advice != "" {
+		left(v.Advice)
 	}
 	if plan != nil && plan.Effect() == action.Refuse {
 		left("veltui would refuse to finalize it: " + plan.Refusal + ". " + plan.Advice)
@@ -290,7 +282,7 @@ func auditedDeed(e action.Entry) report.Deed {
 
 func (r *reporting) stored(ctx context.Context) {
 	j := r.Judged.Job
-	reader := &inspect.Artifacts{Cluster: r.cli.inspected()}
+	reader := r.cli.inspected()
 	m := reader.Messages(ctx, r.Judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
 		if r.noStore != nil {
 			return artifact.Results{}, r.noStore

@@ -74,33 +74,31 @@ func TestReportNamesMissingRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := b.run(t, "report", "-n", "velero", "restore/untold", "--kubeconfig", viewer)
-	if code != ExitOK || !holdsAll(stdout, "# Report on restore untold", "## What could not be looked at", "the log", "get on pods/log") {
+	if code != ExitOK || !holdsAll(stdout, "# Report on restore untold", "## What could not be checked", "the log", "get on pods/log") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
 
-// TestReportIsSavedElsewhere holds that a report of the dashboard goes to the state
-// folder where the working directory takes no file, and overwrites none.
-func TestReportIsSavedElsewhere(t *testing.T) {
-	gone, state := filepath.Join(t.TempDir(), "gone"), t.TempDir()
-	if err := os.Mkdir(gone, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(gone)
-	r := &reporter{cli: newCLI(nil, nil, nil)}
+// TestReportIsSaved holds that a report of the dashboard goes to the confirmed path, and
+// overwrites no file; the state folder is proposed where there is one.
+func TestReportIsSaved(t *testing.T) {
+	state := t.TempDir()
+	r := &shownCluster{cli: newCLI(nil, nil, nil)}
 	r.cli.env = func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }
-	if path, err := r.Save("x.md", "first"); err != nil || path != filepath.Join(gone, "x.md") {
-		t.Errorf("%q, %v", path, err)
+	d := &dashboardCommand{cli: r.cli}
+	if got := d.saveFolder(); got != os.TempDir() {
+		t.Errorf("without a state folder %q is proposed", got)
 	}
-	if _, err := r.Save("x.md", "second"); err == nil || !strings.Contains(err.Error(), "exists") {
-		t.Errorf("%v", err)
-	}
-	if err := os.RemoveAll(gone); err != nil {
+	if err := os.Mkdir(filepath.Join(state, "veltui"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	path, err := r.Save("x.md", "first")
-	if want := filepath.Join(state, "veltui", "x.md"); err != nil || path != want {
+	want := filepath.Join(d.saveFolder(), "x.md")
+	path, err := r.Save(want, []byte("first"))
+	if err != nil || path != want || filepath.Dir(want) != filepath.Join(state, "veltui") {
 		t.Errorf("%q, want %q: %v", path, want, err)
+	}
+	if _, err := r.Save(want, []byte("second")); err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("%v", err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
@@ -127,7 +125,7 @@ func TestReportAgreesWithTheLog(t *testing.T) {
 	if strings.Contains(out, h.kubeconfig) {
 		t.Error("the report names the kubeconfig of this machine")
 	}
-	if out, _, code := h.run(t, "explain", "restore/crm-rollback"); code != ExitRefused || !strings.Contains(out, "gave up writing") {
+	if out, _, code := h.run(t, "explain", "restore/crm-rollback"); code != ExitRefused || !strings.Contains(out, "could not save its status") {
 		t.Errorf("explain: exit code %d\n%s", code, out)
 	}
 }

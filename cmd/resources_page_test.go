@@ -50,7 +50,7 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.types(t, "\x1b/resources-selected\r\r4")
 	// Its claims come along with its pods, and its first item makes its namespace:
 	// the page and the command count them alike.
-	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "with namespaces", "with persistentvolumes")
+	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "with namespaces", "with persistentvolumes", "widgets.lab.example.com", "taken for 1.18.3") // the whole frame
 	of := map[string]int{}
 	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +\d+ +(\d+)`).FindAllStringSubmatch(c.Screen(), -1) {
 		n, _ := strconv.Atoi(row[2])

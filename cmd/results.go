@@ -47,9 +47,9 @@ FailedValidation, 6 if it is stuck or orphaned, 1 if the results cannot be read.
   veltui results restore/shop-restore-2 -o json |
     jq -r '.messages[] | select(.text | contains("exceeded quota")) | .resources[].name'`,
 	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	addOutput(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all resources of each message, not only the first")
-	c.addCAFile(cmd.Flags())
+	c.addCAFile(cmd, cmd.Flags())
 	return c.forJob(cmd, func(ctx context.Context, selected selection) error { return c.results(ctx, selected, f) })
 }
 
@@ -64,7 +64,7 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 		waiting := c.tellSlow(waitingForStored)
 		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
 		defer waiting("")
-		return (&inspect.Artifacts{Cluster: cluster}).Results(ctx, j)
+		return cluster.Results(ctx, j)
 	})}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -133,7 +133,7 @@ func (r resultsRead) print(l *lines, all bool) {
 func printSections(l *lines, sections []outcome.Section, most int) {
 	for _, s := range sections {
 		l.add("\n%ss, %s (%d)", s.Severity, s.Title(), s.Count)
-		for _, m := range s.Complaints {
+		for _, m := range s.Messages {
 			if m.Count > 1 {
 				l.add("  %dx %s", m.Count, m.Words())
 			} else {

@@ -17,7 +17,6 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/testbed"
 	"github.com/veltui/veltui/watch"
@@ -124,7 +123,7 @@ func (c *scenarioCheck) explain() {
 // as explain.
 func (c *scenarioCheck) page() {
 	kind, name := c.want.Target()
-	selected, err := parseSelection([]string{kind + "/" + name})
+	selected, err := parseSelection([]string{kind + "/" + name}, false)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -160,8 +159,7 @@ func (c *scenarioCheck) page() {
 	assessed := known.Assess(snap, time.Now())
 	j := pick(assessed.Snapshot.Jobs, selected)[0]
 	if assessed.Of(j).NeedsLook {
-		looker := &inspect.Looks{Cluster: own.inspected()}
-		seen, err := looker.Look(ctx, j)
+		seen, err := own.inspected().Look(ctx, j)
 		if err != nil {
 			c.Errorf("looking closer: %v", err)
 		}
@@ -173,7 +171,7 @@ func (c *scenarioCheck) page() {
 		return // the page does not read the object store, and says what it does not know
 	}
 	if string(judged.Verdict.State()) != c.state || string(judged.Verdict.Reason) != c.reason || judged.Verdict.Advice != c.advice {
-		c.Errorf("the page says %s (%s): %s\n%s\nexplain says %s (%s)\n%s", judged.Verdict.State(), judged.Verdict.Reason, judged.Verdict.Summary, judged.Verdict.Advice, c.state, c.reason, c.advice)
+		c.Errorf("the page says %s (%s): %s\n%s\nexplain says %s (%s)\n%s", judged.Verdict.State(), judged.Verdict.Reason, judged.Verdict.Summary(), judged.Verdict.Advice, c.state, c.reason, c.advice)
 	}
 	var facts []string
 	for _, f := range judged.Verdict.Facts {

@@ -3,7 +3,6 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,24 +11,37 @@ import (
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/tabs"
 	"github.com/veltui/veltui/watch"
 )
 
-var kindWords = map[string]job.Kind{
-	"backup": job.Backup, "backups": job.Backup, "backups.velero.io": job.Backup, "backup.velero.io": job.Backup, "bak": job.Backup,
-	"restore": job.Restore, "restores": job.Restore, "restores.velero.io": job.Restore, "restore.velero.io": job.Restore, "rst": job.Restore,
+// kinds are those that get and describe know. Other commands know jobs, which have no list of their own.
+var (
+	backupKind  = &tabs.Kind{Kind: job.Backup, Words: []string{"backups", "backup", "bak"}, Resource: watch.Backups}
+	restoreKind = &tabs.Kind{Kind: job.Restore, Words: []string{"restores", "restore", "rst"}, Resource: watch.Restores}
+	jobKinds    = []*tabs.Kind{backupKind, restoreKind}
+	kinds       = slices.Concat(jobKinds, tabs.Kinds)
+)
+
+// kindNamed finds a kind by any of its words, nil if there is none.
+func kindNamed(word string) *tabs.Kind {
+	word = strings.TrimSuffix(strings.ToLower(word), ".velero.io")
+	if i := slices.IndexFunc(kinds, func(k *tabs.Kind) bool { return slices.Contains(k.Words, word) }); i >= 0 {
+		return kinds[i]
+	}
+	return nil
 }
 
 // What people ask kubectl for, and what is no name of a job.
 var (
-	otherVeleroKinds = []string{"schedule", "schedules", "backupstoragelocation", "backupstoragelocations", "bsl", "volumesnapshotlocation", "volumesnapshotlocations", "vsl",
-		"backuprepository", "backuprepositories", "datauploads", "dataupload", "datadownloads", "datadownload", "podvolumebackups", "podvolumebackup", "podvolumerestores", "podvolumerestore",
-		"deletebackuprequests", "deletebackuprequest", "downloadrequests", "downloadrequest", "serverstatusrequests"}
+	otherVeleroKinds = []string{"volumesnapshotlocation", "volumesnapshotlocations", "vsl", "datauploads", "dataupload", "datadownloads", "datadownload",
+		"podvolumebackups", "podvolumebackup", "podvolumerestores", "podvolumerestore", "downloadrequests", "downloadrequest", "serverstatusrequests"}
 	otherKinds = []string{"pods", "pod", "po", "deployments", "deployment", "deploy", "daemonsets", "daemonset", "ds", "jobs", "job", "cronjobs", "namespaces", "namespace", "ns", "nodes", "node",
 		"events", "event", "ev", "secrets", "secret", "configmaps", "configmap", "cm", "services", "service", "svc", "pvc", "persistentvolumeclaims", "pv", "persistentvolumes", "volumesnapshots", "crds", "crd"}
 )
 
 type selection struct {
+	things *tabs.Kind      // nil for jobs
 	kind   job.Kind        // empty for both
 	names  []jobName       // empty for all
 	labels labels.Selector // of --selector, nil without
@@ -45,53 +57,55 @@ func nameOf(j *job.Job) jobName { return jobName{j.Kind, j.Name} }
 
 func (n jobName) String() string { return n.kind.Word() + "/" + n.name }
 
-func parseSelection(args []string) (selection, error) {
-	var s selection
-	if len(args) > 0 && !strings.Contains(args[0], "/") {
-		kinds, err := parseKinds(args[0])
-		if err != nil {
+// parseSelection reads KIND [NAME...] or KIND/NAME... of backups and restores; with others, also of one of the other kinds.
+func parseSelection(args []string, others bool) (s selection, err error) {
+	if len(args) == 0 {
+		return s, nil
+	}
+	first, _, inEach := strings.Cut(args[0], "/")
+	if k := kindNamed(first); others && slices.Contains(tabs.Kinds, k) {
+		s.things = k
+	}
+	var kinds []job.Kind
+	if !inEach {
+		if kinds, err = s.parseKinds(first); err != nil {
 			return s, err
 		}
 		args = args[1:]
-		if len(kinds) > 1 {
-			for _, name := range args {
-				if name == "" || strings.Contains(name, "/") {
-					return s, usagef("%q: give the kinds once, either first or as KIND/NAME", name)
-				}
-				for _, kind := range kinds {
-					s.names = append(s.names, jobName{kind, name})
-				}
-			}
-			return s, nil
-		}
+	}
+	if len(kinds) == 1 {
 		s.kind = kinds[0]
 	}
 	for _, arg := range args {
-		kind, name := s.kind, arg
-		if word, rest, found := strings.Cut(arg, "/"); found {
-			if s.kind != "" {
-				return s, usagef("%q: give the kind once, either first or in every KIND/NAME", arg)
-			}
-			var err error
-			if kind, err = parseKind(word, rest); err != nil {
+		word, name, found := strings.Cut(arg, "/")
+		switch {
+		case found && !inEach:
+			return s, usagef("%q: give the kind %s once, either first or in every KIND/NAME", arg, first)
+		case !found && inEach:
+			return s, usagef("%q: expected KIND/NAME, such as %s/%s", arg, first, arg)
+		case !found:
+			name = arg
+		default:
+			kind, err := s.parseKind(word, name)
+			if err != nil {
 				return s, err
 			}
-			name = rest
-		} else if s.kind == "" {
-			return s, usagef("%q: expected KIND/NAME, such as restore/%s", arg, arg)
+			kinds = []job.Kind{kind}
 		}
 		if name == "" {
 			return s, usagef("%q has no name", arg)
 		}
-		s.names = append(s.names, jobName{kind, name})
+		for _, kind := range kinds {
+			s.names = append(s.names, jobName{kind, name})
+		}
 	}
 	return s, nil
 }
 
 // forJob has a command take exactly one KIND/NAME or KIND NAME, of the kinds that it completes.
-func (c *cli) forJob(cmd *cobra.Command, run func(context.Context, selection) error, kinds ...job.Kind) *cobra.Command {
+func (c *cli) forJob(cmd *cobra.Command, run func(context.Context, selection) error, of ...*tabs.Kind) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		selected, err := parseSelection(args)
+		selected, err := parseSelection(args, false)
 		switch {
 		case err != nil:
 			return err
@@ -100,13 +114,16 @@ func (c *cli) forJob(cmd *cobra.Command, run func(context.Context, selection) er
 		}
 		return run(cmd.Context(), selected)
 	}
-	cmd.ValidArgsFunction = c.completeJobs(false, kinds...)
+	if len(of) == 0 {
+		of = jobKinds
+	}
+	cmd.ValidArgsFunction = c.completeNames(false, of...)
 	return cmd
 }
 
-func parseKinds(text string) (kinds []job.Kind, err error) {
+func (s selection) parseKinds(text string) (kinds []job.Kind, err error) {
 	for word := range strings.SplitSeq(text, ",") {
-		kind, err := parseKind(word, "")
+		kind, err := s.parseKind(word, "")
 		if err != nil {
 			return nil, err
 		}
@@ -116,24 +133,24 @@ func parseKinds(text string) (kinds []job.Kind, err error) {
 }
 
 // parseKind reads the kind of a name, which is empty for a kind that stands alone.
-func parseKind(word, name string) (job.Kind, error) {
-	if kind, ok := kindWords[strings.ToLower(word)]; ok {
-		return kind, nil
-	}
+func (s selection) parseKind(word, name string) (job.Kind, error) {
+	k := kindNamed(word)
 	switch word := strings.ToLower(word); {
+	case s.things != nil && k != s.things:
+		return "", usagef("%q: beside %s, give no other kind", word+"/"+name, s.things.Words[0])
+	case k != nil && (k == s.things || slices.Contains(jobKinds, k)):
+		return k.Kind, nil
 	case word == "all" && name == "":
 		return "", usagef("unknown kind \"all\": leave out the kind to print backups and restores")
-	case name == "" && slices.Contains(otherVeleroKinds, strings.TrimSuffix(word, ".velero.io")):
-		return "", usagef("unknown kind %q: expected backups or restores; the dashboard also shows schedules, volumes and storage", word)
+	case name == "" && (k != nil || slices.Contains(otherVeleroKinds, strings.TrimSuffix(word, ".velero.io"))):
+		return "", usagef("unknown kind %q: expected backups or restores; get and describe also know schedules, storage, repositories and deletions", word)
 	case name == "" && slices.Contains(otherKinds, word):
 		return "", usagef("unknown kind %q: expected backups or restores", word)
 	}
-	near, _, found := strings.Cut(strings.TrimPrefix(config.Suggestion(word, slices.Sorted(maps.Keys(kindWords))), " (did you mean "), "?")
+	near := config.Nearest(word, slices.Concat(backupKind.Words, restoreKind.Words))
 	switch {
-	case !found && name == "":
-		near = "restore/" + word
-	case !found:
-		near = "restore/" + name
+	case near == "":
+		return "", usagef("unknown kind %q: expected KIND/NAME, such as backup/NAME or restore/NAME", word)
 	case name != "":
 		near += "/" + name
 	}
@@ -141,10 +158,17 @@ func parseKind(word, name string) (job.Kind, error) {
 }
 
 func (s selection) matches(j *job.Job) bool {
-	return (s.kind == "" || j.Kind == s.kind) && watch.Selects(s.labels, j) && (len(s.names) == 0 || slices.Contains(s.names, nameOf(j)))
+	return s.things == nil && (s.kind == "" || j.Kind == s.kind) && s.selects(j.Object, nameOf(j))
+}
+
+func (s selection) selects(object job.Object, ref jobName) bool {
+	return watch.Selects(s.labels, object) && (len(s.names) == 0 || slices.Contains(s.names, ref))
 }
 
 func (s selection) query() watch.Query {
+	if s.things != nil { // they are few, and are judged beside each other
+		return watch.Query{Kinds: []string{s.things.Resource}, Also: s.things.Needs, Then: s.things.Then}
+	}
 	q := watch.Query{Selector: s.labels}
 	for _, n := range s.names {
 		q.Names = appendNew(q.Names, watch.JobName{Resource: resourceOf(n.kind), Name: n.name})
@@ -166,11 +190,16 @@ func (s selection) only() []watch.JobName {
 }
 
 // resourceOf is the resource of a kind as [watch.Source] names it.
-func resourceOf(kind job.Kind) string { return kind.Resource() + ".velero.io" }
+func resourceOf(kind job.Kind) string {
+	return kinds[slices.IndexFunc(kinds, func(k *tabs.Kind) bool { return k.Kind == kind })].Resource
+}
 
 func (s selection) what() string {
 	what := "backups or restores"
-	if s.kind != "" {
+	switch {
+	case s.things != nil:
+		what = s.things.Words[0]
+	case s.kind != "":
 		what = s.kind.Resource()
 	}
 	if s.stuck {
@@ -179,11 +208,11 @@ func (s selection) what() string {
 	return what
 }
 
-func (s selection) missing(jobs []*job.Job, namespace string) error {
+func (s selection) missing(found []jobName, namespace string) error {
 	var lost []string
 	for _, n := range s.names {
-		if !slices.ContainsFunc(jobs, func(j *job.Job) bool { return nameOf(j) == n }) {
-			lost = append(lost, fmt.Sprintf("%ss.velero.io %q", n.kind.Word(), n.name))
+		if !slices.Contains(found, n) {
+			lost = append(lost, fmt.Sprintf("%s %q", resourceOf(n.kind), n.name))
 		}
 	}
 	if len(lost) == 0 {

@@ -28,7 +28,7 @@ func TestDashboardOnASlowLine(t *testing.T) {
 	}
 	c.types(t, "?")
 	sent := len(c.Output())
-	c.sees(t, "Moving", "esc back")
+	c.sees(t, "Looking", "esc back")
 	if n := len(c.Output()) - sent; n > 12*pace {
 		t.Errorf("%d bytes came before the last key's screen", n)
 	}

@@ -13,47 +13,46 @@ import (
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/ui/tabs"
 )
 
 // sortBy is --sort-by: a column, or a JSONPath into our JSON of a job or into Velero's resource.
 type sortBy struct {
 	text   string
 	column *column
+	things *tabs.Kind // nil for jobs
 	path   *jsonpath.JSONPath
 }
 
 var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
-func sortColumns() []column { return slices.Insert(slices.Clone(tableColumns), 0, contextColumn) }
-
-func columnNames() []string {
-	return mapSlice(sortColumns(), func(c column) string { return strings.ToLower(c.title) })
+func columnNames(k *tabs.Kind) []string {
+	return mapSlice(sortColumns(k), func(c column) string { return strings.ToLower(c.title) })
 }
 
 // parseSortBy reads --sort-by; nil if it was not given. A name without dots and brackets is
 // meant as a column: no single top field of a resource has an order.
-func parseSortBy(text string) (*sortBy, error) {
+func parseSortBy(text string, k *tabs.Kind) (*sortBy, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if column := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(text, "-"), ":desc"), ":asc"); column != text {
 		return nil, usagef("--sort-by %s: veltui sorts in ascending order; for the reverse: veltui get --sort-by %s --no-headers | tac", text, column)
 	}
-	for _, c := range sortColumns() {
+	for _, c := range sortColumns(k) {
 		if strings.EqualFold(c.title, text) {
-			return &sortBy{text: text, column: &c}, nil
+			return &sortBy{text: text, column: &c, things: k}, nil
 		}
 	}
 	if match := sortPath.FindStringSubmatch(text); match != nil {
-		s := &sortBy{text: text, path: jsonpath.New("sort-by").AllowMissingKeys(true)}
+		s := &sortBy{text: text, things: k, path: jsonpath.New("sort-by").AllowMissingKeys(true)}
 		if err := s.path.Parse("{." + cmp.Or(match[1], match[2]) + "}"); err == nil {
 			return s, nil
 		}
 	}
 	return nil, usagef("--sort-by %s: expected a column (%s) or a JSONPath such as .startedAt or .metadata.creationTimestamp",
-		text, strings.Join(columnNames(), ", "))
+		text, strings.Join(columnNames(k), ", "))
 }
 
 func (s *sortBy) needs() parts {
@@ -63,67 +62,66 @@ func (s *sortBy) needs() parts {
 	return parts{volumes: strings.Contains(strings.ToLower(s.text), "volumes"), verdicts: true, whole: true}
 }
 
-// sorted merges all jobs into one order, those without a value first as with kubectl, in parts of one job.
-func (s *sortBy) sorted(clusters []clusterJobs) ([]clusterJobs, error) {
+// sorted brings the rows of all contexts into one order, those without a value first as with kubectl.
+func (s *sortBy) sorted(rows []row) ([]row, error) {
 	if s == nil {
-		return clusters, nil
+		return rows, nil
 	}
-	var sorted []clusterJobs
-	for _, c := range clusters {
-		for i := range c.jobs {
-			sorted = append(sorted, clusterJobs{context: c.context, jobs: c.jobs[i : i+1], assessed: c.assessed})
-		}
+	type valued struct {
+		row
+		value any
 	}
-	values, err := s.values(sorted)
+	values, err := s.values(rows)
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(sorted, func(a, b clusterJobs) int { return compareValues(values[a.jobs[0]], values[b.jobs[0]]) })
-	for _, c := range clusters { // what else is known of them stays in the answer
-		c.jobs = nil
-		sorted = append(sorted, c)
+	sorted := make([]valued, len(rows))
+	for i, r := range rows {
+		sorted[i] = valued{r, values[i]}
 	}
-	return sorted, nil
+	slices.SortStableFunc(sorted, func(a, b valued) int { return compareValues(a.value, b.value) })
+	return mapSlice(sorted, func(v valued) row { return v.row }), nil
 }
 
-func (s *sortBy) values(all []clusterJobs) (map[*job.Job]any, error) {
-	values := map[*job.Job]any{}
+// values are what each row is sorted by.
+func (s *sortBy) values(rows []row) ([]any, error) {
 	if s.column != nil {
-		for _, c := range all {
-			if r := rowOf(c, c.jobs[0]); s.column.order != nil {
-				values[c.jobs[0]] = s.column.order(r)
-			} else {
-				values[c.jobs[0]] = s.column.text(r)
+		return mapSlice(rows, func(r row) any {
+			if s.column.order != nil {
+				return s.column.order(r)
 			}
-		}
-		return values, nil
+			return s.column.text(r)
+		}), nil
 	}
-	for _, document := range []func(clusterJobs) (map[string]any, error){ownDocument, veleroDocument} {
+	values := make([]any, len(rows))
+	for _, document := range []func(row) (map[string]any, error){ownDocument, veleroDocument} {
 		found := false
-		for _, c := range all {
-			doc, err := document(c)
+		for i, r := range rows {
+			doc, err := document(r)
 			if err != nil {
 				return nil, err
 			}
-			value, err := s.find(doc)
-			if err != nil {
+			if values[i], err = s.find(doc); err != nil {
 				return nil, err
 			}
-			values[c.jobs[0]] = value
-			found = found || value != nil
+			found = found || values[i] != nil
 		}
 		if found {
 			return values, nil
 		}
 	}
-	if len(all) == 0 {
+	if len(rows) == 0 {
 		return values, nil
 	}
-	return nil, fmt.Errorf("--sort-by %s: no job has such a field, and there is no such column%s", s.text, config.Suggestion(s.text, columnNames()))
+	what := "job"
+	if s.things != nil {
+		what = s.things.Kind.Word()
+	}
+	return nil, fmt.Errorf("--sort-by %s: no %s has such a field, and there is no such column%s", s.text, what, config.Suggestion(s.text, columnNames(s.things)))
 }
 
-func ownDocument(c clusterJobs) (map[string]any, error) {
-	data, err := document.Encode(listOf(c).Items[0], "")
+func ownDocument(r row) (map[string]any, error) {
+	data, err := document.Encode(r.document(false), "")
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +129,11 @@ func ownDocument(c clusterJobs) (map[string]any, error) {
 	return doc, utiljson.Unmarshal(data, &doc)
 }
 
-func veleroDocument(c clusterJobs) (map[string]any, error) {
-	if c.jobs[0].Object == nil {
+func veleroDocument(r row) (map[string]any, error) {
+	if r.object == nil {
 		return nil, nil
 	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(c.jobs[0].Object)
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(r.object)
 }
 
 func (s *sortBy) find(doc map[string]any) (any, error) {

@@ -118,7 +118,7 @@ func TestDashboardOfASwappedCluster(t *testing.T) {
 					if c.says != "" {
 						o.sees(t, c.says)
 					}
-					if c.before == nil && strings.Contains(o.Screen(), "To apply it") {
+					if c.before == nil && strings.Contains(o.Screen(), "Press enter to apply") {
 						t.Errorf("it plans for another cluster:\n%s", o.Screen())
 					}
 					if code := o.exits(t); code != ExitError {
@@ -144,7 +144,7 @@ func TestDashboardOfASwappedCluster(t *testing.T) {
 func opensTwin(t *testing.T, o *operator, name string) {
 	t.Helper()
 	o.types(t, "f")
-	o.sees(t, "Force finalize restore velero/"+name, "enter type the name")
+	o.sees(t, "Finalize restore velero/"+name, "enter type the name")
 }
 
 // Where one confirms, one is told which cluster it is for, and how well that is known.

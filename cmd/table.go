@@ -9,11 +9,11 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/tabs"
 )
 
 type column struct {
@@ -164,28 +164,10 @@ func (t *table) isEmpty(rows [][]string, column int) bool {
 	return !slices.ContainsFunc(rows, func(cells []string) bool { return cells[column] != "-" })
 }
 
-type row struct {
-	assess.Judged
-	context string
-	age     string
-	began   any
-	deleted bool
-}
-
-func rowOf(c clusterJobs, j *job.Job) row {
-	r := row{Judged: c.assessed.Of(j), context: sanitize.String(c.context), deleted: c.deleted}
-	if began, now := r.Began(), c.assessed.Environment.Now; !began.IsZero() {
-		r.age, r.began = human.Age(began, now), now.Sub(began).Seconds()
-	}
-	return r
-}
-
-var contextColumn = column{title: "CONTEXT", rank: 1, least: 6, middle: true, usual: 20, text: func(r row) string { return r.context }}
-
 // tableColumns are those of `get`. The ranks are documented in its help.
 var tableColumns = []column{
 	{title: "KIND", rank: 2, usual: len("restore"), text: func(r row) string { return r.Kind.Word() }},
-	{title: "NAME", least: 6, middle: true, usual: 40, text: func(r row) string { return r.Name }},
+	nameColumn,
 	{title: "STAGE", least: 5, usual: len("PartiallyFailed"), text: row.stage},
 	{title: "PROGRESS", rank: 3, text: func(r row) string {
 		if !r.FractionKnown {
@@ -198,10 +180,10 @@ var tableColumns = []column{
 		return known(is, float64(done))
 	}},
 	{title: "ETA", rank: 5, usual: len("10 to 15m"), text: func(r row) string { return r.ETA.String() }, order: func(r row) any { return known(r.ETA.Known, r.ETA.Left.Seconds()) }},
-	{title: "ERRORS", rank: 4, text: func(r row) string { return countText(r.Errors) }, order: func(r row) any { return float64(r.Errors) }},
-	{title: "WARNINGS", rank: 7, text: func(r row) string { return countText(r.Warnings) }, order: func(r row) any { return float64(r.Warnings) }},
+	{title: "ERRORS", rank: 4, text: func(r row) string { return draw.NonZero(r.Errors) }, order: func(r row) any { return float64(r.Errors) }},
+	{title: "WARNINGS", rank: 7, text: func(r row) string { return draw.NonZero(r.Warnings) }, order: func(r row) any { return float64(r.Warnings) }},
 	{title: "VERDICT", least: 7, usual: len("progressing"), text: row.verdict},
-	{title: "AGE", rank: 6, usual: len("10h10m"), text: func(r row) string { return r.age }, order: func(r row) any { return r.began }},
+	ageColumn(6, len("10h10m")),
 	{title: "PHASE", wide: true, least: 5, usual: len("PartiallyFailed"), text: func(r row) string { return r.Phase }},
 	{title: "RATE", wide: true, usual: len("100.0 MiB/s"), text: func(r row) string { return r.Rate.String() }, order: func(r row) any { return known(r.Rate.Known, r.Rate.PerSecond) }},
 	{title: "VOLUMES", wide: true, text: func(r row) string { return fmt.Sprint(len(r.Volumes)) }, order: func(r row) any { return float64(len(r.Volumes)) }},
@@ -225,16 +207,9 @@ func (r row) stage() string {
 	case r.Stage == job.StageDeleting:
 		return string(r.Stage)
 	case !r.DeletionAt.IsZero():
-		return r.phaseOrStage() + ",deleting"
+		return r.PhaseOrStage() + ",deleting"
 	}
-	return r.phaseOrStage()
-}
-
-func (r row) phaseOrStage() string {
-	if r.Terminal() || r.Stage == job.StageUnknown {
-		return r.Phase
-	}
-	return string(r.Stage)
+	return r.PhaseOrStage()
 }
 
 func (r row) verdict() string {
@@ -247,34 +222,23 @@ func (r row) verdict() string {
 type tablePrinter struct {
 	table
 	wide   bool
-	sorted string // the column of --sort-by, which is not dropped
+	sorted string     // the column of --sort-by, which is not dropped
+	things *tabs.Kind // nil for jobs
 }
 
 func (p *tablePrinter) columns(several bool) []column {
-	all := tableColumns
-	if several {
-		all = sortColumns()
+	all := sortColumns(p.things)
+	if !several {
+		all = all[1:]
 	}
 	return chooseColumns(all, p.wide, p.sorted)
 }
 
-func (p *tablePrinter) list(clusters []clusterJobs, several bool) error {
+func (p *tablePrinter) list(rows []row, _ []document.Malformed, several bool) error {
 	columns := p.columns(several)
-	var rows [][]string
-	for _, c := range clusters {
-		for _, j := range c.jobs {
-			r := rowOf(c, j)
-			rows = append(rows, mapSlice(columns, func(c column) string { return c.text(r) }))
-		}
-	}
-	return p.print(columns, rows)
-}
-
-func countText(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
+	return p.print(columns, mapSlice(rows, func(r row) []string {
+		return mapSlice(columns, func(c column) string { return c.text(r) })
+	}))
 }
 
 func from(j *job.Job) string {

@@ -24,15 +24,15 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	var out strings.Builder
 	p := &tablePrinter{table: table{w: &out}, wide: true}
 	a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
-	if err := p.list([]clusterJobs{{jobs: []*job.Job{one("a-long-name", "PartiallyFailed")}, assessed: a}}, false); err != nil {
+	if err := p.list(rowsOf("", a, one("a-long-name", "PartiallyFailed")), nil, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.list([]clusterJobs{{jobs: []*job.Job{one("a", "Failed")}, assessed: a}}, false); err != nil {
+	if err := p.list(rowsOf("", a, one("a", "Failed")), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range []bool{true, false} { // what went wrong is in every table, once
 		var text strings.Builder
-		if err := (&tablePrinter{table: table{w: &text}, wide: w}).list([]clusterJobs{{jobs: []*job.Job{one("a", "Failed")}, assessed: a}}, false); err != nil || strings.Count(text.String(), "ERRORS") != 1 {
+		if err := (&tablePrinter{table: table{w: &text}, wide: w}).list(rowsOf("", a, one("a", "Failed")), nil, false); err != nil || strings.Count(text.String(), "ERRORS") != 1 {
 			t.Errorf("%v:\n%s", err, text.String())
 		}
 	}
@@ -46,7 +46,7 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 		}
 	}
 	out.Reset()
-	if err := (&tablePrinter{table: table{w: &out}}).list([]clusterJobs{{assessed: a}}, false); err != nil || out.Len() > 0 {
+	if err := (&tablePrinter{table: table{w: &out}}).list(nil, nil, false); err != nil || out.Len() > 0 {
 		t.Errorf("no jobs print %q, %v", out.String(), err)
 	}
 }
@@ -59,7 +59,7 @@ func TestTableSaysWhatIsDeleted(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "u", CreationTimestamp: metav1.NewTime(now), DeletionTimestamp: &metav1.Time{Time: now}},
 			Status:     velerov1.RestoreStatus{Phase: phase}}})
 		a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
-		if got := rowOf(clusterJobs{assessed: a}, j).stage(); got != want {
+		if got := newRow("", a, j).stage(); got != want {
 			t.Errorf("phase %q: %s, want %s", phase, got, want)
 		}
 		if item := document.NewJob(a.Of(j), nil); item.DeletionRequestedAt.IsZero() {

@@ -176,11 +176,11 @@ func TestTableOfChangesOnATerminal(t *testing.T) {
 	p := &tablePrinter{table: table{w: &out, width: 100, glyphs: &draw.Unicode, grows: true}}
 	jobs := []*job.Job{aged("shop", 5, 0), aged("everything-to-dr-20261123072919", 6, 12), aged(strings.Repeat("long-", 20)+"name", 7, 2)}
 	a := assessed(jobs...)
-	if err := p.list([]clusterJobs{{jobs: jobs[:1], assessed: a}}, false); err != nil {
+	if err := p.list(rowsOf("", a, jobs[0]), nil, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range jobs[1:] {
-		if err := p.list([]clusterJobs{{jobs: []*job.Job{j}, assessed: a}}, false); err != nil {
+		if err := p.list(rowsOf("", a, j), nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
@@ -21,8 +20,8 @@ import (
 
 type verifyCommand struct {
 	*cli
-	output string
-	all    bool
+	output       string
+	all, compare bool
 }
 
 func newVerify(c *cli) *cobra.Command {
@@ -41,12 +40,20 @@ kinds and namespaces that the restore concerns. What you may not list is named, 
 never counts as lost. 'veltui rbac artifacts --with checks' prints the right to list all
 kinds.
 
-Exit codes: 0 if everything came back, 6 if something did not, 1 if veltui could not
-look at everything or if data may still come.`,
+With --compare it also reads the backup once more and what is there as a whole, and
+names the objects that are not as the restore was to make them: emptied, made again
+with other content, changed or scaled, with the fields that differ, never their values.
+What Kubernetes, controllers and Velero write by themselves does not count.
+
+Exit codes: 0 if everything came back, 6 if something did not or --compare finds other
+content, 1 if veltui could not look at everything or if data may still come.`,
 		Example: `  veltui verify restore/shop-restore-2
 
   # With the names of all items that did not come back
   veltui verify restore/shop-restore-2 --all
+
+  # Also whether what came back still holds what the backup does
+  veltui verify restore/shop-restore-2 --compare
 
   # The Secrets that did not come back
   veltui verify restore/shop-restore-2 -o json |
@@ -55,10 +62,11 @@ look at everything or if data may still come.`,
   # In a script, once the restore has ended
   veltui verify restore/shop-restore-2 > verify.txt || mail -s 'restore incomplete' on-call < verify.txt`,
 	}
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	addOutput(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
-	c.addCAFile(cmd.Flags())
-	return c.forJob(cmd, f.run, job.Restore)
+	cmd.Flags().BoolVar(&f.compare, "compare", false, "Compare the content of what came back with the backup, and name the fields that differ")
+	c.addCAFile(cmd, cmd.Flags())
+	return c.forJob(cmd, f.run, restoreKind)
 }
 
 func (f *verifyCommand) run(ctx context.Context, selected selection) error {
@@ -75,14 +83,17 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 	}
 	cluster := f.inspected()
 	cluster.Indexes = f.openIndexes(conn.Config)
-	v := &inspect.Verifier{Cluster: cluster, Items: &inspect.Items{Stored: &inspect.Artifacts{Cluster: cluster}, Backups: &inspect.Backups{Cluster: cluster}}}
 	say, done := f.startSteps("reading what was to come back")
-	result, verifyErr := v.Verify(ctx, judged.Job, assessed, func(p target.Progress) {
+	var far func(string)
+	if f.compare {
+		far = func(text string) { say("comparing contents: " + text) }
+	}
+	result, verifyErr := cluster.Verify(ctx, judged.Job, assessed, func(p target.Progress) {
 		say(lookedFor(p))
 		if p.Done == p.Total {
 			say("looking at claims and volumes")
 		}
-	})
+	}, far)
 	done()
 	switch {
 	case ctx.Err() != nil:
@@ -98,7 +109,7 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 		return err
 	case verifyErr != nil:
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
-	case result.Lost() > 0:
+	case result.Lost()+result.Changed() > 0:
 		return exitError{ExitRefused, nil}
 	case !result.Settled():
 		return exitError{ExitError, nil}
@@ -109,12 +120,6 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 type verified struct {
 	assess.Judged
 	verify.Result
-}
-
-var stateTitles = map[verify.State]string{
-	verify.Failed: "failed", verify.Missing: "missing", verify.Gone: "gone", verify.Deleting: "being deleted",
-	verify.Differs: "existed, differs", verify.NotLookedAt: "not looked at", verify.MadeAnew: "made again",
-	verify.Passing: "comes and goes", verify.Existed: "existed", verify.Restored: "restored", verify.LeftOut: "left out",
 }
 
 const namedItems = 5 // of a kind and state, without --all
@@ -128,6 +133,7 @@ func (r verified) print(l *lines, all bool) {
 	for _, k := range r.Kinds {
 		r.findings(l, k, all)
 	}
+	r.changes(l, all)
 	r.counts(l)
 	l.clause("\n", r.VolumeWords())
 	var unseen []string
@@ -137,7 +143,7 @@ func (r verified) print(l *lines, all bool) {
 	if n := len(unseen) - maxUnseen; n > 0 && !all {
 		unseen = append(unseen[:maxUnseen], fmt.Sprintf("and %d more (--all)", n))
 	}
-	l.list("not looked at, and so not known:", unseen)
+	l.list("unchecked:", unseen)
 	l.list("notes:", r.Notes)
 }
 
@@ -173,7 +179,7 @@ func (r verified) volumes(l *lines, all bool) {
 		if !all && slices.Contains(quiet, v.State) {
 			continue
 		}
-		add(dataTitles[v.State], v.String()+human.Clause(": ", v.Why))
+		add(v.State.Words(), v.String()+human.Clause(": ", v.Why))
 	}
 	for _, d := range r.Result.Data {
 		add("data not moved", d.Target+": "+d.Words())
@@ -183,31 +189,34 @@ func (r verified) volumes(l *lines, all bool) {
 	}
 }
 
-var dataTitles = map[verify.DataState]string{
-	verify.DataEmpty: "without data", verify.DataFailed: "failed", verify.DataUnknown: "not known", verify.DataWaiting: "waiting",
-	verify.DataLeftOut: "left out", verify.DataExisted: "existed", verify.DataKept: "kept", verify.DataRestored: "restored",
-}
-
 // findings prints the items that did not come back; with all also those that differ.
 func (r verified) findings(l *lines, k verify.Kind, all bool) {
 	list := stateList{lines: l, title: k.Name, all: all}
 	quiet := []verify.State{verify.Restored, verify.LeftOut, verify.Existed}
 	for _, i := range k.Items {
-		if i.State.Lost() || all && !slices.Contains(quiet, i.State) {
-			list.add(stateTitles[i.State], itemWords(i), fmt.Sprintf("and %d more (--all)", k.Count[i.State]-namedItems))
+		switch {
+		case i.Content.Lost():
+			list.add(i.Content.Words(), itemWords(i), fmt.Sprintf("and %d more (--all)", k.Content[i.Content]-namedItems))
+		case i.State.Lost() || all && !slices.Contains(quiet, i.State):
+			list.add(i.State.Words(), itemWords(i), fmt.Sprintf("and %d more (--all)", k.Count[i.State]-namedItems))
+		}
+	}
+}
+
+// changes prints what is there with another content than the restore made, and what was not compared.
+func (r verified) changes(l *lines, all bool) {
+	list := stateList{lines: l, title: "other content", all: all}
+	for _, k := range r.Kinds {
+		for _, i := range k.Items {
+			if slices.Contains(verify.Contents, i.Content) && !i.Content.Lost() {
+				list.add(i.Content.Words(), k.Name+" "+itemWords(i), fmt.Sprintf("and %d more (--all)", r.Content[i.Content]-namedItems))
+			}
 		}
 	}
 }
 
 func itemWords(i verify.Item) string {
-	name := i.Name
-	if i.Namespace != "" {
-		name = i.Namespace + "/" + name
-	}
-	if i.From != "" {
-		name += " (from " + i.From + ")"
-	}
-	return name + human.Clause(": ", i.Why)
+	return human.Namespaced(i.Namespace, i.Name) + human.Parens(human.Clause("from ", i.From)) + human.Clause(": ", i.Reason())
 }
 
 func (r verified) counts(l *lines) {
@@ -218,7 +227,7 @@ func (r verified) counts(l *lines) {
 		}
 	}
 	if r.Wanted() > 0 {
-		l.add("\n%-*s  %6s  %6s  %8s  %s", width, "RESOURCE", "WANTED", "THERE", "NOT BACK", "OF THESE")
+		l.add("\n%-*s  %8s  %7s  %7s  %s", width, "RESOURCE", "EXPECTED", "PRESENT", "MISSING", "OF THESE")
 	}
 	for _, k := range r.Kinds {
 		wanted := k.Wanted()
@@ -228,10 +237,15 @@ func (r verified) counts(l *lines) {
 		var of []string
 		for _, state := range verify.States {
 			if n := k.Count[state]; n > 0 && state != verify.Restored && state != verify.LeftOut {
-				of = append(of, fmt.Sprintf("%d %s", n, stateTitles[state]))
+				of = append(of, fmt.Sprintf("%d %s", n, state.Words()))
 			}
 		}
-		l.add("%s", strings.TrimRight(fmt.Sprintf("%-*s  %6d  %6d  %8d  %s", width, human.Shorten(k.Name, maxResource), wanted, k.There(), k.Lost(), strings.Join(of, ", ")), " "))
+		for _, c := range verify.Contents {
+			if n := k.Content[c]; n > 0 {
+				of = append(of, fmt.Sprintf("%d %s", n, c.Words()))
+			}
+		}
+		l.add("%s", strings.TrimRight(fmt.Sprintf("%-*s  %8d  %7d  %7d  %s", width, human.Shorten(k.Name, maxResource), wanted, k.There(), k.Lost(), strings.Join(of, ", ")), " "))
 	}
 	if n := r.Count[verify.LeftOut]; n > 0 {
 		l.add("The restore's filters left out %s of the backup.", human.Count(n, "item"))

@@ -15,7 +15,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/say/document"
 )
 
@@ -250,7 +252,7 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	for _, says := range []string{"all of 4 items came back; the data of 2 volumes did not come back",
 		"without data     " + space + "/forgotten: the backup skipped it: volumeSnapshot: not satisfy the criteria",
 		"data not moved   " + space + "/db-0:failed: verify-failed is Failed", "no space left on device",
-		"4 claims are bound; the data of 2 of 4 volumes came back (1 copied into a pod, 1 moved from storage), 1 without data, 1 failed"} {
+		"4 claims bound; volume data: 2 of 4 restored (1 copied into a pod, 1 moved from storage), 1 without data, 1 failed"} {
 		if !strings.Contains(out, says) {
 			t.Errorf("it does not say %q:\n%s%s", says, out, stderr)
 		}
@@ -284,5 +286,32 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	want = []string{"copied  Unknown", "failed  Unknown", "forgotten  Unknown", "moved DataMover Restored"}
 	if got := states(d); !slices.Equal(got, want) || code != ExitError || !strings.Contains(strings.Join(d.Notes, " "), "What the backup has of volumes is not known: Velero stored nothing") {
 		t.Errorf("exit code %d, %q, expected %q; %q", code, got, want, d.Notes)
+	}
+}
+
+// TestVerifyBesideAnAPIThatIsDown: the kinds that Velero adds to the excludes of each restore need no answer of it.
+func TestVerifyBesideAnAPIThatIsDown(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	b.verifyCluster(t, s, "verify-beside")
+	b.apiDown(t, "down.example.com")
+	var r velerov1.Restore
+	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: "velero", Name: "verify-beside"}, &r); err != nil {
+		t.Fatal(err)
+	}
+	r.Spec.ExcludedResources = collector.NonRestorable()
+	if err := b.client.Update(t.Context(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := b.verified(t, "verify-beside"); len(d.Notes) > 0 {
+		t.Errorf("%q", d.Notes)
+	}
+	r.Spec.ExcludedResources = append(r.Spec.ExcludedResources, "gizmos")
+	if err := b.client.Update(t.Context(), &r); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := b.verified(t, "verify-beside"); len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "What the restore means by gizmos is not known") {
+		t.Errorf("%q", d.Notes)
 	}
 }

@@ -89,7 +89,7 @@ Built with "go install", veltui knows its version but not its commit.`,
 			return c.print(output, d, func(l *lines) { _, l.err = io.WriteString(l.w, versionText(d)) })
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
+	addOutput(cmd, &output, "text", "json", "yaml")
 	return cmd
 }
 

@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,18 +12,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/say/document"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
 )
 
 type waitFlags struct {
 	conditions               []string
 	timeout                  time.Duration
 	failOnStuck, forCreation bool
+	noArtifacts              bool
 	output, notify           string
 }
 
@@ -49,6 +55,10 @@ Repeat it to wait for whichever comes first. A job that ends in another way than
 wait for ends the waiting with the exit code of its end, or 1 if it Completed. What ends
 with exit code 1 goes to standard error.
 
+A restore that ends while wait watches it is then verified, once, as 'veltui verify' does
+without --compare. One more line on standard output, or "verified" in the document,
+says what came back. It changes no exit code. --read-only and --no-artifacts leave it out.
+
 Without --timeout, wait has no limit: a stuck job never ends. --fail-on-stuck ends the
 waiting as soon as one job is stuck. Once it has seen the cluster, wait goes on while
 the API server is away, and with a job that is deleted and made again under the same
@@ -72,7 +82,7 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
   # Until data is being moved
   veltui wait restore/crm-old --for phase=WaitingForPluginOperations`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := parseSelection(args)
+			selected, err := parseSelection(args, false)
 			if err != nil {
 				return err
 			}
@@ -89,6 +99,7 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 			if err != nil {
 				return err
 			}
+			w.verify(cmd.Context())
 			return w.conclude()
 		},
 	}
@@ -96,11 +107,12 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait at most, such as 2h; 0 has no limit")
 	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
 	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or yaml")
+	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, and so do not verify a restore that has ended")
+	addOutput(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	completeFlag(cmd, "for", fixed(conditionWords()))
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
-	cmd.ValidArgsFunction = c.completeJobs(true)
+	cmd.ValidArgsFunction = c.completeNames(true, jobKinds...)
 	return cmd
 }
 
@@ -114,12 +126,51 @@ func (f waitFlags) check() ([]condition, error) {
 	return parseConditions(f.conditions)
 }
 
+// verifyTime is how long verifying one restore may take, which nobody asked for.
+const verifyTime = time.Minute
+
+// verify verifies the restores that ended meanwhile.
+func (w *waiter) verify(ctx context.Context) {
+	for _, t := range w.targets {
+		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal()
+		if t.kind != job.Restore || !ended || w.cluster.Unavailable(inspect.Comparison) != "" {
+			continue
+		}
+		_, done := w.cli.startSteps("verifying " + t.String())
+		result, err := w.verifyJob(ctx, t.jobName)
+		done()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			t.verified = "verified: " + result.Summary()
+		case !errors.Is(err, verify.ErrNotStarted):
+			t.verified = "not verified: " + err.Error()
+		}
+	}
+}
+
+func (w *waiter) verifyJob(ctx context.Context, name jobName) (verify.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyTime, fmt.Errorf("it took more than %s", verifyTime))
+	defer cancel()
+	conn, err := w.cli.connect()
+	if err != nil {
+		return verify.Result{}, err
+	}
+	assessed, judged, err := w.cli.judgedJob(ctx, selection{names: []jobName{name}}, watch.Pods)
+	if err != nil {
+		return verify.Result{}, err
+	}
+	w.cluster.Indexes = w.cli.openIndexes(conn.Config)
+	return w.cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+}
+
 func (w *waiter) conclude() error {
 	result := document.WaitResult{Header: document.NewHeader("WaitResult"), Items: make([]document.WaitItem, 0, len(w.targets))}
 	worst := 0
 	for _, t := range w.targets {
 		worst = max(worst, t.code)
-		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
+		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code, Verified: t.verified}
 		if t.last.Job != nil {
 			item.Job = new(document.NewJob(t.last, t.volumes))
 		}
@@ -132,6 +183,7 @@ func (w *waiter) conclude() error {
 			} else {
 				l.add("%s", ending)
 			}
+			l.clause(t.String()+": ", t.verified)
 		}
 	})
 	return cmp.Or(err, exitWith(worst))

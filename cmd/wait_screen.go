@@ -239,16 +239,7 @@ func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []stri
 	if stage := draw.StageAge(j.Job, c.Now); stage != "" {
 		words[0] += " " + stage
 	}
-	if amount := j.Amount(); amount != "" {
-		_, _, unit, _ := j.Progress()
-		words = append(words, c.Estimated(j.Job, unit)+amount)
-	}
-	if rate := j.Rate.String(); rate != "" {
-		words = append(words, rate)
-	}
-	if left := j.ETA.String(); left != "" {
-		words = append(words, "ETA "+left)
-	}
+	words = append(words, c.ProgressWords(j)...)
 	text := strings.Join(words, "  ")
 	bar := ""
 	if width := min(waitBar, c.Width-ansi.StringWidth(name+named+text)-10); width >= 6 {
@@ -262,7 +253,7 @@ func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []stri
 	case a.Stale():
 		drawn = append(drawn, c.Cut("   "+c.Theme.Waiting.Render("the API server does not answer; this is how it was"), c.Width))
 	case j.State != "" && j.State != diagnosis.Progressing:
-		drawn = append(drawn, c.Cut("   "+c.Mood(j.State).Render(string(j.State)+": "+t.cause()), c.Width))
+		drawn = append(drawn, c.Cut("   "+c.Mood(j.State).Render(string(j.State)+": "+j.Verdict.Text), c.Width))
 	}
 	return drawn
 }

@@ -172,7 +172,7 @@ func TestWaitIsToldOfAStuckJob(t *testing.T) {
 	_, _, explained := h.run(t, "explain", "restore/crm-rollback")
 	for _, flag := range []string{"--for=stuck", "--fail-on-stuck"} {
 		out, errs, code := h.run(t, "wait", "restore/crm-rollback", flag, "--timeout", "1m")
-		if code != explained || code != ExitRefused || !holdsAll(out, "restore/crm-rollback: phase InProgress for ", "stuck: its work is over") || !strings.Contains(errs, "Stuck: restore crm-rollback") {
+		if code != explained || code != ExitRefused || !holdsAll(out, "restore/crm-rollback: phase InProgress for ", "stuck: finished restoring") || !strings.Contains(errs, "Stuck: restore crm-rollback") {
 			t.Errorf("%s: exit code %d, and %d of explain: %s%s", flag, code, explained, out, errs)
 		}
 	}
@@ -186,7 +186,7 @@ func TestWaitAsksLittle(t *testing.T) {
 	r.Status.Progress.ItemsRestored = 1
 	b.create(t, r)
 	proxy := b.counted(t)
-	w := waits(t, through(proxy.Kubeconfig(), b.command(t, "wait", "-n", "velero", "restore/wait-little")))
+	w := waits(t, through(proxy.Kubeconfig(), b.command(t, "wait", "-n", "velero", "restore/wait-little", "--no-artifacts")))
 	eventually(t, "it is seen", func() bool { return strings.Contains(w.errs.String(), "estore wait-little") })
 	b.set(t, r, velerov1.RestorePhaseInProgress, 20)
 	eventually(t, "it moves", func() bool { return strings.Contains(w.errs.String(), "50 percent") })

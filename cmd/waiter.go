@@ -46,6 +46,9 @@ type awaited struct {
 	full    assess.Judged // in the last full look, which reads all that `veltui explain` reads
 	unclear bool          // the last full look failed, which was said
 
+	running  bool   // it was seen before it ended
+	verified string // what verifying it found once it had ended, or why that is not known
+
 	result    waited
 	condition string
 	code      int
@@ -85,12 +88,10 @@ func (t *awaited) state(now time.Time) string {
 		text += ", deletion requested " + human.Age(t.last.DeletionAt, now) + " ago"
 	}
 	if t.last.State != "" && t.last.State != diagnosis.Progressing {
-		text += ", " + string(t.last.State) + ": " + t.cause()
+		text += ", " + string(t.last.State) + ": " + t.last.Verdict.Text
 	}
 	return text
 }
-
-func (t *awaited) cause() string { return strings.TrimPrefix(t.last.Verdict.Summary, t.name+": ") }
 
 var errTimeUp = errors.New("the time is up")
 
@@ -102,7 +103,7 @@ type waiter struct {
 	targets    []*awaited
 	selected   selection
 
-	looks    *inspect.Looks
+	cluster  *inspect.Cluster
 	screen   *waitScreen
 	assessed *assess.Assessment
 	looked   chan fullLook
@@ -117,8 +118,8 @@ type fullLook struct {
 
 func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags) *waiter {
 	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan fullLook, 1), screen: c.newWaitScreen(f)}
-	w.looks = &inspect.Looks{Cluster: c.inspected()}
-	w.looks.Log = slog.New(slog.DiscardHandler)
+	w.cluster = c.inspected()
+	w.cluster.Log, w.cluster.NoArtifacts = slog.New(slog.DiscardHandler), f.noArtifacts
 	for _, n := range appendNew(nil, selected.names...) {
 		w.targets = append(w.targets, &awaited{jobName: n, result: resultPending})
 	}
@@ -135,7 +136,7 @@ func (w *waiter) run(ctx context.Context) error {
 		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errTimeUp)
 		defer stop()
 	}
-	o, err := w.cli.following(ctx, w.selected, func(o *watch.Options) {
+	o, err := w.cli.following(ctx, w.selected, human.Short, func(o *watch.Options) {
 		o.Only, o.Window = w.selected.query().Names, waitWindow
 	})
 	if err != nil {
@@ -250,6 +251,7 @@ func (w *waiter) judgeTarget(t *awaited) {
 		w.screen.say(string(t.kind) + " " + t.name + " was deleted and made again; veltui waits for the new one.")
 	}
 	t.uid, t.last, t.volumes = j.UID, w.effective(t, j), w.assessed.Volumes(j)
+	t.running = t.running || !j.Terminal()
 	if w.stale {
 		return
 	}
@@ -301,7 +303,7 @@ func (w *waiter) effective(t *awaited, j *job.Job) assess.Judged {
 		judged.State, judged.Verdict = "", diagnosis.Verdict{}
 		return judged
 	}
-	judged.State, judged.Verdict, judged.Queue = full.State, full.Verdict, full.Queue
+	judged.State, judged.Verdict, judged.Spoken, judged.Queue = full.State, full.Verdict, full.Spoken, full.Queue
 	return judged
 }
 
@@ -338,7 +340,7 @@ func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, erro
 	selected := selection{names: []jobName{nameOf(j)}}
 	q := selected.query()
 	q.Volumes, q.Also, q.Progress = true, []string{watch.Deletions}, func(string, int) {}
-	snap, err := w.cli.read(ctx, q, w.looks.Log)
+	snap, err := w.cli.read(ctx, q, w.cluster.Log)
 	if err != nil {
 		return assess.Judged{}, err
 	}
@@ -352,7 +354,7 @@ func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, erro
 	if !judged.NeedsLook {
 		return judged, nil
 	}
-	look, err := w.looks.Look(ctx, judged.Job)
+	look, err := w.cluster.Look(ctx, judged.Job)
 	if err == nil {
 		_, judged = assessed.Look(judged.Job, look)
 	}

@@ -316,7 +316,10 @@ func (b *builder) atVersion(p []byte) {
 	}
 	b.lastVersioned = append(b.lastVersioned[:0], rest[:len(resource)+1+len(dir)]...)
 	version, preferred := bytes.CutSuffix(dir, []byte(preferredSuffix))
-	b.addVersion(resource, version, preferred)
+	if v := (storedVersion{b.strings.id(resource), b.strings.id(version), preferred}); !b.knownVersions[v] {
+		b.knownVersions[v] = true
+		b.versions = append(b.versions, v)
+	}
 }
 
 // cleanPath makes an entry's name relative, as Velero does (pkg/archive/extractor.go).

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 
@@ -18,8 +19,8 @@ type Resource struct {
 	Namespaced bool
 }
 
-// groupResource is how Velero writes a resource: plural, then the group if there is one.
-func (r Resource) groupResource() string {
+// GroupResource is how Velero writes a resource: plural, then the group if there is one.
+func (r Resource) GroupResource() string {
 	if r.Group == "" {
 		return r.Name
 	}
@@ -119,6 +120,15 @@ func (r *resolver) expandShort(name, group string, w *work) string {
 		}
 	}
 	return name
+}
+
+// Lookup finds the resource that a word of a filter stands for, in a plain Kubernetes with Velero's kinds if d is zero.
+func (d Discovery) Lookup(word string) (Resource, bool) {
+	resources := d.Resources
+	if !d.Live && len(resources) == 0 {
+		resources = offline(nil)
+	}
+	return newResolver(resources).resolve(word, newWork(context.Background()))
 }
 
 func with(resources []Resource, more []definition) []Resource {

@@ -60,12 +60,12 @@ func TestDiscovery(t *testing.T) {
 		for _, word := range words {
 			want, err := mapper.ResourceFor(schema.ParseGroupResource(word).WithVersion(""))
 			got, ok := newResolver(live.Resources).resolve(word, newWork(t.Context()))
-			if ok != (err == nil) || ok && got.groupResource() != want.GroupResource().String() {
-				t.Errorf("%s: %q %v, the REST mapper says %q, %v", word, got.groupResource(), ok, want.GroupResource(), err)
+			if ok != (err == nil) || ok && got.GroupResource() != want.GroupResource().String() {
+				t.Errorf("%s: %q %v, the REST mapper says %q, %v", word, got.GroupResource(), ok, want.GroupResource(), err)
 			}
 			offline, _ := newResolver(offline(nil)).resolve(word, newWork(t.Context()))
-			if ok && offline.groupResource() != got.groupResource() {
-				t.Errorf("%s: %q offline, %q live", word, offline.groupResource(), got.groupResource())
+			if ok && offline.GroupResource() != got.GroupResource() {
+				t.Errorf("%s: %q offline, %q live", word, offline.GroupResource(), got.GroupResource())
 			}
 		}
 	})
@@ -74,8 +74,8 @@ func TestDiscovery(t *testing.T) {
 		"ing": "ingresses.networking.k8s.io", "crd": dirCRDs, "sc": "storageclasses.storage.k8s.io", "ev": "events",
 		"bsl": "backupstoragelocations.velero.io", "pc": dirPriorityClasses, "ev.events.k8s.io": "events.events.k8s.io",
 	} {
-		if r, ok := newResolver(live.Resources).resolve(short, newWork(t.Context())); !ok || r.groupResource() != want {
-			t.Errorf("%s: %q, want %q", short, r.groupResource(), want)
+		if r, ok := newResolver(live.Resources).resolve(short, newWork(t.Context())); !ok || r.GroupResource() != want {
+			t.Errorf("%s: %q, want %q", short, r.GroupResource(), want)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (r *restore) assumptions() (all []string) {
 }
 
 func (r *restore) beyond() []string {
-	return slices.Concat(r.resources.beyond(), r.spaces.beyond())
+	return slices.Concat(r.resources.Beyond(), r.spaces.Beyond())
 }
 
 func quoted(words []string) string {

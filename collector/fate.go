@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/veltui/veltui/internal/human"
 )
 
 // Fate is what a restore's filters make of an item, whatever the target has.
@@ -45,7 +47,7 @@ func kindsOf(resources []Resource) Kinds {
 	kinds := Kinds{}
 	for _, known := range resources {
 		if key := [2]string{known.Group, known.Kind}; kinds[key] == "" {
-			kinds[key] = known.groupResource()
+			kinds[key] = known.GroupResource()
 		}
 	}
 	return kinds
@@ -57,19 +59,10 @@ func (k Kinds) Guess(group, kind string) string {
 	if resource, known := k[[2]string{group, kind}]; known {
 		return resource
 	}
-	name := strings.ToLower(kind)
-	before, y := strings.CutSuffix(name, "y")
-	switch {
-	case name == "":
+	if kind == "" {
 		return ""
-	case y && before != "" && !strings.ContainsAny(before[len(before)-1:], "aeiou"):
-		name = before + "ies"
-	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"):
-		name += "es"
-	default:
-		name += "s"
 	}
-	return Resource{Group: group, Name: name}.groupResource()
+	return Resource{Group: group, Name: human.Nouns(strings.ToLower(kind))}.GroupResource()
 }
 
 // Fates is what a restore makes of the items of a backup.
@@ -136,7 +129,7 @@ func (r *restore) fateOf(b bucket, resource string) Fate {
 	switch {
 	case slices.Contains(nonRestorable, resource):
 		return NeverRestored
-	case !must && !r.resources.lets(resource):
+	case !must && !r.resources.Takes(resource):
 		return KindExcluded
 	case r.takes(b, must):
 		return ToRestore
@@ -165,7 +158,7 @@ func (r *restore) itemFate(item uint32, resource string) Fate {
 func (r *restore) namespaceFate(name string, kept Fate) Fate {
 	target := r.mapped(name)
 	switch {
-	case !r.spaces.lets(name):
+	case !r.spaces.Takes(name):
 		return NamespaceExcluded
 	case r.namespaceExists(target):
 		return NamespaceThere

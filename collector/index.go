@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -111,16 +112,13 @@ func (x *Index) Contents() []ResourceCount {
 
 // Namespaces are those that hold items in the backup, sorted.
 func (x *Index) Namespaces() []string {
-	seen := map[uint32]bool{}
-	var all []string
+	all := map[string]bool{}
 	for _, b := range x.Buckets {
-		if len(x.Strings.bytes(b.Namespace)) > 0 && !seen[b.Namespace] {
-			seen[b.Namespace] = true
-			all = append(all, x.Strings.string(b.Namespace))
+		if namespace := x.Strings.string(b.Namespace); namespace != "" {
+			all[namespace] = true
 		}
 	}
-	sort.Strings(all)
-	return all
+	return slices.Sorted(maps.Keys(all))
 }
 
 func (x *Index) resourceBuckets(resource string) []bucket {
@@ -182,7 +180,7 @@ var (
 )
 
 // indexMagic starts an encoded Index; its last byte is the encoding's version.
-const indexMagic = "veltui-index\x04"
+const indexMagic = "veltui-index\x05"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

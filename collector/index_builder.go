@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"sort"
 )
 
 // builder collects items in the order the archive has them.
@@ -186,13 +187,13 @@ const gone = ^uint32(0)
 // renumbered gives what was noted of items their new numbers, and sorts it by them.
 func renumbered[T any](all []T, item func(*T) *uint32, now []uint32) []T {
 	kept := all[:0]
-	for _, one := range all {
-		if at := item(&one); now[*at] != gone {
+	for i := range all {
+		if at := item(&all[i]); now[*at] != gone {
 			*at = now[*at]
-			kept = append(kept, one)
+			kept = append(kept, all[i])
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b T) int { return cmp.Compare(*item(&a), *item(&b)) })
+	sort.SliceStable(kept, func(i, j int) bool { return *item(&kept[i]) < *item(&kept[j]) })
 	return kept
 }
 

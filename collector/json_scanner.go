@@ -279,28 +279,31 @@ func (s *scanner) prune(to []byte, wanted fields) []byte {
 		s.skip()
 		return append(to, s.b[start:s.i]...)
 	}
-	begin := len(to) + 1
-	separate := func() {
-		if len(to) > begin {
-			to = append(to, ',')
-		}
-	}
 	to = append(to, c)
 	if c == '[' {
 		s.array(func() {
-			separate()
-			to = s.prune(to, wanted)
+			to = s.prune(separated(to), wanted)
 		})
 		return append(to, ']')
 	}
-	s.object(func(key []byte) {
-		below, ok := wanted[string(key)]
-		if !ok {
-			s.skip()
-			return
-		}
-		separate()
-		to = s.prune(append(append(append(to, '"'), key...), `":`...), below)
-	})
+	s.object(func(key []byte) { to = s.pruneMember(to, key, wanted) })
 	return append(to, '}')
+}
+
+// pruneMember appends the member whose value is at hand, if it is wanted.
+func (s *scanner) pruneMember(to, key []byte, wanted fields) []byte {
+	below, ok := wanted[string(key)]
+	if !ok {
+		s.skip()
+		return to
+	}
+	return s.prune(append(append(append(separated(to), '"'), key...), `":`...), below)
+}
+
+// separated appends a comma unless an object or array has just begun.
+func separated(to []byte) []byte {
+	if c := to[len(to)-1]; c == '{' || c == '[' {
+		return to
+	}
+	return append(to, ',')
 }

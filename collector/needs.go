@@ -18,7 +18,7 @@ type NeedKind uint8
 // The kinds of needs, as the bodies of a backup tell them. CPU is in thousandths
 // of a core, memory and storage are in bytes.
 const (
-	NeedStorageClass  NeedKind = iota // the class of a claim: Name
+	NeedStorageClass  NeedKind = iota // the class of a claim: Name; Amount is 1 if its legacy annotation says it
 	NeedDefaultClass                  // a claim that names no class
 	NeedStorage                       // what a claim requests: Amount
 	NeedCSIData                       // a claim whose data is in a CSI snapshot, or was moved from one
@@ -52,6 +52,8 @@ const (
 	// NeedEnforcedLevel and NeedEnforcedVersion are a namespace's labels for Pod Security.
 	NeedEnforcedLevel
 	NeedEnforcedVersion
+	NeedPriorityClass // the priority class of a pod: Name
+	NeedDeadline      // a pod that ends after activeDeadlineSeconds
 	needKinds
 )
 
@@ -93,7 +95,7 @@ func (f *Fates) Needs(visit func(Item, []Need)) error {
 	x, next := f.r.x, 0
 	var needs []Need
 	item := uint32(0)
-	err := f.Each(func(i Item) {
+	return f.Each(func(i Item) {
 		for next < len(x.Needs) && x.Needs[next].Item < item {
 			next++
 		}
@@ -103,7 +105,6 @@ func (f *Fates) Needs(visit func(Item, []Need)) error {
 		}
 		item++
 	})
-	return err
 }
 
 func (x *Index) needsIn(needs []Need, set uint32) []Need {
@@ -145,21 +146,13 @@ func (b *builder) addNeeds(item uint32, o *object) {
 	b.needs = append(b.needs, needsOf{item, b.facts.id(b.packed)})
 }
 
-func (b *builder) addVersion(resource, version []byte, preferred bool) {
-	v := storedVersion{b.strings.id(resource), b.strings.id(version), preferred}
-	if !b.knownVersions[v] {
-		b.knownVersions[v] = true
-		b.versions = append(b.versions, v)
-	}
-}
-
 // Serves reports whether the target serves a resource ("deployments.apps") when
 // its turn comes: it does now, or the restore brings the CRD.
 func (f *Fates) Serves(resource string) bool {
 	if f.served == nil {
 		f.served = map[string]bool{}
 		for _, known := range f.r.target {
-			f.served[known.groupResource()] = true
+			f.served[known.GroupResource()] = true
 		}
 	}
 	return f.served[resource]

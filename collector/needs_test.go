@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // needsIn are the needs of all that a restore of everything restores.
@@ -61,7 +63,9 @@ var needsOfBodies = []struct {
 	{"a claim", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"resources":{"requests":{"storage":"10Gi"}},"storageClassName":"fast","volumeName":"v"}}`,
 		[]Need{{NeedStorageClass, "fast", 0}, {NeedVolume, "v", 0}, {NeedStorage, "", 10 << 30}}},
 	{"a claim's class of old", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"old"}},"spec":{"storageClassName":"fast"}}`,
-		[]Need{{NeedStorageClass, "old", 0}}},
+		[]Need{{NeedStorageClass, "old", 1}}},
+	{"a pod of a priority class that ends", dirPods, `{"kind":"Pod","metadata":{},"spec":{"priorityClassName":"high","activeDeadlineSeconds":60}}`,
+		[]Need{{NeedPriorityClass, "high", 0}, {NeedDeadline, "", 0}, {NeedPodSecurity, `{"spec":{}}`, 0}}},
 	{"a claim without a class", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{}}`, []Need{{NeedDefaultClass, "", 0}}},
 	{"a claim that wants no class", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"storageClassName":"","volumeName":"v"}}`, []Need{{NeedVolume, "v", 0}}},
 	{"a volume", dirVolumes, `{"kind":"PersistentVolume","metadata":{},"spec":{"csi":{"driver":"ebs.csi.aws.com"},"persistentVolumeReclaimPolicy":"Retain"}}`,
@@ -82,7 +86,7 @@ var needsOfBodies = []struct {
 			{NeedPodSecurity, `{"spec":{"containers":[{"name":"a"},{}],"initContainers":[{},{}]}}`, 0}}},
 	{"what Pod Security looks at", dirPods, `{"kind":"Pod","metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"unconfined","other":"x"}},"spec":{"hostNetwork":true,"nodeName":"n","securityContext":{"runAsNonRoot":true},` +
 		`"containers":[{"name":"a","image":"i","securityContext":{"privileged":true},"ports":[{"hostPort":80}],"livenessProbe":{"httpGet":{"host":"h"}},"readinessProbe":{"exec":{}}},{"name":"b","ports":[{"containerPort":80}]}],` +
-		`"volumes":[{"name":"kube-api-access-x2x","projected":{}},{"name":"c","persistentVolumeClaim":{"claimName":"c"}},{"name":"root","hostPath":{"path":"/"}}]}}`,
+		`"volumes":[{"name":"kube-api-access-x2x","projected":{}},{"name":"c","persistentVolumeClaim":{"claimName":"c"}},{"hostPath":{"path":"/"},"name":"root"}]}}`,
 		[]Need{{NeedContainer, "", 0}, {NeedContainer, "", 0},
 			{NeedPodSecurity, `{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"unconfined"}},"spec":{"hostNetwork":true,"securityContext":{"runAsNonRoot":true},"volumes":[{"hostPath":{"path":"/"},"name":"root"}],` +
 				`"containers":[{"name":"a","securityContext":{"privileged":true},"ports":[{"hostPort":80}],"livenessProbe":{"httpGet":{"host":"h"}}},{"name":"b"}]}}`, 0}}},
@@ -123,6 +127,14 @@ func TestNeeds(t *testing.T) {
 	names, err := read(archive, Limits{NamesOnly: true})
 	if err != nil || !names.NamesOnly || len(needsIn(t, names)) > 0 {
 		t.Errorf("names only: %v, needs %v", err, !names.NamesOnly)
+	}
+}
+
+// TestCompletedNeedsNothing: a restore leaves it out, so an index keeps nothing of it.
+func TestCompletedNeedsNothing(t *testing.T) {
+	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0\n"}, file{podA + "p.json", podJSON("Succeeded")}, file{podA + "q.json", podJSON("Running")}))
+	if len(x.Needs) != 1 || x.Names.string(x.Needs[0].Item) != "q" {
+		t.Errorf("needs: %v", x.Needs)
 	}
 }
 
@@ -219,14 +231,26 @@ func TestHostileNeeds(t *testing.T) {
 
 // FuzzQuantity gives amounts of any kind: none takes long or comes out below zero.
 func FuzzQuantity(f *testing.F) {
-	for _, text := range []string{"1", "100m", "1.5Gi", "1e3", "1E", "1e999", "-1", "", "9E", "0.0000000000000000000000001", "1e-99", "250m", "512Mi", "2", "16Ki", "7Gi", "0007",
+	for _, text := range []string{"1", "100m", "1.5Gi", "1e3", "1E", "1e999", "-1", "", "9E", "0.0000000000000000000000001", "1e-99", "250m", "512Mi", "2", "16Ki", "7Gi", "0007", "m", "Gi", "2m", "536870911Gi", "536870912Gi",
 		"0100000000000000000000000000000", "123456789012345678901234567890n"} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, thousandths := range []bool{true, false} {
-			if n, ok := quantity(text, thousandths); n < 0 || n > maxAmount || !ok && n != 0 {
+			n, ok := quantity(text, thousandths)
+			if n < 0 || n > maxAmount || !ok && n != 0 {
 				t.Errorf("%q: %d, %v", text, n, ok)
+			}
+			if !ok || n == maxAmount {
+				continue
+			}
+			q, err := resource.ParseQuantity(string(bytes.Trim(text, `"`)))
+			want := q.Value()
+			if thousandths {
+				want = q.MilliValue()
+			}
+			if err != nil || n != want {
+				t.Errorf("%q: %d, Kubernetes says %d (%v)", text, n, want, err)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package collector
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -90,11 +91,14 @@ type object struct {
 	spec, managed []byte // the spec, and the managed fields of a Service, as they stand in the body
 	needs         []Need
 	pruner        scanner
-	pruned        []byte // what it read
+	pruned        []byte            // what it read
+	volumes       []json.RawMessage // of a pod, that Pod Security may refuse
+	pod           podSpec
 }
 
 func (o *object) reset() {
-	*o = object{labels: o.labels[:0], annotations: o.annotations[:0], claims: o.claims[:0], withNeeds: o.withNeeds, needs: o.needs[:0], pruner: o.pruner, pruned: o.pruned}
+	*o = object{labels: o.labels[:0], annotations: o.annotations[:0], claims: o.claims[:0], withNeeds: o.withNeeds, needs: o.needs[:0], pruner: o.pruner, pruned: o.pruned[:0],
+		volumes: o.volumes[:0], pod: o.pod}
 }
 
 // annotation is the value of an annotation, nil if there is none.
@@ -152,7 +156,7 @@ func (o *object) read(s *scanner, body []byte, want wants) error {
 	if want == wantCRD {
 		return o.readDefinition()
 	}
-	if o.withNeeds {
+	if o.withNeeds && !o.completed(want) { // what is not restored needs nothing
 		o.readNeeds(body, want)
 	}
 	return nil
@@ -191,17 +195,21 @@ func (s *scanner) pairs(all [][2][]byte) (_ [][2][]byte, bad bool) {
 func (o *object) readSpec(s *scanner, want wants) {
 	switch want {
 	case wantPod:
-		o.claims, o.priority = o.claims[:0], nil
+		o.claims, o.volumes, o.priority = o.claims[:0], o.volumes[:0], nil
+		o.pruned = append(o.pruned[:0], '{')
 		s.object(func(key []byte) {
-			switch string(key) {
-			case "volumes":
+			switch {
+			case string(key) == "volumes":
 				s.array(func() { o.readPodVolume(s) })
-			case "priorityClassName":
+			case string(key) == "priorityClassName":
 				o.priority, _ = s.text()
+			case o.withNeeds:
+				o.pruned = s.pruneMember(o.pruned, key, podFields)
 			default:
 				s.skip()
 			}
 		})
+		o.pruned = append(o.pruned, '}')
 	case wantClaim:
 		o.volume = o.member(s, "volumeName")
 	default:
@@ -210,7 +218,10 @@ func (o *object) readSpec(s *scanner, want wants) {
 }
 
 func (o *object) readPodVolume(s *scanner) {
+	s.peek()
+	start, allowed := s.i, true
 	s.object(func(key []byte) {
+		allowed = allowed && allowedVolumes[string(key)]
 		if string(key) != "persistentVolumeClaim" {
 			s.skip()
 			return
@@ -220,6 +231,9 @@ func (o *object) readPodVolume(s *scanner) {
 			s.atMost(len(o.claims))
 		}
 	})
+	if !allowed && len(o.volumes) < maxNeeds {
+		o.volumes = append(o.volumes, s.b[start:s.i])
+	}
 }
 
 // readDefinition reads what discovery will say of a CRD once it is there.

@@ -30,8 +30,8 @@ const (
 // What is read of objects, and of pods' containers. Of many it is a small part, and
 // encoding/json is too slow for all of a backup.
 var (
-	podFields = fields{"hostNetwork": nil, "hostPID": nil, "hostIPC": nil, "hostUsers": nil, "os": nil, "securityContext": nil, "volumes": nil,
-		"containers": containerFields, "initContainers": containerFields, "resources": nil, "overhead": nil}
+	podFields = fields{"hostNetwork": nil, "hostPID": nil, "hostIPC": nil, "hostUsers": nil, "os": nil, "securityContext": nil,
+		"containers": containerFields, "initContainers": containerFields, "resources": nil, "overhead": nil, "activeDeadlineSeconds": nil}
 	containerFields = fields{"name": nil, "securityContext": nil, "ports": nil, "livenessProbe": nil, "readinessProbe": nil, "startupProbe": nil,
 		"lifecycle": nil, "restartPolicy": nil, "resources": nil}
 	definitionFields = fields{"group": nil, "scope": nil, "names": {"plural": nil, "singular": nil, "kind": nil, "shortNames": nil}}
@@ -48,10 +48,16 @@ var (
 func (o *object) decode(text []byte, wanted fields, v any) bool {
 	o.pruner.reset(text)
 	o.pruned = o.pruner.prune(o.pruned[:0], wanted)
+	return o.decodePruned(v)
+}
+
+func (o *object) decodePruned(v any) bool {
 	if len(o.pruned) > maxNeedsBody {
 		return false
 	}
-	_ = json.Unmarshal(o.pruned, v)
+	if len(o.pruned) > len("{}") {
+		_ = json.Unmarshal(o.pruned, v)
+	}
 	return true
 }
 
@@ -132,7 +138,7 @@ func (o *object) readClaim() {
 	var spec struct {
 		StorageClassName *string
 		Resources        struct {
-			Requests struct{ Storage json.RawMessage }
+			Requests struct{ Storage amount }
 		}
 	}
 	if !o.decode(o.spec, claimFields, &spec) {
@@ -140,7 +146,7 @@ func (o *object) readClaim() {
 	}
 	switch old := string(o.annotation(annStorageClass)); {
 	case old != "":
-		o.need(NeedStorageClass, old)
+		o.needs = append(o.needs, Need{NeedStorageClass, old, 1})
 	case spec.StorageClassName != nil:
 		o.need(NeedStorageClass, *spec.StorageClassName)
 	default:
@@ -150,7 +156,7 @@ func (o *object) readClaim() {
 	if o.annotation(annDataUpload) != nil || len(o.annotation(annClaimSnapshot)) > 0 {
 		o.needs = append(o.needs, Need{Kind: NeedCSIData})
 	}
-	if n, _ := quantity(spec.Resources.Requests.Storage, false); n > 0 {
+	if n := spec.Resources.Requests.Storage.n; n > 0 {
 		o.needs = append(o.needs, Need{Kind: NeedStorage, Amount: n})
 	}
 }
@@ -192,6 +198,9 @@ func (o *object) readService() {
 		spec.Type = corev1.ServiceTypeClusterIP
 	}
 	o.need(NeedServiceType, string(spec.Type))
+	if !bytes.Contains(o.pruned, []byte("odePort")) { // then none is to be kept
+		return
+	}
 	var applied *appliedService
 	var managed []managedService
 	if last := o.annotation(annLastApplied); last != nil {
@@ -232,17 +241,18 @@ func (o *object) readService() {
 
 // podSpec is what a pod asks for and what Pod Security looks at, the latter as it is.
 type podSpec struct {
-	HostNetwork     json.RawMessage              `json:"hostNetwork,omitempty"`
-	HostPID         json.RawMessage              `json:"hostPID,omitempty"`
-	HostIPC         json.RawMessage              `json:"hostIPC,omitempty"`
-	HostUsers       json.RawMessage              `json:"hostUsers,omitempty"`
-	OS              json.RawMessage              `json:"os,omitempty"`
-	SecurityContext json.RawMessage              `json:"securityContext,omitempty"`
-	Volumes         []map[string]json.RawMessage `json:"volumes,omitempty"`
-	Containers      []podContainer               `json:"containers,omitempty"`
-	InitContainers  []podContainer               `json:"initContainers,omitempty"`
-	Resources       json.RawMessage              `json:"resources,omitempty"`
-	Overhead        computeList                  `json:"overhead,omitzero"`
+	HostNetwork     json.RawMessage   `json:"hostNetwork,omitempty"`
+	HostPID         json.RawMessage   `json:"hostPID,omitempty"`
+	HostIPC         json.RawMessage   `json:"hostIPC,omitempty"`
+	HostUsers       json.RawMessage   `json:"hostUsers,omitempty"`
+	OS              json.RawMessage   `json:"os,omitempty"`
+	SecurityContext json.RawMessage   `json:"securityContext,omitempty"`
+	Volumes         []json.RawMessage `json:"volumes,omitempty"`
+	Containers      []podContainer    `json:"containers,omitempty"`
+	InitContainers  []podContainer    `json:"initContainers,omitempty"`
+	Resources       json.RawMessage   `json:"resources,omitempty"`
+	Overhead        computeList       `json:"overhead,omitzero"`
+	Deadline        json.RawMessage   `json:"activeDeadlineSeconds,omitempty"`
 }
 
 type podContainer struct {
@@ -259,7 +269,28 @@ type podContainer struct {
 
 type podResources struct{ Requests, Limits computeList }
 
-type computeList struct{ CPU, Memory json.RawMessage }
+type computeList struct {
+	CPU    cores
+	Memory amount
+}
+
+// amount is a quantity. One that cannot be read counts as not given.
+type amount struct {
+	n     int64
+	given bool
+}
+
+type cores amount // in thousandths
+
+func (a *amount) UnmarshalJSON(text []byte) error {
+	a.n, a.given = quantity(text, false)
+	return nil
+}
+
+func (c *cores) UnmarshalJSON(text []byte) error {
+	c.n, c.given = quantity(text, true)
+	return nil
+}
 
 // allowedVolumes are the fields of volumes that Pod Security allows at every level
 // (k8s.io/pod-security-admission/policy/check_restrictedVolumes.go).
@@ -274,8 +305,11 @@ const (
 
 // readPod reads what a pod and its containers ask for, and what Pod Security looks at.
 func (o *object) readPod() {
-	var spec podSpec
-	if !o.decode(o.spec, podFields, &spec) {
+	spec := &o.pod // still the pod before: its memory is used again
+	clear(spec.Containers[:cap(spec.Containers)])
+	clear(spec.InitContainers[:cap(spec.InitContainers)])
+	*spec = podSpec{Containers: spec.Containers[:0], InitContainers: spec.InitContainers[:0]}
+	if !o.decodePruned(spec) {
 		o.needs = append(o.needs, Need{Kind: NeedPodSecurity})
 		return
 	}
@@ -283,33 +317,32 @@ func (o *object) readPod() {
 	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c podContainer) bool { return c.Name == "restore-wait" || c.Name == "restic-wait" })
 	spec.Containers, spec.InitContainers = o.readContainers(spec.Containers, false), o.readContainers(spec.InitContainers, true)
 	var level podResources
-	if _ = json.Unmarshal(spec.Resources, &level); level.given() || bytes.Contains(spec.Resources, []byte(`"`+corev1.ResourceHugePagesPrefix)) {
+	if len(spec.Resources) > 0 {
+		_ = json.Unmarshal(spec.Resources, &level)
+	}
+	if level != (podResources{}) || bytes.Contains(spec.Resources, []byte(`"`+corev1.ResourceHugePagesPrefix)) {
 		o.ask(NeedPodResources, level)
 	}
-	if overhead := (podResources{Requests: spec.Overhead}); overhead.given() {
-		o.ask(NeedOverhead, overhead)
+	if spec.Overhead != (computeList{}) {
+		o.ask(NeedOverhead, podResources{Requests: spec.Overhead})
 	}
-	spec.Resources, spec.Overhead = nil, computeList{}
-	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(volume map[string]json.RawMessage) bool {
-		for field := range volume {
-			if !allowedVolumes[field] {
-				return false
-			}
-		}
-		return true
-	})
-	annotations := map[string]string{}
-	for _, a := range o.annotations {
-		if name := string(a[0]); strings.HasPrefix(name, annAppArmor) || strings.Contains(name, annSeccomp) {
-			annotations[name] = string(a[1])
-		}
+	o.need(NeedPriorityClass, string(o.priority))
+	if len(spec.Deadline) > 0 {
+		o.needs = append(o.needs, Need{Kind: NeedDeadline})
 	}
+	spec.Resources, spec.Overhead, spec.Deadline, spec.Volumes = nil, computeList{}, nil, o.volumes
 	var pod struct {
 		Metadata map[string]map[string]string `json:"metadata,omitempty"`
-		Spec     podSpec                      `json:"spec"`
+		Spec     *podSpec                     `json:"spec"`
 	}
-	if pod.Spec = spec; len(annotations) > 0 {
-		pod.Metadata = map[string]map[string]string{"annotations": annotations}
+	pod.Spec = spec
+	for _, a := range o.annotations {
+		if bytes.HasPrefix(a[0], []byte(annAppArmor)) || bytes.Contains(a[0], []byte(annSeccomp)) {
+			if pod.Metadata == nil {
+				pod.Metadata = map[string]map[string]string{"annotations": {}}
+			}
+			pod.Metadata["annotations"][string(a[0])] = string(a[1])
+		}
 	}
 	security, err := json.Marshal(pod) // Pods of one controller have the same.
 	if err != nil || len(security) > maxSecurity {
@@ -320,7 +353,7 @@ func (o *object) readPod() {
 
 // readContainers reads what containers ask for, and returns what Pod Security looks at.
 func (o *object) readContainers(all []podContainer, init bool) []podContainer {
-	all = all[:min(len(all), maxNeeds)]
+	all = all[:min(len(all), maxNeeds):min(cap(all), maxNeeds)]
 	for i := range all {
 		c := &all[i]
 		switch {
@@ -344,22 +377,17 @@ func (o *object) readContainers(all []podContainer, init bool) []podContainer {
 	return all
 }
 
-func (r *podResources) amounts() []json.RawMessage {
-	return []json.RawMessage{r.Requests.CPU, r.Requests.Memory, r.Limits.CPU, r.Limits.Memory}
-}
-
-func (r *podResources) given() bool {
-	return slices.ContainsFunc(r.amounts(), func(amount json.RawMessage) bool { return amount != nil })
-}
-
 func (o *object) ask(kind NeedKind, r podResources) {
 	o.needs = append(o.needs, Need{Kind: kind})
-	for i, text := range r.amounts() {
-		if n, ok := quantity(text, i%2 == 0); ok {
-			o.needs = append(o.needs, Need{Kind: NeedCPURequest + NeedKind(i), Amount: n})
+	for i, a := range []amount{amount(r.Requests.CPU), r.Requests.Memory, amount(r.Limits.CPU), r.Limits.Memory} {
+		if a.given {
+			o.needs = append(o.needs, Need{Kind: NeedCPURequest + NeedKind(i), Amount: a.n})
 		}
 	}
 }
+
+// plainUnits are the units of nearly all amounts, of CPU in thousandths and of bytes.
+var plainUnits = map[bool]map[string]int64{true: {"m": 1, "": 1000}, false: {"": 1, "Mi": 1 << 20, "Gi": 1 << 30}}
 
 const (
 	maxQuantity = 32      // longer than any quantity that makes sense
@@ -372,6 +400,12 @@ func quantity(text []byte, thousandths bool) (amount int64, ok bool) {
 	text = bytes.Trim(text, `"`)
 	if len(text) == 0 || len(text) > maxQuantity {
 		return 0, false
+	}
+	digits := len(text) - len(bytes.TrimLeft(text, "0123456789"))
+	if unit := plainUnits[thousandths][string(text[digits:])]; unit > 0 {
+		if n, err := strconv.ParseInt(string(text[:digits]), 10, 30); err == nil {
+			return n * unit, true
+		}
 	}
 	if i := bytes.IndexAny(text, "eE"); i >= 0 && len(text)-i > 4 {
 		return 0, false

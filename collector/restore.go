@@ -1,6 +1,10 @@
 package collector
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/veltui/veltui/internal/glob"
+)
 
 // restore plays through what Velero's restore does to its list of restored
 // items, whose length is what it reports (pkg/restore/restore.go).
@@ -9,8 +13,8 @@ type restore struct {
 	x         *Index
 	spec      RestoreSpec
 	version   version
-	resources *filter
-	spaces    *filter
+	resources *glob.Filter
+	spaces    *glob.Filter
 	selection *selection
 	mustHave  []string
 	target    []Resource // what discovery knows once the CRDs are restored
@@ -83,7 +87,7 @@ func (r *restore) noteUnknownWords(known *resolver) {
 		if _, now := known.resolve(word, r.work); now || word == "*" {
 			continue
 		}
-		if known, ok := later.resolve(word, r.work); ok && known.groupResource() != word {
+		if known, ok := later.resolve(word, r.work); ok && known.GroupResource() != word {
 			r.unknownWords = append(r.unknownWords, word)
 		}
 	}
@@ -128,10 +132,7 @@ func (r *restore) orderedWords() []string {
 	if r.spec.Server.Priorities != nil {
 		p = *r.spec.Server.Priorities
 	}
-	named := map[string]bool{}
-	for _, resource := range slices.Concat(p.High, p.Low) {
-		named[resource] = true
-	}
+	named := setOf(slices.Concat(p.High, p.Low))
 	var middle []string
 	for _, b := range r.x.Buckets {
 		resource := r.x.Strings.string(b.Resource)
@@ -151,18 +152,15 @@ func (r *restore) pass(words []string, processed map[string]bool) {
 		}
 		resource := word
 		if known, ok := target.resolve(word, r.work); ok {
-			resource = known.groupResource()
+			resource = known.GroupResource()
 		}
 		if processed[resource] {
 			continue
 		}
 		r.order = append(r.order, resource)
 		must := slices.Contains(r.mustHave, resource)
-		if !must && !r.resources.lets(resource) {
-			continue
-		}
 		buckets := r.x.resourceBuckets(resource)
-		if len(buckets) == 0 {
+		if !must && !r.resources.Takes(resource) || len(buckets) == 0 {
 			continue
 		}
 		processed[resource] = true
@@ -182,12 +180,12 @@ func (r *restore) pass(words []string, processed map[string]bool) {
 // takes applies the rules for a whole namespace, or for cluster scope.
 func (r *restore) takes(b bucket, must bool) bool {
 	if namespace := r.x.Strings.string(b.Namespace); namespace != "" {
-		return must || r.spaces.lets(namespace)
+		return must || r.spaces.Takes(namespace)
 	}
 	if cluster := r.spec.Restore.IncludeClusterResources; cluster != nil {
 		return *cluster
 	}
-	return r.spaces.everything()
+	return r.spaces.TakesAll()
 }
 
 func (r *restore) restoreBucket(b bucket, resource string, must bool) {
@@ -333,23 +331,18 @@ func (r *restore) bringAlong(item uint32, namespace string) {
 
 // additional restores an item that another one names, if the backup has it and the filters pass it.
 func (r *restore) additional(resource, namespace, name string, must bool) {
-	item, ok := r.x.find(resource, namespace, name)
-	if !ok || r.x.Flags[item]&flagUndecodable != 0 {
-		return
+	if item, ok := r.x.find(resource, namespace, name); ok && r.x.Flags[item]&flagUndecodable == 0 && (must || r.passes(resource, namespace)) {
+		r.restoreItem(item, resource, namespace)
 	}
-	if !must && !r.passes(resource, namespace) {
-		return
-	}
-	r.restoreItem(item, resource, namespace)
 }
 
 func (r *restore) passes(resource, namespace string) bool {
 	must := slices.Contains(r.mustHave, resource)
-	if !must && !r.resources.lets(resource) {
+	if !must && !r.resources.Takes(resource) {
 		return false
 	}
 	if namespace != "" {
-		return must || r.spaces.lets(namespace)
+		return must || r.spaces.Takes(namespace)
 	}
 	cluster := r.spec.Restore.IncludeClusterResources
 	return cluster == nil || *cluster

@@ -84,7 +84,7 @@ func (t *tarReader) next() (entry, error) {
 			if err != nil {
 				return e, err
 			}
-			if name != nil {
+			if len(name) > 0 {
 				longName = name
 			}
 			if size >= 0 {
@@ -171,14 +171,7 @@ func headerSum(h []byte) int64 {
 	return total
 }
 
-func allZero(b []byte) bool {
-	for ; len(b) >= 8; b = b[8:] {
-		if binary.LittleEndian.Uint64(b) != 0 {
-			return false
-		}
-	}
-	return true
-}
+func allZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
 
 func (t *tarReader) shortName(h []byte) []byte {
 	name := cString(h[:100])
@@ -264,9 +257,7 @@ func paxRecords(data []byte) (name []byte, size int64, err error) {
 			if strings.IndexByte(value, 0) >= 0 {
 				return bad("path holds a NUL byte")
 			}
-			if name = []byte(value); value == "" {
-				name = nil
-			}
+			name = []byte(value)
 		case key == "size":
 			if size, err = strconv.ParseInt(value, 10, 64); err != nil || size < 0 {
 				return bad("size is no number")

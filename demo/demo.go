@@ -157,5 +157,6 @@ func (d *Demo) load() (play func(context.Context) error, err error) {
 	if err := d.putOwn(installation, "scenes/restore-patch-lost.yaml", "scenes/history.yaml", "scenes/openshift-etcd.yaml", "scenes/location-away.yaml"); err != nil {
 		return nil, err
 	}
+	d.surround()
 	return d.story(replay.Merge(recordings)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -19,15 +20,34 @@ import (
 )
 
 // aftermath is what the story's restores left in the cluster: what each made, but for
-// a service that somebody deleted since. A claim comes back empty.
+// a service that somebody deleted since. A claim comes back empty, and somebody changed a
+// ConfigMap and scaled a Deployment.
 type aftermath struct {
 	archive
-	mu sync.Mutex
-	of map[types.UID][]*cluster.Object // by the restore
+	living *living
+	mu     sync.Mutex
+	of     map[types.UID][]*cluster.Object // by the restore
 }
 
-// objects are those of a kind that restores which have ended left behind.
+// objects are those of a kind that restores which have ended left behind, and those that live beside them.
 func (a *aftermath) objects(kind schema.GroupVersionKind) (all []*cluster.Object) {
+	type name struct{ namespace, name string }
+	left := map[name]bool{}
+	for _, o := range a.left(kind) {
+		if n := (name{o.GetNamespace(), o.GetName()}); !left[n] {
+			left[n] = true
+			all = append(all, o)
+		}
+	}
+	for _, o := range a.living.list(kind) {
+		if !left[name{o.GetNamespace(), o.GetName()}] {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func (a *aftermath) left(kind schema.GroupVersionKind) (all []*cluster.Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known := a.of
@@ -55,6 +75,7 @@ func (a *aftermath) objects(kind schema.GroupVersionKind) (all []*cluster.Object
 func (a *aftermath) leftBy(j storyJob) (all []*cluster.Object) {
 	created, _, there := a.came(j)
 	deleted, empty := false, false
+	changes := map[string][]string{"v1/ConfigMap": {"data", "changed"}, "apps/v1/Deployment": {"spec", "replicas"}}
 	volumes := a.volumesOf(j)
 	namespaces := map[string]bool{}
 	for n, i := range slices.Concat(created, there) {
@@ -68,12 +89,17 @@ func (a *aftermath) leftBy(j storyJob) (all []*cluster.Object) {
 			deleted = true
 			continue
 		}
+		a.fill(o, j)
+		if field := changes[i.kind]; field != nil && o.Object[field[0]] != nil {
+			delete(changes, i.kind)
+			_ = unstructured.SetNestedField(o.Object, int64(0), field...)
+		}
 		made := metav1.NewTime(j.started().Add(time.Second))
 		o.SetCreationTimestamp(made)
-		o.SetLabels(map[string]string{"velero.io/restore-name": j.GetName(), "velero.io/backup-name": j.text("spec", "backupName")})
 		if !namespaces[i.namespace] {
 			namespaces[i.namespace] = true
 			home := item{"v1/Namespace", "", i.namespace}.object()
+			a.fill(home, j)
 			home.SetCreationTimestamp(made)
 			all = append(all, home)
 		}
@@ -82,11 +108,50 @@ func (a *aftermath) leftBy(j storyJob) (all []*cluster.Object) {
 			if !empty {
 				empty, volume = true, "pvc-"+string(o.GetUID())
 			}
-			o.Object["spec"], o.Object["status"] = map[string]any{"volumeName": volume}, map[string]any{"phase": "Bound"}
+			_ = unstructured.SetNestedField(o.Object, volume, "spec", "volumeName")
+			o.Object["status"] = map[string]any{"phase": "Bound"}
 		}
 		all = append(all, o)
 	}
 	return all
+}
+
+// fill gives an object that a restore made what the one has that was backed up.
+func (a *aftermath) fill(o *cluster.Object, j storyJob) {
+	mapping, _, _ := unstructured.NestedStringMap(j.Object.Object, "spec", "namespaceMapping")
+	labels, isNamespace := map[string]string{}, o.GetKind() == "Namespace"
+	a.living.once.Do(a.living.read)
+	for _, from := range a.living.saved[o.GroupVersionKind()] {
+		name := from.GetName()
+		if isNamespace {
+			name = cmp.Or(mapping[name], name)
+		}
+		if name != o.GetName() || cmp.Or(mapping[from.GetNamespace()], from.GetNamespace()) != o.GetNamespace() {
+			continue
+		}
+		from = from.DeepCopy()
+		for name, value := range from.Object {
+			if name != "metadata" && name != "status" {
+				o.Object[name] = value
+			}
+		}
+		subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
+		for _, s := range subjects {
+			if s, ok := s.(map[string]any); ok && mapping[fmt.Sprint(s["namespace"])] != "" {
+				s["namespace"] = mapping[fmt.Sprint(s["namespace"])]
+			}
+		}
+		if subjects != nil {
+			o.Object["subjects"] = subjects
+		}
+		maps.Copy(labels, from.GetLabels())
+		o.SetAnnotations(from.GetAnnotations())
+		break
+	}
+	if !isNamespace { // of which Velero labels none
+		labels["velero.io/restore-name"], labels["velero.io/backup-name"] = j.GetName(), j.text("spec", "backupName")
+	}
+	o.SetLabels(labels)
 }
 
 // object is the item with nothing in it.

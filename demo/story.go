@@ -32,6 +32,16 @@ const beat = time.Minute
 // veleroServer is Velero's server as an author.
 var veleroServer = cluster.Author{Manager: "velero-server"}
 
+// surround puts around the story what is stored of its jobs and what lives beside Velero.
+func (d *Demo) surround() {
+	made := archive{d.cluster, d.store}
+	made.storeLost("crm-rollback")
+	d.store.Otherwise(made.file)
+	d.storeRecorded("backup", recordedBackup, recordedBackup)
+	left := &aftermath{archive: made, living: &living{archive: made}}
+	d.cluster.Beside(left.kinds(), left.objects)
+}
+
 // story tells the demo's own story again and again.
 func (d *Demo) story(r replay.Recording) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -39,10 +49,6 @@ func (d *Demo) story(r replay.Recording) func(context.Context) error {
 		logs := &logger{cluster: d.cluster, clock: d.options.Clock}
 		logs.begin()
 		d.group.Go(func() { logs.run(ctx) })
-		d.store.Otherwise(archive{d.cluster, d.store}.file)
-		d.storeRecorded("backup", recordedBackup, recordedBackup)
-		left := &aftermath{archive: archive{d.cluster, d.store}}
-		d.cluster.Beside(left.kinds(), left.objects)
 		var told []names
 		for skip := storySkip; ; skip = 0 {
 			told = append(told, names{})
@@ -114,6 +120,7 @@ func (d *Demo) replay(recordings []replay.Recording) func(context.Context) error
 func (d *Demo) beat(ctx context.Context) {
 	kind := schema.GroupVersionKind{Group: "velero.io", Version: "v1", Kind: "BackupStorageLocation"}
 	for replay.Sleep(ctx, beat) == nil {
+		d.runSchedules()
 		for _, l := range d.cluster.List(kind, "") {
 			now := d.options.Clock().UTC().Format(time.RFC3339)
 			_, _ = d.cluster.Edit(kind, l.GetNamespace(), l.GetName(), veleroServer, func(o *cluster.Object) bool {

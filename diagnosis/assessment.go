@@ -97,14 +97,14 @@ func (a *assessment) settled() bool {
 	return false
 }
 
-func (a *assessment) ago(t time.Time) string { return human.Duration(a.Now.Sub(t)) }
+func (a *assessment) ago(t time.Time) string { return a.env.Style.Duration(a.Now.Sub(t)) }
 
 // quiet is how long neither the job nor its volumes moved.
 func (a *assessment) quiet() time.Duration { return max(0, a.Now.Sub(a.j.QuietSince())) }
 
 // quietWords is quiet in words; where no movement was seen, it is only a lower bound.
 func (a *assessment) quietWords() string {
-	words := human.Duration(a.quiet())
+	words := a.env.Style.Duration(a.quiet())
 	if moved, known := a.j.Moved(); !known && a.j.QuietSince().Equal(moved) {
 		words = "at least " + words
 	}

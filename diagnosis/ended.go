@@ -36,7 +36,7 @@ func (a *assessment) ended() Verdict {
 	if j.Deleting {
 		advice = "It goes when the Velero server has removed its files; that needs its storage location."
 	}
-	text := outcome(j, failed)
+	text := a.outcome(failed)
 	if why := a.evidence().NotFinalized; why != "" {
 		a.Supports(SourceStorage, a.Now, "%s", why)
 		text += "; its contents lack what its operations made"
@@ -72,10 +72,10 @@ func (a *assessment) noteFailedVolumes() int {
 // reasonRunes is how much of a foreign reason a summary has; the facts hold all of it.
 const reasonRunes = 60
 
-func outcome(j *job.Job, failedVolumes int) string {
-	took := ""
+func (a *assessment) outcome(failedVolumes int) string {
+	j, took := a.j, ""
 	if !j.Completed.IsZero() && !j.Started.IsZero() {
-		took = human.Duration(j.Elapsed(j.Completed))
+		took = a.env.Style.Duration(j.Elapsed(j.Completed))
 	}
 	tail := tail(j)
 	switch j.Phase {

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -52,6 +53,8 @@ type Environment struct {
 	Waits []velero.Wait
 	// Malformed are the resources of the job's namespace that Velero cannot read.
 	Malformed []Malformed
+	// Style is that of the durations in the verdict's sentences.
+	Style human.Style
 }
 
 func (e *Environment) table() []velero.Wait {

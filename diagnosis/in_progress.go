@@ -81,7 +81,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 	fact := a.Supports(SourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.Prove(Orphaned, ByOwner(fact), Reopened, "If its results are stored, it can be finalized, and Velero ends it again.",
+	return a.Prove(Orphaned, ByOwner(fact), Reopened, "Check that its results are stored, then finalize it: Velero ends it again.",
 		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).withAction(Finalize), true
 }
 
@@ -105,7 +105,7 @@ func (a *assessment) leftBehind() (Verdict, bool) {
 		fact := a.Supports(SourceWatch, o.Started, "%s began %s ago, and Velero's only %s worker begins none before it is done with the one before", o.Name, a.ago(o.Started), a.j.Kind.Word())
 		a.noteQuiet()
 		a.noteUnread()
-		return a.stuck(ByOwner(fact), LostPatch, "If its results are stored, it can be finalized. A restart of Velero marks it Failed, with all else in progress.",
+		return a.stuck(ByOwner(fact), LostPatch, "Check that its results are stored, then finalize it. "+restartFails,
 			"%s; Velero's only %s worker has gone on to %s", progressText(a.j), a.j.Kind.Word(), human.Shorten(o.Name, 40)).withAction(Finalize), true
 	}
 	return Verdict{}, false
@@ -149,7 +149,7 @@ func (a *assessment) collecting() Verdict {
 		if a.j.Kind == job.Restore {
 			doing = "Velero downloads and reads the backup"
 		}
-		v.Summary = fmt.Sprintf("%s: no count after %s; %s, which takes long when there is much", a.j.Name, a.quietWords(), doing)
+		v.Text = fmt.Sprintf("no count after %s; %s, which takes long when there is much", a.quietWords(), doing)
 	}
 	return v
 }
@@ -174,7 +174,7 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 	fact := a.Supports(SourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))
 	return a.stuck(ByRefusal(fact), KindNotListed,
 		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache of the server avoids it.",
-		"waits for %s until a kind can be listed: %s", human.Duration(a.loggedAgo(log.Last.At)), human.Shorten(log.Unlisted.Error, 55)), true
+		"waits for %s until a kind can be listed: %s", a.env.Style.Duration(a.loggedAgo(log.Last.At)), human.Shorten(log.Unlisted.Error, 55)), true
 }
 
 // afterItems: only results and one status patch are left (docs/dev/velero.md#after-the-last-item).
@@ -196,7 +196,7 @@ func (a *assessment) afterItems() Verdict {
 	case v.state != Quiet:
 		return v
 	case v.Reason == UploadingArtifacts:
-		v.Summary = fmt.Sprintf("%s: %s, quiet for %s; Velero stores logs and results now, if nothing was lost", j.Name, all, a.quietWords())
+		v.Text = fmt.Sprintf("%s, quiet for %s; Velero stores logs and results now, if nothing was lost", all, a.quietWords())
 	}
 	if a.quiet() < lostPatchQuiet+time.Duration(j.Items.Total/itemsPerMinute)*time.Minute {
 		return v
@@ -221,9 +221,9 @@ func (a *assessment) restartCost() string {
 		}
 	}
 	if len(others) == 0 {
-		return "A restart of the Velero server marks it Failed."
+		return "Restarting the Velero server would mark it as Failed."
 	}
-	return "A restart of the Velero server marks it Failed, and " + human.List(others, 3) + " too."
+	return "Restarting the Velero server would mark it as Failed, and " + human.List(others, 3) + " too."
 }
 
 // lostPatch: all files are stored, and Velero will not try again to write the status.
@@ -241,7 +241,7 @@ func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 	case e.StoredErrors > 0:
 		a.Supports(SourceStorage, e.Stored, "its stored results count %s, so it ends PartiallyFailed", human.Count(e.StoredErrors, "error"))
 	}
-	return a.stuck(v.Proof, LostPatch, "It can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
+	return a.stuck(v.Proof, LostPatch, "Finalize it, which moves it on to "+to+". "+restartFails,
 		"%s and stored, phase never moved on for %s; its last status patch was lost", all, a.quietWords()).withAction(Finalize)
 }
 

@@ -100,7 +100,7 @@ func (a *assessment) unknownPhase() Verdict {
 	a.noteServer()
 	a.Doubts(SourceSchema, a.Now, "phase %q is not known to this veltui", a.j.Phase)
 	return a.Conclude(Unknown, UnknownPhase, "A newer veltui may know this phase.",
-		"phase %s is not known to this veltui; last change %s ago", human.Shorten(a.j.Phase, 40), human.Duration(a.quiet()))
+		"phase %s is not known to this veltui; last change %s ago", human.Shorten(a.j.Phase, 40), a.env.Style.Duration(a.quiet()))
 }
 
 // blind: the pods are hidden. Only what moves before our eyes is sure.
@@ -207,10 +207,10 @@ func (a *assessment) deleting() Verdict {
 	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete " + a.j.Name
 	switch {
 	case !ok && a.quiet() < deletionQuiet:
-		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", human.Duration(a.quiet()))
+		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.env.Style.Duration(a.quiet()))
 	case !ok:
 		fact := a.Supports(SourceWatch, a.Now, "no DeleteBackupRequest asks for its deletion any more")
-		return a.stuck(ByOwner(fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", human.Duration(a.quiet()))
+		return a.stuck(ByOwner(fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", a.env.Style.Duration(a.quiet()))
 	}
 	fact := a.Supports(SourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, cmp.Or(d.Phase, velero.VolumeNew))
 	for _, e := range d.Errors {
@@ -221,7 +221,7 @@ func (a *assessment) deleting() Verdict {
 	case d.Phase == velero.DeletionProcessed && a.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
 		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
 	case d.Phase == velero.DeletionProcessed:
-		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", human.Duration(a.quiet()))
+		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", a.env.Style.Duration(a.quiet()))
 	case d.Phase == velero.DeletionInProgress && a.env.serverStarted().After(began):
 		fact = a.Supports(SourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
 		return a.stuck(ByOwner(fact), DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
@@ -268,9 +268,9 @@ func (a *assessment) progressing() Verdict {
 		text += ", " + human.PerSecond(rate)
 	}
 	if low, high, ok := j.RoughETA(a.Now); ok {
-		text += ", about " + human.TimeLeftRange(low, high) + " left"
+		text += ", about " + a.env.Style.TimeLeftRange(low, high) + " left"
 	} else if left, ok := j.ETA(a.Now); ok {
-		text += ", about " + human.TimeLeft(left) + " left"
+		text += ", about " + a.env.Style.TimeLeft(left) + " left"
 	}
 	return a.Conclude(Progressing, reason, "", "%s", text)
 }

@@ -60,7 +60,7 @@ func (a *assessment) loggedAgo(at time.Time) time.Duration {
 	return a.Now.Add(a.env.ServerAhead).Sub(at)
 }
 
-func (a *assessment) logged(l velero.LogLine) string { return human.Duration(a.loggedAgo(l.At)) }
+func (a *assessment) logged(l velero.LogLine) string { return a.env.Style.Duration(a.loggedAgo(l.At)) }
 
 // final reports whether Velero logged that it gave up on the job's last status.
 func (a *assessment) final() bool {
@@ -99,18 +99,29 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	done := progressText(a.j)
 	if strings.Contains(log.GaveUp.Error, "Unsupported value") {
 		return a.stuck(proof, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
-			"its work is over, but the CRD refused phase %s (Velero issue 6170)", log.LostPhase), true
+			"finished %s, but the CRD refused phase %s (Velero issue 6170)", a.working(), log.LostPhase), true
 	}
 	if v, ok := a.cannotEnd(done); ok {
 		return v, true
 	}
 	to := cmp.Or(log.LostPhase, a.evidence().NextPhase, "its next phase")
 	if n := a.j.PodVolumes().Active(); n > 0 { // finalize refuses while they may move
-		return a.stuck(proof, LostPatch, "Wait until its volumes have ended; then it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
-			"Velero gave up writing %s %s ago and does not try again; %s not ended", to, a.logged(log.GaveUp), human.Plural(n, "volume has", "volumes have")), true
+		return a.stuck(proof, LostPatch, "Wait until its volumes have ended, then finalize it, which moves it on to "+to+". "+restartFails,
+			"Velero could not save its status %s ago and will not retry; %s not ended", a.logged(log.GaveUp), human.Plural(n, "volume has", "volumes have")), true
 	}
-	return a.stuck(proof, LostPatch, "If its results are stored, it can be finalized, which moves it on to "+to+". A restart of Velero marks it Failed, with all else in progress.",
-		"its work is over (%s), but Velero gave up writing %s %s ago and does not try again", done, to, a.logged(log.GaveUp)).withAction(Finalize), true
+	return a.stuck(proof, LostPatch, "Check that its results are stored, then finalize it, which moves it on to "+to+". "+restartFails,
+		"finished %s (%s), but Velero could not save its status %s ago and will not retry", a.working(), done, a.logged(log.GaveUp)).withAction(Finalize), true
+}
+
+// restartFails is the effect of a restart on a job in progress.
+const restartFails = "Restarting Velero would mark it, and everything else in progress, as Failed."
+
+// working names the work of a job that has finished it.
+func (a *assessment) working() string {
+	if a.j.Kind == job.Restore {
+		return "restoring"
+	}
+	return "backing up"
 }
 
 // expectsFailure: the lost patch would have ended the job as Failed. A backup of a name that the
@@ -121,12 +132,12 @@ func (a *assessment) expectsFailure(log velero.JobLog, proof Proof) Verdict {
 		why = ": " + human.Shorten(log.Failure, logRunes)
 		a.Supports(SourceLog, log.GaveUp.At, "it failed%s", why)
 	}
-	advice := "A restart of the Velero server marks it Failed, with all else in progress."
+	advice := restartFails
 	switch {
 	case strings.Contains(log.Failure, "already exists"):
 		advice += " Do not delete it through Velero: that deletes the older " + a.j.Kind.Word() + " of this name from the object store."
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero gave up writing that %s ago and does not try again", why, a.logged(log.GaveUp)).withAction(Restart)
+	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero could not save that status %s ago and will not retry", why, a.logged(log.GaveUp)).withAction(Restart)
 }

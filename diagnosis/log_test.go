@@ -37,7 +37,7 @@ func TestServersLog(t *testing.T) {
 		reason Reason
 		says   string
 	}{
-		{"the log says it gave up, long before any limit", dead, gaveUp("FinalizingPartiallyFailed", 7), healthy(), Stuck, LostPatch, "FinalizingPartiallyFailed 7m ago"},
+		{"the log says it gave up, long before any limit", dead, gaveUp("FinalizingPartiallyFailed", 7), healthy(), Stuck, LostPatch, "its status 7m ago"},
 		{"it does not name the phase", dead, gaveUp("", 7), healthy(), Stuck, LostPatch, "its next phase"},
 		{"a volume has not ended, and finalize refuses until it has", moving, gaveUp("FinalizingPartiallyFailed", 7), healthy(), Stuck, LostPatch, "Wait until its volumes have ended"},
 		{"it was to be Failed", collecting, velero.JobLog{GaveUp: line("x", 7), LostPhase: "Failed", Failure: "backup already exists in object storage"},
@@ -69,7 +69,7 @@ func TestServersLog(t *testing.T) {
 			j, env := c.job.job(t), c.env
 			env.Evidence = map[types.UID]Evidence{j.UID: {NamespacesSeen: true, LogSeen: true, Log: c.log}}
 			v := Judge(j, env)
-			text := v.Summary + v.Advice
+			text := v.Summary() + v.Advice
 			for _, f := range v.Facts {
 				text += "\n" + f.Text
 			}

@@ -57,7 +57,7 @@ func (a *assessment) malformed() Verdict {
 	what := fmt.Sprintf("%s. %s", a.j.Malformed[0], decode.ServerWarning)
 	if a.fresh() && job.StageOf(a.j.Phase) != job.StageQueued {
 		v := a.progressing()
-		v.Summary += "; " + what
+		v.Text += "; " + what
 		return v
 	}
 	const advice = "Correct the field. A restart of the Velero server does not help: it fails on the resource again."

@@ -40,10 +40,10 @@ func TestMalformed(t *testing.T) {
 			}
 			v := Judge(job.Next(nil, in), env)
 			if v.State() != c.state || v.Reason != c.reason {
-				t.Errorf("%s for %s: %s", v.State(), v.Reason, v.Summary)
+				t.Errorf("%s for %s: %s", v.State(), v.Reason, v.Summary())
 			}
-			if v.Reason != StaleData && !strings.Contains(v.Summary, days.String()) {
-				t.Errorf("the summary does not name it: %s", v.Summary)
+			if v.Reason != StaleData && !strings.Contains(v.Summary(), days.String()) {
+				t.Errorf("the summary does not name it: %s", v.Summary())
 			}
 			if !strings.Contains(v.Facts[0].Text, days.String()) || !strings.Contains(v.Facts[0].Text, decode.ServerWarning) {
 				t.Errorf("the facts do not name it: %+v", v.Facts)
@@ -63,7 +63,7 @@ func TestMalformedBeside(t *testing.T) {
 	}
 	v := Judge(s.job(t), env)
 	if v.State() != Progressing {
-		t.Errorf("%s: %s", v.State(), v.Summary)
+		t.Errorf("%s: %s", v.State(), v.Summary())
 	}
 	var named []string
 	for _, f := range v.Facts {

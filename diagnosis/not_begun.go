@@ -117,10 +117,10 @@ func (a *assessment) untaken(w turn) Verdict {
 		const advice = "A restart of the Velero server gets the queue going; it fails what is in progress."
 		if o := a.lostSlot(); o != nil {
 			fact := a.Supports(SourceWatch, o.Changed, "somebody set %s to %s before it started, and the server counts it as running until it restarts", o.Name, o.Phase)
-			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", human.Duration(idle), human.Shorten(o.Name, 30), o.Phase).withAction(Restart)
+			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", a.env.Style.Duration(idle), human.Shorten(o.Name, 30), o.Phase).withAction(Restart)
 		}
 		// Velero issue 10519: the queue lost count of what runs.
-		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", human.Duration(idle)).withAction(Restart)
+		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", a.env.Style.Duration(idle)).withAction(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
 		return a.Conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is in progress.",

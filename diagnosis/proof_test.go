@@ -175,8 +175,8 @@ func TestProofs(t *testing.T) {
 			c.s.Jobs = append(jobs(t, c.more...), j)
 			c.s.Evidence = map[types.UID]Evidence{j.UID: c.e}
 			v := Judge(j, c.s)
-			if v.State() != c.state || v.Proof.Kind() != c.proof || !strings.Contains(v.Summary, c.says) {
-				t.Errorf("%s, %q: %q; want %s, %q, %q", v.State(), v.Proof.Kind(), v.Summary, c.state, c.proof, c.says)
+			if v.State() != c.state || v.Proof.Kind() != c.proof || !strings.Contains(v.Summary(), c.says) {
+				t.Errorf("%s, %q: %q; want %s, %q, %q", v.State(), v.Proof.Kind(), v.Summary(), c.state, c.proof, c.says)
 			}
 			if !v.Proof.IsZero() && v.Facts[0].Text != v.Proof.Fact().Text {
 				t.Errorf("the first fact is %q, not what proves it: %q", v.Facts[0].Text, v.Proof.Fact().Text)
@@ -211,8 +211,8 @@ func TestOverriddenJobs(t *testing.T) {
 		if c.other.RunsOn(noon) || c.other.LostSlot(env.Server.StartedAt) {
 			env.Overridden = []*job.Job{c.other}
 		}
-		if v := Judge(j, env); v.State() != c.state || v.Proof.Kind() != c.proof || !strings.Contains(v.Summary, c.says) {
-			t.Errorf("%s: %s, %q: %q; want %s, %q, %q", c.name, v.State(), v.Proof.Kind(), v.Summary, c.state, c.proof, c.says)
+		if v := Judge(j, env); v.State() != c.state || v.Proof.Kind() != c.proof || !strings.Contains(v.Summary(), c.says) {
+			t.Errorf("%s: %s, %q: %q; want %s, %q, %q", c.name, v.State(), v.Proof.Kind(), v.Summary(), c.state, c.proof, c.says)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestRefusedActionsAreNotOffered(t *testing.T) {
 	j := spec{name: "crm", phase: velero.PhaseInProgress, started: 60, changed: 50, done: 4, total: 9}.job(t)
 	env := with(restarted(40))
 	if v := Judge(j, env); v.Action != Finalize {
-		t.Fatalf("%q: %q", v.Summary, v.Action)
+		t.Fatalf("%q: %q", v.Summary(), v.Action)
 	}
 	env.Evidence = map[types.UID]Evidence{j.UID: {Refused: map[Action]string{Finalize: "you may not patch backups"}}}
 	v := Judge(j, env)
@@ -246,7 +246,7 @@ func TestReopenedJobs(t *testing.T) {
 		env := with()
 		env.Evidence = c.e
 		if v := Judge(c.job.job(t), env); v.State() != c.want || c.want == Orphaned && v.Reason != Reopened {
-			t.Errorf("%s (%s): %s, want %s", v.State(), v.Reason, v.Summary, c.want)
+			t.Errorf("%s (%s): %s, want %s", v.State(), v.Reason, v.Summary(), c.want)
 		}
 	}
 }

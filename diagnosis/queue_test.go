@@ -105,7 +105,7 @@ func TestQueuedJobHasItsOwnFacts(t *testing.T) {
 	env.Jobs = jobs(t, blocker, own)
 	v := Judge(own.job(t), env)
 	if v.State() != Stuck || v.Reason != QueueBlocked {
-		t.Fatalf("%s %s: %s", v.State(), v.Reason, v.Summary)
+		t.Fatalf("%s %s: %s", v.State(), v.Reason, v.Summary())
 	}
 	for _, f := range v.Facts {
 		if strings.Contains(f.Text, "this job began") || strings.Contains(f.Text, "327") || strings.Contains(f.Text, "orphaned") && !strings.Contains(f.Text, "weekly") {

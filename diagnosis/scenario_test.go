@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"github.com/veltui/veltui/demo/replay"
 	"github.com/veltui/veltui/demo/scene"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/testbed"
@@ -77,7 +80,7 @@ func TestScenarios(t *testing.T) {
 			backwards := slices.Clone(s.Objects)
 			slices.Reverse(backwards)
 			if w := judge(t, backwards, s.Expect, now, look, s.Stored); w.State() != v.State() || w.Reason != v.Reason {
-				t.Errorf("in the other order it is %s, %s (%s)", w.State(), w.Reason, w.Summary)
+				t.Errorf("in the other order it is %s, %s (%s)", w.State(), w.Reason, w.Summary())
 			}
 		})
 	}
@@ -87,12 +90,12 @@ func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
 	t.Helper()
 	state := string(v.State())
 	if len(want.State) > 0 && !slices.Contains(want.State, state) || slices.Contains(want.Never, state) {
-		t.Errorf("state %s, want one of %q: %s", state, want.State, v.Summary)
+		t.Errorf("state %s, want one of %q: %s", state, want.State, v.Summary())
 	}
 	if len(want.Reason) > 0 && !slices.Contains(want.Reason, string(v.Reason)) {
-		t.Errorf("reason %s (%s), want one of %q: %s", v.Reason, state, want.Reason, v.Summary)
+		t.Errorf("reason %s (%s), want one of %q: %s", v.Reason, state, want.Reason, v.Summary())
 	}
-	text := v.Summary + "\n" + v.Advice
+	text := v.Summary() + "\n" + v.Advice
 	for _, f := range v.Facts {
 		text += "\n" + f.Text
 	}
@@ -136,11 +139,45 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 				env.Evidence[j.UID] = seen
 				v = diagnosis.Judge(j, env)
 			}
+			compareSpoken(t, v, j, env)
 			return v
 		}
 	}
 	t.Fatalf("there is no %s among %d jobs", want.Job, len(snap.Jobs))
 	return diagnosis.Verdict{}
+}
+
+// short is a duration of veltui's, but none of a flag or of a name.
+var short = regexp.MustCompile(`(?m)( |^)(?:(\d+)d|(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?)([ ,;:).]|$)`)
+
+// compareSpoken compares a verdict in words with one in short: they differ in durations only.
+func compareSpoken(t *testing.T, v diagnosis.Verdict, j *job.Job, env diagnosis.Environment) {
+	t.Helper()
+	text := func(v diagnosis.Verdict) string {
+		all := v.Summary() + "\n" + v.Advice
+		for _, f := range v.Facts {
+			all += "\n" + f.Text
+		}
+		return all
+	}
+	env.Style = human.Spoken
+	spoken := diagnosis.Judge(j, env)
+	want := short.ReplaceAllStringFunc(text(v), func(match string) string {
+		parts := short.FindStringSubmatch(match)
+		if parts[3] != "" && parts[5] != "" { // an example to type, with all its units
+			return match
+		}
+		var long []string
+		for i, unit := range []string{"day", "hour", "minute", "second"} {
+			if n, err := strconv.Atoi(parts[i+2]); err == nil {
+				long = append(long, human.Count(n, unit))
+			}
+		}
+		return parts[1] + strings.Join(long, " ") + parts[6]
+	})
+	if got := text(spoken); got != want || spoken.State() != v.State() || spoken.Reason != v.Reason {
+		t.Errorf("in words:\n%s\nwant:\n%s", got, want)
+	}
 }
 
 // storedOf is what a look at the object store finds, without the list of operations.
@@ -231,7 +268,7 @@ func checkRecording(t *testing.T, r replay.Recording) (judged int) {
 			for _, j := range snap.Jobs {
 				judged++
 				if v := diagnosis.Judge(j, env); v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned {
-					t.Errorf("%s, %s after the start: %s (%s): %s", who, now.Sub(r.Events[0].At), v.State(), v.Reason, v.Summary)
+					t.Errorf("%s, %s after the start: %s (%s): %s", who, now.Sub(r.Events[0].At), v.State(), v.Reason, v.Summary())
 				}
 			}
 		}

@@ -91,7 +91,7 @@ func (a *assessment) seeSnapshot() sight {
 		note: func() {
 			a.Supports(SourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
 		},
-		summary: "; snapshot " + human.Shorten(s.Name, 60) + " not made for " + a.ago(s.Created) + " of " + human.Duration(velero.SnapshotTimeout(a.j.Object, a.env.Server.Flags)) + because(s.Error),
+		summary: "; snapshot " + human.Shorten(s.Name, 60) + " not made for " + a.ago(s.Created) + " of " + a.env.Style.Duration(velero.SnapshotTimeout(a.j.Object, a.env.Server.Flags)) + because(s.Error),
 		advice:  "Look at VolumeSnapshot " + s.Name + " and at its CSI driver if this goes on."}
 }
 
@@ -158,7 +158,7 @@ func (a *assessment) notePodVolumes() {
 			continue
 		}
 		if noted++; noted <= 3 {
-			a.Supports(SourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), human.Duration(v.Quiet(a.Now)))
+			a.Supports(SourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)))
 		}
 	}
 }
@@ -262,14 +262,14 @@ func (a *assessment) seeHook() sight {
 			note: func() {
 				a.Supports(SourceLog, h.At, "the server runs the %s %s in %s", which, human.Shorten(h.Name, 60), where)
 			},
-			summary: fmt.Sprintf("; %s %s runs for %s of %s", which, whose, human.Duration(ran), human.Duration(limit))}
+			summary: fmt.Sprintf("; %s %s runs for %s of %s", which, whose, a.env.Style.Duration(ran), a.env.Style.Duration(limit))}
 	}
 	if hook := backupHookTimeout(a.j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
 		return sight{shown: true, what: "the hooks of its spec",
 			note: func() {
-				a.Supports(SourceWatch, a.Now, "its spec asks for a hook that may take %s", human.Duration(hook))
+				a.Supports(SourceWatch, a.Now, "its spec asks for a hook that may take %s", a.env.Style.Duration(hook))
 			},
-			summary: fmt.Sprintf(", quiet for %s; a hook may take %s", a.quietWords(), human.Duration(hook))}
+			summary: fmt.Sprintf(", quiet for %s; a hook may take %s", a.quietWords(), a.env.Style.Duration(hook))}
 	}
 	return sight{note: func() {
 		a.Doubts(SourceWatch, a.Now, "veltui has not checked whether a pod asks for a hook by annotation")

@@ -30,8 +30,9 @@ type Open string
 type Verdict struct {
 	state State
 	// Reason says why, in one CamelCase word that is never renamed.
-	Reason  Reason
-	Summary string
+	Reason Reason
+	// Subject is the name of what is judged, and Text the sentence about it.
+	Subject, Text string
 	// Proof is why the job cannot go on by itself, zero unless it is stuck or orphaned.
 	Proof Proof
 	// storage is true if the job's stored files would settle it.
@@ -46,17 +47,25 @@ type Verdict struct {
 
 func (v Verdict) State() State { return v.state }
 
+// Summary is the sentence with its subject.
+func (v Verdict) Summary() string {
+	if v.Subject == "" {
+		return v.Text
+	}
+	return v.Subject + ": " + v.Text
+}
+
 // Undecided returns a verdict that needs no proof. A state that needs one becomes quiet.
-func Undecided(state Open, reason Reason, summary string) Verdict {
+func Undecided(state Open, reason Reason, text string) Verdict {
 	if s := State(state); s == Stuck || s == Orphaned {
 		state = Quiet
 	}
-	return Verdict{state: State(state), Reason: reason, Summary: summary}
+	return Verdict{state: State(state), Reason: reason, Text: text}
 }
 
 // Proven returns the verdict that a job cannot go on by itself; quiet without a proof.
-func Proven(state State, proof Proof, reason Reason, summary string) Verdict {
-	v := Verdict{state: state, Proof: proof, Reason: reason, Summary: summary}
+func Proven(state State, proof Proof, reason Reason, text string) Verdict {
+	v := Verdict{state: state, Proof: proof, Reason: reason, Text: text}
 	if proof.IsZero() {
 		v.state = Quiet
 	}
@@ -138,7 +147,7 @@ func (l *Ledger) Doubts(source string, at time.Time, format string, args ...any)
 	l.Note(false, source, at, format, args...)
 }
 
-// Case collects the facts of one verdict. Each summary begins with Name.
+// Case collects the facts of one verdict. Each verdict is about Name.
 type Case struct {
 	Ledger
 	Name string
@@ -147,15 +156,15 @@ type Case struct {
 
 // Conclude makes a verdict that needs no proof.
 func (c *Case) Conclude(state Open, reason Reason, advice, format string, args ...any) Verdict {
-	v := Undecided(state, reason, c.Name+": "+fmt.Sprintf(format, args...))
-	v.Facts, v.Advice = c.facts, advice
+	v := Undecided(state, reason, fmt.Sprintf(format, args...))
+	v.Subject, v.Facts, v.Advice = c.Name, c.facts, advice
 	return v
 }
 
 // Prove makes a verdict that rests on a proof, which becomes the first fact.
 func (c *Case) Prove(state State, proof Proof, reason Reason, advice, format string, args ...any) Verdict {
-	v := Proven(state, proof, reason, c.Name+": "+fmt.Sprintf(format, args...))
-	v.Facts, v.Advice = c.facts, advice
+	v := Proven(state, proof, reason, fmt.Sprintf(format, args...))
+	v.Subject, v.Facts, v.Advice = c.Name, c.facts, advice
 	if !proof.IsZero() {
 		rest := slices.DeleteFunc(slices.Clone(c.facts), func(f Fact) bool { return f == proof.fact })
 		v.Facts = append([]Fact{proof.fact}, rest...)

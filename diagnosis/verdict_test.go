@@ -340,8 +340,8 @@ func TestHowAJobEnded(t *testing.T) {
 		j := c.job.job(t)
 		v := Judge(j, c.s)
 		checkVerdict(t, j, v, "", Reason(j.Phase))
-		if !strings.Contains(v.Summary, c.says) {
-			t.Errorf("%s: %q, want %q", c.name, v.Summary, c.says)
+		if !strings.Contains(v.Summary(), c.says) {
+			t.Errorf("%s: %q, want %q", c.name, v.Summary(), c.says)
 		}
 	}
 }
@@ -349,16 +349,16 @@ func TestHowAJobEnded(t *testing.T) {
 func checkVerdict(t *testing.T, j *job.Job, v Verdict, want State, reason Reason) {
 	t.Helper()
 	if v.State() != want || v.Reason != reason {
-		t.Errorf("%s, %s: %q; want %s, %s", v.State(), v.Reason, v.Summary, want, reason)
+		t.Errorf("%s, %s: %q; want %s, %s", v.State(), v.Reason, v.Summary(), want, reason)
 	}
-	if !strings.HasPrefix(v.Summary, j.Name+": ") {
-		t.Errorf("summary %q does not name the job", v.Summary)
+	if !strings.HasPrefix(v.Summary(), j.Name+": ") {
+		t.Errorf("summary %q does not name the job", v.Summary())
 	}
-	if n := utf8.RuneCountInString(v.Summary); n > 110 {
-		t.Errorf("summary has %d runes: %q", n, v.Summary)
+	if n := utf8.RuneCountInString(v.Summary()); n > 110 {
+		t.Errorf("summary has %d runes: %q", n, v.Summary())
 	}
 	if len(v.Facts) == 0 {
-		t.Errorf("no facts behind %q", v.Summary)
+		t.Errorf("no facts behind %q", v.Summary())
 	}
 	for _, f := range v.Facts {
 		if f.Text == "" || f.Source == "" {
@@ -366,13 +366,13 @@ func checkVerdict(t *testing.T, j *job.Job, v Verdict, want State, reason Reason
 		}
 	}
 	if (v.State() == Stuck || v.State() == Orphaned || v.State() == Unknown) && v.Advice == "" {
-		t.Errorf("%q comes with no advice", v.Summary)
+		t.Errorf("%q comes with no advice", v.Summary())
 	}
 	if strings.Contains(v.Advice, "veltui finalize") || strings.Contains(v.Advice, "veltui explain") || v.Action != "" && v.Advice == "" {
-		t.Errorf("%q: a front end names the command or the key for %q, not the advice: %q", v.Summary, v.Action, v.Advice)
+		t.Errorf("%q: a front end names the command or the key for %q, not the advice: %q", v.Summary(), v.Action, v.Advice)
 	}
 	if v.State() == Progressing && v.Advice != "" {
-		t.Errorf("%q comes with advice %q", v.Summary, v.Advice)
+		t.Errorf("%q comes with advice %q", v.Summary(), v.Advice)
 	}
 }
 
@@ -394,7 +394,7 @@ func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
 				found = found || f.Source == source && !f.Holds
 			}
 			if !found {
-				t.Errorf("%q: no open fact from %s in %+v", v.Summary, source, v.Facts)
+				t.Errorf("%q: no open fact from %s in %+v", v.Summary(), source, v.Facts)
 			}
 		}
 	}
@@ -462,8 +462,8 @@ func TestAClusterThatIsBeingReadIsNotStale(t *testing.T) {
 	} {
 		env.Reading = r
 		v := Judge(spec{phase: velero.PhaseInProgress, started: 5, changed: 0.1, done: 40, total: 100}.job(t), env)
-		if v.State() != Unknown || v.Reason != StaleData || !strings.Contains(v.Summary, want) {
-			t.Errorf("%s %s %q, want %q", v.State(), v.Reason, v.Summary, want)
+		if v.State() != Unknown || v.Reason != StaleData || !strings.Contains(v.Summary(), want) {
+			t.Errorf("%s %s %q, want %q", v.State(), v.Reason, v.Summary(), want)
 		}
 	}
 }

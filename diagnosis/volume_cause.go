@@ -43,7 +43,7 @@ func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
 	if reason, cause := c.stalled(v); cause != "" {
 		return VolumeVerdict{Stuck: true, Reason: reason, Cause: cause}
 	}
-	quiet := human.Duration(v.Quiet(c.Now))
+	quiet := c.Style.Duration(v.Quiet(c.Now))
 	switch {
 	case c.LostTrack(v):
 		return VolumeVerdict{Stuck: true, Reason: MoverForgotten, Cause: "its pod has moved it, but the node-agent lost track"}
@@ -56,7 +56,7 @@ func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
 	case v.Phase == velero.VolumeAccepted && c.moverCause(v) != "":
 		return VolumeVerdict{Reason: PreparingVolume, Cause: c.moverCause(v)}
 	case v.Phase == velero.VolumeAccepted:
-		limit := human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))
+		limit := c.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))
 		return VolumeVerdict{Reason: PreparingVolume, Cause: "its snapshot, claim or pod has been in the making for " + quiet + " of " + limit}
 	case c.WaitsForPod(v) && c.SlotHolder(v) == nil:
 		return VolumeVerdict{Reason: PreparingVolume, Cause: "waits for its restored pod to start"}
@@ -121,7 +121,7 @@ func (c *VolumeContext) moverCause(v *job.Volume) string {
 		if m.Created.IsZero() {
 			return "mover pod pending" + why
 		}
-		return "mover pod pending for " + human.Duration(c.Now.Sub(m.Created)) + why
+		return "mover pod pending for " + c.Style.Duration(c.Now.Sub(m.Created)) + why
 	case m.Phase == velero.MoverFailed:
 		return "mover pod failed" + why
 	case m.Blocked():

@@ -118,8 +118,8 @@ func TestMoverPodsSayWhyTheyDoNotRun(t *testing.T) {
 				t.Errorf("volume: %+v; want %s, %q", got, c.reason, c.says)
 			}
 			verdict := Judge(j, env)
-			if named := strings.Contains(verdict.Summary, "mover pod"); named != c.job || c.job && !strings.Contains(verdict.Summary, c.says) || c.job && verdict.Reason != c.reason || verdict.State() == Stuck {
-				t.Errorf("job: %s (%s): %s", verdict.State(), verdict.Reason, verdict.Summary)
+			if named := strings.Contains(verdict.Summary(), "mover pod"); named != c.job || c.job && !strings.Contains(verdict.Summary(), c.says) || c.job && verdict.Reason != c.reason || verdict.State() == Stuck {
+				t.Errorf("job: %s (%s): %s", verdict.State(), verdict.Reason, verdict.Summary())
 			}
 		})
 	}

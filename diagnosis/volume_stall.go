@@ -51,6 +51,7 @@ type VolumeContext struct {
 	// Slots is for words only: a node-agent reads its ConfigMap when it starts.
 	Slots   velero.Slots
 	Version string
+	Style   human.Style
 }
 
 // AddAgents adds what the node-agents tell; c.Now must be set.
@@ -167,7 +168,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	case velero.VolumeAccepted:
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
 		if silent := c.Now.Sub(job.Latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
-			cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", human.Duration(silent), human.Duration(limit))
+			cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", c.Style.Duration(silent), c.Style.Duration(limit))
 			return VolumeStalled, cause + human.Parens(c.moverCause(v))
 		}
 	case velero.VolumeInProgress:
@@ -193,7 +194,7 @@ func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
 	case silent < prepareMargin, silent < untakenQuiet && (v.Node == "" || agent):
 		return "", ""
 	}
-	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", human.Duration(silent))
+	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", c.Style.Duration(silent))
 }
 
 // WaitsForPod: no node-agent begins before the restored pod runs its init container, and the volume does

@@ -81,7 +81,7 @@ func (a *assessment) cancelsAtLimit() bool {
 }
 
 func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
-	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible,
+	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible, Style: env.Style,
 		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{}}
 	for _, m := range env.Malformed {
 		for _, kind := range velero.VolumeKinds {
@@ -105,7 +105,7 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case cause != "":
 			a.noteMover(v)
-			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), human.Duration(v.Quiet(a.Now)), cause)
+			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)), cause)
 			a.noteAgents()
 			proof := Proof{}
 			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) {
@@ -115,7 +115,7 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
 				"%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
-			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, human.Duration(v.Quiet(a.Now)))
+			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, a.env.Style.Duration(v.Quiet(a.Now)))
 			a.noteAgents()
 			return a.stuck(ByOwner(fact), MoverForgotten,
 				"Restart the node-agent on node "+cmp.Or(v.Node, noNode)+". Do not cancel the volume: its data are complete.",
@@ -142,7 +142,7 @@ func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string)
 		state = Quiet
 	}
 	if v.Phase == velero.VolumeAccepted {
-		advice += " The node-agent gives the volume up after " + human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)) + "."
+		advice += " The node-agent gives the volume up after " + a.env.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)) + "."
 	}
 	return a.Conclude(state, reason, advice, "%s: %s%s", v.Target, c.moverCause(v), until)
 }
@@ -218,7 +218,7 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	if preparing || a.quiet() < volumeStall {
 		return a.Conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
 	}
-	a.Doubts(SourceWatch, a.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", human.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
+	a.Doubts(SourceWatch, a.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", a.env.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
 	return a.Conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
 }
 
@@ -235,7 +235,7 @@ func (a *assessment) noteSlots(s velero.Slots) {
 func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 	slowest := slices.MinFunc(moving, func(v, w *job.Volume) int { return v.Changed.Compare(w.Changed) })
 	a.Supports(SourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
-		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), human.Duration(slowest.Quiet(a.Now)))
+		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), a.env.Style.Duration(slowest.Quiet(a.Now)))
 	a.noteAgents()
 	reason := VolumeSilent
 	if a.env.Movers[slowest.Ref()].Phase == velero.MoverRunning {

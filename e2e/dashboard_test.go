@@ -73,7 +73,9 @@ func TestDashboardShowsFailures(t *testing.T) {
 	wantEnd(t, h, "PartiallyFailed")
 	wantTold(t, h)
 	c := openConsole(t)
+	c.types(t, "/half\r") // other tests leave failures too
 	c.seesRow(t, "half", "PartiallyFailed", fmt.Sprint(h.Status("errors")))
+	c.types(t, "\x1b")
 	c.types(t, "3") // all backups
 	c.seesRow(t, "refused", "FailedValidation")
 	c.quits(t)

@@ -47,6 +47,7 @@ func document(printed string) []byte {
 // The exit codes of veltui that are checked here.
 const (
 	exitPartiallyFailed = 3
+	exitError           = 1
 	exitRefused         = 6
 )
 
@@ -137,7 +138,7 @@ func finalizeByKeyboard(t *testing.T, name string, plan ...string) *console {
 	c.types(t, "/"+name+"\r")
 	c.seesRow(t, name, "quiet")
 	c.types(t, "f")
-	c.sees(t, append([]string{"Force finalize", "Very high", "is stored, newer than the job's start", "enter type the name"}, plan...)...)
+	c.sees(t, append([]string{"Finalize", "Very high", "is stored, newer than the job's start", "enter type the name"}, plan...)...)
 	c.types(t, "\r")
 	want := testbed.ContextName + "/" + name
 	c.sees(t, "Type "+want+" and press enter:")

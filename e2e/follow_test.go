@@ -212,17 +212,16 @@ func ask(t *testing.T, h lab.History, what string, done func(told) bool) told {
 			err = fmt.Errorf("%w: %s", err, exit.Stderr)
 		}
 		must(t, err)
-		var list struct {
+		var got struct {
 			APIVersion string `json:"apiVersion"`
-			Kind       string `json:"kind"`
-			Items      []told `json:"items"`
+			told
 		}
-		must(t, json.Unmarshal(out, &list))
-		if list.APIVersion != "veltui/v1" || list.Kind != "JobList" || len(list.Items) != 1 {
+		must(t, json.Unmarshal(out, &got))
+		if got.APIVersion != "veltui/v1" || got.Name != object.GetName() {
 			t.Fatalf("veltui get printed %s", out)
 		}
-		if done(list.Items[0]) {
-			return list.Items[0]
+		if done(got.told) {
+			return got.told
 		}
 		select {
 		case <-time.After(200 * time.Millisecond):

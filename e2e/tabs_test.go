@@ -37,22 +37,22 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 		t.Cleanup(func() { must(t, client.IgnoreNotFound(theLab.Client.Delete(context.Background(), object))) })
 	}
 	c := openConsole(t)
-	back := func(tab string) { // from a page to its tab
+	back := func(tab string) { // from a page to its tab, whose name is short where room is scarce
 		c.types(t, "\x1b")
 		c.sees(t, "["+tab)
 	}
-	c.types(t, "6")
+	c.types(t, "7")
 	c.seesRow(t, "nobody", "failed", "gone")
 	c.types(t, "\r")
 	c.sees(t, "deletion of backup nobody", "It ended with 1 error", "backup not found")
-	back("6 Deletions")
+	back("7 Del")
 
 	c.types(t, "4")
-	c.seesRow(t, "wrong", "not valid")
+	c.seesRow(t, "wrong", "invalid")
 	c.seesRow(t, "paused-one", "paused", "none")
 	c.types(t, "/wrong\r\r")
-	c.sees(t, "schedule wrong", "Velero does not accept it", "SO", "FailedValidation")
-	back("4 Schedules")
+	c.sees(t, "schedule wrong", "Velero rejected this schedule", "SO", "FailedValidation")
+	back("4 Sched")
 	c.types(t, "\x1b") // the filter
 	c.seesRow(t, "paused-one", "paused")
 
@@ -63,14 +63,14 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	next := table.NextRun(made)
 	c.types(t, "/each-minute\r\r")
 	c.sees(t, "schedule each-minute", "next run", first)
-	back("4 Schedules")
+	back("4 Sched")
 	second := awaitRun(t, made, made.Status.LastBackup.Time)
 	if after := made.Status.LastBackup.Sub(next); after < 0 || after > rules.ScheduleCheck+5*time.Second {
 		t.Errorf("the next run was told for %s; Velero made %s at %s", next, second, made.Status.LastBackup)
 	}
 	c.types(t, "\r")
 	c.sees(t, first, second)
-	back("4 Schedules")
+	back("4 Sched")
 	c.types(t, "\x1b")
 	c.seesRow(t, "paused-one", "paused")
 

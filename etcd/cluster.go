@@ -85,7 +85,7 @@ type Cluster struct {
 	StaleSince time.Time
 
 	jobs   []*Job
-	claims map[string]*corev1.PersistentVolumeClaim
+	claims map[string]*corev1.PersistentVolumeClaim // by name
 	logs   map[string]Log
 }
 

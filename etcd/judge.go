@@ -24,7 +24,7 @@ const (
 
 // The advice that several verdicts give. Nobody can help these objects of the operator on.
 const (
-	adviseOperator = "Look at the etcd ClusterOperator (oc get clusteroperator etcd) and at the pods and logs in namespace openshift-etcd-operator; the feature gate AutomatedEtcdBackup must be on"
+	adviseOperator = "Check the etcd ClusterOperator (oc get clusteroperator etcd) and at the pods and logs in namespace openshift-etcd-operator; the feature gate AutomatedEtcdBackup must be on"
 	adviseAnother  = "Make a new EtcdBackup; leave this one to the operator"
 )
 

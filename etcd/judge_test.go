@@ -230,7 +230,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 			w.backup("b", 30*minute, pvc, pend)
 			w.job("b", 29*minute, "", 0)
 			w.unscheduled("job-of-b", 29*minute, "persistentvolumeclaim not found")
-		}, diagnosis.Stuck, ClaimMissing, "which is not there"},
+		}, diagnosis.Stuck, ClaimMissing, "which does not exist"},
 		"no node takes it": {func(w *world) {
 			w.backup("b", 30*minute, pvc, pend)
 			w.job("b", 29*minute, "", 0)
@@ -243,7 +243,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 			w.unscheduled("job-of-b", minute/2, "0/3 nodes are available")
 		}, diagnosis.Waiting, PodStarting, "waits for a node"},
 
-		"half processed": {func(w *world) { done(w.backup("b", 30*minute, pvc, pend)) }, diagnosis.Stuck, StatusLost, "never will"},
+		"half processed": {func(w *world) { done(w.backup("b", 30*minute, pvc, pend)) }, diagnosis.Stuck, StatusLost, "will not retry"},
 		"half processed, its Job still there": {func(w *world) {
 			done(w.backup("b", 30*minute, pvc, pend))
 			w.job("b", 29*minute, "Complete", 28*minute)
@@ -309,9 +309,9 @@ func TestVerdictsOfBackups(t *testing.T) {
 			}
 			v := cluster.Judge(b, now).Verdict
 			if v.State() != c.state || v.Reason != c.reason {
-				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary)
+				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary())
 			}
-			all := v.Summary + "\n" + v.Advice
+			all := v.Summary() + "\n" + v.Advice
 			for _, f := range v.Facts {
 				all += "\n" + f.Text
 			}
@@ -424,9 +424,9 @@ func TestVerdictsOfSchedules(t *testing.T) {
 			cluster := w.cluster()
 			v := cluster.JudgeSchedule(&cluster.Schedules[0], now).Verdict
 			if v.State() != c.state || v.Reason != c.reason {
-				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary)
+				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary())
 			}
-			all := v.Summary + "\n" + v.Advice
+			all := v.Summary() + "\n" + v.Advice
 			for _, f := range v.Facts {
 				all += "\n" + f.Text
 			}

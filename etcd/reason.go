@@ -54,7 +54,7 @@ const (
 	ResultPending diagnosis.Reason = "ResultPending"
 	// JobGone: its Job is not there, and the operator is about to make another.
 	JobGone diagnosis.Reason = "JobGone"
-	// StatusLost: the operator is done with it, but never wrote how it ended, and never will.
+	// StatusLost: the operator has finished it without recording how it ended, and will not retry.
 	StatusLost diagnosis.Reason = "StatusLost"
 	// JobsHidden: cannot be judged: you may not list Jobs in openshift-etcd.
 	JobsHidden diagnosis.Reason = "JobsHidden"

@@ -106,28 +106,21 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		return v
 	}
 	if j.Running != nil {
-		a.Supports(diagnosis.SourceWatch, j.Running.Created, "%s", j.Running.Verdict.Summary)
+		a.Supports(diagnosis.SourceWatch, j.Running.Created, "%s", j.Running.Verdict.Summary())
 		if j.Running.Trouble {
 			v := j.Running.Verdict
-			v.Summary, v.Facts = a.Name+": "+v.Summary, a.Facts()
+			v.Subject, v.Text, v.Facts = a.Name, v.Summary(), a.Facts()
 			return v
 		}
-		return a.Conclude(diagnosis.Waiting, ScheduleRunning, "", "%s", j.Running.Verdict.Summary)
+		return a.Conclude(diagnosis.Waiting, ScheduleRunning, "", "%s", j.Running.Verdict.Summary())
 	}
 	if v, bad := a.lastFailed(j); bad {
 		return v
 	}
 	if j.Last != nil {
-		a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary)
+		a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary())
 	}
-	return a.Conclude(diagnosis.Waiting, WaitingForNextRun, "", "next run %s", a.in(j.Next))
-}
-
-func (a *assessment) in(t time.Time) string {
-	if t.IsZero() {
-		return "not known"
-	}
-	return "in " + human.Duration(t.Sub(a.Now))
+	return a.Conclude(diagnosis.Waiting, WaitingForNextRun, "", "next run %s", cmp.Or(human.In(j.Next, a.Now), "not known"))
 }
 
 func (a *assessment) noteClaim(name string) {
@@ -184,7 +177,7 @@ func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 		suspended = "; the CronJob is suspended"
 	}
 	a.Supports(diagnosis.SourceWatch, due, "a run was due %s ago, and the CronJob started none%s", a.ago(due), suspended)
-	return a.stuck(diagnosis.ByOwner, RunMissed, "Look at the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
+	return a.stuck(diagnosis.ByOwner, RunMissed, "Check the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
 }
 
 // lastFailed looks at the newest backup that ended: the CronJob's Job only made it.
@@ -192,11 +185,11 @@ func (a *assessment) lastFailed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	if j.Last == nil || !j.Last.Trouble {
 		return diagnosis.Verdict{}, false
 	}
-	a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary)
+	a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary())
 	good := "none that completed is known"
 	if j.Good != nil {
 		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.LastTransitionTime.Time))
 	}
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "%s", good)
-	return a.Conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", j.Last.Verdict.Summary, good), true
+	return a.Conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", j.Last.Verdict.Summary(), good), true
 }

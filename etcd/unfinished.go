@@ -39,10 +39,10 @@ func (a *assessment) statusLost(b *Backup) diagnosis.Verdict {
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "label %s=%s: the operator never looks at it again", stateLabel, processed)
 	if b.Job != nil && b.Job.Result != "" {
 		a.noteJob(b.Job)
-		return a.stuck(diagnosis.ByOwner, StatusLost, "Its Job tells how it ended. "+adviseAnother, "its Job is %s, but the operator never wrote that down and never will", b.Job.Result)
+		return a.stuck(diagnosis.ByOwner, StatusLost, "Its Job tells how it ended. "+adviseAnother, "its Job is %s, but the operator did not record that and will not retry", b.Job.Result)
 	}
 	a.noteUnseen(Jobs)
-	return a.stuck(diagnosis.ByOwner, StatusLost, adviseAnother, "the operator is done with it, but never wrote how it ended, and never will")
+	return a.stuck(diagnosis.ByOwner, StatusLost, adviseAnother, "the operator has finished it without recording how it ended, and will not retry")
 }
 
 func (a *assessment) running(b *Backup) diagnosis.Verdict {
@@ -62,13 +62,13 @@ func (a *assessment) running(b *Backup) diagnosis.Verdict {
 		return a.Conclude(diagnosis.Waiting, PodStarting, "", "its Job is about to make a pod")
 	case p == nil:
 		a.blocksOthers()
-		return a.stuck(diagnosis.ByRefusal, NoPod, "Look at the Job's events: oc describe job "+j.Name+" -n "+Namespace, "its Job has made no pod in %s", a.ago(j.Created))
+		return a.stuck(diagnosis.ByRefusal, NoPod, "Check the Job's events: oc describe job "+j.Name+" -n "+Namespace, "its Job has made no pod in %s", a.ago(j.Created))
 	case p.Started.IsZero() || p.Unschedulable != "":
 		return a.unscheduled(b, p)
 	case a.since(p.Started) > j.Deadline+endPatience:
 		a.Supports(diagnosis.SourcePod, p.Started, "node %s took pod %s %s ago; it may run for %s", p.Node, p.Name, a.ago(p.Started), human.Duration(j.Deadline))
 		a.blocksOthers()
-		return a.stuck(diagnosis.ByOwner, PodPastDeadline, "Look at node "+p.Node+": its kubelet has to end the pod", "its pod has run for %s, and node %s does not end it", a.ago(p.Started), p.Node)
+		return a.stuck(diagnosis.ByOwner, PodPastDeadline, "Check node "+p.Node+": its kubelet has to end the pod", "its pod has run for %s, and node %s does not end it", a.ago(p.Started), p.Node)
 	case p.Waiting != "":
 		a.Supports(diagnosis.SourcePod, p.Started, "container %s of pod %s waits: %s", p.Container, p.Name, p.Waiting)
 		return a.Conclude(diagnosis.Waiting, PodNotStarting, "If it does not start, its pod is ended after "+human.Duration(j.Deadline)+", and the Job makes another", "container %s cannot start: %s", p.Container, p.Waiting)
@@ -112,9 +112,9 @@ func (a *assessment) unscheduled(b *Backup, p *Pod) diagnosis.Verdict {
 	claim := a.cluster.ClaimOf(b.Claim)
 	switch {
 	case a.cluster.sees(Claims) && claim == nil:
-		return a.stuck(diagnosis.ByRefusal, ClaimMissing, "Make the PersistentVolumeClaim "+b.Claim+" in namespace "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is not there", b.Claim)
+		return a.stuck(diagnosis.ByRefusal, ClaimMissing, "Make the PersistentVolumeClaim "+b.Claim+" in namespace "+Namespace, "its pod waits for PersistentVolumeClaim %s, which does not exist", b.Claim)
 	case claim != nil && claim.Status.Phase != corev1.ClaimBound:
-		return a.stuck(diagnosis.ByRefusal, ClaimUnbound, "Look at the claim's events: oc describe pvc "+claim.Name+" -n "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is %s: %s", claim.Name, claim.Status.Phase, p.Unschedulable)
+		return a.stuck(diagnosis.ByRefusal, ClaimUnbound, "Check the claim's events: oc describe pvc "+claim.Name+" -n "+Namespace, "its pod waits for PersistentVolumeClaim %s, which is %s: %s", claim.Name, claim.Status.Phase, p.Unschedulable)
 	}
 	return a.stuck(diagnosis.ByRefusal, PodUnschedulable, "The pod has to run on a control plane node (node-role.kubernetes.io/master)", "no node takes its pod: %s", p.Unschedulable)
 }
@@ -154,14 +154,14 @@ func (a *assessment) notBegun(b *Backup) diagnosis.Verdict {
 }
 
 func (a *assessment) behind(b *Backup, other *Job) diagnosis.Verdict {
-	a.Supports(diagnosis.SourceWatch, other.Created, "Job %s runs for etcd backup %s; there is only ever one", other.Name, other.Backup)
+	a.Supports(diagnosis.SourceWatch, other.Created, "Job %s runs for etcd backup %s; only one runs at a time", other.Name, other.Backup)
 	first := a.cluster.firstWaiting()
 	if first != b.Name {
 		a.Supports(diagnosis.SourceWatch, time.Time{}, "%s comes before it by name: the operator starts that one, and skips this one", first)
 	}
 	if runner, found := a.cluster.Find(other.Backup); found {
 		if v := a.cluster.Judge(runner, a.Now).Verdict; v.State() == diagnosis.Stuck {
-			return a.stuck(diagnosis.ByOwner, BehindStuckBackup, v.Advice, "waits for another etcd backup that is stuck; %s", v.Summary)
+			return a.stuck(diagnosis.ByOwner, BehindStuckBackup, v.Advice, "waits for another etcd backup that is stuck; %s", v.Summary())
 		}
 	}
 	if first != b.Name {

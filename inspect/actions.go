@@ -20,21 +20,15 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
-// Actions is the dashboard's way to package action, with engines like that of `veltui finalize`.
-type Actions struct {
-	*Cluster
-	NoStore bool // NoStore leaves the object store alone
-}
-
 // Allowed asks for the right to patch jobs of a kind.
-func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
-	c, err := f.api()
+func (c *Cluster) Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error) {
+	api, err := c.api()
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, err := c.May(ctx, authorizationv1.ResourceAttributes{
+	answer, err := api.May(ctx, authorizationv1.ResourceAttributes{
 		Namespace: namespace, Verb: "patch", Group: velerov1.SchemeGroupVersion.Group, Resource: kind.Resource(),
 	})
 	if err != nil {
@@ -46,25 +40,23 @@ func (f *Actions) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 	return "", nil
 }
 
-// Gather reads all that a plan for one job stands on.
-func (f *Actions) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
-	conn, err := f.Connect()
+// Gather reads all that a plan for one job stands on, as `veltui finalize` does.
+func (c *Cluster) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
+	conn, err := c.Connect()
 	if err != nil {
 		return action.Evidence{}, Clean(err)
 	}
-	engine, err := f.Engine(conn, namespace, EngineOptions{NoStore: f.NoStore})
+	engine, err := c.Engine(conn, namespace, EngineOptions{ReadOnly: c.ReadOnly, NoStore: c.NoArtifacts})
 	if err != nil {
 		return action.Evidence{}, Clean(err)
 	}
 	e, err := engine.Gather(ctx, kind, name)
-	if err != nil && ctx.Err() == nil {
-		f.Log.Warn("gathering evidence", "kind", kind, "name", name, "error", err)
-	}
+	c.logFailure(ctx, "gathering evidence", string(kind)+" "+name, err)
 	return e, Clean(err)
 }
 
 // Apply applies a plan.
-func (f *Actions) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
+func (c *Cluster) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
 	evidence := plan.Evidence()
 	engine := evidence.Engine()
 	if engine == nil {
@@ -72,7 +64,7 @@ func (f *Actions) Apply(ctx context.Context, plan action.Plan, dryRun bool, repo
 		return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Message: why + "; nothing was sent"}, errors.New(why)
 	}
 	o, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
-	f.Log.Info("finalizing", "kind", plan.Kind, "name", plan.Name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
+	c.Log.Info("finalizing", "kind", plan.Kind, "name", plan.Name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
 	// Errors that were joined stand on lines of their own.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
 	for i := range o.Warnings {
@@ -113,10 +105,8 @@ func Clean(err error) error {
 	return errors.New(sanitize.String(err.Error()))
 }
 
-// Looks looks closer at jobs, as `veltui explain` does: it changes and downloads nothing.
-type Looks struct {
-	*Cluster
-
+// looks are the engines for closer looks, which change and download nothing.
+type looks struct {
 	mu      sync.Mutex
 	engines map[string]lookEngine // by namespace. Each remembers what it has read of the log.
 }
@@ -128,11 +118,11 @@ type lookEngine struct {
 
 const lookDeadline = 45 * time.Second
 
-// Look gathers the evidence about a job that has not ended.
-func (l *Looks) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
+// Look gathers the evidence about a job that has not ended, as `veltui explain` does.
+func (c *Cluster) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lookDeadline, errors.New("no answer in time"))
 	defer cancel()
-	engine, err := l.engine(j.Namespace)
+	engine, err := c.lookEngine(j.Namespace)
 	if err != nil {
 		return assess.Look{}, Clean(err)
 	}
@@ -143,44 +133,45 @@ func (l *Looks) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	case err == nil && e.Object.GetUID() != j.UID:
 		return assess.Look{}, fmt.Errorf("another %s of this name took its place", j.Kind.Word())
 	case err != nil:
-		l.Log.Warn("looking closer", "kind", j.Kind, "name", j.Name, "error", err)
+		c.Log.Warn("looking closer", "kind", j.Kind, "name", j.Name, "error", err)
 		return assess.Look{}, Clean(err)
 	}
+	e.Style = c.Style
 	plan := action.Plans(e, engine.request)[0]
-	return LookOf(&plan, l.Clock()), nil
+	return LookOf(&plan, c.Clock()), nil
 }
 
 // Recording returns a function that looks closer at a job and records the result in e.
-func (l *Looks) Recording(e *assess.Estimates) func(context.Context, *job.Job) {
+func (c *Cluster) Recording(e *assess.Estimates) func(context.Context, *job.Job) {
 	return func(ctx context.Context, j *job.Job) {
-		look, err := l.Look(ctx, j)
+		look, err := c.Look(ctx, j)
 		if err != nil {
-			look = assess.Look{At: l.Clock(), Err: err.Error()}
+			look = assess.Look{At: c.Clock(), Err: err.Error()}
 		}
 		e.Looked(j.UID, look)
 	}
 }
 
-// engine is the one for a namespace, with the way to its cluster.
-func (l *Looks) engine(namespace string) (lookEngine, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if made, ok := l.engines[namespace]; ok {
+// lookEngine is the one that looks closer in a namespace, with the way to its cluster.
+func (c *Cluster) lookEngine(namespace string) (lookEngine, error) {
+	c.looks.mu.Lock()
+	defer c.looks.mu.Unlock()
+	if made, ok := c.looks.engines[namespace]; ok {
 		return made, nil
 	}
-	conn, err := l.Connect()
+	conn, err := c.Connect()
 	if err != nil {
 		return lookEngine{}, err
 	}
-	engine, err := l.Engine(conn, namespace, EngineOptions{ReadOnly: true, NoStore: true})
+	engine, err := c.Engine(conn, namespace, EngineOptions{ReadOnly: true, NoStore: true})
 	if err != nil {
 		return lookEngine{}, err
 	}
-	if l.engines == nil {
-		l.engines = map[string]lookEngine{}
+	if c.looks.engines == nil {
+		c.looks.engines = map[string]lookEngine{}
 	}
-	l.engines[namespace] = lookEngine{engine, conn.Request}
-	return l.engines[namespace], nil
+	c.looks.engines[namespace] = lookEngine{engine, conn.Request}
+	return c.looks.engines[namespace], nil
 }
 
 // LookOf is what the evidence of a plan says to the verdict.

@@ -19,22 +19,14 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Backups reads backups' contents for the dashboard.
-type Backups struct {
-	*Cluster
-
-	downloads downloads
-	failures  failures
-}
-
 // Estimate works out what a restore of the cluster restores.
-func (r *Backups) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress Progress) (estimate collector.Estimate, err error) {
-	defer func() { err = r.explain(j, err) }()
+func (c *Cluster) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress Progress) (estimate collector.Estimate, err error) {
+	defer func() { err = c.explain(ctx, j, err) }()
 	spec, err := RestoreSpec(j)
 	if err != nil {
 		return estimate, err
 	}
-	e, index, err := r.read(ctx, j.Namespace, spec.BackupName, progress)
+	e, index, err := c.readIndex(ctx, j.Namespace, spec.BackupName, progress)
 	if err != nil {
 		return estimate, err
 	}
@@ -48,9 +40,9 @@ func (r *Backups) Estimate(ctx context.Context, j *job.Job, server velero.Server
 }
 
 // Contents counts what a backup of the cluster holds.
-func (r *Backups) Contents(ctx context.Context, j *job.Job, progress Progress) (contents []collector.ResourceCount, err error) {
-	defer func() { err = r.explain(j, err) }()
-	_, index, err := r.read(ctx, j.Namespace, j.Name, progress)
+func (c *Cluster) Contents(ctx context.Context, j *job.Job, progress Progress) (contents []collector.ResourceCount, err error) {
+	defer func() { err = c.explain(ctx, j, err) }()
+	_, index, err := c.readIndex(ctx, j.Namespace, j.Name, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +51,9 @@ func (r *Backups) Contents(ctx context.Context, j *job.Job, progress Progress) (
 	return contents, nil
 }
 
-// read gets a backup's index, with the credentials of now: they are renewed meanwhile.
-func (r *Backups) read(ctx context.Context, namespace, backupName string, progress Progress) (*Store, *collector.Index, error) {
-	e, err := r.Store(namespace)
+// readIndex gets a backup's index, with the credentials of now: they are renewed meanwhile.
+func (c *Cluster) readIndex(ctx context.Context, namespace, backupName string, progress Progress) (*Store, *collector.Index, error) {
+	e, err := c.Store(namespace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,13 +65,13 @@ func (r *Backups) read(ctx context.Context, namespace, backupName string, progre
 		return nil, nil, err
 	}
 	uid := string(backup.UID)
-	if err := r.failures.recent(uid, r.Clock()); err != nil {
+	if err := c.failures.recent(uid, c.Clock()); err != nil {
 		return nil, nil, err
 	}
-	defer r.downloads.join(uid, progress)()
-	index, err := e.Index(ctx, backup, func(done, total int64) { r.downloads.report(uid, done, total) })
+	defer c.downloads.join(uid, progress)()
+	index, err := e.Index(ctx, backup, func(done, total int64) { c.downloads.report(uid, done, total) })
 	if ctx.Err() == nil {
-		r.failures.note(uid, err, r.Clock())
+		c.failures.note(uid, err, c.Clock())
 	}
 	if err != nil {
 		return nil, nil, err // a partial answer on a screen would be taken for a whole one
@@ -99,14 +91,9 @@ func (e *Store) MayDownload(ctx context.Context) error {
 }
 
 // explain makes an error fit for the screen, and logs it.
-func (r *Backups) explain(j *job.Job, err error) error {
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, context.Canceled) {
-		r.Log.Info("reading what is in a backup", "for", j.Name, "error", err)
-	}
-	return errors.New(sanitize.String(err.Error()))
+func (c *Cluster) explain(ctx context.Context, j *job.Job, err error) error {
+	c.logFailure(ctx, "reading what is in a backup", j.Name, err)
+	return sanitize.Error(err)
 }
 
 // downloads tells all who wait for a backup how much of its one download has come.

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -12,6 +13,9 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/job/forecast/history"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
@@ -25,14 +29,23 @@ type Cluster struct {
 	Clock          func() time.Time
 	Log            *slog.Logger
 	ReadOnly       bool   // ReadOnly creates nothing, no DownloadRequest either
-	Demo           bool   // true for the demo's cluster, which serves little more than Velero's kinds
 	CAFile         string // CAFile holds certificates of the object store, or is empty
 	AllowPlainHTTP bool   // AllowPlainHTTP lets stored artifacts come without TLS; Announce is told before they do
 	Announce       func(artifact.Route)
 	Version        string                 // veltui's
 	Requests       *atomic.Int64          // Requests counts the DownloadRequests that are still in a cluster
 	Indexes        *cache.Cache           // Indexes keeps what is in backups, nil for those that read none
+	Rates          *history.Book          // Rates remembers how fast restores went, nil where that is not of use
+	NoArtifacts    bool                   // NoArtifacts leaves the object store alone (--no-artifacts)
+	Records        Records                // Records keeps what backups hold, for coverage
 	AuditDir       func() (string, error) // the directory of the audit log
+	Style          human.Style            // of the durations in what closer looks find
+
+	downloads   downloads
+	failures    failures
+	preview     previews
+	looks       looks
+	lastResults lastResults
 }
 
 // Connection is a way to a cluster.
@@ -106,10 +119,32 @@ func (c *Cluster) Engine(conn Connection, namespace string, e EngineOptions) (*a
 	return action.New(o)
 }
 
+// logFailure logs what failed, unless the question was withdrawn.
+func (c *Cluster) logFailure(ctx context.Context, doing, name string, err error) {
+	if err != nil && ctx.Err() == nil {
+		c.Log.Info(doing, "for", name, "error", err)
+	}
+}
+
 func (c *Cluster) artifacts(config *rest.Config, namespace string) (*artifact.Fetcher, error) {
 	return artifact.New(artifact.Options{
 		Config: config, Namespace: namespace, CAFile: c.CAFile,
 		AllowPlainHTTP: c.AllowPlainHTTP, Announce: c.Announce,
 		UserAgent: "veltui/" + c.Version, Clock: c.Clock, Log: c.Log, Open: c.Requests,
 	})
+}
+
+// KnownRates are those of earlier restores.
+func (c *Cluster) KnownRates() forecast.Rates {
+	if c.Rates == nil {
+		return forecast.Rates{}
+	}
+	return c.Rates.Known()
+}
+
+// LearnRates remembers how fast a restore went that was watched.
+func (c *Cluster) LearnRates(r forecast.Rates) {
+	if c.Rates != nil {
+		c.Rates.Learn(r)
+	}
 }

@@ -2,9 +2,8 @@
 // Velero has stored and logged, what a backup holds, what became of items, closer looks
 // at jobs, what a restore would do and meet, and the actions of package action.
 //
-// All of it starts from a [Cluster], which knows how to get there with the credentials of now. Each question
-// has a type of its own: [Artifacts], [Messages], [Backups], [Items], [Logs], [Objects], [Looks], [Actions],
-// [Previews], [Verifier] and [Surveyor]. What they answer is safe to draw.
+// All of it starts from a [Cluster], which knows how to get there with the credentials of now. Screens
+// know it as an [Inspector], whose answers are safe to draw.
 //
 // [Follow] is the loop over a watch for commands that go on: it judges each snapshot, judges
 // again as time passes, and has jobs that do not move looked at closer.

@@ -19,33 +19,31 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Objects reads volumes' resources when a user looks at them: the watch keeps only what it needs.
-type Objects struct{ *Cluster }
-
-// Volume is the resource of one volume.
-func (r *Objects) Volume(ctx context.Context, namespace string, volume velero.VolumeRef) (Document, error) {
-	api, err := r.api()
+// VolumeObject is the resource of one volume: the watch keeps only what it needs.
+func (c *Cluster) VolumeObject(ctx context.Context, namespace string, volume velero.VolumeRef) (d Document, err error) {
+	defer func() { err = Clean(err) }()
+	api, err := c.api()
 	if err != nil {
-		return Document{}, Clean(err)
+		return d, err
 	}
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(volume.Kind.GroupVersionKind())
 	o.SetNamespace(namespace)
 	o.SetName(volume.Name)
 	if err := api.Get(ctx, o); err != nil {
-		return Document{}, Clean(err)
+		return d, err
 	}
-	d, err := documentOf(volume.Kind, o)
-	return d, Clean(err)
+	return documentOf(volume.Kind, o)
 }
 
-// Volumes are the resources of a job's volumes, by the label with its uid.
-func (r *Objects) Volumes(ctx context.Context, j *job.Job, most int) ([]Document, error) {
+// VolumeObjects are the resources of a job's volumes, by the label with its uid: at most most, without
+// unreadable ones. It fails if none can be read.
+func (c *Cluster) VolumeObjects(ctx context.Context, j *job.Job, most int) ([]Document, error) {
 	label := velerov1.BackupUIDLabel
 	if j.Kind == job.Restore {
 		label = velerov1.RestoreUIDLabel
 	}
-	api, err := r.api()
+	api, err := c.api()
 	if err != nil {
 		return nil, Clean(err)
 	}
@@ -58,9 +56,7 @@ func (r *Objects) Volumes(ctx context.Context, j *job.Job, most int) ([]Document
 		page := &unstructured.UnstructuredList{}
 		page.SetGroupVersionKind(kind.GroupVersionKind())
 		if err := api.List(ctx, page, j.Namespace, metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)}); err != nil {
-			if ctx.Err() == nil {
-				r.Log.Info("reading the volumes of a job", "for", j.Name, "error", err)
-			}
+			c.logFailure(ctx, "reading the volumes of a job", j.Name, err)
 			failed = cmp.Or(failed, Clean(err))
 			continue
 		}

@@ -21,26 +21,20 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
-	"github.com/veltui/veltui/job/forecast/history"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/velero"
 )
 
-// Previews is what the form of a restore asks: what that restore would do.
-type Previews struct {
-	*Cluster
-	Backups *Backups // nil where backups must not be read, for the reason Why
-	Why     string
-	Rates   *history.Book
-
-	mu        sync.Mutex
-	last      ground
-	finalized preflight.Velero // the state of the last backup that the object store was asked about
+// previews is what the form of a restore has been told.
+type previews struct {
+	mu     sync.Mutex
+	last   ground
+	stored preflight.Velero // the state of the last backup that the object store was asked about
 }
 
-// ground is what Previews of one backup share for SurveyAge: a form asks after every word.
+// ground is what previews of one backup share for SurveyAge: a form asks after every word.
 type ground struct {
 	backup   string
 	at       time.Time
@@ -55,7 +49,7 @@ type ground struct {
 const mostChoices = 5000
 
 // Preview works out what a draft would restore.
-func (p *Previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview {
+func (c *Cluster) Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview {
 	answer := Preview{}
 	if a == nil {
 		answer.Unknown = "the cluster has not answered yet"
@@ -64,20 +58,18 @@ func (p *Previews) Preview(ctx context.Context, d restorespec.Draft, a *assess.A
 	if answer.Backup, answer.Refused = Source(d, a); answer.Backup == "" {
 		answer.Unknown = "there is no backup to look into"
 	} else {
-		p.look(ctx, &answer, d.Restore.Spec, a)
+		c.look(ctx, &answer, d.Restore.Spec, a)
 	}
 	sanitize.Object(&answer)
 	return answer
 }
 
 // look fills in what is known from the backup and the target.
-func (p *Previews) look(ctx context.Context, answer *Preview, spec velerov1.RestoreSpec, a *assess.Assessment) {
-	g, err := p.ground(ctx, a.Snapshot.Namespace, answer.Backup)
+func (c *Cluster) look(ctx context.Context, answer *Preview, spec velerov1.RestoreSpec, a *assess.Assessment) {
+	g, err := c.ground(ctx, a.Snapshot.Namespace, answer.Backup)
 	if err != nil {
 		answer.Unknown = err.Error()
-		if !errors.Is(err, context.Canceled) {
-			p.Log.Info("previewing a restore", "backup", answer.Backup, "error", err)
-		}
+		c.logFailure(ctx, "previewing a restore", answer.Backup, err)
 		return
 	}
 	answer.Namespaces, answer.Labels = g.index.Namespaces(), g.index.Labels(mostChoices)
@@ -94,16 +86,13 @@ func (p *Previews) look(ctx context.Context, answer *Preview, spec velerov1.Rest
 	answer.Estimate = estimate
 	answer.Refused = append(answer.Refused, estimate.Refused...)
 	answer.Notes = slices.Concat(g.notes, estimate.Assumptions, g.index.Noted)
-	p.foresee(answer, a)
+	c.foresee(answer, a)
 }
 
-func (p *Previews) foresee(answer *Preview, a *assess.Assessment) {
-	var known forecast.Rates
-	if p.Rates != nil {
-		known = p.Rates.Known()
-	}
+func (c *Cluster) foresee(answer *Preview, a *assess.Assessment) {
+	known := c.KnownRates()
 	course := forecast.NewCourse(answer.Estimate.Steps, known, forecast.LimitOf(a.Snapshot.Server))
-	now := p.Clock()
+	now := c.Clock()
 	course.Observe(now, 0)
 	left, ok := course.Left(now)
 	if !ok {
@@ -119,17 +108,17 @@ func (p *Previews) foresee(answer *Preview, a *assess.Assessment) {
 }
 
 // ground reads the backup, and what the target serves and has.
-func (p *Previews) ground(ctx context.Context, namespace, backup string) (ground, error) {
-	p.mu.Lock()
-	last := p.last
-	p.mu.Unlock()
-	if now := p.Clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < SurveyAge {
+func (c *Cluster) ground(ctx context.Context, namespace, backup string) (ground, error) {
+	c.preview.mu.Lock()
+	last := c.preview.last
+	c.preview.mu.Unlock()
+	if now := c.Clock(); last.index != nil && last.backup == backup && now.Sub(last.at) < SurveyAge {
 		return last, nil
 	}
-	if p.Backups == nil {
-		return ground{}, errors.New(p.Why)
+	if c.NoArtifacts {
+		return ground{}, errors.New("with --no-artifacts veltui does not read backups")
 	}
-	e, index, err := p.Backups.read(ctx, namespace, backup, func(int64, int64) {})
+	e, index, err := c.readIndex(ctx, namespace, backup, func(int64, int64) {})
 	if err != nil {
 		return ground{}, err
 	}
@@ -142,20 +131,20 @@ func (p *Previews) ground(ctx context.Context, namespace, backup string) (ground
 	}
 	// The one that there was knows what it has looked at.
 	if g.surveyor = last.surveyor; g.surveyor == nil || last.backup != backup {
-		if g.surveyor, err = p.Surveyor(); err != nil {
+		if g.surveyor, err = c.Surveyor(); err != nil {
 			return ground{}, err
 		}
 	}
-	g.at = p.Clock()
-	p.mu.Lock()
-	p.last = g
-	p.mu.Unlock()
+	g.at = c.Clock()
+	c.preview.mu.Lock()
+	c.preview.last = g
+	c.preview.mu.Unlock()
 	return g, nil
 }
 
 // Check does what veltui preflight does, also where the items are not known.
-func (p *Previews) Check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment) Check {
-	check, err := p.check(ctx, d, preview, a, nil)
+func (c *Cluster) Check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment) Check {
+	check, err := c.check(ctx, d, preview, a, closer{})
 	if err != nil {
 		check.Unseen = []string{"the cluster: " + err.Error()}
 		sanitize.Object(&check)
@@ -164,16 +153,34 @@ func (p *Previews) Check(ctx context.Context, d restorespec.Draft, preview Previ
 }
 
 // Compare does what veltui preflight --compare does.
-func (p *Previews) Compare(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, far func(string)) (Check, error) {
-	check, err := p.check(ctx, d, preview, a, far)
+func (c *Cluster) Compare(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, far func(string)) (Check, error) {
+	return c.checkCloser(ctx, d, preview, a, closer{compare: true, far: far})
+}
+
+// DryRun does what veltui preflight --dry-run does, with --dry-run-secrets if secrets is true.
+func (c *Cluster) DryRun(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, secrets bool, far func(string)) (Check, error) {
+	return c.checkCloser(ctx, d, preview, a, closer{far: far, dryRun: &DryRun{Secrets: secrets, Progress: func(sent, total int) {
+		far(fmt.Sprintf("%d of %d", sent, total))
+	}}})
+}
+
+func (c *Cluster) checkCloser(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, how closer) (Check, error) {
+	check, err := c.check(ctx, d, preview, a, how)
 	if err != nil {
-		return check, errors.New(sanitize.String(err.Error()))
+		return check, sanitize.Error(err)
 	}
 	return check, nil
 }
 
-// check looks what stands in the way. If far is not nil, it also compares what exists.
-func (p *Previews) check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, far func(string)) (check Check, err error) {
+// closer is what a check does besides; far is told how far it is.
+type closer struct {
+	compare bool
+	dryRun  *DryRun
+	far     func(string)
+}
+
+// check looks what stands in the way.
+func (c *Cluster) check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, how closer) (check Check, err error) {
 	spec, state := d.Restore.Spec, VeleroState(a.Snapshot, preview.Backup)
 	spec.BackupName, spec.ScheduleName = preview.Backup, ""
 	var result *preflight.Result
@@ -181,18 +188,15 @@ func (p *Previews) check(ctx context.Context, d restorespec.Draft, preview Previ
 	switch {
 	case preview.Unknown != "":
 		unseen = []string{"the cluster, because the items are not known"}
-		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: p.Clock()})
-	case p.Demo: // its cluster serves little more than Velero's kinds
-		check.Unseen = []string{"the target, because the demo has none"}
-		return check, nil
+		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: c.Clock()})
 	default:
-		result, err = p.survey(ctx, spec, state, a, far)
+		result, err = c.survey(ctx, spec, state, a, how)
 	}
 	if err != nil {
 		return check, err
 	}
-	check.Unseen, check.Findings = unseen, result.Findings
-	if p.ReadOnly {
+	check.Unseen, check.Findings, check.DryRun = unseen, result.Findings, result.DryRun
+	if c.ReadOnly {
 		check.WhyNotCompare = ErrNoDownload.Error()
 	}
 	for _, f := range result.Findings {
@@ -207,39 +211,42 @@ func (p *Previews) check(ctx context.Context, d restorespec.Draft, preview Previ
 	return check, nil
 }
 
-// survey looks at the live cluster. If far is not nil, it also compares, and reports progress.
-func (p *Previews) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment, far func(string)) (*preflight.Result, error) {
-	g, err := p.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
+// survey looks at the live cluster.
+func (c *Cluster) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment, how closer) (*preflight.Result, error) {
+	g, err := c.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
 	if err != nil {
 		return nil, err
 	}
-	p.addFinalized(ctx, &state, g.store)
+	c.addStored(ctx, &state, g)
 	question := SurveyQuestion{
 		Velero: state, Index: g.index, Keep: true,
 		Spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: ServerOf(a.Snapshot.Server)},
 	}
 	progress := func(target.Progress) {}
-	if far != nil {
-		question.Bodies = g.store.Bodies(spec.BackupName, func(done, total int64) { far(human.BytesOf(done, total)) })
-		progress = func(p target.Progress) { far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
+	if how.compare {
+		question.Bodies = g.store.Bodies(spec.BackupName, func(done, total int64) { how.far(human.BytesOf(done, total)) })
+		progress = func(p target.Progress) { how.far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
+	}
+	if question.DryRun = how.dryRun; question.DryRun != nil {
+		question.DryRun.Bodies = g.store.Bodies(spec.BackupName, func(int64, int64) {})
 	}
 	return g.surveyor.Check(ctx, question, progress)
 }
 
-// addFinalized asks the object store once for each backup that has ended.
-func (p *Previews) addFinalized(ctx context.Context, state *preflight.Velero, e *Store) {
-	p.mu.Lock()
-	known := p.finalized
-	p.mu.Unlock()
+// addStored asks the object store once for each backup that has ended.
+func (c *Cluster) addStored(ctx context.Context, state *preflight.Velero, g ground) {
+	c.preview.mu.Lock()
+	known := c.preview.stored
+	c.preview.mu.Unlock()
 	if b := state.Backup; known.Backup != nil && b != nil && known.Backup.UID == b.UID {
-		state.NotFinalized = known.NotFinalized
+		state.NotFinalized, state.Volumes = known.NotFinalized, known.Volumes
 		return
 	}
-	AddFinalized(ctx, state, e)
-	if state.Backup != nil && state.Backup.Status.CompletionTimestamp != nil && state.FinalizedUnseen == "" {
-		p.mu.Lock()
-		p.finalized = *state
-		p.mu.Unlock()
+	AddStored(ctx, state, g.store, g.index)
+	if state.Backup != nil && state.Backup.Status.CompletionTimestamp != nil && state.FinalizedUnseen+state.VolumesUnseen == "" {
+		c.preview.mu.Lock()
+		c.preview.stored = *state
+		c.preview.mu.Unlock()
 	}
 }
 
@@ -291,9 +298,9 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 	return found.Name, refused
 }
 
-// Save writes a new private file into the working directory, unless one has this very text.
-func (p *Previews) Save(name string, data []byte) (string, error) {
-	path, err := filepath.Abs(filepath.Base(name))
+// Save writes a new private file, unless there is one with this very text.
+func (c *Cluster) Save(path string, data []byte) (string, error) {
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("finding the working directory: %w", err)
 	}
@@ -304,7 +311,7 @@ func (p *Previews) Save(name string, data []byte) (string, error) {
 		}
 		return "", fmt.Errorf("%s %w", sanitize.String(path), ErrExists)
 	case err != nil:
-		return "", errors.New(sanitize.String(err.Error()))
+		return "", sanitize.Error(err)
 	}
 	return sanitize.Whole(path), nil
 }
@@ -348,4 +355,5 @@ type Check struct {
 	// Existing is how many objects can be compared, WhyNotCompare why they must not be.
 	Existing      int
 	WhyNotCompare string
+	DryRun        *preflight.DryRun // what the API server answered, if it was asked
 }

@@ -48,18 +48,16 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
 	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}
 	a := &assess.Assessment{Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}}}
-	for _, inDemo := range []bool{false, true} {
-		p := &Previews{Cluster: &Cluster{Clock: time.Now, Demo: inDemo, Log: slog.New(slog.DiscardHandler)}, Why: "with --no-artifacts veltui does not read backups"}
-		var d restorespec.Draft
-		d.Restore.Spec.BackupName = "b"
-		answer := p.Preview(t.Context(), d, a)
-		if answer.Unknown != p.Why {
-			t.Fatalf("%+v", answer)
-		}
-		check := p.Check(t.Context(), d, answer, a)
-		if said := fmt.Sprint(check); !strings.Contains(said, "Backup b is still InProgress.") || !strings.Contains(said, "the cluster, because the items are not known") {
-			t.Errorf("in the demo %v: %s", inDemo, said)
-		}
+	p := &Cluster{Clock: time.Now, Log: slog.New(slog.DiscardHandler), NoArtifacts: true}
+	var d restorespec.Draft
+	d.Restore.Spec.BackupName = "b"
+	answer := p.Preview(t.Context(), d, a)
+	if answer.Unknown != "with --no-artifacts veltui does not read backups" {
+		t.Fatalf("%+v", answer)
+	}
+	check := p.Check(t.Context(), d, answer, a)
+	if said := fmt.Sprint(check); !strings.Contains(said, "Backup b is still InProgress.") || !strings.Contains(said, "the cluster, because the items are not known") {
+		t.Errorf("%s", said)
 	}
 }
 
@@ -67,7 +65,7 @@ func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
 // since.
 func TestSaveTwice(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p := &Previews{}
+	p := &Cluster{}
 	for range 2 {
 		if path, err := p.Save("r.yaml", []byte("a: b\n")); err != nil || filepath.Base(path) != "r.yaml" {
 			t.Fatalf("%q, %v", path, err)

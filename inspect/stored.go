@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/assess"
@@ -21,33 +23,47 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// Artifacts reads what Velero has stored, for the pages of a job.
-type Artifacts struct{ *Cluster }
+// lastResults are those of the job that ended and was read last: its pages share one download.
+type lastResults struct {
+	mu      sync.Mutex
+	job     types.UID
+	results artifact.Results
+}
 
 // Results are the job's warnings and errors.
-func (r *Artifacts) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
-	return readArtifact(ctx, r, j, (*artifact.Fetcher).Results)
+func (c *Cluster) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
+	last := &c.lastResults
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if j.Terminal() && j.UID != "" && last.job == j.UID {
+		return last.results, nil
+	}
+	results, err := readArtifact(ctx, c, j, (*artifact.Fetcher).Results)
+	if err == nil && j.Terminal() {
+		last.job, last.results = j.UID, results
+	}
+	return results, err
 }
 
 // Resources are the items that the job worked on.
-func (r *Artifacts) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
-	return readArtifact(ctx, r, j, (*artifact.Fetcher).ResourceList)
+func (c *Cluster) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
+	return readArtifact(ctx, c, j, (*artifact.Fetcher).ResourceList)
 }
 
-// Volumes are what the job did with each volume.
-func (r *Artifacts) Volumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
-	return readArtifact(ctx, r, j, (*artifact.Fetcher).Volumes)
+// StoredVolumes are what the job did with each volume.
+func (c *Cluster) StoredVolumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
+	return readArtifact(ctx, c, j, (*artifact.Fetcher).Volumes)
 }
 
 // Operations are its asynchronous item operations.
-func (r *Artifacts) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
-	return readArtifact(ctx, r, j, (*artifact.Fetcher).ItemOperations)
+func (c *Cluster) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
+	return readArtifact(ctx, c, j, (*artifact.Fetcher).ItemOperations)
 }
 
 // WhyNotFinalized says that what a backup's operations made is missing in what Velero
 // stored of it, empty if it is not. Only the objects that are asked of are read.
-func (r *Artifacts) WhyNotFinalized(ctx context.Context, namespace string, b *velerov1.Backup) (string, error) {
-	finalized, err := readArtifact(ctx, r, &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
+func (c *Cluster) WhyNotFinalized(ctx context.Context, namespace string, b *velerov1.Backup) (string, error) {
+	finalized, err := readArtifact(ctx, c, &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
 		return f.Finalized(ctx, b)
 	})
 	if finalized || err != nil {
@@ -57,20 +73,16 @@ func (r *Artifacts) WhyNotFinalized(ctx context.Context, namespace string, b *ve
 }
 
 // readArtifact reads one artifact, with the credentials of now: they are renewed meanwhile.
-func readArtifact[T any](ctx context.Context, r *Artifacts, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
+func readArtifact[T any](ctx context.Context, c *Cluster, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
 	defer func() {
-		if err != nil {
-			if ctx.Err() == nil {
-				r.Log.Info("reading what is stored of a job", "for", j.Name, "error", err)
-			}
-			err = sanitize.Error(err)
-		}
+		c.logFailure(ctx, "reading what is stored of a job", j.Name, err)
+		err = sanitize.Error(err)
 	}()
-	e, err := r.Store(j.Namespace)
+	e, err := c.Store(j.Namespace)
 	if err != nil {
 		return value, err
 	}
-	if r.ReadOnly {
+	if c.ReadOnly {
 		return value, ErrReadOnlyDownload
 	}
 	if err := e.MayDownload(ctx); err != nil {
@@ -141,8 +153,7 @@ func (c *Cluster) Messages(ctx context.Context, j assess.Judged, read func(conte
 	var all AllMessages
 	all.Messages, all.Err = ReadMessages(ctx, j, read)
 	if all.NeedsLog(j.Job) && ctx.Err() == nil {
-		reader := &Logs{Cluster: c, NotStored: ErrReadOnlyLog} // only pods are read
-		found, err := reader.Problems(ctx, j.Job)
+		found, err := c.Problems(ctx, j.Job)
 		logged := NewLogged(found)
 		all.Log, all.LogErr = &logged, err
 	}
@@ -150,31 +161,25 @@ func (c *Cluster) Messages(ctx context.Context, j assess.Judged, read func(conte
 }
 
 // reasons returns what a job's results say of its items, if they say anything.
-func (r *Artifacts) reasons(ctx context.Context, j *job.Job) ([]outcome.Section, error) {
+func (c *Cluster) reasons(ctx context.Context, j *job.Job) ([]outcome.Section, error) {
 	if note, _ := outcome.WithoutResults(j, false); note != "" {
 		return nil, nil
 	}
-	results, err := r.Results(ctx, j)
+	results, err := c.Results(ctx, j)
 	return outcome.Group(results), err
 }
 
-// Items is what the Resources page asks about a job whose items are done.
-type Items struct {
-	Stored  *Artifacts
-	Backups *Backups
-}
-
-// Items are what became of a job's items. What is read beside its list may be missing, with a note.
-func (r *Items) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
-	list, err := r.Stored.Resources(ctx, j)
+// Items are what became of a job's items, once they are done. What is read beside its list may be missing, with a note.
+func (c *Cluster) Items(ctx context.Context, j *job.Job, server velero.Server) (outcome.Items, error) {
+	list, err := c.Resources(ctx, j)
 	if errors.Is(err, artifact.ErrAbsent) {
 		err = errors.New("none is stored")
 	}
 	if err != nil || j.Kind == job.Backup {
 		return outcome.Listed(list, nil), err
 	}
-	sections, noReasons := r.Stored.reasons(ctx, j)
-	items, err := r.compare(ctx, j, server, list, sections, func(ctx context.Context, e *Store) (collector.Discovery, error) {
+	sections, noReasons := c.reasons(ctx, j)
+	items, err := c.compareItems(ctx, j, server, list, sections, func(ctx context.Context, e *Store) (collector.Discovery, error) {
 		kinds, _, err := e.Kinds(ctx)
 		return kinds, err
 	})
@@ -191,13 +196,13 @@ func (r *Items) Items(ctx context.Context, j *job.Job, server velero.Server) (ou
 	return items, nil
 }
 
-// compare joins a restore's list with what its backup holds.
-func (r *Items) compare(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section, served func(context.Context, *Store) (collector.Discovery, error)) (outcome.Items, error) {
+// compareItems joins a restore's list with what its backup holds.
+func (c *Cluster) compareItems(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []outcome.Section, served func(context.Context, *Store) (collector.Discovery, error)) (outcome.Items, error) {
 	restore, err := RestoreSpec(j)
 	if err != nil {
 		return outcome.Items{}, err
 	}
-	e, index, err := r.Backups.read(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
+	e, index, err := c.readIndex(ctx, j.Namespace, restore.BackupName, func(int64, int64) {})
 	if err != nil {
 		return outcome.Items{}, err
 	}
@@ -257,24 +262,26 @@ func (c *Cluster) LogReader(namespace string, notStored error) *logs.Reader {
 	return logs.New(o)
 }
 
-// Logs is what the Logs and the Results page ask. What its errors say is safe to draw.
-type Logs struct {
-	*Cluster
-	NotStored error // why stored logs are not read, nil if they are
+func (c *Cluster) logNotStored() error {
+	switch {
+	case c.NoArtifacts:
+		return ErrNoArtifactsLog
+	case c.ReadOnly:
+		return ErrReadOnlyLog
+	}
+	return nil
 }
 
-// Read brings the log of a job.
-func (r *Logs) Read(ctx context.Context, q logs.Query, out logs.Output) error {
+// ReadLog brings the log of a job.
+func (c *Cluster) ReadLog(ctx context.Context, q logs.Query, out logs.Output) error {
 	if given := out.Origin; given != nil {
 		out.Origin = func(from logs.Origin) {
 			from.NotStored = Clean(from.NotStored)
 			given(from)
 		}
 	}
-	err := r.LogReader(q.Job.Namespace, r.NotStored).Read(ctx, q, out)
-	if err != nil && ctx.Err() == nil {
-		r.Log.Info("reading the log of a job", "for", q.Job.Name, "error", err)
-	}
+	err := c.LogReader(q.Job.Namespace, c.logNotStored()).Read(ctx, q, out)
+	c.logFailure(ctx, "reading the log of a job", q.Job.Name, err)
 	return Clean(WithRights(err, q.Job.Namespace))
 }
 
@@ -282,16 +289,14 @@ func (r *Logs) Read(ctx context.Context, q logs.Query, out logs.Output) error {
 const problemsTime = time.Minute
 
 // Problems reads what the server has logged so far of a job's errors and warnings.
-func (r *Logs) Problems(ctx context.Context, j *job.Job) (logs.Problems, error) {
+func (c *Cluster) Problems(ctx context.Context, j *job.Job) (logs.Problems, error) {
 	reading, cancel := context.WithTimeoutCause(ctx, problemsTime, fmt.Errorf("it was not read within %s", problemsTime))
 	defer cancel()
-	p, err := r.LogReader(j.Namespace, r.NotStored).Problems(reading, j)
+	p, err := c.LogReader(j.Namespace, c.logNotStored()).Problems(reading, j)
 	if reading.Err() != nil {
 		err = context.Cause(reading)
 	}
-	if err != nil && ctx.Err() == nil {
-		r.Log.Info("reading errors and warnings from the log", "for", j.Name, "error", err)
-	}
+	c.logFailure(ctx, "reading errors and warnings from the log", j.Name, err)
 	return p, Clean(WithRights(err, j.Namespace))
 }
 

@@ -1,12 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,18 +16,21 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
 // Surveyor says what stands in the way of restores. Goroutines that use it wait for each other.
 type Surveyor struct {
-	reader *target.Reader
-	clock  func() time.Time
+	reader  *target.Reader
+	clock   func() time.Time
+	cluster *Cluster
 
 	mu   sync.Mutex
 	last survey
@@ -40,6 +45,8 @@ type survey struct {
 	state    *target.State
 	asked    target.Around
 	around   *target.Surroundings
+	failing  map[string]string
+	changed  map[string]time.Time
 	unread   []preflight.NotLooked
 }
 
@@ -55,7 +62,12 @@ type SurveyQuestion struct {
 	// Keep looks at all that the backup holds, so that the next question needs no other
 	// look. If it maps namespaces in another way, only those that are new are looked at.
 	Keep   bool
-	Bodies Bodies // Bodies, if it is not nil, asks how what exists differs from the backup
+	Bodies Bodies  // Bodies, if it is not nil, asks how what exists differs from the backup
+	DryRun *DryRun // DryRun, if it is not nil, asks the API server what it says to each object
+}
+
+func (q *SurveyQuestion) configs() []string {
+	return preflight.Configs(q.Spec.Restore, q.Velero.Server.Flags.DefaultModifier)
 }
 
 func (c *Cluster) Surveyor() (*Surveyor, error) {
@@ -67,7 +79,7 @@ func (c *Cluster) Surveyor() (*Surveyor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Surveyor{reader: reader, clock: c.Clock}, nil
+	return &Surveyor{reader: reader, clock: c.Clock, cluster: c}, nil
 }
 
 // Check finds what stands in the way, unless ctx ends or the API server rejects the credentials.
@@ -80,7 +92,7 @@ func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(ta
 	defer s.mu.Unlock()
 	known := s.last
 	preservesPorts := q.Spec.Restore.PreserveNodePorts != nil && *q.Spec.Restore.PreserveNodePorts
-	mapping := fmt.Sprint(q.Spec.Restore.NamespaceMapping, preservesPorts)
+	mapping := fmt.Sprint(q.Spec.Restore.NamespaceMapping, preservesPorts, q.configs())
 	if !q.Keep || known.index != q.Index || in.Now.Sub(known.at) > SurveyAge {
 		known = survey{index: q.Index}
 	}
@@ -94,6 +106,7 @@ func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(ta
 		}
 	}
 	in.Served, in.Versions, in.State, in.Around = known.served, known.versions, known.state, known.around
+	in.Failing, in.Changed = known.failing, known.changed
 	in.Unread = slices.Concat(q.Unread, known.unread)
 	fates, err := q.Index.Fates(ctx, known.spec(q.Spec), known.discovery())
 	switch {
@@ -106,6 +119,11 @@ func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(ta
 	}
 	if q.Bodies != nil && fates != nil && known.state != nil {
 		if err := s.compare(ctx, q, known, &in, progress); err != nil {
+			return nil, err
+		}
+	}
+	if q.DryRun != nil && fates != nil && known.state != nil {
+		if in.DryRun, err = s.dryRun(ctx, q, known, fates); err != nil {
 			return nil, err
 		}
 	}
@@ -145,6 +163,10 @@ func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, pro
 	if err != nil {
 		return found, err
 	}
+	around.Configs = q.configs()
+	if b := q.Velero.Backup; b != nil {
+		around.Locations = b.Status.VolumeSnapshotsAttempted > 0
+	}
 	if found.asked, found.around, err = s.surround(ctx, found.served, around, known); err != nil {
 		return found, err
 	}
@@ -154,19 +176,55 @@ func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, pro
 	if found.state, err = s.reader.Look(ctx, found.served, question, progress); err != nil {
 		return found, err
 	}
-	otherVersion := func(r collector.ResourceCount) bool { // it is stored in another one than the cluster prefers
-		stored, preferred := q.Index.Version(r.Resource), found.served.Version(r.Resource)
-		return stored != "" && preferred != "" && stored != preferred
-	}
-	if found.versions == nil && slices.ContainsFunc(q.Index.Contents(), otherVersion) {
-		if found.versions, err = s.reader.Versions(ctx); err != nil && ctx.Err() != nil {
-			return found, err
-		}
+	if err := s.lookAtKinds(ctx, q.Index, question.Resources(), &found, known); err != nil {
+		return found, err
 	}
 	if found.at.IsZero() {
 		found.at = s.clock()
 	}
 	return found, nil
+}
+
+// lookAtKinds finds out in which versions the cluster serves what the backup holds, and whether it lists these.
+func (s *Surveyor) lookAtKinds(ctx context.Context, index *collector.Index, resources []string, found *survey, known survey) (err error) {
+	if found.failing, found.changed = known.failing, known.changed; found.failing != nil {
+		found.unread = known.unread
+		return nil
+	}
+	others, custom := []string{}, map[string]string{}
+	for _, resource := range resources {
+		stored, preferred := index.Version(resource), found.served.Version(resource)
+		if stored != "" && preferred != "" && stored != preferred { // it is stored in another one than the cluster prefers
+			others = append(others, resource)
+		}
+		if preferred != "" && !isBuiltIn(resource) {
+			custom[resource] = cmp.Or(stored, preferred)
+		}
+	}
+	if len(others) > 0 {
+		if found.versions, err = s.reader.Versions(ctx); err != nil && ctx.Err() != nil {
+			return err
+		}
+		gone := slices.DeleteFunc(others, func(resource string) bool {
+			versions := found.versions[resource]
+			return len(versions) == 0 || slices.Contains(versions, index.Version(resource))
+		})
+		if found.changed, err = s.reader.Changed(ctx, found.served, gone); err != nil {
+			return err
+		}
+	}
+	var unseen []string
+	if found.failing, unseen, err = s.reader.Failing(ctx, found.served, custom); len(unseen) > 0 {
+		found.unread = append(found.unread, preflight.NotLooked{What: "whether the API server can list " + human.List(unseen, 3), Why: "you may not list it in the whole cluster, as Velero does"})
+	}
+	return err
+}
+
+// isBuiltIn says whether the API server serves a kind by itself: its group has no domain, or is one as storage.k8s.io.
+func isBuiltIn(resource string) bool {
+	_, group, _ := strings.Cut(resource, ".")
+	name, isKubernetes := strings.CutSuffix(group, ".k8s.io")
+	return !strings.Contains(group, ".") || isKubernetes && !strings.Contains(name, ".")
 }
 
 // surround reads what surrounds a restore. If it wants the same as before but for the
@@ -216,7 +274,8 @@ func (f *survey) discovery() collector.Discovery {
 
 // VeleroState is what a snapshot tells of Velero and of a backup.
 func VeleroState(snap *watch.Snapshot, backup string) preflight.Velero {
-	v := preflight.Velero{Server: snap.Server, LocationsUnseen: unseenSource(snap, watch.Locations), QueueUnseen: unseenSource(snap, watch.Restores), DeletionsUnseen: unseenSource(snap, watch.Deletions)}
+	v := preflight.Velero{Server: snap.Server, LocationsUnseen: unseenSource(snap, watch.Locations), QueueUnseen: unseenSource(snap, watch.Restores), DeletionsUnseen: unseenSource(snap, watch.Deletions),
+		Agents: snap.NodeAgents, AgentsUnseen: unseenSource(snap, watch.Pods)}
 	env := snap.Environment(snap.At)
 	for _, j := range snap.Jobs {
 		switch object := j.Object.(type) {
@@ -249,20 +308,36 @@ func VeleroState(snap *watch.Snapshot, backup string) preflight.Velero {
 	return v
 }
 
-// AddFinalized adds whether Velero stored what a backup's operations made, if it had any.
-func AddFinalized(ctx context.Context, v *preflight.Velero, e *Store) {
-	if v.Backup == nil || v.Backup.Status.BackupItemOperationsAttempted == 0 {
+// AddStored adds what Velero stored of a backup beside its items: what its operations made, if
+// it had any, and its volumes, if it holds claims or pods.
+func AddStored(ctx context.Context, v *preflight.Velero, e *Store, index *collector.Index) {
+	if v.Backup == nil {
 		return
 	}
-	if e.readOnly {
+	operations := v.Backup.Status.BackupItemOperationsAttempted > 0
+	hasVolumes := index != nil && slices.ContainsFunc(index.Contents(), func(r collector.ResourceCount) bool {
+		return r.Resource == "persistentvolumeclaims" || r.Resource == "pods"
+	})
+	switch {
+	case e.readOnly && operations:
 		v.FinalizedUnseen = ErrReadOnlyDownload.Error()
-		return
+	case operations:
+		finalized, err := e.artifacts.Finalized(ctx, v.Backup)
+		if err != nil {
+			v.FinalizedUnseen = sanitize.String(err.Error())
+		}
+		v.NotFinalized = !finalized
 	}
-	finalized, err := e.artifacts.Finalized(ctx, v.Backup)
-	if err != nil {
-		v.FinalizedUnseen = sanitize.String(err.Error())
+	switch {
+	case e.readOnly && hasVolumes:
+		v.VolumesUnseen = ErrReadOnlyDownload.Error()
+	case hasVolumes:
+		var err error // Velero before 1.13 stores no record
+		if v.Volumes, err = e.artifacts.Volumes(ctx, job.Backup, v.Backup.Name); err != nil && !errors.Is(err, artifact.ErrAbsent) {
+			v.VolumesUnseen = sanitize.String(err.Error())
+		}
+		sanitize.Object(&v.Volumes)
 	}
-	v.NotFinalized = !finalized
 }
 
 // unseenSource is why a kind could not be read, empty if it was.
@@ -303,26 +378,14 @@ func (e *Store) Bodies(backup string, progress Progress) Bodies {
 
 // compare holds the objects that exist against what the backup holds of them.
 func (s *Surveyor) compare(ctx context.Context, q SurveyQuestion, known survey, in *preflight.Input, progress func(target.Progress)) error {
-	rules := preflight.Rules{Restore: q.Spec.Restore, Server: q.Velero.Server.Version, DefaultModifier: q.Velero.Server.Flags.DefaultModifier, Versions: func(string) []string { return nil }}
+	rules, lacking := rulesOf(q, known)
 	unread := func(what string, err error) {
 		in.Unread = append(in.Unread, preflight.NotLooked{What: what, Why: err.Error()})
 	}
-	server := q.Velero.Server
-	if server.Visible && server.Name != "" {
-		csi := slices.Contains(server.Flags.Features, "EnableCSI")
-		rules.CSI = &csi
+	if lacking != "" {
+		unread("whether Velero changes images or storage classes before it compares", errors.New(lacking))
 	}
-	if rules.CSI == nil || slices.Contains(server.Flags.Features, "EnableAPIGroupVersions") {
-		rules.Versions = q.Index.Versions
-	}
-	if b := q.Velero.Backup; b != nil {
-		rules.NativeSnapshots = b.Status.VolumeSnapshotsAttempted > 0
-		if why := known.around.Why(target.ConfigMaps, ""); why != "" {
-			unread("whether Velero changes images or storage classes before it compares", errors.New(why))
-		}
-		rules.Plugins = known.around.PluginConfigs
-	}
-	c, err := preflight.NewComparison(in.Fates, known.state, rules)
+	c, err := preflight.NewComparison(in.Fates, known.state, rules, versionsOf(q))
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
@@ -24,34 +27,27 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Verifier compares what restores were to bring back with the cluster.
-type Verifier struct {
-	*Cluster
-	Items *Items // nil with --no-artifacts
-}
-
 var errNoArtifactsVerify = errors.New("with --no-artifacts veltui does not read what was to come back")
 
 // Verify reads what a restore was to bring back, and looks for it in the cluster. With
-// an error that is not about the cluster, the result says what is known all the same.
-func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress)) (result verify.Result, err error) {
+// an error that is not about the cluster, the result says what is known all the same. If far is not nil, it also
+// compares the content of what is there with the backup, and far is told how far that is.
+func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(target.Progress), far func(string)) (result verify.Result, err error) {
 	defer func() {
-		if err != nil && ctx.Err() == nil {
-			v.Log.Info("verifying a restore", "for", j.Name, "error", err)
-			err = sanitize.Error(err)
-		}
+		c.logFailure(ctx, "verifying a restore", j.Name, err)
+		err = sanitize.Error(err)
 	}()
 	if j.Phase == velero.PhaseFailedValidation || j.Stage == job.StageQueued && !j.Terminal() {
 		return result, verify.ErrNotStarted
 	}
-	if v.Items == nil {
+	if c.NoArtifacts {
 		return result, errNoArtifactsVerify
 	}
-	config, err := v.Config()
+	config, err := c.Config()
 	if err != nil {
 		return result, err
 	}
-	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: v.Clock, Log: v.Log})
+	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return result, err
 	}
@@ -63,9 +59,12 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	if j.Terminal() {
 		input.Ended = j.Completed
 	}
+	if spec, err := RestoreSpec(j); err == nil {
+		input.Backup, input.Mapped = spec.BackupName, len(spec.NamespaceMapping) > 0
+	}
 	var notes []string
-	if input.Items, input.Unlisted, notes, err = v.expected(ctx, j, in.Snapshot.Server, served); err != nil {
-		result = verify.Result{Count: map[verify.State]int{}, At: v.Clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
+	if input.Items, input.Unlisted, notes, err = c.expected(ctx, j, in.Snapshot.Server, served); err != nil {
+		result = verify.Result{Count: map[verify.State]int{}, At: c.Clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
 		result.AddData(j.Volumes)
 		return result, fmt.Errorf("what was to come back is not known: %w", err)
 	}
@@ -75,7 +74,7 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 	result = verify.Judge(input)
 	if spec, err := RestoreSpec(j); err == nil {
 		if b := VeleroState(in.Snapshot, spec.BackupName).Backup; b != nil {
-			why, err := v.Items.Stored.WhyNotFinalized(ctx, j.Namespace, b)
+			why, err := c.WhyNotFinalized(ctx, j.Namespace, b)
 			if err != nil {
 				why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
 			}
@@ -83,8 +82,18 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 				notes = append(notes, "Backup "+b.Name+": "+why)
 			}
 		}
-		for _, word := range served.Untold(slices.Concat(spec.IncludedResources, spec.ExcludedResources)) {
+		// Velero itself adds the kinds that it never restores (restore_controller.go, validateAndComplete).
+		words := slices.DeleteFunc(slices.Concat(spec.IncludedResources, spec.ExcludedResources), func(word string) bool { return slices.Contains(collector.NonRestorable(), word) })
+		for _, word := range served.Untold(words) {
 			notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
+		}
+	}
+	if far != nil {
+		switch err := c.compareContents(ctx, j, in.Snapshot, input, &result, reader, served, far); {
+		case ctx.Err() != nil:
+			return verify.Result{}, context.Cause(ctx)
+		case err != nil:
+			notes = append(notes, "Contents were not compared: "+err.Error())
 		}
 	}
 	result.Notes = append(notes, result.Notes...)
@@ -106,7 +115,7 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 		}
 	}
 	if result.HasVolumes() {
-		evidence := v.evidence(ctx, j)
+		evidence := c.evidence(ctx, j)
 		evidence.Unseen = unseen
 		result.AddVolumes(input, evidence)
 	}
@@ -118,16 +127,16 @@ func (v *Verifier) Verify(ctx context.Context, j *job.Job, in *assess.Assessment
 }
 
 // expected is what Velero lists and what the backup holds. Either is enough for an answer.
-func (v *Verifier) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
+func (c *Cluster) expected(ctx context.Context, j *job.Job, server velero.Server, served *target.Served) (items outcome.Items, unlisted bool, notes []string, err error) {
 	var list []artifact.Resources
 	var sections []outcome.Section
 	var noReasons error
 	noList := errors.New("the restore has not ended, so Velero has not stored its list")
 	if j.Terminal() {
-		list, noList = v.Items.Stored.Resources(ctx, j)
-		sections, noReasons = v.Items.Stored.reasons(ctx, j)
+		list, noList = c.Resources(ctx, j)
+		sections, noReasons = c.reasons(ctx, j)
 	}
-	items, noBackup := v.Items.compare(ctx, j, server, list, sections, func(context.Context, *Store) (collector.Discovery, error) {
+	items, noBackup := c.compareItems(ctx, j, server, list, sections, func(context.Context, *Store) (collector.Discovery, error) {
 		return collector.LiveDiscovery(served.Lists), nil
 	})
 	switch {
@@ -149,12 +158,12 @@ func (v *Verifier) expected(ctx context.Context, j *job.Job, server velero.Serve
 }
 
 // evidence reads what Velero stored of the volumes of a restore and of its backup.
-func (v *Verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
+func (c *Cluster) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	e := verify.Evidence{Moved: j.Volumes, Completed: j.Phase == velero.PhaseCompleted}
 	spec, err := RestoreSpec(j)
 	if err == nil {
 		e.NoVolumes = spec.RestorePVs != nil && !*spec.RestorePVs
-		e.Saved, err = readArtifact(ctx, v.Items.Stored, j, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
+		e.Saved, err = readArtifact(ctx, c, j, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
 			return f.Volumes(ctx, job.Backup, spec.BackupName)
 		})
 	}
@@ -164,7 +173,7 @@ func (v *Verifier) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	case err != nil:
 		e.NoSaved = err.Error()
 	}
-	switch e.Made, err = v.Items.Stored.Volumes(ctx, j); {
+	switch e.Made, err = c.StoredVolumes(ctx, j); {
 	case errors.Is(err, artifact.ErrAbsent):
 		e.NoMade = "Velero stored nothing of the restore's volumes, as it does since 1.14"
 	case err != nil:
@@ -181,17 +190,21 @@ const (
 
 func addClaims(ctx context.Context, reader *target.Reader, served *target.Served, result *verify.Result) {
 	var claims []verify.Claim
+	waiting := map[string][]waitingClaim{}
 	open := false
 	list := func(namespace string) error {
-		return reader.Whole(ctx, served, "persistentvolumeclaims", namespace, func(o *unstructured.Unstructured) {
-			c := verify.Claim{Namespace: o.GetNamespace(), Name: o.GetName()}
-			c.Phase, _, _ = unstructured.NestedString(o.Object, "status", "phase")
-			c.Class, _, _ = unstructured.NestedString(o.Object, "spec", "storageClassName")
-			c.Volume, _, _ = unstructured.NestedString(o.Object, "spec", "volumeName")
-			if kind, _, _ := unstructured.NestedString(o.Object, "spec", "dataSource", "kind"); kind == "VolumeSnapshot" {
-				c.Snapshot, _, _ = unstructured.NestedString(o.Object, "spec", "dataSource", "name")
+		return target.Visit(ctx, reader, served, "persistentvolumeclaims", namespace, "", func(o *corev1.PersistentVolumeClaim) {
+			c := verify.Claim{Namespace: o.Namespace, Name: o.Name, Phase: string(o.Status.Phase), Volume: o.Spec.VolumeName}
+			if c.Volume != "" && o.Status.Phase == corev1.ClaimPending {
+				waiting[c.Volume] = append(waiting[c.Volume], waitingClaim{len(claims), o.UID})
 			}
-			open = open || c.Phase != string(corev1.ClaimBound)
+			if class := o.Spec.StorageClassName; class != nil {
+				c.Class = *class
+			}
+			if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
+				c.Snapshot = source.Name
+			}
+			open = open || o.Status.Phase != corev1.ClaimBound
 			claims = append(claims, c)
 		})
 	}
@@ -215,11 +228,16 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 			unknown("Which claims are bound in namespace "+namespace, err)
 		}
 	}
+	if err := addUnbindable(ctx, reader, served, waiting, claims, result.SoFar); err != nil {
+		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
+	}
 	var classes verify.Classes
 	if open {
 		modes := verify.Classes{}
-		err := reader.Whole(ctx, served, "storageclasses.storage.k8s.io", "", func(o *unstructured.Unstructured) {
-			modes[o.GetName()], _, _ = unstructured.NestedString(o.Object, "volumeBindingMode")
+		err := target.Visit(ctx, reader, served, "storageclasses.storage.k8s.io", "", "", func(c *storagev1.StorageClass) {
+			if modes[c.Name] = ""; c.VolumeBindingMode != nil {
+				modes[c.Name] = string(*c.VolumeBindingMode)
+			}
 		})
 		if classes = modes; err != nil {
 			classes = nil
@@ -227,4 +245,44 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 		}
 	}
 	result.AddClaims(claims, classes)
+}
+
+// waitingClaim is a claim that names its volume and is not bound, by its index.
+type waitingClaim struct {
+	claim int
+	uid   types.UID
+}
+
+// addUnbindable reads the volumes for which claims wait, and says which can never be bound to them.
+func addUnbindable(ctx context.Context, reader *target.Reader, served *target.Served, waiting map[string][]waitingClaim, claims []verify.Claim, soFar bool) error {
+	q := &target.Question{}
+	for volume := range waiting {
+		q.Add("persistentvolumes", "", volume)
+	}
+	there := map[string]bool{}
+	unseen, err := reader.LookWhole(ctx, served, q, func(string) string { return "" }, func(_ string, o *unstructured.Unstructured) {
+		sanitize.Object(&o.Object)
+		var volume corev1.PersistentVolume
+		if there[o.GetName()] = true; runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &volume) != nil {
+			return
+		}
+		for _, w := range waiting[volume.Name] {
+			c := &claims[w.claim]
+			c.Unbindable = velero.NeverBinds(volume.Spec.ClaimRef, c.Namespace, c.Name, w.uid)
+		}
+	}, nil)
+	if err == nil && len(unseen) > 0 {
+		err = errors.New(unseen[0].Why)
+	}
+	if err != nil || soFar {
+		return err
+	}
+	for volume, of := range waiting {
+		for _, w := range of {
+			if !there[volume] { // no provisioner makes a volume for a claim that names one
+				claims[w.claim].Unbindable = "it is not there"
+			}
+		}
+	}
+	return nil
 }

@@ -108,17 +108,17 @@ type Input struct {
 	At, VolumesAt time.Time
 }
 
-// Items is the progress of items that Velero's own numbers tell.
+// Items are how many items of a job are done.
 type Items struct {
-	Done  int
-	Total int
+	Done      int  `json:"done"`
+	Total     int  `json:"total"`
+	Estimated bool `json:"estimated"`
+	// Published is Velero's own total where Total is an estimate beside it.
+	Published int `json:"published,omitempty"`
 	// Known is false until Velero has written a progress at all.
-	Known bool
-	// Estimated is true while Total is veltui's estimate; Published is Velero's then, 0 for none.
-	Estimated bool
-	Published int
+	Known bool `json:"-"`
 	// RevisedFrom is the total before it last changed while the job ran, 0 if it never did.
-	RevisedFrom int
+	RevisedFrom int `json:"-"`
 }
 
 // Operations are the counters of asynchronous item operations.

@@ -183,6 +183,14 @@ func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 // Terminal reports whether the job has ended and will not change by itself.
 func (j *Job) Terminal() bool { return velero.TerminalPhase(j.Phase) }
 
+// PhaseOrStage is how a job ended, or where it stands.
+func (j *Job) PhaseOrStage() string {
+	if j.Terminal() || j.Stage == StageUnknown {
+		return j.Phase
+	}
+	return string(j.Stage)
+}
+
 // Began is when the job began, or was asked for. Backups synced from storage were created long after they began.
 func (j *Job) Began() time.Time { return cmp.Or(j.Started, j.Created) }
 

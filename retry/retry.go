@@ -106,7 +106,7 @@ func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.
 
 type run struct {
 	Options
-	steps     *steps
+	next      float64 // the next delay in nanoseconds, without jitter
 	began     time.Time
 	deadline  time.Time
 	number    int
@@ -116,7 +116,11 @@ type run struct {
 }
 
 func (o Options) start() *run {
-	r := &run{Options: o, steps: o.Backoff.start(o.Rand)}
+	o.Backoff = o.Backoff.complete()
+	r := &run{Options: o, next: float64(o.Backoff.First)}
+	if r.Rand == nil {
+		r.Rand = rand.Float64
+	}
 	if r.Deadline <= 0 {
 		r.Deadline = DefaultDeadline
 	}
@@ -141,11 +145,14 @@ func (r *run) attempt(ctx context.Context, fn func(context.Context) error) error
 func (r *run) step(err error) time.Duration {
 	var status apierrors.APIStatus
 	answered := errors.As(err, &status)
-	if answered && r.away && r.steps.next >= float64(r.steps.Cap) {
-		r.steps.next = float64(r.steps.First)
+	b := r.Backoff
+	if answered && r.away && r.next >= float64(b.Cap) {
+		r.next = float64(b.First)
 	}
 	r.away = !answered
-	return r.steps.step()
+	delay := r.next * (1 - b.Jitter*r.Rand())
+	r.next = min(r.next*b.Factor, float64(b.Cap))
+	return time.Duration(delay)
 }
 
 func (r *run) left() time.Duration { return max(0, -Elapsed(r.deadline, time.Now())) }
@@ -224,24 +231,4 @@ func (b Backoff) complete() Backoff {
 	}
 	b.First = min(b.First, b.Cap)
 	return b
-}
-
-type steps struct {
-	Backoff
-	next float64 // in nanoseconds, without jitter
-	rand func() float64
-}
-
-func (b Backoff) start(random func() float64) *steps {
-	b = b.complete()
-	if random == nil {
-		random = rand.Float64
-	}
-	return &steps{Backoff: b, next: float64(b.First), rand: random}
-}
-
-func (s *steps) step() time.Duration {
-	delay := s.next
-	s.next = min(s.next*s.Factor, float64(s.Cap))
-	return time.Duration(delay * (1 - s.Jitter*s.rand()))
 }

@@ -115,18 +115,25 @@ func TestNoTextHasTwoColors(t *testing.T) {
 	}
 }
 
-// What may not be done now is told from what may by more than its colour.
-func TestFooterTellsWhatMayNotBeDone(t *testing.T) {
+// The footer does not name what may not be done now, and stands in one order: the screen's own, then / : ? q.
+func TestFooterNamesWhatMayBeDone(t *testing.T) {
 	theme, err := draw.LoadTheme("mono")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := draw.Canvas{Width: 80, Height: 24, Theme: theme, Glyphs: &draw.Unicode}
-	for why, want := range map[string]string{"": " f finalize", "you may not": " (f finalize)"} {
+	for why, want := range map[string]string{"": " f finalize", "you may not": " "} {
 		b := keys.Binding{Label: "f", What: "finalize", Short: true, Writes: true, WhyNot: func() string { return why }}
 		if got := ansi.Strip(keys.Footer(c, []keys.Binding{b})); got != want {
 			t.Errorf("%q: %q, want %q", why, got, want)
 		}
+	}
+	var all []keys.Binding
+	for _, name := range []string{"quit", "help", "command", "search", "back", "logs", "save"} {
+		all = append(all, keys.Binding{Name: name, Label: name[:1], What: name, Brief: name, Short: true})
+	}
+	if got, want := ansi.Strip(keys.Footer(c, all)), " s save  l logs  b back  s search  c command  h help  q quit"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

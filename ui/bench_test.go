@@ -147,7 +147,7 @@ func newBench(t *testing.T, width, height int, change ...func(*Options)) *bench 
 	for _, j := range snap.Jobs {
 		b.fake.jobs[j.Name] = j
 	}
-	b.Model = screen(t, snap, width, height, append([]func(*Options){func(o *Options) { o.Clusters[0].Finalizer, o.Clock = b.fake, b.now }}, change...)...)
+	b.Model = screen(t, snap, width, height, append([]func(*Options){func(o *Options) { fake(o).finalizer, o.Clock = b.fake, b.now }}, change...)...)
 	return b
 }
 

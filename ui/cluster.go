@@ -13,38 +13,22 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/assess/coverage"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
-	"github.com/veltui/veltui/ui/restoreform"
 	"github.com/veltui/veltui/watch"
 )
 
-type Source interface {
-	Next(ctx context.Context) (*watch.Snapshot, error) // waits for one newer than the last one
-	Retry()                                            // tries to reach the API server now, with fresh credentials
-}
-
-type EtcdLogs interface {
-	ReadEtcdLog(ctx context.Context, pod string)
-}
-
 // Cluster is one cluster that is shown, and what may be asked of it.
 type Cluster struct {
-	Context      string // the kubeconfig context, shown on every screen and typed to confirm a change
-	Source       Source
-	Estimator    Estimator             // knows what is in backups; nil if they must not be looked at
-	Rates        Rates                 // remembers how fast restores went; nil if that is not remembered
-	Sources      jobview.Sources       // what job pages read through; the dashboard sets Clock and Start
-	EtcdLogs     EtcdLogs              // reads pod logs for the Etcd tab into a later snapshot; nil for none
-	Previewer    restoreform.Previewer // tells what a restore would do; nil if that is not known
-	Finalizer    Finalizer             // finalizes jobs; nil if nothing may be changed
-	Looker       Looker                // looks closer at a job that does not move; nil for none
-	Request      action.Request        // how the kubectl commands shown get to the same cluster
-	WriteFailure func() string         // why the API server did not store the last write, in one line; nil if unknown
-	Stop         func()                // ends what follows the cluster; nil if that ends with the program only
+	inspect.Inspector
+	Context string         // the kubeconfig context, shown on every screen and typed to confirm a change
+	Request action.Request // how the kubectl commands shown get to the same cluster
+	Stop    func()         // ends what follows the cluster; nil if that ends with the program only
 }
 
 // cluster is one that is shown. Messages name theirs; those of others are dropped.
@@ -55,10 +39,17 @@ type cluster struct {
 	news     narrate.News // what is worth calling a person for
 	ended    error        // why there will be no more snapshots, nil while there may be
 
+	findings     []assess.Finding              // what needs someone
+	newFindings  narrate.Findings              // since a person was last called
+	acknowledged map[string]bool               // the keys of those that a person has seen
+	kept         fetch.Answer[map[string]bool] // what was acknowledged before
+
 	estimates *assess.Estimates
 	sources   jobview.Sources
 	questions map[types.UID]*question // at most one at a time was not asked for by the user
 	looks     looks
+	covered   fetch.Answer[*coverage.Result]
+	coverage  coverage.Reading                  // of covered, as the tab shows it
 	rights    fetch.Answer[map[job.Kind]string] // why jobs of each kind may not be changed
 	ctx       context.Context                   // ends what is asked of it, once leave is called
 	leave     context.CancelFunc
@@ -66,20 +57,16 @@ type cluster struct {
 
 func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, sources: shown.Sources,
+	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, acknowledged: map[string]bool{},
 		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: map[types.UID]*question{}}
-	if c.WriteFailure == nil {
-		c.WriteFailure = func() string { return "" }
-	}
-	c.sources.WhyNoClipboard = o.Terminal.WhyNoClipboard
-	c.sources.Clock, c.sources.Keys, c.sources.Start = o.Clock, o.Keys, starter(ctx)
+	c.sources = jobview.Sources{Inspector: shown.Inspector, WhyNoClipboard: o.Terminal.WhyNoClipboard, Clock: o.Clock, Keys: o.Keys, Start: starter(ctx)}
 	return c
 }
 
 // next waits for the next snapshot and judges it. Never more than one is outstanding.
 func (c *cluster) next() tea.Cmd {
 	return guarded(func() tea.Msg {
-		snap, err := c.Source.Next(c.ctx)
+		snap, err := c.Next(c.ctx)
 		if err != nil {
 			return watchEnded{c, err}
 		}
@@ -255,7 +242,7 @@ func (m *Model) handleClusters(connected clustersConnected) tea.Cmd {
 	}
 	cmds := []tea.Cmd{stopAll(left)}
 	for _, c := range m.clusters {
-		cmds = append(cmds, c.next())
+		cmds = append(cmds, c.next(), m.loadAcknowledged(c))
 	}
 	return tea.Batch(cmds...)
 }

@@ -21,7 +21,7 @@ func clustersNamed(names ...string) func(*Options) {
 		o.Clusters = nil
 		for _, name := range names {
 			o.Clusters = append(o.Clusters, Cluster{Context: name, Request: action.Request{Context: name},
-				Source: &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)}})
+				Inspector: newFake()})
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestGoldenClusters(t *testing.T) {
 func TestSameUIDInTwoClusters(t *testing.T) {
 	m := screen(t, nil, 120, 40, clustersNamed("east", "west"), func(o *Options) {
 		for i := range o.Clusters {
-			o.Clusters[i].Finalizer = &fakeFinalizer{}
+			o.Clusters[i].Inspector.(*fakeCluster).finalizer = &fakeFinalizer{}
 		}
 	})
 	for _, c := range m.clusters {

@@ -47,7 +47,7 @@ func TestChosenTabs(t *testing.T) {
 	if press(t, m, "tab"); m.dashboard.tab != m.dashboard.active {
 		t.Error("tab does not go to the second tab")
 	}
-	if names := strings.Join(Tabs(), " "); names != "active restores backups schedules storage etcd deletions" {
+	if names := strings.Join(Tabs(), " "); names != "active restores backups schedules storage coverage etcd deletions" {
 		t.Errorf("the tabs are called %s", names)
 	}
 }
@@ -63,5 +63,17 @@ func TestRowOfAJobThatIsDeleted(t *testing.T) {
 				t.Errorf("%q at %d:\n%s", phase, width, view)
 			}
 		}
+	}
+}
+
+// The name, which is always shown, may be among the chosen columns.
+func TestColumnsTakeTheName(t *testing.T) {
+	m := screen(t, stageful(), 120, 40)
+	if err := m.chooseColumns("name,stage,age"); err != nil {
+		t.Fatal(err)
+	}
+	m.stale = true
+	if titles := strings.Fields(frameLine(t, m, 3)); strings.Join(titles, " ") != "NAME STAGE AGE" {
+		t.Errorf("%v", titles)
 	}
 }

@@ -35,7 +35,7 @@ func (m *Model) newCommands() []command.Command {
 			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Backup, name) }},
 		command.Command{Name: "restore", Argument: "NAME", What: "open a restore", Values: m.names(job.Restore),
 			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Restore, name) }},
-		command.Command{Name: "preview", Argument: "BACKUP", What: "put a restore of a backup together and see what it would do", Values: m.names(job.Backup),
+		command.Command{Name: "preview", Argument: "BACKUP", What: "build a restore and preview its effect", Values: m.names(job.Backup),
 			Do: func(name string) (tea.Cmd, error) {
 				of, j, err := m.oneNamed(job.Backup, name)
 				if err != nil {
@@ -171,7 +171,10 @@ func (m *Model) namespaces() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		var all []string
 		for _, c := range known(m.clusters) {
-			all = append(append(all, c.assessed.Snapshot.Namespace), c.assessed.Snapshot.OtherNamespaces...)
+			if c.assessed.Snapshot.Notice == "" { // else it is missing, or nobody knows
+				all = append(all, c.assessed.Snapshot.Namespace)
+			}
+			all = append(all, c.assessed.Snapshot.OtherNamespaces...)
 		}
 		slices.Sort(all)
 		for _, name := range slices.Compact(all) {
@@ -214,7 +217,8 @@ func (m *Model) showJobs() {
 }
 
 func (m *Model) chooseColumns(text string) error {
-	wanted, unknown := words(strings.ToLower(text), Columns())
+	wanted, unknown := words(strings.ToLower(text), append(Columns(), "name")) // the name is always there
+	wanted = slices.DeleteFunc(wanted, func(column string) bool { return column == "name" })
 	if unknown != "" {
 		return fmt.Errorf("there is no column %s; choose from %s", unknown, strings.Join(Columns(), ", "))
 	}

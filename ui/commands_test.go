@@ -12,7 +12,6 @@ import (
 
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/watch"
 )
 
 // command types a command and runs what follows from it.
@@ -46,7 +45,7 @@ func TestCommands(t *testing.T) {
 			"filter hourly":         shows("/hourly  "),
 			"theme nope":            shows(`there is no theme "nope"`),
 			"bakcups":               shows("did you mean :backups?"),
-			"help":                  shows("Moving"),
+			"help":                  shows("Looking"),
 			"ns x":                  shows("cannot switch clusters here"),
 			"ctx nowhere":           shows("there is no context nowhere"),
 		} {
@@ -156,11 +155,8 @@ func TestCommandsNameTheirCluster(t *testing.T) {
 
 func twoClusters(t *testing.T) *Model {
 	t.Helper()
-	source := func() Source {
-		return &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)}
-	}
 	m := screen(t, nil, 80, 24, func(o *Options) {
-		o.Clusters = []Cluster{{Context: "east", Source: source()}, {Context: "west", Source: source()}}
+		o.Clusters = []Cluster{{Context: "east", Inspector: newFake()}, {Context: "west", Inspector: newFake()}}
 	})
 	for _, c := range m.clusters {
 		m.Update(snapshotAssessed{c, c.estimates.Assess(snapshotOf(ended("same", velerov1.BackupPhaseCompleted, 3, 1, 1, 0, 0)), noon)})
@@ -218,7 +214,7 @@ func TestHelpIsSearched(t *testing.T) {
 func TestTheLastTab(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	press(t, m, "0")
-	if got := m.dashboard.tab.name; got != "Storage" {
+	if got := m.dashboard.tab.name; got != "Coverage" {
 		t.Errorf("0 leads to %s", got)
 	}
 	press(t, m, "1", "enter", "0")

@@ -22,7 +22,7 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// oracle is an Estimator that notes what it is asked.
+// oracle is what is in backups, and notes what it is asked.
 type oracle struct {
 	asked  []string
 	rates  memory
@@ -42,10 +42,6 @@ func (o *oracle) Contents(ctx context.Context, j *job.Job, _ inspect.Progress) (
 
 // memory is what is remembered of earlier restores.
 type memory struct{ rates forecast.Rates }
-
-func (m *memory) Known() forecast.Rates { return m.rates }
-
-func (m *memory) Learn(told forecast.Rates) { m.rates = m.rates.With(told) }
 
 // lab is how fast restores go in the lab.
 var lab = memory{forecast.Rates{
@@ -77,7 +73,7 @@ func withOracle(o *oracle) func(*Options) {
 	if o.answer == nil {
 		o.answer = shopEstimate
 	}
-	return func(options *Options) { options.Clusters[0].Estimator, options.Clusters[0].Rates = o, &o.rates }
+	return func(options *Options) { fake(options).contents = o }
 }
 
 // obey runs the commands that ask the oracle, and those that follow.

@@ -32,6 +32,7 @@ type tab struct {
 	other  *detail.Tab // what the rows are made from that are no jobs, nil on a tab of jobs
 	count  int
 	groups []clusterGroup // the rows of other, in the order of the clusters
+	filter filter         // what the user has typed on this tab
 }
 
 type dashboard struct {
@@ -41,18 +42,19 @@ type dashboard struct {
 	attended time.Time // when the user last pressed a key, used the mouse, or had another screen open
 
 	// tabs are all that there can be, and tab is the present one.
-	tabs                      []*tab
+	tabs, all                 []*tab // those that the user chose, and all
 	tab                       *tab
+	asked                     *tab // the tab that was asked about last
 	active, restores, backups *tab
 	order                     int
 	reversed                  bool
-	columns                   []int // those of jobs that are shown, in their order
-	filter                    filter
+	columns                   []int           // those of jobs that are shown, in their order
 	input                     textinput.Model // open while the filter is being typed
 	typing                    bool
 	tabsAt                    []draw.Span // where the tabs were drawn in the first line, to be clicked
 	rowsAt                    int         // the line of the first row
-	marked                    marks       // the jobs to finalize one after another
+	findings                  []clusterFinding
+	marked                    marks // the jobs to finalize one after another
 }
 
 func newDashboard(m *Model) *dashboard {
@@ -66,27 +68,40 @@ func newDashboard(m *Model) *dashboard {
 		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
 	}
 	d.tabs = []*tab{d.active, d.restores, d.backups}
-	for _, other := range []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Etcd(), tabs.Deletions()} { // those that come and go stand last
+	for _, other := range []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Coverage(), tabs.Etcd(), tabs.Deletions()} { // those that come and go stand last
 		d.tabs = append(d.tabs, &tab{name: other.Name, short: other.Short, kinds: other.Kinds, other: &other})
 	}
 	for _, t := range d.tabs {
 		t.cursor = -1
 	}
+	d.all = d.tabs
 	d.tab, d.columns = d.active, columnOrder(nil)
 	turn := func(by int) func(string) tea.Cmd { return keys.Run(func() { d.turn(by) }) }
 	whyNotOpen := keys.Unless(func() bool {
 		_, ok := d.tab.selected()
 		return ok
 	}, "nothing is selected")
+	noYAML := func() string {
+		if d.selectedJob() == nil {
+			return "select a backup or restore: veltui shows their YAML only"
+		}
+		return ""
+	}
+	notVerified := func() string { return jobview.VerifyUnavailable(&d.m.focus().sources, d.selectedJob()) }
 	nextOrder := keys.Run(func() { d.setOrder((d.order+1)%len(orders), false) })
 	d.keys = append([]keys.Binding{
 		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: whyNotOpen, Do: d.openSelected(jobview.Overview)},
+		{Name: "describe", Keys: []string{"d"}, Label: "d", What: "describe", Group: keys.Look, WhyNot: whyNotOpen, Do: d.openSelected(jobview.Overview)},
+		{Name: "yaml", Keys: []string{"y"}, Label: "y", What: "YAML", Group: keys.Look, WhyNot: noYAML, Do: d.openSelected(jobview.YAML)},
+		{Name: "verify", Keys: []string{"V"}, Label: "V", What: "verify a restore", Group: keys.Look, WhyNot: notVerified, Do: d.openSelected(jobview.Verify)},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
 		{Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: d.turnTo},
 		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
 		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
 		{Name: "filter", Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
 		{Name: "clear", Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
+		{Name: "acknowledge", Keys: []string{"a"}, Label: "a", What: "acknowledge", Group: keys.Look, Short: true, Fits: d.onFinding, WhyNot: d.acknowledgeUnavailable,
+			WhatNow: keys.Either(d.onFinding, "acknowledge", "acknowledge what needs attention, until it changes"), Do: d.acknowledge},
 		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Move, Short: true, On: d.showsJobs, Do: nextOrder},
 		{Name: "reverse", Keys: []string{"S"}, Label: "S", What: "reverse the order", Group: keys.Move, On: d.showsJobs, Do: keys.Run(d.reverse)},
 	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
@@ -140,12 +155,9 @@ func (d *dashboard) several() bool { return len(d.m.clusters) > 1 }
 func (d *dashboard) load() {
 	d.marked.prune(d.m.clusters)
 	// On a dashboard left open, what matters most stays on the screen: the first row.
-	settled := d.m.options.Clock().Sub(d.attended) < attention
+	attended := d.m.options.Clock().Sub(d.attended) < attention
 	for _, t := range d.tabs {
-		t.settled = t.settled && settled
-	}
-	for _, c := range d.m.clusters {
-		settled = settled && c.ended == nil && c.assessed != nil && allRead(c.assessed.Snapshot)
+		t.settled = t.settled && attended
 	}
 	var backups, restores, ended []clusterJob
 	for _, j := range allJobs(d.m.clusters...) {
@@ -164,25 +176,27 @@ func (d *dashboard) load() {
 	} else {
 		byUrgency(active)
 	}
-	activeRows := d.jobRows(active)
+	activeRows := jobRows(active, d.active.filter)
 	slices.SortStableFunc(ended, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
-	if endedRows := d.jobRows(ended); len(endedRows) > 0 {
+	d.findings = attentionOf(d.m.clusters...)
+	attention := d.attentionRows()
+	activeRows = append(activeRows, attention...)
+	if endedRows := jobRows(without(ended, attention), d.active.filter); len(endedRows) > 0 {
 		activeRows = append(append(activeRows, row{heading: "finished in the last hour"}), endedRows...)
 	}
-	d.active.count, d.restores.count, d.backups.count = len(active)+len(ended), len(restores), len(backups)
+	d.active.count, d.restores.count, d.backups.count = len(active)+max(len(attention)-1, 0)+len(without(ended, attention)), len(restores), len(backups)
 	d.active.setRows(activeRows)
-	d.restores.setRows(d.jobRows(orders[d.order].sort(restores, d.reversed)))
-	d.backups.setRows(d.jobRows(orders[d.order].sort(backups, d.reversed)))
+	d.restores.setRows(jobRows(orders[d.order].sort(restores, d.reversed), d.restores.filter))
+	d.backups.setRows(jobRows(orders[d.order].sort(backups, d.reversed), d.backups.filter))
 	for _, t := range d.tabs {
 		if t.other != nil {
 			t.groups = groupsOf(d.m.clusters, t.other)
-			t.setRows(otherRows(t.groups, d.filter))
+			t.setRows(otherRows(t.groups, t.filter))
 			t.count = 0
 			for _, group := range t.groups {
 				t.count += len(group.Rows)
 			}
 		}
-		t.settled = t.settled || settled
 	}
 }
 
@@ -194,10 +208,10 @@ func allRead(snap *watch.Snapshot) bool {
 		!slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State == watch.SourceSyncing })
 }
 
-func (d *dashboard) jobRows(jobs []clusterJob) []row {
+func jobRows(jobs []clusterJob, f filter) []row {
 	rows := make([]row, 0, len(jobs))
 	for _, j := range jobs {
-		if d.filter.empty() || d.filter.matches(jobFields(j)...) {
+		if f.empty() || f.matches(jobFields(j)...) {
 			rows = append(rows, row{key: j.cluster.key(string(j.UID)), cluster: j.cluster, item: j.Job})
 		}
 	}
@@ -227,9 +241,12 @@ func (d *dashboard) selectedJob() *job.Job {
 
 func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
 	return func(string) tea.Cmd {
+		d.tab.settled = true // on the return the row that was left is selected
 		switch r, _ := d.tab.selected(); item := r.item.(type) {
 		case *job.Job:
 			return d.m.openJob(r.cluster, item.UID, at)
+		case *clusterFinding:
+			return d.openFinding(r.cluster, item.Finding)
 		case *detail.Row:
 			return d.m.openOther(r.cluster, *d.tab.other, item.Key)
 		}
@@ -293,7 +310,7 @@ func (d *dashboard) markedJobs() (*cluster, []*job.Job) {
 
 // clear takes the filter away, or the marks if there is none.
 func (d *dashboard) clear() {
-	if d.filter.empty() {
+	if d.tab.filter.empty() {
 		clear(d.marked)
 	}
 	d.setFilter("")
@@ -301,14 +318,14 @@ func (d *dashboard) clear() {
 
 func (d *dashboard) startFilter(string) tea.Cmd {
 	d.typing = true
-	d.input.SetValue(d.filter.text)
+	d.input.SetValue(d.tab.filter.text)
 	d.input.CursorEnd()
 	return d.input.Focus()
 }
 
 func (d *dashboard) setFilter(text string) {
-	if text != d.filter.text {
-		d.filter = filter{text: text, words: strings.Fields(strings.ToLower(text))}
+	if text != d.tab.filter.text {
+		d.tab.filter = filter{text: text, words: strings.Fields(strings.ToLower(text))}
 		d.load()
 	}
 }

@@ -86,9 +86,49 @@ func TestFilterCounts(t *testing.T) {
 			t.Errorf("at %d: %q", width, line)
 		}
 		filterBy(m, "no-backup-of-this-name-was-ever-made-in-this-cluster-before")
-		if line := frameLine(t, m, 1); !strings.Contains(line, "  0 of 7") || !strings.Contains(line, " 2 Restores") || !strings.Contains(line, "/no-") {
+		if line := frameLine(t, m, 1); !strings.Contains(line, "  0 of 7") || !strings.Contains(line, " 2 ") || !strings.Contains(line, "/no-") {
 			t.Errorf("at %d: %q", width, line)
 		}
+	}
+}
+
+// At 80 columns a filter takes the names of no tab, with signs of what needs attention on most.
+func TestTabsKeepNamesBesideAFilter(t *testing.T) {
+	snap := installation()
+	snap.Etcd = openShift(nil).Etcd
+	m := screen(t, snap, 80, 24)
+	for n := range m.dashboard.shownTabs() {
+		press(t, m, fmt.Sprint(n+1))
+		for text, shown := range map[string]string{"crm": "/crm", "weekly-nas": "/weekl"} {
+			filterBy(m, text)
+			line := frameLine(t, m, 1)
+			for i, name := range []string{"Act", "Res", "Bac", "Sch", "Sto", "Cov", "Etc", "Del"} {
+				if !strings.Contains(line, fmt.Sprintf("%d %s", i+1, name)) {
+					t.Errorf("tab %d is not named beside %s: %q", i+1, text, line)
+				}
+			}
+			if !strings.Contains(line, shown) || !strings.Contains(line, fmt.Sprintf(" of %d ", m.dashboard.tab.count)) {
+				t.Errorf("no filter with its count: %q", line)
+			}
+		}
+	}
+}
+
+// A filter belongs to its tab: the others show all, and it is there on the return.
+func TestFilterBelongsToItsTab(t *testing.T) {
+	m := screen(t, stageful(), 120, 40)
+	press(t, m, "3", "/", "h", "o", "u", "r", "l", "y", "enter", "1")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "crm-old") || strings.Contains(frame, "/hourly") {
+		t.Errorf("the filter of Backups is on Active:\n%s", frame)
+	}
+	press(t, m, "3")
+	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "nightly-crm") || !strings.Contains(frame, "/hourly  2 of 4") {
+		t.Errorf("Backups has lost its filter:\n%s", frame)
+	}
+	press(t, m, "4")
+	filterBy(m, "no-such-schedule")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Nothing matches /no-such-schedule, which hides 1 row. esc clears the filter.") {
+		t.Errorf("the empty tab does not name its filter:\n%s", frame)
 	}
 }
 
@@ -269,12 +309,18 @@ func TestSortByStageKeepsTheQueuesOrder(t *testing.T) {
 	}
 }
 
-// The selected row is reversed from edge to edge.
-func TestTheWholeSelectedRowIsReversed(t *testing.T) {
+// The selected row is set off from edge to edge, and keeps the colours of its state.
+func TestTheSelectedRowKeepsItsColours(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	line := strings.Split(checkFrame(t, m), "\n")[4]
-	if want := m.theme.Selected.Render(ansi.Strip(line)); line != want || ansi.StringWidth(line) != 80 {
+	on, _, _ := strings.Cut(m.theme.Selected.Render("x"), "x")
+	if !strings.HasPrefix(line, on) || ansi.StringWidth(line) != 80 {
 		t.Errorf("the selected row is %q", line)
+	}
+	for _, part := range []string{m.theme.Bad.Render("!"), m.theme.Bad.Render("Items quiet 42m "), m.theme.BarFull.Render("████████▉")} {
+		if !strings.Contains(line, part) {
+			t.Errorf("no %q in %q", part, line)
+		}
 	}
 }
 
@@ -284,7 +330,7 @@ func TestTheLineAboutTheSelectedRowIsWhole(t *testing.T) {
 		m := screen(t, stageful(), size[0], size[1])
 		judged := m.at.assessed.Of(m.dashboard.selectedJob())
 		flat := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " ")
-		if want := judged.Verdict.Summary + ". " + judged.Verdict.Advice; !strings.Contains(flat, want) {
+		if want := judged.Verdict.Summary() + ". " + judged.Verdict.Advice; !strings.Contains(flat, want) {
 			t.Errorf("at %v %q is not whole:\n%s", size, want, ansi.Strip(m.View().Content))
 		}
 	}
@@ -367,6 +413,20 @@ func TestLeftOpenShowsTheRunningJob(t *testing.T) {
 	}
 }
 
+// Only a row that the user chose stays selected: another key pins no window.
+func TestSelectionStaysWithAChosenRow(t *testing.T) {
+	for _, c := range []struct{ keys, want string }{{"", "urgent"}, {"2 1", "urgent"}, {"? ?", "urgent"}, {"down up", "first"}, {"enter esc", "first"}} {
+		m := screen(t, snapshotOf(running("first", "b", 500, 1000, 10), running("second", "b", 500, 1000, 10)), 80, 24)
+		press(t, m, strings.Fields(c.keys)...)
+		urgent := running("urgent", "b", 500, 1000, 10)
+		urgent.Started = noon.Add(-time.Hour)
+		show(m, snapshotOf(urgent, running("first", "b", 500, 1000, 10), running("second", "b", 500, 1000, 10)))
+		if got := selectedName(t, m); got != c.want {
+			t.Errorf("after %q %s is selected, want %s", c.keys, got, c.want)
+		}
+	}
+}
+
 // A server whose version veltui's rules were not read in is said to be one, once.
 func TestHeaderNamesANewerVelero(t *testing.T) {
 	for version, newer := range map[string]bool{"v1.16.2": false, "v1.18.3": false, "v1.18.9": false, "v1.19.0": true, "v1.19.0-rc.1": true, "v2.0.1": true, "main": false, "": false} {
@@ -397,12 +457,12 @@ func TestScreenSaysWhyItIsStale(t *testing.T) {
 		if !strings.Contains(view, "stale 9s") || !strings.Contains(view, "not what it reads from etcd") {
 			t.Errorf("at %d:\n%s", width, view)
 		}
-		failing := ""
-		m := screen(t, stageful(), width, 40, func(o *Options) { o.Clusters[0].WriteFailure = func() string { return failing } })
+		played := newFake()
+		m := screen(t, stageful(), width, 40, func(o *Options) { o.Clusters[0].Inspector = played })
 		if view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " "); strings.Contains(view, "writes fail") {
 			t.Errorf("at %d:\n%s", width, view)
 		}
-		failing = "POST /apis/velero.io: the API server answers 500"
+		played.failure = "POST /apis/velero.io: the API server answers 500"
 		show(m, stageful())
 		if view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " "); !strings.Contains(view, "live, writes fail") || !strings.Contains(view, "does not store what is written") {
 			t.Errorf("at %d:\n%s", width, view)

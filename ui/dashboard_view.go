@@ -7,13 +7,13 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
+	"github.com/veltui/veltui/ui/tabs"
 )
 
 func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
@@ -87,6 +87,10 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 	if other, ok := r.item.(*detail.Row); ok {
 		return shortRow(c, other, selected)
 	}
+	if f, ok := r.item.(*clusterFinding); ok {
+		sign, _, _ := f.look(c)
+		return c.Fit(pointer(c, selected)+sign, 2) + " " + c.Cut(d.inCluster(r)+f.Ref()+" "+string(f.Reason), max(c.Width-3, 1))
+	}
 	j, ok := r.item.(*job.Job)
 	if !ok {
 		return c.Theme.Dim.Render(c.Cut(r.heading, c.Width))
@@ -121,16 +125,21 @@ func (d *dashboard) inCluster(r row) string {
 	return r.cluster.Context + " "
 }
 
-type labels struct{ names, short, counts bool }
+type labels struct{ names, short, tight, tightest, dense, counts, bare bool }
 
-// tabsLine names the tabs, and a note at the right. The filter's count always shows in full.
+// tabsLine names the tabs, and a note at the right. The filter's count always shows in full, and labels
+// become shorter before the filter does.
 func (d *dashboard) tabsLine(c draw.Canvas) string {
-	for _, l := range []labels{{names: true, counts: true}, {names: true}, {names: true, short: true}, {}} {
+	whole := lipgloss.Width(d.note(c, c.Width))
+	for _, l := range []labels{{names: true, counts: true}, {names: true}, {names: true, short: true}, {names: true, short: true, tight: true}, {tight: true, tightest: true}, {tight: true, tightest: true, dense: true}, {}, {bare: true}} {
 		tabs := d.tabLabels(c, l)
 		room := c.Width - lipgloss.Width(tabs) - 2
+		if whole > room && l.names && !d.tab.filter.empty() {
+			continue
+		}
 		note := d.note(c, room)
 		// Of several clusters, the header names the one that something is wrong with.
-		if lipgloss.Width(note) <= room || !l.names || l.short && d.several() {
+		if lipgloss.Width(note) <= room || l.bare || l.tight && d.several() {
 			return c.Split(tabs+" ", c.Cut(note, room)+" ")
 		}
 	}
@@ -140,9 +149,9 @@ func (d *dashboard) tabsLine(c draw.Canvas) string {
 // note is what stands beside the tabs, in room cells if that is possible.
 func (d *dashboard) note(c draw.Canvas, room int) string {
 	switch {
-	case !d.filter.empty():
+	case !d.tab.filter.empty():
 		count := fmt.Sprintf("  %d of %d", d.shown(), d.tab.count)
-		return c.Theme.Accent.Render("/" + c.Cut(d.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
+		return c.Theme.Accent.Render("/" + c.Cut(d.tab.filter.text, max(min(room-len(count)-1, 40), 6)) + count)
 	case d.trouble(c) != "":
 		return d.trouble(c)
 	case len(d.marked) > 0:
@@ -162,18 +171,39 @@ func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
 	for i, t := range d.shownTabs() {
 		label := fmt.Sprint(i + 1)
 		switch {
+		case l.tightest && (l.dense || t != d.tab):
+			label += " " + t.name[:3]
+		case l.tight && t != d.tab:
+			label += " " + cmp.Or(t.short, t.name[:min(len(t.name), 4)])
 		case l.short:
 			label += " " + cmp.Or(t.short, t.name)
 		case l.names, t == d.tab:
 			label += " " + t.name
 		}
-		if l.counts && t != d.active {
+		switch unread := t.count == 0 && t.name == tabs.CoverageName; {
+		case l.counts && unread:
+			label += " ?"
+		case l.counts && t != d.active:
 			label += fmt.Sprintf(" %d", t.count)
 		}
+		alarms := d.attentionText(c, t.setting(), true, d.m.clusters...)
+		switch {
+		case l.bare:
+			alarms = ""
+		case !l.tight:
+			alarms = human.Clause(" ", alarms)
+		}
 		if t == d.tab {
-			named = append(named, c.Theme.Accent.Render("["+label+"]"))
+			named = append(named, c.Theme.Accent.Render("["+label)+alarms+c.Theme.Accent.Render("]"))
 		} else {
-			named = append(named, c.Theme.Dim.Render(" "+label+" "))
+			if !l.dense {
+				label = " " + label
+			}
+			label = c.Theme.Dim.Render(label) + alarms
+			if !l.tightest {
+				label += " "
+			}
+			named = append(named, label)
 		}
 	}
 	line, at := draw.Labels(named)
@@ -206,7 +236,13 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	for i := from; i < to; i++ {
 		switch r := t.rows[i]; item := r.item.(type) {
 		case *job.Job:
-			lines = append(lines, d.highlighted(c, i, jobRow(d.in(r, c), r.cluster.assessed.Of(item), r.cluster.Context, widths, d.columns, i == t.cursor)))
+			line := jobRow(d.in(r, c), r.cluster.assessed.Of(item), r.cluster.Context, widths, d.columns, i == t.cursor)
+			if r.finding != nil {
+				line = d.alarmed(d.in(r, c), r, line, i == t.cursor)
+			}
+			lines = append(lines, d.highlighted(c, i, line))
+		case *clusterFinding:
+			lines = append(lines, d.highlighted(c, i, d.findingRow(d.in(r, c), r, i == t.cursor)))
 		case *detail.Row:
 			columns := columnsOf(t.groups, r.group)
 			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, columns, i == t.cursor)))
@@ -217,9 +253,7 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	if len(t.rows) == 0 {
 		lines = append(lines, "")
 		for _, text := range d.emptyTexts() {
-			for _, line := range c.Sized(c.Width-4, 0).Para(c.Theme.Dim, text, 4) {
-				lines = append(lines, "  "+line)
-			}
+			lines = append(lines, c.Note(c.Theme.Dim, text, 2, 4)...)
 		}
 	}
 	return c.Lines(lines)
@@ -231,7 +265,7 @@ func (d *dashboard) highlighted(c draw.Canvas, i int, line string) string {
 	if i != t.cursor {
 		return line
 	}
-	return c.Theme.Selected.Render(c.Fit(ansi.Strip(line), c.Width))
+	return c.Selected(line)
 }
 
 // about tells of the selected row in words what its cells cannot.
@@ -249,9 +283,12 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 			style = c.Theme.Strong
 		}
 	}
+	if f, isFinding := r.item.(*clusterFinding); isFinding {
+		text = d.aboutFinding(d.in(r, c), f)
+	}
 	if j, isJob := r.item.(*job.Job); isJob {
 		judged := clusterJob{r.cluster, j}.judged()
-		text = judged.Verdict.Summary
+		text = judged.Verdict.Summary()
 		if judged.Troubled() || len(j.Malformed) > 0 {
 			style = c.Theme.Strong
 			text += human.Clause(". ", jobview.Advice(judged, d.m.options.Keys))
@@ -260,11 +297,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 	if trouble := r.cluster.trouble(); trouble != "" {
 		text, style = strings.TrimSpace(trouble+" "+text), c.Theme.Strong
 	}
-	about := c.Sized(c.Width-2, 0).Para(style, text, lines)
-	for i := range about {
-		about[i] = " " + about[i]
-	}
-	return about
+	return c.Note(style, text, 1, lines)
 }
 
 // Click selects a tab or a row; again is true for the row that was selected.

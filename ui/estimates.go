@@ -8,28 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
-	"github.com/veltui/veltui/velero"
 )
-
-// Estimator knows what is in backups. It takes as long as a download; errors are one line.
-type Estimator interface {
-	// Estimate works out what a restore restores, which the server's version and flags decide.
-	Estimate(ctx context.Context, restore *job.Job, server velero.Server, progress inspect.Progress) (collector.Estimate, error)
-	// Contents counts what a backup holds.
-	Contents(ctx context.Context, backup *job.Job, progress inspect.Progress) ([]collector.ResourceCount, error)
-}
-
-// Rates remembers how fast restores of the cluster went, on disk.
-type Rates interface {
-	Known() forecast.Rates     // of earlier restores
-	Learn(told forecast.Rates) // adds one that has been watched
-}
 
 // downloadPace is how often at most a download is drawn anew.
 const downloadPace = 250 * time.Millisecond
@@ -37,10 +21,9 @@ const downloadPace = 250 * time.Millisecond
 type download struct{ done, total int64 }
 
 type contents struct {
-	estimate  collector.Estimate
-	resources []collector.ResourceCount
-	known     forecast.Rates // the cluster's then
-	limit     forecast.Limit // the server's
+	jobview.Contents
+	known forecast.Rates // the cluster's then
+	limit forecast.Limit // the server's
 }
 
 type question struct {
@@ -57,7 +40,7 @@ func (q *question) close() {
 
 // contents are what is known of a job's backup, nil if nothing was asked.
 func (c *cluster) contents(uid types.UID) *jobview.Contents {
-	if c.Estimator == nil {
+	if c.Unavailable(inspect.Contents) != "" {
 		return jobview.NoArtifacts
 	}
 	if q := c.questions[uid]; q != nil {
@@ -82,18 +65,16 @@ func (m *Model) askContents(c *cluster, j *job.Job, unasked bool) tea.Cmd {
 	q.unasked = q.unasked && unasked
 	progress := fetch.NewProgress[download]()
 	by := c.asker(func() tea.Cmd { return c.handleContents(j.UID, q) })
-	estimator, rates, server := c.Estimator, c.Rates, c.assessed.Snapshot.Server
+	server := c.assessed.Snapshot.Server
 	cmd := q.answer.Ask(by, 0, func(ctx context.Context) (read contents, err error) {
 		report := func(done, total int64) { progress.Report(download{done, total}) }
 		read.limit = forecast.LimitOf(server)
 		if j.Kind == job.Backup {
-			read.resources, err = estimator.Contents(ctx, j, report)
+			read.Resources, err = c.Contents(ctx, j, report)
 			return read, err
 		}
-		read.estimate, err = estimator.Estimate(ctx, j, server, report)
-		if rates != nil && err == nil {
-			read.known = rates.Known()
-		}
+		read.Estimate, err = c.Estimate(ctx, j, server, report)
+		read.known = c.KnownRates()
 		return read, err
 	})
 	if cmd == nil {
@@ -116,10 +97,12 @@ func (m *Model) followDownload(c *cluster, uid types.UID, q *question) tea.Cmd {
 func (c *cluster) handleContents(uid types.UID, q *question) tea.Cmd {
 	q.progress.Close()
 	q.unasked = false
-	read := &q.answer.Value
-	if q.shown = (&jobview.Contents{Err: q.answer.Err}); q.answer.Err == nil {
-		q.shown.Estimate, q.shown.Resources = read.estimate, read.resources
-		c.estimates.Set(uid, read.estimate, read.known, read.limit)
+	if q.answer.Err != nil {
+		q.shown = &jobview.Contents{Err: q.answer.Err}
+	} else {
+		read := &q.answer.Value
+		q.shown = &read.Contents
+		c.estimates.Set(uid, read.Estimate, read.known, read.limit)
 	}
 	return c.judgeAgain()
 }
@@ -136,13 +119,13 @@ func (c *cluster) forgetContents(keep func(types.UID, *question) bool) {
 }
 
 func (c *cluster) remember() tea.Cmd {
-	learned, rates := c.estimates.Learned(), c.Rates
-	if len(learned) == 0 || rates == nil {
+	learned := c.estimates.Learned()
+	if len(learned) == 0 {
 		return nil
 	}
 	return guarded(func() tea.Msg {
 		for _, r := range learned {
-			rates.Learn(r)
+			c.LearnRates(r)
 		}
 		return nil
 	})
@@ -161,7 +144,7 @@ func (m *Model) ask() tea.Cmd {
 	}
 	open := m.job()
 	for _, c := range known(m.clusters) {
-		if c.Estimator == nil {
+		if c.Unavailable(inspect.Contents) != "" {
 			continue
 		}
 		if open != nil && open.of == c && open.WantsContents() {
@@ -192,11 +175,6 @@ func (m *Model) dropQuestions(c *cluster) {
 	c.forgetContents(func(uid types.UID, _ *question) bool { return keep[uid] })
 }
 
-// Looker looks closer at a job that does not move, as `veltui explain` does: a few dozen requests. Answers are safe to draw.
-type Looker interface {
-	Look(ctx context.Context, j *job.Job) (assess.Look, error)
-}
-
 // looks are the closer looks at the jobs of a cluster, one at a time.
 type looks struct {
 	last    fetch.Answer[assess.Look] // the last one. Its key is the job's uid
@@ -207,7 +185,7 @@ type looks struct {
 func (m *Model) look() tea.Cmd {
 	c := m.at
 	ls, now := &c.looks, m.options.Clock()
-	if c.Looker == nil || c.assessed == nil {
+	if c.Unavailable(inspect.Looks) != "" || c.assessed == nil {
 		return nil
 	}
 	var due *job.Job
@@ -239,7 +217,7 @@ func (ls *looks) settle() {
 }
 
 func (c *cluster) lookAt(j *job.Job) tea.Cmd {
-	looker, clock, last := c.Looker, c.sources.Clock, &c.looks.last
+	clock, last := c.sources.Clock, &c.looks.last
 	last.About(j.UID)
 	last.Outdate()
 	by := c.asker(func() tea.Cmd {
@@ -248,7 +226,7 @@ func (c *cluster) lookAt(j *job.Job) tea.Cmd {
 		return c.judgeAgain()
 	})
 	return last.Ask(by, 0, func(ctx context.Context) (assess.Look, error) {
-		seen, err := looker.Look(ctx, j)
+		seen, err := c.Look(ctx, j)
 		if err != nil {
 			return assess.Look{At: clock(), Err: err.Error()}, nil
 		}

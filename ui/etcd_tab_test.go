@@ -90,10 +90,10 @@ func TestGoldenEtcd(t *testing.T) {
 		name string
 		keys []string
 	}{
-		{"etcd", []string{"6"}},
-		{"etcd-backup-stuck", []string{"6", "down", "enter"}},
-		{"etcd-backup-false", []string{"6", "down", "down", "enter"}},
-		{"etcd-schedule", []string{"6", "end", "enter"}},
+		{"etcd", []string{"7"}},
+		{"etcd-backup-stuck", []string{"7", "down", "enter"}},
+		{"etcd-backup-false", []string{"7", "down", "down", "enter"}},
+		{"etcd-schedule", []string{"7", "end", "enter"}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
@@ -109,7 +109,7 @@ func TestGoldenEtcd(t *testing.T) {
 	}
 	for _, size := range [][2]int{{16, 3}, {24, 8}, {40, 12}, {300, 100}} {
 		m := screen(t, openShift(nil), size[0], size[1])
-		press(t, m, "6")
+		press(t, m, "7")
 		checkFrame(t, m)
 		press(t, m, "enter")
 		checkFrame(t, m)
@@ -123,12 +123,12 @@ func TestEtcdTabComesAndGoes(t *testing.T) {
 		t.Errorf("a tab without the kinds:\n%s", frame)
 	}
 	show(m, openShift(nil))
-	press(t, m, "6")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "[6 Etcd 5]") || !strings.Contains(frame, "before-upgrade") {
+	press(t, m, "7")
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "[7 Etcd 5 !") || !strings.Contains(frame, "before-upgrade") {
 		t.Errorf("no tab:\n%s", frame)
 	}
 	show(m, snapshotOf())
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "no etcd backups of OpenShift any more") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "no longer has etcd backups of OpenShift") {
 		t.Errorf("the kinds are gone, but:\n%s", frame)
 	}
 }
@@ -142,7 +142,7 @@ func TestEtcdTabWithoutRights(t *testing.T) {
 	u := etcdBackup("audit-q3", 290*time.Hour, "etcd-backup", etcd.Pending, "Executing job")
 	snap.Etcd = etcd.Read(etcd.Objects{Backups: []*unstructured.Unstructured{u}}, []etcd.Unseen{hidden(etcd.Jobs), hidden(etcd.Pods), hidden(etcd.Schedules)})
 	m := screen(t, snap, 120, 40)
-	press(t, m, "6")
+	press(t, m, "7")
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "You may not list backups.config.openshift.io.") || !strings.Contains(frame, "docs/rbac.md") {
 		t.Errorf("the list does not say what is missing:\n%s", frame)
 	}
@@ -152,7 +152,7 @@ func TestEtcdTabWithoutRights(t *testing.T) {
 	}
 	snap.Etcd = etcd.Read(etcd.Objects{}, []etcd.Unseen{hidden(etcd.Backups), hidden(etcd.Schedules)})
 	m = screen(t, snap, 120, 40)
-	press(t, m, "6")
+	press(t, m, "7")
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "You may not list etcdbackups.operator.openshift.io.") {
 		t.Errorf("nothing may be listed:\n%s", frame)
 	}
@@ -178,14 +178,14 @@ func runs(cmd tea.Cmd) {
 // The log of a completed backup is read when its page opens, and only then.
 func TestEtcdLogIsReadWithThePage(t *testing.T) {
 	logs := &readLogs{}
-	m := screen(t, openShift(nil), 120, 40, func(o *Options) { o.Clusters[0].EtcdLogs = logs })
+	m := screen(t, openShift(nil), 120, 40, func(o *Options) { logs = &fake(o).etcdLogs })
 	open := func(keys ...string) {
 		t.Helper()
 		for _, key := range keys {
 			runs(press(t, m, key))
 		}
 	}
-	open("6", "down", "enter", "esc")
+	open("7", "down", "enter", "esc")
 	if len(logs.pods) != 0 {
 		t.Errorf("read %v for one that has not ended", logs.pods)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
@@ -16,7 +17,7 @@ import (
 func TestFinalizeByATypedName(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.open()
-	b.shows("Force finalize restore velero/crm-old", "InProgress -> FinalizingPartiallyFailed", "3 errors", "1 warning", "To apply it, press enter, then type prod-east/crm-old")
+	b.shows("Finalize restore velero/crm-old", "InProgress -> FinalizingPartiallyFailed", "3 errors", "1 warning", "Press enter to apply; you will be asked to type prod-east/crm-old")
 	b.confirm()
 	b.reaches(dialog.Ended)
 	b.shows("Done: it is PartiallyFailed", "What remains to be done Nothing", "finalize.jsonl")
@@ -97,7 +98,7 @@ func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b.shows("It changed in the meantime: nothing was written.", "Now InProgress -> FinalizingPartiallyFailed, 1 error (enter looks at this new plan)", "enter see the new plan")
 	b.keys("enter")
 	b.listen()
-	b.shows("this is a new plan", "To apply it, press enter, then type prod-east/crm-old")
+	b.shows("this is a new plan", "Press enter to apply; you will be asked to type prod-east/crm-old")
 	b.keys("enter", "enter")
 	b.shows("You typed nothing, so nothing was done.")
 	b.write("prod-east/crm-old")
@@ -126,7 +127,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 		t.Fatalf("a refusal was carried out: %q", b.fake.done())
 	}
 	b.keys("w")
-	b.shows("Plan wake it", "To apply it, press enter, then type prod-east/waits")
+	b.shows("Plan wake it", "Press enter to apply; you will be asked to type prod-east/waits")
 	b.keys("enter")
 	b.write("prod-east/waits")
 	b.keys("enter")
@@ -171,14 +172,14 @@ func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b.shows("2 marked")
 	b.keys("f")
 	b.reaches(dialog.Choosing)
-	b.shows("1 of 2: Force finalize restore velero/crm-old")
+	b.shows("1 of 2: Finalize restore velero/crm-old")
 	b.confirm()
 	b.reaches(dialog.Ended)
 	b.shows("enter next job")
 	b.keys("enter")
 	b.sees("2 of 2: ")
 	b.reaches(dialog.Choosing)
-	_, second, _ := strings.Cut(b.frame(), "Force finalize restore velero/")
+	_, second, _ := strings.Cut(b.frame(), "Finalize restore velero/")
 	second, _, _ = strings.Cut(second, " ")
 	if second == "crm-old" || b.fake.gathered != 2 {
 		t.Fatalf("the second is %s, after %d looks", second, b.fake.gathered)
@@ -232,9 +233,9 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 		want   string
 	}{
 		{"read-only", func(o *Options) { o.ReadOnly = true }, nil, nil, "read-only: nothing may be changed"},
-		{"no way to write", func(o *Options) { o.Clusters[0].Finalizer = nil }, nil, nil, "this dashboard cannot change anything"},
+		{"no way to write", func(o *Options) { fake(o).finalizer = nil }, nil, nil, "this dashboard cannot change anything"},
 		{"no right", nil, map[job.Kind]string{job.Restore: "you may not patch restores.velero.io in namespace velero"}, nil, "you may not patch restores.velero.io"},
-		{"ended", nil, nil, []string{"end"}, "hourly-db-0900 has ended: PartiallyFailed is a final phase"},
+		{"ended", nil, nil, []string{"end", "up"}, "hourly-db-0900 has ended: PartiallyFailed is a final phase"},
 		{"not a job", nil, nil, []string{"4"}, "no backup or restore is selected"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -251,9 +252,9 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 			}
 			b.shows("f: " + c.want)
 			press(t, b.Model, "?")
-			b.View()
-			press(t, b.Model, "end")
+			b.Model.Update(tea.WindowSizeMsg{Width: 80, Height: 100})
 			b.shows("not now:")
+			b.Model.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 			press(t, b.Model, "esc")
 			if strings.Contains(b.frame(), "f: ") {
 				t.Error("the notice stays for ever")
@@ -291,7 +292,7 @@ func TestFinalizeFromAnOpenJob(t *testing.T) {
 	press(t, b.Model, "enter")
 	b.shows("Press f to check the evidence", "f finalize")
 	b.open()
-	b.shows("Force finalize restore velero/crm-old")
+	b.shows("Finalize restore velero/crm-old")
 	b.keys("esc")
 	if onTop(b.Model) != "job" {
 		t.Errorf("the dialog leads back to %s", onTop(b.Model))
@@ -310,5 +311,41 @@ func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 	b.shows("m: left-behind has ended")
 	if len(b.dashboard.marked) != 0 {
 		t.Error("a job that has ended was marked")
+	}
+}
+
+// Once the job has ended as wanted, the dialog can be left. What becomes of it is told on whichever screen is open,
+// and that nobody watched to the end is not called unfinished.
+func TestDialogLeftWhileTheResultIsWatched(t *testing.T) {
+	for _, c := range []struct {
+		how  action.Outcome
+		says string
+	}{
+		{action.Outcome{State: action.Settled, Sent: action.Landed, Phase: "PartiallyFailed"}, "restore/crm-old: it stays PartiallyFailed; nobody has reverted it."},
+		{action.Outcome{State: action.Reverted, Sent: action.Landed, Phase: "InProgress", Message: "somebody wrote InProgress over it"}, "restore/crm-old: reverted: somebody wrote InProgress over it."},
+		{action.Outcome{State: action.Unfinished, Sent: action.Landed, Phase: "Completed", Message: "observe: you stopped it"}, "restore/crm-old: the patch was applied, and it was Completed when veltui stopped watching."},
+	} {
+		b := newBench(t, 80, 24)
+		b.retrying()
+		b.tells(0, action.Progress{Step: action.StepObserve})
+		b.tells(0, action.Progress{Step: action.StepObserve, Phase: "FinalizingPartiallyFailed"})
+		b.sees("so far: ")
+		if frame := b.frame(); strings.Contains(frame, "watch on") {
+			t.Errorf("it has not ended:\n%s", frame)
+		}
+		b.tells(time.Second, action.Progress{Step: action.StepObserve, Phase: "Completed"})
+		b.sees("close, and watch on")
+		b.shows("Completed after 1s. You can close this: veltui watches on and tells you if somebody reverts it.")
+		b.keys("esc")
+		if find[*dialogScreen](b.Model) != nil || len(b.parting) != 0 {
+			t.Fatalf("dialog %v, said %q", find[*dialogScreen](b.Model), b.parting)
+		}
+		b.keys("2")
+		b.fake.script <- c.how
+		b.sees("restore/crm-old")
+		b.until("it is told", func() bool { return b.notice != "" })
+		if said := b.exitMessages(); b.notice != c.says || len(said) != 1 || strings.Contains(strings.ToLower(said[0]), "unfinished") {
+			t.Errorf("told is %q, want %q; said in the end %q", b.notice, c.says, said)
+		}
 	}
 }

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/terminal"
@@ -55,12 +55,13 @@ func (m *Model) content() string {
 	case m.width < tinyWidth || m.height < tinyHeight:
 		return c.Page([]string{c.Cut("too small", m.width)})
 	}
-	bottom := []string{c.Cut(m.bottomLine(c), c.Width)}
+	corner := c.Sized(c.Width-1, c.Height) // a character in the last cell could scroll the screen
+	bottom := []string{corner.Cut(m.bottomLine(corner), corner.Width)}
 	if notice := cmp.Or(m.notice, m.switchingText()); notice != "" {
-		bottom = c.Sized(c.Width-2, 0).Para(c.Theme.Waiting, notice, 3) // not into the corner
-		for i := range bottom {
-			bottom[i] = " " + bottom[i]
-		}
+		bottom = c.Note(c.Theme.Waiting, notice, 1, 3)
+	}
+	if m.saveAs.Typing() {
+		bottom = []string{corner.Cut(m.saveAs.View(corner.Width), corner.Width)}
 	}
 	if m.command.Typing() {
 		bottom = m.command.View(c.Sized(c.Width, min(c.Height/3, 2)))
@@ -129,23 +130,12 @@ func (m *Model) windowTitle() string {
 
 // titleCounts counts what has not ended, empty where that is one job or none.
 func (m *Model) titleCounts() string {
-	running, queued, troubled := 0, 0, 0
-	for _, c := range known(m.clusters) {
-		running, queued, troubled = running+c.assessed.Running, queued+c.assessed.Queued, troubled+c.assessed.Troubled
-	}
+	attention, _ := m.dashboard.openFindings("", m.clusters...)
 	if len(activeJobs(m.clusters...)) < 2 {
-		return ""
+		return attentionCount(attention)
 	}
-	var parts []string
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{troubled, "stuck"}, {running, "running"}, {queued, "queued"}} {
-		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
-		}
-	}
-	return strings.Join(parts, ", ")
+	n := countJobs(m.clusters)
+	return joined(", ", n.stuck, attentionCount(attention), n.running, n.queued)
 }
 
 // terminalProgress is that of the watched job, else the least: a full bar means that all is done.
@@ -181,7 +171,11 @@ func (m *Model) hear(c *cluster) {
 	if notify := m.options.Terminal.Notify; notify == "" || notify == terminal.NoNotification {
 		return
 	}
-	for _, line := range c.news.Since(c.assessed) {
+	lines := c.news.Since(c.assessed)
+	if narrate.Complete(c.assessed.Snapshot) {
+		lines = append(lines, c.newFindings.Since(c.findings)...)
+	}
+	for _, line := range lines {
 		if line.About = c.key(line.About); len(m.clusters) > 1 {
 			line.Text = c.Context + ": " + line.Text
 		}

@@ -27,8 +27,8 @@ func screen(t testing.TB, snap *watch.Snapshot, width, height int, change ...fun
 	t.Helper()
 	o := Options{
 		Clusters: []Cluster{{
-			Source:  &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)},
-			Context: "prod-east", Request: action.Request{Context: "prod-east"},
+			Inspector: newFake(),
+			Context:   "prod-east", Request: action.Request{Context: "prod-east"},
 		}},
 		Clock: func() time.Time { return noon }, Tick: time.Second,
 		Terminal: Terminal{Title: true, Progress: true},
@@ -53,7 +53,7 @@ func press(t testing.TB, m *Model, keys ...string) tea.Cmd {
 	t.Helper()
 	var cmd tea.Cmd
 	for _, k := range keys {
-		if page := regexp.MustCompile(`[\[ ](\d) ` + k + `\b`); len(k) > 3 && unicode.IsUpper(rune(k[0])) {
+		if page := regexp.MustCompile(`[\[ ](\d) ` + regexp.QuoteMeta(k) + `\b`); len(k) > 3 && unicode.IsUpper(rune(k[0])) {
 			found := page.FindStringSubmatch(ansi.Strip(m.View().Content))
 			if found == nil {
 				t.Fatalf("no page %s in\n%s", k, ansi.Strip(m.View().Content))
@@ -84,7 +84,8 @@ func keyPress(t testing.TB, name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// checkFrame holds for every frame: it fills the terminal and no more.
+// checkFrame holds for every frame: it fills the terminal and no more, and leaves the last cell, in which a
+// character could scroll the screen.
 func checkFrame(t testing.TB, m *Model) string {
 	t.Helper()
 	content := m.View().Content
@@ -93,6 +94,9 @@ func checkFrame(t testing.TB, m *Model) string {
 		t.Errorf("%d lines on a terminal of %d", len(lines), m.height)
 	}
 	for i, line := range lines {
+		if corner := strings.TrimRight(ansi.Strip(line), " "); i == m.height-1 && m.width >= tinyWidth && lipgloss.Width(corner) == m.width {
+			t.Errorf("the last cell of %dx%d is used: %q", m.width, m.height, corner)
+		}
 		if w := lipgloss.Width(line); w > m.width {
 			t.Errorf("line %d is %d cells wide on a terminal of %d: %q", i+1, w, m.width, ansi.Strip(line))
 		}

@@ -9,7 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/say/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
@@ -25,9 +25,9 @@ func (m *Model) header(c draw.Canvas) string {
 	health := healthText(c, at)
 	var left, right string
 	for _, v := range []struct {
-		server, uptime, calm, brand bool
-	}{{true, true, true, true}, {true, false, true, true}, {false, false, true, true}, {false, false, false, true}, {}} {
-		left, right = " ", joined("   ", health, countsText(c, v.calm, at))+" "
+		server, uptime, words, calm, brand bool
+	}{{true, true, true, true, true}, {true, false, true, true, true}, {false, false, true, true, true}, {false, false, false, true, true}, {false, false, false, false, true}, {}} {
+		left, right = " ", joined("   ", health, m.countsText(c, v.calm, v.words, at))+" "
 		if v.brand {
 			left += c.Theme.Accent.Render("veltui") + "  "
 		}
@@ -74,7 +74,7 @@ func (m *Model) headerOfSeveral(c draw.Canvas) string {
 	for _, text := range append(texts, summary) {
 		left = " " + c.Theme.Accent.Render("veltui") + "  " + text + m.readOnlyText(c)
 		for _, calm := range []bool{true, false} {
-			right = countsText(c, calm, m.clusters...) + " "
+			right = m.countsText(c, calm, calm, m.clusters...) + " "
 			if lipgloss.Width(left+right)+2 <= c.Width {
 				return c.Split(left, right)
 			}
@@ -163,28 +163,45 @@ func healthText(c draw.Canvas, of *cluster) string {
 	return c.Theme.Waiting.Render("connecting")
 }
 
-// countsText counts the jobs in trouble and, with calm, those that run and wait.
-func countsText(c draw.Canvas, calm bool, clusters ...*cluster) string {
-	running, queued, troubled, idle := 0, 0, 0, len(known(clusters)) == len(clusters)
+// countsText counts the jobs in trouble and, with calm, those that run and wait; without words, other findings as a number.
+func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*cluster) string {
+	n, idle := countJobs(clusters), len(known(clusters)) == len(clusters)
 	for _, of := range known(clusters) {
-		a, snap := of.assessed, of.assessed.Snapshot
-		running, queued, troubled = running+a.Running, queued+a.Queued, troubled+a.Troubled
-		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting && detail.Unseen(snap, watch.Backups, watch.Restores) == ""
+		snap := of.assessed.Snapshot
+		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting && describe.Unseen(snap, watch.Backups, watch.Restores) == ""
 	}
+	attention := m.dashboard.attentionText(c, "", !words, clusters...)
 	if idle && calm {
-		return c.Theme.Dim.Render("idle")
+		return joined("  ", c.Theme.Dim.Render("idle"), attention)
 	}
-	count := func(n int, style lipgloss.Style, what string) string {
+	count := func(style lipgloss.Style, text string) string { // an empty text in a style is not empty
+		if text == "" {
+			return ""
+		}
+		return style.Render(text)
+	}
+	stuck := count(c.Theme.Bad, n.stuck)
+	if !calm {
+		return joined("  ", stuck, attention)
+	}
+	return joined("  ", count(c.Theme.Running, n.running), count(c.Theme.Waiting, n.queued), stuck, attention)
+}
+
+// jobCounts are words such as 2 stuck, each empty for none.
+type jobCounts struct{ stuck, running, queued string }
+
+func countJobs(clusters []*cluster) jobCounts {
+	stuck, running, queued := 0, 0, 0
+	for _, c := range known(clusters) {
+		stuck, running, queued = stuck+c.assessed.Troubled, running+c.assessed.Running, queued+c.assessed.Queued
+	}
+	count := func(n int, what string) string {
 		if n == 0 {
 			return ""
 		}
-		return style.Render(fmt.Sprintf("%d %s", n, what))
+		return fmt.Sprintf("%d %s", n, what)
 	}
-	stuck := count(troubled, c.Theme.Bad, "stuck")
-	if !calm {
-		return stuck
-	}
-	return joined("  ", count(running, c.Theme.Running, "running"), count(queued, c.Theme.Waiting, "queued"), stuck)
+	return jobCounts{count(stuck, "stuck"), count(running, "running"), count(queued, "queued")}
 }
 
 // emptyTexts say why a table has no rows, each cluster's reason on its own.
@@ -211,14 +228,14 @@ func (d *dashboard) emptyText(c *cluster) string {
 		return "Connecting to the cluster" + cmp.Or(human.Clause(": ", how), "...")
 	}
 	snap := c.assessed.Snapshot
-	if why := detail.Unseen(snap, d.tab.kinds...); why != "" {
+	if why := describe.Unseen(snap, d.tab.kinds...); why != "" {
 		return strings.TrimSpace(why + " " + snap.Notice)
 	}
 	if snap.Notice != "" {
 		return snap.Notice
 	}
-	if !d.filter.empty() {
-		return fmt.Sprintf("Nothing matches /%s. %s clears the filter.", d.filter.text, d.m.options.Keys.Key("clear"))
+	if f := d.tab.filter; !f.empty() {
+		return fmt.Sprintf("Nothing matches /%s, which hides %s. %s clears the filter.", f.text, human.Count(d.tab.count, "row"), d.m.options.Keys.Key("clear"))
 	}
 	if left := d.leftOut(d.tab); left > 0 {
 		return human.Count(left, "job") + " ended too long ago to be shown (--ended-within)."

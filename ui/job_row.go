@@ -152,13 +152,8 @@ func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int,
 	case j.Queue.Waits:
 		return span(colWarnings, t.Waiting.Render(j.Queue.Reason))
 	}
-	amount := j.Amount()
-	if amount != "" {
-		_, _, unit, _ := j.Progress()
-		amount = c.Estimated(j.Job, unit) + amount
-	}
 	cells[colProgress] = progressCell(c, j.Job, widths[colProgress])
-	set(colDone, t.Text, amount)
+	set(colDone, t.Text, c.Amount(j))
 	set(colRate, t.Dim, j.Rate.String())
 	left := j.ETA.String()
 	if len(left) > widths[colETA] {
@@ -314,7 +309,7 @@ func outcome(c draw.Canvas, j *job.Job, width int, wrong bool) string {
 	}{
 		{wrong && j.Errors > 0, c.Theme.Bad, fmt.Sprintf(" %d err", j.Errors)},
 		{wrong && j.Warnings > 0, c.Theme.Waiting, fmt.Sprintf(" %d warn", j.Warnings)},
-		{len(j.ValidationErrors) > 0 && j.Errors == 0, c.Theme.Bad, " not valid"},
+		{len(j.ValidationErrors) > 0 && j.Errors == 0, c.Theme.Bad, " invalid"},
 	} {
 		if part.holds && lipgloss.Width(text+part.text) <= width {
 			text += part.style.Render(part.text)

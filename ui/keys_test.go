@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
 )
@@ -75,6 +78,82 @@ func TestActionsAreThoseOfTheScreens(t *testing.T) {
 	}
 }
 
+// unhurried makes each reading of the clock a second later, as if a person pressed the keys.
+func unhurried(o *Options) {
+	now := noon
+	o.Clock = func() time.Time { now = now.Add(time.Second); return now }
+}
+
+// answer is what the message line says once a key's command is done.
+func answer(m *Model, cmd tea.Cmd) string {
+	m.notice = ""
+	if cmd != nil {
+		m.Update(cmd())
+	}
+	return m.notice
+}
+
+// A letter that nothing is bound to says so; pieces of escape sequences and what is pasted do not.
+func TestUnboundLettersSaySo(t *testing.T) {
+	m := screen(t, stageful(), 80, 24, unhurried)
+	if got := answer(m, press(t, m, "c")); got != "c does nothing here; ? lists the keys" {
+		t.Errorf("c: %q", got)
+	}
+	for _, pressed := range [][]string{{"esc", "[", "A"}, {"[", "1", ";", "5", "D"}, {"O", "P"}, {"?", "esc"}, {"@"}} {
+		if got := answer(m, press(t, m, pressed...)); got != "" {
+			t.Errorf("%q: %q", pressed, got)
+		}
+	}
+	cmd := press(t, m, "c")
+	press(t, m, "c")
+	if got := answer(m, cmd); got != "" {
+		t.Errorf("a key came since: %q", got)
+	}
+	cmd = press(t, m, "c")
+	m.Update(tea.PasteMsg{Content: "c"})
+	if got := answer(m, cmd); got != "" {
+		t.Errorf("a paste came since: %q", got)
+	}
+	m = screen(t, stageful(), 80, 24) // all at once
+	press(t, m, "c")
+	if got := answer(m, press(t, m, "c")); got != "" {
+		t.Errorf("in a burst: %q", got)
+	}
+}
+
+// d, y and V act on the selected row of a list, and say why where they cannot.
+func TestKeysOfK9sOnLists(t *testing.T) {
+	restored := restoreJob("crm-restored", "nightly-crm", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted,
+		StartTimestamp: ptr(ago(time.Hour)), CompletionTimestamp: ptr(ago(50 * time.Minute))}, 50*time.Minute)
+	snap := stageful()
+	snap.Jobs = append(snap.Jobs, restored)
+	for key, page := range map[string]string{"d": "[1 Overview]", "y": "[8 YAML]", "V": "[4 Resources]"} {
+		m := screen(t, snap, 120, 40, func(o *Options) { fake(o).verified = verify.Result{At: noon, Count: map[verify.State]int{}} })
+		press(t, m, "2", "end", key)
+		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, page) || !strings.Contains(frame, "crm-restored") {
+			t.Errorf("%s does not open %s:\n%s", key, page, frame)
+		}
+	}
+	for _, c := range []struct {
+		pressed []string
+		want    string
+	}{
+		{[]string{"V"}, "V: a test does not play it"},
+		{[]string{"3", "V"}, "V: only a restore can be verified"},
+		{[]string{"4", "y"}, "y: select a backup or restore: veltui shows their YAML only"},
+		{[]string{"/", "x", "x", "enter", "d"}, "d: nothing is selected"},
+	} {
+		m := screen(t, snap, 120, 40)
+		if press(t, m, c.pressed...); m.notice != c.want {
+			t.Errorf("%v: %q, want %q", c.pressed, m.notice, c.want)
+		}
+	}
+	m := screen(t, snap, 120, 40)
+	if press(t, m, "4", "d"); onTop(m) != "other" {
+		t.Errorf("d on a schedule leads to %s", onTop(m))
+	}
+}
+
 func TestTheUsualKeysHaveNoConflict(t *testing.T) {
 	all := keys.Map{}
 	for i := range keys.Actions {
@@ -108,7 +187,7 @@ func TestChosenKeysActAndAreNamed(t *testing.T) {
 		t.Error("the usual key still goes back")
 	}
 	press(t, m, "?")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "ctrl+f          search") || !strings.Contains(frame, "    ctrl+d pgdn ctrl+n J\n") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "ctrl+f          search") || !strings.Contains(frame, "    ctrl+d pgdn ctrl+n J  ") {
 		t.Errorf("help says\n%s", frame)
 	}
 	press(t, m, "esc", "b")
@@ -172,7 +251,7 @@ func TestSentencesNameChosenKeys(t *testing.T) {
 	for name, pressed := range map[string][]string{"active": nil, "restores": {"2"}, "schedules": {"4"}, "schedule": {"4", "enter"}, "storage": {"5"}, "overview": {"enter"}, "overview of errors": {"3", "end", "enter"},
 		"results": {"enter", "2"}, "logs": {"enter", "3"}, "resources": {"enter", "4"}, "volumes": {"enter", "5"}, "operations": {"enter", "6"}, "timeline": {"enter", "7"}, "yaml": {"enter", "8"},
 		"help": {"?"}, "help of a job": {"enter", "?"}, "command": {":"}} {
-		m := screen(t, stageful(), 80, 24, remap, func(o *Options) { o.Clusters[0].Finalizer = &fakeFinalizer{t: t} })
+		m := screen(t, stageful(), 80, 24, remap, func(o *Options) { fake(o).finalizer = &fakeFinalizer{t: t} })
 		press(t, m, translate(pressed...)...)
 		see(name, m)
 	}
@@ -202,7 +281,7 @@ func TestSentencesNameChosenKeys(t *testing.T) {
 			}
 		}
 	}
-	for _, sentence := range []string{"Press " + now["finalize"] + " to", "press " + now["errors"], "press " + now["reconnect"], now["clear"] + " clears the filter", now["look-again"] + " looks again",
+	for _, sentence := range []string{"Press " + now["finalize"] + " to", "press " + now["errors"], "press " + now["reconnect"], now["clear"] + " clears the filter", now["look-again"] + " checks again",
 		now["copy-command"] + " copies it", now["quit"] + " again stops it and quits"} {
 		if !strings.Contains(seen, sentence) {
 			t.Errorf("no screen says %q", sentence)
@@ -213,5 +292,5 @@ func TestSentencesNameChosenKeys(t *testing.T) {
 // fixedThere reports whether a line names keys that always stay what they are: those
 // of the dialog and those that close help.
 func fixedThere(screen, line string) bool {
-	return strings.HasPrefix(screen, "dialog") && strings.Contains(line, "press enter") || strings.Contains(line, ":quit ")
+	return strings.HasPrefix(screen, "dialog") && strings.Contains(line, "ress enter") || strings.Contains(line, ":quit ")
 }

@@ -21,10 +21,11 @@ import (
 type row struct {
 	key     string // the identity by which a row stays selected; empty for headings
 	heading string
-	note    string   // stands in place of rows that cannot be shown
-	cluster *cluster // where it is; nil for headings
-	item    any      // a *job.Job, a *detail.Row, or nil for a heading
-	group   int      // the one of a tab's groups that the row belongs to
+	note    string          // stands in place of rows that cannot be shown
+	cluster *cluster        // where it is; nil for headings
+	item    any             // a *job.Job, a *detail.Row, an *clusterFinding, or nil for a heading
+	finding *clusterFinding // of a row among what needs attention, which may be a job; else nil
+	group   int             // the one of a tab's groups that the row belongs to
 }
 
 // list keeps a selection by key over rows that come and go, and the visible window.
@@ -33,7 +34,7 @@ type list struct {
 	cursor int // index of the selected row, -1 if there is none
 	top    int // index of the first visible row
 	height int
-	// settled is true while the selection stays on its row; else the first row is selected.
+	// settled is true once the user chose a row, and the selection stays on it; else the first row is selected.
 	settled bool
 }
 
@@ -83,9 +84,7 @@ func (t *list) nearest(i int) int {
 
 func (t *list) moved(m keys.Motion) {
 	t.settled = true
-	page, half := max(t.height-1, 1), max(t.height/2, 1)
-	t.move(map[keys.Motion]int{keys.Up: -1, keys.Down: 1, keys.PageUp: -page, keys.PageDown: page, keys.HalfUp: -half, keys.HalfDown: half,
-		keys.Top: -len(t.rows), keys.Bottom: len(t.rows)}[m])
+	t.move(m.Lines(max(t.height/2, 1), max(t.height-1, 1), len(t.rows)))
 }
 
 // move goes n selectable rows down, or up if n is negative.

@@ -179,7 +179,7 @@ func onTerminal(ctx context.Context, b *testing.B, store *watch.Store, columns, 
 	g, ended = &glass{news: make(chan struct{}, 1)}, make(chan error, 1)
 	go func() { _, _ = io.Copy(g, file) }()
 	go func() {
-		_, err := Run(ctx, Options{Clusters: []Cluster{{Source: storeSource{store}, Context: "load"}}, Clock: time.Now, Theme: "dark", FPS: 30,
+		_, err := Run(ctx, Options{Clusters: []Cluster{{Inspector: &fakeCluster{source: storeSource{store}}, Context: "load"}}, Clock: time.Now, Theme: "dark", FPS: 30,
 			Tick: time.Second, Terminal: Terminal{Title: true, Progress: true}, Input: tty, Output: tty})
 		ended <- err
 	}()

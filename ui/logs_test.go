@@ -15,6 +15,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/jobview"
 )
@@ -81,7 +82,7 @@ func writes(origin logs.Origin, entries []logs.Entry, err error, stays bool) *sc
 }
 
 func withLogs(s *scribe) func(*Options) {
-	return func(o *Options) { o.Clusters[0].Sources.Logs = s.Read }
+	return func(o *Options) { fake(o).log = s }
 }
 
 // drive runs a command and what comes of it, until the frame holds what is wanted.
@@ -224,7 +225,19 @@ func TestLogKeys(t *testing.T) {
 	drive(t, m, press(t, m, "enter"), "item_backupper is not here")
 	press(t, m, "esc")
 
-	drive(t, m, press(t, m, "s"), "Saved to "+dir)
+	m.options.Folder = dir
+	nothing := func(after string) {
+		t.Helper()
+		if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 {
+			t.Fatalf("after %s there is %v", after, files)
+		}
+	}
+	drive(t, m, press(t, m, "s"), "Save as: ", "enter writes the file")
+	nothing("s")
+	drive(t, m, press(t, m, "esc"), "esc back")
+	nothing("esc")
+	drive(t, m, press(t, m, "s"), "Save as: ")
+	drive(t, m, press(t, m, "enter"), "Saved to "+dir)
 	files, err := filepath.Glob(filepath.Join(dir, "veltui-backup-stored-*.log"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
@@ -235,7 +248,8 @@ func TestLogKeys(t *testing.T) {
 	if text, err := os.ReadFile(files[0]); err != nil || strings.Count(string(text), "\n") != 5 || !strings.Contains(string(text), "item_backupper") {
 		t.Errorf("saved %q, %v", text, err)
 	}
-	drive(t, m, press(t, m, "s"), "Not saved: ", "exists")
+	drive(t, m, press(t, m, "s"), "Save as: ")
+	drive(t, m, press(t, m, "enter"), "Not saved: ", "exists")
 }
 
 // The page asks only while it is open, and again for the stored log once the job
@@ -281,11 +295,11 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 func TestCopyingALog(t *testing.T) {
 	m := screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)))
 	drive(t, m, press(t, m, "3", "l"), "Backed up a total")
-	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "level=info") || !strings.Contains(got[0], "Setting up") || !strings.Contains(m.notice, "the first line of the window") {
+	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "level=info") || !strings.Contains(got[0], "Setting up") || !strings.Contains(m.notice, "one line") {
 		t.Errorf("y copied %q and said %q", got, m.notice)
 	}
 	press(t, m, "E")
-	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "permission denied") || !strings.Contains(m.notice, "the line of the error") {
+	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "permission denied") || !strings.Contains(m.notice, "one line") {
 		t.Errorf("y copied %q and said %q", got, m.notice)
 	}
 	if got := copied(press(t, m, "Y"), m); len(got) != 1 || strings.Count(got[0], "\n") != len(storedLog)-1 || !strings.Contains(m.notice, "all of the log") {
@@ -307,6 +321,39 @@ func TestCopyingALog(t *testing.T) {
 	if len(got) != 1 || !strings.Contains(got[0], "item 1999") || len(got[0]) < jobview.MaxCopied*9/10 || !strings.Contains(m.notice, " to 2005 of 2005") {
 		t.Errorf("Y copied %d texts and said %q", len(got), m.notice)
 	}
+}
+
+// From a message on the Results page, l leads to its line in the log, with the lines around it.
+func TestFromAMessageToItsLogLine(t *testing.T) {
+	const denied = "pod volume backup failed: data path backup failed: unable to read /host_pods/mail/spool: permission denied"
+	failed := backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 2, Warnings: 1}, time.Hour)
+	results := artifact.Results{
+		Errors: artifact.Messages{Namespaces: map[string][]string{"shop": {"name: /mail-0 message: /Error backing up item error: /" + denied, "error restoring pods/shop/web-1: what no line says"}}},
+	}
+	var entries []logs.Entry
+	for i := range 300 {
+		entries = append(entries, logOf(fmt.Sprintf(`7300 info msg="Backing up item %d"`, i), `7299 error msg="Error backing up item" error="another error" name=mail-0`)...)
+	}
+	entries = append(append(entries, storedLog...), entries...)
+	for _, pressed := range [][]string{{"l"}, {"enter", "l"}} { // also from the open message
+		m := screen(t, snapshotOf(failed), 120, 40, withLogs(writes(logs.Origin{Stored: true}, entries, nil, false)), func(o *Options) { fake(o).stored = &complaints{results: results} })
+		drive(t, m, press(t, m, "3", "e"), "permission denied")
+		press(t, m, "down")
+		press(t, m, pressed[:len(pressed)-1]...)
+		frame := drive(t, m, press(t, m, "l"), "▶2026-11-20 10:00:20 error", "emptyDir", "Backed up a total")
+		if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], denied) {
+			t.Errorf("the line is not selected: %q\n%s", got, frame)
+		}
+		if press(t, m, "enter"); !strings.Contains(plain(checkFrame(t, m)), "namespace=shop resource=pods\n") {
+			t.Errorf("enter does not show the whole line:\n%s", plain(checkFrame(t, m)))
+		}
+		press(t, m, "esc")
+	}
+	m := screen(t, snapshotOf(failed), 120, 40, withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)), func(o *Options) { fake(o).stored = &complaints{results: results} })
+	drive(t, m, press(t, m, "3", "e"), "what no line says")
+	press(t, m, "end")
+	drive(t, m, press(t, m, "l"), "No line of this log has the message.")
+	press(t, m, "esc")
 }
 
 // A frame of a log of 200,000 lines costs what one of 200 does.

@@ -42,8 +42,8 @@ func TestMalformedRows(t *testing.T) {
 			"4": {"nightly": {"ttl", `"lo`}},
 			"5": {"default": {"ttl", `"lo`}, "backupreposit": {"ttl", `"lo`}},
 		} {
-			if size[0] == 40 && (key == "4" || key == "5") {
-				continue // there only jobs have more than their name
+			if size[0] == 40 && (key == "1" || key == "4" || key == "5") {
+				continue // there only jobs have more than their name, and the first tab scrolls
 			}
 			press(t, m, key)
 			frame := plain(checkFrame(t, m))

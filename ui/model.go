@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/say/narrate"
 	"github.com/veltui/veltui/ui/command"
+	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
@@ -45,13 +47,18 @@ type Model struct {
 	at            *cluster     // the one of the open screen
 	screens       []openScreen // the open ones, the dashboard at the bottom
 	dashboard     *dashboard
-	starts        fetch.Start   // makes commands of work that ends with the program
-	notice        string        // answers a key that could do nothing; it goes with the next key
+	watching      []*dialogScreen // those that were left while the result is watched
+	starts        fetch.Start     // makes commands of work that ends with the program
+	notice        string          // answers a key that could do nothing; it goes with the next key
+	presses       int             // counts keys and pastes
+	lastKey       string          // and when it came
+	lastKeyAt     time.Time
 	calls         narrate.Calls // to a person, that are due or wait
 	calling       bool          // while a clock runs for calls
 	unguided      bool          // true once the hints of the guide are hidden
 	parting       []string      // lines for the user's own terminal when the program has ended
 	command       *command.Line // where a command is typed
+	saveAs        keys.PathLine // where a file's path is confirmed
 	pace          time.Duration // of the armed slow clock
 	ticks         int           // only the slow clock's tick of this number counts
 
@@ -121,7 +128,7 @@ func guarded(cmd tea.Cmd) tea.Cmd {
 func (m *Model) Init() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, c := range m.clusters {
-		cmds = append(cmds, c.next())
+		cmds = append(cmds, c.next(), m.loadAcknowledged(c))
 	}
 	if _, byBackground := m.themeName(true); byBackground {
 		cmds = append(cmds, tea.RequestBackgroundColor)
@@ -180,13 +187,18 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if !m.shows(msg.of) {
 			return m, nil
 		}
-		m.show(msg.of, msg.Assessment)
-		return m, tea.Batch(msg.of.next(), m.tick(), m.ask(), m.look(), m.checkAccess(msg.of), m.call())
+		over := m.show(msg.of, msg.Assessment)
+		return m, tea.Batch(over, msg.of.next(), m.tick(), m.ask(), m.look(), m.checkAccess(msg.of), m.call())
 	case assessedAgain:
+		var over tea.Cmd
 		if m.shows(msg.of) && msg.Source == msg.of.assessed.Source {
-			m.show(msg.of, msg.Assessment)
+			over = m.show(msg.of, msg.Assessment)
 		}
-		return m, tea.Batch(m.tick(), m.ask(), m.look(), m.call())
+		return m, tea.Batch(over, m.tick(), m.ask(), m.look(), m.call())
+	case unboundKey:
+		if m.unchanged(); msg.n == m.presses {
+			m.notice, m.stale = msg.key+" does nothing here; "+m.options.Keys.Key("help")+" lists the keys", true
+		}
 	case callDue:
 		m.unchanged()
 		m.calling = false
@@ -209,6 +221,11 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Batch(next, m.ask())
 	case attemptsUnfinished:
 		m.reportUnfinished(msg)
+	case dialog.Watched:
+		m.handleWatched(msg.Of)
+	case keys.SaveAs:
+		m.notice = ""
+		return m, m.saveAs.Open(filepath.Join(m.options.Folder, filepath.Base(msg.Name)), msg.Do)
 	case jobview.Noticed:
 		m.notice = msg.Text
 	case watchEnded:
@@ -227,7 +244,10 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 			return cmd
 		}
 	}
-	if m.command.Typing() {
+	switch {
+	case m.saveAs.Typing():
+		return m.saveAs.Update(msg)
+	case m.command.Typing():
 		return m.typedCommand(msg)
 	}
 	m.unchanged()
@@ -237,12 +257,14 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 // unchanged notes that a message changed nothing. What came before may still be undrawn.
 func (m *Model) unchanged() { m.stale = m.undrawn }
 
-func (m *Model) show(c *cluster, a *assess.Assessment) {
+func (m *Model) show(c *cluster, a *assess.Assessment) tea.Cmd {
 	c.assessed = a
+	a.Coverage = &c.coverage
+	over := m.findAttention(c)
 	m.hear(c)
 	m.dropQuestions(c)
 	if len(m.screens) > 1 {
-		m.dashboard.attend() // on the return the row that was left is selected
+		m.dashboard.attend()
 	}
 	m.dashboard.load()
 	for _, s := range m.screens {
@@ -250,6 +272,7 @@ func (m *Model) show(c *cluster, a *assess.Assessment) {
 			s.Load(a)
 		}
 	}
+	return over
 }
 
 // judgeAgain judges snapshots again that are older than the slow clock's last tick.

@@ -315,7 +315,7 @@ func TestRetryReachesTheSource(t *testing.T) {
 	}
 	cmd()
 	select {
-	case <-m.at.Source.(*scripted).retries:
+	case <-m.at.Inspector.(*fakeCluster).source.(*scripted).retries:
 	default:
 		t.Error("the source was not asked to retry")
 	}
@@ -347,7 +347,7 @@ func TestProgramEndsForTheRightReason(t *testing.T) {
 func TestTerminalShowsTheSelectedJob(t *testing.T) {
 	m := screen(t, stageful(), 80, 24)
 	v := m.View()
-	if v.WindowTitle != "veltui 1 stuck, 3 running, 1 queued: crm-old 99%" {
+	if v.WindowTitle != "veltui 1 stuck, 1 needs attention, 3 running, 1 queued: crm-old 99%" {
 		t.Errorf("window title %q", v.WindowTitle)
 	}
 	if v.ProgressBar == nil || v.ProgressBar.State != tea.ProgressBarError || v.ProgressBar.Value != 99 {

@@ -118,9 +118,9 @@ func TestGoldenOtherTabs(t *testing.T) {
 		{"other-location", []string{"5", "enter"}},
 		{"other-location-unavailable", []string{"5", "down", "enter"}},
 		{"other-repository", []string{"5", "down", "down", "enter"}},
-		{"other-deletions", []string{"6", "end"}},
-		{"other-deletion", []string{"6", "end", "enter"}},
-		{"other-deletion-hangs", []string{"6", "down", "enter"}},
+		{"other-deletions", []string{"7", "end"}},
+		{"other-deletion", []string{"7", "end", "enter"}},
+		{"other-deletion-hangs", []string{"7", "down", "enter"}},
 		{"other-search", []string{"4", "down", "down", "enter", "/", "c", "r", "m", "enter", "n"}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
@@ -151,7 +151,7 @@ func TestGoldenOtherTabs(t *testing.T) {
 // However small the terminal, every tab and every page fits into it.
 func TestOtherTabsFit(t *testing.T) {
 	for _, size := range [][2]int{{16, 3}, {24, 8}, {40, 12}, {60, 20}, {80, 24}, {300, 100}} {
-		for _, tab := range []string{"4", "5", "6"} {
+		for _, tab := range []string{"4", "5", "7"} {
 			for down := range 6 {
 				m := screen(t, installation(), size[0], size[1])
 				press(t, m, tab)
@@ -184,7 +184,7 @@ func TestOtherPageFollows(t *testing.T) {
 	changed := installation()
 	changed.Schedules[1].Spec.Paused = true
 	show(m, changed)
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "It is paused") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Paused: Velero") {
 		t.Errorf("the page does not follow:\n%s", frame)
 	}
 	gone := installation()
@@ -221,9 +221,9 @@ func TestTabThatComesAndGoes(t *testing.T) {
 		t.Errorf("without deletions: %s", line)
 	}
 	show(m, installation())
-	press(t, m, "6")
+	press(t, m, "7")
 	if m.dashboard.tab.name != "Deletions" {
-		t.Fatalf("6 leads to %s", m.dashboard.tab.name)
+		t.Fatalf("7 leads to %s", m.dashboard.tab.name)
 	}
 	show(m, calm)
 	if frame := ansi.Strip(checkFrame(t, m)); m.dashboard.tab.name != "Deletions" || !strings.Contains(frame, "There are no requests") {
@@ -233,9 +233,9 @@ func TestTabThatComesAndGoes(t *testing.T) {
 	if m.dashboard.tab.name != "Active" {
 		t.Errorf("tab leads to %s", m.dashboard.tab.name)
 	}
-	press(t, m, "6")
+	press(t, m, "7")
 	if m.dashboard.tab.name != "Active" {
-		t.Errorf("6 leads to %s", m.dashboard.tab.name)
+		t.Errorf("7 leads to %s", m.dashboard.tab.name)
 	}
 }
 
@@ -282,8 +282,8 @@ func TestOtherTabsWithoutBackups(t *testing.T) {
 		{[]string{"4", "down", "enter"}, []string{"You may not list backups.velero.io"}, []string{"There is no backup"}},
 		{[]string{"5"}, []string{"default is Available."}, []string{"it holds"}},
 		{[]string{"5", "enter"}, []string{"You may not list backups.velero.io"}, nil},
-		{[]string{"6"}, []string{"not seen"}, []string{"gone"}},
-		{[]string{"6", "end", "enter"}, []string{"You may not list backups.velero.io", "It ended with 2 errors"}, []string{"gone", "not deleted"}},
+		{[]string{"7"}, []string{"not seen"}, []string{"gone"}},
+		{[]string{"7", "end", "enter"}, []string{"You may not list backups.velero.io", "It ended with 2 errors"}, []string{"gone", "not deleted"}},
 	} {
 		snap := installation()
 		snap.Jobs, snap.Active = nil, nil
@@ -319,7 +319,7 @@ func TestOtherTabsWithOldBackupsLeftOut(t *testing.T) {
 		{[]string{"4", "down", "down", "enter"}, []string{"42 backups ended too long ago to be shown (--ended-within)."}, []string{"There is no backup"}},
 		{[]string{"5"}, []string{"it holds 47 backups"}, nil},
 		{[]string{"5", "enter"}, []string{"47 backups ended too long ago to be shown (--ended-within)."}, []string{"oldest"}},
-		{[]string{"6", "enter"}, []string{"0; 9 restores of this or other backups ended too long ago to be shown (--ended-within)"}, nil},
+		{[]string{"7", "enter"}, []string{"0; 9 restores of this or other backups ended too long ago to be shown (--ended-within)"}, nil},
 		{[]string{":", "b", "a", "c", "k", "u", "p", " ", "x", "enter"}, []string{"there is no backup x, or it ended too long ago to be shown (--ended-within)"}, nil},
 	} {
 		snap := installation()
@@ -357,7 +357,7 @@ func TestExpiredLogin(t *testing.T) {
 
 // A malformed object costs its own row; its page says what is malformed.
 func TestMalformedOtherRow(t *testing.T) {
-	for kind, tab := range map[string]string{watch.Schedules: "4", watch.Repositories: "5", watch.Deletions: "6"} {
+	for kind, tab := range map[string]string{watch.Schedules: "4", watch.Repositories: "5", watch.Deletions: "7"} {
 		snap := installation()
 		m := watch.Malformed{Resource: kind, Fields: []decode.Malformed{{Field: "spec.someField", Value: `"30d"`, Error: "expected a duration"}}}
 		switch kind {

@@ -2,6 +2,10 @@ package ui
 
 import (
 	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,23 +24,25 @@ func (m *Model) onDashboard() bool { return m.shown() == openScreen(m.dashboard)
 
 func (m *Model) changeKeys() []keys.Binding {
 	onJobs := m.allowed(func(a allowed) bool { return a.jobs })
-	elsewhere := m.allowed(func(a allowed) bool { return a.main && !a.jobs })
 	return []keys.Binding{
 		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),
 			Do: run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) })},
 		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
-			On: onJobs, WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
-		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Writes: true,
-			On: elsewhere, WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
+			Fits: func() bool { return onJobs() && m.wantsFinalize() }, On: m.allowed(func(a allowed) bool { return a.main }), WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
 		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
 			On: m.onDashboard, WhyNot: m.markUnavailable, Do: keys.Run(m.dashboard.toggleMark)},
 	}
 }
 
+// wantsFinalize reports whether a job that the key means is in trouble, or was marked.
+func (m *Model) wantsFinalize() bool {
+	of, jobs := m.subjects()
+	return len(jobs) > 1 || jobs[0] != nil && of.assessed != nil && of.assessed.Of(jobs[0]).Troubled()
+}
+
 func run(cmd func() tea.Cmd) func(string) tea.Cmd { return func(string) tea.Cmd { return cmd() } }
 
 func (m *Model) programKeys() []keys.Binding {
-	command := run(func() tea.Cmd { return m.command.Open() })
 	applying := func() bool {
 		d := find[*dialogScreen](m)
 		return d != nil && d.Stage() == dialog.Applying
@@ -47,9 +53,8 @@ func (m *Model) programKeys() []keys.Binding {
 		{Name: "redraw", Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "redraw the screen", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
 		{Name: "suspend", Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
 			On: m.allowed(func(a allowed) bool { return a.suspend }), Do: run(func() tea.Cmd { return tea.Suspend })},
-		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App, Short: true, On: m.onDashboard, Do: command},
-		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App,
-			On: func() bool { return !m.onDashboard() && m.shown().allows().command }, Do: command},
+		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App, Short: true, Fits: m.onDashboard,
+			On: m.allowed(func(a allowed) bool { return a.command }), Do: run(func() tea.Cmd { return m.command.Open() })},
 		{Name: "help", Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
 			On: func() bool { return m.helping() || m.shown().allows().help }, Do: keys.Run(m.toggleHelp)},
 		{Name: "form-help", Keys: []string{"f1"}, Label: "f1", What: "help", Group: keys.App, Short: true, On: m.writing, Do: keys.Run(m.toggleHelp)},
@@ -118,6 +123,8 @@ func (m *Model) keysNow() []keys.Binding {
 
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	key := msg.String()
+	before, since := m.lastKey, m.options.Clock().Sub(m.lastKeyAt)
+	m.presses, m.lastKey, m.lastKeyAt = m.presses+1, key, m.options.Clock()
 	if b := keys.Find(m.keysNow(), key); b != nil && b.Name == "suspend" { // also while text is typed
 		return b.Do(key)
 	}
@@ -140,7 +147,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		second := tea.KeyPressMsg{Code: msg.Code, Text: string(msg.Code)}
 		return tea.Sequence(m.pressed(tea.KeyPressMsg{Code: tea.KeyEscape}), m.pressed(second))
 	case b == nil:
-		return nil
+		return m.unbound(key, before, since)
 	}
 	if why := b.Why(); why != "" {
 		m.notice = key + ": " + why
@@ -154,9 +161,33 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	return tea.Batch(cmd, m.ask(), m.look())
 }
 
+// unboundKey is the answer to a letter that nothing is bound to, unless a key has come since.
+type unboundKey struct {
+	n   int
+	key string
+}
+
+// burst is how fast keys follow each other in an escape sequence that arrives in pieces, and in a paste
+// that the terminal does not mark. Nobody has pressed those.
+const burst = 100 * time.Millisecond
+
+// unbound answers a letter, unless it is part of a burst or may end an escape sequence.
+func (m *Model) unbound(key, before string, since time.Duration) tea.Cmd {
+	r, size := utf8.DecodeRuneInString(key)
+	ends := unicode.IsUpper(r) && (before == "esc" || strings.ContainsAny(before, "[O;0123456789"))
+	if size < len(key) || !unicode.IsLetter(r) || ends || since < burst {
+		return nil
+	}
+	n := m.presses
+	return tea.Tick(burst, func(time.Time) tea.Msg { return unboundKey{n, key} })
+}
+
 // prompted gives what is typed to the last line; typed is false if that takes nothing.
 func (m *Model) prompted(msg tea.Msg) (cmd tea.Cmd, typed bool) {
-	if m.command.Typing() {
+	switch {
+	case m.saveAs.Typing():
+		return m.saveAs.Update(msg), true
+	case m.command.Typing():
 		return m.typedCommand(msg), true
 	}
 	if p := m.prompting(); p != nil {
@@ -167,6 +198,7 @@ func (m *Model) prompted(msg tea.Msg) (cmd tea.Cmd, typed bool) {
 }
 
 func (m *Model) pasted(msg tea.PasteMsg) tea.Cmd {
+	m.presses++
 	if cmd, typed := m.prompted(msg); typed {
 		return cmd
 	}
@@ -181,7 +213,7 @@ func (m *Model) retry() tea.Cmd {
 	for _, c := range m.clusters {
 		c.forgetContents(func(_ types.UID, q *question) bool { return q.answer.Err == nil })
 		c.looks.lookout.Again()
-		cmds = append(cmds, guarded(func() tea.Msg { c.Source.Retry(); return nil }))
+		cmds = append(cmds, guarded(func() tea.Msg { c.Retry(); return nil }))
 	}
 	if s := m.job(); s != nil {
 		s.AskAgain()
@@ -212,7 +244,7 @@ const (
 // clicked takes a click on a tab or a row. In a dialog it does nothing: a change is never confirmed with the mouse.
 func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	on, ok := m.top().(clicker)
-	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.command.Typing() || m.prompting() != nil {
+	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.command.Typing() || m.saveAs.Typing() || m.prompting() != nil {
 		m.stale = false
 		return nil
 	}

@@ -35,11 +35,12 @@ type previewer struct {
 	checked []restorespec.Draft
 	dropped []error
 	// compared and cancelled are the same of comparisons, which end as told.
-	compared  []restorespec.Draft
-	cancelled []error
-	differs   inspect.Check
-	whyNot    error
-	saved     map[string]string
+	compared    []restorespec.Draft
+	cancelled   []error
+	differs     inspect.Check
+	withSecrets []bool // of each dry run
+	whyNot      error
+	saved       map[string]string
 }
 
 func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) inspect.Preview {
@@ -55,6 +56,12 @@ func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ inspect.Pr
 func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ inspect.Preview, _ *assess.Assessment, far func(string)) (inspect.Check, error) {
 	p.compared, p.cancelled = append(p.compared, d), append(p.cancelled, ctx.Err())
 	far("12 of 40 MiB")
+	return p.differs, p.whyNot
+}
+
+func (p *previewer) DryRun(ctx context.Context, d restorespec.Draft, _ inspect.Preview, _ *assess.Assessment, secrets bool, far func(string)) (inspect.Check, error) {
+	p.compared, p.cancelled, p.withSecrets = append(p.compared, d), append(p.cancelled, ctx.Err()), append(p.withSecrets, secrets)
+	far("12 of 1402")
 	return p.differs, p.whyNot
 }
 
@@ -86,7 +93,7 @@ func shopPreview() inspect.Preview {
 func form(t testing.TB, width, height int, p *previewer, change ...func(*Options)) *Model {
 	t.Helper()
 	p.saved = map[string]string{}
-	change = append(change, func(o *Options) { o.Clusters[0].Previewer = p })
+	change = append(change, func(o *Options) { fake(o).previewer = p })
 	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), width, height, change...)
 	answered(m, press(t, m, keyOf(m, "preview")))
 	return m
@@ -105,6 +112,10 @@ func answered(m *Model, cmd tea.Cmd) {
 		for _, c := range msg {
 			answered(m, c)
 		}
+	case keys.SaveAs:
+		m.Update(msg)
+		_, next := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
+		answered(m, next)
 	case fetch.Message:
 		_, next := m.Update(msg)
 		answered(m, next)
@@ -183,7 +194,7 @@ func TestFormTakesLetters(t *testing.T) {
 	if !m.helping() {
 		t.Error("f1 opens no help")
 	}
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "save YAML") || strings.Contains(frame, "? ") && strings.Contains(frame, "finalize") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "save YAML") || strings.Contains(frame, "mark to finalize") {
 		t.Errorf("help:\n%s", frame)
 	}
 }
@@ -202,7 +213,7 @@ func TestFormCompletes(t *testing.T) {
 	press(t, m, "tab")
 	typeIn(t, m, "bill")
 	answered(m, press(t, m, "tab"))
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "billing,shop ") || !strings.Contains(frame, `"billing:": `) && !strings.Contains(frame, "Map         billing:") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "billing,shop ") || !strings.Contains(frame, `"billing:": `) && !strings.Contains(frame, "Namespace map   billing:") {
 		t.Errorf("not completed:\n%s", frame)
 	}
 }
@@ -237,7 +248,7 @@ func TestFormCopiesAndSaves(t *testing.T) {
 	press(t, m, "down", "down")
 	typeIn(t, m, "nonsense")
 	press(t, m, "ctrl+y")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "correct Map first") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "correct Namespace map first") {
 		t.Errorf("copied what is wrong:\n%s", frame)
 	}
 	press(t, m, "esc")
@@ -261,7 +272,7 @@ func TestFormZoomsThePreview(t *testing.T) {
 	}
 	press(t, m, "ctrl+p")
 	zoomed := ansi.Strip(checkFrame(t, m))
-	if !strings.Contains(zoomed, "widgets.example.com") || !strings.Contains(zoomed, "--from-backup=nightly-shop") || strings.Contains(zoomed, "Namespaces  shop") {
+	if !strings.Contains(zoomed, "widgets.example.com") || !strings.Contains(zoomed, "--from-backup=nightly-shop") || strings.Contains(zoomed, "Namespaces      shop") {
 		t.Errorf("zoomed:\n%s", zoomed)
 	}
 	press(t, m, "down", "z")
@@ -272,18 +283,18 @@ func TestFormZoomsThePreview(t *testing.T) {
 		t.Error("y does not copy the command")
 	}
 	press(t, m, "q")
-	if frame := ansi.Strip(checkFrame(t, m)); onTop(m) != "form" || !strings.Contains(frame, "▸ Namespaces  shop") {
+	if frame := ansi.Strip(checkFrame(t, m)); onTop(m) != "form" || !strings.Contains(frame, "▸ Namespaces      shop") {
 		t.Errorf("q, as in a pager, %s:\n%s", onTop(m), frame)
 	}
 	press(t, m, "ctrl+p", "esc")
-	if frame := ansi.Strip(checkFrame(t, m)); onTop(m) != "form" || !strings.Contains(frame, "▸ Namespaces  shop") {
+	if frame := ansi.Strip(checkFrame(t, m)); onTop(m) != "form" || !strings.Contains(frame, "▸ Namespaces      shop") {
 		t.Errorf("esc, %s:\n%s", onTop(m), frame)
 	}
 	press(t, m, "ctrl+p")
 	checkFrame(t, m)
 	m.Update(tea.PasteMsg{Content: "x"})
 	press(t, m, "ctrl+p")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "▸ Namespaces  shop ") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "▸ Namespaces      shop ") {
 		t.Errorf("pasted into a field that is not shown:\n%s", frame)
 	}
 }
@@ -320,7 +331,7 @@ func TestFormRefusesWithoutTheBackup(t *testing.T) {
 	press(t, m, "down")
 	typeIn(t, m, "app=db")
 	frame = ansi.Strip(checkFrame(t, m))
-	if !strings.Contains(frame, "✗ Selector    app=web") || !strings.Contains(frame, "not both") {
+	if !strings.Contains(frame, "✗ Selector        app=web") || !strings.Contains(frame, "not both") {
 		t.Errorf("both kinds of selectors:\n%s", frame)
 	}
 }
@@ -383,7 +394,7 @@ func TestFormAgain(t *testing.T) {
 	p := &previewer{answer: shopPreview()}
 	old := restoreJob("old", "nightly-shop", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}, time.Minute)
 	old.Object.(*velerov1.Restore).Spec.IncludedNamespaces = []string{"shop"}
-	m := screen(t, snapshotOf(old), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
+	m := screen(t, snapshotOf(old), 120, 40, func(o *Options) { fake(o).previewer = p })
 	answered(m, press(t, m, "2", "enter", "R"))
 	got := p.asked[0].Restore
 	if got.Spec.BackupName != "nightly-shop" || len(got.Spec.IncludedNamespaces) != 1 || got.Name == "old" || !strings.HasPrefix(got.Name, "nightly-shop-") {
@@ -470,6 +481,43 @@ func TestFormCompares(t *testing.T) {
 	}
 }
 
+// TestFormDryRuns: one key asks the API server, Secrets are a choice of their own, and esc cancels.
+func TestFormDryRuns(t *testing.T) {
+	p := &previewer{answer: shopPreview(), differs: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Reason: preflight.Rejected, Sentence: "The API server rejects 3 pods: no."}},
+		Unseen: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
+		DryRun: &preflight.DryRun{As: "velero", Sent: 1084, Rejected: make([]preflight.Rejection, 3), CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}}}}}
+	m := form(t, 120, 40, p)
+	says := func(when string, wants ...string) {
+		t.Helper()
+		frame := ansi.Strip(checkFrame(t, m))
+		for _, want := range wants {
+			without, not := strings.CutPrefix(want, "!")
+			if strings.Contains(frame, without) == not {
+				t.Errorf("%s: %q in\n%s", when, want, frame)
+			}
+		}
+	}
+	says("before", "ctrl+r dry run", "!ctrl+g")
+	cmd := press(t, m, "ctrl+r")
+	says("at first", "dry run", "!comparing")
+	for _, c := range cmd().(tea.BatchMsg) {
+		m.Update(c())
+	}
+	says("then", "The API server rejects 3 pods", "318 secrets", "1,084 sent, 3 rejected", "ctrl+g dry run with Secrets", "1 obstacle")
+	answered(m, press(t, m, "ctrl+g"))
+	if len(p.withSecrets) != 2 || p.withSecrets[0] || !p.withSecrets[1] {
+		t.Errorf("with Secrets: %v", p.withSecrets)
+	}
+	cmd = press(t, m, "ctrl+r")
+	press(t, m, "esc")
+	for _, c := range cmd().(tea.BatchMsg) {
+		m.Update(c())
+	}
+	if says("cancelled", "The dry run is cancelled.", "!3 pods"); p.cancelled[len(p.cancelled)-1] == nil {
+		t.Error("esc does not cancel")
+	}
+}
+
 // Where there is nothing to compare there is no key for it, and where it must not be
 // compared, or fails, the form says why.
 func TestFormSaysWhyItDoesNotCompare(t *testing.T) {
@@ -532,7 +580,7 @@ func TestFormWhileItMoves(t *testing.T) {
 // nor begins another.
 func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 	p := &previewer{answer: shopPreview(), saved: map[string]string{}}
-	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
+	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { fake(o).previewer = p })
 	// begun are the looks that a key leads to once nothing is typed for a while.
 	var begun []tea.Cmd
 	var begin func(tea.Cmd)
@@ -581,7 +629,7 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 // screen until the next one ends.
 func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 	p := &previewer{answer: shopPreview(), check: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Doubt, Sentence: "14 secrets exist already."}}}, saved: map[string]string{}}
-	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { o.Clusters[0].Previewer = p })
+	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { fake(o).previewer = p })
 	// looks are those that have begun and not ended; previews end at once.
 	var looks []tea.Cmd
 	var run func(tea.Cmd)
@@ -635,7 +683,7 @@ func TestFormSaysWhatIsRefused(t *testing.T) {
 	typeIn(t, m, "shop")
 	press(t, m, "esc")
 	m.Update(tea.MouseClickMsg{X: 5, Y: 3, Button: tea.MouseLeft})
-	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "esc again") {
+	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "esc again to discard") {
 		t.Errorf("after a click:\n%s", frame)
 	}
 }
@@ -653,7 +701,7 @@ func TestFormOnAnOlderVelero(t *testing.T) {
 	} {
 		snap := snapshotOf(old)
 		snap.Server.Version = version
-		m := screen(t, snap, 120, 60, func(o *Options) { o.Clusters[0].Previewer = &previewer{answer: shopPreview()} })
+		m := screen(t, snap, 120, 60, func(o *Options) { fake(o).previewer = &previewer{answer: shopPreview()} })
 		answered(m, press(t, m, "2", "enter", "R"))
 		for _, f := range slices.Backward(restorespec.Fields()) { // from the namespaces to the annotations, the last
 			if f.Flag == "include-namespaces" {
@@ -700,7 +748,7 @@ func TestFormTakesKeysThatEdit(t *testing.T) {
 	typeIn(t, m, "shop xx yy")
 	press(t, m, "ctrl+h", "ctrl+h", "alt+backspace", "home", "ctrl+d")
 	typeIn(t, m, "S")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Namespaces  Shop") || strings.Contains(frame, "yy") || strings.Contains(frame, "xx") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Namespaces      Shop") || strings.Contains(frame, "yy") || strings.Contains(frame, "xx") {
 		t.Errorf("not edited:\n%s", frame)
 	}
 }

@@ -18,8 +18,6 @@ import (
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/logs"
 	came "github.com/veltui/veltui/stored/outcome"
-	"github.com/veltui/veltui/ui/jobview"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -39,7 +37,7 @@ func (c *complaints) Resources(context.Context, *job.Job) ([]artifact.Resources,
 	return nil, artifact.ErrAbsent
 }
 
-func (c *complaints) Volumes(context.Context, *job.Job) ([]artifact.Volume, error) {
+func (c *complaints) StoredVolumes(context.Context, *job.Job) ([]artifact.Volume, error) {
 	return nil, artifact.ErrAbsent
 }
 
@@ -49,11 +47,13 @@ func (c *complaints) Operations(context.Context, *job.Job) ([]artifact.Operation
 
 // opened is the screen of the only job, at the page of a key, with all commands
 // run.
-func opened(t testing.TB, snap *watch.Snapshot, a jobview.Artifacts, width, height int, key string, change ...func(*Options)) *Model {
+func opened(t testing.TB, snap *watch.Snapshot, a storedParts, width, height int, key string, change ...func(*Options)) *Model {
 	t.Helper()
 	change = append(change, func(o *Options) {
-		if o.Clusters[0].Sources.Artifacts = a; a == nil {
-			o.Clusters[0].Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+		if a != nil {
+			fake(o).stored = a
+		} else {
+			fake(o).noArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 		}
 	})
 	m := screen(t, snap, width, height, change...)
@@ -61,7 +61,7 @@ func opened(t testing.TB, snap *watch.Snapshot, a jobview.Artifacts, width, heig
 	if len(snap.Jobs) > 0 && snap.Jobs[0].Kind == job.Backup {
 		press(t, m, "3")
 	}
-	press(t, m, "enter")
+	follow(t, m, press(t, m, "enter"))
 	follow(t, m, press(t, m, key))
 	m.View()
 	return m
@@ -112,7 +112,7 @@ func TestResultsFrames(t *testing.T) {
 	for _, s := range []struct {
 		name string
 		snap *watch.Snapshot
-		from jobview.Artifacts
+		from storedParts
 		keys []string
 	}{
 		{"job-results", partly, &complaints{results: opsResults()}, nil},
@@ -225,7 +225,7 @@ func (l *serverLog) Problems(context.Context, *job.Job) (logs.Problems, error) {
 }
 
 func withServerLog(l *serverLog) func(*Options) {
-	return func(o *Options) { o.Clusters[0].Sources.Problems = l.Problems }
+	return func(o *Options) { fake(o).problems = l }
 }
 
 func opsLogged() logs.Problems {
@@ -310,7 +310,7 @@ func TestManyLinesAreSearchedInACommand(t *testing.T) {
 	}
 	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
 	for _, page := range []string{"e", "4"} {
-		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { o.Clusters[0].Sources.Items = from.Items })
+		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { fake(o).items = &from })
 		typeText(t, m, "/1400")
 		cmd := press(t, m, "enter")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "searching for 1400") {
@@ -381,10 +381,6 @@ type inventory struct {
 	err   error
 }
 
-func (i inventory) Items(context.Context, *job.Job, velero.Server) (came.Items, error) {
-	return i.items, i.err
-}
-
 func quotaItems() came.Items {
 	kind := func(name string, items ...came.Item) came.Kind {
 		k := came.Kind{Name: name, Items: items, Count: map[came.Did]int{}}
@@ -440,7 +436,7 @@ func TestItemsFrames(t *testing.T) {
 		for _, size := range sizes {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { o.Clusters[0].Sources.Items = s.from.Items })
+				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { fake(o).items = &s.from })
 				for _, k := range s.keys {
 					press(t, m, k)
 					m.View()
@@ -462,7 +458,7 @@ func TestItemsOfABackupThatWaits(t *testing.T) {
 		velerov1.BackupPhaseCompleted:                                 "1 item of 1 kind",
 	} {
 		snap := snapshotOf(backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))}, time.Hour))
-		m := screen(t, snap, 80, 24, func(o *Options) { o.Clusters[0].Sources.Items = held.Items })
+		m := screen(t, snap, 80, 24, func(o *Options) { fake(o).items = &held })
 		press(t, m, "1")
 		if phase == velerov1.BackupPhaseCompleted {
 			press(t, m, "3")
@@ -482,7 +478,7 @@ func BenchmarkItems60000(b *testing.B) {
 	}
 	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
 	for b.Loop() {
-		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { o.Clusters[0].Sources.Items = from.Items })
+		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { fake(o).items = &from })
 		for _, k := range []string{"enter", "/", "s", "-", "5", "9", "9", "9", "8", "enter"} {
 			cmd := press(b, m, k)
 			m.View()
@@ -493,5 +489,38 @@ func BenchmarkItems60000(b *testing.B) {
 		if !strings.Contains(plain(m.View().Content), "settings-59998") {
 			b.Fatal(plain(m.View().Content))
 		}
+	}
+}
+
+// The Overview of a job with errors says why, from the same results; that of one without reads nothing.
+func TestOverviewSaysWhyAJobFailed(t *testing.T) {
+	results := artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"shop": {
+		"name: /mail-0 message: /Error backing up item error: /permission denied", "one", "two", "three", "four", "five",
+	}}}, Warnings: artifact.Messages{Velero: []string{"a warning"}}}
+	failed := backupJob("failed", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 6, Warnings: 1}, time.Hour)
+	for _, size := range [][2]int{{80, 40}, {120, 40}} {
+		a := &complaints{results: results}
+		frame := plain(checkFrame(t, opened(t, snapshotOf(failed), a, size[0], size[1], "1")))
+		follow := []string{"Error backing up item: permission denied (mail-0)", "✗ one", "1 more error: press e for all"}
+		for _, want := range follow {
+			if !strings.Contains(frame, want) {
+				t.Errorf("no %q in\n%s", want, frame)
+			}
+		}
+		if strings.Contains(frame, "a warning") {
+			t.Errorf("a warning is not why:\n%s", frame)
+		}
+	}
+	a := &complaints{}
+	opened(t, snapshotOf(ended("well", velerov1.BackupPhaseCompleted, 3, time.Minute, time.Minute, 0, 2)), a, 80, 24, "1")
+	if a.asked != 0 {
+		t.Errorf("a job without errors asks %d times", a.asked)
+	}
+	frame := plain(checkFrame(t, opened(t, snapshotOf(failed), &complaints{err: errors.New("the store is away")}, 80, 40, "1")))
+	if !strings.Contains(frame, "The errors cannot be read: the store is away") {
+		t.Error(frame)
+	}
+	if frame := plain(checkFrame(t, opened(t, snapshotOf(failed), a, 120, 40, "1"))); !strings.Contains(frame, "2 Results 6 err 1 warn ") {
+		t.Error(frame)
 	}
 }

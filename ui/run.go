@@ -22,6 +22,7 @@ type Options struct {
 	Switch        func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
 	Contexts      []string                               // the names of all contexts that there are
 	Unfinished    func(ctx context.Context) []string     // sentences about uncompleted attempts, safe to draw; may be nil
+	Folder        string                                 // where files are proposed to be written
 	ReadOnly      bool                                   // nothing may be changed because the user said so
 	Clock         func() time.Time                       // our own clock
 	Theme         string                                 // a theme's name; empty or draw.ThemeAuto asks the terminal
@@ -40,6 +41,7 @@ type Options struct {
 	Tick          time.Duration                          // how often ages and verdicts are reckoned anew while jobs run
 	QuerySync     bool                                   // asks for synchronized output, which Bubble Tea does not do over ssh
 	Term          string                                 // the terminal's name, TERM; empty for that of the environment
+	Acknowledged  Acknowledged                           // what a person has seen of what needs attention; nil keeps it until the end
 	Terminal      Terminal                               // says what beside the screen may be used
 	Input         io.Reader
 	Output        terminal.Screen
@@ -84,5 +86,8 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 
 func (m *Model) exitMessages() []string {
 	m.showDashboard()
+	for _, s := range m.watching {
+		m.parting = append(m.parting, s.Parting()...)
+	}
 	return m.parting
 }

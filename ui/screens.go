@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
@@ -58,14 +59,14 @@ type otherScreen struct {
 func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
 	open := func(uid types.UID) tea.Cmd { return m.openJob(of, uid, jobview.Overview) }
 	m.push(&otherScreen{base{m: m, of: of}, detail.New(t, key, of.assessed, m.pop, open)})
-	if t.Reads == nil || of.EtcdLogs == nil {
+	if t.Reads == nil {
 		return nil
 	}
 	pod := t.Reads(of.assessed, key)
 	if pod == "" {
 		return nil
 	}
-	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.EtcdLogs.ReadEtcdLog(ctx, pod); return nil })
+	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.ReadEtcdLog(ctx, pod); return nil })
 	return cmd
 }
 
@@ -86,7 +87,7 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 		draft = restoreform.Again(r, now)
 	}
 	form, cmd := restoreform.New(restoreform.Options{
-		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Previewer: of.Previewer, Start: m.starts,
+		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Inspector: of.Inspector, Start: m.starts,
 		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop,
 	}, of.assessed)
 	m.push(&formScreen{base{m: m, of: of}, form})
@@ -143,15 +144,8 @@ type helpScreen struct {
 
 func (m *Model) newHelp() *helpScreen {
 	s := &helpScreen{Pager: pager.New(nil), m: m}
-	leave := func(key string) tea.Cmd {
-		if s.Searching() && key == "esc" {
-			s.EndSearch()
-			return nil
-		}
-		return m.pop()
-	}
 	s.keys = append([]keys.Binding{
-		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
+		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: s.Leave(m.pop)},
 		{Keys: []string{"q"}, Label: "q", What: "back", Group: keys.Look, Do: func(string) tea.Cmd { return m.pop() }},
 	}, s.Pager.Keys()...)
 	return s
@@ -200,31 +194,40 @@ func (s *dialogScreen) View(c draw.Canvas) string {
 
 // Close unmarks the settled jobs, and keeps what was done for the exit messages.
 func (s *dialogScreen) Close() {
+	if s.Watching() {
+		s.m.watching = append(s.m.watching, s)
+		return
+	}
 	for _, uid := range s.Settled() {
 		delete(s.m.dashboard.marked, s.of.key(string(uid)))
 	}
 	s.m.parting = append(s.m.parting, s.Parting()...)
 }
 
-// Finalizer inspects jobs on which nothing works any more, and moves them on.
-type Finalizer interface {
-	dialog.Actions
-	// Allowed asks the API server whether we may change jobs of a kind; why is empty if so.
-	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
+// handleWatched tells what became of a change whose dialog was left.
+func (m *Model) handleWatched(d *dialog.Dialog) {
+	for i, s := range m.watching {
+		if s.Dialog == d {
+			m.watching = slices.Delete(m.watching, i, i+1)
+			s.Close()
+			m.notice = d.Result()
+			return
+		}
+	}
 }
 
 // checkAccess asks the API server what we may change: once for each namespace.
 func (m *Model) checkAccess(c *cluster) tea.Cmd {
-	if m.options.ReadOnly || c.Finalizer == nil || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
+	if m.options.ReadOnly || c.Unavailable(inspect.Changes) != "" || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
 		return nil
 	}
-	namespace, finalizer := c.assessed.Snapshot.Namespace, c.Finalizer
+	namespace := c.assessed.Snapshot.Namespace
 	c.rights.About(namespace)
 	return c.rights.Ask(c.asker(nil), 0, func(ctx context.Context) (map[job.Kind]string, error) {
 		denied := map[job.Kind]string{}
 		for _, kind := range []job.Kind{job.Backup, job.Restore} {
 			// Without an answer the dialog's own evidence tells.
-			if why, err := finalizer.Allowed(ctx, namespace, kind); err == nil {
+			if why, err := c.Allowed(ctx, namespace, kind); err == nil {
 				denied[kind] = why
 			}
 		}
@@ -247,7 +250,7 @@ func (m *Model) openFinalize() tea.Cmd {
 	of, jobs := m.subjects()
 	o := m.options
 	opened, cmd := dialog.Open(dialog.Options{
-		Actions: of.Finalizer, Request: of.Request, Jobs: jobs, Context: of.Context, Clock: o.Clock, Keys: o.Keys,
+		Inspector: of.Inspector, Request: of.Request, Jobs: jobs, Context: of.Context, Clock: o.Clock, Keys: o.Keys,
 		Readable: m.readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Start: of.sources.Start,
 	})
 	m.push(&dialogScreen{base{m: m, of: of}, opened})
@@ -267,7 +270,7 @@ func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
 	switch {
 	case m.options.ReadOnly:
 		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
-	case of.Finalizer == nil:
+	case of.Unavailable(inspect.Changes) != "":
 		return "this dashboard cannot change anything"
 	case j == nil:
 		return noJobSelected

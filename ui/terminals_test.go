@@ -83,6 +83,8 @@ func cells(v *vt.Emulator, styles bool) string {
 			case cell == nil || cell.Width == 0 && cell.Content == "": // the second half of a wide one
 			case cell.Content == " " && cell.Style.Bg == nil && cell.Style.Attrs&(uv.AttrReverse) == 0: // whose colour nobody sees
 				b.WriteByte(' ')
+			case cell.Content == " " && cell.Style.Attrs&uv.AttrReverse == 0:
+				fmt.Fprintf(&b, " <%v>", cell.Style.Bg)
 			case styles && !cell.Style.IsZero():
 				fmt.Fprintf(&b, "%s<%s>", cell.Content, cell.Style.String())
 			default:
@@ -186,7 +188,7 @@ func TestTerminals(t *testing.T) {
 				p.ASCII, p.NoColor, p.Theme = test.ascii, test.noColor, test.theme
 				o = *p
 			})
-			o.Clusters[0].Source, o.Theme, o.Term, o.Tick = source, "auto", test.term, time.Hour
+			fake(&o).source, o.Theme, o.Term, o.Tick = source, "auto", test.term, time.Hour
 			source.snapshots <- scripts()
 			m.Update(tea.ColorProfileMsg{Profile: test.colors})
 			e, ended := newEmulator(t, o, test.background, matrixSizes[0])
@@ -242,7 +244,7 @@ func TestResizeStorm(t *testing.T) {
 	source := &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)}
 	var o Options
 	m := screen(t, manyJobs(400), 120, 40, func(p *Options) { p.Theme = "dark"; o = *p })
-	o.Clusters[0].Source, o.Term, o.Tick = source, "xterm-256color", time.Hour
+	fake(&o).source, o.Term, o.Tick = source, "xterm-256color", time.Hour
 	source.snapshots <- manyJobs(400)
 	m.Update(tea.ColorProfileMsg{Profile: colorprofile.ANSI256})
 	e, ended := newEmulator(t, o, color.Black, [2]int{120, 40})

@@ -1,26 +1,17 @@
 package ui
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
 )
 
 // verified answers what a verification found.
-type verified verify.Result
-
-func (v verified) Verify(context.Context, *job.Job, *assess.Assessment, func(target.Progress)) (verify.Result, error) {
-	return verify.Result(v), nil
-}
-
 // TestVerifyFrames draws a restore of which something of each kind did not come back,
 // and one of which all did.
 func TestVerifyFrames(t *testing.T) {
@@ -66,6 +57,13 @@ func TestVerifyFrames(t *testing.T) {
 		{Namespace: "shop", Claim: "spool", Pod: "mail-0", PodVolume: "spool", Method: verify.ByPod, State: verify.DataRestored},
 	}
 	all := result(kind("deployments.apps", whole...), kind("services", whole...))
+	compared := result(kind("configmaps", verify.Item{Name: "emptied", State: verify.Restored, Content: verify.Emptied, Fields: []string{"data.a", "data.b"}},
+		verify.Item{Name: "settings", State: verify.Restored, Content: verify.Changed, Fields: []string{"data.level"}}, verify.Item{Name: "same", State: verify.Restored, Content: verify.Same}),
+		kind("deployments.apps", append([]verify.Item{{Name: "scaled", State: verify.Restored, Content: verify.Scaled, Fields: []string{"spec.replicas"}}}, whole...)...))
+	compared.Content = map[verify.Content]int{verify.Emptied: 1, verify.Changed: 1, verify.Scaled: 1, verify.Same: 3}
+	for n := range compared.Kinds {
+		compared.Kinds[n].Content = map[verify.Content]int{verify.Changed: 1}
+	}
 	for _, s := range []struct {
 		name   string
 		result verify.Result
@@ -74,6 +72,7 @@ func TestVerifyFrames(t *testing.T) {
 		{"job-verify", some, nil},
 		{"job-verify-open", some, []string{"down", "down", "down", "down", "enter"}},
 		{"job-verify-all", all, nil},
+		{"job-verify-compared", compared, []string{"c"}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
 			if size[0] != 80 && s.keys != nil {
@@ -81,7 +80,7 @@ func TestVerifyFrames(t *testing.T) {
 			}
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, opsTrial(velerov1.RestorePhasePartiallyFailed), &complaints{}, size[0], size[1], "V", func(o *Options) { o.Clusters[0].Sources.Verify = verified(s.result).Verify })
+				m := opened(t, opsTrial(velerov1.RestorePhasePartiallyFailed), &complaints{}, size[0], size[1], "V", func(o *Options) { fake(o).verified = s.result })
 				obey(t, m, press(t, m, s.keys...))
 				frame := plain(checkFrame(t, m))
 				if strings.Contains(frame, "Reading what") {

@@ -43,7 +43,7 @@ func (a *archive) Resources(context.Context, *job.Job) ([]artifact.Resources, er
 	return nil, a.note("resources")
 }
 
-func (a *archive) Volumes(context.Context, *job.Job) ([]artifact.Volume, error) {
+func (a *archive) StoredVolumes(context.Context, *job.Job) ([]artifact.Volume, error) {
 	return a.volumes, a.note("volumes")
 }
 
@@ -51,24 +51,17 @@ func (a *archive) Operations(context.Context, *job.Job) ([]artifact.Operation, e
 	return a.operations, a.note("operations")
 }
 
-// resources are those of an archive's volumes in the cluster.
-type resources struct{ *archive }
-
-func (r resources) Volume(_ context.Context, namespace string, v velero.VolumeRef) (inspect.Document, error) {
-	for _, d := range r.documents {
+func (a *archive) VolumeObject(_ context.Context, namespace string, v velero.VolumeRef) (inspect.Document, error) {
+	for _, d := range a.documents {
 		if d.Name == v.Name {
-			return d, r.note("volume " + namespace + "/" + v.Name)
+			return d, a.note("volume " + namespace + "/" + v.Name)
 		}
 	}
 	return inspect.Document{}, errors.New("not found")
 }
 
-func (r resources) Volumes(context.Context, *job.Job, int) ([]inspect.Document, error) {
-	return r.documents, r.note("volume resources")
-}
-
 func (a *archive) option(o *Options) {
-	o.Clusters[0].Sources.Artifacts, o.Clusters[0].Sources.Objects = a, resources{a}
+	fake(o).stored, fake(o).objects = a, a
 }
 
 // answerAll runs a command, and all that follow, but for the one that waits for the
@@ -204,7 +197,7 @@ func TestVolumePagesWithoutRights(t *testing.T) {
 		a.option(o)
 	}
 	none := func(o *Options) {
-		o.Clusters[0].Sources.WhyNoArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
+		fake(o).noArtifacts = "With --no-artifacts veltui does not read what Velero has stored."
 	}
 	absent := func(o *Options) {
 		a := erpArchive()

@@ -30,6 +30,12 @@ type ServerFlags struct {
 	RestorePriorities string
 	// DefaultModifier is --default-resource-modifier-configmap, for restores that name none (from 1.19 on, Velero PR 10098).
 	DefaultModifier string
+	// DefaultToFS is --default-volumes-to-fs-backup, MoveData --default-snapshot-move-data: of backups that say neither.
+	DefaultToFS, MoveData bool
+	// VolumePolicies is --global-backup-volume-policies-configmap (since 1.18.3), empty for none.
+	VolumePolicies string
+	// NoInformerCache is --disable-informer-cache: a restore asks for each item instead of listing its kinds first.
+	NoInformerCache bool
 	// Features are those that --features turns on, such as EnableCSI.
 	Features []string
 	// Disabled are the controllers that do not run (--disable-controllers, --restore-only).
@@ -81,6 +87,15 @@ func ParseServerFlags(args []string) ServerFlags {
 			f.RestorePriorities = value
 		case "default-resource-modifier-configmap":
 			f.DefaultModifier = value
+		case "default-volumes-to-fs-backup", "default-volumes-to-restic": // the second until 1.9
+			f.DefaultToFS, _ = strconv.ParseBool(value)
+		case "default-snapshot-move-data":
+			f.MoveData, _ = strconv.ParseBool(value)
+		case "global-backup-volume-policies-configmap":
+			f.VolumePolicies = value
+		case "disable-informer-cache":
+			on, err := strconv.ParseBool(value)
+			f.NoInformerCache = on || err != nil // a word behind it is no value of a switch
 		case "features":
 			f.Features = append(f.Features, splitList(value)...)
 		case "disable-controllers":

@@ -28,8 +28,16 @@ func NamespacesOf(o metav1.Object) Namespaces {
 }
 
 func (n Namespaces) Takes(name string) bool {
-	return newNamespaceFilter(n, newFilterBudget()).takes(name)
+	return newNamespaceFilter(n, newFilterBudget()).Takes(name)
 }
+
+// Matcher is Takes for many names.
+func (n Namespaces) Matcher() func(name string) bool {
+	return newNamespaceFilter(n, newFilterBudget()).Takes
+}
+
+// Valid is false for patterns that Velero refuses in a filter of namespaces.
+func (n Namespaces) Valid() bool { return newNamespaceFilter(n, newFilterBudget()).valid() }
 
 // Overlap is which namespaces two filters both take.
 type Overlap struct {
@@ -51,22 +59,22 @@ func (n Namespaces) Overlap(o Namespaces, known []string) Overlap {
 		return Overlap{}
 	}
 	if known != nil {
-		both := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !x.takes(name) || !y.takes(name) })
+		both := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !x.Takes(name) || !y.Takes(name) })
 		if len(both) == 0 {
 			return Overlap{}
 		}
-		if x.all && y.all {
+		if x.TakesRest() && y.TakesRest() {
 			both = nil
 		}
 		return Overlap{Any: true, Certain: x.certain() && y.certain(), Names: both}
 	}
 	switch {
-	case x.all && y.all:
+	case x.TakesRest() && y.TakesRest():
 		// It is not usual to exclude every namespace of a cluster by name.
-		return Overlap{Any: !x.excludes.Has("*") && !y.excludes.Has("*"), Certain: true}
-	case x.all:
+		return Overlap{Any: !x.Excludes("*") && !y.Excludes("*"), Certain: true}
+	case x.TakesRest():
 		return overlapWithAll(x, y)
-	case y.all:
+	case y.TakesRest():
 		return overlapWithAll(y, x)
 	}
 	return overlapOfLists(x, y)
@@ -75,12 +83,12 @@ func (n Namespaces) Overlap(o Namespaces, known []string) Overlap {
 // overlapWithAll compares a filter that takes everything with one that lists.
 func overlapWithAll(all, listed *namespaceFilter) Overlap {
 	var names, perhaps []string
-	for _, p := range listed.Includes {
+	for _, p := range listed.lists.Includes {
 		switch {
-		case all.excludes.Has(p) || listed.excludes.Has(p):
+		case all.Excludes(p) || listed.Excludes(p):
 		case isPattern(p):
 			perhaps = append(perhaps, p)
-		case all.takes(p) && listed.takes(p):
+		case all.Takes(p) && listed.Takes(p):
 			names = append(names, p)
 		}
 	}
@@ -97,18 +105,18 @@ func overlapOfLists(a, b *namespaceFilter) Overlap {
 		seen[s] = true
 		return append(list, s)
 	}
-	for _, p := range slices.Concat(a.Includes, b.Includes) {
-		if !isPattern(p) && a.takes(p) && b.takes(p) {
+	for _, p := range slices.Concat(a.lists.Includes, b.lists.Includes) {
+		if !isPattern(p) && a.Takes(p) && b.Takes(p) {
 			names = add(names, p)
 		}
 	}
-	for _, q := range b.Includes {
-		if isPattern(q) && !a.excludes.Has(q) {
+	for _, q := range b.lists.Includes {
+		if isPattern(q) && !a.Excludes(q) {
 			patterns = append(patterns, q)
 		}
 	}
-	for _, p := range a.Includes {
-		if !isPattern(p) || b.excludes.Has(p) {
+	for _, p := range a.lists.Includes {
+		if !isPattern(p) || b.Excludes(p) {
 			continue
 		}
 		// Beyond the budget everything may meet.
@@ -145,42 +153,24 @@ func newFilterBudget() *glob.Budget { return &glob.Budget{Left: filterSteps} }
 
 // namespaceFilter is ready to match. What the budget does not suffice for is taken, and nothing is certain any more.
 type namespaceFilter struct {
-	Namespaces
-	// all is true if every namespace that is not excluded is taken.
-	all                bool
-	includes, excludes *glob.Set
-	budget             *glob.Budget
+	*glob.Filter
+	lists  Namespaces
+	budget *glob.Budget
 }
 
 func newNamespaceFilter(n Namespaces, budget *glob.Budget) *namespaceFilter {
-	return &namespaceFilter{
-		Namespaces: n, all: len(n.Includes) == 0 || slices.Contains(n.Includes, "*"),
-		includes: glob.NewSet(n.Includes, budget), excludes: glob.NewSet(n.Excludes, budget), budget: budget,
-	}
+	return &namespaceFilter{glob.NewFilter(n.Includes, n.Excludes, budget), n, budget}
 }
 
-func (f *namespaceFilter) takes(name string) bool {
-	if excluded, _ := f.excludes.Match(name, f.budget); excluded {
-		return false
-	}
-	if f.all {
-		return true
-	}
-	included, known := f.includes.Match(name, f.budget)
-	return included || !known
-}
-
-func (f *namespaceFilter) certain() bool {
-	return len(f.includes.Beyond()) == 0 && len(f.excludes.Beyond()) == 0
-}
+func (f *namespaceFilter) certain() bool { return len(f.Beyond()) == 0 }
 
 // valid is false for patterns that Velero refuses; such a backup takes no namespace
 // (pkg/util/wildcard/expand.go, ShouldExpandWildcards and ExpandWildcards, since 1.18.0).
 func (f *namespaceFilter) valid() bool {
-	if f.all {
+	if f.TakesRest() {
 		return true // patterns are not expanded then, and so not checked here
 	}
-	if !slices.ContainsFunc(f.Includes, isPattern) && !slices.ContainsFunc(f.Excludes, isPattern) {
+	if !slices.ContainsFunc(f.lists.Includes, isPattern) && !slices.ContainsFunc(f.lists.Excludes, isPattern) {
 		return true
 	}
 	refused := func(p string) bool {
@@ -193,7 +183,7 @@ func (f *namespaceFilter) valid() bool {
 		_, err := f.budget.Compile(p)
 		return err != nil && !errors.Is(err, glob.ErrSteps) && !errors.Is(err, glob.ErrTooComplex)
 	}
-	return !slices.ContainsFunc(f.Includes, refused) && !slices.ContainsFunc(f.Excludes, refused)
+	return !slices.ContainsFunc(f.lists.Includes, refused) && !slices.ContainsFunc(f.lists.Excludes, refused)
 }
 
 func isPattern(s string) bool { return strings.ContainsAny(s, "*?[") }
@@ -221,7 +211,7 @@ func RestoresInto(r *velerov1.Restore, backup *velerov1.Backup, namespace string
 		filters = append(filters, newNamespaceFilter(NamespacesOf(backup), budget))
 	}
 	takes := func(source string) bool {
-		return !slices.ContainsFunc(filters, func(f *namespaceFilter) bool { return !f.takes(source) })
+		return !slices.ContainsFunc(filters, func(f *namespaceFilter) bool { return !f.Takes(source) })
 	}
 	for from, to := range r.Spec.NamespaceMapping {
 		if to == namespace && takes(from) {

@@ -39,6 +39,8 @@ type ServerPod struct {
 	TimeZone string
 	// Deployment is the name of the pod's Deployment, empty if it has none.
 	Deployment string
+	// ServiceAccount is the one that Velero's requests are made with.
+	ServiceAccount string
 }
 
 // ServerPods reads those of the pods that run Velero's server.
@@ -53,7 +55,7 @@ func ServerPods(pods []*corev1.Pod) []ServerPod {
 }
 
 func readServer(p *corev1.Pod) ServerPod {
-	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), Flags: DefaultServerFlags(), Grace: 30 * time.Second}
+	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), ServiceAccount: cmp.Or(p.Spec.ServiceAccountName, "default"), Flags: DefaultServerFlags(), Grace: 30 * time.Second}
 	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
 		s.Grace = time.Duration(max(0, *g)) * time.Second
 	}

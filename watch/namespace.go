@@ -227,6 +227,19 @@ func Namespaces(ctx context.Context, o Options) (found []string, err error) {
 	return slices.Clip(found), err
 }
 
+// NamespaceMissing says that the named namespace does not exist and where Velero is. It is empty if the namespace
+// exists or nobody can tell.
+func NamespaceMissing(ctx context.Context, o Options) (why string) {
+	_ = look(ctx, o, func(ctx context.Context, c *client.Client) error { // what cannot be read is reported once it is watched
+		p, err := findInstallation(ctx, c, o)
+		if there, thereErr := namespaceThere(ctx, c, p.namespace); err == nil && thereErr == nil && there == missing {
+			why = p.notice
+		}
+		return nil
+	})
+	return why
+}
+
 func look(ctx context.Context, o Options, ask func(context.Context, *client.Client) error) error {
 	o = o.withDefaults()
 	c, err := open(o.Config, o.Log, session.TransportOptions{Silence: time.Minute})

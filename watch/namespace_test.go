@@ -39,6 +39,15 @@ func TestFindInstallation(t *testing.T) {
 	}
 
 	check("nothing anywhere", find(admin, Options{}), "velero", FromFallback, "no namespace velero, nor is there")
+	missing := func(namespace string) string {
+		return NamespaceMissing(t.Context(), Options{Config: c.Config(), Namespace: namespace})
+	}
+	if why := missing("x"); !strings.Contains(why, "there is no namespace x") {
+		t.Errorf("a namespace that does not exist: %q", why)
+	}
+	if why := missing("default"); why != "" {
+		t.Errorf("a namespace without Velero: %q", why)
+	}
 	check("a flag for nothing", find(admin, Options{Namespace: "x"}), "x", FromFlag, "no namespace x")
 	check("nobody may look", find(limited, Options{}), "velero", FromFallback, "name Velero's namespace with -n")
 	check("nobody may look, but a flag", find(limited, Options{Namespace: "velero"}), "velero", FromFlag, "")

@@ -24,13 +24,15 @@ import (
 )
 
 type Query struct {
-	Kinds     []string        // those of [Backups] and [Restores] that are wanted whole
-	Names     []JobName       // single jobs
-	Selector  labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
-	Also      []string        // other kinds that are wanted, such as [Pods]
-	Volumes   bool            // asks for the volumes of jobs that have ended, too
-	NoVerdict bool            // leaves out what only verdicts need
-	Silence   time.Duration   // how long nothing may come from the API server
+	Kinds    []string        // those of [Backups] and [Restores] that are wanted whole
+	Names    []JobName       // single jobs
+	Selector labels.Selector // leaves out jobs of Kinds whose labels do not match; nil for none
+	Also     []string        // other kinds that are wanted, such as [Pods]
+	// Then names more kinds that are wanted, by the jobs; nil for none.
+	Then      func([]*job.Job) []string
+	Volumes   bool          // asks for the volumes of jobs that have ended, too
+	NoVerdict bool          // leaves out what only verdicts need
+	Silence   time.Duration // how long nothing may come from the API server
 	// Progress gets how many more objects were read, 0 at a list's beginning, from several goroutines; may be nil.
 	Progress func(resource string, read int)
 }
@@ -88,6 +90,12 @@ func (r *onceReader) all(ctx context.Context, o Options) error {
 		return err
 	}
 	snap := r.snapshot()
+	if r.Then != nil {
+		if err := together(r.lists(ctx, r.Then(snap.Jobs), nil)); err != nil {
+			return err
+		}
+		snap = r.snapshot()
+	}
 	if r.Volumes {
 		if err := r.volumesOf(ctx, snap.Jobs); err != nil {
 			return err
@@ -280,12 +288,12 @@ func (r *onceReader) needsOthers() (jobs, volumes bool) {
 
 func (r *onceReader) wants(j *job.Job) bool {
 	resource := resourceOf(j.Kind)
-	return slices.Contains(r.Kinds, resource) && Selects(r.Selector, j) || slices.Contains(r.Names, JobName{resource, j.Name})
+	return slices.Contains(r.Kinds, resource) && Selects(r.Selector, j.Object) || slices.Contains(r.Names, JobName{resource, j.Name})
 }
 
 // Selects reports whether a job's labels match a selector, which nil does not ask for.
-func Selects(s labels.Selector, j *job.Job) bool {
-	return s == nil || j.Object != nil && s.Matches(labels.Set(j.Object.GetLabels()))
+func Selects(s labels.Selector, object job.Object) bool {
+	return s == nil || object != nil && s.Matches(labels.Set(object.GetLabels()))
 }
 
 func together(tasks []func() error) error {

@@ -3,6 +3,7 @@ package scene
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,16 @@ func readStored(raw json.RawMessage, c clock) (Stored, error) {
 		modified, ok := c.time(f.Modified)
 		if !ok {
 			return Stored{}, fmt.Errorf("stored: %s: modified %q is not a time relative to now, such as -40m", kind, f.Modified)
+		}
+		if strings.HasPrefix(f.Body, "[") && strings.HasSuffix(kind, "Log") {
+			lines, err := readLogs(strings.Split(strings.TrimSpace(f.Body), "\n"), c)
+			if err != nil {
+				return Stored{}, fmt.Errorf("stored: %s: %w", kind, err)
+			}
+			f.Body = ""
+			for _, line := range lines {
+				f.Body += line.Text + "\n"
+			}
 		}
 		s.Files[kind] = File{Modified: modified, Body: f.Body}
 	}

@@ -141,7 +141,7 @@ func (p *Product) Verdicts(now, heard time.Time, stale bool) ([]Verdict, error) 
 	var verdicts []Verdict
 	for _, j := range assessed.Snapshot.Active {
 		v := assessed.Of(j).Verdict
-		verdicts = append(verdicts, Verdict{Job: j.Kind.Word() + "/" + j.Name, State: string(v.State()), Reason: string(v.Reason), Summary: v.Summary})
+		verdicts = append(verdicts, Verdict{Job: j.Kind.Word() + "/" + j.Name, State: string(v.State()), Reason: string(v.Reason), Summary: v.Summary()})
 	}
 	slices.SortFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(a.Job, b.Job) })
 	return verdicts, nil

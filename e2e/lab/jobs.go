@@ -102,6 +102,11 @@ func (l *Lab) Remove(ctx context.Context, object client.Object) error {
 	if err := l.Client.Delete(ctx, object); err != nil {
 		return fmt.Errorf("removing %s: %w", object.GetName(), err)
 	}
+	return l.AwaitGone(ctx, object)
+}
+
+// AwaitGone waits until an object that somebody deletes is gone.
+func (l *Lab) AwaitGone(ctx context.Context, object client.Object) error {
 	return poll(ctx, object.GetName()+" to go", func() (bool, error) {
 		err := l.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)

@@ -83,8 +83,13 @@ func (l *Lab) CreatePod(ctx context.Context, pod *corev1.Pod) error {
 // RunPod does what a scheduler and a kubelet do: it binds a pod to the lab's
 // node and then says that its containers run.
 func (l *Lab) RunPod(ctx context.Context, namespace, name string) error {
+	return l.RunPodOn(ctx, namespace, name, NodeName)
+}
+
+// RunPodOn is RunPod for another node, which must have been created.
+func (l *Lab) RunPodOn(ctx context.Context, namespace, name, node string) error {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: NodeName}}
+	binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}
 	if err := l.Client.SubResource("binding").Create(ctx, pod, binding); err != nil && !apierrors.IsConflict(err) {
 		return fmt.Errorf("binding pod %s: %w", name, err)
 	}

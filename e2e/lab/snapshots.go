@@ -20,9 +20,11 @@ import (
 // SnapshotClass is the storage class whose volumes the lab takes snapshots of.
 const SnapshotClass = "lab-snapshots"
 
+// SnapshotDriver is the driver of those volumes.
+const SnapshotDriver = "csi.lab.veltui.io"
+
 const (
-	snapshotDriver = "csi.lab.veltui.io"
-	snapshotGroup  = "snapshot.storage.k8s.io"
+	snapshotGroup = "snapshot.storage.k8s.io"
 	// snapshotsEvery is how often the lab looks for snapshots to take.
 	snapshotsEvery = 200 * time.Millisecond
 )
@@ -56,8 +58,8 @@ func (l *Lab) StartSnapshots(ctx context.Context) error {
 	class := snapshotObject("VolumeSnapshotClass")
 	class.SetName(SnapshotClass)
 	class.SetLabels(map[string]string{"velero.io/csi-volumesnapshot-class": "true"})
-	class.Object["driver"], class.Object["deletionPolicy"] = snapshotDriver, "Delete"
-	storage := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: SnapshotClass}, Provisioner: snapshotDriver}
+	class.Object["driver"], class.Object["deletionPolicy"] = SnapshotDriver, "Delete"
+	storage := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: SnapshotClass}, Provisioner: SnapshotDriver}
 	for _, object := range []client.Object{class, storage} {
 		if err := l.Client.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating the class %s: %w", object.GetName(), err)
@@ -134,7 +136,7 @@ func (s *snapshots) provision(ctx context.Context) error {
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 				ClaimRef:                      &corev1.ObjectReference{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 				PersistentVolumeSource: corev1.PersistentVolumeSource{
-					CSI: &corev1.CSIPersistentVolumeSource{Driver: snapshotDriver, VolumeHandle: name},
+					CSI: &corev1.CSIPersistentVolumeSource{Driver: SnapshotDriver, VolumeHandle: name},
 				},
 			},
 		}); client.IgnoreAlreadyExists(err) != nil {
@@ -169,6 +171,9 @@ func (s *snapshots) take(ctx context.Context) error {
 			continue
 		}
 		content, _, _ := unstructured.NestedString(snapshot.Object, "spec", "source", "volumeSnapshotContentName")
+		if class, _, _ := unstructured.NestedString(snapshot.Object, "spec", "volumeSnapshotClassName"); content == "" && class != SnapshotClass {
+			continue // another driver's
+		}
 		if content == "" {
 			content = "snapcontent-" + string(snapshot.GetUID())
 			if err := client.IgnoreAlreadyExists(s.client.Create(ctx, contentOf(snapshot, content))); err != nil {
@@ -191,7 +196,7 @@ func contentOf(snapshot *unstructured.Unstructured, name string) *unstructured.U
 	content := snapshotObject("VolumeSnapshotContent")
 	content.SetName(name)
 	content.Object["spec"] = map[string]any{
-		"driver": snapshotDriver, "deletionPolicy": "Delete", "volumeSnapshotClassName": SnapshotClass,
+		"driver": SnapshotDriver, "deletionPolicy": "Delete", "volumeSnapshotClassName": SnapshotClass,
 		"source":            map[string]any{"volumeHandle": name},
 		"volumeSnapshotRef": map[string]any{"namespace": snapshot.GetNamespace(), "name": snapshot.GetName(), "uid": string(snapshot.GetUID())},
 	}

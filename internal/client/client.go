@@ -88,6 +88,28 @@ func (c *Client) List(ctx context.Context, list runtime.Object, namespace string
 	return into(r.Do(ctx), list)
 }
 
+// ListOf is a list of objects of any type.
+type ListOf[O any] struct {
+	metav1.ListMeta `json:"metadata"`
+	Items           []O `json:"items"`
+}
+
+// ListAny reads the objects of a resource in a namespace, or in all, into a list of any type.
+func (c *Client) ListAny(ctx context.Context, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions, list any) error {
+	r, err := withParams(c.REST.Get().AbsPath(groupPath(resource.GroupVersion())).Resource(resource.Resource), &o)
+	if err != nil {
+		return err
+	}
+	if namespace != "" {
+		r.Namespace(namespace)
+	}
+	switch list.(type) {
+	case *metav1.PartialObjectMetadataList, *ListOf[metav1.PartialObjectMetadata]:
+		r.SetHeader("Accept", asMetadataList)
+	}
+	return into(r.Do(ctx), list)
+}
+
 // Create creates an object, and reads into it what the API server made of it.
 func (c *Client) Create(ctx context.Context, o Object, options metav1.CreateOptions) error {
 	r, err := c.request(http.MethodPost, o, o.GetNamespace(), &options)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,8 +22,11 @@ import (
 func serve(t *testing.T, answers map[string]string) (*Client, *[]string) {
 	t.Helper()
 	var asked []string
+	var mu sync.Mutex // kinds are asked for in two requests at once
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
 		asked = append(asked, r.Method+" "+r.URL.String())
+		mu.Unlock()
 		contentType, body, _ := strings.Cut(answers[r.URL.Path], "|")
 		if body == "" {
 			w.Header().Set("Content-Type", "application/json")

@@ -2,12 +2,12 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 type Kind int
@@ -82,16 +82,22 @@ func quote(text string) string {
 
 // Suggestion names, in brackets, what a misspelt text probably means; empty if nothing is near.
 func Suggestion(text string, known []string) string {
+	best := Nearest(text, known)
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", best)
+}
+
+// Nearest is what a misspelt text probably means, empty if nothing is near.
+func Nearest(text string, known []string) string {
 	best, distance := "", max(len(text)/3, 1)+1
 	for _, k := range known {
 		if d := edits(strings.ToLower(text), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
+	return best
 }
 
 // edits counts the letters to insert, delete, replace or swap with their neighbour.
@@ -226,50 +232,22 @@ func Document(all []InForce, from func(InForce) string) []byte {
 		for _, line := range wrapped(s.What+" Default: "+s.Default+".", proseWidth-2) {
 			fmt.Fprintf(&b, "# %s\n", line)
 		}
-		switch {
-		case s.Source == FromDefault:
+		if s.Source == FromDefault {
 			fmt.Fprintf(&b, "#%s: %s\n", s.Name, s.Example)
-		case s.Kind == Map:
-			fmt.Fprintf(&b, "%s:  # %s\n%s", s.Name, from(s), s.written(s.Value))
-		default:
-			fmt.Fprintf(&b, "%s: %s  # %s\n", s.Name, s.written(s.Value), from(s))
+		} else {
+			fmt.Fprintf(&b, "%s: %s  # %s\n", s.Name, s.yaml(s.Value), from(s))
 		}
 	}
 	return b.Bytes()
 }
 
-// written is a value as YAML: one line, or a line for each field of a Map.
-func (s *Setting) written(v Value) string {
-	switch s.Kind {
-	case Bool, Number:
-		return v.Text
-	case List:
-		texts := v.Texts()
-		for i, text := range texts {
-			texts[i] = writtenText(text)
-		}
-		return "[" + strings.Join(texts, ", ") + "]"
-	case Map:
-		var lines strings.Builder
-		for _, field := range v.Fields {
-			fmt.Fprintf(&lines, "  %s: %s\n", field.Name, find(s.Fields, field.Name).written(field))
-		}
-		return lines.String()
-	}
-	return writtenText(v.Text)
-}
-
-var unquoted = regexp.MustCompile(`^[A-Za-z][-A-Za-z0-9_./]+$`)
-
-// Some readers of YAML take these for something else.
-var notText = []string{"true", "false", "yes", "no", "on", "off", "null"}
-
-func writtenText(text string) string {
-	if unquoted.MatchString(text) && !slices.Contains(notText, strings.ToLower(text)) {
-		return text
-	}
-	quoted, _ := json.Marshal(text) // a string always has a form, which is YAML too
-	return string(quoted)
+// yaml is a value as YAML in one line.
+func (s *Setting) yaml(v Value) string {
+	var value yaml.Node
+	_ = value.Encode(s.JSON(v)) // texts, numbers and truths always have a form
+	// Inside a list in brackets every text is one line.
+	list, _ := yaml.Marshal(&yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{&value}})
+	return strings.TrimSuffix(strings.TrimPrefix(string(list), "["), "]\n")
 }
 
 func (s *Setting) JSON(v Value) any {

@@ -172,8 +172,6 @@ func NewSet(words []string, b *Budget) *Set {
 	return s
 }
 
-func (s *Set) Len() int { return len(s.words) }
-
 func (s *Set) Has(word string) bool {
 	_, found := slices.BinarySearch(s.words, word)
 	return found
@@ -210,3 +208,41 @@ func (s *Set) giveUp(word string) {
 		s.beyond = append(s.beyond, word)
 	}
 }
+
+// Filter is what Velero takes by two lists: all where nothing is included, or *
+// (pkg/util/collections/includes_excludes.go). What the budget does not suffice for is taken; see Beyond.
+type Filter struct {
+	includes, excludes *Set
+	budget             *Budget
+	verdicts           map[string]bool
+}
+
+// NewFilter compiles both lists with steps of b, which matching then takes, too.
+func NewFilter(includes, excludes []string, b *Budget) *Filter {
+	return &Filter{NewSet(includes, b), NewSet(excludes, b), b, map[string]bool{}}
+}
+
+func (f *Filter) Takes(name string) bool {
+	verdict, known := f.verdicts[name]
+	if !known {
+		excluded, _ := f.excludes.Match(name, f.budget)
+		if verdict = !excluded; verdict && !f.TakesRest() {
+			included, known := f.includes.Match(name, f.budget)
+			verdict = included || !known
+		}
+		f.verdicts[name] = verdict
+	}
+	return verdict
+}
+
+// TakesRest reports whether all is taken that is not excluded.
+func (f *Filter) TakesRest() bool { return len(f.includes.words) == 0 || f.includes.Has("*") }
+
+// TakesAll reports whether nothing is left out.
+func (f *Filter) TakesAll() bool { return f.TakesRest() && len(f.excludes.words) == 0 }
+
+// Excludes reports whether a word is in the list of what is excluded, as it stands.
+func (f *Filter) Excludes(word string) bool { return f.excludes.Has(word) }
+
+// Beyond are some of the patterns for which steps did not suffice so far.
+func (f *Filter) Beyond() []string { return slices.Concat(f.includes.Beyond(), f.excludes.Beyond()) }

@@ -27,21 +27,21 @@ func (m *matching) match(n *node, start, end int) bool {
 	if n == nil {
 		return start == end
 	}
-	switch n.kind {
-	case isTree:
+	switch tree := n.Matcher.(type) {
+	case match.BTree:
 		q := question{n.id, start, end}
 		matched, known := m.known[q]
 		if !known {
-			matched = m.tree(n, start, end)
+			matched = m.tree(n, tree, start, end)
 			if m.known == nil {
 				m.known = map[question]bool{}
 			}
 			m.known[q] = matched
 		}
 		return matched
-	case isRow:
-		return m.spend(1+end-start) && utf8.RuneCountInString(m.name[start:end]) == n.runes && m.row(n, start, end)
-	case isAnyOf:
+	case match.Row:
+		return m.spend(1+end-start) && utf8.RuneCountInString(m.name[start:end]) == n.Len() && m.row(n, start, end)
+	case match.AnyOf:
 		for _, part := range n.parts {
 			if !m.spend(1) {
 				return false
@@ -52,19 +52,19 @@ func (m *matching) match(n *node, start, end int) bool {
 		}
 		return false
 	}
-	return m.spend(n.weight*(1+end-start)) && n.leaf.Match(m.name[start:end])
+	return m.spend(n.weight()*(1+end-start)) && n.Match(m.name[start:end])
 }
 
 // tree looks for n.value with left before and right behind it, as the library does: not in the
 // bytes that left and right need at least, nor in an empty string.
-func (m *matching) tree(n *node, start, end int) bool {
+func (m *matching) tree(n *node, tree match.BTree, start, end int) bool {
 	size := end - start
-	if n.runes > size {
+	if tree.LengthRunes > size {
 		return false
 	}
-	from, to := max(n.leftRunes, 0), size
-	if n.rightRunes >= 0 {
-		to -= n.rightRunes
+	from, to := max(tree.LeftLengthRunes, 0), size
+	if tree.RightLengthRunes >= 0 {
+		to -= tree.RightLengthRunes
 	}
 	for from < to {
 		at, lengths := m.index(n.value, start+from, start+to)
@@ -91,30 +91,29 @@ func (m *matching) tree(n *node, start, end int) bool {
 // index finds the first place in name[start:end] where a node matches, counted from start, and
 // how long the matches there are; -1 for none, or without steps.
 func (m *matching) index(n *node, start, end int) (at int, lengths []int) {
-	switch n.kind {
-	case isTree:
+	steps := n.weight() * (1 + end - start)
+	switch n.Matcher.(type) {
+	case match.BTree:
 		return -1, nil // the library does not look
-	case isRow:
+	case match.Row:
 		for i := range m.name[start:end] {
-			if end-start-i < n.runes || !m.spend(1) {
+			if end-start-i < n.Len() || !m.spend(1) {
 				break
 			}
 			if m.row(n, start+i, end) {
-				return i, []int{n.runes}
+				return i, []int{n.Len()}
 			}
 		}
 		return -1, nil
-	case isAnyOf:
+	case match.AnyOf:
 		return m.indexAny(n, start, end)
-	}
-	steps := n.weight * (1 + end - start)
-	if _, all := n.leaf.(match.EveryOf); all {
+	case match.EveryOf:
 		steps *= 1 + end - start // it compares all ends with all ends
 	}
 	if !m.spend(steps) {
 		return -1, nil
 	}
-	return n.leaf.Index(m.name[start:end])
+	return n.Index(m.name[start:end])
 }
 
 func (m *matching) indexAny(n *node, start, end int) (at int, lengths []int) {
@@ -147,11 +146,11 @@ func (m *matching) row(n *node, start, end int) bool {
 		text := m.name[start:end]
 		last, runes := 0, 0
 		for last = range text {
-			if runes++; runes == part.runes {
+			if runes++; runes == part.Len() {
 				break
 			}
 		}
-		if !m.spend(runes) || runes < part.runes {
+		if !m.spend(runes) || runes < part.Len() {
 			return false
 		}
 		_ = text[:last+1] // panics where the library does
@@ -163,29 +162,13 @@ func (m *matching) row(n *node, start, end int) bool {
 	return true
 }
 
-type nodeKind uint8
-
-const (
-	isLeaf nodeKind = iota
-	isTree
-	isAnyOf
-	isRow
-)
-
+// node is a matcher of the library's with a number, and its parts.
 type node struct {
+	match.Matcher
 	id    int
-	kind  nodeKind
-	runes int // how many it matches, as the library has it; -1 if that varies
-
-	// leaf is matched by the library, which looks through the text weight times.
-	leaf   match.Matcher
-	weight int
-
 	parts []*node // of alternatives or a row
-
 	// value, of a tree, lies between what left and right match; nil matches nothing.
-	value, left, right    *node
-	leftRunes, rightRunes int
+	value, left, right *node
 }
 
 func (p *Pattern) build(m match.Matcher) *node {
@@ -193,18 +176,14 @@ func (p *Pattern) build(m match.Matcher) *node {
 		return nil
 	}
 	p.nodes++
-	n := &node{id: p.nodes, runes: m.Len()}
+	n := &node{Matcher: m, id: p.nodes}
 	switch m := m.(type) {
 	case match.BTree:
-		n.kind = isTree
 		n.value, n.left, n.right = p.build(m.Value), p.build(m.Left), p.build(m.Right)
-		n.leftRunes, n.rightRunes = m.LeftLengthRunes, m.RightLengthRunes
 	case match.AnyOf:
-		n.kind, n.parts = isAnyOf, p.buildAll(m.Matchers)
+		n.parts = p.buildAll(m.Matchers)
 	case match.Row:
-		n.kind, n.parts = isRow, p.buildAll(m.Matchers)
-	default:
-		n.leaf, n.weight = m, weightOf(m)
+		n.parts = p.buildAll(m.Matchers)
 	}
 	return n
 }
@@ -217,8 +196,9 @@ func (p *Pattern) buildAll(parts match.Matchers) []*node {
 	return all
 }
 
-func weightOf(m match.Matcher) int {
-	switch m := m.(type) {
+// weight is how many times the library looks through the text for what it matches itself.
+func (n *node) weight() int {
+	switch m := n.Matcher.(type) {
 	case match.EveryOf: // of simple ones
 		return 1 + len(m.Matchers)
 	case match.PrefixSuffix:

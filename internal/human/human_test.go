@@ -30,6 +30,19 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestSpoken(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Spoken.Duration(0), "0 seconds"}, {Spoken.Duration(61 * time.Second), "1 minute 1 second"}, {Spoken.Duration(time.Hour), "1 hour"},
+		{Spoken.Duration(182 * time.Second), "3 minutes 2 seconds"}, {Spoken.Duration(125 * time.Minute), "2 hours 5 minutes"}, {Spoken.Duration(75 * time.Hour), "3 days"},
+		{Spoken.TimeLeft(194 * time.Second), "3 minutes 10 seconds"}, {Spoken.TimeLeftRange(3*time.Second, 11*time.Second), "3 to 20 seconds"},
+		{Spoken.TimeLeftRange(32*time.Second, 91*time.Second), "30 seconds to 2 minutes"}, {Spoken.TimeLeftRange(time.Minute, time.Minute), "1 minute"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
 // An ETA is no finer than it is known, and what has not ended takes some time.
 func TestTimeLeft(t *testing.T) {
 	for d, want := range map[time.Duration]string{
@@ -41,7 +54,7 @@ func TestTimeLeft(t *testing.T) {
 		41*time.Minute + 31*time.Second: "42m",
 		75*time.Minute + 3*time.Second:  "1h15m",
 	} {
-		if got := TimeLeft(d); got != want {
+		if got := Short.TimeLeft(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}
@@ -128,7 +141,7 @@ func TestTimeLeftRange(t *testing.T) {
 		{2 * time.Hour, 5*time.Hour + time.Second, "2 to 6h"},
 		{60 * time.Second, 60 * time.Second, "1m"},
 	} {
-		if got := TimeLeftRange(c.low, c.high); got != c.want {
+		if got := Short.TimeLeftRange(c.low, c.high); got != c.want {
 			t.Errorf("%v to %v: %q, want %q", c.low, c.high, got, c.want)
 		}
 	}

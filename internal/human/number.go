@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bytes writes bytes in binary units, as short as they can be read: 512B, 12.4G.
@@ -91,7 +92,7 @@ func Ordinal(n int) string {
 }
 
 // Count writes a number with its noun: 1 item, 3 items, 2 entries, 12,000 classes.
-func Count[N int | int64](n N, noun string) string { return Plural(n, noun, plural(noun)) }
+func Count[N int | int64](n N, noun string) string { return Plural(n, noun, Nouns(noun)) }
 
 // Plural is Count for a form of its own for many: Plural(n, "volume is", "volumes are").
 func Plural[N int | int64](n N, one, many string) string {
@@ -128,7 +129,8 @@ func OfAll(n, total int, noun string) string {
 	return Number(n) + " of " + Count(total, noun)
 }
 
-func plural(noun string) string {
+// Nouns is the plural of a noun.
+func Nouns(noun string) string {
 	switch {
 	case strings.HasSuffix(noun, "y") && !strings.ContainsAny(noun[max(len(noun)-2, 0):len(noun)-1], "aeiou"):
 		return noun[:len(noun)-1] + "ies"
@@ -169,6 +171,14 @@ func Largest(counts map[string]int, most int) string {
 		words = append(words, "+"+Number(left)+" more")
 	}
 	return strings.Join(words, ", ")
+}
+
+// Stop ends a text with a full stop, if it does not end as a sentence already.
+func Stop(text string) string {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
+		return text
+	}
+	return text + "."
 }
 
 // Shorten cuts s to at most most runes, the last three of them dots.
@@ -212,6 +222,14 @@ func Clause(lead, text string) string {
 	return lead + text
 }
 
+// Namespaced is an object as NAMESPACE/NAME, and its name alone if it has no namespace.
+func Namespaced(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
 // Parens is a text in parentheses behind a space, and nothing if there is no text.
 func Parens(text string) string {
 	if text == "" {
@@ -225,5 +243,6 @@ func Capital(text string) string {
 	if text == "" {
 		return ""
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	_, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(text[:size]) + text[size:]
 }

@@ -5,29 +5,51 @@ import (
 	"time"
 )
 
+// Style is how durations are written.
+type Style int
+
+const (
+	// Short is for tables and sentences: 3m12s.
+	Short Style = iota
+	// Spoken spells out the units, which screen readers otherwise read as letters: 3 minutes 12 seconds.
+	Spoken
+)
+
+// Duration is [Style.Duration] in short.
+func Duration(d time.Duration) string { return Short.Duration(d) }
+
 // Duration writes d in at most two units, cut off so that a moment never looks further away than
 // it is: 16s, 3m, 3m12s, 42m, 1h05m, 13h, 3d; 0s if negative.
-func Duration(d time.Duration) string {
+func (style Style) Duration(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	switch {
 	case s < 60:
-		return fmt.Sprintf("%ds", s)
-	case s < 600 && s%60 != 0:
-		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+		return style.units(s, "second", 0, "")
+	case s < 600:
+		return style.units(s/60, "minute", s%60, "second")
 	case s < 3600:
-		return fmt.Sprintf("%dm", s/60)
-	case s < 48*3600 && s/60%60 != 0:
-		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+		return style.units(s/60, "minute", 0, "")
 	case s < 48*3600:
-		return fmt.Sprintf("%dh", s/3600)
-	default:
-		return fmt.Sprintf("%dd", s/86400)
+		return style.units(s/3600, "hour", s/60%60, "minute")
 	}
+	return style.units(s/86400, "day", 0, "")
+}
+
+func (style Style) units(n int64, unit string, rest int64, smaller string) string {
+	switch {
+	case style == Spoken && rest > 0:
+		return Count(n, unit) + " " + Count(rest, smaller)
+	case style == Spoken:
+		return Count(n, unit)
+	case rest > 0:
+		return fmt.Sprintf("%d%c%02d%c", n, unit[0], rest, smaller[0])
+	}
+	return fmt.Sprintf("%d%c", n, unit[0])
 }
 
 // TimeLeft writes an ETA, no finer than one is known: to the second in the last
 // half minute, then to a twelfth or so of itself. It is never none.
-func TimeLeft(left time.Duration) string {
+func (style Style) TimeLeft(left time.Duration) string {
 	step := time.Second
 	switch {
 	case left >= 10*time.Minute:
@@ -37,32 +59,32 @@ func TimeLeft(left time.Duration) string {
 	case left >= 30*time.Second:
 		step = 5 * time.Second
 	}
-	return Duration(max(left.Round(step), time.Second))
+	return style.Duration(max(left.Round(step), time.Second))
 }
 
 // TimeLeftRange writes an ETA of which only bounds are known: "20 to 50s", "1 to
 // 3m", "40m to 2h". It rounds them outward, so that they still hold the truth.
-func TimeLeftRange(low, high time.Duration) string {
+func (style Style) TimeLeftRange(low, high time.Duration) string {
 	high = max(high, time.Second)
 	low = min(max(low, time.Second), high)
-	unit, step, suffix := time.Hour, time.Hour, "h"
+	unit, step, name := time.Hour, time.Hour, "hour"
 	switch {
 	case high <= 90*time.Second:
-		unit, step, suffix = time.Second, 10*time.Second, "s"
+		unit, step, name = time.Second, 10*time.Second, "second"
 	case high <= 90*time.Minute:
-		unit, step, suffix = time.Minute, time.Minute, "m"
+		unit, step, name = time.Minute, time.Minute, "minute"
 	}
 	top := (high + step - 1).Truncate(step)
 	bottom := low.Truncate(step)
 	switch {
 	case low < step && step == 10*time.Second:
-		return fmt.Sprintf("%d to %ds", low/time.Second, top/time.Second)
+		return fmt.Sprintf("%d to %s", low/unit, style.units(int64(top/unit), name, 0, ""))
 	case low < step: // in the next smaller unit, a sixth of the larger at a time
-		return fmt.Sprintf("%s to %d%s", Duration(max(low.Truncate(step/6), time.Second)), top/unit, suffix)
+		return style.Duration(max(low.Truncate(step/6), time.Second)) + " to " + style.units(int64(top/unit), name, 0, "")
 	case bottom == top:
-		return Duration(top)
+		return style.Duration(top)
 	}
-	return fmt.Sprintf("%d to %d%s", bottom/unit, top/unit, suffix)
+	return fmt.Sprintf("%d to %s", bottom/unit, style.units(int64(top/unit), name, 0, ""))
 }
 
 // Age is how long ago t was, and empty if t is not known.
@@ -79,6 +101,14 @@ func Ago(t, now time.Time) string {
 		return ""
 	}
 	return Duration(now.Sub(t)) + " ago"
+}
+
+// In is the time until a moment to come: "in 3m12s", and empty if t is not known.
+func In(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return "in " + Duration(t.Sub(now))
 }
 
 const farAway = 300 * 24 * time.Hour // a moment then needs its year

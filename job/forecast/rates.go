@@ -5,17 +5,17 @@ import "maps"
 // Cost is what one item takes, and what that stands on.
 type Cost struct {
 	// Seconds are those of one item.
-	Seconds float64
+	Seconds float64 `json:"secondsPerItem"`
 	// Seen is how many seconds of restores it was measured over.
-	Seen float64
+	Seen float64 `json:"seenSeconds"`
 }
 
 // Rates are what was learned from restores of one cluster; zero if nothing was.
 type Rates struct {
 	// Throttle is the cost of an item that waits for Velero's limit of requests a second.
-	Throttle Cost
+	Throttle Cost `json:"throttle,omitzero"`
 	// Resources are the costs of other items, by resource ("deployments.apps").
-	Resources map[string]Cost
+	Resources map[string]Cost `json:"resources"`
 }
 
 // The bounds of a plausible cost: Velero restores neither a million items a second nor one an hour.

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -29,10 +30,15 @@ type Input struct {
 	Versions map[string][]string
 	State    *target.State
 	Around   *target.Surroundings
+	// Failing are the kinds that the API server fails to list, with why; Changed says when
+	// CRDs that do not serve the backup's version were changed.
+	Failing map[string]string
+	Changed map[string]time.Time
 	// Compared says that the objects that exist were compared with the backup, and
 	// Existing what Velero does with each.
 	Compared bool
 	Existing []Existing
+	DryRun   *DryRun     // what the API server answered, nil if it was not asked
 	Unread   []NotLooked // what could not be read at all
 	Now      time.Time
 }
@@ -54,6 +60,12 @@ type Velero struct {
 	// operations, FinalizedUnseen why that is not known.
 	NotFinalized    bool
 	FinalizedUnseen string
+	// Volumes are what Velero stored of the backup's volumes, VolumesUnseen why that is not known.
+	Volumes       []artifact.Volume
+	VolumesUnseen string
+	// Agents are Velero's node-agents, AgentsUnseen why they are not known.
+	Agents       []velero.Agent
+	AgentsUnseen string
 }
 
 type check struct {
@@ -65,10 +77,14 @@ type check struct {
 	// What the restore brings that others need.
 	brings   map[string]map[string]bool // resource -> "namespace/name" or "name"
 	retained map[string]bool            // volumes that may be restored as they were
+	saved    map[string]artifact.Volume // what Velero stored of the backup's volumes, by name
+	podData  map[string]bool            // pods of the backup with file-system backups, as "namespace/name"
 	spaces   map[string]int             // target namespace -> items
 	created  map[string]map[string]int  // namespace -> resource -> items that are new
+	unasked  map[string]map[string]int  // the same without those for which a dry run has answered
 	wants    map[string]*demand         // namespace -> what new items ask for
 	ranges   map[string]*ranges         // namespace -> its limit ranges
+	modifier Modifier
 	security secured
 	pod      pod // used again for each
 }
@@ -76,21 +92,21 @@ type check struct {
 // Check finds what stands in the way of a restore. Its error is the cause of the context of the fates.
 func Check(in Input) (*Result, error) {
 	c := &check{
+		saved: map[string]artifact.Volume{}, podData: map[string]bool{},
 		Input: in, unseen: slices.Clone(in.Unread), brings: map[string]map[string]bool{}, retained: map[string]bool{},
-		spaces: map[string]int{}, created: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{},
+		spaces: map[string]int{}, created: map[string]map[string]int{}, unasked: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{},
 		security: secured{labels: map[string]map[string]string{}, enforced: map[string]api.LevelVersion{}, reasons: map[judged][]string{}},
 	}
 	c.velero()
-	if in.Refused != "" {
-		c.find(Finding{Severity: Obstacle, Reason: Refused, Sentence: in.Refused, Remedy: "Change the restore: as it is, Velero ends it at once."})
-	}
+	c.modifier = ModifierOf(in.Restore, in.Velero.Server.Flags.DefaultModifier, in.Around)
+	c.validate()
 	c.ignored()
 	if in.Fates != nil {
 		if err := c.backup(); err != nil {
 			return nil, err
 		}
 	}
-	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen, Existing: in.Existing}
+	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen, Existing: in.Existing, DryRun: in.DryRun}
 	if in.Fates != nil && in.Served != nil {
 		r.Items = &c.items
 	}
@@ -99,23 +115,20 @@ func Check(in Input) (*Result, error) {
 
 // find keeps a finding. What a resource modifier may change is no more than a doubt.
 func (c *check) find(f Finding) {
-	if m := modifier(c.Restore, c.Velero.Server.Flags.DefaultModifier); m != "" && f.Severity == Obstacle && slices.Contains(ofBodies, f.Reason) {
+	m, of := &c.modifier, ofBodies[f.Reason]
+	if m.Name != "" && f.Severity == Obstacle && slices.ContainsFunc(of, func(resource string) bool { return m.Rules == nil || m.Rules.Touches(resource) }) {
 		f.Severity = Doubt
-		f.Sentence += " The resource modifier " + m + " may change that."
+		f.Sentence += " The resource modifier " + m.Name + " may change that."
 	}
 	c.found = append(c.found, f)
 }
 
-// modifier returns the name of the resource modifier that applies to a restore: its own, or the server's default.
-func modifier(r velerov1.RestoreSpec, byDefault string) string {
-	if r.ResourceModifier != nil {
-		return r.ResourceModifier.Name
-	}
-	return byDefault
+// ofBodies are the reasons that go by what is in the body of items, with the resources of these.
+var ofBodies = map[Reason][]string{
+	StorageClassMissing: {claims}, DefaultClassMissing: {claims}, ClaimsNeverBind: {claims, volumes}, VolumesEmpty: {claims},
+	QuotaExceeded: {pods, claims, target.Services}, QuotaNeedsResources: {pods}, LimitRangeViolated: {pods, claims},
+	NodePortTaken: {target.Services}, PodSecurityViolated: {pods},
 }
-
-// ofBodies are the reasons that go by what is in the body of items.
-var ofBodies = []Reason{StorageClassMissing, DefaultClassMissing, QuotaExceeded, QuotaNeedsResources, LimitRangeViolated, NodePortTaken, PodSecurityViolated, VolumesEmpty}
 
 func (c *check) about(name string, severity Severity, reason Reason, sentence, remedy string) {
 	c.find(Finding{Severity: severity, Reason: reason, Count: 1, Names: []string{name}, Sentence: sentence, Remedy: remedy})
@@ -130,6 +143,7 @@ func (c *check) notListed(what string, n target.NotSeen) {
 }
 
 func (c *check) backup() error {
+	c.readVolumes()
 	if err := c.gather(); err != nil {
 		return err
 	}
@@ -143,6 +157,9 @@ func (c *check) backup() error {
 	} else if err := c.needs(); err != nil {
 		return err
 	}
+	if c.Velero.VolumesUnseen != "" && (c.brings[claims] != nil || c.brings[pods] != nil) {
+		c.notLooked("how the data of volumes comes back", c.Velero.VolumesUnseen)
+	}
 	c.webhooks()
 	c.pluginConfigs()
 	c.quotas()
@@ -151,13 +168,8 @@ func (c *check) backup() error {
 	if c.Index.Incomplete {
 		c.notLooked("all of the backup", "veltui could not read it to its end")
 	}
-	if m := modifier(c.Restore, c.Velero.Server.Flags.DefaultModifier); m != "" {
-		c.notLooked("what the resource modifier "+m+" changes", "veltui does not read resource modifiers")
-	}
-	if p := c.Restore.ResourcePolicy; p != nil && c.reads("resource-policies-configmap") {
-		c.notLooked("what the resource policy "+p.Name+" leaves out", "veltui does not read resource policies")
-	}
 	c.unlookedAround()
+	c.dryRun()
 	return nil
 }
 
@@ -175,7 +187,7 @@ func (c *check) gather() error {
 		case target.Namespaces:
 		case target.Services:
 			c.brings[i.Resource][i.Target+"/"+i.Name] = true
-		case target.StorageClasses, target.SnapshotClasses, target.Drivers:
+		case target.StorageClasses, target.SnapshotClasses, target.Drivers, volumes:
 			c.brings[i.Resource][i.Name] = true
 		}
 		if i.Target != "" && i.Resource != target.Namespaces {
@@ -206,21 +218,32 @@ func (c *check) kinds() {
 	if c.Served == nil {
 		return
 	}
-	for _, word := range c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources)) {
+	untold := c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources))
+	for _, word := range untold {
 		c.notLooked("what "+word+" stands for in --include-resources or --exclude-resources", "the API group of it may be one that does not answer: "+c.Served.SilentGroups())
 	}
+	var silent []string
 	for _, resource := range slices.Sorted(maps.Keys(c.brings)) {
 		serves, known := c.Served.Serves(resource)
 		switch {
+		case c.Failing[resource] != "":
+			stored := c.Index.Version(resource)
+			c.notListable(resource, "The API server fails to list "+resource+" ("+human.Shorten(c.Failing[resource], 300)+").",
+				stored == "" || stored == c.Served.Version(resource) || slices.Contains(c.Velero.Server.Flags.Features, "EnableAPIGroupVersions"))
 		case serves, c.Fates.Serves(resource):
 			c.version(resource)
 		case !known:
-			c.notLooked("whether the cluster serves "+resource, "its API group does not answer")
+			silent = append(silent, resource)
 		default:
-			c.find(c.itemsOf(resource).fill(Finding{Severity: Obstacle, Reason: KindNotServed, Resource: resource,
+			c.findUnserved(resource, Finding{Severity: Obstacle, Reason: KindNotServed, Resource: resource,
 				Sentence: fmt.Sprintf("The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.", resource),
-				Remedy:   "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + "."}))
+				Remedy:   "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + "."})
 		}
+	}
+	if len(silent) > 0 {
+		c.notLooked("whether the cluster serves "+human.List(silent, 5)+", and what is there of them", "API groups do not answer: "+c.Served.SilentGroups())
+	} else if len(c.Served.Silent) > 0 && len(untold) == 0 {
+		c.find(Finding{Severity: Note, Reason: GroupsSilent, Sentence: "API groups do not answer: " + human.Shorten(c.Served.SilentGroups(), 300) + ". The restore brings nothing of them, but no namespace can be deleted until they do."})
 	}
 }
 
@@ -238,6 +261,11 @@ func (c *check) version(resource string) {
 	case slices.Contains(served, stored):
 		return
 	}
+	changed := c.Changed[resource]
+	if started := c.Velero.Server.StartedAt; !c.Velero.Server.Flags.NoInformerCache && c.Now.Sub(changed) < discoveryAge && started.Before(changed) {
+		c.notListable(resource, fmt.Sprintf("The backup holds %s in version %s, which the cluster served until its CRD changed %s. Velero may not know that yet.", resource, stored, human.Ago(changed, c.Now)), true)
+		return
+	}
 	f := Finding{Severity: Obstacle, Reason: VersionNotServed, Resource: resource,
 		Sentence: fmt.Sprintf("The backup holds %s in version %s, and the cluster does not serve that. Velero has an error for each of them.", resource, stored),
 		Remedy:   "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the cluster serves."}
@@ -248,13 +276,34 @@ func (c *check) version(resource string) {
 			f.Remedy = "Make sure that the Velero server runs with --features=EnableAPIGroupVersions."
 		}
 	}
-	c.find(c.itemsOf(resource).fill(f))
+	c.findUnserved(resource, f)
+}
+
+// findUnserved finds the items of a resource, unless a dry run has answered for them.
+func (c *check) findUnserved(resource string, f Finding) {
+	if g := c.itemsOf(resource); g.count > 0 {
+		c.find(g.fill(f))
+	}
+}
+
+// discoveryAge is how long Velero goes by what the cluster served (pkg/cmd/server/server.go, initDiscoveryHelper).
+const discoveryAge = 5 * time.Minute
+
+// notListable: Velero lists the kinds of a restore before the first item, in the versions that it prefers, and waits for
+// that without a limit (pkg/restore/restore.go of 1.14 to 1.18, execute: ResourceFor, WaitForCacheSync; pkg/discovery/helper.go).
+func (c *check) notListable(resource, cause string, listed bool) {
+	then := " Velero has an error for each of them."
+	if listed && !c.Velero.Server.Flags.NoInformerCache {
+		then = " Velero lists it before it restores the first item, waits without a limit, and starts no other restore meanwhile."
+	}
+	c.find(c.itemsOf(resource).fill(Finding{Severity: Obstacle, Reason: KindNotListable, Resource: resource, Sentence: cause + then,
+		Remedy: "Have the kind served again (its conversion webhook, its API service, the version), or leave it out with --exclude-resources " + resource + ". A restore that hangs goes on then, or ends when Velero restarts."}))
 }
 
 func (c *check) itemsOf(resource string) *group {
 	g := &group{}
 	_ = c.Fates.Each(func(i collector.Item) {
-		if i.Resource == resource && isRestored(i) {
+		if i.Resource == resource && isRestored(i) && !c.answered(resource, i.Target, i.Name) {
 			g.add(i.Target, i.Name)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/testbed"
 )
@@ -191,7 +192,7 @@ func compareOnce(b *testing.B, plane *testbed.ControlPlane, index *collector.Ind
 			b.Fatal(err)
 		}
 		state := target.NewState(question, always)
-		c, err := NewComparison(fates, state, Rules{Versions: func(string) []string { return nil }})
+		c, err := NewComparison(fates, state, prepare.Rules{}, func(string) []string { return nil })
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,20 +10,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/restore/modifier"
+	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
 )
 
 // comparedWith compares one object of the backup with that of the cluster.
-func comparedWith(t *testing.T, resource, inBackup, live string, rules Rules) Existing {
+func comparedWith(t *testing.T, resource, inBackup, live string, rules prepare.Rules) Existing {
 	t.Helper()
 	namespace, name := "", "x"
 	if !slices.Contains(clusterWide, resource) {
 		namespace = "shop"
 	}
-	c := newComparison(rules)
-	if c.Versions == nil {
-		c.Versions = func(string) []string { return nil }
-	}
+	c := newComparison(rules, func(string) (all []string) {
+		if rules.Name == "several versions" {
+			all = []string{"v1", "v2"}
+		}
+		return all
+	})
 	to := namespace
 	if mapped, ok := rules.Restore.NamespaceMapping[namespace]; ok {
 		to = mapped
@@ -45,7 +49,7 @@ func comparedWith(t *testing.T, resource, inBackup, live string, rules Rules) Ex
 	return all[0]
 }
 
-var clusterWide = []string{volumes, clusterBindings, definitions, apiServices, target.StorageClasses, target.Validating, contents}
+var clusterWide = []string{volumes, clusterBindings, "customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io", target.StorageClasses, target.Validating, contents}
 
 // whole gives a body what differs between any two objects.
 func whole(body, namespace, from string) string {
@@ -74,78 +78,94 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 	subject := func(namespace string) string {
 		return plain(`,"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"` + namespace + `"}]`)
 	}
+	rules := func(text string) *modifier.Rules {
+		r, err := modifier.Parse(map[string]string{"a": "version: v1\nresourceModifierRules:\n- " + text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	debug := prepare.Rules{Restore: modified, Modifier: rules("{conditions: {groupResource: configmaps}, mergePatches: [{patchData: 'data: {level: debug}'}]}")}
+	odd := prepare.Rules{Restore: modified, Modifier: rules("{conditions: {groupResource: '*'}, strategicPatches: [{patchData: '{}'}]}")}
 	account := func(more string) string { return `"metadata":{"labels":{"app":"web"}}` + more }
 	for name, c := range map[string]struct {
 		resource, backup, live string
-		rules                  Rules
+		rules                  prepare.Rules
 		want                   string // outcome and fields
 	}{
-		"equal":                          {target.ConfigMaps, level("info", ""), level("info", ""), Rules{}, "Equal"},
-		"equal, update":                  {target.ConfigMaps, level("info", ""), level("info", ""), Rules{Restore: update}, "Equal"},
-		"equal in another namespace":     {target.ConfigMaps, level("info", ""), level("info", ""), Rules{Restore: mapped}, "Equal"},
-		"different":                      {target.ConfigMaps, level("info", ""), level("debug", ""), Rules{}, "Left data.level"},
-		"different, update":              {target.ConfigMaps, level("info", ""), level("debug", ""), Rules{Restore: update}, "Patched data.level"},
-		"a field more":                   {target.ConfigMaps, level("info", ""), level("info", `,"binaryData":{"a":"b"}`), Rules{}, "Left binaryData.a"},
-		"an empty field more":            {target.ConfigMaps, level("info", ""), level("info", `,"binaryData":{}`), Rules{}, "Left binaryData"},
-		"a label":                        {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"db"}}`, Rules{}, "Left metadata.labels.app"},
-		"managed fields":                 {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"web"},"managedFields":[{"time":"x"}]}`, Rules{}, "Left metadata.managedFields"},
-		"finalizers":                     {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"web"},"finalizers":["a"]}`, Rules{}, "Left metadata.finalizers"},
-		"an immutable one, update":       {target.ConfigMaps, level("info", ""), level("debug", `,"immutable":true`), Rules{Restore: update}, "PatchRefused data.level immutable"},
-		"a resource modifier":            {target.ConfigMaps, level("info", ""), level("info", ""), Rules{Restore: modified}, "CannotTell"},
-		"a modifier of the server":       {target.ConfigMaps, level("info", ""), level("info", ""), Rules{DefaultModifier: "m"}, "CannotTell"},
-		"a claim, of the next Velero":    {claims, claim(""), claim(""), Rules{Server: "v1.19.0"}, "CannotTell"},
-		"several versions":               {target.ConfigMaps, plain(""), plain(""), Rules{Versions: func(string) []string { return []string{"v1", "v2"} }}, "CannotTell"},
-		"another type of Secret, update": {secrets, plain(`,"type":"a"`), plain(`,"type":"b"`), Rules{Restore: update}, "PatchRefused type"},
-		"a token":                        {secrets, plain(`,"type":"kubernetes.io/service-account-token"`), plain(`,"type":"kubernetes.io/service-account-token"`), Rules{}, "Left"},
-		"a Service":                      {target.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.1"}`), Rules{}, "Left"},
-		"a Service, update":              {target.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), Rules{Restore: update}, "Patched spec.clusterIP"},
-		"a headless Service, update":     {target.Services, plain(`,"spec":{"clusterIP":"None"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), Rules{Restore: update}, "PatchRefused spec.clusterIP"},
-		"a pod":                          {pods, plain(`,"spec":{"nodeName":"n"}`), plain(`,"spec":{"nodeName":"n"}`), Rules{}, "Left"},
-		"a pod on a node, update":        {pods, plain(`,"spec":{"nodeName":"n"}`), plain(`,"spec":{"nodeName":"n"}`), Rules{Restore: update}, "PatchRefused"},
-		"a pod that waits, update":       {pods, plain(`,"spec":{"priority":0}`), plain(`,"spec":{"priority":0}`), Rules{Restore: update}, "Patched"},
-		"a pod with images, update":      {pods, plain(`,"spec":{"containers":[{"image":"a"}]}`), plain(`,"spec":{"containers":[{"image":"b"}]}`), Rules{Restore: update}, "CannotTell spec.containers"},
-		"a pod behind a modifier":        {pods, plain(""), plain(""), Rules{Restore: modified}, "Left"},
-		"a Job":                          {jobs, plain(""), plain(""), Rules{}, "Left"},
+		"equal":                              {target.ConfigMaps, level("info", ""), level("info", ""), prepare.Rules{}, "Equal"},
+		"equal, update":                      {target.ConfigMaps, level("info", ""), level("info", ""), prepare.Rules{Restore: update}, "Equal"},
+		"equal in another namespace":         {target.ConfigMaps, level("info", ""), level("info", ""), prepare.Rules{Restore: mapped}, "Equal"},
+		"different":                          {target.ConfigMaps, level("info", ""), level("debug", ""), prepare.Rules{}, "Left data.level"},
+		"different, update":                  {target.ConfigMaps, level("info", ""), level("debug", ""), prepare.Rules{Restore: update}, "Patched data.level"},
+		"a field more":                       {target.ConfigMaps, level("info", ""), level("info", `,"binaryData":{"a":"b"}`), prepare.Rules{}, "Left binaryData.a"},
+		"an empty field more":                {target.ConfigMaps, level("info", ""), level("info", `,"binaryData":{}`), prepare.Rules{}, "Left binaryData"},
+		"a label":                            {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"db"}}`, prepare.Rules{}, "Left metadata.labels.app"},
+		"managed fields":                     {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"web"},"managedFields":[{"time":"x"}]}`, prepare.Rules{}, "Left metadata.managedFields"},
+		"finalizers":                         {target.ConfigMaps, plain(""), `"metadata":{"labels":{"app":"web"},"finalizers":["a"]}`, prepare.Rules{}, "Left metadata.finalizers"},
+		"an immutable one, update":           {target.ConfigMaps, level("info", ""), level("debug", `,"immutable":true`), prepare.Rules{Restore: update}, "PatchRefused data.level immutable"},
+		"a resource modifier":                {target.ConfigMaps, level("info", ""), level("info", ""), prepare.Rules{Restore: modified}, "CannotTell"},
+		"a modifier that makes a difference": {target.ConfigMaps, level("info", ""), level("info", ""), debug, "Left data.level"},
+		"a modifier that makes it equal":     {target.ConfigMaps, level("info", ""), level("debug", ""), debug, "Equal"},
+		"a modifier of others":               {secrets, level("info", ""), level("info", ""), debug, "Equal"},
+		"a modifier and a Service":           {target.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.1"}`), debug, "Left"},
+		"a modifier that needs a schema":     {target.ConfigMaps, level("info", ""), level("info", ""), odd, "CannotTell"},
+		"a modifier of the server":           {target.ConfigMaps, level("info", ""), level("info", ""), prepare.Rules{UnreadModifier: "m"}, "CannotTell"},
+		"a claim, of the next Velero":        {claims, claim(""), claim(""), prepare.Rules{Server: "v1.19.0"}, "CannotTell"},
+		"several versions":                   {target.ConfigMaps, plain(""), plain(""), prepare.Rules{Name: "several versions"}, "CannotTell"},
+		"another type of Secret, update":     {secrets, plain(`,"type":"a"`), plain(`,"type":"b"`), prepare.Rules{Restore: update}, "PatchRefused type"},
+		"a token":                            {secrets, plain(`,"type":"kubernetes.io/service-account-token"`), plain(`,"type":"kubernetes.io/service-account-token"`), prepare.Rules{}, "Left"},
+		"a Service":                          {target.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.1"}`), prepare.Rules{}, "Left"},
+		"a Service, update":                  {target.Services, plain(`,"spec":{"clusterIP":"10.0.0.1"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), prepare.Rules{Restore: update}, "Patched spec.clusterIP"},
+		"a headless Service, update":         {target.Services, plain(`,"spec":{"clusterIP":"None"}`), plain(`,"spec":{"clusterIP":"10.0.0.2"}`), prepare.Rules{Restore: update}, "PatchRefused spec.clusterIP"},
+		"a pod":                              {pods, plain(`,"spec":{"nodeName":"n"}`), plain(`,"spec":{"nodeName":"n"}`), prepare.Rules{}, "Left"},
+		"a pod on a node, update":            {pods, plain(`,"spec":{"nodeName":"n"}`), plain(`,"spec":{"nodeName":"n"}`), prepare.Rules{Restore: update}, "PatchRefused"},
+		"a pod that waits, update":           {pods, plain(`,"spec":{"priority":0}`), plain(`,"spec":{"priority":0}`), prepare.Rules{Restore: update}, "Patched"},
+		"a pod with images, update":          {pods, plain(`,"spec":{"containers":[{"image":"a"}]}`), plain(`,"spec":{"containers":[{"image":"b"}]}`), prepare.Rules{Restore: update}, "CannotTell spec.containers"},
+		"a pod behind a modifier":            {pods, plain(""), plain(""), prepare.Rules{Restore: modified}, "Left"},
+		"a Job":                              {jobs, plain(""), plain(""), prepare.Rules{}, "Left"},
 		"a Job, update": {jobs, plain(`,"spec":{"selector":{"matchLabels":{"controller-uid":"1"}}}`), plain(`,"spec":{"selector":{"matchLabels":{"controller-uid":"1"}}}`),
-			Rules{Restore: update}, "PatchRefused"},
-		"a Job with a selector of its own, update": {jobs, plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), Rules{Restore: update}, "Patched"},
-		"a claim":                                          {claims, claim(""), claim(""), Rules{}, "Left"},
-		"a claim, older server":                            {claims, claim(""), claim(""), Rules{Server: "v1.15.2"}, "CannotTell"},
-		"a claim, known server":                            {claims, claim(""), claim(""), Rules{Server: "v1.16.0"}, "Left"},
-		"a claim, update":                                  {claims, claim(""), claim(""), Rules{Restore: update}, "Patched"},
-		"a bound claim, update":                            {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"v"`), Rules{Restore: update}, "CannotTell"},
-		"a claim bound elsewhere, update":                  {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"w"`), Rules{Restore: update}, "PatchRefused spec.volumeName"},
-		"a claim of another class, update":                 {claims, claim(`,"storageClassName":"a"`), claim(`,"storageClassName":"b"`), Rules{Restore: update}, "PatchRefused spec.storageClassName"},
-		"a claim of another size, update":                  {claims, claim(""), plain(`,"spec":{"resources":{"requests":{"storage":"2Gi"}}}`), Rules{Restore: update}, "CannotTell spec.resources"},
-		"a volume that is made anew":                       {volumes, volume("Delete", "1"), volume("Delete", "2"), Rules{}, "Skipped"},
-		"a volume with native snapshots":                   {volumes, volume("Delete", "1"), volume("Delete", "1"), Rules{NativeSnapshots: true}, "CannotTell"},
-		"a kept volume that differs":                       {volumes, volume("Retain", "1"), volume("Retain", "2"), Rules{}, "CannotTell spec.claimRef"},
-		"a kept volume that nobody claims":                 {volumes, plain(`,"spec":{"a":"b"}`), plain(`,"spec":{"a":"b"}`), Rules{}, "Equal"},
-		"a role binding":                                   {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), Rules{}, "Equal"},
-		"a role binding in a new namespace":                {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), Rules{Restore: mapped}, "Left"},
-		"a cluster role binding for an account that moves": {clusterBindings, subject("shop"), subject("shop"), Rules{Restore: mapped}, "Left subjects"},
-		"a cluster role binding for one that has moved":    {clusterBindings, subject("shop"), subject("shop-2"), Rules{Restore: mapped}, "Left"},
-		"a role binding for one that has moved":            {bindings, subject("shop"), subject("shop-2"), Rules{Restore: mapped}, "Left"},
+			prepare.Rules{Restore: update}, "PatchRefused"},
+		"a Job with a selector of its own, update": {jobs, plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), plain(`,"spec":{"selector":{"matchLabels":{"a":"1"}}}`), prepare.Rules{Restore: update}, "Patched"},
+		"a claim":                                          {claims, claim(""), claim(""), prepare.Rules{}, "Left"},
+		"a claim, older server":                            {claims, claim(""), claim(""), prepare.Rules{Server: "v1.15.2"}, "CannotTell"},
+		"a claim, known server":                            {claims, claim(""), claim(""), prepare.Rules{Server: "v1.16.0"}, "Left"},
+		"a claim, update":                                  {claims, claim(""), claim(""), prepare.Rules{Restore: update}, "Patched"},
+		"a bound claim, update":                            {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"v"`), prepare.Rules{Restore: update}, "CannotTell"},
+		"a claim bound elsewhere, update":                  {claims, claim(`,"volumeName":"v"`), claim(`,"volumeName":"w"`), prepare.Rules{Restore: update}, "PatchRefused spec.volumeName"},
+		"a claim of another class, update":                 {claims, claim(`,"storageClassName":"a"`), claim(`,"storageClassName":"b"`), prepare.Rules{Restore: update}, "PatchRefused spec.storageClassName"},
+		"a claim of another size, update":                  {claims, claim(""), plain(`,"spec":{"resources":{"requests":{"storage":"2Gi"}}}`), prepare.Rules{Restore: update}, "CannotTell spec.resources"},
+		"a volume that is made anew":                       {volumes, volume("Delete", "1"), volume("Delete", "2"), prepare.Rules{}, "Skipped"},
+		"a volume with native snapshots":                   {volumes, volume("Delete", "1"), volume("Delete", "1"), prepare.Rules{NativeSnapshots: true}, "CannotTell"},
+		"a kept volume that differs":                       {volumes, volume("Retain", "1"), volume("Retain", "2"), prepare.Rules{}, "CannotTell spec.claimRef"},
+		"a kept volume that nobody claims":                 {volumes, plain(`,"spec":{"a":"b"}`), plain(`,"spec":{"a":"b"}`), prepare.Rules{}, "Equal"},
+		"a role binding":                                   {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), prepare.Rules{}, "Equal"},
+		"a role binding in a new namespace":                {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"a"}`), prepare.Rules{Restore: mapped}, "Left"},
+		"a cluster role binding for an account that moves": {clusterBindings, subject("shop"), subject("shop"), prepare.Rules{Restore: mapped}, "Left subjects"},
+		"a cluster role binding for one that has moved":    {clusterBindings, subject("shop"), subject("shop-2"), prepare.Rules{Restore: mapped}, "Left"},
+		"a role binding for one that has moved":            {bindings, subject("shop"), subject("shop-2"), prepare.Rules{Restore: mapped}, "Left"},
 		"a cluster role binding that moves, update": {clusterBindings, subject("shop"), subject("shop"),
-			Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ExistingResourcePolicy: velerov1.PolicyTypeUpdate}}, "Patched subjects"},
-		"odd subjects":                       {clusterBindings, plain(`,"subjects":[null,1,{"namespace":2}]`), plain(`,"subjects":{}`), Rules{Restore: mapped}, "Left subjects"},
-		"a role binding of another, update":  {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"b"}`), Rules{Restore: update}, "PatchRefused roleRef.name"},
-		"an account":                         {serviceAccounts, account(`,"secrets":[{"name":"x-token-1"},{"name":"s"}]`), account(`,"secrets":[{"name":"s"},{"name":"t"}]`), Rules{}, "Skipped"},
-		"an account that lacks something":    {serviceAccounts, account(`,"imagePullSecrets":[{"name":"pull"}],"automountServiceAccountToken":true`), `"metadata":{"labels":{"z":"z"}}`, Rules{}, "Merged imagePullSecrets.pull metadata.labels.app"},
-		"an account, update":                 {serviceAccounts, account(`,"imagePullSecrets":[{"name":"pull"}]`), account(""), Rules{Restore: update}, "Merged imagePullSecrets.pull"},
-		"an account with another annotation": {serviceAccounts, `"metadata":{"annotations":{"a":"b"}}`, `"metadata":{"annotations":{"a":"c"}}`, Rules{}, "Skipped"},
-		"the same account":                   {serviceAccounts, account(""), `"metadata":{"labels":{"app":"web"},"managedFields":[1]}`, Rules{}, "Equal"},
-		"the same account, update":           {serviceAccounts, account(""), account(""), Rules{Restore: update}, "Skipped"},
-		"images may change":                  {"deployments.apps", plain(""), plain(""), Rules{Plugins: map[string][]string{changesImages: {"x"}}}, "CannotTell"},
-		"another selector, update":           {"deployments.apps", plain(`,"spec":{"selector":{"a":"b"}}`), plain(`,"spec":{"selector":{"a":"c"}}`), Rules{Restore: update}, "PatchRefused spec.selector"},
-		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), Rules{Plugins: map[string][]string{target.ChangesClasses: {"x"}}}, "CannotTell"},
-		"a snapshot with EnableCSI":          {snapshots, plain(""), plain(""), Rules{CSI: &yes}, "Skipped"},
-		"a snapshot without EnableCSI":       {snapshots, plain(""), plain(""), Rules{CSI: &no}, "Equal"},
-		"a snapshot, server not seen":        {snapshots, plain(""), plain(""), Rules{}, "CannotTell"},
-		"a snapshot class, no volumes":       {target.SnapshotClasses, plain(""), plain(""), Rules{CSI: &yes, Restore: velerov1.RestoreSpec{RestorePVs: &no}}, "Skipped"},
-		"an API service of Kubernetes":       {apiServices, `"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"true"}}`, plain(""), Rules{}, "Skipped"},
+			prepare.Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ExistingResourcePolicy: velerov1.PolicyTypeUpdate}}, "Patched subjects"},
+		"odd subjects":                       {clusterBindings, plain(`,"subjects":[null,1,{"namespace":2}]`), plain(`,"subjects":{}`), prepare.Rules{Restore: mapped}, "Left subjects"},
+		"a role binding of another, update":  {bindings, plain(`,"roleRef":{"name":"a"}`), plain(`,"roleRef":{"name":"b"}`), prepare.Rules{Restore: update}, "PatchRefused roleRef.name"},
+		"an account":                         {serviceAccounts, account(`,"secrets":[{"name":"x-token-1"},{"name":"s"}]`), account(`,"secrets":[{"name":"s"},{"name":"t"}]`), prepare.Rules{}, "Skipped"},
+		"an account that lacks something":    {serviceAccounts, account(`,"imagePullSecrets":[{"name":"pull"}],"automountServiceAccountToken":true`), `"metadata":{"labels":{"z":"z"}}`, prepare.Rules{}, "Merged imagePullSecrets.pull metadata.labels.app"},
+		"an account, update":                 {serviceAccounts, account(`,"imagePullSecrets":[{"name":"pull"}]`), account(""), prepare.Rules{Restore: update}, "Merged imagePullSecrets.pull"},
+		"an account with another annotation": {serviceAccounts, `"metadata":{"annotations":{"a":"b"}}`, `"metadata":{"annotations":{"a":"c"}}`, prepare.Rules{}, "Skipped"},
+		"the same account":                   {serviceAccounts, account(""), `"metadata":{"labels":{"app":"web"},"managedFields":[1]}`, prepare.Rules{}, "Equal"},
+		"the same account, update":           {serviceAccounts, account(""), account(""), prepare.Rules{Restore: update}, "Skipped"},
+		"classes are ambiguous":              {claims, claim(""), claim(""), prepare.Rules{Plugins: map[string][]string{target.ChangesClasses: {"x", "y"}}}, "CannotTell"},
+		"a mapped class, update":             {claims, claim(`,"storageClassName":"a"`), claim(`,"storageClassName":"b"`), prepare.Rules{Restore: update, Plugins: map[string][]string{target.ChangesClasses: {"x"}}, ClassMap: map[string]string{"a": "b"}}, "Patched"},
+		"images may change":                  {"deployments.apps", plain(""), plain(""), prepare.Rules{Plugins: map[string][]string{prepare.ChangesImages: {"x"}}}, "CannotTell"},
+		"another selector, update":           {"deployments.apps", plain(`,"spec":{"selector":{"a":"b"}}`), plain(`,"spec":{"selector":{"a":"c"}}`), prepare.Rules{Restore: update}, "PatchRefused spec.selector"},
+		"classes may change":                 {statefulSets, plain(`,"spec":{"volumeClaimTemplates":[{}]}`), plain(`,"spec":{"volumeClaimTemplates":[{}]}`), prepare.Rules{Plugins: map[string][]string{target.ChangesClasses: {"x"}}}, "CannotTell"},
+		"a snapshot with EnableCSI":          {snapshots, plain(""), plain(""), prepare.Rules{CSI: &yes}, "Skipped"},
+		"a snapshot without EnableCSI":       {snapshots, plain(""), plain(""), prepare.Rules{CSI: &no}, "Equal"},
+		"a snapshot, server not seen":        {snapshots, plain(""), plain(""), prepare.Rules{}, "CannotTell"},
+		"a snapshot class, no volumes":       {target.SnapshotClasses, plain(""), plain(""), prepare.Rules{CSI: &yes, Restore: velerov1.RestoreSpec{RestorePVs: &no}}, "Skipped"},
+		"an API service of Kubernetes":       {"apiservices.apiregistration.k8s.io", `"metadata":{"labels":{"kube-aggregator.kubernetes.io/automanaged":"true"}}`, plain(""), prepare.Rules{}, "Skipped"},
 		"a webhook": {target.Validating, `"apiVersion":"admissionregistration.k8s.io/v1","metadata":{"labels":{"z":"z"}},"webhooks":[{"sideEffects":"Some"}]`,
-			`"apiVersion":"admissionregistration.k8s.io/v1","metadata":{"labels":{"z":"z"}},"webhooks":[{"sideEffects":"None"}]`, Rules{}, "Equal"},
+			`"apiVersion":"admissionregistration.k8s.io/v1","metadata":{"labels":{"z":"z"}},"webhooks":[{"sideEffects":"None"}]`, prepare.Rules{}, "Equal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := comparedWith(t, c.resource, c.backup, c.live, c.rules)
@@ -160,7 +180,7 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 // TestTheRestoredNamespaceIsCompared: the backup may also hold the namespace that
 // another is mapped to. The restore leaves it out, so nothing of it is compared.
 func TestTheRestoredNamespaceIsCompared(t *testing.T) {
-	c := newComparison(Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}, Versions: func(string) []string { return nil }})
+	c := newComparison(prepare.Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}}, func(string) []string { return nil })
 	c.items[place{target.ConfigMaps, "prod", "x"}] = &compared{from: "shop", sources: 1}
 	if c.Wants(target.ConfigMaps, "prod", "x") {
 		t.Error("the body of the namespace that is left out is wanted")
@@ -197,9 +217,9 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 	add(target.Services, "web", Left, "")
 	add(serviceAccounts, "robot", Merged, "", "imagePullSecrets.pull")
 	add("deployments.apps", "web", CannotTell, "its images may change")
-	add(apiServices, "v1", Skipped, "")
+	add("apiservices.apiregistration.k8s.io", "v1", Skipped, "")
 	add(claims, "data", Left, "")
-	g := given{items: items, there: always, compared: all, served: []string{"deployments.apps", apiServices}}
+	g := given{items: items, there: always, compared: all, served: []string{"deployments.apps", "apiservices.apiregistration.k8s.io"}}
 	r := checked(t, g)
 	want := "doubt ClaimsExist, doubt ObjectsExist, doubt ObjectsExist, note ObjectsEqual, note ObjectsExist, note ObjectsExist, note ObjectsSkipped, note ServiceAccountsMerged"
 	text := ""

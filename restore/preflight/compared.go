@@ -96,7 +96,7 @@ type comparedGroup struct {
 func (c *check) findCompared() {
 	all := map[string]*comparedGroup{}
 	for _, e := range c.Existing {
-		if special[e.Resource] {
+		if special[e.Resource] || e.Outcome == PatchRefused && c.answered(e.Resource, e.Namespace, e.Name) {
 			continue
 		}
 		same := !slices.ContainsFunc(e.Fields, func(f string) bool { return f != sameContent })

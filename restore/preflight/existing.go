@@ -60,10 +60,13 @@ func (c *check) existing() error {
 			Remedy:   "Wait until they are gone."}))
 	}
 	if c.State == nil {
-		c.notLooked("which objects exist already", "the cluster was not looked at")
+		c.notLooked("which objects exist already", "the cluster was not checked")
 		return nil
 	}
 	for _, n := range c.State.NotSeen {
+		if _, known := c.Served.Serves(n.Resource); !known {
+			continue // said of its group
+		}
 		c.notListed("whether "+n.Resource+" exist already", n)
 	}
 	return nil
@@ -93,10 +96,16 @@ func (c *check) create(i collector.Item) bool {
 }
 
 func (c *check) isNew(i collector.Item) {
-	if c.created[i.Target] == nil {
-		c.created[i.Target] = map[string]int{}
+	count := func(of map[string]map[string]int) {
+		if of[i.Target] == nil {
+			of[i.Target] = map[string]int{}
+		}
+		of[i.Target][i.Resource]++
 	}
-	c.created[i.Target][i.Resource]++
+	count(c.created)
+	if !c.answered(i.Resource, i.Target, i.Name) {
+		count(c.unasked)
+	}
 }
 
 // exists says what Velero does with objects of which only the metadata was read.
@@ -159,12 +168,7 @@ func verb(n int, one, many string) string {
 
 func is(n int) string { return verb(n, "is", "are") }
 
-func in(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return " in namespace " + namespace
-}
+func in(namespace string) string { return human.Clause(" in namespace ", namespace) }
 
 // inPlace adds what a server whose rules are not known may do with existing volumes.
 func (c *check) inPlace() string {
@@ -198,6 +202,8 @@ func Ask(fates *collector.Fates, spec velerov1.RestoreSpec, velero string) (*tar
 			switch n.Kind {
 			case collector.NeedStorageClass, collector.NeedDefaultClass:
 				around.Storage = true
+			case collector.NeedVolume:
+				around.Volumes = true
 			case collector.NeedSnapshotClass, collector.NeedDriver:
 				around.Snapshots = true
 			case collector.NeedKeptNodePort:

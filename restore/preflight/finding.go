@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/veltui/veltui/internal/human"
 )
 
 // Severity is how bad a finding is.
@@ -23,44 +25,50 @@ type Reason string
 
 // The reasons of findings.
 const (
-	Refused                Reason = "Refused"
-	FieldIgnored           Reason = "FieldIgnored"
-	BackupMissing          Reason = "BackupMissing"
-	BackupNotReady         Reason = "BackupNotReady"
-	BackupPartiallyFailed  Reason = "BackupPartiallyFailed"
-	BackupNotFinalized     Reason = "BackupNotFinalized"
-	BackupExpired          Reason = "BackupExpired"
-	BackupExpiresSoon      Reason = "BackupExpiresSoon"
-	BackupDeleting         Reason = "BackupDeleting"
-	LocationMissing        Reason = "LocationMissing"
-	LocationUnavailable    Reason = "LocationUnavailable"
-	ServerNotRunning       Reason = "ServerNotRunning"
-	RestoresAhead          Reason = "RestoresAhead"
-	ObjectsExist           Reason = "ObjectsExist"
-	ObjectsPatched         Reason = "ObjectsPatched"
-	ObjectsEqual           Reason = "ObjectsEqual"
-	ObjectsSkipped         Reason = "ObjectsSkipped"
-	PatchesRefused         Reason = "PatchesRefused"
-	ObjectsTerminating     Reason = "ObjectsTerminating"
-	ClaimsExist            Reason = "ClaimsExist"
-	ServiceAccountsMerged  Reason = "ServiceAccountsMerged"
-	VolumesExist           Reason = "VolumesExist"
-	KindNotServed          Reason = "KindNotServed"
-	VersionNotServed       Reason = "VersionNotServed"
-	NamespaceTerminating   Reason = "NamespaceTerminating"
-	StorageClassMissing    Reason = "StorageClassMissing"
-	DefaultClassMissing    Reason = "DefaultClassMissing"
-	SnapshotClassMissing   Reason = "SnapshotClassMissing"
-	DriverMissing          Reason = "DriverMissing"
-	QuotaExceeded          Reason = "QuotaExceeded"
-	QuotaNeedsResources    Reason = "QuotaNeedsResources"
-	LimitRangeViolated     Reason = "LimitRangeViolated"
-	NodePortTaken          Reason = "NodePortTaken"
-	PodSecurityViolated    Reason = "PodSecurityViolated"
-	PluginConfigAmbiguous  Reason = "PluginConfigAmbiguous"
-	VolumesEmpty           Reason = "VolumesEmpty"
-	WebhookServiceMissing  Reason = "WebhookServiceMissing"
-	WebhookRestoredWithout Reason = "WebhookRestoredWithoutService"
+	Refused                 Reason = "Refused"
+	FieldIgnored            Reason = "FieldIgnored"
+	BackupMissing           Reason = "BackupMissing"
+	BackupNotReady          Reason = "BackupNotReady"
+	BackupPartiallyFailed   Reason = "BackupPartiallyFailed"
+	BackupNotFinalized      Reason = "BackupNotFinalized"
+	BackupExpired           Reason = "BackupExpired"
+	BackupExpiresSoon       Reason = "BackupExpiresSoon"
+	BackupDeleting          Reason = "BackupDeleting"
+	LocationMissing         Reason = "LocationMissing"
+	LocationUnavailable     Reason = "LocationUnavailable"
+	ServerNotRunning        Reason = "ServerNotRunning"
+	RestoresAhead           Reason = "RestoresAhead"
+	ObjectsExist            Reason = "ObjectsExist"
+	ObjectsPatched          Reason = "ObjectsPatched"
+	ObjectsEqual            Reason = "ObjectsEqual"
+	ObjectsSkipped          Reason = "ObjectsSkipped"
+	PatchesRefused          Reason = "PatchesRefused"
+	ObjectsTerminating      Reason = "ObjectsTerminating"
+	ClaimsExist             Reason = "ClaimsExist"
+	ServiceAccountsMerged   Reason = "ServiceAccountsMerged"
+	VolumesExist            Reason = "VolumesExist"
+	KindNotServed           Reason = "KindNotServed"
+	VersionNotServed        Reason = "VersionNotServed"
+	NamespaceTerminating    Reason = "NamespaceTerminating"
+	GroupsSilent            Reason = "GroupsSilent"
+	KindNotListable         Reason = "KindNotListable"
+	ClaimsNeverBind         Reason = "ClaimsNeverBind"
+	NodeAgentMissing        Reason = "NodeAgentMissing"
+	SnapshotLocationMissing Reason = "SnapshotLocationMissing"
+	StorageClassMissing     Reason = "StorageClassMissing"
+	DefaultClassMissing     Reason = "DefaultClassMissing"
+	SnapshotClassMissing    Reason = "SnapshotClassMissing"
+	DriverMissing           Reason = "DriverMissing"
+	QuotaExceeded           Reason = "QuotaExceeded"
+	QuotaNeedsResources     Reason = "QuotaNeedsResources"
+	LimitRangeViolated      Reason = "LimitRangeViolated"
+	NodePortTaken           Reason = "NodePortTaken"
+	PodSecurityViolated     Reason = "PodSecurityViolated"
+	PluginConfigAmbiguous   Reason = "PluginConfigAmbiguous"
+	VolumesEmpty            Reason = "VolumesEmpty"
+	WebhookServiceMissing   Reason = "WebhookServiceMissing"
+	WebhookRestoredWithout  Reason = "WebhookRestoredWithoutService"
+	Rejected                Reason = "Rejected"
 )
 
 // Finding is one thing that was found.
@@ -91,6 +99,7 @@ type Result struct {
 	Findings  []Finding
 	NotLooked []NotLooked
 	Existing  []Existing // what Velero does with each object that exists, if that was compared
+	DryRun    *DryRun    // what the API server answered, if it was asked
 }
 
 // Count is how many findings have a severity.
@@ -145,10 +154,7 @@ func (g *group) add(namespace, name string) {
 	}
 	g.several = g.several || g.space != namespace
 	if len(g.names) < maxNames {
-		if namespace != "" {
-			name = namespace + "/" + name
-		}
-		g.names = append(g.names, name)
+		g.names = append(g.names, human.Namespaced(namespace, name))
 	}
 }
 

@@ -8,20 +8,36 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/stored/artifact"
 )
 
 // demand is what the new items of a namespace ask for.
 type demand struct {
-	// compute is what a quota counts of pods, and without how many of them have a container that
-	// does not say it: CPU request, memory request, CPU limit, memory limit.
-	compute                  [4]int64
-	without                  [4]int
-	pods                     int
+	podDemand
+	scoped                   map[podScope]*podDemand
+	unasked                  int // how many pods no dry run has answered for
 	storage                  int64
 	storageOf                map[string]int64 // by storage class
 	claimsOf                 map[string]int
 	nodePorts, loadBalancers int
 	claims                   []claimNeed
+}
+
+// podDemand is what pods ask for.
+type podDemand struct {
+	// compute is what a quota counts of pods, and without how many of them have a container that
+	// does not say it: CPU request, memory request, CPU limit, memory limit.
+	compute [4]int64
+	without [4]int
+	pods    int
+}
+
+func (d *podDemand) add(o podDemand) {
+	for n := range o.compute {
+		add(&d.compute[n], o.compute[n])
+		d.without[n] += o.without[n]
+	}
+	d.pods += o.pods
 }
 
 type claimNeed struct {
@@ -40,6 +56,10 @@ type storage struct {
 	changed                               groups // by "from to", where Velero changes the class
 	contents                              groups // contents of snapshots, by driver
 	empty, noClass                        group
+	unbound, unsure, taken                group  // claims that never bind, or may not, and those that take the volume of another
+	pods, moved                           group  // pods and claims whose data a node-agent brings
+	natives                               group  // claims whose volumes are made of native snapshots
+	crashes                               int    // of noClass, those on which Velero's server crashes
 	ports                                 groups // by namespace
 	hooks                                 groups // by Service
 }
@@ -52,7 +72,7 @@ func (c *check) needs() error {
 		}
 		d := c.wants[i.Target]
 		if d == nil {
-			d = &demand{storageOf: map[string]int64{}, claimsOf: map[string]int{}}
+			d = &demand{scoped: map[podScope]*podDemand{}, storageOf: map[string]int64{}, claimsOf: map[string]int{}}
 			c.wants[i.Target] = d
 		}
 		c.need(s, d, i, needs)
@@ -61,6 +81,9 @@ func (c *check) needs() error {
 		return err
 	}
 	c.findStorage(s)
+	c.findUnbound(s)
+	c.findAgents(s)
+	c.findLocations(s)
 	c.findPorts(s)
 	c.findHooks(s)
 	return nil
@@ -69,7 +92,7 @@ func (c *check) needs() error {
 func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.Need) {
 	switch i.Resource {
 	case pods:
-		c.addPod(d, i, needs)
+		c.addPod(s, d, i, needs)
 		return
 	case claims:
 		c.claim(s, d, i, needs)
@@ -109,11 +132,11 @@ func (c *check) need(s *storage, d *demand, i collector.Item, needs []collector.
 
 func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector.Need) {
 	class, volume, size := "", "", int64(0)
-	unnamed := false
+	unnamed, inSnapshot, legacy := false, false, false
 	for _, n := range needs {
 		switch n.Kind {
 		case collector.NeedStorageClass:
-			class = n.Name
+			class, legacy = n.Name, n.Amount == 1
 		case collector.NeedDefaultClass:
 			unnamed = true
 		case collector.NeedVolume:
@@ -121,6 +144,7 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 		case collector.NeedStorage:
 			size = n.Amount
 		case collector.NeedCSIData:
+			inSnapshot = true
 			if c.skipsCSI() {
 				s.empty.add(i.Target, i.Name)
 			}
@@ -128,7 +152,8 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 	}
 	changed, there := "", false
 	if a := c.Around; a != nil {
-		if to := a.ClassMap[class]; to != "" {
+		// Velero reads and changes spec.storageClassName alone, and Kubernetes goes by the annotation.
+		if to := a.ClassMap[class]; to != "" && !legacy {
 			class, changed = to, class+" to "+to
 		}
 		_, there = a.StorageClasses[class]
@@ -136,9 +161,15 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 	c.rangesOf(i.Target)
 	add(&d.storage, size)
 	d.claims = append(d.claims, claimNeed{i.Name, size})
+	gets := c.volumeOf(volume, inSnapshot)
+	c.bind(s, i, volume, gets)
+	c.carried(s, i, volume, inSnapshot, gets)
 	switch {
-	case unnamed && !c.keeps(volume):
+	case unnamed && gets == newVolume:
 		s.noClass.add(i.Target, i.Name)
+		if method := c.saved[volume].Method; method == artifact.ByPod || method == artifact.ByCSI {
+			s.crashes++
+		}
 	case class == "":
 	default:
 		sum := d.storageOf[class]
@@ -148,19 +179,12 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 		switch {
 		case changed != "" && !c.has(target.StorageClasses, class, there):
 			s.changed.add(changed, i.Target, i.Name)
-		case c.keeps(volume):
-			s.retained.add(class, i.Target, i.Name)
-		default:
+		case gets == newVolume:
 			s.classes.add(class, i.Target, i.Name)
+		case gets == eitherVolume:
+			s.retained.add(class, i.Target, i.Name)
 		}
 	}
-}
-
-// keeps says whether a claim's volume may be kept or made of a native snapshot, without a class.
-func (c *check) keeps(volume string) bool {
-	b := c.Velero.Backup
-	snapshots := b != nil && b.Status.VolumeSnapshotsCompleted > 0 && (c.Restore.RestorePVs == nil || *c.Restore.RestorePVs)
-	return volume != "" && (c.retained[volume] || snapshots)
 }
 
 // has says whether the target has a thing of the whole cluster, or the restore brings it.
@@ -184,7 +208,7 @@ func (c *check) findStorage(s *storage) {
 		defaults := slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
 		if s.noClass.count > 0 && !defaults {
 			c.find(s.noClass.fill(Finding{Severity: Obstacle, Reason: DefaultClassMissing, Resource: claims,
-				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")),
+				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")) + c.crash(s.crashes),
 				Remedy:   "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\")."}))
 		}
 		missing := func(of groups, severity Severity, then string) {
@@ -202,7 +226,7 @@ func (c *check) findStorage(s *storage) {
 		} else {
 			missing(s.classes, Doubt, "They stay Pending, unless Velero changes the class: its ConfigMap for that could not be read.")
 		}
-		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain), or may be in native snapshots; where Velero does neither keep nor restore them, the claims stay Pending.")
+		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain), or may be in native snapshots, and Velero's record of that is not known; where Velero does neither keep nor restore them, the claims stay Pending.")
 	}
 	c.findSnapshotClasses(s)
 	if a.Saw(target.Drivers, "") {
@@ -221,6 +245,9 @@ func (c *check) port(s *storage, i collector.Item, port int64) {
 		return
 	}
 	holder, taken := c.Around.NodePorts[port]
+	if c.answered(i.Resource, i.Target, i.Name) {
+		return
+	}
 	if taken && holder != i.Target+"/"+i.Name {
 		s.ports.add(i.Target, i.Target, i.Name).because(fmt.Sprintf("%d by %s", port, holder))
 	}

@@ -2,12 +2,14 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restore/prepare"
 )
 
 // asks are CPU request, memory request, CPU limit and memory limit, and which of them are given.
@@ -51,6 +53,7 @@ type pod struct {
 	level, overhead asks
 	hasLevel        bool
 	security        string
+	scope           podScope
 }
 
 // container is one of a pod; sidecar is true of an init container that goes on running.
@@ -76,6 +79,10 @@ func (p *pod) read(needs []collector.Need) {
 			at.set(int(n.Kind-collector.NeedCPURequest), n.Amount)
 		case collector.NeedPodSecurity:
 			p.security = n.Name
+		case collector.NeedPriorityClass:
+			p.scope.class = n.Name
+		case collector.NeedDeadline:
+			p.scope.terminating = true
 		}
 	}
 }
@@ -191,9 +198,19 @@ func defaultsOf(l *corev1.LimitRange) (all asks) {
 	return all
 }
 
-func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
+// waits is the container that Velero adds to a pod with file-system backups, unless a ConfigMap
+// says otherwise (pkg/restore/actions/pod_volume_restore_action.go, Execute).
+var waits = container{init: true, asks: asks{[4]int64{100, 128 << 20, 100, 128 << 20}, [4]bool{true, true, true, true}}}
+
+func (c *check) addPod(s *storage, d *demand, i collector.Item, needs []collector.Need) {
 	p, r := &c.pod, c.rangesOf(i.Target)
 	p.read(needs)
+	if c.podData[i.Namespace+"/"+i.Name] {
+		s.pods.add(i.Target, i.Name)
+		if c.Around != nil && len(c.Around.PluginConfigs[prepare.PodVolumes]) == 0 {
+			p.containers = slices.Insert(p.containers, 0, waits)
+		}
+	}
 	// Kubernetes knows spec.resources of pods since 1.34.
 	if _, minor, known := c.Served.Kubernetes(); p.hasLevel && known && minor < 34 {
 		p.level, p.hasLevel = asks{}, false
@@ -203,15 +220,23 @@ func (c *check) addPod(d *demand, i collector.Item, needs []collector.Need) {
 	}
 	total := p.total()
 	charged := p.charged(total)
-	for n := range charged.n {
-		add(&d.compute[n], charged.n[n])
-	}
+	answered := c.answered(pods, i.Target, i.Name)
+	one := podDemand{compute: charged.n, pods: 1}
 	for n, missing := range p.without() {
-		if missing {
-			d.without[n]++
+		if missing && !answered {
+			one.without[n]++
 		}
 	}
-	d.pods++
+	d.add(one)
+	p.scope.bestEffort = p.isBestEffort()
+	if d.scoped[p.scope] == nil {
+		d.scoped[p.scope] = &podDemand{}
+	}
+	d.scoped[p.scope].add(one)
+	if answered {
+		return
+	}
+	d.unasked++
 	for n, l := range r.all {
 		if says := p.violates(l, total); says != "" {
 			r.refused[n].pods.add(i.Target, i.Name)

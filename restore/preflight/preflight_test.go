@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -107,18 +109,25 @@ type given struct {
 	unseen   []target.NotSeen
 	around   target.Surroundings
 	velero   func(*Velero)
+	dry      *DryRun
 	// none is true where no namespace is there, and kubernetes the cluster's version.
 	none       bool
 	kubernetes [2]string
 	compared   []Existing
+	failing    map[string]string
+	changed    map[string]time.Time
 	// silent is an API group that does not tell its kinds.
 	silent string
 }
 
 func checked(t *testing.T, g given) *Result {
 	t.Helper()
-	in := Input{Restore: g.spec, Velero: fine(), Served: served(g.served...), Versions: g.versions, Around: &g.around, Now: now, Index: indexOf(t, g.items...)}
+	in := Input{Restore: g.spec, Velero: fine(), Served: served(g.served...), Versions: g.versions, Around: &g.around, Now: now, Index: indexOf(t, g.items...), DryRun: g.dry}
+	if in.DryRun == nil { // one that answers nothing
+		in.DryRun = &DryRun{AsVelero: true, Answered: func(string, string, string) bool { return false }}
+	}
 	in.Restore.BackupName = "b"
+	in.Failing, in.Changed = g.failing, g.changed
 	if g.kubernetes[0] != "" {
 		in.Served.SetVersion(g.kubernetes[0], g.kubernetes[1])
 	}
@@ -163,7 +172,7 @@ func always(string, string, string) *target.Object { return &target.Object{} }
 
 const (
 	oneCPU        = `,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"}}}]}`
-	claimOfFast   = `,"spec":{"storageClassName":"fast","volumeName":"v","resources":{"requests":{"storage":"10Gi"}}}`
+	claimOfFast   = `,"spec":{"storageClassName":"fast","resources":{"requests":{"storage":"10Gi"}}}`
 	chosenPort    = `,"spec":{"externalTrafficPolicy":"Cluster","type":"LoadBalancer","healthCheckNodePort":30080}`
 	someonePort   = `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080}]}`
 	enforcedSpace = `,"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}`
@@ -219,8 +228,9 @@ func TestFindings(t *testing.T) {
 	unseen := func(resource string) []target.NotSeen {
 		return []target.NotSeen{{Resource: resource, Namespace: "shop", Why: "you may not list it"}}
 	}
-	snapshotted := func(v *Velero) { v.Backup.Status.VolumeSnapshotsCompleted = 1 }
 	threePorts := []item{{"services", "shop", "web", `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":443,"nodePort":30443},{"port":22,"nodePort":30022}]}`}}
+	failing, gone := map[string]string{"gadgets.example.com": "no endpoints"}, map[string][]string{"gadgets.example.com": {"v2"}}
+	justNow := map[string]time.Time{"gadgets.example.com": now.Add(-time.Minute)}
 	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
 	withFast := target.Surroundings{StorageClasses: map[string]bool{"fast": false}}
 	data := []item{{claims, "shop", "data", annotated("velero.io/volume-snapshot-name", claimOfFast)}}
@@ -269,10 +279,9 @@ func TestFindings(t *testing.T) {
 		"configmaps that may exist, and a webhook":    {given{items: settings, unseen: unseen("configmaps"), around: webhook(nil, noHook)}, "", ""},
 		"claims that may exist":                       {given{items: claim, unseen: unseen(claims), around: withShop(target.Surroundings{})}, "", ""},
 		"a Service that may hold its own node port":   {given{items: service, unseen: unseen("services"), around: withShop(target.Surroundings{NodePorts: map[int64]string{30080: "ops/x"}})}, "", ""},
-		"a claim of a native snapshot":                {given{items: claim, velero: snapshotted}, "doubt StorageClassMissing", "native snapshots"},
 		"Velero changes the class":                    {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]bool{"slow": false}}}, "", ""},
 		"Velero may change the class":                 {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.ConfigMaps, Why: "you may not list it"}}}}, "doubt StorageClassMissing", "could not be read"},
-		"a resource modifier":                         {given{items: claim, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}}}, "doubt StorageClassMissing", "resource modifier m"},
+		"a resource modifier":                         {given{items: claim, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"}}}, "doubt StorageClassMissing", "resource modifier m"},
 		"more ports than the quota has":               {given{items: threePorts, around: quota("services.nodeports", "2", "0")}, "obstacle QuotaExceeded", "3 more wanted"},
 		"ports that fit":                              {given{items: threePorts, around: quota("services.nodeports", "3", "0")}, "", ""},
 		"a health check's port is none for the quota": {given{items: service, around: quota("services.nodeports", "0", "0")}, "doubt QuotaExceeded", ""},
@@ -296,17 +305,23 @@ func TestFindings(t *testing.T) {
 			return nil
 		}}, "doubt ObjectsExist", ""},
 
-		"a kind that is not served":         {given{items: gadget}, "obstacle KindNotServed", "gadgets.example.com"},
-		"a kind whose CRD is restored":      {given{items: append([]item{{"customresourcedefinitions.apiextensions.k8s.io", "", "gadgets.example.com", `,"spec":{"group":"example.com","names":{"plural":"gadgets","kind":"Gadget"},"scope":"Namespaced"}`}}, gadget...), served: []string{"customresourcedefinitions.apiextensions.k8s.io"}}, "", ""},
-		"a version that is not served":      {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2"}}}, "obstacle VersionNotServed", "version v1"},
-		"a version that is served, too":     {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2", "v1"}}}, "", ""},
-		"a namespace that is being deleted": {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"shop": {Terminating: true}}}}, "obstacle NamespaceTerminating", "With each of 1 item, Velero waits up to 10m"},
-		"another one is":                    {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"other": {Terminating: true}}}}, "", ""},
+		"a kind that is not served":                     {given{items: gadget}, "obstacle KindNotServed", "gadgets.example.com"},
+		"a kind whose CRD is restored":                  {given{items: append([]item{{"customresourcedefinitions.apiextensions.k8s.io", "", "gadgets.example.com", `,"spec":{"group":"example.com","names":{"plural":"gadgets","kind":"Gadget"},"scope":"Namespaced"}`}}, gadget...), served: []string{"customresourcedefinitions.apiextensions.k8s.io"}}, "", ""},
+		"a kind that the server fails to list":          {given{items: gadget, served: []string{"gadgets.example.com"}, failing: failing}, "obstacle KindNotListable", "waits without a limit"},
+		"a kind in a version that Velero does not list": {given{items: gadget, served: []string{"gadgets.example.com@v2"}, failing: failing}, "obstacle KindNotListable", "an error for each"},
+		"the same without an informer cache":            {given{items: gadget, served: []string{"gadgets.example.com"}, failing: failing, velero: func(v *Velero) { v.Server.Flags.NoInformerCache = true }}, "obstacle KindNotListable", "an error for each"},
+		"a version that went after Velero's discovery":  {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: gone, changed: justNow}, "obstacle KindNotListable", "changed 1m"},
+		"a version that went before Velero's discovery": {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: gone, changed: justNow, velero: func(v *Velero) { v.Server.StartedAt = now.Add(-time.Minute) }}, "obstacle VersionNotServed", ""},
+		"a version that went long ago":                  {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: gone, changed: map[string]time.Time{"gadgets.example.com": now.Add(-6 * time.Minute)}}, "obstacle VersionNotServed", ""},
+		"a version that went, and nobody lists":         {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: gone, changed: justNow, velero: func(v *Velero) { v.Server.Flags.NoInformerCache = true }}, "obstacle VersionNotServed", ""},
+		"a version that is not served":                  {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2"}}}, "obstacle VersionNotServed", "version v1"},
+		"a version that is served, too":                 {given{items: gadget, served: []string{"gadgets.example.com@v2"}, versions: map[string][]string{"gadgets.example.com": {"v2", "v1"}}}, "", ""},
+		"a namespace that is being deleted":             {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"shop": {Terminating: true}}}}, "obstacle NamespaceTerminating", "With each of 1 item, Velero waits up to 10m"},
+		"another one is":                                {given{items: settings, around: target.Surroundings{Namespaces: map[string]target.Namespace{"other": {Terminating: true}}}}, "", ""},
 
 		"no storage class":               {given{items: claim}, "obstacle StorageClassMissing", "fast"},
 		"the storage class is there":     {given{items: claim, around: target.Surroundings{StorageClasses: map[string]bool{"fast": false}}}, "", ""},
 		"the storage class is brought":   {given{items: append([]item{{target.StorageClasses, "", "fast", ""}}, claim...)}, "", ""},
-		"the volume was kept":            {given{items: append([]item{{volumes, "", "v", `,"spec":{"persistentVolumeReclaimPolicy":"Retain"}`}}, claim...)}, "doubt StorageClassMissing", "Retain"},
 		"classes may not be listed":      {given{items: claim, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.StorageClasses, Why: "you may not list it"}}}}, "", ""},
 		"the claim exists already":       {given{items: claim, there: always}, "doubt ClaimsExist", ""},
 		"no default class":               {given{items: []item{{claims, "shop", "data", `,"spec":{}`}}}, "obstacle DefaultClassMissing", "1 claim names no storage class"},
@@ -323,7 +338,7 @@ func TestFindings(t *testing.T) {
 		"Velero that keeps its name":     {given{items: content, around: snapshotClass("d"), velero: csi("v1.17.1")}, "doubt SnapshotClassMissing", "Volume snapshot class snap"},
 		"two maps of classes":            {given{items: claim, around: configs(target.ChangesClasses, withFast)}, "obstacle PluginConfigAmbiguous", "2 ConfigMaps have the label velero.io/change-storage-class"},
 		"two maps that nobody needs":     {given{items: settings, around: configs(target.ChangesClasses, withFast)}, "", ""},
-		"two maps of the restore helper": {given{items: pod, around: configs(podVolumes, withFast)}, "doubt PluginConfigAmbiguous", "file-system backups"},
+		"two maps of the restore helper": {given{items: pod, around: configs(prepare.PodVolumes, withFast)}, "doubt PluginConfigAmbiguous", "file-system backups"},
 		"two maps of nodes":              {given{items: claim, around: configs("velero.io/change-pvc-node-selector", withFast), velero: csi("v1.16.2")}, "obstacle PluginConfigAmbiguous", ""},
 		"two maps that Velero ignores":   {given{items: claim, around: configs("velero.io/change-pvc-node-selector", withFast), velero: csi("v1.18.3")}, "", ""},
 		"Velero changes it to no class":  {given{items: claim, around: target.Surroundings{ClassMap: map[string]string{"fast": "slow"}, StorageClasses: map[string]bool{"fast": false}}}, "obstacle StorageClassMissing", "fast to slow"},
@@ -342,16 +357,17 @@ func TestFindings(t *testing.T) {
 		"a driver":                      {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"}}`}}, around: target.Surroundings{Drivers: map[string]bool{"d.csi": true}}}, "", ""},
 		"a driver of what is made anew": {given{items: []item{{volumes, "", "v", `,"spec":{"csi":{"driver":"d.csi"},"persistentVolumeReclaimPolicy":"Delete"}`}}}, "", ""},
 
-		"too few pods":             {given{items: pod, around: quota("pods", "5", "4")}, "obstacle QuotaExceeded", "pods: 4 of 5 used, 2 more wanted"},
-		"enough pods":              {given{items: pod, around: quota("pods", "5", "3")}, "", ""},
-		"the pods exist":           {given{items: pod, there: always, around: quota("pods", "2", "2")}, "doubt ObjectsExist", ""},
-		"too little CPU":           {given{items: pod, around: quota("requests.cpu", "1500m", "0")}, "obstacle QuotaExceeded", "2 more wanted"},
-		"enough CPU":               {given{items: pod, around: quota("cpu", "2", "0")}, "", ""},
-		"too little memory":        {given{items: pod, around: quota("requests.memory", "3Gi", "1536Mi")}, "obstacle QuotaExceeded", "2Gi more wanted"},
-		"limits that nobody gave":  {given{items: pod, around: quota("limits.memory", "10Gi", "0")}, "obstacle QuotaNeedsResources", "2 pods"},
-		"a quota with scopes":      {given{items: pod, around: quota("pods", "1", "0", corev1.ResourceQuotaScopeTerminating)}, "doubt QuotaExceeded", "scopes"},
-		"too few of a kind":        {given{items: settings, around: quota("count/configmaps", "1", "1")}, "obstacle QuotaExceeded", ""},
-		"a kind that is not there": {given{items: settings, around: quota("count/gadgets.example.com", "0", "0")}, "", ""},
+		"too few pods":                {given{items: pod, around: quota("pods", "5", "4")}, "obstacle QuotaExceeded", "pods: 4 of 5 used, 2 more wanted"},
+		"enough pods":                 {given{items: pod, around: quota("pods", "5", "3")}, "", ""},
+		"the pods exist":              {given{items: pod, there: always, around: quota("pods", "2", "2")}, "doubt ObjectsExist", ""},
+		"too little CPU":              {given{items: pod, around: quota("requests.cpu", "1500m", "0")}, "obstacle QuotaExceeded", "2 more wanted"},
+		"enough CPU":                  {given{items: pod, around: quota("cpu", "2", "0")}, "", ""},
+		"too little memory":           {given{items: pod, around: quota("requests.memory", "3Gi", "1536Mi")}, "obstacle QuotaExceeded", "2Gi more wanted"},
+		"limits that nobody gave":     {given{items: pod, around: quota("limits.memory", "10Gi", "0")}, "obstacle QuotaNeedsResources", "2 pods"},
+		"a quota with scopes":         {given{items: pod, around: quota("pods", "1", "0", corev1.ResourceQuotaScopeCrossNamespacePodAffinity)}, "doubt QuotaExceeded", "scopes"},
+		"an API group that is silent": {given{items: settings, silent: "down.example.com"}, "note GroupsSilent", "down.example.com"},
+		"too few of a kind":           {given{items: settings, around: quota("count/configmaps", "1", "1")}, "obstacle QuotaExceeded", ""},
+		"a kind that is not there":    {given{items: settings, around: quota("count/gadgets.example.com", "0", "0")}, "", ""},
 		"too little storage": {given{items: claim, around: func() target.Surroundings {
 			s := quota("fast.storageclass.storage.k8s.io/requests.storage", "9Gi", "0")
 			s.StorageClasses = map[string]bool{"fast": false}
@@ -464,16 +480,28 @@ func TestNotLookedAt(t *testing.T) {
 	says(checked(t, given{items: settings, unseen: []target.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}}), "whether configmaps exist already in namespace shop", "you may not list it")
 	says(checked(t, given{items: settings, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Quotas, Namespace: "shop", Why: "no"}, {Resource: target.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted, or refuse pods")
 	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "whether the Velero server runs, its version and its flags", "restores ahead", "storage location")
-	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Name: "p"}}}), "resource modifier m", "resource policy p")
+	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}}}), "resource modifier m", "resource policy p")
 	says(checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Flags.DefaultModifier = "m" }}), "resource modifier m")
 	says(checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Version = "v1.19.0" }}), "what Velero v1.19.0 does otherwise than v1.18.3", "in place", "restic")
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")}), "quota q in namespace shop: requests.ephemeral-storage")
 	scratch := limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}})
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: target.Surroundings{LimitRanges: []corev1.LimitRange{scratch}}}), "limit range l in namespace shop: ephemeral-storage")
+	withoutRecord := func(v *Velero) { v.VolumesUnseen = "read-only" }
+	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, velero: withoutRecord}), "how the data of volumes comes back", "read-only")
+	if r := checked(t, given{items: settings, velero: withoutRecord}); len(r.NotLooked) > 0 {
+		t.Errorf("%+v", r.NotLooked)
+	}
+	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, velero: func(v *Velero) {
+		v.AgentsUnseen, v.Volumes = "you may not list them", []artifact.Volume{{Method: artifact.ByPod, PodNamespace: "shop", Pod: "p", Result: "succeeded"}}
+	}}), "whether node-agents run, which bring the data of 1 pod or claim")
 	unseenHook := target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.Services, Namespace: "ops", Why: "no"}}}
 	says(checked(t, given{items: []item{{target.Validating, "", "c", hooked}}, around: unseenHook}), "the Service ops/hook of webhooks that the restore brings")
+	r := checked(t, given{items: []item{{"a.example.com", "shop", "a", ""}, {"b.example.com", "shop", "b", ""}}, silent: "example.com", unseen: []target.NotSeen{{Resource: "a.example.com", Namespace: "shop", Why: "silent"}}})
+	if says(r, "whether the cluster serves a.example.com and b.example.com, and what is there of them"); len(r.NotLooked) != 1 {
+		t.Errorf("%+v", r.NotLooked)
+	}
 	routes := given{items: settings, silent: "route.openshift.io", spec: velerov1.RestoreSpec{IncludedResources: []string{"routes", "configmaps", "things.route.openshift.io"}}}
-	r := checked(t, routes)
+	r = checked(t, routes)
 	if says(r, "what routes stands for", "route.openshift.io"); len(r.NotLooked) != 1 {
 		t.Errorf("%+v", r.NotLooked)
 	}
@@ -487,7 +515,7 @@ func TestNotLookedAt(t *testing.T) {
 	if r, err = Check(in); err != nil {
 		t.Fatal(err)
 	}
-	says(r, "which objects exist already", "quotas")
+	says(r, "which objects exist already", "quotas", "admission: ", "only a dry run asks")
 	// Nothing is known of the backup.
 	if r, err = Check(Input{Velero: fine(), Now: now, Refused: "Velero refuses this restore: x."}); err != nil || kindsOf(r) != "obstacle Refused" || r.Items != nil {
 		t.Errorf("%s, %v", kindsOf(r), err)

@@ -35,6 +35,19 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	if d == nil {
 		d = &demand{}
 	}
+	severity, scopes := Obstacle, ""
+	sum, scoped, known := d.within(q)
+	switch {
+	case !scoped:
+	case ofClaims(q):
+		d, created = &demand{storage: d.storage, storageOf: d.storageOf, claimsOf: d.claimsOf}, map[string]int{claims: created[claims]}
+		known = false
+	default: // it is about pods alone
+		d, created = &demand{podDemand: sum}, map[string]int{pods: sum.pods}
+	}
+	if scoped && !known {
+		severity, scopes = Doubt, " It has scopes, which may leave some of them out."
+	}
 	var over, unnamed, others []string
 	sure := false // that something does not fit
 	for _, name := range sortedNames(q.Status.Hard, q.Spec.Hard) {
@@ -60,10 +73,6 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.without[i], "pod")))
 		}
 	}
-	severity, scoped := Obstacle, ""
-	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-		severity, scoped = Doubt, " It has scopes, which may leave some of them out."
-	}
 	if len(others) > 0 {
 		c.notLooked("how much the restore takes of quota "+q.Name+in(q.Namespace)+": "+strings.Join(others, ", "), "veltui does not count these")
 	}
@@ -73,12 +82,12 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 			exceeded = Doubt
 		}
 		c.find(Finding{Severity: exceeded, Reason: QuotaExceeded, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
-			Sentence: fmt.Sprintf("Quota %s in namespace %s is too small (%s). Kubernetes refuses what does not fit.%s", q.Name, q.Namespace, strings.Join(over, "; "), scoped),
+			Sentence: fmt.Sprintf("Quota %s in namespace %s is too small (%s). Kubernetes refuses what does not fit.%s", q.Name, q.Namespace, strings.Join(over, "; "), scopes),
 			Remedy:   "Raise the quota for the restore, or restore less."})
 	}
 	if len(unnamed) > 0 {
 		c.find(Finding{Severity: severity, Reason: QuotaNeedsResources, Resource: target.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
-			Sentence: fmt.Sprintf("Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes refuses these pods.%s", q.Name, q.Namespace, strings.Join(unnamed, "; "), scoped),
+			Sentence: fmt.Sprintf("Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes refuses these pods.%s", q.Name, q.Namespace, strings.Join(unnamed, "; "), scopes),
 			Remedy:   "Add a LimitRange with defaults to the namespace, or lift the quota for the restore."})
 	}
 }
@@ -156,13 +165,16 @@ func (c *check) limits() {
 			of := &r.refused[i]
 			for _, claim := range c.wants[namespace].claims {
 				for _, item := range l.Spec.Limits {
+					if c.answered(claims, namespace, claim.name) {
+						continue
+					}
 					if says := outside("storage", item, amount{n: claim.storage, bytes: true}); item.Type == corev1.LimitTypePersistentVolumeClaim && says != "" {
 						of.claims.add(namespace, claim.name)
 						of.claims.because(says)
 					}
 				}
 			}
-			if others := uncounted(l); len(others) > 0 && c.wants[namespace].pods > 0 {
+			if others := uncounted(l); len(others) > 0 && c.wants[namespace].unasked > 0 {
 				c.notLooked("whether pods keep to limit range "+l.Name+in(namespace)+": "+strings.Join(others, ", "), "veltui does not count these")
 			}
 			c.refusedBy(l, pods, &of.pods)

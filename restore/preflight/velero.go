@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/velero"
@@ -173,18 +174,11 @@ func (c *check) server() {
 // act on (pkg/restore/actions). With two such ConfigMaps an action has an error for each item.
 var configured = map[string][]string{
 	target.ChangesClasses: {claims, volumes, statefulSets},
-	changesImages: {"deployments.apps", statefulSets, "daemonsets.apps", "replicasets.apps", "replicationcontrollers",
-		jobs, "cronjobs.batch", pods},
-	podVolumes: {pods},
+	prepare.ChangesImages: prepare.OfImages,
+	prepare.PodVolumes:    {pods},
 	// Velero 1.16 and earlier.
 	"velero.io/change-pvc-node-selector": {claims},
 }
-
-// Labels of ConfigMaps of Velero's own plugins.
-const (
-	changesImages = "velero.io/change-image-name"
-	podVolumes    = "velero.io/pod-volume-restore"
-)
 
 // pluginConfigs finds actions with more than one ConfigMap (pkg/plugin/framework/common/plugin_config.go).
 func (c *check) pluginConfigs() {
@@ -209,7 +203,7 @@ func (c *check) pluginConfigs() {
 		f := Finding{Severity: Obstacle, Reason: PluginConfigAmbiguous, Resource: target.ConfigMaps, Namespace: namespace, Count: len(names), Names: names[:min(len(names), maxNames)],
 			Sentence: fmt.Sprintf("%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each item of %s, and restores none of them.", len(names), action, human.List(acts, 3)),
 			Remedy:   "Keep one of the ConfigMaps, and delete the others or their labels."}
-		if action == podVolumes {
+		if action == prepare.PodVolumes {
 			f.Severity = Doubt
 			f.Sentence = fmt.Sprintf("%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each pod with file-system backups, and restores none of them.", len(names), action)
 		}

@@ -49,9 +49,9 @@ func (c *check) webhooks() {
 	}
 }
 
-// matches counts the new items that a webhook applies to; unknown labels make it unsure.
+// matches counts the new items that a webhook applies to and no dry run has asked; unknown labels make it unsure.
 func (c *check) matches(w target.Webhook) (n int, resources []string, sure bool) {
-	for namespace, created := range c.created {
+	for namespace, created := range c.unasked {
 		selected, known := c.selected(w, namespace)
 		for resource, items := range created {
 			if selected && slices.ContainsFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") }) {
@@ -125,18 +125,19 @@ func (c *check) mappedAway(service string) string {
 
 func (c *check) unlookedAround() {
 	if c.Around == nil {
-		c.notLooked("namespaces, classes, quotas, node ports and webhooks of the cluster", "the cluster was not looked at")
+		c.notLooked("namespaces, classes, quotas, node ports and webhooks of the cluster", "the cluster was not checked")
 		return
 	}
 	about := map[string]string{
 		target.Namespaces: "whether namespaces are being deleted, or refuse pods", target.StorageClasses: "storage classes", target.SnapshotClasses: "volume snapshot classes",
 		target.Drivers: "CSI drivers", target.Quotas: "quotas", target.LimitRanges: "limit ranges", target.Services: "node ports",
 		target.Validating: "validating webhooks", target.Mutating: "mutating webhooks",
-		target.ConfigMaps: "the ConfigMaps of Velero's restore actions",
+		target.ConfigMaps: "the ConfigMaps of Velero's restore actions", target.PersistentVolumes: "whether claims can bind to the volumes that they name",
+		target.SnapshotLocations: "Velero's snapshot locations",
 	}
 	for _, n := range c.Around.NotSeen {
-		if n.Resource == target.Services && n.Namespace != "" {
-			continue // a webhook's Service: said where it matters
+		if n.Namespace != "" && (n.Resource == target.Services || n.Resource == target.ConfigMaps) {
+			continue // a webhook's Service, a resource modifier or policy: said where it matters
 		}
 		c.notListed(about[n.Resource], n)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -222,24 +223,33 @@ func policyCodec() codec {
 	}, func(p velerov1.PolicyType) (string, bool) { return string(p), p != "" })
 }
 
-// statusMember is one of the two lists of spec.restoreStatus, which is there while one of them is.
-func statusMember(at func(*velerov1.RestoreStatusSpec) *[]string) member[[]string] {
-	status := func(d *Draft) (s velerov1.RestoreStatusSpec) {
-		if d.Restore.Spec.RestoreStatus != nil {
-			s = *d.Restore.Spec.RestoreStatus
+// partMember is a member of a part of the spec, which is there while it says something.
+func partMember[P, T any](part func(*velerov1.RestoreSpec) **P, at func(*P) *T) member[T] {
+	read := func(d *Draft) (p P) {
+		if held := *part(&d.Restore.Spec); held != nil {
+			p = *held
 		}
-		return s
+		return p
 	}
-	return member[[]string]{func(d *Draft) []string {
-		s := status(d)
-		return *at(&s)
-	}, func(d *Draft, words []string) {
-		s := status(d)
-		*at(&s) = words
-		if d.Restore.Spec.RestoreStatus = &s; len(s.IncludedResources)+len(s.ExcludedResources) == 0 {
-			d.Restore.Spec.RestoreStatus = nil
+	return member[T]{func(d *Draft) T {
+		p := read(d)
+		return *at(&p)
+	}, func(d *Draft, value T) {
+		p := read(d)
+		*at(&p) = value
+		held := part(&d.Restore.Spec)
+		if *held = &p; reflect.ValueOf(p).IsZero() {
+			*held = nil
 		}
 	}}
+}
+
+func statusMember(at func(*velerov1.RestoreStatusSpec) *[]string) member[[]string] {
+	return partMember(func(s *velerov1.RestoreSpec) **velerov1.RestoreStatusSpec { return &s.RestoreStatus }, at)
+}
+
+func uploaderMember[T any](at func(*velerov1.UploaderConfigForRestore) *T) member[T] {
+	return partMember(func(s *velerov1.RestoreSpec) **velerov1.UploaderConfigForRestore { return &s.UploaderConfig }, at)
 }
 
 // referenceCodec is the name of a ConfigMap.
@@ -273,26 +283,6 @@ func durationCodec() codec {
 		return nil
 	}
 	return c
-}
-
-// uploaderMember is a member of spec.uploaderConfig, which is there while it says something.
-func uploaderMember[T any](at func(*velerov1.UploaderConfigForRestore) *T) member[T] {
-	config := func(d *Draft) (c velerov1.UploaderConfigForRestore) {
-		if d.Restore.Spec.UploaderConfig != nil {
-			c = *d.Restore.Spec.UploaderConfig
-		}
-		return c
-	}
-	return member[T]{func(d *Draft) T {
-		c := config(d)
-		return *at(&c)
-	}, func(d *Draft, value T) {
-		c := config(d)
-		*at(&c) = value
-		if d.Restore.Spec.UploaderConfig = &c; c == (velerov1.UploaderConfigForRestore{}) {
-			d.Restore.Spec.UploaderConfig = nil
-		}
-	}}
 }
 
 func parallelCodec() codec {

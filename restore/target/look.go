@@ -7,11 +7,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+	"unique"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/veltui/veltui/internal/sanitize"
@@ -36,7 +41,7 @@ func (r *Reader) look(ctx context.Context, served *Served, q *Question, progress
 	defer cancel(nil)
 	l := &look{
 		Reader: r, served: served, progress: progress, giveUp: cancel, list: list,
-		slots: make(chan struct{}, r.Parallel), texts: map[string]string{},
+		slots: make(chan struct{}, r.Parallel),
 		state: &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}, At: r.Clock()},
 	}
 	l.start(ctx, l.servedPlaces(q))
@@ -65,8 +70,7 @@ type look struct {
 	mu    sync.Mutex
 	at    Progress
 	state *State
-	texts map[string]string // texts holds one copy of what many objects have in common
-	gone  error             // why nothing more is asked
+	gone  error // why nothing more is asked
 }
 
 // LookWhole visits the whole objects that are asked for, as the API server sends them: nothing is cleaned, and
@@ -78,22 +82,12 @@ func (r *Reader) LookWhole(ctx context.Context, served *Served, q *Question, ver
 	state, err := r.look(ctx, served, q, progress, func(l *look, ctx context.Context, p place) error {
 		resource, from := l.where(p)
 		resource.Version = cmp.Or(version(p.resource), resource.Version)
-		wanted := q.kinds[p.resource]
-		return pages(ctx, p.options(min(wholePage, l.Page)), func(ctx context.Context, o metav1.ListOptions) (string, error) {
-			page, err := l.dynamic.Resource(resource).Namespace(from).List(ctx, o)
-			if err != nil {
-				return "", err
-			}
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			for i := range page.Items {
-				o := &page.Items[i]
-				if _, ok := wanted[o.GetNamespace()][sanitize.String(o.GetName())]; ok {
-					visit(p.resource, o)
-				}
-			}
-			return page.GetContinue(), nil
-		})
+		return l.visitWanted(ctx, p, min(wholePage, l.Page),
+			func(ctx context.Context, o metav1.ListOptions) (objectList, error) {
+				page := &unstructured.UnstructuredList{}
+				return page, l.client.ListAny(ctx, resource, from, o, page)
+			},
+			func(o metav1.Object) { visit(p.resource, o.(*unstructured.Unstructured)) })
 	})
 	if err != nil {
 		return nil, err
@@ -183,48 +177,67 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 
 func (l *look) listMetadata(ctx context.Context, p place) error {
 	resource, from := l.where(p)
+	return l.visitWanted(ctx, p, l.Page,
+		func(ctx context.Context, o metav1.ListOptions) (objectList, error) {
+			page := &metav1.PartialObjectMetadataList{}
+			return page, l.client.ListAny(ctx, resource, from, o, page)
+		},
+		func(o metav1.Object) {
+			l.state.question.kinds[p.resource][o.GetNamespace()][sanitize.String(o.GetName())] = objectOf(o.(*metav1.PartialObjectMetadata))
+		})
+}
+
+type objectList interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
+// visitWanted reads a list in pages of at most size objects, and visits those that are asked for, one at a time.
+func (l *look) visitWanted(ctx context.Context, p place, size int64, list func(context.Context, metav1.ListOptions) (objectList, error), visit func(metav1.Object)) error {
 	wanted := l.state.question.kinds[p.resource]
-	return pages(ctx, p.options(l.Page), func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		page, err := l.metadata.Resource(resource).Namespace(from).List(ctx, o)
+	return pages(ctx, p.options(size), func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		page, err := list(ctx, o)
 		if err != nil {
 			return "", err
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		for i := range page.Items {
-			o := &page.Items[i]
-			names, name := wanted[o.Namespace], sanitize.String(o.Name)
-			if _, ok := names[name]; ok {
-				names[name] = l.object(o)
+		err = meta.EachListItem(page, func(item runtime.Object) error {
+			o := item.(metav1.Object)
+			if _, ok := wanted[o.GetNamespace()][sanitize.String(o.GetName())]; ok {
+				visit(o)
 			}
-		}
-		return page.Continue, nil
+			return nil
+		})
+		return page.GetContinue(), err
 	})
 }
 
-func (l *look) object(o *metav1.PartialObjectMetadata) *Object {
+func objectOf(o *metav1.PartialObjectMetadata) *Object {
 	found := &Object{
 		Created: o.CreationTimestamp.Time,
-		Restore: l.text(o.Labels[velerov1.RestoreNameLabel]),
-		Backup:  l.text(o.Labels[velerov1.BackupNameLabel]),
+		Restore: shared(o.Labels[velerov1.RestoreNameLabel]),
+		Backup:  shared(o.Labels[velerov1.BackupNameLabel]),
 	}
 	if o.DeletionTimestamp != nil {
 		found.Deleting = o.DeletionTimestamp.Time
 	}
+	_, found.Token = o.Annotations[corev1.ServiceAccountNameKey]
+	var last time.Time
+	for _, m := range o.ManagedFields {
+		// The manager is what stands before the slash of the user agent (pkg/client/config.go, buildUserAgent).
+		if m.Subresource != "status" && m.Time != nil && !m.Time.Time.Before(last) {
+			last, found.ByVelero = m.Time.Time, m.Manager == "velero-server"
+		}
+	}
 	if owner := metav1.GetControllerOf(o); owner != nil {
-		found.Owner = l.text(owner.Kind)
+		found.Owner = shared(owner.Kind)
 	}
 	return found
 }
 
-func (l *look) text(s string) string {
-	if known, ok := l.texts[s]; ok {
-		return known
-	}
-	clean := sanitize.String(s)
-	l.texts[strings.Clone(s)] = strings.Clone(clean)
-	return clean
-}
+// shared cleans a text that many objects have in common, and keeps one copy of it.
+func shared(s string) string { return unique.Make(sanitize.String(s)).Value() }
 
 func (l *look) notSeen(p place, err error) {
 	namespaces := p.within

@@ -74,6 +74,8 @@ type Object struct {
 	// velero.io/backup-name); with existingResourcePolicy update it sets them on what was there, too.
 	Restore, Backup string
 	Owner           string // its controller's kind, such as ReplicaSet; empty if it has none
+	ByVelero        bool   // the last write to it, status aside, is Velero's
+	Token           bool   // it has the annotation of a service account's token
 }
 
 // Seen is whether an item is there.

@@ -15,11 +15,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/internal/client"
@@ -40,10 +37,8 @@ type Options struct {
 // Reader asks one cluster.
 type Reader struct {
 	Options
-	meter    *session.Meter
-	client   *client.Client
-	metadata metadata.Interface
-	dynamic  dynamic.Interface
+	meter  *session.Meter
+	client *client.Client
 }
 
 // New makes a Reader; it does not talk to the cluster.
@@ -64,12 +59,6 @@ func New(o Options) (*Reader, error) {
 	}
 	if r.client, err = client.New(config, over, nil); err != nil {
 		return nil, err
-	}
-	if r.metadata, err = metadata.NewForConfigAndClient(config, over); err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
-	}
-	if r.dynamic, err = dynamic.NewForConfigAndClient(config, over); err != nil {
-		return nil, fmt.Errorf("preparing the connection to the API server: %w", err)
 	}
 	return r, nil
 }
@@ -205,35 +194,43 @@ func resources(lists []*metav1.APIResourceList) iter.Seq2[schema.GroupVersion, m
 	}
 }
 
-// Whole visits the whole objects of a resource, cleaned of what could steer a terminal; an empty
-// namespace stands for the whole cluster. What is not served visits nothing. Its error is fit to be
-// shown: why it could not be looked at, and then what was visited is not all.
-func (r *Reader) Whole(ctx context.Context, served *Served, resource, namespace string, visit func(*unstructured.Unstructured)) error {
-	k, ok := served.kinds[resource]
-	if !ok {
-		_, group, _ := strings.Cut(resource, ".")
-		if why, silent := served.Silent[group]; silent {
-			return errors.New(why)
-		}
-		return nil
+// kind is zero for what is not served. It is an error if that is not known.
+func (s *Served) kind(resource string) (kind, error) {
+	_, group, _ := strings.Cut(resource, ".")
+	k, ok := s.kinds[resource]
+	if why, silent := s.Silent[group]; silent && !ok {
+		return kind{}, errors.New(why)
+	}
+	return k, nil
+}
+
+// Visit visits the objects of a resource that a selector selects, as metadata if O is that, else whole, and cleaned of
+// what could steer a terminal; an empty namespace stands for the whole cluster. What is not served visits nothing. Its
+// error is fit to be shown: why it could not be looked at, and then what was visited is not all.
+func Visit[O any, P interface {
+	*O
+	metav1.Object
+}](ctx context.Context, r *Reader, served *Served, resource, namespace, selector string, visit func(P)) error {
+	k, err := served.kind(resource)
+	if k.Resource == "" {
+		return err
 	}
 	visited := map[types.NamespacedName]bool{} // a list that expired is read again
-	return pages(ctx, metav1.ListOptions{Limit: r.Page}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		page, err := r.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, o)
-		if err != nil {
+	return pages(ctx, metav1.ListOptions{Limit: r.Page, LabelSelector: selector}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+		var page client.ListOf[O]
+		if err := r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &page); err != nil {
 			return "", err
 		}
 		for i := range page.Items {
-			name := types.NamespacedName{Namespace: page.Items[i].GetNamespace(), Name: page.Items[i].GetName()}
-			if visited[name] {
-				continue
+			object := P(&page.Items[i])
+			if name := (types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}); !visited[name] {
+				visited[name] = true
+				object.SetManagedFields(nil)
+				sanitize.Object(object)
+				visit(object)
 			}
-			visited[name] = true
-			page.Items[i].SetManagedFields(nil)
-			sanitize.Object(&page.Items[i].Object)
-			visit(&page.Items[i])
 		}
-		return page.GetContinue(), nil
+		return page.Continue, nil
 	})
 }
 

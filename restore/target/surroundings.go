@@ -6,14 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/veltui/veltui/internal/sanitize"
@@ -21,16 +19,18 @@ import (
 
 // The resources that surround a restore.
 const (
-	Namespaces      = "namespaces"
-	StorageClasses  = "storageclasses.storage.k8s.io"
-	SnapshotClasses = "volumesnapshotclasses.snapshot.storage.k8s.io"
-	Drivers         = "csidrivers.storage.k8s.io"
-	Quotas          = "resourcequotas"
-	LimitRanges     = "limitranges"
-	Services        = "services"
-	ConfigMaps      = "configmaps"
-	Validating      = "validatingwebhookconfigurations.admissionregistration.k8s.io"
-	Mutating        = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+	Namespaces        = "namespaces"
+	StorageClasses    = "storageclasses.storage.k8s.io"
+	SnapshotClasses   = "volumesnapshotclasses.snapshot.storage.k8s.io"
+	Drivers           = "csidrivers.storage.k8s.io"
+	Quotas            = "resourcequotas"
+	LimitRanges       = "limitranges"
+	Services          = "services"
+	ConfigMaps        = "configmaps"
+	PersistentVolumes = "persistentvolumes"
+	SnapshotLocations = "volumesnapshotlocations.velero.io"
+	Validating        = "validatingwebhookconfigurations.admissionregistration.k8s.io"
+	Mutating          = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 )
 
 // Around says which surroundings are wanted; nothing else is asked for.
@@ -40,6 +40,9 @@ type Around struct {
 	NodePorts          bool     // NodePorts asks for the Services of the whole cluster
 	Within             []string // the namespaces whose quotas and limit ranges are wanted
 	WebhookServices    []string // further Services that are looked for, as "namespace/name"
+	Volumes            bool     // Volumes asks for the PersistentVolumes of the whole cluster
+	Locations          bool     // Locations asks for Velero's VolumeSnapshotLocations
+	Configs            []string // further ConfigMaps of Velero's namespace
 }
 
 // Surroundings are what a restore meets besides the objects that it brings.
@@ -55,7 +58,10 @@ type Surroundings struct {
 	NodePorts       map[int64]string // the Services that hold them, as "namespace/name"
 	Webhooks        []Webhook
 	Services        map[string]bool // Services tells of each Service behind a webhook whether it is there
-	NotSeen         []NotSeen       // what could not be looked at, sorted by resource and namespace
+	Volumes         map[string]Volume
+	Locations       map[string]bool              // Velero's VolumeSnapshotLocations
+	Configs         map[string]map[string]string // the data of the ConfigMaps asked for by name; nil for one that is missing
+	NotSeen         []NotSeen                    // what could not be looked at, sorted by resource and namespace
 }
 
 // Namespace is one of the target.
@@ -102,14 +108,17 @@ func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) 
 	s := &Surroundings{
 		Namespaces: map[string]Namespace{}, StorageClasses: map[string]bool{}, SnapshotClasses: map[string]string{},
 		Drivers: map[string]bool{}, NodePorts: map[int64]string{}, Services: map[string]bool{},
+		Volumes: map[string]Volume{}, Locations: map[string]bool{}, Configs: map[string]map[string]string{},
 	}
-	a := &around{Reader: r, served: served, found: s, slots: make(chan struct{}, r.Parallel)}
+	a := &around{found: s}
+	a.Lists = r.Lists(served, a.note)
 	a.lists(ctx, want)
-	a.running.Wait()
+	if err := a.Wait(ctx); err != nil {
+		return nil, err
+	}
 	a.services(ctx, want)
-	a.running.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err := a.Wait(ctx); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(s.NotSeen, func(x, y NotSeen) int {
 		return strings.Compare(x.Resource+"/"+x.Namespace, y.Resource+"/"+y.Namespace)
@@ -121,50 +130,33 @@ func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) 
 }
 
 type around struct {
-	*Reader
-	served  *Served
-	slots   chan struct{}
-	running sync.WaitGroup
-
-	mu    sync.Mutex
+	*Lists
 	found *Surroundings
 }
 
-// run runs f beside others, but not too many at once.
-func (a *around) run(f func()) {
-	a.running.Go(func() {
-		a.slots <- struct{}{}
-		defer func() { <-a.slots }()
-		f()
+// each keeps of the objects of a resource at most maxKept.
+func each[O any, P interface {
+	*O
+	metav1.Object
+}](ctx context.Context, a *around, resource, namespace string, take func(*Surroundings, P)) {
+	kept := 0
+	Each(ctx, a.Lists, resource, namespace, "", func(o P) {
+		if kept++; kept <= maxKept {
+			take(a.found, o)
+		} else if kept == maxKept+1 {
+			a.note(resource, namespace, errTooManyObjects)
+		}
 	})
 }
 
-// each reads the objects of a resource into typed ones, one at a time.
-func each[T any](ctx context.Context, a *around, resource, namespace string, take func(*Surroundings, *T)) {
-	a.run(func() {
-		kept := 0
-		err := a.Whole(ctx, a.served, resource, namespace, func(u *unstructured.Unstructured) {
-			var object T
-			if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &object) != nil || kept >= maxKept {
-				return
-			}
-			kept++
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			take(a.found, &object)
-		})
-		a.note(ctx, resource, namespace, err)
-	})
-}
-
-func (a *around) note(ctx context.Context, resource, namespace string, err error) {
-	if err == nil || ctx.Err() != nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *around) note(resource, namespace string, err error) {
 	a.Log.Info("looking at the target", "resource", resource, "namespace", namespace, "error", err)
 	a.found.NotSeen = append(a.found.NotSeen, NotSeen{resource, namespace, err.Error()})
+}
+
+// refuse notes what is not looked at at all.
+func (a *around) refuse(ctx context.Context, resource, namespace string, why error) {
+	a.Start(ctx, resource, namespace, func() (func(), error) { return nil, why })
 }
 
 func (a *around) lists(ctx context.Context, want Around) {
@@ -178,12 +170,21 @@ func (a *around) lists(ctx context.Context, want Around) {
 	}
 	if want.Velero != "" {
 		a.pluginConfigs(ctx, want.Velero)
+		for _, name := range want.Configs {
+			a.config(ctx, want.Velero, name)
+		}
+	}
+	if want.Volumes {
+		each(ctx, a, PersistentVolumes, "", takeVolume)
+	}
+	if want.Locations {
+		each(ctx, a, SnapshotLocations, want.Velero, func(s *Surroundings, l *metav1.PartialObjectMetadata) { s.Locations[l.Name] = true })
 	}
 	if want.Storage || want.Snapshots {
 		each(ctx, a, Drivers, "", func(s *Surroundings, d *storagev1.CSIDriver) { s.Drivers[d.Name] = true })
 	}
 	if want.Snapshots {
-		each(ctx, a, SnapshotClasses, "", func(s *Surroundings, c *snapshotClass) { s.SnapshotClasses[c.Metadata.Name] = c.Driver })
+		each(ctx, a, SnapshotClasses, "", func(s *Surroundings, c *SnapshotClass) { s.SnapshotClasses[c.Name] = c.Driver })
 	}
 	if want.NodePorts {
 		each(ctx, a, Services, "", takePorts)
@@ -193,8 +194,8 @@ func (a *around) lists(ctx context.Context, want Around) {
 		each(ctx, a, LimitRanges, namespace, func(s *Surroundings, l *corev1.LimitRange) { s.LimitRanges = append(s.LimitRanges, *l) })
 	}
 	for _, namespace := range want.Within[min(len(want.Within), mostOneByOne):] {
-		a.note(ctx, Quotas, namespace, errTooManyNamespaces)
-		a.note(ctx, LimitRanges, namespace, errTooManyNamespaces)
+		a.refuse(ctx, Quotas, namespace, errTooManyNamespaces)
+		a.refuse(ctx, LimitRanges, namespace, errTooManyNamespaces)
 	}
 	for _, resource := range []string{Validating, Mutating} { // one type fits what is read of both
 		each(ctx, a, resource, "", func(s *Surroundings, c *admissionv1.ValidatingWebhookConfiguration) {
@@ -211,16 +212,13 @@ const ChangesClasses = "velero.io/change-storage-class"
 
 // pluginConfigs finds the ConfigMaps of restore actions (pkg/plugin/framework/common/plugin_config.go).
 func (a *around) pluginConfigs(ctx context.Context, namespace string) {
-	a.run(func() {
-		found, err := a.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}).Namespace(namespace).
-			List(ctx, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"})
-		if err != nil {
-			a.note(ctx, ConfigMaps, "", safe(err))
-			return
+	a.Start(ctx, ConfigMaps, "", func() (func(), error) {
+		found := &unstructured.UnstructuredList{}
+		resource := schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}
+		if err := a.client.ListAny(ctx, resource, namespace, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"}, found); err != nil {
+			return nil, safe(err)
 		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.found.addConfigs(found.Items)
+		return func() { a.found.addConfigs(found.Items) }, nil
 	})
 }
 
@@ -257,32 +255,31 @@ func (a *around) services(ctx context.Context, want Around) {
 	names := slices.Sorted(maps.Keys(asked))
 	for _, name := range names[min(len(names), mostOneByOne):] {
 		namespace, _, _ := strings.Cut(name, "/")
-		a.note(ctx, Services, namespace, errTooManyServices)
+		a.refuse(ctx, Services, namespace, errTooManyServices)
 	}
 	for _, name := range names[:min(len(names), mostOneByOne)] {
 		namespace, service, _ := strings.Cut(name, "/")
-		a.run(func() {
-			page, err := a.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: Services}).Namespace(namespace).
-				List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + service})
-			if err != nil {
-				a.note(ctx, Services, namespace, safe(err))
-				return
+		a.Start(ctx, Services, namespace, func() (func(), error) {
+			page := &metav1.PartialObjectMetadataList{}
+			resource := schema.GroupVersionResource{Version: "v1", Resource: Services}
+			if err := a.client.ListAny(ctx, resource, namespace, metav1.ListOptions{FieldSelector: "metadata.name=" + service}, page); err != nil {
+				return nil, safe(err)
 			}
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.found.Services[name] = len(page.Items) > 0
+			return func() { a.found.Services[name] = len(page.Items) > 0 }, nil
 		})
 	}
 }
 
 var (
 	errTooManyNamespaces = fmt.Errorf("veltui looks at the quotas of at most %d namespaces", mostOneByOne)
+	errTooManyObjects    = fmt.Errorf("veltui keeps at most %d of them", maxKept)
 	errTooManyServices   = fmt.Errorf("veltui looks for at most %d Services of webhooks", mostOneByOne)
 )
 
-type snapshotClass struct {
-	Metadata metav1.ObjectMeta `json:"metadata"`
-	Driver   string            `json:"driver"`
+// SnapshotClass is a VolumeSnapshotClass.
+type SnapshotClass struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Driver            string `json:"driver"`
 }
 
 // isDefaultClass is how Kubernetes finds the class of claims that name none.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -252,7 +253,7 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 		}
 	}
 	var names []string
-	err := s.reader(t, time.Minute).Whole(t.Context(), served("pods"), "pods", "shop", func(u *unstructured.Unstructured) { names = append(names, u.GetName()) })
+	err := Visit(t.Context(), s.reader(t, time.Minute), served("pods"), "pods", "shop", "", func(p *corev1.Pod) { names = append(names, p.Name) })
 	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("%q, %v", names, err)
 	}
@@ -291,5 +292,29 @@ func TestWholeObjectsComeAsTheyAre(t *testing.T) {
 	}
 	if len(unseen) != 1 || unseen[0].Resource != "secrets" || unseen[0].Why != "you may not list it" {
 		t.Errorf("%v", unseen)
+	}
+}
+
+// TestWhoWroteLast: a status is not content, and a scale is.
+func TestWhoWroteLast(t *testing.T) {
+	entry := func(manager, subresource string, minute int) metav1.ManagedFieldsEntry {
+		at := metav1.NewTime(time.Date(2026, 11, 24, 12, minute, 0, 0, time.UTC))
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, Time: &at}
+	}
+	byVelero := entry("velero-server", "", 1)
+	for name, c := range map[string]struct {
+		entries []metav1.ManagedFieldsEntry
+		want    bool
+	}{
+		"nobody":              {nil, false},
+		"Velero":              {[]metav1.ManagedFieldsEntry{entry("kubectl", "", 0), byVelero}, true},
+		"somebody":            {[]metav1.ManagedFieldsEntry{byVelero, entry("kubectl", "", 2)}, false},
+		"a status":            {[]metav1.ManagedFieldsEntry{byVelero, entry("controller", "status", 2)}, true},
+		"a scale":             {[]metav1.ManagedFieldsEntry{byVelero, entry("kubectl", "scale", 2)}, false},
+		"a scale before that": {[]metav1.ManagedFieldsEntry{entry("kubectl", "scale", 0), byVelero}, true},
+	} {
+		if got := objectOf(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: c.entries}}).ByVelero; got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"encoding/base64"
 	"fmt"
 	"runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/testbed"
@@ -27,11 +29,13 @@ func BenchmarkVerify(b *testing.B) {
 	for _, n := range []int{2_000, 60_000} {
 		items := fill(b, plane, made, n)
 		made = n
-		b.Run(fmt.Sprintf("items=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				verifyOnce(b, plane, items)
-			}
-		})
+		for _, compares := range []bool{false, true} {
+			b.Run(fmt.Sprintf("items=%d/contents=%t", n, compares), func(b *testing.B) {
+				for b.Loop() {
+					verifyOnce(b, plane, items, compares)
+				}
+			})
+		}
 	}
 }
 
@@ -88,7 +92,7 @@ func fill(b *testing.B, plane *testbed.ControlPlane, from, n int) outcome.Items 
 	return outcome.Items{Compared: true, Kinds: []outcome.Kind{maps, secrets}}
 }
 
-func verifyOnce(b *testing.B, plane *testbed.ControlPlane, items outcome.Items) {
+func verifyOnce(b *testing.B, plane *testbed.ControlPlane, items outcome.Items, compares bool) {
 	b.Helper()
 	runtime.GC()
 	var before runtime.MemStats
@@ -121,7 +125,11 @@ func verifyOnce(b *testing.B, plane *testbed.ControlPlane, items outcome.Items) 
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := Judge(Input{Restore: "r1", Started: time.Now().Add(-time.Hour), Ended: time.Now(), Items: items, Target: state})
+	in := Input{Restore: "r1", Started: time.Now().Add(-time.Hour), Ended: time.Now(), Items: items, Target: state}
+	r := Judge(in)
+	if compares {
+		compareAll(b, reader, served, in, &r)
+	}
 	close(quit)
 	if want := len(items.Kinds[0].Items) / 50; r.Lost() != want || r.Count[NotLookedAt] > 0 {
 		b.Fatalf("%v, expected %d lost", r.Count, want)
@@ -130,4 +138,27 @@ func verifyOnce(b *testing.B, plane *testbed.ControlPlane, items outcome.Items) 
 	b.ReportMetric(float64(cost.Requests), "requests")
 	b.ReportMetric(float64(cost.Bytes)/1e6, "MB-read")
 	b.ReportMetric(float64(max(most.Load(), before.HeapAlloc)-before.HeapAlloc)/1e6, "MB-heap")
+}
+
+// compareAll compares all contents with bodies like those of a backup.
+func compareAll(b *testing.B, reader *target.Reader, served *target.Served, in Input, r *Result) {
+	b.Helper()
+	c := NewComparison(in, r, prepare.Rules{}, func(string) []string { return nil })
+	data := strings.Repeat("x", 2000)
+	for _, k := range in.Items.Kinds {
+		kind, value := "ConfigMap", data
+		if k.Name == "secrets" {
+			kind, value = "Secret", base64.StdEncoding.EncodeToString([]byte(data))
+		}
+		for _, i := range k.Items {
+			c.Backup(k.Name, i.Namespace, i.Name, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": %q, "metadata": {"name": %q, "namespace": %q, "labels": {"app": "web"}}, "data": {"config": %q}}`, kind, i.Name, i.Namespace, value))
+		}
+	}
+	unseen, err := reader.LookWhole(b.Context(), served, c.Question(), func(string) string { return "" }, c.Live, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if c.Finish(unseen, nil); r.Content[Same] != r.Count[Restored] {
+		b.Fatalf("%v of %v", r.Content, r.Count)
+	}
 }

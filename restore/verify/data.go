@@ -43,6 +43,14 @@ const (
 // dataOrder is the order in which volumes are told of: what needs a look first.
 var dataOrder = []DataState{DataEmpty, DataFailed, DataUnknown, DataWaiting, DataLeftOut, DataExisted, DataKept, DataRestored}
 
+var dataWords = map[DataState]string{
+	DataEmpty: "without data", DataFailed: "failed", DataUnknown: "not known", DataWaiting: "waiting",
+	DataLeftOut: "left out", DataExisted: "existed", DataKept: "kept", DataRestored: "restored",
+}
+
+// Words are the state for people.
+func (s DataState) Words() string { return dataWords[s] }
+
 // Lost reports whether a volume in this state did not get its data.
 func (s DataState) Lost() bool { return s == DataEmpty || s == DataFailed }
 
@@ -98,10 +106,10 @@ func (r Result) VolumeWords() string {
 	}
 	var parts []string
 	if r.Bound > 0 {
-		parts = append(parts, human.Plural(r.Bound, "claim is", "claims are")+" bound")
+		parts = append(parts, human.Count(r.Bound, "claim")+" bound")
 	}
 	if len(r.Volumes) > 0 {
-		text := fmt.Sprintf("the data of %s of %s came back", human.Number(count[DataRestored]), human.Count(len(r.Volumes), "volume"))
+		text := fmt.Sprintf("volume data: %s of %s restored", human.Number(count[DataRestored]), human.Number(len(r.Volumes)))
 		var how []string
 		for _, m := range []Method{ByPod, ByMover, ByCSI, ByNative} {
 			if n := by[m]; n > 0 {
@@ -113,7 +121,7 @@ func (r Result) VolumeWords() string {
 		}
 		for _, s := range dataOrder {
 			if n := count[s]; n > 0 && s != DataRestored {
-				text += ", " + human.Number(n) + " " + dataWords[s]
+				text += ", " + human.Number(n) + " " + cmp.Or(longWords[s], s.Words())
 			}
 		}
 		parts = append(parts, text)
@@ -124,17 +132,15 @@ func (r Result) VolumeWords() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(parts, "; ") + "."
+	return human.Capital(strings.Join(parts, "; ")) + "."
 }
 
 var methodWords = map[Method]string{
 	ByPod: "copied into a pod", ByMover: "moved from storage", ByCSI: "from a CSI snapshot", ByNative: "from a snapshot",
 }
 
-var dataWords = map[DataState]string{
-	DataEmpty: "without data", DataFailed: "failed", DataUnknown: "not known", DataWaiting: "waiting", DataLeftOut: "left out as told",
-	DataExisted: "there before the restore", DataKept: "with the old volume",
-}
+// longWords stand in a sentence, for the states that need more words there.
+var longWords = map[DataState]string{DataLeftOut: "left out as told", DataExisted: "there before the restore", DataKept: "with the old volume"}
 
 // AddVolumes adds how the data of each volume stands, after [Result.AddClaims].
 func (r *Result) AddVolumes(in Input, e Evidence) {
@@ -172,8 +178,10 @@ type Claim struct {
 	// Volume is its volume, Snapshot the VolumeSnapshot that it is made from; or empty.
 	Volume   string `json:"-"`
 	Snapshot string `json:"-"`
-	Lost     bool   `json:"lost,omitempty"` // Lost is true if it cannot be bound as things are.
-	Why      string `json:"why"`            // Why is what keeps it from being bound, as far as that is known.
+	// Unbindable is why the volume that it names can never be bound to it, empty if it may.
+	Unbindable string `json:"-"`
+	Lost       bool   `json:"lost,omitempty"` // Lost is true if it cannot be bound as things are.
+	Why        string `json:"why"`            // Why is what keeps it from being bound, as far as that is known.
 }
 
 // Data is a volume whose data did not come back wholly.
@@ -194,10 +202,7 @@ func (d Data) Words() string {
 	if amount := human.BytesOf(d.Done, d.Total); amount != "" {
 		text += ", " + amount
 	}
-	if d.Message != "" {
-		text += ": " + d.Message
-	}
-	return text
+	return text + human.Clause(": ", d.Message)
 }
 
 // Classes are the cluster's volumeBindingModes by storage class; nil if not known.
@@ -241,8 +246,8 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 			continue
 		}
 		delete(wanted, [2]string{c.Namespace, c.Name}) // a list that is read again has it twice
-		r.claims[[2]string{c.Namespace, c.Name}] = c
 		if c.Phase == "Bound" {
+			r.claims[[2]string{c.Namespace, c.Name}] = c
 			r.Bound++
 			continue
 		}
@@ -250,6 +255,10 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 		switch {
 		case c.Phase == "Lost":
 			c.Lost, c.Why = true, "its volume is gone"
+		case c.Unbindable != "":
+			c.Lost, c.Why = true, "volume "+c.Volume+" can never be bound to it: "+c.Unbindable
+		case c.Volume != "":
+			c.Why = "it waits for its volume " + c.Volume
 		case c.Class == "":
 			c.Why = "it names no storage class: it waits for a volume that fits, or for a default class"
 		case classes != nil && !known:
@@ -259,6 +268,7 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 		default:
 			c.Why = "it waits for its volume"
 		}
+		r.claims[[2]string{c.Namespace, c.Name}] = c
 		r.Claims = append(r.Claims, c)
 	}
 	slices.SortFunc(r.Claims, func(x, y Claim) int {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vmware-tanzu/velero/pkg/label"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/stored/artifact"
@@ -123,6 +124,9 @@ func (d *dataJudge) claim(i Item) Volume {
 	default:
 		v.State, v.Why = d.ofClaim(info, live)
 	}
+	if v.State == DataWaiting && live.Lost {
+		v.State, v.Why = DataEmpty, live.Why
+	}
 	return v
 }
 
@@ -187,10 +191,7 @@ func arrives(bound bool, waits string) (DataState, string) {
 // (pkg/backup/item_backupper.go, callers of trackSkippedPV, 1.18.3).
 func skipped(info *artifact.Volume) (DataState, string) {
 	reason := strings.Trim(info.SkippedReason, " ;")
-	why := "the backup skipped it"
-	if reason != "" {
-		why += ": " + reason
-	}
+	why := "the backup skipped it" + human.Clause(": ", reason)
 	asked := []string{"velero.io/exclude-from-backup=true", "matched action is 'skip'", "skipped due to resource policy"}
 	if slices.ContainsFunc(asked, func(words string) bool { return strings.Contains(reason, words) }) {
 		return DataLeftOut, why
@@ -259,6 +260,10 @@ func (d *dataJudge) podVolumes(i Item) (all []Volume) {
 			v.State, v.Why = d.ofMoved(moved)
 		case info.Result == "failed":
 			v.State, v.Why = DataEmpty, "the backup could not save it ("+cmp.Or(info.Phase, "failed")+")"
+		case d.Completed && !d.Unseen[velero.PodVolumeRestore]:
+			// Velero's record has no volumes without a claim (internal/volume/volumes_information.go, Result, 1.18.3),
+			// and a restore of which one was not copied does not complete.
+			v.State, v.Why = DataUnknown, "there is no PodVolumeRestore of it, and Velero records no volumes without a claim"
 		default:
 			v.State, v.Why = d.notMoved(ByPod, i.Namespace, info)
 		}

@@ -143,14 +143,18 @@ func TestDataOfClaims(t *testing.T) {
 		"a native snapshot": {saved: byNative, claim: Claim{Volume: "restore-1"}, change: func(_ *Input, e *Evidence) {
 			e.Made = []artifact.Volume{{PersistentVolume: "restore-1", Method: "NativeSnapshot"}}
 		}, want: DataRestored},
-		"no volume from the native snapshot":           {saved: byNative, claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "no volume was made"},
-		"a native snapshot and no record":              {saved: byNative, claim: Claim{Volume: "pvc-1"}, change: func(_ *Input, e *Evidence) { e.NoMade = "since 1.14" }, want: DataUnknown, says: "since 1.14"},
-		"its volume was still there":                   {saved: byNative, claim: Claim{Volume: "pv-old"}, want: DataKept},
-		"skipped, and empty":                           {saved: skippedBecause("volumeSnapshot: no applicable volumesnapshotter found;"), claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "skipped it: volumeSnapshot: no applicable volumesnapshotter found"},
-		"skipped, empty and not bound":                 {saved: skippedBecause(""), claim: Claim{Phase: "Pending"}, want: DataEmpty, says: "the backup skipped it"},
-		"skipped, and its volume is retained":          {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old"}, want: DataKept, says: "old volume pv-old"},
-		"skipped, and it waits for its old volume":     {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old", Phase: "Pending"}, want: DataWaiting},
-		"skipped by name":                              {saved: skippedBecause("any: item has label velero.io/exclude-from-backup=true;"), want: DataLeftOut, says: "exclude-from-backup"},
+		"no volume from the native snapshot":       {saved: byNative, claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "no volume was made"},
+		"a native snapshot and no record":          {saved: byNative, claim: Claim{Volume: "pvc-1"}, change: func(_ *Input, e *Evidence) { e.NoMade = "since 1.14" }, want: DataUnknown, says: "since 1.14"},
+		"its volume was still there":               {saved: byNative, claim: Claim{Volume: "pv-old"}, want: DataKept},
+		"skipped, and empty":                       {saved: skippedBecause("volumeSnapshot: no applicable volumesnapshotter found;"), claim: Claim{Volume: "pvc-1"}, want: DataEmpty, says: "skipped it: volumeSnapshot: no applicable volumesnapshotter found"},
+		"skipped, empty and not bound":             {saved: skippedBecause(""), claim: Claim{Phase: "Pending"}, want: DataEmpty, says: "the backup skipped it"},
+		"skipped, and its volume is retained":      {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old"}, want: DataKept, says: "old volume pv-old"},
+		"skipped, and it waits for its old volume": {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old", Phase: "Pending"}, want: DataWaiting},
+		"skipped, and its old volume is another's": {saved: skippedBecause("x"), claim: Claim{Volume: "pv-old", Phase: "Pending", Unbindable: "it is kept for claim old/data"}, want: DataEmpty, says: "volume pv-old can never be bound to it: it is kept for claim old/data"},
+		"a native snapshot, and the volume is gone": {saved: byNative, claim: Claim{Volume: "restore-1", Phase: "Pending", Unbindable: "it is not there"}, change: func(_ *Input, e *Evidence) {
+			e.Made = []artifact.Volume{{PersistentVolume: "restore-1", Method: "NativeSnapshot"}}
+		}, want: DataEmpty, says: "it is not there"},
+		"skipped by name": {saved: skippedBecause("any: item has label velero.io/exclude-from-backup=true;"), want: DataLeftOut, says: "exclude-from-backup"},
 		"opted out of one way, and no other took it":   {saved: skippedBecause("podvolume: opted out due to annotation in pod db-0;volumeSnapshot: not satisfy the criteria;"), want: DataEmpty},
 		"skipped by a policy, as the CSI plugin's are": {saved: skippedBecause("any: skipped due to resource policy ;volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way;"), want: DataLeftOut, says: "resource policy"},
 		"no record of the backup's, but a PodVolumeRestore": {pod: outcome.Created, change: func(in *Input, e *Evidence) {
@@ -197,8 +201,13 @@ func TestDataOfPodVolumesWithoutClaim(t *testing.T) {
 	if s := r.Summary(); s != "all of 1 item came back; the data of 1 volume did not come back" {
 		t.Error(s)
 	}
-	if s := r.VolumeWords(); s != "the data of 0 of 1 volume came back, 1 without data." {
+	if s := r.VolumeWords(); s != "Volume data: 0 of 1 restored, 1 without data." {
 		t.Error(s)
+	}
+	r = Judge(in)
+	r.AddVolumes(in, Evidence{Saved: saved, Completed: true})
+	if len(r.Volumes) != 1 || r.Volumes[0].State != DataUnknown || r.Settled() {
+		t.Errorf("a restore that completed, and its PodVolumeRestores are gone: %+v", r.Volumes)
 	}
 }
 
@@ -207,7 +216,7 @@ func TestManyVolumesInWords(t *testing.T) {
 	for i := range r.Volumes {
 		r.Volumes[i] = Volume{Method: ByCSI, State: []DataState{DataRestored, DataEmpty}[i%2]}
 	}
-	if s := r.VolumeWords(); s != "the data of 1,500 of 3,000 volumes came back (1,500 from a CSI snapshot), 1,500 without data." {
+	if s := r.VolumeWords(); s != "Volume data: 1,500 of 3,000 restored (1,500 from a CSI snapshot), 1,500 without data." {
 		t.Error(s)
 	}
 }

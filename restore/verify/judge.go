@@ -18,6 +18,8 @@ import (
 // Input is what a restore is verified with.
 type Input struct {
 	Restore        string
+	Backup         string        // the name of its backup
+	Mapped         bool          // it maps namespaces
 	Server         string        // the version of Velero's server as [velero.ParseVersion] reads it
 	Started, Ended time.Time     // Started and Ended are Velero's times, zero where they are not known
 	SoFar          bool          // true of a restore that goes on
@@ -59,19 +61,25 @@ func Judge(in Input) Result {
 			k.Count[state] += n
 			r.Count[state] += n
 		}
-		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
-			return cmp.Or(cmp.Compare(slices.Index(States, x.State), slices.Index(States, y.State)), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
-		})
 		r.Kinds = append(r.Kinds, k)
 	}
-	slices.SortStableFunc(r.Kinds, func(x, y Kind) int {
-		return cmp.Or(cmp.Compare(min(y.Wanted(), 1), min(x.Wanted(), 1)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(x.Name, y.Name))
-	})
+	r.sort()
 	existed := r.Count[Existed] > 0
 	// It may differ: only Velero's list tells, and from 1.19 on only its warnings.
 	r.Unknown = r.Unknown || existed && (in.Unlisted || in.Items.NoReasons != "" && !velero.FailsDiffering(in.Server))
 	r.Notes = in.notes(existed)
 	return r
+}
+
+func (r *Result) sort() {
+	for _, k := range r.Kinds {
+		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
+			return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+		})
+	}
+	slices.SortStableFunc(r.Kinds, func(x, y Kind) int {
+		return cmp.Or(cmp.Compare(min(y.Wanted(), 1), min(x.Wanted(), 1)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(y.Differing(), x.Differing()), cmp.Compare(x.Name, y.Name))
+	})
 }
 
 // unnamed are the items of a kind that are counted without names, and cannot be looked for.
@@ -200,8 +208,8 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 		return Existed, "the cluster writes it itself"
 	case i.Did == outcome.Failed && keptByCluster[resource]:
 		return Existed, "the cluster keeps writing to it"
-	case i.Did == outcome.Failed && older && alwaysDiffer[resource] != "" && (i.Why == "" || strings.Contains(i.Why, "already exists")):
-		return Existed, "Velero left it as it was, and always finds it different, because it drops " + alwaysDiffer[resource] + " before it compares; whether more differs is not known"
+	case i.Did == outcome.Failed && older && (i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differing(resource, o) != "":
+		return Existed, "Velero left it as it was, and " + j.differing(resource, o) + ask
 	case i.Did == outcome.Failed && later:
 		return MadeAnew, "Velero could not restore it, and somebody made one after that: " + i.Why
 	case i.Did == outcome.Failed:

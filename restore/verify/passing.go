@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/vmware-tanzu/velero/pkg/label"
+
+	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/stored/outcome"
 )
@@ -29,15 +32,25 @@ var comeAndGo = map[string]string{
 // clones a namespace (pkg/restore/actions/csi, pkg/restore/request.go, 1.18.3).
 const renamed = "Velero restores snapshots, and volumes whose name is taken, under another name"
 
-// alwaysDiffer are resources of which Velero drops fields before it restores them, while the cluster's object
-// keeps them, so that Velero finds an unchanged one different too (pkg/restore/actions: service_action.go,
-// pod_action.go, pvc_action.go and job_action.go; pkg/restore/restore.go, restoreItem, 1.18.3).
-var alwaysDiffer = map[string]string{
-	"services":               "its cluster IP",
-	"pods":                   "its node",
-	"persistentvolumeclaims": "what binds it to its volume",
-	"persistentvolumes":      "what binds it to its claim",
-	"jobs.batch":             "its controller-uid labels",
+// differing is why Velero found an object different that it left, though it may not be; empty if nothing is known.
+// Package prepare has what Velero drops before it compares. With the policy update it patches its labels into each
+// object, and finds it different ever after: it compares metadata.managedFields (pkg/restore/restore.go, restoreItem,
+// 1.18.3).
+func (j *judge) differing(resource string, o target.Object) string {
+	what := prepare.Differing(resource, j.Mapped)
+	switch {
+	case resource == "persistentvolumes":
+		what = "what binds it to its claim"
+	case resource == "secrets" && o.Token:
+		what = "the token in it"
+	}
+	switch {
+	case what != "":
+		return "always finds it different, because it drops " + what + " before it compares"
+	case o.ByVelero && o.Backup == label.GetValidName(j.Backup):
+		return "finds it different after an earlier restore of this backup wrote to it, because it compares who wrote what"
+	}
+	return ""
 }
 
 // keptByCluster are resources that the cluster keeps writing to, so that Velero

@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/veltui/veltui/internal/human"
@@ -30,6 +31,14 @@ const (
 // States are all of them, in the order in which they are shown.
 var States = []State{Failed, Missing, Gone, Deleting, Differs, NotLookedAt, MadeAnew, Passing, Existed, Restored, LeftOut}
 
+var stateWords = map[State]string{
+	Failed: "failed", Missing: "missing", Gone: "gone", Deleting: "being deleted", Differs: "existed, differs", NotLookedAt: "unchecked",
+	MadeAnew: "made again", Passing: "comes and goes", Existed: "existed", Restored: "restored", LeftOut: "left out",
+}
+
+// Words are the state for people.
+func (s State) Words() string { return stateWords[s] }
+
 // Lost reports whether an item in this state did not come back.
 func (s State) Lost() bool {
 	return s == Failed || s == Missing || s == Gone || s == Deleting || s == Differs
@@ -42,13 +51,35 @@ type Item struct {
 	From      string `json:"from,omitempty"` // From is its namespace in the backup, if that is another.
 	State     State  `json:"state"`
 	Why       string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
+	// Content is how what it holds stands against what the restore was to make, if that was compared, and Fields name
+	// what differs.
+	Content Content  `json:"content,omitempty"`
+	Fields  []string `json:"fields,omitempty"`
+}
+
+// rank is where an item stands among those of its kind: what is lost first, then what has other content.
+func (i Item) rank() int {
+	if at := slices.Index(Contents, i.Content); at >= 0 && !i.State.Lost() {
+		return slices.Index(States, Differs)*len(Contents) + at
+	}
+	return slices.Index(States, i.State) * len(Contents)
 }
 
 // Kind is the items of one resource, as "deployments.apps".
 type Kind struct {
 	Name  string
 	Count map[State]int
-	Items []Item // what did not come back first
+	Items []Item // what did not come back first, then what has another content
+
+	Content map[Content]int // as [Result.Content]
+}
+
+// Differing is how many items are there with another content, as far as that is known.
+func (k Kind) Differing() (n int) {
+	for _, c := range Contents {
+		n += k.Content[c]
+	}
+	return n
 }
 
 // Lost is how many items of the kind did not come back.
@@ -92,6 +123,8 @@ func countOf[T any](all []T, is func(T) bool) (n int) {
 type Result struct {
 	Kinds []Kind // Kinds that lost most come first; those that the restore left out wholly last
 	Count map[State]int
+	// Content counts the items of which contents were compared.
+	Content map[Content]int
 	// Claims are those that came back and are not bound; Bound is how many are.
 	Claims []Claim
 	Bound  int
@@ -117,7 +150,15 @@ type Result struct {
 var ErrNotStarted = errors.New("there is nothing to verify: Velero did not start this restore")
 
 // Lost is how many items, claims and volumes did not come back.
-func (r Result) Lost() int { return r.LostItems() + r.LostClaims() + r.LostVolumes() }
+func (r Result) Lost() int {
+	return r.LostItems() + r.LostContents() + r.LostClaims() + r.LostVolumes()
+}
+
+// LostContents is how many items are there without what the backup holds of them.
+func (r Result) LostContents() int { return r.Content[Emptied] + r.Content[Recreated] }
+
+// Changed is how many more items are there with another content.
+func (r Result) Changed() int { return r.Content[Changed] + r.Content[Scaled] }
 
 // LostItems is how many of the items that were to come back did not.
 func (r Result) LostItems() int { return lost(r.Count) }
@@ -134,7 +175,9 @@ func (r Result) LostVolumes() int {
 func (r Result) Wanted() int { return wanted(r.Count) }
 
 // LookedAtAll reports whether veltui could look at all that was to come back.
-func (r Result) LookedAtAll() bool { return r.Count[NotLookedAt] == 0 && !r.Unknown }
+func (r Result) LookedAtAll() bool {
+	return r.Count[NotLookedAt]+r.Content[NotCompared] == 0 && !r.Unknown
+}
 
 // Settled reports whether veltui could look at all that was to come back, and waits for no data.
 func (r Result) Settled() bool { return r.LookedAtAll() && r.waiting() == 0 }
@@ -158,6 +201,11 @@ func (r Result) Summary() string {
 		text = "no item is known that was to come back"
 	case passing > 0:
 		text = "nothing of " + human.Count(all, "item") + " is missing; " + human.Plural(passing, "comes and goes", "come and go")
+	}
+	for _, c := range Contents {
+		if n := r.Content[c]; n > 0 {
+			text += "; " + human.Plural(n, "is ", "are ") + c.Words()
+		}
 	}
 	if n := r.LostVolumes(); n > 0 {
 		text += "; the data of " + human.Count(n, "volume") + " did not come back"

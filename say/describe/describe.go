@@ -23,9 +23,13 @@ import (
 // Document is what `describe -o json` prints.
 type Document struct {
 	document.Header
-	// Job is the same as in a JobList.
-	Job      document.Job `json:"job"`
-	Sections []Section    `json:"sections"`
+	// Job is the same as in a JobList; of what is no job, one of the others is there.
+	Job             *document.Job             `json:"job,omitempty"`
+	Schedule        *document.Schedule        `json:"schedule,omitempty"`
+	StorageLocation *document.StorageLocation `json:"storageLocation,omitempty"`
+	Repository      *document.Repository      `json:"repository,omitempty"`
+	Deletion        *document.Deletion        `json:"deletion,omitempty"`
+	Sections        []Section                 `json:"sections"`
 }
 
 // Section is a group of fields. The first one of a job has no title: it says how the job stands.
@@ -85,14 +89,10 @@ func (f Field) Default() bool {
 // Job describes a job as it is at now, in now's time zone. around, which may be nil, has the
 // requests to delete a backup and the kinds that could not be listed.
 func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
-	d := describer{job: j, now: now}
 	if around == nil {
 		around = &assess.Assessment{}
 	}
-	d.version = velero.Current
-	if v, known := velero.ParseVersion(around.Environment.Server.Version); known {
-		d.version = v
-	}
+	d := describer{job: j, now: now, version: versionOf(around.Environment.Server.Version)}
 	d.status(around.Environment.Deletions)
 	d.progress()
 	d.notSeen(around.Snapshot)
@@ -103,7 +103,15 @@ func Job(j assess.Judged, around *assess.Assessment, now time.Time) []Section {
 		d.restore(object)
 	}
 	d.metadata()
-	return slices.DeleteFunc(d.sections, func(s Section) bool { return len(s.Fields) == 0 })
+	return filled(d.sections)
+}
+
+// versionOf is a server's version, the newest if it is not known.
+func versionOf(server string) velero.Version {
+	if v, known := velero.ParseVersion(server); known {
+		return v
+	}
+	return velero.Current
 }
 
 type describer struct {

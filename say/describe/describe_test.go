@@ -251,3 +251,18 @@ func tableLabels(t *testing.T) []string {
 	}
 	return labels
 }
+
+func TestBackupSpec(t *testing.T) {
+	spec := velerov1.BackupSpec{IncludedNamespaces: []string{"media"}, SnapshotMoveData: ptr(true), Metadata: velerov1.Metadata{Labels: map[string]string{"team": "crm"}}}
+	var set []string
+	for _, s := range BackupSpec(spec, "v1.18.3") {
+		for _, f := range s.Fields {
+			if !f.Unset {
+				set = append(set, f.Title+" "+strings.Join(f.Values, "\n"))
+			}
+		}
+	}
+	if want := []string{"Included namespaces media", "Snapshot move data true", "Labels team=crm"}; !slices.Equal(set, want) {
+		t.Errorf("set are %q, want %q", set, want)
+	}
+}

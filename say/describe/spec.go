@@ -13,6 +13,22 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
+// BackupSpec describes what backups are asked for, such as those of a schedule's template, by a Velero of the
+// given version. What they hold comes first.
+func BackupSpec(spec velerov1.BackupSpec, server string) []Section {
+	d := describer{version: versionOf(server)}
+	d.filters(spec, nil)
+	d.volumes(spec)
+	d.section("storage")
+	d.storage(spec)
+	d.hooks(spec)
+	if labels := spec.Metadata.Labels; len(labels) > 0 {
+		d.section("metadata")
+		d.pairs("metadata.labels", "Labels", labels, "=")
+	}
+	return d.sections
+}
+
 // backup describes what a backup was asked for. The order, and what Velero takes for a setting that
 // is not there, are those of its pkg/cmd/util/output/backup_describer.go (1.18.3).
 func (d *describer) backup(b *velerov1.Backup) {
@@ -23,14 +39,23 @@ func (d *describer) backup(b *velerov1.Backup) {
 
 	d.section("storage")
 	d.text("scheduleName", "Schedule", d.job.ScheduleName)
-	d.option("storageLocation", "Storage location", spec.StorageLocation, notSet)
-	d.list("volumeSnapshotLocations", "Snapshot locations", spec.VolumeSnapshotLocations, none)
-	d.duration("ttl", "TTL", spec.TTL)
+	d.storage(spec)
 	if status.Expiration != nil {
 		d.moment("expiration", "Expires", status.Expiration.Time)
 	}
 	d.text("formatVersion", "Format version", status.FormatVersion)
+	d.filters(spec, b.Annotations)
+	d.volumes(spec)
+	d.hooks(spec)
+}
 
+func (d *describer) storage(spec velerov1.BackupSpec) {
+	d.option("storageLocation", "Storage location", spec.StorageLocation, notSet)
+	d.list("volumeSnapshotLocations", "Snapshot locations", spec.VolumeSnapshotLocations, none)
+	d.duration("ttl", "TTL", spec.TTL)
+}
+
+func (d *describer) filters(spec velerov1.BackupSpec, annotations map[string]string) {
 	d.section("filters")
 	d.list("includedNamespaces", "Included namespaces", spec.IncludedNamespaces, "*")
 	d.list("excludedNamespaces", "Excluded namespaces", spec.ExcludedNamespaces, none)
@@ -47,13 +72,15 @@ func (d *describer) backup(b *velerov1.Backup) {
 	d.selectors(spec.LabelSelector, spec.OrLabelSelectors)
 	d.reference("resourcePolicy", "Resource policies", spec.ResourcePolicy)
 	// The annotation names a ConfigMap; other kinds are not possible.
-	if name := b.Annotations[velerov1.GlobalBackupVolumePolicyConfigMapAnnotation]; name != "" {
+	if name := annotations[velerov1.GlobalBackupVolumePolicyConfigMapAnnotation]; name != "" {
 		d.text("globalVolumePolicy", "Global volume policies", "configmap "+name)
 	}
 	if len(spec.OrderedResources) > 0 {
 		d.pairs("orderedResources", "Ordered resources", spec.OrderedResources, ": ")
 	}
+}
 
+func (d *describer) volumes(spec velerov1.BackupSpec) {
 	d.section("volumes")
 	d.boolean("snapshotVolumes", "Snapshot volumes", spec.SnapshotVolumes, "true", "false", "auto")
 	fs := spec.DefaultVolumesToFsBackup
@@ -70,7 +97,9 @@ func (d *describer) backup(b *velerov1.Backup) {
 	d.text("volumeGroupSnapshotLabelKey", "Volume group label", spec.VolumeGroupSnapshotLabelKey)
 	d.duration("csiSnapshotTimeout", "CSI snapshot timeout", spec.CSISnapshotTimeout)
 	d.duration("itemOperationTimeout", "Item operation timeout", spec.ItemOperationTimeout)
+}
 
+func (d *describer) hooks(spec velerov1.BackupSpec) {
 	d.section("hooks")
 	for _, h := range spec.Hooks.Resources {
 		lines := hookFilter(h.IncludedNamespaces, h.ExcludedNamespaces, h.IncludedResources, h.ExcludedResources, selector(h.LabelSelector))
@@ -171,11 +200,13 @@ func (d *describer) noHooks() {
 	}
 }
 
+// Filter says which names a filter includes.
+func Filter(included, excluded []string) string {
+	return cmp.Or(strings.Join(included, ", "), "*") + human.Clause(" but not ", strings.Join(excluded, ", "))
+}
+
 func hookFilter(inNamespaces, notNamespaces, inResources, notResources []string, labels string) []string {
-	listed := func(in, not []string) string {
-		return cmp.Or(strings.Join(in, ", "), "*") + human.Clause(" but not ", strings.Join(not, ", "))
-	}
-	return []string{"namespaces " + listed(inNamespaces, notNamespaces), "resources " + listed(inResources, notResources), "labels " + cmp.Or(labels, none)}
+	return []string{"namespaces " + Filter(inNamespaces, notNamespaces), "resources " + Filter(inResources, notResources), "labels " + cmp.Or(labels, none)}
 }
 
 // execHook is a command that runs in a container; limits are times with their names.

@@ -17,7 +17,9 @@ type Header struct {
 }
 
 // NewHeader returns the header of a kind of document.
-func NewHeader(kind string) Header { return Header{"veltui/v1", kind} }
+func NewHeader(kind string) Header { return Header{apiVersion, kind} }
+
+const apiVersion = "veltui/v1"
 
 // Number is null where JSON cannot express it.
 type Number float64

@@ -74,7 +74,7 @@ func NewEtcdBackupList(backups []etcd.JudgedBackup, schedules []etcd.JudgedSched
 				Name: b.Name, UID: string(b.UID), Stage: b.Stage(), Condition: b.Condition.Type, Message: b.Condition.Message,
 				Claim: b.Claim, Schedule: b.Schedule, Job: b.JobName,
 				CreatedAt: Moment{b.Created}, ChangedAt: Moment{b.Condition.LastTransitionTime.Time}, DeadlineAt: Moment{b.Deadline()},
-				EtcdVerdict: EtcdVerdict{b.Trouble, NewVerdict(b.Verdict), b.Verdict.Summary, NewMalformed(b.Malformed)},
+				EtcdVerdict: EtcdVerdict{b.Trouble, NewVerdict(b.Verdict), b.Verdict.Summary(), NewMalformed(b.Malformed)},
 			}
 			if took := b.Took(now); took > 0 {
 				d.TookSeconds = new(int64(took / time.Second))
@@ -86,7 +86,7 @@ func NewEtcdBackupList(backups []etcd.JudgedBackup, schedules []etcd.JudgedSched
 				Name: s.Name, UID: string(s.UID), Cron: s.Cron, TimeZone: s.TimeZone, Claim: s.Claim, Retention: s.Retention,
 				CreatedAt: Moment{s.Created}, LastRunAt: Moment{s.LastRun}, NextRunAt: Moment{s.Next},
 				LastBackup: nameOf(s.Last), LastGoodBackup: nameOf(s.Good), RunningBackup: nameOf(s.Running),
-				EtcdVerdict: EtcdVerdict{s.Trouble, NewVerdict(s.Verdict), s.Verdict.Summary, NewMalformed(s.Malformed)},
+				EtcdVerdict: EtcdVerdict{s.Trouble, NewVerdict(s.Verdict), s.Verdict.Summary(), NewMalformed(s.Malformed)},
 			}
 		}),
 	}

@@ -10,17 +10,22 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// JobList is what `get -o json` prints.
-type JobList struct {
+// JobList is what `get -o json` prints of several jobs.
+type JobList = List[Job]
+
+// List is what `get -o json` prints of several resources.
+type List[T any] struct {
 	Header
-	Items []Job `json:"items"`
+	Items []T `json:"items"`
 	// Malformed are all resources in Velero's namespace with a field that
 	// Velero cannot read, each with its first.
 	Malformed []Malformed `json:"malformed,omitempty"`
 }
 
-// NewJobList returns an empty list.
-func NewJobList() JobList { return JobList{Header: NewHeader("JobList"), Items: []Job{}} }
+// NewList returns an empty list of a kind.
+func NewList[T any](kind string) List[T] {
+	return List[T]{Header: NewHeader(kind + "List"), Items: []T{}}
+}
 
 // Head is what every document about a job says of it.
 type Head struct {
@@ -55,15 +60,17 @@ func NewHead(j *job.Job) Head {
 
 // Job is one job. Absent numbers are not known; Velero leaves zeros out of its resources, veltui does not.
 type Job struct {
+	// APIVersion is there where a job that was named or watched stands alone.
+	APIVersion string `json:"apiVersion,omitempty"`
 	// Context is the kubeconfig context that leads to the job's cluster.
 	Context string `json:"context,omitempty"`
 	Head
 	// Fraction is the present stage's, from 0 to 1; 1 only once all is done.
 	Fraction      *Number        `json:"fraction,omitempty"`
-	Items         *Items         `json:"items,omitempty"`
+	Items         *job.Items     `json:"items,omitempty"`
 	Volumes       []Volume       `json:"volumes"`
 	Operations    job.Operations `json:"operations"`
-	Queue         *Queue         `json:"queue,omitempty"`
+	Queue         *assess.Queue  `json:"queue,omitempty"`
 	RatePerSecond *Number        `json:"ratePerSecond,omitempty"`
 	RateUnit      string         `json:"rateUnit,omitempty"`
 	ETASeconds    *int64         `json:"etaSeconds,omitempty"`
@@ -86,16 +93,16 @@ type Job struct {
 func NewJob(j assess.Judged, volumes []assess.Volume) Job {
 	d := Job{
 		Head: NewHead(j.Job), Volumes: convert(volumes, NewVolume), Operations: j.Operations, ETASeconds: seconds(j.ETA),
-		Stuck: j.Troubled(), Summary: j.Verdict.Summary, DeletionRequestedAt: Moment{j.DeletionAt}, Malformed: NewMalformed(j.Malformed),
+		Stuck: j.Troubled(), Summary: j.Verdict.Summary(), DeletionRequestedAt: Moment{j.DeletionAt}, Malformed: NewMalformed(j.Malformed),
 	}
 	if j.FractionKnown {
 		d.Fraction = new(Number(j.Fraction))
 	}
 	if j.Items.Known {
-		d.Items = &Items{j.Items.Done, j.Items.Total, j.Items.Estimated, j.Items.Published}
+		d.Items = new(j.Items)
 	}
-	if q := j.Queue; q.Waits {
-		d.Queue = &Queue{q.Position, q.Reason}
+	if j.Queue.Waits {
+		d.Queue = new(j.Queue)
 	}
 	if j.Rate.Known {
 		d.RatePerSecond, d.RateUnit = new(Number(j.Rate.PerSecond)), string(j.Rate.Unit)
@@ -109,19 +116,11 @@ func NewJob(j assess.Judged, volumes []assess.Volume) Job {
 	return d
 }
 
-// Items are how many items of a job are done.
-type Items struct {
-	Done      int  `json:"done"`
-	Total     int  `json:"total"`
-	Estimated bool `json:"estimated"`
-	// Published is Velero's own total where Total is an estimate beside it.
-	Published int `json:"published,omitempty"`
-}
-
-// Queue is where a job waits.
-type Queue struct {
-	Position int    `json:"position,omitempty"`
-	Reason   string `json:"reason"`
+// Place says where the document stands, as that of a [Thing].
+func (d *Job) Place(context string, deleted, alone bool) {
+	if d.Context, d.Deleted = context, deleted; alone {
+		d.APIVersion = apiVersion
+	}
 }
 
 // Volume is one volume of a job.

@@ -2,38 +2,17 @@ package document
 
 import "github.com/veltui/veltui/stored/outcome"
 
-// Message is messages that say the same.
-type Message struct {
-	// Severity is error or warning, and Scope velero, cluster or namespace.
-	Severity  string `json:"severity"`
-	Scope     string `json:"scope"`
-	Namespace string `json:"namespace,omitempty"`
-	// Text is what they say, without the resource at the beginning; Example is the first as Velero wrote it.
-	Text      string             `json:"text"`
-	Example   string             `json:"example,omitempty"`
-	Count     int                `json:"count"`
-	Resources []outcome.Resource `json:"resources"`
-	// More is how many resources are left out.
-	More int `json:"more,omitempty"`
-}
-
 // NewMessages returns the messages of all sections.
-func NewMessages(sections []outcome.Section) []Message {
-	messages := []Message{}
+func NewMessages(sections []outcome.Section) []outcome.Message {
+	messages := []outcome.Message{}
 	for _, s := range sections {
-		for _, m := range s.Complaints {
-			messages = append(messages, Message{Severity: string(m.Severity), Scope: string(m.Scope), Namespace: m.Namespace,
-				Text: m.Text, Example: m.Example, Count: m.Count, Resources: append([]outcome.Resource{}, m.Resources...)})
+		for _, m := range s.Messages {
+			m.Resources = append([]outcome.Resource{}, m.Resources...)
+			messages = append(messages, m)
 		}
 	}
 	return messages
 }
-
-// Words are what the messages say, fit to show: never nothing.
-func (m Message) Words() string { return outcome.Words(m.Text) }
-
-// Place is where the messages belong, in words.
-func (m Message) Place() string { return outcome.Scope(m.Scope).Title(m.Namespace) }
 
 // Results is what `results -o json` prints.
 type Results struct {
@@ -41,20 +20,20 @@ type Results struct {
 	// Job is the same as in a JobList.
 	Job Job `json:"job"`
 	// Complete is whether the messages are all there are; Note says why not.
-	Complete bool      `json:"complete"`
-	Note     string    `json:"note,omitempty"`
-	Messages []Message `json:"messages"`
+	Complete bool              `json:"complete"`
+	Note     string            `json:"note,omitempty"`
+	Messages []outcome.Message `json:"messages"`
 	// ServerLog is what the server has logged so far of a job that goes on and has no results that can be read.
 	ServerLog *ServerLog `json:"serverLog,omitempty"`
 }
 
 // ServerLog are the errors and warnings of the server's log, never said to be all.
 type ServerLog struct {
-	Errors   int       `json:"errors"`
-	Warnings int       `json:"warnings"`
-	Messages []Message `json:"messages"`
-	Gaps     []string  `json:"gaps"`
-	Error    string    `json:"error,omitempty"`
+	Errors   int               `json:"errors"`
+	Warnings int               `json:"warnings"`
+	Messages []outcome.Message `json:"messages"`
+	Gaps     []string          `json:"gaps"`
+	Error    string            `json:"error,omitempty"`
 }
 
 // LogLine is a line of `logs -o json`.
@@ -83,6 +62,8 @@ type WaitItem struct {
 	// Condition is the one that was met, as --for takes it.
 	Condition string `json:"condition,omitempty"`
 	ExitCode  int    `json:"exitCode"`
+	// Verified is what verifying a restore found that ended meanwhile, or why it was not verified.
+	Verified string `json:"verified,omitempty"`
 	// Job is the job as it was seen last.
 	Job *Job `json:"job,omitempty"`
 }

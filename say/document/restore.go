@@ -43,6 +43,8 @@ type Preflight struct {
 	NotSeen   []preflight.NotLooked `json:"notSeen"`
 	// Existing is what Velero does with each object that exists, with --compare.
 	Existing []preflight.Existing `json:"existing,omitempty"`
+	// DryRun is what the API server answered, with --dry-run.
+	DryRun *preflight.DryRun `json:"dryRun,omitempty"`
 }
 
 // NewPreflight returns what stands in the way of a restore.
@@ -50,7 +52,7 @@ func NewPreflight(restore velerov1.RestoreSpec, r *preflight.Result) Preflight {
 	return Preflight{
 		Header: NewHeader("Preflight"), Backup: restore.BackupName, NamespaceMapping: restore.NamespaceMapping, ExistingResourcePolicy: restore.ExistingResourcePolicy,
 		Items: r.Items, Obstacles: r.Count(preflight.Obstacle), Doubts: r.Count(preflight.Doubt),
-		Findings: append([]preflight.Finding{}, r.Findings...), NotSeen: append([]preflight.NotLooked{}, r.NotLooked...), Existing: r.Existing,
+		Findings: append([]preflight.Finding{}, r.Findings...), NotSeen: append([]preflight.NotLooked{}, r.NotLooked...), Existing: r.Existing, DryRun: r.DryRun,
 	}
 }
 
@@ -68,6 +70,11 @@ type Verification struct {
 	LostItems   int `json:"lostItems"`
 	LostClaims  int `json:"lostClaims"`
 	LostVolumes int `json:"lostVolumes"`
+	// With --compare, LostContents are items that are there without what the backup holds of
+	// them, and Changed those with other content. Contents are the items by their content.
+	LostContents int                    `json:"lostContents,omitempty"`
+	Changed      int                    `json:"changed,omitempty"`
+	Contents     map[verify.Content]int `json:"contents,omitempty"`
 	// Counts are the items by state.
 	Counts    map[verify.State]int `json:"counts"`
 	Resources []VerifiedKind       `json:"resources"`
@@ -91,7 +98,7 @@ type VerifiedKind struct {
 	Items []VerifiedItem `json:"items"`
 }
 
-// VerifiedItem is an item of a restore. Lost is true if it did not come back.
+// VerifiedItem is an item of a restore. Lost is true if it did not come back, or lost its content.
 type VerifiedItem struct {
 	verify.Item
 	Lost bool `json:"lost,omitempty"`
@@ -121,6 +128,7 @@ func NewVerification(j assess.Judged, volumes []assess.Volume, r *verify.Result)
 	d := Verification{
 		Header: NewHeader("Verification"), Job: NewJob(j, volumes), SoFar: r.SoFar,
 		Wanted: r.Wanted(), LostItems: r.LostItems(), LostClaims: r.LostClaims(), LostVolumes: r.LostVolumes(), Counts: r.Count,
+		LostContents: r.LostContents(), Changed: r.Changed(), Contents: r.Content,
 		Claims:  VerifiedClaims{r.Bound, append([]verify.Claim{}, r.Claims...)},
 		Data:    VerifiedData{r.Moved, r.Bytes, append([]verify.Data{}, r.Data...)},
 		Volumes: convert(r.Volumes, func(v verify.Volume) VerifiedVolume { return VerifiedVolume{v, v.State.Lost()} }),
@@ -131,7 +139,7 @@ func NewVerification(j assess.Judged, volumes []assess.Volume, r *verify.Result)
 		kind := VerifiedKind{Resource: k.Name, Counts: k.Count, Items: []VerifiedItem{}}
 		for _, i := range k.Items {
 			if i.State != verify.LeftOut {
-				kind.Items = append(kind.Items, VerifiedItem{i, i.State.Lost()})
+				kind.Items = append(kind.Items, VerifiedItem{i, i.Lost()})
 			}
 		}
 		return kind

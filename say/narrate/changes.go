@@ -3,6 +3,7 @@ package narrate
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,6 +59,7 @@ type Changes struct {
 	health    watch.HealthState
 	server    string
 	locations map[string]string
+	findings  Findings
 }
 
 type told struct {
@@ -185,6 +187,11 @@ func (c *Changes) surroundings(a *assess.Assessment, first bool) []Line {
 		}
 	}
 	c.locations = locations
+	for _, line := range c.findings.Since(a.SpokenAttention()) {
+		if !strings.HasPrefix(line.About, "finding storage/") && !strings.HasPrefix(line.About, "finding server/") { // they are said above
+			lines = append(lines, line)
+		}
+	}
 	if first {
 		return nil
 	}

@@ -3,6 +3,7 @@ package narrate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -67,7 +68,11 @@ func headline(j assess.Judged) string {
 	if !j.Terminal() {
 		state = " is " + string(j.State)
 	}
-	return fmt.Sprintf("%s %s%s: %s", j.Kind.Word(), j.Name, state, summary(j))
+	text := j.Spoken().Text
+	if !strings.HasSuffix(text, "...") { // else it was cut
+		text = strings.TrimRight(text, ".")
+	}
+	return fmt.Sprintf("%s %s%s: %s", j.Kind.Word(), j.Name, state, text)
 }
 
 // Complete reports whether everything has been read once, and is up to date.

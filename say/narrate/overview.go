@@ -16,8 +16,9 @@ import (
 // Overview says how everything is: counts, at most so many open jobs, trouble first, those that ended
 // badly in the last day, and the newest. flags are those of [Job].
 func Overview(a *assess.Assessment, most int, flags string) []string {
-	lines := append([]string{counts(a)}, around(a)...)
-	active := urgentFirst(a)
+	needed, said := attention(a, flags)
+	lines := append(append([]string{counts(a)}, around(a)...), needed...)
+	active := slices.DeleteFunc(urgentFirst(a), func(j assess.Judged) bool { return said[j.UID] })
 	for i, j := range active {
 		if i == most {
 			lines = append(lines, sentence("And %d more; type: get", len(active)-most))
@@ -26,6 +27,9 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 		lines = append(lines, Job(j, a.Environment.Now, flags))
 	}
 	for _, j := range worthNaming(a) {
+		if said[j.UID] {
+			continue
+		}
 		lines = append(lines, Job(a.Of(j), a.Environment.Now, flags))
 	}
 	return lines
@@ -64,11 +68,6 @@ func around(a *assess.Assessment) []string {
 	}
 	if text := server(a); text != "" {
 		lines = append(lines, text)
-	}
-	for _, l := range a.Snapshot.Locations {
-		if text := location(l.Name, string(l.Status.Phase), l.Status.Message); text != "" {
-			lines = append(lines, text)
-		}
 	}
 	return lines
 }

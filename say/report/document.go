@@ -3,6 +3,7 @@ package report
 import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -73,9 +74,9 @@ type Event struct {
 
 // Messages are the job's errors and warnings. Complete is whether they are all there are; Note says why not.
 type Messages struct {
-	Complete bool               `json:"complete"`
-	Note     string             `json:"note,omitempty"`
-	Groups   []document.Message `json:"groups"`
+	Complete bool              `json:"complete"`
+	Note     string            `json:"note,omitempty"`
+	Groups   []outcome.Message `json:"groups"`
 	// Left is how many groups are not in the report.
 	Left int `json:"left,omitempty"`
 }

@@ -59,7 +59,7 @@ func Make(in Input) Document {
 		Header: document.NewHeader("Report"), MadeAt: stamp(in.Now), Veltui: in.Veltui, Context: in.Context, Namespace: j.Namespace,
 		Velero:  in.Assessed.Environment.Server.Version,
 		Job:     Job{document.NewHead(j), in.Judged.Amount(), j.StorageLocation},
-		Verdict: Verdict{document.NewVerdict(v), v.Summary},
+		Verdict: Verdict{document.NewVerdict(v), v.Summary()},
 		Left:    append([]Step{}, in.Left...), Done: append([]Deed{}, in.Done...), Limits: append([]velero.Limit{}, in.Limits...), NotSeen: append([]NotSeen{}, in.NotSeen...),
 	}
 	d.Job.ValidationErrors = slices.Clone(j.ValidationErrors) // which are redacted

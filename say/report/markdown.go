@@ -87,9 +87,6 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// written is a moment in UTC.
-const written = "2006-01-02 15:04:05"
-
 // at is a moment, and how long before the report.
 func (w *writer) at(at document.Moment) string { return cmp.Or(w.seen(at), "at an unknown time") }
 
@@ -99,18 +96,14 @@ func (w *writer) seen(at document.Moment) string {
 		return ""
 	}
 	t := at.Truncate(time.Second)
-	return t.UTC().Format(written) + " (" + w.ago(t) + ")"
-}
-
-func (w *writer) ago(t time.Time) string {
+	ago := "now"
 	switch since := w.made.Sub(t); {
 	case since < -time.Second:
-		return "in " + human.Duration(-since)
-	case since < time.Second:
-		return "now"
-	default:
-		return human.Duration(since) + " ago"
+		ago = human.In(t, w.made)
+	case since >= time.Second:
+		ago = human.Ago(t, w.made)
 	}
+	return t.UTC().Format(time.DateTime) + " (" + ago + ")"
 }
 
 func (w *writer) head(d Document) {
@@ -121,11 +114,7 @@ func (w *writer) head(d Document) {
 	if d.Verdict.State != "" {
 		state += ", verdict " + code(d.Verdict.State) + " (" + code(d.Verdict.Reason) + ")"
 	}
-	summary := d.Verdict.Summary
-	if !strings.HasSuffix(summary, "...") { // else it was cut
-		summary = strings.TrimRight(summary, ".") + "."
-	}
-	w.line("**%s** %s", text(summary), human.Capital(state)+".")
+	w.line("**%s** %s", text(human.Stop(d.Verdict.Summary)), human.Capital(state)+".")
 	w.line("")
 	velero := "Velero " + cmp.Or(code(d.Velero), "of an unknown version")
 	w.item("What: a %s by %s in namespace %s%s", strings.ToLower(j.Kind), velero, code(d.Namespace), origin(j))
@@ -147,7 +136,7 @@ func (w *writer) head(d Document) {
 		w.going(j)
 	}
 	w.item("UID: %s", code(j.UID))
-	w.item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(written), code(d.Veltui))
+	w.item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(time.DateTime), code(d.Veltui))
 	w.line("")
 	w.line("All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.", code(redacted))
 }
@@ -207,13 +196,13 @@ func (w *writer) worst(d Document) {
 	named := 0
 	for _, m := range d.Messages.Groups {
 		switch {
-		case m.Severity != string(outcome.Error):
+		case m.Severity != outcome.Error:
 		case named == maxWorst:
 			w.item("and more errors: see below")
 			return
 		default:
 			named++
-			w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Place()), code(human.Shorten(m.Words(), 300)))
+			w.item("%s, %s: %s", human.Count(m.Count, string(m.Severity)), text(m.Place()), code(human.Shorten(m.Words(), 300)))
 		}
 	}
 }
@@ -259,7 +248,7 @@ func (w *writer) messages(d Document) {
 		w.line("There are none.")
 	}
 	for _, m := range d.Messages.Groups {
-		w.item("%s, %s: %s", human.Count(m.Count, m.Severity), text(m.Place()), code(m.Words()))
+		w.item("%s, %s: %s", human.Count(m.Count, string(m.Severity)), text(m.Place()), code(m.Words()))
 		if len(m.Resources) > 0 {
 			named := make([]string, len(m.Resources))
 			for i, r := range m.Resources {
@@ -313,7 +302,7 @@ func (w *writer) volumes(d Document) {
 		w.item("%s: %d", text(c.Name), c.Count)
 	}
 	if len(d.Volumes.Phases) == 0 {
-		w.item("Velero moves the data of no volume.")
+		w.item("No volume data.")
 	}
 	for _, v := range d.Volumes.Open {
 		amount := ""
@@ -339,21 +328,17 @@ func (w *writer) volumes(d Document) {
 }
 
 func (w *writer) limits(d Document) {
-	w.heading("Limits in force")
-	switch {
-	case len(d.Limits) > 0:
-	case d.Verdict.State == "":
-		w.line("The job has ended: nothing limits it any more.")
-	default:
-		w.line("The limits are not known.")
+	if d.Verdict.State == "" { // nothing limits a job that has ended
+		return
 	}
+	w.section("Limits in force", len(d.Limits), "The limits are unknown.")
 	for _, l := range d.Limits {
 		w.item("%s: %s (%s)", code(l.Name), code(l.Value), text(l.Source))
 	}
 }
 
 func (w *writer) notSeen(d Document) {
-	w.section("What could not be looked at", len(d.NotSeen), "veltui could look at all that a report holds.")
+	w.section("What could not be checked", len(d.NotSeen), "Nothing was out of reach.")
 	for _, n := range d.NotSeen {
 		w.item("%s: %s", text(human.Capital(n.What)), text(n.Why))
 	}

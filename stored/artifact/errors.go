@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
@@ -123,10 +124,7 @@ func (f *Fetcher) serverDown(ctx context.Context) (string, error) {
 	case server.Name == "":
 		return "there is no pod of Velero's server in namespace " + f.options.Namespace, nil
 	}
-	pod := server.Name
-	if server.Waiting != "" {
-		pod += ": " + server.Waiting
-	}
+	pod := server.Name + human.Clause(": ", server.Waiting)
 	return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s)", f.options.Namespace, sanitize.String(pod)), nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 )
 
@@ -54,14 +55,7 @@ type storedOperation struct {
 type storedItem struct{ Group, Resource, Namespace, Name string }
 
 func (i storedItem) String() string {
-	text := i.Resource
-	if i.Group != "" {
-		text += "." + i.Group
-	}
-	if i.Namespace != "" {
-		return text + " " + i.Namespace + "/" + i.Name
-	}
-	return text + " " + i.Name
+	return i.Resource + human.Clause(".", i.Group) + " " + human.Namespaced(i.Namespace, i.Name)
 }
 
 func (s *storedOperation) operation() Operation {

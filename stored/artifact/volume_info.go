@@ -8,6 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Volume is what a job did with one volume (internal/volume/volumes_information.go). Velero
@@ -45,6 +46,36 @@ type Volume struct {
 	PodNamespace, Pod, PodVolume, Node string
 	// Started and Completed are zero if not said.
 	Started, Completed time.Time
+}
+
+// Methods of volumes that decide what becomes of a claim.
+const (
+	ByNative = "NativeSnapshot"
+	ByCSI    = "CSISnapshot"
+	ByPod    = "PodVolumeBackup"
+)
+
+// VolumeOutcome is what became of a volume's data, empty where nothing is said.
+type VolumeOutcome string
+
+// The outcomes.
+const (
+	VolumeSaved   VolumeOutcome = "saved"
+	VolumeFailed  VolumeOutcome = "failed"
+	VolumeSkipped VolumeOutcome = "skipped"
+)
+
+// Outcome is what became of the volume's data. Velero 1.13 and 1.14 say it by the phase alone.
+func (v *Volume) Outcome() VolumeOutcome {
+	switch {
+	case v.Skipped:
+		return VolumeSkipped
+	case v.Result == "succeeded", v.Result == "" && v.Phase == velero.VolumeCompleted:
+		return VolumeSaved
+	case v.Result != "", v.Phase == velero.VolumeFailed, v.Phase == velero.VolumeCanceled:
+		return VolumeFailed
+	}
+	return ""
 }
 
 type storedVolume struct {

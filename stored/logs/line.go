@@ -73,6 +73,12 @@ type Line struct {
 // Field is one thing that a line says beside its text.
 type Field struct{ Name, Value string }
 
+// Names reports whether the line names a resource, anywhere.
+func (l Line) Names(name string) bool {
+	return strings.Contains(l.Text, name) || strings.Contains(l.Error, name) ||
+		slices.ContainsFunc(l.Fields, func(f Field) bool { return strings.Contains(f.Value, name) })
+}
+
 // field is the value of a field, empty if the line does not have it.
 func (l Line) field(name string) string {
 	for _, f := range l.Fields {

@@ -248,23 +248,18 @@ func (s *Store) Line(i int) Line {
 }
 
 // Newest is the last known time of the newest hundred lines, else zero.
-func (s *Store) Newest() time.Time {
-	for i := s.Len() - 1; i >= max(0, s.Len()-100); i-- {
-		if at := s.Line(i).At; !at.IsZero() {
-			return at
-		}
-	}
-	return time.Time{}
-}
+func (s *Store) Newest() time.Time { return s.firstTime(s.Len()-1, -1) }
 
 // Oldest is the first known time of the oldest hundred lines, else zero.
-func (s *Store) Oldest() time.Time {
+func (s *Store) Oldest() time.Time { return s.firstTime(0, 1) }
+
+func (s *Store) firstTime(from, step int) (at time.Time) {
 	for i := range min(s.Len(), 100) {
-		if at := s.Line(i).At; !at.IsZero() {
-			return at
+		if at = s.Line(from + i*step).At; !at.IsZero() {
+			break
 		}
 	}
-	return time.Time{}
+	return at
 }
 
 // writeTo writes all lines, made harmless.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unique"
 
 	"github.com/veltui/veltui/stored/artifact"
 )
@@ -37,40 +36,39 @@ func (s Scope) Title(namespace string) string {
 	return string(s)
 }
 
-// Complaint is the messages of one severity and scope that say the same.
-type Complaint struct {
-	Severity Severity
-	Scope    Scope
-	// Namespace is set if the scope is a namespace. A restore's is the target.
-	Namespace string
-	// Text is what they say, without a leading resource. "*" stands for the name if there are several resources.
-	Text string
-	// Example is the first of them, as Velero wrote it.
-	Example string
-	// Count is how many messages there are.
-	Count int
-	// Resources are those that they name, in the order of the messages, each once.
-	Resources []Resource
+// Message is messages that say the same.
+type Message struct {
+	// Severity is error or warning, and Scope velero, cluster or namespace.
+	Severity  Severity `json:"severity"`
+	Scope     Scope    `json:"scope"`
+	Namespace string   `json:"namespace,omitempty"`
+	// Text is what they say, without the resource at the beginning; Example is the first as Velero wrote it.
+	Text      string     `json:"text"`
+	Example   string     `json:"example,omitempty"`
+	Count     int        `json:"count"`
+	Resources []Resource `json:"resources"`
+	// More is how many resources are left out.
+	More int `json:"more,omitempty"`
 }
 
 // Words are what the messages say, fit to show: never nothing.
-func (c Complaint) Words() string { return Words(c.Text) }
-
-// Words is a message's text, fit to show: never nothing.
-func Words(text string) string {
-	if strings.TrimSpace(text) == "" {
+func (m Message) Words() string {
+	if strings.TrimSpace(m.Text) == "" {
 		return "(no message)"
 	}
-	return text
+	return m.Text
 }
 
-// Section is the complaints of one severity and scope.
+// Place is where the messages belong, in words.
+func (m Message) Place() string { return m.Scope.Title(m.Namespace) }
+
+// Section is the messages of one severity and scope.
 type Section struct {
-	Severity   Severity
-	Scope      Scope
-	Namespace  string
-	Count      int // messages
-	Complaints []Complaint
+	Severity  Severity
+	Scope     Scope
+	Namespace string
+	Count     int // messages
+	Messages  []Message
 }
 
 // Title is the section's place in words.
@@ -92,9 +90,9 @@ func sections(severity Severity, m artifact.Messages) []Section {
 	return all
 }
 
-// gathering is a Complaint that grows.
+// gathering is a Message that grows.
 type gathering struct {
-	Complaint
+	Message
 	text string // of the first message, with its name
 	seen map[Resource]bool
 }
@@ -110,7 +108,7 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 		if g == nil {
 			same = strings.Clone(same)
 			g = &gathering{text: strings.Clone(text), seen: map[Resource]bool{}}
-			g.Complaint = Complaint{Severity: severity, Scope: scope, Namespace: namespace, Text: same, Example: strings.Clone(message)}
+			g.Message = Message{Severity: severity, Scope: scope, Namespace: namespace, Text: same, Example: strings.Clone(message)}
 			byText[same] = g
 			order = append(order, g)
 		}
@@ -118,7 +116,7 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 		if named.Name == "" || g.seen[named] {
 			continue
 		}
-		named = Resource{unique.Make(named.Kind).Value(), strings.Clone(named.Name)}
+		named = Resource{shared(named.Kind), strings.Clone(named.Name)}
 		g.seen[named] = true
 		g.Resources = append(g.Resources, named)
 	}
@@ -127,14 +125,14 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 			g.Text = g.text
 		}
 		g.Resources = slices.Clip(g.Resources)
-		s.Complaints = append(s.Complaints, g.Complaint)
+		s.Messages = append(s.Messages, g.Message)
 	}
-	slices.SortStableFunc(s.Complaints, func(a, b Complaint) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(s.Messages, func(a, b Message) int { return cmp.Compare(b.Count, a.Count) })
 	return s
 }
 
 // Names lists at most most resources, negative for all: "configmaps/a, b, pods/c". left counts the others.
-func (c Complaint) Names(most int) (names string, left int) {
+func (c Message) Names(most int) (names string, left int) {
 	var b strings.Builder
 	for i, r := range c.Resources {
 		if i == most {

@@ -86,7 +86,7 @@ func TestGroup(t *testing.T) {
 	var lines []string
 	for _, s := range Group(results) {
 		lines = append(lines, fmt.Sprintf("%s %s %d", s.Severity, s.Title(), s.Count))
-		for _, c := range s.Complaints {
+		for _, c := range s.Messages {
 			names, left := c.Names(3)
 			lines = append(lines, fmt.Sprintf("  %dx %s | %s +%d", c.Count, c.Text, names, left))
 		}
@@ -117,7 +117,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: a kind without a name", message)
 		}
 		sections := Group(artifact.Results{Errors: artifact.Messages{Velero: []string{message, message}}})
-		if len(sections) != 1 || len(sections[0].Complaints) != 1 || sections[0].Complaints[0].Count != 2 {
+		if len(sections) != 1 || len(sections[0].Messages) != 1 || sections[0].Messages[0].Count != 2 {
 			t.Errorf("%q: not one group of two", message)
 		}
 	})
@@ -151,12 +151,12 @@ func TestEmptyMessageHasWords(t *testing.T) {
 	if len(all) != 1 || all[0].Count != 3 {
 		t.Fatalf("%+v", all)
 	}
-	for _, c := range all[0].Complaints {
+	for _, c := range all[0].Messages {
 		if c.Words() != "(no message)" {
 			t.Errorf("%+v says %q", c, c.Words())
 		}
 	}
-	if c := (Complaint{Text: "exceeded quota"}); c.Words() != "exceeded quota" {
+	if c := (Message{Text: "exceeded quota"}); c.Words() != "exceeded quota" {
 		t.Errorf("%q", c.Words())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -87,14 +88,11 @@ const maxNamed = 200_000
 // builder puts Items together.
 type builder struct {
 	byName map[string]*Kind
-	texts  map[string]string
 	named  int
 	Items
 }
 
-func newBuilder() *builder {
-	return &builder{byName: map[string]*Kind{}, texts: map[string]string{}}
-}
+func newBuilder() *builder { return &builder{byName: map[string]*Kind{}} }
 
 func (b *builder) add(kind string, i Item) {
 	k := b.byName[kind]
@@ -110,15 +108,8 @@ func (b *builder) add(kind string, i Item) {
 	k.Items = append(k.Items, i)
 }
 
-// text is one copy of s, which may be a part of something larger.
-func (b *builder) text(s string) string {
-	if known, ok := b.texts[s]; ok {
-		return known
-	}
-	s = strings.Clone(s)
-	b.texts[s] = s
-	return s
-}
+// shared is the one copy of s, which may be a part of something larger.
+func shared(s string) string { return unique.Make(s).Value() }
 
 // done sorts: kinds that lost most first, those wholly left out last.
 func (b *builder) done() Items {
@@ -156,9 +147,9 @@ func Listed(list []artifact.Resources, sections []Section) Items {
 	b, kinds, reasons := newBuilder(), collector.KnownKinds(), reasonsOf(sections)
 	for _, listed := range list {
 		_, kind, shown := nameOf(listed.Kind, kinds)
-		shown = b.text(shown)
+		shown = shared(shown)
 		for _, r := range listed.Items {
-			i := Item{Namespace: b.text(r.Namespace), Name: strings.Clone(r.Name), Did: Did(r.Action)}
+			i := Item{Namespace: shared(r.Namespace), Name: strings.Clone(r.Name), Did: Did(r.Action)}
 			b.add(shown, reasons.explain(i, shown, kind))
 		}
 	}
@@ -185,8 +176,8 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 	others := map[[2]string]int{}  // items that Velero made under names that the backup does not have
 	for _, of := range list {
 		group, kind, _ := nameOf(of.Kind, fates.Kinds)
-		resource := b.text(fates.Kinds.Guess(group, kind))
-		kindOf[resource] = b.text(kind)
+		resource := shared(fates.Kinds.Guess(group, kind))
+		kindOf[resource] = shared(kind)
 		for _, r := range of.Items {
 			listed[itemKey{resource, r.Namespace, r.Name}] = &listedItem{did: Did(r.Action)}
 			inhabited[r.Namespace] = true
@@ -194,8 +185,8 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 	}
 	var missing []collector.Item
 	err := fates.Each(func(of collector.Item) {
-		of.Name, of.Namespace, of.Target = sanitize.String(of.Name), b.text(sanitize.String(of.Namespace)), b.text(sanitize.String(of.Target))
-		of.Resource = b.text(sanitize.String(of.Resource))
+		of.Name, of.Namespace, of.Target = sanitize.String(of.Name), shared(sanitize.String(of.Namespace)), shared(sanitize.String(of.Target))
+		of.Resource = shared(sanitize.String(of.Resource))
 		l := listed[keyOf(of)]
 		if l == nil || l.seen {
 			missing = append(missing, of)
@@ -214,7 +205,7 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 		if l.did == Created {
 			others[[2]string{key.resource, key.namespace}]++
 		}
-		i := Item{Namespace: b.text(key.namespace), Name: strings.Clone(key.name), Did: l.did}
+		i := Item{Namespace: shared(key.namespace), Name: strings.Clone(key.name), Did: l.did}
 		b.add(key.resource, reasons.explain(i, key.resource, kindOf[key.resource]))
 	}
 	for _, of := range missing {
@@ -224,9 +215,9 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 			i.Did, i.Why = LeftOut, leftOut[collector.NamespaceThere]
 		case of.Fate != collector.ToRestore:
 			i.Did, i.Why = LeftOut, leftOut[of.Fate]
+		case listed[keyOf(of)] != nil: // what Velero complains of is the other one
+			i.Did, i.Why = LeftOut, Twice
 		case i.Why != "":
-		case listed[keyOf(of)] != nil:
-			i.Did, i.Why = LeftOut, "an item of that name came into this namespace from another one"
 		case others[[2]string{of.Resource, i.Namespace}] > 0:
 			i.Why = "not in Velero's list; it may have come back under a new name (generateName)"
 		default:
@@ -236,6 +227,9 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 	}
 	return b.done(), nil
 }
+
+// Twice is why an item is left out that a mapping brings to the name of another.
+const Twice = "an item of that name came into this namespace from another one"
 
 // keyOf is an item of the backup as Velero lists it after the restore.
 func keyOf(of collector.Item) itemKey {
@@ -279,7 +273,7 @@ type reason struct{ kind, text string }
 func reasonsOf(sections []Section) reasons {
 	all := reasons{}
 	for _, s := range sections {
-		for _, c := range s.Complaints {
+		for _, c := range s.Messages {
 			for _, r := range c.Resources {
 				key := [2]string{c.Namespace, r.Name}
 				all[key] = append(all[key], reason{r.Kind, c.Words()})

@@ -215,3 +215,23 @@ func BenchmarkCompare60000(b *testing.B) {
 	runtime.KeepAlive(kept)
 	runtime.KeepAlive(list)
 }
+
+// TestCompareTwoNamespacesInOne: Velero restores the first item of a name. What it says of that is not about the second,
+// which no restore was to bring back.
+func TestCompareTwoNamespacesInOne(t *testing.T) {
+	x := backupOf(t, func(put func(resource, namespace, name, body string)) {
+		for _, namespace := range []string{"a", "b"} {
+			put("namespaces", "", namespace, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}`)
+			put("configmaps", namespace, "kube-root-ca.crt", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}`)
+		}
+	})
+	fates, err := x.Fates(t.Context(), collector.RestoreSpec{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"a": "c", "b": "c"}}}, collector.Discovery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := Group(artifact.Results{Warnings: artifact.Messages{Namespaces: map[string][]string{"c": {"could not restore, ConfigMap:kube-root-ca.crt already exists. Warning: differs"}}}})
+	items, err := Compare([]artifact.Resources{resources("v1/ConfigMap", "c/kube-root-ca.crt failed")}, sections, fates)
+	if want := "configmaps 2\n  failed c/kube-root-ca.crt from \"a\": already exists. Warning: differs\n  left out c/kube-root-ca.crt from \"b\": an item of that name came into this namespace from another one\n"; err != nil || !strings.HasPrefix(dump(items), want) {
+		t.Errorf("%v:\n%s", err, dump(items))
+	}
+}

@@ -137,3 +137,6 @@ func template(text, name string) string {
 func ofName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.'
 }
+
+// Pattern returns a message with "*" in place of an object's name, so that the same said of others is the same text.
+func Pattern(text, name string) string { return template(text, name) }

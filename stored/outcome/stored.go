@@ -22,7 +22,7 @@ func WithoutResults(j *job.Job, troubled bool) (note string, complete bool) {
 	case j.Phase == velero.PhaseCompleted && j.Errors == 0 && j.Warnings == 0:
 		return "No errors and no warnings.", true
 	case !j.Terminal() && j.Stage == job.StageQueued:
-		return "It has not started.", false
+		return "Not started yet: no results.", false
 	case !j.Terminal() && j.Stage == job.StageItems && !itemsDone && !troubled:
 		return "Velero counts and stores errors and warnings when all items are done.", false
 	}

@@ -33,13 +33,11 @@ type step struct {
 // tour is the way that the demo's hints lead.
 var tour = []step{
 	{until: "Demo 1/4|crm-rollback", look: 7 * time.Second},
-	{keys: "\r", says: "enter", until: "gave up writing", look: 6 * time.Second, still: "job"},
+	{keys: "\r", says: "enter", until: "could not save", look: 6 * time.Second, still: "job"},
 	{keys: "f", says: "f", until: "enter type the name", look: 6 * time.Second, still: "finalize"},
 	{keys: "\r", says: "enter", until: "and press enter:", look: 2 * time.Second},
 	{keys: "demo/crm-rollback", says: "the name", until: "▸ demo/crm-rollback", look: time.Second},
 	{keys: "\r", says: "enter", until: "Velero has completed", look: 6 * time.Second},
-	{keys: "\x1b", says: "esc", until: "esc again stops it", look: time.Second},
-	{keys: "\x1b", says: "esc", until: "enter close", look: 3 * time.Second},
 	{keys: "\x1b", says: "esc", until: "[1 Overview]", look: 3 * time.Second},
 	{keys: "\x1b", says: "esc", until: "STAGE", look: 3 * time.Second},
 }

@@ -117,12 +117,13 @@ func completions(commands []Command, line string) []string {
 			continue
 		}
 		before, part := "", strings.TrimLeft(argument, " ")
+		typed := line[:len(line)-len(part)] // with all its spaces
 		if at := strings.LastIndexByte(part, ','); c.List && at >= 0 {
 			before, part = part[:at+1], part[at+1:]
 		}
 		taken := strings.Split(strings.TrimSuffix(before, ","), ",")
 		for value := range c.Values {
-			if hasPrefix(value, part) && !slices.Contains(taken, value) && !offer(word+" "+before+value) {
+			if hasPrefix(value, part) && !slices.Contains(taken, value) && !offer(typed+before+value) {
 				break
 			}
 		}

@@ -196,3 +196,12 @@ func TestLinesFit(t *testing.T) {
 		}
 	}
 }
+
+// A second space does not keep an argument from being completed.
+func TestCompletionAfterTwoSpaces(t *testing.T) {
+	l, done := record(t)
+	l.Open()
+	if err := press(l, "ctx  prod-e", "tab", "enter"); err != nil || len(*done) != 1 || (*done)[0] != "ctx prod-east" {
+		t.Errorf("%v, %v", *done, err)
+	}
+}

@@ -14,7 +14,7 @@ import (
 const mostLines = 60
 
 // widestLabel is the widest column of labels, in cells.
-const widestLabel = 22
+const widestLabel = 25
 
 // lines are a page as a pager shows it.
 func (p Page) lines(c draw.Canvas) []pager.Line {
@@ -48,7 +48,7 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 		}
 		add(" " + c.Theme.Strong.Render(s.Title))
 		for _, f := range s.Fields {
-			for _, line := range body.Sized(body.Width-1, 0).Labelled(f.Label, width, f.Style.Resolve(c.Theme), f.Text.Text, mostLines) {
+			for _, line := range f.Lines(body.Sized(body.Width-1, 0), width, mostLines) {
 				add("   " + line)
 			}
 		}

@@ -1,14 +1,14 @@
 package detail
 
 import (
-	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/say/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
@@ -25,24 +25,6 @@ type Tab struct {
 	// Reads names what more is to be read when a row's page opens; it comes with a later assessment. May be nil.
 	Reads func(a *assess.Assessment, key string) string
 	Empty func(*watch.Snapshot) string // why there are no rows although all kinds are known
-}
-
-// Unseen says in a sentence why one of some kinds is not known, empty if all are.
-func Unseen(snap *watch.Snapshot, kinds ...string) string {
-	for _, s := range snap.Sources {
-		if !slices.Contains(kinds, s.Resource) {
-			continue
-		}
-		switch s.State {
-		case watch.SourceForbidden:
-			return fmt.Sprintf("You may not list %s in namespace %s. The role that veltui needs is in docs/rbac.md.", s.Resource, snap.Namespace)
-		case watch.SourceMissing:
-			return fmt.Sprintf("This cluster has no %s: Velero's CRDs are not installed. veltui keeps looking.", s.Resource)
-		case watch.SourceSyncing:
-			return "Reading " + s.Resource + " for the first time..."
-		}
-	}
-	return ""
 }
 
 // Group is rows with the same columns. The first group's titles stand above the list, others' above their rows.
@@ -122,6 +104,35 @@ type Field struct {
 	Label string
 	Text
 }
+
+// Described is a field that [describe] made.
+func Described(f describe.Field) Field {
+	text := Text{Text: strings.Join(f.Values, "\n")}
+	switch {
+	case f.Tone == describe.Bad:
+		text.Style = Bad
+	case f.Tone == describe.Warning:
+		text.Style = Waiting
+	case f.Unset:
+		text.Style = Dim
+	}
+	if f.Note != "" {
+		text.Text += "  (" + f.Note + ")"
+	}
+	return Field{Label: f.Title, Text: text}
+}
+
+// Lines draws a field with its label in width cells, or before the text where there is little room.
+func (f Field) Lines(c draw.Canvas, width, most int) []string {
+	style := f.Style.Resolve(c.Theme)
+	if c.Width < narrow && f.Text.Text != "" {
+		return c.Para(style, f.Label+": "+f.Text.Text, most)
+	}
+	return c.Labelled(f.Label, width, style, f.Text.Text, most)
+}
+
+// narrow is below what a label has no column of its own.
+const narrow = 50
 
 // Bar is a number, 0 if unknown, with the sign of a phase below it.
 type Bar struct {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/draw"
@@ -31,6 +32,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // fakeActions plays the cluster.
 type fakeActions struct {
+	inspect.Inspector
 	mu      sync.Mutex
 	change  func(*action.Evidence)
 	err     error
@@ -154,7 +156,7 @@ func newBench(t *testing.T, names ...string) *bench {
 	for _, name := range names {
 		jobs = append(jobs, restoreNamed(name))
 	}
-	d, cmd := Open(Options{Actions: b.fake, Clock: b.now, Context: "prod-east",
+	d, cmd := Open(Options{Inspector: b.fake, Clock: b.now, Context: "prod-east",
 		Jobs: jobs, Readable: func() bool { return true }, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
 			return func() tea.Msg { return work(ctx) }, cancel

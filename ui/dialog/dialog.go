@@ -11,22 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// Actions inspects jobs on which nothing works any more, and moves them on. Answers are safe to draw.
-type Actions interface {
-	// Gather reads all that a plan for one job rests on. It may take minutes.
-	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error)
-	// Apply applies a plan, as [action.Engine.Apply] does.
-	Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
-}
-
 type Options struct {
-	Actions     Actions
+	Inspector   inspect.Inspector
 	Request     action.Request   // how the kubectl commands shown get to the cluster
 	Start       fetch.Start      // makes a command of work that ends with the program
 	Clock       func() time.Time // our own clock
@@ -76,6 +69,7 @@ type Dialog struct {
 	asked    bool // a person has asked to stop, and must say so again
 	stopping bool
 	leaving  bool // the program is to end with the application
+	behind   bool // the dialog was left while the result is watched
 	outcome  outcome
 	closed   bool
 	parting  []string // lines for the user's own terminal when the program ends
@@ -105,9 +99,11 @@ func (d *Dialog) asker(answered func() tea.Cmd) fetch.Asker {
 
 // enter goes to a stage, which is deaf at first unless one's own key led there.
 func (d *Dialog) enter(s Stage) tea.Cmd {
+	if typing := s == Typing || d.stage == Typing && s == Choosing; !typing { // the plan that is read stays where it is
+		d.view.GotoTop()
+	}
 	d.stage, d.since, d.asked = s, d.options.Clock(), false
 	d.pressed = d.since
-	d.view.GotoTop()
 	if s == Typing || s == Applying {
 		d.deaf = false
 		d.grace.Close()
@@ -134,7 +130,7 @@ func (d *Dialog) awaitGrace() tea.Cmd {
 }
 
 func (d *Dialog) tick() tea.Cmd {
-	if d.stage != Looking && d.stage != Applying {
+	if d.behind || d.stage != Looking && d.stage != Applying {
 		return nil
 	}
 	return d.clock.Begin(time.Second, d.tick)
@@ -145,7 +141,7 @@ func (d *Dialog) look() tea.Cmd {
 	d.found = fetch.Answer[[]action.Plan]{}
 	j := d.job()
 	cmd := d.found.Ask(d.asker(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
-		e, err := d.options.Actions.Gather(ctx, j.Namespace, j.Kind, j.Name)
+		e, err := d.options.Inspector.Gather(ctx, j.Namespace, j.Kind, j.Name)
 		switch {
 		case err != nil:
 			return nil, err
@@ -186,6 +182,10 @@ func (d *Dialog) handleEnd() tea.Cmd {
 		if o.Sent == action.Landed {
 			d.settled = append(d.settled, d.job().UID)
 		}
+	}
+	if d.behind {
+		d.stage = Ended
+		return func() tea.Msg { return Watched{d} }
 	}
 	if d.leaving {
 		d.enter(Ended)

@@ -199,7 +199,7 @@ func TestARefusalCannotBeApplied(t *testing.T) {
 		}
 	}
 	b.keys("w")
-	b.shows("Plan InProgress -> Failed", "To apply it, press enter, then type prod-east/crm-old")
+	b.shows("Plan InProgress -> Failed", "Press enter to apply; you will be asked to type prod-east/crm-old")
 	b.confirm()
 	b.at(Ended)
 	if got := b.fake.done(); got != "InProgress -> Failed dry=false" {

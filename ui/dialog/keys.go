@@ -56,7 +56,8 @@ func (d *Dialog) bindings() []keys.Binding {
 		{Name: "copy-command", Keys: []string{"y"}, Label: "y", What: "copy command", Short: true, On: plan, WhyNot: noCommand, Do: act(d.copyCommand)},
 		{Name: "look-again", Keys: []string{"r"}, Label: "r", What: "look again", On: on(Choosing, Unseen, Ended), Do: act(d.look)},
 		{Keys: []string{"esc"}, Label: "esc", What: "back to the plan", Short: true, On: on(Typing), Do: act(d.stopTyping)},
-		{Keys: []string{"esc"}, Label: "esc", What: "stop", Short: true, On: on(Applying), WhyNot: notStop, Do: act(d.askToStop)},
+		{Keys: []string{"esc", "enter"}, Label: "esc", What: "close, and watch on", Short: true, On: d.holds, Do: act(d.leaveBehind)},
+		{Keys: []string{"esc"}, Label: "esc", What: "stop", Short: true, On: func() bool { return d.stage == Applying && !d.holds() }, WhyNot: notStop, Do: act(d.askToStop)},
 	}
 	for i := range all {
 		all[i].Group = keys.Change
@@ -131,20 +132,11 @@ func (d *Dialog) nextOption() tea.Cmd {
 	return nil
 }
 
-// startTyping and stopTyping leave what is read where it is.
-func (d *Dialog) startTyping() tea.Cmd {
-	top := d.view.YOffset()
-	cmd := tea.Batch(d.input.Focus(), d.enter(Typing))
-	d.view.SetYOffset(top)
-	return cmd
-}
+func (d *Dialog) startTyping() tea.Cmd { return tea.Batch(d.input.Focus(), d.enter(Typing)) }
 
 func (d *Dialog) stopTyping() tea.Cmd {
 	d.input.Blur()
-	top := d.view.YOffset()
-	cmd := d.enter(Choosing)
-	d.view.SetYOffset(top)
-	return cmd
+	return d.enter(Choosing)
 }
 
 func (d *Dialog) confirm() tea.Cmd {

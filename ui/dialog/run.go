@@ -30,6 +30,7 @@ type run struct {
 	told runState
 	// begun and forsaken exclude each other: a run overtaken by the program's end never begins.
 	begun, forsaken bool
+	behind          bool // nobody looks at it any more: that its result is not watched to the end is no failure
 	outcome         outcome
 }
 
@@ -42,13 +43,10 @@ type runState struct{ steps []stepState }
 type stepState struct {
 	name         action.Step
 	began, ended time.Time
-	attempts     int
-	// failure is what the last attempt met; next and left are counted from at.
-	failure    string
-	last       bool
-	next, left time.Duration
-	at         time.Time
-	seen       string
+	attempted    action.Progress // of the last attempt, and at is when it ended
+	at           time.Time
+	seen         string
+	seenAt       time.Time // when it was seen first
 }
 
 func newRun(about *job.Job, plan action.Plan, dryRun bool, o Options) *run {
@@ -71,7 +69,7 @@ func (r *run) execute(ctx context.Context) (outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.stopped, func() { cancel(ErrStopped) })()
-	ended, err := r.options.Actions.Apply(ctx, r.plan, r.dryRun, func(p action.Progress) { r.report(p, r.options.Clock()) })
+	ended, err := r.options.Inspector.Apply(ctx, r.plan, r.dryRun, func(p action.Progress) { r.report(p, r.options.Clock()) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcome = outcome{ended, err, r.plan}
@@ -90,7 +88,11 @@ func (r *run) forsake() bool {
 func (r *run) exitMessage() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text := fmt.Sprintf("%s: %s: %s: %s", subject(r.subject), change(&r.plan), r.outcome.State, r.outcome.Message)
+	result := string(r.outcome.State) + ": " + r.outcome.Message
+	if r.behind && r.outcome.unwatched() {
+		result = r.outcome.result()
+	}
+	text := fmt.Sprintf("%s: %s: %s", subject(r.subject), change(&r.plan), result)
 	return text + human.Parens(human.Clause("the log: ", r.outcome.Log))
 }
 
@@ -119,14 +121,11 @@ func (s *runState) note(p action.Progress, now time.Time) {
 		last++
 	}
 	step := &s.steps[last]
-	if p.Phase != "" {
-		step.seen = p.Phase
+	if p.Phase != "" && p.Phase != step.seen {
+		step.seen, step.seenAt = p.Phase, now
 	}
-	if a := p.Attempt; a != nil {
-		step.attempts, step.at, step.failure, step.last, step.next, step.left = a.Number, now, "", a.Last, a.Next, a.Left
-		if a.Err != nil {
-			step.failure = a.Err.Error()
-		}
+	if p.Attempt != nil {
+		step.attempted, step.at = p, now
 	}
 }
 
@@ -146,8 +145,8 @@ func (s *runState) reached(name action.Step) bool {
 
 func (s *runState) left(now time.Time) (time.Duration, bool) {
 	for _, step := range slices.Backward(s.steps) {
-		if step.attempts > 0 {
-			return max(step.left-now.Sub(step.at), 0), true
+		if last := step.attempted.Attempt; last != nil {
+			return max(last.Left-now.Sub(step.at), 0), true
 		}
 	}
 	return 0, false

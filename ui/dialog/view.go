@@ -26,7 +26,7 @@ func (d *Dialog) View(c draw.Canvas, behind string) string {
 }
 
 func (d *Dialog) title() string {
-	const what = "Force finalize"
+	const what = "Finalize"
 	j := d.job()
 	text := what + " " + j.Kind.Word() + " " + j.Namespace + "/" + j.Name
 	switch {
@@ -49,7 +49,7 @@ func (d *Dialog) text(c draw.Canvas) []string {
 		return lines
 	case Unseen:
 		lines := c.Para(c.Theme.Bad, "veltui could not gather the evidence, so it can do nothing:", 2)
-		return append(append(lines, c.Wrap(d.found.Err.Error(), 8)...), "", d.options.Keys.Key("look-again")+" looks again.")
+		return append(append(lines, c.Wrap(d.found.Err.Error(), 8)...), "", d.options.Keys.Key("look-again")+" checks again.")
 	case Applying:
 		return runLines(c, d.run, now)
 	case Ended:
@@ -72,7 +72,7 @@ func (d *Dialog) pinned(c draw.Canvas) []string {
 	}
 	switch {
 	case d.stage == Choosing && d.plan().Possible():
-		return append(note, c.Para(c.Theme.Strong, "To apply it, press enter, then type "+d.wanted(), 6)...)
+		return append(note, c.Para(c.Theme.Strong, "Press enter to apply; you will be asked to type "+d.wanted(), 6)...)
 	case d.stage == Typing:
 		d.input.SetWidth(max(c.Width-4, 1))
 		d.input.SetCursor(d.input.Position()) // shows what fits into the new width
@@ -147,22 +147,17 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 func evidenceLines(c draw.Canvas, p *action.Plan, title string, age time.Duration, named keys.Map) []string {
 	var holds, doubts []string
 	for _, e := range p.Facts() {
-		seen := e.Source
-		if !e.At.IsZero() {
-			seen += ", " + human.Age(e.At, c.Now)
-		}
-		drawn := c.Observed(e.Holds, e.Text, seen)
 		if e.Holds {
-			holds = append(holds, drawn...)
+			holds = append(holds, c.Observed(e)...)
 		} else {
-			doubts = append(doubts, drawn...)
+			doubts = append(doubts, c.Observed(e)...)
 		}
 	}
 	var lines []string
 	if len(doubts) > 0 {
 		lines = append(append(lines, "", c.Theme.Strong.Render("Unknown or contradicting")), doubts...)
 	}
-	title = c.Theme.Strong.Render(title) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" looks again)")
+	title = c.Theme.Strong.Render(title) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" checks again)")
 	return append(append(lines, "", title), holds...)
 }
 
@@ -204,6 +199,11 @@ func runLines(c draw.Canvas, r *run, now time.Time) []string {
 	if left, known := s.left(now); known && !s.reached(action.StepObserve) {
 		lines = append(lines, c.Para(c.Theme.Text, human.Duration(left)+" left of the deadline.", 2)...)
 	}
+	if r.holds() {
+		watch, _ := s.step(action.StepObserve)
+		return append(lines, c.Para(c.Theme.Good, watch.seen+" after "+human.Duration(watch.seenAt.Sub(watch.began))+
+			". You can close this: veltui watches on and tells you if somebody reverts it.", 3)...)
+	}
 	return append(lines, c.Para(c.Theme.Text, writtenSoFar(r.dryRun, &s), 3)...)
 }
 
@@ -217,11 +217,7 @@ func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now tim
 	}
 	lines := []string{c.Split(c.Theme.Running.Render(c.Glyphs.Now)+" "+c.Theme.Strong.Render(step.what), c.Theme.Dim.Render(human.Age(known.began, now)))}
 	inner := c.Sized(c.Width-4, 0)
-	add := func(drawn []string) {
-		for _, line := range drawn {
-			lines = append(lines, "    "+line)
-		}
-	}
+	add := func(drawn []string) { lines = append(lines, draw.Indented(drawn, 4)...) }
 	if step.name == action.StepObserve {
 		if known.seen != "" {
 			add(inner.Wrap("so far: "+known.seen, 2))
@@ -229,19 +225,20 @@ func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now tim
 		add(inner.Wrap(observing(plan), 2))
 		return lines
 	}
-	if known.attempts == 0 && now.Sub(known.began) >= slowAnswer {
+	last := known.attempted.Attempt
+	if last == nil && now.Sub(known.began) >= slowAnswer {
 		add(inner.Para(c.Theme.Waiting, "attempt 1 is under way; no answer yet", 1))
 	}
-	if known.failure == "" {
+	if last == nil || last.Err == nil {
 		return lines
 	}
-	add(inner.Para(c.Theme.Bad, fmt.Sprintf("attempt %d: %s", known.attempts, known.failure), 4))
-	switch next := known.next - now.Sub(known.at); {
-	case known.last:
+	add(inner.Para(c.Theme.Bad, fmt.Sprintf("attempt %d: %s", last.Number, last.Err), 4))
+	switch next := last.Next - now.Sub(known.at); {
+	case last.Last:
 	case next > 0:
-		add(inner.Wrap(fmt.Sprintf("attempt %d in %s", known.attempts+1, human.Duration(next+time.Second-1)), 1))
+		add(inner.Wrap(fmt.Sprintf("attempt %d in %s", last.Number+1, human.Duration(next+time.Second-1)), 1))
 	default:
-		add(inner.Wrap(fmt.Sprintf("attempt %d is under way", known.attempts+1), 1))
+		add(inner.Wrap(fmt.Sprintf("attempt %d is under way", last.Number+1), 1))
 	}
 	return lines
 }

@@ -216,7 +216,7 @@ func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 		lines = append(lines, c.Para(c.Theme.Text, end.remains, 8)...)
 	}
 	if o.Sent == action.Landed {
-		lines = append(lines, c.Titled("It did not", o.applied.WillNot)...)
+		lines = append(lines, c.Titled("Not done", o.applied.WillNot)...)
 	}
 	if o.Log == "" {
 		return lines
@@ -230,7 +230,7 @@ func summaryLines(c draw.Canvas, jobs []*job.Job, results []string) []string {
 	lines := []string{c.Theme.Strong.Render("Results for the " + human.Count(len(jobs), "marked job")), ""}
 	for i, j := range jobs {
 		lines = append(lines, c.Theme.Strong.Render(subject(j)))
-		lines = append(lines, c.Item("   ", cmp.Or(results[i], "not looked at"), 5)...)
+		lines = append(lines, c.Item("   ", cmp.Or(results[i], "unchecked"), 5)...)
 	}
 	return lines
 }

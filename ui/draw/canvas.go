@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,21 @@ func (c Canvas) Split(left, right string) string {
 	}
 	return c.Fit(left, room) + right
 }
+
+// Selected sets a drawn row off, in the whole width. Its parts keep their own styles. Where the theme
+// reverses colours, bars stay as they are: reversed, a full one is a hole.
+func (c Canvas) Selected(row string) string {
+	on, off, _ := strings.Cut(c.Theme.Selected.Render(standIn), standIn)
+	if on == "" {
+		return c.Fit(row, c.Width)
+	}
+	if c.Theme.Selected.GetReverse() {
+		row = blocks.ReplaceAllString(row, "\x1b[27m$0\x1b[7m")
+	}
+	return on + strings.ReplaceAll(c.Fit(row, c.Width), "\x1b[m", "\x1b[m"+on) + off
+}
+
+var blocks = regexp.MustCompile("[" + Unicode.BarFull + strings.Join(Unicode.BarParts, "") + "]+")
 
 func (c Canvas) Rule() string {
 	return c.Theme.Dim.Render(strings.Repeat(c.Glyphs.Rule, max(c.Width, 0)))

@@ -139,7 +139,7 @@ func TestContrast(t *testing.T) {
 				continue
 			}
 			bar := strings.HasPrefix(meaning, "bar")
-			for _, g := range backgrounds[groundOf(name)] {
+			for _, g := range groundsOf(name, theme) {
 				ratio := contrast(c, parse(g.color))
 				if want := least(name, meaning); ratio < want {
 					t.Errorf("theme %s: %s has %.2f:1 on %s, less than %.1f:1", name, meaning, ratio, g.name, want)
@@ -150,6 +150,16 @@ func TestContrast(t *testing.T) {
 		fmt.Fprintf(&table, "| `%s` | %s | %s |\n", name, cut(lowest[false]), cut(lowest[true]))
 	}
 	inDocs(t, "contrast", table.String())
+}
+
+// groundsOf are the backgrounds that a theme is for, with that of a selected row if the theme has one.
+func groundsOf(name string, theme *Theme) []ground {
+	grounds := slices.Clone(backgrounds[groundOf(name)])
+	if selected := theme.Selected.GetBackground(); selected != (lipgloss.NoColor{}) {
+		r, g, b, _ := selected.RGBA()
+		grounds = append(grounds, ground{"a selected row", fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)})
+	}
+	return grounds
 }
 
 // cut writes a ratio that is never more than it is.

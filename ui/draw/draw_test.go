@@ -46,8 +46,10 @@ func TestThemesLoad(t *testing.T) {
 		if drawn := theme.Dim.Render("x") + theme.BarEmpty.Render("x") + theme.Basic().Dim.Render("x") + theme.Basic().BarEmpty.Render("x"); strings.Contains(drawn, "[90m") {
 			t.Errorf("theme %s: dim text is drawn in colour 8: %q", name, drawn)
 		}
-		if drawn := theme.Selected.Render("x"); !strings.Contains(drawn, "7") {
-			t.Errorf("theme %s: the selected row is not reversed: %q", name, drawn)
+		for _, selected := range []lipgloss.Style{theme.Selected, theme.Basic().Selected} {
+			if _, none := selected.GetBackground().(lipgloss.NoColor); none && !selected.GetReverse() {
+				t.Errorf("theme %s: the selected row does not stand out: %q", name, selected.Render("x"))
+			}
 		}
 	}
 	if _, err := LoadTheme("../x"); err == nil {
@@ -176,6 +178,36 @@ func TestCommandOnSeveralLines(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", strings.Join(lines, "\n")).Output()
 		if got := strings.Split(strings.TrimSpace(string(out)), "\n"); err != nil || !slices.Equal(got, words) {
 			t.Errorf("%d: %v, %q of\n%s", width, err, got, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// A selected row keeps the styles of its parts, to its end; a bar is never reversed.
+func TestSelectedKeepsStyles(t *testing.T) {
+	for _, name := range Themes() {
+		theme, err := LoadTheme(name)
+		if err != nil {
+			continue // its background decides
+		}
+		for _, theme := range []*Theme{theme, theme.Basic()} {
+			c := Canvas{Width: 30, Theme: theme, Glyphs: &Unicode}
+			row := theme.Bad.Render("!") + " name " + c.Bar(0.5, 10)
+			got := c.Selected(row)
+			if plain := ansi.Strip(got); plain != c.Fit(ansi.Strip(row), 30) {
+				t.Errorf("%s: %q", name, plain)
+			}
+			on, _, _ := strings.Cut(theme.Selected.Render("x"), "x")
+			if !strings.Contains(got, theme.Bad.Render("!")) || !strings.HasPrefix(got, on) || strings.HasSuffix(got, " ") {
+				t.Errorf("%s: the sign has lost its style, or the row its own: %q", name, got)
+			}
+			for _, part := range strings.Split(got, "\x1b[m")[1:] {
+				if part != "" && !strings.HasPrefix(part, on) {
+					t.Errorf("%s: the row ends before %q", name, part)
+				}
+			}
+			if full := strings.Index(got, Unicode.BarFull); theme.Selected.GetReverse() && !strings.HasSuffix(got[:full], "\x1b[27m") {
+				t.Errorf("%s: the bar is reversed: %q", name, got)
+			}
 		}
 	}
 }

@@ -1,11 +1,13 @@
 package draw
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
@@ -28,6 +30,17 @@ func (c Canvas) Estimated(j *job.Job, unit job.Unit) string {
 		return c.Glyphs.Approx
 	}
 	return ""
+}
+
+// ProgressWords are a job's amount, rate and time left, as far as they are known.
+func (c Canvas) ProgressWords(j assess.Judged) []string {
+	return slices.DeleteFunc([]string{c.Amount(j), j.Rate.String(), human.Clause("ETA ", j.ETA.String())}, func(s string) bool { return s == "" })
+}
+
+// Amount is how much of a job is done, marked if it is an estimate; empty if that is not known.
+func (c Canvas) Amount(j assess.Judged) string {
+	_, _, unit, _ := j.Progress()
+	return human.Clause(c.Estimated(j.Job, unit), j.Amount())
 }
 
 func (c Canvas) Mood(s diagnosis.State) lipgloss.Style {

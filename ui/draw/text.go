@@ -2,10 +2,12 @@ package draw
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
 )
 
 // Para is plain text in one style, wrapped into at most most lines.
@@ -15,6 +17,40 @@ func (c Canvas) Para(style lipgloss.Style, text string, most int) []string {
 		lines[i] = style.Render(lines[i])
 	}
 	return lines
+}
+
+// Indented puts cells before lines, in place.
+func Indented(lines []string, by int) []string {
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", by) + lines[i]
+	}
+	return lines
+}
+
+// Note is [Canvas.Para], indented on both sides.
+func (c Canvas) Note(style lipgloss.Style, text string, by, most int) []string {
+	return Indented(c.Sized(c.Width-2*by, 0).Para(style, text, most), by)
+}
+
+// Beside puts lines at the right of others, which the canvas is as wide as.
+func (c Canvas) Beside(left []string, between string, right []string) []string {
+	lines := make([]string, max(len(left), len(right)))
+	copy(lines, left)
+	for i := range right {
+		lines[i] = c.Fit(lines[i], c.Width) + between + right[i]
+	}
+	return lines
+}
+
+// WrapDrawn breaks a line with styles at words, and indents what goes on below.
+func (c Canvas) WrapDrawn(line string) []string {
+	indent := strings.Repeat(" ", min(c.Width/10, 4))
+	whole := strings.ReplaceAll(line, "-", standIn) // as Wrap does
+	rows := strings.Split(strings.ReplaceAll(lipgloss.Wrap(whole, c.Width-len(indent), " "), standIn, "-"), "\n")
+	for i := range rows[1:] {
+		rows[i+1] = indent + rows[i+1]
+	}
+	return rows
 }
 
 // Labelled is a word in width cells, and a text beside it; nothing without a text.
@@ -58,18 +94,22 @@ func (c Canvas) Whole(text string) []string {
 	return strings.Split(ansi.Hardwrap(text, max(c.Width, 1), true), "\n")
 }
 
-// Observed is an observation with a sign for whether it holds, and where and when it was seen.
-func (c Canvas) Observed(holds bool, text, seen string) []string {
+// Observed is a fact with a sign for whether it holds, and where and when it was seen.
+func (c Canvas) Observed(f diagnosis.Fact) []string {
 	sign, style := c.Glyphs.Fact, c.Theme.Text
-	if !holds {
+	if !f.Holds {
 		sign, style = c.Glyphs.Open, c.Theme.Waiting
 	}
-	seen = " (" + seen + ")"
+	seen := " (" + f.Source
+	if !f.At.IsZero() {
+		seen += ", " + human.Age(f.At, c.Now)
+	}
+	seen += ")"
 	lead := " " + style.Render(sign) + " "
 	if c.Width < 50 {
-		return c.Item(lead, text+seen, 20)
+		return c.Item(lead, f.Text+seen, 20)
 	}
-	lines := c.Sized(c.Width-lipgloss.Width(seen), 0).Item(lead, text, 20)
+	lines := c.Sized(c.Width-lipgloss.Width(seen), 0).Item(lead, f.Text, 20)
 	if len(lines) > 0 {
 		lines[0] = c.Split(lines[0], c.Theme.Dim.Render(seen))
 	}
@@ -80,8 +120,7 @@ func Sentence(words string) string {
 	if words == "" {
 		return ""
 	}
-	_, size := utf8.DecodeRuneInString(words)
-	return strings.ToUpper(words[:size]) + words[size:] + "."
+	return human.Capital(words) + "."
 }
 
 // CutMiddle cuts s in its middle: names of clusters and scheduled jobs differ at both ends.

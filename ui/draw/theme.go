@@ -36,6 +36,7 @@ func (t *Theme) Basic() *Theme {
 
 type token struct {
 	Color     string `json:"color,omitempty"`
+	Ground    string `json:"background,omitempty"`
 	Bold      bool   `json:"bold,omitempty"`
 	Faint     bool   `json:"faint,omitempty"`
 	Reverse   bool   `json:"reverse,omitempty"`
@@ -47,6 +48,9 @@ func (t token) style() lipgloss.Style {
 	s := lipgloss.NewStyle().Bold(t.Bold).Faint(t.Faint).Reverse(t.Reverse).Underline(t.Underline)
 	if t.Color != "" {
 		s = s.Foreground(lipgloss.Color(t.Color))
+	}
+	if t.Ground != "" {
+		s = s.Background(lipgloss.Color(t.Ground))
 	}
 	return s
 }

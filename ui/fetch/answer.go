@@ -71,10 +71,7 @@ func (a *Answer[T]) Key() any { return a.key }
 // any), or failed less than a minute ago.
 func (a *Answer[T]) Ask(by Asker, age time.Duration, read func(context.Context) (T, error)) tea.Cmd {
 	now := by.Clock()
-	switch {
-	case a.Pending(),
-		a.Err != nil && now.Sub(a.at).Abs() < ErrorAge,
-		a.Err == nil && a.Known && !a.at.IsZero() && (age == 0 || now.Sub(a.at).Abs() < age):
+	if !a.Due(now, age) {
 		return nil
 	}
 	r := &request{began: now}
@@ -85,6 +82,18 @@ func (a *Answer[T]) Ask(by Asker, age time.Duration, read func(context.Context) 
 		return answered[T]{a, by, r, value, err, by.Clock()}
 	})
 	return cmd
+}
+
+// Due reports whether Ask would ask.
+func (a *Answer[T]) Due(now time.Time, age time.Duration) bool {
+	switch passed := now.Sub(a.at).Abs(); {
+	case a.Pending():
+		return false
+	case a.Err != nil:
+		return passed >= ErrorAge
+	default:
+		return !a.Known || a.at.IsZero() || age > 0 && passed >= age
+	}
 }
 
 // Deliver puts the answer in place, unless the question was withdrawn.

@@ -77,9 +77,5 @@ func (g *Guide) Draw(c draw.Canvas, on Screen, ended bool, bindings []keys.Bindi
 	if on != Dialog {
 		title += " (x hides this)"
 	}
-	drawn := c.Sized(c.Width-2, 0).Para(c.Theme.Accent, title+": "+strings.NewReplacer(labels...).Replace(text), lines)
-	for i := range drawn {
-		drawn[i] = " " + drawn[i]
-	}
-	return drawn
+	return c.Note(c.Theme.Accent, title+": "+strings.NewReplacer(labels...).Replace(text), 1, lines)
 }

@@ -32,11 +32,11 @@ var NoArtifacts = &Contents{}
 func contentsLines(c draw.Canvas, s *Screen) []string {
 	contents := s.contents
 	if why := whyNoContents(s.job.Job, contents); why != "" {
-		lines := append([]string{""}, c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 6)...)
+		lines := append([]string{""}, c.Note(c.Theme.Dim, why, 2, 6)...)
 		if contents != nil && contents.Pending && contents.Done > 0 {
-			lines = append(lines, "", downloadLine(c, contents.Done, contents.Total))
+			lines = append(lines, "", "  "+downloadLine(c, contents.Done, contents.Total))
 		}
-		return indented(lines, 2)
+		return lines
 	}
 	if s.job.Kind == job.Backup {
 		return contentsPage(c, contents.Resources)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,14 +23,11 @@ type jobLog struct {
 	store *logs.Store
 	view  *logs.View
 	// live is true if the job had not ended when it was asked for.
-	live   bool
-	cancel context.CancelFunc // of the reading; nil once it has ended
+	live    bool
+	reading fetch.Answer[struct{}]
 	// grown redraws the page while lines come, and origin is where they come from, never nil. The reader sets both.
 	grown  *fetch.Progress[struct{}]
 	origin atomic.Pointer[logs.Origin]
-	// ended is when all was there, or failed with err; zero while it goes on.
-	ended time.Time
-	err   error
 	// placed is true once the window was put where reading begins.
 	placed bool
 	drawn  map[int]logs.Line
@@ -44,10 +42,15 @@ func (l *jobLog) add(e logs.Entry) error {
 
 // stop ends the reading; what came stays.
 func (l *jobLog) stop() {
-	if l.cancel != nil {
-		l.cancel()
-		l.grown.Close()
-		l.cancel = nil
+	l.reading.Close()
+	l.grown.Close()
+}
+
+// handleRead takes that all lines came, or no more do.
+func (l *jobLog) handleRead() {
+	l.grown.Close()
+	if l.view != nil {
+		l.view.Update()
 	}
 }
 
@@ -65,8 +68,11 @@ func (l *jobLog) text(row int) string {
 	if line < 0 {
 		return ""
 	}
-	return l.store.Text(line, MaxCopied/4-1) // runes, of four bytes at most
+	return l.store.Text(line, mostCopied)
 }
+
+// mostCopied is how many runes of one line are copied: of four bytes at most.
+const mostCopied = MaxCopied/4 - 1
 
 // sourceWords say where the lines come from.
 func sourceWords(l *jobLog, from *logs.Origin) string {
@@ -74,7 +80,7 @@ func sourceWords(l *jobLog, from *logs.Origin) string {
 	switch {
 	case from.Stored && len(from.Pods) > 0:
 		return "stored log, and of " + pods
-	case from.Stored && from.Size > 0 && l.ended.IsZero() && from.Done != nil:
+	case from.Stored && from.Size > 0 && l.reading.Pending() && from.Done != nil:
 		return "stored log, " + human.BytesOf(min(from.Done(), from.Size), from.Size) + " read"
 	case from.Stored:
 		return "stored log"
@@ -83,7 +89,7 @@ func sourceWords(l *jobLog, from *logs.Origin) string {
 	case len(from.Pods) <= 2:
 		pods = strings.Join(from.Pods, ", ")
 	}
-	if l.live && l.ended.IsZero() {
+	if l.live && l.reading.Pending() {
 		pods += ", live"
 	}
 	return "log of " + pods
@@ -103,7 +109,7 @@ const quietAfter = time.Minute
 // silence says since when a job that goes on has logged nothing, empty if it just did.
 func (l *jobLog) silence(c draw.Canvas) string {
 	newest := l.store.Newest()
-	if !l.live || !l.ended.IsZero() || l.store.Dropped() > 0 || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
+	if !l.live || !l.reading.Pending() || l.store.Dropped() > 0 || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
 		return ""
 	}
 	return " " + c.Sized(c.Width-1, 0).Heading(fmt.Sprintf("nothing about this job since %s (%s)", stamp(c, newest, l.oldest()), human.Age(newest, c.Now)))
@@ -160,7 +166,7 @@ func (s *logLines) Line(c draw.Canvas, i int) pager.Line {
 		l = s.log.store.Line(line)
 		s.log.drawn[line] = l
 	}
-	return pager.Line{Text: s.draw(c, l, line == s.at)}
+	return pager.Line{Text: s.draw(c, l, line == s.at), Key: strconv.Itoa(line)}
 }
 
 // zoneWords names the zone of the page's times, empty for UTC, which Velero writes.

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/stored/logs"
 	"github.com/veltui/veltui/ui/draw"
@@ -28,40 +29,29 @@ type logsPage struct {
 	volumes     bool
 	// at is the line of the Store that the user has jumped to, -1 for none.
 	at int
-	// saved says how saving went, empty if nothing was saved.
+	// target is the message whose line is looked for, nil for none, and found that line, -1 for none.
+	target *logTarget
+	found  fetch.Answer[int]
+	// saving is how saving went, in a sentence, and saved what is said of it or of another key, empty for nothing.
+	saving   fetch.Answer[string]
 	saved    string
 	savedBad bool
 }
-
-// logRead says that no more lines come, logSaved that the log was written to a file.
-type (
-	logRead struct {
-		log *jobLog
-		err error
-		at  time.Time
-	}
-	logSaved struct {
-		page *logsPage
-		path string
-		size int64
-		err  error
-	}
-)
 
 // redrawn is how often a log that grows is drawn anew at most.
 const redrawn = 100 * time.Millisecond
 
 func (p *logsPage) load(s *Screen) tea.Cmd {
 	switch l := p.log; {
-	case s.sources.Logs == nil:
-	case l == nil, l.live && s.job.Terminal(),
-		l.err != nil && !l.ended.IsZero() && s.sources.Clock().Sub(l.ended) >= fetch.ErrorAge:
+	case s.sources.Unavailable(inspect.Logs) != "":
+	case l == nil, l.live && s.job.Terminal(), l.reading.Due(s.sources.Clock(), 0):
 		return p.begin(s)
 	}
-	return nil
+	return p.seek(s)
 }
 
 func (p *logsPage) begin(s *Screen) tea.Cmd {
+	p.found.Close()
 	if p.log != nil {
 		p.log.stop()
 		if p.before.close(); p.log.store != nil {
@@ -71,16 +61,16 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 	l := &jobLog{live: !s.job.Terminal(), grown: fetch.NewProgress[struct{}](), drawn: map[int]logs.Line{}}
 	l.origin.Store(&logs.Origin{})
 	p.log, p.at = l, -1
-	if l.store, l.err = logs.NewStore("", 0); l.err != nil {
-		l.ended = s.sources.Clock()
-		return nil
+	store, err := logs.NewStore("", 0)
+	if err == nil {
+		l.store, l.view = store, logs.NewView(store, p.least)
 	}
-	l.view = logs.NewView(l.store, p.least)
 	q := logs.Query{Job: s.job.Job, Follow: true, Volumes: p.volumes}
-	var read tea.Cmd
-	read, l.cancel = s.sources.Start(func(ctx context.Context) tea.Msg {
-		err := s.sources.Logs(ctx, q, logs.Output{Line: l.add, Origin: func(from logs.Origin) { l.origin.Store(&from) }})
-		return logRead{l, err, s.sources.Clock()}
+	read := l.reading.Ask(s.askerFor(l.handleRead), 0, func(ctx context.Context) (struct{}, error) {
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, s.sources.ReadLog(ctx, q, logs.Output{Line: l.add, Origin: func(from logs.Origin) { l.origin.Store(&from) }})
 	})
 	return tea.Batch(read, l.grown.Follow(s.asker(), redrawn, func(struct{}) bool {
 		l.view.Update()
@@ -89,56 +79,37 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 	}))
 }
 
-func (p *logsPage) update(s *Screen, msg tea.Msg) (tea.Cmd, bool) {
-	switch m := msg.(type) {
-	case logRead:
-		if m.log == p.log && p.log.cancel != nil {
-			p.log.stop()
-			p.log.ended, p.log.err = m.at, m.err
-			p.log.view.Update()
-		}
-	case logSaved:
-		if m.page != p {
-			break
-		}
-		p.saved, p.savedBad = "Saved to "+m.path+" ("+human.Bytes(m.size)+").", m.err != nil
-		if m.err != nil {
-			p.saved = "Not saved: " + m.err.Error()
-		}
-	default:
-		return nil, false
-	}
-	return nil, true
-}
-
 // leave ends what only an open page may ask for.
 func (p *logsPage) leave() {
+	p.found.Close()
 	p.before.close()
 	if p.before = nil; p.log != nil && p.log.live {
 		p.log.close()
 		p.log = nil
 	}
-	p.saved = ""
+	p.saved, p.target = "", nil
 }
 
 func (p *logsPage) answers() []answer { return []answer{p} }
 
 // Close withdraws and drops the logs, and Forget those that could not be read.
 func (p *logsPage) Close() {
+	p.found.Close()
+	p.saving.Close()
 	p.before.close()
 	p.log.close()
 	p.log, p.before = nil, nil
 }
 
 func (p *logsPage) Forget() {
-	if p.log != nil && (p.log.err != nil || p.log.origin.Load().NotStored != nil) {
+	if p.log != nil && (p.log.reading.Err != nil || p.log.origin.Load().NotStored != nil) {
 		p.Close()
 	}
 }
 
 // shown is the log that is drawn: the one before until the new one has lines or has ended.
 func (p *logsPage) shown() *jobLog {
-	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.view.Seen() == 0) && (p.log.ended.IsZero() || p.log.err != nil) {
+	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.view.Seen() == 0) && (p.log.reading.Pending() || p.log.reading.Err != nil) {
 		return p.before
 	}
 	return p.log
@@ -147,7 +118,11 @@ func (p *logsPage) shown() *jobLog {
 func (p *logsPage) keys(s *Screen) []keys.Binding {
 	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.view.Seen() > 0 }
 	copied := copyKeys(s, there, func() (string, string) { return p.line(s) }, func() (string, string) { return p.part(s) })
+	whole := func() bool { return there() && s.Selected() != "" }
+	copied[0].Short = true
 	return append(copied, []keys.Binding{
+		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "whole line", Group: keys.Look, Short: true, On: whole, Do: keys.Run(s.ToggleWhole)},
+		s.Wrapping(true),
 		{Name: "level", Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
 		{Name: "follow", Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.Grows },
 			Do: keys.Run(func() {
@@ -155,26 +130,23 @@ func (p *logsPage) keys(s *Screen) []keys.Binding {
 					s.Move(keys.Bottom)
 				}
 			})},
-		{Name: "next-error", Keys: []string{"E"}, Label: "E", What: "first error, then the next", Group: keys.Look, On: there, Do: keys.Run(func() { p.nextError(s) })},
+		{Name: "next-error", Keys: []string{"E"}, Label: "E", What: "next error", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextError(s) })},
 		{Name: "volume-logs", Keys: []string{"o"}, Label: "o", What: "logs of volumes too, or not", Group: keys.Look,
-			On: func() bool { return s.sources.Logs != nil && s.job.Job != nil && len(s.job.Volumes) > 0 },
+			On: func() bool {
+				return s.sources.Unavailable(inspect.Logs) == "" && s.job.Job != nil && len(s.job.Volumes) > 0
+			},
 			Do: func(string) tea.Cmd { p.volumes = !p.volumes; return p.begin(s) }},
 		{Name: "save", Keys: []string{"s"}, Label: "s", What: "save", Group: keys.Look, Short: true, On: there, Do: func(string) tea.Cmd { return p.save(s) }},
 	}...)
 }
 
-// line is the visible line that was found or jumped to, else the first visible one.
+// line is the selected line.
 func (p *logsPage) line(s *Screen) (what, text string) {
-	l := p.shown()
-	from, to := s.Visible()
-	what, at := "the first line of the window", from
-	if row, exact := l.view.Row(p.at); p.at >= 0 && exact && row >= from && row < to {
-		what, at = "the line of the error", row
+	var at int
+	if _, err := fmt.Sscan(s.Selected(), &at); err != nil {
+		return "", ""
 	}
-	if row := s.Hit(); row >= from && row < to {
-		what, at = "the line that was found", row
-	}
-	return what, l.text(at)
+	return "one line", p.shown().store.Text(at, mostCopied)
 }
 
 // part is as much as can be copied from the first visible line on, and before it if there is room.
@@ -211,22 +183,28 @@ func (p *logsPage) part(s *Screen) (what, text string) {
 // nextLevel shows lines from the next level on, and keeps the place.
 func (p *logsPage) nextLevel(s *Screen) {
 	next := map[logs.Level]logs.Level{logs.NoLevel: logs.Info, logs.Info: logs.Warning, logs.Warning: logs.Error, logs.Error: logs.NoLevel}
-	p.least, p.saved = next[p.least], ""
 	l := p.shown()
 	from, _ := s.Visible()
 	line := max(0, l.view.Index(from))
 	follows := s.Follow
-	for _, each := range []*jobLog{p.log, p.before} {
-		if each != nil && each.store != nil {
-			each.view = logs.NewView(each.store, p.least)
-			each.view.Update()
-		}
-	}
+	p.useLevel(next[p.least])
+	s.Unselect()
 	s.Show(p.source(s, l))
 	row, _ := l.view.Row(line)
 	s.Move(keys.Top)
 	s.GoTo(min(row, l.view.Len()-1))
 	s.Follow = follows
+}
+
+// useLevel leaves out the lines below a level.
+func (p *logsPage) useLevel(least logs.Level) {
+	p.least, p.saved = least, ""
+	for _, l := range []*jobLog{p.log, p.before} {
+		if l != nil && l.store != nil {
+			l.view = logs.NewView(l.store, p.least)
+			l.view.Update()
+		}
+	}
 }
 
 // nextError goes to the first error after the last one or the top of the window, and round the end.
@@ -248,17 +226,31 @@ func (p *logsPage) nextError(s *Screen) {
 	s.GoTo(row)
 }
 
-// save writes all of the log to a new file in the working directory.
+// save writes all of the log to a new file, once its path is confirmed.
 func (p *logsPage) save(s *Screen) tea.Cmd {
-	l, name := p.shown(), s.newFile("veltui", ".log")
-	cmd, _ := s.sources.Start(func(context.Context) tea.Msg {
-		path, err := filepath.Abs(name)
-		if err == nil {
-			err = l.store.Save(path)
-		}
-		return logSaved{p, path, l.store.Size(), err}
+	l := p.shown()
+	return saveAs(s.newFile("veltui", ".log"), func(path string) tea.Cmd {
+		p.saving.Outdate()
+		return p.saving.Ask(s.askerFor(p.handleSaved), 0, func(context.Context) (string, error) {
+			path, err := filepath.Abs(path)
+			if err == nil {
+				err = l.store.Save(path)
+			}
+			return "Saved to " + path + " (" + human.Bytes(l.store.Size()) + ").", err
+		})
 	})
-	return cmd
+}
+
+func (p *logsPage) handleSaved() {
+	p.saved, p.savedBad = p.saving.Value, p.saving.Err != nil
+	if p.savedBad {
+		p.saved = "Not saved: " + p.saving.Err.Error()
+	}
+}
+
+// saveAs asks for the path of a file before do writes it.
+func saveAs(name string, do func(path string) tea.Cmd) tea.Cmd {
+	return func() tea.Msg { return keys.SaveAs{Name: name, Do: do} }
 }
 
 // newFile names a file about the job, without what file systems do not take.
@@ -274,7 +266,7 @@ func (s *Screen) newFile(prefix, ext string) string {
 
 func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	l := p.shown()
-	if s.sources.Logs == nil || l == nil || l.store == nil {
+	if l == nil || l.store == nil {
 		return nil
 	}
 	p.place(s, l)
@@ -307,8 +299,8 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	if from.NotStored != nil && l.view.Seen() > 0 {
 		say(c.Theme.Waiting, "These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error())
 	}
-	if p.log != nil && p.log.err != nil && l.view.Seen() > 0 {
-		say(c.Theme.Bad, "The log ends here: "+p.log.err.Error())
+	if p.log != nil && p.log.reading.Err != nil && l.view.Seen() > 0 {
+		say(c.Theme.Bad, "The log ends here: "+p.log.reading.Err.Error())
 	}
 	say(c.Theme.Waiting, l.store.Kept())
 	if style := c.Theme.Good; p.saved != "" {
@@ -324,7 +316,7 @@ func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	l := p.shown()
 	if why := p.empty(s, l); why != "" {
 		s.Grows, s.Follow = false, false
-		return pager.Plain(append([]string{""}, indented(c.Sized(c.Width-4, 0).Para(c.Theme.Dim, why, 8), 2)...))
+		return pager.Plain(append([]string{""}, c.Note(c.Theme.Dim, why, 2, 8)...))
 	}
 	p.place(s, l)
 	source := p.source(s, l)
@@ -336,7 +328,7 @@ func (p *logsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 
 // place has the window follow a log that grows, from its first lines on.
 func (p *logsPage) place(s *Screen, l *jobLog) {
-	s.Grows = l == p.log && l.live && l.ended.IsZero() && l.view.Seen() > 0
+	s.Grows = l == p.log && l.live && l.reading.Pending() && l.view.Seen() > 0
 	if !l.placed && l.view.Seen() > 0 {
 		l.placed = true
 		s.Follow = s.Grows
@@ -348,16 +340,16 @@ func (p *logsPage) place(s *Screen, l *jobLog) {
 func (p *logsPage) empty(s *Screen, l *jobLog) string {
 	word := s.job.Kind.Word()
 	switch {
-	case s.sources.Logs == nil:
+	case s.sources.Unavailable(inspect.Logs) != "":
 		return "Logs are not read here."
 	case l == nil:
 	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:
 		return fmt.Sprintf("None of %s is of level %s or above. Press %s to see others.", human.Count(l.store.Lines(), "line"), p.least, s.sources.Keys.Key("level"))
 	case l.store != nil && l.view.Seen() > 0:
 		return ""
-	case l.err != nil:
-		return "The log cannot be read: " + l.err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key("reconnect") + " to try now."
-	case !l.ended.IsZero():
+	case l.reading.Err != nil:
+		return "The log cannot be read: " + l.reading.Err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key("reconnect") + " to try now."
+	case !l.reading.Pending():
 		return "Nothing was logged about this " + word + "."
 	case l.live && len(l.origin.Load().Pods) > 0:
 		return "The server has logged nothing about this " + word + " so far. New lines appear here."

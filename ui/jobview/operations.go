@@ -10,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/artifact"
@@ -32,11 +33,11 @@ type operationsPage struct {
 func (p *operationsPage) count(j *job.Job) string { return counted(j.Operations.Attempted) }
 
 func (p *operationsPage) load(s *Screen) tea.Cmd {
-	j, a := s.job.Job, s.sources.Artifacts
-	if a == nil || j.Operations.Attempted == 0 || !s.job.ListsStored() {
+	j := s.job.Job
+	if s.sources.Unavailable(inspect.Stored) != "" || j.Operations.Attempted == 0 || !s.job.ListsStored() {
 		return nil
 	}
-	return p.list.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]artifact.Operation, error) { return a.Operations(ctx, j) })
+	return p.list.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]artifact.Operation, error) { return s.sources.Operations(ctx, j) })
 }
 
 func (p *operationsPage) answers() []answer { return []answer{&p.list} }
@@ -78,9 +79,9 @@ func (p *operationsPage) about(c draw.Canvas, s *Screen) (string, lipgloss.Style
 		// The list's age is by our own clock, as it has no other.
 		age = "The list is " + human.Age(p.list.Read, s.sources.Clock()) + " old."
 	}
-	switch {
-	case s.sources.Artifacts == nil:
-		return strings.TrimSpace(s.sources.WhyNoArtifacts + " The operations themselves are not known."), c.Theme.Dim
+	switch why := s.sources.Unavailable(inspect.Stored); {
+	case why != "":
+		return strings.TrimSpace(why + " The operations themselves are not known."), c.Theme.Dim
 	case !s.job.ListsStored():
 		return "Velero stores the list of operations when all items are done.", c.Theme.Dim
 	case p.list.Err != nil && p.list.Known:
@@ -129,11 +130,10 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		key := operation.ID + "/" + operation.Item()
 		p.records[key] = operation
 		o.add(key, func(c draw.Canvas) string { return operationRow(c, operation, widths) })
-		switch {
-		case o.folds.isOpen(key, false):
+		if o.folds.isOpen(key, false) {
 			o.say(operationDetails(c, operation)...)
-		case operation.Error != "":
-			o.say(indented(c.Sized(c.Width-belowIndent-1, 0).Para(c.Theme.Bad, operation.Error, 2), belowIndent)...)
+		} else {
+			o.say(below(c, c.Theme.Bad, operation.Error)...)
 		}
 	}
 	return o

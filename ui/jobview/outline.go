@@ -1,7 +1,6 @@
 package jobview
 
 import (
-	"context"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -53,23 +52,6 @@ func (o *outline) group(key string, byDefault bool, drawn func(c draw.Canvas, si
 		return drawn(c, c.Theme.Dim.Render(sign))
 	})
 	return open
-}
-
-// source returns the outline for a pager, which searches a long one in a command.
-func (o *outline) source() pager.Source {
-	if len(o.rows) > pager.AtOnce {
-		return longOutline{o}
-	}
-	return o
-}
-
-type longOutline struct{ *outline }
-
-// Find searches the rows as they are drawn.
-func (o longOutline) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
-	plain := o.canvas
-	plain.Theme = &draw.Theme{}
-	return pager.FindIn(ctx, len(o.rows), func(i int) string { return ansi.Strip(o.rows[i].draw(plain)) }, text, from, forward)
 }
 
 // plainText returns drawn lines without their styles.

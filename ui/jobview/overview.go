@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/assess"
@@ -12,6 +13,8 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
@@ -24,12 +27,18 @@ const (
 	sideBySide = 118
 	// widest is how wide text gets: longer lines are hard to read.
 	widest = 110
-	// narrow is below what a label has no column of its own.
-	narrow = 50
 )
 
-// overview is the page of what is drawn from the job alone.
+// overview is the page of what is drawn from the job, with the first errors of one that has not gone well.
 type overview struct{ still }
+
+// load reads what the Results page shows, where something went wrong.
+func (overview) load(s *Screen) tea.Cmd {
+	if !s.job.Terminal() || s.job.Errors == 0 {
+		return nil
+	}
+	return s.results().loadResults(s)
+}
 
 func (overview) lines(c draw.Canvas, s *Screen) pager.Source { return pager.Plain(overviewPage(c, s)) }
 
@@ -39,55 +48,84 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 	if c.Width < sideBySide {
 		text := c.Sized(c.Width-2, 0)
 		lines := append(sectionLines(text, sections[:1], named), "")
-		lines = append(lines, verdictLines(text, s.job, named)...)
-		return indented(append(append(lines, ""), sectionLines(text, sections[1:], named)...), 1)
+		lines = append(append(lines, verdictLines(text, s.job, named)...), append(s.verifiedLines(text), s.errorLines(text)...)...)
+		return draw.Indented(append(append(lines, ""), sectionLines(text, sections[1:], named)...), 1)
 	}
 	width := min(c.Width*9/20, 84)
 	left, right := c.Sized(width, 0), c.Sized(min(c.Width-width-4, widest), 0)
 	long := func(s describe.Section) bool { return s.Title == "hooks" || s.Title == "metadata" }
-	besides := verdictLines(right, s.job, named)
+	besides := append(append(verdictLines(right, s.job, named), s.verifiedLines(right)...), s.errorLines(right)...)
 	for _, section := range sections {
 		if long(section) {
 			besides = append(append(besides, ""), sectionLines(right, []describe.Section{section}, named)...)
 		}
 	}
-	return indented(beside(left, sectionLines(left, slices.DeleteFunc(sections, long), named), besides), 1)
+	return draw.Indented(left.Beside(sectionLines(left, slices.DeleteFunc(sections, long), named), "  ", besides), 1)
 }
 
 // verdictLines are the verdict, what would help, and the facts.
 func verdictLines(c draw.Canvas, j assess.Judged, named keys.Map) []string {
-	lines := c.Para(c.Theme.Strong, j.Verdict.Summary, 12)
+	lines := c.Para(c.Theme.Strong, j.Verdict.Summary(), 12)
 	if advice := Advice(j, named); advice != "" {
 		lines = append(lines, c.Para(c.Theme.Accent, advice, 12)...)
 	}
 	for _, f := range j.Verdict.Facts {
-		seen := f.Source
-		if !f.At.IsZero() {
-			seen += ", " + human.Age(f.At, c.Now)
-		}
-		lines = append(lines, c.Observed(f.Holds, f.Text, seen)...)
+		lines = append(lines, c.Observed(f)...)
 	}
 	return lines
 }
 
-// beside joins two columns of lines; the canvas is the left one's.
-func beside(c draw.Canvas, left, right []string) []string {
-	lines := make([]string, max(len(left), len(right)))
-	copy(lines, left)
-	for i, line := range lines {
-		if line = c.Fit(line, c.Width); i < len(right) {
-			line += "  " + right[i]
-		}
-		lines[i] = strings.TrimRight(line, " ")
+// verifiedLines say what came of verifying a restore.
+func (s *Screen) verifiedLines(c draw.Canvas) []string {
+	text := s.verify.verdict(s)
+	if text == "" {
+		return nil
 	}
-	return lines
+	return append([]string{"", c.Heading("verified")}, c.Para(c.Theme.Text, text, 6)...)
 }
 
-func indented(lines []string, by int) []string {
-	for i := range lines {
-		lines[i] = strings.Repeat(" ", by) + lines[i]
+// firstErrors is how many errors the Overview shows.
+const firstErrors = 5
+
+// errorLines say why the job has errors: the first of them, or why they are not known.
+func (s *Screen) errorLines(c draw.Canvas) []string {
+	if !s.job.Terminal() || s.job.Errors == 0 {
+		return nil
 	}
-	return lines
+	p := s.results()
+	lines := []string{"", c.Heading("why")}
+	switch m, known, err := p.messages(s); {
+	case err != nil:
+		return append(lines, c.Para(c.Theme.Bad, "The errors cannot be read: "+err.Error(), 4)...)
+	case !known:
+		return append(lines, c.Theme.Dim.Render("Reading the errors"+c.Glyphs.Ellipsis))
+	case len(m.Sections) == 0:
+		return append(lines, c.Para(c.Theme.Dim, m.Note, 4)...)
+	}
+	shown := 0
+	for _, section := range p.sections(s) {
+		for i := range section.Messages {
+			m := &section.Messages[i]
+			if section.Severity != outcome.Error {
+				continue
+			}
+			if shown++; shown > firstErrors {
+				continue
+			}
+			text := m.Words()
+			if names, left := m.Names(1); left > 0 {
+				text += fmt.Sprintf(" (%s and %d more)", names, left)
+			} else {
+				text += human.Parens(names)
+			}
+			lines = append(lines, c.Item(" "+c.Theme.Bad.Render(c.Glyphs.Failed)+" ", text, manyLines)...)
+		}
+	}
+	hint := "press " + s.sources.Keys.Key("errors") + " for all"
+	if more := shown - firstErrors; more > 0 {
+		hint = human.Count(more, "more error") + ": " + hint
+	}
+	return append(lines, " "+c.Theme.Dim.Render(hint))
 }
 
 // sectionLines draw sections one below the other.
@@ -113,31 +151,7 @@ func sectionLines(c draw.Canvas, sections []describe.Section, named keys.Map) []
 
 // fieldLines draw a whole field and the key that leads to more of it.
 func fieldLines(c draw.Canvas, f describe.Field, width int, named keys.Map) []string {
-	style := c.Theme.Text
-	switch {
-	case f.Tone == describe.Bad:
-		style = c.Theme.Bad
-	case f.Tone == describe.Warning:
-		style = c.Theme.Waiting
-	case f.Unset:
-		style = c.Theme.Dim
-	}
-	label := f.Title
-	var lines []string
-	for i, value := range f.Values {
-		if i == len(f.Values)-1 && f.Note != "" {
-			value += "  (" + f.Note + ")"
-		}
-		if c.Width < narrow {
-			if i == 0 {
-				value = label + ": " + value
-			}
-			lines = append(lines, c.Para(style, value, unlimited)...)
-			continue
-		}
-		lines = append(lines, c.Labelled(label, width, style, value, unlimited)...)
-		label = ""
-	}
+	lines := detail.Described(f).Lines(c, width, unlimited)
 	if hint := hintFor(f.More, named); hint != "" && len(lines) > 0 {
 		last := &lines[len(lines)-1]
 		if lipgloss.Width(*last)+len(hint)+2 <= c.Width {
@@ -264,16 +278,7 @@ func progressLine(c draw.Canvas, j assess.Judged) string {
 	if drawn {
 		words = append(words, c.Theme.Strong.Render(c.Estimated(j.Job, job.UnitItems)+human.Percent(j.Fraction)))
 	}
-	if amount := j.Amount(); amount != "" {
-		_, _, unit, _ := j.Progress()
-		words = append(words, c.Estimated(j.Job, unit)+amount)
-	}
-	if speed := j.Rate.String(); speed != "" {
-		words = append(words, speed)
-	}
-	if left := j.ETA.String(); left != "" {
-		words = append(words, "ETA "+left)
-	}
+	words = append(words, c.ProgressWords(j)...)
 	switch j.State {
 	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
 		words = append(words, c.Mood(j.State).Render(string(j.State)))

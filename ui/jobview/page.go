@@ -25,8 +25,6 @@ type page interface {
 	count(*job.Job) string
 	// load reads what is missing, when the page is opened and whenever the job or an answer changes.
 	load(*Screen) tea.Cmd
-	// update takes a message of the page's own; handled is false if it is for others.
-	update(s *Screen, msg tea.Msg) (cmd tea.Cmd, handled bool)
 	// head are lines above those that scroll.
 	head(draw.Canvas, *Screen) []string
 	// lines are what scrolls: made again after a change of the job, an answer, the width, or each second if ages.
@@ -54,22 +52,21 @@ const readAge = 30 * time.Second
 // still is a page that reads nothing, for pages to embed.
 type still struct{}
 
-func (still) count(*job.Job) string                   { return "" }
-func (still) load(*Screen) tea.Cmd                    { return nil }
-func (still) update(*Screen, tea.Msg) (tea.Cmd, bool) { return nil, false }
-func (still) head(draw.Canvas, *Screen) []string      { return nil }
-func (still) ages() bool                              { return true }
-func (still) wantsContents(*Screen) bool              { return false }
-func (still) keys(*Screen) []keys.Binding             { return nil }
-func (still) leave()                                  {}
-func (still) answers() []answer                       { return nil }
+func (still) count(*job.Job) string              { return "" }
+func (still) load(*Screen) tea.Cmd               { return nil }
+func (still) head(draw.Canvas, *Screen) []string { return nil }
+func (still) ages() bool                         { return true }
+func (still) wantsContents(*Screen) bool         { return false }
+func (still) keys(*Screen) []keys.Binding        { return nil }
+func (still) leave()                             {}
+func (still) answers() []answer                  { return nil }
 
 // note wraps a text into at most most lines that begin with a space; nothing without a text.
 func note(c draw.Canvas, style lipgloss.Style, text string, most int) []string {
 	if text == "" {
 		return nil
 	}
-	return indented(c.Sized(c.Width-2, 0).Para(style, text, most), 1)
+	return c.Note(style, text, 1, most)
 }
 
 // waiting says what is read, and for how long: since is zero if it was not asked for.
@@ -139,7 +136,7 @@ func copyKeys(s *Screen, on func() bool, selected, all func() (what, text string
 	inParts := func() string { return "Copy it in parts with your terminal." }
 	byLine := func() string { return "Copy lines with " + s.sources.Keys.Key("copy") + "." }
 	return []keys.Binding{
-		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy line", Group: keys.Look, On: on, Do: copied(selected, inParts)},
+		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy line", Brief: "copy", Group: keys.Look, On: on, Do: copied(selected, inParts)},
 		{Name: "copy-all", Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, byLine)},
 	}
 }
@@ -158,6 +155,14 @@ type fields [][2]string
 // detailWidth is a canvas for details below a row.
 func detailWidth(c draw.Canvas) draw.Canvas { return c.Sized(min(c.Width-belowIndent-1, widest), 0) }
 
+// below draws a text below a row, in at most two lines; nothing without a text.
+func below(c draw.Canvas, style lipgloss.Style, text string) []string {
+	if text == "" {
+		return nil
+	}
+	return draw.Indented(c.Sized(c.Width-belowIndent-1, 0).Para(style, text, 2), belowIndent)
+}
+
 // belowIndent is how far what is below a row is indented.
 const belowIndent = 4
 
@@ -167,7 +172,7 @@ func (f fields) details(c draw.Canvas, more ...string) []string {
 	for _, field := range f {
 		lines = append(lines, detailWidth(c).Labelled(field[0], labelWidth, c.Theme.Text, field[1], 20)...)
 	}
-	return append(indented(append(lines, more...), belowIndent), "")
+	return append(draw.Indented(append(lines, more...), belowIndent), "")
 }
 
 // cell is a text in a table's column.
@@ -206,9 +211,12 @@ type Page string
 const (
 	Overview   Page = "Overview"
 	Results    Page = "Results"
+	Logs       Page = "Logs"
 	Resources  Page = "Resources"
 	Volumes    Page = "Volumes"
 	Operations Page = "Operations"
+	YAML       Page = "YAML"
+	Verify     Page = "Verify" // in the place of Resources
 )
 
 // Tab is a page as the screen offers it.
@@ -226,12 +234,12 @@ func tabs() []Tab {
 	return []Tab{
 		{Page: Overview, short: "Overview", make: func() page { return overview{} }},
 		{Page: Results, short: "Results", Key: "e", What: "errors", Footer: true, make: func() page { return &resultsPage{} }},
-		{Page: "Logs", short: "Logs", Key: "l", What: "logs", Footer: true, make: func() page { return &logsPage{} }},
+		{Page: Logs, short: "Logs", Key: "l", What: "logs", Footer: true, make: func() page { return &logsPage{} }},
 		{Page: Resources, short: "Items", make: func() page { return &resourcesPage{} }},
 		{Page: Volumes, short: "Vols", Key: "v", What: "volumes", make: func() page { return &volumesPage{objects: map[string]*fetch.Answer[inspect.Document]{}} }},
 		{Page: Operations, short: "Ops", make: func() page { return &operationsPage{} }},
 		{Page: "Timeline", short: "Time", make: func() page { return &timelinePage{} }},
-		{Page: "YAML", short: "YAML", make: func() page { return &yamlPage{} }},
+		{Page: YAML, short: "YAML", make: func() page { return &yamlPage{} }},
 	}
 }
 
@@ -247,22 +255,19 @@ func (s *Screen) indexOf(p Page) int {
 
 // tabsLine names the pages; on narrow screens with shorter names, without counts, or only the open one.
 func (s *Screen) tabsLine(c draw.Canvas) string {
-	long := func(t Tab) string { return string(t.Page) }
-	short := func(t Tab) string { return t.short }
-	only := func(t Tab) string {
-		if t.Page != s.tabs[s.at].Page {
-			return ""
-		}
-		return t.short
-	}
 	line := ""
-	for _, level := range []struct {
-		name    func(Tab) string
-		counted bool
-	}{{long, true}, {short, true}, {short, false}, {only, true}, {only, false}} {
+	for _, level := range []struct{ short, only, counted bool }{
+		{false, false, true}, {true, false, true}, {true, false, false}, {true, true, true}, {true, true, false},
+	} {
 		labels := make([]string, len(s.tabs))
 		for i, t := range s.tabs {
-			words := []string{fmt.Sprint(i + 1), level.name(t), ""}
+			words := []string{fmt.Sprint(i + 1), string(t.Page), ""}
+			if level.short {
+				words[1] = t.short
+			}
+			if level.only && i != s.at {
+				words[1] = ""
+			}
 			if level.counted {
 				words[2] = s.pages[i].count(s.job.Job)
 			}

@@ -6,23 +6,16 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// reporting is a document about the job: the last one, and the one that is being made.
-type reporting struct {
-	cancel context.CancelFunc // of the one that is being made; nil if none is
-	n      int                // counts those that were asked for
-	text   string             // of the last one, empty if there is none
-}
-
-// reportMade brings a document. unsaved is why it is in no file.
-type reportMade struct {
-	to           *reporting
-	n            int
-	text, path   string
-	err, unsaved error
+// report is a document about the job. unsaved is why it is in no file.
+type report struct {
+	text, path string
+	unsaved    error
 }
 
 // reportKeys make the document and save it, and copy it.
@@ -30,76 +23,56 @@ func (s *Screen) reportKeys() []keys.Binding {
 	r := &s.report
 	return []keys.Binding{
 		{Name: "report", Keys: []string{"p"}, Label: "p", What: "save a report", Group: keys.Look,
-			On: func() bool { return s.sources.Reporter != nil && s.job.Job != nil && !s.deleted },
-			WhatNow: func() string {
-				if r.cancel != nil {
-					return "cancel the report"
-				}
-				return "save a report"
-			},
+			On:      func() bool { return s.sources.Unavailable(inspect.Reports) == "" && s.job.Job != nil && !s.deleted },
+			WhatNow: keys.Either(r.Pending, "cancel the report", "save a report"),
 			Do: func(string) tea.Cmd {
-				if r.cancel != nil {
-					r.close()
+				if r.Pending() {
+					r.Close()
 					return noticed("veltui no longer makes the report.")
 				}
-				return s.makeReport()
+				return saveAs(s.newFile("veltui-report", ".md"), s.makeReport)
 			}},
 		{Name: "copy-report", Keys: []string{"P"}, Label: "P", What: "copy the report", Group: keys.Look,
-			On: func() bool { return r.text != "" },
+			On: func() bool { return r.Value.text != "" },
 			Do: func(string) tea.Cmd {
-				return s.sources.copyText("the report", r.text, "It is in the file that "+s.sources.Keys.Key("report")+" saves.")
+				return s.sources.copyText("the report", r.Value.text, "It is in the file that "+s.sources.Keys.Key("report")+" saves.")
 			}},
 	}
 }
 
-// makeReport makes the document on the job as it is now, and saves it.
-func (s *Screen) makeReport() tea.Cmd {
-	r, assessed, judged := &s.report, s.assessed, s.job
-	reporter, withVolumes := s.sources.Reporter, s.sources.withVolumes
-	name := s.newFile("veltui-report", ".md")
-	r.n++
-	made := reportMade{to: r, n: r.n}
-	cmd, cancel := s.sources.Start(func(ctx context.Context) tea.Msg {
-		if judged.Job, made.err = withVolumes(ctx, judged.Job); made.err != nil {
-			return made
+// makeReport makes the document on the job as it is now, and saves it to a new file.
+func (s *Screen) makeReport(path string) tea.Cmd {
+	assessed, judged := s.assessed, s.job
+	s.report.Outdate()
+	by := fetch.Asker{Start: s.sources.Start, Clock: s.sources.Clock, Answered: s.handleReport}
+	cmd := s.report.Ask(by, 0, func(ctx context.Context) (made report, err error) {
+		if judged.Job, err = s.sources.withVolumes(ctx, judged.Job); err != nil {
+			return made, err
 		}
-		if made.text, made.err = reporter.Report(ctx, assessed, judged); made.err == nil && ctx.Err() == nil {
-			made.path, made.unsaved = reporter.Save(name, made.text)
+		if made.text, err = s.sources.Report(ctx, assessed, judged); err == nil && ctx.Err() == nil {
+			made.path, made.unsaved = s.sources.Save(path, []byte(made.text))
 		}
-		return made
+		return made, err
 	})
-	r.cancel = cancel
 	return tea.Batch(cmd, noticed(fmt.Sprintf("Making the report on %s %s. It can take more than a minute; %s cancels it.", judged.Kind.Word(), judged.Name, s.sources.Keys.Key("report"))))
 }
 
-// handleMade keeps a document, unless it was cancelled, and says where it is.
-func (r *reporting) handleMade(s *Screen, m reportMade) tea.Cmd {
-	if m.to != r || m.n != r.n || r.cancel == nil {
-		return nil
+// handleReport says where the document is.
+func (s *Screen) handleReport() tea.Cmd {
+	if s.report.Err != nil {
+		return noticed("There is no report: " + s.report.Err.Error())
 	}
-	r.close()
-	if m.err != nil {
-		return noticed("There is no report: " + m.err.Error())
-	}
-	r.text = m.text
-	said := fmt.Sprintf("The report is in %s (%s).", m.path, human.Bytes(int64(len(m.text))))
-	if m.unsaved != nil {
-		said = "The report is not saved: " + m.unsaved.Error() + "."
+	made := s.report.Value
+	said := fmt.Sprintf("The report is in %s (%s).", made.path, human.Bytes(int64(len(made.text))))
+	if made.unsaved != nil {
+		said = "The report is not saved: " + made.unsaved.Error() + "."
 	}
 	switch {
 	case s.sources.WhyNoClipboard != "":
-	case len(m.text) > MaxCopied:
+	case len(made.text) > MaxCopied:
 		said += " It is too large for a terminal's clipboard."
 	default:
 		said += fmt.Sprintf(" %s copies it.", s.sources.Keys.Key("copy-report"))
 	}
 	return noticed(said)
-}
-
-// close cancels the document that is being made.
-func (r *reporting) close() {
-	if r.cancel != nil {
-		r.cancel()
-		r.cancel = nil
-	}
 }

@@ -12,10 +12,12 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
 type fakeReporter struct {
+	unread
 	text         string
 	err, unsaved error
 	saved        string
@@ -28,9 +30,9 @@ func (f *fakeReporter) Report(_ context.Context, a *assess.Assessment, j assess.
 	return f.text, f.err
 }
 
-func (f *fakeReporter) Save(name, text string) (string, error) {
-	f.saved = name + ": " + text
-	return "/home/jane/" + name, f.unsaved
+func (f *fakeReporter) Save(name string, data []byte) (string, error) {
+	f.saved = name + ": " + string(data)
+	return name, f.unsaved
 }
 
 // follow runs a command and what comes of it, and returns the last notice and what goes
@@ -43,10 +45,12 @@ func (s *Screen) follow(cmd tea.Cmd) (notice, copied string) {
 		switch m := cmds[0]().(type) {
 		case tea.BatchMsg:
 			cmds = append(cmds, m...)
+		case keys.SaveAs:
+			cmds = append(cmds, m.Do("/home/jane/"+m.Name))
 		case Noticed:
 			notice = m.Text
-		case reportMade:
-			again, _ := s.Update(m)
+		case fetch.Message:
+			again, _ := m.Deliver()
 			cmds = append(cmds, again)
 		default:
 			copied = fmt.Sprint(m) // the message of tea.SetClipboard has no name
@@ -58,12 +62,18 @@ func (s *Screen) follow(cmd tea.Cmd) (notice, copied string) {
 func reportScreen(t *testing.T, r *fakeReporter) *Screen {
 	t.Helper()
 	s, _ := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}})
-	s.sources.Reporter, s.sources.Keys = r, keys.Map{}
+	s.sources.Inspector, s.sources.Keys = r, keys.Map{}
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(t.Context())
 		return func() tea.Msg { return read(ctx) }, cancel
 	}
 	return s
+}
+
+// confirmed is what follows once the proposed path is confirmed.
+func confirmed(asked tea.Cmd) tea.Cmd {
+	msg := asked().(keys.SaveAs)
+	return msg.Do("/home/jane/" + msg.Name)
 }
 
 func TestReportIsSavedThenCopied(t *testing.T) {
@@ -76,7 +86,10 @@ func TestReportIsSavedThenCopied(t *testing.T) {
 			t.Error("there is a report to copy before there is one")
 		}
 	}
-	if notice, _ := s.follow(s.pressed(t, "report")); r.saved != name+": # Report on restore x" || !strings.HasPrefix(notice, "The report is in /home/jane/"+name) || !strings.HasSuffix(notice, "P copies it.") {
+	if asked, ok := s.pressed(t, "report")().(keys.SaveAs); !ok || asked.Name != name || r.saved != "" {
+		t.Errorf("without a question for the path %q is saved", r.saved)
+	}
+	if notice, _ := s.follow(s.pressed(t, "report")); r.saved != "/home/jane/"+name+": # Report on restore x" || !strings.HasPrefix(notice, "The report is in /home/jane/"+name) || !strings.HasSuffix(notice, "P copies it.") {
 		t.Errorf("%q is saved, and veltui says %q", r.saved, notice)
 	}
 	if notice, copied := s.follow(s.pressed(t, "copy-report")); copied != r.text || !strings.Contains(notice, "the report, 21 bytes") {
@@ -110,13 +123,13 @@ func TestReportIsCancelled(t *testing.T) {
 	for name, cancel := range map[string]func(*Screen){
 		"by the key":     func(s *Screen) { s.follow(s.pressed(t, "report")) },
 		"by leaving it":  func(s *Screen) { s.Close() },
-		"and made again": func(s *Screen) { s.pressed(t, "report"); s.pressed(t, "report") },
+		"and made again": func(s *Screen) { s.pressed(t, "report"); confirmed(s.pressed(t, "report")) },
 	} {
 		r := &fakeReporter{text: "# Report"}
 		s := reportScreen(t, r)
-		made := s.pressed(t, "report")
+		made := confirmed(s.pressed(t, "report"))
 		cancel(s)
-		if notice, _ := s.follow(made); r.saved != "" || s.report.text != "" || !strings.HasPrefix(notice, "Making the report on restore x. It can take") {
+		if notice, _ := s.follow(made); r.saved != "" || s.report.Value.text != "" || !strings.HasPrefix(notice, "Making the report on restore x. It can take") {
 			t.Errorf("%s: saved is %q, and veltui says %q", name, r.saved, notice)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/stored/outcome"
@@ -33,7 +34,7 @@ type resourcesPage struct {
 func (p *resourcesPage) listed(s *Screen) bool {
 	stored := s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation ||
 		s.job.Kind == job.Backup && (s.job.Stage == job.StageOperations || s.job.Stage == job.StageFinalizing)
-	return stored && s.sources.Items != nil
+	return stored && s.sources.Unavailable(inspect.Items) == ""
 }
 
 func (p *resourcesPage) load(s *Screen) tea.Cmd {
@@ -67,7 +68,7 @@ func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	case !p.listed(s):
 		return pager.Plain(contentsLines(c, s))
 	case p.items.Known:
-		return p.outline(c, s).source()
+		return p.outline(c, s)
 	case p.items.Err != nil:
 		lines := note(c, c.Theme.Bad, "The list of the items cannot be read: "+p.items.Err.Error(), 6)
 		if s.contents != NoArtifacts {
@@ -177,25 +178,12 @@ func itemRow(c draw.Canvas, i *outcome.Item) string {
 	if i.Did != outcome.InBackup {
 		head += style.Render(c.Fit(string(i.Did), 8)) + " "
 	}
-	return head + c.Theme.Text.Render(namespaced(i.Namespace, i.Name)) + c.Theme.Dim.Render(fromWhy(i.From, i.Why))
-}
-
-func namespaced(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
+	return head + c.Theme.Text.Render(human.Namespaced(i.Namespace, i.Name)) + c.Theme.Dim.Render(fromWhy(i.From, i.Why))
 }
 
 // fromWhy is what stands behind an item: its namespace in the backup, and the reason for what became of it.
 func fromWhy(from, why string) string {
-	if from != "" {
-		from = " from " + from
-	}
-	if why != "" {
-		why = ": " + why
-	}
-	return from + why
+	return human.Clause(" from ", from) + human.Clause(": ", why)
 }
 
 // itemsLine is what became of all items, in one line.

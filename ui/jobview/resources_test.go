@@ -16,6 +16,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -38,7 +39,26 @@ func shown(t *testing.T, input job.Input) (*Screen, draw.Canvas) {
 	if !j.Terminal() {
 		snap.Active = snap.Jobs
 	}
-	return New(j.UID, Overview, new(assess.Estimates).Assess(snap, noon), Sources{Clock: func() time.Time { return noon }}, nil), draw.Canvas{Width: 80, Height: 22, Glyphs: &draw.Unicode, Theme: theme, Now: noon}
+	return New(j.UID, Overview, new(assess.Estimates).Assess(snap, noon), Sources{Inspector: unread{}, Clock: func() time.Time { return noon }}, nil), draw.Canvas{Width: 80, Height: 22, Glyphs: &draw.Unicode, Theme: theme, Now: noon}
+}
+
+// unread is a cluster of which nothing that is stored can be read.
+type unread struct{ inspect.Inspector }
+
+func (unread) Unavailable(p inspect.Part) string {
+	if p == inspect.Reports || p == inspect.Verification {
+		return ""
+	}
+	return "nothing is read here"
+}
+
+type leftOut struct {
+	unread
+	volume job.Volume
+}
+
+func (l leftOut) ReadVolumes(context.Context, *job.Job) ([]job.Volume, error) {
+	return []job.Volume{l.volume}, nil
 }
 
 func meta() metav1.ObjectMeta {
@@ -156,7 +176,7 @@ func TestOverviewIsReadable(t *testing.T) {
 	for _, width := range []int{40, 60, 80, 118, 120, 160, 200, 300} {
 		lines := overviewPage(c.Sized(width, 50), s)
 		text := ansi.Strip(strings.Join(lines, "\n"))
-		for _, want := range []string{"END", "shop -> shop-dr", "nightly", s.job.Verdict.Summary[:20]} {
+		for _, want := range []string{"END", "shop -> shop-dr", "nightly", s.job.Verdict.Summary()[:20]} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q at %d cells:\n%s", want, width, text)
 			}
@@ -226,7 +246,7 @@ func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
 	volume := job.Volume{Kind: velero.DataUpload, Name: "v", UID: "v", Phase: velero.VolumeCompleted, Target: "shop/data", Total: 9, Done: 9}
 	s, c := shown(t, job.Input{Completed: (*job.Completed)(nil).With(&volume),
 		Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}})
-	s.sources.Volumes = func(context.Context, *job.Job) ([]job.Volume, error) { return []job.Volume{volume}, nil }
+	s.sources.Inspector = leftOut{volume: volume}
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		return func() tea.Msg { return read(t.Context()) }, func() {}
 	}

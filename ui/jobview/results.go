@@ -31,17 +31,23 @@ type resultsPage struct {
 }
 
 func (p *resultsPage) count(j *job.Job) string {
-	if j.Warnings == 0 {
-		return counted(j.Errors)
+	var parts []string
+	if j.Errors > 0 {
+		parts = append(parts, fmt.Sprintf("%d err", j.Errors))
 	}
-	return fmt.Sprintf("%d!%d", j.Errors, j.Warnings)
+	if j.Warnings > 0 {
+		parts = append(parts, fmt.Sprintf("%d warn", j.Warnings))
+	}
+	return strings.Join(parts, " ")
 }
+
+func (s *Screen) results() *resultsPage { return s.pages[s.indexOf(Results)].(*resultsPage) }
 
 func (p *resultsPage) load(s *Screen) tea.Cmd { return tea.Batch(p.loadResults(s), p.loadLogged(s)) }
 
 func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 	j := s.job.Job
-	if m, known, _ := p.messages(s); !known || !m.NeedsLog(j) || s.sources.Problems == nil {
+	if m, known, _ := p.messages(s); !known || !m.NeedsLog(j) || s.sources.Unavailable(inspect.Problems) != "" {
 		return nil
 	}
 	return p.logged.Ask(s.asker(), readAge, func(ctx context.Context) (inspect.Logged, error) {
@@ -55,8 +61,8 @@ func (p *resultsPage) messages(s *Screen) (m inspect.Messages, known bool, err e
 	switch m = inspect.StatusMessages(s.job); {
 	case m.Note != "":
 		return m, true, nil
-	case s.sources.Artifacts == nil:
-		return inspect.Messages{Note: s.sources.WhyNoArtifacts}, true, nil
+	case s.sources.Unavailable(inspect.Stored) != "":
+		return inspect.Messages{Note: s.sources.Unavailable(inspect.Stored)}, true, nil
 	case p.results.Err != nil:
 		return inspect.Messages{Sections: p.results.Value.Sections}, true, p.results.Err
 	}
@@ -74,7 +80,7 @@ func (p *resultsPage) sections(s *Screen) []outcome.Section {
 
 func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 	judged := s.job
-	if inspect.StatusMessages(judged).Note != "" || s.sources.Artifacts == nil {
+	if inspect.StatusMessages(judged).Note != "" || s.sources.Unavailable(inspect.Stored) != "" {
 		return nil
 	}
 	age := time.Duration(0)
@@ -86,7 +92,7 @@ func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 		p.phase = judged.Phase
 	}
 	return p.results.Ask(s.asker(), age, func(ctx context.Context) (inspect.Messages, error) {
-		return inspect.ReadMessages(ctx, judged, s.sources.Artifacts.Results)
+		return inspect.ReadMessages(ctx, judged, s.sources.Results)
 	})
 }
 
@@ -103,8 +109,8 @@ func (p *resultsPage) keys(s *Screen) []keys.Binding {
 
 // copyOf is the text of a row's section, message or resource; of an empty key all of them.
 func copyOf(sections []outcome.Section, key string) string {
-	var section, complaint, resource int
-	depth, _ := fmt.Sscanf(key, "%d/%d/%d", &section, &complaint, &resource)
+	var section, message, resource int
+	depth, _ := fmt.Sscanf(key, "%d/%d/%d", &section, &message, &resource)
 	var lines []string
 	for i, s := range sections {
 		if depth > 0 && i != section {
@@ -113,9 +119,9 @@ func copyOf(sections []outcome.Section, key string) string {
 		if depth <= 1 {
 			lines = append(lines, fmt.Sprintf("%ss, %s (%d)", s.Severity, s.Title(), s.Count))
 		}
-		for k, m := range s.Complaints {
+		for k, m := range s.Messages {
 			switch {
-			case depth == 1 || depth > 1 && k != complaint:
+			case depth == 1 || depth > 1 && k != message:
 				continue
 			case depth == 3 && resource < len(m.Resources):
 				return m.Resources[resource].String()
@@ -172,7 +178,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 	}
 	if known && m.NeedsLog(j) {
 		switch {
-		case s.sources.Problems == nil:
+		case s.sources.Unavailable(inspect.Problems) != "":
 		case p.logged.Err != nil:
 			add(c.Theme.Bad, "The server's log cannot be read: "+p.logged.Err.Error(), 8)
 		case !p.logged.Known:
@@ -210,8 +216,8 @@ func (p *resultsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	messages, most := 0, 0
 	for _, s := range sections {
-		messages += len(s.Complaints)
-		for _, m := range s.Complaints {
+		messages += len(s.Messages)
+		for _, m := range s.Messages {
 			most = max(most, m.Count)
 		}
 	}
@@ -230,11 +236,11 @@ func (p *resultsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		}) {
 			continue
 		}
-		for k := range section.Complaints {
-			l.message(fmt.Sprint(key, "/", k), section.Severity, &section.Complaints[k])
+		for k := range section.Messages {
+			l.message(fmt.Sprint(key, "/", k), section.Severity, &section.Messages[k])
 		}
 	}
-	return l.source()
+	return l.outline
 }
 
 // messageList is an outline of messages.
@@ -246,13 +252,16 @@ type messageList struct {
 }
 
 // message adds a message and its resources: all if it is open, else one line of them.
-func (l *messageList) message(key string, severity outcome.Severity, m *outcome.Complaint) {
+func (l *messageList) message(key string, severity outcome.Severity, m *outcome.Message) {
 	times, indent := l.times, 5+l.times
 	margin := strings.Repeat(" ", indent)
 	room := max(l.canvas.Width-indent-1, 10)
-	words := []string{m.Words()}
-	if l.lines > 1 {
-		words = l.canvas.Sized(room, 0).Wrap(m.Words(), l.lines)
+	words, most := []string{m.Words()}, l.lines
+	if l.folds.isOpen(key, false) {
+		most = unlimited
+	}
+	if most > 1 {
+		words = l.canvas.Sized(room, 0).Wrap(m.Words(), most)
 	}
 	l.add(key, func(c draw.Canvas) string {
 		style, sign := c.Theme.Bad, c.Glyphs.Failed
@@ -279,7 +288,7 @@ func (l *messageList) message(key string, severity outcome.Severity, m *outcome.
 }
 
 // resourceNames returns as many whole names of a message's resources as a width holds.
-func resourceNames(m *outcome.Complaint, width int) string {
+func resourceNames(m *outcome.Message, width int) string {
 	best := ""
 	for most := 1; most == 1 || most <= width; most++ {
 		names, left := m.Names(most)

@@ -33,13 +33,14 @@ type Screen struct {
 	sources  Sources
 	// moved are the volumes of a job that leaves some out.
 	moved  fetch.Answer[[]job.Volume]
-	report reporting
+	report fetch.Answer[report]
 	tabs   []Tab
 	pages  []page // of the tabs
 	at     int    // of the open tab
 	// verify stands in the place of the Resources page while verifying is true.
 	verify    verifyPage
 	verifying bool
+	ended     bool // true if the job ended while the screen was open
 	*pager.Pager
 	canvas draw.Canvas // of the lines that were drawn last
 	// labels are the tabs as drawn last, in the line labelsAt; what scrolls begins at linesAt.
@@ -67,24 +68,19 @@ type filled struct {
 
 // New returns the screen of the job with a uid, open at a page. back leaves it.
 func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back func() tea.Cmd) *Screen {
-	s := &Screen{uid: uid, sources: sources, tabs: tabs(), Pager: pager.New(sources.Start)}
+	s := &Screen{uid: uid, sources: sources, tabs: tabs(), Pager: pager.New(&fetch.Asker{Start: sources.Start, Clock: sources.Clock})}
 	for _, t := range s.tabs {
 		s.pages = append(s.pages, t.make())
 	}
-	s.at = s.indexOf(at)
+	if s.at = s.indexOf(at); at == Verify {
+		s.at, s.verifying = s.indexOf(Resources), true
+	}
 	last := len(s.tabs) - 1
 	turn := func(to func() int) func(string) tea.Cmd {
 		return func(string) tea.Cmd { return s.turn(to()) }
 	}
-	leave := func(key string) tea.Cmd {
-		if s.Searching() && key == "esc" {
-			s.EndSearch()
-			return nil
-		}
-		return back()
-	}
 	s.keys = []keys.Binding{
-		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
+		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", WhatNow: keys.Either(func() bool { return s.verify.comparing(s) }, "stop comparing", "back"), Group: keys.Look, Short: true, Do: s.verify.back(s, s.Leave(back))},
 		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", last+1), What: "go to a page", Group: keys.Move,
 			Do: func(key string) tea.Cmd { return s.turn(int(key[0] - '1')) }},
 		{Keys: []string{"0"}, Label: "0", What: "go to the last page", Group: keys.Move, Do: turn(func() int { return last })},
@@ -92,8 +88,20 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() int { return (s.at + last) % len(s.tabs) })},
 	}
 	for _, t := range Openers() {
-		s.keys = append(s.keys, keys.Binding{Name: t.What, Keys: []string{t.Key}, Label: t.Key, What: t.What, Group: keys.Look, Short: t.Footer,
-			Do: turn(func() int { return s.indexOf(t.Page) })})
+		open := func(string) tea.Cmd {
+			if t.Page == Logs {
+				return s.openLogs()
+			}
+			return s.turn(s.indexOf(t.Page))
+		}
+		what := func() string {
+			if results, ok := s.open().(*resultsPage); ok && t.Page == Logs && results.target(s) != nil {
+				return "log line"
+			}
+			return t.What
+		}
+		elsewhere := func() bool { return s.tabs[s.at].Page != t.Page }
+		s.keys = append(s.keys, keys.Binding{Name: t.What, Keys: []string{t.Key}, Label: t.Key, What: t.What, WhatNow: what, Group: keys.Look, Short: t.Footer, Fits: elsewhere, Do: open})
 	}
 	s.keys = append(append(s.keys, s.verifyKey()), s.reportKeys()...)
 	for _, p := range s.allPages() {
@@ -134,6 +142,7 @@ func (s *Screen) Load(a *assess.Assessment) {
 	}
 	s.seq = a.Snapshot.Seq
 	if j := a.Find(s.uid); j != nil {
+		s.ended = s.ended || s.job.Job != nil && !s.job.Terminal() && j.Terminal()
 		s.job, s.deleted, s.assessed = a.Of(j), false, a
 		s.complete()
 	} else if s.job.Job != nil {
@@ -143,7 +152,7 @@ func (s *Screen) Load(a *assess.Assessment) {
 		if s.aged = s.job.Terminal() && a.Snapshot.LeftBackups+a.Snapshot.LeftRestores > 0; s.aged {
 			what = "It ended too long ago to be read any more (--ended-within), or was deleted"
 		}
-		s.job = assess.Judged{Job: s.job.Job, Verdict: diagnosis.Verdict{Summary: what + "; this is how it was last seen."}}
+		s.job = assess.Judged{Job: s.job.Job, Verdict: diagnosis.Verdict{Text: what + "; this is how it was last seen."}}
 	}
 }
 
@@ -155,8 +164,12 @@ func (s *Screen) complete() {
 }
 
 // asker asks for the pages.
-func (s *Screen) asker() fetch.Asker {
+func (s *Screen) asker() fetch.Asker { return s.askerFor(func() {}) }
+
+// askerFor asks for a page that handles the answer.
+func (s *Screen) askerFor(handle func()) fetch.Asker {
 	return fetch.Asker{Start: s.sources.Start, Clock: s.sources.Clock, Answered: func() tea.Cmd {
+		handle()
 		s.complete()
 		s.answers++
 		return s.Ask()
@@ -185,15 +198,15 @@ func (s *Screen) Ask() tea.Cmd {
 		return nil
 	}
 	var moved tea.Cmd
-	if j, read := s.job.Job, s.sources.Volumes; read != nil && j.LeftOut() > 0 {
-		moved = s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return read(ctx, j) })
+	if j := s.job.Job; j.LeftOut() > 0 {
+		moved = s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.ReadVolumes(ctx, j) })
 	}
-	return tea.Batch(moved, s.open().load(s))
+	return tea.Batch(moved, s.open().load(s), s.verify.ended(s))
 }
 
 // answered are all that the screen has asked for.
 func (s *Screen) answered() []answer {
-	all := []answer{&s.moved}
+	all := []answer{&s.moved, &s.report}
 	for _, p := range s.allPages() {
 		all = append(all, p.answers()...)
 	}
@@ -210,28 +223,13 @@ func (s *Screen) AskAgain() {
 // Close withdraws what was asked for.
 func (s *Screen) Close() {
 	s.EndSearch()
-	s.report.close()
 	for _, a := range s.answered() {
 		a.Close()
 	}
 }
 
-// Update takes a message of the screen's own; handled is false if it is for others.
-func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
-	if m, ok := msg.(reportMade); ok {
-		return s.report.handleMade(s, m), true
-	}
-	if cmd, handled := s.Pager.Update(msg); handled {
-		return cmd, true
-	}
-	for _, p := range s.allPages() {
-		if cmd, handled := p.update(s, msg); handled {
-			s.answers++
-			return tea.Batch(cmd, s.Ask()), true
-		}
-	}
-	return nil, false
-}
+// Update takes what is typed; handled is false if a message is for others.
+func (s *Screen) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) { return s.Pager.Update(msg) }
 
 func (s *Screen) Keys() []keys.Binding { return s.keys }
 

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
@@ -27,25 +28,66 @@ import (
 type verifyPage struct {
 	still
 	result fetch.Answer[verify.Result]
-	// progress is that of a reading; the command that reads writes it.
+	// compared is the same with the contents, which are compared when somebody asks.
+	compared fetch.Answer[verify.Result]
+	// progress and far are those of a reading; the command that reads writes them.
 	progress atomic.Pointer[target.Progress]
+	far      atomic.Pointer[string]
 	folds    folds
+	opened   bool // true if somebody has seen it: it is verified before that where the restore ends
+}
+
+// compareKey compares contents; esc stops that.
+func (p *verifyPage) compareKey(s *Screen) keys.Binding {
+	return keys.Binding{Name: "compare", Keys: []string{"c"}, Label: "c", What: "compare contents", Brief: "compare", Group: keys.Look, Short: true,
+		On:     func() bool { return p.result.Known && !p.compared.Pending() },
+		WhyNot: func() string { return s.sources.Unavailable(inspect.Comparison) },
+		Do: func(string) tea.Cmd {
+			p.compared.Outdate()
+			p.progress.Store(nil)
+			p.far.Store(nil)
+			return p.ask(s, &p.compared, func(text string) { p.far.Store(&text) })
+		}}
+}
+
+// comparing reports whether the page is open and compares.
+func (p *verifyPage) comparing(s *Screen) bool { return s.open() == page(p) && p.compared.Pending() }
+
+// back leaves the screen, or stops a comparison.
+func (p *verifyPage) back(s *Screen, leave func(string) tea.Cmd) func(string) tea.Cmd {
+	return func(key string) tea.Cmd {
+		if key != "esc" || !p.comparing(s) {
+			return leave(key)
+		}
+		p.compared.Close()
+		s.answers++
+		return noticed("The comparison is cancelled.")
+	}
+}
+
+// shown is the newest answer.
+func (p *verifyPage) shown() *fetch.Answer[verify.Result] {
+	if p.compared.Known {
+		return &p.compared
+	}
+	return &p.result
 }
 
 // verifyKey opens the page from whichever page, and goes back to Resources.
 func (s *Screen) verifyKey() keys.Binding {
 	p := &s.verify
-	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: "is it there?", Group: keys.Look, Short: true,
-		On: func() bool {
-			return s.sources.Verify != nil && s.job.Job != nil && s.job.Kind == job.Restore && s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation
-		},
+	return keys.Binding{Name: "verify", Keys: []string{"V"}, Label: "V", What: "verify", Group: keys.Look, Short: true,
+		WhyNot: func() string { return VerifyUnavailable(&s.sources, s.job.Job) },
 		Do: func(string) tea.Cmd {
 			was := s.open()
 			s.verifying = was != page(p)
-			if s.verifying && !p.result.Pending() {
+			if s.verifying && !p.result.Pending() && (p.opened || !p.result.Known) {
 				p.result.Outdate()
+				p.compared.Close()
+				p.compared = fetch.Answer[verify.Result]{}
 				p.progress.Store(nil)
 			}
+			p.opened = p.opened || s.verifying
 			s.at = s.indexOf(Resources)
 			if s.open() != was {
 				was.leave()
@@ -55,24 +97,62 @@ func (s *Screen) verifyKey() keys.Binding {
 		}}
 }
 
-func (p *verifyPage) answers() []answer { return []answer{&p.result} }
-
-func (p *verifyPage) keys(s *Screen) []keys.Binding {
-	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.result.Known }, verifyGroup)}
+// VerifyUnavailable says why a job cannot be verified, empty if it can.
+func VerifyUnavailable(sources *Sources, j *job.Job) string {
+	switch {
+	case j == nil || j.Kind != job.Restore:
+		return "only a restore can be verified"
+	case sources.Unavailable(inspect.Verification) != "":
+		return sources.Unavailable(inspect.Verification)
+	case j.Phase == velero.PhaseFailedValidation:
+		return j.Name + " failed validation and restored nothing"
+	case !j.Terminal():
+		return j.Name + " has not ended; verify it then"
+	}
+	return ""
 }
 
-func (p *verifyPage) load(s *Screen) tea.Cmd {
+func (p *verifyPage) answers() []answer { return []answer{&p.result, &p.compared} }
+
+func (p *verifyPage) keys(s *Screen) []keys.Binding {
+	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.result.Known }, verifyGroup), p.compareKey(s)}
+}
+
+func (p *verifyPage) load(s *Screen) tea.Cmd { return p.ask(s, &p.result, nil) }
+
+// ended verifies a restore that ended while its screen was open, once.
+func (p *verifyPage) ended(s *Screen) tea.Cmd {
+	if !s.ended || p.result.Known || p.result.Err != nil || s.sources.Unavailable(inspect.Comparison)+VerifyUnavailable(&s.sources, s.job.Job) != "" {
+		return nil
+	}
+	return p.load(s)
+}
+
+// verdict is how a restore that was verified stands, empty if it was not.
+func (p *verifyPage) verdict(s *Screen) string {
+	r := p.shown()
+	switch key := s.sources.Keys.Key("verify"); {
+	case r.Known:
+		return human.Capital(r.Value.Summary()) + ". " + key + " shows it, as of " + human.Ago(r.Read, s.sources.Clock()) + "."
+	case s.ended && r.Pending():
+		return "veltui verifies what came back."
+	case s.ended && r.Err != nil:
+		return "Not verified: " + r.Err.Error() + "."
+	}
+	return ""
+}
+
+func (p *verifyPage) ask(s *Screen, of *fetch.Answer[verify.Result], far func(string)) tea.Cmd {
 	if s.assessed == nil {
 		return nil
 	}
 	j, in := s.job.Job, s.assessed
-	verifies, withVolumes := s.sources.Verify, s.sources.withVolumes
-	return p.result.Ask(s.asker(), 0, func(ctx context.Context) (verify.Result, error) {
-		j, err := withVolumes(ctx, j) // those that completed tell that their data came back
+	return of.Ask(s.asker(), 0, func(ctx context.Context) (verify.Result, error) {
+		j, err := s.sources.withVolumes(ctx, j) // those that completed tell that their data came back
 		if err != nil {
 			return verify.Result{}, err
 		}
-		return verifies(ctx, j, in, func(at target.Progress) { p.progress.Store(&at) })
+		return s.sources.Verify(ctx, j, in, func(at target.Progress) { p.progress.Store(&at) }, far)
 	})
 }
 
@@ -80,11 +160,11 @@ var verifyColumns = []draw.Column{
 	{Width: 1},
 	{Width: 1},
 	{Title: "RESOURCE", Width: 22, Grow: 1, Limit: 60},
-	{Title: "WANTED", Width: 7, Right: true},
-	{Title: "THERE", Width: 7, Right: true},
-	{Title: "NOT BACK", Width: 8, Right: true},
-	{Title: "NOT SEEN", Width: 8, Right: true, Priority: 1},
-	{Title: "COME+GO", Width: 8, Right: true, Priority: 2},
+	{Title: "EXPECTED", Width: 8, Right: true},
+	{Title: "PRESENT", Width: 7, Right: true},
+	{Title: "MISSING", Width: 7, Right: true},
+	{Title: "UNKNOWN", Width: 8, Right: true, Priority: 1},
+	{Title: "TRANSIENT", Width: 9, Right: true, Priority: 2},
 	{Width: 1},
 }
 
@@ -92,16 +172,15 @@ func (p *verifyPage) head(c draw.Canvas, _ *Screen) []string {
 	if !p.result.Known || p.result.Pending() || p.result.Err != nil {
 		return nil
 	}
-	r := p.result.Value
+	r := p.shown().Value
 	style := c.Theme.Good
 	switch {
 	case r.Lost() > 0:
 		style = c.Theme.Bad
-	case !r.Settled():
+	case !r.Settled() || r.Changed() > 0:
 		style = c.Theme.Waiting
 	}
-	summary := r.Summary()
-	lines := note(c, style, strings.ToUpper(summary[:1])+summary[1:], 2)
+	lines := note(c, style, human.Capital(r.Summary()), max(aboutLines(c), 2))
 	return append(lines, c.Titles(verifyColumns, draw.FitColumns(verifyColumns, c.Width), draw.Sorting{}))
 }
 
@@ -118,7 +197,7 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	o := verifyOutline{&outline{canvas: c, folds: p.folds}}
 	say := func(style lipgloss.Style, text string) { o.say(note(c, style, text, 6)...) }
 	key := s.sources.Keys.Key("verify")
-	again := fmt.Sprintf("%s goes back to what Velero did; press %s twice to look again.", key, key)
+	again := key + " shows Velero's own list; press it twice to check again."
 	switch {
 	case p.result.Err != nil:
 		say(c.Theme.Bad, "veltui cannot tell whether everything came back: "+p.result.Err.Error()+".")
@@ -140,7 +219,17 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		say(c.Theme.Dim, waiting(c, s, text, p.result.Since()))
 		return o
 	}
-	r := &p.result.Value
+	r := &p.shown().Value
+	switch {
+	case p.compared.Pending():
+		text := "Comparing contents"
+		if far := p.far.Load(); far != nil {
+			text += " (" + *far + ")"
+		}
+		say(c.Theme.Dim, waiting(c, s, text, p.compared.Since()))
+	case p.compared.Err != nil:
+		say(c.Theme.Bad, "Contents were not compared: "+p.compared.Err.Error()+".")
+	}
 	o.volumes(r)
 	for n := range r.Kinds {
 		o.kind(strconv.Itoa(n), &r.Kinds[n])
@@ -149,19 +238,15 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	say(c.Theme.Dim, r.VolumeWords())
 	for n, not := range r.NotSeen {
 		if n == mostUnseen {
-			say(c.Theme.Waiting, fmt.Sprintf("Not looked at: %d more.", len(r.NotSeen)-n))
+			say(c.Theme.Waiting, fmt.Sprintf("Not checked: %d more.", len(r.NotSeen)-n))
 			break
 		}
-		where := not.Resource
-		if not.Namespace != "" {
-			where += " in " + not.Namespace
-		}
-		say(c.Theme.Waiting, "Not looked at: "+where+": "+not.Why+".")
+		say(c.Theme.Waiting, "Not checked: "+not.Resource+human.Clause(" in ", not.Namespace)+": "+not.Why+".")
 	}
 	for _, text := range r.Notes {
 		say(c.Theme.Waiting, text)
 	}
-	say(c.Theme.Dim, "Looked "+human.Ago(p.result.Read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again)
+	say(c.Theme.Dim, "Looked "+human.Ago(p.shown().Read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again)
 	return o
 }
 
@@ -287,11 +372,7 @@ func (o verifyOutline) volumes(r *verify.Result) {
 		if v.State == verify.DataFailed { // of which its mover tells
 			continue
 		}
-		row, known := likeItems[v.State]
-		if !known {
-			row = verifiedRow{sign: verify.Restored, words: "restored"}
-		}
-		row.name, row.why = v.String(), v.Why
+		row := verifiedRow{sign: likeItems[v.State], words: v.State.Words(), name: v.String(), why: v.Why}
 		all = append(all, row)
 		switch {
 		case v.State == verify.DataUnknown:
@@ -308,34 +389,33 @@ func (o verifyOutline) volumes(r *verify.Result) {
 	o.count("volumes", "data of volumes", rowCount{len(r.Volumes), there, r.LostVolumes() + r.LostClaims(), notSeen, 0}, all, need, need > 0)
 }
 
-// likeItems are the states of items that look like those of volumes, and what rows say.
-var likeItems = map[verify.DataState]verifiedRow{
-	verify.DataEmpty:   {sign: verify.Failed, words: "without data"},
-	verify.DataUnknown: {sign: verify.NotLookedAt, words: "not known"},
-	verify.DataWaiting: {sign: verify.NotLookedAt, words: "waiting"},
-	verify.DataLeftOut: {sign: verify.LeftOut, words: "left out"},
-	verify.DataExisted: {sign: verify.Existed, words: "existed"},
-	verify.DataKept:    {sign: verify.Existed, words: "kept"},
+// likeItems are the states of items that look like those of volumes.
+var likeItems = map[verify.DataState]verify.State{
+	verify.DataEmpty: verify.Failed, verify.DataUnknown: verify.NotLookedAt, verify.DataWaiting: verify.NotLookedAt,
+	verify.DataLeftOut: verify.LeftOut, verify.DataExisted: verify.Existed, verify.DataKept: verify.Existed, verify.DataRestored: verify.Restored,
 }
 
 // kind adds a kind and its items, open at first if something did not come back.
 func (o verifyOutline) kind(key string, k *verify.Kind) {
 	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
-		all[i] = verifiedRow{item.State, stateWords[item.State], namespaced(item.Namespace, item.Name), item.From, item.Why}
+		all[i] = verifiedRow{item.State, cmp.Or(shortWords[item.State], item.State.Words()), human.Namespaced(item.Namespace, item.Name), item.From, item.Reason()}
+		switch {
+		case item.State.Lost() || !slices.Contains(verify.Contents, item.Content):
+		case item.Content.Lost():
+			all[i].sign, all[i].words = verify.Failed, item.Content.Words()
+		default:
+			all[i].sign, all[i].words = verify.NotLookedAt, item.Content.Words()
+		}
 		if !all[i].settled() { // these come first
 			need++
 		}
 	}
-	o.count(key, k.Name, rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]}, all, need, k.Lost() > 0)
+	o.count(key, k.Name, rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]}, all, need, k.Lost()+k.Differing() > 0)
 }
 
-// stateWords are the states as rows name them, at most thirteen cells.
-var stateWords = map[verify.State]string{
-	verify.Failed: "failed", verify.Missing: "missing", verify.Gone: "gone", verify.Deleting: "being deleted", verify.Differs: "differs",
-	verify.NotLookedAt: "not looked at", verify.MadeAnew: "made again", verify.Passing: "comes, goes", verify.Existed: "existed",
-	verify.Restored: "restored", verify.LeftOut: "left out",
-}
+// shortWords stand for the words of states that are longer than a row's thirteen cells.
+var shortWords = map[verify.State]string{verify.Differs: "differs", verify.Passing: "comes, goes"}
 
 // draw draws a row in at most that many lines; one line is cut later.
 func (r verifiedRow) draw(c draw.Canvas, most int) []string {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
@@ -21,13 +22,31 @@ import (
 )
 
 type fakeVerifier struct {
+	unread
 	result verify.Result
 	err    error
 	asked  int
+	// compared counts those with contents; nothing is unasked where unavailable says why.
+	compared    int
+	unavailable string
 }
 
-func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ *assess.Assessment, progress func(target.Progress)) (verify.Result, error) {
+func (f *fakeVerifier) Unavailable(p inspect.Part) string {
+	if p == inspect.Comparison {
+		return f.unavailable
+	}
+	return f.unread.Unavailable(p)
+}
+
+func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ *assess.Assessment, progress func(target.Progress), far func(string)) (verify.Result, error) {
 	f.asked++
+	if far != nil {
+		f.compared++
+		far("reading the backup: 3.0 MB")
+		result := f.result
+		result.Content = map[verify.Content]int{verify.Changed: 7}
+		return result, f.err
+	}
 	progress(target.Progress{Done: 3, Total: 9, Resource: "secrets"})
 	return f.result, f.err
 }
@@ -50,7 +69,7 @@ func verifyScreen(t *testing.T, v *fakeVerifier, phase velerov1.RestorePhase) (*
 	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
 		Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}})
 	var answers []tea.Msg
-	s.sources.Verify, s.sources.Keys = v.Verify, keys.Map{}
+	s.sources.Inspector, s.sources.Keys = v, keys.Map{}
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		answers = append(answers, read(t.Context()))
 		return func() tea.Msg { return nil }, func() {}
@@ -77,7 +96,7 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 	}
 	(*answers)[0].(fetch.Message).Deliver()
 	for _, says := range []string{"1 of 4 items did not come back; 1 could not be looked for", "gone          shop/web: Velero created it",
-		"configmaps", "Not looked at: secrets in shop: you may not list it.", "with 5 requests. V goes back"} {
+		"configmaps", "Not checked: secrets in shop: you may not list it.", "with 5 requests. V shows Velero's own list"} {
 		if !strings.Contains(view(), says) {
 			t.Errorf("it does not say %q:\n%s", says, view())
 		}
@@ -90,7 +109,7 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 		t.Errorf("it asks by itself")
 	}
 	s.pressed(t, "verify")
-	if strings.Contains(view(), "NOT BACK") {
+	if strings.Contains(view(), "MISSING") {
 		t.Errorf("it does not go back:\n%s", view())
 	}
 	s.pressed(t, "verify")
@@ -112,8 +131,88 @@ func TestVerifySaysWhyNot(t *testing.T) {
 func TestOnlyEndedRestoresAreVerified(t *testing.T) {
 	s, _, _ := verifyScreen(t, &fakeVerifier{}, velerov1.RestorePhaseInProgress)
 	for _, k := range s.Keys() {
-		if k.Name == "verify" && k.On() {
+		if k.Name == "verify" && k.Why() == "" {
 			t.Error("a restore that goes on has the key")
 		}
+	}
+}
+
+func TestContentsAreComparedWhenAsked(t *testing.T) {
+	v := &fakeVerifier{result: verify.Result{Count: map[verify.State]int{verify.Restored: 2}}}
+	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
+	left := 0
+	back := s.verify.back(s, func(string) tea.Cmd { left++; return nil })
+	s.pressed(t, "verify")
+	(*answers)[0].(fetch.Message).Deliver()
+	s.pressed(t, "compare")
+	if v.compared != 1 || !strings.Contains(view(), "Comparing contents (reading the backup: 3.0 MB)") || !strings.Contains(view(), "All of 2 items came back") {
+		t.Fatalf("compared %d times:\n%s", v.compared, view())
+	}
+	back("left")
+	if back("esc"); left != 1 || s.verify.comparing(s) {
+		t.Errorf("esc leaves the page (%d) and does not stop the comparison", left)
+	}
+	if (*answers)[1].(fetch.Message).Deliver(); strings.Contains(view(), "changed") {
+		t.Errorf("it shows a comparison that was stopped:\n%s", view())
+	}
+	s.Ask()
+	s.pressed(t, "compare")
+	(*answers)[2].(fetch.Message).Deliver()
+	if v.asked != 3 || !strings.Contains(view(), "All of 2 items came back; 7 are changed") {
+		t.Errorf("asked %d times:\n%s", v.asked, view())
+	}
+	if back("esc"); left != 2 {
+		t.Error("esc does not leave the page")
+	}
+	v.unavailable = "read-only"
+	for _, k := range s.Keys() {
+		if k.Name == "compare" && k.Why() != "read-only" {
+			t.Errorf("%q", k.Why())
+		}
+	}
+}
+
+// TestARestoreThatEndsIsVerifiedOnce where its screen is open, but not where that would change the cluster, nor one that
+// had ended before.
+func TestARestoreThatEndsIsVerifiedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		before      velerov1.RestorePhase
+		unavailable string
+		want        int
+	}{
+		"it ends":                   {velerov1.RestorePhaseInProgress, "", 1},
+		"it had ended":              {velerov1.RestorePhaseCompleted, "", 0},
+		"read-only or no artifacts": {velerov1.RestorePhaseInProgress, "read-only", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := &fakeVerifier{unavailable: c.unavailable, result: verify.Result{Count: map[verify.State]int{verify.Restored: 2, verify.Gone: 1}}}
+			s, view, answers := verifyScreen(t, v, c.before)
+			s.Ask()
+			began, ended := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(-50*time.Minute))
+			done, _ := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
+				Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended}}})
+			s.Load(done.assessed)
+			for range 3 {
+				s.Ask()
+			}
+			for _, a := range *answers {
+				a.(fetch.Message).Deliver()
+			}
+			s.Ask()
+			says := strings.Contains(strings.Join(strings.Fields(view()), " "), "1 of 3 items did not come back. V shows it")
+			if v.asked != c.want || v.compared != 0 || says != (c.want > 0) {
+				t.Errorf("asked %d times, and it says so: %t\n%s", v.asked, says, view())
+			}
+			// Who opens the page sees that, and who opens it again has it verified anew.
+			for n, want := range []int{max(c.want, 1), max(c.want, 1), max(c.want, 1) + 1} {
+				s.pressed(t, "verify")
+				for _, a := range *answers {
+					a.(fetch.Message).Deliver()
+				}
+				if v.asked != want || s.open() == page(&s.verify) && !strings.Contains(view(), "1 of 3 items did not come back") {
+					t.Errorf("V pressed %d times: asked %d times, want %d\n%s", n+1, v.asked, want, view())
+				}
+			}
+		})
 	}
 }

@@ -2,12 +2,12 @@ package jobview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
-
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
@@ -15,42 +15,37 @@ import (
 	"github.com/veltui/veltui/velero/decode"
 )
 
-// volumePhase explains the phase of a volume's resource (docs/dev/velero.md#volumes).
-func volumePhase(phase string) string {
-	words := map[string]string{
-		"":                      "none: no node-agent has looked at it yet",
-		velero.VolumeNew:        ": it waits for its turn to be prepared",
-		velero.VolumeAccepted:   ": a node-agent prepares it: the snapshot, a claim and the pod that moves it",
-		velero.VolumePrepared:   ": it is ready, and waits for a slot on its node",
-		velero.VolumeInProgress: ": its bytes are moved",
-		velero.VolumeCanceling:  ": a cancel was requested, and its pod ends",
-		velero.VolumeCanceled:   ": it was cancelled before all of it was moved",
-		velero.VolumeCompleted:  ": all of it was moved",
-		velero.VolumeFailed:     ": it could not be moved",
-	}
-	return phase + words[phase]
+// volumePhases explain the phases of a volume's resource (docs/dev/velero.md#volumes). Those of a volume that has
+// not ended have a word for its row.
+var volumePhases = map[string]struct{ word, meaning string }{
+	"":                      {"queued", "none: no node-agent has looked at it yet"},
+	velero.VolumeNew:        {"queued", ": it waits for its turn to be prepared"},
+	velero.VolumeAccepted:   {"preparing", ": a node-agent prepares it: the snapshot, a claim and the pod that moves it"},
+	velero.VolumePrepared:   {"waiting", ": it is ready, and waits for a slot on its node"},
+	velero.VolumeInProgress: {"moving", ": its bytes are moved"},
+	velero.VolumeCanceling:  {"cancelling", ": a cancel was requested, and its pod ends"},
+	velero.VolumeCanceled:   {"", ": it was cancelled before all of it was moved"},
+	velero.VolumeCompleted:  {"", ": all of it was moved"},
+	velero.VolumeFailed:     {"", ": it could not be moved"},
 }
+
+func volumePhase(phase string) string { return phase + volumePhases[phase].meaning }
 
 // belowRow says what a volume waits for, or why it failed or was skipped.
 func belowRow(c draw.Canvas, r *assess.VolumeRecord) []string {
-	var lines []string
-	add := func(style lipgloss.Style, text string) {
-		if text != "" {
-			lines = append(lines, indented(c.Sized(c.Width-belowIndent-1, 0).Para(style, text, 2), belowIndent)...)
-		}
+	lines, v := below(c, c.Theme.Dim, r.SkippedReason()), r.Moved
+	if v == nil {
+		return lines
 	}
-	add(c.Theme.Dim, r.SkippedReason())
-	if v := r.Moved; v != nil {
-		_, _, style := volumeState(c, r)
-		add(c.Theme.Bad, when(v.Malformed != (decode.Malformed{}), v.Name+" is malformed: "+v.Malformed.String()))
-		cause := c.Theme.Dim
-		if v.Verdict.Stuck {
-			cause = c.Theme.Bad
-		}
-		add(cause, v.Verdict.Cause)
-		add(style, v.Message)
+	_, _, style := volumeState(c, r)
+	cause := c.Theme.Dim
+	if v.Verdict.Stuck {
+		cause = c.Theme.Bad
 	}
-	return lines
+	return slices.Concat(lines,
+		below(c, c.Theme.Bad, when(v.Malformed != (decode.Malformed{}), v.Name+" is malformed: "+v.Malformed.String())),
+		below(c, cause, v.Verdict.Cause),
+		below(c, style, v.Message))
 }
 
 // recordTimes are when moving the data, or the snapshot, began and ended; zero if unknown.
@@ -132,7 +127,7 @@ func exactBytes(n int64) string {
 func (p *volumesPage) object(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
 	a := p.objects[key]
 	switch {
-	case r.Moved == nil || s.sources.Objects == nil || a == nil:
+	case r.Moved == nil || s.sources.Unavailable(inspect.Objects) != "" || a == nil:
 		return nil
 	case a.Known:
 		lines := []string{"", c.Theme.Strong.Render("Spec of " + r.Moved.Name)}

@@ -51,18 +51,20 @@ func (p *volumesPage) count(j *job.Job) string {
 
 func (p *volumesPage) load(s *Screen) tea.Cmd {
 	var cmds []tea.Cmd
-	if a := s.sources.Artifacts; a != nil && s.job.ListsStored() {
+	if s.sources.Unavailable(inspect.Stored) == "" && s.job.ListsStored() {
 		j := s.job.Job
-		cmds = append(cmds, p.info.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) ([]artifact.Volume, error) { return a.Volumes(ctx, j) }))
+		cmds = append(cmds, p.info.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) ([]artifact.Volume, error) { return s.sources.StoredVolumes(ctx, j) }))
 	}
 	for key, open := range p.folds.turned {
 		r := p.records[key]
-		if o := s.sources.Objects; open && o != nil && r != nil && r.Moved != nil {
+		if open && s.sources.Unavailable(inspect.Objects) == "" && r != nil && r.Moved != nil {
 			if p.objects[key] == nil {
 				p.objects[key] = &fetch.Answer[inspect.Document]{}
 			}
 			namespace, ref := s.job.Namespace, r.Moved.Ref()
-			cmds = append(cmds, p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (inspect.Document, error) { return o.Volume(ctx, namespace, ref) }))
+			cmds = append(cmds, p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (inspect.Document, error) {
+				return s.sources.VolumeObject(ctx, namespace, ref)
+			}))
 		}
 	}
 	return tea.Batch(cmds...)
@@ -129,8 +131,8 @@ func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	case p.info.Known:
 	case !s.job.ListsStored():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
-	case s.sources.Artifacts == nil:
-		return strings.TrimSpace(s.sources.WhyNoArtifacts + " Snapshots and skipped volumes are not known."), c.Theme.Dim
+	case s.sources.Unavailable(inspect.Stored) != "":
+		return strings.TrimSpace(s.sources.Unavailable(inspect.Stored) + " Snapshots and skipped volumes are not known."), c.Theme.Dim
 	}
 	return "", c.Theme.Text
 }
@@ -274,7 +276,7 @@ func volumeState(c draw.Canvas, r *assess.VolumeRecord) (sign, word string, styl
 	case assess.VolumeUnsaid:
 		return g.Open, "not said", t.Dim
 	}
-	word, style = volumeWord(r.Moved.Phase), t.Waiting
+	word, style = cmp.Or(volumePhases[r.Moved.Phase].word, r.Moved.Phase), t.Waiting
 	switch v := r.Moved; {
 	case v.Verdict.Stuck:
 		return g.Attention, word, t.Bad
@@ -282,11 +284,4 @@ func volumeState(c draw.Canvas, r *assess.VolumeRecord) (sign, word string, styl
 		return g.Now, word, t.Running
 	}
 	return g.Ahead, word, style
-}
-
-// volumeWord names the phase of a volume that has not ended; unknown ones name themselves.
-func volumeWord(phase string) string {
-	words := map[string]string{"": "queued", velero.VolumeNew: "queued", velero.VolumeAccepted: "preparing", velero.VolumePrepared: "waiting",
-		velero.VolumeInProgress: "moving", velero.VolumeCanceling: "cancelling"}
-	return cmp.Or(words[phase], phase)
 }

@@ -29,11 +29,13 @@ type yamlPage struct {
 func (p *yamlPage) ages() bool { return false }
 
 func (p *yamlPage) load(s *Screen) tea.Cmd {
-	j, o := s.job.Job, s.sources.Objects
-	if o == nil || len(j.Volumes) == 0 {
+	j := s.job.Job
+	if s.sources.Unavailable(inspect.Objects) != "" || len(j.Volumes) == 0 {
 		return nil
 	}
-	return p.children.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]inspect.Document, error) { return o.Volumes(ctx, j, maxDocuments) })
+	return p.children.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]inspect.Document, error) {
+		return s.sources.VolumeObjects(ctx, j, maxDocuments)
+	})
 }
 
 func (p *yamlPage) answers() []answer { return []answer{&p.children} }
@@ -77,11 +79,11 @@ func (p *yamlPage) all(s *Screen) (what, text string) {
 
 // reading reports whether the resources of the volumes are still to come.
 func (p *yamlPage) reading(s *Screen) bool {
-	if s.job.Job == nil || s.sources.Objects == nil || s.deleted {
+	if s.job.Job == nil || s.sources.Unavailable(inspect.Objects) != "" || s.deleted {
 		return false
 	}
 	if s.job.LeftOut() > 0 { // which volumes there are is to be read first
-		return s.sources.Volumes != nil && s.moved.Err == nil
+		return s.moved.Err == nil
 	}
 	return len(s.job.Volumes) > 0 && !p.children.Known && p.children.Err == nil
 }
@@ -92,7 +94,7 @@ func (p *yamlPage) head(c draw.Canvas, s *Screen) []string {
 	text, style := "", c.Theme.Dim
 	switch {
 	case volumes == 0:
-	case s.sources.Objects == nil:
+	case s.sources.Unavailable(inspect.Objects) != "":
 		text = "The resources of its volumes are not shown."
 	case s.job.LeftOut() > 0 && s.moved.Err != nil:
 		text, style = "Its volumes are not known: "+s.moved.Err.Error(), c.Theme.Waiting

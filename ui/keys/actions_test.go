@@ -34,7 +34,7 @@ func TestConflicts(t *testing.T) {
 		"swapped":                 {Map{"sort": {"m"}, "mark": {"s"}}, ""},
 		"half of a swap":          {Map{"sort": {"m"}}, "sort m mark"},
 		"two chosen":              {Map{"sort": {"z"}, "mark": {"z"}}, "mark z sort"},
-		"another key stays":       {Map{"open": {"enter", "s"}}, "open s sort"},
+		"another key stays":       {Map{"open": {"enter", "s"}}, "open s sort|open s save"},
 		"closing help stays":      {Map{"down": {"h"}}, "down h |down h back"},
 		"reconnect in the dialog": {Map{"reconnect": {"w"}}, "reconnect w wrap"},
 	} {

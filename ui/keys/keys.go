@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,7 +19,9 @@ type Binding struct {
 	Keys        []string // the names that Bubble Tea gives the keys
 	Label, What string   // what help says: the key, and what it does
 	Group       string
+	Brief       string                   // stands for What in the footer
 	Short       bool                     // bindings are named in the footer
+	Fits        func() bool              // says whether the footer shall name it now; nil is always
 	Writes      bool                     // true for what leads to a change of the cluster
 	Always      bool                     // bindings work even while a dialog is deaf
 	Do          func(key string) tea.Cmd // acts on the key
@@ -36,7 +39,7 @@ const (
 	Commands = "Commands" // those that are typed behind `:`
 )
 
-var groups = []string{Move, Look, Commands, Change, App}
+var groups = []string{Look, Change, Move, App, Commands}
 
 // Why says why a binding cannot be used now, empty if it can.
 func (b *Binding) Why() string {
@@ -110,6 +113,11 @@ const (
 	Bottom
 )
 
+// Lines is how many lines a motion goes down, with so many in half a page, a page and all.
+func (m Motion) Lines(half, page, all int) int {
+	return [...]int{Up: -1, Down: 1, PageUp: -page, PageDown: page, HalfUp: -half, HalfDown: half, Top: -all, Bottom: all}[m]
+}
+
 // Moving are the bindings that move through a screen, the same for all of them.
 func Moving(move func(Motion)) []Binding {
 	moving := motions(move, [][]string{{"up", "k"}, {"down", "j"}, {"pgup", "ctrl+b"}, {"pgdown", "ctrl+f", "space"}, {"ctrl+u"}, {"ctrl+d"}, {"home", "g"}, {"end", "G"}},
@@ -146,24 +154,7 @@ func Field() textinput.Model {
 }
 
 func Scroll(v *viewport.Model, m Motion) {
-	switch m {
-	case Up:
-		v.ScrollUp(1)
-	case Down:
-		v.ScrollDown(1)
-	case PageUp:
-		v.PageUp()
-	case PageDown:
-		v.PageDown()
-	case HalfUp:
-		v.HalfPageUp()
-	case HalfDown:
-		v.HalfPageDown()
-	case Top:
-		v.GotoTop()
-	case Bottom:
-		v.GotoBottom()
-	}
+	v.SetYOffset(v.YOffset() + m.Lines(v.Height()/2, v.Height(), v.TotalLineCount()))
 }
 
 func Where(on func() bool, bindings ...Binding) []Binding {
@@ -175,27 +166,55 @@ func Where(on func() bool, bindings ...Binding) []Binding {
 
 const labelAt, whatAt = 4, 20
 
-// Help lists the present bindings by group, why some cannot be used, and the tables' signs.
+// twoColumns is from when on help has two.
+const twoColumns = 100
+
+// Help lists the present bindings by group, why some cannot be used, and the tables' signs: the screen's own keys
+// first, in two columns where there is room.
 func Help(c draw.Canvas, bindings []Binding) []string {
-	lines := []string{""}
+	column := c
+	if c.Width >= twoColumns {
+		column = c.Sized(c.Width/2, 0)
+	}
+	var blocks [][]string
+	total := 0
 	for _, group := range groups {
-		var listed []string
+		listed, seen := []string{"  " + c.Theme.Strong.Render(group)}, map[string]bool{}
 		for i := range bindings {
-			if b := &bindings[i]; b.Group == group && b.on() {
-				listed = append(listed, b.help(c)...)
+			if b := &bindings[i]; b.Group == group && b.on() && !seen[b.Label+b.Name] {
+				seen[b.Label+b.Name] = true
+				listed = append(listed, b.help(column)...)
 			}
 		}
-		if len(listed) > 0 {
-			lines = append(append(append(lines, "  "+c.Theme.Strong.Render(group)), listed...), "")
+		if len(listed) > 1 {
+			blocks = append(blocks, append(listed, ""))
 		}
 	}
-	return append(lines, signs(c)...)
+	blocks = append(blocks, append(signs(column), ""))
+	for _, block := range blocks {
+		total += len(block)
+	}
+	var columns [2][]string
+	at := 0
+	for _, block := range blocks {
+		if column.Width < c.Width && len(columns[0])+len(block)/2 > total/2 {
+			at = 1
+		}
+		columns[at] = append(columns[at], block...)
+	}
+	return append([]string{""}, column.Beside(columns[0], "", columns[1])...)
 }
 
 func (b *Binding) help(c draw.Canvas) []string {
-	lines := []string{strings.Repeat(" ", labelAt) + c.Cell(c.Theme.Accent, b.Label, whatAt-labelAt, false) + b.Says()}
+	var lines []string
+	label := strings.Repeat(" ", labelAt) + c.Cell(c.Theme.Accent, b.Label, whatAt-labelAt, false)
 	if lipgloss.Width(b.Label) >= whatAt-labelAt { // many keys were chosen
-		lines = []string{strings.Repeat(" ", labelAt) + c.Theme.Accent.Render(b.Label), strings.Repeat(" ", whatAt) + b.Says()}
+		lines = []string{strings.Repeat(" ", labelAt) + c.Theme.Accent.Render(b.Label)}
+		label = strings.Repeat(" ", whatAt)
+	}
+	for _, line := range c.Sized(c.Width-whatAt, 0).Wrap(b.Says(), 4) {
+		lines = append(lines, label+line)
+		label = strings.Repeat(" ", whatAt)
 	}
 	if why := b.Why(); why != "" {
 		for _, line := range c.Sized(c.Width-whatAt, 0).Para(c.Theme.Waiting, "not now: "+why, 4) {
@@ -215,38 +234,45 @@ func signs(c draw.Canvas) []string {
 		{"R B", "restore, backup"},
 		{t.Accent.Render(g.Marked), "marked to be finalized"},
 	} {
-		lines = append(lines, strings.Repeat(" ", labelAt)+c.Fit(sign[0], whatAt-labelAt)+sign[1])
+		for i, line := range c.Sized(c.Width-whatAt, 0).Wrap(sign[1], 3) {
+			if i > 0 {
+				sign[0] = ""
+			}
+			lines = append(lines, strings.Repeat(" ", labelAt)+c.Fit(sign[0], whatAt-labelAt)+line)
+		}
 	}
 	return lines
 }
 
-// Footer names the short bindings in one line. What writes stands in parentheses if it cannot be
-// used, and stays on narrow screens, as do help and quit, which come last.
+// Footer names the short bindings that can be used now, in one line: those of the screen, then where else to go,
+// then / : ? q. What does not fit goes from the end; help and quit, and what writes, stay.
 func Footer(c draw.Canvas, bindings []Binding) string {
-	var parts []string
-	var writes []bool
+	var shown []*Binding
 	for i := range bindings {
-		b := &bindings[i]
-		if !b.Short || !b.on() {
-			continue
+		if b := &bindings[i]; b.Short && b.on() && b.Why() == "" && (b.Fits == nil || b.Fits()) {
+			shown = append(shown, b)
 		}
-		switch usable := b.Why() == ""; {
-		case usable:
-			parts = append(parts, c.Theme.Accent.Render(b.Label)+" "+b.Says())
-		case b.Writes:
-			parts = append(parts, c.Theme.Dim.Render("("+b.Label+" "+b.Says()+")"))
-		default:
-			continue
-		}
-		writes = append(writes, b.Writes)
 	}
-	line := func() string { return " " + strings.Join(parts, "  ") }
-	for len(parts) > 2 && lipgloss.Width(line()) > c.Width {
-		last := len(parts) - 3
-		for last > 0 && writes[last] {
+	slices.SortStableFunc(shown, func(a, b *Binding) int { return a.rank() - b.rank() })
+	line := func() string {
+		parts := make([]string, len(shown))
+		for i, b := range shown {
+			parts[i] = c.Theme.Accent.Render(b.Label) + " " + cmp.Or(b.Brief, b.Says())
+		}
+		return " " + strings.Join(parts, "  ")
+	}
+	for len(shown) > 2 && lipgloss.Width(line()) > c.Width {
+		last := len(shown) - 3
+		for last > 0 && shown[last].Writes {
 			last--
 		}
-		parts, writes = slices.Delete(parts, last, last+1), slices.Delete(writes, last, last+1)
+		shown = slices.Delete(shown, last, last+1)
 	}
 	return c.Cut(line(), c.Width)
+}
+
+// rank orders a footer.
+func (b *Binding) rank() int {
+	return slices.IndexFunc([][]string{{"errors", "logs", "verify"}, {"back"}, {"search", "filter"}, {"command"}, {"help", "form-help"}, {"quit"}},
+		func(names []string) bool { return slices.Contains(names, b.Name) })
 }

@@ -1,11 +1,8 @@
 package pager
 
 import (
-	"strings"
-
 	"charm.land/bubbles/v2/textinput"
 	"charm.land/lipgloss/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -21,19 +18,20 @@ type Pager struct {
 	// cursor is the selected line, -1 if none is.
 	cursor int
 	wrap   bool
+	whole  string // the key of the line that is wrapped on its own, empty for none
 	// Follow keeps the end in sight; scrolling up ends it. Grows lets the end key begin it again.
 	Follow, Grows bool
 
 	search search
 }
 
-// New is a pager without lines. start runs searches of a [Finder].
-func New(start fetch.Start) *Pager {
+// New is a pager without lines. by asks a [Finder]; nil searches on the spot.
+func New(by *fetch.Asker) *Pager {
 	input := textinput.New()
 	input.Prompt = "/"
 	input.CharLimit = 200
 	input.SetVirtualCursor(true)
-	return &Pager{source: Lines{}, cursor: -1, search: search{input: input, start: start, at: -1}}
+	return &Pager{source: Lines{}, cursor: -1, search: search{input: input, by: by, at: -1}}
 }
 
 // Show replaces the lines; the top stays, and the selected line by its key.
@@ -62,7 +60,7 @@ func (p *Pager) Show(s Source) {
 
 // Reset goes to the top and ends the search: another page is shown.
 func (p *Pager) Reset() {
-	p.top, p.skip, p.cursor = 0, 0, -1
+	p.top, p.skip, p.cursor, p.whole = 0, 0, -1, ""
 	p.Follow, p.Grows = false, false
 	p.source = Lines{}
 	p.search.end()
@@ -74,6 +72,21 @@ func (p *Pager) Selected() string {
 		return ""
 	}
 	return p.line(p.cursor).Key
+}
+
+// Unselect drops the selection: the keys mean other lines now.
+func (p *Pager) Unselect() { p.cursor = -1 }
+
+// ToggleWhole wraps the selected line, or cuts it again.
+func (p *Pager) ToggleWhole() {
+	if key := p.Selected(); key == p.whole {
+		p.whole = ""
+	} else {
+		p.whole = key
+	}
+	if p.cursor >= 0 {
+		p.reveal(p.cursor)
+	}
 }
 
 // GoTo makes the line at i visible, and selects it if it can be selected.
@@ -143,7 +156,7 @@ func (p *Pager) View(c draw.Canvas) []string {
 // mark sets off the selected line, and what was searched for.
 func (p *Pager) mark(c draw.Canvas, i int, row string) string {
 	if i == p.cursor {
-		return c.Theme.Selected.Render(c.Fit(ansi.Strip(row), c.Width))
+		return c.Selected(row)
 	}
 	return p.search.mark(c, row, i == p.search.at)
 }
@@ -153,17 +166,17 @@ func (p *Pager) line(i int) Line { return p.source.Line(p.canvas, i) }
 // widestLine bounds the cells of a wrapped line: it is drawn for every key.
 const widestLine = 20_000
 
-// rows are a line as it is drawn: several rows if it is wrapped.
+// rows are a line as it is drawn: several rows, broken at words, if it is wrapped.
 func (p *Pager) rows(i int) []string {
-	text := p.line(i).Text
-	switch width := p.canvas.Width; {
+	line, width := p.line(i), p.canvas.Width
+	wrap := p.wrap || line.Key != "" && line.Key == p.whole
+	switch {
 	case width <= 0:
 		return []string{""}
-	case !p.wrap || lipgloss.Width(text) <= width:
-		return []string{p.canvas.Cut(text, width)}
-	default:
-		return strings.Split(ansi.Hardwrap(p.canvas.Cut(text, widestLine), width, true), "\n")
+	case !wrap || lipgloss.Width(line.Text) <= width:
+		return []string{p.canvas.Cut(line.Text, width)}
 	}
+	return p.canvas.WrapDrawn(p.canvas.Cut(line.Text, widestLine))
 }
 
 // settle keeps the window within the lines, and the cursor on a selectable visible line, if any.
@@ -182,6 +195,10 @@ func (p *Pager) settle() {
 	}
 	if last, skip := p.last(); p.Follow || p.top > last || p.top == last && p.skip > skip {
 		p.top, p.skip = last, skip
+	}
+	if p.Follow && p.cursor >= 0 {
+		p.cursor = n - 1
+		p.reselect(-1)
 	}
 	if p.cursor < 0 {
 		from, to := p.Visible()
@@ -208,20 +225,9 @@ func (p *Pager) last() (top, skip int) {
 
 // Move scrolls, or moves the selection where lines can be selected.
 func (p *Pager) Move(m keys.Motion) {
-	page, half := max(p.canvas.Height-1, 1), max(p.canvas.Height/2, 1)
-	switch m {
-	case keys.Up:
-		p.step(-1)
-	case keys.Down:
-		p.step(1)
-	case keys.PageUp:
-		p.steps(-page)
-	case keys.PageDown:
-		p.steps(page)
-	case keys.HalfUp:
-		p.steps(-half)
-	case keys.HalfDown:
-		p.steps(half)
+	switch by := m.Lines(max(p.canvas.Height/2, 1), max(p.canvas.Height-1, 1), 0); m {
+	case keys.Up, keys.Down:
+		p.step(by)
 	case keys.Top:
 		p.top, p.skip, p.cursor, p.Follow = 0, 0, -1, false
 	case keys.Bottom:
@@ -230,6 +236,8 @@ func (p *Pager) Move(m keys.Motion) {
 			p.cursor = p.source.Len() - 1
 			p.reselect(-1)
 		}
+	default:
+		p.steps(by)
 	}
 	p.settle()
 }
@@ -290,6 +298,9 @@ func (p *Pager) step(by int) {
 	if p.cursor < 0 {
 		p.scroll(by)
 		return
+	}
+	if by < 0 {
+		p.Follow = false
 	}
 	from, to := p.Visible()
 	at := max(p.cursor, from-1)

@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
@@ -198,10 +200,11 @@ func (e endless) Find(ctx context.Context, text string, from int, _ bool) (int, 
 
 func TestFinder(t *testing.T) {
 	c := canvas(t, 40, 3)
-	p := New(func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+	p := New(&fetch.Asker{Clock: time.Now, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(t.Context())
 		return func() tea.Msg { return work(ctx) }, cancel
-	})
+	}})
+	deliver := func(msg tea.Msg) { msg.(fetch.Message).Deliver() }
 	p.Show(endless{numbered(100, false)})
 	p.View(c)
 	search := func(text string) tea.Cmd {
@@ -216,15 +219,15 @@ func TestFinder(t *testing.T) {
 	if got := p.Status(); got != "searching for seven" {
 		t.Error(got)
 	}
-	p.Update(old()) // too late: it changes nothing
+	deliver(old()) // too late: it changes nothing
 	if from, _ := p.Visible(); from != 0 {
 		t.Error("an old search moved the window")
 	}
-	p.Update(cmd())
+	deliver(cmd())
 	if from, to := p.Visible(); p.Status() != "/seven" || from > 7 || to <= 7 {
 		t.Errorf("%s at [%d,%d)", p.Status(), from, to)
 	}
-	p.Update(search("bad")())
+	deliver(search("bad")())
 	if got := p.Status(); got != "the search failed: the disk is gone" {
 		t.Error(got)
 	}

@@ -24,21 +24,10 @@ type search struct {
 	// at is the line of the last hit, -1 if there is none.
 	at int
 	// hits are all matching lines, unless a Finder searches; stale if the lines changed since.
-	hits   []int
-	stale  bool
-	start  fetch.Start
-	cancel context.CancelFunc // of a Finder's search that runs, else nil
-	asked  int                // how many searches a Finder was asked for
-	err    error
-	none   bool
-}
-
-// found brings where a Finder has found what was searched for.
-type found struct {
-	pager *Pager
-	asked int
-	at    int
-	err   error
+	hits  []int
+	stale bool
+	by    *fetch.Asker      // asks a Finder, nil for nobody
+	found fetch.Answer[int] // of a Finder
 }
 
 // Keys are those that scroll, search and wrap.
@@ -48,8 +37,13 @@ func (p *Pager) Keys() []keys.Binding {
 		keys.Binding{Name: "search", Keys: []string{"/"}, Label: "/", What: "search", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return p.open() }},
 		keys.Binding{Name: "next-hit", Keys: []string{"n"}, Label: "n", What: "next hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(true) }},
 		keys.Binding{Name: "previous-hit", Keys: []string{"N"}, Label: "N", What: "previous hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(false) }},
-		keys.Binding{Name: "wrap", Keys: []string{"w"}, Label: "w", What: "wrap long lines, or cut them", Group: keys.Look, Do: keys.Run(func() { p.wrap = !p.wrap })},
+		p.Wrapping(false),
 	)
+}
+
+// Wrapping toggles wrapping; a page of long lines has it in the footer.
+func (p *Pager) Wrapping(footer bool) keys.Binding {
+	return keys.Binding{Name: "wrap", Keys: []string{"w"}, Label: "w", What: "toggle wrapping", Brief: "wrap", Group: keys.Look, Short: footer, Do: keys.Run(func() { p.wrap = !p.wrap })}
 }
 
 // Typing reports whether a search is being typed: the pager takes all keys then.
@@ -67,11 +61,11 @@ func (p *Pager) Status() string {
 	switch {
 	case s.text == "":
 		return ""
-	case s.cancel != nil:
+	case s.found.Pending():
 		return "searching for " + s.text
-	case s.err != nil:
-		return "the search failed: " + s.err.Error()
-	case s.none || len(s.hits) == 0 && s.at < 0:
+	case s.found.Err != nil:
+		return "the search failed: " + s.found.Err.Error()
+	case s.found.Known && s.found.Value < 0 || len(s.hits) == 0 && s.at < 0:
 		return s.text + " is not here"
 	case len(s.hits) == 0:
 		return "/" + s.text
@@ -97,26 +91,22 @@ func (p *Pager) Page(c draw.Canvas) []string {
 // Searching reports whether something is searched for; [Pager.EndSearch] ends it.
 func (p *Pager) Searching() bool { return p.search.text != "" }
 
-// Hit is the line of the last hit, -1 if there is none.
-func (p *Pager) Hit() int {
-	if !p.Searching() {
-		return -1
+// Leave makes a key that goes back; esc ends a search first.
+func (p *Pager) Leave(back func() tea.Cmd) func(key string) tea.Cmd {
+	return func(key string) tea.Cmd {
+		if key == "esc" && p.Searching() {
+			p.EndSearch()
+			return nil
+		}
+		return back()
 	}
-	return p.search.at
 }
 
 // EndSearch forgets what was searched for.
 func (p *Pager) EndSearch() { p.search.end() }
 
-// Update takes what was typed or found; handled is false if it is for others.
+// Update takes what is typed; handled is false if it is for others.
 func (p *Pager) Update(msg tea.Msg) (cmd tea.Cmd, handled bool) {
-	if m, ok := msg.(found); ok {
-		if m.pager != p {
-			return nil, false
-		}
-		p.handleFound(m)
-		return nil, true
-	}
 	if !p.search.typing {
 		return nil, false
 	}
@@ -170,18 +160,16 @@ func (p *Pager) next(forward bool) tea.Cmd {
 
 func (p *Pager) seek(from int, forward bool) tea.Cmd {
 	s := &p.search
-	if finder, ok := p.source.(Finder); ok && s.start != nil {
-		if s.cancel != nil {
-			s.cancel()
-		}
-		s.asked++
-		text, asked := s.text, s.asked
-		cmd, cancel := s.start(func(ctx context.Context) tea.Msg {
-			at, err := finder.Find(ctx, text, from, forward)
-			return found{p, asked, at, err}
-		})
-		s.cancel = cancel
-		return cmd
+	find, long := p.source.(Finder)
+	if !long && p.source.Len() > atOnce {
+		find, long = p.plain(), true
+	}
+	if long && s.by != nil {
+		text := s.text
+		s.found.Close()
+		s.found.Outdate()
+		by := fetch.Asker{Start: s.by.Start, Clock: s.by.Clock, Answered: p.handleFound}
+		return s.found.Ask(by, 0, func(ctx context.Context) (int, error) { return find.Find(ctx, text, from, forward) })
 	}
 	p.refresh()
 	if s.at = -1; len(s.hits) > 0 {
@@ -195,6 +183,13 @@ func (p *Pager) seek(from int, forward bool) tea.Cmd {
 	return nil
 }
 
+// plain is the source as it is drawn without styles.
+func (p *Pager) plain() finder {
+	plain := finder{p.source, p.canvas}
+	plain.canvas.Theme = &draw.Theme{}
+	return plain
+}
+
 // refresh finds all lines that hold what is searched for.
 func (p *Pager) refresh() {
 	s := &p.search
@@ -202,32 +197,26 @@ func (p *Pager) refresh() {
 		return
 	}
 	s.hits, s.stale = nil, false
+	plain := p.plain()
 	for i := range p.source.Len() {
-		if strings.Contains(strings.ToLower(ansi.Strip(p.line(i).Text)), s.text) {
+		if plain.holds(i, s.text) {
 			s.hits = append(s.hits, i)
 		}
 	}
 }
 
-func (p *Pager) handleFound(m found) {
-	s := &p.search
-	if m.asked != s.asked || s.cancel == nil {
-		return
+func (p *Pager) handleFound() tea.Cmd {
+	if s := &p.search; s.found.Err == nil {
+		s.at = s.found.Value
+		p.GoTo(s.at)
 	}
-	s.cancel()
-	s.cancel = nil
-	if s.err, s.none = m.err, m.err == nil && m.at < 0; m.err == nil {
-		s.at = m.at
-		p.GoTo(m.at)
-	}
+	return nil
 }
 
 func (s *search) end() {
-	if s.cancel != nil {
-		s.cancel()
-	}
+	s.found.Close()
 	s.input.Blur()
-	s.typing, s.text, s.at, s.hits, s.cancel, s.err, s.none = false, "", -1, nil, nil, nil, false
+	s.typing, s.text, s.at, s.hits, s.found = false, "", -1, nil, fetch.Answer[int]{}
 }
 
 // mark sets off what was searched for in a row; here is the hit itself.

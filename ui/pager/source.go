@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/veltui/veltui/ui/draw"
 )
 
@@ -15,7 +17,7 @@ type Line struct {
 	Key string
 }
 
-// Source is what a pager shows.
+// Source is what a pager shows. One of many lines is searched from another goroutine.
 type Source interface {
 	// Len is how many lines there are now.
 	Len() int
@@ -31,21 +33,29 @@ type Finder interface {
 	Find(ctx context.Context, text string, from int, forward bool) (int, error)
 }
 
-// AtOnce is how many lines may be searched on the spot, with a count of hits. A longer Source is a [Finder].
-const AtOnce = 1000
+// atOnce is how many lines may be searched on the spot, with a count of hits.
+const atOnce = 1000
 
-// FindIn is a [Finder]'s Find over n texts.
-func FindIn(ctx context.Context, n int, text func(i int) string, want string, from int, forward bool) (int, error) {
-	step := 1
+// finder searches the lines of a source as they are drawn.
+type finder struct {
+	Source
+	canvas draw.Canvas
+}
+
+func (f finder) holds(i int, text string) bool {
+	return strings.Contains(strings.ToLower(ansi.Strip(f.Line(f.canvas, i).Text)), text)
+}
+
+func (f finder) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
+	step, n := 1, f.Len()
 	if !forward {
 		step = -1
 	}
 	for k := range n {
-		if k%AtOnce == 0 && ctx.Err() != nil {
+		if k%atOnce == 0 && ctx.Err() != nil {
 			return -1, ctx.Err()
 		}
-		i := ((from+k*step)%n + n) % n
-		if strings.Contains(strings.ToLower(text(i)), want) {
+		if i := ((from+k*step)%n + n) % n; f.holds(i, text) {
 			return i, nil
 		}
 	}

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -25,7 +26,7 @@ func (f *Form) answer(c draw.Canvas) []string {
 	switch {
 	case len(f.wrong()) > 0:
 		return append(lines, f.endings(c)...)
-	case f.options.Previewer == nil:
+	case f.options.Inspector.Unavailable(inspect.Previews) != "":
 		lines = append(lines, c.Para(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
 	case f.pending && !f.previewed.Known:
 		lines = append(lines, c.Para(c.Theme.Dim, "Reading what is in the backup"+c.Glyphs.Ellipsis, 2)...)
@@ -37,7 +38,7 @@ func (f *Form) answer(c draw.Canvas) []string {
 			lines = append(lines, f.table(c)...)
 		}
 		for _, what := range f.checkShown().Unseen {
-			lines = append(lines, c.Item(c.Theme.Waiting.Render(" "+c.Glyphs.Open)+" ", "Not looked at: "+what, 3)...)
+			lines = append(lines, c.Item(c.Theme.Waiting.Render(" "+c.Glyphs.Open)+" ", "Not checked: "+what, 3)...)
 		}
 		for _, note := range p.Notes {
 			for _, line := range c.Sized(c.Width, 0).Item(" "+c.Glyphs.Fact+" ", note, 4) {
@@ -66,7 +67,7 @@ func (f *Form) troubles(c draw.Canvas) []string {
 		return lines
 	}
 	if by := f.comparison; by != nil && by.outdated {
-		item(c.Theme.Waiting, c.Glyphs.Attention, "The comparison was of another restore. What follows is not compared.", 2)
+		item(c.Theme.Waiting, c.Glyphs.Attention, "The "+by.is()+" was of another restore. What follows does not rest on it.", 2)
 	}
 	for _, kind := range []struct {
 		severity preflight.Severity
@@ -102,7 +103,7 @@ func (f *Form) table(c draw.Canvas) []string {
 	}
 	total := c.Fit("Total", name) + c.FitRight(human.Number(e.Total), 8)
 	if f.preview.Takes > 0 {
-		total += "  in " + human.TimeLeftRange(f.preview.Low, f.preview.High)
+		total += "  in " + human.Short.TimeLeftRange(f.preview.Low, f.preview.High)
 	}
 	return append(lines, c.Theme.Strong.Render(c.Cut(total, c.Width)))
 }
@@ -120,12 +121,11 @@ func (f *Form) endings(c draw.Canvas) []string {
 	if len(f.wrong()) > 0 {
 		return nil
 	}
-	line, unsaid := f.command()
+	line, fields, flags := f.command()
 	lines := append([]string{"", c.Theme.Strong.Render("Command")}, c.Command(line)...)
-	if len(unsaid) > 0 {
-		slices.Sort(unsaid)
+	if unsaid := append(flags, fields...); len(unsaid) > 0 {
 		text := fmt.Sprintf("The command cannot say %s.", human.List(unsaid, 5))
-		if strings.Contains(strings.Join(unsaid, " "), "spec.") {
+		if len(fields) > 0 {
 			text += " The YAML can."
 		}
 		lines = append(lines, c.Item(c.Theme.Waiting.Render(c.Glyphs.Attention)+" ", text, 3)...)
@@ -151,11 +151,11 @@ func (f *Form) namespace() string {
 	return f.assessed.Snapshot.Namespace
 }
 
-// command is the equivalent command, and what it cannot say.
-func (f *Form) command() (line string, unsaid []string) {
-	words, unsaid := f.draft.Words()
-	line, flags := f.options.Reach.Velero(f.namespace(), words...)
-	return line, append(unsaid, flags...)
+// command is the equivalent command, and what it cannot say: fields of the Restore, and flags to the cluster.
+func (f *Form) command() (line string, fields, flags []string) {
+	words, fields := f.draft.Words()
+	line, flags = f.options.Reach.Velero(f.namespace(), words...)
+	return line, fields, flags
 }
 
 // older says which flags the command of the server's version lacks and its server ignores.
@@ -201,9 +201,6 @@ func (f *Form) yaml() (string, error) {
 }
 
 func (f *Form) save() tea.Cmd {
-	if f.options.Previewer == nil {
-		return f.say(true, "veltui cannot save files here.")
-	}
 	text, err := "", f.ready()
 	if err == nil {
 		text, err = f.yaml()
@@ -212,17 +209,20 @@ func (f *Form) save() tea.Cmd {
 		return f.say(true, "Not saved: "+err.Error()+".")
 	}
 	name := f.draft.Restore.Name + ".yaml"
-	f.saved.Outdate()
-	return f.saved.Ask(f.asker(f.handleSaved), 0, func(context.Context) (string, error) {
-		return f.options.Previewer.Save(name, []byte(text))
-	})
+	write := func(path string) tea.Cmd {
+		f.saved.Outdate()
+		return f.saved.Ask(f.asker(f.handleSaved), 0, func(context.Context) (string, error) {
+			return f.options.Inspector.Save(path, []byte(text))
+		})
+	}
+	return func() tea.Msg { return keys.SaveAs{Name: name, Do: write} }
 }
 
 func (f *Form) copy() tea.Cmd {
 	if err := f.ready(); err != nil {
 		return f.say(true, "Not copied: "+err.Error()+".")
 	}
-	line, _ := f.command()
+	line, _, _ := f.command()
 	f.parting = sanitize.Text(line) // a terminal may act on what is pasted
 	if f.options.WhyNoClipboard != "" {
 		f.tell("Not copied: " + f.options.WhyNoClipboard + " veltui prints the command on exit.")

@@ -5,14 +5,17 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/fetch"
 )
@@ -83,7 +86,7 @@ func (f *Form) ask() tea.Cmd {
 		f.found = asked[inspect.Check]{from: from}
 	}
 	f.changes++
-	f.asOf, f.pending, f.checked = f.sourceState(), f.options.Previewer != nil, false
+	f.asOf, f.pending, f.checked = f.sourceState(), f.options.Inspector.Unavailable(inspect.Previews) == "", false
 	f.outdate()
 	return f.pause.Begin(pause, f.start)
 }
@@ -96,7 +99,7 @@ func (f *Form) Close() {
 }
 
 func (f *Form) start() tea.Cmd {
-	if f.options.Previewer == nil || len(f.wrong()) > 0 {
+	if f.options.Inspector.Unavailable(inspect.Previews) != "" || len(f.wrong()) > 0 {
 		f.pending = false
 		return nil
 	}
@@ -107,7 +110,7 @@ func (f *Form) start() tea.Cmd {
 	f.previewed.Outdate()
 	draft, a := f.copyDraft(), f.assessed
 	return f.previewed.Ask(f.asker(f.handlePreview), 0, func(ctx context.Context) (inspect.Preview, error) {
-		return f.options.Previewer.Preview(ctx, draft, a), nil
+		return f.options.Inspector.Preview(ctx, draft, a), nil
 	})
 }
 
@@ -140,7 +143,7 @@ func (f *Form) look() tea.Cmd {
 	f.found.Outdate()
 	draft, preview, a := f.copyDraft(), f.preview, f.assessed
 	return f.found.Ask(f.asker(f.handleCheck), 0, func(ctx context.Context) (inspect.Check, error) {
-		return f.options.Previewer.Check(ctx, draft, preview, a), nil
+		return f.options.Inspector.Check(ctx, draft, preview, a), nil
 	})
 }
 
@@ -153,7 +156,7 @@ func (f *Form) handleCheck() tea.Cmd {
 	return f.look()
 }
 
-// comparison is one of what exists with the backup.
+// comparison is a closer check: of what exists with the backup, or a dry run.
 type comparison struct {
 	fetch.Answer[inspect.Check]
 	progress *fetch.Progress[string]
@@ -161,6 +164,23 @@ type comparison struct {
 	draft    restorespec.Draft
 	asOf     string
 	outdated bool // true once another restore is in the form
+	dryRun   bool
+}
+
+// is names it.
+func (c *comparison) is() string {
+	if c.dryRun {
+		return "dry run"
+	}
+	return "comparison"
+}
+
+// not begins the sentence that says why there is none.
+func (c *comparison) not() string {
+	if c.dryRun {
+		return "No dry run: "
+	}
+	return "Not compared: "
 }
 
 func (c *comparison) close() {
@@ -182,7 +202,7 @@ func (f *Form) checkShown() *inspect.Check {
 
 // canCompare says whether there is something to compare, as far as that is known.
 func (f *Form) canCompare() bool {
-	return f.options.Previewer != nil && (f.preview.Unknown != "" || f.found.Value.Existing > 0)
+	return f.options.Inspector.Unavailable(inspect.Previews) == "" && (f.preview.Unknown != "" || f.found.Value.Existing > 0)
 }
 
 func (f *Form) compareUnavailable() string {
@@ -191,22 +211,45 @@ func (f *Form) compareUnavailable() string {
 
 // compare holds what exists against the backup, which it downloads once more.
 func (f *Form) compare() tea.Cmd {
+	return f.lookCloser(&comparison{}, func(ctx context.Context, c *comparison, preview inspect.Preview, a *assess.Assessment) (inspect.Check, error) {
+		return f.options.Inspector.Compare(ctx, c.draft, preview, a, c.progress.Report)
+	})
+}
+
+// dryRun asks the API server about each object.
+func (f *Form) dryRun(secrets bool) tea.Cmd {
+	return f.lookCloser(&comparison{dryRun: true}, func(ctx context.Context, c *comparison, preview inspect.Preview, a *assess.Assessment) (inspect.Check, error) {
+		return f.options.Inspector.DryRun(ctx, c.draft, preview, a, secrets, c.progress.Report)
+	})
+}
+
+// canDryRun says whether the API server can be asked, as far as that is known.
+func (f *Form) canDryRun() bool {
+	return f.options.Inspector.Unavailable(inspect.Previews) == "" && f.previewed.Known && f.compareUnavailable() == ""
+}
+
+// leftSecrets says whether the last dry run left Secrets out.
+func (f *Form) leftSecrets() bool {
+	d := f.checkShown().DryRun
+	return d != nil && f.canDryRun() && slices.ContainsFunc(d.CannotTell, func(u preflight.Untold) bool { return u.Resource == "secrets" })
+}
+
+// lookCloser runs a closer check of the form's restore.
+func (f *Form) lookCloser(c *comparison, ask func(context.Context, *comparison, inspect.Preview, *assess.Assessment) (inspect.Check, error)) tea.Cmd {
 	err := f.ready()
 	switch {
 	case f.compares():
 		return nil
 	case err != nil:
-		return f.say(true, "Not compared: "+err.Error()+".")
+		return f.say(true, c.not()+err.Error()+".")
 	case f.pending || !f.checked:
-		return f.say(true, "Not compared: veltui is still looking at the cluster. Try again in a moment.")
+		return f.say(true, c.not()+"veltui is still looking at the cluster. Try again in a moment.")
 	}
-	c := &comparison{progress: fetch.NewProgress[string](), draft: f.copyDraft(), asOf: f.asOf}
+	c.progress, c.draft, c.asOf = fetch.NewProgress[string](), f.copyDraft(), f.asOf
 	f.comparison = c
 	preview, a := f.preview, f.assessed
 	return tea.Batch(
-		c.Ask(f.asker(f.handleComparison), 0, func(ctx context.Context) (inspect.Check, error) {
-			return f.options.Previewer.Compare(ctx, c.draft, preview, a, c.progress.Report)
-		}),
+		c.Ask(f.asker(f.handleComparison), 0, func(ctx context.Context) (inspect.Check, error) { return ask(ctx, c, preview, a) }),
 		c.progress.Follow(f.asker(nil), pause, func(string) bool { return true }))
 }
 
@@ -215,9 +258,12 @@ func (f *Form) handleComparison() tea.Cmd {
 	c.close()
 	if c.Err != nil {
 		f.comparison = nil
-		return f.say(true, "Not compared: "+c.Err.Error()+".")
+		return f.say(true, c.not()+c.Err.Error()+".")
 	}
 	f.top = 0
+	if d := c.Value.DryRun; d != nil {
+		return f.say(false, fmt.Sprintf("Dry run as %s: %s sent, %s rejected, nothing stored.", d.As, human.Number(d.Sent), human.Number(len(d.Rejected))))
+	}
 	return f.say(false, "Compared what exists with the backup.")
 }
 
@@ -235,6 +281,9 @@ func (f *Form) outdate() {
 // comparingSays is how far a comparison is, in a few words, then in fewer.
 func (f *Form) comparingSays() []string {
 	words := []string{"comparing " + human.Count(f.found.Value.Existing, "object"), "comparing"}
+	if f.comparison.dryRun {
+		words = []string{"dry run"}
+	}
 	if far := f.comparison.progress.Last(); far != nil {
 		return append([]string{words[0] + ": " + *far}, words...)
 	}

@@ -2,7 +2,6 @@ package restoreform
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -24,23 +23,11 @@ type Options struct {
 	Draft          restorespec.Draft // what the form begins with
 	Context        string            // the cluster's name
 	Reach          kubectl.Reach     // how a command gets there
-	Previewer      Previewer         // tells what the restore would do; nil where that is not known
-	Start          fetch.Start       // makes a command of work that ends with the program
+	Inspector      inspect.Inspector
+	Start          fetch.Start // makes a command of work that ends with the program
 	Clock          func() time.Time
 	WhyNoClipboard string         // says why nothing can be copied; empty if something can
 	Back           func() tea.Cmd // leaves the form
-}
-
-// Previewer works out what a restore would do. Answers and errors are safe to draw.
-type Previewer interface {
-	// Preview takes as long as a download, the first time. a may be nil.
-	Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) inspect.Preview
-	// Check looks for what stands in the way in the live cluster, in seconds.
-	Check(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment) inspect.Check
-	// Compare is a Check that also compares what exists with the backup, downloaded once more. Any goroutine calls far.
-	Compare(ctx context.Context, d restorespec.Draft, p inspect.Preview, a *assess.Assessment, far func(string)) (inspect.Check, error)
-	// Save writes a new file. It never replaces another: that error is ErrExists.
-	Save(name string, data []byte) (path string, err error)
 }
 
 // row is one line of the form. The last one has no field: it is the command.

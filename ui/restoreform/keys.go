@@ -20,7 +20,7 @@ func (f *Form) bindings() []keys.Binding {
 			return do()
 		}
 	}
-	compared := func() bool { return f.comparison != nil && !f.compares() }
+	compared := func() bool { return f.comparison != nil && !f.compares() && !f.comparison.dryRun }
 	atCommand := func() bool { return !f.Typing() }
 	return []keys.Binding{
 		{Name: "zoom-preview", Keys: []string{"ctrl+p"}, Label: "ctrl+p", What: "whole preview", WhatNow: keys.Either(func() bool { return f.zoomed }, "form", "preview"), Group: keys.Look, Short: true, Do: act(f.zoom)},
@@ -30,6 +30,8 @@ func (f *Form) bindings() []keys.Binding {
 		{Keys: []string{"pgup"}, Label: "pgup", What: "scroll the preview up", Group: keys.Move, Do: act(func() tea.Cmd { return f.scroll(-f.page) })},
 		{Keys: []string{"pgdown"}, Label: "pgdn", What: "scroll the preview down", Group: keys.Move, Do: act(func() tea.Cmd { return f.scroll(f.page) })},
 		{Name: "compare-restore", Keys: []string{"ctrl+t"}, Label: "ctrl+t", What: "compare what exists", WhatNow: keys.Either(compared, "compare again", "compare"), Group: keys.Look, Short: true, On: f.canCompare, WhyNot: f.compareUnavailable, Do: act(f.compare)},
+		{Name: "dry-run-restore", Keys: []string{"ctrl+r"}, Label: "ctrl+r", What: "dry run", Group: keys.Look, Short: true, On: f.canDryRun, WhyNot: f.compareUnavailable, Do: act(func() tea.Cmd { return f.dryRun(false) })},
+		{Name: "dry-run-secrets", Keys: []string{"ctrl+g"}, Label: "ctrl+g", What: "dry run with Secrets", Group: keys.Look, Short: true, On: f.leftSecrets, Do: act(func() tea.Cmd { return f.dryRun(true) })},
 		{Name: "save-restore", Keys: []string{"ctrl+s"}, Label: "ctrl+s", What: "save YAML", Group: keys.Look, Short: true, Do: act(f.save)},
 		{Name: "copy-restore", Keys: []string{"ctrl+y"}, Label: "ctrl+y", What: "copy command", Group: keys.Look, Short: true, Do: act(f.copy)},
 		{Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, On: atCommand, Do: act(f.copy)},
@@ -58,12 +60,13 @@ func (f *Form) leave() tea.Cmd {
 		return f.zoom()
 	}
 	if f.compares() {
+		was := f.comparison.is()
 		f.comparison.close()
 		f.comparison = nil
-		return f.say(true, "The comparison is cancelled.")
+		return f.say(true, "The "+was+" is cancelled.")
 	}
 	if f.changed && !f.leaving {
-		f.say(true, "esc again leaves the form; what you typed is lost. Any other key goes on.")
+		f.say(true, "Press esc again to discard the form; any other key continues.")
 		f.leaving = true
 		return nil
 	}

@@ -16,7 +16,7 @@ const (
 	// beside is from which width on the preview stands beside the form.
 	beside = 100
 	// titleWidth is that of a field's title, with the sign before it.
-	titleWidth = 14
+	titleWidth = 18
 )
 
 func (f *Form) View(c draw.Canvas) string {
@@ -34,15 +34,16 @@ func (f *Form) View(c draw.Canvas) string {
 	f.rowsAt = len(lines)
 	switch {
 	case f.zoomed:
-		lines = append(lines, f.shown(c.Sized(c.Width, height))...)
+		if f.said != "" {
+			lines = append(lines, f.hint(c.Sized(c.Width, 2))...)
+		}
+		lines = append(lines, f.shown(c.Sized(c.Width, max(c.Height-len(lines), 1)))...)
 	case beside:
 		left := min(max(46, c.Width*2/5), 76)
 		f.rowsWidth = left
 		form := f.form(c.Sized(left, height), 4)
 		preview := c.Sized(c.Width-left-3, height)
-		for i, line := range preview.Lines(f.shown(preview)) {
-			lines = append(lines, c.Fit(form[i], left)+c.Theme.Dim.Render(" "+c.Glyphs.Side+" ")+line)
-		}
+		lines = append(lines, c.Sized(left, height).Beside(form, c.Theme.Dim.Render(" "+c.Glyphs.Side+" "), preview.Lines(f.shown(preview)))...)
 	default:
 		f.rowsWidth = c.Width
 		hints, above := 2, max(height*2/3, 3)
@@ -112,7 +113,7 @@ func (f *Form) summary() []string {
 	}
 	items, takes, checking := human.Count(f.preview.Estimate.Total, "item"), "", ""
 	if f.preview.Takes > 0 {
-		takes = ", about " + human.TimeLeft(f.preview.Takes)
+		takes = ", about " + human.Short.TimeLeft(f.preview.Takes)
 	}
 	if !f.checked {
 		checking = ", checking"
@@ -140,10 +141,7 @@ func (f *Form) form(c draw.Canvas, hints int) []string {
 		lines = f.someRows(c, room)
 	}
 	lines = c.Sized(c.Width, room).Lines(lines)
-	for _, line := range c.Sized(c.Width-2, hints).Lines(hint) {
-		lines = append(lines, " "+line)
-	}
-	return lines
+	return append(lines, draw.Indented(c.Sized(c.Width-2, hints).Lines(hint), 1)...)
 }
 
 func (f *Form) allRows(c draw.Canvas) (lines []string) {

@@ -23,7 +23,7 @@ func Etcd() detail.Tab {
 		Groups: etcdGroups,
 		Empty: func(snap *watch.Snapshot) string {
 			if snap.Etcd == nil {
-				return "This cluster has no etcd backups of OpenShift any more."
+				return "This cluster no longer has etcd backups of OpenShift."
 			}
 			return "There are no etcd backups of OpenShift and no schedules for them."
 		},
@@ -101,15 +101,7 @@ func etcdUnseen(cluster *etcd.Cluster, resource string) string {
 }
 
 func etcdAbout(v diagnosis.Verdict) string {
-	return sentence(v.Summary) + human.Clause(" ", sentence(v.Advice))
-}
-
-// sentence ends a text that may end as one already.
-func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.TrimSuffix(text, ".") + "."
+	return human.Stop(v.Summary()) + human.Clause(" ", human.Stop(v.Advice))
 }
 
 // etcdState is the stage, or what is wrong: one that its log contradicts is not completed.
@@ -145,32 +137,24 @@ func etcdScheduleState(s etcd.JudgedSchedule) detail.Text {
 	case s.Verdict.Reason == etcd.ScheduleRunning:
 		return detail.Styled(detail.Running, "running")
 	}
-	return detail.Styled(detail.Good, "in order")
+	return detail.Styled(detail.Good, "ok")
 }
 
 func etcdScheduleCells(s etcd.JudgedSchedule, now time.Time) []detail.Text {
 	return []detail.Text{
-		{Text: s.Name}, etcdScheduleState(s), {Text: human.Ago(s.LastRun, now)}, {Text: inFuture(s.Next, now)},
+		{Text: s.Name}, etcdScheduleState(s), {Text: human.Ago(s.LastRun, now)}, {Text: human.In(s.Next, now)},
 		{Text: s.Cron}, detail.Styled(detail.Dim, s.Retention.String()), detail.Styled(detail.Dim, s.Claim),
 	}
 }
 
-func inFuture(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return "in " + human.Duration(t.Sub(now))
-}
-
 func etcdNotes(v diagnosis.Verdict, trouble bool) []detail.Text {
-	_, text, _ := strings.Cut(v.Summary, ": ")
 	style := detail.Plain
 	if trouble {
 		style = detail.Bad
 	}
-	notes := []detail.Text{detail.Styled(style, draw.Sentence(strings.TrimSuffix(text, ".")))}
+	notes := []detail.Text{detail.Styled(style, draw.Sentence(strings.TrimSuffix(v.Text, ".")))}
 	if v.Advice != "" {
-		notes = append(notes, detail.Styled(detail.Strong, sentence(v.Advice)))
+		notes = append(notes, detail.Styled(detail.Strong, human.Stop(v.Advice)))
 	}
 	return notes
 }
@@ -199,7 +183,7 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 		plain(map[bool]string{true: "took", false: "so far"}[b.Ended()], durationOr(b.Took(now), "")),
 	}}
 	if at := b.Deadline(); !at.IsZero() {
-		made.Fields = append(made.Fields, plain("its pod is ended", inFuture(at, now)))
+		made.Fields = append(made.Fields, plain("its pod is ended", human.In(at, now)))
 	}
 	conditions := detail.Section{Title: "Conditions", Columns: []draw.Column{
 		{Title: "TYPE", Width: 16, Grow: 1, Limit: 30}, {Title: "STATUS", Width: 7}, {Title: "SINCE", Width: 8, Priority: 1, Right: true}, {Title: "MESSAGE", Width: 30, Grow: 4, Limit: 160, Priority: 2}}}
@@ -234,7 +218,7 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 		plain("cron", cmp.Or(s.Cron, "none")),
 		plain("time zone", cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")),
 		plain("last run", moment(s.LastRun, now, "")),
-		plain("next run", strings.TrimPrefix(human.Clock(s.Next, now)+", "+inFuture(s.Next, now), ", ")),
+		plain("next run", strings.TrimPrefix(human.Clock(s.Next, now)+", "+human.In(s.Next, now), ", ")),
 		plain("keeps", s.Retention.String()+", removed before the next backup"),
 		plain("claim", cluster.ClaimText(s.Claim)),
 		plain("made", moment(s.Created, now, "")),

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -12,63 +11,83 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
+// Schedules lists schedules with their runs.
 func Schedules() detail.Tab {
 	return detail.Tab{
 		Name: "Schedules", Short: "Sched", Kinds: []string{watch.Schedules},
-		Groups: func(a *assess.Assessment) []detail.Group {
-			malformed := malformedByUID(a.Snapshot.Malformed)
-			group := detail.Group{Columns: scheduleColumns}
-			for _, s := range a.Schedules() {
-				row := rowOf(s, s.Notes, malformed, s.Name+" backs up "+namespaces(s.Spec.Template)+".", s.Name, s.Spec.Schedule, s.State)
-				row.Cells = func(now time.Time) []detail.Text { return scheduleCells(s, a.Unseen(watch.Backups), now) }
-				row.Page = func() detail.Page { return schedulePage(a, s, row.Malformed) }
-				group.Rows = append(group.Rows, row)
-			}
-			return []detail.Group{group}
-		},
+		Groups: func(a *assess.Assessment) []detail.Group { return []detail.Group{scheduleKind.group(a)} },
 		Empty: func(snap *watch.Snapshot) string {
 			return "There are no schedules in namespace " + snap.Namespace + "."
 		},
 	}
 }
 
-var scheduleColumns = []draw.Column{
-	{Title: "SCHEDULE", Width: 19, Grow: 2, Limit: 45},
-	{Title: "STATE", Width: 9},
-	{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3},
-	{Title: "LAST RUN", Width: 16, Priority: 1},
-	{Title: "AGO", Width: 6, Priority: 2, Right: true},
-	{Title: "NEXT IN", Width: 7, Right: true},
-	{Title: "TOOK", Width: 6, Priority: 4, Right: true},
-	{Title: "KEPT", Width: 4, Priority: 5, Right: true},
-	{Title: "RUNS", Width: 10, Grow: 1, Limit: 30, Priority: 6},
-	{Title: "TTL", Width: 6, Priority: 7, Right: true},
-	{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8},
+var scheduleKind = Kind{
+	Kind: "Schedule", Words: []string{"schedules", "schedule"}, Resource: watch.Schedules,
+	Needs: []string{watch.Backups, watch.Locations, watch.Pods}, Then: assess.NeedsVolumes,
+	Columns: []Column{
+		{Column: draw.Column{Title: "SCHEDULE", Width: 19, Grow: 2, Limit: 45}},
+		{Column: draw.Column{Title: "STATE", Width: 9}, Get: "STATE"},
+		{Column: draw.Column{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3}, Get: "CRON", Rank: 5},
+		{Column: draw.Column{Title: "LAST RUN", Width: 16, Priority: 1}, Get: "LAST RUN", Rank: 1},
+		{Column: draw.Column{Title: "AGO", Width: 6, Priority: 2, Right: true}, Get: "AGO", Rank: 3},
+		{Column: draw.Column{Title: "NEXT IN", Width: 7, Right: true}, Get: "NEXT IN", Rank: 2},
+		{Column: draw.Column{Title: "TOOK", Width: 6, Priority: 4, Right: true}},
+		{Column: draw.Column{Title: "KEPT", Width: 4, Priority: 5, Right: true}, Get: "KEPT", Rank: 6},
+		{Column: draw.Column{Title: "RUNS", Width: 10, Grow: 1, Limit: 30, Priority: 6}},
+		{Column: draw.Column{Title: "TTL", Width: 6, Priority: 7, Right: true}},
+		{Column: draw.Column{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8}, Get: "LOCATION", Wide: true},
+		{Get: "LAST GOOD", Wide: true},
+	},
+	List: func(a *assess.Assessment) []Thing {
+		return things(a, a.Schedules(), func(s assess.Schedule, _ bool) Thing {
+			t := Thing{
+				Object: s.Schedule, Notes: s.Notes, Change: s.State, words: []string{s.Name, s.Spec.Schedule, s.State}, about: backsUp(s),
+				page:     detail.Page{Kind: "schedule", Name: s.Name, State: scheduleState(s)},
+				Cells:    func(now time.Time) []Cell { return scheduleCells(s, a.Unseen(watch.Backups), now) },
+				Document: func() document.Placed { return document.NewSchedule(s, a) },
+				Describe: func() []describe.Section { return describe.Schedule(s, a) },
+				sections: func() []detail.Section { return scheduleSections(a, s) },
+			}
+			if len(s.Runs) > 0 {
+				t.Change += s.Runs[0].Name + s.Runs[0].Phase
+			}
+			return t
+		})
+	},
 }
 
-func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []detail.Text {
-	run, took, ago := detail.Styled(detail.Dim, "none"), "", human.Age(job.TimeOf(s.Status.LastBackup), now)
+func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []Cell {
+	run, took, began, lastGood := Cell{Text: detail.Styled(detail.Dim, "none")}, "", job.TimeOf(s.Status.LastBackup), ""
+	if !began.IsZero() {
+		run.Text.Text = "deleted" // it ran, and the backup is gone
+	}
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
-		run, took, ago = phaseText(newest), durationOr(newest.Took(), ""), human.Age(newest.Began(), now)
+		run, took, began = Cell{Text: phaseText(newest), Get: newest.PhaseOrStage()}, durationOr(newest.Took(), ""), newest.Began()
 	}
-	kept := fmt.Sprint(len(s.Runs) + s.Left)
+	kept := number(detail.Dim, len(s.Runs), fmt.Sprint(len(s.Runs)+s.Left))
 	if len(s.Runs) == 0 && s.Left > 0 {
-		run = detail.Styled(detail.Dim, "not shown")
+		run.Text.Text = "not shown"
 	}
 	if unseen {
-		run, kept = detail.Styled(detail.Waiting, "not seen"), "?"
+		run.Text, kept.Text.Text = detail.Styled(detail.Waiting, "not seen"), "?"
 	}
-	return []detail.Text{
-		{Text: s.Name}, scheduleState(s), {Text: s.Spec.Schedule}, run, {Text: ago}, {Text: until(s.Next, now, "-")},
-		detail.Styled(detail.Dim, took), detail.Styled(detail.Dim, kept), {Phases: endings(s.Runs)},
-		detail.Styled(detail.Dim, durationOr(s.Spec.Template.TTL.Duration, "")), detail.Styled(detail.Dim, s.Spec.Template.StorageLocation),
+	if good := s.LastGood(); good != nil {
+		lastGood = good.Name
+	}
+	return []Cell{
+		text(detail.Plain, s.Name), stateCell(scheduleState(s)), text(detail.Plain, s.Spec.Schedule), run, ago(detail.Plain, began, now, ""), due(detail.Plain, s.Next, now, "-"),
+		text(detail.Dim, took), kept, {Text: detail.Text{Phases: endings(s.Runs)}},
+		text(detail.Dim, durationOr(s.Spec.Template.TTL.Duration, "")), text(detail.Dim, s.Spec.Template.StorageLocation), text(detail.Dim, lastGood),
 	}
 }
 
@@ -98,45 +117,10 @@ const (
 	pictured  = 60
 )
 
-func schedulePage(a *assess.Assessment, s assess.Schedule, malformed *watch.Malformed) detail.Page {
-	now := a.Environment.Now
-	page := detail.Page{Kind: "schedule", Name: s.Name, State: scheduleState(s), Notes: notes(s.Notes, malformed)}
-	next := detail.Text{Text: human.Clock(s.Next, now)}
-	switch {
-	case s.Next.IsZero():
-		next = detail.Styled(detail.Waiting, "none: it is "+s.State)
-		if s.State != assess.SchedulePaused && s.State != assess.ScheduleNotValid {
-			next.Text = "not known"
-		}
-	case s.Next.After(now):
-		next.Text += ", in " + human.Duration(s.Next.Sub(now))
-	default:
-		next = detail.Styled(detail.Waiting, "due since "+next.Text+", for "+human.Age(s.Next, now))
-	}
-	after := ""
-	if s.Interval > 0 {
-		after = human.Duration(s.Interval) + " later"
-	}
-	zone := s.Zone + ", the server's"
-	if strings.HasPrefix(s.Spec.Schedule, "CRON_TZ=") || strings.HasPrefix(s.Spec.Schedule, "TZ=") {
-		zone = "the one in the expression"
-	} else if !a.Environment.Server.Visible {
-		zone = s.Zone + " is assumed: veltui may not see the server's pod"
-	}
-	when := detail.Section{Title: "When", Fields: []detail.Field{
-		plain("cron", s.Spec.Schedule),
-		{Label: "next run", Text: next},
-		plain("the run after", after),
-		plain("time zone", zone),
-		plain("last backup", moment(job.TimeOf(s.Status.LastBackup), now, "never")),
-		plain("last skipped", moment(job.TimeOf(s.Status.LastSkipped), now, "")),
-		plain("paused", map[bool]string{true: "yes"}[s.Spec.Paused]),
-		plain("phase", cmp.Or(string(s.Status.Phase), velero.PhaseNew)),
-		plain("errors", strings.Join(s.Status.ValidationErrors, "; ")),
-		plain("created", moment(s.CreationTimestamp.Time, now, "")),
-	}}
-	page.Sections = []detail.Section{when, runsSection(s, detail.Unseen(a.Snapshot, watch.Backups), now), templateSection(s.Spec)}
-	return page
+func scheduleSections(a *assess.Assessment, s assess.Schedule) []detail.Section {
+	when := sections([]describe.Section{describe.ScheduleTimes(s, a)}, detail.Text{})
+	runs := runsSection(s, describe.Unseen(a.Snapshot, watch.Backups), a.Environment.Now)
+	return append(when, runs, templateSection(s.Spec, a.Environment.Server.Version))
 }
 
 // runsSection shows how long the last runs took and how they ended, and a table.
@@ -149,6 +133,9 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		{Title: "ITEMS", Width: 7, Priority: 1, Right: true},
 		{Title: "ERR", Width: 4, Priority: 2, Right: true},
 		{Title: "WARN", Width: 4, Priority: 3, Right: true},
+		{Title: "VOLS", Width: 4, Priority: 4, Right: true},
+		{Title: "BYTES", Width: 6, Priority: 5, Right: true},
+		{Title: "NAMESPACES", Width: 14, Grow: 1, Limit: 40, Priority: 6},
 	}}
 	if len(s.Runs) == 0 && s.Left == 0 {
 		section.Lines = []detail.Text{detail.Styled(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
@@ -174,15 +161,28 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 	if longest > 0 {
 		section.BarsSay = fmt.Sprintf("How long each run took, from %s to %s, and how it ended. %s", human.Duration(shortest), human.Duration(longest), section.BarsSay)
 	}
-	for _, j := range s.Runs[:min(len(s.Runs), shownRuns)] {
-		items := ""
-		if j.Items.Known {
-			items = fmt.Sprint(j.Items.Done)
+	for _, r := range s.Trend[:min(len(s.Trend), shownRuns)] {
+		items, volumes, bytes := "", "", ""
+		if r.Items.Known {
+			items = fmt.Sprint(r.Items.Done)
 		}
-		section.Rows = append(section.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
-			{Text: j.Name}, phaseText(j), {Text: human.Age(j.Began(), now)}, {Text: durationOr(j.Took(), "")},
-			detail.Styled(detail.Dim, items), detail.Styled(detail.Bad, draw.NonZero(j.Errors)), detail.Styled(detail.Waiting, draw.NonZero(j.Warnings)),
+		if r.VolumesKnown {
+			volumes = draw.NonZero(int(r.Volumes))
+		}
+		if r.Bytes > 0 {
+			bytes = human.Bytes(r.Bytes)
+		}
+		section.Rows = append(section.Rows, detail.Cells{Job: r.UID, Cells: []detail.Text{
+			{Text: r.Name}, phaseText(r.Job), {Text: human.Age(r.Began(), now)}, {Text: durationOr(r.Took(), "")},
+			detail.Styled(detail.Dim, items), detail.Styled(detail.Bad, draw.NonZero(r.Errors)), detail.Styled(detail.Waiting, draw.NonZero(r.Warnings)),
+			detail.Styled(detail.Dim, volumes), detail.Styled(detail.Dim, bytes), {Text: describe.NamespaceChanges(r)},
 		}})
+	}
+	empty := func(c int) bool {
+		return !slices.ContainsFunc(section.Rows, func(row detail.Cells) bool { return row.Cells[c].Text != "" })
+	}
+	for c := len(section.Columns) - 1; section.Columns[c].Priority > 3 && empty(c); c-- {
+		section.Columns = section.Columns[:c] // no run has any
 	}
 	if more := len(s.Runs) - shownRuns; more > 0 {
 		section.Lines = append([]detail.Text{detail.Styled(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}, section.Lines...)
@@ -190,21 +190,32 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 	return section
 }
 
-func templateSection(s velerov1.ScheduleSpec) detail.Section {
-	t := s.Template
-	section := detail.Section{Title: "What it backs up", Fields: []detail.Field{
-		plain("namespaces", namespaces(t)),
-		plain("resources", kinds(t)),
-		plain("selector", selector(t)),
-		plain("volumes", volumes(t)),
-		plain("hooks", hooks(t)),
-		plain("location", cmp.Or(t.StorageLocation, "the default one")),
-		plain("snapshot locations", strings.Join(t.VolumeSnapshotLocations, ", ")),
-		plain("kept for", durationOr(t.TTL.Duration, "the server's default")),
-		plain("labels", labelsText(t.Metadata.Labels)),
-	}}
-	if t.ResourcePolicy != nil {
-		section.Fields = append(section.Fields, plain("resource policy", strings.ToLower(t.ResourcePolicy.Kind)+" "+t.ResourcePolicy.Name))
+func backsUp(s assess.Schedule) string {
+	spec := s.Spec.Template
+	if len(spec.IncludedNamespaces)+len(spec.ExcludedNamespaces) == 0 {
+		return s.Name + " backs up all namespaces."
+	}
+	noun := " backs up namespaces "
+	if len(spec.IncludedNamespaces) == 1 && len(spec.ExcludedNamespaces) == 0 {
+		noun = " backs up namespace "
+	}
+	return s.Name + noun + describe.Filter(spec.IncludedNamespaces, spec.ExcludedNamespaces) + "."
+}
+
+// templateSection shows what the template sets, and the namespaces in any case.
+func templateSection(s velerov1.ScheduleSpec, server string) detail.Section {
+	section := detail.Section{Title: "What it backs up"}
+	for _, part := range describe.BackupSpec(s.Template, server) {
+		for _, f := range part.Fields {
+			if f.Unset && f.Name != "includedNamespaces" {
+				continue
+			}
+			field := detail.Described(f)
+			if field.Label = label(f.Title); f.Name == "hooks" {
+				field.Label = "hook " + f.Title
+			}
+			section.Fields = append(section.Fields, field)
+		}
 	}
 	if own := s.UseOwnerReferencesInBackup; own != nil && *own {
 		section.Fields = append(section.Fields, detail.Field{Label: "owner references", Text: detail.Styled(detail.Waiting, "yes: whoever deletes the schedule deletes its backups from the cluster")})
@@ -221,9 +232,5 @@ var endStyles = map[string]detail.Style{
 
 // phaseText is how a job ended, or where it stands.
 func phaseText(j *job.Job) detail.Text {
-	style, ended := endStyles[j.Phase]
-	if ended || j.Stage == job.StageUnknown {
-		return detail.Styled(cmp.Or(style, detail.Running), j.Phase)
-	}
-	return detail.Styled(detail.Running, string(j.Stage))
+	return detail.Styled(cmp.Or(endStyles[j.Phase], detail.Running), j.PhaseOrStage())
 }

@@ -3,9 +3,7 @@ package tabs
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -15,9 +13,10 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -26,24 +25,10 @@ func Storage() detail.Tab {
 	return detail.Tab{
 		Name: "Storage", Kinds: []string{watch.Locations},
 		Groups: func(a *assess.Assessment) []detail.Group {
-			malformed := malformedByUID(a.Snapshot.Malformed)
-			locations := detail.Group{Columns: locationColumns}
-			for _, l := range a.Locations() {
-				row := rowOf(l, l.Notes, malformed, l.Name+" is Available"+backupsHeld(a, l)+".", l.Name, bucket(l), string(l.Status.Phase), "location")
-				row.Cells = func(now time.Time) []detail.Text { return locationCells(l, a.Unseen(watch.Backups), now) }
-				row.Page = func() detail.Page { return locationPage(a, l, row.Malformed) }
-				locations.Rows = append(locations.Rows, row)
-			}
-			repositories := detail.Group{Heading: "repositories of volume data", Columns: repositoryColumns, Note: detail.Unseen(a.Snapshot, watch.Repositories)}
-			for _, r := range a.Repositories() {
-				row := rowOf(r, r.Notes, malformed, r.Name+" holds volume data of namespace "+r.Spec.VolumeNamespace+" in location "+r.Spec.BackupStorageLocation+".",
-					r.Name, r.Spec.VolumeNamespace, r.Spec.BackupStorageLocation, string(r.Status.Phase), "repository")
-				row.Cells = func(now time.Time) []detail.Text { return repositoryCells(r, row.Malformed != nil, now) }
-				row.Page = func() detail.Page { return repositoryPage(a, r, row.Malformed) }
-				repositories.Rows = append(repositories.Rows, row)
-			}
+			locations, repositories := locationKind.group(a), repositoryKind.group(a)
+			repositories.Heading, repositories.Note = "repositories of volume data", describe.Unseen(a.Snapshot, watch.Repositories)
 			if len(repositories.Rows) > 0 {
-				locations.Note = cmp.Or(detail.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
+				locations.Note = cmp.Or(describe.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
 			}
 			return []detail.Group{locations, repositories, malformedGroup(a.Snapshot)}
 		},
@@ -90,21 +75,32 @@ func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
 	}
 }
 
-var locationColumns = []draw.Column{
-	{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40},
-	{Title: "STATE", Width: 11},
-	{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3},
-	{Title: "MODE", Width: 9, Priority: 4},
-	{Title: "BACKUPS", Width: 7, Priority: 1, Right: true},
-	{Title: "CHECKED", Width: 7, Priority: 2, Right: true},
-	{Title: "SYNCED", Width: 7, Priority: 5, Right: true},
-}
-
-func bucket(l assess.Location) string {
-	if l.Spec.ObjectStorage == nil {
-		return ""
-	}
-	return strings.TrimSuffix(l.Spec.Provider+"/"+l.Spec.ObjectStorage.Bucket+"/"+l.Spec.ObjectStorage.Prefix, "/")
+var locationKind = Kind{
+	Kind: "BackupStorageLocation", Words: []string{"storage", "location", "locations", "backupstoragelocations", "backupstoragelocation", "bsl"}, Resource: watch.Locations,
+	Needs: []string{watch.Backups, watch.Repositories},
+	Columns: []Column{
+		{Column: draw.Column{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40}},
+		{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
+		{Column: draw.Column{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Get: "BUCKET", Rank: 5},
+		{Column: draw.Column{Title: "MODE", Width: 9, Priority: 4}, Get: "MODE", Rank: 4},
+		{Column: draw.Column{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Get: "BACKUPS", Rank: 1},
+		{Column: draw.Column{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Get: "CHECKED", Rank: 2},
+		{Column: draw.Column{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Get: "SYNCED", Rank: 6},
+		{Get: "DEFAULT", Wide: true},
+	},
+	List: func(a *assess.Assessment) []Thing {
+		return things(a, a.Locations(), func(l assess.Location, _ bool) Thing {
+			return Thing{
+				Object: l.BackupStorageLocation, Notes: l.Notes,
+				words: []string{l.Name, l.Bucket(), string(l.Status.Phase), "location"}, about: l.Name + " is Available" + backupsHeld(a, l) + ".",
+				page:     detail.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
+				Cells:    func(now time.Time) []Cell { return locationCells(l, a.Unseen(watch.Backups), now) },
+				Document: func() document.Placed { return document.NewStorageLocation(l, a) },
+				Describe: func() []describe.Section { return describe.Location(l, a) },
+				sections: func() []detail.Section { return locationSections(a, l) },
+			}
+		})
+	},
 }
 
 func locationState(l assess.Location) detail.Text {
@@ -112,64 +108,28 @@ func locationState(l assess.Location) detail.Text {
 	if l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable {
 		style = detail.Good
 	}
-	return detail.Styled(style, cmp.Or(string(l.Status.Phase), "not checked"))
+	return detail.Styled(style, l.State())
 }
 
-func mode(l assess.Location) string {
-	return cmp.Or(string(l.Spec.AccessMode), string(velerov1.BackupStorageLocationAccessModeReadWrite))
-}
-
-func locationCells(l assess.Location, unseen bool, now time.Time) []detail.Text {
-	backups := fmt.Sprint(l.Backups)
+func locationCells(l assess.Location, unseen bool, now time.Time) []Cell {
+	name, backups, isDefault := l.Name, fmt.Sprint(l.Backups), ""
 	if unseen {
 		backups = "?"
 	}
-	name := l.Name
 	if l.Spec.Default {
-		name += " (default)"
+		name, isDefault = l.Name+" (default)", "yes"
 	}
-	return []detail.Text{
-		{Text: name}, locationState(l), {Text: bucket(l)}, detail.Styled(detail.Dim, mode(l)), {Text: backups},
-		{Text: cmp.Or(human.Age(job.TimeOf(l.Status.LastValidationTime), now), "never")},
-		detail.Styled(detail.Dim, cmp.Or(human.Age(job.TimeOf(l.Status.LastSyncedTime), now), "never")),
+	return []Cell{
+		text(detail.Plain, name), stateCell(locationState(l)), text(detail.Plain, l.Bucket()), text(detail.Dim, l.Mode()), number(detail.Plain, l.Backups, backups),
+		ago(detail.Plain, job.TimeOf(l.Status.LastValidationTime), now, "never"), ago(detail.Dim, job.TimeOf(l.Status.LastSyncedTime), now, "never"),
+		text(detail.Plain, isDefault),
 	}
 }
 
-func locationPage(a *assess.Assessment, l assess.Location, malformed *watch.Malformed) detail.Page {
-	now := a.Environment.Now
-	page := detail.Page{Kind: "storage location", Name: l.Name, State: locationState(l), Notes: notes(l.Notes, malformed)}
-	where := detail.Section{Title: "Where", Fields: []detail.Field{plain("provider", l.Spec.Provider)}}
-	if o := l.Spec.ObjectStorage; o != nil {
-		ca := ""
-		switch {
-		case o.CACertRef != nil:
-			ca = "secret " + o.CACertRef.Name + ", key " + o.CACertRef.Key
-		case len(o.CACert) > 0:
-			ca = "in the location itself"
-		}
-		where.Fields = append(where.Fields, plain("bucket", o.Bucket), plain("prefix", cmp.Or(o.Prefix, "none")), plain("CA certificate", ca))
-	}
-	credential := "the server's own"
-	if c := l.Spec.Credential; c != nil {
-		credential = "secret " + c.Name + ", key " + c.Key
-	}
-	where.Fields = append(where.Fields, plain("credential", credential))
-	for _, key := range slices.Sorted(maps.Keys(l.Spec.Config)) {
-		where.Fields = append(where.Fields, plain(key, l.Spec.Config[key]))
-	}
-	state := detail.Section{Title: "State", Fields: []detail.Field{
-		{Label: "phase", Text: page.State},
-		plain("message", unlessNoted(l.Status.Message, l.Notes)),
-		plain("access mode", mode(l)),
-		plain("default", map[bool]string{true: "yes: for backups that name no location", false: "no"}[l.Spec.Default]),
-		plain("last validated", moment(job.TimeOf(l.Status.LastValidationTime), now, "never")),
-		plain("validated every", period(l.Spec.ValidationFrequency)),
-		plain("last synced", moment(job.TimeOf(l.Status.LastSyncedTime), now, "never")),
-		plain("synced every", period(l.Spec.BackupSyncPeriod)),
-		plain("created", moment(l.CreationTimestamp.Time, now, "")),
-	}}
-	page.Sections = []detail.Section{state, where, heldSection(a, l, now)}
-	return page
+func locationSections(a *assess.Assessment, l assess.Location) []detail.Section {
+	found := sections(describe.Location(l, a), locationState(l))
+	addHeld(&found[len(found)-1], l, a.Environment.Now)
+	return found
 }
 
 func backupsHeld(a *assess.Assessment, l assess.Location) string {
@@ -179,17 +139,10 @@ func backupsHeld(a *assess.Assessment, l assess.Location) string {
 	return "; it holds " + human.Count(l.Backups, "backup")
 }
 
-func heldSection(a *assess.Assessment, l assess.Location, now time.Time) detail.Section {
-	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
-	if l.Bad > 0 {
-		backups += fmt.Sprintf(", %d of %s not Completed", l.Bad, map[bool]string{true: "those that are shown", false: "them"}[l.Left > 0])
-	}
-	section := detail.Section{Title: "What it holds", Lines: tooOld(l.Left), Fields: []detail.Field{
-		plain("backups", cmp.Or(detail.Unseen(a.Snapshot, watch.Backups), backups)),
-		plain("repositories", cmp.Or(detail.Unseen(a.Snapshot, watch.Repositories), repositories)),
-	}}
-	if l.Newest == nil {
-		return section
+// addHeld adds the newest and the oldest backup.
+func addHeld(section *detail.Section, l assess.Location, now time.Time) {
+	if section.Lines = tooOld(l.Left); l.Newest == nil {
+		return
 	}
 	section.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
 	add := func(which string, j *job.Job) {
@@ -200,17 +153,34 @@ func heldSection(a *assess.Assessment, l assess.Location, now time.Time) detail.
 	if l.Left == 0 { // else there are older ones
 		add("oldest", l.Oldest)
 	}
-	return section
 }
 
-var repositoryColumns = []draw.Column{
-	{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40},
-	{Title: "STATE", Width: 11},
-	{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60, Priority: 3},
-	{Title: "TYPE", Width: 9, Priority: 4},
-	{Title: "FAILED", Width: 7, Priority: 1, Right: true},
-	{Title: "MAINTAINED", Width: 10, Priority: 2, Right: true},
-	{Title: "DUE IN", Width: 7, Priority: 5, Right: true},
+var repositoryKind = Kind{
+	Kind: "BackupRepository", Words: []string{"repositories", "repository", "repo", "repos", "backuprepositories", "backuprepository"}, Resource: watch.Repositories,
+	Needs: []string{watch.Locations},
+	Columns: []Column{
+		{Column: draw.Column{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40}},
+		{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
+		{Get: "NAMESPACE", Rank: 3},
+		{Column: draw.Column{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60, Priority: 3}, Get: "LOCATION", Rank: 4},
+		{Column: draw.Column{Title: "TYPE", Width: 9, Priority: 4}, Get: "TYPE", Rank: 6},
+		{Column: draw.Column{Title: "FAILED", Width: 7, Priority: 1, Right: true}},
+		{Column: draw.Column{Title: "MAINTAINED", Width: 10, Priority: 2, Right: true}, Get: "MAINTAINED", Rank: 1},
+		{Column: draw.Column{Title: "DUE IN", Width: 7, Priority: 5, Right: true}, Get: "DUE IN", Rank: 2},
+	},
+	List: func(a *assess.Assessment) []Thing {
+		return things(a, a.Repositories(), func(r assess.Repository, malformed bool) Thing {
+			return Thing{
+				Object: r.BackupRepository, Notes: r.Notes, words: []string{r.Name, r.Spec.VolumeNamespace, r.Spec.BackupStorageLocation, string(r.Status.Phase), "repository"},
+				about:    r.Name + " holds volume data of namespace " + r.Spec.VolumeNamespace + " in location " + r.Spec.BackupStorageLocation + ".",
+				page:     detail.Page{Kind: "repository", Name: r.Name, State: repositoryState(r)},
+				Cells:    func(now time.Time) []Cell { return repositoryCells(r, malformed, now) },
+				Document: func() document.Placed { return document.NewRepository(r, a) },
+				Describe: func() []describe.Section { return describe.Repository(r, a) },
+				sections: func() []detail.Section { return repositorySections(a, r) },
+			}
+		})
+	},
 }
 
 var repositoryStyles = map[velerov1.BackupRepositoryPhase]detail.Style{
@@ -218,14 +188,10 @@ var repositoryStyles = map[velerov1.BackupRepositoryPhase]detail.Style{
 }
 
 func repositoryState(r assess.Repository) detail.Text {
-	return detail.Styled(cmp.Or(repositoryStyles[r.Status.Phase], detail.Waiting), cmp.Or(string(r.Status.Phase), velero.PhaseNew))
+	return detail.Styled(cmp.Or(repositoryStyles[r.Status.Phase], detail.Waiting), r.State())
 }
 
-func repositoryType(r assess.Repository) string {
-	return cmp.Or(r.Spec.RepositoryType, velerov1.BackupRepositoryTypeRestic) // before 1.10 there was no other
-}
-
-func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detail.Text {
+func repositoryCells(r assess.Repository, malformed bool, now time.Time) []Cell {
 	failed, failures := 0, detail.Text{Text: "-"}
 	for _, m := range r.Status.RecentMaintenance {
 		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
@@ -238,37 +204,16 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []detai
 	if name == "" || malformed {
 		name = r.Name // the resource itself has to be found
 	}
-	return []detail.Text{
-		{Text: name}, repositoryState(r), {Text: r.Spec.BackupStorageLocation}, detail.Styled(detail.Dim, repositoryType(r)), failures,
-		{Text: cmp.Or(human.Age(job.TimeOf(r.Status.LastMaintenanceTime), now), "never")},
-		detail.Styled(detail.Dim, until(r.Due, now, "")),
+	return []Cell{
+		text(detail.Plain, name), stateCell(repositoryState(r)), text(detail.Plain, r.Spec.VolumeNamespace), text(detail.Plain, r.Spec.BackupStorageLocation),
+		text(detail.Dim, r.Type()), {Text: failures},
+		ago(detail.Plain, job.TimeOf(r.Status.LastMaintenanceTime), now, "never"), due(detail.Dim, r.Due, now, ""),
 	}
 }
 
-func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.Malformed) detail.Page {
-	now := a.Environment.Now
-	page := detail.Page{Kind: "repository", Name: r.Name, State: repositoryState(r), Notes: notes(r.Notes, malformed)}
-	due := moment(r.Due, now, "not known")
-	if r.Due.After(now) {
-		due = human.Clock(r.Due, now) + ", in " + human.Duration(r.Due.Sub(now))
-	}
-	state := detail.Section{Title: "State", Fields: []detail.Field{
-		{Label: "phase", Text: page.State},
-		plain("message", unlessNoted(r.Status.Message, r.Notes)),
-		plain("volumes of namespace", r.Spec.VolumeNamespace),
-		plain("in location", r.Spec.BackupStorageLocation),
-		plain("type", repositoryType(r)),
-		plain("restic identifier", r.Spec.ResticIdentifier),
-		plain("created", moment(r.CreationTimestamp.Time, now, "")),
-	}}
-	for _, key := range slices.Sorted(maps.Keys(r.Spec.RepositoryConfig)) {
-		state.Fields = append(state.Fields, plain(key, r.Spec.RepositoryConfig[key]))
-	}
-	care := detail.Section{Title: "Maintenance", Fields: []detail.Field{
-		plain("last success", moment(job.TimeOf(r.Status.LastMaintenanceTime), now, "never")),
-		plain("every", durationOr(r.Spec.MaintenanceFrequency.Duration, "not set yet")),
-		plain("next due", due),
-	}}
+func repositorySections(a *assess.Assessment, r assess.Repository) []detail.Section {
+	now, found := a.Environment.Now, sections(describe.Repository(r, a), repositoryState(r))
+	care := &found[len(found)-1]
 	recent := slices.Clone(r.Status.RecentMaintenance)
 	slices.Reverse(recent)
 	if len(recent) > 0 {
@@ -287,6 +232,5 @@ func repositoryPage(a *assess.Assessment, r assess.Repository, malformed *watch.
 			detail.Styled(style, cmp.Or(string(m.Result), "running")), {Text: moment(began, now, "")}, {Text: took}, detail.Styled(style, m.Message)}})
 	}
 	care.Lines = []detail.Text{detail.Styled(detail.Dim, "Velero keeps the last 3 results.")}
-	page.Sections = []detail.Section{state, care}
-	return page
+	return found
 }

@@ -183,29 +183,22 @@ var errNotBook = errors.New("what is known of earlier restores cannot be used an
 var resourceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 type document struct {
-	Version   int             `json:"version"`
-	Throttle  *cost           `json:"throttle,omitempty"`
-	Resources map[string]cost `json:"resources"`
-}
-
-// cost is how long an item takes, and over how many seconds that was seen.
-type cost struct {
-	Seconds float64 `json:"secondsPerItem"`
-	Seen    float64 `json:"seenSeconds"`
+	Version int `json:"version"`
+	forecast.Rates
 }
 
 // encode writes a book. Of too many resources those seen least are left out.
 func encode(r forecast.Rates) ([]byte, error) {
-	d := document{Version: formatVersion, Resources: map[string]cost{}}
+	d := document{formatVersion, forecast.Rates{Resources: map[string]forecast.Cost{}}}
 	if r.Throttle.Valid() {
-		d.Throttle = &cost{r.Throttle.Seconds, r.Throttle.Seen}
+		d.Throttle = r.Throttle
 	}
 	names := slices.SortedFunc(maps.Keys(r.Resources), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Resources[b].Seen, r.Resources[a].Seen), cmp.Compare(a, b))
 	})
 	for _, name := range names {
 		if c := r.Resources[name]; c.Valid() && resourceName.MatchString(name) && len(d.Resources) < maxResources {
-			d.Resources[name] = cost{c.Seconds, c.Seen}
+			d.Resources[name] = c
 		}
 	}
 	data, err := json.MarshalIndent(d, "", " ")
@@ -232,18 +225,13 @@ func decode(data []byte) (forecast.Rates, error) {
 	if len(d.Resources) > maxResources {
 		return forecast.Rates{}, fmt.Errorf("it has %d resources", len(d.Resources))
 	}
-	r := forecast.Rates{Resources: make(map[string]forecast.Cost, len(d.Resources))}
-	if d.Throttle != nil {
-		if r.Throttle = forecast.Cost(*d.Throttle); !r.Throttle.Valid() {
-			return forecast.Rates{}, errors.New("the throttle's cost cannot be meant")
-		}
+	if d.Throttle != (forecast.Cost{}) && !d.Throttle.Valid() {
+		return forecast.Rates{}, errors.New("the throttle's cost cannot be meant")
 	}
 	for name, c := range d.Resources {
-		known := forecast.Cost(c)
-		if !known.Valid() || !resourceName.MatchString(name) {
+		if !c.Valid() || !resourceName.MatchString(name) {
 			return forecast.Rates{}, fmt.Errorf("the cost of %.80q cannot be meant", name)
 		}
-		r.Resources[name] = known
 	}
-	return r, nil
+	return d.Rates, nil
 }

@@ -1,0 +1,325 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/e2e/lab"
+)
+
+// contentObjects are what TestVerifyComparesContents backs up; %s are names.
+var contentObjects = map[string]string{
+	"configmap": `{apiVersion: v1, kind: ConfigMap, data: {level: info, size: "3"}}`,
+	"secret":    `{apiVersion: v1, kind: Secret, stringData: {token: old, user: me}}`,
+	"deployment": `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2, selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}},
+		spec: {containers: [{name: web, image: "web:1", args: [serve], env: [{name: A, value: "1"}, {name: B, value: "2"}]}]}}}}`,
+	"statefulset":    `{apiVersion: apps/v1, kind: StatefulSet, spec: {serviceName: x, selector: {matchLabels: {app: %[1]s}}, template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: db, image: "db:1"}]}}}}`,
+	"service":        `{apiVersion: v1, kind: Service, spec: {type: NodePort, selector: {app: %[1]s}, ports: [{name: http, port: 80, targetPort: 8080}]}}`,
+	"ingress":        `{apiVersion: networking.k8s.io/v1, kind: Ingress, spec: {rules: [{host: a.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {number: 80}}}}]}}]}}`,
+	"role":           `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, rules: [{apiGroups: [""], resources: [pods], verbs: [get, list]}, {apiGroups: [""], resources: [secrets], verbs: [get]}]}`,
+	"rolebinding":    `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}, subjects: [{kind: ServiceAccount, name: robot, namespace: %[2]s}]}`,
+	"cronjob":        `{apiVersion: batch/v1, kind: CronJob, spec: {schedule: "0 3 * * *", suspend: true, jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}}}`,
+	"job":            `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}`,
+	"limitrange":     `{apiVersion: v1, kind: LimitRange, spec: {limits: [{type: Container, max: {cpu: "4"}}]}}`,
+	"networkpolicy":  `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, spec: {podSelector: {matchLabels: {app: x}}, policyTypes: [Ingress]}}`,
+	"serviceaccount": `{apiVersion: v1, kind: ServiceAccount, imagePullSecrets: [{name: pull}]}`,
+	"claim":          `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {storageClassName: "", volumeName: %[2]s-%[1]s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
+	"hpa":            `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}, minReplicas: 1, maxReplicas: 9, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}}`,
+	"token":          `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {annotations: {kubernetes.io/service-account.name: default}}}`,
+}
+
+// object is one of contentObjects, as "kind/name", in a namespace.
+func contentObject(t *testing.T, which, namespace string) *unstructured.Unstructured {
+	t.Helper()
+	kind, name, _ := strings.Cut(which, "/")
+	text := contentObjects[kind]
+	if strings.Contains(text, "%[") {
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "%[1]s", name), "%[2]s", namespace)
+	}
+	o := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal([]byte(text), &o.Object))
+	o.SetName(name)
+	o.SetNamespace(namespace)
+	return o
+}
+
+// verification is what verify prints, as this test reads it.
+type verification struct {
+	Wanted, LostItems, LostContents, LostClaims, LostVolumes, Changed int
+	Resources                                                         []struct {
+		Resource string
+		Items    []struct {
+			Namespace, Name, State, Content, Why string
+			Fields                               []string
+		}
+	}
+	Volumes []struct{ Namespace, Claim, State, Why string }
+	Claims  struct {
+		NotBound []struct {
+			Name, Why string
+			Lost      bool
+		}
+	}
+	NotSeen []any
+	Notes   []string
+}
+
+func verified(t *testing.T, want int, args ...string) (d verification, found map[string]string) {
+	t.Helper()
+	code, printed := runVeltui(t, append([]string{"verify", "-o", "json"}, args...)...)
+	if err := json.Unmarshal(document(printed), &d); err != nil {
+		t.Fatalf("%v: %.2000s", err, printed)
+	}
+	found = map[string]string{}
+	lost := []string{"Failed", "Missing", "Gone", "Deleting", "Differs", "NotLookedAt"}
+	for _, r := range d.Resources {
+		resource, _, _ := strings.Cut(r.Resource, ".")
+		for _, i := range r.Items {
+			switch {
+			case slices.Contains(lost, i.State):
+				found[resource+"/"+i.Name] = strings.Join(append([]string{i.State}, i.Fields...), " ")
+			case i.Content != "" && i.Content != "Same":
+				found[resource+"/"+i.Name] = strings.Join(append([]string{i.Content}, i.Fields...), " ")
+				if i.Content == "NotCompared" {
+					found[resource+"/"+i.Name] += " " + i.Why
+				}
+			}
+		}
+	}
+	for _, c := range d.Claims.NotBound {
+		if c.Lost {
+			found["unbound/"+c.Name] = c.Why
+		}
+	}
+	if code != want || len(d.NotSeen) > 0 || len(d.Notes) > 0 {
+		t.Errorf("exit code %d, want %d, not seen %v, notes %q", code, want, d.NotSeen, d.Notes)
+	}
+	return d, found
+}
+
+func wantFound(t *testing.T, found, want map[string]string) {
+	t.Helper()
+	for what, how := range want {
+		if got, ok := found[what]; !ok || !strings.HasPrefix(got, how) {
+			t.Errorf("MISSED %s: %q, expected %q", what, got, how)
+		}
+	}
+	for what, how := range found {
+		if _, ok := want[what]; !ok {
+			t.Errorf("FALSE %s: %q", what, how)
+		}
+	}
+}
+
+// TestVerifyComparesContents plants more than thirty changes after a restore, beside what Kubernetes and controllers
+// change by themselves, and holds that verify finds the first and no others.
+func TestVerifyComparesContents(t *testing.T) {
+	ctx := patient(t)
+	const from, to = "content", "content-2"
+	all := []string{
+		"configmap/same", "configmap/gone", "configmap/held", "configmap/changed", "configmap/added", "configmap/less", "configmap/emptied", "configmap/again", "configmap/again-same", "configmap/labelled", "configmap/unlabelled", "configmap/applied",
+		"secret/same", "secret/gone", "secret/changed", "secret/emptied", "secret/again", "token/robot-token",
+		"deployment/same", "deployment/gone", "deployment/scaled", "deployment/image", "deployment/env", "deployment/auto", "deployment/rolled", "hpa/auto",
+		"statefulset/same", "statefulset/scaled", "service/same", "service/gone", "service/ports", "service/selector", "ingress/same", "ingress/host",
+		"role/same", "role/gone", "role/fewer", "rolebinding/same", "rolebinding/emptied", "cronjob/same", "cronjob/gone", "cronjob/schedule",
+		"job/kept", "job/done", "limitrange/gone", "networkpolicy/same", "networkpolicy/other", "serviceaccount/robot", "serviceaccount/pulls", "claim/bound", "claim/gone", "cronjob/running", "limitrange/other", "secret/more",
+	}
+	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
+	must(t, theLab.Client.Create(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: from + "-bound"}, Spec: corev1.PersistentVolumeSpec{
+		Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}}}))
+	for _, which := range all {
+		must(t, theLab.Client.Create(ctx, contentObject(t, which, from)))
+	}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: from, Name: "bound"}}
+	must(t, theLab.AwaitClaim(ctx, claim))
+	must(t, wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var sets appsv1.ReplicaSetList
+		err := theLab.Client.List(ctx, &sets, client.InNamespace(from))
+		return len(sets.Items) == 7, err
+	}))
+	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
+	time.Sleep(11 * time.Second) // the volume is older than the restore, with certainty
+	waited := startWaiting(t, "restore/"+to, 0, "verified: nothing is missing of ")
+	h := restore(t, to, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil)
+	wantEnd(t, h, "Completed")
+	waited()
+	time.Sleep(2 * time.Second) // controllers work on what came back
+
+	// The volume stays bound to the original: the claim of the mapped namespace can never have it.
+	unbound := map[string]string{"unbound/bound": "volume content-bound can never be bound to it: it is kept for claim content/bound", "unbound/gone": "volume content-gone can never be bound to it: it is not there"}
+	_, found := verified(t, exitRefused, "restore/"+to, "--compare")
+	wantFound(t, found, unbound)
+
+	time.Sleep(11 * time.Second) // what is made from now on is later than the restore, with certainty
+	o := func(which string) *unstructured.Unstructured { return contentObject(t, which, to) }
+	patch := func(which, with string) {
+		t.Helper()
+		text, err := yaml.YAMLToJSON([]byte(with))
+		must(t, err)
+		must(t, theLab.Client.Patch(ctx, o(which), client.RawPatch(types.MergePatchType, text)))
+	}
+	remove := func(which string) {
+		t.Helper()
+		must(t, theLab.Client.Delete(ctx, o(which), client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	}
+	again := func(which, with string) {
+		t.Helper()
+		must(t, theLab.Remove(ctx, o(which)))
+		made := o(which)
+		if with != "" {
+			must(t, yaml.Unmarshal([]byte(with), &made.Object))
+			made.SetName(strings.SplitN(which, "/", 2)[1])
+			made.SetNamespace(to)
+		}
+		must(t, theLab.Client.Create(ctx, made))
+	}
+	// Presence.
+	for _, which := range []string{"configmap/gone", "secret/gone", "deployment/gone", "service/gone", "role/gone", "cronjob/gone", "limitrange/gone", "claim/gone"} {
+		remove(which)
+	}
+	patch("configmap/held", `{metadata: {finalizers: [example.com/held]}}`)
+	must(t, theLab.Client.Delete(ctx, o("configmap/held")))
+	// Content.
+	patch("configmap/changed", `{data: {level: debug}}`)
+	patch("configmap/added", `{data: {more: "1"}}`)
+	patch("configmap/less", `{data: {size: null}}`)
+	patch("configmap/emptied", `{data: null}`)
+	again("configmap/again", `{apiVersion: v1, kind: ConfigMap, data: {level: other}}`)
+	patch("secret/changed", `{stringData: {token: new}}`)
+	patch("secret/emptied", `{data: null}`)
+	again("secret/again", `{apiVersion: v1, kind: Secret, stringData: {token: other}}`)
+	patch("deployment/scaled", `{spec: {replicas: 0}}`)
+	patch("statefulset/scaled", `{spec: {replicas: 3}}`)
+	patch("deployment/image", `{spec: {template: {spec: {containers: [{name: web, image: "web:2", args: [serve], env: [{name: A, value: "1"}, {name: B, value: "2"}]}]}}}}`)
+	patch("deployment/env", `{spec: {template: {spec: {containers: [{name: web, image: "web:1", args: [serve], env: [{name: A, value: "1"}, {name: C, value: "3"}, {name: B, value: "2"}]}]}}}}`)
+	patch("service/ports", `{spec: {ports: [{name: http, port: 81, targetPort: 8080}]}}`)
+	patch("service/selector", `{spec: {selector: {app: other}}}`)
+	patch("ingress/host", `{spec: {rules: [{host: b.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {number: 80}}}}]}}]}}`)
+	patch("role/fewer", `{rules: [{apiGroups: [""], resources: [pods], verbs: [get, list]}]}`)
+	patch("rolebinding/emptied", `{subjects: null}`)
+	patch("cronjob/schedule", `{spec: {schedule: "0 4 * * *"}}`)
+	patch("cronjob/running", `{spec: {suspend: false}}`)
+	patch("limitrange/other", `{spec: {limits: [{type: Container, max: {cpu: "8"}, default: {cpu: "4"}, defaultRequest: {cpu: "4"}}]}}`)
+	patch("secret/more", `{stringData: {third: x}}`)
+	patch("networkpolicy/other", `{spec: {podSelector: {matchLabels: {app: other}}}}`)
+	patch("serviceaccount/pulls", `{imagePullSecrets: null}`)
+	patch("configmap/labelled", `{metadata: {labels: {velero.io/backup-name: content, tier: x}}}`)
+	// What nobody lost: Kubernetes, controllers and Velero do that by themselves.
+	again("configmap/again-same", "")
+	patch("configmap/unlabelled", `{metadata: {labels: {velero.io/backup-name: null, velero.io/restore-name: null}}}`)
+	patch("configmap/applied", `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}, finalizers: []}}`)
+	patch("deployment/rolled", `{spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: now}}}}}`)
+	patch("deployment/auto", `{spec: {replicas: 7}}`)
+	must(t, theLab.Client.Delete(ctx, o("job/done"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	var pods corev1.PodList
+	must(t, theLab.Client.List(ctx, &pods, client.InNamespace(to)))
+	for i := range pods.Items[:min(5, len(pods.Items))] {
+		must(t, client.IgnoreNotFound(theLab.Client.Delete(ctx, &pods.Items[i])))
+	}
+	time.Sleep(2 * time.Second)
+
+	presence := map[string]string{
+		"configmaps/gone": "Gone", "secrets/gone": "Gone", "deployments/gone": "Gone", "services/gone": "Gone", "roles/gone": "Gone", "cronjobs/gone": "Gone", "limitranges/gone": "Gone", "persistentvolumeclaims/gone": "Gone", "configmaps/held": "Deleting",
+		"unbound/bound": unbound["unbound/bound"],
+	}
+	d, found := verified(t, exitRefused, "restore/"+to)
+	wantFound(t, found, presence)
+	if d.LostItems != 9 || d.LostClaims != 1 || d.Changed+d.LostContents != 0 {
+		t.Errorf("%d items, %d claims, %d contents lost, %d changed", d.LostItems, d.LostClaims, d.LostContents, d.Changed)
+	}
+	want := map[string]string{
+		"configmaps/changed": "Changed data.level", "configmaps/added": "Changed data.more", "configmaps/less": "Changed data.size", "configmaps/emptied": "Emptied data.level data.size", "configmaps/again": "Recreated data.level data.size",
+		"secrets/changed": "Changed data.token", "secrets/emptied": "Emptied data.token data.user", "secrets/again": "Recreated data.token data.user",
+		"deployments/scaled": "Scaled spec.replicas", "statefulsets/scaled": "Scaled spec.replicas", "deployments/image": "Changed spec.template.spec.containers[web].image",
+		"deployments/env": "Changed spec.template.spec.containers[web].env", "services/ports": "Changed spec.ports[http].port", "services/selector": "Changed spec.selector.app", "ingresses/host": "Changed spec.rules[0].host",
+		"roles/fewer": "Changed rules[1]", "rolebindings/emptied": "Emptied subjects", "cronjobs/schedule": "Changed spec.schedule", "cronjobs/running": "Changed spec.suspend", "limitranges/other": "Changed spec.limits[0].", "secrets/more": "Changed data.third", "networkpolicies/other": "Changed spec.podSelector.matchLabels.app", "serviceaccounts/pulls": "Emptied imagePullSecrets",
+	}
+	for what, how := range presence {
+		want[what] = how
+	}
+	d, found = verified(t, exitRefused, "restore/"+to, "--compare")
+	wantFound(t, found, want)
+	if d.LostItems != 9 || d.LostContents != 6 || d.Changed != 17 {
+		t.Errorf("%d items, %d contents lost, %d changed", d.LostItems, d.LostContents, d.Changed)
+	}
+	_, printed := runVeltui(t, "verify", "restore/"+to, "--compare", "--all")
+	for _, secret := range []string{"b2xk", "bmV3", "debug", "0 4 *"} {
+		if strings.Contains(printed, secret) {
+			t.Errorf("it prints the value %q: %s", secret, printed)
+		}
+	}
+	if !strings.Contains(printed, "\nother content\n") || !strings.Contains(printed, "configmaps content-2/changed (from content): differs in data.level") {
+		t.Error(printed)
+	}
+	t.Log(printed)
+}
+
+// TestVerifyAfterTheSameRestoreTwice: a restore into the cluster of the backup finds all there, and the same once more
+// after the policy update wrote Velero's labels: nothing is lost, CRDs neither.
+func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
+	fullBackup(t)
+	yes := true
+	spec := velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"media"}, IncludeClusterResources: &yes, ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
+	restore(t, "twice-update", spec, nil)
+	spec.ExistingResourcePolicy = velerov1.PolicyTypeNone
+	restore(t, "twice-none", spec, nil)
+	for _, args := range [][]string{{"restore/twice-none"}, {"restore/twice-none", "--compare"}, {"restore/twice-update", "--compare"}} {
+		if d, found := verified(t, 0, args...); len(found) > 0 || d.Wanted < 200 {
+			t.Errorf("%q of %d: %v", args, d.Wanted, found)
+		}
+	}
+}
+
+// TestVerifyReadsTheResourceModifier: what a modifier changed is as it was to be; once the modifier is gone, nobody knows.
+func TestVerifyReadsTheResourceModifier(t *testing.T) {
+	fullBackup(t)
+	ctx := patient(t)
+	mods := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "verify-mods"}, Data: map[string]string{"rules": `version: v1
+resourceModifierRules:
+- conditions: {groupResource: configmaps, namespaces: [media]}
+  mergePatches:
+  - patchData: '{"data": {"added": "by the modifier"}}'
+`}}
+	must(t, theLab.Client.Create(ctx, mods))
+	wantEnd(t, restore(t, "verify-modified", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps", "deployments"},
+		NamespaceMapping: map[string]string{"media": "verify-modified"}, ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: mods.Name}}, nil), "Completed")
+	var changed corev1.ConfigMapList
+	must(t, theLab.Client.List(ctx, &changed, client.InNamespace("verify-modified")))
+	modified := 0
+	for _, m := range changed.Items {
+		if m.Data["added"] != "" {
+			modified++
+		}
+	}
+	if _, found := verified(t, 0, "restore/verify-modified", "--compare"); len(found) > 0 || modified == 0 {
+		t.Errorf("%d modified: %v", modified, found)
+	}
+	must(t, theLab.Remove(ctx, mods))
+	_, found := verified(t, 1, "restore/verify-modified", "--compare")
+	for what, how := range found {
+		if !strings.HasPrefix(how, "NotCompared data.added the resource modifier verify-mods may change it") {
+			t.Errorf("%s: %s", what, how)
+		}
+	}
+	if len(found) != modified {
+		t.Errorf("%d of %d", len(found), modified)
+	}
+}

@@ -1,0 +1,220 @@
+package dryrun
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/restore/prepare"
+	"github.com/veltui/veltui/restore/target"
+)
+
+const (
+	workers = 4
+	rootCA  = "kube-root-ca.crt" // Kubernetes makes it in each namespace
+	secrets = "secrets"
+)
+
+// Query is a restore to send.
+type Query struct {
+	Fates      *collector.Fates
+	State      *target.State
+	Rules      *prepare.Rules
+	Namespaces map[string]target.Namespace // those of the target, nil if they are not known
+	Order      []string                    // the resources in Velero's order
+	// Bodies reads what the backup holds of the items that are wanted.
+	Bodies func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error
+	// Ambiguous reports whether the backup holds a resource in several API versions of which Velero chooses one.
+	Ambiguous func(resource string) bool
+	Secrets   bool   // Secrets sends Secrets, too
+	StandIn   string // StandIn is a namespace in place of those that do not exist yet, empty for none
+	// Progress is told how many items have been sent, from any goroutine; nil for nobody.
+	Progress func(sent, total int)
+}
+
+// place is where an item lies: in the backup, or in the target.
+type place struct{ resource, namespace, name string }
+
+type item struct {
+	place       // in the target
+	exists      bool
+	unseen      bool // whether it exists is not known
+	planned     bool // whether it was to be sent
+	verdict     verdict
+	why         string
+	asked       bool // whether it was sent
+	ofNamespace bool // whether it is the namespace that is rejected
+	byVelero    bool // whether Velero itself has the error
+}
+
+func (i *item) decide(v verdict, why string) { i.verdict, i.why = v, sanitize.Cut(why, maxText) }
+
+type run struct {
+	Query
+	*Sender
+	items    map[place]*item // by place in the backup
+	targets  map[place]*item
+	builtIn  map[string]bool // API groups that kube-apiserver serves itself
+	limits   map[string]bool // namespaces that get limit ranges
+	silent   atomic.Int32    // requests without an answer, one after the other
+	total    int
+	progress atomic.Int64
+	stop     context.CancelCauseFunc
+}
+
+// Run sends a restore. Its errors are the cause of ctx, and that the API server rejects the credentials.
+func Run(ctx context.Context, s *Sender, q Query) (*preflight.DryRun, error) {
+	r := &run{Query: q, Sender: s, items: map[place]*item{}, targets: map[place]*item{}, builtIn: map[string]bool{}, limits: map[string]bool{}}
+	for kind := range collector.KnownKinds() {
+		r.builtIn[kind[0]] = true
+	}
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
+	sending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.stop = stop
+	err := r.sendAll(sending)
+	switch broken := context.Cause(sending); {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case apierrors.IsUnauthorized(broken):
+		return nil, fmt.Errorf("the API server rejects your credentials: %w", broken)
+	case broken != nil:
+		err = broken
+	}
+	return r.result(err), nil
+}
+
+// plan decides what is sent.
+func (r *run) plan() error {
+	covered := map[string]bool{} // new namespaces whose own item is restored
+	var inside []string
+	err := r.Fates.Each(func(i collector.Item) {
+		if i.Fate != collector.ToRestore || i.Mirror {
+			return
+		}
+		at := &item{place: place{i.Resource, i.Target, i.Name}}
+		if i.Resource == target.Namespaces {
+			at.place = place{i.Resource, "", i.Target}
+			covered[i.Target] = true
+		} else if i.Target != "" {
+			inside = append(inside, i.Target)
+		}
+		object, seen := r.State.Find(at.resource, at.namespace, at.name)
+		at.exists, at.unseen = seen == target.There, seen == target.NotLooked
+		r.decide(at, object)
+		if i.Resource == target.LimitRanges && at.verdict == open {
+			r.limits[i.Target] = true
+		}
+		r.items[place{i.Resource, i.Namespace, i.Name}] = at
+		if r.targets[at.place] == nil {
+			r.targets[at.place] = at
+		}
+	})
+	slices.Sort(inside)
+	for _, name := range slices.Compact(inside) {
+		if r.isNew(name) && !covered[name] {
+			at := &item{place: place{target.Namespaces, "", name}}
+			r.items[place{target.Namespaces, "", "/" + name}] = at // no item of a backup is called so
+			r.targets[at.place] = at
+		}
+	}
+	for _, at := range r.items {
+		if at.planned = at.verdict == open; at.planned {
+			r.total++
+		}
+	}
+	return err
+}
+
+// decide decides what needs no request.
+func (r *run) decide(at *item, object target.Object) {
+	switch {
+	case r.targets[at.place] != nil:
+		at.decide(notSent, "an item of another namespace that is mapped to the same comes first")
+	case at.resource == target.ConfigMaps && at.name == rootCA && r.isNew(at.namespace):
+		at.decide(notSent, "Kubernetes makes it itself")
+	case at.exists && !object.Deleting.IsZero():
+		at.decide(notSent, "it is being deleted, and Velero treats it as there")
+	case at.exists && r.leaves(at) != "":
+		at.decide(notSent, r.leaves(at))
+	case at.resource == secrets && !r.Secrets:
+		at.decide(cannotTell, "sent only if you ask for it")
+	case r.isNew(at.namespace) && r.StandIn == "":
+		at.decide(cannotTell, "namespace "+at.namespace+" does not exist yet, and none stands in for it")
+	}
+}
+
+// leaves returns why Velero sends nothing of an object that exists, empty if it sends a patch.
+func (r *run) leaves(at *item) string {
+	switch {
+	case at.resource == accounts:
+		return "it exists, and Velero only adds to it"
+	case r.Rules.Restore.ExistingResourcePolicy != velerov1.PolicyTypeUpdate:
+		return "it exists, and the policy is none: Velero leaves it, with a warning if it differs"
+	}
+	return ""
+}
+
+// isNew reports whether a namespace is to be made.
+func (r *run) isNew(namespace string) bool {
+	_, exists := r.Namespaces[namespace]
+	return namespace != "" && r.Namespaces != nil && !exists
+}
+
+// sendAll sends the bodies of the backup, and then the namespaces that it does not hold.
+func (r *run) sendAll(ctx context.Context) error {
+	if r.total == 0 {
+		return nil // nothing of the backup is needed
+	}
+	type job struct {
+		*item
+		body []byte
+	}
+	jobs := make(chan job)
+	var working sync.WaitGroup
+	for range workers {
+		working.Go(func() {
+			for j := range jobs {
+				r.sendBody(ctx, j.item, j.body)
+				if sent := int(r.progress.Add(1)); r.Progress != nil {
+					r.Progress(sent, r.total)
+				}
+			}
+		})
+	}
+	give := func(at *item, body []byte) {
+		select {
+		case jobs <- job{at, body}:
+		case <-ctx.Done():
+		}
+	}
+	given := map[*item]bool{}
+	err := r.Bodies(ctx, func(resource, namespace, name string) bool {
+		at := r.items[place{resource, namespace, name}]
+		return at != nil && !given[at] && at.verdict == open && ctx.Err() == nil
+	}, func(resource, namespace, name string, body []byte) {
+		at := r.items[place{resource, namespace, name}]
+		given[at] = true
+		give(at, bytes.Clone(body))
+	})
+	for at, i := range r.items {
+		if at.resource == target.Namespaces && strings.HasPrefix(at.name, "/") {
+			give(i, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, i.name))
+		}
+	}
+	close(jobs)
+	working.Wait()
+	return err
+}

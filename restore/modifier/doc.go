@@ -1,0 +1,2 @@
+// Package modifier reads and applies resource modifiers as Velero does (internal/resourcemodifiers). Pure.
+package modifier

@@ -1,0 +1,117 @@
+package modifier
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/yaml"
+)
+
+type jsonPatch struct {
+	Operation string `json:"operation"`
+	From      string `json:"from"`
+	Path      string `json:"path"`
+	Value     string `json:"value"`
+}
+
+type patchData struct {
+	PatchData string `json:"patchData"`
+}
+
+// patch applies the one kind of patches that a rule has (resource_modifiers.go, applyPatch).
+func (r *rule) patch(o *unstructured.Unstructured) error {
+	object, err := []byte(nil), errors.New("a rule has no patches")
+	switch {
+	case len(r.Patches) > 0:
+		if object, err = applyJSON(r.Patches, o); errors.Is(err, jsonpatch.ErrTestFailed) {
+			return nil
+		}
+	case len(r.MergePatches) > 0:
+		object, err = apply(r.MergePatches, o, jsonpatch.MergePatch)
+	case len(r.StrategicPatches) > 0:
+		object, err = apply(r.StrategicPatches, o, func(object, patch []byte) ([]byte, error) {
+			return mergeStrategic(o.GetAPIVersion()+" "+o.GetKind(), object, patch)
+		})
+	}
+	updated := &unstructured.Unstructured{}
+	if err == nil && updated.UnmarshalJSON(object) != nil { // its error has the whole object in it, which may be a Secret
+		err = errors.New("the patched object is no object")
+	}
+	if err != nil {
+		return fmt.Errorf("patching it: %w", err)
+	}
+	o.Object = updated.Object
+	return nil
+}
+
+// maxCopied is how many bytes the copy operations of a patch may add.
+const maxCopied = 8 << 20
+
+func applyJSON(patches []jsonPatch, o *unstructured.Unstructured) ([]byte, error) {
+	texts := make([]string, len(patches))
+	for i, p := range patches {
+		texts[i] = fmt.Sprintf(`{"op": "%s", "from": "%s", "path": "%s", "value": %s}`, p.Operation, p.From, p.Path, quoted(p.Value))
+	}
+	patch, err := jsonpatch.DecodePatch([]byte("[" + strings.Join(texts, ",") + "]"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the JSON patch: %w", err)
+	}
+	object, err := o.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	options := jsonpatch.NewApplyOptions()
+	options.AccumulatedCopySizeLimit = maxCopied
+	object, err = patch.ApplyWithOptions(object, options)
+	var tooLarge *jsonpatch.AccumulatedCopySizeError
+	if errors.As(err, &tooLarge) {
+		return nil, fmt.Errorf("%w: it copies too much", errUnknown)
+	}
+	return object, err
+}
+
+// quoted is a value as Velero writes it: in quotes if it is no JSON, and with nothing escaped (json_patch.go, addQuotes).
+func quoted(value string) string {
+	inQuotes := len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"'
+	_, notNumber := strconv.ParseFloat(value, 64)
+	lower := strings.ToLower(value)
+	if inQuotes || value == "null" || lower == "true" || lower == "false" || notNumber == nil || strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
+		return value
+	}
+	return `"` + value + `"`
+}
+
+func apply(patches []patchData, o *unstructured.Unstructured, merge func(object, patch []byte) ([]byte, error)) ([]byte, error) {
+	object, err := o.MarshalJSON()
+	for i := 0; i < len(patches) && err == nil; i++ {
+		var patch []byte
+		if patch, err = yaml.YAMLToJSON([]byte(patches[i].PatchData)); err == nil {
+			object, err = merge(object, patch)
+		}
+	}
+	return object, err
+}
+
+// typed are kinds whose Go types are linked. Velero knows all of Kubernetes and its own, and has an error for others.
+var typed = map[string]any{
+	"v1 ConfigMap": corev1.ConfigMap{}, "v1 PersistentVolumeClaim": corev1.PersistentVolumeClaim{}, "v1 Pod": corev1.Pod{},
+	"v1 Secret": corev1.Secret{}, "v1 Service": corev1.Service{}, "v1 ServiceAccount": corev1.ServiceAccount{},
+	"apps/v1 DaemonSet": appsv1.DaemonSet{}, "apps/v1 Deployment": appsv1.Deployment{}, "apps/v1 ReplicaSet": appsv1.ReplicaSet{},
+	"apps/v1 StatefulSet": appsv1.StatefulSet{}, "batch/v1 CronJob": batchv1.CronJob{}, "batch/v1 Job": batchv1.Job{},
+}
+
+// mergeStrategic patches as the API server would (strategic_merge_patch.go).
+func mergeStrategic(kind string, object, patch []byte) ([]byte, error) {
+	if typed[kind] == nil {
+		return nil, fmt.Errorf("%w: it has no schema of %s", errUnknown, kind)
+	}
+	return strategicpatch.StrategicMergePatch(object, patch, typed[kind])
+}

@@ -1,0 +1,167 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/veltui/veltui/internal/human"
+)
+
+// DryRun is what the API server answered to the objects of a restore, sent as Velero would, without storing them.
+type DryRun struct {
+	// As is whose rights and policies the answers are about; AsVelero is true if that is Velero's service account,
+	// and WhyNot says why it is not.
+	As       string `json:"as"`
+	AsVelero bool   `json:"asVelero"`
+	WhyNot   string `json:"whyNot,omitempty"`
+	StandIn  string `json:"standIn,omitempty"` // StandIn is the namespace that stood in for those that do not exist yet.
+	Items    int    `json:"items"`             // Items is how many items the restore would try to restore.
+	Sent     int    `json:"sent"`
+	Accepted int    `json:"accepted"`
+	// Rejected are in Velero's order of resources.
+	Rejected   []Rejection `json:"rejected"`
+	CannotTell []Untold    `json:"cannotTell,omitempty"` // what the dry run could not find out
+	NotSent    []Untold    `json:"notSent,omitempty"`    // what Velero does not create either
+	CannotKnow []string    `json:"cannotKnow"`           // what no dry run can tell, always the same
+
+	// Answered reports whether the API server answered for an item, by its target.
+	Answered func(resource, namespace, name string) bool `json:"-"`
+}
+
+// Rejection is an object that the API server rejects.
+type Rejection struct {
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"` // of the target
+	Name      string `json:"name"`
+	Message   string `json:"message"` // in the API server's words
+	// Warned is true where Velero only warns: of a patch of what exists, or of an object that may be too large.
+	Warned bool `json:"warned,omitempty"`
+	// ByVelero is true where Velero itself has the error: of one of its actions, or of the resource modifier.
+	ByVelero bool   `json:"byVelero,omitempty"`
+	Pattern  string `json:"-"` // the message without the object's own name
+}
+
+// Untold are items with one thing in common.
+type Untold struct {
+	Why      string   `json:"why"`
+	Resource string   `json:"resource,omitempty"` // Resource is empty where they are of several.
+	Names    []string `json:"names"`              // Names are some of them, as "resource/namespace/name".
+	Count    int      `json:"count"`
+}
+
+// What returns how many items of which kind, with an example.
+func (u Untold) What() string {
+	what := human.Count(u.Count, "item")
+	if u.Resource != "" {
+		what = some(u.Count, u.Resource)
+	}
+	return what + ", such as " + u.Names[0]
+}
+
+// CannotKnow is what nobody can know before a restore.
+var CannotKnow = []string{
+	"what controllers, operators and third-party plugins of Velero do with the objects later",
+	"what webhooks, policies, quotas and limit ranges answer that change until then, or that the restore itself brings",
+	"sums over several objects, except those that veltui adds up (quotas)",
+}
+
+// answered reports whether a dry run has answered what a rule asks of an item.
+func (c *check) answered(resource, namespace, name string) bool {
+	return c.DryRun != nil && c.DryRun.Answered(resource, namespace, name)
+}
+
+// dryRun adds what the dry run found, and what it left open.
+func (c *check) dryRun() {
+	d := c.DryRun
+	if d == nil {
+		if c.items > 0 {
+			c.notLooked("admission: webhooks, policies, Pod Security, schemas, names of namespaces, priority and runtime classes", "only a dry run asks the API server")
+		}
+		return
+	}
+	c.rejected(d.Rejected)
+	if !d.AsVelero {
+		c.notLooked("what Velero's service account may do", d.WhyNot+"; the answers are those for "+d.As)
+	}
+	for _, u := range d.CannotTell {
+		c.notLooked("the dry run of "+u.What(), u.Why)
+	}
+}
+
+var amounts = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
+// rejected makes one finding of objects that were rejected with the same words.
+func (c *check) rejected(all []Rejection) {
+	type key struct {
+		pattern          string
+		warned, byVelero bool
+	}
+	grouped, first := map[key]*group{}, []Rejection{}
+	resources := map[key]map[string]bool{}
+	keyOf := func(r Rejection) key {
+		return key{amounts.ReplaceAllString(r.Pattern, "0"), r.Warned, r.ByVelero}
+	}
+	for _, r := range all {
+		k := keyOf(r)
+		if grouped[k] == nil {
+			grouped[k], resources[k] = &group{}, map[string]bool{}
+			first = append(first, r)
+		}
+		grouped[k].add(r.Namespace, r.Name)
+		resources[k][r.Resource] = true
+	}
+	for _, r := range first {
+		k := keyOf(r)
+		g := grouped[k]
+		f := Finding{Severity: Obstacle, Reason: Rejected, Remedy: "Change what rejects them, or leave them out."}
+		what := human.Count(g.count, "item")
+		if len(resources[k]) == 1 {
+			f.Resource, what = r.Resource, some(g.count, r.Resource)
+		}
+		text := r.Message
+		if g.count > 1 {
+			text = r.Pattern
+		}
+		f.Sentence = fmt.Sprintf("The API server rejects %s: %s", what, strings.TrimSuffix(text, ".")+".")
+		if r.ByVelero {
+			f.Sentence = fmt.Sprintf("Velero reports an error for %s: %s", what, strings.TrimSuffix(text, ".")+".")
+			f.Remedy = "Change what causes it, or leave them out."
+		}
+		if r.Warned {
+			f.Severity = Doubt
+			f.Sentence = fmt.Sprintf("Velero may not bring %s to the state of the backup: %s", what, strings.TrimSuffix(text, ".")+".")
+			f.Remedy = "Delete what is in the way first, or leave them out."
+		}
+		c.find(g.fill(f))
+	}
+}
+
+// NewUntold groups items by why without their names (pattern), the largest group first.
+func NewUntold(each func(add func(why, pattern, resource, namespace, name string))) []Untold {
+	var all []*Untold
+	at := map[string]*Untold{}
+	each(func(why, pattern, resource, namespace, name string) {
+		u := at[pattern]
+		if u == nil {
+			u = &Untold{Why: why, Resource: resource}
+			at[pattern], all = u, append(all, u)
+		} else if u.Why != why {
+			u.Why = pattern
+		}
+		if u.Resource != resource {
+			u.Resource = ""
+		}
+		if u.Count++; len(u.Names) < maxNames {
+			u.Names = append(u.Names, resource+"/"+human.Namespaced(namespace, name))
+		}
+	})
+	slices.SortStableFunc(all, func(a, b *Untold) int { return cmp.Compare(b.Count, a.Count) })
+	var untold []Untold
+	for _, u := range all {
+		untold = append(untold, *u)
+	}
+	return untold
+}

@@ -1,0 +1,57 @@
+package ui
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/assess/coverage"
+)
+
+// TestCoverageTab: what backups protect is read when the tab is opened and not again while it stays open; until then
+// nothing is claimed, and enter shows why.
+func TestCoverageTab(t *testing.T) {
+	reads, failure := 0, error(nil)
+	result := &coverage.Result{State: coverage.Unprotected, At: noon, Namespaces: []coverage.Namespace{{
+		Item:   coverage.Item{Kind: "Namespace", Name: "warehouse", State: coverage.Unprotected, Reason: coverage.LabelExcluded, Sentence: "claim db-1: In no backup: the label excludes it."},
+		Claims: []coverage.Item{{Kind: "PersistentVolumeClaim", Namespace: "warehouse", Name: "db-1", State: coverage.Unprotected, Reason: coverage.LabelExcluded, Sentence: "In no backup: the label excludes it."}},
+		Workloads: []coverage.Item{
+			{Kind: "Deployment", Name: "api", State: coverage.Warned, Sentence: "The newest copy is 9h old, more than 2h."},
+			{Kind: "Deployment", Name: "web", State: coverage.Warned, Sentence: "The newest copy is 9h old, more than 2h."},
+		},
+	}}}
+	gate := make(chan bool)
+	b := newBench(t, 120, 30, func(o *Options) {
+		fake(o).coverage = func(_ *assess.Assessment, say func(string)) (*coverage.Result, error) {
+			say("reading what backups hold: 7 read, at most 9 left")
+			reads++
+			<-gate
+			return result, failure
+		}
+	})
+	again := func() { b.send(snapshotAssessed{b.clusters[0], b.clusters[0].assessed}) }
+	again()
+	b.keys("6")
+	b.sees("? Reading what backups hold: 7 read")
+	close(gate)
+	b.sees("warehouse")
+	b.shows("unprotected", "0 of 1", "read at", "claim db-1: In no backup")
+	again()
+	again()
+	b.keys("enter")
+	b.sees("claim db-1: In no backup: the label excludes it.")
+	b.shows("namespace warehouse", "Claims", "Why", "Deployment api and Deployment web: The newest copy is 9h old") // one reason, one line
+	b.keys("esc", "1", "6")
+	if reads != 1 {
+		t.Errorf("it was read %d times", reads)
+	}
+	failure = errors.New("the API server is away")
+	b.pass(2 * time.Minute)
+	b.keys("1", "6")
+	b.sees("the API server is away")
+	b.shows("warehouse")
+	if reads != 2 {
+		t.Errorf("opened again after a while, it was read %d times in all", reads)
+	}
+}

@@ -1,0 +1,191 @@
+package ui
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/assess/coverage"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/stored/logs"
+	came "github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/watch"
+)
+
+// fakeCluster plays a cluster. A test gives it the parts that it needs; of the others there is nothing to know.
+type fakeCluster struct {
+	source interface {
+		Next(ctx context.Context) (*watch.Snapshot, error)
+		Retry()
+	}
+	contents    *oracle
+	stored      storedParts
+	noArtifacts string
+	coverage    func(*assess.Assessment, func(string)) (*coverage.Result, error)
+	items       *inventory
+	objects     *archive
+	log         *scribe
+	problems    *serverLog
+	verified    verify.Result
+	*previewer
+	finalizer *fakeFinalizer
+	looker    *watcher
+	etcdLogs  readLogs
+	failure   string
+}
+
+type storedParts interface {
+	Results(ctx context.Context, j *job.Job) (artifact.Results, error)
+	Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error)
+	StoredVolumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error)
+	Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
+}
+
+var _ inspect.Inspector = (*fakeCluster)(nil)
+
+// fake is the first cluster of a test.
+func fake(o *Options) *fakeCluster { return o.Clusters[0].Inspector.(*fakeCluster) }
+
+func newFake() *fakeCluster {
+	return &fakeCluster{source: &scripted{snapshots: make(chan *watch.Snapshot, 1), retries: make(chan struct{}, 1)}}
+}
+
+// never is the answer to what a test does not play.
+func never[T any](ctx context.Context) (none T, err error) {
+	<-ctx.Done()
+	return none, ctx.Err()
+}
+
+func (f *fakeCluster) Unavailable(p inspect.Part) string {
+	switch {
+	case p == inspect.Contents && f.contents == nil, p == inspect.Changes && f.finalizer == nil,
+		p == inspect.Items && f.items == nil, p == inspect.Objects && f.objects == nil, p == inspect.Logs && f.log == nil,
+		p == inspect.Problems && f.problems == nil, p == inspect.Looks && f.looker == nil, p == inspect.Verification && f.verified.Count == nil,
+		p == inspect.Previews && f.previewer == nil, p == inspect.Reports:
+		return "a test does not play it"
+	case p == inspect.Stored && f.stored == nil && f.coverage == nil:
+		return cmp.Or(f.noArtifacts, " ")
+	}
+	return ""
+}
+
+func (f *fakeCluster) Next(ctx context.Context) (*watch.Snapshot, error) { return f.source.Next(ctx) }
+
+func (f *fakeCluster) Retry() { f.source.Retry() }
+
+func (f *fakeCluster) WriteFailure() string { return f.failure }
+
+func (f *fakeCluster) ReadEtcdLog(_ context.Context, pod string) {
+	f.etcdLogs.pods = append(f.etcdLogs.pods, pod)
+}
+
+func (f *fakeCluster) ReadVolumes(ctx context.Context, _ *job.Job) ([]job.Volume, error) {
+	return never[[]job.Volume](ctx)
+}
+
+func (f *fakeCluster) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress inspect.Progress) (collector.Estimate, error) {
+	return f.contents.Estimate(ctx, j, server, progress)
+}
+
+func (f *fakeCluster) Contents(ctx context.Context, j *job.Job, progress inspect.Progress) ([]collector.ResourceCount, error) {
+	return f.contents.Contents(ctx, j, progress)
+}
+
+func (f *fakeCluster) Coverage(ctx context.Context, a *assess.Assessment, _ coverage.Options, say func(string)) (*coverage.Result, error) {
+	if f.coverage == nil {
+		return never[*coverage.Result](ctx)
+	}
+	return f.coverage(a, say)
+}
+
+func (f *fakeCluster) KnownRates() forecast.Rates { return f.contents.rates.rates }
+
+func (f *fakeCluster) LearnRates(r forecast.Rates) {
+	if f.contents != nil {
+		f.contents.rates.rates = f.contents.rates.rates.With(r)
+	}
+}
+
+func (f *fakeCluster) Results(ctx context.Context, j *job.Job) (artifact.Results, error) {
+	return f.stored.Results(ctx, j)
+}
+
+func (f *fakeCluster) Resources(ctx context.Context, j *job.Job) ([]artifact.Resources, error) {
+	return f.stored.Resources(ctx, j)
+}
+
+func (f *fakeCluster) StoredVolumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error) {
+	return f.stored.StoredVolumes(ctx, j)
+}
+
+func (f *fakeCluster) Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error) {
+	return f.stored.Operations(ctx, j)
+}
+
+func (f *fakeCluster) Items(ctx context.Context, _ *job.Job, _ velero.Server) (came.Items, error) {
+	if f.items == nil {
+		return never[came.Items](ctx)
+	}
+	return f.items.items, f.items.err
+}
+
+func (f *fakeCluster) Verify(context.Context, *job.Job, *assess.Assessment, func(target.Progress), func(string)) (verify.Result, error) {
+	return f.verified, nil
+}
+
+func (f *fakeCluster) VolumeObject(ctx context.Context, namespace string, v velero.VolumeRef) (inspect.Document, error) {
+	return f.objects.VolumeObject(ctx, namespace, v)
+}
+
+func (f *fakeCluster) VolumeObjects(ctx context.Context, _ *job.Job, _ int) ([]inspect.Document, error) {
+	if f.objects == nil {
+		return never[[]inspect.Document](ctx)
+	}
+	return f.objects.documents, f.objects.note("volume resources")
+}
+
+func (f *fakeCluster) ReadLog(ctx context.Context, q logs.Query, out logs.Output) error {
+	if f.log == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return f.log.Read(ctx, q, out)
+}
+
+func (f *fakeCluster) Problems(ctx context.Context, j *job.Job) (logs.Problems, error) {
+	if f.problems == nil {
+		return never[logs.Problems](ctx)
+	}
+	return f.problems.Problems(ctx, j)
+}
+
+func (f *fakeCluster) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
+	if f.looker == nil {
+		return never[assess.Look](ctx)
+	}
+	return f.looker.Look(ctx, j)
+}
+
+func (f *fakeCluster) Report(ctx context.Context, _ *assess.Assessment, _ assess.Judged) (string, error) {
+	return never[string](ctx)
+}
+
+func (f *fakeCluster) Allowed(ctx context.Context, namespace string, kind job.Kind) (string, error) {
+	return f.finalizer.Allowed(ctx, namespace, kind)
+}
+
+func (f *fakeCluster) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
+	return f.finalizer.Gather(ctx, namespace, kind, name)
+}
+
+func (f *fakeCluster) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
+	return f.finalizer.Apply(ctx, plan, dryRun, report)
+}
