@@ -60,7 +60,10 @@ picture: build ## Make the pictures in docs/images anew, from a real run of the 
 
 # Tests that run beside each other in a package wait most of the time.
 BESIDE  := -parallel 4
-RUNTEST  = $(GOTESTSUM) --format pkgname
+# RERUNS=1 gives a test that fails a second try, and prints that it needed one.
+RERUNS  ?=
+RERUN    = $(if $(RERUNS),--rerun-fails=$(RERUNS) --rerun-fails-max-failures=3)
+RUNTEST  = $(GOTESTSUM) --format pkgname $(RERUN)
 FLAGS    = -timeout 40m -p $(JOBS) $(BESIDE) $(TESTFLAGS)
 
 # RACE=yes runs the packages that start goroutines or servers, or lock, with the race detector,

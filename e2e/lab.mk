@@ -71,7 +71,7 @@ endif
 
 .PHONY: e2e
 e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server, VELERO=1.18 or older (about 25 minutes; the first time also builds it)
-	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(E2E_AFTER) --packages $(if $(E2E_ROW),./e2e,./e2e/...) -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)' -skip '$(E2E_SKIP)'
+	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN) $(E2E_AFTER) --packages $(if $(E2E_ROW),./e2e,./e2e/...) -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)' -skip '$(E2E_SKIP)'
 
 .PHONY: e2e-versions
 e2e-versions: ## Run the suite with every Velero, one after the other, and write docs/install.md

@@ -59,7 +59,7 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	c.types(t, "\x1b")
 
 	const acting = "pages-operations"
-	createBackup(t, acting, velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}, ExcludedResources: []string{"pods", "persistentvolumeclaims"}}, lab.Annotations{lab.Operation: "1s", lab.OperationHold: acting})
+	createBackup(t, acting, velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, lab.Annotations{lab.Operation: "1s", lab.OperationHold: acting})
 	await(t, "Backup", acting, "wait for its operations", lab.InPhase(waiting))
 	c.types(t, "\x1b")
 	c.opens(t, "1", acting, "6")
