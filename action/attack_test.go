@@ -115,7 +115,7 @@ func onWrites(each ...string) func(*sendBench) func(string, *http.Request, func(
 // server, or what is before it, behaves so.
 func applyUnder(t *testing.T, tamper func(*sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error)) (*sendBench, Outcome) {
 	t.Helper()
-	b := newSendBench()
+	b := newSendBench(finalizeSend)
 	engine, err := New(b.options(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func applyUnder(t *testing.T, tamper func(*sendBench) func(string, *http.Request
 func TestClocksApart(t *testing.T) {
 	for name, date := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute, "a little ahead": 90 * time.Second, "right": 0} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newSendBench()
+			b := newSendBench(finalizeSend)
 			b.api.date = func() time.Time { return time.Now().Add(date) }
 			engine, err := New(b.options(t.TempDir()))
 			if err != nil {

@@ -45,6 +45,7 @@ type Entry struct {
 	Reason    string          `json:"reason"`
 	Target    string          `json:"target,omitempty"` // what is patched, if not the job
 	Patch     json.RawMessage `json:"patch,omitempty"`
+	Object    json.RawMessage `json:"object,omitempty"` // what is created
 	Copy      string          `json:"copy,omitempty"`
 	State     State           `json:"state,omitempty"`
 	Sent      Sent            `json:"sent,omitempty"`
@@ -105,24 +106,24 @@ func (a *audit) write(e Entry) error {
 	return appendEntry(a.path, e)
 }
 
-// note writes one line about what goes on; p is the patch it is about, if any.
-func (x *execution) note(event string, p *patch) error {
-	return x.audit.write(x.entry(event, p))
+// note writes one line about what goes on; w is the write it is about, if any.
+func (x *execution) note(event string, w write) error {
+	return x.audit.write(x.entry(event, w))
 }
 
-func (x *execution) entry(event string, p *patch) Entry {
+func (x *execution) entry(event string, w write) Entry {
 	o, entry := x.f.o, x.record
 	entry.Time, entry.Event, entry.Attempt = o.Now().UTC(), event, x.stamp.attempt
 	cluster := x.f.access.Identity()
 	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), x.out.Copy
 	entry.Host = x.host
 	entry.By = strings.ToValidUTF8(x.stamp.by, "?")
-	if p != nil && p.seen.GetUID() != types.UID(entry.UID) {
-		entry.Target = strings.ToLower(p.seen.GetKind()) + "/" + p.seen.GetName()
+	if w != nil && w.object().GetUID() != types.UID(entry.UID) {
+		entry.Target = strings.ToLower(w.object().GetKind()) + "/" + w.object().GetName()
 	}
 	switch event {
 	case "send":
-		entry.Patch = p.data
+		w.record(&entry)
 	case "end":
 		entry.State, entry.Sent, entry.Phase, entry.Message = x.out.State, x.out.Sent, x.out.Phase, x.out.Message
 	}

@@ -33,7 +33,7 @@ func cancelling() definition {
 func observeCancel(x *execution, ctx context.Context, late bool) error {
 	open := 0
 	for _, w := range x.writes {
-		o, err := x.once(ctx, w.seen)
+		o, err := x.once(ctx, w.object())
 		if apierrors.IsNotFound(err) {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 type delivery struct {
-	*patch
+	write
 	// open: a send had no answer that excludes the write, which may land until it is settled.
 	open bool
 	// unseen: a precondition failed, perhaps of a request that a proxy repeated, and the object was not read since.
@@ -51,7 +51,7 @@ var errAltered = errors.New("the API server answered with something else than wa
 // deliver sends a write until it lands. x.out.Sent then says what is proven of it and of those before it.
 func (x *execution) deliver(ctx context.Context, d *delivery) error {
 	defer x.update(d)
-	if err := x.note("send", d.patch); err != nil {
+	if err := x.note("send", d.write); err != nil {
 		return err
 	}
 	o := x.retrying()
@@ -93,11 +93,11 @@ func (x *execution) attempt(ctx context.Context, d *delivery) error {
 		}
 		return err
 	}
-	r := x.f.writer.send(ctx, d.patch, false)
+	r := x.f.writer.send(ctx, d.write, false)
 	x.host = r.host
 	if r.err != nil {
 		d.open = d.open || !r.excludes()
-		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err)
+		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err) || apierrors.IsAlreadyExists(r.err)
 		return r.err
 	}
 	if d.altered = d.verify(r.object, false); d.altered != "" {
@@ -110,7 +110,7 @@ func (x *execution) attempt(ctx context.Context, d *delivery) error {
 
 // resolve reads what became of sends without an answer. Its error: none can land any more, or nothing could be read.
 func (x *execution) resolve(ctx context.Context, d *delivery) error {
-	now, err := x.read(ctx, d.seen)
+	now, err := x.read(ctx, d.object())
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (x *execution) resolve(ctx context.Context, d *delivery) error {
 	case lost:
 		d.open = d.altered != "" // an answer of success excludes nothing
 		return errChanged
-	case obscured:
+	case obscured, taken:
 		return errChanged
 	}
 	return nil
@@ -191,13 +191,13 @@ func (r *reply) excludes() bool {
 	return !r.connected && retry.Unsent(r.err)
 }
 
-func (w *writer) send(ctx context.Context, p *patch, dryRun bool) reply {
+func (w *writer) send(ctx context.Context, one write, dryRun bool) reply {
 	var r reply
 	ctx, cancel := context.WithTimeout(ctx, w.access.timeout)
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.connected = true }})
 	ctx = context.WithValue(ctx, exchangeKey{}, &r)
-	r.object, r.err = p.send(ctx, w.access.get(), dryRun)
+	r.object, r.err = one.send(ctx, w.access.get(), dryRun)
 	return r
 }
 

@@ -75,7 +75,8 @@ type Evidence struct {
 	// storedAt is when the object store was asked, perhaps without the list of operations.
 	storedAt         time.Time
 	operationsUnread bool
-	engine           *Engine // gathered it
+	engine           *Engine   // gathered it
+	proposal         *proposal // nil for a job
 }
 
 // ForVerdict returns what a verdict needs of the evidence.

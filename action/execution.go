@@ -29,10 +29,11 @@ type execution struct {
 	looked   time.Time // when the evidence was last gathered
 	audit    *audit
 	record   Entry // what all entries of the audit log have in common
-	writes   []*patch
+	writes   []write
 	sent     int    // how many of them have landed
 	host     string // where the last request was sent
 	out      Outcome
+	subject  *unstructured.Unstructured // what is observed: what the plan is about, or what was created
 
 	observeUntil time.Time
 }
@@ -71,10 +72,10 @@ func (f *Engine) execution(d definition, shown Plan, dryRun bool, report func(Pr
 	}
 	deadline := f.o.Deadline
 	if deadline <= 0 {
-		deadline = velero.ResourceTimeout(shown.evidence.Job.Object, velero.ServerFlags{})
+		deadline = velero.ResourceTimeout(shown.evidence.Object, velero.ServerFlags{})
 	}
 	return &execution{definition: d, f: f, plan: shown, dryRun: dryRun, report: report, until: f.o.Now().Add(deadline),
-		stamp: stamp{by: shown.evidence.By, attempt: f.o.NewID()}}
+		stamp: stamp{by: shown.evidence.By, attempt: f.o.NewID()}, subject: shown.evidence.Object}
 }
 
 // run takes the steps until one ends the execution.
@@ -89,7 +90,7 @@ func (x *execution) run(ctx context.Context) (Outcome, error) {
 			break
 		}
 		if err != nil {
-			x.out.Message = fmt.Sprintf("%s: %v; the patch %s", x.step, err, sentWords[x.out.Sent])
+			x.out.Message = fmt.Sprintf("%s: %v; %s %s", x.step, err, x.request(), sentWords[x.out.Sent])
 			return x.finish(err), err
 		}
 	}
@@ -130,7 +131,9 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 		known = &x.plan.evidence
 	}
 	x.looked = x.f.o.Now() // the object store may take its time
-	x.f.artifacts(ctx, e, known)
+	if e.proposal == nil {
+		x.f.artifacts(ctx, e, known)
+	}
 	x.evidence = e
 	now, _ := x.definition.planned(e, x.plan.request)
 	return now
@@ -162,6 +165,8 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	switch {
 	case now.evidence.By != "" && now.evidence.By != x.plan.evidence.By:
 		what = fmt.Sprintf("you are %s now, and the plan was shown to %s", now.evidence.By, x.plan.evidence.By)
+	case x.plan.UID == "" && o.GetUID() != "":
+		what = "something has its name by now"
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"
 	case by != "":
@@ -191,7 +196,7 @@ func (x *execution) prepare(context.Context) error {
 		return err
 	}
 	for _, o := range p.targets {
-		w, err := x.definition.patch(p, o, x.stamp)
+		w, err := x.definition.write(p, o, x.stamp)
 		if err != nil {
 			return err
 		}
@@ -204,26 +209,26 @@ func (x *execution) prepare(context.Context) error {
 func (x *execution) check(ctx context.Context) error {
 	x.enter(StepDryRun)
 	for _, w := range x.writes {
-		after, err := x.dryRunPatch(ctx, w)
+		after, err := x.tryOut(ctx, w)
 		if err != nil {
-			return x.sortAnswer(ctx, &delivery{patch: w, before: x.out.Sent}, err)
+			return x.sortAnswer(ctx, &delivery{write: w, before: x.out.Sent}, err)
 		}
 		if wrong := w.verify(after, true); wrong != "" {
-			return x.stop(Refused, "the API server would accept the patch but %s; %s", wrong, x.nothing())
+			return x.stop(Refused, "the API server would accept %s but %s; %s", x.request(), wrong, x.nothing())
 		}
 		if doubt := x.f.access.compareWriter(time.Now(), after).doubt(); doubt != "" {
 			return x.stop(Refused, "%s; %s", doubt, x.nothing())
 		}
 	}
 	if x.dryRun {
-		return x.stop(Checked, "the API server accepts the patch; nothing was written")
+		return x.stop(Checked, "the API server accepts %s; nothing was written", x.request())
 	}
 	return nil
 }
 
 // lookAgain reads a target after a failed precondition: nil means that the write landed. None is made over a change.
 func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) error {
-	seen := d.seen
+	seen := d.object()
 	var o *unstructured.Unstructured
 	err := retry.RetryOnErrorMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
 		o, err = x.read(ctx, seen)
@@ -244,10 +249,10 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 	case found == landed && d.altered == "":
 		d.land(o)
 		return nil
-	case o == nil:
-		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
 	case found == pending && !errors.Is(cause, errChanged):
 		return x.stop(Refused, "the API server refused it: %v; %s", cause, x.nothing())
+	case o == nil && found != pending:
+		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
 	}
 	now, evidence, err := x.replan(ctx)
 	switch {
@@ -272,7 +277,7 @@ func (x *execution) isJob(o *unstructured.Unstructured) bool { return o.GetUID()
 func (x *execution) send(ctx context.Context) error {
 	x.enter(StepPatch)
 	for i, w := range x.writes {
-		d := &delivery{patch: w, before: x.out.Sent, last: i == len(x.writes)-1}
+		d := &delivery{write: w, before: x.out.Sent, last: i == len(x.writes)-1}
 		err := x.deliver(ctx, d)
 		if errors.Is(err, errAltered) && !d.landed {
 			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
@@ -288,8 +293,8 @@ func (x *execution) send(ctx context.Context) error {
 		if err := x.note("landed", w); err != nil {
 			x.warn("cannot write the local log: %v", err)
 		}
-		if x.isJob(w.seen) {
-			x.out.Phase = phaseOf(d.after)
+		if x.isJob(w.object()) {
+			x.out.Phase, x.subject = phaseOf(d.after), d.after
 		}
 	}
 	return x.announce(ctx)

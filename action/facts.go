@@ -14,6 +14,9 @@ import (
 
 // Facts are the evidence in words. Those that do not hold are unknown, or speak against finalizing.
 func (p *Plan) Facts() []diagnosis.Fact {
+	if p.evidence.proposal != nil {
+		return p.objectFacts()
+	}
 	l := ledger{e: &p.evidence}
 	l.progress()
 	l.volumes()

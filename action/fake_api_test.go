@@ -190,7 +190,7 @@ func apiVersionOf(path string) string {
 
 var fakeKinds = map[string]string{"restores": "Restore", "backups": "Backup", "pods": "Pod", "namespaces": "Namespace", "datauploads": "DataUpload",
 	"datadownloads": "DataDownload", "podvolumebackups": "PodVolumeBackup", "podvolumerestores": "PodVolumeRestore", "backupstoragelocations": "BackupStorageLocation",
-	"volumesnapshots": "VolumeSnapshot", "deletebackuprequests": "DeleteBackupRequest", "configmaps": "ConfigMap"}
+	"volumesnapshots": "VolumeSnapshot", "deletebackuprequests": "DeleteBackupRequest", "configmaps": "ConfigMap", "schedules": "Schedule"}
 
 func (f *fakeAPI) list(path string) (items []any, kind string) {
 	kind = fakeKinds[path[strings.LastIndex(path, "/")+1:]]

@@ -127,6 +127,10 @@ func (g *gathering) location() {
 		}
 		g.backup, name = &b, b.Spec.StorageLocation
 	}
+	g.locationNamed(name)
+}
+
+func (g *gathering) locationNamed(name string) {
 	if name == "" {
 		return
 	}

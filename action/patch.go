@@ -60,6 +60,10 @@ func guards(seen *unstructured.Unstructured) []operation {
 	return tests
 }
 
+func (p *patch) object() *unstructured.Unstructured { return p.seen }
+
+func (p *patch) record(e *Entry) { e.Patch = p.data }
+
 // send sends it once. The API server carries it out only if the resource is unchanged.
 func (p *patch) send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
 	options := metav1.PatchOptions{FieldManager: fieldManager}
@@ -73,8 +77,7 @@ func (p *patch) send(ctx context.Context, c *client.Client, dryRun bool) (*unstr
 	return o, nil
 }
 
-// verify compares the answer with the request. It returns what is wrong, to follow "the API server would accept it
-// but"; empty if nothing is. An answer to a dry run has the resource's old version.
+// An answer to a dry run has the resource's old version.
 func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	switch {
 	case answer.GetUID() != p.seen.GetUID():
@@ -94,7 +97,6 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 	return ""
 }
 
-// find tells from the resource as it is now, nil if it does not exist, what became of sends without an answer.
 func (p *patch) find(now *unstructured.Unstructured) finding {
 	if now == nil || now.GetUID() != p.seen.GetUID() {
 		return obscured
@@ -153,6 +155,7 @@ const (
 	lost                   // it was not, nor can be: the object has moved past the precondition without our mark
 	// obscured: it no longer can be, and may have been: the object is gone or replaced, or another mark replaced ours.
 	obscured
+	taken // another object has the name: it was not carried out, and can be only once that one is gone
 )
 
 const keptAttempts = 8 // how many attempts a mark lists

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/kubectl"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -22,6 +23,10 @@ import (
 type Request struct {
 	Phase  string // the wanted phase; empty leaves the choice to the evidence
 	Reason string // written into the resource and the log; empty stands for the evidence's
+	SkipImmediately bool     // of Unpause: leave out a run that is due
+	Consequences    []string // of Create: what else is known of what it will do
+	// Commands do the same without veltui; of Create, which cannot tell them itself.
+	Commands []string
 	// What kubectl commands need to reach the same cluster.
 	Context     string
 	Flags       []string // such as --kubeconfig and --as
@@ -105,7 +110,9 @@ func (p *Plan) Same(q *Plan) bool {
 // covers reports whether p still leads to what q showed for some targets, without a new consequence or doubt.
 func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
 	for _, t := range targets {
-		if !slices.ContainsFunc(p.targets, func(o *unstructured.Unstructured) bool { return sameVersion(o, t) }) {
+		if !slices.ContainsFunc(p.targets, func(o *unstructured.Unstructured) bool {
+			return sameVersion(o, t) && (t.GetUID() != "" || sameJSON(o.Object, t.Object))
+		}) {
 			return false
 		}
 	}
@@ -152,6 +159,9 @@ const (
 	Finalize      Name = "finalize"       // writes the phase in which the job should be
 	Wake          Name = "wake"           // touches the job, so that Velero looks at it again
 	CancelVolumes Name = "cancel-volumes" // ends data movement that no longer moves
+	Create        Name = "create"         // makes a backup or restore
+	Pause         Name = "pause"          // lets a schedule make no more backups
+	Unpause       Name = "unpause"        // lets it go on
 	// These veltui only advises.
 	Restart          Name = "restart"            // of the server
 	RestartNodeAgent Name = "restart-node-agent" // on one node
@@ -161,6 +171,8 @@ const (
 // definition is what an action has of its own. The engine gathers, compares, checks, patches, observes and records.
 type definition struct {
 	name Name
+	// gather reads what the plan stands on; nil for what is known of a job.
+	gather func(*gathering)
 	// fill completes the plan; false if the evidence does not call for the action. It is a pure function.
 	fill func(*Evidence, *Plan) bool
 	// marks are the annotations that say who did it; empty, like all that follows, for an action that is only advised.
@@ -172,12 +184,13 @@ type definition struct {
 	// observe looks once whether the plan had its effect, and ends the execution if that, or that it is late, decides.
 	observe       func(x *execution, ctx context.Context, late bool) error
 	endedByVelero bool // it is observed until Velero has ended it
+	creates       bool // its targets do not exist yet
 }
 
-// definitions lists all actions, in the order in which they are offered.
+// definitions lists all actions: first those that a job may call for, in the order in which they are offered.
 func definitions() []definition {
 	return []definition{finalizing(), {name: FixField, fill: fixField}, waking(), {name: RestartNodeAgent, fill: restartNodeAgent},
-		cancelling(), {name: Restart, fill: restart}}
+		cancelling(), {name: Restart, fill: restart}, creating(), pausing(Pause), pausing(Unpause)}
 }
 
 func definitionOf(name Name) (definition, error) {
@@ -194,6 +207,9 @@ func definitionOf(name Name) (definition, error) {
 func Plans(e Evidence, r Request) []Plan {
 	var plans []Plan
 	for _, d := range definitions() {
+		if d.gather != nil {
+			continue
+		}
 		if p, ok := d.planned(&e, r); ok {
 			plans = append(plans, p)
 		}
@@ -211,12 +227,15 @@ func For(name Name, e Evidence, r Request) (p Plan, ok bool) {
 }
 
 func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
-	if e.isMalformed() && d.name != Finalize && d.name != FixField {
+	if e.Job != nil && e.isMalformed() && d.name != Finalize && d.name != FixField {
 		return Plan{}, false // until the field is fixed Velero hears of nothing else
 	}
-	p := Plan{
-		Action: d.name, Kind: e.Job.Kind, Namespace: e.Job.Namespace, Name: e.Job.Name, UID: e.Job.UID,
-		ResourceVersion: e.Object.GetResourceVersion(), From: phaseOf(e.Object), request: r, evidence: *e,
+	p := Plan{Action: d.name, ResourceVersion: e.Object.GetResourceVersion(), From: phaseOf(e.Object), request: r, evidence: *e}
+	if j := e.Job; j != nil {
+		p.Kind, p.Namespace, p.Name, p.UID = j.Kind, j.Namespace, j.Name, j.UID
+	} else {
+		o := e.Object
+		p.Kind, p.Namespace, p.Name, p.UID = job.Kind(o.GetKind()), o.GetNamespace(), sanitize.String(o.GetName()), o.GetUID()
 	}
 	if !d.fill(e, &p) {
 		return Plan{}, false
@@ -229,7 +248,7 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 		p.Refusal, p.Advice = doubt, skewAdvice
 	}
 	if d.marks != "" {
-		p.Commands = d.commands(&p)
+		p.Commands = append(p.Commands, d.commands(&p)...)
 	}
 	return p, true
 }
@@ -240,20 +259,27 @@ func (d definition) commands(p *Plan) (commands []string) {
 	at := p.evidence.At.UTC()
 	s := stamp{at: at, by: p.evidence.By, attempt: "kubectl-" + at.Format("20060102T150405Z")}
 	for _, o := range p.targets {
-		w, err := d.patch(p, o, s)
+		w, err := d.write(p, o, s)
 		if err != nil {
 			return nil
+		}
+		patch, is := w.(*patch)
+		if !is {
+			continue // fill has written the command
 		}
 		resource := qualified(p.Kind)
 		if o.GetUID() != p.UID {
 			resource = qualified(velero.VolumeKind(o.GetKind()))
 		}
-		commands = append(commands, p.request.Reach().Kubectl(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(w.data)))
+		commands = append(commands, p.request.Reach().Kubectl(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(patch.data)))
 	}
 	return commands
 }
 
-func (d definition) patch(p *Plan, o *unstructured.Unstructured, s stamp) (*patch, error) {
+func (d definition) write(p *Plan, o *unstructured.Unstructured, s stamp) (write, error) {
+	if d.creates {
+		return newCreation(o, d.marks, s, p.Reason)
+	}
 	var changes []operation
 	var notes [][2]string
 	if d.changes != nil {
@@ -270,6 +296,8 @@ const (
 	finalized marks = "veltui.io/finalized"
 	woken     marks = "veltui.io/woken"
 	cancelled marks = "veltui.io/cancelled"
+	created   marks = "veltui.io/created"
+	paused    marks = "veltui.io/paused"
 )
 
 func (m marks) attempt() string { return string(m) + "-attempt" }
@@ -280,13 +308,17 @@ func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, mo
 	if o.GetAnnotations() == nil {
 		ops = append(ops, operation{"add", "/metadata/annotations", map[string]string{}})
 	}
-	notes := append([][2]string{{"-by", s.by}, {"-at", s.at.UTC().Format(time.RFC3339)}}, more...)
-	for _, n := range append(notes, [2]string{"-reason", reason}, [2]string{"-attempt", addAttempt(o, m.attempt(), s.attempt)}) {
+	for _, n := range m.notes(o, s, reason, more...) {
 		if n[1] != "" || o.GetAnnotations()[string(m)+n[0]] != "" {
 			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(string(m)+n[0], "/", "~1"), n[1]})
 		}
 	}
 	return ops
+}
+
+func (m marks) notes(o *unstructured.Unstructured, s stamp, reason string, more ...[2]string) [][2]string {
+	notes := append([][2]string{{"-by", s.by}, {"-at", s.at.UTC().Format(time.RFC3339)}}, more...)
+	return append(notes, [2]string{"-reason", reason}, [2]string{"-attempt", addAttempt(o, m.attempt(), s.attempt)})
 }
 
 // others returns who did the same after seen, empty for nobody.

@@ -32,6 +32,14 @@ var sentWords = map[Sent]string{
 	Doubtful: "was sent, and it is unknown whether it was applied",
 }
 
+// request is what is sent, in a sentence.
+func (x *execution) request() string {
+	if x.creates {
+		return "the request"
+	}
+	return "the patch"
+}
+
 func (x *execution) stop(state State, format string, args ...any) error {
 	x.out.State, x.out.Message = state, fmt.Sprintf(format, args...)
 	return errStop
@@ -115,11 +123,19 @@ func (x *execution) gatherOnce(ctx context.Context) (Evidence, error) {
 	if err := x.f.access.Check(ctx); err != nil {
 		return Evidence{}, err
 	}
-	e, err := x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
+	e, err := x.gatherAgain(ctx)
 	if err == nil && e.refusedMore(shown) && x.retriable(errRefusing) {
 		err = errRefusing
 	}
 	return e, err
+}
+
+func (x *execution) gatherAgain(ctx context.Context) (Evidence, error) {
+	shown := &x.plan.evidence
+	if shown.proposal != nil {
+		return x.f.gatherObject(ctx, x.definition, shown.proposal.asked)
+	}
+	return x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
 }
 
 func (e *Evidence) refusedMore(shown *Evidence) bool {
@@ -146,12 +162,12 @@ func (x *execution) begin() error {
 	return x.note("begin", nil)
 }
 
-func (x *execution) dryRunPatch(ctx context.Context, p *patch) (after *unstructured.Unstructured, err error) {
+func (x *execution) tryOut(ctx context.Context, w write) (after *unstructured.Unstructured, err error) {
 	err = retry.RetryOnRetriableMaxBackOff(ctx, x.retrying(), func(ctx context.Context) error {
 		if err := x.f.access.Check(ctx); err != nil {
 			return err
 		}
-		r := x.f.writer.send(ctx, p, true)
+		r := x.f.writer.send(ctx, w, true)
 		after = r.object
 		return r.err
 	}, x.retriable)
@@ -176,7 +192,7 @@ func (x *execution) nothing() string {
 	case NotSent:
 		return "nothing was written"
 	case Doubtful:
-		return "the patch was sent before, and it is unknown whether it was applied"
+		return x.request() + " was sent before, and it is unknown whether it was applied"
 	}
 	return "nothing more was written"
 }
@@ -186,7 +202,7 @@ func (x *execution) announce(ctx context.Context) error {
 	err := x.f.access.Check(ctx)
 	if err == nil {
 		reason, message := x.event(&x.plan)
-		err = x.f.writer.event(ctx, x.plan.evidence.Object, x.stamp, string(x.plan.Action), reason, message)
+		err = x.f.writer.event(ctx, x.subject, x.stamp, string(x.plan.Action), reason, message)
 	}
 	if err != nil {
 		x.warn("cannot write the Event: %v", err)

@@ -92,6 +92,9 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 	if slices.ContainsFunc(a.landed, func(e Entry) bool { return e.Target == sent.Target }) {
 		return Fate{Sent: Landed, Known: true}, nil
 	}
+	if sent.Object != nil {
+		return f.traceCreation(ctx, sent)
+	}
 	r, ok := readRecord(sent)
 	if !ok {
 		return Fate{Sent: Doubtful}, nil
@@ -117,6 +120,22 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 		s.Phase = phaseOf(o)
 	}
 	return s, nil
+}
+
+// traceCreation looks for what an attempt created. Without it the request may still be under way, for a day at most.
+func (f *Engine) traceCreation(ctx context.Context, sent Entry) (Fate, error) {
+	o, err := f.read(ctx, bare(jobKind(job.Kind(sent.Kind)), sent.Namespace, sent.Name))
+	if err != nil && !isGone(err) {
+		return Fate{}, err
+	}
+	old := f.o.Now().Sub(sent.Time) > presumedDead
+	if err != nil {
+		return Fate{Sent: Doubtful, Known: old}, nil // it may have been made, and deleted since
+	}
+	if (&creation{mark: created.attempt(), attempt: sent.Attempt}).find(o) == landed {
+		return Fate{Sent: Landed, Known: true, Phase: phaseOf(o)}, nil
+	}
+	return Fate{Sent: Doubtful, Known: old, Phase: phaseOf(o)}, nil
 }
 
 type record struct {
@@ -169,7 +188,7 @@ func (a *Attempt) Describe(now time.Time) string {
 		end = "ended in doubt"
 	}
 	switch Name(a.Action) {
-	case Finalize, Wake:
+	case Finalize, Wake, Create, Pause, Unpause:
 		did = a.Action
 	case CancelVolumes:
 		did = "cancel volumes of"

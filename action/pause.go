@@ -1,0 +1,140 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/velero"
+)
+
+// pausing is Pause or Unpause. Both write spec.paused, as `velero schedule pause` does (pkg/cmd/cli/schedule/pause.go;
+// 1.12 to 1.18.3), and leave all else, where that also resets spec.skipImmediately.
+func pausing(name Name) definition {
+	return definition{
+		name: name, gather: gatherSchedule, marks: paused, observe: observePause,
+		fill: func(e *Evidence, p *Plan) bool {
+			pause(e, p)
+			return true
+		},
+		changes: func(p *Plan, _ *unstructured.Unstructured, _ stamp) ([]operation, [][2]string) {
+			changes := []operation{{"add", "/spec/paused", p.Action == Pause}}
+			if p.Action == Unpause && p.request.SkipImmediately {
+				changes = append(changes, operation{"add", "/spec/skipImmediately", true})
+			}
+			return changes, [][2]string{{"-to", string(p.Action)}}
+		},
+		did: func(now *unstructured.Unstructured) string {
+			return "did the same or the opposite (" + now.GetAnnotations()[string(paused)+"-to"] + ")"
+		},
+		event: func(p *Plan) (reason, message string) {
+			if p.Action == Pause {
+				return "Paused", "paused it: " + p.Reason
+			}
+			return "Unpaused", "unpaused it: " + p.Reason
+		},
+	}
+}
+
+func gatherSchedule(g *gathering) {
+	for _, ask := range []func(){func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch") }, g.servers, g.owners} {
+		if ask(); g.err != nil {
+			return
+		}
+	}
+}
+
+// owners notes who else keeps the schedule as it is, and would write over a change.
+func (g *gathering) owners() {
+	labels, notes := g.e.Object.GetLabels(), g.e.Object.GetAnnotations()
+	var by string
+	switch {
+	case notes["argocd.argoproj.io/tracking-id"] != "" || labels["argocd.argoproj.io/instance"] != "":
+		by = "Argo CD"
+	case labels["kustomize.toolkit.fluxcd.io/name"] != "" || labels["helm.toolkit.fluxcd.io/name"] != "":
+		by = "Flux"
+	case labels["app.kubernetes.io/managed-by"] == "Helm" || notes["meta.helm.sh/release-name"] != "":
+		by = "Helm"
+	}
+	if by != "" {
+		g.e.proposal.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "%s manages the schedule and may undo the change: change it there too", by)
+	}
+}
+
+func pause(e *Evidence, p *Plan) {
+	o := e.proposal
+	p.Title = string(p.Action) + " schedule " + p.Name
+	if v := o.refusal; v.refusal != "" {
+		p.Title, p.Refusal, p.Advice, p.InDoubt = "leave it as it is", v.refusal, v.advice, v.doubt
+		return
+	}
+	s := o.schedule
+	if s.Spec.Paused == (p.Action == Pause) {
+		p.Title, p.Refusal = "leave it as it is", "schedule "+p.Name+" is "+string(p.Action)+"d already"
+		return
+	}
+	p.targets, p.Why = []*unstructured.Unstructured{e.Object}, "it was asked for"
+	if p.Action == Pause {
+		p.Will = append(p.Will, "set spec.paused, only if nothing has changed the schedule since", "let it make no more backups until it is unpaused")
+		p.WillNot = append(p.WillNot, "stop or delete backups that it has made: they run on, and expire as before")
+		return
+	}
+	p.Will = append(p.Will, "take back spec.paused, only if nothing has changed the schedule since")
+	p.Then = append(p.Then, firstRun(o, e.At, p.request.SkipImmediately))
+	if p.request.SkipImmediately {
+		p.Will = append(p.Will, "set spec.skipImmediately: Velero leaves out what was missed, and takes the field back")
+	}
+}
+
+// firstRun says when the schedule makes its first backup once it is unpaused
+// (pkg/controller/schedule_controller.go Reconcile, ifDue, getNextRunTime; 1.16 to 1.18.3).
+func firstRun(o *proposal, at time.Time, skip bool) string {
+	s := o.schedule.DeepCopy()
+	skipsByDefault := s.Spec.SkipImmediately == nil
+	if s.Spec.SkipImmediately != nil && *s.Spec.SkipImmediately {
+		skip = true
+	}
+	if skip {
+		now := metav1.NewTime(at)
+		s.Status.LastSkipped = &now
+	}
+	table, err := velero.ParseTimetable(s.Spec.Schedule, time.UTC)
+	if err != nil {
+		return "it makes no backup: " + sanitize.String(err.Error())
+	}
+	switch next := table.NextRun(s); {
+	case next.IsZero():
+		return "it never makes a backup: no date fits " + sanitize.String(s.Spec.Schedule)
+	case !next.After(at) && o.holdup != "":
+		return fmt.Sprintf("a run is due since %s: Velero starts it once backup %s has ended", human.Clock(next, at), o.holdup)
+	case !next.After(at) && skipsByDefault:
+		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute, unless its server runs with --schedule-skip-immediately", human.Clock(next, at))
+	case !next.After(at):
+		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute; --skip-immediately leaves it out", human.Clock(next, at))
+	default:
+		return "the next run is at " + human.Clock(next, at) + ", if the server's time zone is UTC or the schedule names one"
+	}
+}
+
+func observePause(x *execution, ctx context.Context, late bool) error {
+	o, err := x.readObject(ctx)
+	if err != nil {
+		return err
+	}
+	is, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
+	done := strings.ToLower(string(x.plan.Action)) + "d"
+	switch {
+	case is != (x.plan.Action == Pause):
+		return x.stop(Reverted, "somebody changed it back; it was %s by veltui before", done)
+	case x.observed() || late:
+		return x.stop(Settled, "it is %s, and stayed so for %s", done, human.Duration(x.f.o.Observe))
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
+)
+
+// proposal is what an action that is about no running job stands on, beside the rest of [Evidence].
+type proposal struct {
+	asked   *unstructured.Unstructured // what to create, or the schedule to change, by its name
+	exists  bool                       // something has its name
+	ledger  diagnosis.Ledger           // what was found
+	refusal verdict                    // the first reason not to do it
+	// schedule is the one to change or to make a backup of.
+	schedule *velerov1.Schedule
+	holdup   string // the backup that holds up the schedule's next run
+}
+
+// Propose plans an action that is about no running job: Create makes the object, a Restore with its spec or a Backup
+// whose label velero.io/schedule-name says which schedule's template to take; Pause and Unpause change the schedule
+// of the object's name.
+func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstructured, r Request) (Plan, error) {
+	d, err := definitionOf(name)
+	if err != nil {
+		return Plan{}, err
+	}
+	if d.gather == nil {
+		return Plan{}, fmt.Errorf("%s is about a job: gather its evidence", name)
+	}
+	asked := o.DeepCopy()
+	asked.SetNamespace(f.o.Namespace)
+	var e Evidence
+	retrying := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh}
+	err = retry.RetryOnErrorMaxBackOff(ctx, retrying, func(ctx context.Context) (err error) {
+		e, err = f.gatherObject(ctx, d, asked)
+		return err
+	})
+	if err != nil {
+		return Plan{}, err
+	}
+	p, _ := d.planned(&e, r)
+	return p, nil
+}
+
+func (f *Engine) gatherObject(ctx context.Context, d definition, asked *unstructured.Unstructured) (Evidence, error) {
+	e := Evidence{engine: f, proposal: &proposal{asked: asked}, Object: bare(asked.GroupVersionKind(), f.o.Namespace, asked.GetName())}
+	g := gathering{Engine: f, ctx: ctx, client: f.access.get(), e: &e}
+	var err error
+	if e.Cluster, err = f.access.Identify(ctx); err != nil {
+		return e, err
+	}
+	if err := g.client.Get(ctx, e.Object); err == nil {
+		e.proposal.exists = true
+	} else if !isGone(err) {
+		return e, fmt.Errorf("reading %s %s: %w", strings.ToLower(asked.GetKind()), asked.GetName(), err)
+	}
+	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
+	for _, ask := range []func(){g.server, g.identity, func() { d.gather(&g) }} {
+		if ask(); g.err != nil {
+			return e, g.err
+		}
+	}
+	return e, nil
+}
+
+// refuse keeps the first reason not to act.
+func (o *proposal) refuse(v verdict) {
+	if o.refusal.refusal == "" {
+		o.refusal = v
+	}
+}
+
+// may asks for the right to the one request of the action.
+func (g *gathering) may(verb string) {
+	o, e := g.e.proposal, g.e
+	resource := job.Kind(o.asked.GetKind()).Resource()
+	right := authorizationv1.ResourceAttributes{Namespace: g.o.Namespace, Verb: verb, Group: velerov1.SchemeGroupVersion.Group,
+		Version: velerov1.SchemeGroupVersion.Version, Resource: resource}
+	if verb != "create" {
+		right.Name = o.asked.GetName()
+	}
+	what := fmt.Sprintf("%s %s.%s in namespace %s", verb, resource, velerov1.SchemeGroupVersion.Group, g.o.Namespace)
+	answer, err := g.client.May(g.ctx, right)
+	switch {
+	case !g.seen("asking for permission", err, &e.MayPatchWhy):
+		o.refuse(unknown("Try again: veltui writes nothing without an answer.", "whether you may "+what, e.MayPatchWhy))
+	case !answer.Allowed:
+		e.MayPatch, e.MayPatchWhy = No, sanitize.String(answer.Reason)
+		o.ledger.Doubts(diagnosis.SourceRBAC, e.At, "you may not %s", what)
+		o.refuse(refuse("Ask for the right; `veltui rbac operator` prints the role.", "you may not %s%s", what, because(e.MayPatchWhy)))
+	default:
+		e.MayPatch = Yes
+		o.ledger.Supports(diagnosis.SourceRBAC, e.At, "you may %s%s", what, human.Clause(", as ", e.By))
+	}
+}
+
+// servers notes whether anything would carry out what is written.
+func (g *gathering) servers() {
+	l, s := &g.e.proposal.ledger, g.e.Server
+	switch {
+	case !s.Visible:
+		l.Doubts(diagnosis.SourcePod, g.e.At, "cannot tell whether a Velero server is running%s", because(s.Why))
+	case len(s.Running) == 0:
+		l.Doubts(diagnosis.SourcePod, g.e.At, "no Velero server is running: nothing happens until one does%s", because(s.Down))
+	default:
+		l.Supports(diagnosis.SourcePod, s.Running[0].StartedAt, "Velero server %s is running", s.Running[0].Name)
+	}
+}
+
+// readSchedule reads the schedule of a name, and which backup of it holds up its next run.
+func (g *gathering) readSchedule(name string) {
+	o := g.e.proposal
+	var s velerov1.Schedule
+	var why string
+	err := g.get(velerov1.SchemeGroupVersion.WithKind("Schedule"), name, &s)
+	switch {
+	case isGone(err):
+		o.refuse(refuse("veltui get schedules lists those that there are.", "there is no schedule %s in namespace %s", name, g.o.Namespace))
+		return
+	case !g.seen("reading the schedule", err, &why):
+		o.refuse(unknown("Ask for the right to read schedules in namespace "+g.o.Namespace+".", "what schedule "+name+" says", why))
+		return
+	}
+	o.schedule = &s
+	state := "enabled"
+	if s.Spec.Paused {
+		state = "paused"
+	}
+	o.ledger.Supports(diagnosis.SourceAPI, job.LastWritten(g.e.Object), "schedule %s is %s: %s", name, state, sanitize.String(s.Spec.Schedule))
+	raw, err := g.list(jobKind(job.Backup), g.o.Namespace, velerov1.ScheduleNameLabel+"="+name)
+	if !g.seen("listing backups", err, &why) {
+		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell which of its backups run%s", because(why))
+		return
+	}
+	for i := range raw {
+		if velero.HoldsSchedule(phaseOf(&raw[i])) {
+			o.holdup = sanitize.String(raw[i].GetName())
+		}
+	}
+}
+
+// ahead notes which jobs of a kind have not ended: Velero takes them first, or beside the new one.
+func (g *gathering) ahead(kind job.Kind) {
+	l := &g.e.proposal.ledger
+	var why string
+	raw, err := g.list(jobKind(kind), g.o.Namespace)
+	if !g.seen("listing "+kind.Resource(), err, &why) {
+		l.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell which %s are ahead of it%s", kind.Resource(), because(why))
+		return
+	}
+	var names []string
+	for i := range raw {
+		if phase := phaseOf(&raw[i]); !velero.TerminalPhase(phase) && phase != velero.PhaseDeleting && raw[i].GetName() != g.e.proposal.asked.GetName() {
+			names = append(names, sanitize.String(raw[i].GetName())+" ("+orNone(phase)+")")
+		}
+	}
+	slices.Sort(names)
+	if len(names) == 0 {
+		l.Supports(diagnosis.SourceAPI, g.e.At, "no other %s is going on", kind.Word())
+		return
+	}
+	l.Note(true, diagnosis.SourceAPI, g.e.At, "%s ahead of it: %s", human.Count(len(names), kind.Word()), human.List(names, 5))
+}
+
+// objectFacts are what was found where the plan is about no job.
+func (p *Plan) objectFacts() []diagnosis.Fact {
+	e := &p.evidence
+	facts := slices.Clone(e.proposal.ledger.Facts())
+	if doubt := e.skew.doubt(); doubt != "" {
+		facts = append(facts, diagnosis.Fact{Text: doubt, Source: diagnosis.SourceAPI, At: e.At})
+	}
+	return facts
+}
+
+// readObject reads what was created or changed while observing; it ends the execution if that is gone.
+func (x *execution) readObject(ctx context.Context) (*unstructured.Unstructured, error) {
+	o, err := x.once(ctx, x.subject)
+	what := strings.ToLower(x.subject.GetKind())
+	switch {
+	case isGone(err):
+		return nil, x.stop(Deleted, "the %s is gone", what)
+	case err != nil:
+		return nil, err
+	}
+	x.out.Phase = phaseOf(o)
+	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
+	if o.GetUID() != x.subject.GetUID() {
+		return nil, x.stop(Deleted, "the %s is gone; another one has its name", what)
+	}
+	return o, nil
+}

@@ -1,0 +1,116 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/internal/client"
+)
+
+// write is one request to change the cluster. However often it is sent, the API server carries it out once or not at all.
+type write interface {
+	// object is what is written to as it was seen, or what is created.
+	object() *unstructured.Unstructured
+	// send sends it once.
+	send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error)
+	// verify compares an answer with the request. It returns what is wrong, to follow "the API server would accept it
+	// but"; empty if nothing is.
+	verify(answer *unstructured.Unstructured, dryRun bool) string
+	// find tells from the object as it is now, nil if it does not exist, what became of sends without an answer.
+	find(now *unstructured.Unstructured) finding
+	// record notes the request in an entry of the audit log.
+	record(*Entry)
+}
+
+// creation creates an object under a name that was chosen before: sent again, it meets the object that it made.
+type creation struct {
+	wanted        *unstructured.Unstructured
+	mark, attempt string
+	data          []byte
+}
+
+func newCreation(wanted *unstructured.Unstructured, m marks, s stamp, reason string) (*creation, error) {
+	o := wanted.DeepCopy()
+	notes := maps.Clone(o.GetAnnotations())
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	for _, n := range m.notes(o, s, reason) {
+		if n[1] != "" {
+			notes[string(m)+n[0]] = n[1]
+		}
+	}
+	o.SetAnnotations(notes)
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("writing the request: %w", err)
+	}
+	return &creation{o, m.attempt(), s.attempt, data}, nil
+}
+
+func (c *creation) object() *unstructured.Unstructured { return c.wanted }
+
+// send asks for strict validation: an older CRD would drop a field that it does not have, and with it perhaps a filter.
+func (c *creation) send(ctx context.Context, api *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
+	options := metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	o := c.wanted.DeepCopy()
+	if err := api.Create(ctx, o, options); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (c *creation) verify(answer *unstructured.Unstructured, dryRun bool) string {
+	if !dryRun && answer.GetResourceVersion() == "" {
+		return "store nothing"
+	}
+	if answer.GetKind() != c.wanted.GetKind() || answer.GetNamespace() != c.wanted.GetNamespace() || answer.GetName() != c.wanted.GetName() || answer.GetUID() == "" {
+		return "answer with another object"
+	}
+	for _, part := range []struct {
+		name         string
+		want, answer map[string]any
+	}{
+		{"spec", mapOf(c.wanted, "spec"), mapOf(answer, "spec")},
+		{"metadata/annotations", mapOf(c.wanted, "metadata", "annotations"), mapOf(answer, "metadata", "annotations")},
+		{"metadata/labels", mapOf(c.wanted, "metadata", "labels"), mapOf(answer, "metadata", "labels")},
+	} {
+		for _, field := range slices.Sorted(maps.Keys(part.want)) {
+			if is := part.answer[field]; !sameJSON(is, part.want[field]) {
+				return fmt.Sprintf("set %s/%s to %s, not %s: a webhook changes it", part.name, field, quoteValue(is), quoteValue(part.want[field]))
+			}
+		}
+		for _, field := range slices.Sorted(maps.Keys(part.answer)) {
+			if _, wanted := part.want[field]; !wanted && part.name == "spec" {
+				return fmt.Sprintf("set %s/%s to %s, which was not asked for: a webhook changes it", part.name, field, quoteValue(part.answer[field]))
+			}
+		}
+	}
+	return ""
+}
+
+func mapOf(o *unstructured.Unstructured, fields ...string) map[string]any {
+	m, _, _ := unstructured.NestedMap(o.Object, fields...)
+	return m
+}
+
+func (c *creation) find(now *unstructured.Unstructured) finding {
+	if now == nil {
+		return pending
+	}
+	if attempts, _ := attemptsOf(now, c.mark); slices.Contains(attempts, c.attempt) {
+		return landed
+	}
+	return taken
+}
+
+func (c *creation) record(e *Entry) { e.Object = c.data }
