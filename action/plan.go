@@ -21,8 +21,8 @@ import (
 
 // Request is what a person asks for.
 type Request struct {
-	Phase  string // the wanted phase; empty leaves the choice to the evidence
-	Reason string // written into the resource and the log; empty stands for the evidence's
+	Phase           string   // the wanted phase; empty leaves the choice to the evidence
+	Reason          string   // written into the resource and the log; empty stands for the evidence's
 	SkipImmediately bool     // of Unpause: leave out a run that is due
 	Consequences    []string // of Create: what else is known of what it will do
 	// Commands do the same without veltui; of Create, which cannot tell them itself.

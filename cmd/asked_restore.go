@@ -26,8 +26,9 @@ import (
 
 type askedRestore struct {
 	*cli
-	file  string
-	flags restorespec.Flags
+	file   string
+	inFile *velerov1.Restore // what file holds: standard input can be read once
+	flags  restorespec.Flags
 }
 
 func (a *askedRestore) addTo(cmd *cobra.Command) {
@@ -38,28 +39,37 @@ func (a *askedRestore) addTo(cmd *cobra.Command) {
 	a.addCAFile(cmd, flags)
 }
 
+// spec is that of the restore that is asked about.
 func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
+	restore, err := a.restore()
+	return restore.Spec, err
+}
+
+func (a *askedRestore) restore() (velerov1.Restore, error) {
 	var restore velerov1.Restore
 	if a.file != "" {
-		read, err := a.readRestoreFile(a.file)
-		if err != nil {
-			return restore.Spec, err
+		if a.inFile == nil {
+			read, err := a.readRestoreFile(a.file)
+			if err != nil {
+				return restore, err
+			}
+			a.inFile = read
 		}
-		restore = *read
+		restore = *a.inFile.DeepCopy()
 	}
 	if err := a.flags.Apply(&restore); err != nil {
-		return restore.Spec, exitError{ExitUsage, err}
+		return restore, exitError{ExitUsage, err}
 	}
 	switch said := a.flags.Draft().Restore.Spec; {
 	case said.BackupName != "" && said.ScheduleName != "":
-		return restore.Spec, usagef("--from-backup and --from-schedule: give one or the other")
+		return restore, usagef("--from-backup and --from-schedule: give one or the other")
 	case said.ScheduleName != "":
 		restore.Spec.BackupName = "" // of the file
 	}
 	if restore.Spec.BackupName != "" {
 		restore.Spec.ScheduleName = "" // Velero has taken its backup already
 	}
-	return restore.Spec, nil
+	return restore, nil
 }
 
 // subject is the one backup or restore that is asked about: of a schedule, the backup that Velero would take.

@@ -20,13 +20,13 @@ import (
 
 type finalizeCommand struct {
 	*cli
-	phase, reason, dryRun, output string
-	wake, cancel, yes             bool
-	timeout, observe              time.Duration
+	writing
+	phase        string
+	wake, cancel bool
 }
 
 func newFinalize(c *cli) *cobra.Command {
-	f := finalizeCommand{cli: c}
+	f := finalizeCommand{cli: c, writing: writing{c: c}}
 	cmd := &cobra.Command{
 		Use:   "finalize KIND/NAME",
 		Short: "Finish a backup or restore that Velero has abandoned",
@@ -75,41 +75,22 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
   # In a runbook
   veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
+			if f.wake && f.cancel || f.phase != "" && f.action() != action.Finalize {
+				return usagef("--phase, --wake and --cancel-volumes: give at most one")
 			}
-			if !cmd.Flags().Changed("observe") {
-				f.observe = 0 // and longer, until Velero has ended the job
-			}
-			return nil
+			return f.checkFlags(cmd)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.phase, "phase", "", "Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)")
 	flags.BoolVar(&f.wake, "wake", false, "Instead of writing a phase, annotate the job so that Velero looks at it again")
 	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
-	flags.StringVar(&f.reason, "reason", "", "Why you do it, in one line, for the resource and the log")
-	addChoice(cmd, &f.dryRun, "dry-run", "", "none, or server: have the API server check the patch, and write nothing", "none", "server")
-	flags.Lookup("dry-run").NoOptDefVal = "server"
-	flags.BoolVarP(&f.yes, "yes", "y", false, "Do not ask for confirmation")
-	flags.DurationVar(&f.timeout, "timeout", 0, "How long to retry (default: the resource timeout recorded on the job, else 10m)")
-	flags.DurationVar(&f.observe, "observe", action.DefaultObserve, "How long to watch the result; if not set, up to 4m longer until Velero has ended the job")
-	addOutput(cmd, &f.output, "text", "json", "yaml")
+	f.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
+	flags.Lookup("timeout").Usage = "How long to retry (default: the resource timeout recorded on the job, else 10m)"
+	flags.Lookup("observe").Usage = "How long to watch the result; if not set, up to 4m longer until Velero has ended the job"
 	c.addCAFile(cmd, flags)
 	completeFlag(cmd, "phase", fixed(action.Phases()))
 	return c.forJob(cmd, f.run)
-}
-
-func (f *finalizeCommand) check() error {
-	switch {
-	case f.wake && f.cancel, f.phase != "" && f.action() != action.Finalize:
-		return usagef("--phase, --wake and --cancel-volumes: give at most one")
-	case f.timeout < 0:
-		return usagef("--timeout %s: must not be negative", f.timeout)
-	case f.observe <= 0:
-		return usagef("--observe %s: must be more than 0", f.observe)
-	}
-	return nil
 }
 
 func (f *finalizeCommand) action() action.Name {
@@ -127,45 +108,27 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	if err != nil {
 		return err
 	}
-	asks := f.dryRun == "none" && !f.yes && !f.isReadOnly()
-	if err := f.mayAsk(); asks && err != nil {
+	if err := f.mayAskFor(); err != nil {
 		if j.Terminal() && f.action() == action.Finalize {
 			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Word(), j.Namespace, j.Name, j.Phase)}
 		}
 		return err
 	}
-	conn, err := f.connect()
+	e, err := f.open(ctx, snap.Namespace)
 	if err != nil {
 		return err
 	}
-	for _, sentence := range f.unfinished(ctx, conn) {
-		fmt.Fprintln(f.streams.ErrOut, sentence)
-	}
-	finalizer, err := f.inspected().Engine(conn, snap.Namespace, inspect.EngineOptions{
-		ReadOnly: f.isReadOnly(), NoStore: f.isReadOnly(), Timeout: f.timeout, Observe: f.observe, Waiting: f.tellSlow(waitingForAnswer),
-	})
+	e.request.Phase = f.phase
+	evidence, err := e.engine.Gather(ctx, j.Kind, j.Name)
 	if err != nil {
 		return err
 	}
-	request := conn.Request
-	request.Phase, request.Reason = f.phase, f.reason
-	evidence, err := finalizer.Gather(ctx, j.Kind, j.Name)
-	if err != nil {
-		return err
-	}
-	plans := action.Plans(evidence, request)
-	show := finalizePrinter{&f.stdio, f.output, &plans[0], plans[1:]}
+	plans := action.Plans(evidence, e.request)
 	plan := f.wanted(plans)
-	if err := show.plan(&plan, asks); err != nil {
-		return err
-	}
-	if plan.Possible() && asks {
-		if err := f.confirm(ctx, conn.Context, plan.Name, evidence.Cluster); err != nil {
-			return err
-		}
-	}
-	outcome, err := finalizer.Apply(ctx, plan, f.dryRun == "server", show.progress)
-	return show.end(show.outcome(&plan, &outcome, err), &outcome, err)
+	_, err = f.carryOut(ctx, e, &planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
+		return document.NewFinalization(&plans[0], plans[1:], &plan, o, err)
+	}}, &plan)
+	return err
 }
 
 // wanted is the plan of the chosen action, or a refusal if the evidence does not call for it.
@@ -269,29 +232,37 @@ func (c *connector) connections(contexts []string) []inspect.Connection {
 	return all
 }
 
-// finalizePrinter prints evidence and plan, attempts and outcome; as JSON or YAML, one document at the end.
-type finalizePrinter struct {
+// planPrinter prints evidence and plan, attempts and outcome; as JSON or YAML, one document at the end.
+type planPrinter struct {
 	*stdio
 	output   string
-	finalize *action.Plan // or the refusal
+	facts    *action.Plan // the plan whose facts are shown
 	remedies []action.Plan
+	document func(*action.Outcome, error) any
 }
 
-func (f *finalizePrinter) plan(p *action.Plan, asks bool) error {
-	l := lines{w: f.streams.Out}
+// shown is where a plan is printed: where the user who is asked sees it. It is nil for nowhere.
+func (s *stdio) shown(output string, asks bool) io.Writer {
 	switch {
-	case f.output == "text" && asks && !isTerminal(f.stdout):
-		l.w = io.MultiWriter(f.streams.Out, f.streams.ErrOut)
-	case f.output == "text":
+	case output == "text" && asks && !isTerminal(s.stdout):
+		return io.MultiWriter(s.streams.Out, s.streams.ErrOut)
+	case output == "text":
+		return s.streams.Out
 	case asks:
-		l.w = f.streams.ErrOut
-	default:
+		return s.streams.ErrOut
+	}
+	return nil
+}
+
+func (f *planPrinter) plan(p *action.Plan, asks bool) error {
+	l := lines{w: f.shown(f.output, asks)}
+	if l.w == nil {
 		return nil
 	}
 	l.add("%s %s %s/%s", p.Action, p.Kind.Word(), p.Namespace, p.Name)
-	evidence := f.finalize.Evidence()
+	evidence := f.facts.Evidence()
 	l.add("cluster: %s", evidence.Cluster)
-	l.facts(f.finalize.Facts(), evidence.At)
+	l.facts(f.facts.Facts(), evidence.At)
 	if !p.Possible() {
 		l.add("\nrefused: %s", p.Refusal)
 		l.clause("next: ", p.Advice)
@@ -305,14 +276,16 @@ func (f *finalizePrinter) plan(p *action.Plan, asks bool) error {
 	for i, items := range [][]string{p.Will, p.WillNot, p.Then} {
 		l.list(consequences[i], items)
 	}
-	l.add("\nto do the same with kubectl:")
+	if len(p.Commands) > 0 {
+		l.add("\nto do the same with %s:", map[bool]string{true: "velero"}[p.Action == action.Create]+map[bool]string{false: "kubectl"}[p.Action == action.Create])
+	}
 	for _, c := range p.Commands {
 		l.command("", c)
 	}
 	return l.err
 }
 
-func (f *finalizePrinter) progress(p action.Progress) {
+func (f *planPrinter) progress(p action.Progress) {
 	a := p.Attempt
 	l := lines{w: f.streams.ErrOut}
 	switch {
@@ -331,9 +304,9 @@ var stepWords = map[action.Step]string{
 	action.StepPatch: "sending the patch", action.StepObserve: "watching the result",
 }
 
-func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
+func (f *planPrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {
 	if f.output != "text" {
-		return printDocument(f.streams.Out, f.output, document.NewFinalization(f.finalize, f.remedies, shown, o, err), false)
+		return printDocument(f.streams.Out, f.output, f.document(o, err), false)
 	}
 	if !shown.Possible() && err == nil {
 		return nil // has been said
@@ -351,7 +324,7 @@ func (f *finalizePrinter) outcome(shown *action.Plan, o *action.Outcome, err err
 
 // end returns the exit code. An outcome that could not be printed goes to standard error; the
 // exit code depends on what was sent, not on who could read it.
-func (f *finalizePrinter) end(printErr error, o *action.Outcome, err error) error {
+func (f *planPrinter) end(printErr error, o *action.Outcome, err error) error {
 	exit := finalizeExit(o, err)
 	if printErr == nil {
 		return exit

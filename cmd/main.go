@@ -118,7 +118,7 @@ func newRoot(c *cli, name string) *cobra.Command {
 	completeFiles(root, append(fileFlags, "config")...)
 	c.completeClusterFlags(root)
 	root.PersistentPreRunE = c.preRun
-	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newCheck(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newCoverage(c), newFinalize(c), newDemo(c), newOptions(), newVersion(c))
+	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newCheck(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newCoverage(c), newFinalize(c), newRestore(c), newBackup(c), newSchedule(c), newAudit(c), newDemo(c), newOptions(), newVersion(c))
 	addCompletionScripts(c, root)
 	checkTopics(root)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)

@@ -23,6 +23,7 @@ import (
 type preflightCommand struct {
 	askedRestore
 	compare, dryRun, secrets bool
+	most                     int // the dry run is made of up to that many items, 0 leaves it to dryRun
 	qps                      int
 	standIn                  string
 	output                   string
@@ -103,33 +104,7 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	cluster, store, err := f.openStore(snap.Namespace)
-	if err != nil {
-		return err
-	}
-	question := inspect.SurveyQuestion{Velero: inspect.VeleroState(snap, spec.Restore.BackupName), Spec: spec}
-	question.Index, question.Unread, err = f.index(ctx, store, spec.Restore.BackupName)
-	if err != nil {
-		return err
-	}
-	inspect.AddStored(ctx, &question.Velero, store, question.Index)
-	s, err := cluster.Surveyor()
-	if err != nil {
-		return err
-	}
-	say, done := f.startSteps("looking at the cluster")
-	if f.compare {
-		name := spec.Restore.BackupName
-		question.Bodies = store.Bodies(name, func(done, total int64) {
-			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
-		})
-	}
-	if f.dryRun {
-		question.DryRun = &inspect.DryRun{Bodies: store.Bodies(spec.Restore.BackupName, func(int64, int64) {}), QPS: f.qps, Secrets: f.secrets, StandIn: f.standIn,
-			Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) }}
-	}
-	result, err := s.Check(ctx, question, func(p target.Progress) { say(lookedFor(p)) })
-	done()
+	result, err := f.find(ctx, spec, snap)
 	if err != nil {
 		return err
 	}
@@ -142,6 +117,47 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 		return exitError{ExitError, nil}
 	}
 	return nil
+}
+
+// find looks for what stands in the way.
+func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec, snap *watch.Snapshot) (*preflight.Result, error) {
+	cluster, store, err := f.openStore(snap.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	question := inspect.SurveyQuestion{Velero: inspect.VeleroState(snap, spec.Restore.BackupName), Spec: spec}
+	question.Index, question.Unread, err = f.index(ctx, store, spec.Restore.BackupName)
+	if err != nil {
+		return nil, err
+	}
+	inspect.AddStored(ctx, &question.Velero, store, question.Index)
+	s, err := cluster.Surveyor()
+	if err != nil {
+		return nil, err
+	}
+	say, done := f.startSteps("looking at the cluster")
+	if f.compare {
+		name := spec.Restore.BackupName
+		question.Bodies = store.Bodies(name, func(done, total int64) {
+			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
+		})
+	}
+	dryRun := &inspect.DryRun{Bodies: store.Bodies(spec.Restore.BackupName, func(int64, int64) {}), QPS: f.qps, Secrets: f.secrets, StandIn: f.standIn,
+		Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) }}
+	if f.dryRun {
+		question.DryRun = dryRun
+	}
+	question.Keep = f.most > 0
+	check := func() (*preflight.Result, error) {
+		return s.Check(ctx, question, func(p target.Progress) { say(lookedFor(p)) })
+	}
+	result, err := check()
+	if err == nil && result.Items != nil && *result.Items <= f.most && question.Index != nil {
+		question.DryRun = dryRun
+		result, err = check()
+	}
+	done()
+	return result, err
 }
 
 func (f *preflightCommand) restore(ctx context.Context, args []string) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {

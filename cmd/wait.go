@@ -93,14 +93,7 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 			if err != nil {
 				return err
 			}
-			w := c.newWaiter(selected, conditions, f)
-			err = w.run(cmd.Context())
-			w.screen.close()
-			if err != nil {
-				return err
-			}
-			w.verify(cmd.Context())
-			return w.conclude()
+			return c.newWaiter(selected, conditions, f).await(cmd.Context())
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
@@ -114,6 +107,17 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
 	cmd.ValidArgsFunction = c.completeNames(true, jobKinds...)
 	return cmd
+}
+
+// await waits, verifies restores that have ended, and says how all has ended.
+func (w *waiter) await(ctx context.Context) error {
+	err := w.run(ctx)
+	w.screen.close()
+	if err != nil {
+		return err
+	}
+	w.verify(ctx)
+	return w.conclude()
 }
 
 func (f waitFlags) check() ([]condition, error) {

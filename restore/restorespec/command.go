@@ -8,6 +8,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -97,6 +98,11 @@ func (d *Draft) YAML(namespace string) ([]byte, error) {
 		return nil, fmt.Errorf("writing the Restore as YAML: %w", err)
 	}
 	return data, nil
+}
+
+// Object is a draft as an object to create in Velero's namespace, without what is empty.
+func (d *Draft) Object(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: document(Restore(d, namespace))}
 }
 
 // document is a Restore without a status and without what is empty.

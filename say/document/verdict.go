@@ -197,15 +197,11 @@ type Outcome struct {
 // NewFinalization returns what came of the plan that was shown. plan is that of
 // finalizing, and remedies are the others.
 func NewFinalization(plan *action.Plan, remedies []action.Plan, shown *action.Plan, o *action.Outcome, err error) Finalization {
-	d := Finalization{Header: NewHeader("Finalization"), Cluster: plan.Evidence().Cluster, Facts: NewFacts(plan.Facts()), Plan: newPlan(plan), Remedies: newRemedies(remedies),
-		Outcome: &Outcome{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}}
+	d := Finalization{Header: NewHeader("Finalization"), Cluster: plan.Evidence().Cluster, Facts: NewFacts(plan.Facts()), Plan: newPlan(plan), Remedies: newRemedies(remedies), Outcome: new(newOutcome(o, err))}
 	if shown.Action != action.Finalize {
 		d.Asked = shown.Action
 	} else if o.State == action.Changed {
 		d.Outcome.NewPlan = new(newPlan(&o.Plan))
-	}
-	if err != nil {
-		d.Outcome.Error = err.Error()
 	}
 	return d
 }

@@ -1,0 +1,87 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/job"
+)
+
+// nameStamp ends the name of a backup or restore that the user does not name, as Velero's does
+// (pkg/cmd/cli/{backup,restore}/create.go).
+const nameStamp = "20060102150405"
+
+func newBackup(c *cli) *cobra.Command {
+	cmd := group("backup", "Make backups")
+	w := writing{c: c}
+	var from string
+	var wait bool
+	create := &cobra.Command{
+		Use:   "create [NAME] --from-schedule SCHEDULE",
+		Short: "Make a backup now, as a schedule would",
+		Long: `Make a backup now, from the template of a schedule, as 'velero backup create
+--from-schedule' does. Without NAME it is called after the schedule and the time. The
+plan shows what is ahead of it.` + writes + `
+
+Exit codes: 0 Velero has begun it, or the dry run passed; 1 error; 5 timed out, or
+Velero has not begun it; 6 refused, or something has its name by now. With --wait
+those of 'veltui wait'.`,
+		Example: `  # Show evidence and plan, then ask
+  veltui backup create --from-schedule nightly
+
+  # In a script: make it, and wait until it has ended
+  veltui backup create before-upgrade --from-schedule nightly --yes --wait`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("expected at most one name, got %q\nSee '%s --help'.", args, cmd.CommandPath())
+			}
+			return nil
+		},
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if from == "" {
+				return usagef("--from-schedule: name the schedule whose template the backup takes")
+			}
+			return w.checkFlags(cmd)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := from + "-" + c.clock().Format(nameStamp)
+			if len(args) > 0 {
+				name = args[0]
+			}
+			if err := w.mayAskFor(); err != nil {
+				return err
+			}
+			namespace, err := w.veleroNamespace(cmd.Context())
+			if err != nil {
+				return err
+			}
+			o := object(string(job.Backup), name)
+			o.SetLabels(map[string]string{velerov1.ScheduleNameLabel: from})
+			outcome, err := w.propose(cmd.Context(), action.Create, o, namespace, func(*action.Request) {}, nil)
+			return w.waited(cmd.Context(), wait, jobName{job.Backup, name}, &outcome, err)
+		},
+	}
+	w.addTo(create, "none, or server: have the API server check the backup, and create nothing", "none", "server")
+	create.Flags().StringVar(&from, "from-schedule", "", "Schedule whose template the backup takes")
+	create.Flags().BoolVar(&wait, "wait", false, "Wait until it has ended, with a live bar")
+	completeFlag(create, "from-schedule", c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) }))
+	cmd.AddCommand(create)
+	return cmd
+}
+
+// waited goes on with `veltui wait` for what was created.
+func (w *writing) waited(ctx context.Context, wait bool, name jobName, o *action.Outcome, err error) error {
+	if !wait || o.Sent != action.Landed || ctx.Err() != nil {
+		return err
+	}
+	f := waitFlags{conditions: []string{"completed"}, output: w.output, notify: "none"}
+	conditions, checked := f.check()
+	if checked != nil {
+		return checked
+	}
+	waiter := w.c.newWaiter(selection{names: []jobName{name}}, conditions, f)
+	return waiter.await(ctx)
+}

@@ -1,0 +1,193 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/dryrun"
+	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/say/document"
+)
+
+// dryRunItems is up to how many items the API server is asked about each of them before a restore, unasked.
+const dryRunItems = 2000
+
+// How thorough the preflight is.
+const (
+	preflightAuto   = "auto"
+	preflightDryRun = "dry-run"
+	preflightLook   = "look"
+	preflightNone   = "none"
+)
+
+type createRestore struct {
+	askedRestore
+	writing
+	preflight         string
+	accepts, doesWait bool
+}
+
+func newRestore(c *cli) *cobra.Command {
+	cmd := group("restore", "Start restores")
+	f := createRestore{askedRestore: askedRestore{cli: c}, writing: writing{c: c}}
+	create := &cobra.Command{
+		Use:   "create [NAME] [-f RESTORE.yaml] [flags of velero restore create]",
+		Short: "Start a restore, after a look at what stands in its way",
+		Long: `Start a restore, after a look at what stands in its way: the plan begins with what
+'veltui preflight' finds. Without NAME the restore is called after the backup or
+schedule and the time.
+
+--preflight says how close that look is: dry-run also sends each object to the API
+server with dryRun=All; look does not; auto takes the dry run for up to 2000 items;
+none starts the restore unseen. Where obstacles are found, --yes starts nothing unless
+--accept-obstacles is given, too.` + writes + `
+
+A name is used once: sent again after a lost answer, the request meets the restore that
+it made, and so there is never a second one.
+
+Exit codes: 0 Velero has begun it, or a dry run passed; 1 error; 5 timed out, or
+Velero has not begun it; 6 refused, something stands in its way, or has its name by
+now. With --wait those of 'veltui wait'.`,
+		Example: `  # Look, show the plan, then ask
+  veltui restore create shop-back --from-backup nightly --include-namespaces shop
+
+  # Print the Restore, and create nothing
+  veltui restore create --from-backup nightly --dry-run=client
+
+  # In a script: only if nothing stands in the way, with a bar until it has ended
+  veltui restore create shop-back --from-backup nightly --yes --wait
+
+  # From a file
+  veltui restore create -f restore.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("expected at most one name, got %q\nSee '%s --help'.", args, cmd.CommandPath())
+			}
+			return nil
+		},
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.checkFlags(cmd) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
+	}
+	f.askedRestore.addTo(create)
+	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
+	addChoice(create, &f.preflight, "preflight", "", "How close to look before: auto, dry-run, look, or none", preflightAuto, preflightDryRun, preflightLook, preflightNone)
+	create.Flags().BoolVar(&f.accepts, "accept-obstacles", false, "With --yes, start it although something stands in its way")
+	create.Flags().BoolVar(&f.doesWait, "wait", false, "Wait until it has ended, with a live bar")
+	cmd.AddCommand(create)
+	return cmd
+}
+
+// draft is the restore that was asked for, with its name.
+func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
+	restore, err := f.askedRestore.restore()
+	if err != nil {
+		return restorespec.Draft{}, err
+	}
+	d := restorespec.Draft{Restore: velerov1.Restore{Spec: restore.Spec}}
+	d.Restore.Labels, d.Restore.Annotations = restore.Labels, restore.Annotations
+	source := cmp.Or(restore.Spec.BackupName, restore.Spec.ScheduleName)
+	if source == "" {
+		return d, usagef("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
+	}
+	d.Restore.Name = cmp.Or(restore.Name, source+"-"+f.cli.clock().Format(nameStamp))
+	if len(args) > 0 {
+		d.Restore.Name = args[0]
+	}
+	return d, nil
+}
+
+func (f *createRestore) run(ctx context.Context, args []string) error {
+	d, err := f.draft(args)
+	if err != nil {
+		return err
+	}
+	c := f.c
+	if f.dryRun == "client" {
+		data, err := d.YAML(c.flags.Context.Namespace)
+		if err == nil {
+			_, err = c.streams.Out.Write(data)
+		}
+		return err
+	}
+	if err := f.mayAskFor(); err != nil {
+		return err
+	}
+	found, namespace, err := f.look(ctx, d.Restore.Spec)
+	if err != nil {
+		return err
+	}
+	var shown *document.Preflight
+	if found != nil {
+		shown = new(document.NewPreflight(d.Restore.Spec, found))
+		if w := c.shown(f.output, f.asks()); w != nil {
+			l := lines{w: w}
+			if l.preflight(d.Restore.Spec, found); l.err != nil {
+				return l.err
+			}
+			l.add("")
+		}
+		if n := found.Count(preflight.Obstacle); n > 0 && f.yes && !f.accepts {
+			return exitError{ExitRefused, fmt.Errorf("nothing was created: %s in the way; --accept-obstacles starts the restore all the same",
+				human.Plural(n, "obstacle stands", "obstacles stand"))}
+		}
+	}
+	outcome, err := f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
+		if found != nil {
+			r.Consequences = append(r.Consequences, consequence(found))
+		}
+		if words, unsaid := d.Words(); len(unsaid) == 0 {
+			line, missing := r.Reach().Velero(namespace, words...)
+			if len(missing) == 0 {
+				r.Commands = []string{line}
+			}
+		}
+	}, shown)
+	return f.waited(ctx, f.doesWait, jobName{job.Restore, d.Restore.Name}, &outcome, err)
+}
+
+// consequence is what a preflight has found, in one line of the plan.
+func consequence(r *preflight.Result) string {
+	items := "an unknown number of items"
+	if r.Items != nil {
+		items = human.Count(*r.Items, "item")
+	}
+	text := fmt.Sprintf("try to restore %s: preflight found %s and %s", items, human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
+	if len(r.NotLooked) > 0 {
+		text += ", and could not look at everything"
+	}
+	return text
+}
+
+// look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.
+func (f *createRestore) look(ctx context.Context, spec velerov1.RestoreSpec) (*preflight.Result, string, error) {
+	if f.preflight == preflightNone {
+		namespace, err := f.veleroNamespace(ctx)
+		return nil, namespace, err
+	}
+	p := preflightCommand{askedRestore: f.askedRestore, qps: dryrun.DefaultQPS, dryRun: f.preflight == preflightDryRun}
+	asked, snap, err := p.restore(ctx, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	if f.preflight == preflightAuto && !f.c.isReadOnly() {
+		p.most = dryRunItems
+	}
+	found, err := p.find(ctx, asked, snap)
+	if err != nil {
+		return nil, "", err
+	}
+	if f.preflight == preflightAuto && found.DryRun == nil && found.Items != nil && *found.Items > dryRunItems {
+		fmt.Fprintf(f.c.streams.ErrOut, "The dry run was left out: %s take about %s. --preflight dry-run asks for it.\n",
+			human.Count(*found.Items, "object"), human.Duration(time.Duration(*found.Items/dryrun.DefaultQPS)*time.Second))
+	}
+	return found, snap.Namespace, nil
+}

@@ -1,0 +1,83 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/job"
+)
+
+func newSchedule(c *cli) *cobra.Command {
+	cmd := group("schedule", "Pause schedules, and let them go on")
+	cmd.AddCommand(newPause(c, action.Pause, "Let a schedule make no more backups", `Let a schedule make no more backups until it is unpaused. Backups that it has
+made run on, and expire as before.`), newPause(c, action.Unpause, "Let a paused schedule go on", `Let a paused schedule go on. If a run was missed meanwhile, Velero starts one at
+once; --skip-immediately leaves it out. The plan says which.`))
+	return cmd
+}
+
+// group is a command that only holds others.
+func group(name, short string) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Long: short + ".", Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		return usagef("expected a command\nSee '%s --help'.", cmd.CommandPath())
+	}}
+}
+
+const writes = `
+
+veltui shows evidence and plan, asks you to type the name, has the API server check
+the change (dry run), makes it, and watches the result. Annotations, an Event and the
+log in veltui's state folder ('veltui audit') record who did it, when and why.`
+
+func newPause(c *cli, name action.Name, short, long string) *cobra.Command {
+	w := writing{c: c}
+	var skip bool
+	cmd := &cobra.Command{
+		Use:   string(name) + " NAME",
+		Short: short,
+		Long: long + writes + `
+
+Exit codes: 0 done and not reverted, or the dry run passed; 1 error, or somebody
+reverted it; 5 timed out; 6 refused, or it changed in the meantime.`,
+		Example: "  # Show evidence and plan, then ask\n  veltui schedule " + string(name) + " nightly\n\n" +
+			"  # In a script, with a reason\n  veltui schedule " + string(name) + ` nightly --yes --reason "INC-4711"`,
+		Args:    oneName("a schedule"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return w.checkFlags(cmd) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := w.mayAskFor(); err != nil {
+				return err
+			}
+			namespace, err := w.veleroNamespace(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = w.propose(cmd.Context(), name, object("Schedule", args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
+			return err
+		},
+	}
+	w.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
+	if name == action.Unpause {
+		cmd.Flags().BoolVar(&skip, "skip-immediately", false, "Leave out a run that is due by now")
+	}
+	cmd.ValidArgsFunction = c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) })
+	return cmd
+}
+
+func oneName(of string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return usagef("expected the name of %s\nSee '%s --help'.", of, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func object(kind, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind))
+	o.SetName(name)
+	return o
+}

@@ -1,0 +1,37 @@
+package document
+
+import (
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/session"
+)
+
+// Change is what the commands print that create something, or change a schedule.
+type Change struct {
+	Header
+	// Cluster is where all this is.
+	Cluster   session.Identity `json:"cluster"`
+	Kind      job.Kind         `json:"kind"`
+	Namespace string           `json:"namespace"`
+	Name      string           `json:"name"`
+	Facts     []Fact           `json:"facts"`
+	Plan      Remedy           `json:"plan"`
+	// Preflight is what stands in the way of a restore; missing if it was not looked for.
+	Preflight *Preflight `json:"preflight,omitempty"`
+	Outcome   Outcome    `json:"outcome"`
+}
+
+// NewChange returns what came of a plan.
+func NewChange(p *action.Plan, preflight *Preflight, o *action.Outcome, err error) Change {
+	c := Change{Header: NewHeader("Change"), Cluster: p.Evidence().Cluster, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name,
+		Facts: NewFacts(p.Facts()), Plan: newRemedies([]action.Plan{*p})[0], Preflight: preflight, Outcome: newOutcome(o, err)}
+	return c
+}
+
+func newOutcome(o *action.Outcome, err error) Outcome {
+	d := Outcome{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}
+	if err != nil {
+		d.Error = err.Error()
+	}
+	return d
+}
