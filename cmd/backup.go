@@ -8,11 +8,8 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 )
-
-// nameStamp ends the name of a backup or restore that the user does not name, as Velero's does
-// (pkg/cmd/cli/{backup,restore}/create.go).
-const nameStamp = "20060102150405"
 
 func newBackup(c *cli) *cobra.Command {
 	cmd := group("backup", "Make backups")
@@ -47,7 +44,7 @@ those of 'veltui wait'.`,
 			return w.checkFlags(cmd)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := from + "-" + c.clock().Format(nameStamp)
+			name := restorespec.Name(from, c.clock())
 			if len(args) > 0 {
 				name = args[0]
 			}

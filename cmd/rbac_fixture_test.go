@@ -44,6 +44,7 @@ func (b *bed) rightsCluster(t *testing.T) {
 	for _, role := range append(slices.Clone(rbacRoles), everything) {
 		b.create(t, inProgress("rights-"+role, time.Hour))
 		b.readyToStart(t, "rights-wake-"+role)
+		b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-" + role}, Spec: velerov1.ScheduleSpec{Schedule: "0 0 1 1 *"}})
 		name := "rights-failed-" + role
 		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed}}
 		failed := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed})

@@ -283,6 +283,14 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		}
 		return e
 	}
+	creator := func(by string, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
+		m := meta
+		m.Annotations = map[string]string{"veltui.io/created-by": by, "veltui.io/created-at": "2026-01-01T00:00:00Z", "veltui.io/created-reason": "INC-1", "veltui.io/created-attempt": "one ."}
+		for _, c := range change {
+			c(&m)
+		}
+		return m
+	}
 	refused := func(c client.Client, o client.Object) bool {
 		err := c.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
@@ -294,8 +302,16 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		object  client.Object
 		allowed bool
 	}{
-		"a backup":              {&velerov1.Backup{ObjectMeta: meta}, false},
-		"a restore":             {&velerov1.Restore{ObjectMeta: meta, Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
+		"a backup":         {&velerov1.Backup{ObjectMeta: meta}, false},
+		"a marked backup":  {&velerov1.Backup{ObjectMeta: creator(user)}, true},
+		"another's backup": {&velerov1.Backup{ObjectMeta: creator("jane")}, false},
+		"a begun backup":   {&velerov1.Backup{ObjectMeta: creator(user), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}, false},
+		"a restore":        {&velerov1.Restore{ObjectMeta: meta, Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
+		"a marked restore": {&velerov1.Restore{ObjectMeta: creator(user), Spec: velerov1.RestoreSpec{BackupName: "b"}}, true},
+		"a restore with a finalizer": {&velerov1.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"a.b/c"} }),
+			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
+		"a restore without a reason": {&velerov1.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { delete(m.Annotations, "veltui.io/created-reason") }),
+			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
 		"a schedule":            {&velerov1.Schedule{ObjectMeta: meta, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}, false},
 		"a deletion":            {&velerov1.DeleteBackupRequest{ObjectMeta: meta, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"}}, false},
 		"a download":            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
@@ -321,6 +337,57 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	}
 	if err := limited.DeleteAllOf(t.Context(), &velerov1.Restore{}, client.InNamespace("velero"), client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting all: %v", err)
+	}
+}
+
+// TestPolicyOnSchedules: who is named may pause them and let them go on, in their own name, and no more.
+func TestPolicyOnSchedules(t *testing.T) {
+	b := control(t)
+	const user = "limited-pauser"
+	b.apply(t, user, "policy", "--user", user, "-o", "json")
+	config, err := b.UserWith(t.Context(), user, "velero", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited, err := client.New(config, client.Options{Scheme: testbed.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-schedule"}, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}
+	b.create(t, schedule)
+	tries := func(c client.Client, change merge) error {
+		data, err := json.Marshal(change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Patch(t.Context(), schedule.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.DryRunAll)
+	}
+	marks := merge{"metadata": merge{"annotations": marked("paused", user, "to", "pause")}}
+	pause := joined(marks, merge{"spec": merge{"paused": true}})
+	eventually(t, "the policy is in force", func() bool { return apierrors.IsForbidden(tries(limited, merge{"spec": merge{"paused": true}})) })
+	for _, c := range []struct {
+		name    string
+		change  merge
+		allowed bool
+	}{
+		{"paused as veltui does", pause, true},
+		{"without marks", merge{"spec": merge{"paused": true}}, false},
+		{"marks alone", marks, false},
+		{"in another's name", joined(pause, merge{"metadata": merge{"annotations": merge{"veltui.io/paused-by": "jane"}}}), false},
+		{"said to be unpaused", joined(pause, merge{"metadata": merge{"annotations": merge{"veltui.io/paused-to": "unpause"}}}), false},
+		{"and another expression", joined(pause, merge{"spec": merge{"schedule": "@hourly"}}), false},
+		{"and another template", joined(pause, merge{"spec": merge{"template": merge{"ttl": "1h"}}}), false},
+		{"and what is due left out", joined(pause, merge{"spec": merge{"skipImmediately": true}}), false},
+		{"and a label", joined(pause, merge{"metadata": merge{"labels": merge{"a": "b"}}}), false},
+		{"and a status", joined(pause, merge{"status": merge{"phase": "Enabled"}}), false},
+	} {
+		err := tries(limited, c.change)
+		if refused := apierrors.IsForbidden(err); refused == c.allowed || err != nil && !refused {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err := tries(b.client, c.change); err != nil {
+			t.Errorf("%s, by somebody else: %v", c.name, err)
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 	if source == "" {
 		return d, usagef("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
 	}
-	d.Restore.Name = cmp.Or(restore.Name, source+"-"+f.cli.clock().Format(nameStamp))
+	d.Restore.Name = cmp.Or(restore.Name, restorespec.Name(source, f.c.clock()))
 	if len(args) > 0 {
 		d.Restore.Name = args[0]
 	}
@@ -142,29 +142,13 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	}
 	outcome, err := f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
 		if found != nil {
-			r.Consequences = append(r.Consequences, consequence(found))
+			r.Consequences = append(r.Consequences, preflight.Consequence(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0))
 		}
-		if words, unsaid := d.Words(); len(unsaid) == 0 {
-			line, missing := r.Reach().Velero(namespace, words...)
-			if len(missing) == 0 {
-				r.Commands = []string{line}
-			}
+		if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
+			r.Commands = []string{line}
 		}
 	}, shown)
 	return f.waited(ctx, f.doesWait, jobName{job.Restore, d.Restore.Name}, &outcome, err)
-}
-
-// consequence is what a preflight has found, in one line of the plan.
-func consequence(r *preflight.Result) string {
-	items := "an unknown number of items"
-	if r.Items != nil {
-		items = human.Count(*r.Items, "item")
-	}
-	text := fmt.Sprintf("try to restore %s: preflight found %s and %s", items, human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
-	if len(r.NotLooked) > 0 {
-		text += ", and could not look at everything"
-	}
-	return text
 }
 
 // look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.

@@ -11,6 +11,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
@@ -40,13 +41,29 @@ func (c *Cluster) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 	return "", nil
 }
 
-// Gather reads all that a plan for one job stands on, as `veltui finalize` does.
-func (c *Cluster) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
+// engine is one that writes, unless the cluster is read-only.
+func (c *Cluster) engine(namespace string) (*action.Engine, error) {
 	conn, err := c.Connect()
 	if err != nil {
-		return action.Evidence{}, Clean(err)
+		return nil, err
 	}
-	engine, err := c.Engine(conn, namespace, EngineOptions{ReadOnly: c.ReadOnly, NoStore: c.NoArtifacts})
+	return c.Engine(conn, namespace, EngineOptions{ReadOnly: c.ReadOnly, NoStore: c.NoArtifacts})
+}
+
+// Propose plans an action that is about no running job.
+func (c *Cluster) Propose(ctx context.Context, namespace string, name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+	engine, err := c.engine(namespace)
+	if err != nil {
+		return action.Plan{}, Clean(err)
+	}
+	p, err := engine.Propose(ctx, name, o, r)
+	c.logFailure(ctx, "proposing", string(name)+" "+o.GetName(), err)
+	return p, Clean(err)
+}
+
+// Gather reads all that a plan for one job stands on, as `veltui finalize` does.
+func (c *Cluster) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
+	engine, err := c.engine(namespace)
 	if err != nil {
 		return action.Evidence{}, Clean(err)
 	}

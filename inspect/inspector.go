@@ -3,6 +3,8 @@ package inspect
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/assess/coverage"
@@ -62,6 +64,7 @@ type Inspector interface {
 
 	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error)
+	Propose(ctx context.Context, namespace string, name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error)
 	Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/assess/coverage"
@@ -37,6 +39,7 @@ type fakeCluster struct {
 	verified    verify.Result
 	*previewer
 	finalizer *fakeFinalizer
+	propose   func(action.Name, *unstructured.Unstructured, action.Request) (action.Plan, error)
 	looker    *watcher
 	etcdLogs  readLogs
 	failure   string
@@ -180,6 +183,14 @@ func (f *fakeCluster) Report(ctx context.Context, _ *assess.Assessment, _ assess
 
 func (f *fakeCluster) Allowed(ctx context.Context, namespace string, kind job.Kind) (string, error) {
 	return f.finalizer.Allowed(ctx, namespace, kind)
+}
+
+// Propose plays no answer unless a test has one.
+func (f *fakeCluster) Propose(ctx context.Context, namespace string, name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+	if f.propose == nil {
+		return never[action.Plan](ctx)
+	}
+	return f.propose(name, o, r)
 }
 
 func (f *fakeCluster) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {

@@ -22,7 +22,6 @@ import (
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/ui/restoreform"
 )
 
 // previewer answers as told, and keeps what it was asked and what was saved.
@@ -226,7 +225,7 @@ func TestFormCopiesAndSaves(t *testing.T) {
 	answered(m, press(t, m, "ctrl+s"))
 	const name = "nightly-shop-20261120120000"
 	want := "apiVersion: velero.io/v1\nkind: Restore\nmetadata:\n  name: " + name + "\n  namespace: velero\nspec:\n  backupName: nightly-shop\n  includedNamespaces:\n  - shop\n"
-	if got := p.saved[restoreform.Name("nightly-shop", noon)+".yaml"]; !strings.HasPrefix(got, want[:40]) || !strings.HasSuffix(got, want[len(want)-40:]) {
+	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; !strings.HasPrefix(got, want[:40]) || !strings.HasSuffix(got, want[len(want)-40:]) {
 		t.Errorf("saved %q, want %q", p.saved, want)
 	}
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Saved to") {
@@ -759,7 +758,7 @@ func TestNamesOfRestores(t *testing.T) {
 		{"nightly", "nightly-20261120120000"}, {"", ""}, {strings.Repeat("a", 253), strings.Repeat("a", 238) + "-20261120120000"},
 		{strings.Repeat("a", 237) + "." + strings.Repeat("b", 10), strings.Repeat("a", 237) + "-20261120120000"},
 	} {
-		if got := restoreform.Name(c[0], time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != c[1] {
+		if got := restorespec.Name(c[0], time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != c[1] {
 			t.Errorf("%s: %s, want %s", c[0], got, c[1])
 		}
 	}

@@ -7,10 +7,13 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
@@ -88,7 +91,16 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 	}
 	form, cmd := restoreform.New(restoreform.Options{
 		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Inspector: of.Inspector, Start: m.starts,
-		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop,
+		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop, WhyNotCreate: m.writesUnavailable(of),
+		Create: func(d restorespec.Draft, consequences []string) tea.Cmd {
+			r := of.Request
+			r.Consequences = consequences
+			namespace := of.assessed.Snapshot.Namespace
+			if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
+				r.Commands = []string{line}
+			}
+			return m.openChange(of, "Start", action.Create, d.Object(namespace), r)
+		},
 	}, of.assessed)
 	m.push(&formScreen{base{m: m, of: of}, form})
 	return cmd
@@ -248,13 +260,24 @@ func (m *Model) subjects() (*cluster, []*job.Job) {
 
 func (m *Model) openFinalize() tea.Cmd {
 	of, jobs := m.subjects()
+	return m.openDialog(of, dialog.Options{Jobs: jobs, Request: of.Request})
+}
+
+func (m *Model) openDialog(of *cluster, d dialog.Options) tea.Cmd {
 	o := m.options
-	opened, cmd := dialog.Open(dialog.Options{
-		Inspector: of.Inspector, Request: of.Request, Jobs: jobs, Context: of.Context, Clock: o.Clock, Keys: o.Keys,
-		Readable: m.readable, NoClipboard: o.Terminal.WhyNoClipboard != "", Start: of.sources.Start,
-	})
+	d.Inspector, d.Context, d.Clock, d.Keys, d.Start = of.Inspector, of.Context, o.Clock, o.Keys, of.sources.Start
+	d.Readable, d.NoClipboard = m.readable, o.Terminal.WhyNoClipboard != ""
+	opened, cmd := dialog.Open(d)
 	m.push(&dialogScreen{base{m: m, of: of}, opened})
 	return cmd
+}
+
+// openChange opens the dialog for an action that is about no running job.
+func (m *Model) openChange(of *cluster, title string, name action.Name, o *unstructured.Unstructured, r action.Request) tea.Cmd {
+	namespace := of.assessed.Snapshot.Namespace
+	named := &job.Job{Kind: job.Kind(o.GetKind()), Namespace: namespace, Name: o.GetName()}
+	return m.openDialog(of, dialog.Options{Jobs: []*job.Job{named}, Title: title, Request: r,
+		Propose: func(ctx context.Context) (action.Plan, error) { return of.Propose(ctx, namespace, name, o, r) }})
 }
 
 // finalizeUnavailable is why the finalize key can do nothing; the evidence decides the rest.
@@ -266,12 +289,21 @@ func (m *Model) finalizeUnavailable() string {
 	return m.changeUnavailable(of, jobs[0])
 }
 
-func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
+// writesUnavailable is why nothing at all can be changed.
+func (m *Model) writesUnavailable(of *cluster) string {
 	switch {
 	case m.options.ReadOnly:
 		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
 	case of.Unavailable(inspect.Changes) != "":
 		return "this dashboard cannot change anything"
+	}
+	return ""
+}
+
+func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
+	switch why := m.writesUnavailable(of); {
+	case why != "":
+		return why
 	case j == nil:
 		return noJobSelected
 	case m.job() != nil && m.job().Deleted():

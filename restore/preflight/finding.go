@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -191,4 +192,25 @@ func (g groups) sorted() iter.Seq2[string, *group] {
 			}
 		}
 	}
+}
+
+// Consequence is what was found of a restore, as one line of its plan. Asked is true if the API server was asked in a
+// dry run, whole if nothing was left out.
+func Consequence(items *int, findings []Finding, asked, whole bool) string {
+	what := "an unknown number of items"
+	if items != nil {
+		what = human.Count(*items, "item")
+	}
+	counts := map[Severity]int{}
+	for _, f := range findings {
+		counts[f.Severity]++
+	}
+	text := fmt.Sprintf("try to restore %s: preflight found %s and %s", what, human.Count(counts[Obstacle], "obstacle"), human.Count(counts[Doubt], "doubt"))
+	if !asked {
+		text += ", without a dry run"
+	}
+	if !whole {
+		text += ", and could not look at everything"
+	}
+	return text
 }

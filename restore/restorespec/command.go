@@ -5,14 +5,18 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/kubectl"
 )
 
 // Words are the words of the command that makes a draft: restore, create, the name and the flags. Unsaid names
@@ -31,6 +35,13 @@ func (d *Draft) Words() (words, unsaid []string) {
 		return words, []string{fmt.Sprintf("what a flag would refuse (%v)", err)}
 	}
 	return words, differences(d, &read)
+}
+
+// Command is Velero's command that makes a draft, what it cannot say: fields of the Restore, and flags to the cluster.
+func (d *Draft) Command(reach kubectl.Reach, namespace string) (line string, fields, flags []string) {
+	words, fields := d.Words()
+	line, flags = reach.Velero(namespace, words...)
+	return line, fields, flags
 }
 
 // differences are the fields of the Restore that the command's words lost.
@@ -139,6 +150,16 @@ func prune(fields map[string]any) {
 		}
 		delete(fields, name)
 	}
+}
+
+// Name is Velero's default name of what is made from a backup or schedule, cut to the API server's limit; empty
+// without from (pkg/cmd/cli/{backup,restore}/create.go).
+func Name(from string, now time.Time) string {
+	if from == "" {
+		return ""
+	}
+	end := "-" + now.Format("20060102150405")
+	return strings.TrimRight(from[:min(len(from), validation.DNS1123SubdomainMaxLength-len(end))], "-.") + end
 }
 
 // Again is the draft of another restore like one that there was: without its name,

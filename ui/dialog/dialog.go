@@ -19,15 +19,18 @@ import (
 )
 
 type Options struct {
-	Inspector   inspect.Inspector
-	Request     action.Request   // how the kubectl commands shown get to the cluster
-	Start       fetch.Start      // makes a command of work that ends with the program
-	Clock       func() time.Time // our own clock
-	Context     string           // the kubeconfig context; context/name is typed to confirm
-	Jobs        []*job.Job       // what it is about, at least one
-	Readable    func() bool      // reports whether the terminal is large enough to read a plan
-	NoClipboard bool             // says that nothing can be copied
-	Keys        keys.Map         // those that sentences name
+	Inspector inspect.Inspector
+	Request   action.Request   // how the kubectl commands shown get to the cluster
+	Start     fetch.Start      // makes a command of work that ends with the program
+	Clock     func() time.Time // our own clock
+	Context   string           // the kubeconfig context; context/name is typed to confirm
+	Jobs      []*job.Job       // what it is about, at least one
+	// Propose makes the plan of an action that is about no running job, which Jobs then only names; nil finalizes.
+	Propose     func(context.Context) (action.Plan, error)
+	Title       string      // the verb before its name, empty for Finalize
+	Readable    func() bool // reports whether the terminal is large enough to read a plan
+	NoClipboard bool        // says that nothing can be copied
+	Keys        keys.Map    // those that sentences name
 }
 
 type Stage int
@@ -141,6 +144,10 @@ func (d *Dialog) look() tea.Cmd {
 	d.found = fetch.Answer[[]action.Plan]{}
 	j := d.job()
 	cmd := d.found.Ask(d.asker(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
+		if propose := d.options.Propose; propose != nil {
+			p, err := propose(ctx)
+			return []action.Plan{p}, err
+		}
 		e, err := d.options.Inspector.Gather(ctx, j.Namespace, j.Kind, j.Name)
 		switch {
 		case err != nil:

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -26,7 +27,7 @@ func (d *Dialog) View(c draw.Canvas, behind string) string {
 }
 
 func (d *Dialog) title() string {
-	const what = "Finalize"
+	what := cmp.Or(d.options.Title, "Finalize")
 	j := d.job()
 	text := what + " " + j.Kind.Word() + " " + j.Namespace + "/" + j.Name
 	switch {
@@ -43,7 +44,7 @@ func (d *Dialog) text(c draw.Canvas) []string {
 	switch d.stage {
 	case Looking:
 		lines := append(c.Para(c.Theme.Strong, "Gathering evidence about "+subject(d.job())+" ... "+human.Duration(now.Sub(d.since)), 2), "")
-		for _, what := range gathering {
+		for _, what := range gathering(d.options.Propose != nil) {
 			lines = append(lines, c.Item(" "+c.Theme.Dim.Render(c.Glyphs.Ahead)+" ", what, 3)...)
 		}
 		return lines

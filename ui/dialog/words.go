@@ -15,11 +15,17 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-var gathering = []string{
-	"the resource and its volumes, as they are now",
-	"Velero's server: whether one is running, since when, and what its log says of the job",
-	"the stored results, resource list and volume information (by DownloadRequest; this can take a minute)",
-	"your right to patch it, and the phases that the CRD allows",
+// gathering is what is looked at, for a job or for what is none.
+func gathering(proposed bool) []string {
+	if proposed {
+		return []string{"what it rests on, as it is now", "Velero's server: whether one is running", "your right to do it"}
+	}
+	return []string{
+		"the resource and its volumes, as they are now",
+		"Velero's server: whether one is running, since when, and what its log says of the job",
+		"the stored results, resource list and volume information (by DownloadRequest; this can take a minute)",
+		"your right to patch it, and the phases that the CRD allows",
+	}
 }
 
 // steps are those of applying a plan, in their order. A dry run has the first two.
@@ -182,6 +188,9 @@ func (o *outcome) ending(named keys.Map) ending {
 				end.remains = "<finalize> tries again; nothing is half done."
 			}
 		}
+	}
+	if o.applied.Action == action.Create && o.State == action.NoEffect {
+		end.headline, end.remains = "Created, but not under way.", ""
 	}
 	if o.applied.Action != action.Finalize { // Velero does the rest: no phase was written
 		switch o.State {

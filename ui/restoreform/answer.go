@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/velero"
@@ -153,9 +154,7 @@ func (f *Form) namespace() string {
 
 // command is the equivalent command, and what it cannot say: fields of the Restore, and flags to the cluster.
 func (f *Form) command() (line string, fields, flags []string) {
-	words, fields := f.draft.Words()
-	line, flags = f.options.Reach.Velero(f.namespace(), words...)
-	return line, fields, flags
+	return f.draft.Command(f.options.Reach, f.namespace())
 }
 
 // older says which flags the command of the server's version lacks and its server ignores.
@@ -185,19 +184,55 @@ func (f *Form) older() string {
 
 // yaml is the Restore as a file. It needs a name.
 func (f *Form) yaml() (string, error) {
+	d, err := f.named()
+	if err != nil {
+		return "", err
+	}
+	data, err := d.YAML(f.namespace())
+	return string(data), err
+}
+
+// named is the draft as a Restore can say it.
+func (f *Form) named() (restorespec.Draft, error) {
 	d := f.draft
 	if d.Restore.Name == "" {
-		return "", errors.New("a file needs a name for the Restore: fill in Name")
+		return d, errors.New("the Restore needs a name: fill in Name")
 	}
 	if d.AllowPartiallyFailed != nil && *d.AllowPartiallyFailed && d.Restore.Spec.ScheduleName != "" {
 		if f.pending || f.preview.Backup == "" {
-			return "", errors.New("a Restore cannot say --allow-partially-failed, and the newest backup of the schedule is not known")
+			return d, errors.New("a Restore cannot say --allow-partially-failed, and the newest backup of the schedule is not known")
 		}
 		// So does the command (pkg/cmd/cli/restore/create.go, Run).
 		d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName = f.preview.Backup, ""
 	}
-	data, err := d.YAML(f.namespace())
-	return string(data), err
+	return d, nil
+}
+
+// create leads on to the restore itself, once it is known what stands in its way.
+func (f *Form) create() tea.Cmd {
+	d, err := f.named()
+	switch wrong := f.ready(); {
+	case wrong != nil:
+		err = wrong
+	case len(f.refused()) > 0:
+		err = errors.New("Velero would refuse it")
+	case f.pending || !f.checked || f.compares():
+		err = errors.New("veltui still looks at what stands in the way")
+	}
+	if err != nil {
+		return f.say(true, "Not started: "+err.Error()+".")
+	}
+	return f.options.Create(d, []string{f.consequence()})
+}
+
+// consequence is what was found of the restore, in one line.
+func (f *Form) consequence() string {
+	var items *int
+	if f.preview.Unknown == "" {
+		items = &f.preview.Estimate.Total
+	}
+	check := f.checkShown()
+	return preflight.Consequence(items, check.Findings, check.DryRun != nil, len(check.Unseen) == 0)
 }
 
 func (f *Form) save() tea.Cmd {

@@ -3,13 +3,11 @@ package restoreform
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/inspect"
@@ -28,6 +26,9 @@ type Options struct {
 	Clock          func() time.Time
 	WhyNoClipboard string         // says why nothing can be copied; empty if something can
 	Back           func() tea.Cmd // leaves the form
+	// Create leads to the creation of the restore, with what was found of its consequences; WhyNotCreate says why it cannot.
+	Create       func(d restorespec.Draft, consequences []string) tea.Cmd
+	WhyNotCreate string
 }
 
 // row is one line of the form. The last one has no field: it is the command.
@@ -101,24 +102,15 @@ func (f *Form) Load(a *assess.Assessment) {
 // Parting is the last copied command, for the user's own terminal.
 func (f *Form) Parting() string { return f.parting }
 
-// Name is Velero's default name of a restore, cut to the API server's limit; empty without from.
-func Name(from string, now time.Time) string {
-	if from == "" {
-		return ""
-	}
-	end := "-" + now.Format("20060102150405")
-	return strings.TrimRight(from[:min(len(from), validation.DNS1123SubdomainMaxLength-len(end))], "-.") + end
-}
-
 func From(backup string, now time.Time) restorespec.Draft {
 	var d restorespec.Draft
-	d.Restore.Name, d.Restore.Spec.BackupName = Name(backup, now), backup
+	d.Restore.Name, d.Restore.Spec.BackupName = restorespec.Name(backup, now), backup
 	return d
 }
 
 // Again is a draft of another restore like one that there was.
 func Again(r *velerov1.Restore, now time.Time) restorespec.Draft {
 	d := restorespec.Again(r)
-	d.Restore.Name = Name(cmp.Or(d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName), now)
+	d.Restore.Name = restorespec.Name(cmp.Or(d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName), now)
 	return d
 }

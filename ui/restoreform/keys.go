@@ -32,6 +32,8 @@ func (f *Form) bindings() []keys.Binding {
 		{Name: "compare-restore", Keys: []string{"ctrl+t"}, Label: "ctrl+t", What: "compare what exists", WhatNow: keys.Either(compared, "compare again", "compare"), Group: keys.Look, Short: true, On: f.canCompare, WhyNot: f.compareUnavailable, Do: act(f.compare)},
 		{Name: "dry-run-restore", Keys: []string{"ctrl+r"}, Label: "ctrl+r", What: "dry run", Group: keys.Look, Short: true, On: f.canDryRun, WhyNot: f.compareUnavailable, Do: act(func() tea.Cmd { return f.dryRun(false) })},
 		{Name: "dry-run-secrets", Keys: []string{"ctrl+g"}, Label: "ctrl+g", What: "dry run with Secrets", Group: keys.Look, Short: true, On: f.leftSecrets, Do: act(func() tea.Cmd { return f.dryRun(true) })},
+		{Name: "start-restore", Keys: []string{"ctrl+o"}, Label: "ctrl+o", What: "start it", Group: keys.Change, Short: true, Writes: true,
+			WhyNot: func() string { return f.options.WhyNotCreate }, Do: act(f.create)},
 		{Name: "save-restore", Keys: []string{"ctrl+s"}, Label: "ctrl+s", What: "save YAML", Group: keys.Look, Short: true, Do: act(f.save)},
 		{Name: "copy-restore", Keys: []string{"ctrl+y"}, Label: "ctrl+y", What: "copy command", Group: keys.Look, Short: true, Do: act(f.copy)},
 		{Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, On: atCommand, Do: act(f.copy)},
