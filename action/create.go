@@ -158,7 +158,9 @@ func create(e *Evidence, p *Plan) bool {
 	p.Will = append(p.Will, "create "+word+" "+p.Name+", only if nothing has that name")
 	spec := mapOf(o.asked, "spec")
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
-		p.Will = append(p.Will, "with "+field+": "+shown(spec[field]))
+		if text := shown(spec[field]); text != "0s" && text != "{}" {
+			p.Will = append(p.Will, "with "+field+": "+text)
+		}
 	}
 	p.Will = append(p.Will, p.request.Consequences...)
 	p.Commands = p.request.Commands

@@ -100,6 +100,17 @@ func (p *Plan) Effect() Effect {
 	return Nudge
 }
 
+// Proposed reports whether a person asked for it without a job that calls for it.
+func (p *Plan) Proposed() bool { return p.evidence.proposal != nil }
+
+// With is the program whose commands do the same.
+func (p *Plan) With() string {
+	if p.Action == Create {
+		return "velero"
+	}
+	return "kubectl"
+}
+
 func (p *Plan) Evidence() Evidence { return p.evidence }
 
 // Same reports whether both plans write the same over the same, with the same consequences, and q had p's doubts.

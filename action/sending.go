@@ -156,6 +156,9 @@ func (x *execution) begin() error {
 		return err
 	}
 	x.audit, x.out.Log = a, a.path
+	if x.creates { // there is nothing yet of which to keep a copy
+		return x.note("begin", nil)
+	}
 	if x.out.Copy, err = a.save(&x.record, x.plan.targets...); err != nil {
 		return err
 	}

@@ -269,7 +269,9 @@ func (f *planPrinter) plan(p *action.Plan, asks bool) error {
 		l.remedies(f.remedies, p.Action)
 		return l.err
 	}
-	l.add("\nwhy: %s", p.Why)
+	if l.add(""); !p.Proposed() {
+		l.add("why: %s", p.Why)
+	}
 	if p.To != "" {
 		l.add("plan: %s -> %s", dash(p.From), p.To)
 	}
@@ -277,7 +279,7 @@ func (f *planPrinter) plan(p *action.Plan, asks bool) error {
 		l.list(consequences[i], items)
 	}
 	if len(p.Commands) > 0 {
-		l.add("\nto do the same with %s:", map[bool]string{true: "velero"}[p.Action == action.Create]+map[bool]string{false: "kubectl"}[p.Action == action.Create])
+		l.add("\nto do the same with %s:", p.With())
 	}
 	for _, c := range p.Commands {
 		l.command("", c)
@@ -349,6 +351,8 @@ func (l *lines) records(o *action.Outcome) {
 	}
 	if o.Copy != "" {
 		l.add("copy of the resource before the change: %s", o.Copy)
+	}
+	if o.Log != "" {
 		l.add("log: %s", o.Log)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/restore/target"
@@ -88,9 +90,6 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 			must(t, err)
 			var saved velerov1.Restore
 			must(t, yaml.UnmarshalStrict(data, &saved))
-			c.leavesForm(t)
-			c.sees(t, "[1 Active]")
-
 			draft := restorespec.Draft{Restore: saved}
 			words, unsaid := draft.Words()
 			if len(unsaid) > 0 {
@@ -98,12 +97,19 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 			}
 			wantVelerosOwn(t, words, saved)
 			names := foreseen(t, "typed", saved.Spec)
-			if i%2 == 0 {
+			switch i % 3 { // it is the same, whoever creates it
+			case 0:
 				_, err = theLab.VeleroCLI(patient(t), words...)
-			} else {
-				err = theLab.Client.Create(patient(t), &saved)
+				must(t, err)
+			case 1:
+				if code, printed := runVeltui(t, "restore", "create", "-f", file, "--yes", "--accept-obstacles", "--reason", "end-to-end test"); code != 0 {
+					t.Fatalf("veltui restore create ended with %d:\n%s", code, printed)
+				}
+			default:
+				c.starts(t, name)
 			}
-			must(t, err)
+			c.leavesForm(t)
+			c.sees(t, "[1 Active]")
 			h := ended(t, "Restore", name)
 			if phase := h.State().Phase; phase != "Completed" && phase != "PartiallyFailed" {
 				t.Fatalf("it ended as %s", phase)
@@ -178,6 +184,23 @@ func wantVelerosFlags(t *testing.T) {
 			t.Errorf("--%s: Velero's command has it: %v, veltui says %v", f.Flag, has, !has)
 		}
 	}
+}
+
+// starts starts the restore that stands in the form.
+func (c *console) starts(t *testing.T, name string) {
+	t.Helper()
+	c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.Screen(), ", checking") })
+	c.types(t, "\x0f") // ctrl+o
+	c.sees(t, "Start restore "+lab.Namespace+"/"+name, "preflight found", "asked to type")
+	c.types(t, "\r")
+	c.sees(t, "and press enter:")
+	want := regexp.MustCompile(`Type (\S+) and press enter:`).FindStringSubmatch(c.Screen())
+	if len(want) == 0 || !strings.HasSuffix(want[1], "/"+name) {
+		t.Fatalf("it asks for another name:\n%s", c.Screen())
+	}
+	c.typesKeys(t, want[1]+"\r")
+	c.sees(t, "Done.", "Velero has taken it up")
+	c.types(t, "\r")
 }
 
 // leavesForm drops what was typed. Two keys in one packet would be another one.

@@ -115,8 +115,10 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 		add("Helps", p.Advice, c.Theme.Text)
 	}
 	add("Cluster", p.Evidence().Cluster.String(), c.Theme.Text)
-	add("Why", draw.Sentence(p.Why), c.Theme.Text)
-	if p.Possible() {
+	if !p.Proposed() {
+		add("Why", draw.Sentence(p.Why), c.Theme.Text)
+	}
+	if p.Possible() && !p.Proposed() {
 		add("Certainty", certainty(p), c.Theme.Text)
 	}
 	label := "Then"
@@ -127,18 +129,18 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 	lines = append(lines, optionLines(c, choices, chosen, named)...)
 	effects := append(c.Titled("It will", p.Will), c.Titled("It will not", p.WillNot)...)
 	title := "What was found"
-	if chosen == 0 && p.Possible() {
+	if chosen == 0 && p.Possible() && !p.Proposed() {
 		title = "Why it looks stuck"
 	}
 	evidence := evidenceLines(c, p, title, age, named)
-	if p.Action != action.Finalize { // what a restart fails matters more than what was found
+	if p.Action != action.Finalize && !p.Proposed() { // what a restart fails matters more than what was found
 		effects, evidence = evidence, effects
 	}
 	lines = append(append(lines, evidence...), effects...)
 	if len(p.Commands) == 0 {
 		return lines
 	}
-	lines = append(lines, "", c.Theme.Strong.Render("The same with kubectl")+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
+	lines = append(lines, "", c.Theme.Strong.Render("The same with "+p.With())+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
 	for _, command := range p.Commands {
 		lines = append(lines, c.Command(command)...)
 	}

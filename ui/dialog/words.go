@@ -231,7 +231,11 @@ func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 		return lines
 	}
 	lines = append(lines, "", c.Theme.Strong.Render("On this machine"), "the log:")
-	lines = append(append(lines, c.Whole("  "+o.Log)...), "the resource as it was:")
+	lines = append(lines, c.Whole("  "+o.Log)...)
+	if o.Copy == "" {
+		return lines
+	}
+	lines = append(lines, "the resource as it was:")
 	return append(lines, c.Whole("  "+o.Copy)...)
 }
 
