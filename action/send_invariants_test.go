@@ -427,6 +427,16 @@ func (c sendCase) run(t *testing.T, a sendAction, dir string) (wrong []string) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.cancel = cancel
+	c.tamper(b)
+	out, _ := engine.Apply(ctx, p, false, nil)
+	atEnd := len(b.api.landings(b.path))
+	time.Sleep(30 * time.Minute) // whatever is late has come
+	synctest.Wait()
+	return c.check(t, b, &out, atEnd)
+}
+
+// tamper makes the case happen.
+func (c sendCase) tamper(b *sendBench) {
 	stage := 0
 	b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 		if time.Now().Before(b.awayUntil) {
@@ -450,11 +460,6 @@ func (c sendCase) run(t *testing.T, a sendAction, dir string) (wrong []string) {
 		connected(r)
 		return serve(), nil
 	}
-	out, _ := engine.Apply(ctx, p, false, nil)
-	atEnd := len(b.api.landings(b.path))
-	time.Sleep(30 * time.Minute) // whatever is late has come
-	synctest.Wait()
-	return c.check(t, b, &out, atEnd)
 }
 
 // check holds an outcome against what really happened.

@@ -1,0 +1,195 @@
+package action
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/job"
+)
+
+// proposed is a plan against a cluster that was changed before.
+func proposed(t *testing.T, a sendAction, change func(*sendBench)) (p Plan) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newSendBench(a)
+		change(b)
+		engine, err := New(b.options(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err = a.plan(t.Context(), engine); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return p
+}
+
+// What Velero would refuse, or what is there already, is not created.
+func TestCreateRefuses(t *testing.T) {
+	source := fakeNamespace + "backups/source"
+	status := func(o map[string]any, phase string) { o["status"] = map[string]any{"phase": phase} }
+	for name, c := range map[string]struct {
+		change func(*sendBench)
+		want   string
+	}{
+		"a name that is taken":   {func(b *sendBench) { b.other(true) }, "there is a restore of that name: InProgress, made 2h00m ago by "},
+		"no such backup":         {func(b *sendBench) { b.api.delete(source) }, "there is no backup source"},
+		"a backup that goes on":  {func(b *sendBench) { b.api.put(source, func(o map[string]any) { status(o, "Finalizing") }) }, "backup source has not ended"},
+		"a backup without phase": {func(b *sendBench) { b.api.put(source, func(o map[string]any) { delete(o, "status") }) }, "backup source has not ended"},
+		"a backup in deletion":   {func(b *sendBench) { b.api.put(source, func(o map[string]any) { status(o, "Deleting") }) }, "backup source is being deleted"},
+		"an unavailable location": {func(b *sendBench) {
+			b.api.put(source, func(o map[string]any) { o["spec"] = map[string]any{"storageLocation": "nas"} })
+			b.api.put(fakeNamespace+"backupstoragelocations/nas", func(o map[string]any) {
+				o["apiVersion"], o["kind"] = "velero.io/v1", "BackupStorageLocation"
+				o["metadata"] = map[string]any{"name": "nas", "namespace": "velero", "uid": "l-1"}
+				status(o, "Unavailable")
+			})
+		}, "storage location nas is unavailable"},
+	} {
+		if p := proposed(t, createSend, c.change); p.Possible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
+			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
+		}
+	}
+	for name, change := range map[string]func(*sendBench){
+		"as it is":           func(*sendBench) {},
+		"of a failed backup": func(b *sendBench) { b.api.put(source, func(o map[string]any) { status(o, "PartiallyFailed") }) },
+		"without a server":   func(b *sendBench) { b.api.delete("/api/v1/namespaces/velero/pods/velero-0") },
+	} {
+		if p := proposed(t, createSend, change); !p.Possible() || len(p.Facts()) < 4 {
+			t.Errorf("%s: %q %v", name, p.Refusal, p.Facts())
+		}
+	}
+}
+
+// A backup is made from the schedule as it is when it is sent, or not at all if that has changed since.
+func TestBackupOfAChangedSchedule(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newSendBench(pauseSend)
+		engine, err := New(b.options(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := bare(jobKind(job.Backup), "", "now")
+		o.SetLabels(map[string]string{velerov1.ScheduleNameLabel: "nightly"})
+		p, err := engine.Propose(t.Context(), Create, o, Request{})
+		if err != nil || !p.Possible() || !strings.Contains(strings.Join(p.Will, "\n"), "with includedNamespaces: shop") || len(p.Commands) != 1 {
+			t.Fatalf("%q %q %q %v", p.Refusal, p.Will, p.Commands, err)
+		}
+		b.api.put(b.path, func(o map[string]any) {
+			o["spec"].(map[string]any)["template"] = map[string]any{"includedNamespaces": []any{"other"}}
+		})
+		out, err := engine.Apply(t.Context(), p, false, nil)
+		if err != nil || out.State != Changed || out.Sent != NotSent || b.api.get(fakeNamespace+"backups/now") != nil {
+			t.Errorf("%s, %s: %s %v", out.State, out.Sent, out.Message, err)
+		}
+	})
+}
+
+func TestBackupOfASchedule(t *testing.T) {
+	yes := true
+	s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "nightly", UID: "s-1", Labels: map[string]string{"team": "a"},
+		Annotations: map[string]string{"note": "b", lastApplied: "{}", "veltui.io/paused-by": "jane"}},
+		Spec: velerov1.ScheduleSpec{UseOwnerReferencesInBackup: &yes, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
+	b := backupOf(s, "now")
+	if !maps.Equal(b.Labels, map[string]string{"team": "a", velerov1.ScheduleNameLabel: "nightly"}) || !maps.Equal(b.Annotations, map[string]string{"note": "b"}) ||
+		len(b.OwnerReferences) != 1 || b.OwnerReferences[0].UID != "s-1" || b.Spec.IncludedNamespaces[0] != "shop" {
+		t.Errorf("%+v", b)
+	}
+	s.Spec.Template.Labels = map[string]string{"own": "c"}
+	if b := backupOf(s, "now"); !maps.Equal(b.Labels, map[string]string{"own": "c", velerov1.ScheduleNameLabel: "nightly"}) || len(s.Spec.Template.Labels) != 1 {
+		t.Errorf("%v", b.Labels)
+	}
+}
+
+// What follows once a schedule goes on.
+func TestFirstRun(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		cron   string
+		last   time.Time
+		skips  *bool
+		holdup string
+		skip   bool
+		want   string
+	}{
+		"due":                       {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute; --skip"},
+		"due, by default":           {"0 1 * * *", at.Add(-48 * time.Hour), nil, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute, unless"},
+		"due, and held up":          {"0 1 * * *", at.Add(-48 * time.Hour), &no, "b-1", false, "a run is due since Nov 19 01:00: Velero starts it once backup b-1 has ended"},
+		"due, and left out":         {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", true, "the next run is at Nov 21 01:00"},
+		"due, and to be left out":   {"0 1 * * *", at.Add(-48 * time.Hour), &yes, "", false, "the next run is at Nov 21 01:00"},
+		"not due":                   {"0 13 * * *", at.Add(-2 * time.Hour), &no, "", false, "the next run is at 13:00"},
+		"never":                     {"0 0 31 2 *", at.Add(-2 * time.Hour), &no, "", false, "it never makes a backup"},
+		"what Velero does not read": {"now and then", at, &no, "", false, "it makes no backup: "},
+	} {
+		last := metav1.NewTime(c.last)
+		o := &proposal{holdup: c.holdup, schedule: &velerov1.Schedule{Spec: velerov1.ScheduleSpec{Schedule: c.cron, SkipImmediately: c.skips}, Status: velerov1.ScheduleStatus{LastBackup: &last}}}
+		if got := firstRun(o, at, c.skip); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// A creation that was interrupted is looked up afterwards, by its mark.
+func TestSettleCreation(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		later  func(*sendBench)
+		want   Sent
+		known  bool
+	}{
+		"it was made":              {"silence after it", func(*sendBench) {}, Landed, true},
+		"it was not seen":          {"silence", func(*sendBench) {}, Doubtful, false},
+		"another has the name":     {"silence", func(b *sendBench) { b.other(true) }, Doubtful, false},
+		"not seen, a day later":    {"silence", func(*sendBench) { time.Sleep(25 * time.Hour) }, Doubtful, true},
+		"it was made, and is gone": {"silence after it", func(b *sendBench) { b.api.delete(b.path) }, Doubtful, false},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			b := newSendBench(createSend)
+			o := b.options(dir)
+			engine, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := b.plan(t.Context(), engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			b.cancel = cancel
+			sendCase{"write", c.answer, "read", "lost", "ctrl+c 2 s later"}.tamper(b)
+			_, _ = engine.Apply(ctx, p, false, nil)
+			b.api.tamper = nil
+			c.later(b)
+			unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
+			if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].Describe(time.Now()), "create restore/new") {
+				t.Fatalf("%s: %v %v", name, unfinished, err)
+			}
+			fate, err := engine.Settle(t.Context(), &unfinished[0])
+			if err != nil || fate.Sent != c.want || fate.Known != c.known {
+				t.Errorf("%s: %+v %v", name, fate, err)
+			}
+		})
+	}
+}
+
+// shown writes whatever a spec may hold in one line.
+func TestShown(t *testing.T) {
+	for want, value := range map[string]any{"a, b": []any{"a", "b"}, "{k: v, l: 1}": map[string]any{"l": int64(1), "k": "v"}, "true": true, "a�b": "a\x1bb"} {
+		if got := shown(value); got != want && !strings.ContainsAny(want, "�") {
+			t.Errorf("%q, want %q", got, want)
+		} else if strings.Contains(got, "\x1b") {
+			t.Errorf("%q", got)
+		}
+	}
+}
