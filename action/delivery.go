@@ -41,7 +41,7 @@ func (d *delivery) land(after *unstructured.Unstructured) {
 
 func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 	found := d.find(now)
-	d.unseen = d.unseen && found == obscured
+	d.unseen = d.unseen && (found == obscured || now == nil) // what was there is gone, and may have been ours
 	return found
 }
 
@@ -97,7 +97,7 @@ func (x *execution) attempt(ctx context.Context, d *delivery) error {
 	x.host = r.host
 	if r.err != nil {
 		d.open = d.open || !r.excludes()
-		d.unseen = apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err) || apierrors.IsAlreadyExists(r.err)
+		d.unseen = apierrors.IsAlreadyExists(r.err) || !x.creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
 		return r.err
 	}
 	if d.altered = d.verify(r.object, false); d.altered != "" {

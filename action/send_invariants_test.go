@@ -273,7 +273,7 @@ var interruptions = map[string]func(b *sendBench){
 	"deleted": func(b *sendBench) { b.api.delete(b.path) },
 	"replaced": func(b *sendBench) {
 		b.api.delete(b.path)
-		b.api.put(b.path, func(o map[string]any) { b.fill(o, b.start, "uid-2") })
+		b.api.put(b.path, func(o map[string]any) { b.fill(o, b.made(), "uid-2") })
 	},
 	"the API server away for 20 s":        func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Second) },
 	"the API server away for 20 min":      func(b *sendBench) { b.awayUntil = time.Now().Add(20 * time.Minute) },
@@ -355,6 +355,14 @@ func newSendBench(a sendAction) *sendBench {
 	return b
 }
 
+// made is when somebody makes an object of that name.
+func (b *sendBench) made() time.Time {
+	if b.given {
+		return b.start
+	}
+	return time.Now()
+}
+
 // server makes a server pod that runs since then.
 func (b *sendBench) server(since time.Time) {
 	at := since.UTC().Format(time.RFC3339)
@@ -373,7 +381,7 @@ func (b *sendBench) other(keeps bool) {
 	case b.given:
 		return
 	default: // she takes the name
-		b.api.put(b.path, func(o map[string]any) { b.fill(o, b.start, "uid-3") })
+		b.api.put(b.path, func(o map[string]any) { b.fill(o, b.made(), "uid-3") })
 	}
 	b.api.put(b.path, func(o map[string]any) {
 		meta := o["metadata"].(map[string]any)
@@ -517,9 +525,9 @@ func TestSendInvariants(t *testing.T) {
 }
 
 // The same holds for what creates, and for a patch of what is no job.
-func TestCreateInvariants(t *testing.T) { trySends(t, createSend, sampleOf(11, 61)) }
+func TestCreateInvariants(t *testing.T) { trySends(t, createSend, sampleOf(23, 97)) }
 
-func TestPauseInvariants(t *testing.T) { trySends(t, pauseSend, sampleOf(23, 97)) }
+func TestPauseInvariants(t *testing.T) { trySends(t, pauseSend, sampleOf(41, 197)) }
 
 func trySends(t *testing.T, a sendAction, every int) {
 	dir := t.TempDir()

@@ -132,7 +132,7 @@ func (f *Engine) traceCreation(ctx context.Context, sent Entry) (Fate, error) {
 	if err != nil {
 		return Fate{Sent: Doubtful, Known: old}, nil // it may have been made, and deleted since
 	}
-	if (&creation{mark: created.attempt(), attempt: sent.Attempt}).find(o) == landed {
+	if (&creation{mark: created.attempt(), attempt: sent.Attempt, began: sent.Time}).find(o) == landed {
 		return Fate{Sent: Landed, Known: true, Phase: phaseOf(o)}, nil
 	}
 	return Fate{Sent: Doubtful, Known: old, Phase: phaseOf(o)}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,6 +33,7 @@ type write interface {
 type creation struct {
 	wanted        *unstructured.Unstructured
 	mark, attempt string
+	began         time.Time // before it was sent first
 	data          []byte
 }
 
@@ -51,7 +53,7 @@ func newCreation(wanted *unstructured.Unstructured, m marks, s stamp, reason str
 	if err != nil {
 		return nil, fmt.Errorf("writing the request: %w", err)
 	}
-	return &creation{o, m.attempt(), s.attempt, data}, nil
+	return &creation{o, m.attempt(), s.attempt, s.at, data}, nil
 }
 
 func (c *creation) object() *unstructured.Unstructured { return c.wanted }
@@ -107,10 +109,15 @@ func (c *creation) find(now *unstructured.Unstructured) finding {
 	if now == nil {
 		return pending
 	}
-	if attempts, _ := attemptsOf(now, c.mark); slices.Contains(attempts, c.attempt) {
-		return landed
+	attempts, complete := attemptsOf(now, c.mark)
+	found := findAttempt(c.attempt, nil, attempts, complete)
+	switch made := now.GetCreationTimestamp(); {
+	case found == lost && made.Time.Before(c.began.Add(-clockMargin)):
+		return taken
+	case found == lost: // ours may have been there, and have been deleted
+		return obscured
 	}
-	return taken
+	return found
 }
 
 func (c *creation) record(e *Entry) { e.Object = c.data }

@@ -111,6 +111,13 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 		return err
 	}
 	c := f.c
+	// A Restore cannot say --allow-partially-failed: the command looks for the backup (pkg/cmd/cli/restore/create.go Run).
+	if allow := f.askedRestore.flags.Draft().AllowPartiallyFailed; allow != nil && *allow && d.Restore.Spec.ScheduleName != "" {
+		if d.Restore.Spec.BackupName, err = f.newestOf(ctx, d.Restore.Spec); err != nil {
+			return err
+		}
+		d.Restore.Spec.ScheduleName = ""
+	}
 	if f.dryRun == "client" {
 		data, err := d.YAML(c.flags.Context.Namespace)
 		if err == nil {
