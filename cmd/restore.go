@@ -51,9 +51,6 @@ server with dryRun=All; look does not; auto takes the dry run for up to 2000 ite
 none starts the restore unseen. Where obstacles are found, --yes starts nothing unless
 --accept-obstacles is given, too.` + writes + `
 
-A name is used once: sent again after a lost answer, the request meets the restore that
-it made, and so there is never a second one.
-
 Exit codes: 0 Velero has begun it, or a dry run passed; 1 error; 5 timed out, or
 Velero has not begun it; 6 refused, something stands in its way, or has its name by
 now. With --wait those of 'veltui wait'.`,

@@ -28,9 +28,7 @@ func group(name, short string) *cobra.Command {
 
 const writes = `
 
-veltui shows evidence and plan, asks you to type the name, has the API server check
-the change (dry run), makes it, and watches the result. Annotations, an Event and the
-log in veltui's state folder ('veltui audit') record who did it, when and why.`
+veltui shows the plan and asks you to type the name, as 'veltui finalize' does.`
 
 func newPause(c *cli, name action.Name, short, long string) *cobra.Command {
 	w := writing{c: c}
