@@ -12,7 +12,7 @@ import (
 )
 
 func newBackup(c *cli) *cobra.Command {
-	cmd := group("backup", "Make backups")
+	cmd := group("backup", "Make backups", "veltui backup create --from-schedule nightly")
 	w := writing{c: c}
 	var from string
 	var wait bool

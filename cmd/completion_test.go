@@ -37,7 +37,7 @@ func TestCompletionOfWhatThisMachineKnows(t *testing.T) {
 		{"--theme contr|", "contrast contrast-dark contrast-light"},
 		{"get --sort-by er|", "errors"},
 		{"rbac viewer --with na|", "namespaces"},
-		{"rbac viewer --with logs,cr|", "logs,crds"},
+		{"rbac viewer --with logs,cr|", "logs,crds logs,create-restores logs,create-backups"},
 		{"rbac viewer --user |", ""},
 		{"rbac viewer --group |", ""},
 		{"logs --level |", "trace debug info warning error"},

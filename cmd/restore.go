@@ -37,7 +37,7 @@ type createRestore struct {
 }
 
 func newRestore(c *cli) *cobra.Command {
-	cmd := group("restore", "Start restores")
+	cmd := group("restore", "Start restores", "veltui restore create --from-backup nightly")
 	f := createRestore{askedRestore: askedRestore{cli: c}, writing: writing{c: c}}
 	create := &cobra.Command{
 		Use:   "create [NAME] [-f RESTORE.yaml] [flags of velero restore create]",

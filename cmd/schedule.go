@@ -12,7 +12,7 @@ import (
 )
 
 func newSchedule(c *cli) *cobra.Command {
-	cmd := group("schedule", "Pause schedules, and let them go on")
+	cmd := group("schedule", "Pause schedules, and let them go on", "veltui schedule pause nightly")
 	cmd.AddCommand(newPause(c, action.Pause, "Let a schedule make no more backups", `Let a schedule make no more backups until it is unpaused. Backups that it has
 made run on, and expire as before.`), newPause(c, action.Unpause, "Let a paused schedule go on", `Let a paused schedule go on. If a run was missed meanwhile, Velero starts one at
 once; --skip-immediately leaves it out. The plan says which.`))
@@ -20,8 +20,8 @@ once; --skip-immediately leaves it out. The plan says which.`))
 }
 
 // group is a command that only holds others.
-func group(name, short string) *cobra.Command {
-	return &cobra.Command{Use: name, Short: short, Long: short + ".", Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+func group(name, short, example string) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Long: short + ".", Example: "  " + example, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		return usagef("expected a command\nSee '%s --help'.", cmd.CommandPath())
 	}}
 }
