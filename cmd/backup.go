@@ -23,8 +23,7 @@ func newBackup(c *cli) *cobra.Command {
 --from-schedule' does. Without NAME it is called after the schedule and the time. The
 plan shows what is ahead of it.` + writes + `
 
-Exit codes: 0 Velero has begun it, or the dry run passed; 1 error; 5 timed out, or
-Velero has not begun it; 6 refused, or something has its name by now. With --wait
+Exit codes: those of 'veltui finalize', 5 also if Velero has not begun it; with --wait
 those of 'veltui wait'.`,
 		Example: `  # Show evidence and plan, then ask
   veltui backup create --from-schedule nightly

@@ -51,9 +51,8 @@ server with dryRun=All; look does not; auto takes the dry run for up to 2000 ite
 none starts the restore unseen. Where obstacles are found, --yes starts nothing unless
 --accept-obstacles is given, too.` + writes + `
 
-Exit codes: 0 Velero has begun it, or a dry run passed; 1 error; 5 timed out, or
-Velero has not begun it; 6 refused, something stands in its way, or has its name by
-now. With --wait those of 'veltui wait'.`,
+Exit codes: those of 'veltui finalize', 5 also if Velero has not begun it, 6 also if
+something stands in its way; with --wait those of 'veltui wait'.`,
 		Example: `  # Look, show the plan, then ask
   veltui restore create shop-back --from-backup nightly --include-namespaces shop
 
@@ -61,10 +60,7 @@ now. With --wait those of 'veltui wait'.`,
   veltui restore create --from-backup nightly --dry-run=client
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
-  veltui restore create shop-back --from-backup nightly --yes --wait
-
-  # From a file
-  veltui restore create -f restore.yaml`,
+  veltui restore create shop-back --from-backup nightly --yes --wait`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("expected at most one name, got %q\nSee '%s --help'.", args, cmd.CommandPath())

@@ -38,8 +38,7 @@ func newPause(c *cli, name action.Name, short, long string) *cobra.Command {
 		Short: short,
 		Long: long + writes + `
 
-Exit codes: 0 done and not reverted, or the dry run passed; 1 error, or somebody
-reverted it; 5 timed out; 6 refused, or it changed in the meantime.`,
+Exit codes: those of 'veltui finalize'.`,
 		Example: "  # Show evidence and plan, then ask\n  veltui schedule " + string(name) + " nightly\n\n" +
 			"  # In a script, with a reason\n  veltui schedule " + string(name) + ` nightly --yes --reason "INC-4711"`,
 		Args:    oneName("a schedule"),
