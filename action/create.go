@@ -156,13 +156,13 @@ func create(e *Evidence, p *Plan) bool {
 	p.targets = []*unstructured.Unstructured{o.asked}
 	p.Why = "it was asked for"
 	p.Will = append(p.Will, "create "+word+" "+p.Name+", only if nothing has that name")
+	p.Will = append(p.Will, p.request.Consequences...)
 	spec := mapOf(o.asked, "spec")
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
 		if text := shown(spec[field]); text != "0s" && text != "{}" {
 			p.Will = append(p.Will, "with "+field+": "+text)
 		}
 	}
-	p.Will = append(p.Will, p.request.Consequences...)
 	p.Commands = p.request.Commands
 	if p.Kind == job.Restore {
 		p.WillNot = append(p.WillNot, "undo what it restores: deleting the restore leaves the objects")

@@ -133,7 +133,7 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 		title = "Why it looks stuck"
 	}
 	evidence := evidenceLines(c, p, title, age, named)
-	if p.Action != action.Finalize && !p.Proposed() { // what a restart fails matters more than what was found
+	if p.Action != action.Finalize { // what it leads to matters more than what was found
 		effects, evidence = evidence, effects
 	}
 	lines = append(append(lines, evidence...), effects...)
