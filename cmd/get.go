@@ -36,7 +36,7 @@ func newGet(c *cli) *cobra.Command {
 		Long: `Print backups, restores, schedules, storage, repositories or deletions, with verdicts.
 
 Without a kind, get prints backups and restores. Names are KIND/NAME, or the kind once
-and then the names. kubectl's words for the kinds work too (bak, rst, bsl,
+and then the names. kubectl's words for the kinds work too (bak, rst, bsl, vsl,
 backuprepositories, deletebackuprequests, backups.velero.io).
 
 Schedules, storage, repositories and deletions are ok, unusual or alarming; NOTE gives

@@ -30,7 +30,7 @@ type Kind struct {
 }
 
 // Kinds are all that `get` knows beside jobs.
-var Kinds = []*Kind{&scheduleKind, &locationKind, &repositoryKind, &deletionKind}
+var Kinds = []*Kind{&scheduleKind, &locationKind, &snapshotLocationKind, &repositoryKind, &deletionKind}
 
 // Column is a column of a tab, of the table of `get`, or of both.
 type Column struct {
@@ -76,6 +76,7 @@ func due(style detail.Style, t, now time.Time, unknown string) Cell {
 
 // Thing is one resource, judged.
 type Thing struct {
+	Kind   job.Kind // if it is another than that of the list
 	Object job.Object
 	Notes  []assess.Note
 	// Change differs if something changed of it, apart from what Kubernetes and the notes say of that.
