@@ -167,7 +167,7 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	q.Volumes, q.NoVerdict = need.volumes, !need.verdicts && !selected.stuck
 	if selected.things != nil {
 		if q.Volumes = false; q.NoVerdict {
-			q.Also, q.Then = nil, nil
+			q.Also, q.Then = selected.things.Lists, nil
 		}
 	}
 	log := c.logging(ctx)

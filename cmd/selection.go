@@ -167,7 +167,7 @@ func (s selection) selects(object job.Object, ref jobName) bool {
 
 func (s selection) query() watch.Query {
 	if s.things != nil { // they are few, and are judged beside each other
-		return watch.Query{Kinds: []string{s.things.Resource}, Also: s.things.Needs, Then: s.things.Then}
+		return watch.Query{Kinds: []string{s.things.Resource}, Also: slices.Concat(s.things.Lists, s.things.Needs), Then: s.things.Then}
 	}
 	q := watch.Query{Selector: s.labels}
 	for _, n := range s.names {
@@ -186,7 +186,7 @@ func (s selection) with() []string {
 	if s.things == nil {
 		return nil
 	}
-	return append(slices.Clip(s.things.Needs), s.things.Resource)
+	return append(slices.Clip(s.things.Lists), s.things.Resource)
 }
 
 func (s selection) only() []watch.JobName {

@@ -63,6 +63,7 @@ var policyPlants = map[string]string{
 
 var schedulePlants = []schedulePlant{
 	{"good", nil, doneWell, "", ""},
+	{"expires", ofSpec(func(s *velerov1.BackupSpec) { s.TTL.Duration = 24 * time.Hour }), doneWell, "ExpiresFirst", "Schedule why-expires takes it again"},
 	{"paused", func(s *velerov1.ScheduleSpec) { s.Paused = true }, "", "SchedulePaused", "schedule why-paused: the schedule is paused"},
 	{"bad-cron", func(s *velerov1.ScheduleSpec) { s.Schedule = "every day" }, "", "ScheduleInvalid", "schedule why-bad-cron: Velero rejected the schedule"},
 	{"never-due", func(s *velerov1.ScheduleSpec) { s.Schedule = "0 0 31 2 *" }, "", "", ""}, // Velero takes what has no next run for due

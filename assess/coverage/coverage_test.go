@@ -287,7 +287,7 @@ func TestEvidence(t *testing.T) {
 		}, Unprotected, NotInBackup, "", 0},
 		"snapshot timed out": {func(s *scene) {
 			r := listing()
-			r.AddErrors([]string{` name: /data message: /Error backing up item error: /error executing custom action (groupResource=persistentvolumeclaims, namespace=shop, name=data): rpc error: code = Unknown desc = context deadline exceeded`})
+			r.AddErrors([]string{` name: /data message: /Error backing up item error: /error executing custom action (groupResource=persistentvolumeclaims, namespace=shop, name=data): rpc error: code = Unknown desc = failed to get volumesnapshot shop/velero-data-4f5zm: client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline`})
 			s.backup("b", time.Hour, day, velerov1.BackupPhasePartiallyFailed, r)
 		}, Unprotected, VolumeFailed, "", 0},
 		"a pod failed with it": {func(s *scene) {

@@ -98,7 +98,7 @@ func (r *Record) AddErrors(messages []string) {
 			continue
 		}
 		outer, resource, namespace, name, why := m[1], m[2], m[3], m[4], human.Shorten(m[5], 200)
-		if resource == Claims && strings.Contains(why, "deadline exceeded") { // pkg/util/csi, WaitUntilVSCHandleIsReady
+		if resource == Claims && strings.Contains(why, "context deadline") { // pkg/util/csi, WaitUntilVSCHandleIsReady
 			why = "its CSI snapshot was not ready within csiSnapshotTimeout"
 		}
 		r.Failed[resource+" "+human.Namespaced(namespace, name)] = why

@@ -22,6 +22,7 @@ type Kind struct {
 	Kind     job.Kind // of the resource, such as Schedule
 	Words    []string // the plural first, then the singular, and what else people call it
 	Resource string
+	Lists    []string                  // other resources that are listed with it
 	Needs    []string                  // the other kinds that the judgement rests on
 	Then     func([]*job.Job) []string // more of them, by the jobs
 	Columns  []Column

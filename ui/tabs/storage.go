@@ -77,7 +77,7 @@ func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
 
 var locationKind = Kind{
 	Kind: "BackupStorageLocation", Words: []string{"storage", "location", "locations", "backupstoragelocations", "backupstoragelocation", "bsl"}, Resource: watch.Locations,
-	Needs: []string{watch.Backups, watch.Repositories, watch.SnapshotLocations}, Columns: locationColumns,
+	Lists: []string{watch.SnapshotLocations}, Needs: []string{watch.Backups, watch.Repositories}, Columns: locationColumns,
 	List: func(a *assess.Assessment) []Thing { return slices.Concat(locations(a), snapshotLocations(a)) },
 }
 
