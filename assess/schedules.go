@@ -70,7 +70,7 @@ func (a *Assessment) Schedules() []Schedule {
 		slices.SortStableFunc(runs[s.Name], func(a, b *job.Job) int { return b.Began().Compare(a.Began()) })
 		found[i] = a.schedule(s, runs[s.Name])
 	}
-	slices.SortFunc(found, func(a, b Schedule) int { return human.CompareNames(a.Name, b.Name) })
+	slices.SortStableFunc(found, func(a, b Schedule) int { return human.CompareNames(a.Name, b.Name) })
 	return found
 }
 

@@ -162,7 +162,7 @@ func (a *Assessment) Repositories() []Repository {
 		found[i].BackupRepository = r
 		a.judgeRepository(&found[i])
 	}
-	slices.SortFunc(found, func(a, b Repository) int {
+	slices.SortStableFunc(found, func(a, b Repository) int {
 		return cmp.Or(strings.Compare(a.Spec.VolumeNamespace, b.Spec.VolumeNamespace), strings.Compare(a.Name, b.Name))
 	})
 	return found

@@ -302,7 +302,7 @@ func (j *Judge) Result() *Result {
 		r.State = order[max(r.State.rank(), n.State.rank())]
 		r.Namespaces = append(r.Namespaces, n)
 	}
-	slices.SortFunc(r.Namespaces, func(a, b Namespace) int { return human.CompareNames(a.Name, b.Name) })
+	slices.SortStableFunc(r.Namespaces, func(a, b Namespace) int { return human.CompareNames(a.Name, b.Name) })
 	return &r
 }
 

@@ -85,7 +85,7 @@ type Reading[T any] struct {
 // sum makes of a namespace by itself one with what is in it.
 func (n *Namespace) sum() {
 	for _, list := range [][]Item{n.Claims, n.Workloads} {
-		slices.SortFunc(list, func(a, b Item) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), human.CompareNames(a.Name, b.Name)) })
+		slices.SortStableFunc(list, func(a, b Item) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), human.CompareNames(a.Name, b.Name)) })
 	}
 	for _, c := range n.Claims {
 		if c.State == Covered {
