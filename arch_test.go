@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"restore/verify":             {"internal/human", "internal/sanitize", "job", "restore/fields", "restore/prepare", "restore/target", "stored/artifact", "stored/outcome", "velero"},
 	"restore/fields":             nil,
 	"restore/dryrun":             {"collector", "internal/client", "internal/human", "internal/sanitize", "restore/preflight", "restore/prepare", "restore/target", "session", "stored/outcome"},
-	"restore/target":             {"internal/client", "internal/sanitize", "session"},
+	"restore/target":             {"internal/client", "internal/sanitize", "session", "velero/decode"},
 	"restore/restorespec":        {"collector", "internal/kubectl", "velero"},
 	"internal/client":            nil,
 	"internal/config":            nil,

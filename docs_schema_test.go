@@ -28,6 +28,7 @@ var printed = map[string]any{
 	"LogLine": document.LogLine{}, "Prediction": document.Prediction{}, "Preflight": document.Preflight{}, "Report": report.Document{}, "Results": document.Results{},
 	"Schedule": document.Schedule{}, "ScheduleList": document.List[document.Schedule]{},
 	"BackupStorageLocation": document.StorageLocation{}, "BackupStorageLocationList": document.List[document.StorageLocation]{},
+	"VolumeSnapshotLocation": document.StorageLocation{}, "VolumeSnapshotLocationList": document.List[document.StorageLocation]{},
 	"BackupRepository": document.Repository{}, "BackupRepositoryList": document.List[document.Repository]{},
 	"DeleteBackupRequest": document.Deletion{}, "DeleteBackupRequestList": document.List[document.Deletion]{},
 	"Verification": document.Verification{}, "Version": document.Version{}, "WaitResult": document.WaitResult{},

@@ -170,7 +170,7 @@ func serverOf(pods []*corev1.Pod) Server {
 			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
 		}
 	}
-	slices.SortFunc(s.Running, func(a, b velero.ServerPod) int {
+	slices.SortStableFunc(s.Running, func(a, b velero.ServerPod) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Name, b.Name))
 	})
 	return s

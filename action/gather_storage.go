@@ -176,7 +176,7 @@ func (s Storage) Errors(ctx context.Context, kind job.Kind, name string) (int, e
 	if err != nil {
 		return 0, fmt.Errorf("reading the stored results: %w", err)
 	}
-	return results.Errors.Count(), nil
+	return len(results.Errors.All()), nil
 }
 
 // Counts fails without a list of operations, which Velero always stores. Of a backup it also counts the items.
@@ -202,7 +202,7 @@ func (s Storage) Counts(ctx context.Context, kind job.Kind, name string) (job.St
 }
 
 func countStored(r artifact.Results, operations []artifact.Operation) job.StoredCounts {
-	c := job.StoredCounts{Warnings: r.Warnings.Count(), Errors: r.Errors.Count()}
+	c := job.StoredCounts{Warnings: len(r.Warnings.All()), Errors: len(r.Errors.All())}
 	for _, o := range operations {
 		c.Operations.Attempted++
 		switch o.Phase {

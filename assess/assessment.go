@@ -26,7 +26,9 @@ type Assessment struct {
 	// BackupAge is the user's limit for the age of a schedule's last Completed backup, 0 for none.
 	BackupAge time.Duration
 	// Coverage is the last reading of what backups protect, nil if nothing was read.
-	Coverage *coverage.Reading
+	Coverage *coverage.Reading[coverage.Result]
+	// NextRun is the last reading of what the next run of a schedule takes, nil if nothing was read.
+	NextRun *coverage.Reading[coverage.Prediction]
 
 	judged map[types.UID]Judged
 	looks  map[types.UID]Look

@@ -13,7 +13,7 @@ import (
 const staleCoverage = 5 * time.Minute
 
 // chosen are the reasons by which somebody decided that something is in no backup.
-var chosen = []coverage.Reason{coverage.OptedOut, coverage.PolicySkips, coverage.PolicyFilter, coverage.LabelExcluded, coverage.NamespaceLabelled, coverage.NamespaceExcluded, coverage.KindExcluded}
+var chosen = []coverage.Reason{coverage.NamespaceTerminating, coverage.BeingDeleted, coverage.OptedOut, coverage.PolicySkips, coverage.PolicyFilter, coverage.LabelExcluded, coverage.NamespaceLabelled, coverage.NamespaceExcluded, coverage.KindExcluded}
 
 // NeedsCoverage reports whether the finding with a key is known only once coverage was read.
 func NeedsCoverage(key string) bool { return strings.HasPrefix(key, "/namespace/") }
@@ -26,6 +26,9 @@ func (l *attention) addCoverage() {
 	result := l.Coverage.Result
 	for i := range result.Namespaces {
 		n := &result.Namespaces[i]
+		if len(n.Claims)+len(n.Workloads) == 0 || n.Reason.Minor() || n.State == coverage.Warned && l.aboutSchedule(n.Schedule, n.Reason).causes("namespace/"+n.Name) {
+			continue
+		}
 		f := Finding{Kind: "namespace", Name: n.Name, In: InCoverage, Severity: Warning, Reason: CopyAtRisk}
 		switch n.State {
 		case coverage.Unprotected:
@@ -42,4 +45,14 @@ func (l *attention) addCoverage() {
 		f.Summary += human.Capital(n.Sentence)
 		l.add(f)
 	}
+}
+
+// aboutSchedule is the finding about the runs of a schedule that makes copies too old, or late, for that reason; nil for none.
+func (l *attention) aboutSchedule(name string, why coverage.Reason) *Finding {
+	late := []coverage.Reason{coverage.TooOld, coverage.ExpiresFirst, coverage.BackupFailed}
+	i := slices.IndexFunc(l.found, func(f *Finding) bool { return f.In == InSchedules && f.Name == name && f.Kind == "schedule" })
+	if i < 0 || !slices.Contains(late, why) {
+		return nil
+	}
+	return l.found[i]
 }

@@ -23,6 +23,10 @@ const (
 	RunsLostData diagnosis.Reason = "RunsLostData"
 	// BackupTooOld: the last Completed backup of the schedule is older than thresholds.backup-age.
 	BackupTooOld diagnosis.Reason = "BackupTooOld"
+	// ImpossibleCron: no date fits the cron expression, and Velero makes a backup every minute.
+	ImpossibleCron diagnosis.Reason = "ImpossibleCron"
+	// ExpiresFirst: the backups of the schedule expire before the next run.
+	ExpiresFirst diagnosis.Reason = "ExpiresFirst"
 	// LocationMissing: schedules name a storage location that does not exist.
 	LocationMissing diagnosis.Reason = "LocationMissing"
 	// RepositoryNotReady: no volume data can be saved to it or restored from it.
@@ -43,7 +47,7 @@ const (
 func FindingReasons() []diagnosis.Reason { return slices.Clone(findingReasons) }
 
 var findingReasons = []diagnosis.Reason{
-	ScheduleInvalid, ScheduleMissed, ForgottenPause, LastRunFailed, FailingRepeatedly, RunsLostData, BackupTooOld, LocationMissing, RepositoryNotReady,
+	ScheduleInvalid, ImpossibleCron, ScheduleMissed, ForgottenPause, LastRunFailed, FailingRepeatedly, RunsLostData, BackupTooOld, ExpiresFirst, LocationMissing, RepositoryNotReady,
 	MaintenanceFailing, DeletionStuck, NamespaceUnprotected, CopyAtRisk, WritesFail, diagnosis.NotPickedUp, diagnosis.QueuedBehind, diagnosis.ConcurrencyLimit,
 	diagnosis.NamespaceOverlap, diagnosis.RestoreWorkerBusy, diagnosis.QueueBlocked, diagnosis.QueueStalled, diagnosis.WorkerHung,
 	diagnosis.ForgottenReady, diagnosis.NotHandled, diagnosis.CollectingItems, diagnosis.KindNotListed, diagnosis.SlowItem, diagnosis.RunningHook,

@@ -32,6 +32,13 @@ func plan(name string, change ...func(*velerov1.Schedule)) *velerov1.Schedule {
 	return s
 }
 
+// expiring is a run of a schedule that began ago and expires in left.
+func expiring(schedule string, ago, left time.Duration) *job.Job {
+	j := runOf(schedule, "of-"+schedule, velerov1.BackupPhaseCompleted, ago)
+	j.Object.(*velerov1.Backup).Status.Expiration = before(-left)
+	return j
+}
+
 // runOf is a run of a schedule, by hand for "".
 func runOf(schedule, name string, phase velerov1.BackupPhase, began time.Duration) *job.Job {
 	b := run(name, phase, began, time.Minute).Object.DeepCopyObject().(*velerov1.Backup)
@@ -170,6 +177,19 @@ func TestAttention(t *testing.T) {
 		"failing, and dead for days": {jobs: []*job.Job{runOf("s", "b", failed, 3*day), runOf("s", "a", completed, 4*day)}, snap: func(s *watch.Snapshot) {
 			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) })}
 		}, want: []string{"critical ScheduleMissed schedule/s"}},
+		"a date that never comes": {snap: func(s *watch.Snapshot) {
+			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Spec.Schedule = "0 0 31 2 *" }),
+				plan("leap", func(s *velerov1.Schedule) { s.Spec.Schedule = "0 0 29 2 *" }),
+				plan("off", func(s *velerov1.Schedule) { s.Spec.Schedule, s.Spec.Paused = "0 0 31 2 *", true })}
+		}, want: []string{"critical ImpossibleCron schedule/s"}},
+		"backups that expire before the next run": {jobs: []*job.Job{expiring("dated", 40*time.Minute, 5*time.Minute), expiring("daily", 9*time.Hour+59*time.Minute, 14*time.Hour+time.Minute)},
+			snap: func(s *watch.Snapshot) {
+				s.Schedules = []*velerov1.Schedule{plan("dated"), plan("weekly", func(s *velerov1.Schedule) {
+					s.Spec.Schedule, s.Spec.Template.TTL.Duration, s.Status.LastBackup = "0 2 * * 0", 3*day, before(130*time.Hour)
+				}), plan("daily", func(s *velerov1.Schedule) {
+					s.Spec.Schedule, s.Spec.Template.TTL.Duration, s.Status.LastBackup = "0 2 * * *", day, before(10*time.Hour)
+				}), plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Spec.Template.TTL.Duration = true, time.Minute })}
+			}, want: []string{"warning ExpiresFirst schedule/dated", "warning ExpiresFirst schedule/weekly"}},
 		"malformed": {snap: func(s *watch.Snapshot) {
 			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) })}
 			s.Malformed = []watch.Malformed{{Resource: watch.Schedules, Kind: "Schedule", Name: "s", UID: "s", Fields: []decode.Malformed{{Field: "spec.ttl"}}},
@@ -264,20 +284,24 @@ func BenchmarkAttention(b *testing.B) {
 	}
 }
 
-// TestAttentionToCoverage: what the last reading says is in the list, with its age once it is old; nothing is before a reading.
+// TestAttentionToCoverage: what the last reading says is in the list, with its age once it is old; nothing is before a
+// reading. What is merely new, or holds neither claims nor workloads, needs nobody, and what the runs of a schedule
+// cause belongs to the finding about these.
 func TestAttentionToCoverage(t *testing.T) {
-	item := func(name string, s coverage.State) coverage.Namespace {
-		return coverage.Namespace{Item: coverage.Item{Kind: "Namespace", Name: name, State: s, Sentence: "in no backup."}}
+	item := func(name string, s coverage.State, why coverage.Reason) coverage.Namespace {
+		return coverage.Namespace{Item: coverage.Item{Kind: "Namespace", Name: name, State: s, Reason: why, Sentence: "in no backup.", Schedule: "s"}, Workloads: []coverage.Item{{}}}
 	}
 	a := new(Estimates).Assess(&watch.Snapshot{At: noon}, noon)
-	a.Coverage = &coverage.Reading{}
+	a.Coverage = &coverage.Reading[coverage.Result]{}
 	if found := a.Attention(); len(found) > 0 {
 		t.Errorf("%v", listed(found))
 	}
-	a.Coverage.Result = &coverage.Result{At: noon.Add(-time.Hour), Namespaces: []coverage.Namespace{
-		item("ok", coverage.Covered), item("unread", coverage.Undecided), item("old", coverage.Warned), item("bare", coverage.Unprotected)}}
+	empty := item("default", coverage.Unprotected, coverage.NamespaceNotIncluded)
+	empty.Workloads = nil
+	a.Coverage.Result = &coverage.Result{At: noon.Add(-time.Hour), Namespaces: []coverage.Namespace{item("ok", coverage.Covered, ""), item("unread", coverage.Undecided, coverage.NotRead), item("old", coverage.Warned, coverage.TooOld),
+		item("bare", coverage.Unprotected, coverage.NotInBackup), item("chosen", coverage.Unprotected, coverage.OptedOut), item("new", coverage.Warned, coverage.NotYet), empty}}
 	found := a.Attention()
-	if got := fmt.Sprint(listed(found)); got != "[critical NamespaceUnprotected namespace/bare warning CopyAtRisk namespace/old]" {
+	if got := fmt.Sprint(listed(found)); got != "[critical NamespaceUnprotected namespace/bare warning NamespaceUnprotected namespace/chosen warning CopyAtRisk namespace/old]" {
 		t.Errorf("%s", got)
 	}
 	if !NeedsCoverage(found[0].Key()) {
@@ -285,5 +309,12 @@ func TestAttentionToCoverage(t *testing.T) {
 	}
 	if found[0].Summary != "As of 1h ago: In no backup" {
 		t.Errorf("%s", found[0].Summary)
+	}
+	snap := alive(runOf("s", "b", velerov1.BackupPhaseFailed, time.Hour), runOf("s", "a", velerov1.BackupPhaseFailed, 2*time.Hour))
+	snap.Schedules = []*velerov1.Schedule{plan("s")}
+	b := new(Estimates).Assess(snap, noon)
+	b.Coverage = a.Coverage
+	if got := fmt.Sprint(listed(b.Attention())); got != "[critical NamespaceUnprotected namespace/bare warning FailingRepeatedly schedule/s x2 affects namespace/old warning NamespaceUnprotected namespace/chosen]" {
+		t.Errorf("%s", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 	var all []*coverage.Schedule
 	for _, s := range a.Schedules() {
-		c := &coverage.Schedule{Schedule: s.Schedule, Next: s.Next, Interval: s.Interval, Refused: a.whyRefused(s.Spec.Template.StorageLocation)}
+		c := &coverage.Schedule{Schedule: s.Schedule, Next: s.Next, After: s.table.After, Refused: a.whyRefused(s.Spec.Template.StorageLocation)}
 		if last := s.Last(); last != nil {
 			c.Last = last.Began()
 		} else if len(s.Runs) == 0 && s.Status.LastBackup != nil { // its runs are deleted

@@ -63,7 +63,7 @@ func (a *Assessment) Deletions() []Deletion {
 		found[i] = Deletion{DeleteBackupRequest: d, Backup: backups[d.Spec.BackupName], Restores: restores[d.Spec.BackupName]}
 		a.judgeDeletion(&found[i])
 	}
-	slices.SortFunc(found, func(a, b Deletion) int {
+	slices.SortStableFunc(found, func(a, b Deletion) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	return found

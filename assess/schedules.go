@@ -31,6 +31,7 @@ type Schedule struct {
 	Missed time.Time
 	// Interval lies between the next run and the one after, zero if not known.
 	Interval time.Duration
+	table    velero.Timetable
 	// Zone is the server's time zone, by which the cron expression goes.
 	Zone string
 	// State is paused, invalid, late, due, or Velero's phase.
@@ -69,7 +70,7 @@ func (a *Assessment) Schedules() []Schedule {
 		slices.SortStableFunc(runs[s.Name], func(a, b *job.Job) int { return b.Began().Compare(a.Began()) })
 		found[i] = a.schedule(s, runs[s.Name])
 	}
-	slices.SortFunc(found, func(a, b Schedule) int { return human.CompareNames(a.Name, b.Name) })
+	slices.SortStableFunc(found, func(a, b Schedule) int { return human.CompareNames(a.Name, b.Name) })
 	return found
 }
 
@@ -95,12 +96,9 @@ func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
 		zone, found.Zone = time.UTC, "UTC"
 	}
 	table, err := velero.ParseTimetable(s.Spec.Schedule, zone)
-	if found.NextErr = err; err == nil {
-		if found.Next = table.NextRun(s); !found.Next.IsZero() {
-			if after := table.After(found.Next); !after.IsZero() {
-				found.Interval = after.Sub(found.Next)
-			}
-		}
+	found.table, found.NextErr, found.Next = table, err, table.NextRun(s)
+	if after := table.After(found.Next); !found.Next.IsZero() && !after.IsZero() {
+		found.Interval = after.Sub(found.Next)
 	}
 	found.Trend = a.trend(runs)
 	a.judgeSchedule(&found)
@@ -126,6 +124,9 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 		s.State, s.Next = ScheduleNotValid, time.Time{}
 	case s.NextErr != nil:
 		say(Unusual, "Next run unknown: %s", s.NextErr)
+	case s.Next.IsZero(): // getNextRunTime takes the zero time for a run that has come due
+		s.find(Finding{Severity: Critical, Reason: ImpossibleCron, Summary: say(Alarming, "No date fits the cron expression %s. Velero takes that for a run that is due, and makes a backup every minute", s.Spec.Schedule)})
+		s.Next, s.Interval = a.Environment.Now, velero.ScheduleCheck
 	case due:
 		s.State = ScheduleDue
 	}
@@ -134,6 +135,7 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 		a.judgeLate(s)
 	}
 	a.judgeLoss(s)
+	a.judgeExpiry(s)
 	if s.enabled() {
 		if why := a.whyRefused(s.Spec.Template.StorageLocation); why != "" {
 			say(Alarming, "The next backup will fail: %s.", why)
@@ -143,6 +145,20 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 		}
 	}
 	slices.SortStableFunc(s.Notes, func(a, b Note) int { return cmp.Compare(b.Mood, a.Mood) })
+}
+
+// judgeExpiry finds a time without a backup: Velero deletes one that expires whether there is another or not
+// (pkg/controller/gc_controller.go, Reconcile).
+func (a *Assessment) judgeExpiry(s *Schedule) {
+	lasts, gap := s.Spec.Template.TTL.Duration, s.Interval
+	if good := s.LastGood(); good != nil && !s.Next.IsZero() {
+		if b, ok := good.Object.(*velerov1.Backup); ok && b.Status.Expiration != nil {
+			lasts, gap = b.Status.Expiration.Sub(good.Began()), max(gap, s.Next.Sub(good.Began()))
+		}
+	}
+	if lasts > 0 && lasts < gap && s.enabled() {
+		s.find(Finding{Reason: ExpiresFirst, Summary: noteTo(&s.Notes)(Unusual, "Its backups expire after %s, and the next run is %s later: there is no backup in between", human.Duration(lasts), human.Duration(gap))})
+	}
 }
 
 // find notes what needs someone. The runs of a schedule that makes no backups do not.

@@ -24,6 +24,27 @@ type Location struct {
 	Notes              []Note
 }
 
+// SnapshotLocation is a VolumeSnapshotLocation, which Velero does not check. Backups counts those that name it.
+type SnapshotLocation struct {
+	*velerov1.VolumeSnapshotLocation
+	Backups int
+}
+
+// SnapshotLocations are all volume snapshot locations, by name.
+func (a *Assessment) SnapshotLocations() []SnapshotLocation {
+	named := map[string]int{}
+	for _, b := range a.Backups() {
+		for _, name := range b.Spec.VolumeSnapshotLocations {
+			named[name]++
+		}
+	}
+	found := make([]SnapshotLocation, len(a.Snapshot.SnapshotLocations))
+	for i, l := range a.Snapshot.SnapshotLocations {
+		found[i] = SnapshotLocation{l, named[l.Name]}
+	}
+	return found
+}
+
 type Repository struct {
 	*velerov1.BackupRepository
 	// Due is when its next maintenance is due, zero if that is not known.
@@ -141,7 +162,7 @@ func (a *Assessment) Repositories() []Repository {
 		found[i].BackupRepository = r
 		a.judgeRepository(&found[i])
 	}
-	slices.SortFunc(found, func(a, b Repository) int {
+	slices.SortStableFunc(found, func(a, b Repository) int {
 		return cmp.Or(strings.Compare(a.Spec.VolumeNamespace, b.Spec.VolumeNamespace), strings.Compare(a.Name, b.Name))
 	})
 	return found

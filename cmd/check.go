@@ -212,30 +212,16 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 		assessed = known.estimates.Assess(snap, c.clock())
 	}
 	if f.coverage {
-		result, err := c.readCoverage(ctx, assessed)
+		result, err := c.inspected().Coverage(ctx, assessed, coverage.Options{}, func(string) {})
 		if err != nil {
-			return nil, unread, err
+			return nil, unread, fmt.Errorf("reading what backups protect: %w", err)
 		}
-		assessed.Coverage = &coverage.Reading{Result: result}
+		assessed.Coverage = &coverage.Reading[coverage.Result]{Result: result}
 		for _, what := range result.NotSeen {
 			unread = append(unread, document.Unread{Resource: "coverage", Error: what})
 		}
 	}
 	return assessed, unread, nil
-}
-
-func (c *cli) readCoverage(ctx context.Context, a *assess.Assessment) (*coverage.Result, error) {
-	conn, err := c.connect()
-	if err != nil {
-		return nil, err
-	}
-	cluster := c.inspected()
-	cluster.Records = c.openRecords(conn.Config)
-	result, err := cluster.Coverage(ctx, a, coverage.Options{}, func(string) {})
-	if err != nil {
-		return nil, fmt.Errorf("reading what backups protect: %w", err)
-	}
-	return result, nil
 }
 
 // addEtcd adds OpenShift's etcd backups to a snapshot, if the cluster has them, and returns what could not be read.

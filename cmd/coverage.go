@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/assess/coverage"
@@ -20,7 +18,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/statedir"
 	"github.com/veltui/veltui/say/document"
-	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -48,13 +45,13 @@ the right to create downloadrequests.velero.io, and to list what there is: see '
 rbac artifacts --with coverage'. veltui keeps names and states on disk. It names
 what it could not read, and never counts that as covered.
 
-The namespaces of Kubernetes and Velero's own are left out unless you name them. A copy
-may be twice as old as the schedule's interval, or as --max-age says.
+The namespaces of Kubernetes, OpenShift and Velero are left out unless you name them. A
+copy may be as old as --max-age, by default until the second run after it.
 
 --next prints what the next backup of a schedule takes, by Velero's rules.
 
-Exit codes: 0 if everything is covered, 3 if a copy is too old, was not renewed or will
-not be, 6 if something is in no backup, 1 if not everything could be read.`,
+Exit codes: 0 if everything is covered, 3 if a copy is still to come, too old or will not
+be renewed, 6 if something is in no backup, 1 if not everything could be read.`,
 		Example: `  # The claims and workloads of two namespaces
   veltui coverage shop billing
 
@@ -72,7 +69,7 @@ not be, 6 if something is in no backup, 1 if not everything could be read.`,
 		RunE: func(cmd *cobra.Command, namespaces []string) error { return f.run(cmd.Context(), namespaces) },
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.maxAge, "max-age", 0, "How old the newest copy may be, such as 24h (default twice the interval of the schedule that takes it)")
+	flags.DurationVar(&f.maxAge, "max-age", 0, "How old the newest copy may be, such as 24h (default until the second run after it)")
 	flags.BoolVar(&f.unprotected, "unprotected", false, "Only what is in no backup")
 	flags.BoolVar(&f.claims, "claims", false, "Print claims and workloads, not only namespaces")
 	flags.StringVar(&f.next, "next", "", "Print what the next backup of this schedule takes")
@@ -83,8 +80,11 @@ not be, 6 if something is in no backup, 1 if not everything could be read.`,
 }
 
 func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
-	if f.next != "" && (len(namespaces) > 0 || f.unprotected || f.maxAge != 0) {
+	switch {
+	case f.next != "" && (len(namespaces) > 0 || f.unprotected || f.maxAge != 0):
 		return usagef("--next takes no namespaces, and neither --max-age nor --unprotected")
+	case f.maxAge < 0:
+		return usagef("--max-age %s: must not be negative", f.maxAge)
 	}
 	log := f.logging(ctx)
 	snap, err := f.read(ctx, watch.Query{Kinds: []string{watch.Backups}, Also: []string{watch.Schedules, watch.Locations, watch.Pods}, NoVerdict: true}, log)
@@ -92,12 +92,7 @@ func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
 		return err
 	}
 	assessed := new(assess.Estimates).Assess(snap, f.clock())
-	conn, err := f.connect()
-	if err != nil {
-		return err
-	}
 	cluster := f.inspected()
-	cluster.Records = f.openRecords(conn.Config)
 	say, done := f.startSteps("looking at the cluster")
 	if f.next != "" {
 		p, err := cluster.Predict(ctx, assessed, f.next, say)
@@ -123,32 +118,24 @@ func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
 
 var coverageExits = map[coverage.State]int{coverage.Unprotected: ExitRefused, coverage.Undecided: ExitError, coverage.Warned: ExitPartiallyFailed}
 
-// openRecords keeps what backups hold, as names and states.
-func (c *files) openRecords(config *rest.Config) inspect.Records {
-	r := inspect.Records{Cluster: session.CacheKey(config), Failed: func(err error) { slog.Warn("the cache of what backups hold", "error", err) }}
+// records keeps what backups hold, as names and states.
+func (c *files) records() inspect.Records {
+	r := inspect.Records{Failed: func(err error) { slog.Warn("the cache of what backups hold", "error", err) }}
 	if dir, err := c.folder("XDG_CACHE_HOME", ".cache"); err == nil {
 		r.Dir = statedir.Dir{Path: filepath.Join(dir, "coverage"), Suffix: inspect.RecordSuffix, Files: 2000, Bytes: 512 << 20, Clock: c.clock}
 	}
 	return r
 }
 
-func (f *coverageCommand) printPrediction(p coverage.Prediction) error {
-	err := f.print(f.output, document.NewPrediction(p), func(l *lines) {
+func (f *coverageCommand) printPrediction(p *coverage.Prediction) error {
+	err := f.print(f.output, document.NewPrediction(*p), func(l *lines) {
 		if p.Refused != "" {
 			l.add("schedule %s makes no backup: %s", p.Schedule, p.Refused)
 			return
 		}
-		l.list("Namespaces", p.Namespaces)
-		l.list("Claims", mapSlice(p.Claims, func(name string) string {
-			if !slices.Contains(p.Data, name) {
-				return name + ", without its data"
-			}
-			return name
-		}))
-		for _, kind := range slices.Sorted(maps.Keys(p.Workloads)) {
-			l.list(kind+"s", p.Workloads[kind])
+		for _, list := range p.Lists() {
+			l.list(list.Title, list.Items)
 		}
-		l.list("Unknown", p.Unknown)
 	})
 	switch {
 	case err != nil:

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/say/document"
@@ -47,15 +49,22 @@ func TestCoverage(t *testing.T) {
 	b.boundClaim(t, "cov-shop", "hidden", map[string]string{velerov1.ExcludeFromBackupLabel: "true"})
 	b.boundClaim(t, "cov-off", "lost", nil)
 	labels := map[string]string{"app": "web"}
-	b.create(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "cov-shop", Name: "web"}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}}}})
+	for _, name := range []string{"web", "refused"} {
+		b.create(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "cov-shop", Name: name}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}}}})
+	}
 	yes := true
 	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-hourly"}, Spec: velerov1.ScheduleSpec{Schedule: "0 * * * *",
 		Template: velerov1.BackupSpec{IncludedNamespaces: []string{"cov-shop"}, DefaultVolumesToFsBackup: &yes}}})
-	s.stored(t, b, "cov-1", velerov1.BackupPhaseCompleted)
+	s.stored(t, b, "cov-1", velerov1.BackupPhasePartiallyFailed)
+	partly := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-1"}}
+	if err := b.client.Patch(t.Context(), partly, client.RawPatch(types.MergePatchType, []byte(`{"status": {"errors": 1}}`))); err != nil {
+		t.Fatal(err)
+	}
 	s.files = map[string]string{
-		"BackupResourceList/cov-1": `{"v1/Namespace": ["cov-shop"], "v1/PersistentVolumeClaim": ["cov-shop/saved"], "v1/PersistentVolume": ["pv-saved"], "apps/v1/Deployment": ["cov-shop/web"], "v1/Secret": ["cov-shop/password"]}`,
+		"BackupResourceList/cov-1": `{"v1/Namespace": ["cov-shop"], "v1/PersistentVolumeClaim": ["cov-shop/saved"], "v1/PersistentVolume": ["pv-saved"], "apps/v1/Deployment": ["cov-shop/web", "cov-shop/refused"], "v1/Secret": ["cov-shop/password"]}`,
 		"BackupVolumeInfos/cov-1":  `[{"pvcName": "saved", "pvcNamespace": "cov-shop", "pvName": "pv-saved", "backupMethod": "PodVolumeBackup", "result": "succeeded", "pvbInfo": {"Phase": "Completed"}}]`,
+		"BackupResults/cov-1":      `{"errors": {"namespaces": {"cov-shop": [" name: /refused message: /Error backing up item error: /error executing custom action (groupResource=deployments.apps, namespace=cov-shop, name=refused): rpc error: code = Unknown desc = no"]}}}`,
 	}
 	cache := t.TempDir()
 	run := func(args ...string) (d document.Coverage, stderr string, code int) {
@@ -81,7 +90,7 @@ func TestCoverage(t *testing.T) {
 		return strings.Join(lines, "\n")
 	}
 	d, stderr, code := run("cov-shop", "cov-off")
-	want := "cov-off/lost unprotected NamespaceNotIncluded \ncov-shop/hidden unprotected LabelExcluded \ncov-shop/saved warning NotMounted cov-1\ncov-shop/web covered  cov-1"
+	want := "cov-off/lost unprotected NamespaceNotIncluded \ncov-shop/hidden unprotected LabelExcluded \ncov-shop/saved warning NotMounted cov-1\ncov-shop/refused unprotected ItemFailed \ncov-shop/web covered  cov-1"
 	if told(d) != want || code != ExitRefused || d.State != coverage.Unprotected || d.Read == 0 {
 		t.Errorf("exit code %d, %s\n%s\nexpected\n%s", code, stderr, told(d), want)
 	}
@@ -114,7 +123,7 @@ func TestCoverage(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
 	}
-	if fmt.Sprint(p.Namespaces, p.Claims, p.Data, p.Workloads) != "[cov-shop] [cov-shop/saved] [] map[Deployment:[cov-shop/web]]" {
+	if fmt.Sprint(p.Namespaces, p.Claims, p.Data, p.Workloads) != "[cov-shop] [cov-shop/saved] [] map[Deployment:[cov-shop/refused cov-shop/web]]" {
 		t.Errorf("%+v", p)
 	}
 	stdout, _, _ = b.run(t, "coverage", "-n", "velero", "cov-shop")
@@ -124,7 +133,7 @@ func TestCoverage(t *testing.T) {
 	if stdout, _, _ = b.run(t, "coverage", "-n", "velero", "--unprotected", "cov-off", "cov-shop"); strings.Contains(stdout, "web") || !strings.Contains(stdout, "lost") {
 		t.Errorf("unprotected: %s", stdout)
 	}
-	for _, args := range [][]string{{"--next", "x", "cov-shop"}, {"--next", "x", "--unprotected"}, {"-o", "toml"}} {
+	for _, args := range [][]string{{"--next", "x", "cov-shop"}, {"--next", "x", "--unprotected"}, {"--max-age", "-1h"}, {"-o", "toml"}} {
 		if _, stderr, code := b.run(t, append([]string{"coverage", "-n", "velero"}, args...)...); code != ExitUsage {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}

@@ -268,7 +268,7 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 			settings = append(settings, "Job "+b.JobName)
 		}
 		if at := b.Deadline(); !at.IsZero() {
-			settings = append(settings, "its pod is ended "+human.In(at, e.now))
+			settings = append(settings, "the pod is ended "+human.In(at, e.now))
 		}
 		explain("etcd backup "+b.Name+", "+b.Stage(), b.Verdict, settings)
 	}

@@ -26,7 +26,7 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 	need := p.parts.and(order.needs())
 	f := follower{cli: c, selected: selected, order: order, printer: p, verdicts: need.verdicts || selected.stuck}
 	o, err := c.following(ctx, selected, human.Short, func(o *watch.Options) {
-		o.SumVolumes = !need.volumes
+		o.SumVolumes, o.With = !need.volumes, selected.with()
 		if !f.verdicts && selected.things == nil {
 			o.Only = selected.only() // the rest is there for verdicts
 		}

@@ -36,7 +36,7 @@ func newGet(c *cli) *cobra.Command {
 		Long: `Print backups, restores, schedules, storage, repositories or deletions, with verdicts.
 
 Without a kind, get prints backups and restores. Names are KIND/NAME, or the kind once
-and then the names. kubectl's words for the kinds work too (bak, rst, bsl,
+and then the names. kubectl's words for the kinds work too (bak, rst, bsl, vsl,
 backuprepositories, deletebackuprequests, backups.velero.io).
 
 Schedules, storage, repositories and deletions are ok, unusual or alarming; NOTE gives
@@ -167,7 +167,7 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 	q.Volumes, q.NoVerdict = need.volumes, !need.verdicts && !selected.stuck
 	if selected.things != nil {
 		if q.Volumes = false; q.NoVerdict {
-			q.Also, q.Then = nil, nil
+			q.Also, q.Then = selected.things.Lists, nil
 		}
 	}
 	log := c.logging(ctx)

@@ -34,7 +34,7 @@ func (c *cli) inspected() *inspect.Cluster {
 	log := slog.Default()
 	return &inspect.Cluster{
 		Connect: c.connect, Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), CAFile: c.caFile,
-		AllowPlainHTTP: c.plainHTTP.allows(), Announce: c.plainHTTP.announcer(c.streams.ErrOut, log), Version: version, Requests: c.requests, AuditDir: c.auditDir,
+		AllowPlainHTTP: c.plainHTTP.allows(), Announce: c.plainHTTP.announcer(c.streams.ErrOut, log), Version: version, Requests: c.requests, AuditDir: c.auditDir, Records: c.records(),
 	}
 }
 

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -46,7 +47,7 @@ func newRow(context string, a *assess.Assessment, j *job.Job) row {
 
 func newThingRow(context string, a *assess.Assessment, kind job.Kind, t *tabs.Thing) row {
 	o := t.Object
-	return row{thing: t, object: o, uid: o.GetUID(), ref: jobName{kind, o.GetName()}, began: o.GetCreationTimestamp().Time, assessed: a, context: context}
+	return row{thing: t, object: o, uid: o.GetUID(), ref: jobName{cmp.Or(t.Kind, kind), o.GetName()}, began: o.GetCreationTimestamp().Time, assessed: a, context: context}
 }
 
 // rows are the selected jobs or things of a cluster.

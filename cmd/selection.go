@@ -34,7 +34,7 @@ func kindNamed(word string) *tabs.Kind {
 
 // What people ask kubectl for, and what is no name of a job.
 var (
-	otherVeleroKinds = []string{"volumesnapshotlocation", "volumesnapshotlocations", "vsl", "datauploads", "dataupload", "datadownloads", "datadownload",
+	otherVeleroKinds = []string{"datauploads", "dataupload", "datadownloads", "datadownload",
 		"podvolumebackups", "podvolumebackup", "podvolumerestores", "podvolumerestore", "downloadrequests", "downloadrequest", "serverstatusrequests"}
 	otherKinds = []string{"pods", "pod", "po", "deployments", "deployment", "deploy", "daemonsets", "daemonset", "ds", "jobs", "job", "cronjobs", "namespaces", "namespace", "ns", "nodes", "node",
 		"events", "event", "ev", "secrets", "secret", "configmaps", "configmap", "cm", "services", "service", "svc", "pvc", "persistentvolumeclaims", "pv", "persistentvolumes", "volumesnapshots", "crds", "crd"}
@@ -167,7 +167,7 @@ func (s selection) selects(object job.Object, ref jobName) bool {
 
 func (s selection) query() watch.Query {
 	if s.things != nil { // they are few, and are judged beside each other
-		return watch.Query{Kinds: []string{s.things.Resource}, Also: s.things.Needs, Then: s.things.Then}
+		return watch.Query{Kinds: []string{s.things.Resource}, Also: slices.Concat(s.things.Lists, s.things.Needs), Then: s.things.Then}
 	}
 	q := watch.Query{Selector: s.labels}
 	for _, n := range s.names {
@@ -179,6 +179,14 @@ func (s selection) query() watch.Query {
 		}
 	}
 	return q
+}
+
+// with are the kinds that a watch does not have anyway.
+func (s selection) with() []string {
+	if s.things == nil {
+		return nil
+	}
+	return append(slices.Clip(s.things.Lists), s.things.Resource)
 }
 
 func (s selection) only() []watch.JobName {

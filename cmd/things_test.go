@@ -9,6 +9,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/say/describe"
@@ -28,11 +29,13 @@ func createThings(t *testing.T, b *bed) {
 		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseFailedValidation, ValidationErrors: []string{hostile}}})
 	for i, items := range []int{400, 900, 900, 900} {
 		began := metav1.NewTime(time.Now().Add(-time.Duration(i*24+1) * time.Hour))
-		backup := &velerov1.Backup{ObjectMeta: inVelero("thin-" + string(rune('d'-i))), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted,
+		backup := &velerov1.Backup{ObjectMeta: inVelero("thin-" + string(rune('d'-i))), Spec: velerov1.BackupSpec{VolumeSnapshotLocations: []string{"disks"}}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted,
 			StartTimestamp: &began, CompletionTimestamp: &metav1.Time{Time: began.Add(time.Minute)}, Progress: &velerov1.BackupProgress{TotalItems: items, ItemsBackedUp: items}}}
 		backup.Labels = map[string]string{velerov1.ScheduleNameLabel: "thin"}
 		b.create(t, backup)
 	}
+	b.create(t, &velerov1.VolumeSnapshotLocation{ObjectMeta: inVelero("disks"), Spec: velerov1.VolumeSnapshotLocationSpec{Provider: "aws-disks", Config: map[string]string{"region": "eu-1"},
+		Credential: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "cloud"}, Key: "disks"}}})
 	b.create(t, &velerov1.BackupRepository{ObjectMeta: inVelero("shop-default-kopia"), Spec: velerov1.BackupRepositorySpec{VolumeNamespace: "shop", BackupStorageLocation: "default", RepositoryType: "kopia"},
 		Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseReady}})
 	b.create(t, &velerov1.DeleteBackupRequest{ObjectMeta: inVelero("thin-a-x"), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "thin-a"},
@@ -58,7 +61,14 @@ func TestGetThings(t *testing.T) {
 		{"get schedules -o jsonpath={.items[*].verdict} --sort-by cron", 0, []string{"alarming alarming"}},
 		{"get schedules --sort-by .spec.schedule -o name", 0, []string{"thin"}},
 		{"get schedules --no-headers --sort-by ago", 0, []string{"thin"}},
-		{"get storage", 0, []string{"BUCKET", "default", "aws/b"}},
+		{"get storage", 0, []string{"BUCKET", "default", "aws/b", "disks", "snapshots"}},
+		{"get storage -o name", 0, []string{"backupstoragelocation.velero.io/default", "volumesnapshotlocation.velero.io/disks"}},
+		{"get storage -o json", 0, []string{`"kind": "VolumeSnapshotLocation"`, `"provider": "aws-disks"`}},
+		{"get vsl", 0, []string{"disks", "aws-disks"}},
+		{"get vsl/disks -o json", 0, []string{`"kind": "VolumeSnapshotLocation"`, `"backups": 4`}},
+		{"get vsl default", 1, []string{`volumesnapshotlocations.velero.io "default"`}},
+		{"describe vsl/disks", 0, []string{"aws-disks", "eu-1", "secret cloud, key disks", "Backups that name it  4"}},
+		{"describe vsl/disks -o json", 0, []string{`"storageLocation"`}},
 		{"get bsl default -o json", 0, []string{`"kind": "BackupStorageLocation"`, `"provider": "aws"`}},
 		{"get storage -o json", 0, []string{`"kind": "BackupStorageLocationList"`}},
 		{"get backuprepositories", 0, []string{"MAINTAINED", "shop-default-kopia", "Ready", "kopia"}},

@@ -63,6 +63,7 @@ var policyPlants = map[string]string{
 
 var schedulePlants = []schedulePlant{
 	{"good", nil, doneWell, "", ""},
+	{"expires", ofSpec(func(s *velerov1.BackupSpec) { s.TTL.Duration = 24 * time.Hour }), doneWell, "ExpiresFirst", "Schedule why-expires takes it again"},
 	{"paused", func(s *velerov1.ScheduleSpec) { s.Paused = true }, "", "SchedulePaused", "schedule why-paused: the schedule is paused"},
 	{"bad-cron", func(s *velerov1.ScheduleSpec) { s.Schedule = "every day" }, "", "ScheduleInvalid", "schedule why-bad-cron: Velero rejected the schedule"},
 	{"never-due", func(s *velerov1.ScheduleSpec) { s.Schedule = "0 0 31 2 *" }, "", "", ""}, // Velero takes what has no next run for due
@@ -199,7 +200,7 @@ var volumePlants = map[string][]volumePlant{
 		{"no-class", plantedClaim{source: foreign, change: func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.Spec.StorageClassName = nil }}, noPod, nil, "NoStorageClass", "names no storage class"},
 		{"no-snapshot-class", plantedClaim{class: new("why-other"), source: foreign}, noPod, nil, "NoSnapshotClass", "no VolumeSnapshotClass fits driver other.example.com"},
 		{"two-classes", plantedClaim{class: new("why-two"), source: foreign}, noPod, nil, "NoSnapshotClass", "two.example.com"},
-		{"stuck", plantedClaim{class: new("why-stuck"), source: foreign}, noPod, nil, "NoData", "nothing saved its data"},
+		{"stuck", plantedClaim{class: new("why-stuck"), source: foreign}, noPod, nil, "VolumeFailed", "its CSI snapshot was not ready within csiSnapshotTimeout"},
 		{"left-out", plantedClaim{change: func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.Labels = excluding }}, noPod, nil, "LabelExcluded", "velero.io/exclude-from-backup"},
 		{"volume-left-out", plantedClaim{class: new("why-lab"), source: &corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: lab.SnapshotDriver, VolumeHandle: "x"}},
 			change: func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) { v.Labels = excluding }}, noPod, nil, "OldVolumeRecord", "leaves out its PersistentVolume"},

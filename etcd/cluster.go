@@ -202,14 +202,14 @@ func Read(o Objects, unseen []Unseen) *Cluster {
 	for _, u := range o.Schedules {
 		c.Schedules = append(c.Schedules, readSchedule(u, o.CronJobs))
 	}
-	slices.SortFunc(c.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(c.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	for _, u := range o.Backups {
 		b := readBackup(u)
 		b.Job = c.jobOf(&b)
 		b.Schedule = scheduleOf(&b, cronOf)
 		c.Backups = append(c.Backups, b)
 	}
-	slices.SortFunc(c.Backups, func(a, b Backup) int {
+	slices.SortStableFunc(c.Backups, func(a, b Backup) int {
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name))
 	})
 	return c

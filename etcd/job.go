@@ -80,7 +80,7 @@ func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 			known.Pods = append(known.Pods, readPod(p))
 		}
 	}
-	slices.SortFunc(known.Pods, func(a, b Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(known.Pods, func(a, b Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
 	return known
 }
 

@@ -169,7 +169,7 @@ func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 		if len(b.Conditions) == 0 {
 			return a.notBegun(b)
 		}
-		return a.Conclude(diagnosis.Unknown, UnknownCondition, "", "none of its conditions is True")
+		return a.Conclude(diagnosis.Unknown, UnknownCondition, "", "no condition is True")
 	}
 	return a.Conclude(diagnosis.Unknown, UnknownCondition, "", "%s, a condition that this veltui does not know%s", b.Condition.Type, said(b.Condition.Message))
 }
@@ -185,8 +185,8 @@ func (a *assessment) completed(b *Backup) diagnosis.Verdict {
 	const why = "the operator calls a backup completed if its program ended, which it also does when the backup failed"
 	if b.Job == nil || b.Job.succeeded() == nil {
 		a.noteUnseen(Jobs, Pods)
-		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of its pod is not there to read; %s", why)
-		return a.Conclude("", BackupCompleted, "", "completed%s, not checked in its log", took)
+		a.Doubts(diagnosis.SourceLog, time.Time{}, "the pod's log is not there to read; %s", why)
+		return a.Conclude("", BackupCompleted, "", "completed%s, not checked in the log", took)
 	}
 	pod := b.Job.succeeded().Name
 	log, known := a.cluster.logs[pod]
@@ -194,16 +194,16 @@ func (a *assessment) completed(b *Backup) diagnosis.Verdict {
 	case log.Failure != "":
 		a.Supports(diagnosis.SourceLog, b.Job.Ended, "pod %s logged: %s%s", pod, backupFailedLine, log.Failure)
 		a.Supports(diagnosis.SourceLog, time.Time{}, "%s", why)
-		return a.Conclude("", FalseCompletion, "Do not rely on this backup. "+adviseAnother, "called completed, but its log says that the backup failed: %s", log.Failure)
+		return a.Conclude("", FalseCompletion, "Do not rely on this backup. "+adviseAnother, "called completed, but the log says that the backup failed: %s", log.Failure)
 	case !known:
 		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of pod %s was not read; %s", pod, why)
 	case log.Unread != "":
 		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of pod %s could not be read: %s; %s", pod, log.Unread, why)
 	default:
 		a.Supports(diagnosis.SourceLog, b.Job.Ended, "the log of pod %s ends without an error", pod)
-		return a.Conclude("", BackupCompleted, "", "completed%s, and its log ends without an error", took)
+		return a.Conclude("", BackupCompleted, "", "completed%s, and the log ends without an error", took)
 	}
-	return a.Conclude("", BackupCompleted, "", "completed%s, not checked in its log", took)
+	return a.Conclude("", BackupCompleted, "", "completed%s, not checked in the log", took)
 }
 
 // failed names the cause by the operator's message (validateBackup) or the Job's pods.
@@ -214,22 +214,22 @@ func (a *assessment) failed(b *Backup) diagnosis.Verdict {
 	}
 	if b.Job == nil {
 		a.noteUnseen(Jobs)
-		return a.Conclude("", BackupFailed, adviseAnother, "failed; its Job is not there to say why")
+		return a.Conclude("", BackupFailed, adviseAnother, "failed; the Job is not there to say why")
 	}
 	a.noteJob(b.Job)
 	p := b.Job.failed()
 	if p == nil {
 		a.noteUnseen(Pods)
-		return a.Conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(strings.TrimSuffix(b.Job.Reason+": "+b.Job.Message, ": "), "its Job does not say why"))
+		return a.Conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(strings.TrimSuffix(b.Job.Reason+": "+b.Job.Message, ": "), "the Job does not say why"))
 	}
 	a.notePod(p)
 	switch cause := p.Cause(); {
 	case p.Reason == "DeadlineExceeded":
-		return a.Conclude("", DeadlineExceeded, adviseAnother+"; if it fails again, look at the volume's speed and at etcd's health", "failed: its pod ran for longer than %s", human.Duration(b.Job.Deadline))
+		return a.Conclude("", DeadlineExceeded, adviseAnother+"; if it fails again, look at the volume's speed and at etcd's health", "failed: the pod ran for longer than %s", human.Duration(b.Job.Deadline))
 	case tooSmall(p):
 		return a.Conclude("", StorageTooSmall, fmt.Sprintf("Free space on the volume of PersistentVolumeClaim %s or make it larger, then make a new EtcdBackup", b.Claim), "failed: %s", cause)
 	default:
-		return a.Conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(cause, "its pod does not say why"))
+		return a.Conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(cause, "the pod does not say why"))
 	}
 }
 

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 			done(w.backup("b", 10*minute, pvc, pend, "BackupCompleted: Complete"))
 			w.job("b", 9*minute, "Complete", 8*minute)
 			w.pod("job-of-b", 9*minute, corev1.PodSucceeded)
-		}, "", BackupCompleted, "not checked in its log"},
+		}, "", BackupCompleted, "not checked in the log"},
 		"completed, its log may not be read": {func(w *world) {
 			done(w.backup("b", 10*minute, pvc, pend, "BackupCompleted: Complete"))
 			w.job("b", 9*minute, "Complete", 8*minute)
@@ -176,7 +177,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 		"no condition is True": {func(w *world) {
 			u := w.backup("b", 60*minute, pvc, pend)
 			u.Object["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["status"] = "False"
-		}, diagnosis.Unknown, UnknownCondition, "none of its conditions"},
+		}, diagnosis.Unknown, UnknownCondition, "no condition is True"},
 
 		"runs": {func(w *world) {
 			w.backup("b", 3*minute, pvc, pend)
@@ -247,7 +248,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 		"half processed, its Job still there": {func(w *world) {
 			done(w.backup("b", 30*minute, pvc, pend))
 			w.job("b", 29*minute, "Complete", 28*minute)
-		}, diagnosis.Stuck, StatusLost, "its Job is Complete"},
+		}, diagnosis.Stuck, StatusLost, "the Job is Complete"},
 		"half processed, Jobs hidden": {func(w *world) {
 			done(w.backup("b", 30*minute, pvc, pend))
 			w.hide(Jobs)
@@ -256,18 +257,18 @@ func TestVerdictsOfBackups(t *testing.T) {
 			w.backup("b", 5*minute, pvc, pend)
 			w.job("b", 4*minute, "Complete", minute)
 		}, diagnosis.Waiting, ResultPending, "about to say so"},
-		"its Job ended long ago": {func(w *world) {
+		"the Job ended long ago": {func(w *world) {
 			w.backup("b", 30*minute, pvc, pend)
 			w.job("b", 29*minute, "Failed", 10*minute)
 		}, diagnosis.Stuck, OperatorSilent, "clusteroperator etcd"},
-		"its Job is gone": {func(w *world) { w.backup("b", 30*minute, pvc, pend) }, diagnosis.Waiting, JobGone, "makes another"},
+		"the Job is gone": {func(w *world) { w.backup("b", 30*minute, pvc, pend) }, diagnosis.Waiting, JobGone, "makes another"},
 		"Jobs hidden": {func(w *world) {
 			w.backup("b", 30*minute, pvc, pend)
 			w.hide(Jobs)
 		}, diagnosis.Unknown, JobsHidden, "jobs.batch in namespace openshift-etcd could not be read"},
 
 		"just made":      {func(w *world) { w.backup("b", minute, pvc) }, diagnosis.Waiting, WaitingForOperator, "within a minute"},
-		"made long ago":  {func(w *world) { w.backup("b", 20*minute, pvc) }, diagnosis.Stuck, OperatorSilent, "has not looked at it for 20m"},
+		"made long ago":  {func(w *world) { w.backup("b", 20*minute, pvc) }, diagnosis.Stuck, OperatorSilent, "has done nothing for 20m"},
 		"no claim named": {func(w *world) { w.backup("b", 20*minute, "") }, diagnosis.Stuck, NoClaimNamed, "spec.pvcName"},
 		"its Job runs, its status was lost": {func(w *world) {
 			w.backup("b", 5*minute, pvc)
@@ -308,6 +309,7 @@ func TestVerdictsOfBackups(t *testing.T) {
 				t.Fatal("the backup is not there")
 			}
 			v := cluster.Judge(b, now).Verdict
+			checkNamed(t, v)
 			if v.State() != c.state || v.Reason != c.reason {
 				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary())
 			}
@@ -327,6 +329,17 @@ func TestVerdictsOfBackups(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// unnamed begins a clause with what a reader who sees only the clause cannot tell.
+var unnamed = regexp.MustCompile(`(?i)(^|[.:;,] (and |but |nor )?)its?\b`)
+
+// checkNamed: check, the first screen and notifications show the text away from the name.
+func checkNamed(t *testing.T, v diagnosis.Verdict) {
+	t.Helper()
+	if unnamed.MatchString(v.Text) {
+		t.Errorf("names nothing: %s", v.Text)
 	}
 }
 
@@ -423,6 +436,7 @@ func TestVerdictsOfSchedules(t *testing.T) {
 			c.build(w)
 			cluster := w.cluster()
 			v := cluster.JudgeSchedule(&cluster.Schedules[0], now).Verdict
+			checkNamed(t, v)
 			if v.State() != c.state || v.Reason != c.reason {
 				t.Errorf("%q %s, want %q %s: %s", v.State(), v.Reason, c.state, c.reason, v.Summary())
 			}

@@ -87,15 +87,15 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 		if v, bad := a.lastFailed(j); bad {
 			return v
 		}
-		return a.Conclude(diagnosis.Unknown, CronJobsHidden, "", "its CronJob cannot be seen, nor when it runs")
+		return a.Conclude(diagnosis.Unknown, CronJobsHidden, "", "the CronJob cannot be seen, nor the time of the next run")
 	case s.CronJob == nil && a.since(s.Created) < operatorPatience:
-		return a.Conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes its CronJob within a minute")
+		return a.Conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes the CronJob within a minute")
 	case s.CronJob == nil:
 		a.Supports(diagnosis.SourceWatch, s.Created, "there is no CronJob %s in namespace %s", s.Name, Namespace)
-		return a.stuck(diagnosis.ByOwner, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made its CronJob, and it never runs")
+		return a.stuck(diagnosis.ByOwner, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made the CronJob: there are no runs")
 	}
 	if s.Claim == "" {
-		a.Doubts(diagnosis.SourceWatch, time.Time{}, "spec.etcd.pvcName is empty: its runs cannot make an EtcdBackup")
+		a.Doubts(diagnosis.SourceWatch, time.Time{}, "spec.etcd.pvcName is empty: runs cannot make an EtcdBackup")
 	} else {
 		a.noteClaim(s.Claim)
 	}
@@ -148,14 +148,14 @@ func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 			}
 			a.Supports(diagnosis.SourceWatch, j.Created, "Job %s runs since %s; the CronJob starts no other beside it", j.Name, a.ago(j.Created))
 			if why != "" {
-				a.Supports(diagnosis.SourcePod, time.Time{}, "its pod waits: %s", why)
+				a.Supports(diagnosis.SourcePod, time.Time{}, "the pod waits: %s", why)
 			}
 			a.noteUnseen(Pods)
 			advice := "Look at the Job: oc describe job " + j.Name + " -n " + Namespace
 			if a.cluster.sees(Claims) && a.cluster.ClaimOf(s.Claim) == nil {
 				advice = fmt.Sprintf("Make the PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
 			}
-			return a.stuck(diagnosis.ByOwner, RunHangs, advice, "its last run has not ended for %s, and no other begins%s", a.ago(j.Created), said(why)), true
+			return a.stuck(diagnosis.ByOwner, RunHangs, advice, "the last run has not ended for %s, and no other begins%s", a.ago(j.Created), said(why)), true
 		}
 	}
 	return diagnosis.Verdict{}, false
@@ -191,5 +191,5 @@ func (a *assessment) lastFailed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.LastTransitionTime.Time))
 	}
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "%s", good)
-	return a.Conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "its last backup %s; %s", j.Last.Verdict.Summary(), good), true
+	return a.Conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "the last backup %s; %s", j.Last.Verdict.Summary(), good), true
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/watch"
 )
@@ -43,21 +44,21 @@ func (c *Cluster) Coverage(ctx context.Context, a *assess.Assessment, o coverage
 }
 
 // Predict says what the next backup of a schedule takes.
-func (c *Cluster) Predict(ctx context.Context, a *assess.Assessment, schedule string, say func(string)) (coverage.Prediction, error) {
+func (c *Cluster) Predict(ctx context.Context, a *assess.Assessment, schedule string, say func(string)) (*coverage.Prediction, error) {
 	all := a.CoverageSchedules()
 	i := slices.IndexFunc(all, func(s *coverage.Schedule) bool { return s.Name == schedule })
 	if i < 0 {
-		return coverage.Prediction{}, fmt.Errorf("there is no schedule %s in namespace %s", schedule, a.Snapshot.Namespace)
+		return nil, fmt.Errorf("there is no schedule %s in namespace %s", schedule, a.Snapshot.Namespace)
 	}
 	l, err := c.lookAtCluster(ctx, a, nil, say)
 	if err != nil {
-		return coverage.Prediction{}, err
+		return nil, err
 	}
 	l.selected(ctx, all[i])
 	if err := l.Wait(ctx); err != nil {
-		return coverage.Prediction{}, err
+		return nil, err
 	}
-	return coverage.Predict(l.found, all[i]), nil
+	return new(coverage.Predict(l.found, all[i])), nil
 }
 
 // mostAtOnce is how many backups, or lists, are read at once.
@@ -65,6 +66,11 @@ const mostAtOnce = 8
 
 // readRecords reads the records of backups, newest first. The first is read alone, as it may decide everything.
 func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *coverage.Judge, say func(string)) error {
+	config, err := c.Config()
+	if err != nil {
+		return err
+	}
+	c.Records.cluster = session.CacheKey(config)
 	queue, at, read := a.Backups(), 1, 0
 	refused := error(nil)
 	for len(queue) > 0 {
@@ -118,6 +124,13 @@ func (c *Cluster) record(ctx context.Context, namespace string, b *velerov1.Back
 		return nil, err
 	}
 	r := coverage.NewRecord(list, volumes, err != nil)
+	if b.Status.Errors > 0 {
+		results, err := readArtifact(ctx, c, j, (*artifact.Fetcher).Results)
+		if err != nil && !errors.Is(err, artifact.ErrAbsent) {
+			return nil, err
+		}
+		r.AddErrors(results.Errors.All())
+	}
 	c.Records.store(b.UID, r)
 	return r, nil
 }
@@ -144,10 +157,13 @@ func (c *Cluster) lookAtCluster(ctx context.Context, a *assess.Assessment, only 
 	}
 	l := &coverageLook{found: &coverage.Cluster{
 		Objects: map[string]map[string]metav1.Object{}, Volumes: map[string]*corev1.PersistentVolume{}, Classes: map[string]string{}, Policies: map[string]*coverage.Policy{},
-		Unseen: map[string]string{}, Kinds: collector.LiveDiscovery(served.Lists), Velero: a.Snapshot.Namespace, Server: a.Environment.Server,
+		Unseen: map[string]string{}, Misread: map[string]string{}, Kinds: collector.LiveDiscovery(served.Lists), Velero: a.Snapshot.Namespace, Server: a.Environment.Server,
 	}}
-	l.Lists = reader.Lists(served, func(resource, _ string, err error) { l.found.Unseen[resource] = err.Error() })
+	l.Lists = reader.Lists(served, l.unread)
 	l.Began = func(resource string) { say("reading " + resource) }
+	if !a.Unseen(watch.Locations) {
+		l.found.Locations = slices.Collect(maps.Keys(a.Environment.Locations))
+	}
 	if a.Unseen(watch.Schedules) {
 		l.found.Unseen[watch.Schedules] = "you may not list it"
 	}
@@ -174,11 +190,23 @@ func (c *Cluster) lookAtCluster(ctx context.Context, a *assess.Assessment, only 
 	return l, l.Wait(ctx)
 }
 
+// unread notes what could not be read. Of claims, volumes and pods, one that cannot be read in full costs only what depends on it.
+func (l *coverageLook) unread(resource, _ string, err error) {
+	var misread target.MisreadError
+	if !errors.As(err, &misread) || !slices.Contains([]string{coverage.Claims, coverage.Volumes, coverage.Pods}, resource) {
+		l.found.Unseen[resource] = err.Error()
+		return
+	}
+	for name, why := range misread {
+		l.found.Misread[resource+" "+name] = why
+	}
+}
+
 func (l *coverageLook) inCluster(ctx context.Context) {
 	f := l.found
 	target.Each(ctx, l.Lists, coverage.Namespaces, "", "", func(n *metav1.PartialObjectMetadata) { f.Put(coverage.Namespaces, n) })
 	target.Each(ctx, l.Lists, coverage.Volumes, "", "", func(v *corev1.PersistentVolume) {
-		f.Volumes[v.Name] = &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: v.CreationTimestamp}, Spec: v.Spec}
+		f.Volumes[v.Name] = &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: v.CreationTimestamp, Labels: v.Labels}, Spec: v.Spec}
 	})
 	target.Each(ctx, l.Lists, coverage.StorageClasses, "", "", func(c *storagev1.StorageClass) { f.Classes[c.Name] = c.Provisioner })
 	target.Each(ctx, l.Lists, coverage.SnapshotPlaces, f.Velero, "", func(m *metav1.PartialObjectMetadata) { f.SnapshotPlaces = append(f.SnapshotPlaces, m.Name) })

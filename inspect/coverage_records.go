@@ -17,11 +17,11 @@ import (
 	"github.com/veltui/veltui/internal/statedir"
 )
 
-// Records keeps what was read of the backups of one cluster, by their uids: names and states. Without a path it keeps nothing.
+// Records keeps what was read of backups, by their uids: names and states. Without a path it keeps nothing.
 type Records struct {
 	statedir.Dir
-	Cluster string      // which cluster, in any words
 	Failed  func(error) // called if the disk cannot be used
+	cluster string
 }
 
 // RecordSuffix is that of the files' names.
@@ -30,7 +30,7 @@ const RecordSuffix = ".coverage"
 const mostRecord = 64 << 20 // bytes, also when unpacked
 
 func (r Records) file(uid types.UID) string {
-	sum := sha256.Sum256([]byte("2\x00" + r.Cluster + "\x00" + string(uid))) // 2 is the form of the records
+	sum := sha256.Sum256([]byte("3\x00" + r.cluster + "\x00" + string(uid))) // 3 is the form of the records
 	return hex.EncodeToString(sum[:16]) + RecordSuffix
 }
 

@@ -52,6 +52,7 @@ type Inspector interface {
 	Look(ctx context.Context, j *job.Job) (assess.Look, error)
 
 	Coverage(ctx context.Context, a *assess.Assessment, o coverage.Options, say func(string)) (*coverage.Result, error)
+	Predict(ctx context.Context, a *assess.Assessment, schedule string, say func(string)) (*coverage.Prediction, error)
 
 	// Report makes the document of `veltui report`, in Markdown.
 	Report(ctx context.Context, a *assess.Assessment, j assess.Judged) (string, error)

@@ -49,9 +49,11 @@ type cluster struct {
 	questions map[types.UID]*question // at most one at a time was not asked for by the user
 	looks     looks
 	covered   fetch.Answer[*coverage.Result]
-	coverage  coverage.Reading                  // of covered, as the tab shows it
-	rights    fetch.Answer[map[job.Kind]string] // why jobs of each kind may not be changed
-	ctx       context.Context                   // ends what is asked of it, once leave is called
+	coverage  coverage.Reading[coverage.Result] // of covered, as the tab shows it
+	foreseen  fetch.Answer[*coverage.Prediction]
+	nextRun   coverage.Reading[coverage.Prediction] // of foreseen, as the page of a schedule shows it
+	rights    fetch.Answer[map[job.Kind]string]     // why jobs of each kind may not be changed
+	ctx       context.Context                       // ends what is asked of it, once leave is called
 	leave     context.CancelFunc
 }
 

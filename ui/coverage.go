@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/ui/fetch"
@@ -42,23 +43,38 @@ func (d *dashboard) askCoverage(c *cluster, opened bool) tea.Cmd {
 	case c.covered.Known, c.covered.Err != nil:
 		return nil
 	}
-	a, progress := c.assessed, fetch.NewProgress[string]()
-	cmd := c.covered.Ask(c.asker(func() tea.Cmd {
-		progress.Close()
-		c.coverage = coverage.Reading{Result: c.covered.Value, Err: c.covered.Err}
-		d.load()
-		return nil
-	}), 0, func(ctx context.Context) (*coverage.Result, error) {
-		return c.Coverage(ctx, a, coverage.Options{}, progress.Report)
+	return readInto(d.m, c, &c.covered, &c.coverage, 0, func() bool { return d.tab.name == tabs.CoverageName }, func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Result, error) {
+		return c.Coverage(ctx, a, coverage.Options{}, say)
 	})
+}
+
+// askNextRun reads what the next run of a schedule takes when its page is opened.
+func (m *Model) askNextRun(c *cluster, schedule string) tea.Cmd {
+	if c.foreseen.About(schedule) {
+		c.nextRun = coverage.Reading[coverage.Prediction]{Schedule: schedule}
+	}
+	return readInto(m, c, &c.foreseen, &c.nextRun, coverageAge, func() bool { return len(m.screens) > 1 }, func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Prediction, error) {
+		return c.Predict(ctx, a, schedule, say)
+	})
+}
+
+// readInto reads something of a cluster unless it is younger than age, and shows how far that is. seen is whether it is on the screen.
+func readInto[T any](m *Model, c *cluster, answer *fetch.Answer[*T], shown *coverage.Reading[T], age time.Duration, seen func() bool, read func(context.Context, *assess.Assessment, func(string)) (*T, error)) tea.Cmd {
+	a, progress := c.assessed, fetch.NewProgress[string]()
+	cmd := answer.Ask(c.asker(func() tea.Cmd {
+		progress.Close()
+		shown.Result, shown.Progress, shown.Err = answer.Value, "", answer.Err
+		m.reload(c)
+		return nil
+	}), age, func(ctx context.Context) (*T, error) { return read(ctx, a, progress.Report) })
 	if cmd == nil {
 		return nil
 	}
-	c.coverage.Progress, c.coverage.Err = cmp.Or(c.coverage.Progress, "looking at the cluster"), nil
-	d.load()
+	shown.Progress, shown.Err = cmp.Or(shown.Progress, "looking at the cluster"), nil
+	m.reload(c)
 	return tea.Batch(cmd, progress.Follow(c.asker(nil), downloadPace, func(text string) bool {
-		c.coverage.Progress = text
-		d.load()
-		return d.tab.name == tabs.CoverageName
+		shown.Progress = text
+		m.reload(c)
+		return seen()
 	}))
 }

@@ -55,3 +55,35 @@ func TestCoverageTab(t *testing.T) {
 		t.Errorf("opened again after a while, it was read %d times in all", reads)
 	}
 }
+
+// TestNextRunOnThePageOfASchedule: what the next run takes is read when the page is opened, and shown as `veltui coverage --next` prints it.
+func TestNextRunOnThePageOfASchedule(t *testing.T) {
+	var read []string
+	failure := error(nil)
+	gate := make(chan bool)
+	b := newBench(t, 120, 60, func(o *Options) {
+		fake(o).predict = func(schedule string, say func(string)) (*coverage.Prediction, error) {
+			say("reading persistentvolumeclaims")
+			read = append(read, schedule)
+			<-gate
+			return &coverage.Prediction{Schedule: schedule, Namespaces: []string{"shop"}, Claims: []string{"shop/data", "shop/scratch"}, Data: []string{"shop/data"},
+				Workloads: map[string][]string{"Deployment": {"shop/web"}}, Unknown: []string{"pods: you may not list it"}}, failure
+		}
+	})
+	b.send(snapshotAssessed{b.clusters[0], b.clusters[0].assessed})
+	b.keys("4", "enter")
+	b.sees("? Reading persistentvolumeclaims")
+	close(gate)
+	b.sees("shop/scratch, without its data")
+	b.shows("What the next run takes", "Namespaces", "Claims", "shop/data", "Deployments", "shop/web", "Unknown", "pods: you may not list it")
+	b.keys("esc", "enter")
+	b.shows("shop/web")
+	if len(read) != 1 {
+		t.Errorf("opened twice within a minute, it was read for %q", read)
+	}
+	failure = errors.New("the API server is away")
+	b.pass(2 * time.Minute)
+	b.keys("esc", "enter")
+	b.sees("? The API server is away")
+	b.shows("shop/web")
+}

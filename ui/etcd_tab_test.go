@@ -193,11 +193,11 @@ func TestEtcdLogIsReadWithThePage(t *testing.T) {
 	if len(logs.pods) != 1 || logs.pods[0] != "job-of-nightly-29920465-x7k2p" {
 		t.Fatalf("read %v", logs.pods)
 	}
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "not checked in its log") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "not checked in the log") {
 		t.Errorf("before the log is read:\n%s", frame)
 	}
 	show(m, openShift(map[string]etcd.Log{logs.pods[0]: {}}))
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "its log ends without an error") {
+	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "the log ends without an error") {
 		t.Errorf("after it was read:\n%s", frame)
 	}
 }

@@ -32,6 +32,7 @@ type fakeCluster struct {
 	stored      storedParts
 	noArtifacts string
 	coverage    func(*assess.Assessment, func(string)) (*coverage.Result, error)
+	predict     func(string, func(string)) (*coverage.Prediction, error)
 	items       *inventory
 	objects     *archive
 	log         *scribe
@@ -100,6 +101,13 @@ func (f *fakeCluster) Estimate(ctx context.Context, j *job.Job, server velero.Se
 
 func (f *fakeCluster) Contents(ctx context.Context, j *job.Job, progress inspect.Progress) ([]collector.ResourceCount, error) {
 	return f.contents.Contents(ctx, j, progress)
+}
+
+func (f *fakeCluster) Predict(ctx context.Context, _ *assess.Assessment, schedule string, say func(string)) (*coverage.Prediction, error) {
+	if f.predict == nil {
+		return never[*coverage.Prediction](ctx)
+	}
+	return f.predict(schedule, say)
 }
 
 func (f *fakeCluster) Coverage(ctx context.Context, a *assess.Assessment, _ coverage.Options, say func(string)) (*coverage.Result, error) {

@@ -259,20 +259,25 @@ func (m *Model) unchanged() { m.stale = m.undrawn }
 
 func (m *Model) show(c *cluster, a *assess.Assessment) tea.Cmd {
 	c.assessed = a
-	a.Coverage = &c.coverage
+	a.Coverage, a.NextRun = &c.coverage, &c.nextRun
 	over := m.findAttention(c)
 	m.hear(c)
 	m.dropQuestions(c)
 	if len(m.screens) > 1 {
 		m.dashboard.attend()
 	}
+	m.reload(c)
+	return over
+}
+
+// reload has the screens take what is known of a cluster.
+func (m *Model) reload(c *cluster) {
 	m.dashboard.load()
 	for _, s := range m.screens {
 		if s.cluster() == c {
-			s.Load(a)
+			s.Load(c.assessed)
 		}
 	}
-	return over
 }
 
 // judgeAgain judges snapshots again that are older than the slow clock's last tick.

@@ -21,6 +21,7 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/ui/restoreform"
+	"github.com/veltui/veltui/ui/tabs"
 )
 
 // onMain are the program's keys over a screen that is no form or dialog.
@@ -65,11 +66,14 @@ func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
 	if t.Reads == nil {
 		return nil
 	}
-	pod := t.Reads(of.assessed, key)
-	if pod == "" {
+	what := t.Reads(of.assessed, key)
+	switch {
+	case what == "":
 		return nil
+	case t.Name == tabs.SchedulesName:
+		return m.askNextRun(of, what)
 	}
-	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.ReadEtcdLog(ctx, pod); return nil })
+	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.ReadEtcdLog(ctx, what); return nil })
 	return cmd
 }
 

@@ -28,7 +28,7 @@ func Mapper() meta.RESTMapper {
 		}
 	}
 	add(meta.RESTScopeNamespace, velerov1.SchemeGroupVersion, "Backup", "Restore", "PodVolumeBackup", "PodVolumeRestore", "Schedule",
-		"BackupStorageLocation", "BackupRepository", "DeleteBackupRequest")
+		"BackupStorageLocation", "VolumeSnapshotLocation", "BackupRepository", "DeleteBackupRequest")
 	add(meta.RESTScopeNamespace, velerov2alpha1.SchemeGroupVersion, "DataUpload", "DataDownload")
 	add(meta.RESTScopeNamespace, corev1.SchemeGroupVersion, "Pod", "Event", "ConfigMap")
 	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Namespace", "Node")

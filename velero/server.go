@@ -190,7 +190,7 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 		}
 		found = append(found, a)
 	}
-	slices.SortFunc(found, func(a, b Agent) int {
+	slices.SortStableFunc(found, func(a, b Agent) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
 	})
 	return found

@@ -32,6 +32,7 @@ type kind struct {
 	// clusterScoped kinds have no namespace; namespace is that of kinds outside Velero's;
 	// selector and field narrow what is read.
 	clusterScoped              bool
+	optional                   bool // only for those who name it in [Options.With]
 	namespace, selector, field string
 
 	// strip drops what is never read, in place, and returns false for an object of no interest; may be nil.
@@ -57,6 +58,7 @@ const (
 	DataDownloads     = "datadownloads.velero.io"
 	Schedules         = "schedules.velero.io"
 	Locations         = "backupstoragelocations.velero.io"
+	SnapshotLocations = "volumesnapshotlocations.velero.io"
 	Repositories      = "backuprepositories.velero.io"
 	Deletions         = "deletebackuprequests.velero.io"
 	Pods              = "pods"
@@ -72,6 +74,7 @@ var kinds = []*kind{
 	volumeKind(DataDownloads, Restores, velerov1.RestoreUIDLabel, velerov2alpha1.SchemeGroupVersion, job.VolumeFromDataDownload),
 	newKind[velerov1.Schedule](Schedules, velerov1.SchemeGroupVersion, kind{}),
 	newKind[velerov1.BackupStorageLocation](Locations, velerov1.SchemeGroupVersion, kind{observe: (*Store).observeLocation}),
+	newKind[velerov1.VolumeSnapshotLocation](SnapshotLocations, velerov1.SchemeGroupVersion, kind{optional: true}),
 	newKind[velerov1.BackupRepository](Repositories, velerov1.SchemeGroupVersion, kind{}),
 	newKind[velerov1.DeleteBackupRequest](Deletions, velerov1.SchemeGroupVersion, kind{}),
 	newKind[corev1.Pod](Pods, corev1.SchemeGroupVersion, kind{strip: stripPod}),
@@ -133,7 +136,7 @@ func resourceOf(k job.Kind) string { return k.Resource() + "." + velerov1.Scheme
 // kinds returns all, or what [Options.Only] leaves of them.
 func (o Options) kinds() (watched []*kind) {
 	for _, k := range kinds {
-		if k = k.only(o.Only); k != nil {
+		if k = k.only(o.Only); k != nil && (!k.optional || slices.Contains(o.With, k.resource)) {
 			watched = append(watched, k)
 		}
 	}

@@ -32,10 +32,11 @@ type Snapshot struct {
 	Jobs   []*job.Job // all backups and restores, newest first (creation, then name)
 	Active []*job.Job // those of Jobs that have not ended, in the same order
 
-	Schedules    []*velerov1.Schedule
-	Locations    []*velerov1.BackupStorageLocation
-	Repositories []*velerov1.BackupRepository
-	Deletions    []*velerov1.DeleteBackupRequest
+	Schedules         []*velerov1.Schedule
+	Locations         []*velerov1.BackupStorageLocation
+	SnapshotLocations []*velerov1.VolumeSnapshotLocation // where they were asked for
+	Repositories      []*velerov1.BackupRepository
+	Deletions         []*velerov1.DeleteBackupRequest
 
 	Malformed []Malformed   // the resources with fields that Velero's types cannot hold, by resource and name
 	Etcd      *etcd.Cluster // OpenShift's own backups of etcd, nil where there are none or it is not known yet

@@ -171,12 +171,13 @@ func (s *Store) Snapshot() *Snapshot {
 	s.seq++
 	n := &Snapshot{
 		Seq: s.seq, At: s.now(), Jobs: s.ordered, Active: s.active,
-		Schedules:    keptOf[*velerov1.Schedule](s, Schedules).byName(),
-		Locations:    keptOf[*velerov1.BackupStorageLocation](s, Locations).byName(),
-		Repositories: keptOf[*velerov1.BackupRepository](s, Repositories).byName(),
-		Deletions:    keptOf[*velerov1.DeleteBackupRequest](s, Deletions).byName(),
-		Malformed:    s.malformed.sorted(compareMalformed),
-		Server:       s.server, NodeAgents: s.agents, movers: s.movers, Seen: s.seen,
+		Schedules:         keptOf[*velerov1.Schedule](s, Schedules).byName(),
+		Locations:         keptOf[*velerov1.BackupStorageLocation](s, Locations).byName(),
+		SnapshotLocations: keptOf[*velerov1.VolumeSnapshotLocation](s, SnapshotLocations).byName(),
+		Repositories:      keptOf[*velerov1.BackupRepository](s, Repositories).byName(),
+		Deletions:         keptOf[*velerov1.DeleteBackupRequest](s, Deletions).byName(),
+		Malformed:         s.malformed.sorted(compareMalformed),
+		Server:            s.server, NodeAgents: s.agents, movers: s.movers, Seen: s.seen,
 		LeftBackups: s.left.counts[Backups], LeftRestores: s.left.counts[Restores],
 		LeftOf: maps.Clone(s.left.ofSchedule), LeftIn: maps.Clone(s.left.inLocation), EndedWithin: s.left.within,
 	}

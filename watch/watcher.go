@@ -386,6 +386,7 @@ type Options struct {
 	// Only narrows the watch to some jobs and their volumes; a JobName without a name is all
 	// jobs of its kind. Nothing else that verdicts depend on is watched then; [Read] reads that.
 	Only []JobName
+	With []string // kinds that are else not watched: [SnapshotLocations]
 
 	// SumVolumes keeps of completed volumes of an ended job only their sum. [Watcher.ReadVolumes] reads them.
 	SumVolumes bool

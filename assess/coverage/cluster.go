@@ -61,6 +61,10 @@ type Cluster struct {
 	Selected map[string]bool
 	// Unseen are the resources that could not be read, and why.
 	Unseen map[string]string
+	// Misread are claims, volumes and pods that could be read in part only, by RESOURCE NAMESPACE/NAME, and why.
+	Misread map[string]string
+	// Locations are the storage locations, none if not known.
+	Locations []string
 }
 
 // Put adds an object. Claims and pods must be of their types of corev1; of all others the metadata suffices.
@@ -71,14 +75,24 @@ func (c *Cluster) Put(resource string, o metav1.Object) {
 	c.Objects[resource][human.Namespaced(o.GetNamespace(), o.GetName())] = o
 }
 
+// unread says what could not be read, or not in full.
+func (c *Cluster) unread() (all []string) {
+	for _, unread := range []map[string]string{c.Unseen, c.Misread} {
+		for what, why := range unread {
+			all = append(all, what+": "+why)
+		}
+	}
+	return all
+}
+
 // Schedule is a schedule and what is known of its next run.
 type Schedule struct {
 	*velerov1.Schedule
-	Next     time.Time
-	Interval time.Duration
-	Last     time.Time // when its newest run that has ended began
-	Invalid  string    // why it makes no backups, empty if it does
-	Refused  string    // why Velero refuses its backups, empty if it does not
+	Next    time.Time
+	After   func(time.Time) time.Time // the first run after a moment, zero if there is none
+	Last    time.Time                 // when its newest run that has ended began
+	Invalid string                    // why it makes no backups, empty if it does
+	Refused string                    // why Velero refuses its backups, empty if it does not
 }
 
 // Policy is the name of the ConfigMap with its resource policy, empty for none.

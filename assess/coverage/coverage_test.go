@@ -216,6 +216,11 @@ func TestReasons(t *testing.T) {
 			s.cluster.SnapshotPlaces = []string{"default"}
 			s.spec.IncludeClusterResources = &no
 		}, NotOptedIn, "PersistentVolume"},
+		"volume has the label": {func(s *scene) {
+			s.source(nfsSource())
+			s.cluster.SnapshotPlaces = []string{"default"}
+			s.volume.Labels[velerov1.ExcludeFromBackupLabel] = "true"
+		}, LabelExcluded, "its PersistentVolume"},
 		"volume is missing": {func(s *scene) { delete(s.cluster.Volumes, "pv-data") }, VolumeMissing, "pv-data"},
 		"volumes are not seen": {func(s *scene) {
 			delete(s.cluster.Volumes, "pv-data")
@@ -280,6 +285,62 @@ func TestEvidence(t *testing.T) {
 		"another volume": {func(s *scene) {
 			s.backup("b", time.Hour, day, done, listing(entry(func(v *artifact.Volume) { v.PersistentVolume = "pv-old" })))
 		}, Unprotected, NotInBackup, "", 0},
+		"snapshot timed out": {func(s *scene) {
+			r := listing()
+			r.AddErrors([]string{` name: /data message: /Error backing up item error: /error executing custom action (groupResource=persistentvolumeclaims, namespace=shop, name=data): rpc error: code = Unknown desc = failed to get volumesnapshot shop/velero-data-4f5zm: client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline`})
+			s.backup("b", time.Hour, day, velerov1.BackupPhasePartiallyFailed, r)
+		}, Unprotected, VolumeFailed, "", 0},
+		"a pod failed with it": {func(s *scene) {
+			r := listing(entry(nil))
+			r.AddErrors([]string{` name: /db message: /Error backing up item error: /error executing custom action (groupResource=pods, namespace=shop, name=db): no (reason)`})
+			s.backup("b", time.Hour, day, velerov1.BackupPhasePartiallyFailed, r)
+		}, Covered, "", "b", day},
+		"location is gone": {func(s *scene) {
+			s.cluster.Locations = []string{"default"}
+			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
+		}, Unprotected, LocationGone, "", 0},
+		"newest is in a location that is gone": {func(s *scene) {
+			s.cluster.Locations = []string{"default"}
+			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
+			s.backup("a", 3*time.Hour, day, done, listing(entry(nil))).Spec.StorageLocation = "default"
+		}, Warned, LocationGone, "a", day},
+		"being deleted": {func(s *scene) {
+			at := metav1.NewTime(now)
+			s.backup("b", time.Minute, day, done, listing(entry(nil))).DeletionTimestamp = &at
+		}, Unprotected, BackupDeleted, "", 0},
+		"phase Deleting": {func(s *scene) {
+			s.backup("b", time.Minute, day, velerov1.BackupPhaseDeleting, listing(entry(nil)))
+		}, Unprotected, BackupDeleted, "", 0},
+		"expires before the next run": {func(s *scene) {
+			s.schedule.Next = now.Add(2 * day)
+			s.schedule.After = func(t time.Time) time.Time { return t.Add(7 * day) }
+			s.backup("b", 5*day, day, done, listing(entry(nil)))
+		}, Warned, ExpiresFirst, "b", day},
+		"expired, and the run is late": {func(s *scene) {
+			s.schedule.Next = now.Add(-2 * time.Minute)
+			s.backup("b", time.Hour, -time.Minute, done, listing(entry(nil)))
+		}, Warned, ExpiresFirst, "b", -time.Minute},
+		"all have expired": {func(s *scene) {
+			s.schedule.Next, s.schedule.Last = now.Add(2*day), now.Add(-5*day)
+			s.spec.TTL.Duration = 3 * day
+		}, Unprotected, ExpiresFirst, "", 0},
+		"on Sunday, of a schedule for weekdays": {func(s *scene) {
+			s.schedule.Next = now.Add(18 * time.Hour)
+			s.schedule.After = func(t time.Time) time.Time {
+				if t.Before(now) {
+					return s.schedule.Next
+				}
+				return t.Add(day)
+			}
+			s.backup("b", 54*time.Hour, 9*day, done, listing(entry(nil)))
+		}, Covered, "", "b", 9 * day},
+		"read in part": {func(s *scene) {
+			s.cluster.Misread = map[string]string{Claims + " shop/data": "spec.x is 7"}
+			s.backup("b", time.Hour, day, done, listing(entry(nil)))
+		}, Undecided, NotSeen, "b", day},
+		"volume read in part": {func(s *scene) {
+			s.cluster.Misread = map[string]string{Volumes + " pv-data": "spec.x is 7"}
+		}, Undecided, NotSeen, "", 0},
 		"backup failed": {func(s *scene) { s.backup("b", time.Hour, day, velerov1.BackupPhaseFailed, nil) }, Unprotected, BackupFailed, "", 0},
 		"refused backup": {func(s *scene) {
 			s.backup("c", time.Hour, day, velerov1.BackupPhaseFailedValidation, nil)
@@ -327,7 +388,7 @@ func TestEvidence(t *testing.T) {
 			c.plant(s)
 			_, got := s.judge(t)
 			var expires time.Time
-			if c.expires > 0 {
+			if c.expires != 0 {
 				expires = now.Add(c.expires)
 			}
 			if got.State != c.state || got.Reason != c.reason || got.Backup != c.copy || !got.Expires.Equal(expires) || (got.State != Covered) != (got.Sentence != "") {
@@ -383,6 +444,66 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
+// TestItemFailed: an item that Velero lists and failed to store is in no backup, and neither is the pod that it failed.
+func TestItemFailed(t *testing.T) {
+	s := newScene()
+	s.pod.OwnerReferences = nil
+	r := listing(entry(nil))
+	r.Items[Pods] = []string{"shop/db"}
+	r.AddErrors([]string{
+		` name: /web message: /Error backing up item error: /error executing custom action (groupResource=deployments.apps, namespace=shop, name=web): rpc error: code = Unknown desc = the plugin (x) is gone`,
+		` name: /db message: /Error backing up item error: /error executing custom action (groupResource=persistentvolumeclaims, namespace=shop, name=data): CSI got timed out with error: no quota`,
+		` message: /Error listing items error: /timeout`,
+	})
+	s.backup("b", time.Hour, time.Hour, velerov1.BackupPhasePartiallyFailed, r)
+	result, claim := s.judge(t)
+	if claim.Reason != VolumeFailed || !strings.Contains(claim.Sentence, "in b, saving it failed: CSI got timed out with error: no quota.") {
+		t.Errorf("%+v", claim)
+	}
+	for _, w := range result.Namespaces[0].Workloads {
+		want := map[string]string{"web": "In no backup: in b, saving it failed: the plugin (x) is gone.", "db": "In no backup: in b, saving it failed: its claim data failed."}[w.Name]
+		if w.Reason != ItemFailed || w.Sentence != want {
+			t.Errorf("%+v, want %q", w, want)
+		}
+	}
+}
+
+// TestNewSaysLess: what is merely new does not hide what is older than it may be.
+func TestNewSaysLess(t *testing.T) {
+	s := newScene()
+	pending := &corev1.PersistentVolumeClaim{ObjectMeta: meta("shop", "a-pending")}
+	s.cluster.Put(Claims, pending)
+	fresh := &metav1.PartialObjectMetadata{ObjectMeta: meta("shop", "a-new")}
+	fresh.CreationTimestamp = metav1.NewTime(now)
+	s.cluster.Put("deployments.apps", fresh)
+	s.backup("b", 3*time.Hour, time.Hour, velerov1.BackupPhaseCompleted, listing(entry(nil)))
+	if r, _ := s.judge(t); r.Namespaces[0].Reason != TooOld {
+		t.Errorf("%+v", r.Namespaces[0].Item)
+	}
+}
+
+// TestNamespaceThatDoesNotExist: that one is covered is not said of a name that nothing has.
+func TestNamespaceThatDoesNotExist(t *testing.T) {
+	s := newScene()
+	s.o.Only = []string{"shop", "shpo"}
+	s.backup("b", time.Hour, time.Hour, velerov1.BackupPhaseCompleted, listing(entry(nil)))
+	if r, _ := s.judge(t); r.State != Undecided || !slices.Equal(r.NotSeen, []string{"namespace shpo: there is none"}) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestPlatform: the namespaces of a platform are left out until they are named.
+func TestPlatform(t *testing.T) {
+	s := newScene()
+	for _, n := range []string{"kube-system", "openshift", "openshift-dns", "openshifted"} {
+		s.cluster.Put(Namespaces, &metav1.PartialObjectMetadata{ObjectMeta: meta("", n)})
+	}
+	r, _ := s.judge(t)
+	if want := []string{"kube-system", "openshift", "openshift-dns", "velero"}; !slices.Equal(r.LeftOut, want) {
+		t.Errorf("left out %q, want %q", r.LeftOut, want)
+	}
+}
+
 // TestPredict: what the next backup takes, with what pods and claims bring in.
 func TestPredict(t *testing.T) {
 	s := newScene()
@@ -412,7 +533,7 @@ func TestRuleOfTheScheduleThatNamesTheNamespace(t *testing.T) {
 	yes, no := true, false
 	s.spec.IncludedNamespaces, s.spec.DefaultVolumesToFsBackup, s.spec.SnapshotVolumes = []string{"shop"}, &yes, &no
 	s.pod.Annotations[velerov1.VolumesToExcludeAnnotation] = "vol"
-	all := &Schedule{Schedule: &velerov1.Schedule{ObjectMeta: meta("velero", "all")}, Next: now.Add(time.Hour), Interval: time.Hour}
+	all := &Schedule{Schedule: &velerov1.Schedule{ObjectMeta: meta("velero", "all")}, Next: now.Add(time.Hour), After: hourly}
 	all.Spec.Template.SnapshotVolumes = &no
 	for _, order := range [][]*Schedule{{all, s.schedule}, {s.schedule, all}} {
 		result := NewJudge(s.cluster, order, nil, s.o).Result()

@@ -139,6 +139,8 @@ func (p *plan) snapshot(v volume) Verdict {
 		return p.csiSnapshot(v)
 	case p.kind(Volumes).Answer != Yes:
 		return leftOut(KindExcluded, "the schedule's filters of resources leave out its PersistentVolume")
+	case labelledOut(v.pv):
+		return leftOut(LabelExcluded, "the label velero.io/exclude-from-backup=true excludes its PersistentVolume")
 	case p.Unseen[SnapshotPlaces] != "":
 		return unknown(NotSeen, "volume snapshot locations cannot be read: "+p.Unseen[SnapshotPlaces])
 	case len(p.SnapshotPlaces) > 0:
@@ -189,7 +191,7 @@ func (p *plan) hasSnapshotClass(v volume, driver string) bool {
 // neither chooses the rule to name where no copy is wanted and no snapshot is possible.
 func (p *plan) neither(v volume, byDefault bool, snapshot Verdict) Verdict {
 	optedOut := func(m mount) bool { return listed(m.pod, velerov1.VolumesToExcludeAnnotation, m.volume) }
-	fixable := slices.Contains([]Reason{NoSnapshotClass, NoStorageClass, NoNodeAgent, CSIOff}, snapshot.Reason)
+	fixable := slices.Contains([]Reason{NoSnapshotClass, NoStorageClass, NoNodeAgent, CSIOff, LabelExcluded}, snapshot.Reason)
 	switch {
 	case snapshot.Answer == Unknown:
 		return snapshot

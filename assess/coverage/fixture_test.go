@@ -67,9 +67,11 @@ func newScene() *scene {
 	s.cluster.Server.Flags.Features = []string{"EnableCSI"}
 	schedule := &velerov1.Schedule{ObjectMeta: meta("velero", "hourly")}
 	s.spec = &schedule.Spec.Template
-	s.schedule = &Schedule{Schedule: schedule, Next: now.Add(30 * time.Minute), Interval: time.Hour, Last: now.Add(-30 * time.Minute)}
+	s.schedule = &Schedule{Schedule: schedule, Next: now.Add(30 * time.Minute), After: hourly, Last: now.Add(-30 * time.Minute)}
 	return s
 }
+
+func hourly(t time.Time) time.Time { return t.Add(time.Hour) }
 
 // policy gives the schedule a resource policy.
 func (s *scene) policy(text string) {

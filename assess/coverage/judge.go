@@ -20,12 +20,14 @@ import (
 type Options struct {
 	// Only names the namespaces to judge; empty stands for all but those of Kubernetes and Velero.
 	Only   []string
-	MaxAge time.Duration // how old a copy may be; 0 means twice the interval of the schedule that takes it
+	MaxAge time.Duration // how old a copy may be; 0 means until the second run after it
 	Now    time.Time
 }
 
-// system are the namespaces that are judged only if they are asked for, besides Velero's.
-var system = []string{"kube-system", "kube-public", "kube-node-lease"}
+// system reports whether a namespace is judged only if it is asked for: that of Velero, Kubernetes and OpenShift.
+func (j *Judge) system(namespace string) bool {
+	return namespace == j.Velero || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") || slices.Contains([]string{"kube-system", "kube-public", "kube-node-lease"}, namespace)
+}
 
 // Judge says how what a cluster holds is protected. Add gives it backups, newest first, of those that Needs asks for.
 type Judge struct {
@@ -33,9 +35,9 @@ type Judge struct {
 	*index
 	plans  []*plan
 	things map[reference]*thing
-	within map[string][]*thing         // by namespace, with the namespace itself
-	failed map[string]*velerov1.Backup // the newest that failed, by namespace
-	read   map[string]bool             // the schedules of which a backup was read
+	within map[string][]*thing // by namespace, with the namespace itself
+	lost   map[string]lost     // the newest backup that cannot be restored, by namespace
+	read   map[string]bool     // the schedules of which a backup was read
 	result Result
 }
 
@@ -49,12 +51,13 @@ type thing struct {
 	object   metav1.Object // nil if only backups tell of it
 	missed   Verdict       // what went wrong in the newest backup that lists it without data
 	missedIn string
-	unread   int // backups that may hold it, newer than the copy, and were not read
+	unread   int    // backups that may hold it, newer than the copy, and were not read
+	misread  string // why it is not known in full
 }
 
 // NewJudge returns a judge of what c holds. backups are those that exist, newest first.
 func NewJudge(c *Cluster, schedules []*Schedule, backups []*velerov1.Backup, o Options) *Judge {
-	j := &Judge{Options: o, index: newIndex(c), things: map[reference]*thing{}, within: map[string][]*thing{}, failed: map[string]*velerov1.Backup{}, read: map[string]bool{}}
+	j := &Judge{Options: o, index: newIndex(c), things: map[reference]*thing{}, within: map[string][]*thing{}, lost: map[string]lost{}, read: map[string]bool{}}
 	j.result = Result{State: Covered, At: o.Now.UTC().Truncate(time.Second), NotSeen: []string{}, LeftOut: []string{}}
 	for _, s := range schedules {
 		j.plans = append(j.plans, newPlan(j.index, s))
@@ -69,19 +72,16 @@ func NewJudge(c *Cluster, schedules []*Schedule, backups []*velerov1.Backup, o O
 		}
 	}
 	for _, b := range backups {
-		if b.Status.Phase == velerov1.BackupPhaseFailed || b.Status.Phase == velerov1.BackupPhaseFailedValidation {
+		if why := j.whyLost(b); why.Answer != "" {
 			takes := velero.NamespacesOf(b).Matcher()
 			for n := range j.within {
-				if j.failed[n] == nil && takes(n) {
-					j.failed[n] = b
+				if j.lost[n].at.IsZero() && takes(n) {
+					j.lost[n] = lost{why, Began(b)}
 				}
 			}
 		}
 	}
-	for resource, why := range c.Unseen {
-		j.result.NotSeen = append(j.result.NotSeen, resource+": "+why)
-	}
-	slices.Sort(j.result.NotSeen)
+	j.result.NotSeen = append(j.result.NotSeen, slices.Sorted(slices.Values(c.unread()))...)
 	return j
 }
 
@@ -99,7 +99,7 @@ func (j *Judge) add(resource, key string, o metav1.Object) *thing {
 	switch {
 	case len(j.Only) > 0 && !slices.Contains(j.Only, namespace):
 		return nil
-	case len(j.Only) == 0 && (namespace == j.Velero || slices.Contains(system, namespace)):
+	case len(j.Only) == 0 && j.system(namespace):
 		if !slices.Contains(j.result.LeftOut, namespace) {
 			j.result.LeftOut = append(j.result.LeftOut, namespace)
 		}
@@ -115,9 +115,9 @@ func (j *Judge) add(resource, key string, o metav1.Object) *thing {
 			j.add(Namespaces, namespace, nil)
 		}
 	}
-	t.object = cmp.Or(t.object, o)
+	t.object, t.misread = cmp.Or(t.object, o), j.Misread[resource+" "+key]
 	if claim := t.claim(); claim != nil {
-		t.Bytes = claim.Status.Capacity.Storage().Value()
+		t.Bytes, t.misread = claim.Status.Capacity.Storage().Value(), cmp.Or(t.misread, j.Misread[Volumes+" "+claim.Spec.VolumeName])
 	}
 	return t
 }
@@ -147,10 +147,30 @@ func Began(b *velerov1.Backup) time.Time {
 	return b.CreationTimestamp.Time
 }
 
+// lost is a backup that cannot be restored, and when it began.
+type lost struct {
+	Verdict
+	at time.Time
+}
+
+// whyLost is why a backup cannot be restored, zero if it can or has not ended.
+func (j *Judge) whyLost(b *velerov1.Backup) Verdict {
+	switch location := b.Spec.StorageLocation; {
+	case b.Status.Phase == velerov1.BackupPhaseFailed, b.Status.Phase == velerov1.BackupPhaseFailedValidation:
+		why := cmp.Or(b.Status.FailureReason, strings.Join(b.Status.ValidationErrors, "; "))
+		return leftOut(BackupFailed, b.Name+" is "+string(b.Status.Phase)+human.Clause(": ", human.Shorten(why, 200)))
+	case b.Status.Phase == velerov1.BackupPhaseDeleting, b.DeletionTimestamp != nil:
+		return leftOut(BackupDeleted, b.Name+" is being deleted")
+	case location != "" && len(j.Locations) > 0 && !slices.Contains(j.Locations, location):
+		return leftOut(LocationGone, b.Name+" is in storage location "+location+", which does not exist")
+	}
+	return Verdict{}
+}
+
 // Needs reports whether a backup may change what is known: it may hold something that has no copy, or none that lasts as long.
 func (j *Judge) Needs(b *velerov1.Backup) bool {
-	if b.Status.Phase != velerov1.BackupPhaseCompleted && b.Status.Phase != velerov1.BackupPhasePartiallyFailed {
-		return false // nothing of it is stored, or not all yet
+	if b.Status.Phase != velerov1.BackupPhaseCompleted && b.Status.Phase != velerov1.BackupPhasePartiallyFailed || j.whyLost(b).Answer != "" {
+		return false // nothing of it is stored, or not all yet, or for no use
 	}
 	takes := velero.NamespacesOf(b).Matcher()
 	for n, things := range j.within {
@@ -197,12 +217,14 @@ func (j *Judge) Add(b *velerov1.Backup, r *Record) {
 			if t == nil && j.Unseen[resource] != "" && (resource == Claims || resource == Namespaces) {
 				t = j.add(resource, key, nil) // where such things may not be listed, the backup tells of them
 			}
-			switch {
+			switch why := r.Failed[resource+" "+key]; {
 			case t == nil:
 			case resource == Claims:
-				t.addData(b, r.data(key, j.volume(t), Began(b)))
+				t.add(b, r.data(key, j.volume(t), Began(b)))
+			case why != "":
+				t.add(b, leftOut(ItemFailed, "saving it failed: "+why))
 			default:
-				t.addCopy(b)
+				t.add(b, taken)
 			}
 		}
 	}
@@ -240,13 +262,13 @@ func sane(t time.Time) time.Time {
 	return t
 }
 
-// addData is addCopy for a claim, of which the data counts.
-func (t *thing) addData(b *velerov1.Backup, data Verdict) {
+// add notes what a backup that lists a thing has of it, of a claim its data.
+func (t *thing) add(b *velerov1.Backup, v Verdict) {
 	switch {
-	case data.Answer == Yes:
+	case v.Answer == Yes:
 		t.addCopy(b)
-	case t.Backup == "" && (t.missed.Answer == "" || t.missed.Answer == No && data.Answer == Unknown):
-		t.missed, t.missedIn = data, b.Name
+	case t.Backup == "" && (t.missed.Answer == "" || t.missed.Answer == No && v.Answer == Unknown):
+		t.missed, t.missedIn = v, b.Name
 	}
 }
 
@@ -254,6 +276,11 @@ func (t *thing) addData(b *velerov1.Backup, data Verdict) {
 func (j *Judge) Result() *Result {
 	r := j.result
 	slices.Sort(r.LeftOut)
+	for _, n := range j.Only {
+		if j.within[n] == nil && j.Unseen[Namespaces] == "" {
+			r.NotSeen = append(r.NotSeen, "namespace "+n+": there is none")
+		}
+	}
 	r.Namespaces = []Namespace{}
 	if len(r.NotSeen)+r.Unread > 0 {
 		r.State = Undecided
@@ -275,7 +302,7 @@ func (j *Judge) Result() *Result {
 		r.State = order[max(r.State.rank(), n.State.rank())]
 		r.Namespaces = append(r.Namespaces, n)
 	}
-	slices.SortFunc(r.Namespaces, func(a, b Namespace) int { return human.CompareNames(a.Name, b.Name) })
+	slices.SortStableFunc(r.Namespaces, func(a, b Namespace) int { return human.CompareNames(a.Name, b.Name) })
 	return &r
 }
 
@@ -337,25 +364,30 @@ func (v Verdict) rank() int {
 
 func (j *Judge) judge(t *thing) {
 	p, v := j.next(t)
-	target := j.MaxAge
+	target, next := j.MaxAge, ""
 	if v.Answer == Yes {
-		t.Schedule, t.Next = p.Name, p.Next.UTC()
-		target = cmp.Or(target, 2*p.Interval)
+		t.Schedule, t.Next, next = p.Name, p.Next.UTC(), cmp.Or(human.Clock(p.Next, j.Now), "next")
+		target = cmp.Or(target, p.allowed(cmp.Or(t.At, p.Next)))
 	}
 	t.MaxAge = int64(target.Seconds())
 	age := j.Now.Sub(t.At)
 	old := target > 0 && age > target
-	failed := j.failed[cmp.Or(t.Namespace, t.Name)]
-	if failed != nil && !Began(failed).After(t.At) {
-		failed = nil
+	lost := j.lost[cmp.Or(t.Namespace, t.Name)]
+	if !lost.at.After(t.At) {
+		lost.Verdict = Verdict{}
 	}
-	until := "The last copy, " + t.Backup + ", never expires."
+	without, last := "in no backup", "The last copy, "+t.Backup+", never expires."
+	if t.resource == Claims {
+		without = "in no backup with its data"
+	}
 	if !t.Lasts {
-		until = "The last copy, " + t.Backup + ", expires " + human.Clock(t.Expires, j.Now) + "."
+		last = "The last copy, " + t.Backup + ", expires " + human.Clock(t.Expires, j.Now) + "."
 	}
 	switch {
 	case t.unbound():
 		t.say(Warned, NotBound, "the claim has no volume, its phase is %s: nothing of it can be saved.", cmp.Or(string(t.claim().Status.Phase), "not set"))
+	case t.misread != "":
+		t.say(Undecided, NotSeen, "%s.", t.misread)
 	case t.Backup == "" && t.unread > 0:
 		t.say(Undecided, NotRead, "%s not read that may hold it.", human.Plural(t.unread, "backup was", "backups were"))
 	case t.Backup == "" && t.missed.Answer == Unknown:
@@ -363,28 +395,40 @@ func (j *Judge) judge(t *thing) {
 	case t.Backup == "" && (v.Answer == No || v.Reason == PolicyCustom): // Velero records what a plugin saves as skipped
 		t.say(Unprotected, v.Reason, "in no backup: %s.", v.Why)
 	case t.Backup == "" && t.missed.Answer != "":
-		t.say(Unprotected, t.missed.Reason, "in no backup with its data: in %s, %s.", t.missedIn, t.missed.Why)
-	case t.Backup == "" && failed != nil && !Began(failed).Before(t.created()):
-		t.say(Unprotected, BackupFailed, "in no backup: %s is %s%s.", failed.Name, failed.Status.Phase, human.Clause(": ", human.Shorten(failed.Status.FailureReason, 200)))
+		t.say(Unprotected, t.missed.Reason, "%s: in %s, %s.", without, t.missedIn, t.missed.Why)
+	case t.Backup == "" && lost.Answer != "" && !lost.at.Before(t.created()):
+		t.say(Unprotected, lost.Reason, "in no backup: %s.", lost.Why)
 	case t.Backup == "" && v.Answer == Unknown:
 		t.say(Unprotected, v.Reason, "in no backup. %s.", v.Why)
 	case t.Backup == "" && t.created().After(p.Last):
-		t.say(Warned, NotYet, "in no backup yet: schedule %s takes it %s.", p.Name, cmp.Or(human.Clock(p.Next, j.Now), "next"))
+		t.say(Warned, NotYet, "in no backup yet: schedule %s takes it %s.", p.Name, next)
+	case t.Backup == "" && p.spec.TTL.Duration > 0 && p.Last.Add(p.spec.TTL.Duration).Before(p.Next):
+		t.say(Unprotected, ExpiresFirst, "in no backup: those of schedule %s last for %s, and it runs %s.", p.Name, human.Duration(p.spec.TTL.Duration), next)
 	case t.Backup == "":
 		t.say(Unprotected, NotInBackup, "in no backup, although schedule %s takes it.", p.Name)
 	case old && t.unread > 0:
 		t.say(Undecided, NotRead, "the newest copy that was read is %s old: newer backups were not read.", human.Duration(age))
 	case v.Answer == No:
-		t.say(Warned, v.Reason, "nothing takes it again: %s. %s", v.Why, until)
+		t.say(Warned, v.Reason, "nothing takes it again: %s. %s", v.Why, last)
 	case t.missed.Answer != "":
-		t.say(Warned, t.missed.Reason, "backup %s: %s. %s", t.missedIn, t.missed.Why, until)
-	case old && failed != nil:
-		t.say(Warned, BackupFailed, "backup %s is %s. The newest copy is %s old. %s", failed.Name, failed.Status.Phase, human.Duration(age), until)
+		t.say(Warned, t.missed.Reason, "backup %s: %s. %s", t.missedIn, t.missed.Why, last)
+	case old && lost.Answer != "":
+		t.say(Warned, lost.Reason, "backup %s. The newest copy is %s old. %s", lost.Why, human.Duration(age), last)
 	case old:
-		t.say(Warned, TooOld, "the newest copy is %s old, more than %s. %s", human.Duration(age), human.Duration(target), until)
+		t.say(Warned, TooOld, "the newest copy is %s old, more than %s. %s", human.Duration(age), human.Duration(target), last)
+	case v.Answer == Yes && !t.Lasts && (t.Expires.Before(p.Next) || t.Expires.Before(j.Now)):
+		t.say(Warned, ExpiresFirst, "%s Schedule %s takes it again %s.", last, p.Name, next)
 	default:
 		t.State = Covered
 	}
+}
+
+// allowed is how old a copy made at a moment may get: until the second run after it.
+func (s *Schedule) allowed(made time.Time) time.Duration {
+	if s.After == nil || s.After(made).IsZero() {
+		return 0
+	}
+	return max(0, s.After(s.After(made)).Sub(made).Round(time.Minute))
 }
 
 func (t *thing) say(state State, reason Reason, format string, args ...any) {

@@ -21,6 +21,27 @@ type Prediction struct {
 	Refused string `json:"refused,omitempty"`
 }
 
+// List is some of what a backup takes, in words.
+type List struct {
+	Title string
+	Items []string
+}
+
+// Lists are all that it takes, and what is unknown.
+func (p Prediction) Lists() []List {
+	claims := slices.Clone(p.Claims)
+	for i, name := range claims {
+		if !slices.Contains(p.Data, name) {
+			claims[i] += ", without its data"
+		}
+	}
+	lists := []List{{"Namespaces", p.Namespaces}, {"Claims", claims}}
+	for _, kind := range slices.Sorted(maps.Keys(p.Workloads)) {
+		lists = append(lists, List{kind + "s", p.Workloads[kind]})
+	}
+	return append(lists, List{"Unknown", p.Unknown})
+}
+
 // Predict returns what the next backup of a schedule takes.
 func Predict(c *Cluster, s *Schedule) Prediction {
 	p := newPlan(newIndex(c), s)
@@ -55,9 +76,7 @@ func Predict(c *Cluster, s *Schedule) Prediction {
 			out.Workloads[kinds[resource]] = list
 		}
 	}
-	for resource, why := range c.Unseen {
-		out.Unknown = append(out.Unknown, resource+": "+why)
-	}
+	out.Unknown = append(out.Unknown, c.unread()...)
 	for _, list := range append(slices.Collect(maps.Values(out.Workloads)), out.Namespaces, out.Claims, out.Data, out.Unknown) {
 		slices.Sort(list)
 	}

@@ -44,14 +44,21 @@ const (
 	NoData          Reason = "NoData"          // backups list the claim, without its data
 	VolumeFailed    Reason = "VolumeFailed"    // the newest backup of it failed to save its data
 	VolumeSkipped   Reason = "VolumeSkipped"   // the newest backup of it skipped its data
+	ItemFailed      Reason = "ItemFailed"      // the newest backup that lists it failed to store it
 	BackupFailed    Reason = "BackupFailed"    // the newest backup of its namespace failed
+	BackupDeleted   Reason = "BackupDeleted"   // the newest backup of its namespace is being deleted
+	LocationGone    Reason = "LocationGone"    // the storage location of the newest backup of its namespace does not exist
 	TooOld          Reason = "TooOld"          // the newest copy is older than the target
+	ExpiresFirst    Reason = "ExpiresFirst"    // the last copy expires before the next run of the schedule that takes it
 	NotRead         Reason = "NotRead"         // backups that could hold it were not read
 	NotSeen         Reason = "NotSeen"         // what would decide it may not be read
 	ServerUnknown   Reason = "ServerUnknown"   // it depends on flags of the server, which is not seen
 	PluginDecides   Reason = "PluginDecides"   // it depends on the plugin of a volume snapshot location
 	OldVolumeRecord Reason = "OldVolumeRecord" // a backup lists the claim, and keeps no record of its volume
 )
+
+// Minor reports whether nothing that was there for a run is at risk: it is new, or holds no data.
+func (r Reason) Minor() bool { return r == NotYet || r == NotBound }
 
 // Answer is whether a backup takes something. The names are API.
 type Answer string

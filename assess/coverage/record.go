@@ -2,6 +2,7 @@ package coverage
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ type Record struct {
 	Items map[string][]string
 	// Saved is what became of the data of claims, by NAMESPACE/NAME. Of several records of one claim, one with data counts.
 	Saved map[string]Saved
+	// Failed are those of Items that Velero lists and failed to store, by RESOURCE KEY, and why.
+	Failed map[string]string
 	// NoVolumes is true for a backup of a Velero that keeps no record of volumes.
 	NoVolumes bool
 }
@@ -32,7 +35,7 @@ type Saved struct {
 
 // NewRecord reads what Velero stored of a backup. noVolumes is true if it stored no record of volumes.
 func NewRecord(list []artifact.Resources, volumes []artifact.Volume, noVolumes bool) *Record {
-	r := &Record{Items: map[string][]string{}, Saved: map[string]Saved{}, NoVolumes: noVolumes}
+	r := &Record{Items: map[string][]string{}, Saved: map[string]Saved{}, Failed: map[string]string{}, NoVolumes: noVolumes}
 	for _, k := range list {
 		resource := resourceOf(k.Kind)
 		for _, i := range k.Items {
@@ -83,11 +86,35 @@ func saved(v *artifact.Volume) Verdict {
 	return unknown(OldVolumeRecord, "Velero's record does not say whether its data was saved")
 }
 
+// failure matches what Velero says of an item that an action failed on: it lists the item, and stores neither that nor
+// what the action would have saved, as a snapshot that timed out (pkg/backup/item_backupper.go, executeActions).
+var failure = regexp.MustCompile(`(?s)name: /(\S+) .*\(groupResource=([^,]+), namespace=([^,]*), name=([^)]+)\): (?:rpc error: code = \w+ desc = )?(.*)`)
+
+// AddErrors notes the items that errors of the backup name. What fails while a pod brings it in fails the pod, too.
+func (r *Record) AddErrors(messages []string) {
+	for _, text := range messages {
+		m := failure.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		outer, resource, namespace, name, why := m[1], m[2], m[3], m[4], human.Shorten(m[5], 200)
+		if resource == Claims && strings.Contains(why, "context deadline") { // pkg/util/csi, WaitUntilVSCHandleIsReady
+			why = "its CSI snapshot was not ready within csiSnapshotTimeout"
+		}
+		r.Failed[resource+" "+human.Namespaced(namespace, name)] = why
+		if resource == Claims && outer != name {
+			r.Failed[Pods+" "+namespace+"/"+outer] = "its claim " + name + " failed"
+		}
+	}
+}
+
 // data is what became of the data of a claim that the backup, which then began, lists. pv is the claim's volume, without
 // a name if that is not known.
 func (r *Record) data(claim string, pv corev1.PersistentVolume, began time.Time) Verdict {
 	s, recorded := r.Saved[claim]
-	switch {
+	switch why := r.Failed[Claims+" "+claim]; {
+	case why != "":
+		return leftOut(VolumeFailed, "saving it failed: "+why)
 	case recorded && s.PV != "" && pv.Name != "" && s.PV != pv.Name:
 		return Verdict{} // of another claim that had the name
 	case recorded:

@@ -74,17 +74,18 @@ type Result struct {
 	Requests int `json:"requests"`
 }
 
-// Reading is a reading of the coverage that is under way or over.
-type Reading struct {
-	Result   *Result // the last one, nil if there is none yet
-	Progress string  // what is being read, empty for nothing
-	Err      error   // why the last reading failed
+// Reading is a reading of coverage, or of what a schedule takes next, that is under way or over.
+type Reading[T any] struct {
+	Schedule string
+	Result   *T     // the last one, nil if there is none yet
+	Progress string // what is being read, empty for nothing
+	Err      error  // why the last reading failed
 }
 
 // sum makes of a namespace by itself one with what is in it.
 func (n *Namespace) sum() {
 	for _, list := range [][]Item{n.Claims, n.Workloads} {
-		slices.SortFunc(list, func(a, b Item) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), human.CompareNames(a.Name, b.Name)) })
+		slices.SortStableFunc(list, func(a, b Item) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), human.CompareNames(a.Name, b.Name)) })
 	}
 	for _, c := range n.Claims {
 		if c.State == Covered {
@@ -95,7 +96,10 @@ func (n *Namespace) sum() {
 	if len(all) == 0 {
 		return
 	}
-	worst := slices.MaxFunc(all, func(a, b Item) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
+	weight := map[bool]int{false: 1}
+	worst := slices.MaxFunc(all, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(a.State.rank(), b.State.rank()), weight[a.Reason.Minor()]-weight[b.Reason.Minor()])
+	})
 	n.Item = Item{Kind: n.Kind, Name: n.Name, State: worst.State, Reason: worst.Reason, MaxAge: worst.MaxAge}
 	same := 0
 	for _, i := range all {

@@ -259,7 +259,10 @@ func into(answer rest.Result, value any) error {
 		return err
 	}
 	if err := utiljson.Unmarshal(data, value); err != nil {
-		return fmt.Errorf("reading the answer of the API server: %w", err)
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	return nil
 }
+
+// ErrAnswer is about an answer that does not fit the type into which it is read.
+var ErrAnswer = errors.New("reading the answer of the API server")

@@ -3,6 +3,7 @@ package target
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -22,6 +23,7 @@ import (
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // Options say how a [Reader] asks.
@@ -215,10 +217,22 @@ func Visit[O any, P interface {
 	if k.Resource == "" {
 		return err
 	}
-	visited := map[types.NamespacedName]bool{} // a list that expired is read again
-	return pages(ctx, metav1.ListOptions{Limit: r.Page, LabelSelector: selector}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
+	visited, misread := map[types.NamespacedName]bool{}, MisreadError{} // a list that expired is read again
+	err = pages(ctx, metav1.ListOptions{Limit: r.Page, LabelSelector: selector}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		var page client.ListOf[O]
-		if err := r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &page); err != nil {
+		err := r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &page)
+		if errors.Is(err, client.ErrAnswer) { // one object that O cannot hold fails the page
+			var parts client.ListOf[json.RawMessage]
+			err = r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &parts)
+			page.ListMeta, page.Items = parts.ListMeta, make([]O, len(parts.Items))
+			for i := 0; err == nil && i < len(parts.Items); i++ {
+				var malformed []decode.Malformed
+				if malformed, err = decode.Object(parts.Items[i], &page.Items[i]); len(malformed) > 0 {
+					misread[strings.TrimPrefix(P(&page.Items[i]).GetNamespace()+"/"+P(&page.Items[i]).GetName(), "/")] = malformed[0].String()
+				}
+			}
+		}
+		if err != nil {
 			return "", err
 		}
 		for i := range page.Items {
@@ -232,6 +246,18 @@ func Visit[O any, P interface {
 		}
 		return page.Continue, nil
 	})
+	if err == nil && len(misread) > 0 {
+		return misread
+	}
+	return err
+}
+
+// MisreadError are objects, by NAMESPACE/NAME, of which something could not be read, and what. The rest of them was visited.
+type MisreadError map[string]string
+
+func (e MisreadError) Error() string {
+	first := slices.Min(slices.Collect(maps.Keys(e)))
+	return first + ": " + e[first]
 }
 
 // pages reads a list page by page. Its error is fit to be shown.

@@ -123,7 +123,7 @@ func (r *Reader) Surroundings(ctx context.Context, served *Served, want Around) 
 	slices.SortFunc(s.NotSeen, func(x, y NotSeen) int {
 		return strings.Compare(x.Resource+"/"+x.Namespace, y.Resource+"/"+y.Namespace)
 	})
-	slices.SortFunc(s.Webhooks, func(x, y Webhook) int {
+	slices.SortStableFunc(s.Webhooks, func(x, y Webhook) int {
 		return strings.Compare(x.Configuration+"/"+x.Name, y.Configuration+"/"+y.Name)
 	})
 	return s, nil

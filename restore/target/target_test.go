@@ -264,6 +264,23 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 	state.expect(t, Absent, "pods", "shop", "c")
 }
 
+// TestOneMisreadObjectCostsOnlyItself: the rest of it and all others are visited, and it is named.
+func TestOneMisreadObjectCostsOnlyItself(t *testing.T) {
+	s := newServer(t)
+	s.lists["/api/v1/pods"] = func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a","namespace":"shop"}},
+			{"metadata":{"name":"b","namespace":"shop"},"spec":{"nodeName":7,"volumes":[{"name":"v"}]}},{"metadata":{"name":"c","namespace":"shop"},"spec":{"nodeName":"n"}}]}`))
+	}
+	var got []string
+	err := Visit(t.Context(), s.reader(t, time.Minute), served("pods"), "pods", "", "", func(p *corev1.Pod) {
+		got = append(got, fmt.Sprint(p.Name, p.Spec.NodeName, len(p.Spec.Volumes)))
+	})
+	var misread MisreadError
+	if !slices.Equal(got, []string{"a0", "b1", "cn0"}) || !errors.As(err, &misread) || len(misread) != 1 || !strings.Contains(misread["shop/b"], "spec.nodeName") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // TestWholeObjectsComeAsTheyAre, in the version that is asked for, and a page that is
 // too long in smaller ones.
 func TestWholeObjectsComeAsTheyAre(t *testing.T) {

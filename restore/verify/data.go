@@ -271,7 +271,7 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 		r.claims[[2]string{c.Namespace, c.Name}] = c
 		r.Claims = append(r.Claims, c)
 	}
-	slices.SortFunc(r.Claims, func(x, y Claim) int {
+	slices.SortStableFunc(r.Claims, func(x, y Claim) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 }

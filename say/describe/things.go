@@ -9,6 +9,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/assess"
@@ -142,12 +143,7 @@ func Location(l assess.Location, a *assess.Assessment) []Section {
 		d.text("prefix", "Prefix", cmp.Or(o.Prefix, none))
 		d.text("caCert", "CA certificate", ca)
 	}
-	credential := "the server's own"
-	if c := l.Spec.Credential; c != nil {
-		credential = "secret " + c.Name + ", key " + c.Key
-	}
-	d.text("credential", "Credential", credential)
-	d.config(l.Spec.Config)
+	d.access(l.Spec.Credential, l.Spec.Config)
 	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
 	if l.Bad > 0 {
 		backups += fmt.Sprintf(", %d of %s not Completed", l.Bad, map[bool]string{true: "those that are shown", false: "them"}[l.Left > 0])
@@ -156,6 +152,27 @@ func Location(l assess.Location, a *assess.Assessment) []Section {
 	d.text("backups", "Backups", cmp.Or(Unseen(a.Snapshot, watch.Backups), backups))
 	d.text("repositories", "Repositories", cmp.Or(Unseen(a.Snapshot, watch.Repositories), repositories))
 	return filled(d.sections)
+}
+
+// SnapshotLocation describes a volume snapshot location.
+func SnapshotLocation(l assess.SnapshotLocation, a *assess.Assessment) []Section {
+	d := describer{now: a.Environment.Now}
+	d.section("where")
+	d.text("provider", "Provider", l.Spec.Provider)
+	d.access(l.Spec.Credential, l.Spec.Config)
+	d.since("created", "Created", l.CreationTimestamp.Time, "")
+	d.text("backups", "Backups that name it", cmp.Or(Unseen(a.Snapshot, watch.Backups), fmt.Sprint(l.Backups)))
+	return d.sections
+}
+
+// access adds the credential and the settings of a location.
+func (d *describer) access(c *corev1.SecretKeySelector, settings map[string]string) {
+	credential := "the server's own"
+	if c != nil {
+		credential = "secret " + c.Name + ", key " + c.Key
+	}
+	d.text("credential", "Credential", credential)
+	d.config(settings)
 }
 
 // Repository describes a repository of volume data, and its maintenance without the results.

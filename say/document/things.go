@@ -156,13 +156,13 @@ func positive(d time.Duration) *int64 {
 
 func moment(t *metav1.Time) Moment { return Moment{job.TimeOf(t)} }
 
-// StorageLocation is a BackupStorageLocation.
+// StorageLocation is a BackupStorageLocation or, by its kind, a VolumeSnapshotLocation, which has no bucket.
 type StorageLocation struct {
 	Thing
 	Provider        string `json:"provider"`
 	Bucket          string `json:"bucket,omitempty"`
 	Prefix          string `json:"prefix,omitempty"`
-	AccessMode      string `json:"accessMode"`
+	AccessMode      string `json:"accessMode,omitempty"`
 	Default         bool   `json:"default"`
 	Message         string `json:"message,omitempty"`
 	LastValidatedAt Moment `json:"lastValidatedAt,omitzero"`
@@ -184,6 +184,15 @@ func NewStorageLocation(l assess.Location, a *assess.Assessment) *StorageLocatio
 	}
 	if !a.Unseen(watch.Backups) {
 		d.Backups, d.NotCompleted = &l.Backups, &l.Bad
+	}
+	return d
+}
+
+// NewSnapshotLocation returns a volume snapshot location.
+func NewSnapshotLocation(l assess.SnapshotLocation, a *assess.Assessment) *StorageLocation {
+	d := &StorageLocation{Thing: newThing("VolumeSnapshotLocation", string(l.Status.Phase), string(l.Status.Phase), l, nil, a), Provider: l.Spec.Provider}
+	if !a.Unseen(watch.Backups) {
+		d.Backups = &l.Backups
 	}
 	return d
 }

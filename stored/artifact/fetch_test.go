@@ -102,7 +102,7 @@ func TestReaders(t *testing.T) {
 	f := b.fetcher()
 	for kind, name := range map[job.Kind]string{job.Backup: backupName, job.Restore: restoreName} {
 		results, err := f.Results(t.Context(), kind, name)
-		if err != nil || results.Warnings.Count() == 0 {
+		if err != nil || len(results.Warnings.All()) == 0 {
 			t.Errorf("%s results: %+v, %v", kind, results, err)
 		}
 		list, err := f.ResourceList(t.Context(), kind, name)

@@ -124,13 +124,13 @@ type Messages struct {
 	Namespaces map[string][]string `json:"namespaces"`
 }
 
-// Count is how many there are, as Velero counts them in a job's status.
-func (m Messages) Count() int {
-	n := len(m.Velero) + len(m.Cluster)
+// All are all of them; Velero counts them in a job's status.
+func (m Messages) All() []string {
+	all := slices.Concat(m.Velero, m.Cluster)
 	for _, list := range m.Namespaces {
-		n += len(list)
+		all = append(all, list...)
 	}
-	return n
+	return all
 }
 
 // Results are the warnings and errors of a job (pkg/util/results/result.go).

@@ -42,8 +42,8 @@ func TestReadResults(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got.Warnings.Count() != 6 || got.Errors.Count() != 0 {
-		t.Errorf("%d warnings, %d errors", got.Warnings.Count(), got.Errors.Count())
+	if len(got.Warnings.All()) != 6 || len(got.Errors.All()) != 0 {
+		t.Errorf("%d warnings, %d errors", len(got.Warnings.All()), len(got.Errors.All()))
 	}
 }
 
@@ -210,8 +210,8 @@ func TestReadersMakeTextHarmless(t *testing.T) {
 	results, err := readResults(strings.NewReader(`{"errors":{"velero":` + list + `,"cluster":` + list + `,"namespaces":{"` + bad + `":` + list + `}}}`))
 	must(err)
 	harmless(results)
-	if results.Errors.Count() != 3 {
-		t.Errorf("%d messages, want 3", results.Errors.Count())
+	if len(results.Errors.All()) != 3 {
+		t.Errorf("%d messages, want 3", len(results.Errors.All()))
 	}
 	resources, err := readResources(strings.NewReader(`{"`+bad+`":`+list+`}`), job.Backup)
 	must(err)

@@ -247,7 +247,7 @@ func TestLinesOfARunningJob(t *testing.T) {
 	if err != nil || p.Errors != 1 || p.Warnings != 0 || len(p.Lines) != 1 || p.Lines[0].Error != "worse" {
 		t.Errorf("its problems are %+v, %v", p, err)
 	}
-	if r := p.Results(); !slices.Equal(r.Errors.Velero, []string{"bad: worse"}) || r.Errors.Count() != 1 || r.Warnings.Count() != 0 {
+	if r := p.Results(); !slices.Equal(r.Errors.Velero, []string{"bad: worse"}) || len(r.Errors.All()) != 1 || len(r.Warnings.All()) != 0 {
 		t.Errorf("as results: %+v", r)
 	}
 }

@@ -22,7 +22,7 @@ type Tab struct {
 	// There reports whether the tab exists; nil is always. A tab that comes and goes stands last, so that numbers stay.
 	There  func(*assess.Assessment) bool
 	Groups func(*assess.Assessment) []Group
-	// Reads names what more is to be read when a row's page opens; it comes with a later assessment. May be nil.
+	// Reads names what more is to be read when a row's page opens: the page shows it once it is there. May be nil.
 	Reads func(a *assess.Assessment, key string) string
 	Empty func(*watch.Snapshot) string // why there are no rows although all kinds are known
 }

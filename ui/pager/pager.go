@@ -38,7 +38,6 @@ func New(by *fetch.Asker) *Pager {
 func (p *Pager) Show(s Source) {
 	key := p.Selected()
 	p.source = s
-	p.search.stale = true
 	switch {
 	case key == "":
 		p.cursor = -1

@@ -198,13 +198,60 @@ func (e endless) Find(ctx context.Context, text string, from int, _ bool) (int, 
 	return from + 7, ctx.Err()
 }
 
-func TestFinder(t *testing.T) {
-	c := canvas(t, 40, 3)
-	p := New(&fetch.Asker{Clock: time.Now, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+// asking is a pager that searches in commands.
+func asking(t *testing.T) *Pager {
+	return New(&fetch.Asker{Clock: time.Now, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(t.Context())
 		return func() tea.Msg { return work(ctx) }, cancel
 	}})
-	deliver := func(msg tea.Msg) { msg.(fetch.Message).Deliver() }
+}
+
+func deliver(msg tea.Msg) { msg.(fetch.Message).Deliver() }
+
+// Hits among many lines are counted as among few, also after lines have come.
+func TestManyLines(t *testing.T) {
+	for name, p := range map[string]*Pager{"in a command": asking(t), "on the spot": New(nil)} {
+		c := canvas(t, 40, 5)
+		press := func(k string) {
+			if cmd := key(p, k); cmd != nil && !p.Typing() {
+				deliver(cmd())
+			}
+			p.View(c)
+		}
+		expect := func(want string) {
+			t.Helper()
+			if got := p.Status(); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		p.Show(numbered(30, false))
+		p.View(c)
+		for _, k := range []string{"/", "e", " ", "2", "enter", "n"} {
+			press(k)
+		}
+		expect("/e 2 2 of 11")
+		p.Show(numbered(3000, false))
+		p.View(c)
+		expect("/e 2")
+		press("n")
+		expect("/e 2 3 of 1111")
+		press("N")
+		press("N")
+		press("N")
+		expect("/e 2 1111 of 1111")
+		p.Show(numbered(2, false))
+		press("n")
+		expect("e 2 is not here")
+		p.Show(numbered(3000, false))
+		p.View(c)
+		press("n")
+		expect("/e 2 1 of 1111")
+	}
+}
+
+func TestFinder(t *testing.T) {
+	c := canvas(t, 40, 3)
+	p := asking(t)
 	p.Show(endless{numbered(100, false)})
 	p.View(c)
 	search := func(text string) tea.Cmd {

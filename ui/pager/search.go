@@ -23,11 +23,11 @@ type search struct {
 	text   string // in lower case, empty if nothing is searched for
 	// at is the line of the last hit, -1 if there is none.
 	at int
-	// hits are all matching lines, unless a Finder searches; stale if the lines changed since.
+	// hits are all matching lines of the first among lines; of a Finder only the last, among -1.
 	hits  []int
-	stale bool
-	by    *fetch.Asker      // asks a Finder, nil for nobody
-	found fetch.Answer[int] // of a Finder
+	among int
+	by    *fetch.Asker // searches many lines, nil for nobody
+	found fetch.Answer[[]int]
 }
 
 // Keys are those that scroll, search and wrap.
@@ -65,9 +65,9 @@ func (p *Pager) Status() string {
 		return "searching for " + s.text
 	case s.found.Err != nil:
 		return "the search failed: " + s.found.Err.Error()
-	case s.found.Known && s.found.Value < 0 || len(s.hits) == 0 && s.at < 0:
-		return s.text + " is not here"
 	case len(s.hits) == 0:
+		return s.text + " is not here"
+	case s.among != p.source.Len(): // which of how many is not known
 		return "/" + s.text
 	}
 	n, _ := slices.BinarySearch(s.hits, s.at)
@@ -135,8 +135,7 @@ func (p *Pager) open() tea.Cmd {
 // startSearch searches for a text from the top of the window on.
 func (p *Pager) startSearch(text string) tea.Cmd {
 	p.search.end()
-	p.search.text, p.search.stale = strings.ToLower(strings.TrimSpace(text)), true
-	if p.search.text == "" {
+	if p.search.text = strings.ToLower(strings.TrimSpace(text)); p.search.text == "" {
 		return nil
 	}
 	return p.seek(p.top, true)
@@ -160,63 +159,51 @@ func (p *Pager) next(forward bool) tea.Cmd {
 
 func (p *Pager) seek(from int, forward bool) tea.Cmd {
 	s := &p.search
-	find, long := p.source.(Finder)
-	if !long && p.source.Len() > atOnce {
-		find, long = p.plain(), true
-	}
-	if long && s.by != nil {
-		text := s.text
-		s.found.Close()
-		s.found.Outdate()
-		by := fetch.Asker{Start: s.by.Start, Clock: s.by.Clock, Answered: p.handleFound}
-		return s.found.Ask(by, 0, func(ctx context.Context) (int, error) { return find.Find(ctx, text, from, forward) })
-	}
-	p.refresh()
-	if s.at = -1; len(s.hits) > 0 {
-		i, exact := slices.BinarySearch(s.hits, from)
-		if !forward && !exact {
-			i--
+	find, finds := p.source.(Finder)
+	finds = finds && s.by != nil
+	lines, text := finder{p.source, p.canvas}, s.text
+	lines.canvas.Theme = &draw.Theme{} // as they are drawn without styles
+	land := func(hits []int, among int) {
+		if s.hits, s.among, s.at = hits, among, -1; len(hits) > 0 {
+			i, exact := slices.BinarySearch(hits, from)
+			if !forward && !exact {
+				i--
+			}
+			s.at = hits[(i+len(hits))%len(hits)] // round the end
 		}
-		s.at = s.hits[(i+len(s.hits))%len(s.hits)] // round the end
-	}
-	p.GoTo(s.at)
-	return nil
-}
-
-// plain is the source as it is drawn without styles.
-func (p *Pager) plain() finder {
-	plain := finder{p.source, p.canvas}
-	plain.canvas.Theme = &draw.Theme{}
-	return plain
-}
-
-// refresh finds all lines that hold what is searched for.
-func (p *Pager) refresh() {
-	s := &p.search
-	if !s.stale {
-		return
-	}
-	s.hits, s.stale = nil, false
-	plain := p.plain()
-	for i := range p.source.Len() {
-		if plain.holds(i, s.text) {
-			s.hits = append(s.hits, i)
-		}
-	}
-}
-
-func (p *Pager) handleFound() tea.Cmd {
-	if s := &p.search; s.found.Err == nil {
-		s.at = s.found.Value
 		p.GoTo(s.at)
 	}
-	return nil
+	s.found.Close()
+	s.found.Outdate()
+	if !finds && (s.by == nil || lines.Len() <= atOnce) {
+		hits, _ := lines.find(context.Background(), text)
+		land(hits, lines.Len())
+		return nil
+	}
+	among := lines.Len()
+	by := fetch.Asker{Start: s.by.Start, Clock: s.by.Clock, Answered: func() tea.Cmd {
+		if s.found.Err == nil {
+			land(s.found.Value, among)
+		}
+		return nil
+	}}
+	if !finds {
+		return s.found.Ask(by, 0, func(ctx context.Context) ([]int, error) { return lines.find(ctx, text) })
+	}
+	among = -1
+	return s.found.Ask(by, 0, func(ctx context.Context) ([]int, error) {
+		at, err := find.Find(ctx, text, from, forward)
+		if at < 0 {
+			return nil, err
+		}
+		return []int{at}, err
+	})
 }
 
 func (s *search) end() {
 	s.found.Close()
 	s.input.Blur()
-	s.typing, s.text, s.at, s.hits, s.found = false, "", -1, nil, fetch.Answer[int]{}
+	s.typing, s.text, s.at, s.hits, s.found = false, "", -1, nil, fetch.Answer[[]int]{}
 }
 
 // mark sets off what was searched for in a row; here is the hit itself.

@@ -33,7 +33,7 @@ type Finder interface {
 	Find(ctx context.Context, text string, from int, forward bool) (int, error)
 }
 
-// atOnce is how many lines may be searched on the spot, with a count of hits.
+// atOnce is how many lines may be searched on the spot.
 const atOnce = 1000
 
 // finder searches the lines of a source as they are drawn.
@@ -42,24 +42,17 @@ type finder struct {
 	canvas draw.Canvas
 }
 
-func (f finder) holds(i int, text string) bool {
-	return strings.Contains(strings.ToLower(ansi.Strip(f.Line(f.canvas, i).Text)), text)
-}
-
-func (f finder) Find(ctx context.Context, text string, from int, forward bool) (int, error) {
-	step, n := 1, f.Len()
-	if !forward {
-		step = -1
-	}
-	for k := range n {
-		if k%atOnce == 0 && ctx.Err() != nil {
-			return -1, ctx.Err()
+// find returns the lines with a text in lower case.
+func (f finder) find(ctx context.Context, text string) (hits []int, err error) {
+	for i := range f.Len() {
+		if i%atOnce == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		if i := ((from+k*step)%n + n) % n; f.holds(i, text) {
-			return i, nil
+		if strings.Contains(strings.ToLower(ansi.Strip(f.Line(f.canvas, i).Text)), text) {
+			hits = append(hits, i)
 		}
 	}
-	return -1, nil
+	return hits, nil
 }
 
 // Lines are a Source of few lines.

@@ -183,7 +183,7 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 		plain(map[bool]string{true: "took", false: "so far"}[b.Ended()], durationOr(b.Took(now), "")),
 	}}
 	if at := b.Deadline(); !at.IsZero() {
-		made.Fields = append(made.Fields, plain("its pod is ended", human.In(at, now)))
+		made.Fields = append(made.Fields, plain("the pod is ended", human.In(at, now)))
 	}
 	conditions := detail.Section{Title: "Conditions", Columns: []draw.Column{
 		{Title: "TYPE", Width: 16, Grow: 1, Limit: 30}, {Title: "STATUS", Width: 7}, {Title: "SINCE", Width: 8, Priority: 1, Right: true}, {Title: "MESSAGE", Width: 30, Grow: 4, Limit: 160, Priority: 2}}}

@@ -22,6 +22,7 @@ type Kind struct {
 	Kind     job.Kind // of the resource, such as Schedule
 	Words    []string // the plural first, then the singular, and what else people call it
 	Resource string
+	Lists    []string                  // other resources that are listed with it
 	Needs    []string                  // the other kinds that the judgement rests on
 	Then     func([]*job.Job) []string // more of them, by the jobs
 	Columns  []Column
@@ -30,7 +31,7 @@ type Kind struct {
 }
 
 // Kinds are all that `get` knows beside jobs.
-var Kinds = []*Kind{&scheduleKind, &locationKind, &repositoryKind, &deletionKind}
+var Kinds = []*Kind{&scheduleKind, &locationKind, &snapshotLocationKind, &repositoryKind, &deletionKind}
 
 // Column is a column of a tab, of the table of `get`, or of both.
 type Column struct {
@@ -76,6 +77,7 @@ func due(style detail.Style, t, now time.Time, unknown string) Cell {
 
 // Thing is one resource, judged.
 type Thing struct {
+	Kind   job.Kind // if it is another than that of the list
 	Object job.Object
 	Notes  []assess.Note
 	// Change differs if something changed of it, apart from what Kubernetes and the notes say of that.

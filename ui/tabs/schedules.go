@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/describe"
@@ -19,10 +20,19 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Schedules lists schedules with their runs.
+// SchedulesName is the name of the tab of [Schedules].
+const SchedulesName = "Schedules"
+
+// Schedules lists schedules with their runs. What the next run of one takes is read when its page is opened.
 func Schedules() detail.Tab {
 	return detail.Tab{
-		Name: "Schedules", Short: "Sched", Kinds: []string{watch.Schedules},
+		Name: SchedulesName, Short: "Sched", Kinds: []string{watch.Schedules},
+		Reads: func(a *assess.Assessment, key string) string {
+			if i := slices.IndexFunc(a.Snapshot.Schedules, func(s *velerov1.Schedule) bool { return string(s.UID) == key }); i >= 0 {
+				return a.Snapshot.Schedules[i].Name
+			}
+			return ""
+		},
 		Groups: func(a *assess.Assessment) []detail.Group { return []detail.Group{scheduleKind.group(a)} },
 		Empty: func(snap *watch.Snapshot) string {
 			return "There are no schedules in namespace " + snap.Namespace + "."
@@ -120,7 +130,32 @@ const (
 func scheduleSections(a *assess.Assessment, s assess.Schedule) []detail.Section {
 	when := sections([]describe.Section{describe.ScheduleTimes(s, a)}, detail.Text{})
 	runs := runsSection(s, describe.Unseen(a.Snapshot, watch.Backups), a.Environment.Now)
-	return append(when, runs, templateSection(s.Spec, a.Environment.Server.Version))
+	return append(when, runs, templateSection(s.Spec, a.Environment.Server.Version), nextRunSection(a.NextRun, s.Name))
+}
+
+// nextRunSection shows what `veltui coverage --next` prints, once it was read.
+func nextRunSection(read *coverage.Reading[coverage.Prediction], schedule string) detail.Section {
+	section := detail.Section{Title: "What the next run takes", Columns: []draw.Column{{Title: "KIND", Width: 13}, {Title: "NAME", Width: 24, Grow: 1, Limit: 160}}}
+	if read == nil || read.Schedule != schedule {
+		return section
+	}
+	if now := cmp.Or(errorText(read.Err), read.Progress); now != "" {
+		section.Lines = []detail.Text{detail.Styled(detail.Waiting, "? "+human.Capital(now))}
+	}
+	switch p := read.Result; {
+	case p == nil:
+	case p.Refused != "":
+		section.Lines = append(section.Lines, detail.Styled(detail.Bad, "Nothing: "+p.Refused+"."))
+	default:
+		for _, list := range p.Lists() {
+			title := list.Title
+			for _, item := range list.Items {
+				section.Rows = append(section.Rows, detail.Cells{Cells: []detail.Text{{Text: title}, {Text: item}}})
+				title = ""
+			}
+		}
+	}
+	return section
 }
 
 // runsSection shows how long the last runs took and how they ended, and a table.

@@ -25,12 +25,12 @@ func Storage() detail.Tab {
 	return detail.Tab{
 		Name: "Storage", Kinds: []string{watch.Locations},
 		Groups: func(a *assess.Assessment) []detail.Group {
-			locations, repositories := locationKind.group(a), repositoryKind.group(a)
+			held, repositories := locationKind.group(a), repositoryKind.group(a)
 			repositories.Heading, repositories.Note = "repositories of volume data", describe.Unseen(a.Snapshot, watch.Repositories)
 			if len(repositories.Rows) > 0 {
-				locations.Note = cmp.Or(describe.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
+				held.Note = cmp.Or(describe.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
 			}
-			return []detail.Group{locations, repositories, malformedGroup(a.Snapshot)}
+			return []detail.Group{held, repositories, malformedGroup(a.Snapshot)}
 		},
 		Empty: noLocation,
 	}
@@ -77,30 +77,52 @@ func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
 
 var locationKind = Kind{
 	Kind: "BackupStorageLocation", Words: []string{"storage", "location", "locations", "backupstoragelocations", "backupstoragelocation", "bsl"}, Resource: watch.Locations,
-	Needs: []string{watch.Backups, watch.Repositories},
-	Columns: []Column{
-		{Column: draw.Column{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40}},
-		{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
-		{Column: draw.Column{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Get: "BUCKET", Rank: 5},
-		{Column: draw.Column{Title: "MODE", Width: 9, Priority: 4}, Get: "MODE", Rank: 4},
-		{Column: draw.Column{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Get: "BACKUPS", Rank: 1},
-		{Column: draw.Column{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Get: "CHECKED", Rank: 2},
-		{Column: draw.Column{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Get: "SYNCED", Rank: 6},
-		{Get: "DEFAULT", Wide: true},
-	},
-	List: func(a *assess.Assessment) []Thing {
-		return things(a, a.Locations(), func(l assess.Location, _ bool) Thing {
-			return Thing{
-				Object: l.BackupStorageLocation, Notes: l.Notes,
-				words: []string{l.Name, l.Bucket(), string(l.Status.Phase), "location"}, about: l.Name + " is Available" + backupsHeld(a, l) + ".",
-				page:     detail.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
-				Cells:    func(now time.Time) []Cell { return locationCells(l, a.Unseen(watch.Backups), now) },
-				Document: func() document.Placed { return document.NewStorageLocation(l, a) },
-				Describe: func() []describe.Section { return describe.Location(l, a) },
-				sections: func() []detail.Section { return locationSections(a, l) },
-			}
-		})
-	},
+	Lists: []string{watch.SnapshotLocations}, Needs: []string{watch.Backups, watch.Repositories}, Columns: locationColumns,
+	List: func(a *assess.Assessment) []Thing { return slices.Concat(locations(a), snapshotLocations(a)) },
+}
+
+// snapshotLocationKind are those that the list of storage has, too, by themselves.
+var snapshotLocationKind = Kind{
+	Kind: "VolumeSnapshotLocation", Words: []string{"snapshotlocations", "snapshotlocation", "volumesnapshotlocations", "volumesnapshotlocation", "vsl"}, Resource: watch.SnapshotLocations,
+	Needs: []string{watch.Backups}, Columns: locationColumns, List: snapshotLocations,
+}
+
+var locationColumns = []Column{
+	{Column: draw.Column{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40}},
+	{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
+	{Column: draw.Column{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Get: "BUCKET", Rank: 5},
+	{Column: draw.Column{Title: "MODE", Width: 9, Priority: 4}, Get: "MODE", Rank: 4},
+	{Column: draw.Column{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Get: "BACKUPS", Rank: 1},
+	{Column: draw.Column{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Get: "CHECKED", Rank: 2},
+	{Column: draw.Column{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Get: "SYNCED", Rank: 6},
+	{Get: "DEFAULT", Wide: true},
+}
+
+func locations(a *assess.Assessment) []Thing {
+	return things(a, a.Locations(), func(l assess.Location, _ bool) Thing {
+		return Thing{
+			Object: l.BackupStorageLocation, Notes: l.Notes,
+			words: []string{l.Name, l.Bucket(), string(l.Status.Phase), "location"}, about: l.Name + " is Available" + backupsHeld(a, l) + ".",
+			page:     detail.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
+			Cells:    func(now time.Time) []Cell { return locationCells(l, a.Unseen(watch.Backups), now) },
+			Document: func() document.Placed { return document.NewStorageLocation(l, a) },
+			Describe: func() []describe.Section { return describe.Location(l, a) },
+			sections: func() []detail.Section { return locationSections(a, l) },
+		}
+	})
+}
+
+func snapshotLocations(a *assess.Assessment) []Thing {
+	return things(a, a.SnapshotLocations(), func(l assess.SnapshotLocation, _ bool) Thing {
+		return Thing{
+			Kind: "VolumeSnapshotLocation", Object: l.VolumeSnapshotLocation,
+			Cells: func(time.Time) []Cell {
+				return []Cell{text(detail.Plain, l.Name), text(detail.Plain, string(l.Status.Phase)), text(detail.Plain, l.Spec.Provider), text(detail.Dim, "snapshots"), number(detail.Plain, l.Backups, fmt.Sprint(l.Backups)), {}, {}, {}}
+			},
+			Document: func() document.Placed { return document.NewSnapshotLocation(l, a) },
+			Describe: func() []describe.Section { return describe.SnapshotLocation(l, a) },
+		}
+	})
 }
 
 func locationState(l assess.Location) detail.Text {
