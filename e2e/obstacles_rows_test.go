@@ -17,8 +17,10 @@ type obstacle struct {
 	groups string // what is restored of obGroups besides base
 	labels string // of the target's namespace, as YAML
 	isNew  bool   // the restore makes the target's namespace
-	to     string // the target's namespace, if it is not the row's own
-	plant  string // objects, a line each, as YAML; $NS is the target's namespace
+	// standIn has another namespace stand in for a new one.
+	standIn bool
+	to      string // the target's namespace, if it is not the row's own
+	plant   string // objects, a line each, as YAML; $NS is the target's namespace
 	// also plants what is not easily written; what it makes with make goes away after the row.
 	also func(*plot)
 	spec func(*velerov1.RestoreSpec)
@@ -155,6 +157,11 @@ var obstacles = []obstacle{
 	{name: "quota: node ports", groups: "port", plant: quota(`services.nodeports: "0"`), errors: "svc-port", cause: "QuotaExceeded"},
 	{name: "quota: claims of a class", groups: "claim", plant: quota(`ob-class.storageclass.storage.k8s.io/persistentvolumeclaims: "0"`), errors: "claim-data", cause: "QuotaExceeded"},
 	{name: "quota: custom resources", groups: "obplains", plant: quota(`count/obplains.pf.example.com: "0"`), errors: "x-obplains", cause: "QuotaExceeded"},
+	{name: "quota: defaults of a limit range", groups: "nomem", plant: quota(`requests.cpu: 450m`) + "\n" + limits(`{type: Container, defaultRequest: {cpu: 400m}}`), errors: "po-plain po-nomem", some: 1, cause: "QuotaExceeded"},
+	{name: "quota of best effort", groups: "nomem", plant: quota(`pods: "0"`, `scopes: [BestEffort]`), errors: "po-nomem", cause: "QuotaExceeded"},
+	{name: "quota: load balancers", groups: "health", plant: quota(`services.loadbalancers: "0"`), errors: "svc-health", cause: "QuotaExceeded"},
+	{name: "quota: Deployments", plant: quota(`count/deployments.apps: "0"`), errors: "dep-a", cause: "QuotaExceeded"},
+	{name: "quota large enough", groups: "claim ratio", plant: quota(`requests.cpu: "4", pods: "4", count/configmaps: "4", requests.storage: 10Gi`)},
 	{name: "limit range: pod's memory", plant: limits(`{type: Pod, max: {memory: 32Mi}}`), errors: "po-plain"},
 	{name: "policy that cannot be evaluated", plant: policy("object.nosuch == 1"), errors: allMaps + " sec-a"},
 	{name: "the same, failures ignored", plant: policy("object.nosuch == 1", "failurePolicy: Fail", "failurePolicy: Ignore")},
@@ -172,6 +179,9 @@ var obstacles = []obstacle{
 	{name: "mutating webhook down", plant: strings.NewReplacer("Validating", "Mutating", "configmaps", "pods").Replace(hook(fails, inTarget, refuses)), errors: "po-plain"},
 	{name: "webhook on the new namespace", isNew: true, plant: strings.Replace(hook(fails, refuses, `matchConditions: [{name: one, expression: "request.name == '$NS'"}]`), "configmaps", "namespaces", 1), whole: true},
 	{name: "namespace name too long", to: strings.Repeat("long", 16), whole: true},
+	{name: "new namespace, schema", groups: "obstricts", isNew: true, standIn: true, errors: "x-obstricts"},
+	{name: "new namespace, policy", isNew: true, standIn: true, errors: "cm-b", unknowable: "the namespace is not there to ask",
+		plant: policy("object.metadata.name != 'cm-b'", inTarget+",", "")},
 	{name: "Pod Security of the backup", from: obSecured, isNew: true, errors: "po-secured"},
 	{name: "CRD with another scope", groups: "obscopes", errors: "x-obscopes"},
 	{name: "CRD with a CEL rule", groups: "obcels", errors: "x-obcels"},
@@ -183,6 +193,10 @@ var obstacles = []obstacle{
 	{name: "update: storage class", groups: "class", spec: updates, warnings: "ob-frozen"},
 	{name: "update: job's template", spec: updates, warnings: "job-a",
 		plant: `{apiVersion: batch/v1, kind: Job, metadata: {name: job-a}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: b, image: b}]}}}}`},
+	{name: "update: pod, claim, Service", groups: "claim", spec: updates, warnings: "po-plain claim-data",
+		plant: `{apiVersion: v1, kind: Pod, metadata: {name: po-plain}, spec: {schedulingGates: [{name: example.com/never}], containers: [{name: b, image: a}]}}
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim-data}, spec: {storageClassName: other, accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}}
+{apiVersion: v1, kind: Service, metadata: {name: front}, spec: {ports: [{port: 81}]}}`},
 	modified(obstacle{name: "modifier makes it invalid", errors: "dep-a"}, "- conditions: {groupResource: deployments.apps}\n  mergePatches: [{patchData: '{\"spec\":{\"replicas\":-1}}'}]\n"),
 	modified(obstacle{name: "modifier missing", whole: true, ends: "FailedValidation", cause: "Refused"}, ""),
 	{name: "storage class missing", groups: "fast", pending: "claim-fast"},
@@ -190,6 +204,8 @@ var obstacles = []obstacle{
 	{name: "class changed to a missing one", groups: "claim", also: classes(""), errors: "claim-data"},
 	{name: "two ConfigMaps change classes", groups: "claim", also: classes("-a", "-b"), errors: "claim-data", cause: "PluginConfigAmbiguous"},
 	{name: "volume missing, not restored", groups: "lone", spec: namespaceOnly, pending: "claim-lone"},
+	{name: "volume too small", groups: "smaller", pending: "claim-smaller"},
+	{name: "volume of another class", groups: "classed", pending: "claim-classed"},
 	{name: "policy against volumes", groups: "denied", errors: "pv-denied",
 		plant: policy("object.metadata.name != 'pv-denied'", inTarget+",", "", "[configmaps, secrets]", "[persistentvolumes]")},
 	{name: "Role beyond Velero's rights", groups: "role", errors: "role-special"},

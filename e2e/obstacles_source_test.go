@@ -41,6 +41,9 @@ func obVolume(name string) string {
 `, name) + obClaim(name, `storageClassName: "", volumeName: pv-`+name)
 }
 
+// obFree is a volume that no claim has.
+const obFree = `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-%s}, spec: {capacity: {storage: %s}, storageClassName: %s, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}}}`
+
 // obGroups are the objects that are backed up, by their label ob. No two have the same name.
 var obGroups = map[string]string{
 	"base": `{apiVersion: v1, kind: ConfigMap, metadata: {name: cm-a}, data: {from: backup}}
@@ -72,7 +75,7 @@ var obGroups = map[string]string{
 	"runtime":  obPodOf("runtime", `, runtimeClassName: ob-runtime`),
 	"overhead": obPodOf("overhead", `, runtimeClassName: ob-overhead`),
 	"panic":    strings.Replace(obPodOf("panics", ""), "name: po-panics", "name: po-panics, annotations: {init.hook.restore.velero.io/container-image: i}", 1),
-	"released": obVolume("released"), "foreign": obVolume("foreign"), "kept": obVolume("kept"), "denied": obVolume("denied"), "lone": obVolume("lone"),
+	"released": obVolume("released"), "foreign": obVolume("foreign"), "kept": obVolume("kept"), "denied": obVolume("denied"), "lone": obVolume("lone"), "smaller": obVolume("smaller"), "classed": obVolume("classed"),
 	"fast": obClaim("fast", `storageClassName: ob-fast`), "default": obClaim("default", "volumeMode: Filesystem"),
 	"fixed": `{apiVersion: v1, kind: Secret, metadata: {name: sec-frozen}, stringData: {from: backup}, immutable: true}
 {apiVersion: v1, kind: ConfigMap, metadata: {name: cm-frozen}, data: {from: backup}, immutable: true}
@@ -96,11 +99,13 @@ const obBefore = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: 
 {apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: ob-overhead}, handler: runc, overhead: {podFixed: {cpu: 10m}}}`
 
 var obAfter = map[string]string{
-	"ob-lost": "", "ob-runtime": "", "svc-port": "", "svc-health": "", "claim-released": "", "claim-foreign": "", "claim-denied": "", "pv-denied": "", "claim-lone": "", "pv-lone": "",
+	"ob-lost": "", "ob-runtime": "", "svc-port": "", "svc-health": "", "claim-released": "", "claim-foreign": "", "claim-denied": "", "pv-denied": "", "claim-lone": "", "pv-lone": "", "claim-smaller": "", "claim-classed": "",
 	"ob-preempt":  `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ob-preempt}, value: 7, preemptionPolicy: Never}`,
 	"ob-overhead": `{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: ob-overhead}, handler: runc, overhead: {podFixed: {cpu: 20m}}}`,
 	"ob-other":    `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ob-other}, value: 8}`,
 	"ob-frozen":   `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: ob-frozen}, provisioner: example.com/none, parameters: {a: c}}`,
+	"pv-smaller":  oneLine(obFree, "smaller", "5Gi", "''"),
+	"pv-classed":  oneLine(obFree, "classed", "10Gi", "other"),
 	"pv-foreign":  `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-foreign}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}, claimRef: {namespace: elsewhere, name: other}}}`,
 }
 
@@ -173,7 +178,7 @@ func plantObstacles(t *testing.T) {
 		eventuallyCreate(t, custom(plural, obMain, "x-"+plural))
 	}
 	plantLarge(t, custom("obplains", obMain, "big"))
-	for _, name := range strings.Fields("released foreign kept denied lone") {
+	for _, name := range strings.Fields("released foreign kept denied lone smaller classed") {
 		must(t, theLab.AwaitClaim(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(obMain, "claim-"+name)}))
 	}
 	for _, o := range objectsOf(t, obPodOf("secured", ""), obSecured) {
