@@ -73,6 +73,10 @@ endif
 e2e: build lab-programs lint-tools ## Hold veltui against a real Velero server, VELERO=1.18 or older (about 25 minutes; the first time also builds it)
 	LAB_PROGRAMS=$(CURDIR)/$(LAB) VELTUI=$(CURDIR)/bin/veltui $(GOTESTSUM) --format testname $(RERUN) $(E2E_AFTER) --packages $(if $(E2E_ROW),./e2e,./e2e/...) -- -tags e2e -count 1 -timeout $(E2E_TIMEOUT) -run '$(E2E_RUN)' -skip '$(E2E_SKIP)'
 
+.PHONY: e2e-obstacles
+e2e-obstacles: ## Plant obstacles, restore with a real Velero, and write docs/dev/obstacles.md (about 15 minutes)
+	@E2E_OBSTACLES=$(CURDIR)/docs/dev/obstacles.md $(MAKE) e2e E2E_RUN='^TestObstacles$$'
+
 .PHONY: e2e-versions
 e2e-versions: ## Run the suite with every Velero, one after the other, and write docs/install.md
 	@for v in $(LAB_NEWEST) $(LAB_OLDER); do $(MAKE) e2e VELERO=$$v E2E_ROW=yes || failed="$${failed-} $$v"; done; \

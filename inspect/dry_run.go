@@ -51,7 +51,10 @@ func (s *Surveyor) dryRun(ctx context.Context, q SurveyQuestion, known survey, f
 		Fates: fates, State: known.state, Rules: &rules, Bodies: q.DryRun.Bodies,
 		Secrets: q.DryRun.Secrets, StandIn: q.DryRun.StandIn, Progress: q.DryRun.Progress,
 	}
-	rules.Name = "dry-run" // the Restore has no name yet
+	rules.Name, rules.Volumes = "dry-run", map[string]string{} // the Restore has no name yet
+	for _, v := range q.Velero.Volumes {
+		rules.Volumes[v.PersistentVolume] = v.Method
+	}
 	rules.ClaimExists = func(namespace, name string) bool {
 		_, seen := known.state.Find("persistentvolumeclaims", namespace, name)
 		return seen == target.There

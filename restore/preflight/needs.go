@@ -162,7 +162,11 @@ func (c *check) claim(s *storage, d *demand, i collector.Item, needs []collector
 	add(&d.storage, size)
 	d.claims = append(d.claims, claimNeed{i.Name, size})
 	gets := c.volumeOf(volume, inSnapshot)
-	c.bind(s, i, volume, gets)
+	named := &class
+	if unnamed {
+		named = nil
+	}
+	c.bind(s, i, volume, named, size, gets)
 	c.carried(s, i, volume, inSnapshot, gets)
 	switch {
 	case unnamed && gets == newVolume:

@@ -65,14 +65,16 @@ func (c *check) volumeOf(volume string, inSnapshot bool) source {
 func (c *check) restoresVolumes() bool { return c.Restore.RestorePVs == nil || *c.Restore.RestorePVs }
 
 // bind finds claims that name a volume which Kubernetes does not give them: it is bound to another claim, or was to one
-// of the same name (pkg/controller/volume/persistentvolume/pv_controller.go, syncUnboundClaim; IsVolumeBoundToClaim).
-func (c *check) bind(s *storage, i collector.Item, name string, gets source) {
+// of the same name, or does not fit (pkg/controller/volume/persistentvolume/pv_controller.go, syncUnboundClaim,
+// checkVolumeSatisfyClaim; IsVolumeBoundToClaim). Without a class, the claim may get the default one.
+func (c *check) bind(s *storage, i collector.Item, name string, class *string, size int64, gets source) {
 	if gets == newVolume || c.Around == nil || !c.Around.Saw(target.PersistentVolumes, "") {
 		return
 	}
 	volume, there := c.Around.Volumes[name]
 	claim, brought := i.Target+"/"+i.Name, c.brings[volumes][name]
 	_, mapped := c.Restore.NamespaceMapping[i.Namespace]
+	free := volume.Claim == "" || volume.Claim == claim && !volume.Used
 	g, why := &s.unbound, fmt.Sprintf("%s belongs to %s (%s)", name, volume.Claim, volume.Phase)
 	if gets == eitherVolume {
 		g = &s.unsure
@@ -80,15 +82,21 @@ func (c *check) bind(s *storage, i collector.Item, name string, gets source) {
 	switch {
 	case !there && !brought:
 		why = name + " does not exist, and is not restored"
-	case !there, volume.Claim == "", volume.Claim == claim && !volume.Used:
+	case !there:
 		return
 	case gets == nativeVolume && mapped: // Velero restores it under a new name (shouldRenamePV)
 		return
 	case c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate && brought && gets == sameVolume:
 		// Velero's patch takes the claim's uid from the volume, and maps its namespace (handleSkippedPVHasRetainPolicy).
-		if g, why = &s.taken, name+" from "+volume.Claim; volume.Claim == claim {
+		if g, why = &s.taken, name+" from "+volume.Claim; free || volume.Claim == claim {
 			return
 		}
+	case free && size > volume.Size:
+		why = name + " is too small"
+	case free && class != nil && *class != volume.Class:
+		why = name + " is of another storage class"
+	case free:
+		return
 	case volume.Claim == claim:
 		why = fmt.Sprintf("%s belongs to an earlier claim of that name (%s)", name, volume.Phase)
 	}

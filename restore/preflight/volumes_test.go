@@ -25,7 +25,7 @@ func TestVolumes(t *testing.T) {
 	classless := []item{{claims, "shop", "data", unnamed}, volume("Delete")}
 	pod := []item{{pods, "shop", "p", oneCPU}}
 	there := func(claim string, used bool, classes ...string) target.Surroundings {
-		s := target.Surroundings{StorageClasses: map[string]bool{}, Locations: map[string]bool{"there": true}, Volumes: map[string]target.Volume{"v": {Claim: claim, Used: used, Phase: "Bound"}}}
+		s := target.Surroundings{StorageClasses: map[string]bool{}, Locations: map[string]bool{"there": true}, Volumes: map[string]target.Volume{"v": {Claim: claim, Used: used, Phase: "Bound", Class: "fast", Size: 1 << 30}}}
 		if claim == "none" {
 			s.Volumes = nil
 		}
@@ -33,6 +33,9 @@ func TestVolumes(t *testing.T) {
 			s.StorageClasses[class] = false
 		}
 		return s
+	}
+	sized := func(class, size string) []item {
+		return []item{{claims, "shop", "data", `,"spec":{` + class + `"volumeName":"v","resources":{"requests":{"storage":"` + size + `"}}},"status":{"phase":"Bound"}`}, volume("Retain")}
 	}
 	modified := func(s target.Surroundings) target.Surroundings {
 		s.Configs = map[string]map[string]string{"m": {"rules": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: configmaps}\n"}}
@@ -72,31 +75,37 @@ func TestVolumes(t *testing.T) {
 		given
 		want, says string
 	}{
-		"mapped, the volume stays with the original":   {given{items: kept, spec: mapped, around: there("shop/data", true), velero: skipped}, "obstacle ClaimsNeverBind", "1 claim names a volume that cannot be bound to it (v belongs to shop/data (Bound)). They stay Pending."},
-		"kept for a claim of that name":                {given{items: kept, around: there("shop/data", true), velero: skipped}, "obstacle ClaimsNeverBind", "earlier claim of that name"},
-		"kept for a claim of another name":             {given{items: kept, around: there("shop/other", false), velero: skipped}, "obstacle ClaimsNeverBind", "shop/other"},
-		"reserved for the claim":                       {given{items: kept, around: there("shop/data", false), velero: skipped}, "", ""},
-		"free":                                         {given{items: kept, around: there("", false), velero: skipped}, "", ""},
-		"restored":                                     {given{items: kept, around: there("none", false), velero: skipped}, "", ""},
-		"neither there nor restored":                   {given{items: gone, spec: alone, around: there("none", false), velero: skipped}, "obstacle ClaimsNeverBind", "does not exist, and is not restored"},
-		"there and not restored":                       {given{items: gone, spec: alone, around: there("ops/a", true), velero: skipped}, "obstacle ClaimsNeverBind", "ops/a"},
-		"the claim is there":                           {given{items: kept, around: there("ops/a", true), there: always}, "doubt ClaimsExist, note VolumesExist", ""},
-		"Velero makes a new one, reclaim policy":       {given{items: gone, spec: mapped, around: there("shop/data", true, "fast"), velero: skipped}, "", ""},
-		"Velero makes a new one, file-system backup":   {given{items: kept, spec: mapped, around: there("shop/data", true, "fast"), velero: saved(byPod)}, "", ""},
-		"Velero makes a new one, snapshot":             {given{items: inSnapshot, spec: mapped, around: there("shop/data", true, "fast"), velero: saved(artifact.Volume{Method: artifact.ByCSI}, csi)}, "", ""},
-		"Velero drops every name":                      {given{items: kept, spec: velerov1.RestoreSpec{RestorePVs: &no, NamespaceMapping: mapped.NamespaceMapping}, around: there("shop/data", true, "fast"), velero: saved(artifact.Volume{}, csi)}, "", ""},
-		"without EnableCSI it does not":                {given{items: kept, spec: withoutData, around: there("ops/a", true), velero: skipped}, "obstacle ClaimsNeverBind", ""},
-		"a native snapshot under a new name":           {given{items: kept, spec: mapped, around: there("shop/data", true), velero: saved(native, natives("there"))}, "", ""},
-		"a native snapshot, the volume is there":       {given{items: kept, around: there("ops/a", true), velero: saved(native, natives("there"))}, "obstacle ClaimsNeverBind", ""},
-		"the record cannot be read":                    {given{items: kept, spec: mapped, around: there("shop/data", true, "fast"), velero: unread}, "doubt ClaimsNeverBind", "record"},
-		"the server is not seen":                       {given{items: inSnapshot, spec: mapped, around: there("shop/data", true, "fast"), velero: unknown}, "doubt ClaimsNeverBind", "EnableCSI"},
-		"no record, an old backup":                     {given{items: kept, spec: mapped, around: there("shop/data", true)}, "obstacle ClaimsNeverBind", ""},
-		"update frees a released one":                  {given{items: kept, spec: update, around: there("shop/data", true), velero: skipped}, "", ""},
-		"update takes it from another":                 {given{items: kept, spec: mappedUpdate, around: there("shop/data", true), velero: skipped}, "doubt ClaimsNeverBind", "v from shop/data"},
-		"volumes may not be listed":                    {given{items: kept, spec: mapped, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.PersistentVolumes, Why: "no"}}}, velero: skipped}, "", ""},
-		"a new volume of a missing class, though kept": {given{items: kept, around: there("none", false), velero: saved(byPod)}, "obstacle StorageClassMissing", "fast"},
-		"a restored volume needs no class":             {given{items: kept, around: there("none", false), velero: saved(native, natives("there"))}, "", ""},
-		"whether it needs a class is not known":        {given{items: kept, around: there("none", false), velero: unread}, "doubt StorageClassMissing", "record"},
+		"mapped, the volume stays with the original":    {given{items: kept, spec: mapped, around: there("shop/data", true), velero: skipped}, "obstacle ClaimsNeverBind", "1 claim names a volume that cannot be bound to it (v belongs to shop/data (Bound)). They stay Pending."},
+		"kept for a claim of that name":                 {given{items: kept, around: there("shop/data", true), velero: skipped}, "obstacle ClaimsNeverBind", "earlier claim of that name"},
+		"free, and too small":                           {given{items: sized(`"storageClassName":"fast",`, "2Gi"), around: there("", false), velero: skipped}, "obstacle ClaimsNeverBind", "v is too small"},
+		"free, and of that size":                        {given{items: sized(`"storageClassName":"fast",`, "1Gi"), around: there("", false), velero: skipped}, "", ""},
+		"free, and of another class":                    {given{items: sized(`"storageClassName":"slow",`, "1Gi"), around: there("shop/data", false), velero: skipped}, "obstacle ClaimsNeverBind", "v is of another storage class"},
+		"free, and the claim of no class":               {given{items: sized(`"storageClassName":"",`, "1Gi"), around: there("", false), velero: skipped}, "obstacle ClaimsNeverBind", "v is of another storage class"},
+		"free, for a claim that gets the default class": {given{items: sized("", "1Gi"), around: there("", false), velero: skipped}, "", ""},
+		"free, too small, and patched":                  {given{items: sized(`"storageClassName":"fast",`, "2Gi"), spec: update, around: there("", false), velero: skipped}, "", ""},
+		"kept for a claim of another name":              {given{items: kept, around: there("shop/other", false), velero: skipped}, "obstacle ClaimsNeverBind", "shop/other"},
+		"reserved for the claim":                        {given{items: kept, around: there("shop/data", false), velero: skipped}, "", ""},
+		"free":                                          {given{items: kept, around: there("", false), velero: skipped}, "", ""},
+		"restored":                                      {given{items: kept, around: there("none", false), velero: skipped}, "", ""},
+		"neither there nor restored":                    {given{items: gone, spec: alone, around: there("none", false), velero: skipped}, "obstacle ClaimsNeverBind", "does not exist, and is not restored"},
+		"there and not restored":                        {given{items: gone, spec: alone, around: there("ops/a", true), velero: skipped}, "obstacle ClaimsNeverBind", "ops/a"},
+		"the claim is there":                            {given{items: kept, around: there("ops/a", true), there: always}, "doubt ClaimsExist, note VolumesExist", ""},
+		"Velero makes a new one, reclaim policy":        {given{items: gone, spec: mapped, around: there("shop/data", true, "fast"), velero: skipped}, "", ""},
+		"Velero makes a new one, file-system backup":    {given{items: kept, spec: mapped, around: there("shop/data", true, "fast"), velero: saved(byPod)}, "", ""},
+		"Velero makes a new one, snapshot":              {given{items: inSnapshot, spec: mapped, around: there("shop/data", true, "fast"), velero: saved(artifact.Volume{Method: artifact.ByCSI}, csi)}, "", ""},
+		"Velero drops every name":                       {given{items: kept, spec: velerov1.RestoreSpec{RestorePVs: &no, NamespaceMapping: mapped.NamespaceMapping}, around: there("shop/data", true, "fast"), velero: saved(artifact.Volume{}, csi)}, "", ""},
+		"without EnableCSI it does not":                 {given{items: kept, spec: withoutData, around: there("ops/a", true), velero: skipped}, "obstacle ClaimsNeverBind", ""},
+		"a native snapshot under a new name":            {given{items: kept, spec: mapped, around: there("shop/data", true), velero: saved(native, natives("there"))}, "", ""},
+		"a native snapshot, the volume is there":        {given{items: kept, around: there("ops/a", true), velero: saved(native, natives("there"))}, "obstacle ClaimsNeverBind", ""},
+		"the record cannot be read":                     {given{items: kept, spec: mapped, around: there("shop/data", true, "fast"), velero: unread}, "doubt ClaimsNeverBind", "record"},
+		"the server is not seen":                        {given{items: inSnapshot, spec: mapped, around: there("shop/data", true, "fast"), velero: unknown}, "doubt ClaimsNeverBind", "EnableCSI"},
+		"no record, an old backup":                      {given{items: kept, spec: mapped, around: there("shop/data", true)}, "obstacle ClaimsNeverBind", ""},
+		"update frees a released one":                   {given{items: kept, spec: update, around: there("shop/data", true), velero: skipped}, "", ""},
+		"update takes it from another":                  {given{items: kept, spec: mappedUpdate, around: there("shop/data", true), velero: skipped}, "doubt ClaimsNeverBind", "v from shop/data"},
+		"volumes may not be listed":                     {given{items: kept, spec: mapped, around: target.Surroundings{NotSeen: []target.NotSeen{{Resource: target.PersistentVolumes, Why: "no"}}}, velero: skipped}, "", ""},
+		"a new volume of a missing class, though kept":  {given{items: kept, around: there("none", false), velero: saved(byPod)}, "obstacle StorageClassMissing", "fast"},
+		"a restored volume needs no class":              {given{items: kept, around: there("none", false), velero: saved(native, natives("there"))}, "", ""},
+		"whether it needs a class is not known":         {given{items: kept, around: there("none", false), velero: unread}, "doubt StorageClassMissing", "record"},
 
 		"no class, and Velero crashes":          {given{items: classless, around: there("none", false), velero: saved(byPod)}, "obstacle DefaultClassMissing", "crashes on them"},
 		"no class, and there is no data":        {given{items: classless, around: there("none", false), velero: skipped}, "obstacle DefaultClassMissing", "They stay Pending."},

@@ -17,6 +17,7 @@ type Rules struct {
 	Server          string
 	CSI             *bool               // CSI says whether Velero runs with EnableCSI; nil is unknown.
 	NativeSnapshots bool                // NativeSnapshots says whether the backup may hold native snapshots of volumes.
+	Volumes         map[string]string   // Volumes says how the backup holds the data of volumes, as far as that is known.
 	Plugins         map[string][]string // the ConfigMaps of plugins (package target, Surroundings.PluginConfigs)
 	ClassMap        map[string]string   // what Velero makes of storage classes (Surroundings.ClassMap); nil is unknown
 	Modifier        *modifier.Rules     // nil for none

@@ -42,6 +42,10 @@ func TestRestoreItem(t *testing.T) {
 		"a volume that is kept": {volumes, `"metadata":{"name":"x","annotations":{"pv.kubernetes.io/bound-by-controller":"yes","pv.kubernetes.io/provisioned-by":"p"}},
 			"spec":{"persistentVolumeReclaimPolicy":"Retain","claimRef":{"name":"c","namespace":"shop","uid":"u","resourceVersion":"1"}}`, Rules{Restore: mapped},
 			`"metadata":{"name":"x","annotations":{"pv.kubernetes.io/provisioned-by":"p"}},"spec":{"persistentVolumeReclaimPolicy":"Retain","claimRef":{"name":"c","namespace":"prod"}}`},
+		"a volume whose data may be elsewhere": {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"y": ""}}, "perhaps: file system backup"},
+		"a volume whose data is nowhere else":  {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"x": ""}, NativeSnapshots: true}, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`},
+		"a volume in a native snapshot":        {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"x": "NativeSnapshot"}, NativeSnapshots: true}, "unsure: native snapshots"},
+		"a volume in a file-system backup":     {volumes, `"metadata":{"name":"x"},"spec":{"persistentVolumeReclaimPolicy":"Retain"}`, Rules{Volumes: map[string]string{"x": "PodVolumeBackup"}}, "skip: make a new one"},
 		"a claim with moved data": {claims, moved + claim, Rules{CSI: &on, Restore: mapped},
 			`"metadata":{"name":"x","namespace":"prod","annotations":{}},"spec":{"selector":{"matchLabels":{"velero.io/dynamic-pv-restore":"prod.x"}},"dataSource":{"name":"old"},"dataSourceRef":{"name":"old"}}`},
 		"a claim with a snapshot": {claims, snapped + claim, Rules{CSI: &on},
@@ -83,7 +87,7 @@ func TestRestoreItem(t *testing.T) {
 				}
 				return
 			}
-			if change.Skip != "" || change.Unsure != "" || change.Fails != "" || change.Errors != nil {
+			if change.Skip != "" || change.Unsure != "" || change.Fails != "" || change.Errors != nil || change.Perhaps != "" && c.rules.Volumes != nil {
 				t.Errorf("%+v", change)
 			}
 			labels := o.GetLabels()

@@ -12,17 +12,20 @@ import (
 // volume is what Velero does with a volume: most are made anew by their claims (pkg/restore/restore.go, restoreItem
 // and handleSkippedPVHasRetainPolicy).
 func (r *Rules) volume(o *unstructured.Unstructured, c *Change) {
+	method, recorded := r.Volumes[o.GetName()]
 	switch {
-	case r.NativeSnapshots:
+	case r.NativeSnapshots && (!recorded || method == "NativeSnapshot"):
 		c.unsure("the backup has native snapshots: if there is one of it, Velero gives the restored one a new name, or leaves this one")
-	case nested(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
+	case method == "PodVolumeBackup", method == "CSISnapshot", nested(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
 		c.Skip = "its claim has Velero make a new one"
 		return
 	}
 	if nested(o, "spec", "claimRef", "uid") == "" {
 		c.Differs = ""
 	}
-	c.Perhaps = "Velero skips it if its data is in a file system backup or in a CSI snapshot, and compares it otherwise"
+	if !recorded {
+		c.Perhaps = "Velero skips it if its data is in a file system backup or in a CSI snapshot, and compares it otherwise"
+	}
 	drop(o, "spec", "claimRef", "uid")
 	drop(o, "spec", "claimRef", "resourceVersion")
 	if namespace := nested(o, "spec", "claimRef", "namespace"); namespace != "" {

@@ -21,18 +21,25 @@ type Volume struct {
 	Claim string // Claim is the claim that it is bound to or kept for, as "namespace/name"; empty for none
 	Used  bool   // Used is true if the claim had a uid when it was bound: another of the same name does not get the volume
 	Phase string
+	Class string // Class is its storage class, empty for none
+	Size  int64  // Size is its capacity in bytes
 }
 
 type persistentVolume struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		ClaimRef *corev1.ObjectReference `json:"claimRef"`
+		ClaimRef         *corev1.ObjectReference `json:"claimRef"`
+		StorageClassName string                  `json:"storageClassName"`
+		Capacity         corev1.ResourceList     `json:"capacity"`
 	} `json:"spec"`
 	Status corev1.PersistentVolumeStatus `json:"status"`
 }
 
 func takeVolume(s *Surroundings, v *persistentVolume) {
-	found := Volume{Phase: string(v.Status.Phase)}
+	found := Volume{Phase: string(v.Status.Phase), Class: v.Spec.StorageClassName, Size: v.Spec.Capacity.Storage().Value()}
+	if class, ok := v.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		found.Class = class
+	}
 	if claim := v.Spec.ClaimRef; claim != nil {
 		found.Claim, found.Used = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}.String(), claim.UID != ""
 	}

@@ -63,7 +63,7 @@ func TestVolumesAndConfigs(t *testing.T) {
 		}
 	}
 	answers("/api/v1/persistentvolumes", `{"metadata":{"name":"a"},"spec":{"claimRef":{"namespace":"ops","name":"data","uid":"u"}},"status":{"phase":"Released"}},
-		{"metadata":{"name":"b"},"spec":{"claimRef":{"namespace":"ops","name":"data"}}},{"metadata":{"name":"c"},"status":{"phase":"Available"}}`)
+		{"metadata":{"name":"b"},"spec":{"claimRef":{"namespace":"ops","name":"data"},"storageClassName":"fast","capacity":{"storage":"2Ki"}}},{"metadata":{"name":"c","annotations":{"volume.beta.kubernetes.io/storage-class":"old"}},"status":{"phase":"Available"}}`)
 	s.lists["/api/v1/namespaces/velero/configmaps"] = func(w http.ResponseWriter, r *http.Request) {
 		items := map[string]string{"metadata.name=m": `{"metadata":{"name":"m"},"data":{"rules":"version: v1\nrules: []"}}`, "metadata.name=empty": `{"metadata":{"name":"empty"}}`}
 		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[` + items[r.URL.Query().Get("fieldSelector")] + `]}`))
@@ -73,7 +73,7 @@ func TestVolumesAndConfigs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]Volume{"a": {"ops/data", true, "Released"}, "b": {"ops/data", false, ""}, "c": {"", false, "Available"}}; !reflect.DeepEqual(found.Volumes, want) {
+	if want := map[string]Volume{"a": {"ops/data", true, "Released", "", 0}, "b": {"ops/data", false, "", "fast", 2048}, "c": {"", false, "Available", "old", 0}}; !reflect.DeepEqual(found.Volumes, want) {
 		t.Errorf("%v", found.Volumes)
 	}
 	if want := map[string]map[string]string{"m": {"rules": "version: v1\nrules: []"}, "none": nil, "empty": {}}; !reflect.DeepEqual(found.Configs, want) {
