@@ -99,7 +99,7 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 			if err != nil {
 				return err
 			}
-			w.verify(cmd.Context())
+			w.awaitVerified(cmd.Context())
 			return w.conclude()
 		},
 	}
@@ -129,24 +129,58 @@ func (f waitFlags) check() ([]condition, error) {
 // verifyTime is how long verifying one restore may take, which nobody asked for.
 const verifyTime = time.Minute
 
-// verify verifies the restores that ended meanwhile.
-func (w *waiter) verify(ctx context.Context) {
+// startVerifying begins to verify the restores that ended meanwhile, one after the other, while veltui waits for others.
+func (w *waiter) startVerifying(ctx context.Context) {
 	for _, t := range w.targets {
 		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal()
-		if t.kind != job.Restore || !ended || w.cluster.Unavailable(inspect.Comparison) != "" {
+		if t.kind != job.Restore || !ended || t.verifying != nil || w.cluster.Unavailable(inspect.Comparison) != "" {
+			continue
+		}
+		verifying := make(chan string, 1)
+		t.verifying = verifying
+		go func() {
+			defer close(verifying)
+			w.oneByOne.Lock()
+			defer w.oneByOne.Unlock()
+			switch result, err := w.verifyJob(ctx, t.jobName); {
+			case err == nil:
+				verifying <- "verified: " + result.Summary()
+			case !errors.Is(err, verify.ErrNotStarted):
+				verifying <- "not verified: " + err.Error()
+			}
+		}()
+	}
+}
+
+// takeVerified takes what verifying has found so far.
+func (w *waiter) takeVerified() {
+	for _, t := range w.targets {
+		select {
+		case found, ok := <-t.verifying:
+			if ok {
+				t.verified = found
+				w.screen.say(t.String() + ": " + found)
+			}
+		default:
+		}
+	}
+}
+
+// awaitVerified waits until all is verified that ended, and says so.
+func (w *waiter) awaitVerified(ctx context.Context) {
+	for _, t := range w.targets {
+		if t.verifying == nil {
 			continue
 		}
 		_, done := w.cli.startSteps("verifying " + t.String())
-		result, err := w.verifyJob(ctx, t.jobName)
-		done()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			t.verified = "verified: " + result.Summary()
-		case !errors.Is(err, verify.ErrNotStarted):
-			t.verified = "not verified: " + err.Error()
+		select {
+		case found, ok := <-t.verifying:
+			if ok {
+				t.verified = found
+			}
+		case <-ctx.Done():
 		}
+		done()
 	}
 }
 
@@ -161,8 +195,9 @@ func (w *waiter) verifyJob(ctx context.Context, name jobName) (verify.Result, er
 	if err != nil {
 		return verify.Result{}, err
 	}
-	w.cluster.Indexes = w.cli.openIndexes(conn.Config)
-	return w.cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+	cluster := w.cli.inspected() // the waiter's own is in use
+	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.openIndexes(conn.Config)
+	return cluster.Verify(ctx, judged.Job, assessed, nil, nil)
 }
 
 func (w *waiter) conclude() error {

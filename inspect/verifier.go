@@ -59,9 +59,8 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 	if j.Terminal() {
 		input.Ended = j.Completed
 	}
-	if spec, err := RestoreSpec(j); err == nil {
-		input.Backup, input.Mapped = spec.BackupName, len(spec.NamespaceMapping) > 0
-	}
+	spec, _ := RestoreSpec(j) // of an error, expected tells
+	input.Backup, input.Mapped = spec.BackupName, len(spec.NamespaceMapping) > 0
 	var notes []string
 	if input.Items, input.Unlisted, notes, err = c.expected(ctx, j, in.Snapshot.Server, served); err != nil {
 		result = verify.Result{Count: map[verify.State]int{}, At: c.Clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
@@ -72,24 +71,31 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 		return result, err
 	}
 	result = verify.Judge(input)
-	if spec, err := RestoreSpec(j); err == nil {
-		if b := VeleroState(in.Snapshot, spec.BackupName).Backup; b != nil {
-			why, err := c.WhyNotFinalized(ctx, j.Namespace, b)
-			if err != nil {
-				why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
-			}
-			if why != "" {
-				notes = append(notes, "Backup "+b.Name+": "+why)
-			}
+	store, err := c.Store(j.Namespace)
+	if err != nil {
+		return result, err
+	}
+	state, noBackup := store.state(ctx, in.Snapshot, spec.BackupName)
+	if noBackup == nil {
+		why, err := c.WhyNotFinalized(ctx, j.Namespace, state.Backup)
+		if err != nil {
+			why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
 		}
-		// Velero itself adds the kinds that it never restores (restore_controller.go, validateAndComplete).
-		words := slices.DeleteFunc(slices.Concat(spec.IncludedResources, spec.ExcludedResources), func(word string) bool { return slices.Contains(collector.NonRestorable(), word) })
-		for _, word := range served.Untold(words) {
-			notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
+		if why != "" {
+			notes = append(notes, "Backup "+spec.BackupName+": "+why)
 		}
 	}
+	// Velero itself adds the kinds that it never restores (restore_controller.go, validateAndComplete).
+	words := slices.DeleteFunc(slices.Concat(spec.IncludedResources, spec.ExcludedResources), func(word string) bool { return slices.Contains(collector.NonRestorable(), word) })
+	for _, word := range served.Untold(words) {
+		notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
+	}
 	if far != nil {
-		switch err := c.compareContents(ctx, j, in.Snapshot, input, &result, reader, served, far); {
+		err := noBackup
+		if err == nil {
+			err = c.compareContents(ctx, j, SurveyQuestion{Velero: state, Spec: collector.RestoreSpec{Restore: spec}}, input, &result, reader, served, far)
+		}
+		switch {
 		case ctx.Err() != nil:
 			return verify.Result{}, context.Cause(ctx)
 		case err != nil:

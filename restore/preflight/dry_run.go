@@ -61,6 +61,17 @@ func (u Untold) What() string {
 	return what + ", such as " + u.Names[0]
 }
 
+// Summary says how many objects were sent, and why none was.
+func (d *DryRun) Summary() string {
+	text := fmt.Sprintf("Dry run as %s: %s of %s sent, %s accepted, %s rejected, nothing stored",
+		d.As, human.Number(d.Sent), human.Count(d.Items, "object"), human.Number(d.Accepted), human.Number(len(d.Rejected)))
+	if not := slices.Concat(d.NotSent, d.CannotTell); d.Sent == 0 && len(not) > 0 {
+		most := slices.MaxFunc(not, func(a, b Untold) int { return cmp.Compare(a.Count, b.Count) })
+		text += "; not sent: " + most.What() + ": " + most.Why
+	}
+	return text
+}
+
 // CannotKnow is what nobody can know before a restore.
 var CannotKnow = []string{
 	"what controllers, operators and third-party plugins of Velero do with the objects later",

@@ -84,16 +84,12 @@ type content struct {
 	replicas int64 // in the cluster, if they differ
 }
 
-// NewComparison makes one of what is there and can be compared. An object with a controller is left to that one, which
-// writes it again as it wants; volumes and snapshots are judged by their data. versions says of a resource in which API
-// versions the backup holds it.
+// NewComparison makes one of what is there and can be compared. versions says of a resource in which API versions the
+// backup holds it.
 func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resource string) []string) *Comparison {
 	c := &Comparison{rules: rules, versions: versions, table: fields.NewTable(), result: r, backup: map[place]*content{}, live: map[place]*content{}}
 	sources := map[place]int{}
 	for kind, k := range r.Kinds {
-		if keptByCluster[k.Name] || comeAndGo[k.Name] != "" || discarded[k.Name] {
-			continue
-		}
 		for n := range k.Items {
 			i := &k.Items[n]
 			at := place{k.Name, i.Namespace, i.Name}
@@ -101,7 +97,7 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 				sources[at]++
 			}
 			o, _ := in.Target.Find(k.Name, i.Namespace, i.Name)
-			if !isThere(i.State) || o.Owner != "" || clustersOwn[[2]string{k.Name, i.Name}] {
+			if !isThere(i.State) || !isCompared(k.Name, i.Name, o) {
 				continue
 			}
 			if len(c.live) == fields.MaxObjects {
@@ -112,6 +108,7 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 			if k.Name == "namespaces" {
 				from = place{k.Name, "", cmp.Or(i.From, i.Name)}
 			}
+			i.Content, i.Why = "", strings.TrimSuffix(i.Why, ask)
 			c.live[at] = &content{Item: i, at: at, kind: &r.Kinds[kind]}
 			c.backup[from] = c.live[at]
 		}
@@ -182,7 +179,7 @@ func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
 	prepare.Settle(resource, o)
 	live := c.table.SignDeep(o.Object)
 	differ := c.differing(resource, i.wanted, live)
-	i.Content, i.Why = Same, strings.TrimSuffix(i.Why, ask)
+	i.Content = Same
 	switch outside := slices.ContainsFunc(differ, func(path string) bool { return section(path) != "metadata" }); {
 	case len(differ) == 0:
 		c.same(i)
@@ -322,16 +319,5 @@ func (c *Comparison) Finish(unseen []target.NotSeen, broken error) {
 		r.Unknown = true
 		r.Notes = append(r.Notes, fmt.Sprintf("%s were not compared: veltui compares at most %d.", human.Count(c.left, "object"), fields.MaxObjects))
 	}
-	r.Content = map[Content]int{}
-	for n := range r.Kinds {
-		k := &r.Kinds[n]
-		k.Content = map[Content]int{}
-		for _, i := range k.Items {
-			if i.Content != "" {
-				k.Content[i.Content]++
-				r.Content[i.Content]++
-			}
-		}
-	}
-	r.sort()
+	r.arrange()
 }
