@@ -70,8 +70,11 @@ type verification struct {
 			Fields                               []string
 		}
 	}
-	Volumes []struct{ Namespace, Claim, State, Why string }
-	Claims  struct {
+	Volumes []struct {
+		Claim, Pod, PodVolume, State, Why string
+		Lost                              bool
+	}
+	Claims struct {
 		NotBound []struct {
 			Name, Why string
 			Lost      bool
@@ -273,8 +276,8 @@ func TestVerifyComparesContents(t *testing.T) {
 }
 
 // TestVerifyAfterTheSameRestoreTwice: a restore into the cluster of the backup finds all there, and the same once more
-// after the policy update wrote Velero's labels: nothing is lost, CRDs neither. Without volumes: Velero would take
-// those of other namespaces from their claims.
+// after the policy update wrote Velero's labels: nothing is lost, CRDs neither, but only a comparison tells. Without
+// volumes: Velero would take those of other namespaces from their claims.
 func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
 	fullBackup(t)
 	yes := true
@@ -283,7 +286,16 @@ func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
 	restore(t, "twice-update", spec, nil)
 	spec.ExistingResourcePolicy = velerov1.PolicyTypeNone
 	restore(t, "twice-none", spec, nil)
-	for _, args := range [][]string{{"restore/twice-none"}, {"restore/twice-none", "--compare"}, {"restore/twice-update", "--compare"}} {
+	d, found := verified(t, exitError, "restore/twice-none")
+	for what, how := range found {
+		if !strings.HasPrefix(how, "NotCompared Velero left it as it was, and ") {
+			t.Errorf("FALSE %s: %q", what, how)
+		}
+	}
+	if len(found) == 0 || d.LostItems+d.LostContents+d.Changed != 0 {
+		t.Errorf("%d are not compared, %d items and %d contents lost, %d changed", len(found), d.LostItems, d.LostContents, d.Changed)
+	}
+	for _, args := range [][]string{{"restore/twice-none", "--compare"}, {"restore/twice-update", "--compare"}} {
 		if d, found := verified(t, 0, args...); len(found) > 0 || d.Wanted < 200 {
 			t.Errorf("%q of %d: %v", args, d.Wanted, found)
 		}

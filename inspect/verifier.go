@@ -201,7 +201,7 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 	list := func(namespace string) error {
 		return target.Visit(ctx, reader, served, "persistentvolumeclaims", namespace, "", func(o *corev1.PersistentVolumeClaim) {
 			c := verify.Claim{Namespace: o.Namespace, Name: o.Name, Phase: string(o.Status.Phase), Volume: o.Spec.VolumeName}
-			if c.Volume != "" && o.Status.Phase == corev1.ClaimPending {
+			if c.Volume != "" && o.Status.Phase != corev1.ClaimBound {
 				waiting[c.Volume] = append(waiting[c.Volume], waitingClaim{len(claims), o.UID})
 			}
 			if class := o.Spec.StorageClassName; class != nil {

@@ -148,16 +148,21 @@ func (t *Table) deep(all []Field, path string, value any) []Field {
 var ofQuantities = map[string]bool{"limits": true, "requests": true, "hard": true, "podFixed": true, "capacity": true,
 	"sizeLimit": true, "divisor": true, "averageValue": true}
 
-// canonical writes a quantity as the API server does, 1000m as 1; another value stays. So does one with an exponent,
-// which may take long to parse.
+// Quantity reads a quantity, but for those with an exponent, which may take long to parse.
+func Quantity(value any) (q resource.Quantity, ok bool) {
+	text := fmt.Sprint(value)
+	if len(text) > 32 || strings.ContainsAny(text, "eE") {
+		return q, false
+	}
+	q, err := resource.ParseQuantity(text)
+	return q, err == nil
+}
+
+// canonical writes a quantity as the API server does, 1000m as 1; another value stays.
 func canonical(value any) any {
 	switch value.(type) {
 	case string, int64, float64:
-		text := fmt.Sprint(value)
-		if len(text) > 32 || strings.ContainsAny(text, "eE") {
-			return value
-		}
-		if q, err := resource.ParseQuantity(text); err == nil {
+		if q, ok := Quantity(value); ok {
 			return q.String()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/human"
@@ -81,7 +82,8 @@ type content struct {
 	wanted   []fields.Field
 	unsure   string // why veltui cannot tell what Velero makes
 	read     bool
-	replicas int64 // in the cluster, if they differ
+	storage  resource.Quantity // a claim was to ask for
+	replicas int64             // in the cluster, if they differ
 }
 
 // NewComparison makes one of what is there and can be compared. versions says of a resource in which API versions the
@@ -145,6 +147,7 @@ func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
 		delete(c.live, i.at) // Velero does not make it
 		return
 	}
+	i.storage = storageOf(resource, o)
 	prepare.Settle(resource, o)
 	i.unsure, i.wanted = cmp.Or(change.Unsure, change.Perhaps), c.table.SignDeep(o.Object)
 	c.table.Keep(i.wanted)
@@ -176,9 +179,13 @@ func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
 		return
 	}
 	replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	storage := storageOf(resource, o)
 	prepare.Settle(resource, o)
 	live := c.table.SignDeep(o.Object)
 	differ := c.differing(resource, i.wanted, live)
+	if storage.Cmp(i.storage) < 0 { // a claim may grow, by its user or the driver
+		differ = append(differ, "spec.resources.requests.storage")
+	}
 	i.Content = Same
 	switch outside := slices.ContainsFunc(differ, func(path string) bool { return section(path) != "metadata" }); {
 	case len(differ) == 0:
@@ -203,6 +210,14 @@ func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
 		i.Fields = append(i.Fields, human.Shorten(sanitize.String(path), maxField))
 	}
 	i.wanted = nil
+}
+
+// storageOf is what a claim asks for, zero of what is none.
+func storageOf(kind string, o *unstructured.Unstructured) (q resource.Quantity) {
+	if text, _, _ := unstructured.NestedString(o.Object, "spec", "resources", "requests", "storage"); kind == claims {
+		q, _ = fields.Quantity(text)
+	}
+	return q
 }
 
 // same takes an object that is as the restore was to make it. Velero may have called it different.

@@ -253,10 +253,10 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 		}
 		mode, known := classes[c.Class]
 		switch {
-		case c.Phase == "Lost":
-			c.Lost, c.Why = true, "its volume is gone"
 		case c.Unbindable != "":
 			c.Lost, c.Why = true, "volume "+c.Volume+" can never be bound to it: "+c.Unbindable
+		case c.Phase == "Lost":
+			c.Lost, c.Why = true, "its volume is gone"
 		case c.Volume != "":
 			c.Why = "it waits for its volume " + c.Volume
 		case c.Class == "":
