@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/say/document"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/velero"
@@ -99,7 +97,7 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 			if err != nil {
 				return err
 			}
-			w.awaitVerified(cmd.Context())
+			w.awaitVerified()
 			return w.conclude()
 		},
 	}
@@ -129,75 +127,52 @@ func (f waitFlags) check() ([]condition, error) {
 // verifyTime is how long verifying one restore may take, which nobody asked for.
 const verifyTime = time.Minute
 
-// startVerifying begins to verify the restores that ended meanwhile, one after the other, while veltui waits for others.
-func (w *waiter) startVerifying(ctx context.Context) {
+// verify verifies the restores that ended meanwhile, one after the other, while veltui waits for others, and says what
+// it found.
+func (w *waiter) verify(ctx context.Context) {
 	for _, t := range w.targets {
-		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal()
-		if t.kind != job.Restore || !ended || t.verifying != nil || w.cluster.Unavailable(inspect.Comparison) != "" {
-			continue
-		}
-		verifying := make(chan string, 1)
-		t.verifying = verifying
-		go func() {
-			defer close(verifying)
-			w.oneByOne.Lock()
-			defer w.oneByOne.Unlock()
-			switch result, err := w.verifyJob(ctx, t.jobName); {
-			case err == nil:
-				verifying <- "verified: " + result.Summary()
-			case !errors.Is(err, verify.ErrNotStarted):
-				verifying <- "not verified: " + err.Error()
-			}
-		}()
-	}
-}
-
-// takeVerified takes what verifying has found so far.
-func (w *waiter) takeVerified() {
-	for _, t := range w.targets {
-		select {
-		case found, ok := <-t.verifying:
-			if ok {
-				t.verified = found
-				w.screen.say(t.String() + ": " + found)
-			}
-		default:
+		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal() && t.last.Phase != velero.PhaseFailedValidation
+		switch found := t.verified.Load(); {
+		case found != nil && !t.told:
+			t.told = true
+			w.screen.say(t.String() + ": " + *found)
+		case ended && !t.verifying && t.kind == job.Restore && w.cluster.Unavailable(inspect.Comparison) == "":
+			t.verifying = true
+			w.verifying.Go(func() {
+				w.oneByOne.Lock()
+				defer w.oneByOne.Unlock()
+				t.verified.Store(new(w.verifyJob(ctx, t.jobName)))
+			})
 		}
 	}
 }
 
-// awaitVerified waits until all is verified that ended, and says so.
-func (w *waiter) awaitVerified(ctx context.Context) {
-	for _, t := range w.targets {
-		if t.verifying == nil {
-			continue
-		}
-		_, done := w.cli.startSteps("verifying " + t.String())
-		select {
-		case found, ok := <-t.verifying:
-			if ok {
-				t.verified = found
-			}
-		case <-ctx.Done():
-		}
-		done()
-	}
+// awaitVerified waits until all is verified, and says so.
+func (w *waiter) awaitVerified() {
+	_, done := w.cli.startSteps("verifying what came back")
+	w.verifying.Wait()
+	done()
 }
 
-func (w *waiter) verifyJob(ctx context.Context, name jobName) (verify.Result, error) {
+// verifyJob says what came back, or why that is not known.
+func (w *waiter) verifyJob(ctx context.Context, name jobName) string {
 	ctx, cancel := context.WithTimeoutCause(ctx, verifyTime, fmt.Errorf("it took more than %s", verifyTime))
 	defer cancel()
 	conn, err := w.cli.connect()
 	if err != nil {
-		return verify.Result{}, err
+		return "not verified: " + err.Error()
 	}
 	assessed, judged, err := w.cli.judgedJob(ctx, selection{names: []jobName{name}}, watch.Pods)
 	if err != nil {
-		return verify.Result{}, err
+		return "not verified: " + err.Error()
 	}
 	cluster := w.cli.inspected() // the waiter's own is in use
 	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.openIndexes(conn.Config)
-	return cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+	result, err := cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+	if err != nil {
+		return "not verified: " + err.Error()
+	}
+	return "verified: " + result.Summary()
 }
 
 func (w *waiter) conclude() error {
@@ -205,7 +180,10 @@ func (w *waiter) conclude() error {
 	worst := 0
 	for _, t := range w.targets {
 		worst = max(worst, t.code)
-		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code, Verified: t.verified}
+		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
+		if found := t.verified.Load(); found != nil {
+			item.Verified = *found
+		}
 		if t.last.Job != nil {
 			item.Job = new(document.NewJob(t.last, t.volumes))
 		}
@@ -218,7 +196,9 @@ func (w *waiter) conclude() error {
 			} else {
 				l.add("%s", ending)
 			}
-			l.clause(t.String()+": ", t.verified)
+			if found := t.verified.Load(); found != nil {
+				l.clause(t.String()+": ", *found)
+			}
 		}
 	})
 	return cmp.Or(err, exitWith(worst))

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -47,9 +48,9 @@ type awaited struct {
 	full    assess.Judged // in the last full look, which reads all that `veltui explain` reads
 	unclear bool          // the last full look failed, which was said
 
-	running   bool          // it was seen before it ended
-	verifying <-chan string // brings what verifying it finds, once it has ended; nil if it is not verified
-	verified  string        // what that was, or why it is not known
+	running         bool                   // it was seen before it ended
+	verifying, told bool                   // it has ended and is verified, and what that found was said
+	verified        atomic.Pointer[string] // what it was, or why that is not known
 
 	result    waited
 	condition string
@@ -110,7 +111,9 @@ type waiter struct {
 	assessed *assess.Assessment
 	looked   chan fullLook
 	stale    bool
-	oneByOne sync.Mutex // of restores that are verified
+
+	verifying sync.WaitGroup
+	oneByOne  sync.Mutex
 }
 
 type fullLook struct {
@@ -169,8 +172,7 @@ func (w *waiter) run(ctx context.Context) error {
 			w.screen.say("Connected.")
 		}
 		w.take(a)
-		w.startVerifying(whole)
-		w.takeVerified()
+		w.verify(whole)
 		w.show()
 		if len(w.pending()) == 0 || slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck }) {
 			return nil

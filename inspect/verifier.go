@@ -11,8 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
@@ -261,32 +259,20 @@ type waitingClaim struct {
 
 // addUnbindable reads the volumes for which claims wait, and says which can never be bound to them.
 func addUnbindable(ctx context.Context, reader *target.Reader, served *target.Served, waiting map[string][]waitingClaim, claims []verify.Claim, soFar bool) error {
-	q := &target.Question{}
-	for volume := range waiting {
-		q.Add("persistentvolumes", "", volume)
+	if len(waiting) == 0 {
+		return nil
 	}
-	there := map[string]bool{}
-	unseen, err := reader.LookWhole(ctx, served, q, func(string) string { return "" }, func(_ string, o *unstructured.Unstructured) {
-		sanitize.Object(&o.Object)
-		var volume corev1.PersistentVolume
-		if there[o.GetName()] = true; runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &volume) != nil {
-			return
-		}
-		for _, w := range waiting[volume.Name] {
-			c := &claims[w.claim]
-			c.Unbindable = velero.NeverBinds(volume.Spec.ClaimRef, c.Namespace, c.Name, w.uid)
-		}
-	}, nil)
-	if err == nil && len(unseen) > 0 {
-		err = errors.New(unseen[0].Why)
-	}
-	if err != nil || soFar {
+	refs := map[string]*corev1.ObjectReference{}
+	err := target.Visit(ctx, reader, served, target.PersistentVolumes, "", "", func(v *corev1.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef })
+	if err != nil {
 		return err
 	}
 	for volume, of := range waiting {
+		ref, there := refs[volume]
 		for _, w := range of {
-			if !there[volume] { // no provisioner makes a volume for a claim that names one
-				claims[w.claim].Unbindable = "it is not there"
+			c := &claims[w.claim]
+			if c.Unbindable = velero.NeverBinds(ref, c.Namespace, c.Name, w.uid); !there && !soFar { // nobody makes a volume for a claim that names one
+				c.Unbindable = "it is not there"
 			}
 		}
 	}

@@ -42,25 +42,20 @@ var annotated = []string{
 	"kubernetes.io/metadata.name", // pkg/apis/core/v1/defaults.go
 	"kubernetes.io/limit-ranger",  // plugin/pkg/admission/limitranger/admission.go
 	"velero.io/",                  // pkg/apis/velero/v1/labels_annotations.go
-	// Networks: Calico, Multus and OVN tell a pod's addresses, MetalLB a Service's pool.
-	"cni.projectcalico.org/", "k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/networks-status", "k8s.ovn.org/",
-	"metallb.io/ip-allocated-from-pool", "metallb.universe.tf/ip-allocated-from-pool",
-	// Rancher (github.com/rancher/rancher/pkg/controllers: clusterlifecyclecleanup lists those of namespaces), and its
-	// k3s (github.com/rancher/wrangler/pkg/apply, LabelPrefix).
+	// Calico, Multus and OVN tell a pod's addresses, EKS too, MetalLB a Service's pool, DigitalOcean its load balancer.
+	"cni.projectcalico.org/", "k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/networks-status", "k8s.ovn.org/", "vpc.amazonaws.com/",
+	"metallb.io/ip-allocated-from-pool", "metallb.universe.tf/ip-allocated-from-pool", "kubernetes.digitalocean.com/load-balancer-id",
+	// Rancher (github.com/rancher/rancher/pkg/controllers, nsAnnotations) and k3s (github.com/rancher/wrangler/pkg/apply, LabelPrefix).
 	"cattle.io/", "field.cattle.io/", "lifecycle.cattle.io/", "workload.cattle.io/state", "objectset.rio.cattle.io/",
 	// GKE: Autopilot, and the load balancers of Services and Ingresses (k8s.io/ingress-gce/pkg/annotations).
 	"autopilot.gke.io/resource-adjustment", "autopilot.gke.io/warden-version", "cloud.google.com/neg-status",
 	"service.kubernetes.io/backend-service", "service.kubernetes.io/firewall-rule", "service.kubernetes.io/healthcheck",
-	"service.kubernetes.io/tcp-forwarding-rule", "service.kubernetes.io/udp-forwarding-rule",
-	"ingress.kubernetes.io/backends", "ingress.kubernetes.io/forwarding-rule", "ingress.kubernetes.io/https-forwarding-rule",
-	"ingress.kubernetes.io/target-proxy", "ingress.kubernetes.io/https-target-proxy", "ingress.kubernetes.io/url-map",
-	"ingress.kubernetes.io/ssl-cert", "ingress.kubernetes.io/static-ip",
-	// EKS gives pods addresses of the VPC; DigitalOcean names a Service's load balancer.
-	"vpc.amazonaws.com/", "kubernetes.digitalocean.com/load-balancer-id",
+	"service.kubernetes.io/tcp-forwarding-rule", "service.kubernetes.io/udp-forwarding-rule", "ingress.kubernetes.io/backends",
+	"ingress.kubernetes.io/forwarding-rule", "ingress.kubernetes.io/https-forwarding-rule", "ingress.kubernetes.io/target-proxy",
+	"ingress.kubernetes.io/https-target-proxy", "ingress.kubernetes.io/url-map", "ingress.kubernetes.io/ssl-cert", "ingress.kubernetes.io/static-ip",
 	// OpenShift (github.com/openshift/api/annotations, and service-ca-operator/pkg/controller/api).
-	"openshift.io/", "service.alpha.openshift.io/serving-cert-signed-by", "service.beta.openshift.io/serving-cert-signed-by",
-	"service.alpha.openshift.io/serving-cert-generation-error", "service.beta.openshift.io/serving-cert-generation-error",
-	"service.alpha.openshift.io/expiry", "service.beta.openshift.io/expiry",
+	"openshift.io/", "service.alpha.openshift.io/serving-cert-signed-by", "service.beta.openshift.io/serving-cert-signed-by", "service.alpha.openshift.io/expiry",
+	"service.alpha.openshift.io/serving-cert-generation-error", "service.beta.openshift.io/serving-cert-generation-error", "service.beta.openshift.io/expiry",
 }
 
 // filled are labels and annotations of what has its data from a controller: the tokens of service accounts

@@ -58,9 +58,6 @@ func (i Item) Reason() string {
 // ask ends what is said of an object that was not compared.
 const ask = "; --compare tells whether more differs"
 
-// maxFields is how many fields of an object are named, and maxField how long they may be.
-const maxFields, maxField = 8, 120
-
 // Comparison compares the content of what is there with what the restore was to make of the backup.
 type Comparison struct {
 	rules    prepare.Rules
@@ -206,10 +203,7 @@ func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
 	if slices.Contains(differ, "spec.replicas") {
 		i.replicas = replicas
 	}
-	for _, path := range differ[:min(len(differ), maxFields)] {
-		i.Fields = append(i.Fields, human.Shorten(sanitize.String(path), maxField))
-	}
-	i.wanted = nil
+	i.Fields, i.wanted = fields.Shown(differ), nil
 }
 
 // storageOf is what a claim asks for, zero of what is none.
@@ -313,22 +307,9 @@ func (c *Comparison) Autoscaler(namespace, kind, name string, least, most int64)
 func (c *Comparison) Finish(unseen []target.NotSeen, broken error) {
 	r := c.result
 	for at, i := range c.live {
-		if i.Content != "" || i.State == Differs && i.Fields != nil {
-			continue
+		if i.Content == "" && (i.State != Differs || i.Fields == nil) {
+			i.notCompared(fields.WhyUnread(at.resource, at.namespace, i.read, broken, unseen))
 		}
-		why := "it is gone since veltui found it"
-		for _, n := range unseen {
-			if n.Resource == at.resource && (n.Namespace == "" || n.Namespace == at.namespace) {
-				why = "veltui could not read it: " + n.Why
-			}
-		}
-		switch {
-		case !i.read && broken != nil:
-			why = "veltui could not read the backup: " + broken.Error()
-		case !i.read:
-			why = "veltui did not find its body in the backup"
-		}
-		i.notCompared(why)
 	}
 	if c.left > 0 {
 		r.Unknown = true
