@@ -10,11 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
@@ -186,95 +187,63 @@ func (c *Cluster) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	return e
 }
 
-// Claims of more than manyNamespaces are listed in the whole cluster, or in mostNamespaces at most.
-const (
-	manyNamespaces = 8
-	mostNamespaces = 100
-)
-
+// addClaims reads the claims that came back, and what keeps them from being bound.
 func addClaims(ctx context.Context, reader *target.Reader, served *target.Served, result *verify.Result) {
 	var claims []verify.Claim
-	waiting := map[string][]waitingClaim{}
-	open := false
-	list := func(namespace string) error {
-		return target.Visit(ctx, reader, served, "persistentvolumeclaims", namespace, "", func(o *corev1.PersistentVolumeClaim) {
-			c := verify.Claim{Namespace: o.Namespace, Name: o.Name, Phase: string(o.Status.Phase), Volume: o.Spec.VolumeName}
-			if c.Volume != "" && o.Status.Phase != corev1.ClaimBound {
-				waiting[c.Volume] = append(waiting[c.Volume], waitingClaim{len(claims), o.UID})
-			}
-			if class := o.Spec.StorageClassName; class != nil {
-				c.Class = *class
-			}
-			if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
-				c.Snapshot = source.Name
-			}
-			open = open || o.Status.Phase != corev1.ClaimBound
-			claims = append(claims, c)
-		})
-	}
 	unknown := func(what string, err error) {
-		result.Unknown = true
-		result.Notes = append(result.Notes, what+" is not known: "+err.Error())
-	}
-	namespaces := result.ClaimNamespaces()
-	if len(namespaces) > manyNamespaces {
-		err := list("")
-		switch {
-		case err == nil:
-			namespaces = nil
-		case !apierrors.IsForbidden(err) || len(namespaces) > mostNamespaces:
-			unknown("Which claims are bound", err)
-			namespaces = nil
+		if err != nil {
+			result.Unknown = true
+			result.Notes = append(result.Notes, what+" is not known: "+err.Error())
 		}
 	}
-	for _, namespace := range namespaces {
-		if err := list(namespace); err != nil {
-			unknown("Which claims are bound in namespace "+namespace, err)
+	unseen, err := reader.LookWhole(ctx, served, result.ClaimsThere(), func(string) string { return "" }, func(_ string, from *unstructured.Unstructured) {
+		sanitize.Object(&from.Object)
+		var o corev1.PersistentVolumeClaim
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, &o); err != nil {
+			return // AddClaims leaves it out, and AddVolumes says so
 		}
+		c := verify.Claim{Namespace: o.Namespace, Name: o.Name, UID: o.UID, Phase: string(o.Status.Phase), Volume: o.Spec.VolumeName}
+		if class := o.Spec.StorageClassName; class != nil {
+			c.Class = *class
+		}
+		if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
+			c.Snapshot = source.Name
+		}
+		claims = append(claims, c)
+	}, nil)
+	unknown("Which claims are bound", err)
+	for _, n := range unseen {
+		unknown("Which claims are bound"+human.Clause(" in namespace ", n.Namespace), errors.New(n.Why))
 	}
-	if err := addUnbindable(ctx, reader, served, waiting, claims, result.SoFar); err != nil {
-		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
-	}
+	open := slices.DeleteFunc(slices.Clone(claims), func(c verify.Claim) bool { return c.Phase == string(corev1.ClaimBound) })
 	var classes verify.Classes
-	if open {
+	if len(open) > 0 {
 		modes := verify.Classes{}
-		err := target.Visit(ctx, reader, served, "storageclasses.storage.k8s.io", "", "", func(c *storagev1.StorageClass) {
+		err := target.Visit(ctx, reader, served, target.StorageClasses, "", "", func(c *storagev1.StorageClass) {
 			if modes[c.Name] = ""; c.VolumeBindingMode != nil {
 				modes[c.Name] = string(*c.VolumeBindingMode)
 			}
 		})
 		if classes = modes; err != nil {
 			classes = nil
-			unknown("Whether the cluster has the storage classes of claims that are not bound", err)
 		}
+		unknown("Whether the cluster has the storage classes of claims that are not bound", err)
 	}
-	result.AddClaims(claims, classes)
-}
-
-// waitingClaim is a claim that names its volume and is not bound, by its index.
-type waitingClaim struct {
-	claim int
-	uid   types.UID
-}
-
-// addUnbindable reads the volumes for which claims wait, and says which can never be bound to them.
-func addUnbindable(ctx context.Context, reader *target.Reader, served *target.Served, waiting map[string][]waitingClaim, claims []verify.Claim, soFar bool) error {
-	if len(waiting) == 0 {
-		return nil
-	}
-	refs := map[string]*corev1.ObjectReference{}
-	err := target.Visit(ctx, reader, served, target.PersistentVolumes, "", "", func(v *corev1.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef })
-	if err != nil {
-		return err
-	}
-	for volume, of := range waiting {
-		ref, there := refs[volume]
-		for _, w := range of {
-			c := &claims[w.claim]
-			if c.Unbindable = velero.NeverBinds(ref, c.Namespace, c.Name, w.uid); !there && !soFar { // nobody makes a volume for a claim that names one
+	if slices.ContainsFunc(open, func(c verify.Claim) bool { return c.Volume != "" }) {
+		refs := map[string]*corev1.ObjectReference{}
+		err := target.Visit(ctx, reader, served, target.PersistentVolumes, "", "", func(v *corev1.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef })
+		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
+		for i := range claims {
+			c := &claims[i]
+			ref, there := refs[c.Volume]
+			switch {
+			case err != nil || c.Volume == "" || c.Phase == string(corev1.ClaimBound):
+			case there:
+				c.Unbindable = velero.NeverBinds(ref, c.Namespace, c.Name, c.UID)
+			case !result.SoFar: // nobody makes a volume for a claim that names one
 				c.Unbindable = "it is not there"
 			}
 		}
 	}
-	return nil
+	result.AddClaims(claims, classes)
 }
