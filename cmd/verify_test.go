@@ -321,6 +321,8 @@ func TestVerifySaysWhatTheBackupLacks(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
 	s.tarballs = map[string][]byte{}
+	b.create(t, &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "pf"},
+		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url}, StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}}})
 	unfinished(t, b, s, "b-verify")
 	b.verifyCluster(t, s, "verify-lacking")
 	d, _ := b.verified(t, "verify-lacking")
