@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/veltui/veltui/e2e/lab"
 )
 
 const veleroKeys = "/registry/velero.io/"
@@ -28,7 +31,7 @@ func writtenKeys(before, after map[string]string) (others, ofVelero []string) {
 		case before[key] == after[key]:
 		case strings.HasPrefix(key, veleroKeys):
 			ofVelero = append(ofVelero, key)
-		case !slices.ContainsFunc([]string{"/registry/events/", "/registry/leases/", "/registry/masterleases/"}, func(p string) bool { return strings.HasPrefix(key, p) }):
+		case !slices.ContainsFunc([]string{"/registry/events/", "/registry/leases/", "/registry/masterleases/", "/registry/peerserverleases/"}, func(p string) bool { return strings.HasPrefix(key, p) }):
 			others = append(others, key)
 		}
 	}
@@ -60,6 +63,10 @@ func writerOf(t *testing.T, key string) string {
 func TestDryRunStoresNothing(t *testing.T) {
 	fullBackup(t)
 	must(t, theLab.VeleroWith(patient(t)))
+	rights := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "stored-velero"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: lab.Namespace, Name: "default"}}} // the lab's server pod has no other
+	must(t, theLab.Client.Create(patient(t), rights))
+	defer func() { must(t, theLab.Remove(patient(t), rights)) }()
 	keys := func() map[string]string {
 		all, err := theLab.EtcdKeys(patient(t))
 		must(t, err)

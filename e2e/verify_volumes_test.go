@@ -126,7 +126,7 @@ func TestVerifyFindsLostVolumes(t *testing.T) {
 		case "made", "missing", "unsaved", "classless":
 			removeVolume(t, volume.Name)
 		default:
-			merge(t, volume, `{"spec":{"claimRef":null}}`)
+			merge(t, volume, `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`) // kept for the claim
 		}
 	}
 	time.Sleep(11 * time.Second) // the volumes are older than the restore, with certainty

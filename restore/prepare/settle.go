@@ -41,7 +41,8 @@ var annotated = []string{
 	"batch.kubernetes.io/", "autoscaling.alpha.", // pkg/controller/job, pkg/apis/autoscaling/annotations.go
 	"kubernetes.io/metadata.name", // pkg/apis/core/v1/defaults.go
 	"kubernetes.io/limit-ranger",  // plugin/pkg/admission/limitranger/admission.go
-	"velero.io/",                  // pkg/apis/velero/v1/labels_annotations.go
+	// Velero (pkg/apis/velero/v1/labels_annotations.go): its user decides the others under backup.velero.io.
+	"velero.io/", "backup.velero.io/must-include-additional-items", "backup.velero.io/skipped-no-csi-pv",
 	// Calico, Multus and OVN tell a pod's addresses, EKS too, MetalLB a Service's pool, DigitalOcean its load balancer.
 	"cni.projectcalico.org/", "k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/networks-status", "k8s.ovn.org/", "vpc.amazonaws.com/",
 	"metallb.io/ip-allocated-from-pool", "metallb.universe.tf/ip-allocated-from-pool", "kubernetes.digitalocean.com/load-balancer-id",
