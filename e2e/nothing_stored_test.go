@@ -3,10 +3,12 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,25 +40,58 @@ func writtenKeys(before, after map[string]string) (others, ofVelero []string) {
 	return others, ofVelero
 }
 
-// writerOf names who last wrote one of Velero's objects, as managedFields tell.
-func writerOf(t *testing.T, key string) string {
-	t.Helper()
+// writersOf names who wrote one of Velero's objects, as managedFields tell.
+func writersOf(ctx context.Context, key string) string {
 	parts := strings.Split(strings.TrimPrefix(key, veleroKeys), "/") // plural, namespace, name
-	kind, err := theLab.Client.RESTMapper().KindFor(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Resource: parts[0]})
-	must(t, err)
 	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(kind)
-	if err := theLab.Client.Get(patient(t), client.ObjectKey{Namespace: parts[1], Name: parts[2]}, o); err != nil {
-		must(t, client.IgnoreNotFound(err))
-		return "deleted"
+	kind, err := theLab.Client.RESTMapper().KindFor(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Resource: parts[0]})
+	if err == nil {
+		o.SetGroupVersionKind(kind)
+		err = theLab.Client.Get(ctx, client.ObjectKey{Namespace: parts[1], Name: parts[2]}, o)
 	}
-	last, at := "", time.Time{}
+	if err != nil {
+		return err.Error()
+	}
+	var managers []string
 	for _, m := range o.GetManagedFields() {
-		if m.Time != nil && !m.Time.Time.Before(at) {
-			last, at = m.Manager, m.Time.Time
+		managers = append(managers, m.Manager+" "+string(m.Operation))
+	}
+	return strings.Join(slices.Compact(managers), ", ")
+}
+
+// watchKeys reads all keys again and again until stop, and returns those that differ, also for a moment, with who wrote
+// those of Velero.
+func watchKeys(ctx context.Context, before map[string]string) (stop func() (others, ofVelero map[string]string)) {
+	others, ofVelero := map[string]string{}, map[string]string{}
+	ctx, cancel := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	read := func(ctx context.Context) {
+		now, err := theLab.EtcdKeys(ctx)
+		if err != nil {
+			return
+		}
+		strangers, own := writtenKeys(before, now)
+		for _, key := range strangers {
+			others[key] = now[key]
+		}
+		for _, key := range own {
+			if by, known := ofVelero[key]; !known || strings.HasSuffix(by, "not found") {
+				ofVelero[key] = writersOf(ctx, key)
+			}
 		}
 	}
-	return last
+	reading.Go(func() {
+		for ctx.Err() == nil {
+			read(ctx)
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	return func() (map[string]string, map[string]string) {
+		cancel()
+		reading.Wait()
+		read(context.WithoutCancel(ctx))
+		return others, ofVelero
+	}
 }
 
 // TestDryRunStoresNothing reads every key of etcd before and after dry runs beside a running Velero.
@@ -91,8 +126,9 @@ func TestDryRunStoresNothing(t *testing.T) {
 		{[]string{"--include-namespaces", "shop", "--namespace-mappings", "shop:stored-nowhere", "--dry-run-namespace", "default"}, 100},
 	} {
 		before := settled()
+		stop := watchKeys(patient(t), before)
 		code, printed := runVeltui(t, append([]string{"preflight", "backup/" + full, "--dry-run", "--dry-run-secrets", "--dry-run-qps", "500"}, c.args...)...)
-		after := keys()
+		others, ofVelero := stop()
 		sent, accepted := 0, 0
 		if _, line, found := strings.Cut(printed, "Dry run as "); found {
 			_, line, _ = strings.Cut(line, ": ")
@@ -102,13 +138,12 @@ func TestDryRunStoresNothing(t *testing.T) {
 		if sent < c.sent || accepted == 0 {
 			t.Errorf("%q: exit code %d, %d sent, %d accepted: %s", c.args, code, sent, accepted, printed)
 		}
-		others, ofVelero := writtenKeys(before, after)
 		if len(others) > 0 {
 			t.Errorf("%q: written, and none of Velero's: %q", c.args, others)
 		}
-		t.Logf("%q: %d sent, %d accepted, %d keys before and %d after; of Velero's changed:", c.args, sent, accepted, len(before), len(after))
-		for _, key := range ofVelero {
-			t.Logf("  %s, by %s", key, writerOf(t, key))
+		t.Logf("%q: %d sent, %d accepted, %d keys before; of Velero's %d were written:", c.args, sent, accepted, len(before), len(ofVelero))
+		for _, key := range slices.Sorted(maps.Keys(ofVelero)) {
+			t.Logf("  %s, by %s", key, ofVelero[key])
 		}
 	}
 }
