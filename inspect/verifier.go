@@ -190,6 +190,7 @@ func (c *Cluster) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 // addClaims reads the claims that came back, and what keeps them from being bound.
 func addClaims(ctx context.Context, reader *target.Reader, served *target.Served, result *verify.Result) {
 	var claims []verify.Claim
+	open, named := false, false // a claim is not bound, and names its volume
 	unknown := func(what string, err error) {
 		if err != nil {
 			result.Unknown = true
@@ -210,14 +211,15 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 			c.Snapshot = source.Name
 		}
 		claims = append(claims, c)
+		isOpen := o.Status.Phase != corev1.ClaimBound
+		open, named = open || isOpen, named || isOpen && c.Volume != ""
 	}, nil)
 	unknown("Which claims are bound", err)
 	for _, n := range unseen {
 		unknown("Which claims are bound"+human.Clause(" in namespace ", n.Namespace), errors.New(n.Why))
 	}
-	open := slices.DeleteFunc(slices.Clone(claims), func(c verify.Claim) bool { return c.Phase == string(corev1.ClaimBound) })
 	var classes verify.Classes
-	if len(open) > 0 {
+	if open {
 		modes := verify.Classes{}
 		err := target.Visit(ctx, reader, served, target.StorageClasses, "", "", func(c *storagev1.StorageClass) {
 			if modes[c.Name] = ""; c.VolumeBindingMode != nil {
@@ -229,9 +231,9 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 		}
 		unknown("Whether the cluster has the storage classes of claims that are not bound", err)
 	}
-	if slices.ContainsFunc(open, func(c verify.Claim) bool { return c.Volume != "" }) {
+	if named {
 		refs := map[string]*corev1.ObjectReference{}
-		err := target.Visit(ctx, reader, served, target.PersistentVolumes, "", "", func(v *corev1.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef })
+		err := target.Visit(ctx, reader, served, target.PersistentVolumes, "", "", func(v *target.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef })
 		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
 		for i := range claims {
 			c := &claims[i]

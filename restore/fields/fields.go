@@ -116,9 +116,9 @@ func (t *Table) deep(all []Field, path string, value any) []Field {
 		if len(path) > maxPath && len(v) > 0 {
 			return append(all, t.field(path, v))
 		}
-		quantities := ofQuantities[path[strings.LastIndexByte(path, '.')+1:]] || strings.HasPrefix(path, "spec.limits[")
+		quantities := slices.Contains(ofQuantities, path[strings.LastIndexByte(path, '.')+1:]) || strings.HasPrefix(path, "spec.limits[")
 		for key, below := range v {
-			if quantities || ofQuantities[key] {
+			if quantities || slices.Contains(ofQuantities, key) {
 				below = canonical(below)
 			}
 			if path != "" {
@@ -145,8 +145,7 @@ func (t *Table) deep(all []Field, path string, value any) []Field {
 }
 
 // ofQuantities are fields of Kubernetes that are quantities, or hold some by their names; limit ranges have more.
-var ofQuantities = map[string]bool{"limits": true, "requests": true, "hard": true, "podFixed": true, "capacity": true,
-	"sizeLimit": true, "divisor": true, "averageValue": true}
+var ofQuantities = []string{"limits", "requests", "hard", "podFixed", "capacity", "sizeLimit", "divisor", "averageValue"}
 
 // Quantity reads a quantity, but for those with an exponent, which may take long to parse.
 func Quantity(value any) (q resource.Quantity, ok bool) {

@@ -65,9 +65,10 @@ func (u Untold) What() string {
 func (d *DryRun) Summary() string {
 	text := fmt.Sprintf("Dry run as %s: %s of %s sent, %s accepted, %s rejected, nothing stored",
 		d.As, human.Number(d.Sent), human.Count(d.Items, "object"), human.Number(d.Accepted), human.Number(len(d.Rejected)))
-	if not := slices.Concat(d.NotSent, d.CannotTell); d.Sent == 0 && len(not) > 0 {
-		most := slices.MaxFunc(not, func(a, b Untold) int { return cmp.Compare(a.Count, b.Count) })
-		text += "; not sent: " + most.What() + ": " + most.Why
+	for _, not := range [][]Untold{d.NotSent, d.CannotTell} { // the largest group comes first
+		if d.Sent == 0 && len(not) > 0 {
+			return text + "; not sent: " + not[0].What() + ": " + not[0].Why
+		}
 	}
 	return text
 }

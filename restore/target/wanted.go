@@ -23,7 +23,8 @@ type Volume struct {
 	Phase string
 }
 
-type persistentVolume struct {
+// PersistentVolume holds what counts of one.
+type PersistentVolume struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		ClaimRef *corev1.ObjectReference `json:"claimRef"`
@@ -31,7 +32,7 @@ type persistentVolume struct {
 	Status corev1.PersistentVolumeStatus `json:"status"`
 }
 
-func takeVolume(s *Surroundings, v *persistentVolume) {
+func takeVolume(s *Surroundings, v *PersistentVolume) {
 	found := Volume{Phase: string(v.Status.Phase)}
 	if claim := v.Spec.ClaimRef; claim != nil {
 		found.Claim, found.Used = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}.String(), claim.UID != ""
