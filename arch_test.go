@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"say/report":                 {"assess", "internal/human", "internal/sanitize", "job", "say/document", "stored/artifact", "stored/logs", "stored/outcome", "velero"},
 	"say/document":               {"action", "assess", "assess/coverage", "collector", "diagnosis", "etcd", "internal/config", "internal/sanitize", "job", "restore/preflight", "restore/target", "restore/verify", "session", "stored/outcome", "velero", "velero/decode", "watch"},
 	"restore/verify":             {"internal/human", "internal/sanitize", "job", "restore/fields", "restore/prepare", "restore/target", "stored/artifact", "stored/outcome", "velero"},
-	"restore/fields":             nil,
+	"restore/fields":             {"internal/human", "internal/sanitize", "restore/target"},
 	"restore/dryrun":             {"collector", "internal/client", "internal/human", "internal/sanitize", "restore/preflight", "restore/prepare", "restore/target", "session", "stored/outcome"},
 	"restore/target":             {"internal/client", "internal/sanitize", "session", "velero/decode"},
 	"restore/restorespec":        {"collector", "internal/kubectl", "velero"},

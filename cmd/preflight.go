@@ -214,7 +214,7 @@ func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 	l.add("A restore of backup %s: %s, %s, %s", restore.BackupName, items,
 		human.Count(r.Count(preflight.Obstacle), "obstacle"), human.Count(r.Count(preflight.Doubt), "doubt"))
 	if d := r.DryRun; d != nil {
-		l.add("Dry run as %s: %s of %s sent, %s accepted, %s rejected, nothing stored", d.As, human.Number(d.Sent), human.Count(d.Items, "object"), human.Number(d.Accepted), human.Number(len(d.Rejected)))
+		l.add("%s", d.Summary())
 	}
 	for _, f := range r.Findings {
 		l.add("\n%s  %s%s", strings.ToUpper(string(f.Severity)), f.Reason, itemsOf(f))

@@ -43,10 +43,12 @@ kinds.
 With --compare it also reads the backup once more and what is there as a whole, and
 names the objects that are not as the restore was to make them: emptied, made again
 with other content, changed or scaled, with the fields that differ, never their values.
-What Kubernetes, controllers and Velero write by themselves does not count.
+What Kubernetes, controllers and Velero write by themselves does not count. Without it,
+Services, claims and others that existed and that Velero finds different, whatever they
+hold, are named as not compared.
 
 Exit codes: 0 if everything came back, 6 if something did not or --compare finds other
-content, 1 if veltui could not look at everything or if data may still come.`,
+content, 1 if veltui did not look at everything or compare it, or data may still come.`,
 		Example: `  veltui verify restore/shop-restore-2
 
   # With the names of all items that did not come back

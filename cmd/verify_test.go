@@ -315,3 +315,51 @@ func TestVerifyBesideAnAPIThatIsDown(t *testing.T) {
 		t.Errorf("%q", d.Notes)
 	}
 }
+
+// TestVerifySaysWhatTheBackupLacks: the command line watches no backups, and reads the restore's own.
+func TestVerifySaysWhatTheBackupLacks(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	s.tarballs = map[string][]byte{}
+	b.create(t, &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "pf"},
+		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url}, StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}}})
+	unfinished(t, b, s, "b-verify")
+	b.verifyCluster(t, s, "verify-lacking")
+	d, _ := b.verified(t, "verify-lacking")
+	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "Backup b-verify: Velero did not store its contents after its operations") {
+		t.Errorf("%q", d.Notes)
+	}
+}
+
+// TestWaitVerifiesEachRestoreAsItEnds, while veltui waits for another.
+func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	b.verifyCluster(t, s, "wait-verified")
+	var r velerov1.Restore
+	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: "velero", Name: "wait-verified"}, &r); err != nil {
+		t.Fatal(err)
+	}
+	b.set(t, &r, velerov1.RestorePhaseInProgress, 5)
+	other := inProgress("wait-unverified", time.Minute)
+	b.create(t, other)
+	w := waits(t, b.command(t, "wait", "-n", "velero", "restore/wait-verified", "restore/wait-unverified"))
+	eventually(t, "it sees both", func() bool { return holdsAll(w.errs.String(), "wait-verified", "wait-unverified") })
+	b.set(t, &r, velerov1.RestorePhasePartiallyFailed, 15)
+	const found = "restore/wait-verified: verified: 4 of 15 items did not come back"
+	eventually(t, "the first is verified", func() bool {
+		var o velerov1.Restore // what changes makes veltui look
+		if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: "velero", Name: "wait-unverified"}, &o); err != nil {
+			t.Fatal(err)
+		}
+		b.set(t, &o, velerov1.RestorePhaseInProgress, (o.Status.Progress.ItemsRestored+1)%40)
+		return strings.Contains(w.errs.String(), found)
+	})
+	if err := b.client.Delete(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if code := w.code(t); code != ExitPartiallyFailed || strings.Count(w.out.String(), found) != 1 {
+		t.Errorf("exit code %d: %s%s", code, w.out, w.errs)
+	}
+}

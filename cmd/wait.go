@@ -3,7 +3,6 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/say/document"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
 	"github.com/veltui/veltui/velero"
@@ -109,14 +107,14 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 	return cmd
 }
 
-// await waits, verifies restores that have ended, and says how all has ended.
+// await waits, and says how all has ended.
 func (w *waiter) await(ctx context.Context) error {
 	err := w.run(ctx)
 	w.screen.close()
 	if err != nil {
 		return err
 	}
-	w.verify(ctx)
+	w.awaitVerified()
 	return w.conclude()
 }
 
@@ -133,40 +131,52 @@ func (f waitFlags) check() ([]condition, error) {
 // verifyTime is how long verifying one restore may take, which nobody asked for.
 const verifyTime = time.Minute
 
-// verify verifies the restores that ended meanwhile.
+// verify verifies the restores that ended meanwhile, one after the other, while veltui waits for others, and says what
+// it found.
 func (w *waiter) verify(ctx context.Context) {
 	for _, t := range w.targets {
-		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal()
-		if t.kind != job.Restore || !ended || w.cluster.Unavailable(inspect.Comparison) != "" {
-			continue
-		}
-		_, done := w.cli.startSteps("verifying " + t.String())
-		result, err := w.verifyJob(ctx, t.jobName)
-		done()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			t.verified = "verified: " + result.Summary()
-		case !errors.Is(err, verify.ErrNotStarted):
-			t.verified = "not verified: " + err.Error()
+		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal() && t.last.Phase != velero.PhaseFailedValidation
+		switch found := t.verified.Load(); {
+		case found != nil && !t.told:
+			t.told = true
+			w.screen.say(t.String() + ": " + *found)
+		case ended && !t.verifying && t.kind == job.Restore && w.cluster.Unavailable(inspect.Comparison) == "":
+			t.verifying = true
+			w.verifying.Go(func() {
+				w.oneByOne.Lock()
+				defer w.oneByOne.Unlock()
+				t.verified.Store(new(w.verifyJob(ctx, t.jobName)))
+			})
 		}
 	}
 }
 
-func (w *waiter) verifyJob(ctx context.Context, name jobName) (verify.Result, error) {
+// awaitVerified waits until all is verified, and says so.
+func (w *waiter) awaitVerified() {
+	_, done := w.cli.startSteps("verifying what came back")
+	w.verifying.Wait()
+	done()
+}
+
+// verifyJob says what came back, or why that is not known.
+func (w *waiter) verifyJob(ctx context.Context, name jobName) string {
 	ctx, cancel := context.WithTimeoutCause(ctx, verifyTime, fmt.Errorf("it took more than %s", verifyTime))
 	defer cancel()
 	conn, err := w.cli.connect()
 	if err != nil {
-		return verify.Result{}, err
+		return "not verified: " + err.Error()
 	}
 	assessed, judged, err := w.cli.judgedJob(ctx, selection{names: []jobName{name}}, watch.Pods)
 	if err != nil {
-		return verify.Result{}, err
+		return "not verified: " + err.Error()
 	}
-	w.cluster.Indexes = w.cli.openIndexes(conn.Config)
-	return w.cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+	cluster := w.cli.inspected() // the waiter's own is in use
+	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.openIndexes(conn.Config)
+	result, err := cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+	if err != nil {
+		return "not verified: " + err.Error()
+	}
+	return "verified: " + result.Summary()
 }
 
 func (w *waiter) conclude() error {
@@ -174,7 +184,10 @@ func (w *waiter) conclude() error {
 	worst := 0
 	for _, t := range w.targets {
 		worst = max(worst, t.code)
-		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code, Verified: t.verified}
+		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
+		if found := t.verified.Load(); found != nil {
+			item.Verified = *found
+		}
 		if t.last.Job != nil {
 			item.Job = new(document.NewJob(t.last, t.volumes))
 		}
@@ -187,7 +200,9 @@ func (w *waiter) conclude() error {
 			} else {
 				l.add("%s", ending)
 			}
-			l.clause(t.String()+": ", t.verified)
+			if found := t.verified.Load(); found != nil {
+				l.clause(t.String()+": ", *found)
+			}
 		}
 	})
 	return cmp.Or(err, exitWith(worst))

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -46,8 +48,9 @@ type awaited struct {
 	full    assess.Judged // in the last full look, which reads all that `veltui explain` reads
 	unclear bool          // the last full look failed, which was said
 
-	running  bool   // it was seen before it ended
-	verified string // what verifying it found once it had ended, or why that is not known
+	running         bool                   // it was seen before it ended
+	verifying, told bool                   // it has ended and is verified, and what that found was said
+	verified        atomic.Pointer[string] // what it was, or why that is not known
 
 	result    waited
 	condition string
@@ -108,6 +111,9 @@ type waiter struct {
 	assessed *assess.Assessment
 	looked   chan fullLook
 	stale    bool
+
+	verifying sync.WaitGroup
+	oneByOne  sync.Mutex
 }
 
 type fullLook struct {
@@ -128,6 +134,7 @@ func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags)
 
 // run waits until all targets are settled or the time is up; with a timeout also for a silent cluster.
 func (w *waiter) run(ctx context.Context) error {
+	whole := ctx // verifying may go on
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.screen.watchStops(ctx)
@@ -165,6 +172,7 @@ func (w *waiter) run(ctx context.Context) error {
 			w.screen.say("Connected.")
 		}
 		w.take(a)
+		w.verify(whole)
 		w.show()
 		if len(w.pending()) == 0 || slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck }) {
 			return nil

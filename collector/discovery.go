@@ -228,6 +228,11 @@ var veleroKinds = []Resource{
 
 func short(names ...string) []string { return names }
 
+// IsBuiltIn reports whether kube-apiserver serves an API group by itself.
+func IsBuiltIn(group string) bool {
+	return slices.ContainsFunc(kubernetes, func(r Resource) bool { return r.Group == group })
+}
+
 // offline is what a target is taken to serve when nothing is known of it: Kubernetes' own kinds, then Velero's
 // and those of the CRDs in the backup by group, which is how API servers order groups of equal priority.
 func offline(kinds []definition) []Resource {

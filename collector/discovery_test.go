@@ -79,3 +79,12 @@ func TestDiscovery(t *testing.T) {
 		}
 	}
 }
+
+func TestBuiltInGroups(t *testing.T) {
+	for group, want := range map[string]bool{"": true, "apps": true, "storage.k8s.io": true, "flowcontrol.apiserver.k8s.io": true,
+		"velero.io": false, "snapshot.storage.k8s.io": false, "metrics.k8s.io": false, "example.com": false} {
+		if got := IsBuiltIn(group); got != want {
+			t.Errorf("%q: %t", group, got)
+		}
+	}
+}

@@ -42,6 +42,7 @@ var contentObjects = map[string]string{
 	"serviceaccount": `{apiVersion: v1, kind: ServiceAccount, imagePullSecrets: [{name: pull}]}`,
 	"claim":          `{apiVersion: v1, kind: PersistentVolumeClaim, spec: {storageClassName: "", volumeName: %[2]s-%[1]s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
 	"hpa":            `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %[1]s}, minReplicas: 1, maxReplicas: 9, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}}`,
+	"pod":            `{apiVersion: v1, kind: Pod, metadata: {annotations: {init.hook.restore.velero.io/container-image: x, init.hook.restore.velero.io/command: run}}, spec: {containers: [{name: main, image: main}]}}`,
 	"token":          `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {annotations: {kubernetes.io/service-account.name: default}}}`,
 }
 
@@ -70,8 +71,11 @@ type verification struct {
 			Fields                               []string
 		}
 	}
-	Volumes []struct{ Namespace, Claim, State, Why string }
-	Claims  struct {
+	Volumes []struct {
+		Claim, Pod, PodVolume, State, Why string
+		Lost                              bool
+	}
+	Claims struct {
 		NotBound []struct {
 			Name, Why string
 			Lost      bool
@@ -139,14 +143,14 @@ func TestVerifyComparesContents(t *testing.T) {
 		"deployment/same", "deployment/gone", "deployment/scaled", "deployment/image", "deployment/env", "deployment/auto", "deployment/rolled", "hpa/auto",
 		"statefulset/same", "statefulset/scaled", "service/same", "service/gone", "service/ports", "service/selector", "ingress/same", "ingress/host",
 		"role/same", "role/gone", "role/fewer", "rolebinding/same", "rolebinding/emptied", "cronjob/same", "cronjob/gone", "cronjob/schedule",
-		"job/kept", "job/done", "limitrange/gone", "networkpolicy/same", "networkpolicy/other", "serviceaccount/robot", "serviceaccount/pulls", "claim/bound", "claim/gone", "cronjob/running", "limitrange/other", "secret/more",
+		"job/kept", "job/done", "limitrange/gone", "networkpolicy/same", "networkpolicy/other", "serviceaccount/robot", "serviceaccount/pulls", "claim/bound", "claim/gone", "cronjob/running", "limitrange/other", "secret/more", "pod/zz-hooked",
 	}
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
 	must(t, theLab.Client.Create(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: from + "-bound"}, Spec: corev1.PersistentVolumeSpec{
 		Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}}}))
 	for _, which := range all {
-		must(t, theLab.Client.Create(ctx, contentObject(t, which, from)))
+		eventuallyCreate(t, contentObject(t, which, from))
 	}
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: from, Name: "bound"}}
 	must(t, theLab.AwaitClaim(ctx, claim))
@@ -157,7 +161,7 @@ func TestVerifyComparesContents(t *testing.T) {
 	}))
 	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	time.Sleep(11 * time.Second) // the volume is older than the restore, with certainty
-	waited := startWaiting(t, "restore/"+to, 0, "verified: nothing is missing of ")
+	waited := startWaiting(t, "restore/"+to, 0, "verified: nothing of ")
 	h := restore(t, to, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil)
 	wantEnd(t, h, "Completed")
 	waited()
@@ -273,8 +277,8 @@ func TestVerifyComparesContents(t *testing.T) {
 }
 
 // TestVerifyAfterTheSameRestoreTwice: a restore into the cluster of the backup finds all there, and the same once more
-// after the policy update wrote Velero's labels: nothing is lost, CRDs neither. Without volumes: Velero would take
-// those of other namespaces from their claims.
+// after the policy update wrote Velero's labels: nothing is lost, CRDs neither, but only a comparison tells. Without
+// volumes: Velero would take those of other namespaces from their claims.
 func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
 	fullBackup(t)
 	yes := true
@@ -283,7 +287,16 @@ func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
 	restore(t, "twice-update", spec, nil)
 	spec.ExistingResourcePolicy = velerov1.PolicyTypeNone
 	restore(t, "twice-none", spec, nil)
-	for _, args := range [][]string{{"restore/twice-none"}, {"restore/twice-none", "--compare"}, {"restore/twice-update", "--compare"}} {
+	d, found := verified(t, exitError, "restore/twice-none")
+	for what, how := range found {
+		if !strings.HasPrefix(how, "NotCompared Velero left it as it was, and ") {
+			t.Errorf("FALSE %s: %q", what, how)
+		}
+	}
+	if len(found) == 0 || d.LostItems+d.LostContents+d.Changed != 0 {
+		t.Errorf("%d are not compared, %d items and %d contents lost, %d changed", len(found), d.LostItems, d.LostContents, d.Changed)
+	}
+	for _, args := range [][]string{{"restore/twice-none", "--compare"}, {"restore/twice-update", "--compare"}} {
 		if d, found := verified(t, 0, args...); len(found) > 0 || d.Wanted < 200 {
 			t.Errorf("%q of %d: %v", args, d.Wanted, found)
 		}
@@ -299,6 +312,9 @@ resourceModifierRules:
 - conditions: {groupResource: configmaps, namespaces: [media]}
   mergePatches:
   - patchData: '{"data": {"added": "by the modifier"}}'
+- conditions: {groupResource: deployments.apps, namespaces: [media]}
+  patches:
+  - {operation: add, path: /spec/template/spec/containers/0/resources, value: '{"limits": {"cpu": "1000m", "memory": "1024Mi"}, "requests": {"cpu": "0.5"}}'}
 `}}
 	must(t, theLab.Client.Create(ctx, mods))
 	wantEnd(t, restore(t, "verify-modified", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps", "deployments"},
@@ -309,6 +325,13 @@ resourceModifierRules:
 	for _, m := range changed.Items {
 		if m.Data["added"] != "" {
 			modified++
+		}
+	}
+	var deployments appsv1.DeploymentList
+	must(t, theLab.Client.List(ctx, &deployments, client.InNamespace("verify-modified")))
+	for _, d := range deployments.Items {
+		if d.Spec.Template.Spec.Containers[0].Resources.Limits.Cpu().String() != "1" {
+			t.Errorf("%s was not modified", d.Name)
 		}
 	}
 	if _, found := verified(t, 0, "restore/verify-modified", "--compare"); len(found) > 0 || modified == 0 {

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/preflight"
@@ -18,26 +17,18 @@ import (
 )
 
 // compareContents compares the content of what is there with what the restore was to make of the backup.
-func (c *Cluster) compareContents(ctx context.Context, j *job.Job, snap *watch.Snapshot, in verify.Input, result *verify.Result, reader *target.Reader, served *target.Served, far func(string)) error {
-	spec, err := RestoreSpec(j)
+func (c *Cluster) compareContents(ctx context.Context, j *job.Job, q SurveyQuestion, in verify.Input, result *verify.Result, reader *target.Reader, served *target.Served, far func(string)) error {
+	store, index, err := c.readIndex(ctx, j.Namespace, in.Backup, func(int64, int64) {})
 	if err != nil {
 		return err
 	}
-	store, index, err := c.readIndex(ctx, j.Namespace, spec.BackupName, func(int64, int64) {})
-	if err != nil {
-		return err
-	}
-	state, err := store.state(ctx, snap, spec.BackupName)
-	if err != nil {
-		return err
-	}
-	q := SurveyQuestion{Velero: state, Index: index, Spec: collector.RestoreSpec{Restore: spec}}
+	q.Index = index
 	around, err := reader.Surroundings(ctx, served, target.Around{Velero: j.Namespace, Configs: q.configs()})
 	if err != nil {
 		return err
 	}
 	comparison := verify.NewComparison(in, result, rulesToCompare(q, around, j.Name, result), versionsOf(q))
-	broken := store.Bodies(spec.BackupName, func(done, total int64) { far("reading the backup: " + human.BytesOf(done, total)) })(ctx, comparison.Wants, comparison.Backup)
+	broken := store.Bodies(in.Backup, func(done, total int64) { far("reading the backup: " + human.BytesOf(done, total)) })(ctx, comparison.Wants, comparison.Backup)
 	if ctx.Err() != nil || errors.Is(broken, ErrNoDownload) {
 		return broken
 	}

@@ -63,6 +63,9 @@ func (c *Cluster) Operations(ctx context.Context, j *job.Job) ([]artifact.Operat
 // WhyNotFinalized says that what a backup's operations made is missing in what Velero
 // stored of it, empty if it is not. Only the objects that are asked of are read.
 func (c *Cluster) WhyNotFinalized(ctx context.Context, namespace string, b *velerov1.Backup) (string, error) {
+	if b.Status.BackupItemOperationsAttempted <= 0 {
+		return "", nil
+	}
 	finalized, err := readArtifact(ctx, c, &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
 		return f.Finalized(ctx, b)
 	})

@@ -197,7 +197,7 @@ func (s *Surveyor) lookAtKinds(ctx context.Context, index *collector.Index, reso
 		if stored != "" && preferred != "" && stored != preferred { // it is stored in another one than the cluster prefers
 			others = append(others, resource)
 		}
-		if preferred != "" && !isBuiltIn(resource) {
+		if _, group, _ := strings.Cut(resource, "."); preferred != "" && !collector.IsBuiltIn(group) {
 			custom[resource] = cmp.Or(stored, preferred)
 		}
 	}
@@ -218,13 +218,6 @@ func (s *Surveyor) lookAtKinds(ctx context.Context, index *collector.Index, reso
 		found.unread = append(found.unread, preflight.NotLooked{What: "whether the API server can list " + human.List(unseen, 3), Why: "you may not list it in the whole cluster, as Velero does"})
 	}
 	return err
-}
-
-// isBuiltIn says whether the API server serves a kind by itself: its group has no domain, or is one as storage.k8s.io.
-func isBuiltIn(resource string) bool {
-	_, group, _ := strings.Cut(resource, ".")
-	name, isKubernetes := strings.CutSuffix(group, ".k8s.io")
-	return !strings.Contains(group, ".") || isKubernetes && !strings.Contains(name, ".")
 }
 
 // surround reads what surrounds a restore. If it wants the same as before but for the

@@ -10,13 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
@@ -59,9 +58,8 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 	if j.Terminal() {
 		input.Ended = j.Completed
 	}
-	if spec, err := RestoreSpec(j); err == nil {
-		input.Backup, input.Mapped = spec.BackupName, len(spec.NamespaceMapping) > 0
-	}
+	spec, _ := RestoreSpec(j) // of an error, expected tells
+	input.Backup, input.Mapped = spec.BackupName, len(spec.NamespaceMapping) > 0
 	var notes []string
 	if input.Items, input.Unlisted, notes, err = c.expected(ctx, j, in.Snapshot.Server, served); err != nil {
 		result = verify.Result{Count: map[verify.State]int{}, At: c.Clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
@@ -72,24 +70,31 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 		return result, err
 	}
 	result = verify.Judge(input)
-	if spec, err := RestoreSpec(j); err == nil {
-		if b := VeleroState(in.Snapshot, spec.BackupName).Backup; b != nil {
-			why, err := c.WhyNotFinalized(ctx, j.Namespace, b)
-			if err != nil {
-				why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
-			}
-			if why != "" {
-				notes = append(notes, "Backup "+b.Name+": "+why)
-			}
+	store, err := c.Store(j.Namespace)
+	if err != nil {
+		return result, err
+	}
+	state, noBackup := store.state(ctx, in.Snapshot, spec.BackupName)
+	if noBackup == nil {
+		why, err := c.WhyNotFinalized(ctx, j.Namespace, state.Backup)
+		if err != nil {
+			why = "Whether Velero stored its contents after its operations is not known: " + err.Error()
 		}
-		// Velero itself adds the kinds that it never restores (restore_controller.go, validateAndComplete).
-		words := slices.DeleteFunc(slices.Concat(spec.IncludedResources, spec.ExcludedResources), func(word string) bool { return slices.Contains(collector.NonRestorable(), word) })
-		for _, word := range served.Untold(words) {
-			notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
+		if why != "" {
+			notes = append(notes, "Backup "+spec.BackupName+": "+why)
 		}
 	}
+	// Velero itself adds the kinds that it never restores (restore_controller.go, validateAndComplete).
+	words := slices.DeleteFunc(slices.Concat(spec.IncludedResources, spec.ExcludedResources), func(word string) bool { return slices.Contains(collector.NonRestorable(), word) })
+	for _, word := range served.Untold(words) {
+		notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
+	}
 	if far != nil {
-		switch err := c.compareContents(ctx, j, in.Snapshot, input, &result, reader, served, far); {
+		err := noBackup
+		if err == nil {
+			err = c.compareContents(ctx, j, SurveyQuestion{Velero: state, Spec: collector.RestoreSpec{Restore: spec}}, input, &result, reader, served, far)
+		}
+		switch {
 		case ctx.Err() != nil:
 			return verify.Result{}, context.Cause(ctx)
 		case err != nil:
@@ -182,107 +187,65 @@ func (c *Cluster) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	return e
 }
 
-// Claims of more than manyNamespaces are listed in the whole cluster, or in mostNamespaces at most.
-const (
-	manyNamespaces = 8
-	mostNamespaces = 100
-)
-
+// addClaims reads the claims that came back, and what keeps them from being bound.
 func addClaims(ctx context.Context, reader *target.Reader, served *target.Served, result *verify.Result) {
 	var claims []verify.Claim
-	waiting := map[string][]waitingClaim{}
-	open := false
-	list := func(namespace string) error {
-		return target.Visit(ctx, reader, served, "persistentvolumeclaims", namespace, "", func(o *corev1.PersistentVolumeClaim) {
-			c := verify.Claim{Namespace: o.Namespace, Name: o.Name, Phase: string(o.Status.Phase), Volume: o.Spec.VolumeName}
-			if c.Volume != "" && o.Status.Phase == corev1.ClaimPending {
-				waiting[c.Volume] = append(waiting[c.Volume], waitingClaim{len(claims), o.UID})
-			}
-			if class := o.Spec.StorageClassName; class != nil {
-				c.Class = *class
-			}
-			if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
-				c.Snapshot = source.Name
-			}
-			open = open || o.Status.Phase != corev1.ClaimBound
-			claims = append(claims, c)
-		})
-	}
+	open, named := false, false // a claim is not bound, and names its volume
 	unknown := func(what string, err error) {
-		result.Unknown = true
-		result.Notes = append(result.Notes, what+" is not known: "+err.Error())
-	}
-	namespaces := result.ClaimNamespaces()
-	if len(namespaces) > manyNamespaces {
-		err := list("")
-		switch {
-		case err == nil:
-			namespaces = nil
-		case !apierrors.IsForbidden(err) || len(namespaces) > mostNamespaces:
-			unknown("Which claims are bound", err)
-			namespaces = nil
+		if err != nil {
+			result.Unknown = true
+			result.Notes = append(result.Notes, what+" is not known: "+err.Error())
 		}
 	}
-	for _, namespace := range namespaces {
-		if err := list(namespace); err != nil {
-			unknown("Which claims are bound in namespace "+namespace, err)
+	unseen, err := reader.LookWhole(ctx, served, result.ClaimsThere(), func(string) string { return "" }, func(_ string, from *unstructured.Unstructured) {
+		sanitize.Object(&from.Object)
+		var o corev1.PersistentVolumeClaim
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, &o); err != nil {
+			return // AddClaims leaves it out, and AddVolumes says so
 		}
-	}
-	if err := addUnbindable(ctx, reader, served, waiting, claims, result.SoFar); err != nil {
-		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
+		c := verify.Claim{Namespace: o.Namespace, Name: o.Name, UID: o.UID, Phase: string(o.Status.Phase), Volume: o.Spec.VolumeName}
+		if class := o.Spec.StorageClassName; class != nil {
+			c.Class = *class
+		}
+		if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
+			c.Snapshot = source.Name
+		}
+		claims = append(claims, c)
+		isOpen := o.Status.Phase != corev1.ClaimBound
+		open, named = open || isOpen, named || isOpen && c.Volume != ""
+	}, nil)
+	unknown("Which claims are bound", err)
+	for _, n := range unseen {
+		unknown("Which claims are bound"+human.Clause(" in namespace ", n.Namespace), errors.New(n.Why))
 	}
 	var classes verify.Classes
 	if open {
 		modes := verify.Classes{}
-		err := target.Visit(ctx, reader, served, "storageclasses.storage.k8s.io", "", "", func(c *storagev1.StorageClass) {
+		err := target.Visit(ctx, reader, served, target.StorageClasses, "", "", func(c *storagev1.StorageClass) {
 			if modes[c.Name] = ""; c.VolumeBindingMode != nil {
 				modes[c.Name] = string(*c.VolumeBindingMode)
 			}
 		})
 		if classes = modes; err != nil {
 			classes = nil
-			unknown("Whether the cluster has the storage classes of claims that are not bound", err)
 		}
+		unknown("Whether the cluster has the storage classes of claims that are not bound", err)
 	}
-	result.AddClaims(claims, classes)
-}
-
-// waitingClaim is a claim that names its volume and is not bound, by its index.
-type waitingClaim struct {
-	claim int
-	uid   types.UID
-}
-
-// addUnbindable reads the volumes for which claims wait, and says which can never be bound to them.
-func addUnbindable(ctx context.Context, reader *target.Reader, served *target.Served, waiting map[string][]waitingClaim, claims []verify.Claim, soFar bool) error {
-	q := &target.Question{}
-	for volume := range waiting {
-		q.Add("persistentvolumes", "", volume)
-	}
-	there := map[string]bool{}
-	unseen, err := reader.LookWhole(ctx, served, q, func(string) string { return "" }, func(_ string, o *unstructured.Unstructured) {
-		sanitize.Object(&o.Object)
-		var volume corev1.PersistentVolume
-		if there[o.GetName()] = true; runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &volume) != nil {
-			return
-		}
-		for _, w := range waiting[volume.Name] {
-			c := &claims[w.claim]
-			c.Unbindable = velero.NeverBinds(volume.Spec.ClaimRef, c.Namespace, c.Name, w.uid)
-		}
-	}, nil)
-	if err == nil && len(unseen) > 0 {
-		err = errors.New(unseen[0].Why)
-	}
-	if err != nil || soFar {
-		return err
-	}
-	for volume, of := range waiting {
-		for _, w := range of {
-			if !there[volume] { // no provisioner makes a volume for a claim that names one
-				claims[w.claim].Unbindable = "it is not there"
+	if named {
+		refs := map[string]*corev1.ObjectReference{}
+		err := target.Visit(ctx, reader, served, target.PersistentVolumes, "", "", func(v *target.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef })
+		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
+		for i := range claims {
+			c := &claims[i]
+			ref, there := refs[c.Volume]
+			switch {
+			case err != nil || c.Volume == "" || c.Phase == string(corev1.ClaimBound):
+			case there:
+				c.Unbindable = velero.NeverBinds(ref, c.Namespace, c.Name, c.UID)
+			case !result.SoFar: // nobody makes a volume for a claim that names one
+				c.Unbindable = "it is not there"
 			}
 		}
 	}
-	return nil
+	result.AddClaims(claims, classes)
 }

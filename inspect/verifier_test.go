@@ -37,12 +37,12 @@ func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
 	served := target.ServedBy(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "persistentvolumeclaims", Namespaced: true, Verbs: metav1.Verbs{"list"}}}},
 		&metav1.APIResourceList{GroupVersion: "storage.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "storageclasses", Verbs: metav1.Verbs{"list"}}}})
 	claims := verify.Kind{Name: "persistentvolumeclaims"}
-	for i := range manyNamespaces + 1 {
+	for i := range 9 {
 		claims.Items = append(claims.Items, verify.Item{Namespace: fmt.Sprintf("ns-%d", i), Name: "data", State: verify.Restored})
 	}
 	result := verify.Result{Kinds: []verify.Kind{claims}}
 	addClaims(t.Context(), reader, served, &result)
-	if len(result.Claims) != manyNamespaces || result.LostClaims() != 0 || !result.Unknown ||
+	if len(result.Claims) != 8 || result.LostClaims() != 0 || !result.Unknown ||
 		len(result.Notes) != 2 || !strings.Contains(result.Notes[0], "Which claims are bound in namespace ns-3 is not known: you may not list it") ||
 		!strings.Contains(result.Notes[1], "storage classes of claims that are not bound is not known: you may not list it") {
 		t.Errorf("%d claims, unknown: %t, %q", len(result.Claims), result.Unknown, result.Notes)
@@ -67,9 +67,9 @@ func TestClaimsThatNeverBind(t *testing.T) {
 		}
 		switch r.URL.Path {
 		case "/api/v1/namespaces/shop/persistentvolumeclaims":
-			list("PersistentVolumeClaim", claim("bound", "Bound"), claim("original", "Pending"), claim("released", "Pending"), claim("none", "Pending"), claim("kept", "Pending"))
+			list("PersistentVolumeClaim", claim("bound", "Bound"), claim("original", "Pending"), claim("released", "Pending"), claim("none", "Pending"), claim("kept", "Pending"), claim("misbound", "Lost"))
 		case "/api/v1/persistentvolumes":
-			list("PersistentVolume", volume("original", "prod", "original", "uid-x"), volume("released", "shop", "released", "uid-old"), volume("kept", "shop", "kept", ""), volume("other", "x", "y", "z"))
+			list("PersistentVolume", volume("original", "prod", "original", "uid-x"), volume("released", "shop", "released", "uid-old"), volume("kept", "shop", "kept", ""), volume("misbound", "x", "misbound", ""), volume("other", "x", "y", "z"))
 		default:
 			list("StorageClass")
 		}
@@ -84,7 +84,7 @@ func TestClaimsThatNeverBind(t *testing.T) {
 		{Name: "persistentvolumeclaims", Namespaced: true, Verbs: verbs}, {Name: "persistentvolumes", Verbs: verbs}}}, &metav1.APIResourceList{GroupVersion: "storage.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "storageclasses", Verbs: verbs}}})
 	for _, soFar := range []bool{false, true} {
 		claims := verify.Kind{Name: "persistentvolumeclaims"}
-		for _, name := range []string{"bound", "original", "released", "none", "kept"} {
+		for _, name := range []string{"bound", "original", "released", "none", "kept", "misbound"} {
 			claims.Items = append(claims.Items, verify.Item{Namespace: "shop", Name: name, State: verify.Restored})
 		}
 		result := verify.Result{Kinds: []verify.Kind{claims}, SoFar: soFar}
@@ -99,6 +99,7 @@ func TestClaimsThatNeverBind(t *testing.T) {
 			"released": "true volume pv-released can never be bound to it: it is kept for an earlier claim of this name",
 			"none":     "true volume pv-none can never be bound to it: it is not there",
 			"kept":     "false it waits for its volume pv-kept",
+			"misbound": "true volume pv-misbound can never be bound to it: it is kept for claim x/misbound",
 		}
 		if soFar { // Velero may still make it
 			want["none"] = "false it waits for its volume pv-none"

@@ -163,6 +163,9 @@ func (l *Lab) KubeconfigOf(name string, groups ...string) (string, error) {
 	return l.plane.KubeconfigFor(config, name+".kubeconfig")
 }
 
+// EtcdKeys returns the revision at which each key of etcd was last written.
+func (l *Lab) EtcdKeys(ctx context.Context) (map[string]string, error) { return l.plane.EtcdKeys(ctx) }
+
 // KillAPIServer ends kube-apiserver as a crash would.
 func (l *Lab) KillAPIServer() error { return l.plane.KillAPIServer() }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
@@ -140,7 +141,7 @@ func (r *run) bringsKind(i *item) bool {
 
 // ask sends an object, for another try without what the restore creates before. An error ends the dry run.
 func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, o *unstructured.Unstructured, in situation) (answer, error) {
-	if !r.builtIn[at.Group] {
+	if !collector.IsBuiltIn(at.Group) {
 		err := r.honoursDryRun(ctx, at)
 		if err != nil && !r.serves(ctx, at, o) {
 			return classify(errUnserved, i.resource, in), nil
@@ -171,7 +172,7 @@ func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, 
 			return answer{}, err
 		}
 		got := classify(err, i.resource, in)
-		if got.verdict == accepted && size > etcdLimit && !r.builtIn[at.Group] {
+		if got.verdict == accepted && size > etcdLimit && !collector.IsBuiltIn(at.Group) {
 			return answer{verdict: warned, why: fmt.Sprintf("it has %s as JSON, in which custom resources are stored, and etcd takes 1.5 MiB by default", human.Bytes(int64(size)))}, nil
 		}
 		if got.retry == nil {

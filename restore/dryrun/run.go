@@ -64,7 +64,6 @@ type run struct {
 	*Sender
 	items    map[place]*item // by place in the backup
 	targets  map[place]*item
-	builtIn  map[string]bool // API groups that kube-apiserver serves itself
 	limits   map[string]bool // namespaces that get limit ranges
 	silent   atomic.Int32    // requests without an answer, one after the other
 	total    int
@@ -74,10 +73,7 @@ type run struct {
 
 // Run sends a restore. Its errors are the cause of ctx, and that the API server rejects the credentials.
 func Run(ctx context.Context, s *Sender, q Query) (*preflight.DryRun, error) {
-	r := &run{Query: q, Sender: s, items: map[place]*item{}, targets: map[place]*item{}, builtIn: map[string]bool{}, limits: map[string]bool{}}
-	for kind := range collector.KnownKinds() {
-		r.builtIn[kind[0]] = true
-	}
+	r := &run{Query: q, Sender: s, items: map[place]*item{}, targets: map[place]*item{}, limits: map[string]bool{}}
 	if err := r.plan(); err != nil {
 		return nil, err
 	}

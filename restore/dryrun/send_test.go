@@ -70,7 +70,7 @@ func TestNothingIsStored(t *testing.T) {
 
 // written are the keys that an API server writes all by itself.
 func written(key string) bool {
-	return slices.ContainsFunc([]string{"/registry/events/", "/registry/leases/", "/registry/masterleases/"}, func(p string) bool { return strings.HasPrefix(key, p) })
+	return slices.ContainsFunc([]string{"/registry/events/", "/registry/leases/", "/registry/masterleases/", "/registry/peerserverleases/"}, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
 // server answers each request as it is told, and counts the writes.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -114,7 +116,11 @@ func (t *Table) deep(all []Field, path string, value any) []Field {
 		if len(path) > maxPath && len(v) > 0 {
 			return append(all, t.field(path, v))
 		}
+		quantities := slices.Contains(ofQuantities, path[strings.LastIndexByte(path, '.')+1:]) || strings.HasPrefix(path, "spec.limits[")
 		for key, below := range v {
+			if quantities || slices.Contains(ofQuantities, key) {
+				below = canonical(below)
+			}
 			if path != "" {
 				key = path + "." + key
 			}
@@ -136,6 +142,30 @@ func (t *Table) deep(all []Field, path string, value any) []Field {
 		all = append(all, t.field(path, v))
 	}
 	return all
+}
+
+// ofQuantities are fields of Kubernetes that are quantities, or hold some by their names; limit ranges have more.
+var ofQuantities = []string{"limits", "requests", "hard", "podFixed", "capacity", "sizeLimit", "divisor", "averageValue"}
+
+// Quantity reads a quantity, but for those with an exponent, which may take long to parse.
+func Quantity(value any) (q resource.Quantity, ok bool) {
+	text := fmt.Sprint(value)
+	if len(text) > 32 || strings.ContainsAny(text, "eE") {
+		return q, false
+	}
+	q, err := resource.ParseQuantity(text)
+	return q, err == nil
+}
+
+// canonical writes a quantity as the API server does, 1000m as 1; another value stays.
+func canonical(value any) any {
+	switch value.(type) {
+	case string, int64, float64:
+		if q, ok := Quantity(value); ok {
+			return q.String()
+		}
+	}
+	return value
 }
 
 // elements names the elements of a list of objects, by their names if each has its own; nil for another list.

@@ -71,3 +71,23 @@ func TestLongPaths(t *testing.T) {
 		t.Error("what is empty is a field")
 	}
 }
+
+// TestQuantities are the same however they are written, but only where Kubernetes has quantities.
+func TestQuantities(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{`{"spec": {"resources": {"limits": {"cpu": "1000m", "memory": "1024Mi"}}}}`, `{"spec": {"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}}`, ""},
+		{`{"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": 1, "x.com/gpu": "2000m"}}}]}}`, `{"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "x.com/gpu": "2"}}}]}}`, ""},
+		{`{"spec": {"hard": {"requests.cpu": "0.5"}}}`, `{"spec": {"hard": {"requests.cpu": "500m"}}}`, ""},
+		{`{"spec": {"limits": [{"type": "Container", "max": {"cpu": "4000m"}}]}}`, `{"spec": {"limits": [{"type": "Container", "max": {"cpu": "4"}}]}}`, ""},
+		{`{"spec": {"emptyDir": {"sizeLimit": "1024Ki"}}}`, `{"spec": {"emptyDir": {"sizeLimit": "1Mi"}}}`, ""},
+		{`{"spec": {"limits": {"cpu": "1000m"}}}`, `{"spec": {"limits": {"cpu": "1001m"}}}`, "spec.limits.cpu"},
+		{`{"spec": {"limits": {"cpu": "1e1"}}}`, `{"spec": {"limits": {"cpu": "10"}}}`, "spec.limits.cpu"}, // not parsed
+		{`{"spec": {"limits": {"cpu": "1e999999999", "a": "much"}}}`, `{"spec": {"limits": {"cpu": "1e999999999", "a": "much"}}}`, ""},
+		{`{"data": {"cpu": "1000m"}}`, `{"data": {"cpu": "1"}}`, "data.cpu"},
+	} {
+		table := NewTable()
+		if got := strings.Join(table.Names(Changes(table.SignDeep(object(t, c.a)), table.SignDeep(object(t, c.b)))), " "); got != c.want {
+			t.Errorf("%s and %s differ in %q, expected %q", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -14,9 +14,6 @@ import (
 	"github.com/veltui/veltui/restore/target"
 )
 
-// maxFields is how many fields of an object are named, and maxField how long they may be.
-const maxFields, maxField = 8, 120
-
 // Comparison compares objects that exist with what the backup holds of them. Of a
 // body, only hashes of its fields are kept, until the object of the cluster is there.
 type Comparison struct {

@@ -10,7 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/restore/fields"
 	"github.com/veltui/veltui/restore/target"
 )
 
@@ -50,32 +50,15 @@ func (c *Comparison) Existing(unseen []target.NotSeen, broken error) []Existing 
 	for at, i := range c.items {
 		e := Existing{Resource: at.resource, Namespace: at.namespace, Name: at.name, Outcome: i.outcome, Why: i.why}
 		if i.outcome == "" {
-			e.Outcome, e.Why = CannotTell, missing(at, i, unseen, broken)
+			e.Outcome, e.Why = CannotTell, fields.WhyUnread(at.resource, at.namespace, i.inBackup != nil, broken, unseen)
 		}
-		for _, f := range i.fields[:min(len(i.fields), maxFields)] {
-			e.Fields = append(e.Fields, human.Shorten(sanitize.String(f), maxField))
-		}
+		e.Fields = fields.Shown(i.fields)
 		all = append(all, e)
 	}
 	slices.SortFunc(all, func(x, y Existing) int {
 		return cmp.Or(strings.Compare(x.Resource, y.Resource), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
 	})
 	return all
-}
-
-func missing(at place, i *compared, unseen []target.NotSeen, broken error) string {
-	switch {
-	case i.inBackup == nil && broken != nil:
-		return "veltui could not read the backup: " + broken.Error()
-	case i.inBackup == nil:
-		return "veltui did not find its body in the backup"
-	}
-	for _, n := range unseen {
-		if n.Resource == at.resource && (n.Namespace == "" || n.Namespace == at.namespace) {
-			return "veltui could not read it: " + n.Why
-		}
-	}
-	return "it is gone since veltui found it"
 }
 
 // special are resources of which more is to say than what Velero does with the object itself.

@@ -61,6 +61,18 @@ func (u Untold) What() string {
 	return what + ", such as " + u.Names[0]
 }
 
+// Summary says how many objects were sent, and why none was.
+func (d *DryRun) Summary() string {
+	text := fmt.Sprintf("Dry run as %s: %s of %s sent, %s accepted, %s rejected, nothing stored",
+		d.As, human.Number(d.Sent), human.Count(d.Items, "object"), human.Number(d.Accepted), human.Number(len(d.Rejected)))
+	for _, not := range [][]Untold{d.NotSent, d.CannotTell} { // the largest group comes first
+		if d.Sent == 0 && len(not) > 0 {
+			return text + "; not sent: " + not[0].What() + ": " + not[0].Why
+		}
+	}
+	return text
+}
+
 // CannotKnow is what nobody can know before a restore.
 var CannotKnow = []string{
 	"what controllers, operators and third-party plugins of Velero do with the objects later",

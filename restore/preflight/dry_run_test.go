@@ -64,3 +64,15 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 		t.Errorf("a patch that the API server answered: %s", kindsOf(checked(t, patched)))
 	}
 }
+
+// TestSummary: where nothing was sent, it says why.
+func TestSummary(t *testing.T) {
+	there := Untold{Why: "it exists, and the policy is none", Resource: "secrets", Names: []string{"secrets/shop/a"}, Count: 40}
+	d := &DryRun{As: "ann", Items: 41, NotSent: []Untold{there}, CannotTell: []Untold{{Why: "its body is too large", Resource: "secrets", Names: []string{"secrets/shop/b"}, Count: 1}}}
+	if got, want := d.Summary(), "Dry run as ann: 0 of 41 objects sent, 0 accepted, 0 rejected, nothing stored; not sent: 40 objects of secrets, such as secrets/shop/a: it exists, and the policy is none"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if d.Sent, d.Accepted = 1, 1; d.Summary() != "Dry run as ann: 1 of 41 objects sent, 1 accepted, 0 rejected, nothing stored" {
+		t.Error(d.Summary())
+	}
+}

@@ -14,6 +14,9 @@ import (
 // wait is the init container in which a pod waits for file system backups.
 const wait = "restore-wait"
 
+// generatedInit is how the names of the init containers of hooks begin that give none.
+const generatedInit = "velero-restore-init-"
+
 // pod drops where a pod ran, the token of its ServiceAccount, and the containers of an earlier restore, and adds the
 // init container of its own hook (pod_action.go, pod_volume_restore_action.go, init_restorehook_pod_action.go). Not
 // added is the init container that waits for file system backups: the API server lets it in where it lets in the others,
@@ -66,7 +69,7 @@ func (r *Rules) hook(o *unstructured.Unstructured, spec map[string]any, c *Chang
 		c.Fails = "plugin panicked: the annotation " + prefix + "command is missing"
 		return
 	case name == "":
-		name = "velero-restore-init-00000000" // Velero takes random digits
+		name = generatedInit + "00000000" // Velero takes random digits
 	}
 	command := []any{}
 	if !strings.HasPrefix(text, "[") || json.Unmarshal([]byte(text), &command) != nil {

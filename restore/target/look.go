@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unique"
 
@@ -40,14 +39,14 @@ func (r *Reader) look(ctx context.Context, served *Served, q *Question, progress
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l := &look{
-		Reader: r, served: served, progress: progress, giveUp: cancel, list: list,
-		slots: make(chan struct{}, r.Parallel),
+		Lists: r.Lists(served, nil), progress: progress, giveUp: cancel, list: list,
 		state: &State{question: q, notServed: map[string]bool{}, unseen: map[[2]string]string{}, At: r.Clock()},
 	}
+	l.mu.Lock()
 	l.start(ctx, l.servedPlaces(q))
-	l.running.Wait()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	l.mu.Unlock()
+	if err := l.Wait(ctx); err != nil {
+		return nil, err
 	}
 	for at, why := range l.state.unseen {
 		l.state.NotSeen = append(l.state.NotSeen, NotSeen{at[0], at[1], why})
@@ -58,16 +57,13 @@ func (r *Reader) look(ctx context.Context, served *Served, q *Question, progress
 	return l.state, nil
 }
 
+// look is one of many lists; its lock is that of Lists.
 type look struct {
-	*Reader
-	served   *Served
+	*Lists
 	progress func(Progress)
 	giveUp   context.CancelCauseFunc
 	list     func(*look, context.Context, place) error
-	slots    chan struct{}
-	running  sync.WaitGroup
 
-	mu    sync.Mutex
 	at    Progress
 	state *State
 	gone  error // why nothing more is asked
@@ -99,7 +95,7 @@ const wholePage = 250
 
 // where is what to list for a place, and in which namespace.
 func (l *look) where(p place) (resource schema.GroupVersionResource, namespace string) {
-	k := l.served.kinds[p.resource]
+	k := l.Served.kinds[p.resource]
 	if k.namespaced {
 		namespace = p.namespace
 	}
@@ -109,11 +105,11 @@ func (l *look) where(p place) (resource schema.GroupVersionResource, namespace s
 // servedPlaces leaves out what the cluster does not serve, or does not tell.
 func (l *look) servedPlaces(q *Question) []place {
 	return slices.DeleteFunc(q.places(), func(p place) bool {
-		serves, known := l.served.Serves(p.resource)
+		serves, known := l.Served.Serves(p.resource)
 		switch {
 		case !known:
 			_, group, _ := strings.Cut(p.resource, ".")
-			l.notSeen(p, fmt.Errorf("the cluster does not tell its kinds of %s: %s", group, l.served.Silent[group]))
+			l.notSeen(p, fmt.Errorf("the cluster does not tell its kinds of %s: %s", group, l.Served.Silent[group]))
 		case !serves:
 			l.state.notServed[p.resource] = true
 		}
@@ -121,40 +117,29 @@ func (l *look) servedPlaces(q *Question) []place {
 	})
 }
 
+// start begins to read lists. The caller holds the lock.
 func (l *look) start(ctx context.Context, places []place) {
-	l.mu.Lock()
 	l.at.Total += len(places)
-	l.mu.Unlock()
 	for _, p := range places {
-		l.running.Go(func() {
-			select {
-			case l.slots <- struct{}{}:
-			case <-ctx.Done():
-				return
+		l.Start(ctx, p.resource, p.namespace, func() (func(), error) {
+			l.mu.Lock()
+			err := l.gone
+			l.mu.Unlock()
+			if err == nil {
+				err = l.list(l, ctx, p)
 			}
-			again := l.read(ctx, p)
-			<-l.slots
-			l.start(ctx, again)
+			return func() { l.took(ctx, p, err) }, nil
 		})
 	}
 }
 
-// read reads one list, and returns those to read in its stead.
-func (l *look) read(ctx context.Context, p place) (instead []place) {
-	l.mu.Lock()
-	err := l.gone
-	l.mu.Unlock()
-	if err == nil {
-		err = l.list(l, ctx, p)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// took notes that a list was read, and begins to read those in its stead.
+func (l *look) took(ctx context.Context, p place, err error) {
+	var instead []place
 	switch {
-	case ctx.Err() != nil:
-		return nil
 	case apierrors.IsUnauthorized(err):
 		l.giveUp(fmt.Errorf("the API server rejects your credentials: %w", err))
-		return nil
+		return
 	case apierrors.IsForbidden(err) && len(p.within) > 0:
 		ask := p.within[:min(len(p.within), mostOneByOne)]
 		instead = l.state.question.oneByOne(p.resource, ask)
@@ -167,12 +152,12 @@ func (l *look) read(ctx context.Context, p place) (instead []place) {
 			l.gone = err
 		}
 	}
+	l.start(ctx, instead)
 	l.at.Done++
 	l.at.Resource = p.resource
 	if l.progress != nil {
-		l.progress(Progress{l.at.Done, l.at.Total + len(instead), p.resource})
+		l.progress(l.at)
 	}
-	return instead
 }
 
 func (l *look) listMetadata(ctx context.Context, p place) error {

@@ -11,9 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 )
 
@@ -213,25 +212,25 @@ const ChangesClasses = "velero.io/change-storage-class"
 // pluginConfigs finds the ConfigMaps of restore actions (pkg/plugin/framework/common/plugin_config.go).
 func (a *around) pluginConfigs(ctx context.Context, namespace string) {
 	a.Start(ctx, ConfigMaps, "", func() (func(), error) {
-		found := &unstructured.UnstructuredList{}
-		resource := schema.GroupVersionResource{Version: "v1", Resource: ConfigMaps}
-		if err := a.client.ListAny(ctx, resource, namespace, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"}, found); err != nil {
+		var found client.ListOf[corev1.ConfigMap]
+		err := a.client.ListAny(ctx, corev1.SchemeGroupVersion.WithResource(ConfigMaps), namespace, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"}, &found)
+		if err != nil {
 			return nil, safe(err)
 		}
 		return func() { a.found.addConfigs(found.Items) }, nil
 	})
 }
 
-func (s *Surroundings) addConfigs(configs []unstructured.Unstructured) {
+func (s *Surroundings) addConfigs(configs []corev1.ConfigMap) {
 	s.PluginConfigs = map[string][]string{}
 	for i := range configs {
-		sanitize.Object(&configs[i].Object)
-		for action, kind := range configs[i].GetLabels() {
+		sanitize.Object(&configs[i])
+		for action, kind := range configs[i].Labels {
 			if kind == "RestoreItemAction" {
-				s.PluginConfigs[action] = append(s.PluginConfigs[action], configs[i].GetName())
+				s.PluginConfigs[action] = append(s.PluginConfigs[action], configs[i].Name)
 			}
 			if kind == "RestoreItemAction" && action == ChangesClasses {
-				s.ClassMap, _, _ = unstructured.NestedStringMap(configs[i].Object, "data")
+				s.ClassMap = configs[i].Data
 			}
 		}
 	}
@@ -259,13 +258,8 @@ func (a *around) services(ctx context.Context, want Around) {
 	}
 	for _, name := range names[:min(len(names), mostOneByOne)] {
 		namespace, service, _ := strings.Cut(name, "/")
-		a.Start(ctx, Services, namespace, func() (func(), error) {
-			page := &metav1.PartialObjectMetadataList{}
-			resource := schema.GroupVersionResource{Version: "v1", Resource: Services}
-			if err := a.client.ListAny(ctx, resource, namespace, metav1.ListOptions{FieldSelector: "metadata.name=" + service}, page); err != nil {
-				return nil, safe(err)
-			}
-			return func() { a.found.Services[name] = len(page.Items) > 0 }, nil
+		onePage(ctx, a.Lists, Services, namespace, "v1", metav1.ListOptions{FieldSelector: "metadata.name=" + service}, func(found []metav1.PartialObjectMetadata) {
+			a.found.Services[name] = len(found) > 0
 		})
 	}
 }

@@ -25,7 +25,8 @@ type Volume struct {
 	Size  int64  // Size is its capacity in bytes
 }
 
-type persistentVolume struct {
+// PersistentVolume holds what counts of one.
+type PersistentVolume struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		ClaimRef         *corev1.ObjectReference `json:"claimRef"`
@@ -35,7 +36,7 @@ type persistentVolume struct {
 	Status corev1.PersistentVolumeStatus `json:"status"`
 }
 
-func takeVolume(s *Surroundings, v *persistentVolume) {
+func takeVolume(s *Surroundings, v *PersistentVolume) {
 	found := Volume{Phase: string(v.Status.Phase), Class: v.Spec.StorageClassName, Size: v.Spec.Capacity.Storage().Value()}
 	if class, ok := v.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		found.Class = class

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/human"
@@ -57,9 +58,6 @@ func (i Item) Reason() string {
 // ask ends what is said of an object that was not compared.
 const ask = "; --compare tells whether more differs"
 
-// maxFields is how many fields of an object are named, and maxField how long they may be.
-const maxFields, maxField = 8, 120
-
 // Comparison compares the content of what is there with what the restore was to make of the backup.
 type Comparison struct {
 	rules    prepare.Rules
@@ -81,19 +79,16 @@ type content struct {
 	wanted   []fields.Field
 	unsure   string // why veltui cannot tell what Velero makes
 	read     bool
-	replicas int64 // in the cluster, if they differ
+	storage  resource.Quantity // a claim was to ask for
+	replicas int64             // in the cluster, if they differ
 }
 
-// NewComparison makes one of what is there and can be compared. An object with a controller is left to that one, which
-// writes it again as it wants; volumes and snapshots are judged by their data. versions says of a resource in which API
-// versions the backup holds it.
+// NewComparison makes one of what is there and can be compared. versions says of a resource in which API versions the
+// backup holds it.
 func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resource string) []string) *Comparison {
 	c := &Comparison{rules: rules, versions: versions, table: fields.NewTable(), result: r, backup: map[place]*content{}, live: map[place]*content{}}
 	sources := map[place]int{}
 	for kind, k := range r.Kinds {
-		if keptByCluster[k.Name] || comeAndGo[k.Name] != "" || discarded[k.Name] {
-			continue
-		}
 		for n := range k.Items {
 			i := &k.Items[n]
 			at := place{k.Name, i.Namespace, i.Name}
@@ -101,7 +96,7 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 				sources[at]++
 			}
 			o, _ := in.Target.Find(k.Name, i.Namespace, i.Name)
-			if !isThere(i.State) || o.Owner != "" || clustersOwn[[2]string{k.Name, i.Name}] {
+			if !isThere(i.State) || !isCompared(k.Name, i.Name, o) {
 				continue
 			}
 			if len(c.live) == fields.MaxObjects {
@@ -112,6 +107,7 @@ func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resou
 			if k.Name == "namespaces" {
 				from = place{k.Name, "", cmp.Or(i.From, i.Name)}
 			}
+			i.Content, i.Why = "", strings.TrimSuffix(i.Why, ask)
 			c.live[at] = &content{Item: i, at: at, kind: &r.Kinds[kind]}
 			c.backup[from] = c.live[at]
 		}
@@ -148,6 +144,7 @@ func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
 		delete(c.live, i.at) // Velero does not make it
 		return
 	}
+	i.storage = storageOf(resource, o)
 	prepare.Settle(resource, o)
 	i.unsure, i.wanted = cmp.Or(change.Unsure, change.Perhaps), c.table.SignDeep(o.Object)
 	c.table.Keep(i.wanted)
@@ -179,10 +176,14 @@ func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
 		return
 	}
 	replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+	storage := storageOf(resource, o)
 	prepare.Settle(resource, o)
 	live := c.table.SignDeep(o.Object)
 	differ := c.differing(resource, i.wanted, live)
-	i.Content, i.Why = Same, strings.TrimSuffix(i.Why, ask)
+	if storage.Cmp(i.storage) < 0 { // a claim may grow, by its user or the driver
+		differ = append(differ, "spec.resources.requests.storage")
+	}
+	i.Content = Same
 	switch outside := slices.ContainsFunc(differ, func(path string) bool { return section(path) != "metadata" }); {
 	case len(differ) == 0:
 		c.same(i)
@@ -202,10 +203,15 @@ func (c *Comparison) Live(resource string, o *unstructured.Unstructured) {
 	if slices.Contains(differ, "spec.replicas") {
 		i.replicas = replicas
 	}
-	for _, path := range differ[:min(len(differ), maxFields)] {
-		i.Fields = append(i.Fields, human.Shorten(sanitize.String(path), maxField))
+	i.Fields, i.wanted = fields.Shown(differ), nil
+}
+
+// storageOf is what a claim asks for, zero of what is none.
+func storageOf(kind string, o *unstructured.Unstructured) (q resource.Quantity) {
+	if text, _, _ := unstructured.NestedString(o.Object, "spec", "resources", "requests", "storage"); kind == claims {
+		q, _ = fields.Quantity(text)
 	}
-	i.wanted = nil
+	return q
 }
 
 // same takes an object that is as the restore was to make it. Velero may have called it different.
@@ -301,37 +307,13 @@ func (c *Comparison) Autoscaler(namespace, kind, name string, least, most int64)
 func (c *Comparison) Finish(unseen []target.NotSeen, broken error) {
 	r := c.result
 	for at, i := range c.live {
-		if i.Content != "" || i.State == Differs && i.Fields != nil {
-			continue
+		if i.Content == "" && (i.State != Differs || i.Fields == nil) {
+			i.notCompared(fields.WhyUnread(at.resource, at.namespace, i.read, broken, unseen))
 		}
-		why := "it is gone since veltui found it"
-		for _, n := range unseen {
-			if n.Resource == at.resource && (n.Namespace == "" || n.Namespace == at.namespace) {
-				why = "veltui could not read it: " + n.Why
-			}
-		}
-		switch {
-		case !i.read && broken != nil:
-			why = "veltui could not read the backup: " + broken.Error()
-		case !i.read:
-			why = "veltui did not find its body in the backup"
-		}
-		i.notCompared(why)
 	}
 	if c.left > 0 {
 		r.Unknown = true
 		r.Notes = append(r.Notes, fmt.Sprintf("%s were not compared: veltui compares at most %d.", human.Count(c.left, "object"), fields.MaxObjects))
 	}
-	r.Content = map[Content]int{}
-	for n := range r.Kinds {
-		k := &r.Kinds[n]
-		k.Content = map[Content]int{}
-		for _, i := range k.Items {
-			if i.Content != "" {
-				k.Content[i.Content]++
-				r.Content[i.Content]++
-			}
-		}
-	}
-	r.sort()
+	r.arrange()
 }

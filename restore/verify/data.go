@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
@@ -176,8 +178,9 @@ type Claim struct {
 	Phase     string `json:"phase"`
 	Class     string `json:"class,omitempty"`
 	// Volume is its volume, Snapshot the VolumeSnapshot that it is made from; or empty.
-	Volume   string `json:"-"`
-	Snapshot string `json:"-"`
+	Volume   string    `json:"-"`
+	Snapshot string    `json:"-"`
+	UID      types.UID `json:"-"`
 	// Unbindable is why the volume that it names can never be bound to it, empty if it may.
 	Unbindable string `json:"-"`
 	Lost       bool   `json:"lost,omitempty"` // Lost is true if it cannot be bound as things are.
@@ -208,16 +211,15 @@ func (d Data) Words() string {
 // Classes are the cluster's volumeBindingModes by storage class; nil if not known.
 type Classes map[string]string
 
-// ClaimNamespaces are those in which claims are that were to come back, and are there.
-func (r *Result) ClaimNamespaces() []string {
-	var all []string
+// ClaimsThere asks for the claims that were to come back, and are there.
+func (r *Result) ClaimsThere() *target.Question {
+	q := &target.Question{}
 	for _, i := range r.itemsOf(claims) {
 		if isThere(i.State) {
-			all = append(all, i.Namespace)
+			q.Add(claims, i.Namespace, i.Name)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return q
 }
 
 const (
@@ -253,10 +255,10 @@ func (r *Result) AddClaims(all []Claim, classes Classes) {
 		}
 		mode, known := classes[c.Class]
 		switch {
-		case c.Phase == "Lost":
-			c.Lost, c.Why = true, "its volume is gone"
 		case c.Unbindable != "":
 			c.Lost, c.Why = true, "volume "+c.Volume+" can never be bound to it: "+c.Unbindable
+		case c.Phase == "Lost":
+			c.Lost, c.Why = true, "its volume is gone"
 		case c.Volume != "":
 			c.Why = "it waits for its volume " + c.Volume
 		case c.Class == "":

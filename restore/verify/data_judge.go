@@ -124,7 +124,7 @@ func (d *dataJudge) claim(i Item) Volume {
 	default:
 		v.State, v.Why = d.ofClaim(info, live)
 	}
-	if v.State == DataWaiting && live.Lost {
+	if live.Lost && (v.State == DataWaiting || v.State == DataUnknown) {
 		v.State, v.Why = DataEmpty, live.Why
 	}
 	return v

@@ -118,12 +118,13 @@ func TestDataOfClaims(t *testing.T) {
 	}
 	before, after := began.Add(-time.Hour), ended.Add(time.Hour)
 	for name, c := range map[string]dataCase{
-		"copied into a pod":            {pod: outcome.Created, saved: byPod, change: moved(velero.PodVolumeRestore, "Completed"), want: DataRestored},
-		"copying failed":               {pod: outcome.Created, saved: byPod, change: moved(velero.PodVolumeRestore, "Failed"), want: DataFailed},
-		"not copied":                   {pod: outcome.Created, saved: byPod, want: DataEmpty, says: "no PodVolumeRestore"},
-		"the pod is left out":          {pod: outcome.LeftOut, saved: byPod, want: DataEmpty, says: "only through pod db-0, which the restore leaves out"},
-		"the pod existed":              {pod: outcome.Skipped, podThere: -time.Hour, saved: byPod, want: DataEmpty, says: "pod db-0 existed"},
-		"no list of PodVolumeRestores": {pod: outcome.Created, saved: byPod, change: func(_ *Input, e *Evidence) { e.Unseen = map[velero.VolumeKind]bool{velero.PodVolumeRestore: true} }, want: DataUnknown, says: "may not list"},
+		"no record, and it can never be bound": {claim: Claim{Phase: "Pending", Volume: "pv-x", Unbindable: "it is not there"}, want: DataEmpty, says: "volume pv-x can never be bound to it: it is not there"},
+		"copied into a pod":                    {pod: outcome.Created, saved: byPod, change: moved(velero.PodVolumeRestore, "Completed"), want: DataRestored},
+		"copying failed":                       {pod: outcome.Created, saved: byPod, change: moved(velero.PodVolumeRestore, "Failed"), want: DataFailed},
+		"not copied":                           {pod: outcome.Created, saved: byPod, want: DataEmpty, says: "no PodVolumeRestore"},
+		"the pod is left out":                  {pod: outcome.LeftOut, saved: byPod, want: DataEmpty, says: "only through pod db-0, which the restore leaves out"},
+		"the pod existed":                      {pod: outcome.Skipped, podThere: -time.Hour, saved: byPod, want: DataEmpty, says: "pod db-0 existed"},
+		"no list of PodVolumeRestores":         {pod: outcome.Created, saved: byPod, change: func(_ *Input, e *Evidence) { e.Unseen = map[velero.VolumeKind]bool{velero.PodVolumeRestore: true} }, want: DataUnknown, says: "may not list"},
 		"the PodVolumeRestore was deleted": {pod: outcome.Created, saved: byPod, change: func(_ *Input, e *Evidence) {
 			e.Made = []artifact.Volume{{PodNamespace: "shop", Pod: "db-0", PodVolume: "data"}}
 		}, want: DataUnknown, says: "not there any more"},

@@ -53,6 +53,9 @@ func Judge(in Input) Result {
 		for _, i := range from.Items {
 			item := Item{Namespace: i.Namespace, Name: i.Name, From: i.From}
 			item.State, item.Why = j.item(from.Name, i)
+			if o, _ := in.Target.Find(from.Name, i.Namespace, i.Name); item.State == Existed && (i.Did == outcome.Failed || i.Differs()) && isCompared(from.Name, i.Name, o) {
+				item.Content, item.Why = NotCompared, item.Why+ask
+			}
 			k.Count[item.State]++
 			r.Count[item.State]++
 			k.Items = append(k.Items, item)
@@ -63,7 +66,7 @@ func Judge(in Input) Result {
 		}
 		r.Kinds = append(r.Kinds, k)
 	}
-	r.sort()
+	r.arrange()
 	existed := r.Count[Existed] > 0
 	// It may differ: only Velero's list tells, and from 1.19 on only its warnings.
 	r.Unknown = r.Unknown || existed && (in.Unlisted || in.Items.NoReasons != "" && !velero.FailsDiffering(in.Server))
@@ -71,8 +74,18 @@ func Judge(in Input) Result {
 	return r
 }
 
-func (r *Result) sort() {
-	for _, k := range r.Kinds {
+// arrange counts the contents, and sorts.
+func (r *Result) arrange() {
+	r.Content = map[Content]int{}
+	for n := range r.Kinds {
+		k := &r.Kinds[n]
+		k.Content = map[Content]int{}
+		for _, i := range k.Items {
+			if i.Content != "" {
+				k.Content[i.Content]++
+				r.Content[i.Content]++
+			}
+		}
 		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
 			return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 		})
@@ -208,8 +221,10 @@ func (j *judge) there(resource string, i outcome.Item, o target.Object) (State, 
 		return Existed, "the cluster writes it itself"
 	case i.Did == outcome.Failed && keptByCluster[resource]:
 		return Existed, "the cluster keeps writing to it"
-	case i.Did == outcome.Failed && older && (i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differing(resource, o) != "":
-		return Existed, "Velero left it as it was, and " + j.differing(resource, o) + ask
+	case i.Did == outcome.Failed && older && (ours || i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differing(resource, o) != "":
+		return Existed, "Velero left it as it was, and " + j.differing(resource, o)
+	case i.Did == outcome.Failed && ours: // with the policy update (pkg/restore/restore.go, processUpdateResourcePolicy)
+		return Differs, cmp.Or(i.Why, "one of that name existed, Velero's patch of it was refused, and Velero set its labels alone")
 	case i.Did == outcome.Failed && later:
 		return MadeAnew, "Velero could not restore it, and somebody made one after that: " + i.Why
 	case i.Did == outcome.Failed:

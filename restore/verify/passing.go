@@ -47,7 +47,7 @@ func (j *judge) differing(resource string, o target.Object) string {
 	switch {
 	case what != "":
 		return "always finds it different, because it drops " + what + " before it compares"
-	case o.ByVelero && o.Backup == label.GetValidName(j.Backup):
+	case o.ByVelero && o.Backup == label.GetValidName(j.Backup) && o.Restore != j.label:
 		return "finds it different after an earlier restore of this backup wrote to it, because it compares who wrote what"
 	}
 	return ""
@@ -61,6 +61,12 @@ var keptByCluster = map[string]bool{
 	"endpointslices.discovery.k8s.io": true,
 	"events":                          true,
 	"events.events.k8s.io":            true,
+}
+
+// isCompared reports whether the content of an object tells something. An object with a controller is left to that one,
+// which writes it again as it wants; volumes and snapshots are judged by their data.
+func isCompared(resource, name string, o target.Object) bool {
+	return o.Owner == "" && !keptByCluster[resource] && comeAndGo[resource] == "" && !discarded[resource] && !clustersOwn[[2]string{resource, name}]
 }
 
 // makers are resources whose controllers make others, named after them with an end that changes.

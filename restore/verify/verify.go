@@ -51,8 +51,8 @@ type Item struct {
 	From      string `json:"from,omitempty"` // From is its namespace in the backup, if that is another.
 	State     State  `json:"state"`
 	Why       string `json:"why,omitempty"` // Why is the reason, empty where the state says all.
-	// Content is how what it holds stands against what the restore was to make, if that was compared, and Fields name
-	// what differs.
+	// Content is how what it holds stands against what the restore was to make, if that was compared or only that can
+	// tell, and Fields name what differs.
 	Content Content  `json:"content,omitempty"`
 	Fields  []string `json:"fields,omitempty"`
 }
@@ -123,7 +123,7 @@ func countOf[T any](all []T, is func(T) bool) (n int) {
 type Result struct {
 	Kinds []Kind // Kinds that lost most come first; those that the restore left out wholly last
 	Count map[State]int
-	// Content counts the items of which contents were compared.
+	// Content counts the items of which contents were compared, or could only be told by that.
 	Content map[Content]int
 	// Claims are those that came back and are not bound; Bound is how many are.
 	Claims []Claim
@@ -199,8 +199,10 @@ func (r Result) Summary() string {
 		text = fmt.Sprintf("nothing is missing of the %s that veltui could look for", human.Count(all-unseen, "item"))
 	case all == 0:
 		text = "no item is known that was to come back"
-	case passing > 0:
-		text = "nothing of " + human.Count(all, "item") + " is missing; " + human.Plural(passing, "comes and goes", "come and go")
+	case passing+r.Content[NotCompared] > 0:
+		if text = "nothing of " + human.Count(all, "item") + " is missing"; passing > 0 {
+			text += "; " + human.Plural(passing, "comes and goes", "come and go")
+		}
 	}
 	for _, c := range Contents {
 		if n := r.Content[c]; n > 0 {

@@ -81,6 +81,9 @@ func TestJudge(t *testing.T) {
 		"patched by an earlier restore of it":        {resource: "configmaps", change: func(in *Input) { in.Backup = "b1" }, did: outcome.Failed, why: differs, object: &target.Object{Created: before, Backup: "b1", ByVelero: true}, want: Existed, says: "--compare tells"},
 		"patched by one, and by somebody since":      {resource: "configmaps", change: func(in *Input) { in.Backup = "b1" }, did: outcome.Failed, why: differs, object: &target.Object{Created: before, Backup: "b1"}, want: Differs},
 		"patched by a restore of another backup":     {resource: "configmaps", change: func(in *Input) { in.Backup = "b1" }, did: outcome.Failed, why: differs, object: &target.Object{Created: before, Backup: "b0", ByVelero: true}, want: Differs},
+		"patched, and the results unreadable":        {resource: "configmaps", change: func(in *Input) { in.Backup = "b1" }, did: outcome.Failed, object: &target.Object{Created: before, Backup: "b1", Restore: "r0", ByVelero: true}, want: Existed, says: "--compare tells"},
+		"this one's patch was refused":               {resource: "configmaps", change: func(in *Input) { in.Backup = "b1" }, did: outcome.Failed, object: &target.Object{Created: before, Backup: "b1", Restore: "r1", ByVelero: true}, want: Differs, says: "patch of it was refused"},
+		"a claim whose patch was refused":            {resource: "persistentvolumeclaims", did: outcome.Failed, why: "is invalid: spec: Forbidden", object: ours(before), want: Existed, says: "always finds it different"},
 		"a pod that could not be patched":            {resource: "pods", did: outcome.Failed, why: "pod updates may not change fields", object: bare(before), want: Differs},
 		"a lease that existed":                       {resource: "leases.coordination.k8s.io", did: outcome.Failed, why: "already exists", object: bare(before), want: Existed},
 		"endpoints that the cluster made meanwhile":  {resource: "endpoints", did: outcome.Failed, why: "already exists", object: bare(during), want: Existed},
@@ -146,6 +149,36 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%s (%s), expected %s (%s)", state, why, c.want, c.says)
 			}
 		})
+	}
+}
+
+// TestWhatVeleroCannotCompare: it finds each Service different, so that only a comparison tells whether one that existed
+// is as the restore was to make it. What a controller owns, and what the cluster writes, is not compared at all.
+func TestWhatVeleroCannotCompare(t *testing.T) {
+	for name, c := range map[string]struct {
+		resource string
+		object   target.Object
+		did      outcome.Did
+		want     Content
+		says     string
+	}{
+		"a Service":              {resource: "services", did: outcome.Failed, want: NotCompared, says: "nothing of 1 item is missing; 1 is not compared"},
+		"a claim of Velero 1.19": {resource: "persistentvolumeclaims", did: outcome.Skipped, want: NotCompared, says: "nothing of 1 item is missing; 1 is not compared"},
+		"a pod of a ReplicaSet":  {resource: "pods", did: outcome.Failed, object: target.Object{Owner: "ReplicaSet"}, says: "all of 1 item came back"},
+		"a volume":               {resource: "persistentvolumes", did: outcome.Failed, says: "all of 1 item came back"},
+		"endpoints":              {resource: "endpoints", did: outcome.Failed, says: "all of 1 item came back"},
+		"a Service as it was":    {resource: "services", did: outcome.Skipped, says: "all of 1 item came back"},
+	} {
+		items := outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: c.resource, Items: []outcome.Item{{Namespace: "shop", Name: "web", Did: c.did}}}}}
+		if c.want != "" {
+			items.Kinds[0].Items[0].Why = differs
+		}
+		c.object.Created = began.Add(-time.Hour)
+		r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object { return &c.object })})
+		i := r.Kinds[0].Items[0]
+		if i.State != Existed || i.Content != c.want || r.Settled() != (c.want == "") || r.Summary() != c.says || strings.Contains(i.Why, "--compare") != (c.want != "") {
+			t.Errorf("%s: %+v, settled %t, %s", name, i, r.Settled(), r.Summary())
+		}
 	}
 }
 

@@ -71,7 +71,8 @@ type Verification struct {
 	LostClaims  int `json:"lostClaims"`
 	LostVolumes int `json:"lostVolumes"`
 	// With --compare, LostContents are items that are there without what the backup holds of
-	// them, and Changed those with other content. Contents are the items by their content.
+	// them, and Changed those with other content. Contents are the items by their content;
+	// NotCompared are also those that existed and that only --compare can tell about.
 	LostContents int                    `json:"lostContents,omitempty"`
 	Changed      int                    `json:"changed,omitempty"`
 	Contents     map[verify.Content]int `json:"contents,omitempty"`

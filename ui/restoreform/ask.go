@@ -262,7 +262,7 @@ func (f *Form) handleComparison() tea.Cmd {
 	}
 	f.top = 0
 	if d := c.Value.DryRun; d != nil {
-		return f.say(false, fmt.Sprintf("Dry run as %s: %s sent, %s rejected, nothing stored.", d.As, human.Number(d.Sent), human.Number(len(d.Rejected))))
+		return f.say(false, d.Summary()+".")
 	}
 	return f.say(false, "Compared what exists with the backup.")
 }
