@@ -128,7 +128,7 @@ func TestFirstRun(t *testing.T) {
 		"due, and left out":         {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", true, "the next run is at Nov 21 01:00"},
 		"due, and to be left out":   {"0 1 * * *", at.Add(-48 * time.Hour), &yes, "", false, "the next run is at Nov 21 01:00"},
 		"not due":                   {"0 13 * * *", at.Add(-2 * time.Hour), &no, "", false, "the next run is at 13:00"},
-		"never":                     {"0 0 31 2 *", at.Add(-2 * time.Hour), &no, "", false, "it never makes a backup"},
+		"never":                     {"0 0 31 2 *", at.Add(-2 * time.Hour), &no, "", false, "it makes a backup about once a minute"},
 		"what Velero does not read": {"now and then", at, &no, "", false, "it makes no backup: "},
 	} {
 		last := metav1.NewTime(c.last)

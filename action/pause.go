@@ -94,7 +94,7 @@ func pause(e *Evidence, p *Plan) {
 }
 
 // firstRun says when the schedule makes its first backup once it is unpaused
-// (pkg/controller/schedule_controller.go Reconcile, ifDue, getNextRunTime; 1.16 to 1.18.3).
+// (pkg/controller/schedule_controller.go Reconcile, ifDue, getNextRunTime; 1.16 to 1.18.3). No next run is always due.
 func firstRun(o *proposal, at time.Time, skip bool) string {
 	s := o.schedule.DeepCopy()
 	skipsByDefault := s.Spec.SkipImmediately == nil
@@ -111,7 +111,7 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 	}
 	switch next := table.NextRun(s); {
 	case next.IsZero():
-		return "it never makes a backup: no date fits " + sanitize.String(s.Spec.Schedule)
+		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(s.Spec.Schedule) + ", and Velero takes that for due"
 	case !next.After(at) && o.holdup != "":
 		return fmt.Sprintf("a run is due since %s: Velero starts it once backup %s has ended", human.Clock(next, at), o.holdup)
 	case !next.After(at) && skipsByDefault:

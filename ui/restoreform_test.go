@@ -484,7 +484,7 @@ func TestFormCompares(t *testing.T) {
 func TestFormDryRuns(t *testing.T) {
 	p := &previewer{answer: shopPreview(), differs: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Reason: preflight.Rejected, Sentence: "The API server rejects 3 pods: no."}},
 		Unseen: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
-		DryRun: &preflight.DryRun{As: "velero", Sent: 1084, Rejected: make([]preflight.Rejection, 3), CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}}}}}
+		DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Rejected: make([]preflight.Rejection, 3), CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}}}}}
 	m := form(t, 120, 40, p)
 	says := func(when string, wants ...string) {
 		t.Helper()
@@ -502,7 +502,7 @@ func TestFormDryRuns(t *testing.T) {
 	for _, c := range cmd().(tea.BatchMsg) {
 		m.Update(c())
 	}
-	says("then", "The API server rejects 3 pods", "318 secrets", "1,084 sent, 3 rejected", "ctrl+g dry run with Secrets", "1 obstacle")
+	says("then", "The API server rejects 3 pods", "318 secrets", "1,084 of 1,402", "3 rejected", "ctrl+g dry run with Secrets", "1 obstacle")
 	answered(m, press(t, m, "ctrl+g"))
 	if len(p.withSecrets) != 2 || p.withSecrets[0] || !p.withSecrets[1] {
 		t.Errorf("with Secrets: %v", p.withSecrets)
