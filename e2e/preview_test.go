@@ -191,15 +191,15 @@ func (c *console) starts(t *testing.T, name string) {
 	t.Helper()
 	c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.Screen(), ", checking") })
 	c.types(t, "\x0f") // ctrl+o
-	c.sees(t, "Start restore "+lab.Namespace+"/"+name, "preflight found", "asked to type")
+	c.sees(t, "Start restore "+lab.Namespace+"/"+name, "preflight found", "enter type the name")
 	c.types(t, "\r")
-	c.sees(t, "and press enter:")
+	c.sees(t, " and press enter:")
 	want := regexp.MustCompile(`Type (\S+) and press enter:`).FindStringSubmatch(c.Screen())
 	if len(want) == 0 || !strings.HasSuffix(want[1], "/"+name) {
 		t.Fatalf("it asks for another name:\n%s", c.Screen())
 	}
 	c.typesKeys(t, want[1]+"\r")
-	c.sees(t, "Done.", "Velero has taken it up")
+	c.sees(t, "Done.", "Velero has taken it up", "enter close")
 	c.types(t, "\r")
 }
 

@@ -19,7 +19,9 @@ import (
 func acts(t *testing.T, wantCode int, args ...string) (state, sent, message string) {
 	t.Helper()
 	code, printed := runVeltui(t, append(args, "--yes", "-o", "json")...)
-	var d struct{ Outcome struct{ State, Sent, Message string } }
+	var d struct {
+		Outcome struct{ State, Sent, Message string }
+	}
 	if err := json.Unmarshal(document(printed), &d); err != nil || code != wantCode {
 		t.Fatalf("%q ended with %d, %v:\n%s", args, code, err, printed)
 	}

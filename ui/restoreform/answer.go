@@ -215,7 +215,7 @@ func (f *Form) create() tea.Cmd {
 	case wrong != nil:
 		err = wrong
 	case len(f.refused()) > 0:
-		err = errors.New("Velero would refuse it")
+		err = errors.New("it would be refused: see above")
 	case f.pending || !f.checked || f.compares():
 		err = errors.New("veltui still looks at what stands in the way")
 	}
