@@ -104,7 +104,7 @@ func TestRestoreCreateRefuses(t *testing.T) {
 			t.Errorf("%s was created", name)
 		}
 	}
-	code, printed = runVeltui(t, "restore", "create", "acted-wait", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:acted-orders", "--yes", "--wait", "--reason", "end-to-end test")
+	code, printed = runVeltui(t, "restore", "create", "acted-wait", "--from-backup", full, "--include-namespaces", "orders", "--include-resources", "configmaps", "--namespace-mappings", "orders:acted-orders", "--preflight", "look", "--yes", "--wait", "--reason", "end-to-end test")
 	if code != 0 || !strings.Contains(printed, "restore/acted-wait") || !strings.Contains(printed, "Completed") {
 		t.Errorf("with --wait: %d\n%s", code, printed)
 	}
