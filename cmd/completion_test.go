@@ -48,7 +48,7 @@ func TestCompletionOfWhatThisMachineKnows(t *testing.T) {
 		{"finalize --dry-run=|", "none server"},
 		{"estimate --features |", "EnableCSI"},
 		{"demo replay --context prod-e|", "prod-east"},
-		{"get |", "backups restores schedules storage repositories deletions"},
+		{"get |", "backups restores schedules storage snapshotlocations repositories deletions"},
 		{"explain re|", "restore"},
 		{"verify |", "restore"},
 		{"verify backup/|", ""},

@@ -170,7 +170,7 @@ func TestCompletionOfThings(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"get", "s"}, "schedules storage"},
+		{[]string{"get", "s"}, "schedules storage snapshotlocations"},
 		{[]string{"get", "schedules", ""}, "thin wrong"},
 		{[]string{"get", "schedules", "thin", ""}, "wrong"},
 		{[]string{"get", "schedule/t"}, "schedule/thin"},
