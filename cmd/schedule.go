@@ -21,7 +21,10 @@ once; --skip-immediately leaves it out. The plan says which.`))
 
 // group is a command that only holds others.
 func group(name, short, example string) *cobra.Command {
-	return &cobra.Command{Use: name, Short: short, Long: short + ".", Example: "  " + example, Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+	return &cobra.Command{Use: name, Short: short, Long: short + ".", Example: "  " + example, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 { // as Velero's own command has it
+			return usagef("unknown command %q for %q (did you mean get %s?)\nSee '%s --help'.", args[0], cmd.CommandPath(), name, cmd.CommandPath())
+		}
 		return usagef("expected a command\nSee '%s --help'.", cmd.CommandPath())
 	}}
 }
