@@ -99,7 +99,7 @@ func TestServerAwayFromTheStart(t *testing.T) {
 	}
 	w := c.watch(Options{Namespace: ns})
 	s := w.until("the first attempt has failed", func(s *Snapshot) bool { return s.Health.Err != "" })
-	if s.Health.State != Connecting || len(s.Sources) != len(kinds) {
+	if s.Health.State != Connecting || len(s.Sources) != len(Options{}.kinds()) {
 		t.Errorf("health %+v, %d sources", s.Health, len(s.Sources))
 	}
 	if err := c.StartAPIServer(t.Context()); err != nil {
