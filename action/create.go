@@ -142,6 +142,13 @@ func backupOf(s *velerov1.Schedule, name string) *velerov1.Backup {
 	return b
 }
 
+// BackupOf is the request for a backup from a schedule's template, for [Engine.Propose].
+func BackupOf(schedule, name string) *unstructured.Unstructured {
+	o := bare(jobKind(job.Backup), "", name)
+	o.SetLabels(map[string]string{velerov1.ScheduleNameLabel: schedule})
+	return o
+}
+
 // lastApplied is kubectl's note of the schedule: on a backup, kubectl would take it for the backup's.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -205,7 +212,7 @@ func shown(value any) string {
 
 // observeCreation waits until Velero has begun it, or says why it does not.
 func observeCreation(x *execution, ctx context.Context, late bool) error {
-	o, err := x.readObject(ctx)
+	o, err := x.readSubject(ctx)
 	if err != nil {
 		return err
 	}

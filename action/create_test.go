@@ -10,8 +10,6 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/veltui/veltui/job"
 )
 
 // proposed is a plan against a cluster that was changed before.
@@ -78,9 +76,7 @@ func TestBackupOfAChangedSchedule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := bare(jobKind(job.Backup), "", "now")
-		o.SetLabels(map[string]string{velerov1.ScheduleNameLabel: "nightly"})
-		p, err := engine.Propose(t.Context(), Create, o, Request{})
+		p, err := engine.Propose(t.Context(), Create, BackupOf("nightly", "now"), Request{})
 		if err != nil || !p.Possible() || !strings.Contains(strings.Join(p.Will, "\n"), "with includedNamespaces: shop") || len(p.Commands) != 1 {
 			t.Fatalf("%q %q %q %v", p.Refusal, p.Will, p.Commands, err)
 		}

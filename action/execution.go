@@ -336,19 +336,20 @@ func (x *execution) limit() time.Duration {
 
 func (x *execution) observed() bool { return !x.f.o.Now().Before(x.observeUntil) }
 
-// readJob reads the job while observing; it ends the execution if the job is gone.
-func (x *execution) readJob(ctx context.Context) error {
-	o, err := x.once(ctx, x.plan.evidence.Object)
+// readSubject reads what is observed; it ends the execution if that is gone.
+func (x *execution) readSubject(ctx context.Context) (*unstructured.Unstructured, error) {
+	o, err := x.once(ctx, x.subject)
+	what := x.plan.Kind.Word()
 	switch {
 	case isGone(err):
-		return x.stop(Deleted, "the %s is gone", x.plan.Kind.Word())
+		return nil, x.stop(Deleted, "the %s is gone", what)
 	case err != nil:
-		return err
+		return nil, err
 	}
 	x.out.Phase = phaseOf(o)
 	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
-	if o.GetUID() != x.plan.UID {
-		return x.stop(Deleted, "the %s is gone; another one has its name", x.plan.Kind.Word())
+	if o.GetUID() != x.subject.GetUID() {
+		return nil, x.stop(Deleted, "the %s is gone; another one has its name", what)
 	}
-	return nil
+	return o, nil
 }

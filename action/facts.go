@@ -14,21 +14,29 @@ import (
 
 // Facts are the evidence in words. Those that do not hold are unknown, or speak against finalizing.
 func (p *Plan) Facts() []diagnosis.Fact {
-	if p.evidence.proposal != nil {
-		return p.objectFacts()
-	}
 	l := ledger{e: &p.evidence}
+	if found := p.evidence.proposal; found != nil {
+		for _, f := range found.ledger.Facts() {
+			l.Note(f.Holds, f.Source, f.At, "%s", f.Text)
+		}
+	} else {
+		l.job(p.To)
+	}
+	if doubt := p.evidence.skew.doubt(); doubt != "" {
+		l.Doubts(diagnosis.SourceAPI, p.evidence.At, "%s", doubt)
+	}
+	return l.Facts()
+}
+
+// job is what is known of a job that would be written as to.
+func (l *ledger) job(to string) {
 	l.progress()
 	l.volumes()
 	l.namespaces()
 	l.storage()
 	l.server()
 	l.log()
-	l.api(p.To)
-	if doubt := p.evidence.skew.doubt(); doubt != "" {
-		l.Doubts(diagnosis.SourceAPI, p.evidence.At, "%s", doubt)
-	}
-	return l.Facts()
+	l.api(to)
 }
 
 type ledger struct {

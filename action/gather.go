@@ -49,14 +49,20 @@ func attemptTimeout(o Options) time.Duration {
 
 // Gather reads all that a plan for one job stands on.
 func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
-	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh}
-	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
-		e, err = f.gather(ctx, kind, name)
-		return err
-	})
+	e, err = f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gather(ctx, kind, name) })
 	if err == nil {
 		f.artifacts(ctx, &e, nil)
 	}
+	return e, err
+}
+
+// patiently asks again while the API server is busy or away.
+func (f *Engine) patiently(ctx context.Context, ask func(context.Context) (Evidence, error)) (e Evidence, err error) {
+	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh}
+	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
+		e, err = ask(ctx)
+		return err
+	})
 	return e, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -41,6 +42,11 @@ func pausing(name Name) definition {
 			return "Unpaused", "unpaused it: " + p.Reason
 		},
 	}
+}
+
+// Schedule names a schedule, for [Engine.Propose].
+func Schedule(name string) *unstructured.Unstructured {
+	return bare(velerov1.SchemeGroupVersion.WithKind("Schedule"), "", name)
 }
 
 func gatherSchedule(g *gathering) {
@@ -124,7 +130,7 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 }
 
 func observePause(x *execution, ctx context.Context, late bool) error {
-	o, err := x.readObject(ctx)
+	o, err := x.readSubject(ctx)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -42,12 +41,7 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 	}
 	asked := o.DeepCopy()
 	asked.SetNamespace(f.o.Namespace)
-	var e Evidence
-	retrying := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh}
-	err = retry.RetryOnErrorMaxBackOff(ctx, retrying, func(ctx context.Context) (err error) {
-		e, err = f.gatherObject(ctx, d, asked)
-		return err
-	})
+	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gatherObject(ctx, d, asked) })
 	if err != nil {
 		return Plan{}, err
 	}
@@ -173,32 +167,4 @@ func (g *gathering) ahead(kind job.Kind) {
 		return
 	}
 	l.Note(true, diagnosis.SourceAPI, g.e.At, "%s ahead of it: %s", human.Count(len(names), kind.Word()), human.List(names, 5))
-}
-
-// objectFacts are what was found where the plan is about no job.
-func (p *Plan) objectFacts() []diagnosis.Fact {
-	e := &p.evidence
-	facts := slices.Clone(e.proposal.ledger.Facts())
-	if doubt := e.skew.doubt(); doubt != "" {
-		facts = append(facts, diagnosis.Fact{Text: doubt, Source: diagnosis.SourceAPI, At: e.At})
-	}
-	return facts
-}
-
-// readObject reads what was created or changed while observing; it ends the execution if that is gone.
-func (x *execution) readObject(ctx context.Context) (*unstructured.Unstructured, error) {
-	o, err := x.once(ctx, x.subject)
-	what := strings.ToLower(x.subject.GetKind())
-	switch {
-	case isGone(err):
-		return nil, x.stop(Deleted, "the %s is gone", what)
-	case err != nil:
-		return nil, err
-	}
-	x.out.Phase = phaseOf(o)
-	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
-	if o.GetUID() != x.subject.GetUID() {
-		return nil, x.stop(Deleted, "the %s is gone; another one has its name", what)
-	}
-	return o, nil
 }

@@ -18,7 +18,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -321,7 +320,7 @@ var createSend = sendAction{fakeNamespace + "restores/new", created, fill, false
 }}
 
 var pauseSend = sendAction{fakeNamespace + "schedules/nightly", paused, fillSchedule, true, func(ctx context.Context, f *Engine) (Plan, error) {
-	return f.Propose(ctx, Pause, bare(velerov1.SchemeGroupVersion.WithKind("Schedule"), "", "nightly"), Request{Reason: "maintenance"})
+	return f.Propose(ctx, Pause, Schedule("nightly"), Request{Reason: "maintenance"})
 }}
 
 func fillSchedule(o map[string]any, start time.Time, uid string) {

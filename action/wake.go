@@ -28,7 +28,7 @@ func waking() definition {
 }
 
 func observeWake(x *execution, ctx context.Context, late bool) error {
-	if err := x.readJob(ctx); err != nil {
+	if _, err := x.readSubject(ctx); err != nil {
 		return err
 	}
 	switch from := x.plan.From; {

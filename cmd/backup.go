@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
@@ -54,9 +53,7 @@ those of 'veltui wait'.`,
 			if err != nil {
 				return err
 			}
-			o := object(string(job.Backup), name)
-			o.SetLabels(map[string]string{velerov1.ScheduleNameLabel: from})
-			outcome, err := w.propose(cmd.Context(), action.Create, o, namespace, func(*action.Request) {}, nil)
+			outcome, err := w.propose(cmd.Context(), action.Create, action.BackupOf(from, name), namespace, func(*action.Request) {}, nil)
 			return w.waited(cmd.Context(), wait, jobName{job.Backup, name}, &outcome, err)
 		},
 	}

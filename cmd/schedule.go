@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
@@ -54,7 +52,7 @@ Exit codes: those of 'veltui finalize'.`,
 			if err != nil {
 				return err
 			}
-			_, err = w.propose(cmd.Context(), name, object("Schedule", args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
+			_, err = w.propose(cmd.Context(), name, action.Schedule(args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
 			return err
 		},
 	}
@@ -73,11 +71,4 @@ func oneName(of string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-func object(kind, name string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind))
-	o.SetName(name)
-	return o
 }

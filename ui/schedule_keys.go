@@ -5,7 +5,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/restore/restorespec"
@@ -43,9 +42,7 @@ func (d *dashboard) selectedSchedule() (*cluster, *velerov1.Schedule) {
 }
 
 func (m *Model) backUpNow(of *cluster, s *velerov1.Schedule) tea.Cmd {
-	o := veleroObject("Backup", restorespec.Name(s.Name, m.options.Clock()))
-	o.SetLabels(map[string]string{velerov1.ScheduleNameLabel: s.Name})
-	return m.openChange(of, "Make", action.Create, o, of.Request)
+	return m.openChange(of, "Make", action.Create, action.BackupOf(s.Name, restorespec.Name(s.Name, m.options.Clock())), of.Request)
 }
 
 func (m *Model) pauseSchedule(of *cluster, s *velerov1.Schedule) tea.Cmd {
@@ -53,12 +50,5 @@ func (m *Model) pauseSchedule(of *cluster, s *velerov1.Schedule) tea.Cmd {
 	if s.Spec.Paused {
 		name, title = action.Unpause, "Unpause"
 	}
-	return m.openChange(of, title, name, veleroObject("Schedule", s.Name), of.Request)
-}
-
-func veleroObject(kind, name string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind(kind))
-	o.SetName(name)
-	return o
+	return m.openChange(of, title, name, action.Schedule(s.Name), of.Request)
 }
