@@ -166,7 +166,7 @@ func create(e *Evidence, p *Plan) bool {
 	p.Will = append(p.Will, p.request.Consequences...)
 	spec := mapOf(o.asked, "spec")
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
-		if text := shown(spec[field]); text != "0s" && text != "{}" {
+		if text := oneLine(spec[field]); text != "0s" && text != "{}" {
 			p.Will = append(p.Will, "with "+field+": "+text)
 		}
 	}
@@ -178,32 +178,32 @@ func create(e *Evidence, p *Plan) bool {
 	}
 	p.Then = append(p.Then, "Velero's server begins it, after those ahead of it")
 	if s := o.schedule; s != nil {
-		p.Commands = append(p.Commands, velerosWay(p, "backup", "create", p.Name, "--from-schedule="+s.Name))
+		p.Commands = append(p.Commands, veleroCommand(p, "backup", "create", p.Name, "--from-schedule="+s.Name))
 		p.Then = append(p.Then, "it counts as a run of schedule "+s.Name+" in what veltui and Velero show, and expires as its backups do",
 			"the schedule's own next run stays as it is, and waits while this one is New or InProgress")
 	}
 	return true
 }
 
-// velerosWay is the command of Velero's own that does the same.
-func velerosWay(p *Plan, words ...string) string {
+// veleroCommand is the command of Velero's own that does the same.
+func veleroCommand(p *Plan, words ...string) string {
 	line, _ := p.request.Reach().Velero(p.Namespace, words...)
 	return line
 }
 
-// shown is a value of a spec in one line.
-func shown(value any) string {
+// oneLine is a value of a spec in one line.
+func oneLine(value any) string {
 	switch v := value.(type) {
 	case []any:
 		var words []string
 		for _, one := range v {
-			words = append(words, shown(one))
+			words = append(words, oneLine(one))
 		}
 		return strings.Join(words, ", ")
 	case map[string]any:
 		var words []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			words = append(words, key+": "+shown(v[key]))
+			words = append(words, key+": "+oneLine(v[key]))
 		}
 		return "{" + strings.Join(words, ", ") + "}"
 	}

@@ -179,10 +179,10 @@ func TestSettleCreation(t *testing.T) {
 	}
 }
 
-// shown writes whatever a spec may hold in one line.
-func TestShown(t *testing.T) {
+// oneLine writes whatever a spec may hold in one line.
+func TestOneLine(t *testing.T) {
 	for want, value := range map[string]any{"a, b": []any{"a", "b"}, "{k: v, l: 1}": map[string]any{"l": int64(1), "k": "v"}, "true": true, "a�b": "a\x1bb"} {
-		if got := shown(value); got != want && !strings.ContainsAny(want, "�") {
+		if got := oneLine(value); got != want && !strings.ContainsAny(want, "�") {
 			t.Errorf("%q, want %q", got, want)
 		} else if strings.Contains(got, "\x1b") {
 			t.Errorf("%q", got)

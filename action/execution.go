@@ -209,7 +209,7 @@ func (x *execution) prepare(context.Context) error {
 func (x *execution) check(ctx context.Context) error {
 	x.enter(StepDryRun)
 	for _, w := range x.writes {
-		after, err := x.tryOut(ctx, w)
+		after, err := x.dryRunWrite(ctx, w)
 		if err != nil {
 			return x.sortAnswer(ctx, &delivery{write: w, before: x.out.Sent}, err)
 		}

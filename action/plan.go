@@ -103,8 +103,8 @@ func (p *Plan) Effect() Effect {
 // Proposed reports whether a person asked for it without a job that calls for it.
 func (p *Plan) Proposed() bool { return p.evidence.proposal != nil }
 
-// With is the program whose commands do the same.
-func (p *Plan) With() string {
+// Program is the one whose commands do the same.
+func (p *Plan) Program() string {
 	if p.Action == Create {
 		return "velero"
 	}

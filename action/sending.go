@@ -165,7 +165,7 @@ func (x *execution) begin() error {
 	return x.note("begin", nil)
 }
 
-func (x *execution) tryOut(ctx context.Context, w write) (after *unstructured.Unstructured, err error) {
+func (x *execution) dryRunWrite(ctx context.Context, w write) (after *unstructured.Unstructured, err error) {
 	err = retry.RetryOnRetriableMaxBackOff(ctx, x.retrying(), func(ctx context.Context) error {
 		if err := x.f.access.Check(ctx); err != nil {
 			return err

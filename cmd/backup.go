@@ -54,7 +54,7 @@ those of 'veltui wait'.`,
 				return err
 			}
 			outcome, err := w.propose(cmd.Context(), action.Create, action.BackupOf(from, name), namespace, func(*action.Request) {}, nil)
-			return w.waited(cmd.Context(), wait, jobName{job.Backup, name}, &outcome, err)
+			return w.waitFor(cmd.Context(), wait, jobName{job.Backup, name}, &outcome, err)
 		},
 	}
 	w.addTo(create, "none, or server: have the API server check the backup, and create nothing", "none", "server")
@@ -65,8 +65,8 @@ those of 'veltui wait'.`,
 	return cmd
 }
 
-// waited goes on with `veltui wait` for what was created.
-func (w *writing) waited(ctx context.Context, wait bool, name jobName, o *action.Outcome, err error) error {
+// waitFor goes on with `veltui wait` for what was created.
+func (w *writing) waitFor(ctx context.Context, wait bool, name jobName, o *action.Outcome, err error) error {
 	if !wait || o.Sent != action.Landed || ctx.Err() != nil {
 		return err
 	}

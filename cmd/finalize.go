@@ -279,7 +279,7 @@ func (f *planPrinter) plan(p *action.Plan, asks bool) error {
 		l.list(consequences[i], items)
 	}
 	if len(p.Commands) > 0 {
-		l.add("\nto do the same with %s:", p.With())
+		l.add("\nto do the same with %s:", p.Program())
 	}
 	for _, c := range p.Commands {
 		l.command("", c)

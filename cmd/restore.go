@@ -32,8 +32,8 @@ const (
 type createRestore struct {
 	askedRestore
 	writing
-	preflight         string
-	accepts, doesWait bool
+	preflight             string
+	acceptObstacles, wait bool
 }
 
 func newRestore(c *cli) *cobra.Command {
@@ -73,8 +73,8 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 	f.askedRestore.addTo(create)
 	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
 	addChoice(create, &f.preflight, "preflight", "", "How close to look before: auto, dry-run, look, or none", preflightAuto, preflightDryRun, preflightLook, preflightNone)
-	create.Flags().BoolVar(&f.accepts, "accept-obstacles", false, "With --yes, start it although something stands in its way")
-	create.Flags().BoolVar(&f.doesWait, "wait", false, "Wait until it has ended, with a live bar")
+	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way")
+	create.Flags().BoolVar(&f.wait, "wait", false, "Wait until it has ended, with a live bar")
 	cmd.AddCommand(create)
 	return cmd
 }
@@ -135,7 +135,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			}
 			l.add("")
 		}
-		if n := found.Count(preflight.Obstacle); n > 0 && f.yes && !f.accepts {
+		if n := found.Count(preflight.Obstacle); n > 0 && f.yes && !f.acceptObstacles {
 			return exitError{ExitRefused, fmt.Errorf("nothing was created: %s in the way; --accept-obstacles starts the restore all the same",
 				human.Plural(n, "obstacle stands", "obstacles stand"))}
 		}
@@ -148,7 +148,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			r.Commands = []string{line}
 		}
 	}, shown)
-	return f.waited(ctx, f.doesWait, jobName{job.Restore, d.Restore.Name}, &outcome, err)
+	return f.waitFor(ctx, f.wait, jobName{job.Restore, d.Restore.Name}, &outcome, err)
 }
 
 // look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.

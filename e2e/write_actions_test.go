@@ -15,8 +15,8 @@ import (
 	"github.com/veltui/veltui/e2e/lab"
 )
 
-// acts runs a command that writes, and reads what it says came of it.
-func acts(t *testing.T, wantCode int, args ...string) (state, sent, message string) {
+// runChange runs a command that writes, and reads what it says came of it.
+func runChange(t *testing.T, wantCode int, args ...string) (state, sent, message string) {
 	t.Helper()
 	code, printed := runVeltui(t, append(args, "--yes", "-o", "json")...)
 	var d struct {
@@ -46,16 +46,16 @@ func TestPauseAndBackUpNow(t *testing.T) {
 	for count() == 0 {
 		time.Sleep(500 * time.Millisecond)
 	}
-	if state, sent, message := acts(t, 0, "schedule", "pause", s.Name, "--observe", "2s", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
+	if state, sent, message := runChange(t, 0, "schedule", "pause", s.Name, "--observe", "2s", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
 		t.Fatalf("%s, %s: %s", state, sent, message)
 	}
-	if state, _, message := acts(t, exitRefused, "schedule", "pause", s.Name); state != "refused" || !strings.Contains(message, "paused already") {
+	if state, _, message := runChange(t, exitRefused, "schedule", "pause", s.Name); state != "refused" || !strings.Contains(message, "paused already") {
 		t.Errorf("paused twice: %s: %s", state, message)
 	}
 	before := count()
 
 	now := "acted-now"
-	if state, sent, message := acts(t, 0, "backup", "create", now, "--from-schedule", s.Name); state != "settled" || sent != "landed" {
+	if state, sent, message := runChange(t, 0, "backup", "create", now, "--from-schedule", s.Name); state != "settled" || sent != "landed" {
 		t.Fatalf("%s, %s: %s", state, sent, message)
 	}
 	wantEnd(t, ended(t, "Backup", now), "Completed")
@@ -73,14 +73,14 @@ func TestPauseAndBackUpNow(t *testing.T) {
 	if spec(mine) != spec(theirs) || mine.Labels["team"] != "a" || mine.Labels[velerov1.ScheduleNameLabel] != s.Name {
 		t.Errorf("veltui made\n%s %v\nVelero's command\n%s %v", spec(mine), mine.Labels, spec(theirs), theirs.Labels)
 	}
-	if state, _, message := acts(t, exitRefused, "backup", "create", now, "--from-schedule", s.Name); state != "refused" || !strings.Contains(message, "there is a backup of that name") {
+	if state, _, message := runChange(t, exitRefused, "backup", "create", now, "--from-schedule", s.Name); state != "refused" || !strings.Contains(message, "there is a backup of that name") {
 		t.Errorf("made twice: %s: %s", state, message)
 	}
 	if made := count() - before; made != 2 {
 		t.Errorf("%d backups while the schedule was paused, want the two that were asked for", made)
 	}
 
-	if state, _, message := acts(t, 0, "schedule", "unpause", s.Name, "--skip-immediately", "--observe", "1s"); state != "settled" {
+	if state, _, message := runChange(t, 0, "schedule", "unpause", s.Name, "--skip-immediately", "--observe", "1s"); state != "settled" {
 		t.Fatalf("%s: %s", state, message)
 	}
 	code, printed := runVeltui(t, "audit", "schedule/"+s.Name)
@@ -92,7 +92,7 @@ func TestPauseAndBackUpNow(t *testing.T) {
 // TestRestoreCreateRefuses what Velero would refuse, and what stands in the way in a script.
 func TestRestoreCreateRefuses(t *testing.T) {
 	fullBackup(t)
-	if state, sent, message := acts(t, exitRefused, "restore", "create", "refused-1", "--from-backup", "no-such-backup", "--preflight", "none"); state != "refused" || sent != "not sent" || !strings.Contains(message, "there is no backup") {
+	if state, sent, message := runChange(t, exitRefused, "restore", "create", "refused-1", "--from-backup", "no-such-backup", "--preflight", "none"); state != "refused" || sent != "not sent" || !strings.Contains(message, "there is no backup") {
 		t.Errorf("of a missing backup: %s, %s: %s", state, sent, message)
 	}
 	code, printed := runVeltui(t, "restore", "create", "refused-2", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:Orders_2", "--yes")

@@ -140,7 +140,7 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 	if len(p.Commands) == 0 {
 		return lines
 	}
-	lines = append(lines, "", c.Theme.Strong.Render("The same with "+p.With())+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
+	lines = append(lines, "", c.Theme.Strong.Render("The same with "+p.Program())+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
 	for _, command := range p.Commands {
 		lines = append(lines, c.Command(command)...)
 	}
