@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,15 +142,7 @@ type coverageLook struct {
 
 // lookAtCluster reads what the cluster holds, in some namespaces or in all.
 func (c *Cluster) lookAtCluster(ctx context.Context, a *assess.Assessment, only []string, say func(string)) (*coverageLook, error) {
-	config, err := c.Config()
-	if err != nil {
-		return nil, err
-	}
-	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: c.Clock, Log: c.Log})
-	if err != nil {
-		return nil, err
-	}
-	served, err := reader.Served(ctx)
+	reader, served, err := c.target(ctx)
 	if err != nil {
 		return nil, err
 	}

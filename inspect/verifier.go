@@ -42,15 +42,7 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 	if c.NoArtifacts {
 		return result, errNoArtifactsVerify
 	}
-	config, err := c.Config()
-	if err != nil {
-		return result, err
-	}
-	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: c.Clock, Log: c.Log})
-	if err != nil {
-		return result, err
-	}
-	served, err := reader.Served(ctx)
+	reader, served, err := c.target(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -248,4 +240,18 @@ func addClaims(ctx context.Context, reader *target.Reader, served *target.Served
 		}
 	}
 	result.AddClaims(claims, classes)
+}
+
+// target reads what is in the cluster, and knows what that serves.
+func (c *Cluster) target(ctx context.Context) (*target.Reader, *target.Served, error) {
+	config, err := c.Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	reader, err := target.New(target.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: c.Clock, Log: c.Log})
+	if err != nil {
+		return nil, nil, err
+	}
+	served, err := reader.Served(ctx)
+	return reader, served, err
 }

@@ -428,16 +428,7 @@ func TestFormCompares(t *testing.T) {
 	}
 	p := &previewer{answer: shopPreview(), check: inspect.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: inspect.Check{Findings: found("7 secrets differ.")}}
 	m := form(t, 120, 40, p)
-	says := func(when string, wants ...string) {
-		t.Helper()
-		frame := ansi.Strip(checkFrame(t, m))
-		for _, want := range wants {
-			without, not := strings.CutPrefix(want, "!")
-			if strings.Contains(frame, without) == not {
-				t.Errorf("%s: %q in\n%s", when, want, frame)
-			}
-		}
-	}
+	says := framesSay(t, m)
 	says("before", "ctrl+t compare", "1,240 secrets exist.")
 	cmd := press(t, m, "ctrl+t")
 	says("at first", "comparing 1,240 objects", "1,240 secrets exist.")
@@ -486,16 +477,7 @@ func TestFormDryRuns(t *testing.T) {
 		Unseen: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
 		DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Rejected: make([]preflight.Rejection, 3), CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}}}}}
 	m := form(t, 120, 40, p)
-	says := func(when string, wants ...string) {
-		t.Helper()
-		frame := ansi.Strip(checkFrame(t, m))
-		for _, want := range wants {
-			without, not := strings.CutPrefix(want, "!")
-			if strings.Contains(frame, without) == not {
-				t.Errorf("%s: %q in\n%s", when, want, frame)
-			}
-		}
-	}
+	says := framesSay(t, m)
 	says("before", "ctrl+r dry run", "!ctrl+g")
 	cmd := press(t, m, "ctrl+r")
 	says("at first", "dry run", "!comparing")
@@ -760,6 +742,20 @@ func TestNamesOfRestores(t *testing.T) {
 	} {
 		if got := restorespec.Name(c[0], time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)); got != c[1] {
 			t.Errorf("%s: %s, want %s", c[0], got, c[1])
+		}
+	}
+}
+
+// framesSay returns a check of the present frame: it holds what is wanted, and not what has a ! before it.
+func framesSay(t *testing.T, m *Model) func(when string, wants ...string) {
+	return func(when string, wants ...string) {
+		t.Helper()
+		frame := ansi.Strip(checkFrame(t, m))
+		for _, want := range wants {
+			without, not := strings.CutPrefix(want, "!")
+			if strings.Contains(frame, without) == not {
+				t.Errorf("%s: %q in\n%s", when, want, frame)
+			}
 		}
 	}
 }
