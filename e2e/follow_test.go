@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -118,7 +120,8 @@ func follow(kubeconfig, home string) (*follower, error) {
 		return nil, err
 	}
 	go f.read(out)
-	return f, nil
+	// The lab's watchdog ends it if this process is killed.
+	return f, os.WriteFile(filepath.Join(filepath.Dir(home), "veltui-follows.pid"), []byte(strconv.Itoa(f.cmd.Process.Pid)), 0o600)
 }
 
 func (f *follower) read(out io.Reader) {
