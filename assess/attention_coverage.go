@@ -5,8 +5,11 @@ import (
 	"strings"
 	"time"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
 	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/watch"
 )
 
 // staleCoverage is how old a reading may be before its age is said.
@@ -16,17 +19,22 @@ const staleCoverage = 5 * time.Minute
 var chosen = []coverage.Reason{coverage.NamespaceTerminating, coverage.BeingDeleted, coverage.OptedOut, coverage.PolicySkips, coverage.PolicyFilter, coverage.LabelExcluded, coverage.NamespaceLabelled, coverage.NamespaceExcluded, coverage.KindExcluded}
 
 // NeedsCoverage reports whether the finding with a key is known only once coverage was read.
-func NeedsCoverage(key string) bool { return strings.HasPrefix(key, "/namespace/") }
+func NeedsCoverage(key string) bool {
+	return strings.HasPrefix(key, "/namespace/") || strings.Contains(key, " "+string(CopyAtRisk)+" ")
+}
 
 // addCoverage adds what the last reading says of namespaces. A namespace is one finding; its page names what is in it.
 func (l *attention) addCoverage() {
 	if l.Coverage == nil || l.Coverage.Result == nil {
 		return
 	}
-	result := l.Coverage.Result
+	result, asOf := l.Coverage.Result, ""
+	if age := l.Environment.Now.Sub(result.At); age >= staleCoverage {
+		asOf = "As of " + l.Environment.Style.Duration(age) + " ago: "
+	}
 	for i := range result.Namespaces {
 		n := &result.Namespaces[i]
-		if len(n.Claims)+len(n.Workloads) == 0 || n.Reason.Minor() || n.State == coverage.Warned && l.aboutSchedule(n.Schedule, n.Reason).causes("namespace/"+n.Name) {
+		if len(n.Claims)+len(n.Workloads) == 0 || n.Reason.Minor() || n.State == coverage.Warned && l.aboutSchedule(n, asOf).causes("namespace/"+n.Name) {
 			continue
 		}
 		f := Finding{Kind: "namespace", Name: n.Name, In: InCoverage, Severity: Warning, Reason: CopyAtRisk}
@@ -39,20 +47,36 @@ func (l *attention) addCoverage() {
 		default:
 			continue
 		}
-		if age := l.Environment.Now.Sub(result.At); age >= staleCoverage {
-			f.Summary = "As of " + l.Environment.Style.Duration(age) + " ago: "
-		}
-		f.Summary += human.Capital(n.Sentence)
+		f.Summary = asOf + human.Capital(n.Sentence)
 		l.add(f)
 	}
 }
 
-// aboutSchedule is the finding about the runs of a schedule that makes copies too old, or late, for that reason; nil for none.
-func (l *attention) aboutSchedule(name string, why coverage.Reason) *Finding {
-	late := []coverage.Reason{coverage.TooOld, coverage.ExpiresFirst, coverage.BackupFailed}
-	i := slices.IndexFunc(l.found, func(f *Finding) bool { return f.In == InSchedules && f.Name == name && f.Kind == "schedule" })
-	if i < 0 || !slices.Contains(late, why) {
+// late and stopped are the reasons that concern the runs of a schedule and thus all that it takes, or took until it stopped.
+var (
+	late    = []coverage.Reason{coverage.TooOld, coverage.ExpiresFirst, coverage.BackupFailed}
+	stopped = []coverage.Reason{coverage.SchedulePaused, coverage.ScheduleInvalid, coverage.BackupsRefused}
+)
+
+// aboutSchedule is the finding about the schedule by whose runs, or by the lack of them, a namespace's copies are at risk;
+// nil for none. A schedule that has stopped and is no finding becomes one.
+func (l *attention) aboutSchedule(n *coverage.Namespace, asOf string) *Finding {
+	name, stops := n.Schedule, slices.Contains(stopped, n.Reason)
+	if stops {
+		name = n.Rule
+	}
+	if !stops && !slices.Contains(late, n.Reason) {
 		return nil
 	}
-	return l.found[i]
+	about := func(f *Finding) bool {
+		return f.Kind == "schedule" && f.Name == name || slices.Contains(f.Affects, "schedule/"+name)
+	}
+	if i := slices.IndexFunc(l.found, about); i >= 0 {
+		return l.found[i]
+	}
+	all := l.Snapshot.Schedules
+	if i := slices.IndexFunc(all, func(s *velerov1.Schedule) bool { return stops && s.Name == name }); i >= 0 {
+		return l.addOf(watch.Schedules, all[i], Finding{Severity: Warning, Reason: CopyAtRisk, Summary: asOf + "It makes no backups, and no other schedule takes what it took"})
+	}
+	return nil
 }

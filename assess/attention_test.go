@@ -318,3 +318,33 @@ func TestAttentionToCoverage(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestStoppedScheduleIsOneFinding: what a schedule took that makes no backups any more is at risk together, whatever
+// else is wrong with the schedule; what no backup holds stays a finding of its own.
+func TestStoppedScheduleIsOneFinding(t *testing.T) {
+	item := func(name string, s coverage.State) coverage.Namespace {
+		return coverage.Namespace{Item: coverage.Item{Kind: "Namespace", Name: name, State: s, Reason: coverage.SchedulePaused, Rule: "off"}, Workloads: []coverage.Item{{}}}
+	}
+	reading := &coverage.Reading[coverage.Result]{Result: &coverage.Result{At: noon, Namespaces: []coverage.Namespace{item("a", coverage.Warned), item("b", coverage.Warned), item("c", coverage.Unprotected)}}}
+	for _, c := range []struct {
+		last time.Duration
+		want string
+	}{
+		{time.Hour, "[critical NamespaceUnprotected namespace/c warning CopyAtRisk schedule/off affects namespace/a namespace/b]"},
+		{72 * time.Hour, "[critical NamespaceUnprotected namespace/c warning ForgottenPause schedule/off affects namespace/a namespace/b]"},
+	} {
+		snap := alive()
+		snap.Schedules = []*velerov1.Schedule{plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(c.last) })}
+		a := new(Estimates).Assess(snap, noon)
+		a.Coverage = reading
+		found := a.Attention()
+		if got := fmt.Sprint(listed(found)); got != c.want {
+			t.Errorf("paused after a run %s ago: %s", c.last, got)
+		}
+		for _, f := range found {
+			if f.Reason == CopyAtRisk && !NeedsCoverage(f.Key()) {
+				t.Errorf("%s is known without coverage", f.Key())
+			}
+		}
+	}
+}

@@ -368,6 +368,8 @@ func (j *Judge) judge(t *thing) {
 	if v.Answer == Yes {
 		t.Schedule, t.Next, next = p.Name, p.Next.UTC(), cmp.Or(human.Clock(p.Next, j.Now), "next")
 		target = cmp.Or(target, p.allowed(cmp.Or(t.At, p.Next)))
+	} else if p != nil {
+		t.Rule = p.Name
 	}
 	t.MaxAge = int64(target.Seconds())
 	age := j.Now.Sub(t.At)

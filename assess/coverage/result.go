@@ -44,6 +44,8 @@ type Item struct {
 	// Schedule takes it next, at Next.
 	Schedule string    `json:"schedule,omitempty"`
 	Next     time.Time `json:"nextAt,omitzero"`
+	// Rule names the schedule whose rule Reason is, empty if another reason counts.
+	Rule string `json:"-"`
 	// Bytes is the capacity of a claim.
 	Bytes int64 `json:"bytes,omitempty"`
 }
@@ -100,7 +102,7 @@ func (n *Namespace) sum() {
 	worst := slices.MaxFunc(all, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(a.State.rank(), b.State.rank()), weight[a.Reason.Minor()]-weight[b.Reason.Minor()])
 	})
-	n.Item = Item{Kind: n.Kind, Name: n.Name, State: worst.State, Reason: worst.Reason, MaxAge: worst.MaxAge}
+	n.Item = Item{Kind: n.Kind, Name: n.Name, State: worst.State, Reason: worst.Reason, MaxAge: worst.MaxAge, Rule: worst.Rule}
 	same := 0
 	for _, i := range all {
 		if i.Backup != "" && (n.At.IsZero() || i.At.Before(n.At)) {
