@@ -231,14 +231,15 @@ func (d *dashboard) aboutFinding(c draw.Canvas, f *clusterFinding) string {
 	return text
 }
 
+// key is that of the row of what a finding is about.
+func (f *clusterFinding) key() string {
+	return f.cluster.key(cmp.Or(string(f.UID), string(f.In)+"/"+f.Name))
+}
+
 // selectedFinding is that of the selected row, whatever the tab; nil if there is none.
 func (d *dashboard) selectedFinding() *clusterFinding {
 	r, _ := d.tab.selected()
-	i := slices.IndexFunc(d.findings, func(f clusterFinding) bool { return f.UID != "" && f.cluster.key(string(f.UID)) == r.key })
-	if r.finding != nil || i < 0 {
-		return r.finding
-	}
-	return &d.findings[i]
+	return cmp.Or(r.finding, d.findingAbout[r.key])
 }
 
 func (d *dashboard) onFinding() bool {

@@ -137,3 +137,27 @@ func TestNothingNeedsAttention(t *testing.T) {
 		t.Errorf("a says %q", m.notice)
 	}
 }
+
+// As many rows of a tab carry the sign as its label counts: each thing that needs someone has it on its own tab, too.
+func TestRowsCarryTheSignOfTheirFinding(t *testing.T) {
+	m := screen(t, installation(), 200, 60)
+	d, counted := m.dashboard, 0
+	for _, tab := range d.tabs {
+		if tab.other == nil {
+			continue
+		}
+		signed := 0
+		for _, r := range tab.rows {
+			if r.finding != nil {
+				signed++
+			}
+		}
+		n, _ := d.openFindings(tab.setting(), m.clusters...)
+		if counted += n; signed != n {
+			t.Errorf("%s: %d rows with the sign, the label counts %d", tab.name, signed, n)
+		}
+	}
+	if counted == 0 {
+		t.Error("no tab has a finding")
+	}
+}

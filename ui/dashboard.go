@@ -54,7 +54,8 @@ type dashboard struct {
 	tabsAt                    []draw.Span // where the tabs were drawn in the first line, to be clicked
 	rowsAt                    int         // the line of the first row
 	findings                  []clusterFinding
-	marked                    marks // the jobs to finalize one after another
+	findingAbout              map[string]*clusterFinding // by the key of a row
+	marked                    marks                      // the jobs to finalize one after another
 }
 
 func newDashboard(m *Model) *dashboard {
@@ -178,7 +179,10 @@ func (d *dashboard) load() {
 	}
 	activeRows := jobRows(active, d.active.filter)
 	slices.SortStableFunc(ended, func(a, b clusterJob) int { return endedAt(b.Job).Compare(endedAt(a.Job)) })
-	d.findings = attentionOf(d.m.clusters...)
+	d.findings, d.findingAbout = attentionOf(d.m.clusters...), map[string]*clusterFinding{}
+	for i := range d.findings {
+		d.findingAbout[d.findings[i].key()] = &d.findings[i]
+	}
 	attention := d.attentionRows()
 	activeRows = append(activeRows, attention...)
 	if endedRows := jobRows(without(ended, attention), d.active.filter); len(endedRows) > 0 {
@@ -191,7 +195,11 @@ func (d *dashboard) load() {
 	for _, t := range d.tabs {
 		if t.other != nil {
 			t.groups = groupsOf(d.m.clusters, t.other)
-			t.setRows(otherRows(t.groups, t.filter))
+			rows := otherRows(t.groups, t.filter)
+			for i := range rows {
+				rows[i].finding = d.findingAbout[rows[i].key]
+			}
+			t.setRows(rows)
 			t.count = 0
 			for _, group := range t.groups {
 				t.count += len(group.Rows)

@@ -85,7 +85,7 @@ func (d *dashboard) compact(c draw.Canvas) string {
 
 func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 	if other, ok := r.item.(*detail.Row); ok {
-		return shortRow(c, other, selected)
+		return shortRow(c, other, r.finding, selected)
 	}
 	if f, ok := r.item.(*clusterFinding); ok {
 		sign, _, _ := f.look(c)
@@ -245,7 +245,7 @@ func (d *dashboard) body(c draw.Canvas) []string {
 			lines = append(lines, d.highlighted(c, i, d.findingRow(d.in(r, c), r, i == t.cursor)))
 		case *detail.Row:
 			columns := columnsOf(t.groups, r.group)
-			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, columns, i == t.cursor)))
+			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, r.finding, columns, i == t.cursor)))
 		default:
 			lines = append(lines, headingLine(c, t.groups, r))
 		}

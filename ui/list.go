@@ -24,7 +24,7 @@ type row struct {
 	note    string          // stands in place of rows that cannot be shown
 	cluster *cluster        // where it is; nil for headings
 	item    any             // a *job.Job, a *detail.Row, an *clusterFinding, or nil for a heading
-	finding *clusterFinding // of a row among what needs attention, which may be a job; else nil
+	finding *clusterFinding // of a row among what needs attention, which may be a job, or of a tab of what is no job; else nil
 	group   int             // the one of a tab's groups that the row belongs to
 }
 

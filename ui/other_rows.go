@@ -81,28 +81,31 @@ func headingLine(c draw.Canvas, groups []clusterGroup, r row) string {
 	return c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
 }
 
-func otherRow(c draw.Canvas, r *detail.Row, columns []draw.Column, selected bool) string {
+func otherRow(c draw.Canvas, r *detail.Row, f *clusterFinding, columns []draw.Column, selected bool) string {
 	widths := draw.FitColumns(columns, c.Width)
 	if r.Malformed != nil {
 		name, _ := r.Short(c)
 		return malformedRow(c, name, r.Malformed, widths, selected)
 	}
-	return signed(c, r, selected, widths[0]) + " " + r.Draw(c, columns[1:], widths[1:])
+	return signed(c, r, f, selected, widths[0]) + " " + r.Draw(c, columns[1:], widths[1:])
 }
 
-func shortRow(c draw.Canvas, r *detail.Row, selected bool) string {
+func shortRow(c draw.Canvas, r *detail.Row, f *clusterFinding, selected bool) string {
 	name, state := r.Short(c)
 	tail := " " + state.Style.Resolve(c.Theme).Render(state.Text)
 	if r.Malformed != nil {
 		tail = " " + malformedText(c, r.Malformed.Fields[0], 22)
 	}
-	return signed(c, r, selected, 2) + " " + c.Fit(name, max(c.Width-3-lipgloss.Width(tail), 4)) + tail
+	return signed(c, r, f, selected, 2) + " " + c.Fit(name, max(c.Width-3-lipgloss.Width(tail), 4)) + tail
 }
 
 // signed is the sign of the selected row, and of one that wants attention.
-func signed(c draw.Canvas, r *detail.Row, selected bool, width int) string {
+func signed(c draw.Canvas, r *detail.Row, f *clusterFinding, selected bool, width int) string {
 	sign := " "
-	if r.Alarm || r.Malformed != nil {
+	switch {
+	case f != nil:
+		sign, _, _ = f.look(c)
+	case r.Alarm || r.Malformed != nil:
 		sign = c.Theme.Bad.Render(c.Glyphs.Attention)
 	}
 	return c.Fit(pointer(c, selected)+sign, width)
