@@ -320,7 +320,7 @@ var createSend = sendAction{fakeNamespace + "restores/new", created, fill, false
 }}
 
 var pauseSend = sendAction{fakeNamespace + "schedules/nightly", paused, fillSchedule, true, func(ctx context.Context, f *Engine) (Plan, error) {
-	return f.Propose(ctx, Pause, Schedule("nightly"), Request{Reason: "maintenance"})
+	return f.Propose(ctx, Pause, Named("Schedule", "nightly"), Request{Reason: "maintenance"})
 }}
 
 func fillSchedule(o map[string]any, start time.Time, uid string) {
