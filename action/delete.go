@@ -21,9 +21,11 @@ func DeletionOf(kind job.Kind) Name { return Name("delete-" + kind.Word()) }
 // if it is as it was seen. A finalizer holds it until Velero has deleted its files.
 func deletingRestore() definition {
 	return definition{name: DeleteRestore, gather: gatherRestoreDeletion, fill: fillRestoreDeletion, marks: deleted, deletes: true,
-		observe: observeDeletion, endedByVelero: true,
+		observe: observeDeletion, endedByVelero: true, did: didDelete,
 		event: func(p *Plan) (reason, message string) { return "Deleted", "deleted it: " + p.Reason }}
 }
+
+func didDelete(*unstructured.Unstructured) string { return "deleted it" }
 
 // deletable reads what is to be deleted, which must exist and have ended.
 func (g *gathering) deletable(into any) bool {

@@ -32,7 +32,7 @@ type backupDeletion struct {
 // under a name that follows from the backup's state: sent twice, or by two people, it is one request.
 func deletingBackup() definition {
 	return definition{name: DeleteBackup, gather: gatherBackupDeletion, fill: fillBackupDeletion, marks: deleted, creates: true, byName: true,
-		observe: observeDeletion, endedByVelero: true, did: func(*unstructured.Unstructured) string { return "deleted it" },
+		observe: observeDeletion, endedByVelero: true, did: didDelete,
 		event: func(p *Plan) (reason, message string) {
 			return "DeletionRequested", "requested its deletion: " + p.Reason
 		}}
