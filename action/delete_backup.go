@@ -25,7 +25,7 @@ type backupDeletion struct {
 	velerov1.Backup
 	restores, running []string // of it, and those that may read it now
 	requests, copies  []string // earlier requests, and other backups that hold its namespaces
-	volumes           int
+	volumes           string
 }
 
 // deletingBackup creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
@@ -47,12 +47,16 @@ func gatherBackupDeletion(g *gathering) {
 	}
 	asks := []func(){func() { g.may("create", deletionRequest) }, g.servers, func() { g.locationNamed(d.Spec.StorageLocation) },
 		func() { each(g, job.Restore, d.addRestore) }, func() { each(g, deletionRequest, d.addRequest) }, func() { each(g, job.Backup, d.addCopy) },
-		func() { d.volumes = len(g.volumes(job.Backup)) }}
+		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") }}
 	for _, ask := range asks {
 		if ask(); g.err != nil {
 			return
 		}
 	}
+	if slices.Sort(d.restores); e.Volumes != Yes {
+		d.volumes = "its volumes, which could not be listed"
+	}
+	slices.Sort(d.requests)
 	origin, why := velero.OriginOf(&d.Backup)
 	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
 	o.ledger.Note(len(d.copies) > 0, diagnosis.SourceAPI, e.At, "%s of its schedule, or of all its namespaces, is here%s", human.Count(len(d.copies), "other completed backup"), because(human.List(d.copies, 3)))
@@ -160,7 +164,7 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	p.targets = []*unstructured.Unstructured{r}
 	snapshots := d.Status.VolumeSnapshotsCompleted + d.Status.CSIVolumeSnapshotsCompleted
 	p.Will = []string{"create DeleteBackupRequest " + r.GetName() + ", only if nothing has changed the backup since", fmt.Sprintf(
-		"have Velero delete its files in storage location %s, the data of %s, and %s", d.Spec.StorageLocation, human.Count(d.volumes, "volume"), human.Count(snapshots, "snapshot"))}
+		"have Velero delete its files in storage location %s, the data of %s, and %s", d.Spec.StorageLocation, d.volumes, human.Count(snapshots, "snapshot"))}
 	if len(d.restores) > 0 {
 		p.Will = append(p.Will, fmt.Sprintf("have Velero delete its %s, with log and results: %s", human.Count(len(d.restores), "restore"), human.List(d.restores, 10)))
 	}
