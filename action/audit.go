@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -46,12 +47,14 @@ type Entry struct {
 	Target    string          `json:"target,omitempty"` // what is patched, if not the job
 	Patch     json.RawMessage `json:"patch,omitempty"`
 	Object    json.RawMessage `json:"object,omitempty"` // what is created
-	Copy      string          `json:"copy,omitempty"`
-	State     State           `json:"state,omitempty"`
-	Sent      Sent            `json:"sent,omitempty"`
-	Phase     string          `json:"phase,omitempty"`
-	Message   string          `json:"message,omitempty"`
-	Error     string          `json:"error,omitempty"`
+	// Delete is what must hold of the object for it to be deleted.
+	Delete  *metav1.Preconditions `json:"delete,omitempty"`
+	Copy    string                `json:"copy,omitempty"`
+	State   State                 `json:"state,omitempty"`
+	Sent    Sent                  `json:"sent,omitempty"`
+	Phase   string                `json:"phase,omitempty"`
+	Message string                `json:"message,omitempty"`
+	Error   string                `json:"error,omitempty"`
 }
 
 type audit struct {

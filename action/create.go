@@ -36,7 +36,7 @@ func gatherCreation(g *gathering) {
 			"there is a %s of that name: %s, made %s ago%s", kind.Word(), orNone(sanitize.String(phaseOf(g.e.Object))),
 			human.Duration(max(0, g.e.At.Sub(g.e.Object.GetCreationTimestamp().Time))), human.Clause(" by ", sanitize.String(by))))
 	}
-	asks := []func(){func() { g.may("create") }, g.servers, func() { g.ahead(kind) }}
+	asks := []func(){func() { g.may("create", kind) }, g.servers, func() { g.ahead(kind) }}
 	if kind == job.Restore {
 		asks = append(asks, g.restoreSource)
 	} else {
@@ -156,8 +156,7 @@ func create(e *Evidence, p *Plan) bool {
 	o := e.proposal
 	word := p.Kind.Word()
 	p.Title = "create " + word + " " + p.Name
-	if v := o.refusal; v.refusal != "" {
-		p.Title, p.Refusal, p.Advice, p.InDoubt = "create nothing", v.refusal, v.advice, v.doubt
+	if o.refused(p, "create nothing") {
 		return true
 	}
 	p.targets = []*unstructured.Unstructured{o.asked}

@@ -208,10 +208,19 @@ func (x *execution) confirm(ctx context.Context) error {
 	if err := x.f.access.Check(ctx); err != nil {
 		return err
 	}
-	if retry.Elapsed(x.looked, x.f.o.Now()) <= maxEvidenceAge {
+	if retry.Elapsed(x.looked, x.f.o.Now()) > maxEvidenceAge {
+		if err := x.lookOnce(ctx); err != nil {
+			return err
+		}
+	}
+	if !x.byName {
 		return nil
 	}
-	return x.lookOnce(ctx)
+	now, err := x.read(ctx, x.evidence.Object)
+	if err == nil && (now == nil || !sameVersion(now, x.evidence.Object)) {
+		err = errChanged
+	}
+	return err
 }
 
 // once reads a resource of the cluster that was shown in one attempt.

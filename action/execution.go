@@ -167,6 +167,8 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 		what = fmt.Sprintf("you are %s now, and the plan was shown to %s", now.evidence.By, x.plan.evidence.By)
 	case x.plan.UID == "" && o.GetUID() != "":
 		what = "something has its name by now"
+	case o.GetUID() == "":
+		what = "it was deleted"
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"
 	case by != "":

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -83,7 +84,8 @@ func (f *fakeAPI) delete(path string) {
 func stepOf(r *http.Request) string {
 	last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	switch {
-	case r.Method == http.MethodPatch && r.URL.Query().Get("dryRun") != "", r.Method == http.MethodPost && r.URL.Query().Get("dryRun") != "":
+	case r.Method == http.MethodPatch && r.URL.Query().Get("dryRun") != "", r.Method == http.MethodPost && r.URL.Query().Get("dryRun") != "",
+		r.Method == http.MethodDelete && bytes.Contains(bodyOf(r), []byte(`"dryRun"`)):
 		return "dry run"
 	case r.Method == http.MethodPatch, r.Method == http.MethodDelete:
 		return "write"
@@ -296,11 +298,23 @@ func (f *fakeAPI) remove(r *http.Request, path string, body []byte, dryRun bool)
 	if meta["uid"] != options.Preconditions.UID || meta["resourceVersion"] != options.Preconditions.ResourceVersion {
 		return statusAnswer(r, 409, "Conflict")
 	}
-	if !dryRun && len(options.DryRun) == 0 {
-		delete(f.objects, path)
-		f.landed[path] = append(f.landed[path], "deleted")
+	after := (&unstructured.Unstructured{Object: o}).DeepCopy()
+	held := len(after.GetFinalizers()) > 0
+	if held && after.GetDeletionTimestamp() == nil {
+		after.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 	}
-	return answerJSON(r, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+	if !dryRun && len(options.DryRun) == 0 {
+		f.landed[path] = append(f.landed[path], "deleted")
+		f.version++
+		after.SetResourceVersion(fmt.Sprint(f.version))
+		if f.objects[path] = after.Object; !held {
+			delete(f.objects, path)
+		}
+	}
+	if held {
+		return answerJSON(r, 200, after.Object)
+	}
+	return answerJSON(r, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success", "details": map[string]any{"uid": options.Preconditions.UID}})
 }
 
 func answerJSON(r *http.Request, code int, content any) *http.Response {

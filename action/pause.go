@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -44,13 +44,13 @@ func pausing(name Name) definition {
 	}
 }
 
-// Schedule names a schedule, for [Engine.Propose].
-func Schedule(name string) *unstructured.Unstructured {
-	return bare(velerov1.SchemeGroupVersion.WithKind("Schedule"), "", name)
+// Named names an object of Velero's, for [Engine.Propose].
+func Named(kind, name string) *unstructured.Unstructured {
+	return bare(jobKind(job.Kind(kind)), "", name)
 }
 
 func gatherSchedule(g *gathering) {
-	for _, ask := range []func(){func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch") }, g.servers, g.owners} {
+	for _, ask := range []func(){func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch", "Schedule") }, g.servers, g.owners} {
 		if ask(); g.err != nil {
 			return
 		}
@@ -77,8 +77,7 @@ func (g *gathering) owners() {
 func pause(e *Evidence, p *Plan) {
 	o := e.proposal
 	p.Title = string(p.Action) + " schedule " + p.Name
-	if v := o.refusal; v.refusal != "" {
-		p.Title, p.Refusal, p.Advice, p.InDoubt = "leave it as it is", v.refusal, v.advice, v.doubt
+	if o.refused(p, "leave it as it is") {
 		return
 	}
 	s := o.schedule

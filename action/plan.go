@@ -21,10 +21,12 @@ import (
 
 // Request is what a person asks for.
 type Request struct {
-	Phase           string   // the wanted phase; empty leaves the choice to the evidence
-	Reason          string   // written into the resource and the log; empty stands for the evidence's
-	SkipImmediately bool     // of Unpause: leave out a run that is due
-	Consequences    []string // of Create: what else is known of what it will do
+	Phase           string // the wanted phase; empty leaves the choice to the evidence
+	Reason          string // written into the resource and the log; empty stands for the evidence's
+	SkipImmediately bool   // of Unpause: leave out a run that is due
+	// FromAnotherCluster lets DeleteBackup delete what this cluster may not have made.
+	FromAnotherCluster bool
+	Consequences       []string // of Create: what else is known of what it will do
 	// Commands do the same without veltui; of Create, which cannot tell them itself.
 	Commands []string
 	// What kubectl commands need to reach the same cluster.
@@ -105,7 +107,7 @@ func (p *Plan) Proposed() bool { return p.evidence.proposal != nil }
 
 // Program is the one whose commands do the same.
 func (p *Plan) Program() string {
-	if p.Action == Create {
+	if p.Action == Create || p.Action == DeleteBackup || p.Action == DeleteRestore {
 		return "velero"
 	}
 	return "kubectl"
@@ -173,6 +175,8 @@ const (
 	Create        Name = "create"         // makes a backup or restore
 	Pause         Name = "pause"          // lets a schedule make no more backups
 	Unpause       Name = "unpause"        // lets it go on
+	DeleteBackup  Name = "delete-backup"  // has Velero delete a backup and what is stored of it
+	DeleteRestore Name = "delete-restore" // deletes a restore, not what it restored
 	// These veltui only advises.
 	Restart          Name = "restart"            // of the server
 	RestartNodeAgent Name = "restart-node-agent" // on one node
@@ -196,12 +200,15 @@ type definition struct {
 	observe       func(x *execution, ctx context.Context, late bool) error
 	endedByVelero bool // it is observed until Velero has ended it
 	creates       bool // its targets do not exist yet
+	deletes       bool // its targets are deleted
+	byName        bool // what it writes names the object without its uid, so that it is read right before
 }
 
 // definitions lists all actions: first those that a job may call for, in the order in which they are offered.
 func definitions() []definition {
 	return []definition{finalizing(), {name: FixField, fill: fixField}, waking(), {name: RestartNodeAgent, fill: restartNodeAgent},
-		cancelling(), {name: Restart, fill: restart}, creating(), pausing(Pause), pausing(Unpause)}
+		cancelling(), {name: Restart, fill: restart}, creating(), pausing(Pause), pausing(Unpause),
+		deletingBackup(), deletingRestore()}
 }
 
 func definitionOf(name Name) (definition, error) {
@@ -288,8 +295,11 @@ func (d definition) commands(p *Plan) (commands []string) {
 }
 
 func (d definition) write(p *Plan, o *unstructured.Unstructured, s stamp) (write, error) {
-	if d.creates {
+	switch {
+	case d.creates:
 		return newCreation(o, d.marks, s, p.Reason)
+	case d.deletes:
+		return newDeletion(o), nil
 	}
 	var changes []operation
 	var notes [][2]string
@@ -309,6 +319,7 @@ const (
 	cancelled marks = "veltui.io/cancelled"
 	created   marks = "veltui.io/created"
 	paused    marks = "veltui.io/paused"
+	deleted   marks = "veltui.io/deleted" // of a DeleteBackupRequest
 )
 
 func (m marks) attempt() string { return string(m) + "-attempt" }

@@ -26,11 +26,12 @@ type proposal struct {
 	// schedule is the one to change or to make a backup of.
 	schedule *velerov1.Schedule
 	holdup   string // the backup that holds up the schedule's next run
+	deletion backupDeletion
 }
 
 // Propose plans an action that is about no running job: Create makes the object, a Restore with its spec or a Backup
 // whose label velero.io/schedule-name says which schedule's template to take; Pause and Unpause change the schedule
-// of the object's name.
+// of the object's name, and DeleteBackup and DeleteRestore the object itself.
 func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstructured, r Request) (Plan, error) {
 	d, err := definitionOf(name)
 	if err != nil {
@@ -77,10 +78,19 @@ func (o *proposal) refuse(v verdict) {
 	}
 }
 
+// refused completes a plan that does nothing.
+func (o *proposal) refused(p *Plan, title string) bool {
+	v := o.refusal
+	if v.refusal != "" {
+		p.Title, p.Refusal, p.Advice, p.InDoubt = title, v.refusal, v.advice, v.doubt
+	}
+	return v.refusal != ""
+}
+
 // may asks for the right to the one request of the action.
-func (g *gathering) may(verb string) {
+func (g *gathering) may(verb string, kind job.Kind) {
 	o, e := g.e.proposal, g.e
-	resource := job.Kind(o.asked.GetKind()).Resource()
+	resource := kind.Resource()
 	right := authorizationv1.ResourceAttributes{Namespace: g.o.Namespace, Verb: verb, Group: velerov1.SchemeGroupVersion.Group,
 		Version: velerov1.SchemeGroupVersion.Version, Resource: resource}
 	if verb != "create" {

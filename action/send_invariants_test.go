@@ -88,14 +88,17 @@ var answers = map[string]func(f *fakeAPI, r *http.Request, serve func() *http.Re
 	},
 	"200 as for a dry run": func(f *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 		connected(r)
-		if !changes(r) {
+		if !changes(r) && r.Method != http.MethodDelete {
 			return serve(), nil
 		}
 		body := bodyOf(r)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if r.Method == http.MethodPost {
+		switch r.Method {
+		case http.MethodPost:
 			return f.create(r, r.URL.Path, body, true), nil
+		case http.MethodDelete:
+			return f.remove(r, r.URL.Path, body, true), nil
 		}
 		return f.patch(r, r.URL.Path, body, true), nil
 	},
@@ -320,7 +323,7 @@ var createSend = sendAction{fakeNamespace + "restores/new", created, fill, false
 }}
 
 var pauseSend = sendAction{fakeNamespace + "schedules/nightly", paused, fillSchedule, true, func(ctx context.Context, f *Engine) (Plan, error) {
-	return f.Propose(ctx, Pause, Schedule("nightly"), Request{Reason: "maintenance"})
+	return f.Propose(ctx, Pause, Named("Schedule", "nightly"), Request{Reason: "maintenance"})
 }}
 
 func fillSchedule(o map[string]any, start time.Time, uid string) {
@@ -351,6 +354,9 @@ func newSendBench(a sendAction) *sendBench {
 		o["status"] = map[string]any{"phase": "Completed"}
 	})
 	b.server(b.start.Add(time.Hour))
+	if a.mark == deleted {
+		ownBackup(b)
+	}
 	return b
 }
 
@@ -486,7 +492,7 @@ func (c sendCase) check(t *testing.T, b *sendBench, out *Outcome, atEnd int) (wr
 		attempt = log[0].Attempt
 	}
 	for _, id := range b.api.landings(b.path) {
-		if id == attempt {
+		if id == attempt || id == "deleted" { // a deletion leaves no mark
 			mine = append(mine, id)
 		}
 	}

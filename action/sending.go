@@ -34,7 +34,7 @@ var sentWords = map[Sent]string{
 
 // request is what is sent, in a sentence.
 func (x *execution) request() string {
-	if x.creates {
+	if x.creates || x.deletes {
 		return "the request"
 	}
 	return "the patch"
@@ -156,10 +156,14 @@ func (x *execution) begin() error {
 		return err
 	}
 	x.audit, x.out.Log = a, a.path
-	if x.creates { // there is nothing yet of which to keep a copy
+	seen := x.plan.targets
+	if x.creates {
+		seen = []*unstructured.Unstructured{x.plan.evidence.Object}
+	}
+	if x.plan.UID == "" { // there is nothing yet of which to keep a copy
 		return x.note("begin", nil)
 	}
-	if x.out.Copy, err = a.save(&x.record, x.plan.targets...); err != nil {
+	if x.out.Copy, err = a.save(&x.record, seen...); err != nil {
 		return err
 	}
 	return x.note("begin", nil)

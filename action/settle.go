@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -96,6 +98,9 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 		return f.traceCreation(ctx, sent)
 	}
 	r, ok := readRecord(sent)
+	if sent.Delete != nil && sent.Delete.UID != nil && sent.Delete.ResourceVersion != nil {
+		r, ok = record{kind: jobKind(job.Kind(sent.Kind)), name: sent.Name, uid: *sent.Delete.UID}, true
+	}
 	if !ok {
 		return Fate{Sent: Doubtful}, nil
 	}
@@ -108,7 +113,11 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == string(f.access.Identity().UID)}, nil
 	}
 	s := Fate{Sent: Doubtful, Known: true}
-	switch findIn(o, r.version, r.mark, a.Attempt, r.before) {
+	found := findIn(o, r.version, r.mark, a.Attempt, r.before)
+	if sent.Delete != nil {
+		found = (&deletion{options: metav1.DeleteOptions{Preconditions: sent.Delete}}).find(o)
+	}
+	switch found {
 	case landed:
 		s.Sent = Landed
 	case lost:
@@ -124,7 +133,15 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 
 // traceCreation looks for what an attempt created. Without it the request may still be under way, for a day at most.
 func (f *Engine) traceCreation(ctx context.Context, sent Entry) (Fate, error) {
-	o, err := f.read(ctx, bare(jobKind(job.Kind(sent.Kind)), sent.Namespace, sent.Name))
+	wanted := &unstructured.Unstructured{}
+	if err := json.Unmarshal(sent.Object, &wanted.Object); err != nil {
+		return Fate{Sent: Doubtful}, nil
+	}
+	d, err := definitionOf(Name(sent.Action))
+	if err != nil {
+		return Fate{Sent: Doubtful}, nil
+	}
+	o, err := f.read(ctx, wanted)
 	if err != nil && !isGone(err) {
 		return Fate{}, err
 	}
@@ -132,7 +149,7 @@ func (f *Engine) traceCreation(ctx context.Context, sent Entry) (Fate, error) {
 	if err != nil {
 		return Fate{Sent: Doubtful, Known: old}, nil // it may have been made, and deleted since
 	}
-	if (&creation{mark: created.attempt(), attempt: sent.Attempt, began: sent.Time}).find(o) == landed {
+	if (&creation{mark: d.marks.attempt(), attempt: sent.Attempt, began: sent.Time}).find(o) == landed {
 		return Fate{Sent: Landed, Known: true, Phase: phaseOf(o)}, nil
 	}
 	return Fate{Sent: Doubtful, Known: old, Phase: phaseOf(o)}, nil
@@ -192,6 +209,8 @@ func (a *Attempt) Describe(now time.Time) string {
 		did = a.Action
 	case CancelVolumes:
 		did = "cancel volumes of"
+	case DeleteBackup, DeleteRestore:
+		did = "delete"
 	}
 	return fmt.Sprintf("An attempt at %s to %s %s/%s in context %s %s", when, did, strings.ToLower(a.Kind), a.Name, cmp.Or(a.Context, "?"), end)
 }

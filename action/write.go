@@ -121,3 +121,58 @@ func (c *creation) find(now *unstructured.Unstructured) finding {
 }
 
 func (c *creation) record(e *Entry) { e.Object = c.data }
+
+// deletion deletes an object as it was seen. It can leave no mark: whoever asks again finds that somebody deleted it.
+type deletion struct {
+	seen    *unstructured.Unstructured
+	options metav1.DeleteOptions
+}
+
+func newDeletion(seen *unstructured.Unstructured) *deletion {
+	uid, version := seen.GetUID(), seen.GetResourceVersion()
+	return &deletion{seen, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}}
+}
+
+func (d *deletion) object() *unstructured.Unstructured { return d.seen }
+
+func (d *deletion) record(e *Entry) { e.Delete = d.options.Preconditions }
+
+func (d *deletion) send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
+	options := d.options
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	answer, err := c.Delete(ctx, bare(d.seen.GroupVersionKind(), d.seen.GetNamespace(), d.seen.GetName()), options)
+	if err != nil {
+		return nil, err
+	}
+	after := &unstructured.Unstructured{Object: answer}
+	uid, _, _ := unstructured.NestedString(answer, "details", "uid")
+	if answer["status"] == metav1.StatusSuccess && uid == string(d.seen.GetUID()) { // no finalizer holds it
+		after = d.seen.DeepCopy()
+		after.SetResourceVersion("")
+		after.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	}
+	return after, nil
+}
+
+func (d *deletion) verify(answer *unstructured.Unstructured, dryRun bool) string {
+	switch {
+	case answer.GetUID() != d.seen.GetUID():
+		return "answer with another object"
+	case answer.GetDeletionTimestamp() == nil, !dryRun && answer.GetResourceVersion() == d.seen.GetResourceVersion():
+		return "leave the object as it is"
+	}
+	return ""
+}
+
+// find cannot tell our deletion from somebody else's.
+func (d *deletion) find(now *unstructured.Unstructured) finding {
+	switch {
+	case now == nil, now.GetUID() != *d.options.Preconditions.UID, now.GetDeletionTimestamp() != nil:
+		return obscured
+	case now.GetResourceVersion() != *d.options.Preconditions.ResourceVersion:
+		return lost
+	}
+	return pending
+}

@@ -11,7 +11,7 @@ import (
 )
 
 func newBackup(c *cli) *cobra.Command {
-	cmd := group("backup", "Make backups", "veltui backup create --from-schedule nightly")
+	cmd := group("backup", "Make and delete backups", "veltui backup create --from-schedule nightly")
 	w := writing{c: c}
 	var from string
 	var wait bool
@@ -61,7 +61,15 @@ those of 'veltui wait'.`,
 	create.Flags().StringVar(&from, "from-schedule", "", "Schedule whose template the backup takes")
 	create.Flags().BoolVar(&wait, "wait", false, "Wait until it has ended, with a live bar")
 	completeFlag(create, "from-schedule", c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) }))
-	cmd.AddCommand(create)
+	cmd.AddCommand(create, newDelete(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
+them, their snapshots and their restores, and veltui follows it. The plan shows who
+reads the backup, and whether another holds the same namespaces. veltui deletes no
+backup that this cluster may not have made: where clusters share a bucket, it may be
+another's only copy. --from-another-cluster deletes it all the same.`, `  # Show evidence and plan, then ask
+  veltui backup delete nightly-20260101010000
+
+  # In a script, with a reason
+  veltui backup delete before-upgrade --yes --reason "INC-4711"`))
 	return cmd
 }
 

@@ -124,6 +124,7 @@ func (s *store) stored(t *testing.T, b *bed, name string, phase velerov1.BackupP
 	t.Helper()
 	b.create(t, &velerov1.BackupStorageLocation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "of-" + name},
+		Status:     velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
 		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url},
 			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
 	})

@@ -42,7 +42,7 @@ viewer     looks at backups and restores, and at what they wait for
 artifacts  also reads what is stored: logs, results, contents of backups. Anyone
            with this role can read every Secret in every backup
 operator   also finalizes, wakes, cancels volumes, and writes an Event about it; --with
-           create-restores, create-backups or pause-schedules also does that
+           create-restores, delete-backups and the like also does that
 policy     limits what operators may change to what veltui writes, with a
            ValidatingAdmissionPolicy (Kubernetes 1.30 and newer)
 

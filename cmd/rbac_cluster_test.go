@@ -95,6 +95,8 @@ var rbacCommands = []rbacCommand{
 	{shown: "`restore create`", args: "restore create -n velero rights-new-ROLE --from-backup rights-stored --preflight none --yes --observe 1s", decides: "create-restores"},
 	{shown: "`backup create`", args: "backup create -n velero rights-new-ROLE --from-schedule rights-policy --yes --observe 1s", decides: "create-backups"},
 	{shown: "`schedule pause`", args: "schedule pause -n velero rights-ROLE --yes --observe 1s", decides: "pause-schedules"},
+	{shown: "`backup delete`", args: "backup delete -n velero rights-gone-ROLE --yes --observe 1s", decides: "delete-backups"},
+	{shown: "`restore delete`", args: "restore delete -n velero rights-gone-ROLE --yes --observe 1s", decides: "delete-restores"},
 	{shown: "`audit`", args: "audit"},
 	{shown: "`etcd`", args: "etcd"},
 	{shown: "the dashboard", args: "-n velero", run: onTheDashboard, live: true},

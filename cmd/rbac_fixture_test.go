@@ -45,6 +45,8 @@ func (b *bed) rightsCluster(t *testing.T) {
 		b.create(t, inProgress("rights-"+role, time.Hour))
 		b.readyToStart(t, "rights-wake-"+role)
 		b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-" + role}, Spec: velerov1.ScheduleSpec{Schedule: "0 0 1 1 *"}})
+		b.ranHere(t, "rights-gone-"+role, "of-rights-stored")
+		b.create(t, restore("rights-gone-"+role, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
 		name := "rights-failed-" + role
 		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed}}
 		failed := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed})
@@ -71,6 +73,21 @@ func (b *bed) rightsCluster(t *testing.T) {
 		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "backup", Image: "x"}}}}}}
 	b.create(t, ran)
 	b.pod(t, etcd.Namespace, "rights-etcd-1", map[string]string{"batch.kubernetes.io/job-name": "rights-etcd"}, corev1.Container{Name: "backup", Image: "x"}, corev1.PodStatus{Phase: corev1.PodSucceeded})
+}
+
+// ranHere creates a backup that this cluster made: its phases have changed its generation.
+func (b *bed) ranHere(t *testing.T, name, location string) *velerov1.Backup {
+	t.Helper()
+	o := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Spec: velerov1.BackupSpec{StorageLocation: location}}
+	b.create(t, o)
+	for _, phase := range []velerov1.BackupPhase{velerov1.BackupPhaseInProgress, velerov1.BackupPhaseCompleted} {
+		o.Status.Phase = phase
+		o.Status.StartTimestamp = &metav1.Time{Time: o.CreationTimestamp.Time}
+		if err := b.client.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
 }
 
 func (b *bed) pod(t *testing.T, namespace, name string, labels map[string]string, c corev1.Container, status corev1.PodStatus) {

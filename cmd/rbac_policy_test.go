@@ -291,6 +291,18 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		}
 		return m
 	}
+	requester := func(by string, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
+		m := meta
+		m.Labels = map[string]string{velerov1.BackupNameLabel: "limited", velerov1.BackupUIDLabel: "b-1"}
+		m.Annotations = map[string]string{"veltui.io/deleted-by": by, "veltui.io/deleted-at": "2026-01-01T00:00:00Z", "veltui.io/deleted-reason": "INC-1", "veltui.io/deleted-attempt": "one ."}
+		for _, c := range change {
+			c(&m)
+		}
+		return m
+	}
+	deletion := func(m metav1.ObjectMeta) client.Object {
+		return &velerov1.DeleteBackupRequest{ObjectMeta: m, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "limited"}}
+	}
 	refused := func(c client.Client, o client.Object) bool {
 		err := c.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
@@ -312,8 +324,16 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
 		"a restore without a reason": {&velerov1.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { delete(m.Annotations, "veltui.io/created-reason") }),
 			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
-		"a schedule":            {&velerov1.Schedule{ObjectMeta: meta, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}, false},
-		"a deletion":            {&velerov1.DeleteBackupRequest{ObjectMeta: meta, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"}}, false},
+		"a schedule":                 {&velerov1.Schedule{ObjectMeta: meta, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}, false},
+		"a deletion":                 {deletion(meta), false},
+		"a marked deletion":          {deletion(requester(user)), true},
+		"another's deletion":         {deletion(requester("jane")), false},
+		"a deletion under any name":  {deletion(requester(user, func(m *metav1.ObjectMeta) { m.Name = "any" })), false},
+		"a deletion without the uid": {deletion(requester(user, func(m *metav1.ObjectMeta) { delete(m.Labels, velerov1.BackupUIDLabel) })), false},
+		"a deletion with a label":    {deletion(requester(user, func(m *metav1.ObjectMeta) { m.Labels["a"] = "b" })), false},
+		"a deletion of nothing":      {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user)}, false},
+		"a deletion that is done": {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "limited"},
+			Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed}}, false},
 		"a download":            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
 		"an own event":          {event(user + " woke it: INC-1"), true},
 		"another's event":       {event("jane woke it"), false},
@@ -330,9 +350,28 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 			t.Errorf("%s: refused for somebody who is not named", name)
 		}
 	}
-	for _, o := range []client.DeleteOption{client.DryRunAll} {
-		if err := limited.Delete(t.Context(), existing, o); !apierrors.IsForbidden(err) {
-			t.Errorf("deleting: %v", err)
+	running := restore("limited-running", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress})
+	b.create(t, running)
+	kept := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-kept"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}
+	b.create(t, kept)
+	asSeen := func(o client.Object) client.DeleteOption {
+		uid, version := o.GetUID(), o.GetResourceVersion()
+		return client.Preconditions{UID: &uid, ResourceVersion: &version}
+	}
+	uid := existing.GetUID()
+	for name, c := range map[string]struct {
+		object  client.Object
+		option  client.DeleteOption
+		allowed bool
+	}{
+		"a restore":                {existing, client.DryRunAll, false},
+		"a restore, by its uid":    {existing, client.Preconditions{UID: &uid}, false},
+		"a restore as it was seen": {existing, asSeen(existing), true},
+		"a restore that runs":      {running, asSeen(running), false},
+		"a backup":                 {kept, asSeen(kept), false},
+	} {
+		if err := limited.Delete(t.Context(), c.object, c.option, client.DryRunAll); apierrors.IsForbidden(err) == c.allowed {
+			t.Errorf("deleting %s: %v", name, err)
 		}
 	}
 	if err := limited.DeleteAllOf(t.Context(), &velerov1.Restore{}, client.InNamespace("velero"), client.DryRunAll); !apierrors.IsForbidden(err) {

@@ -37,7 +37,7 @@ type createRestore struct {
 }
 
 func newRestore(c *cli) *cobra.Command {
-	cmd := group("restore", "Start restores", "veltui restore create --from-backup nightly")
+	cmd := group("restore", "Start and delete restores", "veltui restore create --from-backup nightly")
 	f := createRestore{askedRestore: askedRestore{cli: c}, writing: writing{c: c}}
 	create := &cobra.Command{
 		Use:   "create [NAME] [-f RESTORE.yaml] [flags of velero restore create]",
@@ -75,7 +75,13 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 	addChoice(create, &f.preflight, "preflight", "", "How close to look before: auto, dry-run, look, or none", preflightAuto, preflightDryRun, preflightLook, preflightNone)
 	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way")
 	create.Flags().BoolVar(&f.wait, "wait", false, "Wait until it has ended, with a live bar")
-	cmd.AddCommand(create)
+	cmd.AddCommand(create, newDelete(c, job.Restore, `Delete restores, as 'velero restore delete' does: the Restore, its log and its
+results. What it restored stays. A restore that runs is not deleted: that would not
+stop it.`, `  # Show evidence and plan, then ask
+  veltui restore delete crm-old
+
+  # Several, in a script
+  veltui restore delete crm-old crm-older --yes --reason "INC-4711"`))
 	return cmd
 }
 

@@ -52,7 +52,7 @@ Exit codes: those of 'veltui finalize'.`,
 			if err != nil {
 				return err
 			}
-			_, err = w.propose(cmd.Context(), name, action.Schedule(args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
+			_, err = w.propose(cmd.Context(), name, action.Named("Schedule", args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
 			return err
 		},
 	}

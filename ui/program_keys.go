@@ -31,8 +31,9 @@ func (m *Model) changeKeys() []keys.Binding {
 			Fits: func() bool { return onJobs() && m.wantsFinalize() }, On: m.allowed(func(a allowed) bool { return a.main }), WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
 		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
 			On: m.onDashboard, WhyNot: m.markUnavailable, Do: keys.Run(m.dashboard.toggleMark)},
-		m.scheduleKey("backup-now", "b", "back up now", m.backUpNow),
-		m.scheduleKey("pause", "p", "pause, or let it go on", m.pauseSchedule),
+		changeKey(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),
+		changeKey(m, "pause", "p", "pause, or let it go on", m.dashboard.selectedSchedule, m.pauseSchedule),
+		changeKey(m, "delete", "D", "delete it", func() (*cluster, *job.Job) { return m.focus(), m.dashboard.selectedJob() }, m.deleteJob),
 	}
 }
 

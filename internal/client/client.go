@@ -131,17 +131,19 @@ func (c *Client) Patch(ctx context.Context, o Object, kind types.PatchType, patc
 	return into(r.Name(o.GetName()).Body(patch).SetHeader("Content-Type", string(kind)).Do(ctx), o)
 }
 
-func (c *Client) Delete(ctx context.Context, o Object, options metav1.DeleteOptions) error {
+// Delete deletes an object. The answer is the object while a finalizer holds it, else a Status.
+func (c *Client) Delete(ctx context.Context, o Object, options metav1.DeleteOptions) (answer map[string]any, err error) {
 	r, err := c.request(http.MethodDelete, o, o.GetNamespace(), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	options.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	data, err := json.Marshal(options)
 	if err != nil {
-		return fmt.Errorf("writing the request: %w", err)
+		return nil, fmt.Errorf("writing the request: %w", err)
 	}
-	return r.Name(o.GetName()).Body(data).Do(ctx).Error()
+	err = into(r.Name(o.GetName()).Body(data).Do(ctx), &answer)
+	return answer, err
 }
 
 func (c *Client) May(ctx context.Context, right authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {

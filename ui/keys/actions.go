@@ -90,6 +90,7 @@ var Actions = []Action{
 	{Name: "finalize", Keys: []string{"f"}, What: "open the finalize dialog", At: screens},
 	{Name: "backup-now", Keys: []string{"b"}, What: "make a backup now, as the selected schedule would", At: Dashboard},
 	{Name: "pause", Keys: []string{"p"}, What: "pause the selected schedule, or let it go on", At: Dashboard},
+	{Name: "delete", Keys: []string{"D"}, What: "delete the selected backup or restore", At: Dashboard},
 	{Name: "mark", Keys: []string{"m"}, What: "mark a job", At: Dashboard},
 	{Name: "dry-run", Keys: []string{"d"}, What: "dry run", At: Dialog},
 	{Name: "next-option", Keys: []string{"w"}, What: "next option", At: Dialog},

@@ -7,23 +7,24 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// scheduleKey is a key that changes something about the selected schedule, and is there only for one.
-func (m *Model) scheduleKey(name, key, what string, do func(*cluster, *velerov1.Schedule) tea.Cmd) keys.Binding {
+// changeKey is a key that changes something about what is selected, and is there only for that.
+func changeKey[S any](m *Model, name, key, what string, selected func() (*cluster, *S), do func(*cluster, *S) tea.Cmd) keys.Binding {
 	return keys.Binding{Name: name, Keys: []string{key}, Label: key, What: what, Group: keys.Change, Short: true, Writes: true,
 		On: func() bool {
-			_, s := m.dashboard.selectedSchedule()
+			_, s := selected()
 			return m.onDashboard() && s != nil
 		},
 		WhyNot: func() string {
-			of, _ := m.dashboard.selectedSchedule()
+			of, _ := selected()
 			return m.writesUnavailable(of)
 		},
-		Do: run(func() tea.Cmd { return do(m.dashboard.selectedSchedule()) })}
+		Do: run(func() tea.Cmd { return do(selected()) })}
 }
 
 // selectedSchedule is nil if the selected row is no schedule.
@@ -50,5 +51,9 @@ func (m *Model) pauseSchedule(of *cluster, s *velerov1.Schedule) tea.Cmd {
 	if s.Spec.Paused {
 		name, title = action.Unpause, "Unpause"
 	}
-	return m.openChange(of, title, name, action.Schedule(s.Name), of.Request)
+	return m.openChange(of, title, name, action.Named("Schedule", s.Name), of.Request)
+}
+
+func (m *Model) deleteJob(of *cluster, j *job.Job) tea.Cmd {
+	return m.openChange(of, "Delete", action.DeletionOf(j.Kind), action.Named(string(j.Kind), j.Name), of.Request)
 }

@@ -1,0 +1,199 @@
+package action
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"github.com/vmware-tanzu/velero/pkg/label"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+)
+
+const deletionRequest job.Kind = "DeleteBackupRequest"
+
+// backupDeletion is what is known of a backup to delete.
+type backupDeletion struct {
+	velerov1.Backup
+	restores, running []string // of it, and those that may read it now
+	requests, copies  []string // earlier requests, and other backups that hold its namespaces
+	volumes           string
+}
+
+// deletingBackup creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
+// under a name that follows from the backup's state: sent twice, or by two people, it is one request.
+func deletingBackup() definition {
+	return definition{name: DeleteBackup, gather: gatherBackupDeletion, fill: fillBackupDeletion, marks: deleted, creates: true, byName: true,
+		observe: observeDeletion, endedByVelero: true, did: didDelete,
+		event: func(p *Plan) (reason, message string) {
+			return "DeletionRequested", "requested its deletion: " + p.Reason
+		}}
+}
+
+// gatherBackupDeletion finds what Velero would delete and what it would refuse (pkg/controller/backup_deletion_controller.go
+// Reconcile; 1.14 to 1.18.3).
+func gatherBackupDeletion(g *gathering) {
+	o, e, d := g.e.proposal, g.e, &g.e.proposal.deletion
+	if !g.deletable(&d.Backup) {
+		return
+	}
+	asks := []func(){func() { g.may("create", deletionRequest) }, g.servers, func() { g.locationNamed(d.Spec.StorageLocation) },
+		func() { each(g, job.Restore, d.addRestore) }, func() { each(g, deletionRequest, d.addRequest) }, func() { each(g, job.Backup, d.addCopy) },
+		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") }}
+	for _, ask := range asks {
+		if ask(); g.err != nil {
+			return
+		}
+	}
+	if slices.Sort(d.restores); e.Volumes != Yes {
+		d.volumes = "its volumes, which could not be listed"
+	}
+	slices.Sort(d.requests)
+	origin, why := velero.OriginOf(&d.Backup)
+	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
+	o.ledger.Note(len(d.copies) > 0, diagnosis.SourceAPI, e.At, "%s of its schedule, or of all its namespaces, is here%s", human.Count(len(d.copies), "other completed backup"), because(human.List(d.copies, 3)))
+	if why := notDeletable(e); why != "" {
+		o.refuse(refuse("Mend the location first, or ask why it is so: veltui get storage", "%s: Velero refuses to delete the backup", why))
+	} else {
+		o.ledger.Supports(diagnosis.SourceAPI, e.Location.LastValidated, "storage location %s is available, and not read-only", e.Location.Name)
+	}
+	if n := len(d.running); n > 0 {
+		o.refuse(refuse("Wait until they have ended: veltui get restores", "%s it: %s", human.Plural(n, "restore reads", "restores read"), human.List(d.running, 5)))
+	}
+}
+
+// each reads all objects of a kind. Those that cannot be listed are a reason not to delete.
+func each[O any](g *gathering, kind job.Kind, add func(*gathering, *unstructured.Unstructured, *O)) {
+	var why string
+	raw, err := g.list(jobKind(kind), g.o.Namespace)
+	if !g.seen("listing "+kind.Resource(), err, &why) {
+		g.e.proposal.refuse(unknown("Ask for the right to list "+kind.Resource()+" in namespace "+g.o.Namespace+".", "what else it deletes", why))
+		return
+	}
+	for i := range raw {
+		o := new(O)
+		if _, err := convert(&raw[i], o); err == nil {
+			add(g, &raw[i], o)
+		}
+	}
+}
+
+// addRestore: Velero deletes the restores of a backup, and does not ask whether they run.
+func (d *backupDeletion) addRestore(g *gathering, raw *unstructured.Unstructured, r *velerov1.Restore) {
+	s := &r.Spec
+	newest := s.BackupName == "" && s.ScheduleName != "" && s.ScheduleName == d.Labels[velerov1.ScheduleNameLabel]
+	if s.BackupName == d.Name {
+		d.restores = append(d.restores, r.Name)
+	}
+	if (s.BackupName == d.Name || newest) && (!velero.TerminalPhase(string(r.Status.Phase)) || runsOn(raw, g.e.At)) {
+		d.running = append(d.running, r.Name)
+	}
+}
+
+// addRequest: for a day Velero ignores a request that it has begun with, and then drops it.
+func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured, r *velerov1.DeleteBackupRequest) {
+	if r.Spec.BackupName != d.Name {
+		return
+	}
+	d.requests = append(d.requests, r.Name)
+	o, s, began := g.e.proposal, g.e.Server, job.LastWritten(raw)
+	left := s.Visible && !slices.ContainsFunc(s.Running, func(p velero.ServerPod) bool { return !p.StartedAt.After(began) })
+	switch phase := string(r.Status.Phase); {
+	case phase == velero.DeletionProcessed:
+		o.ledger.Doubts(diagnosis.SourceAPI, began, "request %s failed, and Velero does not try it again: %s", r.Name, human.Shorten(strings.Join(r.Status.Errors, "; "), 300))
+	case phase == velero.DeletionInProgress && left:
+		o.ledger.Doubts(diagnosis.SourceAPI, began, "a server that is gone began with request %s, and none goes on with it", r.Name)
+	default:
+		o.refuse(refuse("Follow it: veltui get deletions", "its deletion is requested already: %s is %s", r.Name, orNone(phase)))
+	}
+}
+
+// addCopy notes a completed backup of the same schedule, or of all its namespaces by the filters.
+func (d *backupDeletion) addCopy(_ *gathering, _ *unstructured.Unstructured, b *velerov1.Backup) {
+	schedule, s, holds, of := d.Labels[velerov1.ScheduleNameLabel], &b.Spec, velero.NamespacesOf(b), velero.NamespacesOf(&d.Backup)
+	if len(of.Includes) == 0 {
+		of.Includes = []string{"*"}
+	}
+	whole := s.LabelSelector == nil && len(s.OrLabelSelectors)+len(s.IncludedResources)+len(s.IncludedNamespaceScopedResources) == 0 &&
+		!slices.ContainsFunc(of.Includes, func(n string) bool { return !holds.Takes(n) }) && !slices.ContainsFunc(holds.Excludes, of.Takes)
+	if b.UID != d.UID && string(b.Status.Phase) == velero.PhaseCompleted && (whole || schedule != "" && b.Labels[velerov1.ScheduleNameLabel] == schedule) {
+		d.copies = append(d.copies, b.Name)
+	}
+}
+
+// notDeletable is why Velero would refuse to delete from a location, empty if it would not.
+func notDeletable(e *Evidence) string {
+	switch l := e.Location; {
+	case l == nil:
+		return "the backup's storage location does not exist or cannot be read" + because(e.LocationWhy)
+	case l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
+		return "storage location " + l.Name + " is read-only"
+	case l.Phase != velero.LocationAvailable:
+		return "storage location " + l.Name + " is not available" + because(l.Message)
+	}
+	return ""
+}
+
+func fillBackupDeletion(e *Evidence, p *Plan) bool {
+	o, d := e.proposal, &e.proposal.deletion
+	p.Title, p.Why = "delete backup "+p.Name, "it was asked for"
+	object := "kubectl delete " + qualified(job.Backup) + " -n " + p.Namespace + " " + p.Name
+	origin, why := velero.OriginOf(&d.Backup)
+	foreign := o.exists && origin != velero.OriginHere
+	if foreign && !p.request.FromAnotherCluster {
+		o.refusal = refuse("If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while there are files: "+object,
+			"%s; deleting it may delete another cluster's only copy", why)
+		o.refusal.doubt = origin == velero.OriginUnknown
+	}
+	if o.refused(p, "delete nothing") {
+		return true
+	}
+	name := strings.TrimRight(p.Name[:min(len(p.Name), 200)], ".-")
+	state := sha256.Sum256([]byte(string(p.UID) + e.Object.GetResourceVersion() + strings.Join(d.requests, " ")))
+	r := bare(jobKind(deletionRequest), p.Namespace, fmt.Sprintf("%s-%x", name, state[:5]))
+	r.SetLabels(map[string]string{velerov1.BackupNameLabel: label.GetValidName(p.Name), velerov1.BackupUIDLabel: string(p.UID)})
+	r.Object["spec"] = map[string]any{"backupName": p.Name}
+	p.targets = []*unstructured.Unstructured{r}
+	snapshots := d.Status.VolumeSnapshotsCompleted + d.Status.CSIVolumeSnapshotsCompleted
+	p.Will = []string{"create DeleteBackupRequest " + r.GetName() + ", only if nothing has changed the backup since", fmt.Sprintf(
+		"have Velero delete its files in storage location %s, the data of %s, and %s", d.Spec.StorageLocation, d.volumes, human.Count(snapshots, "snapshot"))}
+	if len(d.restores) > 0 {
+		p.Will = append(p.Will, fmt.Sprintf("have Velero delete its %s, with log and results: %s", human.Count(len(d.restores), "restore"), human.List(d.restores, 10)))
+	}
+	if foreign {
+		p.Will = append(p.Will, "delete it for every cluster that reads that storage location: "+why)
+	}
+	p.WillNot = []string{"protect another backup that takes this name just before Velero looks: the request names no uid", "delete what its restores have restored"}
+	p.Then = []string{"Velero deletes one backup at a time, and waits for jobs that use the same repository; nothing brings it back"}
+	p.Commands = []string{veleroCommand(p, "backup", "delete", p.Name, "--confirm")}
+	return true
+}
+
+// observeRequest looks at the request while the backup is still there.
+func (x *execution) observeRequest(ctx context.Context, late bool) error {
+	o, err := x.once(ctx, x.plan.targets[0])
+	if isGone(err) {
+		o, err = bare(jobKind(deletionRequest), "", ""), nil
+	}
+	if err != nil {
+		return err
+	}
+	failed, _, _ := unstructured.NestedStringSlice(o.Object, "status", "errors")
+	switch phase := phaseOf(o); {
+	case len(failed) > 0:
+		return x.stop(NoEffect, "Velero did not delete it, and does not try again: %s", human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500))
+	case late && phase == velero.DeletionInProgress:
+		return x.stop(Moving, "Velero is deleting it; follow it with veltui get deletions")
+	case late:
+		return x.stop(NoEffect, "Velero has not begun with the request, or dropped it for another; see veltui get deletions")
+	}
+	return nil
+}

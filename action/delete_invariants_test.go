@@ -1,0 +1,192 @@
+package action
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const heldByVelero = "restores.velero.io/external-resources-finalizer"
+
+// deleteRestoreSend deletes a restore that a finalizer holds. Nobody plays Velero.
+var deleteRestoreSend = sendAction{fakeNamespace + "restores/r", deleted, fillEnded, true, proposing(DeleteRestore, "Restore", "r", Request{Reason: "no longer needed"})}
+
+func proposing(name Name, kind, of string, r Request) func(context.Context, *Engine) (Plan, error) {
+	return func(ctx context.Context, f *Engine) (Plan, error) { return f.Propose(ctx, name, Named(kind, of), r) }
+}
+
+func fillEnded(o map[string]any, start time.Time, uid string) {
+	fill(o, start, uid)
+	o["metadata"].(map[string]any)["finalizers"] = []any{heldByVelero}
+	o["status"].(map[string]any)["phase"] = "Completed"
+}
+
+// deleteBackupSend requests the deletion of a backup of this cluster.
+func deleteBackupSend(t *testing.T) sendAction {
+	a := sendAction{"", deleted, fillDeletion, false, proposing(DeleteBackup, "Backup", "source", Request{Reason: "no longer needed"})}
+	p := proposed(t, a, func(*sendBench) {})
+	if !p.Possible() {
+		t.Fatalf("no plan: %s", p.Refusal)
+	}
+	a.path = fakeNamespace + "deletebackuprequests/" + p.targets[0].GetName()
+	return a
+}
+
+func fillDeletion(o map[string]any, start time.Time, uid string) {
+	o["apiVersion"], o["kind"] = "velero.io/v1", "DeleteBackupRequest"
+	o["metadata"] = map[string]any{"name": "source-1", "namespace": "velero", "uid": uid, "creationTimestamp": start.UTC().Format(time.RFC3339)}
+	o["spec"] = map[string]any{"backupName": "source"}
+}
+
+// ownBackup makes the backup one that this cluster made, in a location that can be written.
+func ownBackup(b *sendBench) {
+	at := b.start.UTC().Format(time.RFC3339)
+	b.api.put(fakeNamespace+"backups/source", func(o map[string]any) {
+		o["metadata"] = map[string]any{"name": "source", "namespace": "velero", "uid": "b-1", "generation": int64(8), "creationTimestamp": at}
+		o["spec"] = map[string]any{"storageLocation": "default", "includedNamespaces": []any{"shop"}}
+		o["status"] = map[string]any{"phase": "Completed", "startTimestamp": at, "completionTimestamp": at}
+	})
+	b.location("ReadWrite", "Available")
+}
+
+func (b *sendBench) location(mode, phase string) {
+	b.api.put(fakeNamespace+"backupstoragelocations/default", func(o map[string]any) {
+		o["apiVersion"], o["kind"] = "velero.io/v1", "BackupStorageLocation"
+		o["metadata"] = map[string]any{"name": "default", "namespace": "velero", "uid": "l-1"}
+		o["spec"], o["status"] = map[string]any{"accessMode": mode}, map[string]any{"phase": phase}
+	})
+}
+
+// What holds for every write holds for deletions: never twice, never another object, and the journal is always true.
+func TestDeleteRestoreInvariants(t *testing.T) { trySends(t, deleteRestoreSend, sampleOf(23, 97)) }
+
+func TestDeleteBackupInvariants(t *testing.T) {
+	a := deleteBackupSend(t)
+	a.given = false
+	trySends(t, a, sampleOf(23, 97))
+}
+
+// Velero is faster than the answer: the request is gone and so is the backup. It is not requested again, not even where
+// another backup has taken the name.
+func TestDeletionFasterThanItsAnswer(t *testing.T) {
+	a := deleteBackupSend(t)
+	for name, then := range map[string]func(*sendBench){
+		"the backup is gone":     func(b *sendBench) { b.api.delete(fakeNamespace + "backups/source") },
+		"the backup is Deleting": func(b *sendBench) { b.phase("Deleting") },
+		"another backup has its name": func(b *sendBench) {
+			b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["metadata"].(map[string]any)["uid"] = "b-2" })
+		},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			b := newSendBench(a)
+			engine, err := New(b.options(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := a.plan(t.Context(), engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sendCase{"write", "answer lost", "none", "", "nothing"}.tamper(b)
+			lost := b.api.tamper
+			b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+				response, err := lost(step, r, serve)
+				if step == "write" && err != nil {
+					b.api.delete(b.path)
+					then(b)
+				}
+				return response, err
+			}
+			out, _ := engine.Apply(t.Context(), p, false, nil)
+			if n := len(b.api.landings(b.path)); n != 1 || out.Sent == NotSent || strings.Contains(out.Message, "nothing was written") {
+				t.Errorf("%s: %d requests, %s, %s: %s", name, n, out.State, out.Sent, out.Message)
+			}
+		})
+	}
+}
+
+func (b *sendBench) phase(phase string) {
+	b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["status"].(map[string]any)["phase"] = phase })
+}
+
+// What a deletion that was interrupted came to is looked up afterwards. A deletion leaves no mark, so that one that
+// took place is never said to be ours.
+func TestSettleDeletion(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		later  func(*sendBench)
+		want   Sent
+		known  bool
+	}{
+		"it was deleted": {"very late", func(*sendBench) { time.Sleep(3 * time.Minute) }, Doubtful, true},
+		"it is gone":     {"silence", func(b *sendBench) { b.api.delete(b.path) }, Doubtful, true},
+		"another has its name": {"silence", func(b *sendBench) {
+			b.api.delete(b.path)
+			b.api.put(b.path, func(o map[string]any) { b.fill(o, b.start, "uid-2") })
+		}, Doubtful, true},
+		"it is as it was":     {"silence", func(*sendBench) {}, Doubtful, false},
+		"somebody changed it": {"silence", func(b *sendBench) { b.other(true) }, NotSent, true},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			b := newSendBench(deleteRestoreSend)
+			o := b.options(dir)
+			engine, err := New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := b.plan(t.Context(), engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			b.cancel = cancel
+			sendCase{"write", c.answer, "read", "lost", "ctrl+c"}.tamper(b)
+			_, _ = engine.Apply(ctx, p, false, nil)
+			b.api.tamper = nil
+			c.later(b)
+			unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
+			if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].Describe(time.Now()), "delete restore/r") {
+				t.Fatalf("%s: %v %v", name, unfinished, err)
+			}
+			if fate, err := engine.Settle(t.Context(), &unfinished[0]); err != nil || fate.Sent != c.want || fate.Known != c.known {
+				t.Errorf("%s: %+v %v", name, fate, err)
+			}
+		})
+	}
+}
+
+// A request that was sent before veltui died is found by its own mark and name.
+func TestSettleDeletionRequest(t *testing.T) {
+	a := deleteBackupSend(t)
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newSendBench(a)
+		o := b.options(dir)
+		engine, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := b.plan(t.Context(), engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		b.cancel = cancel
+		sendCase{"write", "very late", "read", "lost", "ctrl+c"}.tamper(b)
+		_, _ = engine.Apply(ctx, p, false, nil)
+		b.api.tamper = nil
+		time.Sleep(3 * time.Minute)
+		unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
+		if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].Describe(time.Now()), "delete backup/source") {
+			t.Fatalf("%v %v", unfinished, err)
+		}
+		if fate, err := engine.Settle(t.Context(), &unfinished[0]); err != nil || fate.Sent != Landed || !fate.Known {
+			t.Errorf("%+v %v", fate, err)
+		}
+	})
+}

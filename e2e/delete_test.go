@@ -1,0 +1,114 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/e2e/lab"
+	rules "github.com/veltui/veltui/velero"
+)
+
+// storedOf lists the files of a job in the object store.
+func storedOf(t *testing.T, dir, name string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(theLab.StoredPath(dir+"/"+name), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestDelete: a restore's files go and its objects stay; a backup goes with its restores and all its files, as Velero's
+// own command deletes it; what sync brought, and what is in a read-only location, stays.
+func TestDelete(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.VeleroWith(ctx))
+	exists := func(o client.Object, name string) bool {
+		return theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, o) == nil
+	}
+	orders := velerov1.BackupSpec{IncludedNamespaces: []string{"orders"}, StorageLocation: lab.Location}
+	for _, name := range []string{"gone", "gone-velero", "synced"} {
+		wantEnd(t, backup(t, name, orders, nil), "Completed")
+	}
+	for name, of := range map[string]string{"gone-1": "gone", "gone-2": "gone", "gone-3": "gone-velero"} {
+		h := restore(t, name, velerov1.RestoreSpec{BackupName: of, IncludedResources: []string{"configmaps"}, NamespaceMapping: map[string]string{"orders": name}}, nil)
+		wantEnd(t, h, "Completed")
+		if len(storedOf(t, "restores", name)) == 0 {
+			t.Errorf("restore %s has no files", name)
+		}
+	}
+	var own velerov1.Backup
+	if exists(&own, "gone"); own.Generation < 3 {
+		t.Errorf("a backup that ran here has generation %d", own.Generation)
+	}
+
+	if state, sent, message := runChange(t, 0, "restore", "delete", "gone-1", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
+		t.Errorf("restore gone-1: %s, %s: %s", state, sent, message)
+	}
+	var restored corev1.ConfigMapList
+	must(t, theLab.Client.List(ctx, &restored, client.InNamespace("gone-1")))
+	if files := storedOf(t, "restores", "gone-1"); exists(&velerov1.Restore{}, "gone-1") || len(files) > 0 || len(restored.Items) == 0 {
+		t.Errorf("after its deletion restore gone-1 left %q, and %d of its objects", files, len(restored.Items))
+	}
+
+	if state, sent, message := runChange(t, 0, "backup", "delete", "gone", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
+		t.Errorf("backup gone: %s, %s: %s", state, sent, message)
+	}
+	_, err := theLab.VeleroCLI(ctx, "backup", "delete", "gone-velero", "--confirm")
+	must(t, err)
+	must(t, theLab.AwaitGone(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "gone-velero"}}))
+	for backup, restore := range map[string]string{"gone": "gone-2", "gone-velero": "gone-3"} {
+		files := slices.Concat(storedOf(t, "backups", backup), storedOf(t, "restores", restore))
+		if len(files) > 0 || exists(&velerov1.Backup{}, backup) || exists(&velerov1.Restore{}, restore) {
+			t.Errorf("backup %s left %q", backup, files)
+		}
+	}
+	if code, printed := runVeltui(t, "audit", "backup/gone"); code != 0 || !strings.Contains(printed, "landed") || !strings.Contains(printed, "end-to-end test") {
+		t.Errorf("audit ended with %d:\n%s", code, printed)
+	}
+
+	// Sync makes the object again, as in a cluster that reads another's bucket.
+	must(t, theLab.Remove(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "synced"}}))
+	must(t, theLab.AwaitSync(ctx))
+	var synced velerov1.Backup
+	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "synced"}, &synced))
+	origin, why := rules.OriginOf(&synced)
+	t.Logf("synced: generation %d, created %s, began %s: %s, %s", synced.Generation, synced.CreationTimestamp, synced.Status.StartTimestamp, origin, why)
+	if state, sent, message := runChange(t, exitRefused, "backup", "delete", "synced"); state != "refused" || sent != "not sent" || !strings.Contains(message, "another cluster's only copy") {
+		t.Errorf("a synced backup: %s, %s: %s", state, sent, message)
+	}
+	setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
+	if state, sent, message := runChange(t, exitRefused, "backup", "delete", "synced", "--from-another-cluster"); state != "refused" || sent != "not sent" || !strings.Contains(message, "read-only") {
+		t.Errorf("from a read-only location: %s, %s: %s", state, sent, message)
+	}
+	setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
+	if len(storedOf(t, "backups", "synced")) == 0 {
+		t.Error("a refused deletion deleted files")
+	}
+	if state, sent, message := runChange(t, 0, "backup", "delete", "synced", "--from-another-cluster"); state != "settled" || sent != "landed" || len(storedOf(t, "backups", "synced")) > 0 {
+		t.Errorf("a synced backup, all the same: %s, %s: %s", state, sent, message)
+	}
+	var requests velerov1.DeleteBackupRequestList
+	must(t, theLab.Client.List(ctx, &requests, client.InNamespace(lab.Namespace)))
+	for _, r := range requests.Items {
+		if slices.Contains([]string{"gone", "gone-velero", "synced"}, r.Spec.BackupName) {
+			t.Errorf("request %s is left: %s %q", r.Name, r.Status.Phase, r.Status.Errors)
+		}
+	}
+}
