@@ -10,7 +10,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
@@ -52,26 +51,19 @@ func gatherCreation(g *gathering) {
 // restoreSource reads the backup that is restored and its location, without which Velero refuses the restore
 // (pkg/controller/restore_controller.go validateAndComplete, fetchBackupInfo; 1.14 to 1.18.3).
 func (g *gathering) restoreSource() {
-	o, e := g.e.proposal, g.e
+	o := g.e.proposal
 	name, _, _ := unstructured.NestedString(o.asked.Object, "spec", "backupName")
-	schedule, _, _ := unstructured.NestedString(o.asked.Object, "spec", "scheduleName")
-	switch {
-	case name == "" && schedule != "":
-		o.ledger.Supports(diagnosis.SourceAPI, e.At, "Velero takes the newest completed backup of schedule %s when it begins", schedule)
-		return
-	case name == "":
+	if schedule, _, _ := unstructured.NestedString(o.asked.Object, "spec", "scheduleName"); name == "" && schedule != "" {
+		if name = g.newestCompleted(schedule); name == "" {
+			return
+		}
+	}
+	if name == "" {
 		o.refuse(refuse("Name a backup.", "it names no backup"))
 		return
 	}
 	var b velerov1.Backup
-	var why string
-	err := g.get(jobKind(job.Backup), name, &b)
-	if isGone(err) {
-		o.refuse(refuse("veltui get backups lists those that there are.", "there is no backup %s in namespace %s: Velero would refuse the restore", name, g.o.Namespace))
-		return
-	}
-	if !g.seen("reading the backup", err, &why) {
-		o.refuse(unknown("Ask for the right to read backups in namespace "+g.o.Namespace+".", "whether there is a backup "+name, why))
+	if g.named(jobKind(job.Backup), name, &b, ": Velero would refuse the restore") == nil {
 		return
 	}
 	phase := string(b.Status.Phase)
@@ -82,62 +74,92 @@ func (g *gathering) restoreSource() {
 	} else if !velero.TerminalPhase(phase) {
 		o.refuse(refuse("Wait until it has ended: veltui wait backup/"+name, "backup %s has not ended: what it holds is not stored yet", name))
 	}
-	g.locationNamed(b.Spec.StorageLocation)
-	if l := e.Location; l != nil {
-		available := l.Phase != velero.LocationUnavailable
-		o.ledger.Note(available, diagnosis.SourceAPI, l.LastValidated, "storage location %s is %s%s", l.Name, l.Phase, because(l.Message))
-		if !available {
-			o.refuse(refuse("Mend the location first: veltui describe location/"+l.Name, "storage location %s is unavailable: Velero would refuse the restore", l.Name))
+	g.usableLocation(b.Spec.StorageLocation, false)
+}
+
+// newestCompleted is the backup of a schedule that Velero restores (restore_controller.go mostRecentCompletedBackup),
+// empty for none.
+func (g *gathering) newestCompleted(schedule string) (name string) {
+	o, why := g.e.proposal, ""
+	raw, err := g.list(jobKind(job.Backup), g.o.Namespace, velerov1.ScheduleNameLabel+"="+schedule)
+	if !g.seen("listing backups", err, &why) {
+		o.refuse(unknown("Ask for the right to list backups in namespace "+g.o.Namespace+".", "which backup of schedule "+schedule+" Velero takes", why))
+		return ""
+	}
+	newest := ""
+	for i := range raw {
+		if began, _, _ := unstructured.NestedString(raw[i].Object, "status", "startTimestamp"); phaseOf(&raw[i]) == velero.PhaseCompleted && (name == "" || began > newest) {
+			name, newest = raw[i].GetName(), began
 		}
-	} else if e.LocationWhy != "" {
-		o.ledger.Doubts(diagnosis.SourceAPI, e.At, "cannot tell whether its storage location is available%s", because(e.LocationWhy))
+	}
+	if name == "" {
+		o.refuse(refuse("veltui get backups lists those that there are.", "schedule %s has no completed backup: Velero would refuse the restore", schedule))
+	} else {
+		o.ledger.Supports(diagnosis.SourceAPI, g.e.At, "Velero takes the newest completed backup of schedule %s when it begins; now that is %s", schedule, name)
+	}
+	return name
+}
+
+// usableLocation reads a storage location that must be available, and to write into, not read-only: else Velero refuses
+// the job (pkg/util/velero BSLIsAvailable, backup_controller.go prepareBackupRequest; 1.18.3).
+func (g *gathering) usableLocation(name string, write bool) {
+	if name == "" {
+		return // the default one, which Velero chooses when it begins
+	}
+	g.locationNamed(name)
+	o, l, what := g.e.proposal, g.e.Location, ""
+	switch {
+	case g.e.LocationGone:
+		what = "storage location " + name + " does not exist"
+	case l == nil:
+		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell whether storage location %s is available%s", name, because(g.e.LocationWhy))
+	case l.Phase != velero.LocationAvailable:
+		what = "storage location " + name + " is not available" + because(l.Message)
+	case write && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
+		what = "storage location " + name + " is read-only"
+	default:
+		o.ledger.Supports(diagnosis.SourceAPI, l.LastValidated, "storage location %s is available", name)
+	}
+	if what != "" {
+		o.refuse(refuse("Mend the location first: veltui get storage", "%s: Velero would refuse it", what))
 	}
 }
 
 // backupTemplate makes the backup as its schedule would. Without a schedule it is made as it was asked for.
 func (g *gathering) backupTemplate() {
 	o := g.e.proposal
-	name := o.asked.GetLabels()[velerov1.ScheduleNameLabel]
-	if name == "" {
-		return
+	if name := o.asked.GetLabels()[velerov1.ScheduleNameLabel]; name != "" {
+		if g.readSchedule(name); o.schedule == nil {
+			return
+		}
+		o.asked = backupOf(o, o.asked.GetName())
+		if o.holdup != "" {
+			o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "its backup %s has not ended", o.holdup)
+		}
 	}
-	if g.readSchedule(name); o.schedule == nil {
-		return
-	}
-	made, err := runtime.DefaultUnstructuredConverter.ToUnstructured(backupOf(o.schedule, o.asked.GetName()))
-	if err != nil {
-		g.err = fmt.Errorf("making the backup of schedule %s: %w", name, err)
-		return
-	}
-	delete(made, "status")
-	if metadata, ok := made["metadata"].(map[string]any); ok {
-		delete(metadata, "creationTimestamp")
-	}
-	o.asked = &unstructured.Unstructured{Object: made}
-	if o.holdup != "" {
-		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "its backup %s has not ended", o.holdup)
-	}
+	location, _, _ := unstructured.NestedString(o.asked.Object, "spec", "storageLocation")
+	g.usableLocation(location, true)
 }
 
 // backupOf is a backup as `velero backup create --from-schedule` makes it (pkg/builder/backup_builder.go FromSchedule;
-// 1.14 to 1.18.3): with the schedule's labels and annotations, or the labels of its template.
-func backupOf(s *velerov1.Schedule, name string) *velerov1.Backup {
-	b := &velerov1.Backup{
-		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: string(job.Backup)},
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Annotations: maps.Clone(s.Annotations), Labels: maps.Clone(s.Labels)},
-		Spec:       *s.Spec.Template.DeepCopy(),
+// 1.14 to 1.18.3): with the schedule's labels and annotations, or the labels of its template. The template is taken as it
+// is stored: it may have fields of a newer Velero.
+func backupOf(o *proposal, name string) *unstructured.Unstructured {
+	s := o.schedule
+	b := bare(jobKind(job.Backup), s.Namespace, name)
+	b.Object["spec"] = o.template
+	labels := map[string]string{}
+	if maps.Copy(labels, s.Labels); s.Spec.Template.Labels != nil {
+		labels = maps.Clone(s.Spec.Template.Labels)
 	}
-	if s.Spec.Template.Labels != nil {
-		b.Labels = maps.Clone(s.Spec.Template.Labels)
-	}
-	if b.Labels == nil {
-		b.Labels = map[string]string{}
-	}
-	b.Labels[velerov1.ScheduleNameLabel] = s.Name
-	maps.DeleteFunc(b.Annotations, func(name, _ string) bool { return name == lastApplied || strings.HasPrefix(name, "veltui.io/") })
+	labels[velerov1.ScheduleNameLabel] = s.Name
+	b.SetLabels(labels)
+	notes := maps.Clone(s.Annotations)
+	delete(notes, lastApplied)
+	b.SetAnnotations(notes)
 	if own := s.Spec.UseOwnerReferencesInBackup; own != nil && *own {
 		isController := true
-		b.OwnerReferences = []metav1.OwnerReference{{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Schedule", Name: s.Name, UID: s.UID, Controller: &isController}}
+		b.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Schedule", Name: s.Name, UID: s.UID, Controller: &isController}})
 	}
 	return b
 }
@@ -165,34 +187,42 @@ func create(e *Evidence, p *Plan) bool {
 	p.Will = append(p.Will, p.request.Consequences...)
 	spec := mapOf(o.asked, "spec")
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
-		if text := oneLine(spec[field]); text != "0s" && text != "{}" {
+		if text := oneLine(spec[field]); text != "0s" && text != "{}" && text != "" {
 			p.Will = append(p.Will, "with "+field+": "+text)
 		}
 	}
 	p.Commands = p.request.Commands
+	p.Then = append(p.Then, "Velero's server begins it, after those ahead of it")
 	if p.Kind == job.Restore {
 		p.WillNot = append(p.WillNot, "undo what it restores: deleting the restore leaves the objects")
-		p.Then = append(p.Then, "Velero's server begins it, after those ahead of it")
-		return true
 	}
-	p.Then = append(p.Then, "Velero's server begins it, after those ahead of it")
 	if s := o.schedule; s != nil {
-		p.Commands = append(p.Commands, veleroCommand(p, "backup", "create", p.Name, "--from-schedule="+s.Name))
-		p.Then = append(p.Then, "it counts as a run of schedule "+s.Name+" in what veltui and Velero show, and expires as its backups do",
-			"the schedule's own next run stays as it is, and waits while this one is New or InProgress")
+		p.Commands = append(p.Commands, veleroCommand(p, "backup", "create", p.Name, "--from-schedule="+s.Name)...)
+		p.Then = append(p.Then, "veltui counts it as a run of schedule "+s.Name+", a restore from the schedule may take it, and it expires as its backups do")
+		if !s.Spec.Paused {
+			p.Then = append(p.Then, "the schedule's own next run stays as it is, and waits while this one is New or InProgress")
+		}
+		if len(o.asked.GetOwnerReferences()) > 0 {
+			p.Then = append(p.Then, "deleting the schedule deletes this Backup object, not what is stored: the schedule uses owner references")
+		}
 	}
 	return true
 }
 
-// veleroCommand is the command of Velero's own that does the same.
-func veleroCommand(p *Plan, words ...string) string {
-	line, _ := p.request.Reach().Velero(p.Namespace, words...)
-	return line
+// veleroCommand is the command of Velero's own that does the same, none if that cannot be told where and as whom.
+func veleroCommand(p *Plan, words ...string) []string {
+	line, only := p.request.Reach().Velero(p.Namespace, words...)
+	if len(only) > 0 {
+		return nil
+	}
+	return []string{line}
 }
 
 // oneLine is a value of a spec in one line.
 func oneLine(value any) string {
 	switch v := value.(type) {
+	case nil:
+		return ""
 	case []any:
 		var words []string
 		for _, one := range v {
@@ -202,7 +232,9 @@ func oneLine(value any) string {
 	case map[string]any:
 		var words []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			words = append(words, key+": "+oneLine(v[key]))
+			if text := oneLine(v[key]); text != "" {
+				words = append(words, key+": "+text)
+			}
 		}
 		return "{" + strings.Join(words, ", ") + "}"
 	}

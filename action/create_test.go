@@ -2,7 +2,9 @@ package action
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // proposed is a plan against a cluster that was changed before.
@@ -50,7 +53,7 @@ func TestCreateRefuses(t *testing.T) {
 				o["metadata"] = map[string]any{"name": "nas", "namespace": "velero", "uid": "l-1"}
 				status(o, "Unavailable")
 			})
-		}, "storage location nas is unavailable"},
+		}, "storage location nas is not available: Velero would refuse it"},
 	} {
 		if p := proposed(t, createSend, c.change); p.Possible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
@@ -90,19 +93,109 @@ func TestBackupOfAChangedSchedule(t *testing.T) {
 	})
 }
 
+// A backup has what is stored of the template, also fields of a newer Velero; annotations of veltui are its own.
 func TestBackupOfASchedule(t *testing.T) {
 	yes := true
 	s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "nightly", UID: "s-1", Labels: map[string]string{"team": "a"},
 		Annotations: map[string]string{"note": "b", lastApplied: "{}", "veltui.io/paused-by": "jane"}},
-		Spec: velerov1.ScheduleSpec{UseOwnerReferencesInBackup: &yes, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
-	b := backupOf(s, "now")
-	if !maps.Equal(b.Labels, map[string]string{"team": "a", velerov1.ScheduleNameLabel: "nightly"}) || !maps.Equal(b.Annotations, map[string]string{"note": "b"}) ||
-		len(b.OwnerReferences) != 1 || b.OwnerReferences[0].UID != "s-1" || b.Spec.IncludedNamespaces[0] != "shop" {
+		Spec: velerov1.ScheduleSpec{UseOwnerReferencesInBackup: &yes}}
+	template := map[string]any{"includedNamespaces": []any{"shop"}, "filterToCome": "x"}
+	made := func() *unstructured.Unstructured {
+		c, err := newCreation(backupOf(&proposal{schedule: s, template: template}, "now"), created, stamp{attempt: "1"}, "because")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.object()
+	}
+	b := made()
+	notes := b.GetAnnotations()
+	if notes["note"] != "b" || notes[lastApplied] != "" || notes["veltui.io/paused-by"] != "" || notes[created.attempt()] == "" ||
+		!maps.Equal(b.GetLabels(), map[string]string{"team": "a", velerov1.ScheduleNameLabel: "nightly"}) ||
+		len(b.GetOwnerReferences()) != 1 || b.GetOwnerReferences()[0].UID != "s-1" || !sameJSON(b.Object["spec"], template) {
 		t.Errorf("%+v", b)
 	}
 	s.Spec.Template.Labels = map[string]string{"own": "c"}
-	if b := backupOf(s, "now"); !maps.Equal(b.Labels, map[string]string{"own": "c", velerov1.ScheduleNameLabel: "nightly"}) || len(s.Spec.Template.Labels) != 1 {
-		t.Errorf("%v", b.Labels)
+	if b := made(); !maps.Equal(b.GetLabels(), map[string]string{"own": "c", velerov1.ScheduleNameLabel: "nightly"}) || len(s.Spec.Template.Labels) != 1 {
+		t.Errorf("%v", b.GetLabels())
+	}
+}
+
+// What Velero would refuse of a backup's or restore's storage location, veltui does.
+func TestCreateLooksAtTheLocation(t *testing.T) {
+	for name, c := range map[string]struct {
+		access, phase, backup, restore string
+	}{
+		"usable":      {"ReadWrite", "Available", "", ""},
+		"read-only":   {"ReadOnly", "Available", "storage location default is read-only", ""},
+		"unavailable": {"ReadWrite", "Unavailable", "storage location default is not available", "storage location default is not available"},
+		"not checked": {"ReadWrite", "", "storage location default is not available", "storage location default is not available"},
+	} {
+		backup := pauseSend
+		backup.plan = func(ctx context.Context, f *Engine) (Plan, error) {
+			return f.Propose(ctx, Create, BackupOf("nightly", "now"), Request{})
+		}
+		there := func(b *sendBench) {
+			b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["spec"] = map[string]any{"storageLocation": "default"} })
+			b.location(c.access, c.phase)
+			b.api.put(backup.path, func(o map[string]any) {
+				if o["kind"] == nil {
+					fillSchedule(o, b.start, "s-1")
+				}
+				o["spec"] = map[string]any{"schedule": "0 1 * * *", "template": map[string]any{"storageLocation": "default"}}
+			})
+		}
+		for what, got := range map[string][2]string{"backup": {proposed(t, backup, there).Refusal, c.backup}, "restore": {proposed(t, createSend, there).Refusal, c.restore}} {
+			if got[1] == "" && got[0] != "" || !strings.HasPrefix(got[0], got[1]) {
+				t.Errorf("%s, %s: %q", name, what, got[0])
+			}
+		}
+	}
+	gone := func(b *sendBench) {
+		b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["spec"] = map[string]any{"storageLocation": "default"} })
+	}
+	if p := proposed(t, createSend, gone); p.Refusal != "storage location default does not exist: Velero would refuse it" {
+		t.Errorf("%q", p.Refusal)
+	}
+}
+
+// A restore from a schedule is of its newest completed backup, and of nothing without one.
+func TestRestoreFromASchedule(t *testing.T) {
+	from := createSend
+	from.plan = func(ctx context.Context, f *Engine) (Plan, error) {
+		o := Named("Restore", "r")
+		o.Object["spec"] = map[string]any{"scheduleName": "nightly"}
+		return f.Propose(ctx, Create, o, Request{})
+	}
+	if p := proposed(t, from, func(*sendBench) {}); p.Refusal != "schedule nightly has no completed backup: Velero would refuse the restore" || p.Advice == "" {
+		t.Errorf("%q", p.Refusal)
+	}
+	p := proposed(t, from, func(b *sendBench) {
+		for name, began := range map[string]string{"nightly-1": "2026-11-19T01:00:00Z", "nightly-2": "2026-11-20T01:00:00Z"} {
+			b.api.put(fakeNamespace+"backups/"+name, func(o map[string]any) {
+				o["apiVersion"], o["kind"] = "velero.io/v1", "Backup"
+				o["metadata"] = map[string]any{"name": name, "namespace": "velero", "labels": map[string]any{velerov1.ScheduleNameLabel: "nightly"}}
+				o["spec"], o["status"] = map[string]any{"storageLocation": "default"}, map[string]any{"phase": "Completed", "startTimestamp": began}
+			})
+		}
+		b.location("ReadWrite", "Available")
+	})
+	if !p.Possible() || !strings.Contains(fmt.Sprint(p.Facts()), "now that is nightly-2") {
+		t.Errorf("%q %v", p.Refusal, p.Facts())
+	}
+}
+
+// Who may not read the object sees why the action is unavailable, and which right would help.
+func TestProposeWithoutTheRightToRead(t *testing.T) {
+	p := proposed(t, pauseSend, func(b *sendBench) {
+		b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/schedules/nightly") {
+				return statusAnswer(r, 403, "Forbidden"), nil
+			}
+			return serve(), nil
+		}
+	})
+	if !strings.HasPrefix(p.Refusal, "you may not get schedules.velero.io") || !strings.Contains(p.Advice, "--with pause-schedules") {
+		t.Errorf("%q, %q", p.Refusal, p.Advice)
 	}
 }
 

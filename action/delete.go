@@ -84,7 +84,7 @@ func fillRestoreDeletion(e *Evidence, p *Plan) bool {
 	p.Will = []string{"delete restore " + p.Name + ", only if nothing has changed it since"}
 	p.WillNot = []string{"delete what it restored: the objects and their data stay"}
 	p.Then = []string{"Velero deletes its files (log, results, lists) from the object store"}
-	p.Commands = []string{veleroCommand(p, "restore", "delete", p.Name, "--confirm")}
+	p.Commands = veleroCommand(p, "restore", "delete", p.Name, "--confirm")
 	return true
 }
 

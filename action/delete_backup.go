@@ -173,7 +173,7 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	}
 	p.WillNot = []string{"protect another backup that takes this name just before Velero looks: the request names no uid", "delete what its restores have restored"}
 	p.Then = []string{"Velero deletes one backup at a time, and waits for jobs that use the same repository; nothing brings it back"}
-	p.Commands = []string{veleroCommand(p, "backup", "delete", p.Name, "--confirm")}
+	p.Commands = veleroCommand(p, "backup", "delete", p.Name, "--confirm")
 	return true
 }
 

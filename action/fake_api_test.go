@@ -176,7 +176,7 @@ func (f *fakeAPI) serve(r *http.Request) *http.Response {
 	case last == "restores.velero.io", last == "backups.velero.io":
 		return statusAnswer(r, 403, "Forbidden")
 	}
-	if items, kind := f.list(path); kind != "" {
+	if items, kind := f.list(path, r.URL.Query().Get("labelSelector")); kind != "" {
 		return answerJSON(r, 200, map[string]any{"kind": kind + "List", "apiVersion": apiVersionOf(path), "metadata": map[string]any{"resourceVersion": fmt.Sprint(f.version)}, "items": items})
 	}
 	return statusAnswer(r, 404, "NotFound")
@@ -194,11 +194,12 @@ var fakeKinds = map[string]string{"restores": "Restore", "backups": "Backup", "p
 	"datadownloads": "DataDownload", "podvolumebackups": "PodVolumeBackup", "podvolumerestores": "PodVolumeRestore", "backupstoragelocations": "BackupStorageLocation",
 	"volumesnapshots": "VolumeSnapshot", "deletebackuprequests": "DeleteBackupRequest", "configmaps": "ConfigMap", "schedules": "Schedule"}
 
-func (f *fakeAPI) list(path string) (items []any, kind string) {
+func (f *fakeAPI) list(path, selector string) (items []any, kind string) {
 	kind = fakeKinds[path[strings.LastIndex(path, "/")+1:]]
 	items = []any{}
+	label, value, _ := strings.Cut(selector, "=")
 	for name, o := range f.objects {
-		if strings.HasPrefix(name, path+"/") {
+		if strings.HasPrefix(name, path+"/") && (selector == "" || (&unstructured.Unstructured{Object: o}).GetLabels()[label] == value) {
 			items = append(items, o)
 		}
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
@@ -25,7 +25,8 @@ type proposal struct {
 	refusal verdict                    // the first reason not to do it
 	// schedule is the one to change or to make a backup of.
 	schedule *velerov1.Schedule
-	holdup   string // the backup that holds up the schedule's next run
+	template map[string]any // its spec.template as it is stored
+	holdup   string         // the backup that holds up the schedule's next run
 	deletion backupDeletion
 }
 
@@ -57,10 +58,15 @@ func (f *Engine) gatherObject(ctx context.Context, d definition, asked *unstruct
 	if e.Cluster, err = f.access.Identify(ctx); err != nil {
 		return e, err
 	}
-	if err := g.client.Get(ctx, e.Object); err == nil {
+	why, kind := "", job.Kind(asked.GetKind())
+	switch err := g.client.Get(ctx, e.Object); {
+	case g.seen("reading "+kind.Word()+" "+asked.GetName(), err, &why):
 		e.proposal.exists = true
-	} else if !isGone(err) {
-		return e, fmt.Errorf("reading %s %s: %w", strings.ToLower(asked.GetKind()), asked.GetName(), err)
+	case isGone(err):
+	case g.err != nil:
+		return e, g.err
+	default:
+		e.proposal.refuse(mayNot("get", kind.Resource(), f.o.Namespace, why))
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
 	for _, ask := range []func(){g.server, g.identity, func() { d.gather(&g) }} {
@@ -104,11 +110,20 @@ func (g *gathering) may(verb string, kind job.Kind) {
 	case !answer.Allowed:
 		e.MayPatch, e.MayPatchWhy = No, sanitize.String(answer.Reason)
 		o.ledger.Doubts(diagnosis.SourceRBAC, e.At, "you may not %s", what)
-		o.refuse(refuse("Ask for the right; `veltui rbac operator` prints the role.", "you may not %s%s", what, because(e.MayPatchWhy)))
+		o.refuse(mayNot(verb, resource, g.o.Namespace, e.MayPatchWhy))
 	default:
 		e.MayPatch = Yes
 		o.ledger.Supports(diagnosis.SourceRBAC, e.At, "you may %s%s", what, human.Clause(", as ", e.By))
 	}
+}
+
+// optionalRights are those of `veltui rbac` for a request.
+var optionalRights = map[string]string{"create restores": "create-restores", "create backups": "create-backups", "patch schedules": "pause-schedules",
+	"get schedules": "pause-schedules", "create deletebackuprequests": "delete-backups", "delete restores": "delete-restores"}
+
+func mayNot(verb, resource, namespace, why string) verdict {
+	return refuse("Ask for the right; `veltui rbac operator"+human.Clause(" --with ", optionalRights[verb+" "+resource])+"` prints the role.",
+		"you may not %s %s.%s in namespace %s%s", verb, resource, velerov1.SchemeGroupVersion.Group, namespace, because(why))
 }
 
 // servers notes whether anything would carry out what is written.
@@ -124,26 +139,43 @@ func (g *gathering) servers() {
 	}
 }
 
+// named reads an object by its name; nil refuses the plan, and so follows if there is none.
+func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, so string) *unstructured.Unstructured {
+	o, word, resource, why := g.e.Object, job.Kind(kind.Kind).Word(), job.Kind(kind.Kind).Resource(), ""
+	var err error
+	if !g.e.proposal.exists || o.GetKind() != kind.Kind || o.GetName() != name {
+		o = bare(kind, g.o.Namespace, name)
+		err = g.client.Get(g.ctx, o)
+	}
+	if err == nil {
+		_, err = convert(o, into)
+	}
+	switch {
+	case g.seen("reading "+word+" "+name, err, &why):
+		return o
+	case isGone(err):
+		g.e.proposal.refuse(refuse("veltui get "+resource+" lists those that there are.", "there is no %s %s in namespace %s%s", word, name, g.o.Namespace, so))
+	default:
+		g.e.proposal.refuse(mayNot("get", resource, g.o.Namespace, why))
+	}
+	return nil
+}
+
 // readSchedule reads the schedule of a name, and which backup of it holds up its next run.
 func (g *gathering) readSchedule(name string) {
 	o := g.e.proposal
 	var s velerov1.Schedule
-	var why string
-	err := g.get(velerov1.SchemeGroupVersion.WithKind("Schedule"), name, &s)
-	switch {
-	case isGone(err):
-		o.refuse(refuse("veltui get schedules lists those that there are.", "there is no schedule %s in namespace %s", name, g.o.Namespace))
-		return
-	case !g.seen("reading the schedule", err, &why):
-		o.refuse(unknown("Ask for the right to read schedules in namespace "+g.o.Namespace+".", "what schedule "+name+" says", why))
+	stored := g.named(velerov1.SchemeGroupVersion.WithKind("Schedule"), name, &s, "")
+	if stored == nil {
 		return
 	}
-	o.schedule = &s
+	o.schedule, o.template = &s, mapOf(stored, "spec", "template")
 	state := "enabled"
 	if s.Spec.Paused {
 		state = "paused"
 	}
-	o.ledger.Supports(diagnosis.SourceAPI, job.LastWritten(g.e.Object), "schedule %s is %s: %s", name, state, sanitize.String(s.Spec.Schedule))
+	o.ledger.Supports(diagnosis.SourceAPI, job.LastWritten(stored), "schedule %s is %s: %s", name, state, sanitize.String(s.Spec.Schedule))
+	var why string
 	raw, err := g.list(jobKind(job.Backup), g.o.Namespace, velerov1.ScheduleNameLabel+"="+name)
 	if !g.seen("listing backups", err, &why) {
 		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell which of its backups run%s", because(why))

@@ -185,7 +185,7 @@ func (x *execution) dryRunWrite(ctx context.Context, w write) (after *unstructur
 // again; the server refuses it; or it could not be reached.
 func (x *execution) sortAnswer(ctx context.Context, d *delivery, err error) error {
 	switch {
-	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsInvalid(err):
 		return x.lookAgain(ctx, d, err)
 	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
 		return x.stop(Refused, "the API server refused it: %v; %s", err, x.nothing())

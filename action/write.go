@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,10 +40,10 @@ type creation struct {
 
 func newCreation(wanted *unstructured.Unstructured, m marks, s stamp, reason string) (*creation, error) {
 	o := wanted.DeepCopy()
-	notes := maps.Clone(o.GetAnnotations())
-	if notes == nil {
-		notes = map[string]string{}
-	}
+	notes := map[string]string{}
+	maps.Copy(notes, o.GetAnnotations())
+	maps.DeleteFunc(notes, func(name, _ string) bool { return strings.HasPrefix(name, "veltui.io/") }) // of what it is a copy of
+	o.SetAnnotations(notes)
 	for _, n := range m.notes(o, s, reason) {
 		if n[1] != "" {
 			notes[string(m)+n[0]] = n[1]

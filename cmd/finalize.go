@@ -303,7 +303,7 @@ func (f *planPrinter) progress(p action.Progress) {
 
 var stepWords = map[action.Step]string{
 	action.StepLook: "reading the evidence again", action.StepDryRun: "asking the API server for a dry run",
-	action.StepPatch: "sending the patch", action.StepObserve: "watching the result",
+	action.StepPatch: "sending the request", action.StepObserve: "watching the result",
 }
 
 func (f *planPrinter) outcome(shown *action.Plan, o *action.Outcome, err error) error {

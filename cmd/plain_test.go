@@ -174,7 +174,7 @@ func TestPlainFinalizes(t *testing.T) {
 	c.types(t, "finalize restore/crm-rollback --observe 1s\r")
 	eventually(t, "it asks again", func() bool { return strings.Count(c.Output(), "Type demo/crm-rollback to confirm:") == 2 })
 	c.typesKeys(t, "demo/crm-rollback\r")
-	c.sees(t, "sending the patch", "Ended: restore crm-rollback: Completed")
+	c.sees(t, "sending the request", "Ended: restore crm-rollback: Completed")
 	c.types(t, "quit\r")
 	if code := c.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)

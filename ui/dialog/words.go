@@ -189,8 +189,8 @@ func (o *outcome) ending(named keys.Map) ending {
 			}
 		}
 	}
-	if o.applied.Action == action.Create && o.State == action.NoEffect {
-		end.headline, end.remains = "Created, but not under way.", ""
+	if o.applied.Proposed() {
+		o.propose(&end)
 	}
 	if o.applied.Action != action.Finalize { // Velero does the rest: no phase was written
 		switch o.State {
@@ -203,6 +203,26 @@ func (o *outcome) ending(named keys.Map) ending {
 	end.headline = strings.ReplaceAll(end.headline, "PHASE", o.Phase)
 	end.remains = strings.NewReplacer("<finalize>", named.Key("finalize"), "<next-option>", named.Key("next-option")).Replace(end.remains)
 	return end
+}
+
+// propose words an ending of an action that is about no running job.
+func (o *outcome) propose(end *ending) {
+	end.headline = strings.NewReplacer("the patch", "the request", ": it is PHASE.", ".").Replace(end.headline)
+	switch {
+	case o.State == action.Reverted:
+		end.remains = "Somebody keeps it as it was, perhaps Argo CD, Flux or Helm: change it there."
+	case o.State == action.Deleted:
+		end.remains = "Find out who deleted it."
+	case o.State == action.NoEffect:
+		end.headline, end.remains = "Done, but Velero has not carried it out.", ""
+	case !strings.HasPrefix(end.headline, "Stopped"):
+	case o.Sent == action.Doubtful:
+		end.remains = "Look at it before you try again. Give the same name: then there is one at most."
+	case o.Sent == action.NotSent && o.err != nil:
+		end.remains = "Try again; nothing is half done."
+	default:
+		end.remains = "Look at it in a minute or two: veltui did not watch it to the end."
+	}
 }
 
 func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
