@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -17,6 +18,23 @@ func TestOutcomeNeverCallsSomethingNothing(t *testing.T) {
 			denied := strings.Contains(text, "nothing was written") || strings.Contains(text, "nothing has changed")
 			if denied != (sent == action.NotSent) {
 				t.Errorf("%s, %s: %s", state, sent, text)
+			}
+		}
+	}
+}
+
+// What is said of an action about no running job does not send a person to finalize or to restart the server.
+func TestEndingsOfProposals(t *testing.T) {
+	for _, state := range []action.State{action.Settled, action.NoEffect, action.Moving, action.Reverted, action.Deleted, action.Changed, action.Refused, action.Altered, action.Unfinished} {
+		for _, sent := range []action.Sent{action.NotSent, action.Landed, action.Doubtful} {
+			o := outcome{Outcome: action.Outcome{State: state, Sent: sent, Phase: "PHASE"}, err: errors.New("timed out")}
+			end := o.ending(nil)
+			o.propose(&end)
+			text := end.headline + " " + end.remains
+			for _, wrong := range []string{"job", "finalize", "estart", "patch", "PHASE", "sync", ": it is"} {
+				if strings.Contains(text, wrong) && (state != action.Moving || wrong != "estart") {
+					t.Errorf("%s, %s: %q has %q", state, sent, text, wrong)
+				}
 			}
 		}
 	}
