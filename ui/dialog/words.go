@@ -189,8 +189,8 @@ func (o *outcome) ending(named keys.Map) ending {
 			}
 		}
 	}
-	if o.applied.Action == action.Create && o.State == action.NoEffect {
-		end.headline, end.remains = "Created, but not under way.", ""
+	if o.applied.Proposed() && o.State == action.NoEffect {
+		end.headline, end.remains = "Requested, but not carried out.", ""
 	}
 	if o.applied.Action != action.Finalize { // Velero does the rest: no phase was written
 		switch o.State {
