@@ -60,10 +60,16 @@ func gatherBackupDeletion(g *gathering) {
 	origin, why := velero.OriginOf(&d.Backup)
 	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
 	o.ledger.Note(len(d.copies) > 0, diagnosis.SourceAPI, e.At, "%s of its schedule, or of all its namespaces, is here%s", human.Count(len(d.copies), "other completed backup"), because(human.List(d.copies, 3)))
-	if why := notDeletable(e); why != "" {
-		o.refuse(refuse("Mend the location first, or ask why it is so: veltui get storage", "%s: Velero refuses to delete the backup", why))
-	} else {
-		o.ledger.Supports(diagnosis.SourceAPI, e.Location.LastValidated, "storage location %s is available, and not read-only", e.Location.Name)
+	const mend = "Mend the location first, or ask why it is so: veltui get storage"
+	switch l := e.Location; {
+	case l == nil:
+		o.refuse(refuse(mend, "the backup's storage location does not exist or cannot be read%s", because(e.LocationWhy)))
+	case l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
+		o.refuse(refuse(mend, "storage location %s is read-only: Velero deletes nothing from it", l.Name))
+	case l.Phase != velero.LocationAvailable:
+		o.refuse(refuse(mend, "storage location %s is not available: Velero deletes nothing from it%s", l.Name, because(l.Message)))
+	default:
+		o.ledger.Supports(diagnosis.SourceAPI, l.LastValidated, "storage location %s is available, and not read-only", l.Name)
 	}
 	if n := len(d.running); n > 0 {
 		o.refuse(refuse("Wait until they have ended: veltui get restores", "%s it: %s", human.Plural(n, "restore reads", "restores read"), human.List(d.running, 5)))
@@ -129,19 +135,6 @@ func (d *backupDeletion) addCopy(_ *gathering, _ *unstructured.Unstructured, b *
 	}
 }
 
-// notDeletable is why Velero would refuse to delete from a location, empty if it would not.
-func notDeletable(e *Evidence) string {
-	switch l := e.Location; {
-	case l == nil:
-		return "the backup's storage location does not exist or cannot be read" + because(e.LocationWhy)
-	case l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
-		return "storage location " + l.Name + " is read-only"
-	case l.Phase != velero.LocationAvailable:
-		return "storage location " + l.Name + " is not available" + because(l.Message)
-	}
-	return ""
-}
-
 func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	o, d := e.proposal, &e.proposal.deletion
 	p.Title, p.Why = "delete backup "+p.Name, "it was asked for"
@@ -181,16 +174,15 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 func (x *execution) observeRequest(ctx context.Context, late bool) error {
 	o, err := x.once(ctx, x.plan.targets[0])
 	if isGone(err) {
-		o, err = bare(jobKind(deletionRequest), "", ""), nil
+		o, err = x.plan.targets[0], nil
 	}
 	if err != nil {
 		return err
 	}
-	failed, _, _ := unstructured.NestedStringSlice(o.Object, "status", "errors")
-	switch phase := phaseOf(o); {
+	switch failed, _, _ := unstructured.NestedStringSlice(o.Object, "status", "errors"); {
 	case len(failed) > 0:
 		return x.stop(NoEffect, "Velero did not delete it, and does not try again: %s", human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500))
-	case late && phase == velero.DeletionInProgress:
+	case late && phaseOf(o) == velero.DeletionInProgress:
 		return x.stop(Moving, "Velero is deleting it; follow it with veltui get deletions")
 	case late:
 		return x.stop(NoEffect, "Velero has not begun with the request, or dropped it for another; see veltui get deletions")

@@ -57,7 +57,7 @@ func TestDeleteBackupRefuses(t *testing.T) {
 		}, "it never began"},
 		"no location":              {func(b *sendBench) { b.source(func(_, s, _ map[string]any) { delete(s, "storageLocation") }) }, "the backup's storage location does not exist"},
 		"its location is gone":     {func(b *sendBench) { b.api.delete(fakeNamespace + "backupstoragelocations/default") }, "the backup's storage location does not exist"},
-		"a read-only location":     {func(b *sendBench) { b.location("ReadOnly", "Available") }, "storage location default is read-only"},
+		"a read-only location":     {func(b *sendBench) { b.location("ReadOnly", "Available") }, "storage location default is read-only: Velero deletes nothing from it"},
 		"a location not available": {func(b *sendBench) { b.location("ReadWrite", "Unavailable") }, "storage location default is not available"},
 		"a location not looked at": {func(b *sendBench) { b.location("ReadWrite", "") }, "storage location default is not available"},
 		"a restore reads it": {func(b *sendBench) {

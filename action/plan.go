@@ -299,7 +299,7 @@ func (d definition) write(p *Plan, o *unstructured.Unstructured, s stamp) (write
 	case d.creates:
 		return newCreation(o, d.marks, s, p.Reason)
 	case d.deletes:
-		return newDeletion(o), nil
+		return &deletion{o}, nil
 	}
 	var changes []operation
 	var notes [][2]string

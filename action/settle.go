@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,9 +97,6 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 		return f.traceCreation(ctx, sent)
 	}
 	r, ok := readRecord(sent)
-	if sent.Delete != nil && sent.Delete.UID != nil && sent.Delete.ResourceVersion != nil {
-		r, ok = record{kind: jobKind(job.Kind(sent.Kind)), name: sent.Name, uid: *sent.Delete.UID}, true
-	}
 	if !ok {
 		return Fate{Sent: Doubtful}, nil
 	}
@@ -113,16 +109,13 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == string(f.access.Identity().UID)}, nil
 	}
 	s := Fate{Sent: Doubtful, Known: true}
-	found := findIn(o, r.version, r.mark, a.Attempt, r.before)
-	if sent.Delete != nil {
-		found = (&deletion{options: metav1.DeleteOptions{Preconditions: sent.Delete}}).find(o)
-	}
-	switch found {
-	case landed:
+	switch found := findIn(o, r.version, r.mark, a.Attempt, r.before); {
+	case sent.Delete != nil && o.GetDeletionTimestamp() != nil: // by us or somebody else
+	case found == landed:
 		s.Sent = Landed
-	case lost:
+	case found == lost:
 		s.Sent = NotSent
-	case pending:
+	case found == pending:
 		s.Known = false // it may still land
 	}
 	if sent.Target == "" {
@@ -134,11 +127,8 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 // traceCreation looks for what an attempt created. Without it the request may still be under way, for a day at most.
 func (f *Engine) traceCreation(ctx context.Context, sent Entry) (Fate, error) {
 	wanted := &unstructured.Unstructured{}
-	if err := json.Unmarshal(sent.Object, &wanted.Object); err != nil {
-		return Fate{Sent: Doubtful}, nil
-	}
 	d, err := definitionOf(Name(sent.Action))
-	if err != nil {
+	if err != nil || json.Unmarshal(sent.Object, &wanted.Object) != nil {
 		return Fate{Sent: Doubtful}, nil
 	}
 	o, err := f.read(ctx, wanted)
@@ -165,11 +155,15 @@ type record struct {
 }
 
 func readRecord(sent Entry) (record, bool) {
+	r := record{kind: jobKind(job.Kind(sent.Kind)), name: sent.Name}
+	if d := sent.Delete; d != nil && d.UID != nil && d.ResourceVersion != nil {
+		r.uid, r.version = *d.UID, *d.ResourceVersion
+		return r, true
+	}
 	var operations []operation
 	if json.Unmarshal(sent.Patch, &operations) != nil {
-		return record{}, false
+		return r, false
 	}
-	r := record{kind: jobKind(job.Kind(sent.Kind)), name: sent.Name}
 	if kind, name, found := strings.Cut(sent.Target, "/"); found {
 		i := slices.IndexFunc(velero.VolumeKinds[:], func(k velero.VolumeKind) bool { return strings.EqualFold(string(k), kind) })
 		if i < 0 {

@@ -124,22 +124,19 @@ func (c *creation) find(now *unstructured.Unstructured) finding {
 func (c *creation) record(e *Entry) { e.Object = c.data }
 
 // deletion deletes an object as it was seen. It can leave no mark: whoever asks again finds that somebody deleted it.
-type deletion struct {
-	seen    *unstructured.Unstructured
-	options metav1.DeleteOptions
-}
-
-func newDeletion(seen *unstructured.Unstructured) *deletion {
-	uid, version := seen.GetUID(), seen.GetResourceVersion()
-	return &deletion{seen, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}}
-}
+type deletion struct{ seen *unstructured.Unstructured }
 
 func (d *deletion) object() *unstructured.Unstructured { return d.seen }
 
-func (d *deletion) record(e *Entry) { e.Delete = d.options.Preconditions }
+func (d *deletion) record(e *Entry) { e.Delete = d.guards() }
+
+func (d *deletion) guards() *metav1.Preconditions {
+	uid, version := d.seen.GetUID(), d.seen.GetResourceVersion()
+	return &metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+}
 
 func (d *deletion) send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
-	options := d.options
+	options := metav1.DeleteOptions{Preconditions: d.guards()}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
@@ -169,11 +166,8 @@ func (d *deletion) verify(answer *unstructured.Unstructured, dryRun bool) string
 
 // find cannot tell our deletion from somebody else's.
 func (d *deletion) find(now *unstructured.Unstructured) finding {
-	switch {
-	case now == nil, now.GetUID() != *d.options.Preconditions.UID, now.GetDeletionTimestamp() != nil:
+	if now == nil || now.GetUID() != d.seen.GetUID() || now.GetDeletionTimestamp() != nil {
 		return obscured
-	case now.GetResourceVersion() != *d.options.Preconditions.ResourceVersion:
-		return lost
 	}
-	return pending
+	return findIn(now, d.seen.GetResourceVersion(), "", "", nil)
 }

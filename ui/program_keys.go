@@ -24,6 +24,8 @@ func (m *Model) onDashboard() bool { return m.shown() == openScreen(m.dashboard)
 
 func (m *Model) changeKeys() []keys.Binding {
 	onJobs := m.allowed(func(a allowed) bool { return a.jobs })
+	deletion := changeKey(m, "delete", "D", "delete", func() (*cluster, *job.Job) { return m.focus(), m.dashboard.selectedJob() }, m.deleteJob)
+	deletion.Short = false // the footer names what is wanted often
 	return []keys.Binding{
 		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),
 			Do: run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) })},
@@ -33,7 +35,7 @@ func (m *Model) changeKeys() []keys.Binding {
 			On: m.onDashboard, WhyNot: m.markUnavailable, Do: keys.Run(m.dashboard.toggleMark)},
 		changeKey(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),
 		changeKey(m, "pause", "p", "pause, or let it go on", m.dashboard.selectedSchedule, m.pauseSchedule),
-		changeKey(m, "delete", "D", "delete it", func() (*cluster, *job.Job) { return m.focus(), m.dashboard.selectedJob() }, m.deleteJob),
+		deletion,
 	}
 }
 

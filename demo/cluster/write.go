@@ -178,17 +178,18 @@ func (c *Cluster) delete(k *kind, namespace, name string, o metav1.DeleteOptions
 			return nil, apierrors.NewConflict(k.gvr.GroupResource(), name, errors.New("the precondition of the deletion does not hold"))
 		}
 	}
-	switch {
-	case len(o.DryRun) > 0:
-		return old, nil
-	case len(old.GetFinalizers()) == 0:
-		return old, c.remove(k, old, by)
-	case old.GetDeletionTimestamp() != nil:
-		return old, nil
-	}
 	marked := old.DeepCopy()
 	at := metav1.NewTime(c.at(by))
 	marked.SetDeletionTimestamp(&at)
+	switch {
+	case len(o.DryRun) > 0:
+		return marked, nil
+	case len(old.GetFinalizers()) == 0:
+		c.stamp(marked)
+		return marked, c.remove(k, old, by)
+	case old.GetDeletionTimestamp() != nil:
+		return old, nil
+	}
 	c.stamp(marked)
 	return marked, c.store(k, old, marked, by)
 }

@@ -214,7 +214,7 @@ func (o *outcome) propose(end *ending) {
 	case o.State == action.Deleted:
 		end.remains = "Find out who deleted it."
 	case o.State == action.NoEffect:
-		end.headline, end.remains = "Done, but Velero has not carried it out.", ""
+		end.headline, end.remains = "Requested, but not carried out.", ""
 	case !strings.HasPrefix(end.headline, "Stopped"):
 	case o.Sent == action.Doubtful:
 		end.remains = "Look at it before you try again. Give the same name: then there is one at most."

@@ -1,0 +1,47 @@
+package ui
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/ui/dialog"
+)
+
+// D asks for the deletion of the selected job, and for nothing that the dialog does not offer.
+func TestDeleteKey(t *testing.T) {
+	asked := make(chan string, 1)
+	b := newBench(t, 80, 24, func(o *Options) {
+		fake(o).propose = func(name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+			if r.FromAnotherCluster {
+				t.Error("the dialog lets another cluster's backup be deleted")
+			}
+			asked <- string(name) + " " + o.GetKind() + "/" + o.GetName()
+			return action.Plan{}, errors.New("no answer")
+		}
+	})
+	b.keys("D")
+	if got, want := <-asked, "delete-restore Restore/crm-old"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	b.reaches(dialog.Unseen)
+	b.keys("enter")
+	if done := b.fake.done(); done != "" {
+		t.Errorf("executed %q", done)
+	}
+
+	b = newBench(t, 80, 24, func(o *Options) { o.ReadOnly = true })
+	press(t, b.Model, "D")
+	b.shows("D: read-only: nothing may be changed")
+	if find[*dialogScreen](b.Model) != nil {
+		t.Error("the dialog opened")
+	}
+	b = newBench(t, 80, 24)
+	press(t, b.Model, "4")
+	press(t, b.Model, "D")
+	if find[*dialogScreen](b.Model) != nil {
+		t.Error("the dialog opened on what is no job")
+	}
+}
