@@ -50,11 +50,7 @@ func Schedule(name string) *unstructured.Unstructured {
 }
 
 func gatherSchedule(g *gathering) {
-	for _, ask := range []func(){func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch") }, g.servers, g.owners} {
-		if ask(); g.err != nil {
-			return
-		}
-	}
+	g.ask(func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch") }, g.servers, g.owners)
 }
 
 // owners notes who else keeps the schedule as it is, and would write over a change.
@@ -116,6 +112,8 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 		return "it makes no backup: " + sanitize.String(err.Error())
 	}
 	switch next := table.NextRun(s); {
+	case skip && strings.Contains(s.Spec.Schedule, "@every"): // no moment: it changes while the plan is read
+		return "the next run is one interval after Velero sees it: " + sanitize.String(s.Spec.Schedule)
 	case next.IsZero():
 		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(s.Spec.Schedule) + ", and Velero takes that for due"
 	case !next.After(at) && o.holdup != "":

@@ -23,6 +23,7 @@ import (
 type Request struct {
 	Phase           string   // the wanted phase; empty leaves the choice to the evidence
 	Reason          string   // written into the resource and the log; empty stands for the evidence's
+	Volume          string   // of CancelVolumes: the only one to cancel, as NAME or KIND/NAME; empty for all that qualify
 	SkipImmediately bool     // of Unpause: leave out a run that is due
 	Consequences    []string // of Create: what else is known of what it will do
 	// Commands do the same without veltui; of Create, which cannot tell them itself.

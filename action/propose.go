@@ -62,12 +62,8 @@ func (f *Engine) gatherObject(ctx context.Context, d definition, asked *unstruct
 		return e, fmt.Errorf("reading %s %s: %w", strings.ToLower(asked.GetKind()), asked.GetName(), err)
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
-	for _, ask := range []func(){g.server, g.identity, func() { d.gather(&g) }} {
-		if ask(); g.err != nil {
-			return e, g.err
-		}
-	}
-	return e, nil
+	g.ask(g.server, g.identity, func() { d.gather(&g) })
+	return e, g.err
 }
 
 // refuse keeps the first reason not to act.

@@ -95,7 +95,7 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 	}
 	form, cmd := restoreform.New(restoreform.Options{
 		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Inspector: of.Inspector, Start: m.starts,
-		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop, WhyNotCreate: m.writesUnavailable(of),
+		Clock: m.options.Clock, Keys: m.options.Keys, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop, WhyNotCreate: m.writesUnavailable(of),
 		Create: func(d restorespec.Draft, consequences []string) tea.Cmd {
 			r := of.Request
 			r.Consequences = consequences
@@ -265,6 +265,13 @@ func (m *Model) subjects() (*cluster, []*job.Job) {
 func (m *Model) openFinalize() tea.Cmd {
 	of, jobs := m.subjects()
 	return m.openDialog(of, dialog.Options{Jobs: jobs, Request: of.Request})
+}
+
+func (m *Model) openCancelVolume() tea.Cmd {
+	s := m.job()
+	r := s.of.Request
+	r.Volume = s.SelectedVolume().Ref().String()
+	return m.openDialog(s.of, dialog.Options{Jobs: []*job.Job{s.Job()}, Title: "Cancel a volume of", Request: r})
 }
 
 func (m *Model) openDialog(of *cluster, d dialog.Options) tea.Cmd {
