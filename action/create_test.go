@@ -118,7 +118,7 @@ func TestFirstRun(t *testing.T) {
 		skip   bool
 		want   string
 	}{
-		"due":                       {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute; --skip"},
+		"due":                       {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute; veltui schedule unpause --skip"},
 		"due, by default":           {"0 1 * * *", at.Add(-48 * time.Hour), nil, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute, unless"},
 		"due, and held up":          {"0 1 * * *", at.Add(-48 * time.Hour), &no, "b-1", false, "a run is due since Nov 19 01:00: Velero starts it once backup b-1 has ended"},
 		"due, and left out":         {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", true, "the next run is at Nov 21 01:00"},

@@ -121,7 +121,7 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 	case !next.After(at) && skipsByDefault:
 		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute, unless its server runs with --schedule-skip-immediately", human.Clock(next, at))
 	case !next.After(at):
-		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute; --skip-immediately leaves it out", human.Clock(next, at))
+		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute; veltui schedule unpause --skip-immediately leaves it out", human.Clock(next, at))
 	default:
 		return "the next run is at " + human.Clock(next, at) + ", if the server's time zone is UTC or the schedule names one"
 	}

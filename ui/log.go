@@ -53,7 +53,7 @@ func (s *logScreen) copyCommand() tea.Cmd {
 }
 
 func (s *logScreen) View(c draw.Canvas) string {
-	lines, widths := []string{" " + c.Theme.Strong.Render("What veltui has changed from this machine"), c.Rule()}, draw.FitColumns(logColumns, c.Width)
+	lines, widths := []string{" " + c.Theme.Strong.Render("What veltui has changed from this machine"), c.Rule()}, draw.FitColumns(logColumns, c.Width-1)
 	switch {
 	case s.audit.Err != nil:
 		lines = append(lines, c.Note(c.Theme.Waiting, "The log cannot be read: "+s.audit.Err.Error(), 1, 3)...)
@@ -63,8 +63,10 @@ func (s *logScreen) View(c draw.Canvas) string {
 		for _, note := range s.audit.Value.Notes {
 			lines = append(lines, c.Note(c.Theme.Waiting, note, 1, 1)...)
 		}
-		lines = append(lines, c.Titles(logColumns, widths, draw.Sorting{}))
-		s.Show(s.rows(c, widths))
+		lines = append(lines, " "+c.Titles(logColumns, widths, draw.Sorting{}))
+		if s.Show(s.rows(c, widths)); s.Selected() == "" {
+			s.GoTo(0)
+		}
 	}
 	return c.Page(append(lines, s.Page(c.Sized(c.Width, max(c.Height-len(lines), 0)))...))
 }
@@ -75,7 +77,7 @@ func (s *logScreen) rows(c draw.Canvas, widths []int) (rows pager.Lines) {
 		for i := range cells {
 			cells[i] = c.Cell(c.Theme.Text, cells[i], widths[i], false)
 		}
-		rows = append(rows, pager.Line{Key: one.Attempt, Text: draw.JoinCells(cells, widths)})
+		rows = append(rows, pager.Line{Key: one.Attempt, Text: " " + draw.JoinCells(cells, widths)})
 		if s.open[one.Attempt] {
 			for line := range strings.Lines(one.YAML()) {
 				rows = append(rows, pager.Plain(draw.Indented(c.Sized(c.Width-4, 0).Whole(strings.TrimRight(line, "\n")), 4))...)
