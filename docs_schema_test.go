@@ -22,7 +22,7 @@ import (
 // printed are the documents that commands print, by the names of their schemas. Those
 // with a header have the kind as name.
 var printed = map[string]any{
-	"Check":  document.Check{},
+	"Change": document.Change{}, "Check": document.Check{},
 	"Config": document.Config{}, "Coverage": document.Coverage{}, "Description": describe.Document{}, "Estimate": document.Estimate{}, "EtcdBackupList": document.EtcdBackupList{},
 	"Explanation": document.Explanation{}, "Finalization": document.Finalization{}, "Job": document.Job{}, "JobList": document.JobList{},
 	"LogLine": document.LogLine{}, "Prediction": document.Prediction{}, "Preflight": document.Preflight{}, "Report": report.Document{}, "Results": document.Results{},

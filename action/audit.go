@@ -44,7 +44,8 @@ type Entry struct {
 	From      string          `json:"from"`
 	To        string          `json:"to"`
 	Reason    string          `json:"reason"`
-	Target    string          `json:"target,omitempty"` // what is patched, if not the job
+	Target    string          `json:"target,omitempty"`   // what is patched, if not the job
+	Commands  []string        `json:"commands,omitempty"` // that do the same, at begin
 	Patch     json.RawMessage `json:"patch,omitempty"`
 	Object    json.RawMessage `json:"object,omitempty"` // what is created
 	// Delete is what must hold of the object for it to be deleted.
@@ -125,6 +126,8 @@ func (x *execution) entry(event string, w write) Entry {
 		entry.Target = strings.ToLower(w.object().GetKind()) + "/" + w.object().GetName()
 	}
 	switch event {
+	case "begin":
+		entry.Commands = x.plan.Commands
 	case "send":
 		w.record(&entry)
 	case "end":

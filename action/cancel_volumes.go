@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -64,8 +65,11 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 func cancelVolumes(e *Evidence, w *Plan) bool {
 	var dead, forbidden []job.Volume
 	cause, unwanted := "", e.unwanted()
-	c := e.volumeContext()
+	c, named := e.volumeContext(), w.request.Volume
 	for _, v := range e.moving() {
+		if named != "" && !isNamed(&v, named) {
+			continue
+		}
 		why := c.Stalled(&v)
 		if unwanted && e.At.Sub(v.Created) >= leftBehind && !c.LostTrack(&v) {
 			why = "its " + e.Job.Kind.Word() + " has failed"
@@ -83,6 +87,10 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 		}
 	}
 	switch {
+	case named != "" && len(dead)+len(forbidden) != 1:
+		w.Title, w.Why = "cancel no volume", "it was asked for"
+		w.Refusal, w.Advice = e.notCancelled(named), "veltui cancels what has stalled for a known cause, or whose job has failed. Name it as KIND/NAME."
+		return true
 	case len(dead) > 0:
 		describeCancel(e, w, dead)
 	case len(forbidden) > 0:
@@ -90,16 +98,41 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	default:
 		return false
 	}
-	named := slices.Concat(dead, forbidden)
-	w.Title = "cancel " + volumesTitle(named)
-	w.Why = fmt.Sprintf("%s: unchanged for %s; %s", volumesTitle(named), human.Duration(silence(e, named)), cause)
+	all := slices.Concat(dead, forbidden)
+	w.Title = "cancel " + volumesTitle(all)
+	if named != "" {
+		w.Title += ": " + someVolumes(all)
+	}
+	w.Why = fmt.Sprintf("%s: unchanged for %s; %s", volumesTitle(all), human.Duration(silence(e, all)), cause)
 	if e.Job.Terminal() {
-		w.Why = fmt.Sprintf("the %s has ended, but %s not", e.Job.Kind.Word(), human.Plural(len(named), "of its volumes has", "of its volumes have"))
+		w.Why = fmt.Sprintf("the %s has ended, but %s not", e.Job.Kind.Word(), human.Plural(len(all), "of its volumes has", "of its volumes have"))
 	}
 	if len(dead) > 0 && len(forbidden) > 0 {
 		w.WillNot = append(w.WillNot, fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)))
 	}
 	return true
+}
+
+// isNamed reports whether a volume is called NAME or KIND/NAME.
+func isNamed(v *job.Volume, name string) bool {
+	return name == v.Name || strings.EqualFold(name, v.Ref().String())
+}
+
+// notCancelled is why a volume is not cancelled.
+func (e *Evidence) notCancelled(name string) string {
+	i := slices.IndexFunc(e.Job.Volumes, func(v job.Volume) bool { return isNamed(&v, name) })
+	switch {
+	case e.Volumes != Yes:
+		return cannotTell("which volumes it has", e.VolumesWhy)
+	case i < 0:
+		return fmt.Sprintf("the %s has no volume %s", e.Job.Kind.Word(), sanitize.String(name))
+	case e.Job.Volumes[i].Ended():
+		return fmt.Sprintf("%s has ended: it is %s", e.Job.Volumes[i].Name, e.Job.Volumes[i].Phase)
+	case e.Job.Volumes[i].CancelAsked:
+		return "somebody has requested to cancel " + e.Job.Volumes[i].Name + " already"
+	}
+	v := e.Job.Volumes[i]
+	return fmt.Sprintf("%s is %s and last changed %s ago: nothing proves that it alone has stalled", v.Name, orNone(v.Phase), human.Duration(max(0, e.At.Sub(v.Changed))))
 }
 
 // unwanted reports whether Velero itself says that the job has failed. One that a person set to Failed may still be

@@ -35,17 +35,11 @@ func gatherCreation(g *gathering) {
 			"there is a %s of that name: %s, made %s ago%s", kind.Word(), orNone(sanitize.String(phaseOf(g.e.Object))),
 			human.Duration(max(0, g.e.At.Sub(g.e.Object.GetCreationTimestamp().Time))), human.Clause(" by ", sanitize.String(by))))
 	}
-	asks := []func(){func() { g.may("create", kind) }, g.servers, func() { g.ahead(kind) }}
+	from := g.backupTemplate
 	if kind == job.Restore {
-		asks = append(asks, g.restoreSource)
-	} else {
-		asks = append(asks, g.backupTemplate)
+		from = g.restoreSource
 	}
-	for _, ask := range asks {
-		if ask(); g.err != nil {
-			return
-		}
-	}
+	g.ask(func() { g.may("create", kind) }, g.servers, func() { g.ahead(kind) }, from)
 }
 
 // restoreSource reads the backup that is restored and its location, without which Velero refuses the restore

@@ -211,10 +211,11 @@ func TestFirstRun(t *testing.T) {
 		skip   bool
 		want   string
 	}{
-		"due":                       {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute; --skip"},
+		"due":                       {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute; veltui schedule unpause --skip"},
 		"due, by default":           {"0 1 * * *", at.Add(-48 * time.Hour), nil, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute, unless"},
 		"due, and held up":          {"0 1 * * *", at.Add(-48 * time.Hour), &no, "b-1", false, "a run is due since Nov 19 01:00: Velero starts it once backup b-1 has ended"},
 		"due, and left out":         {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", true, "the next run is at Nov 21 01:00"},
+		"an interval, and left out": {"@every 1h", at.Add(-48 * time.Hour), &no, "", true, "the next run is one interval after Velero sees it: @every 1h"},
 		"due, and to be left out":   {"0 1 * * *", at.Add(-48 * time.Hour), &yes, "", false, "the next run is at Nov 21 01:00"},
 		"not due":                   {"0 13 * * *", at.Add(-2 * time.Hour), &no, "", false, "the next run is at 13:00"},
 		"never":                     {"0 0 31 2 *", at.Add(-2 * time.Hour), &no, "", false, "it makes a backup about once a minute"},
@@ -225,6 +226,30 @@ func TestFirstRun(t *testing.T) {
 		if got := firstRun(o, at, c.skip); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
+	}
+}
+
+// What follows is the same a few minutes later, when the person has read it and typed the name: else nothing is written.
+func TestUnpauseAfterSomeThought(t *testing.T) {
+	for _, cron := range []string{"@every 1h", "0 1 * * *"} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			b := newSendBench(unpauseSend)
+			b.api.put(b.path, func(o map[string]any) { o["spec"].(map[string]any)["schedule"] = cron })
+			engine, err := New(b.options(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := b.plan(t.Context(), engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Minute)
+			out, err := engine.Apply(t.Context(), p, false, nil)
+			if err != nil || out.State != Settled || out.Sent != Landed {
+				t.Errorf("%s: %s, %s: %s %v", cron, out.State, out.Sent, out.Message, err)
+			}
+		})
 	}
 }
 

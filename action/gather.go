@@ -87,12 +87,15 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	in.At = e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = veleroWrote(e.Object)
-	for _, ask := range []func(){g.server, g.slots, g.log, g.location, g.locations, g.hooks, g.snapshots, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity} {
-		if ask(); g.err != nil {
-			return e, g.err
-		}
+	g.ask(g.server, g.slots, g.log, g.location, g.locations, g.hooks, g.snapshots, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity)
+	return e, g.err
+}
+
+// ask asks one question after the other until one fails.
+func (g *gathering) ask(questions ...func()) {
+	for i := 0; i < len(questions) && g.err == nil; i++ {
+		questions[i]()
 	}
-	return e, nil
 }
 
 // seen reports whether the API server answered. A refusal goes into why; an error that time may mend fails all.

@@ -50,11 +50,7 @@ func Named(kind, name string) *unstructured.Unstructured {
 }
 
 func gatherSchedule(g *gathering) {
-	for _, ask := range []func(){func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch", "Schedule") }, g.servers, g.owners} {
-		if ask(); g.err != nil {
-			return
-		}
-	}
+	g.ask(func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch", "Schedule") }, g.servers, g.owners)
 }
 
 // owners notes who else keeps the schedule as it is, and would write over a change.
@@ -115,6 +111,8 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 		return "it makes no backup: " + sanitize.String(err.Error())
 	}
 	switch next := table.NextRun(s); {
+	case skip && strings.Contains(s.Spec.Schedule, "@every"): // no moment: it changes while the plan is read
+		return "the next run is one interval after Velero sees it: " + sanitize.String(s.Spec.Schedule)
 	case next.IsZero():
 		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(s.Spec.Schedule) + ", and Velero takes that for due"
 	case !next.After(at) && o.holdup != "":
@@ -122,7 +120,7 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 	case !next.After(at) && skipsByDefault:
 		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute, unless its server runs with --schedule-skip-immediately", human.Clock(next, at))
 	case !next.After(at):
-		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute; --skip-immediately leaves it out", human.Clock(next, at))
+		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute; veltui schedule unpause --skip-immediately leaves it out", human.Clock(next, at))
 	default:
 		return "the next run is at " + human.Clock(next, at) + ", if the server's time zone is UTC or the schedule names one"
 	}

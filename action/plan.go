@@ -23,6 +23,7 @@ import (
 type Request struct {
 	Phase           string // the wanted phase; empty leaves the choice to the evidence
 	Reason          string // written into the resource and the log; empty stands for the evidence's
+	Volume          string // of CancelVolumes: the only one to cancel, as NAME or KIND/NAME; empty for all that qualify
 	SkipImmediately bool   // of Unpause: leave out a run that is due
 	// FromAnotherCluster lets DeleteBackup delete what this cluster may not have made.
 	FromAnotherCluster bool

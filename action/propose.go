@@ -69,12 +69,8 @@ func (f *Engine) gatherObject(ctx context.Context, d definition, asked *unstruct
 		e.proposal.refuse(mayNot("get", kind.Resource(), f.o.Namespace, why))
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
-	for _, ask := range []func(){g.server, g.identity, func() { d.gather(&g) }} {
-		if ask(); g.err != nil {
-			return e, g.err
-		}
-	}
-	return e, nil
+	g.ask(g.server, g.identity, func() { d.gather(&g) })
+	return e, g.err
 }
 
 // refuse keeps the first reason not to act.

@@ -198,34 +198,145 @@ func TestWakeConcurrentChange(t *testing.T) {
 	}
 }
 
-func TestTwoOperatorsWake(t *testing.T) {
-	in := install(t)
-	in.server(time.Now().Add(-time.Hour))
-	in.backup("b", velerov1.BackupPhaseReadyToStart)
-	f := in.finalizer()
-	first, second := in.remedy(f, "b", Wake), in.remedy(f, "b", Wake)
-	ready, start := make(chan struct{}, 2), make(chan struct{})
-	var outs [2]Outcome
-	var both sync.WaitGroup
-	for i, w := range []Plan{first, second} {
-		both.Go(func() {
-			var err error
-			if outs[i], err = f.Apply(t.Context(), w, false, at(StepPatch, func() { ready <- struct{}{}; <-start })); err != nil {
-				t.Error(err)
+// Of two operators who agree to the same at once, one carries it out, and the other is told who.
+func TestTwoOperatorsOfOtherActions(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan func(in *installation, f *Engine) (Plan, error)
+		won  State
+		lost string
+	}{
+		"wake": {func(in *installation, f *Engine) (Plan, error) {
+			in.backup("b", velerov1.BackupPhaseReadyToStart)
+			return in.remedy(f, "b", Wake), nil
+		}, NoEffect, "woke it at"},
+		"create": {func(in *installation, f *Engine) (Plan, error) {
+			in.backup("b", velerov1.BackupPhaseCompleted)
+			o := bare(jobKind(job.Restore), "", "r")
+			o.Object["spec"] = map[string]any{"backupName": "b"}
+			return f.Propose(in.t.Context(), Create, o, Request{})
+		}, NoEffect, "something has its name by now"},
+		"back up now": {func(in *installation, f *Engine) (Plan, error) {
+			in.schedule("nightly", false)
+			return f.Propose(in.t.Context(), Create, BackupOf("nightly", "now"), Request{})
+		}, NoEffect, "something has its name by now"},
+		"pause": {func(in *installation, f *Engine) (Plan, error) {
+			in.schedule("nightly", false)
+			return f.Propose(in.t.Context(), Pause, Named("Schedule", "nightly"), Request{})
+		}, Settled, "did the same or the opposite (pause) at"},
+		"unpause": {func(in *installation, f *Engine) (Plan, error) {
+			in.schedule("nightly", true)
+			return f.Propose(in.t.Context(), Unpause, Named("Schedule", "nightly"), Request{})
+		}, Settled, "did the same or the opposite (unpause) at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := install(t)
+			in.server(time.Now().Add(-time.Hour))
+			f := in.finalizer()
+			plan, err := c.plan(in, f)
+			if err != nil || !plan.Possible() {
+				t.Fatalf("%q %v", plan.Refusal, err)
+			}
+			ready, start := make(chan struct{}, 2), make(chan struct{})
+			var outs [2]Outcome
+			var both sync.WaitGroup
+			for i := range outs {
+				both.Go(func() {
+					var err error
+					if outs[i], err = f.Apply(t.Context(), plan, false, at(StepPatch, func() { ready <- struct{}{}; <-start })); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			<-ready
+			<-ready
+			close(start)
+			both.Wait()
+			winner, loser := outs[0], outs[1]
+			if loser.Sent == Landed {
+				winner, loser = loser, winner
+			}
+			if winner.State != c.won || winner.Sent != Landed || loser.State != Changed || loser.Sent != NotSent || !strings.Contains(loser.Message, c.lost) {
+				t.Errorf("%+v\n%+v", winner, loser)
+			}
+			ends := map[Sent]int{}
+			for _, e := range entries(t, winner.Log) {
+				if e.Event == "end" {
+					ends[e.Sent]++
+				}
+			}
+			if ends[Landed] != 1 || ends[NotSent] != 1 {
+				t.Errorf("the log says %v", ends)
 			}
 		})
 	}
-	<-ready
-	<-ready
-	close(start)
-	both.Wait()
-	winner, loser := outs[0], outs[1]
-	if loser.Sent == Landed {
-		winner, loser = loser, winner
+}
+
+// schedule makes one.
+func (in *installation) schedule(name string, paused bool) *velerov1.Schedule {
+	in.t.Helper()
+	s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
+		Spec: velerov1.ScheduleSpec{Schedule: "0 1 * * *", Paused: paused, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
+	in.create(s)
+	return s
+}
+
+// A schedule that somebody deletes and makes again is another one: nothing is written.
+func TestRecreatedAfterThePlan(t *testing.T) {
+	for _, name := range []Name{Pause, Unpause} {
+		for _, step := range []Step{StepLook, StepDryRun, StepPatch} {
+			in := install(t)
+			in.server(time.Now().Add(-time.Hour))
+			s := in.schedule("nightly", name == Unpause)
+			f := in.finalizer()
+			p, err := f.Propose(t.Context(), name, Named("Schedule", "nightly"), Request{})
+			if err != nil || !p.Possible() {
+				t.Fatalf("%q %v", p.Refusal, err)
+			}
+			out, err := f.Apply(t.Context(), p, false, at(step, func() {
+				if err := in.Delete(t.Context(), s); err != nil {
+					t.Error(err)
+				}
+				in.schedule("nightly", name == Unpause)
+			}))
+			var now velerov1.Schedule
+			if err := in.Get(t.Context(), client.ObjectKey{Namespace: in.namespace, Name: "nightly"}, &now); err != nil {
+				t.Fatal(err)
+			}
+			sent := map[Step]Sent{StepLook: NotSent, StepDryRun: NotSent, StepPatch: Doubtful}[step] // the one that it was sent to is gone
+			if err != nil || out.State != Changed || out.Sent != sent || now.Spec.Paused != (name == Unpause) || len(now.Annotations) > 0 || now.UID == s.UID {
+				t.Errorf("%s at %s: %v, %+v; paused %v, %v", name, step, err, out, now.Spec.Paused, now.Annotations)
+			}
+			if out.Log == "" {
+				continue
+			}
+			if log := entries(t, out.Log); log[len(log)-1].Sent != sent || log[len(log)-1].State != Changed {
+				t.Errorf("the log ends with %+v", log[len(log)-1])
+			}
+		}
 	}
-	if winner.State != NoEffect || winner.Sent != Landed || loser.State != Changed || loser.Sent != NotSent || !strings.Contains(loser.Message, "woke it at") {
-		t.Errorf("%+v\n%+v", winner, loser)
+}
+
+// Of three volumes the one that was named is cancelled, also if all have stalled.
+func TestCancelOneVolume(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	in.uploads(in.backup("b", velerov1.BackupPhaseWaitingForPluginOperations), "du-1", "du-2", "du-3")
+	f := in.finalizer()
+	e, err := f.Gather(t.Context(), job.Backup, "b")
+	if err != nil {
+		t.Fatal(err)
 	}
+	w, _ := For(CancelVolumes, e, Request{Volume: "dataupload/du-2"})
+	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() { in.uploadMoves("du-2", `{"phase":"Canceled"}`) }))
+	if err != nil || out.State != Settled || out.Sent != Landed || in.requests.patches() != 1 {
+		t.Fatalf("%v, %+v", err, out)
+	}
+	for name, want := range map[string]bool{"du-1": false, "du-2": true, "du-3": false} {
+		if got := cancelAsked(in.upload(name)); got != want {
+			t.Errorf("%s asked %v", name, got)
+		}
+	}
+	checkApplied(t, in, &out, "cancel-volumes", "VolumesCancelled", 1)
 }
 
 func TestCancelVolumes(t *testing.T) {

@@ -308,6 +308,36 @@ func checkRemedy(t *testing.T, w *Plan) {
 	}
 }
 
+// One volume is cancelled under the same proof as all of them, and no other is ever a target.
+func TestCancelNamedVolume(t *testing.T) {
+	changes := []change{alive, agents("n1"), veleroVersion("v1.18.1"), mover(velero.DataUpload, "stalled", "InProgress", time.Hour),
+		mover(velero.DataUpload, "also", "InProgress", time.Hour), mover(velero.DataUpload, "moves", "InProgress", time.Minute),
+		mover(velero.DataUpload, "ended", "Completed", time.Hour), mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour),
+		mover(velero.DataUpload, "twice", "InProgress", time.Hour), mover(velero.PodVolumeBackup, "twice", "InProgress", time.Hour),
+		mover(velero.DataUpload, "asked", "InProgress", time.Hour), asked("asked")}
+	for name, want := range map[string]string{
+		"stalled": "", "dataupload/stalled": "", "DataUpload/also": "", "DATAUPLOAD/twice": "",
+		"moves": "moves is InProgress and last changed 1m ago: nothing proves that it alone has stalled",
+		"ended": "ended has ended: it is Completed", "asked": "somebody has requested to cancel asked already",
+		"pvb": "Velero v1.18.1 waits for hours", "twice": "twice is InProgress and last changed 1h ago: nothing proves that it alone",
+		"datadownload/stalled": "the backup has no volume datadownload/stalled", "n\x1bone": "the backup has no volume n",
+	} {
+		e := evidence(t, job.Backup, "InProgress", changes...)
+		w, ok := For(CancelVolumes, e, Request{Context: "prod east", Volume: name})
+		if !ok || w.Refusal != want && (want == "" || !strings.HasPrefix(w.Refusal, want)) || want != "" && w.Advice == "" || strings.Contains(w.Refusal, "\x1b") {
+			t.Errorf("%s: %v %q, %q", name, ok, w.Refusal, w.Advice)
+		}
+		checkRemedy(t, &w)
+		if want == "" && (len(w.targets) != 1 || !isNamed(&w.Volumes[0], name) || len(w.Volumes) != 1 || !strings.Contains(w.Title, w.Volumes[0].Name)) || want != "" && len(w.targets) > 0 {
+			t.Errorf("%s: %s: targets %v", name, w.Title, w.targets)
+		}
+	}
+	e := evidence(t, job.Backup, "InProgress", append(changes, func(e *Evidence) { e.Volumes, e.VolumesWhy = Unknown, "forbidden" })...)
+	if w, _ := For(CancelVolumes, e, Request{Volume: "gone"}); !strings.HasPrefix(w.Refusal, "cannot tell which volumes it has") {
+		t.Errorf("%q", w.Refusal)
+	}
+}
+
 func TestCancelLeavesDangerousVolumesAlone(t *testing.T) {
 	e := evidence(t, job.Backup, "InProgress", alive, agents("n1"), veleroVersion("v1.18.1"),
 		mover(velero.DataUpload, "du-1", "InProgress", time.Hour), mover(velero.DataUpload, "du-2", "InProgress", time.Minute),

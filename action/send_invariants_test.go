@@ -322,6 +322,21 @@ var createSend = sendAction{fakeNamespace + "restores/new", created, fill, false
 	return f.Propose(ctx, Create, o, Request{Reason: "the shop is gone"})
 }}
 
+// backupSend makes a backup as the schedule would.
+var backupSend = sendAction{fakeNamespace + "backups/now", created, func(o map[string]any, start time.Time, uid string) {
+	fill(o, start, uid)
+	o["kind"] = "Backup"
+}, false, func(ctx context.Context, f *Engine) (Plan, error) {
+	return f.Propose(ctx, Create, BackupOf("nightly", "now"), Request{Reason: "before the upgrade"})
+}}
+
+var unpauseSend = sendAction{fakeNamespace + "schedules/nightly", paused, func(o map[string]any, start time.Time, uid string) {
+	fillSchedule(o, start, uid)
+	o["spec"].(map[string]any)["paused"] = true
+}, true, func(ctx context.Context, f *Engine) (Plan, error) {
+	return f.Propose(ctx, Unpause, Named("Schedule", "nightly"), Request{Reason: "it is over", SkipImmediately: true})
+}}
+
 var pauseSend = sendAction{fakeNamespace + "schedules/nightly", paused, fillSchedule, true, func(ctx context.Context, f *Engine) (Plan, error) {
 	return f.Propose(ctx, Pause, Named("Schedule", "nightly"), Request{Reason: "maintenance"})
 }}
@@ -344,6 +359,7 @@ func fill(o map[string]any, start time.Time, uid string) {
 
 func newSendBench(a sendAction) *sendBench {
 	b := &sendBench{sendAction: a, api: newFakeAPI(), host: fakeHost, start: time.Now().Add(-2 * time.Hour)}
+	b.api.put(fakeNamespace+"schedules/nightly", func(o map[string]any) { fillSchedule(o, b.start, "s-1") })
 	if a.given {
 		b.api.put(b.path, func(o map[string]any) { b.fill(o, b.start, "uid-1") })
 	}
@@ -532,7 +548,11 @@ func TestSendInvariants(t *testing.T) {
 // The same holds for what creates, and for a patch of what is no job.
 func TestCreateInvariants(t *testing.T) { trySends(t, createSend, sampleOf(23, 97)) }
 
+func TestBackupNowInvariants(t *testing.T) { trySends(t, backupSend, sampleOf(47, 193)) }
+
 func TestPauseInvariants(t *testing.T) { trySends(t, pauseSend, sampleOf(41, 197)) }
+
+func TestUnpauseInvariants(t *testing.T) { trySends(t, unpauseSend, sampleOf(43, 199)) }
 
 func trySends(t *testing.T, a sendAction, every int) {
 	dir := t.TempDir()

@@ -1,16 +1,11 @@
 package cmd
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/say/document"
 )
 
@@ -30,55 +25,37 @@ no cluster. -o json also has each request as it was sent.`,
 
   # Every request, for a review
   veltui audit -o json | jq '.items[] | {by, action, name, sent, requests}'`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && !strings.Contains(args[0], "/") {
-				return usagef("expected at most one KIND/NAME, got %q\nSee '%s --help'.", args, cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: atMostOne("KIND/NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, err := c.auditDir()
-			if err != nil {
-				return err
-			}
-			var about string
-			if len(args) == 1 {
-				about = args[0]
-			}
-			return c.printAudit(dir, about, output)
+			return c.printAudit(strings.Join(args, ""), output)
 		},
 	}
 	addOutput(cmd, &output, "table", "json", "yaml")
 	return cmd
 }
 
-func (c *cli) printAudit(dir, about, output string) error {
-	d := document.NewAudit()
-	damage, err := action.ReadLog(dir, d.Add)
+// audit reads what veltui has changed from this machine; about is a KIND/NAME, empty for all.
+func (c *files) audit(about string) (*document.Audit, error) {
+	dir, err := c.auditDir()
+	if err != nil {
+		return nil, err
+	}
+	return document.ReadAudit(dir, about)
+}
+
+func (c *cli) printAudit(about, output string) error {
+	d, err := c.audit(about)
 	if err != nil {
 		return err
 	}
-	if about != "" {
-		kind, name, _ := strings.Cut(about, "/")
-		kind = strings.TrimSuffix(strings.ToLower(kind), "s")
-		d.Items = slices.DeleteFunc(d.Items, func(i document.Audited) bool { return strings.ToLower(i.Kind) != kind || i.Name != name })
-	}
-	if damage.Begins {
-		fmt.Fprintln(c.streams.ErrOut, "Older entries were left out: the log is very long.")
-	}
-	if damage.Lines > 0 {
-		fmt.Fprintf(c.streams.ErrOut, "%s of the log cannot be read.\n", human.Count(damage.Lines, "line"))
+	for _, note := range d.Notes {
+		fmt.Fprintln(c.streams.ErrOut, note)
 	}
 	return c.print(output, d, func(l *lines) {
-		if len(d.Items) == 0 {
-			l.add("veltui has changed nothing from this machine.")
-			return
+		if len(d.Items) > 0 {
+			t := c.newTable()
+			l.err = t.print(auditColumns, mapSlice(d.Items, func(i document.Audited) []string { return i.Cells(c.clock()) }))
 		}
-		t := c.newTable()
-		l.err = t.print(auditColumns, mapSlice(d.Items, func(i document.Audited) []string {
-			return mapSlice([]string{human.Clock(i.Time.Time, c.clock()), i.Context, i.By, i.Action, strings.ToLower(i.Kind) + "/" + i.Name,
-				cmp.Or(string(i.Sent), "unknown"), cmp.Or(string(i.State), "not completed"), i.Reason}, sanitize.String)
-		}))
 	})
 }
 

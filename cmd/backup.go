@@ -29,12 +29,7 @@ those of 'veltui wait'.`,
 
   # In a script: make it, and wait until it has ended
   veltui backup create before-upgrade --from-schedule nightly --yes --wait`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("expected at most one name, got %q\nSee '%s --help'.", args, cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: atMostOne("name"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" {
 				return usagef("--from-schedule: name the schedule whose template the backup takes")
@@ -46,14 +41,7 @@ those of 'veltui wait'.`,
 			if len(args) > 0 {
 				name = args[0]
 			}
-			if err := w.mayAskFor(); err != nil {
-				return err
-			}
-			namespace, err := w.veleroNamespace(cmd.Context())
-			if err != nil {
-				return err
-			}
-			outcome, err := w.propose(cmd.Context(), action.Create, action.BackupOf(from, name), namespace, func(*action.Request) {}, nil)
+			outcome, err := w.change(cmd.Context(), action.Create, action.BackupOf(from, name), func(*action.Request) {})
 			return w.waitFor(cmd.Context(), wait, jobName{job.Backup, name}, &outcome, err)
 		},
 	}

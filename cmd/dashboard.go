@@ -146,6 +146,7 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 	}
 	o.Switch = clusters.switchTo
 	o.Unfinished = func(ctx context.Context) []string { return f.unfinished(ctx, f.connections(contexts)...) }
+	o.Audit = f.audit
 	if raw, err := f.kubeconfig(); err == nil {
 		o.Contexts = contextNames(raw)
 	}

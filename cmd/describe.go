@@ -35,20 +35,12 @@ then does.`,
   veltui describe schedule/nightly`,
 	}
 	addOutput(cmd, &output, "text", "json", "yaml")
-	cmd.ValidArgsFunction = c.completeNames(false, kinds...)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		selected, err := parseSelection(args, true)
-		switch {
-		case err != nil:
-			return err
-		case len(selected.names) != 1:
-			return usagef("expected one KIND/NAME, such as restore/crm-old")
-		case selected.things != nil:
-			return c.describeThing(cmd.Context(), selected, output)
+	return c.forJob(cmd, func(ctx context.Context, selected selection) error {
+		if selected.things != nil {
+			return c.describeThing(ctx, selected, output)
 		}
-		return c.describe(cmd.Context(), selected, output)
-	}
-	return cmd
+		return c.describe(ctx, selected, output)
+	}, kinds...)
 }
 
 func (c *cli) describeThing(ctx context.Context, selected selection, output string) error {

@@ -21,8 +21,8 @@ import (
 type finalizeCommand struct {
 	*cli
 	writing
-	phase        string
-	wake, cancel bool
+	phase, volume string
+	wake, cancel  bool
 }
 
 func newFinalize(c *cli) *cobra.Command {
@@ -46,7 +46,7 @@ It never writes Completed.
 
 If another option fits better, veltui prints it with its commands. It applies two
 of them itself: --wake makes Velero look at the job again, and --cancel-volumes
-cancels stalled data movement. veltui never restarts the Velero server, but it
+cancels stalled data movement, --volume that of one volume. veltui never restarts the Velero server, but it
 lists the jobs that a restart would fail.
 
 The API server checks the patch first (dry run). veltui sends it only if nothing
@@ -72,9 +72,13 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
   # Cancel data movement that has stalled
   veltui finalize backup/nightly-20261120 --cancel-volumes
 
+  # Cancel one volume of it
+  veltui finalize backup/nightly-20261120 --volume nightly-20261120-x7k2p
+
   # In a runbook
   veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			f.cancel = f.cancel || f.volume != ""
 			if f.wake && f.cancel || f.phase != "" && f.action() != action.Finalize {
 				return usagef("--phase, --wake and --cancel-volumes: give at most one")
 			}
@@ -85,6 +89,7 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 	flags.StringVar(&f.phase, "phase", "", "Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)")
 	flags.BoolVar(&f.wake, "wake", false, "Instead of writing a phase, annotate the job so that Velero looks at it again")
 	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
+	flags.StringVar(&f.volume, "volume", "", "The same for one volume: NAME or KIND/NAME")
 	f.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
 	flags.Lookup("timeout").Usage = "How long to retry (default: the resource timeout recorded on the job, else 10m)"
 	flags.Lookup("observe").Usage = "How long to watch the result; if not set, up to 4m longer until Velero has ended the job"
@@ -118,7 +123,7 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	if err != nil {
 		return err
 	}
-	e.request.Phase = f.phase
+	e.request.Phase, e.request.Volume = f.phase, f.volume
 	evidence, err := e.engine.Gather(ctx, j.Kind, j.Name)
 	if err != nil {
 		return err

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/dryrun"
@@ -17,9 +17,6 @@ import (
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/say/document"
 )
-
-// dryRunItems is up to how many items the API server is asked about each of them before a restore, unasked.
-const dryRunItems = 2000
 
 // How thorough the preflight is.
 const (
@@ -61,12 +58,7 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
   veltui restore create shop-back --from-backup nightly --yes --wait`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("expected at most one name, got %q\nSee '%s --help'.", args, cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:    atMostOne("name"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.checkFlags(cmd) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
@@ -148,7 +140,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	}
 	outcome, err := f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
 		if found != nil {
-			r.Consequences = append(r.Consequences, preflight.Consequence(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0))
+			r.Consequences = preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)
 		}
 		if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
 			r.Commands = []string{line}
@@ -169,15 +161,15 @@ func (f *createRestore) look(ctx context.Context, spec velerov1.RestoreSpec) (*p
 		return nil, "", err
 	}
 	if f.preflight == preflightAuto && !f.c.isReadOnly() {
-		p.most = dryRunItems
+		p.most = inspect.DryRunItems
 	}
 	found, err := p.find(ctx, asked, snap)
 	if err != nil {
 		return nil, "", err
 	}
-	if f.preflight == preflightAuto && found.DryRun == nil && found.Items != nil && *found.Items > dryRunItems {
+	if f.preflight == preflightAuto && found.DryRun == nil && found.Items != nil && *found.Items > inspect.DryRunItems {
 		fmt.Fprintf(f.c.streams.ErrOut, "The dry run was left out: %s take about %s. --preflight dry-run asks for it.\n",
-			human.Count(*found.Items, "object"), human.Duration(time.Duration(*found.Items/dryrun.DefaultQPS)*time.Second))
+			human.Count(*found.Items, "object"), human.Duration(inspect.DryRunTakes(*found.Items)))
 	}
 	return found, snap.Namespace, nil
 }

@@ -45,14 +45,7 @@ Exit codes: those of 'veltui finalize'.`,
 		Args:    oneName("a schedule"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return w.checkFlags(cmd) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.mayAskFor(); err != nil {
-				return err
-			}
-			namespace, err := w.veleroNamespace(cmd.Context())
-			if err != nil {
-				return err
-			}
-			_, err = w.propose(cmd.Context(), name, action.Named("Schedule", args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
+			_, err := w.change(cmd.Context(), name, action.Named("Schedule", args[0]), func(r *action.Request) { r.SkipImmediately = skip })
 			return err
 		},
 	}
@@ -68,6 +61,15 @@ func oneName(of string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
 			return usagef("expected the name of %s\nSee '%s --help'.", of, cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usagef("expected at most one %s, got %q\nSee '%s --help'.", what, args, cmd.CommandPath())
 		}
 		return nil
 	}

@@ -102,10 +102,11 @@ func parseSelection(args []string, others bool) (s selection, err error) {
 	return s, nil
 }
 
-// forJob has a command take exactly one KIND/NAME or KIND NAME, of the kinds that it completes.
+// forJob has a command take exactly one KIND/NAME or KIND NAME, of the kinds that it completes; of others than jobs if
+// those are among them.
 func (c *cli) forJob(cmd *cobra.Command, run func(context.Context, selection) error, of ...*tabs.Kind) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		selected, err := parseSelection(args, false)
+		selected, err := parseSelection(args, len(of) > len(jobKinds))
 		switch {
 		case err != nil:
 			return err

@@ -63,6 +63,11 @@ func (w *twins) start(t *testing.T) {
 		w.a.age(t, r)
 		w.names <- r.Name
 	}
+	for _, o := range changeable(twinName) {
+		if err := w.a.client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.admit(t)
 	var kubeSystem corev1.Namespace
 	if err := w.a.client.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, &kubeSystem); err != nil {

@@ -112,6 +112,18 @@ func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured
 	}}, &plan)
 }
 
+// change proposes something about the Velero that is found, if it could be asked about.
+func (w *writing) change(ctx context.Context, name action.Name, o *unstructured.Unstructured, asked func(*action.Request)) (action.Outcome, error) {
+	if err := w.mayAskFor(); err != nil {
+		return action.Outcome{}, err
+	}
+	namespace, err := w.veleroNamespace(ctx)
+	if err != nil {
+		return action.Outcome{}, err
+	}
+	return w.propose(ctx, name, o, namespace, asked, nil)
+}
+
 // veleroNamespace is where the Velero is that a command without a job is about.
 func (w *writing) veleroNamespace(ctx context.Context) (string, error) {
 	snap, err := w.c.read(ctx, watch.Query{Kinds: []string{watch.Schedules}, NoVerdict: true}, w.c.logging(ctx))

@@ -30,7 +30,7 @@ func (a *assessment) noteMalformed() {
 		if v.Malformed == (decode.Malformed{}) {
 			continue
 		}
-		ref := strings.ToLower(string(v.Kind)) + "/" + v.Name
+		ref := v.Ref().String()
 		own[ref] = true
 		if named++; named <= maxMalformed {
 			a.Supports(SourceWatch, a.Now, "%s: %s; %s", ref, v.Malformed, decode.ServerWarning)

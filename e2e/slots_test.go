@@ -152,9 +152,6 @@ func cancelGone(t *testing.T) {
 		}
 	}
 	must(t, theLab.StopNodeAgent(ctx))
-	// As a node-agent does: with the label it would take a place in the queue of
-	// those that are being prepared for ever.
-	const canceled = `{"metadata":{"labels":{"velero.io/expose-on-going":null}},"status":{"phase":"Canceled"}}`
 	for _, u := range uploads(t, waiter) {
 		must(t, theLab.Client.Patch(ctx, &u, client.RawPatch("application/merge-patch+json", []byte(canceled))))
 	}
@@ -163,6 +160,56 @@ func cancelGone(t *testing.T) {
 		t.Errorf("veltui finalize --cancel-volumes ended with %d", code)
 	}
 }
+
+// TestCancelOneOfThree cancels the one volume whose mover pod is gone by its name. Those that move are refused by theirs,
+// and finish.
+func TestCancelOneOfThree(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.StartSnapshots(ctx))
+	must(t, theLab.StartNodeAgent(ctx, `{"loadConcurrency":{"globalConfig":3}}`))
+	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	const name = "one-of-three"
+	moveVolumes(t, name, 3)
+	awaitUploads(t, name, "Accepted", "Accepted", "Accepted")
+	for _, u := range uploads(t, name) {
+		runMover(t, u)
+	}
+	awaitUploads(t, name, "InProgress", "InProgress", "InProgress")
+	all := uploads(t, name)
+	gone, others := all[0], all[1:]
+	must(t, theLab.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: gone.Name}}, client.GracePeriodSeconds(0)))
+	at := shifted(t, name, older(6*time.Hour, ofJob(t, name)))
+	for _, u := range others {
+		wantRefused(t, at, "Backup", name, "--cancel-volumes", "--volume", u.Name)
+	}
+	wantNotCancelled(t, name)
+	settled := make(chan int)
+	go func() { // it observes until the volume has ended
+		code, printed := runVeltuiAt(t, at, "finalize", "backup/"+name, "--cancel-volumes", "--volume", gone.Name, "--yes", "--reason", "end-to-end test")
+		t.Logf("ended with %d: %s", code, printed)
+		settled <- code
+	}()
+	awaitUploads(t, name, "Canceling", "InProgress", "InProgress")
+	for _, u := range uploads(t, name) {
+		if u.Spec.Cancel != (u.Name == gone.Name) {
+			t.Errorf("%s has cancel %v", u.Name, u.Spec.Cancel)
+		}
+	}
+	for _, u := range others {
+		ends(t, u)
+	}
+	awaitUploads(t, name, "Canceling", "Completed", "Completed")
+	must(t, theLab.StopNodeAgent(ctx))
+	must(t, theLab.Client.Patch(ctx, &gone, client.RawPatch("application/merge-patch+json", []byte(canceled))))
+	wantEnd(t, ended(t, "Backup", name), "PartiallyFailed")
+	if code := <-settled; code != 0 {
+		t.Errorf("veltui finalize --volume ended with %d", code)
+	}
+}
+
+// canceled is what a node-agent writes: with the label the volume would take a place in the queue of those that are being
+// prepared for ever.
+const canceled = `{"metadata":{"labels":{"velero.io/expose-on-going":null}},"status":{"phase":"Canceled"}}`
 
 // wantWaitsForSlot checks that a backup is said to live, and that nothing offers
 // to cancel its volumes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/restore/dryrun"
@@ -11,6 +12,14 @@ import (
 	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
 )
+
+// DryRunItems is up to how many items the API server is asked about each of them before a restore, unasked.
+const DryRunItems = 2000
+
+// DryRunTakes is about how long a dry run of some objects takes.
+func DryRunTakes(objects int) time.Duration {
+	return time.Duration(objects/dryrun.DefaultQPS) * time.Second
+}
 
 // DryRun says how the API server is asked about a restore.
 type DryRun struct {

@@ -61,6 +61,7 @@ func (m *Model) newCommands() []command.Command {
 			Do: func(name string) (tea.Cmd, error) { return m.changeTheme(name) }},
 		command.Command{Name: "mouse", Argument: "on/off", What: "use the mouse; while it is on, hold shift to select text",
 			Values: slices.Values([]string{"on", "off"}), Do: m.useMouse},
+		command.Command{Name: "log", What: "what veltui has changed from this machine", Do: func(string) (tea.Cmd, error) { return m.openLog(), nil }},
 		command.Command{Name: "help", What: "all keys and commands of this screen", Do: func(string) (tea.Cmd, error) {
 			if !m.helping() {
 				m.toggleHelp()

@@ -349,3 +349,34 @@ func TestDialogLeftWhileTheResultIsWatched(t *testing.T) {
 		}
 	}
 }
+
+// X on the Volumes page is about the selected volume alone.
+func TestCancelVolume(t *testing.T) {
+	b := newBench(t, 120, 40)
+	b.keys("down", "enter", "v")
+	for name, want := range map[string]string{
+		"db-restore-1": "Db-restore-1 is InProgress and last changed 6s ago: nothing proves that it alone has stalled.",
+		"db-restore-2": "Db-restore-2 has ended: it is Completed.",
+	} {
+		b.keys("home")
+		for range 9 {
+			if v := b.job().SelectedVolume(); v == nil || v.Name != name {
+				b.keys("down")
+			}
+		}
+		if footer := b.frame()[strings.LastIndex(b.frame(), "\n"):]; strings.Contains(footer, "X cancel") == b.job().SelectedVolume().Ended() {
+			t.Errorf("%s: the footer says %s", name, footer)
+		}
+		b.keys("X")
+		b.reaches(dialog.Choosing)
+		b.shows("Cancel a volume of restore velero/db-restore", want, "veltui cancels what has stalled for a known cause")
+		b.keys("esc")
+	}
+	b.keys("1")
+	if b.keys("X"); find[*dialogScreen](b.Model) != nil {
+		t.Error("X acts on another page")
+	}
+	b = newBench(t, 120, 40, func(o *Options) { o.ReadOnly = true })
+	b.keys("down", "enter", "v", "down", "X")
+	b.shows("X: read-only: nothing may be changed")
+}

@@ -29,7 +29,7 @@ func placeOf(m *Model, name string) keys.Place {
 			return keys.LogsPage
 		}
 		return keys.Page
-	case "other":
+	case "other", "log":
 		return keys.Other
 	case "form":
 		return keys.Form

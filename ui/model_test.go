@@ -452,6 +452,8 @@ func everyScreen(t *testing.T) map[string]*Model {
 		press(t, m, pressed...)
 		all[name] = m
 	}
+	all["log"] = screen(t, stageful(), 80, 24, audited(t))
+	openLogScreen(t, all["log"])
 	for _, frame := range dialogFrames {
 		if !slices.Contains([]string{"looking", "unseen", "plan", "refused", "typing", "retrying", "changed", "summary"}, frame.name) {
 			continue
@@ -476,6 +478,8 @@ func onTop(m *Model) string {
 		return "job"
 	case *otherScreen:
 		return "other"
+	case *logScreen:
+		return "log"
 	}
 	return "dashboard"
 }

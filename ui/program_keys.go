@@ -31,6 +31,8 @@ func (m *Model) changeKeys() []keys.Binding {
 			Do: run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) })},
 		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
 			Fits: func() bool { return onJobs() && m.wantsFinalize() }, On: m.allowed(func(a allowed) bool { return a.main }), WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
+		{Name: "cancel-volume", Keys: []string{"X"}, Label: "X", What: "cancel this volume", Brief: "cancel", Group: keys.Change, Short: true, Writes: true,
+			On: func() bool { s, ok := m.shown().(*jobScreen); return ok && s.SelectedVolume() != nil }, Fits: func() bool { return !m.job().SelectedVolume().Ended() }, WhyNot: func() string { return m.writesUnavailable(m.focus()) }, Do: run(m.openCancelVolume)},
 		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
 			On: m.onDashboard, WhyNot: m.markUnavailable, Do: keys.Run(m.dashboard.toggleMark)},
 		changeKey(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),

@@ -13,7 +13,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
@@ -496,6 +498,77 @@ func TestFormDryRuns(t *testing.T) {
 	}
 	if says("cancelled", "The dry run is cancelled.", "!3 pods"); p.cancelled[len(p.cancelled)-1] == nil {
 		t.Error("esc does not cancel")
+	}
+}
+
+// Before a restore is created, the API server is asked about its objects without a key for that; of many it asks first.
+func TestFormDryRunsBeforeItStarts(t *testing.T) {
+	start := func(p *previewer) *Model {
+		return form(t, 200, 60, p, func(o *Options) {
+			unhurried(o) // a dialog listens after a while
+			fake(o).finalizer = &fakeFinalizer{t: t}
+			fake(o).propose = func(action.Name, *unstructured.Unstructured, action.Request) (action.Plan, error) {
+				return action.Plan{}, errors.New("later")
+			}
+		})
+	}
+	rejects := inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "The API server rejects 3 pods: no."}}, DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084}}
+	opened := func(m *Model) bool { return onTop(m) == "dialog" }
+
+	p := &previewer{answer: shopPreview(), differs: rejects}
+	m := start(p)
+	says := framesSay(t, m)
+	cmd := press(t, m, "ctrl+o")
+	if says("at first", "First a dry run; esc cancels it, and nothing is started.", "dry run"); opened(m) {
+		t.Error("it starts without the dry run")
+	}
+	press(t, m, "esc")
+	answered(m, cmd)
+	if says("cancelled", "The dry run is cancelled."); opened(m) || p.cancelled[len(p.cancelled)-1] == nil {
+		t.Error("esc does not cancel")
+	}
+	answered(m, press(t, m, "ctrl+o"))
+	if !opened(m) || len(p.withSecrets) != 2 || p.withSecrets[1] {
+		t.Errorf("after the dry run %s is on top; asked %v", onTop(m), p.withSecrets)
+	}
+	press(t, m, "esc")
+	if press(t, m, "ctrl+o"); !opened(m) || len(p.withSecrets) != 2 {
+		t.Errorf("a dry run of the same restore is made again: %v", p.withSecrets)
+	}
+
+	p = &previewer{answer: shopPreview(), whyNot: errors.New("no way")}
+	m = start(p)
+	says = framesSay(t, m)
+	answered(m, press(t, m, "ctrl+o"))
+	if says("failed", "No dry run: no way. ctrl+o again starts without it."); opened(m) {
+		t.Error("it starts although the dry run failed")
+	}
+	if press(t, m, "ctrl+o"); !opened(m) || len(p.withSecrets) != 1 {
+		t.Errorf("%s is on top; asked %v", onTop(m), p.withSecrets)
+	}
+
+	p = &previewer{answer: shopPreview()}
+	p.answer.Estimate.Total = 12_000
+	m = start(p)
+	says = framesSay(t, m)
+	answered(m, press(t, m, "ctrl+o"))
+	if says("many", "A dry run of 12,000 objects takes about 4m: ctrl+r runs it,", "again starts without it."); opened(m) {
+		t.Error("it starts unasked")
+	}
+	typeIn(t, m, "shop")
+	answered(m, press(t, m, "ctrl+o"))
+	if says("of another restore", "A dry run of 12,000 objects"); opened(m) || len(p.withSecrets) > 0 {
+		t.Error("the answer was about another restore")
+	}
+	if answered(m, press(t, m, "ctrl+o")); !opened(m) {
+		t.Error("it does not start")
+	}
+
+	p = &previewer{answer: shopPreview()}
+	p.answer.Unknown = "the object store is away"
+	m = start(p)
+	if answered(m, press(t, m, "ctrl+o")); !opened(m) || len(p.withSecrets) > 0 {
+		t.Errorf("%s is on top; asked %v", onTop(m), p.withSecrets)
 	}
 }
 

@@ -2,21 +2,21 @@ package ui
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
@@ -95,7 +95,7 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 	}
 	form, cmd := restoreform.New(restoreform.Options{
 		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Inspector: of.Inspector, Start: m.starts,
-		Clock: m.options.Clock, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop, WhyNotCreate: m.writesUnavailable(of),
+		Clock: m.options.Clock, Keys: m.options.Keys, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop, WhyNotCreate: m.writesUnavailable(of),
 		Create: func(d restorespec.Draft, consequences []string) tea.Cmd {
 			r := of.Request
 			r.Consequences = consequences
@@ -232,106 +232,75 @@ func (m *Model) handleWatched(d *dialog.Dialog) {
 	}
 }
 
-// checkAccess asks the API server what we may change: once for each namespace.
-func (m *Model) checkAccess(c *cluster) tea.Cmd {
-	if m.options.ReadOnly || c.Unavailable(inspect.Changes) != "" || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
-		return nil
+// logScreen lists what veltui has changed from this machine, newest first, and below a row all of it.
+type logScreen struct {
+	still
+	*pager.Pager
+	m     *Model
+	keys  []keys.Binding
+	audit fetch.Answer[*document.Audit]
+	open  map[string]bool // the attempts whose details are shown
+}
+
+var logColumns = []draw.Column{{Title: "TIME", Width: 13}, {Title: "CONTEXT", Width: 12, Grow: 1, Limit: 30, Priority: 4}, {Title: "BY", Width: 12, Grow: 1, Limit: 40, Priority: 3},
+	{Title: "ACTION", Width: 14}, {Title: "WHAT", Width: 20, Grow: 3, Limit: 60}, {Title: "SENT", Width: 9, Priority: 2}, {Title: "STATE", Width: 13, Priority: 1},
+	{Title: "REASON", Width: 20, Grow: 3, Limit: 100, Priority: 5}}
+
+func (m *Model) openLog() tea.Cmd {
+	s := &logScreen{Pager: pager.New(nil), m: m, open: map[string]bool{}}
+	selected := func() bool { return s.Selected() != "" }
+	s.keys = append([]keys.Binding{
+		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: s.Leave(m.pop)},
+		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "details", Group: keys.Look, Short: true, On: selected,
+			Do: keys.Run(func() { s.open[s.Selected()] = !s.open[s.Selected()] })},
+		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, Short: true, On: selected, Do: run(s.copyCommand)},
+	}, s.Pager.Keys()...)
+	m.showDashboard()
+	m.push(s)
+	return s.audit.Ask(fetch.Asker{Start: m.starts, Clock: m.options.Clock}, 0, func(context.Context) (*document.Audit, error) { return m.options.Audit("") })
+}
+
+func (s *logScreen) allows() allowed                    { return onMain(false) }
+func (s *logScreen) Keys() []keys.Binding               { return s.keys }
+func (s *logScreen) Update(msg tea.Msg) (tea.Cmd, bool) { return s.Pager.Update(msg) }
+
+// copyCommand copies what does the same as the selected attempt.
+func (s *logScreen) copyCommand() tea.Cmd {
+	i := slices.IndexFunc(s.audit.Value.Items, func(one document.Audited) bool { return one.Attempt == s.Selected() })
+	return s.m.at.sources.CopyText("the command", strings.Join(s.audit.Value.Items[i].Commands, "\n"), "")
+}
+
+func (s *logScreen) View(c draw.Canvas) string {
+	lines, widths := []string{" " + c.Theme.Strong.Render("What veltui has changed from this machine"), c.Rule()}, draw.FitColumns(logColumns, c.Width-1)
+	switch {
+	case s.audit.Err != nil:
+		lines = append(lines, c.Note(c.Theme.Waiting, "The log cannot be read: "+s.audit.Err.Error(), 1, 3)...)
+	case !s.audit.Known:
+		lines = append(lines, " Reading the log"+c.Glyphs.Ellipsis)
+	default:
+		for _, note := range s.audit.Value.Notes {
+			lines = append(lines, c.Note(c.Theme.Waiting, note, 1, 1)...)
+		}
+		lines = append(lines, " "+c.Titles(logColumns, widths, draw.Sorting{}))
+		if s.Show(s.rows(c, widths)); s.Selected() == "" {
+			s.GoTo(0)
+		}
 	}
-	namespace := c.assessed.Snapshot.Namespace
-	c.rights.About(namespace)
-	return c.rights.Ask(c.asker(nil), 0, func(ctx context.Context) (map[job.Kind]string, error) {
-		denied := map[job.Kind]string{}
-		for _, kind := range []job.Kind{job.Backup, job.Restore} {
-			// Without an answer the dialog's own evidence tells.
-			if why, err := c.Allowed(ctx, namespace, kind); err == nil {
-				denied[kind] = why
+	return c.Page(append(lines, s.Page(c.Sized(c.Width, max(c.Height-len(lines), 0)))...))
+}
+
+func (s *logScreen) rows(c draw.Canvas, widths []int) (rows pager.Lines) {
+	for _, one := range slices.Backward(s.audit.Value.Items) {
+		cells := one.Cells(c.Now)
+		for i := range cells {
+			cells[i] = c.Cell(c.Theme.Text, cells[i], widths[i], false)
+		}
+		rows = append(rows, pager.Line{Key: one.Attempt, Text: " " + draw.JoinCells(cells, widths)})
+		if s.open[one.Attempt] {
+			for line := range strings.Lines(one.YAML()) {
+				rows = append(rows, pager.Plain(draw.Indented(c.Sized(c.Width-4, 0).Whole(strings.TrimRight(line, "\n")), 4))...)
 			}
 		}
-		return denied, nil
-	})
-}
-
-// subjects are the jobs that the finalize key means: the open one, the marked, or the selected.
-func (m *Model) subjects() (*cluster, []*job.Job) {
-	if s := m.job(); s != nil {
-		return s.of, []*job.Job{s.Job()}
 	}
-	if c, marked := m.dashboard.markedJobs(); len(marked) > 0 {
-		return c, marked
-	}
-	return m.focus(), []*job.Job{m.dashboard.selectedJob()}
-}
-
-func (m *Model) openFinalize() tea.Cmd {
-	of, jobs := m.subjects()
-	return m.openDialog(of, dialog.Options{Jobs: jobs, Request: of.Request})
-}
-
-func (m *Model) openDialog(of *cluster, d dialog.Options) tea.Cmd {
-	o := m.options
-	d.Inspector, d.Context, d.Clock, d.Keys, d.Start = of.Inspector, of.Context, o.Clock, o.Keys, of.sources.Start
-	d.Readable, d.NoClipboard = m.readable, o.Terminal.WhyNoClipboard != ""
-	opened, cmd := dialog.Open(d)
-	m.push(&dialogScreen{base{m: m, of: of}, opened})
-	return cmd
-}
-
-// openChange opens the dialog for an action that is about no running job.
-func (m *Model) openChange(of *cluster, title string, name action.Name, o *unstructured.Unstructured, r action.Request) tea.Cmd {
-	namespace := of.assessed.Snapshot.Namespace
-	named := &job.Job{Kind: job.Kind(o.GetKind()), Namespace: namespace, Name: o.GetName()}
-	return m.openDialog(of, dialog.Options{Jobs: []*job.Job{named}, Title: title, Request: r,
-		Propose: func(ctx context.Context) (action.Plan, error) { return of.Propose(ctx, namespace, name, o, r) }})
-}
-
-// finalizeUnavailable is why the finalize key can do nothing; the evidence decides the rest.
-func (m *Model) finalizeUnavailable() string {
-	if m.job() == nil && len(m.dashboard.marked) > 0 {
-		return ""
-	}
-	of, jobs := m.subjects()
-	return m.changeUnavailable(of, jobs[0])
-}
-
-// writesUnavailable is why nothing at all can be changed.
-func (m *Model) writesUnavailable(of *cluster) string {
-	switch {
-	case m.options.ReadOnly:
-		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
-	case of.Unavailable(inspect.Changes) != "":
-		return "this dashboard cannot change anything"
-	}
-	return ""
-}
-
-func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
-	switch why := m.writesUnavailable(of); {
-	case why != "":
-		return why
-	case j == nil:
-		return noJobSelected
-	case m.job() != nil && m.job().Deleted():
-		return j.Name + " has been deleted from the cluster"
-	case j.Deleting:
-		return j.Name + " is being deleted, so its phase no longer matters"
-	case j.Terminal() && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
-		return fmt.Sprintf("%s has ended: %s is a final phase, which Velero never leaves", j.Name, j.Phase)
-	}
-	return of.rights.Value[j.Kind]
-}
-
-// markUnavailable also keeps all marks in one cluster: a dialog is about one.
-func (m *Model) markUnavailable() string {
-	of, j := m.focus(), m.dashboard.selectedJob()
-	why := m.changeUnavailable(of, j)
-	other, marked := m.dashboard.markedJobs()
-	switch {
-	case why != "":
-		return why
-	case j.Terminal():
-		return j.Name + " has ended; unmark the others and press " + m.options.Keys.Key("finalize") + " to see its volumes"
-	case len(marked) > 0 && other != of:
-		return "the marked jobs are in " + other.Context + ": finalize or unmark those first"
-	}
-	return ""
+	return rows
 }

@@ -17,6 +17,8 @@ type VolumeRef struct {
 	Name string
 }
 
+func (r VolumeRef) String() string { return strings.ToLower(string(r.Kind)) + "/" + r.Name }
+
 // moverLabels are the labels of the pods that move volumes (pkg/apis/velero/v1/labels_annotations.go).
 var moverLabels = map[string]VolumeKind{
 	velerov1.DataUploadLabel: DataUpload, velerov1.DataDownloadLabel: DataDownload,

@@ -194,16 +194,18 @@ func (g groups) sorted() iter.Seq2[string, *group] {
 	}
 }
 
-// Consequence is what was found of a restore, as one line of its plan. Asked is true if the API server was asked in a
-// dry run, whole if nothing was left out.
-func Consequence(items *int, findings []Finding, asked, whole bool) string {
+// Consequences are what was found of a restore, as lines of its plan: a summary, and the first obstacles. Asked is true if
+// the API server was asked in a dry run, whole if nothing was left out.
+func Consequences(items *int, findings []Finding, asked, whole bool) (lines []string) {
 	what := "an unknown number of items"
 	if items != nil {
 		what = human.Count(*items, "item")
 	}
 	counts := map[Severity]int{}
 	for _, f := range findings {
-		counts[f.Severity]++
+		if counts[f.Severity]++; f.Severity == Obstacle && counts[Obstacle] <= 5 {
+			lines = append(lines, "meet an obstacle: "+strings.TrimSuffix(f.Sentence, "."))
+		}
 	}
 	text := fmt.Sprintf("try to restore %s: preflight found %s and %s", what, human.Count(counts[Obstacle], "obstacle"), human.Count(counts[Doubt], "doubt"))
 	if !asked {
@@ -212,5 +214,5 @@ func Consequence(items *int, findings []Finding, asked, whole bool) string {
 	if !whole {
 		text += ", and could not look at everything"
 	}
-	return text
+	return append([]string{text}, lines...)
 }

@@ -1,11 +1,17 @@
 package document
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // Audit is what `audit` prints.
@@ -13,6 +19,7 @@ type Audit struct {
 	Header
 	Items []Audited `json:"items"`
 
+	Notes    []string `json:"-"` // what of the log is left out
 	attempts map[string]int
 }
 
@@ -30,6 +37,10 @@ type Audited struct {
 	From      string      `json:"from,omitempty"`
 	To        string      `json:"to,omitempty"`
 	Reason    string      `json:"reason"`
+	// Commands do the same without veltui.
+	Commands []string `json:"commands,omitempty"`
+	// DryRun is "accepted" if the API server accepted every request in the dry run before the first was sent.
+	DryRun string `json:"dryRun,omitempty"`
 	// Requests are the patches and objects as they were sent.
 	Requests []json.RawMessage `json:"requests,omitempty"`
 	// Sent and State are empty for an attempt that was not completed.
@@ -39,24 +50,58 @@ type Audited struct {
 	Copy    string       `json:"copy,omitempty"`
 }
 
-func NewAudit() *Audit {
-	return &Audit{Header: NewHeader("Audit"), Items: []Audited{}, attempts: map[string]int{}}
+// ReadAudit reads the audit log of a directory, oldest first; about is a KIND/NAME or a name, empty for all.
+func ReadAudit(dir, about string) (*Audit, error) {
+	a := &Audit{Header: NewHeader("Audit"), Items: []Audited{}, attempts: map[string]int{}}
+	damage, err := action.ReadLog(dir, a.add)
+	kind, name, both := strings.Cut(about, "/")
+	a.Items = slices.DeleteFunc(a.Items, func(i Audited) bool {
+		return both && (!strings.EqualFold(i.Kind, strings.TrimSuffix(kind, "s")) || i.Name != name) || !both && about != "" && i.Name != about
+	})
+	if damage.Begins {
+		a.Notes = append(a.Notes, "Older entries were left out: the log is very long.")
+	}
+	if damage.Lines > 0 {
+		a.Notes = append(a.Notes, human.Count(damage.Lines, "line")+" of the log cannot be read.")
+	}
+	if len(a.Items) == 0 {
+		a.Notes = append(a.Notes, "veltui has changed nothing from this machine.")
+	}
+	return a, err
 }
 
-// Add adds an entry of the audit log; they come oldest first.
-func (a *Audit) Add(e action.Entry) {
+// Cells are an attempt's time, context, user, action, object, what was sent, state and reason.
+func (a *Audited) Cells(now time.Time) []string {
+	cells := []string{human.Clock(a.Time.Time, now), a.Context, a.By, a.Action, strings.ToLower(a.Kind) + "/" + a.Name,
+		cmp.Or(string(a.Sent), "unknown"), cmp.Or(string(a.State), "not completed"), a.Reason}
+	for i := range cells {
+		cells[i] = sanitize.String(cells[i])
+	}
+	return cells
+}
+
+// YAML is all of an attempt.
+func (a *Audited) YAML() string {
+	data, err := Encode(a, "")
+	if err != nil {
+		return err.Error()
+	}
+	return string(sanitize.YAML(data))
+}
+
+func (a *Audit) add(e action.Entry) {
 	i, known := a.attempts[e.Attempt]
 	if !known {
 		i = len(a.Items)
 		a.attempts[e.Attempt] = i
 		a.Items = append(a.Items, Audited{Time: metav1.NewTime(e.Time), Attempt: e.Attempt, Context: e.Context, Cluster: e.Cluster, By: e.By,
-			Action: e.Action, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, From: e.From, To: e.To, Reason: e.Reason, Copy: e.Copy})
+			Action: e.Action, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, From: e.From, To: e.To, Reason: e.Reason, Commands: e.Commands, Copy: e.Copy})
 	}
 	one := &a.Items[i]
 	switch e.Event {
 	case "send":
 		if request := append(e.Patch, e.Object...); len(request) > 0 {
-			one.Requests = append(one.Requests, request)
+			one.Requests, one.DryRun = append(one.Requests, request), "accepted"
 		}
 	case "end":
 		one.Sent, one.State, one.Message = e.Sent, e.State, e.Message

@@ -2,7 +2,6 @@ package document
 
 import (
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 )
 
@@ -10,12 +9,10 @@ import (
 type Change struct {
 	Header
 	// Cluster is where all this is.
-	Cluster   session.Identity `json:"cluster"`
-	Kind      job.Kind         `json:"kind"`
-	Namespace string           `json:"namespace"`
-	Name      string           `json:"name"`
-	Facts     []Fact           `json:"facts"`
-	Plan      Remedy           `json:"plan"`
+	Cluster session.Identity `json:"cluster"`
+	Object  Object           `json:"object"`
+	Facts   []Fact           `json:"facts"`
+	Plan    Remedy           `json:"plan"`
 	// Preflight is what stands in the way of a restore; missing if it was not looked for.
 	Preflight *Preflight `json:"preflight,omitempty"`
 	Outcome   Outcome    `json:"outcome"`
@@ -23,7 +20,7 @@ type Change struct {
 
 // NewChange returns what came of a plan.
 func NewChange(p *action.Plan, preflight *Preflight, o *action.Outcome, err error) Change {
-	c := Change{Header: NewHeader("Change"), Cluster: p.Evidence().Cluster, Kind: p.Kind, Namespace: p.Namespace, Name: p.Name,
+	c := Change{Header: NewHeader("Change"), Cluster: p.Evidence().Cluster, Object: Object{p.Kind.Word(), p.Namespace, p.Name, string(p.UID)},
 		Facts: NewFacts(p.Facts()), Plan: newRemedies([]action.Plan{*p})[0], Preflight: preflight, Outcome: newOutcome(o, err)}
 	return c
 }

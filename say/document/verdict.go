@@ -1,8 +1,6 @@
 package document
 
 import (
-	"strings"
-
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
@@ -160,7 +158,7 @@ func newRemedies(plans []action.Plan) []Remedy {
 		d := Remedy{Action: p.Action, Title: p.Title, Why: p.Why, Will: p.Will, WillNot: p.WillNot, Then: p.Then,
 			Commands: p.Commands, Fails: p.Fails, Possible: p.Possible(), Refusal: p.Refusal, Advice: p.Advice}
 		for _, v := range p.Volumes {
-			d.Volumes = append(d.Volumes, strings.ToLower(string(v.Kind))+"/"+v.Name)
+			d.Volumes = append(d.Volumes, v.Ref().String())
 		}
 		return d
 	})

@@ -44,6 +44,10 @@ type step struct {
 // choices are the plans for the evidence, finalizing first. If refused, a person may decide for
 // other phases. A restart, the roughest, comes last, and only where nothing better is.
 func choices(e action.Evidence, r action.Request) []action.Plan {
+	if r.Volume != "" {
+		p, _ := action.For(action.CancelVolumes, e, r)
+		return []action.Plan{p}
+	}
 	var found, restarts []action.Plan
 	for _, p := range action.Plans(e, r) {
 		if p.Action == action.Restart {

@@ -151,7 +151,7 @@ func operationRow(c draw.Canvas, o *assess.Operation, widths []int) string {
 	}
 	volume := ""
 	if o.Volume != nil {
-		volume = strings.ToLower(string(o.Volume.Kind)) + "/" + o.Volume.Name
+		volume = o.Volume.Ref().String()
 	}
 	text, dim := c.Theme.Text, c.Theme.Dim
 	return tableRow(c, operationColumns, widths, cell{style, sign}, cell{text, c.CutMiddle(o.ItemName(), widths[1])}, cell{style, o.Phase},
@@ -186,7 +186,7 @@ func operationDetails(c draw.Canvas, o *assess.Operation) []string {
 	}
 	if v := o.Volume; v != nil {
 		all = append(all, fields{
-			{"Moves", strings.ToLower(string(v.Kind)) + "/" + v.Name + ", " + v.Target},
+			{"Moves", v.Ref().String() + ", " + v.Target},
 			{"Its phase", volumePhase(v.Phase)}, {"Its bytes", human.BytesOf(v.Done, v.Total)},
 			{"Its cause", v.Verdict.Cause}, {"Its message", v.Message},
 		}...)

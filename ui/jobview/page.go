@@ -109,9 +109,9 @@ const MaxCopied = 70_000
 
 func noticed(text string) tea.Cmd { return func() tea.Msg { return Noticed{text} } }
 
-// copyText sends text to the terminal's clipboard, and says so, or why not; instead helps where it is too long.
+// CopyText sends text to the terminal's clipboard, and says so, or why not; instead helps where it is too long.
 // Whether the terminal takes it is unknown: OSC 52 has no answer.
-func (s *Sources) copyText(what, text, instead string) tea.Cmd {
+func (s *Sources) CopyText(what, text, instead string) tea.Cmd {
 	switch n := len(text); {
 	case n == 0:
 		return noticed("There is nothing to copy here.")
@@ -130,7 +130,7 @@ func copyKeys(s *Screen, on func() bool, selected, all func() (what, text string
 	copied := func(of func() (what, text string), instead func() string) func(string) tea.Cmd {
 		return func(string) tea.Cmd {
 			what, text := of()
-			return s.sources.copyText(what, strings.TrimRight(text, "\n"), instead())
+			return s.sources.CopyText(what, strings.TrimRight(text, "\n"), instead())
 		}
 	}
 	inParts := func() string { return "Copy it in parts with your terminal." }

@@ -35,7 +35,7 @@ func (s *Screen) reportKeys() []keys.Binding {
 		{Name: "copy-report", Keys: []string{"P"}, Label: "P", What: "copy the report", Group: keys.Look,
 			On: func() bool { return r.Value.text != "" },
 			Do: func(string) tea.Cmd {
-				return s.sources.copyText("the report", r.Value.text, "It is in the file that "+s.sources.Keys.Key("report")+" saves.")
+				return s.sources.CopyText("the report", r.Value.text, "It is in the file that "+s.sources.Keys.Key("report")+" saves.")
 			}},
 	}
 }

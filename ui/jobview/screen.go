@@ -176,6 +176,16 @@ func (s *Screen) askerFor(handle func()) fetch.Asker {
 	}}
 }
 
+// SelectedVolume is the one of the selected row of the Volumes page, nil if no resource moves it.
+func (s *Screen) SelectedVolume() *job.Volume {
+	if p, ok := s.open().(*volumesPage); ok {
+		if r := p.records[s.Selected()]; r != nil && r.Moved != nil {
+			return r.Moved.Volume
+		}
+	}
+	return nil
+}
+
 func (s *Screen) UID() types.UID { return s.uid }
 
 // Job is the job as it was known last, nil if it never was.

@@ -3,7 +3,6 @@ package jobview
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/veltui/veltui/assess"
@@ -69,7 +68,7 @@ func (p *volumesPage) details(c draw.Canvas, s *Screen, key string, r *assess.Vo
 	v := r.Moved
 	if v != nil {
 		all = append(all, fields{
-			{"Resource", strings.ToLower(string(v.Kind)) + "/" + v.Name},
+			{"Resource", v.Ref().String()},
 			{"Phase", volumePhase(v.Phase)},
 			{"Malformed", when(v.Malformed != (decode.Malformed{}), v.Malformed.String())},
 			{"Cause", v.Verdict.Cause}, {"Message", v.Message},

@@ -18,7 +18,7 @@ const (
 	Dashboard Place = 1 << iota
 	Page            // of a job, but for its Logs page
 	LogsPage
-	Other // the page of what is no job
+	Other // the page of what is no job, and the log
 	HelpScreen
 	Dialog
 	Form // of a restore
@@ -71,7 +71,7 @@ var Actions = []Action{
 	{Name: "next-hit", Keys: []string{"n"}, What: "next hit", At: job | Other | HelpScreen},
 	{Name: "previous-hit", Keys: []string{"N"}, What: "previous hit", At: job | Other | HelpScreen},
 	{Name: "wrap", Keys: []string{"w"}, What: "toggle wrapping", At: job | Other | HelpScreen},
-	{Name: "copy", Keys: []string{"y"}, What: "copy the selected line", At: job},
+	{Name: "copy", Keys: []string{"y"}, What: "copy the selected line, or the command of the log", At: job | Other},
 	{Name: "copy-all", Keys: []string{"Y"}, What: "copy all of a page", At: job},
 	{Name: "level", Keys: []string{"L"}, What: "the level of log lines that are shown", At: LogsPage},
 	{Name: "follow", Keys: []string{"F"}, What: "follow the end of a log", At: LogsPage},
@@ -88,6 +88,7 @@ var Actions = []Action{
 	{Name: "copy-restore", Keys: []string{"ctrl+y"}, What: "copy a restore's command", At: Form, Typed: true},
 	{Name: "form-help", Keys: []string{"f1"}, What: "help while you type into the form of a restore", At: Form, Typed: true},
 	{Name: "finalize", Keys: []string{"f"}, What: "open the finalize dialog", At: screens},
+	{Name: "cancel-volume", Keys: []string{"X"}, What: "cancel the selected volume alone", At: job},
 	{Name: "backup-now", Keys: []string{"b"}, What: "make a backup now, as the selected schedule would", At: Dashboard},
 	{Name: "pause", Keys: []string{"p"}, What: "pause the selected schedule, or let it go on", At: Dashboard},
 	{Name: "delete", Keys: []string{"D"}, What: "delete the selected backup or restore", At: Dashboard},

@@ -27,7 +27,7 @@ func TestConflicts(t *testing.T) {
 		want   string
 	}{
 		"none":                    {Map{"finalize": {"F"}}, "finalize F follow"},
-		"free":                    {Map{"finalize": {"X"}}, ""},
+		"free":                    {Map{"finalize": {"Z"}}, ""},
 		"digits":                  {Map{"finalize": {"5"}}, "finalize 5 "},
 		"other screens":           {Map{"dry-run": {"f"}}, ""},
 		"the dialog's own":        {Map{"dry-run": {"enter"}}, "dry-run enter "},

@@ -222,17 +222,37 @@ func (f *Form) create() tea.Cmd {
 	if err != nil {
 		return f.say(true, "Not started: "+err.Error()+".")
 	}
-	return f.options.Create(d, []string{f.consequence()})
+	if cmd, first := f.dryRunFirst(); first {
+		return cmd
+	}
+	return f.options.Create(d, f.consequences())
 }
 
-// consequence is what was found of the restore, in one line.
-func (f *Form) consequence() string {
+// dryRunFirst asks the API server about the objects of a restore that is to be created, if nobody has, as `veltui restore
+// create` does. If there are many, or it failed, the key must be pressed again: it then goes without.
+func (f *Form) dryRunFirst() (cmd tea.Cmd, first bool) {
+	n, key := f.preview.Estimate.Total, f.options.Keys.Key
+	switch {
+	case f.checkShown().DryRun != nil || !f.canDryRun() || n == 0 || f.undried == f.changes:
+		return nil, false
+	case n > inspect.DryRunItems:
+		f.undried = f.changes
+		return f.say(true, fmt.Sprintf("A dry run of %s takes about %s: %s runs it, %s again starts without it.",
+			human.Count(n, "object"), human.Duration(inspect.DryRunTakes(n)), key("dry-run-restore"), key("start-restore"))), true
+	}
+	cmd = f.dryRun(false)
+	f.comparison.creates = true
+	f.say(false, "First a dry run; esc cancels it, and nothing is started.")
+	return cmd, true
+}
+
+func (f *Form) consequences() []string {
 	var items *int
 	if f.preview.Unknown == "" {
 		items = &f.preview.Estimate.Total
 	}
 	check := f.checkShown()
-	return preflight.Consequence(items, check.Findings, check.DryRun != nil, len(check.Unseen) == 0)
+	return preflight.Consequences(items, check.Findings, check.DryRun != nil, len(check.Unseen) == 0)
 }
 
 func (f *Form) save() tea.Cmd {

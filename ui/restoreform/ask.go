@@ -165,6 +165,7 @@ type comparison struct {
 	asOf     string
 	outdated bool // true once another restore is in the form
 	dryRun   bool
+	creates  bool // the restore is created once it is done
 }
 
 // is names it.
@@ -258,9 +259,17 @@ func (f *Form) handleComparison() tea.Cmd {
 	c.close()
 	if c.Err != nil {
 		f.comparison = nil
-		return f.say(true, c.not()+c.Err.Error()+".")
+		text := c.not() + c.Err.Error() + "."
+		if c.creates {
+			f.undried = f.changes
+			text += " " + f.options.Keys.Key("start-restore") + " again starts without it."
+		}
+		return f.say(true, text)
 	}
 	f.top = 0
+	if c.creates {
+		return f.create()
+	}
 	if d := c.Value.DryRun; d != nil {
 		return f.say(false, d.Summary()+".")
 	}

@@ -24,6 +24,7 @@ type Options struct {
 	Inspector      inspect.Inspector
 	Start          fetch.Start // makes a command of work that ends with the program
 	Clock          func() time.Time
+	Keys           keys.Map       // those that sentences name
 	WhyNoClipboard string         // says why nothing can be copied; empty if something can
 	Back           func() tea.Cmd // leaves the form
 	// Create leads to the creation of the restore, with what was found of its consequences; WhyNotCreate says why it cannot.
@@ -58,6 +59,7 @@ type Form struct {
 	pending    bool
 	read       source // where the last preview could read from
 	comparison *comparison
+	undried    int // the change whose restore may be created without a dry run
 	saved      fetch.Answer[string]
 
 	// drawn are the rows in the lines from rowsAt on, -1 for none, and firstRow is the first.

@@ -1,0 +1,274 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/say/document"
+)
+
+// changes are the commands that change what is no running job. name is that of what they write, of which a schedule, a
+// paused schedule with -paused behind it, and a backup have the name too.
+var changes = []struct {
+	name, method string
+	args         func(name string) []string
+	written      func(name string) client.Object // empty, with its name
+}{
+	{"pause", http.MethodPatch, func(n string) []string { return []string{"schedule", "pause", n} }, scheduleNamed},
+	{"unpause", http.MethodPatch, func(n string) []string { return []string{"schedule", "unpause", n + "-paused"} }, func(n string) client.Object { return scheduleNamed(n + "-paused") }},
+	{"restore", http.MethodPost, func(n string) []string {
+		return []string{"restore", "create", n, "--from-backup", n, "--preflight", "none"}
+	}, func(n string) client.Object {
+		return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n}}
+	}},
+	{"backup", http.MethodPost, func(n string) []string { return []string{"backup", "create", n + "-now", "--from-schedule", n} }, func(n string) client.Object {
+		return &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-now"}}
+	}},
+}
+
+func scheduleNamed(name string) client.Object {
+	return &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}}
+}
+
+// changeable makes what the changes need, and removes in the end what they make.
+func (b *bed) changeable(t *testing.T, name string) {
+	t.Helper()
+	for _, o := range changeable(name) {
+		b.create(t, o)
+	}
+	t.Cleanup(func() {
+		for _, change := range changes {
+			if err := client.IgnoreNotFound(b.client.Delete(context.Background(), change.written(name))); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func changeable(name string) []client.Object {
+	all := []client.Object{&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}}
+	for _, paused := range []bool{false, true} {
+		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Spec: velerov1.ScheduleSpec{
+			Schedule: "0 1 * * *", Paused: paused, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
+		if paused {
+			s.Name += "-paused"
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// state is what a cluster holds of an object: its version and who wrote it, or that there is none.
+func (b *bed) state(t *testing.T, o client.Object) string {
+	t.Helper()
+	err := b.client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "none"
+	case err != nil:
+		t.Fatal(err)
+	}
+	return fmt.Sprint(o.GetUID(), o.GetResourceVersion(), o.GetAnnotations())
+}
+
+// sendsChange is true for the request that changes something, not for its dry run.
+func sendsChange(r *http.Request) bool {
+	return (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.Contains(r.URL.Path, "/velero.io/") &&
+		!strings.Contains(r.URL.Path, "/downloadrequests") && !strings.Contains(r.URL.RawQuery, "dryRun")
+}
+
+// Told to end in the middle of retrying: nothing is half done, and the last line and the log say that it is unknown.
+func TestChangesEndInMidRetry(t *testing.T) {
+	b := control(t)
+	for _, change := range changes {
+		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+			t.Run(change.name+" "+signal.String(), func(t *testing.T) {
+				name := "torn-" + change.name + strconv.Itoa(int(signal))
+				b.changeable(t, name)
+				before := b.state(t, change.written(name))
+				kubeconfig := b.proxied(t, 0, func(w http.ResponseWriter, r *http.Request) bool {
+					if !sendsChange(r) {
+						return false
+					}
+					http.Error(w, "the API server is on its way out", http.StatusServiceUnavailable)
+					return true
+				})
+				state := t.TempDir()
+				cmd := through(kubeconfig, b.command(t, append(change.args(name), "--yes", "-o", "json")...))
+				cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
+				var stdout bytes.Buffer
+				cmd.Stdout = &stdout
+				messages, err := cmd.StderrPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				for lines := bufio.NewScanner(messages); lines.Scan(); {
+					if strings.HasPrefix(lines.Text(), "patch: attempt 2:") {
+						if err := cmd.Process.Signal(signal); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if err, want := cmd.Wait(), 128+int(signal); exitOf(err) != want {
+					t.Errorf("%v, want exit code %d", err, want)
+				}
+				var d document.Change
+				if err := json.Unmarshal(stdout.Bytes(), &d); err != nil || d.Outcome.State != action.Unfinished || d.Outcome.Sent != action.Doubtful || !strings.Contains(d.Outcome.Message, "unknown whether it was applied") {
+					t.Errorf("%v\n%s", err, stdout.String())
+				}
+				if after := b.state(t, change.written(name)); after != before {
+					t.Errorf("it was %s and is %s", before, after)
+				}
+				log := (&operator{state: state}).log(t)
+				if got := eventsOf(log); got != "begin send end" || log[2].Sent != action.Doubtful || log[2].Error == "" || len(log[0].Commands) != 1 {
+					t.Errorf("the log has %s: %+v", got, log)
+				}
+			})
+		}
+	}
+}
+
+// In scripts: without a terminal nothing is asked and nothing done, and --yes does not overrule a refusal.
+func TestChangesInScripts(t *testing.T) {
+	b := control(t)
+	b.changeable(t, "scripted")
+	for _, change := range changes {
+		before := b.state(t, change.written("scripted"))
+		for _, c := range []struct {
+			more []string
+			code int
+			says string
+		}{
+			{nil, ExitUsage, "there is no terminal to ask on: use --yes or --dry-run=server"},
+			{[]string{"--yes", "--reason", "two\nlines"}, ExitRefused, "reason"},
+			{[]string{"--yes", "--read-only"}, ExitRefused, "read-only"},
+			{[]string{"--dry-run=server"}, ExitOK, "nothing was written"},
+		} {
+			stdout, stderr, code := b.run(t, append(change.args("scripted"), c.more...)...)
+			if code != c.code || !strings.Contains(stdout+stderr, c.says) {
+				t.Errorf("%s %q: exit code %d\n%s%s", change.name, c.more, code, stdout, stderr)
+			}
+			if after := b.state(t, change.written("scripted")); after != before {
+				t.Errorf("%s %q wrote: %s", change.name, c.more, after)
+			}
+		}
+		for i, want := range []action.State{"", action.Refused} {
+			stdout, stderr, code := b.run(t, append(change.args("scripted"), "--yes", "--observe", "1s", "-o", "json")...)
+			var d document.Change
+			if err := json.Unmarshal([]byte(stdout), &d); err != nil || want != "" && d.Outcome.State != want ||
+				i == 0 && d.Outcome.Sent != action.Landed || i == 1 && (code != ExitRefused || d.Outcome.Sent != action.NotSent) {
+				t.Errorf("%s, time %d: exit code %d, %v\n%s%s", change.name, i+1, code, err, stdout, stderr)
+			}
+		}
+	}
+}
+
+// Two scripts that do the same at once do it once, and the log of each is true.
+func TestChangesByTwoAtOnce(t *testing.T) {
+	b := control(t)
+	for _, change := range changes {
+		t.Run(change.name, func(t *testing.T) {
+			name := "twice-" + change.name
+			b.changeable(t, name)
+			var reached sync.WaitGroup
+			reached.Add(2)
+			var said [2]bytes.Buffer
+			var states [2]string
+			var both sync.WaitGroup
+			for i := range said {
+				var once sync.Once
+				kubeconfig := b.proxied(t, 0, func(_ http.ResponseWriter, r *http.Request) bool {
+					if sendsChange(r) {
+						once.Do(func() { reached.Done(); reached.Wait() })
+					}
+					return false
+				})
+				states[i] = t.TempDir()
+				cmd := through(kubeconfig, b.command(t, append(change.args(name), "--yes", "--observe", "1s")...))
+				cmd.Env, cmd.Stdout, cmd.Stderr = append(cmd.Env, "XDG_STATE_HOME="+states[i]), &said[i], &said[i]
+				both.Go(func() {
+					if err := cmd.Run(); cmd.ProcessState == nil {
+						t.Errorf("running veltui: %v", err)
+					}
+				})
+			}
+			both.Wait()
+			ends := map[action.Sent]int{}
+			for i := range states {
+				log := (&operator{state: states[i]}).log(t)
+				if len(log) == 0 || log[len(log)-1].Event != "end" {
+					t.Fatalf("the log has %s\n%s", eventsOf(log), said[i].String())
+				}
+				ends[log[len(log)-1].Sent]++
+			}
+			if ends[action.Landed] != 1 || ends[action.NotSent] != 1 {
+				t.Errorf("the logs say %v\n%s\n%s", ends, said[0].String(), said[1].String())
+			}
+		})
+	}
+}
+
+// Credentials that are refused on the way are read again from a kubeconfig that leads to a copy of the cluster now:
+// nothing is written to that one, nor to the first.
+func TestChangesOfASwappedCluster(t *testing.T) {
+	w := startTwins(t)
+	dryRun := func(r *http.Request) bool {
+		return strings.Contains(r.URL.RawQuery, "dryRun=All") && strings.Contains(r.URL.Path, "/velero.io/")
+	}
+	for _, v := range w.swaps() {
+		for _, change := range changes {
+			for _, m := range []struct {
+				name string
+				is   func() func(*http.Request) bool
+			}{
+				{"the second identity", func() func(*http.Request) bool { return nth(2, http.MethodGet, "/namespaces/kube-system") }},
+				{"the second review", func() func(*http.Request) bool { return nth(2, http.MethodPost, "/selfsubjectreviews") }},
+				{"the dry run", func() func(*http.Request) bool { return dryRun }},
+				{"the patch", func() func(*http.Request) bool { return sendsChange }},
+			} {
+				t.Run(v.name+"/"+change.name+"/"+m.name, func(t *testing.T) {
+					if v.others {
+						w.otherUID(t)
+					}
+					before := [2]string{w.a.state(t, change.written(twinName)), w.b.state(t, change.written(twinName))}
+					a, b := newFront(t, "a", w.a), newFront(t, "b", w.b)
+					k := newKubeconfig(t, a, "jane@a")
+					a.once(m.is(), func(answer http.ResponseWriter, _ *http.Request) {
+						v.lead(t, k, a, b)
+						unauthorized(answer)
+					})
+					s := k.run(t, w, append(change.args(twinName), "--yes", "--observe", "1s")...)
+					if all := s.stdout + s.stderr; s.code == ExitOK || !strings.Contains(all, movedSentence) {
+						t.Errorf("exit code %d\n%s", s.code, all)
+					}
+					if after := [2]string{w.a.state(t, change.written(twinName)), w.b.state(t, change.written(twinName))}; after != before {
+						t.Errorf("it was %q and is %q", before, after)
+					}
+					w.checkSeparate(t, map[string]*front{"a": a, "b": b})
+					checkSwappedJournal(t, (&operator{state: s.state}).log(t), a, m.name)
+				})
+			}
+		}
+	}
+}
+
+// twinName is that of what the twins have to change.
+const twinName = "twin"
