@@ -211,9 +211,10 @@ func TestFirstRun(t *testing.T) {
 		skip   bool
 		want   string
 	}{
-		"due":                       {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute; veltui schedule unpause --skip"},
-		"due, by default":           {"0 1 * * *", at.Add(-48 * time.Hour), nil, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute, unless"},
-		"due, and held up":          {"0 1 * * *", at.Add(-48 * time.Hour), &no, "b-1", false, "a run is due since Nov 19 01:00: Velero starts it once backup b-1 has ended"},
+		"due":                       {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00, if its server's time zone is UTC: Velero starts it within a minute; veltui schedule unpause --skip"},
+		"due, in a zone":            {"CRON_TZ=UTC 0 1 * * *", at.Add(-48 * time.Hour), &no, "", false, "a run is due since Nov 19 01:00: Velero starts it within a minute"},
+		"due, by default":           {"0 1 * * *", at.Add(-48 * time.Hour), nil, "", false, "a run is due since Nov 19 01:00, if its server's time zone is UTC: Velero starts it within a minute, unless"},
+		"due, and held up":          {"0 1 * * *", at.Add(-48 * time.Hour), &no, "b-1", false, "a run is due since Nov 19 01:00, if its server's time zone is UTC: Velero starts it once backup b-1 has ended"},
 		"due, and left out":         {"0 1 * * *", at.Add(-48 * time.Hour), &no, "", true, "the next run is at Nov 21 01:00"},
 		"an interval, and left out": {"@every 1h", at.Add(-48 * time.Hour), &no, "", true, "the next run is one interval after Velero sees it: @every 1h"},
 		"due, and to be left out":   {"0 1 * * *", at.Add(-48 * time.Hour), &yes, "", false, "the next run is at Nov 21 01:00"},

@@ -2,7 +2,6 @@ package action
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -110,19 +109,25 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 	if err != nil {
 		return "it makes no backup: " + sanitize.String(err.Error())
 	}
-	switch next := table.NextRun(s); {
+	zone := ", if its server's time zone is UTC"
+	if strings.Contains(s.Spec.Schedule, "TZ=") || strings.Contains(s.Spec.Schedule, "@every") {
+		zone = ""
+	}
+	next := table.NextRun(s)
+	due := "a run is due since " + human.Clock(next, at) + zone + ": Velero starts it "
+	switch {
 	case skip && strings.Contains(s.Spec.Schedule, "@every"): // no moment: it changes while the plan is read
 		return "the next run is one interval after Velero sees it: " + sanitize.String(s.Spec.Schedule)
 	case next.IsZero():
 		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(s.Spec.Schedule) + ", and Velero takes that for due"
 	case !next.After(at) && o.holdup != "":
-		return fmt.Sprintf("a run is due since %s: Velero starts it once backup %s has ended", human.Clock(next, at), o.holdup)
+		return due + "once backup " + o.holdup + " has ended"
 	case !next.After(at) && skipsByDefault:
-		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute, unless its server runs with --schedule-skip-immediately", human.Clock(next, at))
+		return due + "within a minute, unless its server runs with --schedule-skip-immediately"
 	case !next.After(at):
-		return fmt.Sprintf("a run is due since %s: Velero starts it within a minute; veltui schedule unpause --skip-immediately leaves it out", human.Clock(next, at))
+		return due + "within a minute; veltui schedule unpause --skip-immediately leaves it out"
 	default:
-		return "the next run is at " + human.Clock(next, at) + ", if the server's time zone is UTC or the schedule names one"
+		return "the next run is at " + human.Clock(next, at) + zone
 	}
 }
 

@@ -48,6 +48,8 @@ type Audited struct {
 	State   action.State `json:"state,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Copy    string       `json:"copy,omitempty"`
+
+	landed map[string]bool // what was sent, by the target
 }
 
 // ReadAudit reads the audit log of a directory, oldest first; about is a KIND/NAME or a name, empty for all.
@@ -95,7 +97,7 @@ func (a *Audit) add(e action.Entry) {
 		i = len(a.Items)
 		a.attempts[e.Attempt] = i
 		a.Items = append(a.Items, Audited{Time: metav1.NewTime(e.Time), Attempt: e.Attempt, Context: e.Context, Cluster: e.Cluster, By: e.By,
-			Action: e.Action, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, From: e.From, To: e.To, Reason: e.Reason, Commands: e.Commands, Copy: e.Copy})
+			Action: e.Action, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, From: e.From, To: e.To, Reason: e.Reason, Commands: e.Commands, Copy: e.Copy, landed: map[string]bool{}})
 	}
 	one := &a.Items[i]
 	switch e.Event {
@@ -103,7 +105,22 @@ func (a *Audit) add(e action.Entry) {
 		if request := append(e.Patch, e.Object...); len(request) > 0 {
 			one.Requests, one.DryRun = append(one.Requests, request), "accepted"
 		}
+		one.landed[e.Target] = one.landed[e.Target]
+	case "landed":
+		one.landed[e.Target] = true
 	case "end":
 		one.Sent, one.State, one.Message = e.Sent, e.State, e.Message
+		return
+	}
+	// It is known what landed also if veltui did not live to note the end.
+	all, any := true, false
+	for _, landed := range one.landed {
+		all, any = all && landed, any || landed
+	}
+	switch {
+	case any && all:
+		one.Sent = action.Landed
+	case any:
+		one.Sent = action.Partly
 	}
 }
