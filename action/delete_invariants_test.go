@@ -61,12 +61,11 @@ func (b *sendBench) location(mode, phase string) {
 }
 
 // What holds for every write holds for deletions: never twice, never another object, and the journal is always true.
-func TestDeleteRestoreInvariants(t *testing.T) { trySends(t, deleteRestoreSend, sampleOf(23, 97)) }
+func TestDeleteRestoreInvariants(t *testing.T) { trySends(t, deleteRestoreSend, sampleOf(41, 197)) }
 
 func TestDeleteBackupInvariants(t *testing.T) {
 	a := deleteBackupSend(t)
-	a.given = false
-	trySends(t, a, sampleOf(23, 97))
+	trySends(t, a, sampleOf(41, 197))
 }
 
 // Velero is faster than the answer: the request is gone and so is the backup. It is not requested again, not even where

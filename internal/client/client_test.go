@@ -73,7 +73,7 @@ func TestObjects(t *testing.T) {
 	if err := c.Patch(ctx, thing("a"), "application/json-patch+json", []byte("[]"), metav1.PatchOptions{FieldManager: "m", DryRun: []string{"All"}}); err != nil {
 		t.Error(err)
 	}
-	if err := c.Delete(ctx, thing("a"), metav1.DeleteOptions{}); err != nil {
+	if _, err := c.Delete(ctx, thing("a"), metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 	want := []string{"GET /apis/g/v1/namespaces/n/things/a", "GET /apis/g/v1/namespaces/n/things?labelSelector=k%3Dv&limit=5",
@@ -82,7 +82,8 @@ func TestObjects(t *testing.T) {
 		t.Errorf("asked for %q", *asked)
 	}
 	for _, name := range []string{"", "..", "a/b"} {
-		if c.Get(ctx, thing(name)) == nil || c.Delete(ctx, thing(name), metav1.DeleteOptions{}) == nil ||
+		_, err := c.Delete(ctx, thing(name), metav1.DeleteOptions{})
+		if c.Get(ctx, thing(name)) == nil || err == nil ||
 			c.Patch(ctx, thing(name), "application/json-patch+json", []byte("[]"), metav1.PatchOptions{}) == nil {
 			t.Errorf("a request about %q was sent", name)
 		}
