@@ -195,7 +195,7 @@ func TestChangesByTwoAtOnce(t *testing.T) {
 			var both sync.WaitGroup
 			for i := range said {
 				var once sync.Once
-				kubeconfig := b.proxied(t, 0, func(_ http.ResponseWriter, r *http.Request) bool {
+				kubeconfig := b.proxiedAs(t, b.Config(), name+strconv.Itoa(i), 0, func(_ http.ResponseWriter, r *http.Request) bool {
 					if sendsChange(r) {
 						once.Do(func() { reached.Done(); reached.Wait() })
 					}
@@ -219,7 +219,8 @@ func TestChangesByTwoAtOnce(t *testing.T) {
 				}
 				ends[log[len(log)-1].Sent]++
 			}
-			if ends[action.Landed] != 1 || ends[action.NotSent] != 1 {
+			// Of a creation that met a name nobody can tell whether it was made, and deleted, before.
+			if ends[action.Landed] != 1 || ends[action.NotSent] != 1 && (change.method != http.MethodPost || ends[action.Doubtful] != 1) {
 				t.Errorf("the logs say %v\n%s\n%s", ends, said[0].String(), said[1].String())
 			}
 		})
