@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"restore/fields":             {"internal/human", "internal/sanitize", "restore/target"},
 	"restore/dryrun":             {"collector", "internal/client", "internal/human", "internal/sanitize", "restore/preflight", "restore/prepare", "restore/target", "session", "stored/outcome"},
 	"restore/target":             {"internal/client", "internal/sanitize", "session", "velero/decode"},
-	"restore/restorespec":        {"collector", "internal/kubectl", "velero"},
+	"restore/restorespec":        {"collector", "internal/glob", "internal/human", "internal/kubectl", "velero"},
 	"internal/client":            nil,
 	"internal/config":            nil,
 	"say/narrate":                {"assess", "diagnosis", "internal/human", "job", "velero", "watch"},

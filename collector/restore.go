@@ -72,7 +72,7 @@ func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, err
 	// Velero resolves the words before it restores any CRD.
 	known := newResolver(r.target)
 	r.resources = resourceFilter(known, spec.Restore.IncludedResources, slices.Concat(spec.Restore.ExcludedResources, nonRestorable), w)
-	if r.spec.Policy != nil && r.version.readsPolicies() && spec.Restore.ResourcePolicy != nil {
+	if r.spec.Policy != nil && r.version.readsPolicies() {
 		if r.policy, err = r.newPolicy(r.spec.Policy, known); err != nil {
 			return nil, err
 		}

@@ -33,6 +33,8 @@ type Draft struct {
 	// AllowPartiallyFailed is --allow-partially-failed, which no Restore has: the
 	// command looks for the schedule's newest backup with it.
 	AllowPartiallyFailed *bool
+	// Only are the items that [Draft.Select] chose; a ConfigMap holds them beside the Restore.
+	Only []Item
 }
 
 // Field is one flag of `velero restore create`.

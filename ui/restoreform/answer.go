@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -222,7 +223,7 @@ func (f *Form) create() tea.Cmd {
 	if err != nil {
 		return f.say(true, "Not started: "+err.Error()+".")
 	}
-	return f.options.Create(d, []string{f.consequence()})
+	return f.options.Create(d, append(slices.Clone(f.preview.Announced), f.consequence()))
 }
 
 // consequence is what was found of the restore, in one line.
