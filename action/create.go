@@ -36,7 +36,7 @@ func gatherCreation(g *gathering) {
 			"there is a %s of that name: %s, made %s ago%s", kind.Word(), orNone(sanitize.String(phaseOf(g.e.Object))),
 			human.Duration(max(0, g.e.At.Sub(g.e.Object.GetCreationTimestamp().Time))), human.Clause(" by ", sanitize.String(by))))
 	}
-	asks := []func(){func() { g.may("create") }, g.servers, func() { g.ahead(kind) }}
+	asks := []func(){g.restorePolicy, func() { g.may("create") }, g.servers, func() { g.ahead(kind) }}
 	if kind == job.Restore {
 		asks = append(asks, g.restoreSource)
 	} else {
@@ -161,6 +161,10 @@ func create(e *Evidence, p *Plan) bool {
 		return true
 	}
 	p.targets = []*unstructured.Unstructured{o.asked}
+	if o.policy != nil {
+		p.targets = []*unstructured.Unstructured{o.policy, o.asked}
+		p.Will = append(p.Will, "create ConfigMap "+o.policy.GetName()+" before, which names the selected objects, and delete it once Velero has read it")
+	}
 	p.Why = "it was asked for"
 	p.Will = append(p.Will, "create "+word+" "+p.Name+", only if nothing has that name")
 	p.Will = append(p.Will, p.request.Consequences...)

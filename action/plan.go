@@ -25,6 +25,8 @@ type Request struct {
 	Reason          string   // written into the resource and the log; empty stands for the evidence's
 	SkipImmediately bool     // of Unpause: leave out a run that is due
 	Consequences    []string // of Create: what else is known of what it will do
+	// Policy is the ConfigMap with the resource policy of a restore, which Create makes before it; nil for none.
+	Policy *unstructured.Unstructured
 	// Commands do the same without veltui; of Create, which cannot tell them itself.
 	Commands []string
 	// What kubectl commands need to reach the same cluster.

@@ -20,6 +20,8 @@ import (
 // proposal is what an action that is about no running job stands on, beside the rest of [Evidence].
 type proposal struct {
 	asked   *unstructured.Unstructured // what to create, or the schedule to change, by its name
+	policy  *unstructured.Unstructured // the ConfigMap to create before it, nil for none
+	attempt string                     // the one that may have made the ConfigMap already
 	exists  bool                       // something has its name
 	ledger  diagnosis.Ledger           // what was found
 	refusal verdict                    // the first reason not to do it
@@ -41,7 +43,7 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 	}
 	asked := o.DeepCopy()
 	asked.SetNamespace(f.o.Namespace)
-	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gatherObject(ctx, d, asked) })
+	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gatherObject(ctx, d, proposal{asked: asked, policy: r.Policy}) })
 	if err != nil {
 		return Plan{}, err
 	}
@@ -49,8 +51,9 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 	return p, nil
 }
 
-func (f *Engine) gatherObject(ctx context.Context, d definition, asked *unstructured.Unstructured) (Evidence, error) {
-	e := Evidence{engine: f, proposal: &proposal{asked: asked}, Object: bare(asked.GroupVersionKind(), f.o.Namespace, asked.GetName())}
+func (f *Engine) gatherObject(ctx context.Context, d definition, of proposal) (Evidence, error) {
+	asked := of.asked
+	e := Evidence{engine: f, proposal: &of, Object: bare(asked.GroupVersionKind(), f.o.Namespace, asked.GetName())}
 	g := gathering{Engine: f, ctx: ctx, client: f.access.get(), e: &e}
 	var err error
 	if e.Cluster, err = f.access.Identify(ctx); err != nil {
@@ -79,14 +82,19 @@ func (o *proposal) refuse(v verdict) {
 
 // may asks for the right to the one request of the action.
 func (g *gathering) may(verb string) {
-	o, e := g.e.proposal, g.e
+	o := g.e.proposal
 	resource := job.Kind(o.asked.GetKind()).Resource()
 	right := authorizationv1.ResourceAttributes{Namespace: g.o.Namespace, Verb: verb, Group: velerov1.SchemeGroupVersion.Group,
 		Version: velerov1.SchemeGroupVersion.Version, Resource: resource}
 	if verb != "create" {
 		right.Name = o.asked.GetName()
 	}
-	what := fmt.Sprintf("%s %s.%s in namespace %s", verb, resource, velerov1.SchemeGroupVersion.Group, g.o.Namespace)
+	g.mayDo(right)
+}
+
+func (g *gathering) mayDo(right authorizationv1.ResourceAttributes) {
+	o, e := g.e.proposal, g.e
+	what := fmt.Sprintf("%s %s in namespace %s", right.Verb, strings.TrimSuffix(right.Resource+"."+right.Group, "."), g.o.Namespace)
 	answer, err := g.client.May(g.ctx, right)
 	switch {
 	case !g.seen("asking for permission", err, &e.MayPatchWhy):

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -48,6 +49,9 @@ func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
 		return Fate{Sent: Doubtful, Message: "it was made on another cluster"}, nil
 	}
 	s, err := f.traceAll(ctx, a)
+	if err == nil {
+		err = f.settlePolicy(ctx, a, &s)
+	}
 	if err != nil || !s.Known {
 		return s, err
 	}
@@ -81,7 +85,7 @@ func (f *Engine) traceAll(ctx context.Context, a *Attempt) (Fate, error) {
 	case found[Landed] == len(a.sends):
 		s.Sent, s.Message = Landed, "it was applied"
 	case found[Landed] > 0:
-		s.Sent, s.Message = Partly, "it was applied to some of the volumes"
+		s.Sent, s.Message = Partly, "it was applied in part"
 	default:
 		s.Message = "it was not applied, and no longer can be"
 	}
@@ -124,7 +128,11 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 
 // traceCreation looks for what an attempt created. Without it the request may still be under way, for a day at most.
 func (f *Engine) traceCreation(ctx context.Context, sent Entry) (Fate, error) {
-	o, err := f.read(ctx, bare(jobKind(job.Kind(sent.Kind)), sent.Namespace, sent.Name))
+	var wanted unstructured.Unstructured
+	if err := json.Unmarshal(sent.Object, &wanted); err != nil {
+		return Fate{Sent: Doubtful}, nil
+	}
+	o, err := f.read(ctx, &wanted)
 	if err != nil && !isGone(err) {
 		return Fate{}, err
 	}
@@ -186,6 +194,9 @@ func (a *Attempt) Describe(now time.Time) string {
 	}
 	if a.ended {
 		end = "ended in doubt"
+	}
+	if a.leftover() != nil && a.ended {
+		end = "left a ConfigMap"
 	}
 	switch Name(a.Action) {
 	case Finalize, Wake, Create, Pause, Unpause:
