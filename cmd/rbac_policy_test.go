@@ -291,6 +291,12 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		}
 		return m
 	}
+	selection := func(m metav1.ObjectMeta) *corev1.ConfigMap {
+		if m.Labels = map[string]string{"veltui.io/selection": "true"}; m.Name == meta.Name {
+			m.Name = "veltui-new"
+		}
+		return &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"policy": "{}"}}
+	}
 	refused := func(c client.Client, o client.Object) bool {
 		err := c.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
@@ -312,6 +318,10 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
 		"a restore without a reason": {&velerov1.Restore{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { delete(m.Annotations, "veltui.io/created-reason") }),
 			Spec: velerov1.RestoreSpec{BackupName: "b"}}, false},
+		"a selection":           {selection(creator(user)), true},
+		"another's selection":   {selection(creator("jane")), false},
+		"a selection elsewhere": {selection(creator(user, func(m *metav1.ObjectMeta) { m.Name = "other" })), false},
+		"a ConfigMap":           {&corev1.ConfigMap{ObjectMeta: creator(user)}, false},
 		"a schedule":            {&velerov1.Schedule{ObjectMeta: meta, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}, false},
 		"a deletion":            {&velerov1.DeleteBackupRequest{ObjectMeta: meta, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"}}, false},
 		"a download":            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
@@ -334,6 +344,16 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		if err := limited.Delete(t.Context(), existing, o); !apierrors.IsForbidden(err) {
 			t.Errorf("deleting: %v", err)
 		}
+	}
+	foreign := selection(creator("jane", func(m *metav1.ObjectMeta) { m.Name = "veltui-foreign" }))
+	own := selection(creator(user, func(m *metav1.ObjectMeta) { m.Name = "veltui-own" }))
+	b.create(t, foreign)
+	b.create(t, own)
+	if err := limited.Delete(t.Context(), foreign); !apierrors.IsForbidden(err) {
+		t.Errorf("deleting another's selection: %v", err)
+	}
+	if err := limited.Delete(t.Context(), own); err != nil {
+		t.Errorf("deleting a selection: %v", err)
 	}
 	if err := limited.DeleteAllOf(t.Context(), &velerov1.Restore{}, client.InNamespace("velero"), client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting all: %v", err)
