@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"ui/tabs":                    {"assess", "assess/coverage", "diagnosis", "etcd", "internal/human", "job", "say/describe", "say/document", "ui/detail", "ui/draw", "velero", "watch"},
 	"ui/detail":                  {"assess", "say/describe", "ui/draw", "ui/keys", "ui/pager", "watch"},
 	"ui/dialog":                  {"action", "inspect", "internal/human", "internal/sanitize", "job", "ui/draw", "ui/fetch", "ui/keys", "velero"},
-	"ui/jobview":                 {"assess", "collector", "diagnosis", "inspect", "internal/human", "job", "restore/target", "restore/verify", "say/describe", "stored/artifact", "stored/logs", "stored/outcome", "ui/detail", "ui/draw", "ui/fetch", "ui/keys", "ui/pager", "velero", "velero/decode"},
+	"ui/jobview":                 {"assess", "collector", "diagnosis", "inspect", "internal/human", "job", "restore/restorespec", "restore/target", "restore/verify", "say/describe", "stored/artifact", "stored/logs", "stored/outcome", "ui/detail", "ui/draw", "ui/fetch", "ui/keys", "ui/pager", "velero", "velero/decode"},
 	"ui/command":                 {"ui/draw"},
 	"ui/fetch":                   nil,
 	"ui/guide":                   {"ui/draw", "ui/keys"},

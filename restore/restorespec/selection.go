@@ -120,7 +120,11 @@ func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error)
 	for _, i := range d.Only {
 		wanted[i] = true
 	}
-	var added []string
+	var added, names []string
+	for _, i := range slices.SortedFunc(slices.Values(d.Only), func(a, b Item) int { return strings.Compare(a.String(), b.String()) }) {
+		names = append(names, i.String())
+	}
+	sentences = append(sentences, fmt.Sprintf("Of the backup, %s selected: %s.", human.Plural(len(names), "item is", "items are"), human.List(names, 5)))
 	err = fates.Each(func(i collector.Item) {
 		item := Item{i.Resource, i.Namespace, i.Name}
 		switch {
