@@ -57,7 +57,7 @@ var imports = map[string][]string{
 	"stored/outcome":             {"collector", "internal/human", "internal/sanitize", "job", "stored/artifact", "velero"},
 	"job/forecast":               {"job", "velero"},
 	"job/forecast/history":       {"internal/statedir", "job/forecast"},
-	"collector":                  {"collector/internal/inflate", "internal/glob", "internal/human", "job/forecast"},
+	"collector":                  {"collector/internal/inflate", "internal/glob", "internal/human", "job/forecast", "velero"},
 	"collector/cache":            {"collector", "internal/statedir"},
 	"collector/internal/inflate": nil,
 	"diagnosis":                  {"internal/human", "job", "velero", "velero/decode"},
