@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/safefile"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -26,7 +25,7 @@ const LogFile = "finalize.jsonl"
 // Entry is one line of the audit log.
 type Entry struct {
 	Time    time.Time `json:"time"`
-	Event   string    `json:"event"` // begin, send, landed, end
+	Event   string    `json:"event"` // begin, send, landed, removed, end
 	Attempt string    `json:"attempt"`
 	Context string    `json:"context,omitempty"`
 	Cluster string    `json:"cluster,omitempty"`
@@ -122,7 +121,7 @@ func (x *execution) entry(event string, w write) Entry {
 	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), x.out.Copy
 	entry.Host = x.host
 	entry.By = strings.ToValidUTF8(x.stamp.by, "?")
-	if w != nil && w.object().GetUID() != types.UID(entry.UID) {
+	if w != nil && !x.isJob(w.object()) {
 		entry.Target = strings.ToLower(w.object().GetKind()) + "/" + w.object().GetName()
 	}
 	switch event {
@@ -141,6 +140,7 @@ func (x *execution) finish(err error) Outcome {
 		return x.out
 	}
 	defer x.audit.release()
+	x.removePolicy()
 	entry := x.entry("end", nil)
 	if err != nil {
 		entry.Error = err.Error()

@@ -39,7 +39,7 @@ func gatherCreation(g *gathering) {
 	if kind == job.Restore {
 		from = g.restoreSource
 	}
-	g.ask(func() { g.may("create", kind) }, g.servers, func() { g.ahead(kind) }, from)
+	g.ask(g.restorePolicy, func() { g.may("create", kind) }, g.servers, func() { g.ahead(kind) }, from)
 }
 
 // restoreSource reads the backup that is restored and its location, without which Velero refuses the restore
@@ -176,6 +176,10 @@ func create(e *Evidence, p *Plan) bool {
 		return true
 	}
 	p.targets = []*unstructured.Unstructured{o.asked}
+	if o.policy != nil {
+		p.targets = []*unstructured.Unstructured{o.policy, o.asked}
+		p.Will = append(p.Will, "create ConfigMap "+o.policy.GetName()+" before, which names the selected objects, and delete it once Velero has read it")
+	}
 	p.Why = "it was asked for"
 	p.Will = append(p.Will, "create "+word+" "+p.Name+", only if nothing has that name")
 	p.Will = append(p.Will, p.request.Consequences...)

@@ -34,6 +34,7 @@ type execution struct {
 	host     string // where the last request was sent
 	out      Outcome
 	subject  *unstructured.Unstructured // what is observed: what the plan is about, or what was created
+	policy   *unstructured.Unstructured // the ConfigMap that was created for it, nil for none
 
 	observeUntil time.Time
 }
@@ -273,7 +274,9 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 	return x.stop(Changed, "%s %s after it was shown; %s", what, did, x.nothing())
 }
 
-func (x *execution) isJob(o *unstructured.Unstructured) bool { return o.GetUID() == x.plan.UID }
+func (x *execution) isJob(o *unstructured.Unstructured) bool {
+	return o.GetUID() == x.plan.UID && o.GetKind() == string(x.plan.Kind)
+}
 
 // send sends every write until it lands; the first that does not ends the execution.
 func (x *execution) send(ctx context.Context) error {
@@ -297,6 +300,8 @@ func (x *execution) send(ctx context.Context) error {
 		}
 		if x.isJob(w.object()) {
 			x.out.Phase, x.subject = phaseOf(d.after), d.after
+		} else if x.creates {
+			x.policy = d.after
 		}
 	}
 	return x.announce(ctx)

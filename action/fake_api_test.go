@@ -296,7 +296,7 @@ func (f *fakeAPI) remove(r *http.Request, path string, body []byte, dryRun bool)
 		return statusAnswer(r, 404, "NotFound")
 	}
 	meta := o["metadata"].(map[string]any)
-	if meta["uid"] != options.Preconditions.UID || meta["resourceVersion"] != options.Preconditions.ResourceVersion {
+	if meta["uid"] != options.Preconditions.UID || options.Preconditions.ResourceVersion != "" && meta["resourceVersion"] != options.Preconditions.ResourceVersion {
 		return statusAnswer(r, 409, "Conflict")
 	}
 	after := (&unstructured.Unstructured{Object: o}).DeepCopy()

@@ -107,8 +107,18 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 type Attempt struct {
 	Entry
 	sends, landed []Entry // of its requests
+	removed       bool    // the ConfigMap of a restore is gone again
 	last          time.Time
 	ended         bool // in doubt
+}
+
+// leftover is the request that made the ConfigMap of a restore, nil if there was none or it is gone again.
+func (a *Attempt) leftover() *Entry {
+	i := slices.IndexFunc(a.sends, func(e Entry) bool { return e.Object != nil && e.Target != "" })
+	if i < 0 || a.removed {
+		return nil
+	}
+	return &a.sends[i]
 }
 
 func (a *Attempt) WasSent() bool { return len(a.sends) > 0 }
@@ -119,7 +129,7 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 	damage, err := ReadLog(dir, func(e Entry) {
 		a := open[e.Attempt]
 		switch {
-		case e.Event == "end" && (e.Sent != Doubtful || e.State == Superseded):
+		case e.Event == "end" && (e.Sent != Doubtful || e.State == Superseded) && (a == nil || e.Sent == NotSent || a.leftover() == nil):
 			delete(open, e.Attempt)
 			return
 		case a == nil && e.Event == "begin" && now.Sub(e.Time) < reportedFor:
@@ -134,6 +144,8 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 			a.ended = true
 		case "send":
 			a.sends = append(a.sends, e)
+		case "removed":
+			a.removed = true
 		case "landed":
 			a.landed = append(a.landed, e)
 		}

@@ -28,6 +28,8 @@ type Request struct {
 	// FromAnotherCluster lets DeleteBackup delete what this cluster may not have made.
 	FromAnotherCluster bool
 	Consequences       []string // of Create: what else is known of what it will do
+	// Policy is the ConfigMap with the resource policy of a restore, which Create makes before it; nil for none.
+	Policy *unstructured.Unstructured
 	// Commands do the same without veltui; of Create, which cannot tell them itself.
 	Commands []string
 	// What kubectl commands need to reach the same cluster.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -20,6 +21,8 @@ import (
 // proposal is what an action that is about no running job stands on, beside the rest of [Evidence].
 type proposal struct {
 	asked   *unstructured.Unstructured // what to create, or the schedule to change, by its name
+	policy  *unstructured.Unstructured // the ConfigMap to create before it, nil for none
+	attempt string                     // the one that may have made the ConfigMap already
 	exists  bool                       // something has its name
 	ledger  diagnosis.Ledger           // what was found
 	refusal verdict                    // the first reason not to do it
@@ -43,7 +46,9 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 	}
 	asked := o.DeepCopy()
 	asked.SetNamespace(f.o.Namespace)
-	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gatherObject(ctx, d, asked) })
+	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) {
+		return f.gatherObject(ctx, d, proposal{asked: asked, policy: r.Policy})
+	})
 	if err != nil {
 		return Plan{}, err
 	}
@@ -51,8 +56,9 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 	return p, nil
 }
 
-func (f *Engine) gatherObject(ctx context.Context, d definition, asked *unstructured.Unstructured) (Evidence, error) {
-	e := Evidence{engine: f, proposal: &proposal{asked: asked}, Object: bare(asked.GroupVersionKind(), f.o.Namespace, asked.GetName())}
+func (f *Engine) gatherObject(ctx context.Context, d definition, of proposal) (Evidence, error) {
+	asked := of.asked
+	e := Evidence{engine: f, proposal: &of, Object: bare(asked.GroupVersionKind(), f.o.Namespace, asked.GetName())}
 	g := gathering{Engine: f, ctx: ctx, client: f.access.get(), e: &e}
 	var err error
 	if e.Cluster, err = f.access.Identify(ctx); err != nil {
@@ -66,7 +72,7 @@ func (f *Engine) gatherObject(ctx context.Context, d definition, asked *unstruct
 	case g.err != nil:
 		return e, g.err
 	default:
-		e.proposal.refuse(mayNot("get", kind.Resource(), f.o.Namespace, why))
+		e.proposal.refuse(mayNot("get", kind.Resource(), velerov1.SchemeGroupVersion.Group, f.o.Namespace, why))
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
 	g.ask(g.server, g.identity, func() { d.gather(&g) })
@@ -91,14 +97,18 @@ func (o *proposal) refused(p *Plan, title string) bool {
 
 // may asks for the right to the one request of the action.
 func (g *gathering) may(verb string, kind job.Kind) {
-	o, e := g.e.proposal, g.e
-	resource := kind.Resource()
+	o, resource := g.e.proposal, kind.Resource()
 	right := authorizationv1.ResourceAttributes{Namespace: g.o.Namespace, Verb: verb, Group: velerov1.SchemeGroupVersion.Group,
 		Version: velerov1.SchemeGroupVersion.Version, Resource: resource}
 	if verb != "create" {
 		right.Name = o.asked.GetName()
 	}
-	what := fmt.Sprintf("%s %s.%s in namespace %s", verb, resource, velerov1.SchemeGroupVersion.Group, g.o.Namespace)
+	g.mayDo(right)
+}
+
+func (g *gathering) mayDo(right authorizationv1.ResourceAttributes) {
+	o, e := g.e.proposal, g.e
+	what := fmt.Sprintf("%s %s in namespace %s", right.Verb, strings.TrimSuffix(right.Resource+"."+right.Group, "."), g.o.Namespace)
 	answer, err := g.client.May(g.ctx, right)
 	switch {
 	case !g.seen("asking for permission", err, &e.MayPatchWhy):
@@ -106,7 +116,7 @@ func (g *gathering) may(verb string, kind job.Kind) {
 	case !answer.Allowed:
 		e.MayPatch, e.MayPatchWhy = No, sanitize.String(answer.Reason)
 		o.ledger.Doubts(diagnosis.SourceRBAC, e.At, "you may not %s", what)
-		o.refuse(mayNot(verb, resource, g.o.Namespace, e.MayPatchWhy))
+		o.refuse(mayNot(right.Verb, right.Resource, right.Group, right.Namespace, e.MayPatchWhy))
 	default:
 		e.MayPatch = Yes
 		o.ledger.Supports(diagnosis.SourceRBAC, e.At, "you may %s%s", what, human.Clause(", as ", e.By))
@@ -115,11 +125,12 @@ func (g *gathering) may(verb string, kind job.Kind) {
 
 // optionalRights are those of `veltui rbac` for a request.
 var optionalRights = map[string]string{"create restores": "create-restores", "create backups": "create-backups", "patch schedules": "pause-schedules",
-	"get schedules": "pause-schedules", "create deletebackuprequests": "delete-backups", "delete restores": "delete-restores"}
+	"get schedules": "pause-schedules", "create deletebackuprequests": "delete-backups", "delete restores": "delete-restores",
+	"get configmaps": "create-restores", "create configmaps": "create-restores", "delete configmaps": "create-restores"}
 
-func mayNot(verb, resource, namespace, why string) verdict {
+func mayNot(verb, resource, group, namespace, why string) verdict {
 	return refuse("Ask for the right; `veltui rbac operator"+human.Clause(" --with ", optionalRights[verb+" "+resource])+"` prints the role.",
-		"you may not %s %s.%s in namespace %s%s", verb, resource, velerov1.SchemeGroupVersion.Group, namespace, because(why))
+		"you may not %s %s in namespace %s%s", verb, strings.TrimSuffix(resource+"."+group, "."), namespace, because(why))
 }
 
 // servers notes whether anything would carry out what is written.
@@ -152,7 +163,7 @@ func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, s
 	case isGone(err):
 		g.e.proposal.refuse(refuse("veltui get "+resource+" lists those that there are.", "there is no %s %s in namespace %s%s", word, name, g.o.Namespace, so))
 	default:
-		g.e.proposal.refuse(mayNot("get", resource, g.o.Namespace, why))
+		g.e.proposal.refuse(mayNot("get", resource, kind.Group, g.o.Namespace, why))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func isElsewhere(err error) bool {
 var sentWords = map[Sent]string{
 	NotSent:  "was not applied",
 	Landed:   "was applied",
-	Partly:   "was applied to some of the volumes",
+	Partly:   "was applied in part",
 	Doubtful: "was sent, and it is unknown whether it was applied",
 }
 
@@ -133,7 +133,7 @@ func (x *execution) gatherOnce(ctx context.Context) (Evidence, error) {
 func (x *execution) gatherAgain(ctx context.Context) (Evidence, error) {
 	shown := &x.plan.evidence
 	if shown.proposal != nil {
-		return x.f.gatherObject(ctx, x.definition, shown.proposal.asked)
+		return x.f.gatherObject(ctx, x.definition, proposal{asked: shown.proposal.asked, policy: shown.proposal.policy, attempt: x.stamp.attempt})
 	}
 	return x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
 }

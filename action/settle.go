@@ -49,6 +49,9 @@ func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
 		return Fate{Sent: Doubtful, Message: "it was made on another cluster"}, nil
 	}
 	s, err := f.traceAll(ctx, a)
+	if err == nil {
+		err = f.settlePolicy(ctx, a, &s)
+	}
 	if err != nil || !s.Known {
 		return s, err
 	}
@@ -82,7 +85,7 @@ func (f *Engine) traceAll(ctx context.Context, a *Attempt) (Fate, error) {
 	case found[Landed] == len(a.sends):
 		s.Sent, s.Message = Landed, "it was applied"
 	case found[Landed] > 0:
-		s.Sent, s.Message = Partly, "it was applied to some of the volumes"
+		s.Sent, s.Message = Partly, "it was applied in part"
 	default:
 		s.Message = "it was not applied, and no longer can be"
 	}
@@ -197,6 +200,9 @@ func (a *Attempt) Describe(now time.Time) string {
 	}
 	if a.ended {
 		end = "ended in doubt"
+	}
+	if a.leftover() != nil && a.ended {
+		end = "left a ConfigMap"
 	}
 	switch Name(a.Action) {
 	case Finalize, Wake, Create, Pause, Unpause:

@@ -84,6 +84,7 @@ func (c *creation) verify(answer *unstructured.Unstructured, dryRun bool) string
 		want, answer map[string]any
 	}{
 		{"spec", mapOf(c.wanted, "spec"), mapOf(answer, "spec")},
+		{"data", mapOf(c.wanted, "data"), mapOf(answer, "data")},
 		{"metadata/annotations", mapOf(c.wanted, "metadata", "annotations"), mapOf(answer, "metadata", "annotations")},
 		{"metadata/labels", mapOf(c.wanted, "metadata", "labels"), mapOf(answer, "metadata", "labels")},
 	} {
@@ -93,7 +94,7 @@ func (c *creation) verify(answer *unstructured.Unstructured, dryRun bool) string
 			}
 		}
 		for _, field := range slices.Sorted(maps.Keys(part.answer)) {
-			if _, wanted := part.want[field]; !wanted && part.name == "spec" {
+			if _, wanted := part.want[field]; !wanted && (part.name == "spec" || part.name == "data") {
 				return fmt.Sprintf("set %s/%s to %s, which was not asked for: a webhook changes it", part.name, field, quoteValue(part.answer[field]))
 			}
 		}

@@ -28,6 +28,7 @@ type askedRestore struct {
 	*cli
 	file   string
 	inFile *velerov1.Restore // what file holds: standard input can be read once
+	only   []restorespec.Item
 	flags  restorespec.Flags
 }
 
@@ -47,7 +48,7 @@ func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
 
 func (a *askedRestore) restore() (velerov1.Restore, error) {
 	var restore velerov1.Restore
-	if a.file != "" {
+	if a.file != "" || a.inFile != nil {
 		if a.inFile == nil {
 			read, err := a.readRestoreFile(a.file)
 			if err != nil {
@@ -69,7 +70,16 @@ func (a *askedRestore) restore() (velerov1.Restore, error) {
 	if restore.Spec.BackupName != "" {
 		restore.Spec.ScheduleName = "" // Velero has taken its backup already
 	}
-	return restore, nil
+	d, err := a.selected(restore)
+	return d.Restore, err
+}
+
+// selected is the draft of a restore, of the selected items alone if there are any.
+func (a *askedRestore) selected(restore velerov1.Restore) (d restorespec.Draft, err error) {
+	if d.Restore = restore; len(a.only) > 0 {
+		err = d.Select(a.only)
+	}
+	return d, err
 }
 
 // subject is the one backup or restore that is asked about: of a schedule, the backup that Velero would take.
@@ -146,9 +156,8 @@ func (a *askedRestore) contents(ctx context.Context, e *inspect.Store, name stri
 
 const maxRestoreFile = 4 << 20 // more than etcd would take of a Restore
 
-// readRestoreFile reads the one Restore of a file; "-" is standard input. An unknown field is
-// an error: a filter with a wrong name would change every number.
-func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
+// readFile reads a small file; "-" is standard input.
+func (c *stdio) readFile(path string) ([]byte, error) {
 	in := c.streams.In
 	if path != "-" {
 		f, err := os.Open(path)
@@ -164,6 +173,16 @@ func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the restore: %w", err)
+	}
+	return data, nil
+}
+
+// readRestoreFile reads the one Restore of a file; "-" is standard input. An unknown field is
+// an error: a filter with a wrong name would change every number.
+func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
+	data, err := c.readFile(path)
+	if err != nil {
+		return nil, err
 	}
 	restore, err := parseRestore(data)
 	if err != nil {

@@ -209,7 +209,7 @@ func (c *cli) unfinished(ctx context.Context, connections ...inspect.Connection)
 
 func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, connections []inspect.Connection) string {
 	for _, conn := range connections {
-		engine, err := cluster.Engine(conn, a.Namespace, inspect.EngineOptions{ReadOnly: true, NoStore: true})
+		engine, err := cluster.Engine(conn, a.Namespace, inspect.EngineOptions{ReadOnly: cluster.ReadOnly, NoStore: true})
 		if err != nil || !engine.IsHere(a) {
 			continue
 		}

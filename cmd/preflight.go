@@ -130,6 +130,9 @@ func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec,
 	if err != nil {
 		return nil, err
 	}
+	if err := store.ReadPolicy(ctx, &question.Spec); err != nil && question.Index != nil {
+		question.Index, question.Unread = nil, []preflight.NotLooked{{What: "what would be restored", Why: err.Error()}}
+	}
 	inspect.AddStored(ctx, &question.Velero, store, question.Index)
 	s, err := cluster.Surveyor()
 	if err != nil {

@@ -93,6 +93,7 @@ var rbacCommands = []rbacCommand{
 	{shown: "`finalize --cancel-volumes`", args: "finalize -n velero backup/rights-failed-ROLE --cancel-volumes --yes --observe 1s"},
 	{shown: "`finalize --cancel-volumes` of a restore", args: "finalize -n velero restore/rights-failed-ROLE --cancel-volumes --yes --observe 1s"},
 	{shown: "`restore create`", args: "restore create -n velero rights-new-ROLE --from-backup rights-stored --preflight none --yes --observe 1s", decides: "create-restores"},
+	{shown: "`restore create --only`", args: "restore create -n velero rights-only-ROLE --from-backup rights-stored --only secrets/shop/db --preflight none --yes", decides: "create-restores", run: takenUp},
 	{shown: "`backup create`", args: "backup create -n velero rights-new-ROLE --from-schedule rights-policy --yes --observe 1s", decides: "create-backups"},
 	{shown: "`schedule pause`", args: "schedule pause -n velero rights-ROLE --yes --observe 1s", decides: "pause-schedules"},
 	{shown: "`backup delete`", args: "backup delete -n velero rights-gone-ROLE --yes --observe 1s", decides: "delete-backups"},
@@ -418,6 +419,30 @@ func (b *bed) recordOf(t *testing.T, h *holder) (asked []testbed.Asked) {
 	}
 	t.Errorf("the audit log does not have %s", mark)
 	return nil
+}
+
+// takenUp has Velero begin the restore that a command creates.
+func takenUp(t *testing.T, h *holder, cmd *exec.Cmd) (int, string) {
+	ended := make(chan struct{})
+	var begun sync.WaitGroup
+	b := control(t)
+	begun.Go(func() {
+		for o := restore("rights-only-"+h.role, velerov1.RestoreStatus{}); ; time.Sleep(100 * time.Millisecond) {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			if b.client.Get(t.Context(), client.ObjectKeyFromObject(o), o) == nil {
+				o.Status.Phase = velerov1.RestorePhaseInProgress
+				_ = b.client.Update(t.Context(), o) // else once more
+			}
+		}
+	})
+	out, err := cmd.CombinedOutput()
+	close(ended)
+	begun.Wait()
+	return exitOf(err), string(out)
 }
 
 func untilInterrupted(t *testing.T, _ *holder, cmd *exec.Cmd) (int, string) {

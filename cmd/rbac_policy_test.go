@@ -303,6 +303,12 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	deletion := func(m metav1.ObjectMeta) client.Object {
 		return &velerov1.DeleteBackupRequest{ObjectMeta: m, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "limited"}}
 	}
+	selection := func(m metav1.ObjectMeta) *corev1.ConfigMap {
+		if m.Labels = map[string]string{"veltui.io/selection": "true"}; m.Name == meta.Name {
+			m.Name = "veltui-new"
+		}
+		return &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"policy": "{}"}}
+	}
 	refused := func(c client.Client, o client.Object) bool {
 		err := c.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
@@ -334,6 +340,10 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		"a deletion of nothing":      {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user)}, false},
 		"a deletion that is done": {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "limited"},
 			Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed}}, false},
+		"a selection":           {selection(creator(user)), true},
+		"another's selection":   {selection(creator("jane")), false},
+		"a selection elsewhere": {selection(creator(user, func(m *metav1.ObjectMeta) { m.Name = "other" })), false},
+		"a ConfigMap":           {&corev1.ConfigMap{ObjectMeta: creator(user)}, false},
 		"a download":            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
 		"an own event":          {event(user + " woke it: INC-1"), true},
 		"another's event":       {event("jane woke it"), false},
@@ -373,6 +383,16 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		if err := limited.Delete(t.Context(), c.object, c.option, client.DryRunAll); apierrors.IsForbidden(err) == c.allowed {
 			t.Errorf("deleting %s: %v", name, err)
 		}
+	}
+	foreign := selection(creator("jane", func(m *metav1.ObjectMeta) { m.Name = "veltui-foreign" }))
+	own := selection(creator(user, func(m *metav1.ObjectMeta) { m.Name = "veltui-own" }))
+	b.create(t, foreign)
+	b.create(t, own)
+	if err := limited.Delete(t.Context(), foreign); !apierrors.IsForbidden(err) {
+		t.Errorf("deleting another's selection: %v", err)
+	}
+	if err := limited.Delete(t.Context(), own); err != nil {
+		t.Errorf("deleting a selection: %v", err)
 	}
 	if err := limited.DeleteAllOf(t.Context(), &velerov1.Restore{}, client.InNamespace("velero"), client.DryRunAll); !apierrors.IsForbidden(err) {
 		t.Errorf("deleting all: %v", err)

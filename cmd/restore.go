@@ -31,6 +31,8 @@ type createRestore struct {
 	writing
 	preflight             string
 	acceptObstacles, wait bool
+	only                  []string
+	onlyFrom, failedOf    string
 }
 
 func newRestore(c *cli) *cobra.Command {
@@ -53,20 +55,32 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 		Example: `  # Look, show the plan, then ask
   veltui restore create shop-back --from-backup nightly --include-namespaces shop
 
+  # Two objects, and what Velero's plugins add to them
+  veltui restore create --from-backup nightly --only deployments.apps/shop/web --only secrets/shop/db
+
+  # Again what a restore lost
+  veltui restore create --failed-of shop-back
+
   # Print the Restore, and create nothing
   veltui restore create --from-backup nightly --dry-run=client
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
   veltui restore create shop-back --from-backup nightly --yes --wait`,
-		Args:    atMostOne("name"),
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.checkFlags(cmd) },
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
+		Args: atMostOne("name"),
+		PreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.checkSelection(cmd); err != nil {
+				return err
+			}
+			return f.checkFlags(cmd)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	f.askedRestore.addTo(create)
 	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
 	addChoice(create, &f.preflight, "preflight", "", "How close to look before: auto, dry-run, look, or none", preflightAuto, preflightDryRun, preflightLook, preflightNone)
 	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way")
 	create.Flags().BoolVar(&f.wait, "wait", false, "Wait until it has ended, with a live bar")
+	f.addSelection(create)
 	cmd.AddCommand(create, newDelete(c, job.Restore, `Delete restores, as 'velero restore delete' does: the Restore, its log and its
 results. What it restored stays. A restore that runs is not deleted: that would not
 stop it.`, `  # Show evidence and plan, then ask
@@ -83,7 +97,7 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 	if err != nil {
 		return restorespec.Draft{}, err
 	}
-	d := restorespec.Draft{Restore: velerov1.Restore{Spec: restore.Spec}}
+	d := restorespec.Draft{Restore: velerov1.Restore{Spec: restore.Spec}, Only: f.askedRestore.only}
 	d.Restore.Labels, d.Restore.Annotations = restore.Labels, restore.Annotations
 	source := cmp.Or(restore.Spec.BackupName, restore.Spec.ScheduleName)
 	if source == "" {
@@ -97,6 +111,9 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 }
 
 func (f *createRestore) run(ctx context.Context, args []string) error {
+	if err := f.readSelection(ctx); err != nil {
+		return err
+	}
 	d, err := f.draft(args)
 	if err != nil {
 		return err
@@ -119,7 +136,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	if err := f.mayAskFor(); err != nil {
 		return err
 	}
-	found, namespace, err := f.look(ctx, d.Restore.Spec)
+	found, announced, namespace, err := f.look(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -139,6 +156,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 		}
 	}
 	outcome, err := f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
+		r.Policy, r.Consequences = d.ConfigMap(namespace), announced
 		if found != nil {
 			r.Consequences = preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)
 		}
@@ -149,27 +167,30 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	return f.waitFor(ctx, f.wait, jobName{job.Restore, d.Restore.Name}, &outcome, err)
 }
 
-// look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.
-func (f *createRestore) look(ctx context.Context, spec velerov1.RestoreSpec) (*preflight.Result, string, error) {
+// look is a preflight as --preflight says, nil for none, what comes beside selected items, and the namespace of the
+// Velero that it is about.
+func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *preflight.Result, announced []string, namespace string, err error) {
 	if f.preflight == preflightNone {
-		namespace, err := f.veleroNamespace(ctx)
-		return nil, namespace, err
+		namespace, err = f.veleroNamespace(ctx)
+		return nil, nil, namespace, err
 	}
 	p := preflightCommand{askedRestore: f.askedRestore, qps: dryrun.DefaultQPS, dryRun: f.preflight == preflightDryRun}
 	asked, snap, err := p.restore(ctx, nil)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
-	if f.preflight == preflightAuto && !f.c.isReadOnly() {
+	if asked.Policy = d.Policy(); f.preflight == preflightAuto && !f.c.isReadOnly() {
 		p.most = inspect.DryRunItems
 	}
-	found, err := p.find(ctx, asked, snap)
+	if found, err = p.find(ctx, asked, snap); err == nil && len(d.Only) > 0 {
+		announced, err = f.announce(ctx, d, asked, snap.Namespace)
+	}
 	if err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
 	if f.preflight == preflightAuto && found.DryRun == nil && found.Items != nil && *found.Items > inspect.DryRunItems {
 		fmt.Fprintf(f.c.streams.ErrOut, "The dry run was left out: %s take about %s. --preflight dry-run asks for it.\n",
 			human.Count(*found.Items, "object"), human.Duration(inspect.DryRunTakes(*found.Items)))
 	}
-	return found, snap.Namespace, nil
+	return found, announced, snap.Namespace, nil
 }

@@ -72,7 +72,7 @@ func (x *Index) estimate(w *work, spec RestoreSpec, d Discovery) Estimate {
 	}
 	e.Total, e.Selected, e.Steps, e.Brought = r.total, r.selected, r.steps, r.brought
 	e.Resources = r.counts()
-	e.Partial = e.Partial || r.unread > 0 || r.unjudged > 0 || len(r.beyond()) > 0
+	e.Partial = e.Partial || r.unread > 0 || r.unjudged > 0 || len(r.beyond()) > 0 || r.policyUnread()
 	e.Assumptions = r.assumptions()
 	return e
 }
@@ -145,9 +145,9 @@ func (r *restore) assumptions() (all []string) {
 	}
 	switch {
 	case spec.ResourcePolicy == nil:
-	case r.version.before(1, 18, 3): // pkg/apis/velero/v1/restore_types.go, ResourcePolicy
+	case !r.version.readsPolicies():
 		say("Velero %s ignores the resource policy %q: restores have one since 1.18.3.", r.version, spec.ResourcePolicy.Name)
-	default:
+	case r.policyUnread():
 		say("The resource policy %q was not looked at; it may leave items out.", spec.ResourcePolicy.Name)
 	}
 	if r.usesSnapshots && r.spec.Server.CSI == nil {
@@ -183,7 +183,7 @@ func (r *restore) assumptions() (all []string) {
 }
 
 func (r *restore) beyond() []string {
-	return slices.Concat(r.resources.Beyond(), r.spaces.Beyond())
+	return slices.Concat(r.resources.Beyond(), r.spaces.Beyond(), r.policy.tooMuch())
 }
 
 func quoted(words []string) string {

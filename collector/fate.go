@@ -22,6 +22,7 @@ const (
 	// ClusterExcluded: it has no namespace, and includeClusterResources or a namespace filter excludes it.
 	ClusterExcluded
 	NotSelected    // the label selectors do not select it
+	FilteredOut    // the resource policy leaves it out
 	HasCompleted   // it is a pod or job that had completed
 	Undecodable    // its JSON cannot be read
 	NamespaceThere // it is a namespace that the target had already
@@ -111,11 +112,11 @@ func (f *Fates) Each(visit func(Item)) error {
 			switch {
 			case place.Resource == dirNamespaces:
 				place.Target = r.mapped(place.Name)
-				place.Fate = r.namespaceFate(place.Name, kept)
+				place.Fate = r.namespaceFate(item, kept)
 			case r.isDone(item):
 				place.Fate = ToRestore
 			case kept == ToRestore:
-				place.Fate = r.itemFate(item, place.Resource)
+				place.Fate = r.itemFate(item, place.Resource, place.Namespace)
 			}
 			visit(place)
 		}
@@ -140,14 +141,19 @@ func (r *restore) fateOf(b bucket, resource string) Fate {
 }
 
 // itemFate is what becomes of an item that was not restored, though the filters take its place.
-func (r *restore) itemFate(item uint32, resource string) Fate {
-	flags := r.x.Flags[item]
+func (r *restore) itemFate(item uint32, resource, namespace string) Fate {
+	flags, must := r.x.Flags[item], slices.Contains(r.mustHave, resource)
+	filter, limited := r.policy.filter(resource, namespace)
 	switch {
 	case flags&flagUndecodable != 0:
 		return Undecodable
-	case !slices.Contains(r.mustHave, resource) && !r.selects(item):
+	case must:
+	case limited && (filter == nil || !r.selects(item, filter)):
+		return FilteredOut
+	case !limited && !r.selects(item, nil):
 		return NotSelected
-	case flags&flagCompleted != 0:
+	}
+	if flags&flagCompleted != 0 {
 		return HasCompleted
 	}
 	return ToRestore
@@ -155,7 +161,8 @@ func (r *restore) itemFate(item uint32, resource string) Fate {
 
 // namespaceFate is what becomes of a namespace itself. Velero makes those that
 // items go into, whatever the filters say of namespaces.
-func (r *restore) namespaceFate(name string, kept Fate) Fate {
+func (r *restore) namespaceFate(item uint32, kept Fate) Fate {
+	name := r.x.Names.string(item)
 	target := r.mapped(name)
 	switch {
 	case !r.spaces.Takes(name):
@@ -164,6 +171,8 @@ func (r *restore) namespaceFate(name string, kept Fate) Fate {
 		return NamespaceThere
 	case r.ensured[target]:
 		return ToRestore
+	case kept == ToRestore:
+		return r.itemFate(item, dirNamespaces, "")
 	}
 	return kept
 }

@@ -16,8 +16,10 @@ type restore struct {
 	resources *glob.Filter
 	spaces    *glob.Filter
 	selection *selection
+	policy    *policy // nil for none
 	mustHave  []string
-	target    []Resource // what discovery knows once the CRDs are restored
+	kinds     map[string]string // resource -> kind
+	target    []Resource        // what discovery knows once the CRDs are restored
 	existing  map[string]bool
 	live      bool
 	csi       bool
@@ -70,6 +72,11 @@ func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, err
 	// Velero resolves the words before it restores any CRD.
 	known := newResolver(r.target)
 	r.resources = resourceFilter(known, spec.Restore.IncludedResources, slices.Concat(spec.Restore.ExcludedResources, nonRestorable), w)
+	if r.spec.Policy != nil && r.version.readsPolicies() {
+		if r.policy, err = r.newPolicy(r.spec.Policy, known); err != nil {
+			return nil, err
+		}
+	}
 	if d.Live {
 		r.noteUnknownWords(known)
 	}
@@ -193,12 +200,16 @@ func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 	if resource == dirNamespaces && r.version.before(1, 13, 0) { // Namespace objects were no items of their own
 		return
 	}
+	filter, limited := r.policy.filter(resource, namespace)
+	if limited && filter == nil && !must {
+		return
+	}
 	for item := b.First; item < b.End && r.work.goOn(1); item++ {
 		if r.x.Flags[item]&flagUndecodable != 0 {
 			r.undecodable++
 			continue
 		}
-		if !must && !r.selects(item) {
+		if !must && !r.selects(item, filter) {
 			continue
 		}
 		r.selected++
@@ -210,16 +221,28 @@ func (r *restore) restoreBucket(b bucket, resource string, must bool) {
 	}
 }
 
-// selects applies the label selectors. An item whose labels are not known is taken as selected.
-func (r *restore) selects(item uint32) bool {
-	if r.selection.all {
+// selects applies the label selectors, or the filter of the resource policy that replaces them. An item whose labels
+// are not known is taken as selected.
+func (r *restore) selects(item uint32, filter *objectFilter) bool {
+	selection := r.selection
+	if filter != nil {
+		if !filter.names.Takes(r.x.Names.string(item)) {
+			return false
+		}
+		selection = filter.selection
+	}
+	switch {
+	case selection == nil:
+		r.unjudged++
+		return true
+	case selection.all:
 		return true
 	}
 	if r.x.Flags[item]&flagUnread != 0 {
 		r.unread++
 		return true
 	}
-	selected, known := r.selection.selects(item)
+	selected, known := selection.selects(item)
 	if !known {
 		r.unjudged++
 	}

@@ -6,13 +6,16 @@ import (
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // RestoreSpec is the question that Estimate answers.
 type RestoreSpec struct {
 	Restore  velerov1.RestoreSpec
-	Existing Namespaces // the namespaces of the target: one that a restore makes counts as an item
-	Server   Server     // how the Velero server was set up. Its zero value is 1.18.3 with its defaults.
+	Policy   *velero.FilterPolicy // what spec.resourcePolicy names, nil if it was not read
+	Existing Namespaces           // the namespaces of the target: one that a restore makes counts as an item
+	Server   Server               // how the Velero server was set up. Its zero value is 1.18.3 with its defaults.
 }
 
 // Namespaces are those that exist in the target cluster.
@@ -151,6 +154,9 @@ func (v version) expandsNamespaces() bool { return v == version{1, 18, 0} }
 
 // forcesSnapshots: a claim's snapshot and its content are restored even if the filters exclude them.
 func (v version) forcesSnapshots() bool { return !v.before(1, 18, 3) }
+
+// readsPolicies: a restore's resource policy is read (pkg/apis/velero/v1/restore_types.go, ResourcePolicy).
+func (v version) readsPolicies() bool { return velero.Version(v).ReadsRestorePolicies() }
 
 // Refusals says why Velero's validation would fail a Restore, as far as the spec alone shows it
 // (pkg/controller/restore_controller.go, validateAndComplete).

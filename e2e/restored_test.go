@@ -43,12 +43,18 @@ func (e estimated) wantOrder(t *testing.T, restore string) {
 // stored is the text of a file that Velero stored of a restore.
 func stored(t *testing.T, restore, what string) string {
 	t.Helper()
-	file, err := os.Open(theLab.StoredPath("restores/" + restore + "/restore-" + restore + "-" + what + ".gz"))
+	return unzipped(t, "restores/"+restore+"/restore-"+restore+"-"+what+".gz")
+}
+
+// unzipped is the text of a file in the object store.
+func unzipped(t *testing.T, path string) string {
+	t.Helper()
+	file, err := os.Open(theLab.StoredPath(path))
 	must(t, err)
 	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
+	zipped, err := gzip.NewReader(file)
 	must(t, err)
-	text, err := io.ReadAll(unzipped)
+	text, err := io.ReadAll(zipped)
 	must(t, err)
 	return string(text)
 }
@@ -89,8 +95,14 @@ func restoredCounts(t *testing.T, restore string) map[string]int {
 // resource, namespace and name: "secrets shop/key", sorted.
 func restoredItems(t *testing.T, restore string) []string {
 	t.Helper()
+	return listedItems(t, stored(t, restore, "resource-list.json"))
+}
+
+// listedItems are the same of any list that Velero stored.
+func listedItems(t *testing.T, text string) []string {
+	t.Helper()
 	var list map[string][]string
-	must(t, json.Unmarshal([]byte(stored(t, restore, "resource-list.json")), &list))
+	must(t, json.Unmarshal([]byte(text), &list))
 	var all []string
 	for kind, items := range list {
 		gv, name := "v1", kind

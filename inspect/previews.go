@@ -58,14 +58,14 @@ func (c *Cluster) Preview(ctx context.Context, d restorespec.Draft, a *assess.As
 	if answer.Backup, answer.Refused = Source(d, a); answer.Backup == "" {
 		answer.Unknown = "there is no backup to look into"
 	} else {
-		c.look(ctx, &answer, d.Restore.Spec, a)
+		c.look(ctx, &answer, d, a)
 	}
 	sanitize.Object(&answer)
 	return answer
 }
 
 // look fills in what is known from the backup and the target.
-func (c *Cluster) look(ctx context.Context, answer *Preview, spec velerov1.RestoreSpec, a *assess.Assessment) {
+func (c *Cluster) look(ctx context.Context, answer *Preview, d restorespec.Draft, a *assess.Assessment) {
 	g, err := c.ground(ctx, a.Snapshot.Namespace, answer.Backup)
 	if err != nil {
 		answer.Unknown = err.Error()
@@ -77,7 +77,15 @@ func (c *Cluster) look(ctx context.Context, answer *Preview, spec velerov1.Resto
 		answer.Resources = append(answer.Resources, r.Resource)
 	}
 	slices.Sort(answer.Resources)
-	question := collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: ServerOf(a.Snapshot.Server)}
+	question, err := g.question(ctx, d.Restore.Spec, d, a)
+	if err != nil {
+		answer.Unknown = err.Error()
+		return
+	}
+	if answer.Announced, err = Announce(ctx, g.index, question, g.kinds, d); err != nil {
+		answer.Unknown = err.Error()
+		return
+	}
 	estimate, err := g.index.Estimate(ctx, question, g.kinds)
 	if err != nil {
 		answer.Unknown = err.Error()
@@ -85,7 +93,7 @@ func (c *Cluster) look(ctx context.Context, answer *Preview, spec velerov1.Resto
 	}
 	answer.Estimate = estimate
 	answer.Refused = append(answer.Refused, estimate.Refused...)
-	answer.Notes = slices.Concat(g.notes, estimate.Assumptions, g.index.Noted)
+	answer.Notes = slices.Concat(answer.Announced, g.notes, estimate.Assumptions, g.index.Noted)
 	c.foresee(answer, a)
 }
 
@@ -142,6 +150,24 @@ func (c *Cluster) ground(ctx context.Context, namespace, backup string) (ground,
 	return g, nil
 }
 
+// question is what is asked about a spec of a draft, with the resource policy.
+func (g *ground) question(ctx context.Context, spec velerov1.RestoreSpec, d restorespec.Draft, a *assess.Assessment) (collector.RestoreSpec, error) {
+	q := collector.RestoreSpec{Restore: spec, Policy: d.Policy(), Existing: g.existing, Server: ServerOf(a.Snapshot.Server)}
+	return q, g.store.ReadPolicy(ctx, &q)
+}
+
+// Announce says what a restore of selected items does besides.
+func Announce(ctx context.Context, index *collector.Index, q collector.RestoreSpec, kinds collector.Discovery, d restorespec.Draft) ([]string, error) {
+	if len(d.Only) == 0 || collector.Refusals(q.Restore) != nil {
+		return nil, nil
+	}
+	fates, err := index.Fates(ctx, q, kinds)
+	if err != nil {
+		return nil, err
+	}
+	return d.Announce(fates)
+}
+
 // Check does what veltui preflight does, also where the items are not known.
 func (c *Cluster) Check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment) Check {
 	check, err := c.check(ctx, d, preview, a, closer{})
@@ -190,7 +216,7 @@ func (c *Cluster) check(ctx context.Context, d restorespec.Draft, preview Previe
 		unseen = []string{"the cluster, because the items are not known"}
 		result, err = preflight.Check(preflight.Input{Restore: spec, Velero: state, Now: c.Clock()})
 	default:
-		result, err = c.survey(ctx, spec, state, a, how)
+		result, err = c.survey(ctx, spec, d, state, a, how)
 	}
 	if err != nil {
 		return check, err
@@ -212,15 +238,15 @@ func (c *Cluster) check(ctx context.Context, d restorespec.Draft, preview Previe
 }
 
 // survey looks at the live cluster.
-func (c *Cluster) survey(ctx context.Context, spec velerov1.RestoreSpec, state preflight.Velero, a *assess.Assessment, how closer) (*preflight.Result, error) {
+func (c *Cluster) survey(ctx context.Context, spec velerov1.RestoreSpec, d restorespec.Draft, state preflight.Velero, a *assess.Assessment, how closer) (*preflight.Result, error) {
 	g, err := c.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
 	if err != nil {
 		return nil, err
 	}
 	c.addStored(ctx, &state, g)
-	question := SurveyQuestion{
-		Velero: state, Index: g.index, Keep: true,
-		Spec: collector.RestoreSpec{Restore: spec, Existing: g.existing, Server: ServerOf(a.Snapshot.Server)},
+	question := SurveyQuestion{Velero: state, Index: g.index, Keep: true}
+	if question.Spec, err = g.question(ctx, spec, d, a); err != nil {
+		return nil, err
 	}
 	progress := func(target.Progress) {}
 	if how.compare {
@@ -345,6 +371,7 @@ type Preview struct {
 	Learned          bool
 	// Namespaces, Resources and Labels (key=value) are those in the backup.
 	Namespaces, Resources, Labels []string
+	Announced                     []string // what comes beside selected items
 	Notes                         []string // what was taken for granted or could not be looked at
 }
 

@@ -124,6 +124,9 @@ func (e *Store) open(ctx context.Context, backup string, progress Progress) (*co
 // Estimate works out the answer to a restore's spec. began is when that restore began, zero if it
 // has not. The namespaces of the target are asked for unless spec says them.
 func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
+	if err := e.ReadPolicy(ctx, &spec); err != nil {
+		return collector.Estimate{}, err
+	}
 	kinds, notes, err := e.Kinds(ctx)
 	if err == nil && !spec.Existing.Known {
 		spec.Existing, notes, err = e.existing(ctx, began, notes)
@@ -137,6 +140,26 @@ func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec colle
 	}
 	estimate.Assumptions = append(notes, estimate.Assumptions...)
 	return estimate, nil
+}
+
+// ReadPolicy reads the resource policy that a restore's spec names, if that has any effect and is not known.
+func (e *Store) ReadPolicy(ctx context.Context, spec *collector.RestoreSpec) error {
+	r, version := spec.Restore.ResourcePolicy, velero.Version(spec.Server.Version)
+	if r == nil || spec.Policy != nil || version != (velero.Version{}) && !version.ReadsRestorePolicies() {
+		return nil
+	}
+	var found corev1.ConfigMap
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	found.SetNamespace(e.namespace)
+	found.SetName(r.Name)
+	err := e.client.Get(ctx, &found)
+	if err == nil {
+		spec.Policy, err = velero.ParseRestorePolicy(found.Data)
+	}
+	if err != nil {
+		return fmt.Errorf("what the resource policy %s selects: %w", r.Name, err)
+	}
+	return nil
 }
 
 // Kinds are those that the target serves. Notes say what it did not tell.

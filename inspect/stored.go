@@ -218,6 +218,9 @@ func (c *Cluster) compareItems(ctx context.Context, j *job.Job, server velero.Se
 	if err != nil {
 		return outcome.Items{}, err
 	}
+	if err := e.ReadPolicy(ctx, &spec); err != nil {
+		return outcome.Items{}, err
+	}
 	fates, err := index.Fates(ctx, spec, kinds)
 	if err != nil {
 		return outcome.Items{}, err

@@ -84,7 +84,10 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 	if far != nil {
 		err := noBackup
 		if err == nil {
-			err = c.compareContents(ctx, j, SurveyQuestion{Velero: state, Spec: collector.RestoreSpec{Restore: spec}}, input, &result, reader, served, far)
+			question := SurveyQuestion{Velero: state, Spec: collector.RestoreSpec{Restore: spec, Server: ServerOf(in.Snapshot.Server)}}
+			if err = store.ReadPolicy(ctx, &question.Spec); err == nil {
+				err = c.compareContents(ctx, j, question, input, &result, reader, served, far)
+			}
 		}
 		switch {
 		case ctx.Err() != nil:

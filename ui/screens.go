@@ -93,13 +93,18 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 	if r, ok := j.Object.(*velerov1.Restore); ok {
 		draft = restoreform.Again(r, now)
 	}
+	if s := m.job(); s != nil && s.UID() == j.UID && len(s.Marked()) > 0 {
+		if err := draft.Select(s.Marked()); err != nil {
+			return func() tea.Msg { return jobview.Noticed{Text: err.Error()} }
+		}
+	}
 	form, cmd := restoreform.New(restoreform.Options{
 		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Inspector: of.Inspector, Start: m.starts,
 		Clock: m.options.Clock, Keys: m.options.Keys, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop, WhyNotCreate: m.writesUnavailable(of),
 		Create: func(d restorespec.Draft, consequences []string) tea.Cmd {
 			r := of.Request
-			r.Consequences = consequences
 			namespace := of.assessed.Snapshot.Namespace
+			r.Policy, r.Consequences = d.ConfigMap(namespace), consequences
 			if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
 				r.Commands = []string{line}
 			}

@@ -103,6 +103,10 @@ func (v Version) MovesInPods(kind VolumeKind) bool {
 // limit (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed, since 1.18.3).
 func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18, 3}) }
 
+// ReadsRestorePolicies reports whether spec.resourcePolicy of a restore selects objects by name (pkg/controller/restore_controller.go
+// validateAndComplete; since 1.18.3).
+func (v Version) ReadsRestorePolicies() bool { return !v.Before(Version{1, 18, 3}) }
+
 // NamesAgentConfig: node-agents read only the ConfigMap of their arguments (pkg/cmd/cli/nodeagent/server.go, since 1.15).
 func (v Version) NamesAgentConfig() bool { return !v.Before(Version{1, 15, 0}) }
 

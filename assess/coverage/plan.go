@@ -9,6 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/velero"
@@ -237,9 +238,9 @@ func (p *plan) collected(resource string, o metav1.Object) Verdict {
 		switch {
 		case f == nil:
 			return Verdict{No, PolicyFilter, "namespacedFilterPolicies of its resource policy leave out " + resource + " in the namespace", true}
-		case !f.named(o.GetName()):
+		case !f.Named(o.GetName()):
 			return leftOut(PolicyFilter, "namespacedFilterPolicies of its resource policy leave out the name")
-		case !f.selects(o.GetLabels()):
+		case !f.Selects(o.GetLabels()):
 			return Verdict{No, PolicyFilter, "a selector of namespacedFilterPolicies does not select it", true}
 		}
 		return taken
@@ -247,7 +248,7 @@ func (p *plan) collected(resource string, o metav1.Object) Verdict {
 	switch {
 	case len(p.selectors) == 0:
 		return taken
-	case slices.ContainsFunc(p.selectors, func(s *metav1.LabelSelector) bool { return !present(s) }):
+	case slices.ContainsFunc(p.selectors, func(s *metav1.LabelSelector) bool { return !velero.HasConditions(s) }):
 		// FormatLabelSelector writes <none> for an empty one, which no API server takes: nothing is listed.
 		return Verdict{No, SelectorMismatch, "a label selector of the schedule is empty, and Velero cannot list with it", true}
 	case p.selects(o):
@@ -269,7 +270,7 @@ func (p *plan) selectorText() string {
 }
 
 // filters are those of the policy for a namespace: an exact name goes first (request.go, GetNamespaceFilter).
-func (p *plan) filters(namespace string) (filters []objectFilter, ok bool) {
+func (p *plan) filters(namespace string) (filters []velero.ObjectFilter, ok bool) {
 	for _, n := range p.policy.Namespaced {
 		if slices.Contains(n.Namespaces, namespace) {
 			return n.Filters, true
@@ -282,10 +283,10 @@ func (p *plan) filters(namespace string) (filters []objectFilter, ok bool) {
 }
 
 // filter is the one of a resource, else the one for all others; nil for none.
-func (p *plan) filter(filters []objectFilter, resource string) *objectFilter {
-	var rest *objectFilter
+func (p *plan) filter(filters []velero.ObjectFilter, resource string) *velero.ObjectFilter {
+	var rest *velero.ObjectFilter
 	for i := range filters {
-		if filters[i].catchAll() {
+		if filters[i].CatchAll() {
 			rest = &filters[i]
 		}
 		for _, word := range filters[i].Kinds {
@@ -353,7 +354,7 @@ func (p *plan) namespaceItself(n metav1.Object) Verdict {
 		return kind
 	}
 	if c := p.policy.Cluster; c != nil {
-		if f := p.filter(c.Filters, Namespaces); f != nil && !f.named(n.GetName()) {
+		if f := p.filter(c.Filters, Namespaces); f != nil && !f.Named(n.GetName()) {
 			return leftOut(PolicyFilter, "clusterScopedFilterPolicy of its resource policy leaves out the name")
 		}
 	}
@@ -380,4 +381,9 @@ func (p *plan) anyCollected(namespace string) bool {
 		}
 	}
 	return false
+}
+
+func matches(s *metav1.LabelSelector, set labels.Set) bool {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && selector.Matches(set)
 }

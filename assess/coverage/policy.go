@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
@@ -28,13 +27,7 @@ type Policy struct {
 		IncludedNamespaced []string `json:"includedNamespaceScopedResources"`
 		ExcludedNamespaced []string `json:"excludedNamespaceScopedResources"`
 	} `json:"includeExcludePolicy"`
-	Cluster *struct {
-		Filters []objectFilter `json:"resourceFilters"`
-	} `json:"clusterScopedFilterPolicy"`
-	Namespaced []struct {
-		Namespaces []string       `json:"namespaces"`
-		Filters    []objectFilter `json:"resourceFilters"`
-	} `json:"namespacedFilterPolicies"`
+	velero.FilterPolicy
 	err error // why Velero refuses it
 }
 
@@ -65,14 +58,6 @@ type conditions struct {
 	Mode         corev1.PersistentVolumeMode         `json:"pvcVolumeMode"`
 	AccessModes  []corev1.PersistentVolumeAccessMode `json:"pvcAccessModes"`
 	lower, upper resource.Quantity
-}
-
-type objectFilter struct {
-	Kinds         []string                `json:"kinds"`
-	Selector      *metav1.LabelSelector   `json:"labelSelector"`
-	OrSelectors   []*metav1.LabelSelector `json:"orLabelSelectors"`
-	Names         []string                `json:"names"`
-	ExcludedNames []string                `json:"excludedNames"`
 }
 
 // ParsePolicy reads a ConfigMap as getResourcePoliciesFromConfig and Validate do; an error stays in the policy.
@@ -111,55 +96,7 @@ func (p *Policy) parse(configMap string, data map[string]string) error {
 			}
 		}
 	}
-	patterns := map[string]bool{}
-	for _, n := range p.Namespaced { // validateNamespacedFilterPolicies
-		for _, pattern := range n.Namespaces {
-			if patterns[pattern] || !(velero.Namespaces{Includes: []string{pattern}}).Valid() {
-				return fmt.Errorf("its namespacedFilterPolicies name %q twice, or it is not valid", pattern)
-			}
-			patterns[pattern] = true
-		}
-		if len(n.Namespaces) == 0 {
-			return errors.New("one of its namespacedFilterPolicies names no namespace")
-		}
-		if err := validFilters(n.Filters, true); err != nil {
-			return fmt.Errorf("its namespacedFilterPolicies: %w", err)
-		}
-	}
-	if p.Cluster != nil { // validateClusterScopedFilterPolicy
-		if err := validFilters(p.Cluster.Filters, false); err != nil {
-			return fmt.Errorf("its clusterScopedFilterPolicy: %w", err)
-		}
-	}
-	return nil
-}
-
-func validFilters(filters []objectFilter, mayCatchAll bool) error {
-	if len(filters) == 0 {
-		return errors.New("there is no filter")
-	}
-	kinds := map[string]bool{}
-	for _, f := range filters {
-		if f.catchAll() && (!mayCatchAll || len(f.Names)+len(f.ExcludedNames) > 0) {
-			return errors.New("a filter of all kinds is one too many, or has names")
-		}
-		mayCatchAll = mayCatchAll && !f.catchAll()
-		for _, kind := range f.Kinds {
-			if kinds[kind] && kind != "*" {
-				return fmt.Errorf("two filters name %s", kind)
-			}
-			kinds[kind] = true
-		}
-		if present(f.Selector) && len(f.OrSelectors) > 0 {
-			return errors.New("a filter has labelSelector and orLabelSelectors")
-		}
-		for _, s := range append([]*metav1.LabelSelector{f.Selector}, f.OrSelectors...) {
-			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return p.Validate()
 }
 
 func overlap(a, b []string) bool {
@@ -246,31 +183,4 @@ func volumeType(source corev1.PersistentVolumeSource) string {
 		}
 	}
 	return ""
-}
-
-// catchAll is as in ResourceFilter.IsCatchAll.
-func (f objectFilter) catchAll() bool {
-	return len(f.Kinds) == 0 || slices.Equal(f.Kinds, []string{"*"})
-}
-
-// selects is how listResourceByLabelsPerNamespace selects: an empty selector is none.
-func (f objectFilter) selects(set labels.Set) bool {
-	selectors := f.OrSelectors
-	if present(f.Selector) {
-		selectors = []*metav1.LabelSelector{f.Selector}
-	}
-	return len(selectors) == 0 || slices.ContainsFunc(selectors, func(s *metav1.LabelSelector) bool { return present(s) && matches(s, set) })
-}
-
-func (f objectFilter) named(name string) bool {
-	return velero.Namespaces{Includes: f.Names, Excludes: f.ExcludedNames}.Takes(name)
-}
-
-func present(s *metav1.LabelSelector) bool {
-	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
-}
-
-func matches(s *metav1.LabelSelector, set labels.Set) bool {
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	return err == nil && selector.Matches(set)
 }

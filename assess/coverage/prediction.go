@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // Prediction is what the next backup of a schedule takes, sorted; Unknown are those that cannot be decided.
@@ -91,7 +93,7 @@ func Selects(c *Cluster, s *Schedule) (selectors, resources []string) {
 		return nil, nil
 	}
 	for _, selector := range p.selectors {
-		if present(selector) {
+		if velero.HasConditions(selector) {
 			selectors = append(selectors, metav1.FormatLabelSelector(selector))
 		}
 	}

@@ -246,3 +246,6 @@ func (f *Filter) Excludes(word string) bool { return f.excludes.Has(word) }
 
 // Beyond are some of the patterns for which steps did not suffice so far.
 func (f *Filter) Beyond() []string { return slices.Concat(f.includes.Beyond(), f.excludes.Beyond()) }
+
+// Quote returns the pattern that matches a name alone.
+func Quote(name string) string { return glob.QuoteMeta(name) }

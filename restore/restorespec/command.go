@@ -95,11 +95,13 @@ func spelled(s *metav1.LabelSelector) *metav1.LabelSelector {
 
 // Restore is a draft as an object to create in Velero's namespace.
 func Restore(d *Draft, namespace string) *velerov1.Restore {
-	return &velerov1.Restore{
+	r := &velerov1.Restore{
 		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
 		ObjectMeta: metav1.ObjectMeta{Name: d.Restore.Name, Namespace: namespace, Labels: d.Restore.Labels, Annotations: d.Restore.Annotations},
 		Spec:       d.Restore.Spec,
 	}
+	r.Spec.ResourcePolicy = d.policyReference()
+	return r
 }
 
 // YAML is a draft as a file for kubectl, without what is empty.
@@ -107,6 +109,10 @@ func (d *Draft) YAML(namespace string) ([]byte, error) {
 	data, err := yaml.Marshal(document(Restore(d, namespace)))
 	if err != nil {
 		return nil, fmt.Errorf("writing the Restore as YAML: %w", err)
+	}
+	if policy := d.ConfigMap(namespace); policy != nil {
+		first, _ := yaml.Marshal(policy.Object)
+		data = slices.Concat(first, []byte("---\n"), data)
 	}
 	return data, nil
 }

@@ -33,6 +33,8 @@ type Draft struct {
 	// AllowPartiallyFailed is --allow-partially-failed, which no Restore has: the
 	// command looks for the schedule's newest backup with it.
 	AllowPartiallyFailed *bool
+	// Only are the items that [Draft.Select] chose; a ConfigMap holds them beside the Restore.
+	Only []Item
 }
 
 // Field is one flag of `velero restore create`.
@@ -123,7 +125,7 @@ func Fields() []Field {
 				codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.IncludeClusterResources }))},
 			{Flag: "restore-volumes", Title: "Volumes", Help: "Restore volumes from snapshots", Hint: "true or false; empty: true", Completes: YesNo, Filters: true,
 				codec: boolCodec(memberAt(func(d *Draft) **bool { return &d.Restore.Spec.RestorePVs }))},
-			{Flag: "resource-policies-configmap", Title: "Policies", Help: "ConfigMap with the restore's resource policies (not read: the items it excludes are counted)", Hint: "a ConfigMap beside Velero", Filters: true,
+			{Flag: "resource-policies-configmap", Title: "Policies", Help: "ConfigMap with the restore's resource policies", Hint: "a ConfigMap beside Velero", Filters: true,
 				codec: referenceCodec(nil, func(d *Draft) **corev1.TypedLocalObjectReference { return &d.Restore.Spec.ResourcePolicy })},
 		}),
 		grouped("How", []Field{

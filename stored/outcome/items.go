@@ -260,6 +260,7 @@ var leftOut = map[collector.Fate]string{
 	collector.NamespaceExcluded: "the restore's filters exclude this namespace",
 	collector.ClusterExcluded:   "the restore's filters exclude what has no namespace",
 	collector.NotSelected:       "the restore's label selector does not select it",
+	collector.FilteredOut:       "the restore's resource policy leaves it out",
 	collector.HasCompleted:      "it had completed when it was backed up",
 	collector.Undecodable:       "its JSON in the backup cannot be read",
 	collector.NamespaceThere:    "this namespace was there already",

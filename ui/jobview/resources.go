@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -49,7 +50,19 @@ func (p *resourcesPage) ages() bool        { return !p.items.Known }
 func (p *resourcesPage) answers() []answer { return []answer{&p.items} }
 
 func (p *resourcesPage) keys(s *Screen) []keys.Binding {
-	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.listed(s) && p.items.Known }, upTo(1))}
+	listed := func() bool { return p.listed(s) && p.items.Known }
+	return append(s.markKeys(listed, p.item, func() []restorespec.Item { return inspect.FailedItems(p.items.Value) }),
+		p.folds.binding(s, "open or close", listed, upTo(1)))
+}
+
+// item is what a row stands for, as the backup names it.
+func (p *resourcesPage) item(key string) (item restorespec.Item, ok bool) {
+	var k, i int
+	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || k >= len(p.items.Value.Kinds) || i >= len(p.items.Value.Kinds[k].Items) {
+		return item, false
+	}
+	kind := &p.items.Value.Kinds[k]
+	return inspect.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From)
 }
 
 func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.Err != nil }
@@ -88,7 +101,9 @@ func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
 			continue
 		}
 		for i := range kind.Items {
-			o.add(key+"/"+strconv.Itoa(i), func(c draw.Canvas) string { return itemRow(c, &kind.Items[i]) })
+			own := key + "/" + strconv.Itoa(i)
+			marked := s.isMarked(p.item(own))
+			o.add(own, func(c draw.Canvas) string { return markRow(c, marked, itemRow(c, &kind.Items[i])) })
 		}
 	}
 	below := func(style lipgloss.Style, text string) { o.say(append([]string{""}, note(c, style, text, 6)...)...) }

@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -51,6 +52,7 @@ type Screen struct {
 	// filled is what the pager was filled for.
 	filled filled
 	keys   []keys.Binding
+	marked map[restorespec.Item]bool // to be restored alone
 }
 
 // filled is what a filled pager depends on: it is filled again when that changed.

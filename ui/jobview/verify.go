@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/restore/verify"
 	"github.com/veltui/veltui/ui/draw"
@@ -115,7 +116,30 @@ func VerifyUnavailable(sources *Sources, j *job.Job) string {
 func (p *verifyPage) answers() []answer { return []answer{&p.result, &p.compared} }
 
 func (p *verifyPage) keys(s *Screen) []keys.Binding {
-	return []keys.Binding{p.folds.binding(s, "open or close", func() bool { return p.result.Known }, verifyGroup), p.compareKey(s)}
+	known := func() bool { return p.result.Known }
+	return append(s.markKeys(known, p.item, p.lost), p.folds.binding(s, "open or close", known, verifyGroup), p.compareKey(s))
+}
+
+// item is what a row stands for, as the backup names it, if it did not come back.
+func (p *verifyPage) item(key string) (item restorespec.Item, ok bool) {
+	var k, i int
+	kinds := p.shown().Value.Kinds
+	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || strings.Count(key, "/") != 1 || k >= len(kinds) || i >= len(kinds[k].Items) || !kinds[k].Items[i].State.Lost() {
+		return item, false
+	}
+	of := &kinds[k].Items[i]
+	return inspect.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From)
+}
+
+func (p *verifyPage) lost() (all []restorespec.Item) {
+	for k := range p.shown().Value.Kinds {
+		for i := range p.shown().Value.Kinds[k].Items {
+			if item, ok := p.item(fmt.Sprintf("%d/%d", k, i)); ok {
+				all = append(all, item)
+			}
+		}
+	}
+	return all
 }
 
 func (p *verifyPage) load(s *Screen) tea.Cmd { return p.ask(s, &p.result, nil) }
@@ -194,7 +218,7 @@ const (
 
 func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	p.folds.settle(s)
-	o := verifyOutline{&outline{canvas: c, folds: p.folds}}
+	o := verifyOutline{&outline{canvas: c, folds: p.folds}, s.isMarked}
 	say := func(style lipgloss.Style, text string) { o.say(note(c, style, text, 6)...) }
 	key := s.sources.Keys.Key("verify")
 	again := key + " shows Velero's own list; press it twice to check again."
@@ -251,7 +275,10 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 }
 
 // verifyOutline lists kinds and volumes with what came back of them.
-type verifyOutline struct{ *outline }
+type verifyOutline struct {
+	*outline
+	marked func(restorespec.Item, bool) bool
+}
 
 // rowCount is what the columns count: wanted, there, not back, not seen, come and gone.
 type rowCount [5]int
@@ -332,6 +359,7 @@ type verifiedRow struct {
 	sign            verify.State
 	words           string
 	name, from, why string
+	marked          bool
 }
 
 // settled reports whether a row needs no look.
@@ -359,7 +387,7 @@ func (o verifyOutline) volumes(r *verify.Result) {
 		if lost {
 			sign = verify.Failed
 		}
-		all = append(all, verifiedRow{sign, words, name, "", why})
+		all = append(all, verifiedRow{sign: sign, words: words, name: name, why: why})
 	}
 	for _, d := range r.Data {
 		add(d.Lost, "not moved", d.Target, d.Words())
@@ -399,7 +427,8 @@ var likeItems = map[verify.DataState]verify.State{
 func (o verifyOutline) kind(key string, k *verify.Kind) {
 	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
-		all[i] = verifiedRow{item.State, cmp.Or(shortWords[item.State], item.State.Words()), human.Namespaced(item.Namespace, item.Name), item.From, item.Reason()}
+		all[i] = verifiedRow{item.State, cmp.Or(shortWords[item.State], item.State.Words()), human.Namespaced(item.Namespace, item.Name), item.From, item.Reason(),
+			o.marked(inspect.SourceItem(k.Name, item.Namespace, item.Name, item.From))}
 		switch {
 		case item.State.Lost() || !slices.Contains(verify.Contents, item.Content):
 		case item.Content.Lost():
@@ -430,6 +459,7 @@ func (r verifiedRow) draw(c draw.Canvas, most int) []string {
 	}
 	const indent = 21
 	head := "     " + style.Render(sign) + " " + style.Render(c.Fit(r.words, 13)) + " "
+	head = markRow(c, r.marked, head)
 	name, more := c.Theme.Text.Render(r.name), fromWhy(r.from, r.why)
 	if most == 1 || lipgloss.Width(r.name)+lipgloss.Width(more) <= c.Width-indent-1 {
 		return []string{head + name + c.Theme.Dim.Render(more)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -225,7 +226,7 @@ func (f *Form) create() tea.Cmd {
 	if cmd, first := f.dryRunFirst(); first {
 		return cmd
 	}
-	return f.options.Create(d, f.consequences())
+	return f.options.Create(d, append(slices.Clone(f.preview.Announced), f.consequences()...))
 }
 
 // dryRunFirst asks the API server about the objects of a restore that is to be created, if nobody has, as `veltui restore

@@ -46,7 +46,7 @@ func (f *Form) asker(answered func() tea.Cmd) fetch.Asker {
 
 // copyDraft is the draft as it is now, for another goroutine.
 func (f *Form) copyDraft() restorespec.Draft {
-	return restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed}
+	return restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed, Only: f.draft.Only}
 }
 
 // Ask asks again once the backup, or one of the schedule, has changed.

@@ -1,0 +1,112 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/watch"
+)
+
+// addSelection adds the flags that say which objects are restored, and no others.
+func (f *createRestore) addSelection(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.only, "only", nil, "Restore this object and no others: RESOURCE/NAMESPACE/NAME, or RESOURCE/NAME (repeatable)")
+	flags.StringVar(&f.onlyFrom, "only-from", "", "File with one such object a line ('-' for standard input)")
+	flags.StringVar(&f.failedOf, "failed-of", "", "Restore what this restore lost, as it would have")
+	completeFiles(cmd, "only-from")
+	completeFlag(cmd, "failed-of", f.c.completeValues(func(ctx context.Context, _ string) []string { return f.c.jobNames(ctx, job.Restore) }))
+}
+
+func (f *createRestore) checkSelection(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	for _, flag := range []string{"from-backup", "from-schedule", "file"} {
+		if f.failedOf != "" && changed(flag) {
+			return usagef("--failed-of and --%s: give one or the other", flag)
+		}
+	}
+	for _, field := range restorespec.Fields() {
+		if field.Filters && !slices.Contains([]string{"namespace-mappings", "restore-volumes"}, field.Flag) && changed(field.Flag) &&
+			(len(f.only) > 0 || f.onlyFrom+f.failedOf != "") {
+			return usagef("--%s: objects that are selected one by one have no other filter", field.Flag)
+		}
+	}
+	return nil
+}
+
+// readSelection reads which objects are to be restored, if not all.
+func (f *createRestore) readSelection(ctx context.Context) error {
+	words := f.only
+	if f.onlyFrom != "" {
+		text, err := f.readFile(f.onlyFrom)
+		if err != nil {
+			return err
+		}
+		words = slices.Concat(words, strings.Split(strings.TrimSpace(string(text)), "\n"))
+	}
+	for _, word := range words {
+		item, err := restorespec.ParseItem(word)
+		if err != nil {
+			return usagef("--only: %v", err)
+		}
+		f.askedRestore.only = append(f.askedRestore.only, item)
+	}
+	if f.failedOf == "" {
+		return nil
+	}
+	selected, err := parseSelection([]string{"restore/" + f.failedOf}, false)
+	if err != nil {
+		return err
+	}
+	snap, restore, err := f.c.readJob(ctx, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
+	if err != nil {
+		return err
+	}
+	o, ok := restore.Object.(*velerov1.Restore)
+	if !ok || !restore.Terminal() {
+		return fmt.Errorf("restore %s has not ended: what it lost is not known", f.failedOf)
+	}
+	cluster, _, err := f.openStore(snap.Namespace)
+	if err != nil {
+		return err
+	}
+	items, err := cluster.Items(ctx, restore, snap.Server)
+	if err != nil {
+		return err
+	}
+	again := restorespec.Again(o)
+	f.inFile = &again.Restore
+	if f.askedRestore.only = append(f.askedRestore.only, inspect.FailedItems(items)...); len(f.askedRestore.only) == 0 {
+		return exitError{ExitRefused, fmt.Errorf("restore %s lost nothing that is known", f.failedOf)}
+	}
+	return nil
+}
+
+// announce says what a restore of the selected objects does besides.
+func (f *createRestore) announce(ctx context.Context, d restorespec.Draft, asked collector.RestoreSpec, namespace string) ([]string, error) {
+	_, store, err := f.openStore(namespace)
+	if err != nil {
+		return nil, err
+	}
+	index, err := f.contents(ctx, store, asked.Restore.BackupName)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the preflight says so
+	}
+	kinds, _, err := store.Kinds(ctx)
+	if err == nil {
+		asked.Existing, err = store.Existing(ctx, time.Time{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return inspect.Announce(ctx, index, asked, kinds, d)
+}

@@ -1,0 +1,159 @@
+package velero
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"github.com/veltui/veltui/internal/glob"
+)
+
+// FilterPolicy is the part of a resource policy that selects objects by kind, name and labels
+// (internal/resourcepolicies/resource_policies.go, 1.18.3).
+type FilterPolicy struct {
+	Cluster    *ClusterFilters    `json:"clusterScopedFilterPolicy,omitempty"`
+	Namespaced []NamespaceFilters `json:"namespacedFilterPolicies,omitempty"`
+}
+
+// ClusterFilters are the filters of kinds without a namespace.
+type ClusterFilters struct {
+	Filters []ObjectFilter `json:"resourceFilters"`
+}
+
+// NamespaceFilters are the filters of some namespaces, by name or pattern.
+type NamespaceFilters struct {
+	Namespaces []string       `json:"namespaces"`
+	Filters    []ObjectFilter `json:"resourceFilters"`
+}
+
+// ObjectFilter selects objects of some kinds.
+type ObjectFilter struct {
+	Kinds         []string                `json:"kinds"`
+	Selector      *metav1.LabelSelector   `json:"labelSelector,omitempty"`
+	OrSelectors   []*metav1.LabelSelector `json:"orLabelSelectors,omitempty"`
+	Names         []string                `json:"names,omitempty"`
+	ExcludedNames []string                `json:"excludedNames,omitempty"`
+}
+
+// ParseRestorePolicy reads the resource policy of a restore as getResourcePoliciesFromConfig and ValidateForRestore do.
+func ParseRestorePolicy(data map[string]string) (*FilterPolicy, error) {
+	var p struct {
+		Version string `json:"version"`
+		Volumes []any  `json:"volumePolicies"`
+		Include any    `json:"includeExcludePolicy"`
+		FilterPolicy
+	}
+	if len(data) != 1 {
+		return nil, errors.New("the ConfigMap must have exactly one key")
+	}
+	for _, text := range data {
+		if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case p.Version != "v1":
+		return nil, fmt.Errorf("its version is %q, not v1", p.Version)
+	case len(p.Volumes) > 0 || p.Include != nil:
+		return nil, errors.New("a restore has no volumePolicies and no includeExcludePolicy")
+	}
+	return &p.FilterPolicy, p.Validate()
+}
+
+// Validate returns why Velero refuses the filters (validateNamespacedFilterPolicies, validateClusterScopedFilterPolicy).
+func (p *FilterPolicy) Validate() error {
+	budget := newFilterBudget()
+	patterns := map[string]bool{}
+	for _, n := range p.Namespaced {
+		for _, pattern := range n.Namespaces {
+			if patterns[pattern] || !(Namespaces{Includes: []string{pattern}}).Valid() {
+				return fmt.Errorf("its namespacedFilterPolicies name %q twice, or it is not valid", pattern)
+			}
+			patterns[pattern] = true
+		}
+		if len(n.Namespaces) == 0 {
+			return errors.New("one of its namespacedFilterPolicies names no namespace")
+		}
+		if err := validFilters(n.Filters, true, budget); err != nil {
+			return fmt.Errorf("its namespacedFilterPolicies: %w", err)
+		}
+	}
+	if p.Cluster != nil {
+		if err := validFilters(p.Cluster.Filters, false, budget); err != nil {
+			return fmt.Errorf("its clusterScopedFilterPolicy: %w", err)
+		}
+	}
+	return nil
+}
+
+func validFilters(filters []ObjectFilter, mayCatchAll bool, budget *glob.Budget) error {
+	if len(filters) == 0 {
+		return errors.New("there is no filter")
+	}
+	kinds := map[string]bool{}
+	for _, f := range filters {
+		if f.CatchAll() && (!mayCatchAll || len(f.Names)+len(f.ExcludedNames) > 0) {
+			return errors.New("a filter of all kinds is one too many, or has names")
+		}
+		mayCatchAll = mayCatchAll && !f.CatchAll()
+		for _, kind := range f.Kinds {
+			if kinds[kind] && kind != "*" {
+				return fmt.Errorf("two filters name %s", kind)
+			}
+			kinds[kind] = true
+		}
+		if HasConditions(f.Selector) && len(f.OrSelectors) > 0 {
+			return errors.New("a filter has labelSelector and orLabelSelectors")
+		}
+		for _, s := range append([]*metav1.LabelSelector{f.Selector}, f.OrSelectors...) {
+			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
+				return err
+			}
+		}
+		for _, name := range slices.Concat(f.Names, f.ExcludedNames) {
+			if !glob.Special(name) {
+				continue
+			}
+			if _, err := budget.Compile(name); err != nil && !errors.Is(err, glob.ErrTooComplex) && !errors.Is(err, glob.ErrSteps) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CatchAll is as in ResourceFilter.IsCatchAll.
+func (f ObjectFilter) CatchAll() bool {
+	return len(f.Kinds) == 0 || slices.Equal(f.Kinds, []string{"*"})
+}
+
+// Selectors are those of which an object must match one; none select all.
+func (f ObjectFilter) Selectors() []*metav1.LabelSelector {
+	if HasConditions(f.Selector) {
+		return []*metav1.LabelSelector{f.Selector}
+	}
+	return f.OrSelectors
+}
+
+// Selects is how listResourceByLabelsPerNamespace selects: an empty selector is none.
+func (f ObjectFilter) Selects(set labels.Set) bool {
+	selectors := f.Selectors()
+	return len(selectors) == 0 || slices.ContainsFunc(selectors, func(s *metav1.LabelSelector) bool {
+		selector, err := metav1.LabelSelectorAsSelector(s)
+		return HasConditions(s) && err == nil && selector.Matches(set)
+	})
+}
+
+// Named reports whether the filter takes a name.
+func (f ObjectFilter) Named(name string) bool {
+	return Namespaces{Includes: f.Names, Excludes: f.ExcludedNames}.Takes(name)
+}
+
+// HasConditions is false for a selector that is absent or empty (IsPresentLabelSelector).
+func HasConditions(s *metav1.LabelSelector) bool {
+	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
+}
