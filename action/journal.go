@@ -107,7 +107,7 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 type Attempt struct {
 	Entry
 	sends, landed []Entry // of its requests
-	removed       bool // the ConfigMap of a restore is gone again
+	removed       bool    // the ConfigMap of a restore is gone again
 	last          time.Time
 	ended         bool // in doubt
 }

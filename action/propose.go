@@ -43,7 +43,9 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 	}
 	asked := o.DeepCopy()
 	asked.SetNamespace(f.o.Namespace)
-	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gatherObject(ctx, d, proposal{asked: asked, policy: r.Policy}) })
+	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) {
+		return f.gatherObject(ctx, d, proposal{asked: asked, policy: r.Policy})
+	})
 	if err != nil {
 		return Plan{}, err
 	}
