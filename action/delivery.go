@@ -208,6 +208,11 @@ func (x *execution) confirm(ctx context.Context) error {
 	if err := x.f.access.Check(ctx); err != nil {
 		return err
 	}
+	if x.sent > 0 { // the credentials may have been renewed while the write before was settled
+		if err := x.checkUser(ctx); err != nil {
+			return err
+		}
+	}
 	if retry.Elapsed(x.looked, x.f.o.Now()) > maxEvidenceAge {
 		if err := x.lookOnce(ctx); err != nil {
 			return err

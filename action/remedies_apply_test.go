@@ -513,7 +513,7 @@ func TestCancelDeadlineIsOver(t *testing.T) {
 	})
 	out, err := f.Apply(t.Context(), w, false, nil)
 	var over *retry.DeadlineError
-	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly || !strings.Contains(out.Message, "to some of the volumes") {
+	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly || !strings.Contains(out.Message, "in part") {
 		t.Errorf("%v, %+v", err, out)
 	}
 	if !cancelAsked(in.upload("du-1")) || cancelAsked(in.upload("du-2")) {

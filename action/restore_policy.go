@@ -58,7 +58,10 @@ func (x *execution) removePolicy() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), parting)
 	defer cancel()
-	err := x.f.writer.remove(ctx, x.policy)
+	err := x.refresh(ctx) // the credentials may be somebody else's by now
+	if err == nil {
+		err = x.f.writer.remove(ctx, x.policy)
+	}
 	if err == nil {
 		entry := x.entry("removed", nil)
 		entry.Target = targetOf(x.policy)
@@ -89,7 +92,11 @@ func (w *writer) remove(ctx context.Context, o *unstructured.Unstructured) error
 	}
 	uid := o.GetUID()
 	_, err := w.access.get().Delete(ctx, o, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if isGone(err) || apierrors.IsConflict(err) {
+	if !isGone(err) && !apierrors.IsConflict(err) {
+		return err
+	}
+	now := bare(o.GroupVersionKind(), o.GetNamespace(), o.GetName())
+	if is := w.access.get().Get(ctx, now); isGone(is) || is == nil && now.GetUID() != uid {
 		return nil
 	}
 	return err

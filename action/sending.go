@@ -78,6 +78,10 @@ func (x *execution) refresh(ctx context.Context) error {
 	if err := x.f.access.refresh(ctx); err != nil {
 		return err
 	}
+	return x.checkUser(ctx)
+}
+
+func (x *execution) checkUser(ctx context.Context) error {
 	user, err := x.f.access.get().User(ctx)
 	if apierrors.IsNotFound(err) { // which says nothing about the job
 		return fmt.Errorf("checking whose credentials these are: %v", err)
