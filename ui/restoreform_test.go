@@ -552,7 +552,7 @@ func TestFormDryRunsBeforeItStarts(t *testing.T) {
 	m = start(p)
 	says = framesSay(t, m)
 	answered(m, press(t, m, "ctrl+o"))
-	if says("many", "A dry run of 12,000 objects takes about 4m: ctrl+r runs it,", "again starts without it."); opened(m) {
+	if says("many", "A dry run of 12,000 objects takes about 4m: ctrl+r runs it,", "starts without it."); opened(m) {
 		t.Error("it starts unasked")
 	}
 	typeIn(t, m, "shop")

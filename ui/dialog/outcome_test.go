@@ -54,3 +54,11 @@ func TestFinalizeIsNotLedToAnotherJobOfThatName(t *testing.T) {
 		t.Errorf("executed: %s", b.fake.done())
 	}
 }
+
+// A schedule has no phase that tells of its pause: what became of it is not put in those words.
+func TestRevertedPauseNamesNoPhase(t *testing.T) {
+	o := outcome{Outcome: action.Outcome{State: action.Reverted, Sent: action.Landed, Phase: "Enabled"}, applied: action.Plan{Action: action.Pause}}
+	if end := o.ending(nil); end.headline != "Reverted." || strings.Contains(end.remains, "server") {
+		t.Errorf("%q, %q", end.headline, end.remains)
+	}
+}

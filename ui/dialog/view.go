@@ -222,7 +222,7 @@ func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now tim
 	inner := c.Sized(c.Width-4, 0)
 	add := func(drawn []string) { lines = append(lines, draw.Indented(drawn, 4)...) }
 	if step.name == action.StepObserve {
-		if known.seen != "" {
+		if known.seen != "" && plan.Kind != "Schedule" { // whose phase says nothing of a pause
 			add(inner.Wrap("so far: "+known.seen, 2))
 		}
 		add(inner.Wrap(observing(plan), 2))

@@ -202,6 +202,8 @@ func (o *outcome) ending(named keys.Map) ending {
 			end.headline = "Done."
 		case action.Moving:
 			end.headline = "Requested, and under way."
+		case action.Reverted:
+			end.headline, end.remains = "Reverted.", "Find out who changed it back: a person, or a program that manages it."
 		}
 	}
 	end.headline = strings.ReplaceAll(end.headline, "PHASE", o.Phase)
