@@ -11,7 +11,6 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/dryrun"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/restorespec"
@@ -32,8 +31,8 @@ const (
 type createRestore struct {
 	askedRestore
 	writing
-	preflight             string
-	acceptObstacles, wait bool
+	preflight       string
+	acceptObstacles bool
 }
 
 func newRestore(c *cli) *cobra.Command {
@@ -61,20 +60,14 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
   veltui restore create shop-back --from-backup nightly --yes --wait`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("expected at most one name, got %q\nSee '%s --help'.", args, cmd.CommandPath())
-			}
-			return nil
-		},
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return f.checkFlags(cmd) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	f.askedRestore.addTo(create)
 	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
 	addChoice(create, &f.preflight, "preflight", "", "How close to look before: auto, dry-run, look, or none", preflightAuto, preflightDryRun, preflightLook, preflightNone)
-	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way")
-	create.Flags().BoolVar(&f.wait, "wait", false, "Wait until it has ended, with a live bar")
+	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way or could not be looked at")
+	f.addWait(create)
 	cmd.AddCommand(create)
 	return cmd
 }
@@ -91,11 +84,13 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 	if source == "" {
 		return d, usagef("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
 	}
-	d.Restore.Name = cmp.Or(restore.Name, restorespec.Name(source, f.c.clock()))
-	if len(args) > 0 {
-		d.Restore.Name = args[0]
+	asked := &f.c.flags.Context.Namespace
+	if *asked = cmp.Or(*asked, restore.Namespace); restore.Namespace != "" && restore.Namespace != *asked {
+		return d, usagef("%s is for namespace %s, not %s: leave out -n, or change the file", f.file, restore.Namespace, *asked)
 	}
-	return d, nil
+	f.unnamed = len(args) == 0 && restore.Name == ""
+	d.Restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
+	return d, err
 }
 
 func (f *createRestore) run(ctx context.Context, args []string) error {
@@ -112,7 +107,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 		d.Restore.Spec.ScheduleName = ""
 	}
 	if f.dryRun == "client" {
-		data, err := d.YAML(c.flags.Context.Namespace)
+		data, err := d.YAML(cmp.Or(c.flags.Context.Namespace, c.env("VELERO_NAMESPACE")))
 		if err == nil {
 			_, err = c.streams.Out.Write(data)
 		}
@@ -135,12 +130,16 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			}
 			l.add("")
 		}
-		if n := found.Count(preflight.Obstacle); n > 0 && f.yes && !f.acceptObstacles {
-			return exitError{ExitRefused, fmt.Errorf("nothing was created: %s in the way; --accept-obstacles starts the restore all the same",
-				human.Plural(n, "obstacle stands", "obstacles stand"))}
+		switch n := found.Count(preflight.Obstacle); {
+		case !f.yes || f.acceptObstacles:
+		case n > 0:
+			f.refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
+		case len(found.NotLooked) > 0:
+			f.refusal = "veltui could not look at " + human.List(mapSlice(found.NotLooked, func(n preflight.NotLooked) string { return n.What }), 3)
 		}
+		f.advice = "--accept-obstacles starts the restore all the same."
 	}
-	outcome, err := f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
+	return f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
 		if found != nil {
 			r.Consequences = append(r.Consequences, preflight.Consequence(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0))
 		}
@@ -148,7 +147,6 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			r.Commands = []string{line}
 		}
 	}, shown)
-	return f.waitFor(ctx, f.wait, jobName{job.Restore, d.Restore.Name}, &outcome, err)
 }
 
 // look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 func newSchedule(c *cli) *cobra.Command {
@@ -52,8 +53,7 @@ Exit codes: those of 'veltui finalize'.`,
 			if err != nil {
 				return err
 			}
-			_, err = w.propose(cmd.Context(), name, action.Schedule(args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
-			return err
+			return w.propose(cmd.Context(), name, action.Schedule(args[0]), namespace, func(r *action.Request) { r.SkipImmediately = skip }, nil)
 		},
 	}
 	w.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
@@ -62,6 +62,17 @@ Exit codes: those of 'veltui finalize'.`,
 	}
 	cmd.ValidArgsFunction = c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) })
 	return cmd
+}
+
+// chosenName is the one name that was given, else the default.
+func chosenName(args []string, byDefault string) (string, error) {
+	name := append(args, byDefault)[0]
+	if len(args) > 1 {
+		return "", usagef("expected at most one name, got %q", args)
+	} else if err := restorespec.CheckName(name); err != nil {
+		return "", usagef("%q: %v", name, err)
+	}
+	return name, nil
 }
 
 func oneName(of string) cobra.PositionalArgs {
