@@ -76,7 +76,7 @@ func TestCreateAndWait(t *testing.T) {
 		}()
 		stdout, stderr, code := b.run(t, "backup", "create", name, "-n", "velero", "--from-schedule", "waited-for", "--yes", "-w", "-o", output)
 		if output == "yaml" {
-			if strings.Count(stdout, "apiVersion: ") != 1 || !holdsAll(stdout, "kind: Change", "wait:", "exitCode: 3") || code != ExitPartiallyFailed {
+			if strings.Count(stdout, "apiVersion: ") != 1 || !holdsAll(stdout, "kind: Backup", "wait:", "exitCode: 3") || code != ExitPartiallyFailed {
 				t.Errorf("exit code %d:\n%s\n%s", code, stdout, stderr)
 			}
 			continue
@@ -91,7 +91,9 @@ func TestCreateAndWait(t *testing.T) {
 // TestRestoreUnseen: what the look before could not see keeps --yes from starting a restore, as an obstacle does.
 func TestRestoreUnseen(t *testing.T) {
 	b := control(t)
-	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
+	b.create(t, &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"}, Spec: velerov1.BackupStorageLocationSpec{Provider: "aws",
+		StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}}, Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}})
+	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"}, Spec: velerov1.BackupSpec{StorageLocation: "unseen"},
 		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}})
 	config, err := b.UserWith(t.Context(), "unseeing", "velero",
 		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
