@@ -14,7 +14,6 @@ func newBackup(c *cli) *cobra.Command {
 	cmd := group("backup", "Make and delete backups", "veltui backup create --from-schedule nightly")
 	w := writing{c: c}
 	var from string
-	var wait bool
 	create := &cobra.Command{
 		Use:   "create [NAME] --from-schedule SCHEDULE",
 		Short: "Make a backup now, as a schedule would",
@@ -29,7 +28,6 @@ those of 'veltui wait'.`,
 
   # In a script: make it, and wait until it has ended
   veltui backup create before-upgrade --from-schedule nightly --yes --wait`,
-		Args: atMostOne("name"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" {
 				return usagef("--from-schedule: name the schedule whose template the backup takes")
@@ -37,17 +35,17 @@ those of 'veltui wait'.`,
 			return w.checkFlags(cmd)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			name := restorespec.Name(from, c.clock())
-			if len(args) > 0 {
-				name = args[0]
+			name, err := chosenName(args, restorespec.Name(from, c.clock().UTC()))
+			if err != nil {
+				return err
 			}
-			outcome, err := w.change(cmd.Context(), action.Create, action.BackupOf(from, name), func(*action.Request) {})
-			return w.waitFor(cmd.Context(), wait, jobName{job.Backup, name}, &outcome, err)
+			w.unnamed = len(args) == 0
+			return w.change(cmd.Context(), action.Create, action.BackupOf(from, name), func(*action.Request) {})
 		},
 	}
 	w.addTo(create, "none, or server: have the API server check the backup, and create nothing", "none", "server")
 	create.Flags().StringVar(&from, "from-schedule", "", "Schedule whose template the backup takes")
-	create.Flags().BoolVar(&wait, "wait", false, "Wait until it has ended, with a live bar")
+	w.addWait(create)
 	completeFlag(create, "from-schedule", c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) }))
 	cmd.AddCommand(create, newDelete(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
 them, their snapshots and their restores, and veltui follows it. The plan shows who
@@ -59,18 +57,4 @@ another's only copy. --from-another-cluster deletes it all the same.`, `  # Show
   # In a script, with a reason
   veltui backup delete before-upgrade --yes --reason "INC-4711"`))
 	return cmd
-}
-
-// waitFor goes on with `veltui wait` for what was created.
-func (w *writing) waitFor(ctx context.Context, wait bool, name jobName, o *action.Outcome, err error) error {
-	if !wait || o.Sent != action.Landed || ctx.Err() != nil {
-		return err
-	}
-	f := waitFlags{conditions: []string{"completed"}, output: w.output, notify: "none"}
-	conditions, checked := f.check()
-	if checked != nil {
-		return checked
-	}
-	waiter := w.c.newWaiter(selection{names: []jobName{name}}, conditions, f)
-	return waiter.await(ctx)
 }

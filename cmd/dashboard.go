@@ -145,7 +145,7 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 		return err
 	}
 	o.Switch = clusters.switchTo
-	o.Unfinished = func(ctx context.Context) []string { return f.unfinished(ctx, f.connections(contexts)...) }
+	o.Unfinished = func(ctx context.Context) []string { return f.unfinished(ctx, nil, f.connections(contexts)...) }
 	o.Audit = f.audit
 	if raw, err := f.kubeconfig(); err == nil {
 		o.Contexts = contextNames(raw)

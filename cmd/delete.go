@@ -40,7 +40,7 @@ Exit codes: those of 'veltui finalize', 5 also if Velero has not deleted it.`,
 			}
 			namespace, err := w.veleroNamespace(cmd.Context())
 			for i := 0; err == nil && i < len(args); i++ {
-				_, err = w.propose(cmd.Context(), action.DeletionOf(kind), action.Named(string(kind), args[i]), namespace,
+				err = w.propose(cmd.Context(), action.DeletionOf(kind), action.Named(string(kind), args[i]), namespace,
 					func(r *action.Request) { r.FromAnotherCluster = foreign }, nil)
 			}
 			return err

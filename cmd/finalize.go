@@ -187,8 +187,9 @@ var outcomeCodes = map[action.State]int{
 const settlePatience = 5 * time.Second
 
 // unfinished describes the attempts of the audit log that were not completed. Their outcome is
-// looked up on the cluster of their connection; without attempts no cluster is asked.
-func (c *cli) unfinished(ctx context.Context, connections ...inspect.Connection) []string {
+// looked up on the cluster of their connection; without attempts no cluster is asked. Those that have written to it, or
+// may have, are added to open, unless that is nil.
+func (c *cli) unfinished(ctx context.Context, open *[]action.Attempt, connections ...inspect.Connection) []string {
 	dir, err := c.auditDir()
 	if err != nil {
 		return nil // writes will say so
@@ -202,12 +203,15 @@ func (c *cli) unfinished(ctx context.Context, connections ...inspect.Connection)
 	ctx, cancel := context.WithTimeout(ctx, settlePatience)
 	defer cancel()
 	for i := range attempts {
-		all = append(all, sanitize.Whole(attempts[i].Describe(now)+settle(ctx, c.inspected(), &attempts[i], connections)))
+		sentence, fate := settle(ctx, c.inspected(), &attempts[i], connections)
+		if all = append(all, sanitize.Whole(attempts[i].Describe(now)+sentence)); open != nil && (!fate.Known || fate.Sent == action.Landed) {
+			*open = append(*open, attempts[i])
+		}
 	}
 	return all
 }
 
-func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, connections []inspect.Connection) string {
+func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, connections []inspect.Connection) (string, action.Fate) {
 	for _, conn := range connections {
 		engine, err := cluster.Engine(conn, a.Namespace, inspect.EngineOptions{ReadOnly: cluster.ReadOnly, NoStore: true})
 		if err != nil || !engine.IsHere(a) {
@@ -216,15 +220,15 @@ func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, co
 		fate, err := engine.Settle(ctx, a)
 		switch {
 		case err != nil && fate.Message == "":
-			return fmt.Sprintf("; its outcome could not be looked up: %v.", err)
+			return fmt.Sprintf("; its outcome could not be looked up: %v.", err), fate
 		case err != nil:
-			return fmt.Sprintf(": %s. That could not be recorded: %v.", fate.Message, err)
+			return fmt.Sprintf(": %s. That could not be recorded: %v.", fate.Message, err), fate
 		case fate.Phase != "":
-			return fmt.Sprintf(": %s. The %s is %s now.", fate.Message, a.Kind, fate.Phase)
+			return fmt.Sprintf(": %s. The %s is %s now.", fate.Message, a.Kind, fate.Phase), fate
 		}
-		return ": " + fate.Message + "."
+		return ": " + fate.Message + ".", fate
 	}
-	return fmt.Sprintf("; its outcome is looked up when veltui is connected to %s.", a.Cluster)
+	return fmt.Sprintf("; its outcome is looked up when veltui is connected to %s.", a.Cluster), action.Fate{Known: true}
 }
 
 func (c *connector) connections(contexts []string) []inspect.Connection {

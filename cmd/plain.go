@@ -74,7 +74,7 @@ func (c *cli) plain(ctx context.Context) error {
 		p.clusters = append(p.clusters, cluster)
 	}
 	defer c.awaitRequests()
-	go func() { p.send(ctx, plainEvent{sentences: c.unfinished(ctx, c.connections(contexts)...)}) }()
+	go func() { p.send(ctx, plainEvent{sentences: c.unfinished(ctx, nil, c.connections(contexts)...)}) }()
 	return p.run(ctx)
 }
 

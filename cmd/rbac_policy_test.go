@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -340,18 +341,20 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		"a deletion of nothing":      {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user)}, false},
 		"a deletion that is done": {&velerov1.DeleteBackupRequest{ObjectMeta: requester(user), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "limited"},
 			Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed}}, false},
-		"a selection":           {selection(creator(user)), true},
-		"another's selection":   {selection(creator("jane")), false},
-		"a selection elsewhere": {selection(creator(user, func(m *metav1.ObjectMeta) { m.Name = "other" })), false},
-		"a ConfigMap":           {&corev1.ConfigMap{ObjectMeta: creator(user)}, false},
-		"a download":            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
-		"an own event":          {event(user + " woke it: INC-1"), true},
-		"another's event":       {event("jane woke it"), false},
-		"a name that begins so": {event(user + "s woke it"), false},
-		"an event of others":    {event(user+" woke it", func(e *corev1.Event) { e.Source.Component = "velero-server" }), false},
-		"another reason":        {event(user+" woke it", func(e *corev1.Event) { e.Reason = "Killing" }), false},
-		"a long event":          {event(user + " " + strings.Repeat("x", 3000)), false},
-		"an escape":             {event(user + " \x1b[2J"), false},
+		"a selection":                           {selection(creator(user)), true},
+		"another's selection":                   {selection(creator("jane")), false},
+		"a selection elsewhere":                 {selection(creator(user, func(m *metav1.ObjectMeta) { m.Name = "other" })), false},
+		"a ConfigMap":                           {&corev1.ConfigMap{ObjectMeta: creator(user)}, false},
+		"a download":                            {&velerov1.DownloadRequest{ObjectMeta: meta, Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}, true},
+		"an own event":                          {event(user + " woke it: INC-1"), true},
+		"another's event":                       {event("jane woke it"), false},
+		"a name that begins so":                 {event(user + "s woke it"), false},
+		"an event of others":                    {event(user+" woke it", func(e *corev1.Event) { e.Source.Component = "velero-server" }), false},
+		"another reason":                        {event(user+" woke it", func(e *corev1.Event) { e.Reason = "Killing" }), false},
+		"a long event":                          {event(user + " " + strings.Repeat("x", 3000)), false},
+		"an escape":                             {event(user + " \x1b[2J"), false},
+		"a backup that somebody else finalized": {&velerov1.Backup{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Annotations["veltui.io/finalized-by"] = "jane" })}, false},
+		"a backup with a note":                  {&velerov1.Backup{ObjectMeta: creator(user, func(m *metav1.ObjectMeta) { m.Annotations["team"] = "shop" })}, true},
 	} {
 		if got := refused(limited, c.object); got == c.allowed {
 			t.Errorf("%s: refused %v", name, got)
@@ -359,6 +362,48 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		if refused(b.client, c.object) {
 			t.Errorf("%s: refused for somebody who is not named", name)
 		}
+	}
+	// What the CRDs take and Velero's types do not would end Velero's informers: they list all or nothing.
+	for _, c := range []struct {
+		kind, body string
+		allowed    bool
+	}{
+		{"Restore", `{"spec":{"backupName":"b","itemOperationTimeout":"4h0m0s","hooks":{"resources":[{"name":"r","postHooks":[
+			{"exec":{"command":["x"],"execTimeout":"1m30.5s","waitTimeout":"0s"}},{"init":{"timeout":"10m","initContainers":[{"name":"a","image":"b"}]}}]}]},"uploaderConfig":{"parallelFilesDownload":4}}}`, true},
+		{"Restore", `{"spec":{"backupName":"b","hooks":{},"itemOperationTimeout":"1.5\u00b5s"},"status":{}}`, true},
+		{"Backup", `{"spec":{"ttl":"876000h0m0s","csiSnapshotTimeout":"10m0s","hooks":{"resources":[{"name":"r","pre":[{"exec":{"command":["x"],"timeout":"100ms"}}]}]},"metadata":{},"uploaderConfig":null},"status":null}`, true},
+		{"Restore", `{"spec":{"backupName":"b"},"status":{"startTimestamp":"2026-01-01t00:00:00z"}}`, false},
+		{"Backup", `{"status":{"completionTimestamp":"2026-01-01T00:00:00+99:99"}}`, false},
+		{"Backup", `{"status":{"errors":1}}`, false},
+		{"Restore", `{"spec":{"backupName":"b","itemOperationTimeout":"soon"}}`, false},
+		{"Restore", `{"spec":{"backupName":"b","hooks":{"resources":[{"name":"r","postHooks":[{"exec":{"command":["x"],"execTimeout":"soon"}}]}]}}}`, false},
+		{"Restore", `{"spec":{"backupName":"b","hooks":{"resources":[{"name":"r"},{"name":"r","postHooks":[{"init":{}},{"exec":{"command":["x"],"waitTimeout":"1"}}]}]}}}`, false},
+		{"Restore", `{"spec":{"backupName":"b","hooks":{"resources":[{"name":"r","postHooks":[{"init":{"timeout":"1d"}}]}]}}}`, false},
+		{"Restore", `{"spec":{"backupName":"b","uploaderConfig":{"parallelFilesDownload":1e19}}}`, false},
+		{"Backup", `{"spec":{"ttl":"soon"}}`, false},
+		{"Backup", `{"spec":{"ttl":""}}`, false},
+		{"Backup", `{"spec":{"ttl":"9999999h"}}`, false},
+		{"Backup", `{"spec":{"ttl":"999999h999999h999999h"}}`, false},
+		{"Backup", `{"spec":{"csiSnapshotTimeout":"10"}}`, false},
+		{"Backup", `{"spec":{"uploaderConfig":{"parallelFilesUpload":1e19}}}`, false},
+		{"Backup", `{"spec":{"hooks":{"resources":[{"name":"r","pre":[{"exec":{"command":["x"],"timeout":"soon"}}]}]}}}`, false},
+		{"Backup", `{"spec":{"hooks":{"resources":[{"name":"r","post":[{"exec":{"command":["x"],"timeout":"soon"}}]}]}}}`, false},
+		{"Backup", `{"spec":{"orLabelSelectors":[null]}}`, false},
+	} {
+		var o unstructured.Unstructured
+		if err := json.Unmarshal([]byte(`{"apiVersion":"velero.io/v1","kind":"`+c.kind+`",`+c.body[1:]), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		o.SetNamespace("velero")
+		o.SetName("limited-raw")
+		o.SetAnnotations(creator(user).Annotations)
+		if err := limited.Create(t.Context(), &o); (err == nil) != c.allowed {
+			t.Errorf("%s %s: %v", c.kind, c.body, err)
+		}
+		if err := errors.Join(b.client.List(t.Context(), &velerov1.RestoreList{}), b.client.List(t.Context(), &velerov1.BackupList{})); err != nil {
+			t.Errorf("%s %s: then Velero reads nothing any more: %v", c.kind, c.body, err)
+		}
+		_ = b.client.Delete(t.Context(), &o)
 	}
 	running := restore("limited-running", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress})
 	b.create(t, running)

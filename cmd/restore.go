@@ -29,10 +29,10 @@ const (
 type createRestore struct {
 	askedRestore
 	writing
-	preflight             string
-	acceptObstacles, wait bool
-	only                  []string
-	onlyFrom, failedOf    string
+	preflight          string
+	acceptObstacles    bool
+	only               []string
+	onlyFrom, failedOf string
 }
 
 func newRestore(c *cli) *cobra.Command {
@@ -66,7 +66,6 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
   veltui restore create shop-back --from-backup nightly --yes --wait`,
-		Args: atMostOne("name"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.checkSelection(cmd); err != nil {
 				return err
@@ -78,8 +77,8 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 	f.askedRestore.addTo(create)
 	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
 	addChoice(create, &f.preflight, "preflight", "", "How close to look before: auto, dry-run, look, or none", preflightAuto, preflightDryRun, preflightLook, preflightNone)
-	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way")
-	create.Flags().BoolVar(&f.wait, "wait", false, "Wait until it has ended, with a live bar")
+	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way or could not be looked at")
+	f.addWait(create)
 	f.addSelection(create)
 	cmd.AddCommand(create, newDelete(c, job.Restore, `Delete restores, as 'velero restore delete' does: the Restore, its log and its
 results. What it restored stays. A restore that runs is not deleted: that would not
@@ -103,11 +102,13 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 	if source == "" {
 		return d, usagef("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
 	}
-	d.Restore.Name = cmp.Or(restore.Name, restorespec.Name(source, f.c.clock()))
-	if len(args) > 0 {
-		d.Restore.Name = args[0]
+	asked := &f.c.flags.Context.Namespace
+	if *asked = cmp.Or(*asked, restore.Namespace); restore.Namespace != "" && restore.Namespace != *asked {
+		return d, usagef("%s is for namespace %s, not %s: leave out -n, or change the file", f.file, restore.Namespace, *asked)
 	}
-	return d, nil
+	f.unnamed = len(args) == 0 && restore.Name == ""
+	d.Restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
+	return d, err
 }
 
 func (f *createRestore) run(ctx context.Context, args []string) error {
@@ -127,7 +128,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 		d.Restore.Spec.ScheduleName = ""
 	}
 	if f.dryRun == "client" {
-		data, err := d.YAML(c.flags.Context.Namespace)
+		data, err := d.YAML(cmp.Or(c.flags.Context.Namespace, c.env("VELERO_NAMESPACE")))
 		if err == nil {
 			_, err = c.streams.Out.Write(data)
 		}
@@ -150,12 +151,16 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			}
 			l.add("")
 		}
-		if n := found.Count(preflight.Obstacle); n > 0 && f.yes && !f.acceptObstacles {
-			return exitError{ExitRefused, fmt.Errorf("nothing was created: %s in the way; --accept-obstacles starts the restore all the same",
-				human.Plural(n, "obstacle stands", "obstacles stand"))}
+		switch n := found.Count(preflight.Obstacle); {
+		case !f.yes || f.acceptObstacles:
+		case n > 0:
+			f.refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
+		case len(found.NotLooked) > 0:
+			f.refusal = "veltui could not look at " + human.List(mapSlice(found.NotLooked, func(n preflight.NotLooked) string { return n.What }), 3)
 		}
+		f.advice = "--accept-obstacles starts the restore all the same."
 	}
-	outcome, err := f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
+	return f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
 		r.Policy, r.Consequences = d.ConfigMap(namespace), announced
 		if found != nil {
 			r.Consequences = preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)
@@ -164,7 +169,6 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			r.Commands = []string{line}
 		}
 	}, shown)
-	return f.waitFor(ctx, f.wait, jobName{job.Restore, d.Restore.Name}, &outcome, err)
 }
 
 // look is a preflight as --preflight says, nil for none, what comes beside selected items, and the namespace of the

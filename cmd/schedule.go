@@ -7,6 +7,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 )
 
 func newSchedule(c *cli) *cobra.Command {
@@ -45,8 +46,7 @@ Exit codes: those of 'veltui finalize'.`,
 		Args:    oneName("a schedule"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return w.checkFlags(cmd) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, err := w.change(cmd.Context(), name, action.Named("Schedule", args[0]), func(r *action.Request) { r.SkipImmediately = skip })
-			return err
+			return w.change(cmd.Context(), name, action.Named("Schedule", args[0]), func(r *action.Request) { r.SkipImmediately = skip })
 		},
 	}
 	w.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
@@ -55,6 +55,17 @@ Exit codes: those of 'veltui finalize'.`,
 	}
 	cmd.ValidArgsFunction = c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) })
 	return cmd
+}
+
+// chosenName is the one name that was given, else the default.
+func chosenName(args []string, byDefault string) (string, error) {
+	name := append(args, byDefault)[0]
+	if len(args) > 1 {
+		return "", usagef("expected at most one name, got %q", args)
+	} else if err := restorespec.CheckName(name); err != nil {
+		return "", usagef("%q: %v", name, err)
+	}
+	return name, nil
 }
 
 func oneName(of string) cobra.PositionalArgs {

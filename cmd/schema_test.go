@@ -27,6 +27,8 @@ func checkSchema(t *testing.T, stdout string, args []string) {
 	switch {
 	case document["apiVersion"] == nil:
 		name = "LogLine"
+	case document["outcome"] != nil && document["plan"] != nil && name != "Finalization":
+		return // a Change has the kind of what it is about, and no schema yet
 	case name == "Backup" || name == "Restore":
 		name = "Job"
 	}

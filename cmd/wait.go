@@ -193,6 +193,10 @@ func (w *waiter) conclude() error {
 		}
 		result.Items = append(result.Items, item)
 	}
+	if w.deliver != nil {
+		w.deliver(result)
+		return exitWith(worst)
+	}
 	err := w.cli.print(w.flags.output, result, func(l *lines) {
 		for _, t := range w.targets {
 			if ending := t.ending(w.now(), w.conditions); t.code == ExitError {

@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
@@ -108,6 +109,7 @@ type waiter struct {
 
 	cluster  *inspect.Cluster
 	screen   *waitScreen
+	deliver  func(document.WaitResult) // takes what is printed else; nil to print it
 	assessed *assess.Assessment
 	looked   chan fullLook
 	stale    bool

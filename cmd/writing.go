@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -18,7 +19,11 @@ import (
 type writing struct {
 	c                      *cli
 	reason, dryRun, output string
-	yes                    bool
+	yes, wait              bool
+	waited                 *error           // what came of waiting; nil without
+	unnamed                bool             // what is created has the default name, which is another each second
+	refusal, advice        string           // why nothing is written, whatever the plan says
+	attempts               []action.Attempt // earlier ones that have written, or may have
 	timeout, observe       time.Duration
 }
 
@@ -32,6 +37,10 @@ func (w *writing) addTo(cmd *cobra.Command, dryRunHelp string, dryRuns ...string
 	flags.DurationVar(&w.timeout, "timeout", 0, "How long to retry (default 10m)")
 	flags.DurationVar(&w.observe, "observe", action.DefaultObserve, "How long to watch the result")
 	addOutput(cmd, &w.output, "text", "json", "yaml")
+}
+
+func (w *writing) addWait(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&w.wait, "wait", "w", false, "Wait until it has ended, with a live bar")
 }
 
 func (w *writing) checkFlags(cmd *cobra.Command) error {
@@ -71,7 +80,7 @@ func (w *writing) open(ctx context.Context, namespace string) (openEngine, error
 	if err != nil {
 		return openEngine{}, err
 	}
-	for _, sentence := range c.unfinished(ctx, conn) {
+	for _, sentence := range c.unfinished(ctx, &w.attempts, conn) {
 		fmt.Fprintln(c.streams.ErrOut, sentence)
 	}
 	engine, err := c.inspected().Engine(conn, namespace, inspect.EngineOptions{
@@ -97,29 +106,60 @@ func (w *writing) carryOut(ctx context.Context, e openEngine, show *planPrinter,
 }
 
 // propose carries out an action that is about no running job.
-func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured.Unstructured, namespace string, asked func(*action.Request), preflight *document.Preflight) (action.Outcome, error) {
+func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured.Unstructured, namespace string, asked func(*action.Request), preflight *document.Preflight) error {
 	e, err := w.open(ctx, namespace)
 	if err != nil {
-		return action.Outcome{}, err
+		return err
 	}
 	asked(&e.request)
 	plan, err := e.engine.Propose(ctx, name, o, e.request)
 	if err != nil {
-		return action.Outcome{}, err
+		return err
 	}
-	return w.carryOut(ctx, e, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
-		return document.NewChange(&plan, preflight, o, err)
+	for _, a := range w.attempts {
+		if w.unnamed && a.Action == string(name) && a.Kind == o.GetKind() && a.Namespace == namespace {
+			w.refusal = fmt.Sprintf("an earlier attempt has created %s %s, or may have", plan.Kind.Word(), sanitize.String(a.Name))
+			w.advice = "Give that NAME: it is created only if nothing has it. Another NAME makes another one."
+		}
+	}
+	if w.refusal != "" && plan.Refusal == "" {
+		plan.Title, plan.Refusal, plan.Advice, plan.Will, plan.WillNot, plan.Then, plan.Commands = "create nothing", w.refusal, w.advice, nil, nil, nil, nil
+	}
+	outcome, err := w.carryOut(ctx, e, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
+		d := document.NewChange(&plan, preflight, o, err)
+		d.Wait = w.waitFor(ctx, jobName{plan.Kind, plan.Name}, o)
+		return d
 	}}, &plan)
+	if w.output == "text" {
+		w.waitFor(ctx, jobName{plan.Kind, plan.Name}, &outcome)
+	}
+	if w.waited != nil {
+		return *w.waited
+	}
+	return err
+}
+
+// waitFor goes on with `veltui wait` for what was created. What came of that it prints, or returns for a document.
+func (w *writing) waitFor(ctx context.Context, name jobName, o *action.Outcome) (item *document.WaitItem) {
+	if !w.wait || o.Sent != action.Landed || ctx.Err() != nil {
+		return nil
+	}
+	waiter := w.c.newWaiter(selection{names: []jobName{name}}, []condition{{word: "completed"}}, waitFlags{output: w.output, notify: "none"})
+	if w.output != "text" {
+		waiter.deliver = func(r document.WaitResult) { item = &r.Items[0] }
+	}
+	w.waited = new(waiter.await(ctx))
+	return item
 }
 
 // change proposes something about the Velero that is found, if it could be asked about.
-func (w *writing) change(ctx context.Context, name action.Name, o *unstructured.Unstructured, asked func(*action.Request)) (action.Outcome, error) {
+func (w *writing) change(ctx context.Context, name action.Name, o *unstructured.Unstructured, asked func(*action.Request)) error {
 	if err := w.mayAskFor(); err != nil {
-		return action.Outcome{}, err
+		return err
 	}
 	namespace, err := w.veleroNamespace(ctx)
 	if err != nil {
-		return action.Outcome{}, err
+		return err
 	}
 	return w.propose(ctx, name, o, namespace, asked, nil)
 }

@@ -791,6 +791,29 @@ func TestFormWantsBothNamesOfAMapping(t *testing.T) {
 	}
 }
 
+// Without includes, the form makes no restoreStatus of its excludes, and says so.
+func TestFormLeavesOutLoneExcludes(t *testing.T) {
+	p := &previewer{answer: shopPreview()}
+	m := form(t, 120, 60, p)
+	to := func(flag string) int {
+		return slices.IndexFunc(restorespec.Fields(), func(f restorespec.Field) bool { return f.Flag == flag })
+	}
+	for range to("status-exclude-resources") - to("include-namespaces") {
+		press(t, m, "down")
+	}
+	typeIn(t, m, "pods")
+	answered(m, press(t, m, "ctrl+s"))
+	framesSay(t, m)("excludes alone", "It has no effect without the field above.")
+	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; got == "" || strings.Contains(got, "restoreStatus") {
+		t.Errorf("saved %q", got)
+	}
+	press(t, m, "up")
+	typeIn(t, m, "*")
+	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "no effect without") || !strings.Contains(frame, "--status-exclude-resources=pods") {
+		t.Errorf("with includes:\n%s", frame)
+	}
+}
+
 // Terminals send other keys for backspace, and alt with a letter moves the cursor:
 // it is not esc.
 func TestFormTakesKeysThatEdit(t *testing.T) {

@@ -2,6 +2,7 @@ package restorespec
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -58,11 +59,22 @@ func differences(d, read *Draft) (unsaid []string) {
 		}
 	}
 	slices.Sort(unsaid)
-	// Velero's command leaves it out without the list beside it (create.go, Run).
-	if s := d.Restore.Spec.RestoreStatus; s != nil && len(s.IncludedResources) == 0 && !slices.Contains(unsaid, "spec.restoreStatus") {
+	if onlyExcludes(d.Restore.Spec) && !slices.Contains(unsaid, "spec.restoreStatus") {
 		unsaid = append(unsaid, "spec.restoreStatus")
 	}
 	return unsaid
+}
+
+// DropLoneExcludes leaves out a restoreStatus that only excludes, unless it did so before: so does Velero's command
+// (pkg/cmd/cli/restore/create.go Run; 1.18.3). Its server would restore the status of all else.
+func (d *Draft) DropLoneExcludes(before velerov1.RestoreSpec) {
+	if onlyExcludes(d.Restore.Spec) && !onlyExcludes(before) {
+		d.Restore.Spec.RestoreStatus = nil
+	}
+}
+
+func onlyExcludes(s velerov1.RestoreSpec) bool {
+	return s.RestoreStatus != nil && len(s.RestoreStatus.IncludedResources) == 0
 }
 
 // fieldsOf are the fields that a draft sets, selectors in one spelling.
@@ -158,8 +170,16 @@ func prune(fields map[string]any) {
 	}
 }
 
+// CheckName is why the API server takes no such name; nil if it does.
+func CheckName(name string) error {
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return errors.New("a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters")
+	}
+	return nil
+}
+
 // Name is Velero's default name of what is made from a backup or schedule, cut to the API server's limit; empty
-// without from (pkg/cmd/cli/{backup,restore}/create.go).
+// without from (pkg/cmd/cli/{backup,restore}/create.go). Velero takes now in UTC for backups, and local for restores.
 func Name(from string, now time.Time) string {
 	if from == "" {
 		return ""

@@ -15,7 +15,7 @@ type Flags struct {
 	given []Field // once each, in order
 }
 
-// ErrSelectors is returned where both kinds of selector were given.
+// ErrSelectors is returned where both kinds of selector were given, by flags or beside them.
 var ErrSelectors = errors.New("use either --selector or --or-selector, not both")
 
 // AddAll adds all flags of a restore.
@@ -46,9 +46,10 @@ func (f *Flags) Apply(r *velerov1.Restore) error {
 			}
 		}
 	}
-	if f.said.Restore.Spec.LabelSelector != nil && f.said.Restore.Spec.OrLabelSelectors != nil {
+	if d.Restore.Spec.LabelSelector != nil && d.Restore.Spec.OrLabelSelectors != nil {
 		return ErrSelectors
 	}
+	d.DropLoneExcludes(r.Spec)
 	*r = d.Restore
 	return nil
 }

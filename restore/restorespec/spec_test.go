@@ -1,6 +1,7 @@
 package restorespec
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -268,6 +269,51 @@ func TestFlagsOverAFile(t *testing.T) {
 	want := velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{"x"}, NamespaceMapping: map[string]string{"a": "b", "c": "d"}, ExcludedResources: []string{"secrets"}}
 	if err := f.Apply(&r); err != nil || !reflect.DeepEqual(r.Spec, want) {
 		t.Errorf("%v, %+v", err, r.Spec)
+	}
+}
+
+// TestFlagsLeaveOutLoneExcludes: without includes, Velero's command makes no restoreStatus of its excludes.
+func TestFlagsLeaveOutLoneExcludes(t *testing.T) {
+	includes, excludes := &velerov1.RestoreStatusSpec{IncludedResources: []string{"a"}}, &velerov1.RestoreStatusSpec{ExcludedResources: []string{"a"}}
+	for name, c := range map[string]struct {
+		file  *velerov1.RestoreStatusSpec
+		flags []string
+		want  *velerov1.RestoreStatusSpec
+	}{
+		"excludes alone":         {nil, []string{"status-exclude-resources"}, nil},
+		"both, excludes first":   {nil, []string{"status-exclude-resources", "status-include-resources"}, &velerov1.RestoreStatusSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"pods"}}},
+		"over includes":          {includes, []string{"status-exclude-resources"}, &velerov1.RestoreStatusSpec{IncludedResources: []string{"a"}, ExcludedResources: []string{"pods"}}},
+		"excludes of a file":     {excludes, nil, excludes},
+		"over excludes":          {excludes, []string{"status-exclude-resources"}, &velerov1.RestoreStatusSpec{ExcludedResources: []string{"pods"}}},
+		"includes over excludes": {excludes, []string{"status-include-resources"}, &velerov1.RestoreStatusSpec{IncludedResources: []string{"pods"}, ExcludedResources: []string{"a"}}},
+	} {
+		r, f := velerov1.Restore{Spec: velerov1.RestoreSpec{RestoreStatus: c.file.DeepCopy()}}, Flags{}
+		for _, flag := range c.flags {
+			field, _ := Find(flag)
+			if err := (&flagValue{&f, field}).Set("pods"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Apply(&r); err != nil || !reflect.DeepEqual(r.Spec.RestoreStatus, c.want) {
+			t.Errorf("%s: %v, %+v", name, err, r.Spec.RestoreStatus)
+		}
+	}
+}
+
+// TestFlagsBesideASelector: Velero takes one kind of selector, wherever it comes from.
+func TestFlagsBesideASelector(t *testing.T) {
+	for flag, spec := range map[string]velerov1.RestoreSpec{
+		"or-selector": {LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
+		"selector":    {OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"a": "b"}}}},
+	} {
+		r, f := velerov1.Restore{Spec: spec}, Flags{}
+		field, _ := Find(flag)
+		if err := (&flagValue{&f, field}).Set("x=y"); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Apply(&r); !errors.Is(err, ErrSelectors) || !reflect.DeepEqual(r.Spec, spec) {
+			t.Errorf("--%s: %v, %+v", flag, err, r.Spec)
+		}
 	}
 }
 

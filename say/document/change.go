@@ -16,6 +16,8 @@ type Change struct {
 	// Preflight is what stands in the way of a restore; missing if it was not looked for.
 	Preflight *Preflight `json:"preflight,omitempty"`
 	Outcome   Outcome    `json:"outcome"`
+	// Wait is what came of --wait; missing if it did not wait.
+	Wait *WaitItem `json:"wait,omitempty"`
 }
 
 // NewChange returns what came of a plan.

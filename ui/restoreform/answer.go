@@ -155,7 +155,8 @@ func (f *Form) namespace() string {
 
 // command is the equivalent command, and what it cannot say: fields of the Restore, and flags to the cluster.
 func (f *Form) command() (line string, fields, flags []string) {
-	return f.draft.Command(f.options.Reach, f.namespace())
+	d := f.copyDraft()
+	return d.Command(f.options.Reach, f.namespace())
 }
 
 // older says which flags the command of the server's version lacks and its server ignores.
@@ -195,7 +196,7 @@ func (f *Form) yaml() (string, error) {
 
 // named is the draft as a Restore can say it.
 func (f *Form) named() (restorespec.Draft, error) {
-	d := f.draft
+	d := f.copyDraft()
 	if d.Restore.Name == "" {
 		return d, errors.New("the Restore needs a name: fill in Name")
 	}

@@ -44,9 +44,11 @@ func (f *Form) asker(answered func() tea.Cmd) fetch.Asker {
 	return fetch.Asker{Start: f.options.Start, Clock: f.options.Clock, Answered: answered}
 }
 
-// copyDraft is the draft as it is now, for another goroutine.
+// copyDraft is the restore that the draft makes as it is now, for another goroutine.
 func (f *Form) copyDraft() restorespec.Draft {
-	return restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed, Only: f.draft.Only}
+	d := restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed, Only: f.draft.Only}
+	d.DropLoneExcludes(f.options.Draft.Restore.Spec)
+	return d
 }
 
 // Ask asks again once the backup, or one of the schedule, has changed.
@@ -279,7 +281,7 @@ func (f *Form) handleComparison() tea.Cmd {
 // outdate ends and marks a comparison of another restore than the form's. The name does not matter.
 func (f *Form) outdate() {
 	c := f.comparison
-	if c == nil || c.outdated || c.asOf == f.asOf && reflect.DeepEqual(c.draft.Restore.Spec, f.draft.Restore.Spec) &&
+	if c == nil || c.outdated || c.asOf == f.asOf && reflect.DeepEqual(c.draft.Restore.Spec, f.copyDraft().Restore.Spec) &&
 		reflect.DeepEqual(c.draft.AllowPartiallyFailed, f.draft.AllowPartiallyFailed) {
 		return
 	}

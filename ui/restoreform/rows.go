@@ -1,13 +1,11 @@
 package restoreform
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -80,7 +78,9 @@ func (f *Form) check(at int) {
 	switch {
 	case r.field == nil && at == 0:
 		f.draft.Restore.Name = strings.TrimSpace(r.text)
-		r.err = nameError(f.draft.Restore.Name)
+		if r.err = nil; f.draft.Restore.Name != "" {
+			r.err = restorespec.CheckName(f.draft.Restore.Name)
+		}
 	case r.field != nil:
 		r.err = nil
 		r.field.Clear(&f.draft)
@@ -93,13 +93,6 @@ func (f *Form) check(at int) {
 			r.field.Clear(&f.draft)
 		}
 	}
-}
-
-func nameError(name string) error {
-	if name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return errors.New("a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters")
-	}
-	return nil
 }
 
 // name is the title of a row, with that of the row above where it belongs to it.
@@ -140,8 +133,8 @@ func (f *Form) odd(at int) (text string, refused bool) {
 			return "Give a selector or several with \" or \" between, not both.", true
 		}
 	case "status-exclude-resources":
-		if spec.RestoreStatus != nil && len(spec.RestoreStatus.IncludedResources) == 0 {
-			return "Velero's command ignores it without the field above.", false
+		if d := f.copyDraft(); d.Restore.Spec.RestoreStatus == nil {
+			return "It has no effect without the field above.", false
 		}
 	case "include-namespaces", "exclude-namespaces", "namespace-mappings":
 		return f.notThere(r), false
