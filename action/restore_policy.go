@@ -1,8 +1,10 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -92,14 +94,14 @@ func (w *writer) remove(ctx context.Context, o *unstructured.Unstructured) error
 	}
 	uid := o.GetUID()
 	_, err := w.access.get().Delete(ctx, o, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if !isGone(err) && !apierrors.IsConflict(err) {
+	if err != nil && !isGone(err) && !apierrors.IsConflict(err) {
 		return err
 	}
 	now := bare(o.GroupVersionKind(), o.GetNamespace(), o.GetName())
 	if is := w.access.get().Get(ctx, now); isGone(is) || is == nil && now.GetUID() != uid {
 		return nil
 	}
-	return err
+	return cmp.Or(err, errors.New("it is still there")) // an answer may be a proxy's
 }
 
 // settlePolicy deletes the ConfigMap that an attempt has left, once Velero reads it no more or nothing can come of the

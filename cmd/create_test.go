@@ -157,9 +157,9 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 	if d, code, said := run(); code != ExitRefused || !holdsAll(d.Outcome.Message, "an earlier attempt has created backup "+first.Object.Name+", or may have") || !strings.Contains(d.Plan.Advice, "Give that NAME") {
 		t.Errorf("exit code %d, %+v\n%s", code, d.Outcome, said)
 	}
-	made := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: first.Name}}
+	made := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: first.Object.Name}}
 	defer func() { _ = b.client.Delete(t.Context(), made) }()
-	if d, code, said := run(first.Name); d.Outcome.Sent != "landed" {
+	if d, code, said := run(first.Object.Name); d.Outcome.Sent != "landed" {
 		t.Errorf("by its name: exit code %d, %+v\n%s", code, d.Outcome, said)
 	}
 	var all velerov1.BackupList
