@@ -722,7 +722,9 @@ func TestFormWantsBothNamesOfAMapping(t *testing.T) {
 func TestFormLeavesOutLoneExcludes(t *testing.T) {
 	p := &previewer{answer: shopPreview()}
 	m := form(t, 120, 60, p)
-	to := func(flag string) int { return slices.IndexFunc(restorespec.Fields(), func(f restorespec.Field) bool { return f.Flag == flag }) }
+	to := func(flag string) int {
+		return slices.IndexFunc(restorespec.Fields(), func(f restorespec.Field) bool { return f.Flag == flag })
+	}
 	for range to("status-exclude-resources") - to("include-namespaces") {
 		press(t, m, "down")
 	}
