@@ -802,8 +802,8 @@ func TestFormLeavesOutLoneExcludes(t *testing.T) {
 		press(t, m, "down")
 	}
 	typeIn(t, m, "pods")
-	answered(m, press(t, m, "ctrl+s"))
 	framesSay(t, m)("excludes alone", "It has no effect without the field above.")
+	answered(m, press(t, m, "ctrl+s"))
 	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; got == "" || strings.Contains(got, "restoreStatus") {
 		t.Errorf("saved %q", got)
 	}
