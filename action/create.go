@@ -196,7 +196,7 @@ func create(e *Evidence, p *Plan) bool {
 	}
 	if s := o.schedule; s != nil {
 		p.Commands = append(p.Commands, veleroCommand(p, "backup", "create", p.Name, "--from-schedule="+s.Name)...)
-		p.Then = append(p.Then, "veltui counts it as a run of schedule "+s.Name+", a restore from the schedule may take it, and it expires as its backups do")
+		p.Then = append(p.Then, "it counts as a run of schedule "+s.Name+" in veltui, a restore from the schedule may take it, and it expires as its backups do")
 		if !s.Spec.Paused {
 			p.Then = append(p.Then, "the schedule's own next run stays as it is, and waits while this one is New or InProgress")
 		}

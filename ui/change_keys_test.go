@@ -22,7 +22,7 @@ func TestDeleteKey(t *testing.T) {
 			return action.Plan{}, errors.New("no answer")
 		}
 	})
-	b.keys("D")
+	b.keys("X")
 	if got, want := <-asked, "delete-restore Restore/crm-old"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -33,14 +33,14 @@ func TestDeleteKey(t *testing.T) {
 	}
 
 	b = newBench(t, 80, 24, func(o *Options) { o.ReadOnly = true })
-	press(t, b.Model, "D")
-	b.shows("D: read-only: nothing may be changed")
+	press(t, b.Model, "X")
+	b.shows("X: read-only: nothing may be changed")
 	if find[*dialogScreen](b.Model) != nil {
 		t.Error("the dialog opened")
 	}
 	b = newBench(t, 80, 24)
 	press(t, b.Model, "4")
-	press(t, b.Model, "D")
+	press(t, b.Model, "X")
 	if find[*dialogScreen](b.Model) != nil {
 		t.Error("the dialog opened on what is no job")
 	}

@@ -24,7 +24,7 @@ func (m *Model) onDashboard() bool { return m.shown() == openScreen(m.dashboard)
 
 func (m *Model) changeKeys() []keys.Binding {
 	onJobs := m.allowed(func(a allowed) bool { return a.jobs })
-	deletion := changeKey(m, "delete", "D", "delete", func() (*cluster, *job.Job) { return m.focus(), m.dashboard.selectedJob() }, m.deleteJob)
+	deletion := changeKey(m, "delete", "X", "delete", func() (*cluster, *job.Job) { return m.focus(), m.dashboard.selectedJob() }, m.deleteJob)
 	deletion.Short = false // the footer names what is wanted often
 	return []keys.Binding{
 		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),

@@ -105,7 +105,9 @@ func (a *Audit) add(e action.Entry) {
 		if request := append(e.Patch, e.Object...); len(request) > 0 {
 			one.Requests, one.DryRun = append(one.Requests, request), "accepted"
 		}
-		one.landed[e.Target] = one.landed[e.Target]
+		if !one.landed[e.Target] {
+			one.landed[e.Target] = false
+		}
 	case "landed":
 		one.landed[e.Target] = true
 	case "end":

@@ -23,7 +23,7 @@ func (s *Screen) markKeys(on func() bool, item func(key string) (restorespec.Ite
 			s.mark(!s.marked[i], i)
 			return s.sayMarked()
 		}},
-		{Name: "mark-failed", Keys: []string{"M"}, Label: "M", What: "mark all that was lost", Group: keys.Look, On: on, Do: func(string) tea.Cmd {
+		{Name: "mark-failed", Keys: []string{"*"}, Label: "*", What: "mark all that was lost", Group: keys.Look, On: on, Do: func(string) tea.Cmd {
 			s.mark(true, lost()...)
 			return s.sayMarked()
 		}},

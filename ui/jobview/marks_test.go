@@ -62,7 +62,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("no mark is shown:\n%s", view)
 	}
 	press("m")
-	press("M")
+	press("*")
 	if got := s.Marked(); !slices.Equal(got, []restorespec.Item{{Resource: "deployments.apps", Namespace: "shop", Name: "web"}}) {
 		t.Errorf("marked %v", got)
 	}
