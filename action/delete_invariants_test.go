@@ -108,6 +108,42 @@ func TestDeletionFasterThanItsAnswer(t *testing.T) {
 	}
 }
 
+// The request stays, whatever becomes of it, also when the attempt is looked up later: only Velero deletes it.
+func TestRequestOfADeletionStays(t *testing.T) {
+	a := deleteBackupSend(t)
+	for name, lose := range map[string]bool{"carried out": false, "without an answer": true} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			b := newSendBench(a)
+			engine, err := New(b.options(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := a.plan(t.Context(), engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lose {
+				sendCase{"write", "answer lost", "none", "", "nothing"}.tamper(b)
+			}
+			_, _ = engine.Apply(t.Context(), p, false, nil)
+			b.api.tamper = nil
+			open, _, err := UnfinishedAttempts(dir, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range open {
+				if _, err := engine.Settle(t.Context(), &open[i]); err != nil {
+					t.Error(err)
+				}
+			}
+			if b.api.get(b.path) == nil {
+				t.Errorf("%s: the request is gone", name)
+			}
+		})
+	}
+}
+
 func (b *sendBench) phase(phase string) {
 	b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["status"].(map[string]any)["phase"] = phase })
 }

@@ -300,7 +300,7 @@ func (x *execution) send(ctx context.Context) error {
 		}
 		if x.isJob(w.object()) {
 			x.out.Phase, x.subject = phaseOf(d.after), d.after
-		} else if x.creates {
+		} else if isPolicy(targetOf(w.object())) {
 			x.policy = d.after
 		}
 	}

@@ -114,7 +114,7 @@ type Attempt struct {
 
 // leftover is the request that made the ConfigMap of a restore, nil if there was none or it is gone again.
 func (a *Attempt) leftover() *Entry {
-	i := slices.IndexFunc(a.sends, func(e Entry) bool { return e.Object != nil && e.Target != "" })
+	i := slices.IndexFunc(a.sends, func(e Entry) bool { return isPolicy(e.Target) })
 	if i < 0 || a.removed {
 		return nil
 	}

@@ -76,13 +76,13 @@ func TestCreateAndWait(t *testing.T) {
 		}()
 		stdout, stderr, code := b.run(t, "backup", "create", name, "-n", "velero", "--from-schedule", "waited-for", "--yes", "-w", "-o", output)
 		if output == "yaml" {
-			if strings.Count(stdout, "apiVersion: ") != 1 || !holdsAll(stdout, "kind: Backup", "wait:", "exitCode: 3") || code != ExitPartiallyFailed {
+			if strings.Count(stdout, "apiVersion: ") != 1 || !holdsAll(stdout, "kind: Change", "wait:", "exitCode: 3") || code != ExitPartiallyFailed {
 				t.Errorf("exit code %d:\n%s\n%s", code, stdout, stderr)
 			}
 			continue
 		}
 		var d document.Change
-		if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitPartiallyFailed || d.Kind != "Backup" || d.Wait == nil || d.Wait.ExitCode != code || d.Wait.Job == nil {
+		if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitPartiallyFailed || d.Kind != "Change" || d.Object.Kind != "Backup" || d.Wait == nil || d.Wait.ExitCode != code || d.Wait.Job == nil {
 			t.Errorf("%v, exit code %d:\n%s\n%s", err, code, stdout, stderr)
 		}
 	}
