@@ -22,6 +22,9 @@ import (
 // rightsCluster has something for every command to look at, and jobs for each
 // role to change.
 func (b *bed) rightsCluster(t *testing.T) {
+	t.Cleanup(func() { // `backup delete` leaves the requests to Velero
+		_ = b.client.DeleteAllOf(context.Background(), &velerov1.DeleteBackupRequest{}, client.InNamespace("velero"))
+	})
 	t.Helper()
 	ctx := t.Context()
 	s := openStore(t, b)
