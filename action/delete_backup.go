@@ -59,7 +59,7 @@ func gatherBackupDeletion(g *gathering) {
 	slices.Sort(d.requests)
 	origin, why := velero.OriginOf(&d.Backup)
 	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
-	o.ledger.Note(len(d.copies) > 0, diagnosis.SourceAPI, e.At, "%s of its schedule, or of all its namespaces, is here%s", human.Count(len(d.copies), "other completed backup"), because(human.List(d.copies, 3)))
+	o.ledger.Note(len(d.copies) > 0, diagnosis.SourceAPI, e.At, "%s of its schedule, or of all its namespaces%s", human.Plural(len(d.copies), "other completed backup is", "other completed backups are"), because(human.List(d.copies, 3)))
 	const mend = "Mend the location first, or ask why it is so: veltui get storage"
 	switch l := e.Location; {
 	case l == nil:

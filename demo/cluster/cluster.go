@@ -107,6 +107,9 @@ func (c *Cluster) Put(o *Object) error {
 	if o.GetUID() == "" {
 		o.SetUID(uuid.NewUUID())
 	}
+	if o.GetGeneration() == 0 {
+		o.SetGeneration(3) // as one that was made, begun and ended here
+	}
 	// Whatever changes from now on has a newer version than what was written.
 	if written, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64); err == nil {
 		c.version = max(c.version+1, written)
