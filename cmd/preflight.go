@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -130,7 +131,7 @@ func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec,
 	if err != nil {
 		return nil, err
 	}
-	if err := store.ReadPolicy(ctx, &question.Spec); err != nil && question.Index != nil {
+	if err := store.ReadPolicy(ctx, &question.Spec); err != nil && !errors.Is(err, inspect.ErrRefused) && question.Index != nil {
 		question.Index, question.Unread = nil, []preflight.NotLooked{{What: "what would be restored", Why: err.Error()}}
 	}
 	inspect.AddStored(ctx, &question.Velero, store, question.Index)

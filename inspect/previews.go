@@ -78,7 +78,10 @@ func (c *Cluster) look(ctx context.Context, answer *Preview, d restorespec.Draft
 	}
 	slices.Sort(answer.Resources)
 	question, err := g.question(ctx, d.Restore.Spec, d, a)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrRefused):
+		answer.Refused = append(answer.Refused, sanitize.String(err.Error())+".")
+	case err != nil:
 		answer.Unknown = err.Error()
 		return
 	}
@@ -245,7 +248,7 @@ func (c *Cluster) survey(ctx context.Context, spec velerov1.RestoreSpec, d resto
 	}
 	c.addStored(ctx, &state, g)
 	question := SurveyQuestion{Velero: state, Index: g.index, Keep: true}
-	if question.Spec, err = g.question(ctx, spec, d, a); err != nil {
+	if question.Spec, err = g.question(ctx, spec, d, a); err != nil && !errors.Is(err, ErrRefused) {
 		return nil, err
 	}
 	progress := func(target.Progress) {}

@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
@@ -124,8 +125,9 @@ func (e *Store) open(ctx context.Context, backup string, progress Progress) (*co
 // Estimate works out the answer to a restore's spec. began is when that restore began, zero if it
 // has not. The namespaces of the target are asked for unless spec says them.
 func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
-	if err := e.ReadPolicy(ctx, &spec); err != nil {
-		return collector.Estimate{}, err
+	refused := e.ReadPolicy(ctx, &spec)
+	if refused != nil && (!errors.Is(refused, ErrRefused) || !began.IsZero()) { // once it has begun, the policy may be gone
+		return collector.Estimate{}, refused
 	}
 	kinds, notes, err := e.Kinds(ctx)
 	if err == nil && !spec.Existing.Known {
@@ -139,10 +141,17 @@ func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec colle
 		return collector.Estimate{}, err
 	}
 	estimate.Assumptions = append(notes, estimate.Assumptions...)
+	if refused != nil {
+		estimate.Refused = append(estimate.Refused, sanitize.String(refused.Error())+".")
+	}
 	return estimate, nil
 }
 
-// ReadPolicy reads the resource policy that a restore's spec names, if that has any effect and is not known.
+// ErrRefused means that Velero refuses a restore for what it refers to.
+var ErrRefused = errors.New("Velero refuses this restore")
+
+// ReadPolicy reads the resource policy that a restore's spec names, if that has any effect and is not known. One that is
+// missing or not valid is an [ErrRefused].
 func (e *Store) ReadPolicy(ctx context.Context, spec *collector.RestoreSpec) error {
 	r, version := spec.Restore.ResourcePolicy, velero.Version(spec.Server.Version)
 	if r == nil || spec.Policy != nil || version != (velero.Version{}) && !version.ReadsRestorePolicies() {
@@ -152,12 +161,15 @@ func (e *Store) ReadPolicy(ctx context.Context, spec *collector.RestoreSpec) err
 	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	found.SetNamespace(e.namespace)
 	found.SetName(r.Name)
-	err := e.client.Get(ctx, &found)
-	if err == nil {
-		spec.Policy, err = velero.ParseRestorePolicy(found.Data)
-	}
-	if err != nil {
+	switch err := e.client.Get(ctx, &found); {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: there is no ConfigMap %s with its resource policy", ErrRefused, r.Name)
+	case err != nil:
 		return fmt.Errorf("what the resource policy %s selects: %w", r.Name, err)
+	}
+	var err error
+	if spec.Policy, err = velero.ParseRestorePolicy(found.Data); err != nil {
+		return fmt.Errorf("%w: resource policy %s: %w", ErrRefused, r.Name, err)
 	}
 	return nil
 }

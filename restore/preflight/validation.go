@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/restore/modifier"
 	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/velero"
 )
 
 // Modifier is the resource modifier that applies to a restore. Its zero value is none.
@@ -94,15 +94,16 @@ func (c *check) validate() {
 		return
 	}
 	data, asked := around.Configs[p.Name]
-	switch err := invalidPolicy(data); {
+	_, err := velero.ParseRestorePolicy(data)
+	switch {
 	case !isConfigMap(p):
 		refuse("its resource policy is of kind " + p.Kind + ", not a ConfigMap")
 	case !asked:
 		c.notLooked("what the resource policy "+p.Name+" leaves out", unread)
+	case data == nil:
+		refuse("resource policy " + p.Name + ": " + errMissing.Error())
 	case err != nil:
 		refuse("resource policy " + p.Name + ": " + err.Error())
-	case c.Fates != nil:
-		c.notLooked("what the resource policy "+p.Name+" leaves out", "veltui does not apply resource policies")
 	}
 }
 
@@ -125,41 +126,4 @@ func invalidHooks(hooks []velerov1.RestoreResourceHookSpec) (all []string) {
 		}
 	}
 	return all
-}
-
-// resourcePolicy is what a restore's resource policy may hold. An error of the decoder has its name.
-type resourcePolicy struct {
-	Version                   string
-	VolumePolicies            []any `yaml:"volumePolicies"`
-	IncludeExcludePolicy      any   `yaml:"includeExcludePolicy"`
-	ClusterScopedFilterPolicy any   `yaml:"clusterScopedFilterPolicy"`
-	NamespacedFilterPolicies  []any `yaml:"namespacedFilterPolicies"`
-}
-
-// invalidPolicy says why Velero refuses a restore for its resource policy, as far as that is easily said
-// (internal/resourcepolicies/resource_policies.go of 1.18.3, GetResourcePoliciesFromRestore and ValidateForRestore).
-func invalidPolicy(data map[string]string) error {
-	var policy resourcePolicy
-	switch {
-	case data == nil:
-		return errMissing
-	case len(data) != 1:
-		return fmt.Errorf("it has %d keys, not one", len(data))
-	}
-	for _, text := range data {
-		decoder := yaml.NewDecoder(strings.NewReader(text))
-		decoder.KnownFields(true)
-		if err := decoder.Decode(&policy); err != nil {
-			return fmt.Errorf("it cannot be read: %w", err)
-		}
-	}
-	switch {
-	case policy.Version != "v1":
-		return fmt.Errorf("its version is %q, not v1", policy.Version)
-	case len(policy.VolumePolicies) > 0:
-		return errors.New("volumePolicies are not supported for restores")
-	case policy.IncludeExcludePolicy != nil:
-		return errors.New("includeExcludePolicy is not supported for restores")
-	}
-	return nil
 }

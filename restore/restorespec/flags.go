@@ -46,7 +46,8 @@ func (f *Flags) Apply(r *velerov1.Restore) error {
 			}
 		}
 	}
-	if d.Restore.Spec.LabelSelector != nil && d.Restore.Spec.OrLabelSelectors != nil {
+	selects := slices.ContainsFunc(f.given, func(field Field) bool { return field.Flag == "selector" || field.Flag == "or-selector" })
+	if selects && d.Restore.Spec.LabelSelector != nil && d.Restore.Spec.OrLabelSelectors != nil {
 		return ErrSelectors
 	}
 	d.DropLoneExcludes(r.Spec)
