@@ -163,7 +163,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	return f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
 		r.Policy, r.Consequences = d.ConfigMap(namespace), announced
 		if found != nil {
-			r.Consequences = preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)
+			r.Consequences = append(r.Consequences, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
 		}
 		if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
 			r.Commands = []string{line}
