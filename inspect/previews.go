@@ -80,7 +80,7 @@ func (c *Cluster) look(ctx context.Context, answer *Preview, d restorespec.Draft
 	question, err := g.question(ctx, d.Restore.Spec, d, a)
 	switch {
 	case errors.Is(err, ErrRefused):
-		answer.Refused = append(answer.Refused, sanitize.String(err.Error())+".")
+		answer.Refused = append(answer.Refused, human.Capital(sanitize.String(err.Error()))+".")
 	case err != nil:
 		answer.Unknown = err.Error()
 		return

@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
@@ -142,13 +143,13 @@ func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec colle
 	}
 	estimate.Assumptions = append(notes, estimate.Assumptions...)
 	if refused != nil {
-		estimate.Refused = append(estimate.Refused, sanitize.String(refused.Error())+".")
+		estimate.Refused = append(estimate.Refused, human.Capital(sanitize.String(refused.Error()))+".")
 	}
 	return estimate, nil
 }
 
 // ErrRefused means that Velero refuses a restore for what it refers to.
-var ErrRefused = errors.New("Velero refuses this restore")
+var ErrRefused = errors.New("refused by Velero")
 
 // ReadPolicy reads the resource policy that a restore's spec names, if that has any effect and is not known. One that is
 // missing or not valid is an [ErrRefused].
