@@ -82,7 +82,7 @@ func TestCreateAndWait(t *testing.T) {
 			continue
 		}
 		var d document.Change
-		if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitPartiallyFailed || d.Kind != "Change" || d.Object.Kind != "Backup" || d.Wait == nil || d.Wait.ExitCode != code || d.Wait.Job == nil {
+		if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitPartiallyFailed || d.Kind != "Change" || d.Object.Kind != "backup" || d.Wait == nil || d.Wait.ExitCode != code || d.Wait.Job == nil {
 			t.Errorf("%v, exit code %d:\n%s\n%s", err, code, stdout, stderr)
 		}
 	}
