@@ -146,8 +146,8 @@ func (g *gathering) servers() {
 	}
 }
 
-// named reads an object by its name; nil refuses the plan, and so follows if there is none.
-func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, so string) *unstructured.Unstructured {
+// named reads an object by its name. If there is none it returns nil and refuses the plan; consequence ends that sentence.
+func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, consequence string) *unstructured.Unstructured {
 	o, word, resource, why := g.e.Object, job.Kind(kind.Kind).Word(), job.Kind(kind.Kind).Resource(), ""
 	var err error
 	if !g.e.proposal.exists || o.GetKind() != kind.Kind || o.GetName() != name {
@@ -161,7 +161,7 @@ func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, s
 	case g.seen("reading "+word+" "+name, err, &why):
 		return o
 	case isGone(err):
-		g.e.proposal.refuse(refuse("veltui get "+resource+" lists those that there are.", "there is no %s %s in namespace %s%s", word, name, g.o.Namespace, so))
+		g.e.proposal.refuse(refuse("veltui get "+resource+" lists those that there are.", "there is no %s %s in namespace %s%s", word, name, g.o.Namespace, consequence))
 	default:
 		g.e.proposal.refuse(mayNot("get", resource, kind.Group, g.o.Namespace, why))
 	}

@@ -46,8 +46,8 @@ It never writes Completed.
 
 If another option fits better, veltui prints it with its commands. It applies two
 of them itself: --wake makes Velero look at the job again, and --cancel-volumes
-cancels stalled data movement, --volume that of one volume. veltui never restarts the Velero server, but it
-lists the jobs that a restart would fail.
+cancels stalled data movement (with --volume, that of one volume). veltui never
+restarts the Velero server, but it lists the jobs that a restart would fail.
 
 The API server checks the patch first (dry run). veltui sends it only if nothing
 has changed since, retries until --timeout, and then watches for --observe whether

@@ -47,8 +47,8 @@ schedule and the time.
 
 --preflight says how close that look is: dry-run also sends each object to the API
 server with dryRun=All; look does not; auto takes the dry run for up to 2000 items;
-none starts the restore unseen. Where obstacles are found, --yes starts nothing unless
---accept-obstacles is given, too.` + writes + `
+none starts the restore unseen. Where obstacles are found, or something could not be
+looked at, --yes starts nothing unless --accept-obstacles is given, too.` + writes + `
 
 Exit codes: those of 'veltui finalize', 5 also if Velero has not begun it, 6 also if
 something stands in its way; with --wait those of 'veltui wait'.`,

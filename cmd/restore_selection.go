@@ -99,7 +99,7 @@ func (f *createRestore) announce(ctx context.Context, d restorespec.Draft, asked
 	}
 	index, err := f.contents(ctx, store, asked.Restore.BackupName)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the preflight says so
+		return nil, nil // the preflight says so
 	}
 	kinds, _, err := store.Kinds(ctx)
 	if err == nil {
