@@ -143,7 +143,7 @@ func (o *operator) opens(t *testing.T, name string) {
 	t.Helper()
 	o.sees(t, "live")
 	o.types(t, "/"+name+"\r")
-	o.sees(t, "/"+name[:min(5, len(name))], "1 of ")
+	o.sees(t, "/"+name[:min(5, len(name))], " of ")
 	o.types(t, "f")
 	o.sees(t, "Finalize restore velero/"+name, "Press enter to apply; you will be asked to type local/"+name, "enter type the name")
 }
@@ -208,7 +208,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 		t.Errorf("phase %s", phase)
 	}
 	o.types(t, "\x1b")
-	o.sees(t, "1 of ", "q quit")
+	o.sees(t, " of ", "q quit")
 	o.types(t, "q")
 	if code := o.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)

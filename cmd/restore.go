@@ -151,12 +151,18 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			}
 			l.add("")
 		}
+		var unseen []string
+		for _, n := range found.NotLooked {
+			if n.What != preflight.Admission || f.preflight != preflightLook {
+				unseen = append(unseen, n.What)
+			}
+		}
 		switch n := found.Count(preflight.Obstacle); {
 		case !f.yes || f.acceptObstacles:
 		case n > 0:
 			f.refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
-		case len(found.NotLooked) > 0:
-			f.refusal = "veltui could not look at " + human.List(mapSlice(found.NotLooked, func(n preflight.NotLooked) string { return n.What }), 3)
+		case len(unseen) > 0:
+			f.refusal = "veltui could not look at " + human.List(unseen, 3)
 		}
 		f.advice = "--accept-obstacles starts the restore all the same."
 	}

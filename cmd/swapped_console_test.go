@@ -102,7 +102,7 @@ func TestDashboardOfASwappedCluster(t *testing.T) {
 					o := &operator{state: state, console: startConsole(t, cmd, 120, 40)}
 					o.sees(t, "live")
 					o.types(t, "/"+r.Name+"\r")
-					o.sees(t, "1 of ", r.Name)
+					o.sees(t, "/"+r.Name, "▸! R "+r.Name) // with what affects it, once that is known
 					if c.before != nil {
 						c.before(t, o, r.Name)
 					}
@@ -167,7 +167,7 @@ func TestConfirmNamesTheCluster(t *testing.T) {
 			o := &operator{state: state, console: startConsole(t, cmd, 200, 60)}
 			o.sees(t, "live")
 			o.types(t, "/"+r.Name+"\r")
-			o.sees(t, "1 of ", r.Name)
+			o.sees(t, "/"+r.Name, "▸! R "+r.Name)
 			opensTwin(t, o, r.Name)
 			o.sees(t, a.server.URL, u.knows)
 		})

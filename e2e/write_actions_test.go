@@ -96,7 +96,7 @@ func TestRestoreCreateRefuses(t *testing.T) {
 		t.Errorf("of a missing backup: %s, %s: %s", state, sent, message)
 	}
 	code, printed := runVeltui(t, "restore", "create", "refused-2", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:Orders_2", "--yes")
-	if code != exitRefused || !strings.Contains(printed, "nothing was created") || !strings.Contains(printed, "obstacle") {
+	if code != exitRefused || !strings.Contains(printed, "refused: ") || !strings.Contains(printed, "in the way") {
 		t.Errorf("onto an invalid name: %d\n%s", code, printed)
 	}
 	for _, name := range []string{"refused-1", "refused-2"} {

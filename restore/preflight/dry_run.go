@@ -90,7 +90,7 @@ func (c *check) dryRun() {
 	d := c.DryRun
 	if d == nil {
 		if c.items > 0 {
-			c.notLooked("admission: webhooks, policies, Pod Security, schemas, names of namespaces, priority and runtime classes", "only a dry run asks the API server")
+			c.notLooked(Admission, "only a dry run asks the API server")
 		}
 		return
 	}

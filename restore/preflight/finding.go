@@ -94,6 +94,9 @@ type NotLooked struct {
 	Why       string `json:"why"`
 }
 
+// Admission is what was not looked at without a dry run.
+const Admission = "admission: webhooks, policies, Pod Security, schemas, names of namespaces, priority and runtime classes"
+
 // Result is what a preflight found.
 type Result struct {
 	Items     *int // how many items the restore would try to restore, nil if that could not be found out
