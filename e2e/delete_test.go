@@ -13,6 +13,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/e2e/lab"
@@ -110,5 +114,47 @@ func TestDelete(t *testing.T) {
 		if slices.Contains([]string{"gone", "gone-velero", "synced"}, r.Spec.BackupName) {
 			t.Errorf("request %s is left: %s %q", r.Name, r.Status.Phase, r.Status.Errors)
 		}
+	}
+}
+
+// TestDeleteSnapshots: a backup whose volumes are CSI snapshots goes with them. Velero deletes a snapshot by a content
+// of its own, with the snapshot's handle, that it creates and deletes (internal/delete/actions/csi, 1.18).
+func TestDeleteSnapshots(t *testing.T) {
+	ctx := patient(t)
+	must(t, theLab.StartSnapshots(ctx))
+	must(t, theLab.VeleroWith(ctx, "--features=EnableCSI"))
+	const name = "gone-snapshots"
+	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	for _, claim := range []string{"data-0", "data-1"} {
+		must(t, theLab.CreateClaim(ctx, name, claim))
+	}
+	wantEnd(t, backup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}, StorageLocation: lab.Location}, nil), "Completed")
+
+	contents, err := dynamic.NewForConfig(theLab.Config())
+	must(t, err)
+	changes, err := contents.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshotcontents"}).Watch(ctx, metav1.ListOptions{})
+	must(t, err)
+	t.Cleanup(changes.Stop)
+	code, printed := runVeltui(t, "backup", "delete", name, "--yes", "--reason", "end-to-end test")
+	if code != 0 || !strings.Contains(printed, "2 snapshots") {
+		t.Errorf("ended with %d:\n%s", code, printed)
+	}
+	deleted := map[string]bool{}
+	for len(deleted) < 2 {
+		select {
+		case e := <-changes.ResultChan():
+			content, ok := e.Object.(*unstructured.Unstructured)
+			if !ok {
+				t.Fatalf("%s %v", e.Type, e.Object)
+			}
+			if handle, _, _ := unstructured.NestedString(content.Object, "spec", "source", "snapshotHandle"); e.Type == watch.Deleted && handle != "" {
+				deleted[handle] = true
+			}
+		case <-ctx.Done():
+			t.Fatalf("the snapshots deleted are %v", deleted)
+		}
+	}
+	if files := storedOf(t, "backups", name); len(files) > 0 || theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, &velerov1.Backup{}) == nil {
+		t.Errorf("it left %q", files)
 	}
 }
