@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -39,6 +40,12 @@ var changes = []struct {
 	{"backup", http.MethodPost, func(n string) []string { return []string{"backup", "create", n + "-now", "--from-schedule", n} }, func(n string) client.Object {
 		return &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-now"}}
 	}},
+	{"delete-restore", http.MethodDelete, func(n string) []string { return []string{"restore", "delete", n + "-old"} }, func(n string) client.Object {
+		return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-old"}}
+	}},
+	{"delete-backup", http.MethodPost, func(n string) []string { return []string{"backup", "delete", n + "-gone", "--from-another-cluster"} }, func(n string) client.Object {
+		return &velerov1.DeleteBackupRequest{Spec: velerov1.DeleteBackupRequestSpec{BackupName: n + "-gone"}}
+	}},
 }
 
 func scheduleNamed(name string) client.Object {
@@ -50,18 +57,29 @@ func (b *bed) changeable(t *testing.T, name string) {
 	t.Helper()
 	for _, o := range changeable(name) {
 		b.create(t, o)
+		b.settle(t, o)
 	}
 	t.Cleanup(func() {
 		for _, change := range changes {
-			if err := client.IgnoreNotFound(b.client.Delete(context.Background(), change.written(name))); err != nil {
-				t.Error(err)
+			for _, o := range b.found(t, change.written(name)) {
+				if err := client.IgnoreNotFound(b.client.Delete(context.Background(), o)); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 	})
 }
 
 func changeable(name string) []client.Object {
-	all := []client.Object{&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}}
+	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "velero", Name: name} }
+	done := velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}
+	all := []client.Object{
+		&velerov1.BackupStorageLocation{ObjectMeta: in(name), Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
+			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}},
+		&velerov1.Backup{ObjectMeta: in(name), Spec: velerov1.BackupSpec{StorageLocation: name}, Status: done},
+		&velerov1.Backup{ObjectMeta: in(name + "-gone"), Spec: velerov1.BackupSpec{StorageLocation: name}, Status: done},
+		&velerov1.Restore{ObjectMeta: in(name + "-old"), Spec: velerov1.RestoreSpec{BackupName: name}, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}},
+	}
 	for _, paused := range []bool{false, true} {
 		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Spec: velerov1.ScheduleSpec{
 			Schedule: "0 1 * * *", Paused: paused, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
@@ -73,23 +91,62 @@ func changeable(name string) []client.Object {
 	return all
 }
 
-// state is what a cluster holds of an object: its version and who wrote it, or that there is none.
-func (b *bed) state(t *testing.T, o client.Object) string {
+// settle makes a job one that nobody has written lately.
+func (b *bed) settle(t *testing.T, o client.Object) {
 	t.Helper()
-	err := b.client.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-	switch {
+	switch o.(type) {
+	case *velerov1.Backup, *velerov1.Restore:
+		b.age(t, o)
+	}
+}
+
+// found is the object of that name, or the requests to delete that backup.
+func (b *bed) found(t *testing.T, o client.Object) (all []client.Object) {
+	t.Helper()
+	if request, ok := o.(*velerov1.DeleteBackupRequest); ok {
+		var requests velerov1.DeleteBackupRequestList
+		if err := b.client.List(context.Background(), &requests, client.InNamespace("velero")); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range requests.Items {
+			if r.Spec.BackupName == request.Spec.BackupName {
+				all = append(all, &requests.Items[i])
+			}
+		}
+		return all
+	}
+	switch err := b.client.Get(context.Background(), client.ObjectKeyFromObject(o), o); {
 	case apierrors.IsNotFound(err):
-		return "none"
+		return nil
 	case err != nil:
 		t.Fatal(err)
 	}
-	return fmt.Sprint(o.GetUID(), o.GetResourceVersion(), o.GetAnnotations())
+	return []client.Object{o}
+}
+
+// state is what a cluster holds of an object: its version and who wrote it, or that there is none.
+func (b *bed) state(t *testing.T, o client.Object) string {
+	t.Helper()
+	state := "none"
+	for _, o := range b.found(t, o) {
+		state = fmt.Sprint(state, o.GetUID(), o.GetResourceVersion(), o.GetAnnotations())
+	}
+	return state
 }
 
 // sendsChange is true for the request that changes something, not for its dry run.
 func sendsChange(r *http.Request) bool {
-	return (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.Contains(r.URL.Path, "/velero.io/") &&
-		!strings.Contains(r.URL.Path, "/downloadrequests") && !strings.Contains(r.URL.RawQuery, "dryRun")
+	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/velero.io/") && !strings.Contains(r.URL.Path, "/downloadrequests") && !isDryRun(r)
+}
+
+// isDryRun looks into the body where a deletion has its options.
+func isDryRun(r *http.Request) bool {
+	if r.Method != http.MethodDelete {
+		return strings.Contains(r.URL.RawQuery, "dryRun=All")
+	}
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return bytes.Contains(body, []byte("dryRun"))
 }
 
 // Told to end in the middle of retrying: nothing is half done, and the last line and the log say that it is unknown.
@@ -98,6 +155,7 @@ func TestChangesEndInMidRetry(t *testing.T) {
 	for _, change := range changes {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 			t.Run(change.name+" "+signal.String(), func(t *testing.T) {
+				t.Parallel()
 				name := "torn-" + change.name + strconv.Itoa(int(signal))
 				b.changeable(t, name)
 				before := b.state(t, change.written(name))
@@ -232,7 +290,7 @@ func TestChangesByTwoAtOnce(t *testing.T) {
 func TestChangesOfASwappedCluster(t *testing.T) {
 	w := startTwins(t)
 	dryRun := func(r *http.Request) bool {
-		return strings.Contains(r.URL.RawQuery, "dryRun=All") && strings.Contains(r.URL.Path, "/velero.io/")
+		return strings.Contains(r.URL.Path, "/velero.io/") && isDryRun(r)
 	}
 	for _, v := range w.swaps() {
 		for _, change := range changes {

@@ -67,6 +67,7 @@ func (w *twins) start(t *testing.T) {
 		if err := w.a.client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
+		w.a.settle(t, o)
 	}
 	w.admit(t)
 	var kubeSystem corev1.Namespace
