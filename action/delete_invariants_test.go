@@ -61,11 +61,11 @@ func (b *sendBench) location(mode, phase string) {
 }
 
 // What holds for every write holds for deletions: never twice, never another object, and the journal is always true.
-func TestDeleteRestoreInvariants(t *testing.T) { trySends(t, deleteRestoreSend, sampleOf(41, 197)) }
+func TestDeleteRestoreInvariants(t *testing.T) { trySends(t, deleteRestoreSend, sampleOf(41, 599)) }
 
 func TestDeleteBackupInvariants(t *testing.T) {
 	a := deleteBackupSend(t)
-	trySends(t, a, sampleOf(41, 197))
+	trySends(t, a, sampleOf(41, 599))
 }
 
 // Velero is faster than the answer: the request is gone and so is the backup. It is not requested again, not even where

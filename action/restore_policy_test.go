@@ -53,7 +53,7 @@ func settleAll(t *testing.T, b *sendBench, o Options) {
 // Whatever becomes of each request: at most one Restore, never one that Velero has not begun without its ConfigMap, and
 // in the end no ConfigMap.
 func TestSelectionInvariants(t *testing.T) {
-	every := sampleOf(53, 197)
+	every := sampleOf(53, 599)
 	for n, c := range sendCases() {
 		if n%every != 0 {
 			continue

@@ -546,17 +546,17 @@ func (c sendCase) check(t *testing.T, b *sendBench, out *Outcome, atEnd int) (wr
 // cluster or user, never "not sent" of a write that lands, never two writes, and
 // the journal is always true.
 func TestSendInvariants(t *testing.T) {
-	trySends(t, finalizeSend, sampleOf(7, 31))
+	trySends(t, finalizeSend, sampleOf(7, 101))
 }
 
 // The same holds for what creates, and for a patch of what is no job.
-func TestCreateInvariants(t *testing.T) { trySends(t, createSend, sampleOf(23, 97)) }
+func TestCreateInvariants(t *testing.T) { trySends(t, createSend, sampleOf(23, 307)) }
 
-func TestBackupNowInvariants(t *testing.T) { trySends(t, backupSend, sampleOf(47, 193)) }
+func TestBackupNowInvariants(t *testing.T) { trySends(t, backupSend, sampleOf(47, 601)) }
 
-func TestPauseInvariants(t *testing.T) { trySends(t, pauseSend, sampleOf(41, 197)) }
+func TestPauseInvariants(t *testing.T) { trySends(t, pauseSend, sampleOf(41, 599)) }
 
-func TestUnpauseInvariants(t *testing.T) { trySends(t, unpauseSend, sampleOf(43, 199)) }
+func TestUnpauseInvariants(t *testing.T) { trySends(t, unpauseSend, sampleOf(43, 607)) }
 
 func trySends(t *testing.T, a sendAction, every int) {
 	dir := t.TempDir()

@@ -8,36 +8,43 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/say/document"
 )
 
-// changes are the commands that change what is no running job. name is that of what they write, of which a schedule, a
-// paused schedule with -paused behind it, and a backup have the name too.
-var changes = []struct {
+type change struct {
 	name, method string
 	args         func(name string) []string
 	written      func(name string) client.Object // empty, with its name
-}{
-	{"pause", http.MethodPatch, func(n string) []string { return []string{"schedule", "pause", n} }, scheduleNamed},
+}
+
+// changes are the commands that change what is no running job. name is that of a location and a completed backup; -daily
+// and -paused behind it are schedules, -old is a completed restore, and -gone a backup that nothing reads.
+var changes = []change{
+	{"pause", http.MethodPatch, func(n string) []string { return []string{"schedule", "pause", n + "-daily"} }, func(n string) client.Object { return scheduleNamed(n + "-daily") }},
 	{"unpause", http.MethodPatch, func(n string) []string { return []string{"schedule", "unpause", n + "-paused"} }, func(n string) client.Object { return scheduleNamed(n + "-paused") }},
 	{"restore", http.MethodPost, func(n string) []string {
 		return []string{"restore", "create", n, "--from-backup", n, "--preflight", "none"}
 	}, func(n string) client.Object {
 		return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n}}
 	}},
-	{"backup", http.MethodPost, func(n string) []string { return []string{"backup", "create", n + "-now", "--from-schedule", n} }, func(n string) client.Object {
+	{"backup", http.MethodPost, func(n string) []string {
+		return []string{"backup", "create", n + "-now", "--from-schedule", n + "-daily"}
+	}, func(n string) client.Object {
 		return &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-now"}}
 	}},
 	{"delete-restore", http.MethodDelete, func(n string) []string { return []string{"restore", "delete", n + "-old"} }, func(n string) client.Object {
@@ -46,6 +53,10 @@ var changes = []struct {
 	{"delete-backup", http.MethodPost, func(n string) []string { return []string{"backup", "delete", n + "-gone", "--from-another-cluster"} }, func(n string) client.Object {
 		return &velerov1.DeleteBackupRequest{Spec: velerov1.DeleteBackupRequestSpec{BackupName: n + "-gone"}}
 	}},
+}
+
+func changeNamed(name string) (c change) {
+	return changes[slices.IndexFunc(changes, func(c change) bool { return c.name == name })]
 }
 
 func scheduleNamed(name string) client.Object {
@@ -81,23 +92,29 @@ func changeable(name string) []client.Object {
 		&velerov1.Restore{ObjectMeta: in(name + "-old"), Spec: velerov1.RestoreSpec{BackupName: name}, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}},
 	}
 	for _, paused := range []bool{false, true} {
-		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Spec: velerov1.ScheduleSpec{
+		s := &velerov1.Schedule{ObjectMeta: in(name + "-daily"), Spec: velerov1.ScheduleSpec{
 			Schedule: "0 1 * * *", Paused: paused, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
 		if paused {
-			s.Name += "-paused"
+			s.Name = name + "-paused"
 		}
 		all = append(all, s)
 	}
 	return all
 }
 
-// settle makes a job one that nobody has written lately.
+// settle makes what was created one that nobody has written lately, and a job one that ran here.
 func (b *bed) settle(t *testing.T, o client.Object) {
 	t.Helper()
 	switch o.(type) {
 	case *velerov1.Backup, *velerov1.Restore:
-		b.age(t, o)
+		for n := range 3 {
+			with := fmt.Sprintf(`{"status":{"startTimestamp":%q,"progress":{"totalItems":%d}}}`, o.GetCreationTimestamp().UTC().Format(time.RFC3339), n+1)
+			if err := b.client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(with))); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
+	b.age(t, o)
 }
 
 // found is the object of that name, or the requests to delete that backup.

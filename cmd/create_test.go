@@ -124,6 +124,7 @@ func TestRestoreUnseen(t *testing.T) {
 
 // TestCreateAfterALostAnswer: a second run without a name makes no second backup where the first may have made one.
 func TestCreateAfterALostAnswer(t *testing.T) {
+	t.Parallel()
 	b := control(t)
 	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "lost"}, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}})
 	var losing atomic.Bool

@@ -30,6 +30,7 @@ func demoCommand(t *testing.T, args ...string) *exec.Cmd {
 const firstFrame = 10 * time.Second
 
 func TestDemoFinalizesByKeyboard(t *testing.T) {
+	t.Parallel()
 	cmd := demoCommand(t)
 	began := time.Now()
 	c := startConsole(t, cmd, 120, 40)

@@ -160,6 +160,7 @@ func TestPlainGoesOnWithoutInput(t *testing.T) {
 
 // TestPlainFinalizes on a dumb terminal, by the typed name and no other.
 func TestPlainFinalizes(t *testing.T) {
+	t.Parallel()
 	cmd := demoCommand(t, "--scene", scenes+"restore-patch-lost.yaml")
 	cmd.Env = append(cmd.Env, "TERM=dumb", "VELTUI_PLAIN=1")
 	c := startConsole(t, cmd, 200, 100)

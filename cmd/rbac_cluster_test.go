@@ -109,6 +109,7 @@ var rbacCommands = []rbacCommand{
 // was asked to the manifest: a right that nothing uses fails the test, and a
 // request that no right names too.
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	skipUnderRace(t)
 	b := control(t)
 	b.rightsCluster(t)

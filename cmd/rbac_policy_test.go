@@ -498,6 +498,7 @@ func TestPolicyOnSchedules(t *testing.T) {
 // TestPolicyKeepsJobsReadable: whatever the policy lets pass, typed lists of backups
 // and restores are still decoded, and nothing but what is documented has changed.
 func TestPolicyKeepsJobsReadable(t *testing.T) {
+	t.Parallel()
 	b := control(t)
 	const user = "limited-generator"
 	b.apply(t, user, "operator", "--user", user, "-o", "json")

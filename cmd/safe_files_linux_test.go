@@ -182,6 +182,7 @@ func TestSignalEndsWhateverBlocks(t *testing.T) {
 
 // The dashboard ends while its dialog waits for an answer.
 func TestSignalEndsAHangingDialog(t *testing.T) {
+	t.Parallel()
 	b := control(t)
 	b.quiet(t, inProgress("dialogue", time.Hour))
 	var hanging atomic.Bool

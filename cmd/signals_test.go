@@ -71,6 +71,7 @@ type blow struct {
 }
 
 func TestSignalsLeaveASaneTerminal(t *testing.T) {
+	t.Parallel()
 	b := control(t)
 	b.create(t, inProgress("signalled", time.Hour))
 	const ms = time.Millisecond
@@ -124,6 +125,7 @@ func TestSignalsLeaveASaneTerminal(t *testing.T) {
 // A second signal that comes later ends at once a dashboard whose terminal
 // nobody reads, and which therefore cannot leave in order.
 func TestSecondSignalEndsABlockedDashboard(t *testing.T) {
+	t.Parallel()
 	b := control(t)
 	before := freshTermios(t)
 	cmd := b.command(t, "-n", "velero")
