@@ -69,6 +69,9 @@ func TestSelections(t *testing.T) {
 			Outcome struct{ State, Sent, Message string }
 		}
 		if err := json.Unmarshal(document(printed), &d); err != nil || code != 0 || d.Outcome.Sent != "landed" {
+			if theLab.Version != "v1.18.3" && code == exitRefused && strings.Contains(printed, "cannot restore selected objects") {
+				return // it would restore other objects, or none
+			}
 			t.Fatalf("%s ended with %d, %v:\n%s", name, code, err, printed)
 		}
 		ended(t, "Restore", name)
