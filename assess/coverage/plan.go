@@ -258,7 +258,10 @@ func (p *plan) collected(resource string, o metav1.Object) Verdict {
 }
 
 func (p *plan) selects(o metav1.Object) bool {
-	return slices.ContainsFunc(p.selectors, func(s *metav1.LabelSelector) bool { return matches(s, o.GetLabels()) })
+	return slices.ContainsFunc(p.selectors, func(s *metav1.LabelSelector) bool {
+		selector, err := metav1.LabelSelectorAsSelector(s)
+		return err == nil && selector.Matches(labels.Set(o.GetLabels()))
+	})
 }
 
 func (p *plan) selectorText() string {
@@ -381,9 +384,4 @@ func (p *plan) anyCollected(namespace string) bool {
 		}
 	}
 	return false
-}
-
-func matches(s *metav1.LabelSelector, set labels.Set) bool {
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	return err == nil && selector.Matches(set)
 }

@@ -48,11 +48,12 @@ type Volume struct {
 	Started, Completed time.Time
 }
 
-// Methods of volumes that decide what becomes of a claim.
+// The ways in which Velero saves and restores volumes (internal/volume/volumes_information.go Method).
 const (
-	ByNative = "NativeSnapshot"
-	ByCSI    = "CSISnapshot"
-	ByPod    = "PodVolumeBackup"
+	ByNative     = "NativeSnapshot"
+	ByCSI        = "CSISnapshot"
+	ByPod        = "PodVolumeBackup"
+	ByPodRestore = "PodVolumeRestore"
 )
 
 // VolumeOutcome is what became of a volume's data, empty where nothing is said.

@@ -169,7 +169,7 @@ func addHeld(section *detail.Section, l assess.Location, now time.Time) {
 	section.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
 	add := func(which string, j *job.Job) {
 		section.Rows = append(section.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
-			detail.Styled(detail.Dim, which), {Text: j.Name}, phaseText(j), {Text: moment(j.Began(), now, "")}}})
+			detail.Styled(detail.Dim, which), {Text: j.Name}, phaseText(j), {Text: human.Moment(j.Began(), now)}}})
 	}
 	add("newest", l.Newest)
 	if l.Left == 0 { // else there are older ones
@@ -251,7 +251,7 @@ func repositorySections(a *assess.Assessment, r assess.Repository) []detail.Sect
 			took = human.Duration(ended.Sub(began))
 		}
 		care.Rows = append(care.Rows, detail.Cells{Cells: []detail.Text{
-			detail.Styled(style, cmp.Or(string(m.Result), "running")), {Text: moment(began, now, "")}, {Text: took}, detail.Styled(style, m.Message)}})
+			detail.Styled(style, cmp.Or(string(m.Result), "running")), {Text: human.Moment(began, now)}, {Text: took}, detail.Styled(style, m.Message)}})
 	}
 	care.Lines = []detail.Text{detail.Styled(detail.Dim, "Velero keeps the last 3 results.")}
 	return found
