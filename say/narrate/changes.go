@@ -55,11 +55,10 @@ type Changes struct {
 	// Flags are those of [Job].
 	Flags string
 
-	jobs      map[types.UID]told
-	health    watch.HealthState
-	server    string
-	locations map[string]string
-	findings  Findings
+	jobs     map[types.UID]told
+	health   watch.HealthState
+	server   string
+	findings Findings
 }
 
 type told struct {
@@ -174,21 +173,8 @@ func (c *Changes) surroundings(a *assess.Assessment, first bool) []Line {
 		c.server = text
 		lines = append(lines, Line{"server", cmp.Or(text, "Velero's server is running again."), Urgent})
 	}
-	locations := map[string]string{}
-	for _, l := range a.Snapshot.Locations {
-		text := location(l.Name, string(l.Status.Phase), l.Status.Message)
-		locations[l.Name] = text
-		switch before := c.locations[l.Name]; {
-		case (text == "") == (before == ""):
-		case text == "":
-			lines = append(lines, Line{"location " + l.Name, sentence("Storage location %s is available again", l.Name), Normal})
-		default:
-			lines = append(lines, Line{"location " + l.Name, text, Urgent})
-		}
-	}
-	c.locations = locations
 	for _, line := range c.findings.Since(a.SpokenAttention()) {
-		if !strings.HasPrefix(line.About, "finding storage/") && !strings.HasPrefix(line.About, "finding server/") { // they are said above
+		if !strings.HasPrefix(line.About, "finding server/") { // it is said above
 			lines = append(lines, line)
 		}
 	}

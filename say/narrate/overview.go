@@ -81,13 +81,6 @@ func server(a *assess.Assessment) string {
 	return sentence("Velero's server is not running%s: no job goes on until it does", human.Parens(s.Waiting))
 }
 
-func location(name, phase, message string) string {
-	if phase != velero.LocationUnavailable {
-		return ""
-	}
-	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, 200))
-}
-
 func urgentFirst(a *assess.Assessment) []assess.Judged {
 	var active []assess.Judged
 	for _, j := range a.Snapshot.Active {
