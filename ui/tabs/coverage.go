@@ -40,8 +40,8 @@ func Coverage() detail.Tab {
 					row.About = n.Name + ": " + n.Sentence
 				}
 				row.Cells = func(now time.Time) []detail.Text {
-				return slices.Insert(coverageCells(n.Item, now), claimsColumn, detail.Text{Text: n.ClaimsCovered()})
-			}
+					return slices.Insert(coverageCells(n.Item, now), claimsColumn, detail.Text{Text: n.ClaimsCovered()})
+				}
 				row.Page = func() detail.Page { return coveragePage(n, a.Environment.Now) }
 				group.Rows = append(group.Rows, row)
 			}
