@@ -1,9 +1,7 @@
 package narrate
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,7 +55,6 @@ type Changes struct {
 
 	jobs     map[types.UID]told
 	health   watch.HealthState
-	server   string
 	findings Findings
 }
 
@@ -81,7 +78,7 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 	if a.Stale() {
 		return lines // the rest is not confirmed
 	}
-	lines = append(lines, c.surroundings(a, first)...)
+	lines = append(lines, c.findings.Since(a.SpokenAttention())...)
 	jobs := make(map[types.UID]told, len(a.Snapshot.Jobs))
 	for _, j := range a.Snapshot.Jobs {
 		judged := a.Of(j)
@@ -165,21 +162,4 @@ func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
 		return nil
 	}
 	return []Line{{"connection", text, Urgent}}
-}
-
-func (c *Changes) surroundings(a *assess.Assessment, first bool) []Line {
-	var lines []Line
-	if text := server(a); text != c.server {
-		c.server = text
-		lines = append(lines, Line{"server", cmp.Or(text, "Velero's server is running again."), Urgent})
-	}
-	for _, line := range c.findings.Since(a.SpokenAttention()) {
-		if !strings.HasPrefix(line.About, "finding server/") { // it is said above
-			lines = append(lines, line)
-		}
-	}
-	if first {
-		return nil
-	}
-	return lines
 }

@@ -170,9 +170,7 @@ func attention(a *assess.Assessment, flags string) (lines []string, jobs map[typ
 			lines = append(lines, Job(a.Of(j), a.Environment.Now, flags))
 			continue
 		}
-		if f.Kind != "server" { // said before all jobs
-			lines = append(lines, findingText(f))
-		}
+		lines = append(lines, findingText(f))
 	}
 	return lines, jobs
 }

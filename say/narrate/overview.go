@@ -58,19 +58,7 @@ func around(a *assess.Assessment) []string {
 			lines = append(lines, sentence("Note: you may not list %s, so veltui does not see them", s.Resource))
 		}
 	}
-	if text := server(a); text != "" {
-		lines = append(lines, text)
-	}
 	return lines
-}
-
-// server says that Velero does not run, and nothing where that cannot be seen.
-func server(a *assess.Assessment) string {
-	s := a.Snapshot.Server
-	if !s.Visible || s.Running {
-		return ""
-	}
-	return sentence("Velero's server is not running%s: no job goes on until it does", human.Parens(s.Waiting))
 }
 
 func urgentFirst(a *assess.Assessment) []assess.Judged {
