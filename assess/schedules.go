@@ -27,8 +27,6 @@ type Schedule struct {
 	// Next is when Velero makes the next backup, zero if unknown or never; NextErr is why it is unreadable.
 	Next    time.Time
 	NextErr error
-	// Missed is when a run that was missed was due, also of a paused schedule; zero for none.
-	Missed time.Time
 	// Interval lies between the next run and the one after, zero if not known.
 	Interval time.Duration
 	table    velero.Timetable
@@ -108,14 +106,11 @@ func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
 func (a *Assessment) judgeSchedule(s *Schedule) {
 	say := noteTo(&s.Notes)
 	due := !s.Next.IsZero() && a.Environment.Now.After(s.Next)
-	if due {
-		s.Missed = s.Next
-	}
 	switch {
 	case s.Spec.Paused:
 		say(Unusual, "Paused: Velero makes no backups.%s", a.whenUnpaused(s, due))
-		if due && a.Environment.Now.Sub(s.Missed) >= pauseForgotten {
-			s.find(Finding{Reason: ForgottenPause, Since: s.Missed, Summary: "Paused: it has missed its runs for " + a.ago(s.Missed)})
+		if due && a.Environment.Now.Sub(s.Next) >= pauseForgotten {
+			s.find(Finding{Reason: ForgottenPause, Since: s.Next, Summary: "Paused: it has missed its runs for " + a.ago(s.Next)})
 		}
 		s.State, s.Next = SchedulePaused, time.Time{}
 	case s.Status.Phase == velerov1.SchedulePhaseFailedValidation:

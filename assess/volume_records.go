@@ -78,16 +78,8 @@ func JoinVolumes(volumes []Volume, infos []artifact.Volume) []VolumeRecord {
 
 // carried reports whether a resource stands, or stood, for what the info says.
 func carried(i *artifact.Volume) bool {
-	return !i.Skipped && (i.DataMoved || i.Method == methodPodBackup || i.Method == methodPodRestore)
+	return !i.Skipped && (i.DataMoved || i.Method == artifact.ByPod || i.Method == artifact.ByPodRestore)
 }
-
-// The ways in which Velero saves and restores volumes (internal/volume/volumes_information.go Method).
-const (
-	methodCSI        = "CSISnapshot"
-	methodNative     = "NativeSnapshot"
-	methodPodBackup  = "PodVolumeBackup"
-	methodPodRestore = "PodVolumeRestore"
-)
 
 func podVolume(namespace, pod, volume string) string {
 	if pod == "" {
@@ -220,11 +212,11 @@ func (r *VolumeRecord) How() string {
 	switch {
 	case i.Skipped:
 		return ""
-	case method == methodCSI && i.DataMoved:
+	case method == artifact.ByCSI && i.DataMoved:
 		method = string(velero.DataUpload)
 	}
 	switch method {
-	case methodPodBackup, methodPodRestore:
+	case artifact.ByPod, artifact.ByPodRestore:
 		return "fs-backup" + human.Clause(", ", cmp.Or(m.Uploader, i.Uploader))
 	case string(velero.DataUpload), string(velero.DataDownload):
 		by := "data mover"
@@ -235,9 +227,9 @@ func (r *VolumeRecord) How() string {
 			return by
 		}
 		return "CSI snapshot, " + by
-	case methodCSI:
+	case artifact.ByCSI:
 		return "CSI snapshot"
-	case methodNative:
+	case artifact.ByNative:
 		return "native snapshot"
 	}
 	return method

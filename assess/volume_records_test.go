@@ -49,11 +49,11 @@ func TestJoinVolumes(t *testing.T) {
 		"a synced backup has volume info only": {
 			nil, []artifact.Volume{
 				{Namespace: "shop", Claim: "cache", Skipped: true, SkippedReason: "podvolume: opted out due to annotation in pod web;"},
-				{Namespace: "shop", Claim: "pg", Method: methodNative, Result: "succeeded", Handle: "snap-1"},
-				{Namespace: "shop", Claim: "log", Method: methodCSI, Result: "failed", Size: 50},
-				{Namespace: "shop", Claim: "db", Method: methodCSI, DataMoved: true, DataMover: "velero", Phase: "Completed", Size: 9},
-				{Namespace: "shop", Claim: "img", Method: methodCSI, DataMoved: true, DataMover: "vendor", Phase: "Canceled"},
-				{PodNamespace: "shop", Pod: "web", PodVolume: "tmp", Node: "b", Method: methodPodBackup, Uploader: "restic", Result: "succeeded", Size: 5},
+				{Namespace: "shop", Claim: "pg", Method: artifact.ByNative, Result: "succeeded", Handle: "snap-1"},
+				{Namespace: "shop", Claim: "log", Method: artifact.ByCSI, Result: "failed", Size: 50},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, DataMoved: true, DataMover: "velero", Phase: "Completed", Size: 9},
+				{Namespace: "shop", Claim: "img", Method: artifact.ByCSI, DataMoved: true, DataMover: "vendor", Phase: "Canceled"},
+				{PodNamespace: "shop", Pod: "web", PodVolume: "tmp", Node: "b", Method: artifact.ByPod, Uploader: "restic", Result: "succeeded", Size: 5},
 			},
 			[]string{
 				"shop/img|||Failed|CSI snapshot, data mover vendor|0/0", "shop/log|||Failed|CSI snapshot|0/50",
@@ -63,39 +63,39 @@ func TestJoinVolumes(t *testing.T) {
 		},
 		"by the operation, whatever else differs": {
 			[]Volume{upload("db", velero.VolumeCompleted)},
-			[]artifact.Volume{{Namespace: "old", Claim: "pg", Method: methodCSI, DataMoved: true, Operation: "du-op.db", Phase: "Prepared"}},
+			[]artifact.Volume{{Namespace: "old", Claim: "pg", Method: artifact.ByCSI, DataMoved: true, Operation: "du-op.db", Phase: "Prepared"}},
 			[]string{"old/pg|||Done|CSI snapshot, data mover|1/9"},
 		},
 		"by the pod's volume: two pods share one claim": {
 			[]Volume{podBackup("web-0", "files", velero.VolumeCompleted), podBackup("web-1", "files", velero.VolumeFailed)},
 			[]artifact.Volume{
-				{Namespace: "shop", Claim: "files", Method: methodPodBackup, PodNamespace: "shop", Pod: "web-1", PodVolume: "data", Result: "failed"},
-				{Namespace: "shop", Claim: "files", Method: methodPodBackup, PodNamespace: "shop", Pod: "web-0", PodVolume: "data", Result: "succeeded"},
+				{Namespace: "shop", Claim: "files", Method: artifact.ByPod, PodNamespace: "shop", Pod: "web-1", PodVolume: "data", Result: "failed"},
+				{Namespace: "shop", Claim: "files", Method: artifact.ByPod, PodNamespace: "shop", Pod: "web-0", PodVolume: "data", Result: "succeeded"},
 			},
 			[]string{"shop/files|shop/web-1:data|a|Failed|fs-backup, kopia|3/7", "shop/files|shop/web-0:data|a|Done|fs-backup, kopia|3/7"},
 		},
 		"by the snapshot's handle": {
 			[]Volume{podBackup("web", "", velero.VolumeCompleted)},
-			[]artifact.Volume{{Namespace: "shop", Claim: "files", Method: methodPodBackup, Handle: "k-web", Size: 7}},
+			[]artifact.Volume{{Namespace: "shop", Claim: "files", Method: artifact.ByPod, Handle: "k-web", Size: 7}},
 			[]string{"shop/files|shop/web:data|a|Done|fs-backup, kopia|3/7"},
 		},
 		"by the claim, but not what carries no data": {
 			[]Volume{upload("db", velero.VolumeCompleted)},
 			[]artifact.Volume{
 				{Namespace: "shop", Claim: "db", Skipped: true, SkippedReason: "no"},
-				{Namespace: "shop", Claim: "db", Method: methodCSI, Size: 4, Result: "succeeded"},
-				{Namespace: "shop", Claim: "db", Method: methodPodBackup, Size: 5, Result: "succeeded"},
-				{Namespace: "shop", Claim: "db", Method: methodCSI, DataMoved: true, Size: 6, Node: "n"},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, Size: 4, Result: "succeeded"},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByPod, Size: 5, Result: "succeeded"},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, DataMoved: true, Size: 6, Node: "n"},
 			},
 			[]string{"shop/db||n|Done|CSI snapshot, data mover|1/9", "shop/db|||Done|CSI snapshot|0/4", "shop/db|||Done|fs-backup|5/5", "shop/db|||Skipped||0/0"},
 		},
 		"nothing is joined twice": {
 			[]Volume{upload("db", velero.VolumeCompleted)},
-			[]artifact.Volume{{Namespace: "shop", Claim: "db", DataMoved: true, Method: methodCSI, Operation: "du-op.db"}, {Namespace: "shop", Claim: "db", DataMoved: true, Method: methodCSI}},
+			[]artifact.Volume{{Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.ByCSI, Operation: "du-op.db"}, {Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.ByCSI}},
 			[]string{"shop/db|||Done|CSI snapshot, data mover|1/9", "shop/db||||CSI snapshot, data mover|0/0"},
 		},
 		"of a restore no result is stored": {
-			nil, []artifact.Volume{{Namespace: "shop", Claim: "db", Method: methodCSI}, {PersistentVolume: "pv-1", Method: methodNative, Handle: "snap"}},
+			nil, []artifact.Volume{{Namespace: "shop", Claim: "db", Method: artifact.ByCSI}, {PersistentVolume: "pv-1", Method: artifact.ByNative, Handle: "snap"}},
 			[]string{"pv-1||||native snapshot|0/0", "shop/db||||CSI snapshot|0/0"},
 		},
 	} {
@@ -132,11 +132,11 @@ func TestSkippedReasonsAndHandles(t *testing.T) {
 	if r.Handle() != "k-web" || r.Operation() != "" || r.Incremental() != 0 || r.SkippedReason() != "" {
 		t.Errorf("handle %q, operation %q", r.Handle(), r.Operation())
 	}
-	r = JoinVolumes(nil, []artifact.Volume{{Method: methodCSI, DataMoved: true, Handle: "local", LocalHandle: "local"}})[0]
+	r = JoinVolumes(nil, []artifact.Volume{{Method: artifact.ByCSI, DataMoved: true, Handle: "local", LocalHandle: "local"}})[0]
 	if r.Handle() != "" {
 		t.Errorf("the handle of data that is not moved yet is %q", r.Handle())
 	}
-	r = JoinVolumes(nil, []artifact.Volume{{Method: methodCSI, Handle: "h", Operation: "o", Incremental: 2}})[0]
+	r = JoinVolumes(nil, []artifact.Volume{{Method: artifact.ByCSI, Handle: "h", Operation: "o", Incremental: 2}})[0]
 	if r.Handle() != "h" || r.Operation() != "o" || r.Incremental() != 2 {
 		t.Errorf("handle %q, operation %q, %d new", r.Handle(), r.Operation(), r.Incremental())
 	}

@@ -211,15 +211,8 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 var coverageStates = map[coverage.State]string{coverage.Covered: "covered", coverage.Warned: "! warning", coverage.Undecided: "?", coverage.Unprotected: "! unprotected"}
 
 func coverageCells(i coverage.Item, n coverage.Namespace, now time.Time) map[string]string {
-	next, count := "never", ""
-	if !i.Next.IsZero() {
-		next = "in " + human.Duration(i.Next.Sub(now))
-	}
-	if len(n.Claims) > 0 {
-		count = fmt.Sprintf("%d of %d", n.Covered, len(n.Claims))
-	}
 	return map[string]string{
 		"NAMESPACE": cmp.Or(i.Namespace, i.Name), "KIND": i.Kind, "NAME": i.Name, "STATE": coverageStates[i.State], "NEWEST COPY": i.Backup, "AGE": human.Age(i.At, now),
-		"NEXT": next, "CLAIMS": count, "LAST COPY EXPIRES": i.Expiry(now), "REASON": string(i.Reason), "WHY": strings.TrimSuffix(i.Sentence, "."),
+		"NEXT": cmp.Or(human.In(i.Next, now), "never"), "CLAIMS": n.ClaimsCovered(), "LAST COPY EXPIRES": i.Expiry(now), "REASON": string(i.Reason), "WHY": strings.TrimSuffix(i.Sentence, "."),
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/say/describe"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
@@ -80,14 +79,11 @@ func (c *cli) describe(ctx context.Context, selected selection, output string) e
 	}
 	sections := describe.Job(judged, assessed, assessed.Environment.Now)
 	data := describe.Document{Header: document.NewHeader("Description"), Job: new(document.NewJob(judged, assessed.Volumes(judged.Job))), Sections: sections}
-	return c.print(output, data, func(l *lines) { l.describe(judged, sections) })
-}
-
-func (l *lines) describe(j assess.Judged, sections []describe.Section) {
-	subject := j.Kind.Word() + "/" + j.Name
-	l.add("%s %s/%s", j.Kind.Word(), j.Namespace, j.Name)
-	l.add("%s", j.Verdict.Summary())
-	l.sections(sections, subject)
+	return c.print(output, data, func(l *lines) {
+		l.add("%s %s/%s", judged.Kind.Word(), judged.Namespace, judged.Name)
+		l.add("%s", judged.Verdict.Summary())
+		l.sections(sections, nameOf(judged.Job).String())
+	})
 }
 
 func (l *lines) sections(sections []describe.Section, subject string) {

@@ -208,7 +208,7 @@ func TestPlainNamesItsClusters(t *testing.T) {
 	cmd.Env = stuck.cmd.Env
 	p := startPipe(t, cmd)
 	p.hears(t, "on 4 contexts: broken, dead, east and west", " broken: veltui cannot follow this cluster: ",
-		" east: Stuck: restore crm-rollback: ", "type: explain restore/crm-rollback --context east", " west: Velero's server is not running")
+		" east: Stuck: restore crm-rollback: ", "type: explain restore/crm-rollback --context east", " west: Critical: server ")
 	p.types(t, "show restore/crm-rollback")
 	p.hears(t, "Fact: 902 of 918 items.")
 	p.types(t, "explain restore/crm-rollback")

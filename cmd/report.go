@@ -311,7 +311,7 @@ func (r *reporting) stored(ctx context.Context) {
 
 func (r *reporting) log(ctx context.Context) {
 	j := r.Judged.Job
-	decisive := &report.Decisive{Name: j.Name}
+	decisive := &report.Decisive{}
 	r.Log = decisive
 	reader := r.cli.inspected().LogReader(j.Namespace, r.noStore)
 	err := reader.Read(ctx, logs.Query{Job: j}, logs.Output{

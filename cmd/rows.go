@@ -45,19 +45,19 @@ func newRow(context string, a *assess.Assessment, j *job.Job) row {
 	return row{Judged: a.Of(j), object: j.Object, uid: j.UID, ref: nameOf(j), began: j.Began(), assessed: a, context: context}
 }
 
-func newThingRow(context string, a *assess.Assessment, kind job.Kind, t *tabs.Thing) row {
-	o := t.Object
-	return row{thing: t, object: o, uid: o.GetUID(), ref: jobName{cmp.Or(t.Kind, kind), o.GetName()}, began: o.GetCreationTimestamp().Time, assessed: a, context: context}
-}
-
 // rows are the selected jobs or things of a cluster.
 func (s selection) rows(context string, a *assess.Assessment) (rows []row) {
 	if s.things == nil {
 		rows = mapSlice(pick(a.Snapshot.Jobs, s), func(j *job.Job) row { return newRow(context, a, j) })
 		return slices.DeleteFunc(rows, func(r row) bool { return s.stuck && !r.Troubled() })
 	}
-	rows = mapSlice(s.things.List(a), func(t tabs.Thing) row { return newThingRow(context, a, s.things.Kind, &t) })
-	return slices.DeleteFunc(rows, func(r row) bool { return !s.selects(r.object, r.ref) })
+	for _, t := range s.things.List(a) {
+		o, ref := t.Object, jobName{cmp.Or(t.Kind, s.things.Kind), t.Object.GetName()}
+		if s.selects(o, ref) {
+			rows = append(rows, row{thing: &t, object: o, uid: o.GetUID(), ref: ref, began: o.GetCreationTimestamp().Time, assessed: a, context: context})
+		}
+	}
+	return rows
 }
 
 func refs(rows []row) []jobName { return mapSlice(rows, func(r row) jobName { return r.ref }) }

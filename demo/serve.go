@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"log"
 	"math/big"
 	"net"
@@ -45,15 +46,11 @@ func (d *Demo) serve(ctx context.Context, l net.Listener, h http.Handler) {
 		// Watches end with the demo.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		// A client that goes in the middle of something is no news.
-		ErrorLog: log.New(discard{}, "", 0),
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	d.servers = append(d.servers, server)
 	d.group.Go(func() { d.note(server.Serve(l)) })
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // certificate makes a key and a certificate that signs itself, for as long as a
 // demo may run.

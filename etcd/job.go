@@ -51,7 +51,6 @@ type Pod struct {
 
 type Failure struct {
 	Container string
-	ExitCode  int32
 	Reason    string
 	// Message is the end of its log (terminationMessagePolicy).
 	Message string
@@ -97,7 +96,7 @@ func readPod(p *corev1.Pod) Pod {
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		switch state := s.State; {
 		case state.Terminated != nil && state.Terminated.ExitCode != 0:
-			known.Failures = append(known.Failures, Failure{s.Name, state.Terminated.ExitCode, state.Terminated.Reason, strings.TrimSpace(state.Terminated.Message)})
+			known.Failures = append(known.Failures, Failure{s.Name, state.Terminated.Reason, strings.TrimSpace(state.Terminated.Message)})
 		case state.Running != nil && known.Container == "":
 			known.Container = s.Name
 		case state.Waiting != nil && known.Container == "":

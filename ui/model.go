@@ -180,7 +180,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.MouseClickMsg:
 		return m, m.clicked(msg)
 	case tea.MouseWheelMsg:
-		return m, m.wheeled(msg)
+		m.wheeled(msg)
+		return m, nil
 	case tea.ResumeMsg:
 		return m, tea.ClearScreen
 	case snapshotAssessed:

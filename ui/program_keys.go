@@ -263,7 +263,7 @@ func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	return tea.Batch(cmd, m.ask(), m.look())
 }
 
-func (m *Model) wheeled(at tea.MouseWheelMsg) tea.Cmd {
+func (m *Model) wheeled(at tea.MouseWheelMsg) {
 	switch at.Button {
 	case tea.MouseWheelUp:
 		m.top().Wheel(-wheelLines)
@@ -272,5 +272,4 @@ func (m *Model) wheeled(at tea.MouseWheelMsg) tea.Cmd {
 	default:
 		m.stale = false
 	}
-	return nil
 }

@@ -308,7 +308,7 @@ func TestManyLinesAreSearchedInACommand(t *testing.T) {
 		r.Warnings.Cluster = append(r.Warnings.Cluster, fmt.Sprintf("text %d of its own", i))
 		kind.Items = append(kind.Items, came.Item{Namespace: "shop", Name: fmt.Sprint("of-its-own-", i), Did: came.Created})
 	}
-	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
+	from := inventory{items: came.Items{Kinds: []came.Kind{kind}}}
 	for _, page := range []string{"e", "4"} {
 		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { fake(o).items = &from })
 		typeText(t, m, "/1400")
@@ -398,7 +398,7 @@ func quotaItems() came.Items {
 		pods.Items = append(pods.Items, i)
 		pods.Count[i.Did]++
 	}
-	return came.Items{Compared: true, Kinds: []came.Kind{
+	return came.Items{Kinds: []came.Kind{
 		pods,
 		kind("replicasets.apps", came.Item{Namespace: "ops-2", Name: "web-7f9c", From: "ops", Did: came.Missing, Why: "not in Velero's list of what it worked on"}),
 		kind("persistentvolumes", came.Item{Name: "pv-ops-0", Did: came.Skipped, Why: "the same is there already, or its claim gets a new volume"}),
@@ -476,7 +476,7 @@ func BenchmarkItems60000(b *testing.B) {
 	for i := range 60_000 {
 		kind.Items = append(kind.Items, came.Item{Namespace: "shop", Name: fmt.Sprint("settings-", i), Did: came.Created})
 	}
-	from := inventory{items: came.Items{Compared: true, Kinds: []came.Kind{kind}}}
+	from := inventory{items: came.Items{Kinds: []came.Kind{kind}}}
 	for b.Loop() {
 		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { fake(o).items = &from })
 		for _, k := range []string{"enter", "/", "s", "-", "5", "9", "9", "9", "8", "enter"} {

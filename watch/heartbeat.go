@@ -260,9 +260,8 @@ type livenessState struct {
 	// heard is true once the server has answered, lost while it does not, and denied while it
 	// refuses our credentials.
 	heard, lost, denied bool
-	misdirected         bool // true while lost to an error that time does not mend
-	// answeredAt is when the server last answered, lostAt when it stopped.
-	answeredAt, lostAt time.Time
+	misdirected         bool      // true while lost to an error that time does not mend
+	answeredAt          time.Time // when the server last answered
 	// err and retryAt are only set while lost.
 	err     string
 	retryAt time.Time
@@ -294,9 +293,6 @@ func (p *liveness) beat(at time.Time, offset time.Duration) (recovered bool) {
 // miss records a missing or refusing answer; the next attempt follows after the pause.
 func (p *liveness) miss(at time.Time, err error, pause time.Duration) {
 	p.mu.Lock()
-	if !p.now.lost {
-		p.now.lostAt = at
-	}
 	p.now.lost = true
 	p.now.denied, p.now.misdirected = errors.Is(err, errRejected), misdirected(err)
 	p.now.err, p.now.retryAt = words(err), at.Add(pause)

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/velero"
@@ -68,7 +69,7 @@ func (p *plan) stopped() Verdict {
 	s := p.spec
 	contradict := func(included, excluded []string) bool {
 		star := func(list []string) bool { return len(list) > 1 && slices.Contains(list, "*") }
-		return star(included) || star(excluded) || overlap(included, excluded)
+		return star(included) || star(excluded) || sets.New(included...).HasAny(excluded...)
 	}
 	filters := [][2][]string{{s.IncludedResources, s.ExcludedResources}, {s.IncludedNamespaceScopedResources, s.ExcludedNamespaceScopedResources}, {s.IncludedClusterScopedResources, s.ExcludedClusterScopedResources}}
 	scoped := slices.Concat(filters[1][0], filters[1][1], filters[2][0], filters[2][1])
@@ -86,7 +87,7 @@ func (p *plan) stopped() Verdict {
 		return refuse("it has labelSelector and orLabelSelectors")
 	case slices.Contains(s.ExcludedNamespaces, "*"), contradict(s.IncludedNamespaces, s.ExcludedNamespaces):
 		return refuse("its lists of namespaces contradict each other")
-	case overlap(s.IncludedNamespaces, p.excluded): // prepareBackupRequest adds them to excludedNamespaces
+	case sets.New(s.IncludedNamespaces...).HasAny(p.excluded...): // prepareBackupRequest adds them to excludedNamespaces
 		return refuse("it includes a namespace by name that has the label velero.io/exclude-from-backup=true")
 	case !(velero.Namespaces{Includes: s.IncludedNamespaces, Excludes: s.ExcludedNamespaces}).Valid():
 		return refuse("a pattern of its namespaces is not valid")
@@ -258,7 +259,10 @@ func (p *plan) collected(resource string, o metav1.Object) Verdict {
 }
 
 func (p *plan) selects(o metav1.Object) bool {
-	return slices.ContainsFunc(p.selectors, func(s *metav1.LabelSelector) bool { return matches(s, o.GetLabels()) })
+	return slices.ContainsFunc(p.selectors, func(s *metav1.LabelSelector) bool {
+		selector, err := metav1.LabelSelectorAsSelector(s)
+		return err == nil && selector.Matches(labels.Set(o.GetLabels()))
+	})
 }
 
 func (p *plan) selectorText() string {
@@ -381,9 +385,4 @@ func (p *plan) anyCollected(namespace string) bool {
 		}
 	}
 	return false
-}
-
-func matches(s *metav1.LabelSelector, set labels.Set) bool {
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	return err == nil && selector.Matches(set)
 }

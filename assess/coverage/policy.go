@@ -91,16 +91,12 @@ func (p *Policy) parse(configMap string, data map[string]string) error {
 	}
 	if i := p.Include; i != nil {
 		for _, pair := range [][2][]string{{i.IncludedCluster, i.ExcludedCluster}, {i.IncludedNamespaced, i.ExcludedNamespaced}} {
-			if slices.Contains(slices.Concat(pair[0], pair[1]), "*") || overlap(pair[0], pair[1]) {
+			if slices.Contains(slices.Concat(pair[0], pair[1]), "*") || sets.New(pair[0]...).HasAny(pair[1]...) {
 				return errors.New("its includeExcludePolicy has * or a resource in both lists")
 			}
 		}
 	}
 	return p.Validate()
-}
-
-func overlap(a, b []string) bool {
-	return slices.ContainsFunc(a, func(word string) bool { return slices.Contains(b, word) })
 }
 
 // parse reads the capacity as parseCapacity and validate do.

@@ -128,6 +128,14 @@ func (n *Namespace) sum() {
 	}
 }
 
+// ClaimsCovered says how many of the claims are, empty if there are none.
+func (n Namespace) ClaimsCovered() string {
+	if len(n.Claims) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d", n.Covered, len(n.Claims))
+}
+
 // Expiry says in how long the last copy expires, empty if there is none.
 func (i Item) Expiry(now time.Time) string {
 	switch {
@@ -138,7 +146,7 @@ func (i Item) Expiry(now time.Time) string {
 	case i.Expires.Before(now):
 		return "expired"
 	}
-	return "in " + human.Duration(i.Expires.Sub(now))
+	return human.In(i.Expires, now)
 }
 
 // Title is the item in a sentence.

@@ -97,7 +97,7 @@ func (c *Cluster) replace(k *kind, old, o *Object, by Author, dryRun bool) (*Obj
 	if reflect.DeepEqual(o.Object, old.Object) {
 		return o, nil
 	}
-	if !reflect.DeepEqual(without(o, "metadata"), without(old, "metadata")) {
+	if !reflect.DeepEqual(content(o), content(old)) {
 		o.SetGeneration(old.GetGeneration() + 1)
 	}
 	c.claim(o, old, by)
@@ -111,9 +111,10 @@ func (c *Cluster) replace(k *kind, old, o *Object, by Author, dryRun bool) (*Obj
 	return o, c.store(k, old, o, by)
 }
 
-func without(o *Object, field string) map[string]any {
+// content is an object without its metadata.
+func content(o *Object) map[string]any {
 	rest := maps.Clone(o.Object)
-	delete(rest, field)
+	delete(rest, "metadata")
 	return rest
 }
 
@@ -209,9 +210,9 @@ func (c *Cluster) claim(o, old *Object, by Author) {
 	fields := map[string]any{}
 	var before map[string]any
 	if old != nil {
-		before = without(old, "metadata")
+		before = content(old)
 	}
-	written(fields, without(o, "metadata"), before)
+	written(fields, content(o), before)
 	delete(fields, "f:apiVersion")
 	delete(fields, "f:kind")
 	raw, err := utiljson.Marshal(fields)

@@ -111,6 +111,17 @@ func In(t, now time.Time) string {
 	return "in " + Duration(t.Sub(now))
 }
 
+// Moment is the clock, and how long ago or in how long that is; empty if t is not known.
+func Moment(t, now time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case t.After(now):
+		return Clock(t, now) + ", " + In(t, now)
+	}
+	return Clock(t, now) + ", " + Ago(t, now)
+}
+
 const farAway = 300 * 24 * time.Hour // a moment then needs its year
 
 // Clock writes a moment in now's time zone: the time on now's own day, the date on others, and

@@ -142,7 +142,7 @@ func (d *describer) moment(name, title string, at time.Time) {
 	}
 	note := human.Ago(at, d.now)
 	if at.After(d.now) {
-		note = "in " + human.Duration(at.Sub(d.now))
+		note = human.In(at, d.now)
 	}
 	d.add(Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: document.Moment{Time: at}})
 }

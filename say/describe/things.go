@@ -80,17 +80,15 @@ func NamespaceChanges(r assess.Run) string {
 // ScheduleTimes describes when a schedule makes backups.
 func ScheduleTimes(s assess.Schedule, a *assess.Assessment) Section {
 	d := describer{now: a.Environment.Now}
-	next := Field{Name: "nextRun", Title: "Next run", Values: []string{human.Clock(s.Next, d.now)}, At: document.Moment{Time: s.Next}}
+	next := Field{Name: "nextRun", Title: "Next run", Values: []string{human.Moment(s.Next, d.now)}, At: document.Moment{Time: s.Next}}
 	switch {
-	case s.Next.IsZero():
-		next.Values, next.Tone = []string{"none: it is " + s.State}, Warning
-		if s.State != assess.SchedulePaused && s.State != assess.ScheduleNotValid {
-			next.Values[0] = "not known"
-		}
 	case s.Next.After(d.now):
-		next.Values[0] += ", in " + human.Duration(s.Next.Sub(d.now))
+	case !s.Next.IsZero():
+		next.Values[0], next.Tone = "due since "+human.Clock(s.Next, d.now)+", for "+human.Age(s.Next, d.now), Warning
+	case s.State == assess.SchedulePaused, s.State == assess.ScheduleNotValid:
+		next.Values[0], next.Tone = "none: it is "+s.State, Warning
 	default:
-		next.Values[0], next.Tone = "due since "+next.Values[0]+", for "+human.Age(s.Next, d.now), Warning
+		next.Values[0], next.Tone = "not known", Warning
 	}
 	after := ""
 	if s.Interval > 0 {
@@ -232,14 +230,7 @@ func Deletion(r assess.Deletion, a *assess.Assessment) []Section {
 
 // since adds a moment as a clock shows it.
 func (d *describer) since(name, title string, t time.Time, never string) {
-	switch {
-	case t.IsZero():
-		d.text(name, title, never)
-	case t.After(d.now):
-		d.add(Field{Name: name, Title: title, Values: []string{human.Clock(t, d.now) + ", in " + human.Duration(t.Sub(d.now))}, At: document.Moment{Time: t}})
-	default:
-		d.add(Field{Name: name, Title: title, Values: []string{human.Clock(t, d.now) + ", " + human.Ago(t, d.now)}, At: document.Moment{Time: t}})
-	}
+	d.add(Field{Name: name, Title: title, Values: []string{cmp.Or(human.Moment(t, d.now), never)}, At: document.Moment{Time: t}})
 }
 
 func (d *describer) config(settings map[string]string) {

@@ -1,6 +1,9 @@
 package document
 
-import "github.com/veltui/veltui/assess"
+import (
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/assess/coverage"
+)
 
 // Check is what `check -o json` prints.
 type Check struct {
@@ -58,3 +61,21 @@ func NewFinding(f assess.Finding, context string, acknowledged bool) Finding {
 		Summary: f.Summary, Since: Moment{f.Since}, Count: f.Count, Affects: f.Affects, Acknowledged: acknowledged,
 	}
 }
+
+// Coverage is what `coverage -o json` prints.
+type Coverage struct {
+	Header
+	coverage.Result
+}
+
+// NewCoverage returns the coverage of a cluster.
+func NewCoverage(r coverage.Result) Coverage { return Coverage{NewHeader("Coverage"), r} }
+
+// Prediction is what `coverage --next -o json` prints.
+type Prediction struct {
+	Header
+	coverage.Prediction
+}
+
+// NewPrediction returns what the next backup of a schedule takes.
+func NewPrediction(p coverage.Prediction) Prediction { return Prediction{NewHeader("Prediction"), p} }

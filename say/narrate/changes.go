@@ -1,9 +1,7 @@
 package narrate
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,11 +53,9 @@ type Changes struct {
 	// Flags are those of [Job].
 	Flags string
 
-	jobs      map[types.UID]told
-	health    watch.HealthState
-	server    string
-	locations map[string]string
-	findings  Findings
+	jobs     map[types.UID]told
+	health   watch.HealthState
+	findings Findings
 }
 
 type told struct {
@@ -82,7 +78,7 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 	if a.Stale() {
 		return lines // the rest is not confirmed
 	}
-	lines = append(lines, c.surroundings(a, first)...)
+	lines = append(lines, c.findings.Since(a.SpokenAttention())...)
 	jobs := make(map[types.UID]told, len(a.Snapshot.Jobs))
 	for _, j := range a.Snapshot.Jobs {
 		judged := a.Of(j)
@@ -166,34 +162,4 @@ func (c *Changes) connection(a *assess.Assessment, first bool) []Line {
 		return nil
 	}
 	return []Line{{"connection", text, Urgent}}
-}
-
-func (c *Changes) surroundings(a *assess.Assessment, first bool) []Line {
-	var lines []Line
-	if text := server(a); text != c.server {
-		c.server = text
-		lines = append(lines, Line{"server", cmp.Or(text, "Velero's server is running again."), Urgent})
-	}
-	locations := map[string]string{}
-	for _, l := range a.Snapshot.Locations {
-		text := location(l.Name, string(l.Status.Phase), l.Status.Message)
-		locations[l.Name] = text
-		switch before := c.locations[l.Name]; {
-		case (text == "") == (before == ""):
-		case text == "":
-			lines = append(lines, Line{"location " + l.Name, sentence("Storage location %s is available again", l.Name), Normal})
-		default:
-			lines = append(lines, Line{"location " + l.Name, text, Urgent})
-		}
-	}
-	c.locations = locations
-	for _, line := range c.findings.Since(a.SpokenAttention()) {
-		if !strings.HasPrefix(line.About, "finding storage/") && !strings.HasPrefix(line.About, "finding server/") { // they are said above
-			lines = append(lines, line)
-		}
-	}
-	if first {
-		return nil
-	}
-	return lines
 }

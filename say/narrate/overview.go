@@ -4,17 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
-// Overview says how everything is: counts, at most so many open jobs, trouble first, those that ended
-// badly in the last day, and the newest. flags are those of [Job].
+// Overview says how everything is: counts, what needs attention, at most so many open jobs, trouble first, and the
+// one that ended last. flags are those of [Job].
 func Overview(a *assess.Assessment, most int, flags string) []string {
 	needed, said := attention(a, flags)
 	lines := append(append([]string{counts(a)}, around(a)...), needed...)
@@ -26,17 +24,11 @@ func Overview(a *assess.Assessment, most int, flags string) []string {
 		}
 		lines = append(lines, Job(j, a.Environment.Now, flags))
 	}
-	for _, j := range worthNaming(a) {
-		if said[j.UID] {
-			continue
-		}
+	if j := lastEnded(a); j != nil && !said[j.UID] {
 		lines = append(lines, Job(a.Of(j), a.Environment.Now, flags))
 	}
 	return lines
 }
-
-// endedShown is how many jobs that ended badly are named, if that was recently.
-const endedShown, recently = 3, 24 * time.Hour
 
 func counts(a *assess.Assessment) string {
 	ended := len(a.Snapshot.Jobs) - len(a.Snapshot.Active) + a.Snapshot.LeftBackups + a.Snapshot.LeftRestores
@@ -66,26 +58,7 @@ func around(a *assess.Assessment) []string {
 			lines = append(lines, sentence("Note: you may not list %s, so veltui does not see them", s.Resource))
 		}
 	}
-	if text := server(a); text != "" {
-		lines = append(lines, text)
-	}
 	return lines
-}
-
-// server says that Velero does not run, and nothing where that cannot be seen.
-func server(a *assess.Assessment) string {
-	s := a.Snapshot.Server
-	if !s.Visible || s.Running {
-		return ""
-	}
-	return sentence("Velero's server is not running%s: no job goes on until it does", human.Parens(s.Waiting))
-}
-
-func location(name, phase, message string) string {
-	if phase != velero.LocationUnavailable {
-		return ""
-	}
-	return sentence("Storage location %s is unavailable: %s", name, human.Shorten(message, 200))
 }
 
 func urgentFirst(a *assess.Assessment) []assess.Judged {
@@ -106,18 +79,14 @@ func urgentFirst(a *assess.Assessment) []assess.Judged {
 	return active
 }
 
-// worthNaming are the newest that ended badly, and the newest of all.
-func worthNaming(a *assess.Assessment) []*job.Job {
-	ended := slices.DeleteFunc(slices.Clone(a.Snapshot.Jobs), func(j *job.Job) bool { return !j.Terminal() })
-	slices.SortStableFunc(ended, func(a, b *job.Job) int { return b.Completed.Compare(a.Completed) })
-	var named []*job.Job
-	for i, j := range ended {
-		bad := j.Phase != velero.PhaseCompleted && a.Environment.Now.Sub(j.Completed) < recently && len(named) <= endedShown
-		if i == 0 || bad {
-			named = append(named, j)
+// lastEnded is the job that ended last, nil for none.
+func lastEnded(a *assess.Assessment) (last *job.Job) {
+	for _, j := range a.Snapshot.Jobs {
+		if j.Terminal() && (last == nil || j.Completed.After(last.Completed)) {
+			last = j
 		}
 	}
-	return named
+	return last
 }
 
 // Find are the jobs with a name, or else those whose name contains it, such as crm-old or restore/crm-old.

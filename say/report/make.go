@@ -160,8 +160,6 @@ func cut(text string) string {
 type Decisive struct {
 	// From says which log it is.
 	From string
-	// Name is that of the job: lines that give up on it name it.
-	Name string
 
 	lost, errors, last []lastLine
 }

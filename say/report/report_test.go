@@ -45,7 +45,7 @@ func stuck(say string) Input {
 	gaveUp := diagnosis.ByGivingUp(diagnosis.Fact{Holds: true, Text: "the server gave up " + say, Source: "log", At: noon})
 	judged.Verdict = diagnosis.Proven(diagnosis.Stuck, gaveUp, "LostPatch", "crm-rollback: its work is over, but Velero gave up writing Finalizing "+say)
 	judged.Verdict.Advice, judged.Verdict.Facts = "Finalize it "+say, []diagnosis.Fact{{Holds: true, Text: "902 of 918 items " + say, Source: "watch", At: noon.Add(-time.Hour)}, {Text: "veltui has not checked its results", Source: "storage", At: noon}}
-	log := &Decisive{From: "the logs of Velero's server", Name: "crm-rollback"}
+	log := &Decisive{From: "the logs of Velero's server"}
 	for range maxLast {
 		log.Take(logs.Line{At: noon.Add(-90 * time.Minute), Level: logs.Info, Text: "restored an item " + say})
 	}

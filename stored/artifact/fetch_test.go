@@ -68,8 +68,8 @@ func TestOpenStreamsEveryKindAsStored(t *testing.T) {
 		if err != nil || string(got) != string(body) {
 			t.Errorf("%s: %d bytes, %v; want %d as stored", kind, len(got), err, len(body))
 		}
-		if s.Size() != int64(len(body)) || s.Done() != s.Size() || !s.Modified().Equal(modified) {
-			t.Errorf("%s: size %d, done %d, modified %s", kind, s.Size(), s.Done(), s.Modified())
+		if s.Size() != int64(len(body)) || s.Done() != s.Size() || !s.modified.Equal(modified) {
+			t.Errorf("%s: size %d, done %d, modified %s", kind, s.Size(), s.Done(), s.modified)
 		}
 		if r := s.route; r.PlainHTTP || r.Via != "" || "http://"+r.Host != b.store.URL {
 			t.Errorf("%s: route %+v", kind, r)

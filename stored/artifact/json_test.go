@@ -83,7 +83,7 @@ func TestReadVolumes(t *testing.T) {
 	got, err := readVolumes(strings.NewReader(samples["BackupVolumeInfos"]))
 	want := []Volume{{
 		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "CSISnapshot", DataMoved: true,
-		Result: "succeeded", Phase: "Completed", Size: 4096, Incremental: 512, Handle: "k1", Driver: "velero", Operation: "du-1.2",
+		Result: "succeeded", Phase: "Completed", Size: 4096, Incremental: 512, Handle: "k1", Operation: "du-1.2",
 		CSIDriver: "disk.csi.example.com", DataMover: "velero", Uploader: "kopia", Content: "v", LocalHandle: "csi", LocalSize: 1,
 		Started: time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC), Completed: time.Date(2026, 11, 21, 1, 2, 0, 0, time.UTC),
 	}, {Namespace: "shop", Claim: "log", Skipped: true, SkippedReason: "no policy"}}
@@ -93,7 +93,7 @@ func TestReadVolumes(t *testing.T) {
 	got, err = readVolumes(strings.NewReader(samples["RestoreVolumeInfo"]))
 	want = []Volume{{
 		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "PodVolumeRestore", Phase: "Completed",
-		Size: 77, Handle: "k2", Driver: "kopia", Uploader: "kopia", PodNamespace: "shop", Pod: "web-0", PodVolume: "data",
+		Size: 77, Handle: "k2", Uploader: "kopia", PodNamespace: "shop", Pod: "web-0", PodVolume: "data",
 	}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -106,7 +106,7 @@ func TestUnknownIsEmpty(t *testing.T) {
 		`"csiSnapshotInfo":{"snapshotHandle":"unknown","vscName":"unknown","operationID":"unknown","driver":"d"},"snapshotDataMovementInfo":{"dataMover":"velero","uploaderType":"kopia"}},` +
 		`{"backupMethod":"NativeSnapshot","result":"succeeded","nativeSnapshotInfo":{"snapshotHandle":"snap-1","volumeType":"gp3","volumeAZ":"eu-1a","iops":"300","Phase":"Completed"}}]`))
 	want := []Volume{
-		{Method: "CSISnapshot", DataMoved: true, Driver: "velero", CSIDriver: "d", DataMover: "velero", Uploader: "kopia"},
+		{Method: "CSISnapshot", DataMoved: true, CSIDriver: "d", DataMover: "velero", Uploader: "kopia"},
 		{Method: "NativeSnapshot", Result: "succeeded", Phase: "Completed", Handle: "snap-1", VolumeType: "gp3", Zone: "eu-1a", IOPS: "300"},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {

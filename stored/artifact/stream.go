@@ -57,9 +57,6 @@ func (s *Stream) Size() int64 { return s.size }
 
 func (s *Stream) Done() int64 { return s.done.Load() }
 
-// Modified is when the object was stored, by the store's clock; zero if unknown.
-func (s *Stream) Modified() time.Time { return s.modified }
-
 // Read gives what is stored. It fails with [ErrTooLarge] or [ErrStalled] at the limits, with the
 // context's error when that is done, and with [io.ErrUnexpectedEOF] if the store stops early.
 func (s *Stream) Read(p []byte) (int, error) {

@@ -27,9 +27,9 @@ type Volume struct {
 	Result, Phase string
 	// Size is in bytes, Incremental what of it was new; 0 if not said.
 	Size, Incremental int64
-	// Handle is the snapshot's in its own store, Driver the CSI driver, data mover or uploader; "unknown" is empty.
-	Handle, Driver string
-	// CSIDriver, DataMover and Uploader are those three, each where it is said.
+	// Handle is the snapshot's in its own store; "unknown" is empty.
+	Handle string
+	// CSIDriver, DataMover and Uploader are each there where they are said.
 	CSIDriver, DataMover, Uploader string
 	// Content is the VolumeSnapshotContent, and LocalHandle its snapshot's handle.
 	Content, LocalHandle string
@@ -48,11 +48,12 @@ type Volume struct {
 	Started, Completed time.Time
 }
 
-// Methods of volumes that decide what becomes of a claim.
+// The ways in which Velero saves and restores volumes (internal/volume/volumes_information.go Method).
 const (
-	ByNative = "NativeSnapshot"
-	ByCSI    = "CSISnapshot"
-	ByPod    = "PodVolumeBackup"
+	ByNative     = "NativeSnapshot"
+	ByCSI        = "CSISnapshot"
+	ByPod        = "PodVolumeBackup"
+	ByPodRestore = "PodVolumeRestore"
 )
 
 // VolumeOutcome is what became of a volume's data, empty where nothing is said.
@@ -136,7 +137,6 @@ func (s *storedVolume) volume() Volume {
 		v.Size = cmp.Or(v.Size, c.Size)
 		v.Incremental = cmp.Or(v.Incremental, c.IncrementalSize)
 		v.Handle = cmp.Or(v.Handle, known(c.SnapshotHandle))
-		v.Driver = cmp.Or(v.Driver, c.DataMover, c.UploaderType, c.Driver)
 		v.Operation = cmp.Or(v.Operation, known(c.OperationID))
 		v.PodNamespace = cmp.Or(v.PodNamespace, c.PodNamespace)
 		v.Pod = cmp.Or(v.Pod, c.PodName)

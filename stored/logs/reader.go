@@ -76,11 +76,10 @@ func (o Output) origin(from Origin) {
 
 // Origin is where lines come from.
 type Origin struct {
-	// Stored is true for the log in the object store, stored at Modified with Size bytes (-1 if unknown); Done have come.
-	Stored   bool
-	Modified time.Time
-	Size     int64
-	Done     func() int64
+	// Stored is true for the log in the object store, with Size bytes (-1 if unknown); Done have come.
+	Stored bool
+	Size   int64
+	Done   func() int64
 
 	Pods []string // whose logs are read
 	// NotStored is why the stored log of a job that has ended is not shown, else nil.

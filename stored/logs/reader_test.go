@@ -517,10 +517,9 @@ func TestLiveLineThatIsTooLong(t *testing.T) {
 // stored is an artifact that is text.
 type stored struct{ io.Reader }
 
-func (stored) Close() error        { return nil }
-func (stored) Size() int64         { return -1 }
-func (stored) Done() int64         { return 0 }
-func (stored) Modified() time.Time { return start }
+func (stored) Close() error { return nil }
+func (stored) Size() int64  { return -1 }
+func (stored) Done() int64  { return 0 }
 
 func opens(text string, err error) func(context.Context, artifact.Target) (Stored, error) {
 	return func(_ context.Context, target artifact.Target) (Stored, error) {

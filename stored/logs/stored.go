@@ -19,10 +19,9 @@ import (
 // Stored is an artifact on its way, unpacked; an [artifact.Text] is one.
 type Stored interface {
 	io.ReadCloser
-	// Size is the stored size in bytes, -1 if unknown; Done of them have come. Modified is zero if unknown.
+	// Size is the stored size in bytes, -1 if unknown; Done of them have come.
 	Size() int64
 	Done() int64
-	Modified() time.Time
 }
 
 // stored brings the log that Velero stored when the job ended.
@@ -39,7 +38,7 @@ func (r *Reader) stored(ctx context.Context, q Query, out Output) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, text.Close()) }()
-	out.origin(Origin{Stored: true, Modified: text.Modified(), Size: text.Size(), Done: text.Done})
+	out.origin(Origin{Stored: true, Size: text.Size(), Done: text.Done})
 	if err := split(ctx, text, q.Since, out.Line); err != nil {
 		return fmt.Errorf("reading the stored log of %s %s: %w", q.Job.Kind.Word(), q.Job.Name, err)
 	}

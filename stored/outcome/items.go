@@ -64,8 +64,7 @@ func (k Kind) Lost() int { return k.Count[Failed] + k.Count[Missing] }
 // Items are what a job worked on, kind by kind.
 type Items struct {
 	Kinds []Kind
-	// Compared is whether the backup's contents were compared, NotCompared why a restore's were not.
-	Compared    bool
+	// NotCompared is why a restore's items were not compared with the backup's contents.
 	NotCompared string
 	// NoReasons is why the messages of the job are not known.
 	NoReasons string
@@ -169,7 +168,6 @@ type listedItem struct {
 // why. Its only error is the cause of the context of fates.
 func Compare(list []artifact.Resources, sections []Section, fates *collector.Fates) (Items, error) {
 	b, reasons := newBuilder(), reasonsOf(sections)
-	b.Compared = true
 	listed := map[itemKey]*listedItem{}
 	kindOf := map[string]string{}
 	inhabited := map[string]bool{} // namespaces that Velero put items into

@@ -139,18 +139,18 @@ func (t *Theme) styles() map[string]*lipgloss.Style {
 
 // Glyphs are the signs of a frame. Every one has an ASCII twin of the same width.
 type Glyphs struct {
-	Cursor, Attention         string
-	Done, Failed, Partly      string
-	Now, Ahead, Skipped       string
-	Fact, Open                string
-	BarFull, BarEmpty         string
-	BarParts                  []string // growing parts of a cell, without empty and full
-	Heights                   []string // of a bar in a row of bars, growing
-	Rule, Corner, Side, Stage string
-	Approx, Ellipsis          string
-	Ascending, Descending     string
-	Marked                    string
-	Corners                   [4]string // of a box: above left and right, below left and right
+	Cursor, Attention     string
+	Done, Failed, Partly  string
+	Now, Ahead, Skipped   string
+	Fact, Open            string
+	BarFull, BarEmpty     string
+	BarParts              []string // growing parts of a cell, without empty and full
+	Heights               []string // of a bar in a row of bars, growing
+	Rule, Side, Stage     string
+	Approx, Ellipsis      string
+	Ascending, Descending string
+	Marked                string
+	Corners               [4]string // of a box: above left and right, below left and right
 }
 
 var Unicode = Glyphs{
@@ -161,7 +161,7 @@ var Unicode = Glyphs{
 	BarFull: "█", BarEmpty: "─",
 	BarParts: []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"},
 	Heights:  []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-	Rule:     "─", Corner: "+", Side: "│", Stage: "─",
+	Rule:     "─", Side: "│", Stage: "─",
 	Approx: "≈", Ellipsis: "…", Ascending: "▴", Descending: "▾",
 	Marked: "*", Corners: [4]string{"╭", "╮", "╰", "╯"},
 }
@@ -173,7 +173,7 @@ var ASCII = Glyphs{
 	Fact: "*", Open: "?",
 	BarFull: "#", BarEmpty: "-",
 	Heights: []string{"1", "2", "3", "4", "5", "6", "7", "8"},
-	Rule:    "-", Corner: "+", Side: "|", Stage: "-",
+	Rule:    "-", Side: "|", Stage: "-",
 	Approx: "~", Ellipsis: "~", Ascending: "^", Descending: "v",
 	Marked: "*", Corners: [4]string{"+", "+", "+", "+"},
 }

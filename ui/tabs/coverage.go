@@ -2,7 +2,6 @@ package tabs
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -40,7 +39,9 @@ func Coverage() detail.Tab {
 				if row.About = n.Name + ": every claim and workload is in a backup."; n.Sentence != "" {
 					row.About = n.Name + ": " + n.Sentence
 				}
-				row.Cells = func(now time.Time) []detail.Text { return coverageCells(n, now) }
+				row.Cells = func(now time.Time) []detail.Text {
+					return slices.Insert(coverageCells(n.Item, now), claimsColumn, detail.Text{Text: n.ClaimsCovered()})
+				}
 				row.Page = func() detail.Page { return coveragePage(n, a.Environment.Now) }
 				group.Rows = append(group.Rows, row)
 			}
@@ -84,14 +85,14 @@ func coverageState(s coverage.State) detail.Text {
 	return detail.Styled(coverageStyles[s], text)
 }
 
-func coverageCells(n coverage.Namespace, now time.Time) []detail.Text {
-	claims := ""
-	if len(n.Claims) > 0 {
-		claims = fmt.Sprintf("%d of %d", n.Covered, len(n.Claims))
-	}
+// claimsColumn is the column that only namespaces have.
+const claimsColumn = 4
+
+// coverageCells are those of all columns but the claims'.
+func coverageCells(i coverage.Item, now time.Time) []detail.Text {
 	return []detail.Text{
-		{Text: n.Name}, coverageState(n.State), {Text: human.Age(n.At, now)}, {Text: until(n.Next, now, "never")}, {Text: claims},
-		{Text: n.Expiry(now)}, detail.Styled(detail.Dim, n.Backup),
+		{Text: i.Name}, coverageState(i.State), {Text: human.Age(i.At, now)}, {Text: until(i.Next, now, "never")},
+		{Text: i.Expiry(now)}, detail.Styled(detail.Dim, i.Backup),
 	}
 }
 
@@ -106,11 +107,9 @@ func coveragePage(n coverage.Namespace, now time.Time) detail.Page {
 		if part.title == "Namespace" && len(n.Claims)+len(n.Workloads) > 0 {
 			continue
 		}
-		section := detail.Section{Title: part.title, Columns: slices.Concat([]draw.Column{{Title: "NAME", Width: 24, Grow: 1, Limit: 63}}, coverageColumns[1:4], coverageColumns[5:])}
+		section := detail.Section{Title: part.title, Columns: slices.Concat([]draw.Column{{Title: "NAME", Width: 24, Grow: 1, Limit: 63}}, coverageColumns[1:claimsColumn], coverageColumns[claimsColumn+1:])}
 		for _, i := range part.items {
-			section.Rows = append(section.Rows, detail.Cells{Cells: []detail.Text{
-				{Text: i.Name}, coverageState(i.State), {Text: human.Age(i.At, now)}, {Text: until(i.Next, now, "never")}, {Text: i.Expiry(now)}, detail.Styled(detail.Dim, i.Backup),
-			}})
+			section.Rows = append(section.Rows, detail.Cells{Cells: coverageCells(i, now)})
 			if i.Sentence == "" {
 				continue
 			}

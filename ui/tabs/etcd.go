@@ -121,7 +121,7 @@ func etcdState(b etcd.JudgedBackup) detail.Text {
 
 func etcdBackupCells(b etcd.JudgedBackup, now time.Time) []detail.Text {
 	return []detail.Text{
-		{Text: b.Name}, etcdState(b), {Text: durationOr(b.Took(now), "")}, {Text: human.Age(b.Created, now)},
+		{Text: b.Name}, etcdState(b), {Text: known(b.Took(now))}, {Text: human.Age(b.Created, now)},
 		detail.Styled(detail.Dim, cmp.Or(b.Schedule, "by hand")), detail.Styled(detail.Dim, b.Claim),
 	}
 }
@@ -177,10 +177,10 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 	page := detail.Page{Kind: "etcd backup", Name: b.Name, State: etcdState(b), Notes: etcdNotes(b.Verdict, b.Trouble)}
 	made := detail.Section{Title: "Backup", Fields: []detail.Field{
 		plain("reason", string(b.Verdict.Reason)),
-		plain("made", moment(b.Created, now, "")+map[bool]string{true: ", by hand"}[b.Schedule == ""]),
+		plain("made", human.Moment(b.Created, now)+map[bool]string{true: ", by hand"}[b.Schedule == ""]),
 		plain("schedule", b.Schedule),
 		plain("claim", cluster.ClaimText(b.Claim)),
-		plain(map[bool]string{true: "took", false: "so far"}[b.Ended()], durationOr(b.Took(now), "")),
+		plain(map[bool]string{true: "took", false: "so far"}[b.Ended()], known(b.Took(now))),
 	}}
 	if at := b.Deadline(); !at.IsZero() {
 		made.Fields = append(made.Fields, plain("the pod is ended", human.In(at, now)))
@@ -194,8 +194,8 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 	if j := b.Job; j != nil {
 		job.Fields = []detail.Field{
 			plain("name", j.Name),
-			plain("started", moment(j.Started, now, "not yet")),
-			plain("ended", moment(j.Ended, now, "")),
+			plain("started", cmp.Or(human.Moment(j.Started, now), "not yet")),
+			plain("ended", human.Moment(j.Ended, now)),
 			plain("result", strings.TrimSuffix(strings.TrimSpace(j.Result+" "+j.Reason+": "+j.Message), ":")),
 			plain("pods", fmt.Sprintf("%d of at most %d failed; each may run for %s", j.Failed, j.Most, human.Duration(j.Deadline))),
 		}
@@ -217,11 +217,11 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 		plain("reason", string(s.Verdict.Reason)),
 		plain("cron", cmp.Or(s.Cron, "none")),
 		plain("time zone", cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")),
-		plain("last run", moment(s.LastRun, now, "")),
-		plain("next run", strings.TrimPrefix(human.Clock(s.Next, now)+", "+human.In(s.Next, now), ", ")),
+		plain("last run", human.Moment(s.LastRun, now)),
+		plain("next run", human.Moment(s.Next, now)),
 		plain("keeps", s.Retention.String()+", removed before the next backup"),
 		plain("claim", cluster.ClaimText(s.Claim)),
-		plain("made", moment(s.Created, now, "")),
+		plain("made", human.Moment(s.Created, now)),
 	}}
 	if s.Good != nil {
 		settings.Fields = append(settings.Fields, plain("last that completed", s.Good.Name+", "+human.Ago(s.Good.Condition.LastTransitionTime.Time, now)))

@@ -82,7 +82,7 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []Cell {
 	}
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
-		run, took, began = Cell{Text: phaseText(newest), Get: newest.PhaseOrStage()}, durationOr(newest.Took(), ""), newest.Began()
+		run, took, began = Cell{Text: phaseText(newest), Get: newest.PhaseOrStage()}, known(newest.Took()), newest.Began()
 	}
 	kept := number(detail.Dim, len(s.Runs), fmt.Sprint(len(s.Runs)+s.Left))
 	if len(s.Runs) == 0 && s.Left > 0 {
@@ -97,7 +97,7 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []Cell {
 	return []Cell{
 		text(detail.Plain, s.Name), stateCell(scheduleState(s)), text(detail.Plain, s.Spec.Schedule), run, ago(detail.Plain, began, now, ""), due(detail.Plain, s.Next, now, "-"),
 		text(detail.Dim, took), kept, {Text: detail.Text{Phases: endings(s.Runs)}},
-		text(detail.Dim, durationOr(s.Spec.Template.TTL.Duration, "")), text(detail.Dim, s.Spec.Template.StorageLocation), text(detail.Dim, lastGood),
+		text(detail.Dim, known(s.Spec.Template.TTL.Duration)), text(detail.Dim, s.Spec.Template.StorageLocation), text(detail.Dim, lastGood),
 	}
 }
 
@@ -208,7 +208,7 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 			bytes = human.Bytes(r.Bytes)
 		}
 		section.Rows = append(section.Rows, detail.Cells{Job: r.UID, Cells: []detail.Text{
-			{Text: r.Name}, phaseText(r.Job), {Text: human.Age(r.Began(), now)}, {Text: durationOr(r.Took(), "")},
+			{Text: r.Name}, phaseText(r.Job), {Text: human.Age(r.Began(), now)}, {Text: known(r.Took())},
 			detail.Styled(detail.Dim, items), detail.Styled(detail.Bad, draw.NonZero(r.Errors)), detail.Styled(detail.Waiting, draw.NonZero(r.Warnings)),
 			detail.Styled(detail.Dim, volumes), detail.Styled(detail.Dim, bytes), {Text: describe.NamespaceChanges(r)},
 		}})

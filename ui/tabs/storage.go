@@ -148,9 +148,22 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []Cell {
 	}
 }
 
+// locationSections are those of describe, with the newest and the oldest backup.
 func locationSections(a *assess.Assessment, l assess.Location) []detail.Section {
 	found := sections(describe.Location(l, a), locationState(l))
-	addHeld(&found[len(found)-1], l, a.Environment.Now)
+	held := &found[len(found)-1]
+	if held.Lines = tooOld(l.Left); l.Newest == nil {
+		return found
+	}
+	held.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
+	add := func(which string, j *job.Job) {
+		held.Rows = append(held.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
+			detail.Styled(detail.Dim, which), {Text: j.Name}, phaseText(j), {Text: human.Moment(j.Began(), a.Environment.Now)}}})
+	}
+	add("newest", l.Newest)
+	if l.Left == 0 { // else there are older ones
+		add("oldest", l.Oldest)
+	}
 	return found
 }
 
@@ -159,22 +172,6 @@ func backupsHeld(a *assess.Assessment, l assess.Location) string {
 		return ""
 	}
 	return "; it holds " + human.Count(l.Backups, "backup")
-}
-
-// addHeld adds the newest and the oldest backup.
-func addHeld(section *detail.Section, l assess.Location, now time.Time) {
-	if section.Lines = tooOld(l.Left); l.Newest == nil {
-		return
-	}
-	section.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
-	add := func(which string, j *job.Job) {
-		section.Rows = append(section.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
-			detail.Styled(detail.Dim, which), {Text: j.Name}, phaseText(j), {Text: moment(j.Began(), now, "")}}})
-	}
-	add("newest", l.Newest)
-	if l.Left == 0 { // else there are older ones
-		add("oldest", l.Oldest)
-	}
 }
 
 var repositoryKind = Kind{
@@ -251,7 +248,7 @@ func repositorySections(a *assess.Assessment, r assess.Repository) []detail.Sect
 			took = human.Duration(ended.Sub(began))
 		}
 		care.Rows = append(care.Rows, detail.Cells{Cells: []detail.Text{
-			detail.Styled(style, cmp.Or(string(m.Result), "running")), {Text: moment(began, now, "")}, {Text: took}, detail.Styled(style, m.Message)}})
+			detail.Styled(style, cmp.Or(string(m.Result), "running")), {Text: human.Moment(began, now)}, {Text: took}, detail.Styled(style, m.Message)}})
 	}
 	care.Lines = []detail.Text{detail.Styled(detail.Dim, "Velero keeps the last 3 results.")}
 	return found

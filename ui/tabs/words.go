@@ -64,16 +64,10 @@ func plain(label, text string) detail.Field {
 	return detail.Field{Label: label, Text: detail.Text{Text: text}}
 }
 
-func moment(t, now time.Time, never string) string {
-	if t.IsZero() {
-		return never
-	}
-	return human.Clock(t, now) + ", " + human.Ago(t, now)
-}
-
-func durationOr(d time.Duration, otherwise string) string {
+// known is a duration, empty for none.
+func known(d time.Duration) string {
 	if d <= 0 {
-		return otherwise
+		return ""
 	}
 	return human.Duration(d)
 }
