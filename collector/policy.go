@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,20 +19,14 @@ type policy struct {
 	work       *work
 	kinds      func(resource string) string
 	cluster    *objectFilters            // nil for none
-	namespaces map[string]*objectFilters // by name or pattern
-	patterns   []namespacePattern        // of these, in their order
+	namespaces []*objectFilters          // in their order
 	found      map[string]*objectFilters // by namespace
 	filters    []*objectFilter           // all
-	beyond     []string                  // patterns of namespaces that take too long
-}
-
-type namespacePattern struct {
-	*glob.Pattern
-	text string
 }
 
 // objectFilters are those of a namespace, or of what has none.
 type objectFilters struct {
+	namespaces *glob.Set // names and patterns
 	byResource map[string]*objectFilter
 	rest       *objectFilter // of the resources that are not listed; nil leaves them out
 	unresolved bool          // a kind is not known
@@ -46,7 +39,7 @@ type objectFilter struct {
 }
 
 func (r *restore) newPolicy(from *velero.FilterPolicy, known *resolver) (*policy, error) {
-	p := &policy{work: r.work, kinds: r.kindOf, namespaces: map[string]*objectFilters{}, found: map[string]*objectFilters{}}
+	p := &policy{work: r.work, kinds: r.kindOf, found: map[string]*objectFilters{}}
 	var err error
 	if from.Cluster != nil {
 		if p.cluster, err = p.resolve(r.x, from.Cluster.Filters, known); err != nil {
@@ -58,17 +51,10 @@ func (r *restore) newPolicy(from *velero.FilterPolicy, known *resolver) (*policy
 		if err != nil {
 			return nil, err
 		}
-		for _, word := range n.Namespaces {
-			if p.namespaces[word] = filters; !strings.ContainsAny(word, "*?[") {
-				continue
-			}
-			compiled, err := p.work.filters.Compile(word)
-			switch {
-			case err == nil:
-				p.patterns = append(p.patterns, namespacePattern{compiled, word})
-			case errors.Is(err, glob.ErrTooComplex), errors.Is(err, glob.ErrSteps):
-				p.beyond = append(p.beyond, word)
-			}
+		filters.namespaces = glob.NewSet(n.Namespaces, p.work.filters)
+		p.namespaces = append(p.namespaces, filters)
+		for _, name := range n.Namespaces {
+			p.found[name] = filters // a name goes before the patterns of others
 		}
 	}
 	return p, nil
@@ -158,19 +144,13 @@ func (f *objectFilters) find(resource string, kinds func(string) string) *object
 
 // inNamespace returns the filters of a namespace: those of its name, else of the first pattern that matches; nil for none.
 func (p *policy) inNamespace(namespace string) *objectFilters {
-	if f, known := p.found[namespace]; known {
-		return f
-	}
-	f, exact := p.namespaces[namespace]
-	for i := 0; !exact && f == nil && i < len(p.patterns); i++ {
-		matched, err := p.work.filters.Match(p.patterns[i].Pattern, namespace)
-		if err != nil {
-			p.beyond = append(p.beyond, p.patterns[i].text)
-			break
-		}
+	f, found := p.found[namespace]
+	for i := 0; !found && i < len(p.namespaces); i++ {
+		matched, known := p.namespaces[i].namespaces.Match(namespace, p.work.filters)
 		if matched {
-			f = p.namespaces[p.patterns[i].text]
+			f = p.namespaces[i]
 		}
+		found = matched || !known
 	}
 	p.found[namespace] = f
 	return f
@@ -181,7 +161,10 @@ func (p *policy) tooMuch() []string {
 	if p == nil {
 		return nil
 	}
-	all := p.beyond
+	var all []string
+	for _, n := range p.namespaces {
+		all = append(all, n.namespaces.Beyond()...)
+	}
 	for _, f := range p.filters {
 		all = append(all, f.names.Beyond()...)
 	}

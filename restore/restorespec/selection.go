@@ -67,7 +67,7 @@ func (d *Draft) Policy() *velero.FilterPolicy {
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Name, b.Name))
 	})
-	p := &velero.FilterPolicy{}
+	p := &velero.FilterPolicy{Version: velero.PolicyVersion}
 	var filters *[]velero.ObjectFilter
 	for n, i := range slices.Compact(items) {
 		switch {
@@ -97,10 +97,7 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 	if p == nil {
 		return nil
 	}
-	data, _ := json.MarshalIndent(struct { // no type of it fails
-		Version string `json:"version"`
-		*velero.FilterPolicy
-	}{"v1", p}, "", " ")
+	data, _ := json.MarshalIndent(p, "", " ") // no type of it fails
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"policy": string(data)},
 		"metadata": map[string]any{"name": PolicyName(d.Restore.Name), "namespace": namespace, "labels": map[string]any{"veltui.io/selection": "true"}},
