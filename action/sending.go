@@ -137,7 +137,7 @@ func (x *execution) gatherOnce(ctx context.Context) (Evidence, error) {
 func (x *execution) gatherAgain(ctx context.Context) (Evidence, error) {
 	shown := &x.plan.evidence
 	if shown.proposal != nil {
-		return x.f.gatherObject(ctx, x.definition, proposal{asked: shown.proposal.asked, policy: shown.proposal.policy, attempt: x.stamp.attempt})
+		return x.f.gatherObject(ctx, x.definition, proposal{asked: shown.proposal.asked, request: x.plan.request, attempt: x.stamp.attempt})
 	}
 	return x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
 }
@@ -212,8 +212,8 @@ func (x *execution) nothing() string {
 func (x *execution) announce(ctx context.Context) error {
 	err := x.f.access.Check(ctx)
 	if err == nil {
-		reason, message := x.event(&x.plan)
-		err = x.f.writer.event(ctx, x.subject, x.stamp, string(x.plan.Action), reason, message)
+		message := x.did(&x.plan) + ": " + x.plan.Reason
+		err = x.f.writer.event(ctx, x.subject, x.stamp, string(x.plan.Action), x.definition.event, message)
 	}
 	if err != nil {
 		x.warn("cannot write the Event: %v", err)

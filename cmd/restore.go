@@ -66,13 +66,12 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
   veltui restore create shop-back --from-backup nightly --yes --wait`,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checkSelection(cmd); err != nil {
 				return err
 			}
-			return f.checkFlags(cmd)
+			return f.run(cmd.Context(), args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	f.askedRestore.addTo(create)
 	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
@@ -141,9 +140,13 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var shown *document.Preflight
+	f.request.Policy, f.request.Consequences = d.ConfigMap(namespace), announced
+	if words, unsaid := d.Words(); len(unsaid) == 0 {
+		f.request.Words = words
+	}
 	if found != nil {
-		shown = new(document.NewPreflight(d.Restore.Spec, found))
+		f.found = new(document.NewPreflight(d.Restore.Spec, found))
+		f.request.Consequences = append(announced, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
 		if w := c.shown(f.output, f.asks()); w != nil {
 			l := lines{w: w}
 			if l.preflight(d.Restore.Spec, found); l.err != nil {
@@ -166,15 +169,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 		}
 		f.advice = "--accept-obstacles starts the restore all the same."
 	}
-	return f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
-		r.Policy, r.Consequences = d.ConfigMap(namespace), announced
-		if found != nil {
-			r.Consequences = append(r.Consequences, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
-		}
-		if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
-			r.Commands = []string{line}
-		}
-	}, shown)
+	return f.propose(ctx, action.Create, d.Object(namespace), namespace)
 }
 
 // look is a preflight as --preflight says, nil for none, what comes beside selected items, and the namespace of the

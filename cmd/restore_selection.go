@@ -24,7 +24,7 @@ func (f *createRestore) addSelection(cmd *cobra.Command) {
 	flags.StringVar(&f.onlyFrom, "only-from", "", "File with one such object a line ('-' for standard input)")
 	flags.StringVar(&f.failedOf, "failed-of", "", "Restore what this restore lost, as it would have")
 	completeFiles(cmd, "only-from")
-	completeFlag(cmd, "failed-of", f.c.completeValues(func(ctx context.Context, _ string) []string { return f.c.jobNames(ctx, job.Restore) }))
+	completeFlag(cmd, "failed-of", f.c.completeJobs(job.Restore))
 }
 
 func (f *createRestore) checkSelection(cmd *cobra.Command) error {

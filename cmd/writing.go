@@ -17,26 +17,29 @@ import (
 
 // writing is what all commands that change a cluster have in common.
 type writing struct {
-	c                      *cli
-	reason, dryRun, output string
-	yes, wait              bool
-	waited                 *error           // what came of waiting; nil without
-	unnamed                bool             // what is created has the default name, which is another each second
-	refusal, advice        string           // why nothing is written, whatever the plan says
-	attempts               []action.Attempt // earlier ones that have written, or may have
-	timeout, observe       time.Duration
+	c                *cli
+	request          action.Request // what the flags ask for
+	dryRun, output   string
+	yes, wait        bool
+	found            *document.Preflight // what stands in the way of a restore; nil if nobody has looked
+	waited           *error              // what came of waiting; nil without
+	unnamed          bool                // what is created has the default name, which is another each second
+	refusal, advice  string              // why nothing is written, whatever the plan says
+	attempts         []action.Attempt    // earlier ones that have written, or may have
+	timeout, observe time.Duration
 }
 
 // addTo adds the flags; the dry runs that there are begin with none.
 func (w *writing) addTo(cmd *cobra.Command, dryRunHelp string, dryRuns ...string) {
 	flags := cmd.Flags()
-	flags.StringVar(&w.reason, "reason", "", "Why you do it, in one line, for the resource and the log")
+	flags.StringVar(&w.request.Reason, "reason", "", "Why you do it, in one line, for the resource and the log")
 	addChoice(cmd, &w.dryRun, "dry-run", "", dryRunHelp, dryRuns...)
 	flags.Lookup("dry-run").NoOptDefVal = "server"
 	flags.BoolVarP(&w.yes, "yes", "y", false, "Do not ask for confirmation")
 	flags.DurationVar(&w.timeout, "timeout", 0, "How long to retry (default 10m)")
 	flags.DurationVar(&w.observe, "observe", action.DefaultObserve, "How long to watch the result")
 	addOutput(cmd, &w.output, "text", "json", "yaml")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return w.checkFlags(cmd) }
 }
 
 func (w *writing) addWait(cmd *cobra.Command) {
@@ -86,8 +89,8 @@ func (w *writing) open(ctx context.Context, namespace string) (openEngine, error
 	engine, err := c.inspected().Engine(conn, namespace, inspect.EngineOptions{
 		ReadOnly: c.isReadOnly(), NoStore: c.isReadOnly(), Timeout: w.timeout, Observe: w.observe, Waiting: c.tellSlow(waitingForAnswer),
 	})
-	request := conn.Request
-	request.Reason = w.reason
+	request := w.request
+	request.Context, request.Flags, request.Environment = conn.Request.Context, conn.Request.Flags, conn.Request.Environment
 	return openEngine{engine, request, conn.Context}, err
 }
 
@@ -106,12 +109,11 @@ func (w *writing) carryOut(ctx context.Context, e openEngine, show *planPrinter,
 }
 
 // propose carries out an action that is about no running job.
-func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured.Unstructured, namespace string, asked func(*action.Request), preflight *document.Preflight) error {
+func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured.Unstructured, namespace string) error {
 	e, err := w.open(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	asked(&e.request)
 	plan, err := e.engine.Propose(ctx, name, o, e.request)
 	if err != nil {
 		return err
@@ -126,7 +128,7 @@ func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured
 		plan.Title, plan.Refusal, plan.Advice, plan.Will, plan.WillNot, plan.Then, plan.Commands = "create nothing", w.refusal, w.advice, nil, nil, nil, nil
 	}
 	outcome, err := w.carryOut(ctx, e, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
-		d := document.NewChange(&plan, preflight, o, err)
+		d := document.NewChange(&plan, w.found, o, err)
 		d.Wait = w.waitFor(ctx, jobName{plan.Kind, plan.Name}, o)
 		return d
 	}}, &plan)
@@ -152,16 +154,16 @@ func (w *writing) waitFor(ctx context.Context, name jobName, o *action.Outcome) 
 	return item
 }
 
-// change proposes something about the Velero that is found, if it could be asked about.
-func (w *writing) change(ctx context.Context, name action.Name, o *unstructured.Unstructured, asked func(*action.Request)) error {
+// change proposes something about each object of the Velero that is found, if it could be asked about.
+func (w *writing) change(ctx context.Context, name action.Name, objects ...*unstructured.Unstructured) error {
 	if err := w.mayAskFor(); err != nil {
 		return err
 	}
 	namespace, err := w.veleroNamespace(ctx)
-	if err != nil {
-		return err
+	for i := 0; err == nil && i < len(objects); i++ {
+		err = w.propose(ctx, name, objects[i], namespace)
 	}
-	return w.propose(ctx, name, o, namespace, asked, nil)
+	return err
 }
 
 // veleroNamespace is where the Velero is that a command without a job is about.
