@@ -31,7 +31,8 @@ type Request struct {
 	// Policy is the ConfigMap with the resource policy of a restore, which Create makes before it; nil for none.
 	Policy *unstructured.Unstructured
 	// Words are those of Velero's command that does the same; of Create of a restore, which cannot tell them itself.
-	Words []string
+	Words           []string
+	Refusal, Advice string // why it is not done, whatever the evidence says, and what would help; empty where it may be
 	// What kubectl commands need to reach the same cluster.
 	Context     string
 	Flags       []string // such as --kubeconfig and --as
@@ -275,7 +276,7 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	}
 	if o := e.proposal; o != nil {
 		p.Title, p.Why = d.nothing, "it was asked for"
-		p.refuse(o.refusal)
+		p.refuse(cmp.Or(o.refusal, verdict{refusal: r.Refusal, advice: r.Advice}))
 	}
 	if p.Refusal == "" && !d.fill(e, &p) {
 		return Plan{}, false

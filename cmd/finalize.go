@@ -115,17 +115,17 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 		}
 		return err
 	}
-	e, err := f.open(ctx, snap.Namespace)
+	engine, err := f.open(ctx, snap.Namespace)
 	if err != nil {
 		return err
 	}
-	evidence, err := e.engine.Gather(ctx, j.Kind, j.Name)
+	evidence, err := engine.Gather(ctx, j.Kind, j.Name)
 	if err != nil {
 		return err
 	}
-	plans := action.Plans(evidence, e.request)
+	plans := action.Plans(evidence, f.request)
 	plan := f.wanted(plans)
-	_, err = f.carryOut(ctx, e, &planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
+	_, err = f.carryOut(ctx, engine, &planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
 		return document.NewFinalization(&plans[0], plans[1:], &plan, o, err)
 	}}, &plan)
 	return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
@@ -89,14 +88,13 @@ stop it.`, `  # Show evidence and plan, then ask
 	return cmd
 }
 
-// draft is the restore that was asked for, with its name.
-func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
-	restore, err := f.askedRestore.restore()
+// named is the restore that was asked for, with its name.
+func (f *createRestore) named(args []string) (restorespec.Draft, error) {
+	d, err := f.draft()
 	if err != nil {
-		return restorespec.Draft{}, err
+		return d, err
 	}
-	d := restorespec.Draft{Restore: velerov1.Restore{Spec: restore.Spec}, Only: f.askedRestore.only}
-	d.Restore.Labels, d.Restore.Annotations = restore.Labels, restore.Annotations
+	restore := &d.Restore
 	source := cmp.Or(restore.Spec.BackupName, restore.Spec.ScheduleName)
 	if source == "" {
 		return d, usagef("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
@@ -106,7 +104,7 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 		return d, usagef("%s is for namespace %s, not %s: leave out -n, or change the file", f.file, restore.Namespace, *asked)
 	}
 	f.unnamed = len(args) == 0 && restore.Name == ""
-	d.Restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
+	restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
 	return d, err
 }
 
@@ -114,7 +112,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	if err := f.readSelection(ctx); err != nil {
 		return err
 	}
-	d, err := f.draft(args)
+	d, err := f.named(args)
 	if err != nil {
 		return err
 	}
@@ -163,11 +161,11 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 		switch n := found.Count(preflight.Obstacle); {
 		case !f.yes || f.acceptObstacles:
 		case n > 0:
-			f.refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
+			f.request.Refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
 		case len(unseen) > 0:
-			f.refusal = "veltui could not look at " + human.List(unseen, 3)
+			f.request.Refusal = "veltui could not look at " + human.List(unseen, 3)
 		}
-		f.advice = "--accept-obstacles starts the restore all the same."
+		f.request.Advice = "--accept-obstacles starts the restore all the same."
 	}
 	return f.propose(ctx, action.Create, d.Object(namespace), namespace)
 }
@@ -187,8 +185,8 @@ func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *p
 	if asked.Policy = d.Policy(); f.preflight == preflightAuto && !f.c.isReadOnly() {
 		p.most = inspect.DryRunItems
 	}
-	if found, err = p.find(ctx, asked, snap); err == nil && len(d.Only) > 0 {
-		announced, err = f.announce(ctx, d, asked, snap.Namespace)
+	if found, err = p.find(ctx, asked, snap); err == nil && len(d.Only) > 0 && found.Fates != nil {
+		announced, err = d.Announce(found.Fates)
 	}
 	if err != nil {
 		return nil, nil, "", err

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
@@ -89,24 +87,4 @@ func (f *createRestore) readSelection(ctx context.Context) error {
 		return exitError{ExitRefused, fmt.Errorf("restore %s lost nothing that is known", f.failedOf)}
 	}
 	return nil
-}
-
-// announce says what a restore of the selected objects does besides.
-func (f *createRestore) announce(ctx context.Context, d restorespec.Draft, asked collector.RestoreSpec, namespace string) ([]string, error) {
-	_, store, err := f.openStore(namespace)
-	if err != nil {
-		return nil, err
-	}
-	index, err := f.contents(ctx, store, asked.Restore.BackupName)
-	if err != nil {
-		return nil, nil // the preflight says so
-	}
-	kinds, _, err := store.Kinds(ctx)
-	if err == nil {
-		asked.Existing, err = store.Existing(ctx, time.Time{})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return inspect.Announce(ctx, index, asked, kinds, d)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -19,12 +20,12 @@ import (
 type writing struct {
 	c                *cli
 	request          action.Request // what the flags ask for
+	context          string         // of the connection
 	dryRun, output   string
 	yes, wait        bool
 	found            *document.Preflight // what stands in the way of a restore; nil if nobody has looked
 	waited           *error              // what came of waiting; nil without
 	unnamed          bool                // what is created has the default name, which is another each second
-	refusal, advice  string              // why nothing is written, whatever the plan says
 	attempts         []action.Attempt    // earlier ones that have written, or may have
 	timeout, observe time.Duration
 }
@@ -69,65 +70,54 @@ func (w *writing) mayAskFor() error {
 	return w.c.mayAsk()
 }
 
-// openEngine is an engine, and how requests get to its cluster.
-type openEngine struct {
-	engine  *action.Engine
-	request action.Request
-	context string
-}
-
 // open connects to the Velero of a namespace, after it has reported what earlier attempts left open.
-func (w *writing) open(ctx context.Context, namespace string) (openEngine, error) {
+func (w *writing) open(ctx context.Context, namespace string) (*action.Engine, error) {
 	c := w.c
 	conn, err := c.connect()
 	if err != nil {
-		return openEngine{}, err
+		return nil, err
 	}
 	for _, sentence := range c.unfinished(ctx, &w.attempts, conn) {
 		fmt.Fprintln(c.streams.ErrOut, sentence)
 	}
-	engine, err := c.inspected().Engine(conn, namespace, inspect.EngineOptions{
+	w.context = conn.Context
+	w.request.Context, w.request.Flags, w.request.Environment = conn.Request.Context, conn.Request.Flags, conn.Request.Environment
+	return c.inspected().Engine(conn, namespace, inspect.EngineOptions{
 		ReadOnly: c.isReadOnly(), NoStore: c.isReadOnly(), Timeout: w.timeout, Observe: w.observe, Waiting: c.tellSlow(waitingForAnswer),
 	})
-	request := w.request
-	request.Context, request.Flags, request.Environment = conn.Request.Context, conn.Request.Flags, conn.Request.Environment
-	return openEngine{engine, request, conn.Context}, err
 }
 
 // carryOut shows a plan, asks, applies it and says what came of it.
-func (w *writing) carryOut(ctx context.Context, e openEngine, show *planPrinter, plan *action.Plan) (action.Outcome, error) {
+func (w *writing) carryOut(ctx context.Context, engine *action.Engine, show *planPrinter, plan *action.Plan) (action.Outcome, error) {
 	if err := show.plan(plan, w.asks()); err != nil {
 		return action.Outcome{}, err
 	}
 	if plan.Possible() && w.asks() {
-		if err := w.c.confirm(ctx, e.context, plan.Name, plan.Evidence().Cluster); err != nil {
+		if err := w.c.confirm(ctx, w.context, plan.Name, plan.Evidence().Cluster); err != nil {
 			return action.Outcome{}, err
 		}
 	}
-	outcome, err := e.engine.Apply(ctx, *plan, w.dryRun == "server", show.progress)
+	outcome, err := engine.Apply(ctx, *plan, w.dryRun == "server", show.progress)
 	return outcome, show.end(show.outcome(plan, &outcome, err), &outcome, err)
 }
 
 // propose carries out an action that is about no running job.
 func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured.Unstructured, namespace string) error {
-	e, err := w.open(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	plan, err := e.engine.Propose(ctx, name, o, e.request)
+	engine, err := w.open(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	for _, a := range w.attempts {
 		if w.unnamed && a.Action == string(name) && a.Kind == o.GetKind() && a.Namespace == namespace {
-			w.refusal = fmt.Sprintf("an earlier attempt has created %s %s, or may have", plan.Kind.Word(), sanitize.String(a.Name))
-			w.advice = "Give that NAME: it is created only if nothing has it. Another NAME makes another one."
+			w.request.Refusal = fmt.Sprintf("an earlier attempt has created %s %s, or may have", job.Kind(a.Kind).Word(), sanitize.String(a.Name))
+			w.request.Advice = "Give that NAME: it is created only if nothing has it. Another NAME makes another one."
 		}
 	}
-	if w.refusal != "" && plan.Refusal == "" {
-		plan.Title, plan.Refusal, plan.Advice, plan.Will, plan.WillNot, plan.Then, plan.Commands = "create nothing", w.refusal, w.advice, nil, nil, nil, nil
+	plan, err := engine.Propose(ctx, name, o, w.request)
+	if err != nil {
+		return err
 	}
-	outcome, err := w.carryOut(ctx, e, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
+	outcome, err := w.carryOut(ctx, engine, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
 		d := document.NewChange(&plan, w.found, o, err)
 		d.Wait = w.waitFor(ctx, jobName{plan.Kind, plan.Name}, o)
 		return d
