@@ -122,24 +122,20 @@ func (x *execution) gather(ctx context.Context) (e Evidence, err error) {
 	return e, err
 }
 
-func (x *execution) gatherOnce(ctx context.Context) (Evidence, error) {
+func (x *execution) gatherOnce(ctx context.Context) (e Evidence, err error) {
 	shown := &x.plan.evidence
 	if err := x.f.access.Check(ctx); err != nil {
-		return Evidence{}, err
+		return e, err
 	}
-	e, err := x.gatherAgain(ctx)
+	if o := shown.proposal; o != nil {
+		e, err = x.f.gatherObject(ctx, x.definition, proposal{asked: o.asked, request: x.plan.request, attempt: x.stamp.attempt})
+	} else {
+		e, err = x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
+	}
 	if err == nil && e.refusedMore(shown) && x.retriable(errRefusing) {
 		err = errRefusing
 	}
 	return e, err
-}
-
-func (x *execution) gatherAgain(ctx context.Context) (Evidence, error) {
-	shown := &x.plan.evidence
-	if shown.proposal != nil {
-		return x.f.gatherObject(ctx, x.definition, proposal{asked: shown.proposal.asked, request: x.plan.request, attempt: x.stamp.attempt})
-	}
-	return x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
 }
 
 func (e *Evidence) refusedMore(shown *Evidence) bool {
@@ -164,11 +160,10 @@ func (x *execution) begin() error {
 	if x.creates {
 		seen = []*unstructured.Unstructured{x.plan.evidence.Object}
 	}
-	if x.plan.UID == "" { // there is nothing yet of which to keep a copy
-		return x.note("begin", nil)
-	}
-	if x.out.Copy, err = a.save(&x.record, seen...); err != nil {
-		return err
+	if x.plan.UID != "" { // else there is nothing yet of which to keep a copy
+		if x.out.Copy, err = a.save(&x.record, seen...); err != nil {
+			return err
+		}
 	}
 	return x.note("begin", nil)
 }

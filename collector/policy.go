@@ -17,7 +17,7 @@ import (
 // resolveRestoreClusterScopedFilterPolicy, resolveRestoreNamespacedFilterPolicies, getNamespaceFilter; 1.18.3).
 type policy struct {
 	work       *work
-	kinds      func(resource string) string
+	kinds      map[string]string         // by resource, as far as the target or the backup's CRDs tell
 	cluster    *objectFilters            // nil for none
 	namespaces []*objectFilters          // in their order
 	found      map[string]*objectFilters // by namespace
@@ -39,7 +39,12 @@ type objectFilter struct {
 }
 
 func (r *restore) newPolicy(from *velero.FilterPolicy, known *resolver) (*policy, error) {
-	p := &policy{work: r.work, kinds: r.kindOf, found: map[string]*objectFilters{}}
+	p := &policy{work: r.work, kinds: map[string]string{}, found: map[string]*objectFilters{}}
+	for _, k := range with(r.target, r.x.Kinds) {
+		if name := k.GroupResource(); p.kinds[name] == "" {
+			p.kinds[name] = k.Kind
+		}
+	}
 	var err error
 	if from.Cluster != nil {
 		if p.cluster, err = p.resolve(r.x, from.Cluster.Filters, known); err != nil {
@@ -126,14 +131,14 @@ func (p *policy) filter(resource, namespace string) (f *objectFilter, ok bool) {
 }
 
 // find finds the filter that lists a resource, or else its kind.
-func (f *objectFilters) find(resource string, kinds func(string) string) *objectFilter {
+func (f *objectFilters) find(resource string, kinds map[string]string) *objectFilter {
 	if f == nil {
 		return nil
 	}
 	if listed := f.byResource[resource]; listed != nil {
 		return listed
 	}
-	kind := kinds(resource)
+	kind := kinds[resource]
 	for _, word := range slices.Sorted(maps.Keys(f.byResource)) {
 		if slices.ContainsFunc(f.byResource[word].words, func(w string) bool { return strings.EqualFold(w, kind) }) {
 			return f.byResource[word]
@@ -174,17 +179,4 @@ func (p *policy) tooMuch() []string {
 // policyUnread reports whether a policy may leave items out that nobody has read.
 func (r *restore) policyUnread() bool {
 	return r.spec.Restore.ResourcePolicy != nil && r.policy == nil && r.version.readsPolicies()
-}
-
-// kindOf is the kind of a resource, as far as the target or the backup's CRDs tell.
-func (r *restore) kindOf(resource string) string {
-	if r.kinds == nil {
-		r.kinds = map[string]string{}
-		for _, known := range with(r.target, r.x.Kinds) {
-			if name := known.GroupResource(); r.kinds[name] == "" {
-				r.kinds[name] = known.Kind
-			}
-		}
-	}
-	return r.kinds[resource]
 }
