@@ -134,66 +134,75 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	if err := f.mayAskFor(); err != nil {
 		return err
 	}
-	found, announced, namespace, err := f.look(ctx, d)
+	found, namespace, err := f.look(ctx, d)
 	if err != nil {
 		return err
 	}
-	f.request.Policy, f.request.Consequences = d.ConfigMap(namespace), announced
+	f.request.Policy = d.ConfigMap(namespace)
 	if words, unsaid := d.Words(); len(unsaid) == 0 {
 		f.request.Words = words
 	}
 	if found != nil {
-		f.found = new(document.NewPreflight(d.Restore.Spec, found))
-		f.request.Consequences = append(announced, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
-		if w := c.shown(f.output, f.asks()); w != nil {
-			l := lines{w: w}
-			if l.preflight(d.Restore.Spec, found); l.err != nil {
-				return l.err
-			}
-			l.add("")
+		if err := f.weigh(&d, found); err != nil {
+			return err
 		}
-		var unseen []string
-		for _, n := range found.NotLooked {
-			if n.What != preflight.Admission || f.preflight != preflightLook {
-				unseen = append(unseen, n.What)
-			}
-		}
-		switch n := found.Count(preflight.Obstacle); {
-		case !f.yes || f.acceptObstacles:
-		case n > 0:
-			f.request.Refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
-		case len(unseen) > 0:
-			f.request.Refusal = "veltui could not look at " + human.List(unseen, 3)
-		}
-		f.request.Advice = "--accept-obstacles starts the restore all the same."
 	}
 	return f.propose(ctx, action.Create, d.Object(namespace), namespace)
 }
 
-// look is a preflight as --preflight says, nil for none, what comes beside selected items, and the namespace of the
-// Velero that it is about.
-func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *preflight.Result, announced []string, namespace string, err error) {
+// weigh shows what stands in the way, and lets --yes start nothing for it unless --accept-obstacles does.
+func (f *createRestore) weigh(d *restorespec.Draft, found *preflight.Result) error {
+	spec := d.Restore.Spec
+	announced, err := d.Announce(found.Fates)
+	if err != nil {
+		return err
+	}
+	f.found = new(document.NewPreflight(spec, found))
+	f.request.Consequences = append(announced, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
+	if w := f.c.shown(f.output, f.asks()); w != nil {
+		l := lines{w: w}
+		if l.preflight(spec, found); l.err != nil {
+			return l.err
+		}
+		l.add("")
+	}
+	var unseen []string
+	for _, n := range found.NotLooked {
+		if n.What != preflight.Admission || f.preflight != preflightLook {
+			unseen = append(unseen, n.What)
+		}
+	}
+	switch n := found.Count(preflight.Obstacle); {
+	case !f.yes || f.acceptObstacles:
+	case n > 0:
+		f.request.Refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
+	case len(unseen) > 0:
+		f.request.Refusal = "veltui could not look at " + human.List(unseen, 3)
+	}
+	f.request.Advice = "--accept-obstacles starts the restore all the same."
+	return nil
+}
+
+// look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.
+func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *preflight.Result, namespace string, err error) {
 	if f.preflight == preflightNone {
 		namespace, err = f.veleroNamespace(ctx)
-		return nil, nil, namespace, err
+		return nil, namespace, err
 	}
 	p := preflightCommand{askedRestore: f.askedRestore, qps: dryrun.DefaultQPS, dryRun: f.preflight == preflightDryRun}
 	asked, snap, err := p.restore(ctx, nil)
 	if err != nil {
-		return nil, nil, "", err
+		return nil, "", err
 	}
 	if asked.Policy = d.Policy(); f.preflight == preflightAuto && !f.c.isReadOnly() {
 		p.most = inspect.DryRunItems
 	}
-	if found, err = p.find(ctx, asked, snap); err == nil && len(d.Only) > 0 && found.Fates != nil {
-		announced, err = d.Announce(found.Fates)
-	}
-	if err != nil {
-		return nil, nil, "", err
+	if found, err = p.find(ctx, asked, snap); err != nil {
+		return nil, "", err
 	}
 	if f.preflight == preflightAuto && found.DryRun == nil && found.Items != nil && *found.Items > inspect.DryRunItems {
 		fmt.Fprintf(f.c.streams.ErrOut, "The dry run was left out: %s take about %s. --preflight dry-run asks for it.\n",
 			human.Count(*found.Items, "object"), human.Duration(inspect.DryRunTakes(*found.Items)))
 	}
-	return found, announced, snap.Namespace, nil
+	return found, snap.Namespace, nil
 }

@@ -112,8 +112,12 @@ func (d *Draft) policyReference() *corev1.TypedLocalObjectReference {
 	return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: PolicyName(d.Restore.Name)}
 }
 
-// Announce says what a restore of the selected items restores beside them, and which of them it does not.
+// Announce says what a restore of the selected items restores beside them, and which of them it does not; nothing if none
+// are selected, or their fates are not known.
 func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error) {
+	if len(d.Only) == 0 || fates == nil {
+		return nil, nil
+	}
 	missing := map[string]bool{}
 	for _, i := range d.Only {
 		missing[i.String()] = true
