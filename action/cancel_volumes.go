@@ -24,10 +24,8 @@ func cancelling() definition {
 		changes: func(*Plan, *unstructured.Unstructured, stamp) ([]operation, [][2]string) {
 			return []operation{{"add", "/spec/cancel", true}}, nil
 		},
-		did: func(*unstructured.Unstructured) string { return "cancelled some of its volumes" },
-		event: func(p *Plan) (reason, message string) {
-			return "VolumesCancelled", "cancelled " + volumesTitle(p.Volumes) + ": " + p.Reason
-		},
+		event: "VolumesCancelled", did: func(p *Plan) string { return "cancelled " + volumesTitle(p.Volumes) },
+		others: func(*unstructured.Unstructured) string { return "cancelled some of its volumes" },
 	}
 }
 
@@ -223,13 +221,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		if w.Refusal != "" {
 			break
 		}
-		if e.MayCancel[v.Kind] == No {
-			w.Refusal = fmt.Sprintf("you may not patch %s in namespace %s", v.Kind.Resource(), w.Namespace)
-			w.Advice = fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", v.Kind.Resource(), w.Namespace)
-		} else if e.MayCancel[v.Kind] == Unknown {
-			w.Refusal = cannotTell("whether you may patch "+v.Kind.Resource(), "")
-			w.Advice = "Try again: veltui writes nothing without an answer."
-		}
+		w.refuse(permission(e.MayCancel[v.Kind], rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), w.Namespace), ""))
 	}
 }
 

@@ -1,7 +1,6 @@
 package action
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,9 +19,9 @@ import (
 
 func creating() definition {
 	return definition{
-		name: Create, gather: gatherCreation, fill: create, creates: true, marks: created, observe: observeCreation,
-		did:   func(*unstructured.Unstructured) string { return "created one of that name" },
-		event: func(p *Plan) (reason, message string) { return "Created", "created it: " + p.Reason },
+		name: Create, gather: gatherCreation, fill: create, nothing: "create nothing", creates: true, marks: created,
+		observe: observing(observeCreation), event: "Created", did: done("created it"),
+		others: func(*unstructured.Unstructured) string { return "created one of that name" },
 	}
 }
 
@@ -74,9 +73,9 @@ func (g *gathering) restoreSource() {
 // newestCompleted is the backup of a schedule that Velero restores (restore_controller.go mostRecentCompletedBackup),
 // empty for none.
 func (g *gathering) newestCompleted(schedule string) (name string) {
-	o, why := g.e.proposal, ""
-	raw, err := g.list(jobKind(job.Backup), g.o.Namespace, velerov1.ScheduleNameLabel+"="+schedule)
-	if !g.seen("listing backups", err, &why) {
+	o := g.e.proposal
+	raw, why := g.all(job.Backup, velerov1.ScheduleNameLabel+"="+schedule)
+	if why != "" {
 		o.refuse(unknown("Ask for the right to list backups in namespace "+g.o.Namespace+".", "which backup of schedule "+schedule+" Velero takes", why))
 		return ""
 	}
@@ -94,8 +93,11 @@ func (g *gathering) newestCompleted(schedule string) (name string) {
 	return name
 }
 
+const mendLocation = "Mend the location first: veltui get storage"
+
 // usableLocation reads a storage location that must be available, and to write into, not read-only: else Velero refuses
-// the job (pkg/util/velero BSLIsAvailable, backup_controller.go prepareBackupRequest; 1.18.3).
+// the job, and the deletion of a backup (pkg/util/velero BSLIsAvailable, backup_controller.go prepareBackupRequest,
+// backup_deletion_controller.go Reconcile; 1.18.3).
 func (g *gathering) usableLocation(name string, write bool) {
 	if name == "" {
 		return // the default one, which Velero chooses when it begins
@@ -115,7 +117,7 @@ func (g *gathering) usableLocation(name string, write bool) {
 		o.ledger.Supports(diagnosis.SourceAPI, l.LastValidated, "storage location %s is available", name)
 	}
 	if what != "" {
-		o.refuse(refuse("Mend the location first: veltui get storage", "%s: Velero would refuse it", what))
+		o.refuse(refuse(mendLocation, "%s: Velero would refuse it", what))
 	}
 }
 
@@ -172,15 +174,11 @@ func create(e *Evidence, p *Plan) bool {
 	o := e.proposal
 	word := p.Kind.Word()
 	p.Title = "create " + word + " " + p.Name
-	if o.refused(p, "create nothing") {
-		return true
-	}
 	p.targets = []*unstructured.Unstructured{o.asked}
-	if o.policy != nil {
-		p.targets = []*unstructured.Unstructured{o.policy, o.asked}
-		p.Will = append(p.Will, "create ConfigMap "+o.policy.GetName()+" before, which names the selected objects, and delete it once Velero has read it")
+	if o.request.Policy != nil {
+		p.targets = []*unstructured.Unstructured{o.request.Policy, o.asked}
+		p.Will = append(p.Will, "create ConfigMap "+o.request.Policy.GetName()+" before, which names the selected objects, and delete it once Velero has read it")
 	}
-	p.Why = "it was asked for"
 	p.Will = append(p.Will, "create "+word+" "+p.Name+", only if nothing has that name")
 	p.Will = append(p.Will, p.request.Consequences...)
 	spec := mapOf(o.asked, "spec")
@@ -189,7 +187,9 @@ func create(e *Evidence, p *Plan) bool {
 			p.Will = append(p.Will, "with "+field+": "+text)
 		}
 	}
-	p.Commands = p.request.Commands
+	if words := p.request.Words; len(words) > 0 {
+		p.Commands = veleroCommand(p, words...)
+	}
 	p.Then = append(p.Then, "Velero's server begins it, after those ahead of it")
 	if p.Kind == job.Restore {
 		p.WillNot = append(p.WillNot, "undo what it restores: deleting the restore leaves the objects")
@@ -240,11 +240,7 @@ func oneLine(value any) string {
 }
 
 // observeCreation waits until Velero has begun it, or says why it does not.
-func observeCreation(x *execution, ctx context.Context, late bool) error {
-	o, err := x.readSubject(ctx)
-	if err != nil {
-		return err
-	}
+func observeCreation(x *execution, o *unstructured.Unstructured, late bool) error {
 	word := x.plan.Kind.Word()
 	switch phase := x.out.Phase; {
 	case phase == velero.PhaseFailedValidation:

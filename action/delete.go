@@ -1,7 +1,6 @@
 package action
 
 import (
-	"context"
 	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -20,12 +19,9 @@ func DeletionOf(kind job.Kind) Name { return Name("delete-" + kind.Word()) }
 // deletingRestore deletes a Restore as `velero restore delete` does (pkg/cmd/cli/restore/delete.go; 1.14 to 1.18.3),
 // if it is as it was seen. A finalizer holds it until Velero has deleted its files.
 func deletingRestore() definition {
-	return definition{name: DeleteRestore, gather: gatherRestoreDeletion, fill: fillRestoreDeletion, marks: deleted, deletes: true,
-		observe: observeDeletion, endedByVelero: true, did: didDelete,
-		event: func(p *Plan) (reason, message string) { return "Deleted", "deleted it: " + p.Reason }}
+	return definition{name: DeleteRestore, gather: gatherRestoreDeletion, fill: fillRestoreDeletion, nothing: "delete nothing", marks: deleted,
+		deletes: true, removes: true, observe: observing(observeRestoreDeletion), endedByVelero: true, event: "Deleted", did: done("deleted it")}
 }
-
-func didDelete(*unstructured.Unstructured) string { return "deleted it" }
 
 // deletable reads what is to be deleted, which must exist and have ended.
 func (g *gathering) deletable(into any) bool {
@@ -33,11 +29,7 @@ func (g *gathering) deletable(into any) bool {
 	kind, name, phase := job.Kind(e.Object.GetKind()), e.Object.GetName(), sanitize.String(phaseOf(e.Object))
 	what := kind.Word() + "/" + name
 	ended := velero.TerminalPhase(phase)
-	if !o.exists {
-		o.refuse(refuse("veltui get "+kind.Resource()+" lists those that there are.", "there is no %s in namespace %s", what, g.o.Namespace))
-		return false
-	}
-	if _, g.err = convert(e.Object, into); g.err != nil {
+	if g.named(jobKind(kind), name, into, "") == nil {
 		return false
 	}
 	o.ledger.Note(ended, diagnosis.SourceAPI, job.LastWritten(e.Object), "%s is %s", what, orNone(phase))
@@ -57,14 +49,15 @@ func (g *gathering) deletable(into any) bool {
 // while the location is unavailable (pkg/controller/restore_controller.go deleteExternalResources; 1.14 to 1.18.3).
 func gatherRestoreDeletion(g *gathering) {
 	var r velerov1.Restore
-	var b velerov1.Backup
 	if !g.deletable(&r) {
 		return
 	}
-	if g.may("delete", job.Restore); g.err != nil {
-		return
-	}
-	g.servers()
+	g.ask(func() { g.may("delete", job.Restore) }, g.servers, func() { g.restoreFiles(&r) })
+}
+
+// restoreFiles notes what becomes of a restore's files.
+func (g *gathering) restoreFiles(r *velerov1.Restore) {
+	var b velerov1.Backup
 	l, why := &g.e.proposal.ledger, ""
 	if err := g.get(jobKind(job.Backup), r.Spec.BackupName, &b); isGone(err) || r.Spec.BackupName == "" {
 		l.Doubts(diagnosis.SourceAPI, g.e.At, "its backup no longer exists: its files stay in the object store")
@@ -76,11 +69,7 @@ func gatherRestoreDeletion(g *gathering) {
 }
 
 func fillRestoreDeletion(e *Evidence, p *Plan) bool {
-	p.Title, p.Why = "delete restore "+p.Name, "it was asked for"
-	if e.proposal.refused(p, "delete nothing") {
-		return true
-	}
-	p.targets = []*unstructured.Unstructured{e.Object}
+	p.Title, p.targets = "delete restore "+p.Name, []*unstructured.Unstructured{e.Object}
 	p.Will = []string{"delete restore " + p.Name + ", only if nothing has changed it since"}
 	p.WillNot = []string{"delete what it restored: the objects and their data stay"}
 	p.Then = []string{"Velero deletes its files (log, results, lists) from the object store"}
@@ -88,21 +77,9 @@ func fillRestoreDeletion(e *Evidence, p *Plan) bool {
 	return true
 }
 
-// observeDeletion waits until what was to be deleted is gone, or Velero says why it is not.
-func observeDeletion(x *execution, ctx context.Context, late bool) error {
-	o, err := x.once(ctx, x.plan.evidence.Object)
-	switch {
-	case isGone(err), err == nil && o.GetUID() != x.plan.UID:
-		return x.stop(Settled, "the %s is deleted", x.plan.Kind.Word())
-	case err != nil:
-		return err
-	}
-	x.out.Phase = phaseOf(o)
-	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
-	switch {
-	case x.creates:
-		return x.observeRequest(ctx, late)
-	case late:
+// observeRestoreDeletion waits until the restore is gone.
+func observeRestoreDeletion(x *execution, o *unstructured.Unstructured, late bool) error {
+	if late {
 		return x.stop(NoEffect, "it is marked for deletion, and held by %s until a Velero server has deleted its files; see veltui check", human.List(o.GetFinalizers(), 3))
 	}
 	return nil

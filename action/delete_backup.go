@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -31,11 +32,9 @@ type backupDeletion struct {
 // deletingBackup creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
 // under a name that follows from the backup's state: sent twice, or by two people, it is one request.
 func deletingBackup() definition {
-	return definition{name: DeleteBackup, gather: gatherBackupDeletion, fill: fillBackupDeletion, marks: deleted, creates: true, byName: true,
-		observe: observeDeletion, endedByVelero: true, did: didDelete,
-		event: func(p *Plan) (reason, message string) {
-			return "DeletionRequested", "requested its deletion: " + p.Reason
-		}}
+	return definition{name: DeleteBackup, gather: gatherBackupDeletion, fill: fillBackupDeletion, nothing: "delete nothing", marks: deleted,
+		creates: true, byName: true, removes: true, observe: observeRequest, endedByVelero: true, event: "DeletionRequested",
+		did: done("requested its deletion"), others: func(*unstructured.Unstructured) string { return "deleted it" }}
 }
 
 // gatherBackupDeletion finds what Velero would delete and what it would refuse (pkg/controller/backup_deletion_controller.go
@@ -45,31 +44,24 @@ func gatherBackupDeletion(g *gathering) {
 	if !g.deletable(&d.Backup) {
 		return
 	}
-	asks := []func(){func() { g.may("create", deletionRequest) }, g.servers, func() { g.locationNamed(d.Spec.StorageLocation) },
-		func() { each(g, job.Restore, d.addRestore) }, func() { each(g, deletionRequest, d.addRequest) }, func() { each(g, job.Backup, d.addCopy) },
-		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") }}
-	for _, ask := range asks {
-		if ask(); g.err != nil {
-			return
-		}
+	origin, why := velero.OriginOf(&d.Backup)
+	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
+	if origin != velero.OriginHere && !o.request.FromAnotherCluster {
+		v := refuse("If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while there are files: kubectl delete "+
+			qualified(job.Backup)+" -n "+g.o.Namespace+" "+d.Name, "%s; deleting it may delete another cluster's only copy", why)
+		v.doubt = origin == velero.OriginUnknown
+		o.refuse(v)
 	}
+	g.ask(func() { g.may("create", deletionRequest) }, g.servers, func() { g.usableLocation(d.Spec.StorageLocation, true) },
+		func() { each(g, job.Restore, d.addRestore) }, func() { each(g, deletionRequest, d.addRequest) }, func() { each(g, job.Backup, d.addCopy) },
+		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") })
 	if slices.Sort(d.restores); e.Volumes != Yes {
 		d.volumes = "its volumes, which could not be listed"
 	}
 	slices.Sort(d.requests)
-	origin, why := velero.OriginOf(&d.Backup)
-	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
 	o.ledger.Note(len(d.copies) > 0, diagnosis.SourceAPI, e.At, "%s of its schedule, or of all its namespaces%s", human.Plural(len(d.copies), "other completed backup is", "other completed backups are"), because(human.List(d.copies, 3)))
-	const mend = "Mend the location first, or ask why it is so: veltui get storage"
-	switch l := e.Location; {
-	case l == nil:
-		o.refuse(refuse(mend, "the backup's storage location does not exist or cannot be read%s", because(e.LocationWhy)))
-	case l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
-		o.refuse(refuse(mend, "storage location %s is read-only: Velero deletes nothing from it", l.Name))
-	case l.Phase != velero.LocationAvailable:
-		o.refuse(refuse(mend, "storage location %s is not available: Velero deletes nothing from it%s", l.Name, because(l.Message)))
-	default:
-		o.ledger.Supports(diagnosis.SourceAPI, l.LastValidated, "storage location %s is available, and not read-only", l.Name)
+	if e.Location == nil {
+		o.refuse(unknown(mendLocation, "whether Velero can delete from the backup's storage location", cmp.Or(e.LocationWhy, "it names none")))
 	}
 	if n := len(d.running); n > 0 {
 		o.refuse(refuse("Wait until they have ended: veltui get restores", "%s it: %s", human.Plural(n, "restore reads", "restores read"), human.List(d.running, 5)))
@@ -78,9 +70,8 @@ func gatherBackupDeletion(g *gathering) {
 
 // each reads all objects of a kind. Those that cannot be listed are a reason not to delete.
 func each[O any](g *gathering, kind job.Kind, add func(*gathering, *unstructured.Unstructured, *O)) {
-	var why string
-	raw, err := g.list(jobKind(kind), g.o.Namespace)
-	if !g.seen("listing "+kind.Resource(), err, &why) {
+	raw, why := g.all(kind)
+	if why != "" {
 		g.e.proposal.refuse(unknown("Ask for the right to list "+kind.Resource()+" in namespace "+g.o.Namespace+".", "what else it deletes", why))
 		return
 	}
@@ -136,19 +127,8 @@ func (d *backupDeletion) addCopy(_ *gathering, _ *unstructured.Unstructured, b *
 }
 
 func fillBackupDeletion(e *Evidence, p *Plan) bool {
-	o, d := e.proposal, &e.proposal.deletion
-	p.Title, p.Why = "delete backup "+p.Name, "it was asked for"
-	object := "kubectl delete " + qualified(job.Backup) + " -n " + p.Namespace + " " + p.Name
-	origin, why := velero.OriginOf(&d.Backup)
-	foreign := o.exists && origin != velero.OriginHere
-	if foreign && !p.request.FromAnotherCluster {
-		o.refusal = refuse("If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while there are files: "+object,
-			"%s; deleting it may delete another cluster's only copy", why)
-		o.refusal.doubt = origin == velero.OriginUnknown
-	}
-	if o.refused(p, "delete nothing") {
-		return true
-	}
+	d := &e.proposal.deletion
+	p.Title = "delete backup " + p.Name
 	name := strings.TrimRight(p.Name[:min(len(p.Name), 200)], ".-")
 	state := sha256.Sum256([]byte(string(p.UID) + e.Object.GetResourceVersion() + strings.Join(d.requests, " ")))
 	r := bare(jobKind(deletionRequest), p.Namespace, fmt.Sprintf("%s-%x", name, state[:5]))
@@ -161,7 +141,7 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	if len(d.restores) > 0 {
 		p.Will = append(p.Will, fmt.Sprintf("have Velero delete its %s, with log and results: %s", human.Count(len(d.restores), "restore"), human.List(d.restores, 10)))
 	}
-	if foreign {
+	if origin, why := velero.OriginOf(&d.Backup); origin != velero.OriginHere {
 		p.Will = append(p.Will, "delete it for every cluster that reads that storage location: "+why)
 	}
 	p.WillNot = []string{"protect another backup that takes this name just before Velero looks: the request names no uid", "delete what its restores have restored"}
@@ -170,8 +150,11 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	return true
 }
 
-// observeRequest looks at the request while the backup is still there.
-func (x *execution) observeRequest(ctx context.Context, late bool) error {
+// observeRequest waits until the backup is gone, or its request says why it is not.
+func observeRequest(x *execution, ctx context.Context, late bool) error {
+	if _, err := x.readSubject(ctx); err != nil {
+		return err
+	}
 	o, err := x.once(ctx, x.plan.targets[0])
 	if isGone(err) {
 		o, err = x.plan.targets[0], nil

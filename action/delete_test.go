@@ -42,7 +42,7 @@ func TestDeleteBackupRefuses(t *testing.T) {
 		change func(*sendBench)
 		want   string
 	}{
-		"no such backup": {func(b *sendBench) { b.api.delete(sourcePath) }, "there is no backup/source in namespace velero"},
+		"no such backup": {func(b *sendBench) { b.api.delete(sourcePath) }, "there is no backup source in namespace velero"},
 		"it goes on":     {func(b *sendBench) { b.phase("Finalizing") }, "backup/source has not ended"},
 		"it is queued":   {func(b *sendBench) { b.phase("Queued") }, "backup/source has not ended"},
 		"a phase is new": {func(b *sendBench) { b.phase("Archiving") }, "backup/source has not ended"},
@@ -55,9 +55,9 @@ func TestDeleteBackupRefuses(t *testing.T) {
 		"it never began": {func(b *sendBench) {
 			b.source(func(_, _, s map[string]any) { s["phase"] = "FailedValidation"; delete(s, "startTimestamp") })
 		}, "it never began"},
-		"no location":              {func(b *sendBench) { b.source(func(_, s, _ map[string]any) { delete(s, "storageLocation") }) }, "the backup's storage location does not exist"},
-		"its location is gone":     {func(b *sendBench) { b.api.delete(fakeNamespace + "backupstoragelocations/default") }, "the backup's storage location does not exist"},
-		"a read-only location":     {func(b *sendBench) { b.location("ReadOnly", "Available") }, "storage location default is read-only: Velero deletes nothing from it"},
+		"no location":              {func(b *sendBench) { b.source(func(_, s, _ map[string]any) { delete(s, "storageLocation") }) }, "cannot tell whether Velero can delete from the backup's storage location: it names none"},
+		"its location is gone":     {func(b *sendBench) { b.api.delete(fakeNamespace + "backupstoragelocations/default") }, "storage location default does not exist: Velero would refuse it"},
+		"a read-only location":     {func(b *sendBench) { b.location("ReadOnly", "Available") }, "storage location default is read-only: Velero would refuse it"},
 		"a location not available": {func(b *sendBench) { b.location("ReadWrite", "Unavailable") }, "storage location default is not available"},
 		"a location not looked at": {func(b *sendBench) { b.location("ReadWrite", "") }, "storage location default is not available"},
 		"a restore reads it": {func(b *sendBench) {
@@ -189,7 +189,7 @@ func TestDeleteRestoreRefuses(t *testing.T) {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
 		}
 	}
-	if p := proposed(t, deleteRestoreSend, func(b *sendBench) { b.api.delete(b.path) }); p.Refusal != "there is no restore/r in namespace velero" {
+	if p := proposed(t, deleteRestoreSend, func(b *sendBench) { b.api.delete(b.path) }); p.Refusal != "there is no restore r in namespace velero" {
 		t.Errorf("%q", p.Refusal)
 	}
 	for want, change := range map[string]func(*sendBench){

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/retry"
@@ -197,7 +198,11 @@ func (w *writer) send(ctx context.Context, one write, dryRun bool) reply {
 	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.connected = true }})
 	ctx = context.WithValue(ctx, exchangeKey{}, &r)
-	r.object, r.err = one.send(ctx, w.access.get(), dryRun)
+	var only []string
+	if dryRun {
+		only = []string{metav1.DryRunAll}
+	}
+	r.object, r.err = one.send(ctx, w.access.get(), only)
 	return r
 }
 

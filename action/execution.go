@@ -173,7 +173,11 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"
 	case by != "":
-		what = fmt.Sprintf("%s %s at %s", by, x.did(o), x.moment(at))
+		did := x.did(&x.plan)
+		if x.others != nil {
+			did = x.others(o)
+		}
+		what = fmt.Sprintf("%s %s at %s", by, did, x.moment(at))
 	case phaseOf(o) != x.plan.From:
 		what = fmt.Sprintf("its phase went from %s to %s", orNone(x.plan.From), phaseOf(o))
 	case now.Action == "":
@@ -343,11 +347,25 @@ func (x *execution) limit() time.Duration {
 
 func (x *execution) observed() bool { return !x.f.o.Now().Before(x.observeUntil) }
 
+// observing observes by the present state of what the plan is about, or what was created. It ends the execution once
+// that is gone.
+func observing(judge func(x *execution, o *unstructured.Unstructured, late bool) error) func(*execution, context.Context, bool) error {
+	return func(x *execution, ctx context.Context, late bool) error {
+		o, err := x.readSubject(ctx)
+		if err != nil {
+			return err
+		}
+		return judge(x, o, late)
+	}
+}
+
 // readSubject reads what is observed; it ends the execution if that is gone.
 func (x *execution) readSubject(ctx context.Context) (*unstructured.Unstructured, error) {
 	o, err := x.once(ctx, x.subject)
 	what := x.plan.Kind.Word()
 	switch {
+	case x.removes && (isGone(err) || err == nil && o.GetUID() != x.subject.GetUID()):
+		return nil, x.stop(Settled, "the %s is deleted", what)
 	case isGone(err):
 		return nil, x.stop(Deleted, "the %s is gone", what)
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/human"
@@ -17,12 +18,10 @@ import (
 
 func finalizing() definition {
 	return definition{
-		name: Finalize, fill: finalize, changes: finalizeChanges, marks: finalized, endedByVelero: true, observe: observeFinalize,
-		did: func(now *unstructured.Unstructured) string {
+		name: Finalize, fill: finalize, changes: finalizeChanges, marks: finalized, endedByVelero: true, observe: observing(observeFinalize),
+		event: "Finalized", did: func(p *Plan) string { return "changed its phase from " + orNone(p.From) + " to " + p.To },
+		others: func(now *unstructured.Unstructured) string {
 			return "set it to " + now.GetAnnotations()[string(finalized)+"-to"]
-		},
-		event: func(p *Plan) (reason, message string) {
-			return "Finalized", fmt.Sprintf("changed its phase from %s to %s: %s", orNone(p.From), p.To, p.Reason)
 		},
 	}
 }
@@ -41,8 +40,8 @@ func finalize(e *Evidence, p *Plan) bool {
 	if v.refusal == "" {
 		v = guard(e, v)
 	}
-	if v.refusal != "" {
-		p.Title, p.Refusal, p.Advice, p.InDoubt = "leave it as it is", v.refusal, v.advice, v.doubt
+	if p.refuse(v) {
+		p.Title = "leave it as it is"
 		return true
 	}
 	p.To, p.Why, p.Reason = v.to, v.why, cmp.Or(p.request.Reason, v.why)
@@ -386,15 +385,7 @@ func guard(e *Evidence, v verdict) verdict {
 }
 
 func mayPatch(e *Evidence) verdict {
-	j := e.Job
-	switch e.MayPatch {
-	case No:
-		return refuse(fmt.Sprintf("Ask for the verb patch on %s in namespace %s.", qualified(j.Kind), j.Namespace),
-			"you may not patch %s in namespace %s%s", qualified(j.Kind), j.Namespace, because(e.MayPatchWhy))
-	case Unknown:
-		return unknown("Try again: veltui writes nothing without an answer.", "whether you may patch it", e.MayPatchWhy)
-	}
-	return verdict{}
+	return permission(e.MayPatch, rightTo("patch", velerov1.SchemeGroupVersion, e.Job.Kind.Resource(), e.Job.Namespace), e.MayPatchWhy)
 }
 
 func because(why string) string {

@@ -2,7 +2,6 @@ package action
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -125,10 +124,7 @@ func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []oper
 
 // observeFinalize checks for at least one sync period whether the phase holds: Velero's server
 // may overwrite it, and its backup sync may remove a backup that is not in the object store.
-func observeFinalize(x *execution, ctx context.Context, late bool) error {
-	if _, err := x.readSubject(ctx); err != nil {
-		return err
-	}
+func observeFinalize(x *execution, _ *unstructured.Unstructured, late bool) error {
 	held, over := x.plan.holds(x.out.Phase)
 	switch {
 	case !held:

@@ -123,20 +123,20 @@ func typed(kind job.Kind, o *unstructured.Unstructured, read func(*unstructured.
 }
 
 func (g *gathering) permissions() {
-	g.e.MayPatch, g.e.MayPatchWhy = g.mayPatch(velerov1.SchemeGroupVersion, g.e.Job.Kind.Resource(), g.e.Job.Name)
+	right := rightTo("patch", velerov1.SchemeGroupVersion, g.e.Job.Kind.Resource(), g.o.Namespace)
+	right.Name = g.e.Job.Name
+	g.e.MayPatch, g.e.MayPatchWhy = g.allowed(right)
 	g.e.MayCancel = map[velero.VolumeKind]Answer{}
 	for _, v := range g.e.moving() {
 		if _, asked := g.e.MayCancel[v.Kind]; !asked && g.err == nil {
-			g.e.MayCancel[v.Kind], _ = g.mayPatch(v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), "")
+			g.e.MayCancel[v.Kind], _ = g.allowed(rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), g.o.Namespace))
 		}
 	}
 }
 
-// mayPatch asks about one object, or about all of a resource if name is empty.
-func (g *gathering) mayPatch(group schema.GroupVersion, resource, name string) (_ Answer, why string) {
-	may, err := g.client.May(g.ctx, authorizationv1.ResourceAttributes{
-		Namespace: g.o.Namespace, Verb: "patch", Group: group.Group, Version: group.Version, Resource: resource, Name: name,
-	})
+// allowed asks about one object, or about all of a resource if the right has no name.
+func (g *gathering) allowed(right authorizationv1.ResourceAttributes) (_ Answer, why string) {
+	may, err := g.client.May(g.ctx, right)
 	switch {
 	case !g.seen("asking for permission", err, &why):
 		return Unknown, why
@@ -261,6 +261,13 @@ func (g *gathering) list(kind schema.GroupVersionKind, namespace string, labels 
 	list.SetGroupVersionKind(kind)
 	err := g.client.List(g.ctx, list, namespace, metav1.ListOptions{LabelSelector: strings.Join(labels, ",")})
 	return list.Items, err
+}
+
+// all lists a kind of Velero's in its namespace; why says why that is refused.
+func (g *gathering) all(kind job.Kind, labels ...string) (found []unstructured.Unstructured, why string) {
+	found, err := g.list(jobKind(kind), g.o.Namespace, labels...)
+	g.seen("listing "+kind.Resource(), err, &why)
+	return found, why
 }
 
 // convert reads a typed resource with harmless texts, and what its type could not hold.

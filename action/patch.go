@@ -65,11 +65,8 @@ func (p *patch) object() *unstructured.Unstructured { return p.seen }
 func (p *patch) record(e *Entry) { e.Patch = p.data }
 
 // send sends it once. The API server carries it out only if the resource is unchanged.
-func (p *patch) send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
-	options := metav1.PatchOptions{FieldManager: fieldManager}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
+func (p *patch) send(ctx context.Context, c *client.Client, dryRun []string) (*unstructured.Unstructured, error) {
+	options := metav1.PatchOptions{DryRun: dryRun, FieldManager: fieldManager}
 	o := bare(p.seen.GroupVersionKind(), p.seen.GetNamespace(), p.seen.GetName())
 	if err := c.Patch(ctx, o, types.JSONPatchType, p.data, options); err != nil {
 		return nil, err

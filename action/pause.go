@@ -1,7 +1,6 @@
 package action
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -19,11 +18,7 @@ import (
 // 1.12 to 1.18.3), and leave all else, where that also resets spec.skipImmediately.
 func pausing(name Name) definition {
 	return definition{
-		name: name, gather: gatherSchedule, marks: paused, observe: observePause,
-		fill: func(e *Evidence, p *Plan) bool {
-			pause(e, p)
-			return true
-		},
+		name: name, gather: gatherSchedule, fill: pause, nothing: "leave it as it is", marks: paused, observe: observing(observePause),
 		changes: func(p *Plan, _ *unstructured.Unstructured, _ stamp) ([]operation, [][2]string) {
 			changes := []operation{{"add", "/spec/paused", p.Action == Pause}}
 			if p.Action == Unpause && p.request.SkipImmediately {
@@ -31,14 +26,9 @@ func pausing(name Name) definition {
 			}
 			return changes, [][2]string{{"-to", string(p.Action)}}
 		},
-		did: func(now *unstructured.Unstructured) string {
+		event: human.Capital(string(name)) + "d", did: done(string(name) + "d it"),
+		others: func(now *unstructured.Unstructured) string {
 			return "did the same or the opposite (" + now.GetAnnotations()[string(paused)+"-to"] + ")"
-		},
-		event: func(p *Plan) (reason, message string) {
-			if p.Action == Pause {
-				return "Paused", "paused it: " + p.Reason
-			}
-			return "Unpaused", "unpaused it: " + p.Reason
 		},
 	}
 }
@@ -69,28 +59,24 @@ func (g *gathering) owners() {
 	}
 }
 
-func pause(e *Evidence, p *Plan) {
+func pause(e *Evidence, p *Plan) bool {
 	o := e.proposal
-	p.Title = string(p.Action) + " schedule " + p.Name
-	if o.refused(p, "leave it as it is") {
-		return
+	if o.schedule.Spec.Paused == (p.Action == Pause) {
+		p.Refusal = "schedule " + p.Name + " is " + string(p.Action) + "d already"
+		return true
 	}
-	s := o.schedule
-	if s.Spec.Paused == (p.Action == Pause) {
-		p.Title, p.Refusal = "leave it as it is", "schedule "+p.Name+" is "+string(p.Action)+"d already"
-		return
-	}
-	p.targets, p.Why = []*unstructured.Unstructured{e.Object}, "it was asked for"
+	p.Title, p.targets = string(p.Action)+" schedule "+p.Name, []*unstructured.Unstructured{e.Object}
 	if p.Action == Pause {
 		p.Will = append(p.Will, "set spec.paused, only if nothing has changed the schedule since", "let it make no more backups until it is unpaused")
 		p.WillNot = append(p.WillNot, "stop or delete backups that it has made: they run on, and expire as before")
-		return
+		return true
 	}
 	p.Will = append(p.Will, "take back spec.paused, only if nothing has changed the schedule since")
 	p.Then = append(p.Then, firstRun(o, e.At, p.request.SkipImmediately))
 	if p.request.SkipImmediately {
 		p.Will = append(p.Will, "set spec.skipImmediately: Velero leaves out what was missed, and takes the field back")
 	}
+	return true
 }
 
 // firstRun says when the schedule makes its first backup once it is unpaused
@@ -131,11 +117,7 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 	}
 }
 
-func observePause(x *execution, ctx context.Context, late bool) error {
-	o, err := x.readSubject(ctx)
-	if err != nil {
-		return err
-	}
+func observePause(x *execution, o *unstructured.Unstructured, late bool) error {
 	is, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
 	done := strings.ToLower(string(x.plan.Action)) + "d"
 	switch {

@@ -30,8 +30,9 @@ type Request struct {
 	Consequences       []string // of Create: what else is known of what it will do
 	// Policy is the ConfigMap with the resource policy of a restore, which Create makes before it; nil for none.
 	Policy *unstructured.Unstructured
-	// Commands do the same without veltui; of Create, which cannot tell them itself.
-	Commands []string
+	// Words are those of Velero's command that does the same; of Create of a restore, which cannot tell them itself.
+	Words           []string
+	Refusal, Advice string // why it is not done, whatever the evidence says, and what would help; empty where it may be
 	// What kubectl commands need to reach the same cluster.
 	Context     string
 	Flags       []string // such as --kubeconfig and --as
@@ -103,6 +104,14 @@ func (p *Plan) Effect() Effect {
 		return End
 	}
 	return Nudge
+}
+
+// refuse makes it a plan that does nothing, if v is a refusal.
+func (p *Plan) refuse(v verdict) bool {
+	if v.refusal != "" {
+		p.Refusal, p.Advice, p.InDoubt = v.refusal, v.advice, v.doubt
+	}
+	return v.refusal != ""
 }
 
 // Proposed reports whether a person asked for it without a job that calls for it.
@@ -186,6 +195,9 @@ const (
 	FixField         Name = "fix-field"          // corrects a field that Velero cannot read
 )
 
+// done is for an action that always does the same.
+func done(what string) func(*Plan) string { return func(*Plan) string { return what } }
+
 // definition is what an action has of its own. The engine gathers, compares, checks, patches, observes and records.
 type definition struct {
 	name Name
@@ -193,17 +205,21 @@ type definition struct {
 	gather func(*gathering)
 	// fill completes the plan; false if the evidence does not call for the action. It is a pure function.
 	fill func(*Evidence, *Plan) bool
+	// nothing is the title of a proposed plan that is refused.
+	nothing string
 	// marks are the annotations that say who did it; empty, like all that follows, for an action that is only advised.
 	marks marks
 	// changes are a target's changes and notes besides the marks; nil for none.
 	changes func(*Plan, *unstructured.Unstructured, stamp) (changes []operation, notes [][2]string)
-	did     func(now *unstructured.Unstructured) string // says what somebody else did who was faster
-	event   func(*Plan) (reason, message string)        // the reason and the message of the Event
+	event   string                                      // the reason of the Event
+	did     func(*Plan) string                          // says in the Event what was done
+	others  func(now *unstructured.Unstructured) string // says what somebody else did who was faster; nil for the same
 	// observe looks once whether the plan had its effect, and ends the execution if that, or that it is late, decides.
 	observe       func(x *execution, ctx context.Context, late bool) error
 	endedByVelero bool // it is observed until Velero has ended it
 	creates       bool // its targets do not exist yet
 	deletes       bool // its targets are deleted
+	removes       bool // in the end what it is about is gone
 	byName        bool // what it writes names the object without its uid, so that it is read right before
 }
 
@@ -258,15 +274,19 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 		o := e.Object
 		p.Kind, p.Namespace, p.Name, p.UID = job.Kind(o.GetKind()), o.GetNamespace(), sanitize.String(o.GetName()), o.GetUID()
 	}
-	if !d.fill(e, &p) {
+	if o := e.proposal; o != nil {
+		p.Title, p.Why = d.nothing, "it was asked for"
+		p.refuse(cmp.Or(o.refusal, verdict{refusal: r.Refusal, advice: r.Advice}))
+	}
+	if p.Refusal == "" && !d.fill(e, &p) {
 		return Plan{}, false
 	}
 	p.Reason = cmp.Or(r.Reason, p.Why)
-	if v := checkReason(r); v.refusal != "" && p.Refusal == "" {
-		p.Refusal, p.Advice = v.refusal, v.advice
+	if p.Refusal == "" {
+		p.refuse(checkReason(r))
 	}
 	if doubt := e.skew.doubt(); doubt != "" && p.Possible() {
-		p.Refusal, p.Advice = doubt, skewAdvice
+		p.refuse(refuse(skewAdvice, "%s", doubt))
 	}
 	if d.marks != "" {
 		p.Commands = append(p.Commands, d.commands(&p)...)

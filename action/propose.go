@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -21,11 +20,11 @@ import (
 // proposal is what an action that is about no running job stands on, beside the rest of [Evidence].
 type proposal struct {
 	asked   *unstructured.Unstructured // what to create, or the schedule to change, by its name
-	policy  *unstructured.Unstructured // the ConfigMap to create before it, nil for none
-	attempt string                     // the one that may have made the ConfigMap already
-	exists  bool                       // something has its name
-	ledger  diagnosis.Ledger           // what was found
-	refusal verdict                    // the first reason not to do it
+	request Request
+	attempt string           // the one that may have made the ConfigMap already
+	exists  bool             // something has its name
+	ledger  diagnosis.Ledger // what was found
+	refusal verdict          // the first reason not to do it
 	// schedule is the one to change or to make a backup of.
 	schedule *velerov1.Schedule
 	template map[string]any // its spec.template as it is stored
@@ -47,7 +46,7 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 	asked := o.DeepCopy()
 	asked.SetNamespace(f.o.Namespace)
 	e, err := f.patiently(ctx, func(ctx context.Context) (Evidence, error) {
-		return f.gatherObject(ctx, d, proposal{asked: asked, policy: r.Policy})
+		return f.gatherObject(ctx, d, proposal{asked: asked, request: r})
 	})
 	if err != nil {
 		return Plan{}, err
@@ -72,7 +71,7 @@ func (f *Engine) gatherObject(ctx context.Context, d definition, of proposal) (E
 	case g.err != nil:
 		return e, g.err
 	default:
-		e.proposal.refuse(mayNot("get", kind.Resource(), velerov1.SchemeGroupVersion.Group, f.o.Namespace, why))
+		e.proposal.refuse(permission(No, rightTo("get", velerov1.SchemeGroupVersion, kind.Resource(), f.o.Namespace), why))
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
 	g.ask(g.server, g.identity, func() { d.gather(&g) })
@@ -86,52 +85,51 @@ func (o *proposal) refuse(v verdict) {
 	}
 }
 
-// refused completes a plan that does nothing.
-func (o *proposal) refused(p *Plan, title string) bool {
-	v := o.refusal
-	if v.refusal != "" {
-		p.Title, p.Refusal, p.Advice, p.InDoubt = title, v.refusal, v.advice, v.doubt
-	}
-	return v.refusal != ""
-}
-
 // may asks for the right to the one request of the action.
 func (g *gathering) may(verb string, kind job.Kind) {
-	o, resource := g.e.proposal, kind.Resource()
-	right := authorizationv1.ResourceAttributes{Namespace: g.o.Namespace, Verb: verb, Group: velerov1.SchemeGroupVersion.Group,
-		Version: velerov1.SchemeGroupVersion.Version, Resource: resource}
+	right := rightTo(verb, velerov1.SchemeGroupVersion, kind.Resource(), g.o.Namespace)
 	if verb != "create" {
-		right.Name = o.asked.GetName()
+		right.Name = g.e.proposal.asked.GetName()
 	}
 	g.mayDo(right)
 }
 
 func (g *gathering) mayDo(right authorizationv1.ResourceAttributes) {
 	o, e := g.e.proposal, g.e
-	what := fmt.Sprintf("%s %s in namespace %s", right.Verb, strings.TrimSuffix(right.Resource+"."+right.Group, "."), g.o.Namespace)
-	answer, err := g.client.May(g.ctx, right)
-	switch {
-	case !g.seen("asking for permission", err, &e.MayPatchWhy):
-		o.refuse(unknown("Try again: veltui writes nothing without an answer.", "whether you may "+what, e.MayPatchWhy))
-	case !answer.Allowed:
-		e.MayPatch, e.MayPatchWhy = No, sanitize.String(answer.Reason)
-		o.ledger.Doubts(diagnosis.SourceRBAC, e.At, "you may not %s", what)
-		o.refuse(mayNot(right.Verb, right.Resource, right.Group, right.Namespace, e.MayPatchWhy))
-	default:
-		e.MayPatch = Yes
-		o.ledger.Supports(diagnosis.SourceRBAC, e.At, "you may %s%s", what, human.Clause(", as ", e.By))
+	e.MayPatch, e.MayPatchWhy = g.allowed(right)
+	if e.MayPatch == Yes {
+		o.ledger.Supports(diagnosis.SourceRBAC, e.At, "you may %s%s", describeRight(right), human.Clause(", as ", e.By))
+		return
 	}
+	v := permission(e.MayPatch, right, e.MayPatchWhy)
+	o.ledger.Doubts(diagnosis.SourceRBAC, e.At, "%s", v.refusal)
+	o.refuse(v)
+}
+
+func rightTo(verb string, of schema.GroupVersion, resource, namespace string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: of.Group, Version: of.Version, Resource: resource}
+}
+
+func describeRight(r authorizationv1.ResourceAttributes) string {
+	return r.Verb + " " + schema.GroupResource{Group: r.Group, Resource: r.Resource}.String() + " in namespace " + r.Namespace
+}
+
+// permission is a refusal unless the API server has said yes to a right.
+func permission(answer Answer, right authorizationv1.ResourceAttributes, why string) verdict {
+	switch answer {
+	case Yes:
+		return verdict{}
+	case No:
+		return refuse("Ask for the right; `veltui rbac operator"+human.Clause(" --with ", optionalRights[right.Verb+" "+right.Resource])+"` prints the role.",
+			"you may not %s%s", describeRight(right), because(why))
+	}
+	return unknown("Try again: veltui writes nothing without an answer.", "whether you may "+describeRight(right), why)
 }
 
 // optionalRights are those of `veltui rbac` for a request.
 var optionalRights = map[string]string{"create restores": "create-restores", "create backups": "create-backups", "patch schedules": "pause-schedules",
 	"get schedules": "pause-schedules", "create deletebackuprequests": "delete-backups", "delete restores": "delete-restores",
 	"get configmaps": "create-restores", "create configmaps": "create-restores", "delete configmaps": "create-restores"}
-
-func mayNot(verb, resource, group, namespace, why string) verdict {
-	return refuse("Ask for the right; `veltui rbac operator"+human.Clause(" --with ", optionalRights[verb+" "+resource])+"` prints the role.",
-		"you may not %s %s in namespace %s%s", verb, strings.TrimSuffix(resource+"."+group, "."), namespace, because(why))
-}
 
 // servers notes whether anything would carry out what is written.
 func (g *gathering) servers() {
@@ -163,7 +161,7 @@ func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, c
 	case isGone(err):
 		g.e.proposal.refuse(refuse("veltui get "+resource+" lists those that there are.", "there is no %s %s in namespace %s%s", word, name, g.o.Namespace, consequence))
 	default:
-		g.e.proposal.refuse(mayNot("get", resource, kind.Group, g.o.Namespace, why))
+		g.e.proposal.refuse(permission(No, rightTo("get", kind.GroupVersion(), resource, g.o.Namespace), why))
 	}
 	return nil
 }
@@ -182,9 +180,8 @@ func (g *gathering) readSchedule(name string) {
 		state = "paused"
 	}
 	o.ledger.Supports(diagnosis.SourceAPI, job.LastWritten(stored), "schedule %s is %s: %s", name, state, sanitize.String(s.Spec.Schedule))
-	var why string
-	raw, err := g.list(jobKind(job.Backup), g.o.Namespace, velerov1.ScheduleNameLabel+"="+name)
-	if !g.seen("listing backups", err, &why) {
+	raw, why := g.all(job.Backup, velerov1.ScheduleNameLabel+"="+name)
+	if why != "" {
 		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell which of its backups run%s", because(why))
 		return
 	}
@@ -198,9 +195,8 @@ func (g *gathering) readSchedule(name string) {
 // ahead notes which jobs of a kind have not ended: Velero takes them first, or beside the new one.
 func (g *gathering) ahead(kind job.Kind) {
 	l := &g.e.proposal.ledger
-	var why string
-	raw, err := g.list(jobKind(kind), g.o.Namespace)
-	if !g.seen("listing "+kind.Resource(), err, &why) {
+	raw, why := g.all(kind)
+	if why != "" {
 		l.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell which %s are ahead of it%s", kind.Resource(), because(why))
 		return
 	}

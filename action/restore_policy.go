@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +23,7 @@ import (
 // restorePolicy looks at what stands in the way of the ConfigMap with a restore's resource policy.
 func (g *gathering) restorePolicy() {
 	o, e := g.e.proposal, g.e
-	if o.policy == nil {
+	if o.request.Policy == nil {
 		return
 	}
 	switch version, known := velero.ParseVersion(e.Server.Version); {
@@ -34,21 +34,21 @@ func (g *gathering) restorePolicy() {
 		o.ledger.Doubts(diagnosis.SourcePod, e.At, "cannot tell whether Velero restores selected objects, as it has since v1.18.3: an older one restores nothing")
 	}
 	var why string
-	name := o.policy.GetName()
-	now, err := g.read(g.ctx, o.policy)
+	name := o.request.Policy.GetName()
+	now, err := g.read(g.ctx, o.request.Policy)
 	switch {
 	case isGone(err):
 	case !g.seen("reading a ConfigMap", err, &why):
-		o.refuse(mayNot("get", "configmaps", "", g.o.Namespace, why))
+		o.refuse(permission(No, rightTo("get", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace), why))
 	default:
 		if !madeBy(now, o.attempt) {
 			o.refuse(refuse("Choose another name for the restore, or look at it: kubectl get configmap "+name+" -n "+g.o.Namespace, "there is a ConfigMap %s", name))
 		}
 	}
-	for _, right := range []authorizationv1.ResourceAttributes{{Verb: "create"}, {Verb: "delete", Name: name}} {
-		right.Namespace, right.Version, right.Resource = g.o.Namespace, "v1", "configmaps"
-		g.mayDo(right)
-	}
+	g.mayDo(rightTo("create", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace))
+	remove := rightTo("delete", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace)
+	remove.Name = name
+	g.mayDo(remove)
 }
 
 // removePolicy deletes the ConfigMap of a restore that Velero has begun, which reads it no more

@@ -122,24 +122,20 @@ func (x *execution) gather(ctx context.Context) (e Evidence, err error) {
 	return e, err
 }
 
-func (x *execution) gatherOnce(ctx context.Context) (Evidence, error) {
+func (x *execution) gatherOnce(ctx context.Context) (e Evidence, err error) {
 	shown := &x.plan.evidence
 	if err := x.f.access.Check(ctx); err != nil {
-		return Evidence{}, err
+		return e, err
 	}
-	e, err := x.gatherAgain(ctx)
+	if o := shown.proposal; o != nil {
+		e, err = x.f.gatherObject(ctx, x.definition, proposal{asked: o.asked, request: x.plan.request, attempt: x.stamp.attempt})
+	} else {
+		e, err = x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
+	}
 	if err == nil && e.refusedMore(shown) && x.retriable(errRefusing) {
 		err = errRefusing
 	}
 	return e, err
-}
-
-func (x *execution) gatherAgain(ctx context.Context) (Evidence, error) {
-	shown := &x.plan.evidence
-	if shown.proposal != nil {
-		return x.f.gatherObject(ctx, x.definition, proposal{asked: shown.proposal.asked, policy: shown.proposal.policy, attempt: x.stamp.attempt})
-	}
-	return x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
 }
 
 func (e *Evidence) refusedMore(shown *Evidence) bool {
@@ -164,11 +160,10 @@ func (x *execution) begin() error {
 	if x.creates {
 		seen = []*unstructured.Unstructured{x.plan.evidence.Object}
 	}
-	if x.plan.UID == "" { // there is nothing yet of which to keep a copy
-		return x.note("begin", nil)
-	}
-	if x.out.Copy, err = a.save(&x.record, seen...); err != nil {
-		return err
+	if x.plan.UID != "" { // else there is nothing yet of which to keep a copy
+		if x.out.Copy, err = a.save(&x.record, seen...); err != nil {
+			return err
+		}
 	}
 	return x.note("begin", nil)
 }
@@ -212,8 +207,8 @@ func (x *execution) nothing() string {
 func (x *execution) announce(ctx context.Context) error {
 	err := x.f.access.Check(ctx)
 	if err == nil {
-		reason, message := x.event(&x.plan)
-		err = x.f.writer.event(ctx, x.subject, x.stamp, string(x.plan.Action), reason, message)
+		message := x.did(&x.plan) + ": " + x.plan.Reason
+		err = x.f.writer.event(ctx, x.subject, x.stamp, string(x.plan.Action), x.definition.event, message)
 	}
 	if err != nil {
 		x.warn("cannot write the Event: %v", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/job"
@@ -96,99 +96,81 @@ func (f *Engine) trace(ctx context.Context, a *Attempt, sent Entry) (Fate, error
 	if slices.ContainsFunc(a.landed, func(e Entry) bool { return e.Target == sent.Target }) {
 		return Fate{Sent: Landed, Known: true}, nil
 	}
-	if sent.Object != nil {
-		return f.traceCreation(ctx, sent)
+	s := Fate{Sent: Doubtful}
+	w, err := readWrite(sent)
+	if err != nil {
+		return s, nil
 	}
-	r, ok := readRecord(sent)
-	if !ok {
-		return Fate{Sent: Doubtful}, nil
-	}
-	o, err := f.read(ctx, bare(r.kind, sent.Namespace, r.name))
-	if err != nil && !isGone(err) {
+	now, err := f.read(ctx, w.object())
+	switch {
+	case isGone(err):
+		now = nil
+	case err != nil:
 		return Fate{}, err
+	case sent.Target == "":
+		s.Phase = phaseOf(now)
 	}
-	if err != nil || o.GetUID() != r.uid {
-		// Another cluster may have the address of the one where it was.
-		return Fate{Sent: Doubtful, Known: a.ClusterUID != "" && a.ClusterUID == string(f.access.Identity().UID)}, nil
-	}
-	s := Fate{Sent: Doubtful, Known: true}
-	switch found := findIn(o, r.version, r.mark, a.Attempt, r.before); {
-	case sent.Delete != nil && o.GetDeletionTimestamp() != nil: // by us or somebody else
+	switch found := w.find(now); {
 	case found == landed:
-		s.Sent = Landed
+		s.Sent, s.Known = Landed, true
+	case sent.Object != nil: // it may still be under way, or have been made and deleted
+		s.Known = f.o.Now().Sub(sent.Time) > presumedDead
+	case now == nil || now.GetUID() != w.object().GetUID(): // another cluster may have the address of the one where it was
+		s.Known, s.Phase = a.ClusterUID != "" && a.ClusterUID == string(f.access.Identity().UID), ""
 	case found == lost:
-		s.Sent = NotSent
-	case found == pending:
-		s.Known = false // it may still land
-	}
-	if sent.Target == "" {
-		s.Phase = phaseOf(o)
+		s.Sent, s.Known = NotSent, true
+	default:
+		s.Known = found != pending // which may still land
 	}
 	return s, nil
 }
 
-// traceCreation looks for what an attempt created. Without it the request may still be under way, for a day at most.
-func (f *Engine) traceCreation(ctx context.Context, sent Entry) (Fate, error) {
-	wanted := &unstructured.Unstructured{}
-	d, err := definitionOf(Name(sent.Action))
-	if err != nil || json.Unmarshal(sent.Object, &wanted.Object) != nil {
-		return Fate{Sent: Doubtful}, nil
-	}
-	o, err := f.read(ctx, wanted)
-	if err != nil && !isGone(err) {
-		return Fate{}, err
-	}
-	old := f.o.Now().Sub(sent.Time) > presumedDead
-	if err != nil {
-		return Fate{Sent: Doubtful, Known: old}, nil // it may have been made, and deleted since
-	}
-	if (&creation{mark: d.marks.attempt(), attempt: sent.Attempt, began: sent.Time}).find(o) == landed {
-		return Fate{Sent: Landed, Known: true, Phase: phaseOf(o)}, nil
-	}
-	return Fate{Sent: Doubtful, Known: old, Phase: phaseOf(o)}, nil
-}
+var errUnreadable = errors.New("the audit log does not tell what was sent")
 
-type record struct {
-	kind    schema.GroupVersionKind
-	name    string
-	uid     types.UID
-	version string
-	mark    string // the annotation that lists the attempts, and before those it listed already
-	before  []string
-}
-
-func readRecord(sent Entry) (record, bool) {
-	r := record{kind: jobKind(job.Kind(sent.Kind)), name: sent.Name}
+// readWrite is the request of an entry, as far as it takes to find out what became of it.
+func readWrite(sent Entry) (write, error) {
+	if sent.Object != nil {
+		wanted := &unstructured.Unstructured{}
+		d, err := definitionOf(Name(sent.Action))
+		return &creation{wanted: wanted, mark: d.marks.attempt(), attempt: sent.Attempt, began: sent.Time}, cmp.Or(err, json.Unmarshal(sent.Object, &wanted.Object))
+	}
+	seen := bare(jobKind(job.Kind(sent.Kind)), sent.Namespace, sent.Name)
 	if d := sent.Delete; d != nil && d.UID != nil && d.ResourceVersion != nil {
-		r.uid, r.version = *d.UID, *d.ResourceVersion
-		return r, true
-	}
-	var operations []operation
-	if json.Unmarshal(sent.Patch, &operations) != nil {
-		return r, false
+		seen.SetUID(*d.UID)
+		seen.SetResourceVersion(*d.ResourceVersion)
+		return &deletion{seen}, nil
 	}
 	if kind, name, found := strings.Cut(sent.Target, "/"); found {
 		i := slices.IndexFunc(velero.VolumeKinds[:], func(k velero.VolumeKind) bool { return strings.EqualFold(string(k), kind) })
 		if i < 0 {
-			return record{}, false
+			return nil, errUnreadable
 		}
-		r.kind, r.name = velero.VolumeKinds[i].GroupVersionKind(), name
+		seen = bare(velero.VolumeKinds[i].GroupVersionKind(), sent.Namespace, name)
+	}
+	p := &patch{seen: seen, attempt: sent.Attempt}
+	var operations []operation
+	if err := json.Unmarshal(sent.Patch, &operations); err != nil {
+		return nil, err
 	}
 	for _, o := range operations {
 		text, _ := o.Value.(string)
 		mark, isNote := strings.CutPrefix(o.Path, "/metadata/annotations/")
 		switch {
 		case o.Op == "test" && o.Path == "/metadata/uid":
-			r.uid = types.UID(text)
+			seen.SetUID(types.UID(text))
 		case o.Op == "test" && o.Path == "/metadata/resourceVersion":
-			r.version = text
+			seen.SetResourceVersion(text)
 		case o.Op == "add" && isNote && strings.HasSuffix(mark, marks("").attempt()):
 			if attempts, _ := readAttempts(text); len(attempts) > 0 && attempts[0] == sent.Attempt {
-				r.mark, r.before = strings.ReplaceAll(mark, "~1", "/"), attempts[1:]
+				p.mark = strings.ReplaceAll(mark, "~1", "/")
+				seen.SetAnnotations(map[string]string{p.mark: strings.Join(attempts[1:], " ")})
 			}
 		}
 	}
-	return r, r.uid != "" && r.version != "" && r.mark != ""
+	if seen.GetUID() == "" || seen.GetResourceVersion() == "" || p.mark == "" {
+		return nil, errUnreadable
+	}
+	return p, nil
 }
 
 // Describe says what an unfinished attempt was about, in now's time zone.

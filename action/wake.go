@@ -1,7 +1,6 @@
 package action
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -21,16 +20,11 @@ const (
 
 func waking() definition {
 	return definition{
-		name: Wake, fill: wake, marks: woken, observe: observeWake,
-		did:   func(*unstructured.Unstructured) string { return "woke it" },
-		event: func(p *Plan) (reason, message string) { return "Woken", "woke it: " + p.Reason },
+		name: Wake, fill: wake, marks: woken, observe: observing(observeWake), event: "Woken", did: done("woke it"),
 	}
 }
 
-func observeWake(x *execution, ctx context.Context, late bool) error {
-	if _, err := x.readSubject(ctx); err != nil {
-		return err
-	}
+func observeWake(x *execution, _ *unstructured.Unstructured, late bool) error {
 	switch from := x.plan.From; {
 	case x.out.Phase != from:
 		return x.stop(Settled, "Velero continued: it is %s now", x.out.Phase)
@@ -71,9 +65,7 @@ func wake(e *Evidence, w *Plan) bool {
 	if o := e.owner(); o == ownerUnknown {
 		w.WillNot = append(w.WillNot, "help if no Velero server is running; veltui cannot tell: "+unseen(e))
 	}
-	if v := mayPatch(e); v.refusal != "" {
-		w.Refusal, w.Advice = v.refusal, v.advice
-	}
+	w.refuse(mayPatch(e))
 	return true
 }
 

@@ -19,8 +19,8 @@ import (
 type write interface {
 	// object is what is written to as it was seen, or what is created.
 	object() *unstructured.Unstructured
-	// send sends it once.
-	send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error)
+	// send sends it once; dryRun is nil for good.
+	send(ctx context.Context, c *client.Client, dryRun []string) (*unstructured.Unstructured, error)
 	// verify compares an answer with the request. It returns what is wrong, to follow "the API server would accept it
 	// but"; empty if nothing is.
 	verify(answer *unstructured.Unstructured, dryRun bool) string
@@ -60,11 +60,8 @@ func newCreation(wanted *unstructured.Unstructured, m marks, s stamp, reason str
 func (c *creation) object() *unstructured.Unstructured { return c.wanted }
 
 // send asks for strict validation: an older CRD would drop a field that it does not have, and with it perhaps a filter.
-func (c *creation) send(ctx context.Context, api *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
-	options := metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
+func (c *creation) send(ctx context.Context, api *client.Client, dryRun []string) (*unstructured.Unstructured, error) {
+	options := metav1.CreateOptions{DryRun: dryRun, FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
 	o := c.wanted.DeepCopy()
 	if err := api.Create(ctx, o, options); err != nil {
 		return nil, err
@@ -136,11 +133,8 @@ func (d *deletion) guards() *metav1.Preconditions {
 	return &metav1.Preconditions{UID: &uid, ResourceVersion: &version}
 }
 
-func (d *deletion) send(ctx context.Context, c *client.Client, dryRun bool) (*unstructured.Unstructured, error) {
-	options := metav1.DeleteOptions{Preconditions: d.guards()}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
+func (d *deletion) send(ctx context.Context, c *client.Client, dryRun []string) (*unstructured.Unstructured, error) {
+	options := metav1.DeleteOptions{DryRun: dryRun, Preconditions: d.guards()}
 	answer, err := c.Delete(ctx, bare(d.seen.GroupVersionKind(), d.seen.GetNamespace(), d.seen.GetName()), options)
 	if err != nil {
 		return nil, err

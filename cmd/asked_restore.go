@@ -42,41 +42,34 @@ func (a *askedRestore) addTo(cmd *cobra.Command) {
 
 // spec is that of the restore that is asked about.
 func (a *askedRestore) spec() (velerov1.RestoreSpec, error) {
-	restore, err := a.restore()
-	return restore.Spec, err
+	d, err := a.draft()
+	return d.Restore.Spec, err
 }
 
-func (a *askedRestore) restore() (velerov1.Restore, error) {
-	var restore velerov1.Restore
-	if a.file != "" || a.inFile != nil {
-		if a.inFile == nil {
-			read, err := a.readRestoreFile(a.file)
-			if err != nil {
-				return restore, err
-			}
-			a.inFile = read
+// draft is the restore that is asked about, of the selected items alone if there are any.
+func (a *askedRestore) draft() (d restorespec.Draft, err error) {
+	if a.file != "" && a.inFile == nil {
+		if a.inFile, err = a.readRestoreFile(a.file); err != nil {
+			return d, err
 		}
-		restore = *a.inFile.DeepCopy()
 	}
-	if err := a.flags.Apply(&restore); err != nil {
-		return restore, exitError{ExitUsage, err}
+	restore := &d.Restore
+	if a.inFile != nil {
+		a.inFile.DeepCopyInto(restore)
+	}
+	if err := a.flags.Apply(restore); err != nil {
+		return d, exitError{ExitUsage, err}
 	}
 	switch said := a.flags.Draft().Restore.Spec; {
 	case said.BackupName != "" && said.ScheduleName != "":
-		return restore, usagef("--from-backup and --from-schedule: give one or the other")
+		return d, usagef("--from-backup and --from-schedule: give one or the other")
 	case said.ScheduleName != "":
 		restore.Spec.BackupName = "" // of the file
 	}
 	if restore.Spec.BackupName != "" {
 		restore.Spec.ScheduleName = "" // Velero has taken its backup already
 	}
-	d, err := a.selected(restore)
-	return d.Restore, err
-}
-
-// selected is the draft of a restore, of the selected items alone if there are any.
-func (a *askedRestore) selected(restore velerov1.Restore) (d restorespec.Draft, err error) {
-	if d.Restore = restore; len(a.only) > 0 {
+	if len(a.only) > 0 {
 		err = d.Select(a.only)
 	}
 	return d, err

@@ -1,8 +1,6 @@
 package cmd
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/action"
@@ -28,25 +26,22 @@ those of 'veltui wait'.`,
 
   # In a script: make it, and wait until it has ended
   veltui backup create before-upgrade --from-schedule nightly --yes --wait`,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if from == "" {
 				return usagef("--from-schedule: name the schedule whose template the backup takes")
 			}
-			return w.checkFlags(cmd)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := chosenName(args, restorespec.Name(from, c.clock().UTC()))
 			if err != nil {
 				return err
 			}
 			w.unnamed = len(args) == 0
-			return w.change(cmd.Context(), action.Create, action.BackupOf(from, name), func(*action.Request) {})
+			return w.change(cmd.Context(), action.Create, action.BackupOf(from, name))
 		},
 	}
 	w.addTo(create, "none, or server: have the API server check the backup, and create nothing", "none", "server")
 	create.Flags().StringVar(&from, "from-schedule", "", "Schedule whose template the backup takes")
 	w.addWait(create)
-	completeFlag(create, "from-schedule", c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) }))
+	completeFlag(create, "from-schedule", c.completeJobs("Schedule"))
 	cmd.AddCommand(create, newDelete(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
 them, their snapshots and their restores, and veltui follows it. The plan shows who
 reads the backup, and whether another holds the same namespaces. veltui deletes no

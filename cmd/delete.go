@@ -1,11 +1,11 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/job"
@@ -14,7 +14,6 @@ import (
 // newDelete deletes backups or restores one after the other, each with a plan and a question of its own.
 func newDelete(c *cli, kind job.Kind, long, example string) *cobra.Command {
 	w := writing{c: c}
-	var foreign bool
 	word := kind.Word()
 	cmd := &cobra.Command{
 		Use:   "delete NAME...",
@@ -33,23 +32,15 @@ Exit codes: those of 'veltui finalize', 5 also if Velero has not deleted it.`,
 			}
 			return nil
 		},
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return w.checkFlags(cmd) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := w.mayAskFor(); err != nil {
-				return err
-			}
-			namespace, err := w.veleroNamespace(cmd.Context())
-			for i := 0; err == nil && i < len(args); i++ {
-				err = w.propose(cmd.Context(), action.DeletionOf(kind), action.Named(string(kind), args[i]), namespace,
-					func(r *action.Request) { r.FromAnotherCluster = foreign }, nil)
-			}
-			return err
+			named := func(name string) *unstructured.Unstructured { return action.Named(string(kind), name) }
+			return w.change(cmd.Context(), action.DeletionOf(kind), mapSlice(args, named)...)
 		},
 	}
 	w.addTo(cmd, "none, or server: have the API server check the request, and delete nothing", "none", "server")
 	if kind == job.Backup {
-		cmd.Flags().BoolVar(&foreign, "from-another-cluster", false, "Delete it although this cluster may not have made it")
+		cmd.Flags().BoolVar(&w.request.FromAnotherCluster, "from-another-cluster", false, "Delete it although this cluster may not have made it")
 	}
-	cmd.ValidArgsFunction = c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, kind) })
+	cmd.ValidArgsFunction = c.completeJobs(kind)
 	return cmd
 }

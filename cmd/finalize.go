@@ -21,8 +21,7 @@ import (
 type finalizeCommand struct {
 	*cli
 	writing
-	phase, volume string
-	wake, cancel  bool
+	wake, cancel bool
 }
 
 func newFinalize(c *cli) *cobra.Command {
@@ -77,19 +76,12 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 
   # In a runbook
   veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			f.cancel = f.cancel || f.volume != ""
-			if f.wake && f.cancel || f.phase != "" && f.action() != action.Finalize {
-				return usagef("--phase, --wake and --cancel-volumes: give at most one")
-			}
-			return f.checkFlags(cmd)
-		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.phase, "phase", "", "Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)")
+	flags.StringVar(&f.request.Phase, "phase", "", "Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)")
 	flags.BoolVar(&f.wake, "wake", false, "Instead of writing a phase, annotate the job so that Velero looks at it again")
 	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
-	flags.StringVar(&f.volume, "volume", "", "The same for one volume: NAME or KIND/NAME")
+	flags.StringVar(&f.request.Volume, "volume", "", "The same for one volume: NAME or KIND/NAME")
 	f.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
 	flags.Lookup("timeout").Usage = "How long to retry (default: the resource timeout recorded on the job, else 10m)"
 	flags.Lookup("observe").Usage = "How long to watch the result; if not set, up to 4m longer until Velero has ended the job"
@@ -109,6 +101,10 @@ func (f *finalizeCommand) action() action.Name {
 }
 
 func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
+	f.cancel = f.cancel || f.request.Volume != ""
+	if f.wake && f.cancel || f.request.Phase != "" && f.action() != action.Finalize {
+		return usagef("--phase, --wake and --cancel-volumes: give at most one")
+	}
 	snap, j, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true})
 	if err != nil {
 		return err
@@ -119,18 +115,17 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 		}
 		return err
 	}
-	e, err := f.open(ctx, snap.Namespace)
+	engine, err := f.open(ctx, snap.Namespace)
 	if err != nil {
 		return err
 	}
-	e.request.Phase, e.request.Volume = f.phase, f.volume
-	evidence, err := e.engine.Gather(ctx, j.Kind, j.Name)
+	evidence, err := engine.Gather(ctx, j.Kind, j.Name)
 	if err != nil {
 		return err
 	}
-	plans := action.Plans(evidence, e.request)
+	plans := action.Plans(evidence, f.request)
 	plan := f.wanted(plans)
-	_, err = f.carryOut(ctx, e, &planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
+	_, err = f.carryOut(ctx, engine, &planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
 		return document.NewFinalization(&plans[0], plans[1:], &plan, o, err)
 	}}, &plan)
 	return err

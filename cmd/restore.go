@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
@@ -66,13 +65,12 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
   veltui restore create shop-back --from-backup nightly --yes --wait`,
-		PreRunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checkSelection(cmd); err != nil {
 				return err
 			}
-			return f.checkFlags(cmd)
+			return f.run(cmd.Context(), args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	f.askedRestore.addTo(create)
 	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
@@ -90,14 +88,13 @@ stop it.`, `  # Show evidence and plan, then ask
 	return cmd
 }
 
-// draft is the restore that was asked for, with its name.
-func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
-	restore, err := f.askedRestore.restore()
+// named is the restore that was asked for, with its name.
+func (f *createRestore) named(args []string) (restorespec.Draft, error) {
+	d, err := f.draft()
 	if err != nil {
-		return restorespec.Draft{}, err
+		return d, err
 	}
-	d := restorespec.Draft{Restore: velerov1.Restore{Spec: restore.Spec}, Only: f.askedRestore.only}
-	d.Restore.Labels, d.Restore.Annotations = restore.Labels, restore.Annotations
+	restore := &d.Restore
 	source := cmp.Or(restore.Spec.BackupName, restore.Spec.ScheduleName)
 	if source == "" {
 		return d, usagef("nothing to restore from: give --from-backup, --from-schedule or -f FILE")
@@ -107,7 +104,7 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 		return d, usagef("%s is for namespace %s, not %s: leave out -n, or change the file", f.file, restore.Namespace, *asked)
 	}
 	f.unnamed = len(args) == 0 && restore.Name == ""
-	d.Restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
+	restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
 	return d, err
 }
 
@@ -115,7 +112,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	if err := f.readSelection(ctx); err != nil {
 		return err
 	}
-	d, err := f.draft(args)
+	d, err := f.named(args)
 	if err != nil {
 		return err
 	}
@@ -137,70 +134,75 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	if err := f.mayAskFor(); err != nil {
 		return err
 	}
-	found, announced, namespace, err := f.look(ctx, d)
+	found, namespace, err := f.look(ctx, d)
 	if err != nil {
 		return err
 	}
-	var shown *document.Preflight
-	if found != nil {
-		shown = new(document.NewPreflight(d.Restore.Spec, found))
-		if w := c.shown(f.output, f.asks()); w != nil {
-			l := lines{w: w}
-			if l.preflight(d.Restore.Spec, found); l.err != nil {
-				return l.err
-			}
-			l.add("")
-		}
-		var unseen []string
-		for _, n := range found.NotLooked {
-			if n.What != preflight.Admission || f.preflight != preflightLook {
-				unseen = append(unseen, n.What)
-			}
-		}
-		switch n := found.Count(preflight.Obstacle); {
-		case !f.yes || f.acceptObstacles:
-		case n > 0:
-			f.refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
-		case len(unseen) > 0:
-			f.refusal = "veltui could not look at " + human.List(unseen, 3)
-		}
-		f.advice = "--accept-obstacles starts the restore all the same."
+	f.request.Policy = d.ConfigMap(namespace)
+	if words, unsaid := d.Words(); len(unsaid) == 0 {
+		f.request.Words = words
 	}
-	return f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
-		r.Policy, r.Consequences = d.ConfigMap(namespace), announced
-		if found != nil {
-			r.Consequences = append(r.Consequences, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
+	if found != nil {
+		if err := f.weigh(&d, found); err != nil {
+			return err
 		}
-		if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
-			r.Commands = []string{line}
-		}
-	}, shown)
+	}
+	return f.propose(ctx, action.Create, d.Object(namespace), namespace)
 }
 
-// look is a preflight as --preflight says, nil for none, what comes beside selected items, and the namespace of the
-// Velero that it is about.
-func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *preflight.Result, announced []string, namespace string, err error) {
+// weigh shows what stands in the way, and lets --yes start nothing for it unless --accept-obstacles does.
+func (f *createRestore) weigh(d *restorespec.Draft, found *preflight.Result) error {
+	spec := d.Restore.Spec
+	announced, err := d.Announce(found.Fates)
+	if err != nil {
+		return err
+	}
+	f.found = new(document.NewPreflight(spec, found))
+	f.request.Consequences = append(announced, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
+	if w := f.c.shown(f.output, f.asks()); w != nil {
+		l := lines{w: w}
+		if l.preflight(spec, found); l.err != nil {
+			return l.err
+		}
+		l.add("")
+	}
+	var unseen []string
+	for _, n := range found.NotLooked {
+		if n.What != preflight.Admission || f.preflight != preflightLook {
+			unseen = append(unseen, n.What)
+		}
+	}
+	switch n := found.Count(preflight.Obstacle); {
+	case !f.yes || f.acceptObstacles:
+	case n > 0:
+		f.request.Refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
+	case len(unseen) > 0:
+		f.request.Refusal = "veltui could not look at " + human.List(unseen, 3)
+	}
+	f.request.Advice = "--accept-obstacles starts the restore all the same."
+	return nil
+}
+
+// look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.
+func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *preflight.Result, namespace string, err error) {
 	if f.preflight == preflightNone {
 		namespace, err = f.veleroNamespace(ctx)
-		return nil, nil, namespace, err
+		return nil, namespace, err
 	}
 	p := preflightCommand{askedRestore: f.askedRestore, qps: dryrun.DefaultQPS, dryRun: f.preflight == preflightDryRun}
 	asked, snap, err := p.restore(ctx, nil)
 	if err != nil {
-		return nil, nil, "", err
+		return nil, "", err
 	}
 	if asked.Policy = d.Policy(); f.preflight == preflightAuto && !f.c.isReadOnly() {
 		p.most = inspect.DryRunItems
 	}
-	if found, err = p.find(ctx, asked, snap); err == nil && len(d.Only) > 0 {
-		announced, err = f.announce(ctx, d, asked, snap.Namespace)
-	}
-	if err != nil {
-		return nil, nil, "", err
+	if found, err = p.find(ctx, asked, snap); err != nil {
+		return nil, "", err
 	}
 	if f.preflight == preflightAuto && found.DryRun == nil && found.Items != nil && *found.Items > inspect.DryRunItems {
 		fmt.Fprintf(f.c.streams.ErrOut, "The dry run was left out: %s take about %s. --preflight dry-run asks for it.\n",
 			human.Count(*found.Items, "object"), human.Duration(inspect.DryRunTakes(*found.Items)))
 	}
-	return found, announced, snap.Namespace, nil
+	return found, snap.Namespace, nil
 }

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
@@ -24,7 +22,7 @@ func (f *createRestore) addSelection(cmd *cobra.Command) {
 	flags.StringVar(&f.onlyFrom, "only-from", "", "File with one such object a line ('-' for standard input)")
 	flags.StringVar(&f.failedOf, "failed-of", "", "Restore what this restore lost, as it would have")
 	completeFiles(cmd, "only-from")
-	completeFlag(cmd, "failed-of", f.c.completeValues(func(ctx context.Context, _ string) []string { return f.c.jobNames(ctx, job.Restore) }))
+	completeFlag(cmd, "failed-of", f.c.completeJobs(job.Restore))
 }
 
 func (f *createRestore) checkSelection(cmd *cobra.Command) error {
@@ -89,24 +87,4 @@ func (f *createRestore) readSelection(ctx context.Context) error {
 		return exitError{ExitRefused, fmt.Errorf("restore %s lost nothing that is known", f.failedOf)}
 	}
 	return nil
-}
-
-// announce says what a restore of the selected objects does besides.
-func (f *createRestore) announce(ctx context.Context, d restorespec.Draft, asked collector.RestoreSpec, namespace string) ([]string, error) {
-	_, store, err := f.openStore(namespace)
-	if err != nil {
-		return nil, err
-	}
-	index, err := f.contents(ctx, store, asked.Restore.BackupName)
-	if err != nil {
-		return nil, nil // the preflight says so
-	}
-	kinds, _, err := store.Kinds(ctx)
-	if err == nil {
-		asked.Existing, err = store.Existing(ctx, time.Time{})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return inspect.Announce(ctx, index, asked, kinds, d)
 }

@@ -1,12 +1,9 @@
 package cmd
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
 )
 
@@ -34,7 +31,6 @@ veltui shows the plan and asks you to type the name, as 'veltui finalize' does.`
 
 func newPause(c *cli, name action.Name, short, long string) *cobra.Command {
 	w := writing{c: c}
-	var skip bool
 	cmd := &cobra.Command{
 		Use:   string(name) + " NAME",
 		Short: short,
@@ -43,17 +39,16 @@ func newPause(c *cli, name action.Name, short, long string) *cobra.Command {
 Exit codes: those of 'veltui finalize'.`,
 		Example: "  # Show evidence and plan, then ask\n  veltui schedule " + string(name) + " nightly\n\n" +
 			"  # In a script, with a reason\n  veltui schedule " + string(name) + ` nightly --yes --reason "INC-4711"`,
-		Args:    oneName("a schedule"),
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return w.checkFlags(cmd) },
+		Args: oneName("a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return w.change(cmd.Context(), name, action.Named("Schedule", args[0]), func(r *action.Request) { r.SkipImmediately = skip })
+			return w.change(cmd.Context(), name, action.Named("Schedule", args[0]))
 		},
 	}
 	w.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
 	if name == action.Unpause {
-		cmd.Flags().BoolVar(&skip, "skip-immediately", false, "Leave out a run that is due by now")
+		cmd.Flags().BoolVar(&w.request.SkipImmediately, "skip-immediately", false, "Leave out a run that is due by now")
 	}
-	cmd.ValidArgsFunction = c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, job.Kind("Schedule")) })
+	cmd.ValidArgsFunction = c.completeJobs("Schedule")
 	return cmd
 }
 

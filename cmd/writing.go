@@ -11,32 +11,36 @@ import (
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
 
 // writing is what all commands that change a cluster have in common.
 type writing struct {
-	c                      *cli
-	reason, dryRun, output string
-	yes, wait              bool
-	waited                 *error           // what came of waiting; nil without
-	unnamed                bool             // what is created has the default name, which is another each second
-	refusal, advice        string           // why nothing is written, whatever the plan says
-	attempts               []action.Attempt // earlier ones that have written, or may have
-	timeout, observe       time.Duration
+	c                *cli
+	request          action.Request // what the flags ask for
+	context          string         // of the connection
+	dryRun, output   string
+	yes, wait        bool
+	found            *document.Preflight // what stands in the way of a restore; nil if nobody has looked
+	waited           *error              // what came of waiting; nil without
+	unnamed          bool                // what is created has the default name, which is another each second
+	attempts         []action.Attempt    // earlier ones that have written, or may have
+	timeout, observe time.Duration
 }
 
 // addTo adds the flags; the dry runs that there are begin with none.
 func (w *writing) addTo(cmd *cobra.Command, dryRunHelp string, dryRuns ...string) {
 	flags := cmd.Flags()
-	flags.StringVar(&w.reason, "reason", "", "Why you do it, in one line, for the resource and the log")
+	flags.StringVar(&w.request.Reason, "reason", "", "Why you do it, in one line, for the resource and the log")
 	addChoice(cmd, &w.dryRun, "dry-run", "", dryRunHelp, dryRuns...)
 	flags.Lookup("dry-run").NoOptDefVal = "server"
 	flags.BoolVarP(&w.yes, "yes", "y", false, "Do not ask for confirmation")
 	flags.DurationVar(&w.timeout, "timeout", 0, "How long to retry (default 10m)")
 	flags.DurationVar(&w.observe, "observe", action.DefaultObserve, "How long to watch the result")
 	addOutput(cmd, &w.output, "text", "json", "yaml")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return w.checkFlags(cmd) }
 }
 
 func (w *writing) addWait(cmd *cobra.Command) {
@@ -66,67 +70,55 @@ func (w *writing) mayAskFor() error {
 	return w.c.mayAsk()
 }
 
-// openEngine is an engine, and how requests get to its cluster.
-type openEngine struct {
-	engine  *action.Engine
-	request action.Request
-	context string
-}
-
 // open connects to the Velero of a namespace, after it has reported what earlier attempts left open.
-func (w *writing) open(ctx context.Context, namespace string) (openEngine, error) {
+func (w *writing) open(ctx context.Context, namespace string) (*action.Engine, error) {
 	c := w.c
 	conn, err := c.connect()
 	if err != nil {
-		return openEngine{}, err
+		return nil, err
 	}
 	for _, sentence := range c.unfinished(ctx, &w.attempts, conn) {
 		fmt.Fprintln(c.streams.ErrOut, sentence)
 	}
-	engine, err := c.inspected().Engine(conn, namespace, inspect.EngineOptions{
+	w.context = conn.Context
+	w.request.Context, w.request.Flags, w.request.Environment = conn.Request.Context, conn.Request.Flags, conn.Request.Environment
+	return c.inspected().Engine(conn, namespace, inspect.EngineOptions{
 		ReadOnly: c.isReadOnly(), NoStore: c.isReadOnly(), Timeout: w.timeout, Observe: w.observe, Waiting: c.tellSlow(waitingForAnswer),
 	})
-	request := conn.Request
-	request.Reason = w.reason
-	return openEngine{engine, request, conn.Context}, err
 }
 
 // carryOut shows a plan, asks, applies it and says what came of it.
-func (w *writing) carryOut(ctx context.Context, e openEngine, show *planPrinter, plan *action.Plan) (action.Outcome, error) {
+func (w *writing) carryOut(ctx context.Context, engine *action.Engine, show *planPrinter, plan *action.Plan) (action.Outcome, error) {
 	if err := show.plan(plan, w.asks()); err != nil {
 		return action.Outcome{}, err
 	}
 	if plan.Possible() && w.asks() {
-		if err := w.c.confirm(ctx, e.context, plan.Name, plan.Evidence().Cluster); err != nil {
+		if err := w.c.confirm(ctx, w.context, plan.Name, plan.Evidence().Cluster); err != nil {
 			return action.Outcome{}, err
 		}
 	}
-	outcome, err := e.engine.Apply(ctx, *plan, w.dryRun == "server", show.progress)
+	outcome, err := engine.Apply(ctx, *plan, w.dryRun == "server", show.progress)
 	return outcome, show.end(show.outcome(plan, &outcome, err), &outcome, err)
 }
 
 // propose carries out an action that is about no running job.
-func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured.Unstructured, namespace string, asked func(*action.Request), preflight *document.Preflight) error {
-	e, err := w.open(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	asked(&e.request)
-	plan, err := e.engine.Propose(ctx, name, o, e.request)
+func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured.Unstructured, namespace string) error {
+	engine, err := w.open(ctx, namespace)
 	if err != nil {
 		return err
 	}
 	for _, a := range w.attempts {
 		if w.unnamed && a.Action == string(name) && a.Kind == o.GetKind() && a.Namespace == namespace {
-			w.refusal = fmt.Sprintf("an earlier attempt has created %s %s, or may have", plan.Kind.Word(), sanitize.String(a.Name))
-			w.advice = "Give that NAME: it is created only if nothing has it. Another NAME makes another one."
+			w.request.Refusal = fmt.Sprintf("an earlier attempt has created %s %s, or may have", job.Kind(a.Kind).Word(), sanitize.String(a.Name))
+			w.request.Advice = "Give that NAME: it is created only if nothing has it. Another NAME makes another one."
 		}
 	}
-	if w.refusal != "" && plan.Refusal == "" {
-		plan.Title, plan.Refusal, plan.Advice, plan.Will, plan.WillNot, plan.Then, plan.Commands = "create nothing", w.refusal, w.advice, nil, nil, nil, nil
+	plan, err := engine.Propose(ctx, name, o, w.request)
+	if err != nil {
+		return err
 	}
-	outcome, err := w.carryOut(ctx, e, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
-		d := document.NewChange(&plan, preflight, o, err)
+	outcome, err := w.carryOut(ctx, engine, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
+		d := document.NewChange(&plan, w.found, o, err)
 		d.Wait = w.waitFor(ctx, jobName{plan.Kind, plan.Name}, o)
 		return d
 	}}, &plan)
@@ -152,16 +144,16 @@ func (w *writing) waitFor(ctx context.Context, name jobName, o *action.Outcome) 
 	return item
 }
 
-// change proposes something about the Velero that is found, if it could be asked about.
-func (w *writing) change(ctx context.Context, name action.Name, o *unstructured.Unstructured, asked func(*action.Request)) error {
+// change proposes something about each object of the Velero that is found, if it could be asked about.
+func (w *writing) change(ctx context.Context, name action.Name, objects ...*unstructured.Unstructured) error {
 	if err := w.mayAskFor(); err != nil {
 		return err
 	}
 	namespace, err := w.veleroNamespace(ctx)
-	if err != nil {
-		return err
+	for i := 0; err == nil && i < len(objects); i++ {
+		err = w.propose(ctx, name, objects[i], namespace)
 	}
-	return w.propose(ctx, name, o, namespace, asked, nil)
+	return err
 }
 
 // veleroNamespace is where the Velero is that a command without a job is about.

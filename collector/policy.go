@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,22 +17,16 @@ import (
 // resolveRestoreClusterScopedFilterPolicy, resolveRestoreNamespacedFilterPolicies, getNamespaceFilter; 1.18.3).
 type policy struct {
 	work       *work
-	kinds      func(resource string) string
+	kinds      map[string]string         // by resource, as far as the target or the backup's CRDs tell
 	cluster    *objectFilters            // nil for none
-	namespaces map[string]*objectFilters // by name or pattern
-	patterns   []namespacePattern        // of these, in their order
+	namespaces []*objectFilters          // in their order
 	found      map[string]*objectFilters // by namespace
 	filters    []*objectFilter           // all
-	beyond     []string                  // patterns of namespaces that take too long
-}
-
-type namespacePattern struct {
-	*glob.Pattern
-	text string
 }
 
 // objectFilters are those of a namespace, or of what has none.
 type objectFilters struct {
+	namespaces *glob.Set // names and patterns
 	byResource map[string]*objectFilter
 	rest       *objectFilter // of the resources that are not listed; nil leaves them out
 	unresolved bool          // a kind is not known
@@ -46,7 +39,12 @@ type objectFilter struct {
 }
 
 func (r *restore) newPolicy(from *velero.FilterPolicy, known *resolver) (*policy, error) {
-	p := &policy{work: r.work, kinds: r.kindOf, namespaces: map[string]*objectFilters{}, found: map[string]*objectFilters{}}
+	p := &policy{work: r.work, kinds: map[string]string{}, found: map[string]*objectFilters{}}
+	for _, k := range with(r.target, r.x.Kinds) {
+		if name := k.GroupResource(); p.kinds[name] == "" {
+			p.kinds[name] = k.Kind
+		}
+	}
 	var err error
 	if from.Cluster != nil {
 		if p.cluster, err = p.resolve(r.x, from.Cluster.Filters, known); err != nil {
@@ -58,17 +56,10 @@ func (r *restore) newPolicy(from *velero.FilterPolicy, known *resolver) (*policy
 		if err != nil {
 			return nil, err
 		}
-		for _, word := range n.Namespaces {
-			if p.namespaces[word] = filters; !strings.ContainsAny(word, "*?[") {
-				continue
-			}
-			compiled, err := p.work.filters.Compile(word)
-			switch {
-			case err == nil:
-				p.patterns = append(p.patterns, namespacePattern{compiled, word})
-			case errors.Is(err, glob.ErrTooComplex), errors.Is(err, glob.ErrSteps):
-				p.beyond = append(p.beyond, word)
-			}
+		filters.namespaces = glob.NewSet(n.Namespaces, p.work.filters)
+		p.namespaces = append(p.namespaces, filters)
+		for _, name := range n.Namespaces {
+			p.found[name] = filters // a name goes before the patterns of others
 		}
 	}
 	return p, nil
@@ -140,14 +131,14 @@ func (p *policy) filter(resource, namespace string) (f *objectFilter, ok bool) {
 }
 
 // find finds the filter that lists a resource, or else its kind.
-func (f *objectFilters) find(resource string, kinds func(string) string) *objectFilter {
+func (f *objectFilters) find(resource string, kinds map[string]string) *objectFilter {
 	if f == nil {
 		return nil
 	}
 	if listed := f.byResource[resource]; listed != nil {
 		return listed
 	}
-	kind := kinds(resource)
+	kind := kinds[resource]
 	for _, word := range slices.Sorted(maps.Keys(f.byResource)) {
 		if slices.ContainsFunc(f.byResource[word].words, func(w string) bool { return strings.EqualFold(w, kind) }) {
 			return f.byResource[word]
@@ -158,19 +149,13 @@ func (f *objectFilters) find(resource string, kinds func(string) string) *object
 
 // inNamespace returns the filters of a namespace: those of its name, else of the first pattern that matches; nil for none.
 func (p *policy) inNamespace(namespace string) *objectFilters {
-	if f, known := p.found[namespace]; known {
-		return f
-	}
-	f, exact := p.namespaces[namespace]
-	for i := 0; !exact && f == nil && i < len(p.patterns); i++ {
-		matched, err := p.work.filters.Match(p.patterns[i].Pattern, namespace)
-		if err != nil {
-			p.beyond = append(p.beyond, p.patterns[i].text)
-			break
-		}
+	f, found := p.found[namespace]
+	for i := 0; !found && i < len(p.namespaces); i++ {
+		matched, known := p.namespaces[i].namespaces.Match(namespace, p.work.filters)
 		if matched {
-			f = p.namespaces[p.patterns[i].text]
+			f = p.namespaces[i]
 		}
+		found = matched || !known
 	}
 	p.found[namespace] = f
 	return f
@@ -181,7 +166,10 @@ func (p *policy) tooMuch() []string {
 	if p == nil {
 		return nil
 	}
-	all := p.beyond
+	var all []string
+	for _, n := range p.namespaces {
+		all = append(all, n.namespaces.Beyond()...)
+	}
 	for _, f := range p.filters {
 		all = append(all, f.names.Beyond()...)
 	}
@@ -191,17 +179,4 @@ func (p *policy) tooMuch() []string {
 // policyUnread reports whether a policy may leave items out that nobody has read.
 func (r *restore) policyUnread() bool {
 	return r.spec.Restore.ResourcePolicy != nil && r.policy == nil && r.version.readsPolicies()
-}
-
-// kindOf is the kind of a resource, as far as the target or the backup's CRDs tell.
-func (r *restore) kindOf(resource string) string {
-	if r.kinds == nil {
-		r.kinds = map[string]string{}
-		for _, known := range with(r.target, r.x.Kinds) {
-			if name := known.GroupResource(); r.kinds[name] == "" {
-				r.kinds[name] = known.Kind
-			}
-		}
-	}
-	return r.kinds[resource]
 }

@@ -18,8 +18,7 @@ type restore struct {
 	selection *selection
 	policy    *policy // nil for none
 	mustHave  []string
-	kinds     map[string]string // resource -> kind
-	target    []Resource        // what discovery knows once the CRDs are restored
+	target    []Resource // what discovery knows once the CRDs are restored
 	existing  map[string]bool
 	live      bool
 	csi       bool

@@ -85,7 +85,7 @@ func (c *Cluster) look(ctx context.Context, answer *Preview, d restorespec.Draft
 		answer.Unknown = err.Error()
 		return
 	}
-	if answer.Announced, err = Announce(ctx, g.index, question, g.kinds, d); err != nil {
+	if answer.Announced, err = announce(ctx, g.index, question, g.kinds, d); err != nil {
 		answer.Unknown = err.Error()
 		return
 	}
@@ -159,8 +159,8 @@ func (g *ground) question(ctx context.Context, spec velerov1.RestoreSpec, d rest
 	return q, g.store.ReadPolicy(ctx, &q)
 }
 
-// Announce says what a restore of selected items does besides.
-func Announce(ctx context.Context, index *collector.Index, q collector.RestoreSpec, kinds collector.Discovery, d restorespec.Draft) ([]string, error) {
+// announce says what a restore of selected items does besides.
+func announce(ctx context.Context, index *collector.Index, q collector.RestoreSpec, kinds collector.Discovery, d restorespec.Draft) ([]string, error) {
 	if len(d.Only) == 0 || collector.Refusals(q.Restore) != nil {
 		return nil, nil
 	}

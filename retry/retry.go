@@ -209,12 +209,6 @@ type Backoff struct {
 	Jitter float64       // the part of a delay, from 0 to 1, by which chance makes it shorter
 }
 
-// CapBackoff is a schedule whose steps grow up to the given cap and stay
-// there. A cap of zero or less stands for DefaultCap.
-func CapBackoff(cap time.Duration) Backoff {
-	return Backoff{First: DefaultFirst, Factor: DefaultFactor, Cap: cap, Jitter: DefaultJitter}.complete()
-}
-
 // complete puts defaults where nothing usable is set.
 func (b Backoff) complete() Backoff {
 	if b.Cap <= 0 {

@@ -158,7 +158,7 @@ func TestRetryAfterIsCapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
-		err := RetryOnErrorMaxBackOff(t.Context(), Options{Deadline: 12 * time.Second, Backoff: CapBackoff(2 * time.Second)}, func(context.Context) error {
+		err := RetryOnErrorMaxBackOff(t.Context(), Options{Deadline: 12 * time.Second, Backoff: Backoff{Cap: 2 * time.Second}}, func(context.Context) error {
 			at = append(at, time.Since(began))
 			return apierrors.NewTooManyRequests("busy", 40)
 		})

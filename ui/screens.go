@@ -105,8 +105,8 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 			r := of.Request
 			namespace := of.assessed.Snapshot.Namespace
 			r.Policy, r.Consequences = d.ConfigMap(namespace), consequences
-			if line, fields, flags := d.Command(r.Reach(), namespace); len(fields)+len(flags) == 0 {
-				r.Commands = []string{line}
+			if words, unsaid := d.Words(); len(unsaid) == 0 {
+				r.Words = words
 			}
 			return m.openChange(of, "Start", action.Create, d.Object(namespace), r)
 		},

@@ -15,6 +15,7 @@ import (
 // FilterPolicy is the part of a resource policy that selects objects by kind, name and labels
 // (internal/resourcepolicies/resource_policies.go, 1.18.3).
 type FilterPolicy struct {
+	Version    string             `json:"version"`
 	Cluster    *ClusterFilters    `json:"clusterScopedFilterPolicy,omitempty"`
 	Namespaced []NamespaceFilters `json:"namespacedFilterPolicies,omitempty"`
 }
@@ -39,33 +40,41 @@ type ObjectFilter struct {
 	ExcludedNames []string                `json:"excludedNames,omitempty"`
 }
 
-// ParseRestorePolicy reads the resource policy of a restore as getResourcePoliciesFromConfig and ValidateForRestore do.
-func ParseRestorePolicy(data map[string]string) (*FilterPolicy, error) {
-	var p struct {
-		Version string `json:"version"`
-		Volumes []any  `json:"volumePolicies"`
-		Include any    `json:"includeExcludePolicy"`
-		FilterPolicy
-	}
+// PolicyVersion is the only version of resource policies.
+const PolicyVersion = "v1"
+
+// DecodePolicy reads the data of a ConfigMap with resource policies as getResourcePoliciesFromConfig does.
+func DecodePolicy(data map[string]string, into any) error {
 	if len(data) != 1 {
-		return nil, errors.New("the ConfigMap must have exactly one key")
+		return errors.New("the ConfigMap must have exactly one key")
 	}
 	for _, text := range data {
-		if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
-			return nil, err
-		}
+		return yaml.UnmarshalStrict([]byte(text), into)
 	}
-	switch {
-	case p.Version != "v1":
-		return nil, fmt.Errorf("its version is %q, not v1", p.Version)
-	case len(p.Volumes) > 0 || p.Include != nil:
+	return nil
+}
+
+// ParseRestorePolicy reads the resource policy of a restore, which ValidateForRestore accepts.
+func ParseRestorePolicy(data map[string]string) (*FilterPolicy, error) {
+	var p struct {
+		Volumes []any `json:"volumePolicies"`
+		Include any   `json:"includeExcludePolicy"`
+		FilterPolicy
+	}
+	if err := DecodePolicy(data, &p); err != nil {
+		return nil, err
+	}
+	if len(p.Volumes) > 0 || p.Include != nil {
 		return nil, errors.New("a restore has no volumePolicies and no includeExcludePolicy")
 	}
 	return &p.FilterPolicy, p.Validate()
 }
 
-// Validate returns why Velero refuses the filters (validateNamespacedFilterPolicies, validateClusterScopedFilterPolicy).
+// Validate returns why Velero refuses the version or the filters (validateNamespacedFilterPolicies, validateClusterScopedFilterPolicy).
 func (p *FilterPolicy) Validate() error {
+	if p.Version != PolicyVersion {
+		return fmt.Errorf("its version is %q, not %s", p.Version, PolicyVersion)
+	}
 	budget := newFilterBudget()
 	patterns := map[string]bool{}
 	for _, n := range p.Namespaced {

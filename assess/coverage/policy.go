@@ -12,14 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/velero"
 )
 
 // Policy is a ConfigMap with resource policies (internal/resourcepolicies/resource_policies.go, 1.18.3).
 type Policy struct {
-	Version string         `json:"version"`
 	Volumes []volumePolicy `json:"volumePolicies"`
 	Include *struct {
 		IncludedCluster    []string `json:"includedClusterScopedResources"`
@@ -68,16 +66,8 @@ func ParsePolicy(configMap string, data map[string]string) *Policy {
 }
 
 func (p *Policy) parse(configMap string, data map[string]string) error {
-	if len(data) != 1 {
-		return errors.New("the ConfigMap must have exactly one key")
-	}
-	for _, text := range data {
-		if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
-			return err
-		}
-	}
-	if p.Version != "v1" {
-		return fmt.Errorf("its version is %q, not v1", p.Version)
+	if err := velero.DecodePolicy(data, p); err != nil {
+		return err
 	}
 	for i := range p.Volumes {
 		v := &p.Volumes[i]

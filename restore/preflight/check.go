@@ -106,7 +106,7 @@ func Check(in Input) (*Result, error) {
 			return nil, err
 		}
 	}
-	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen, Existing: in.Existing, DryRun: in.DryRun}
+	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen, Existing: in.Existing, DryRun: in.DryRun, Fates: in.Fates}
 	if in.Fates != nil && in.Served != nil {
 		r.Items = &c.items
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
 )
 
@@ -102,8 +103,9 @@ type Result struct {
 	Items     *int // how many items the restore would try to restore, nil if that could not be found out
 	Findings  []Finding
 	NotLooked []NotLooked
-	Existing  []Existing // what Velero does with each object that exists, if that was compared
-	DryRun    *DryRun    // what the API server answered, if it was asked
+	Existing  []Existing       // what Velero does with each object that exists, if that was compared
+	DryRun    *DryRun          // what the API server answered, if it was asked
+	Fates     *collector.Fates // what becomes of the backup's items, nil if that could not be found out
 }
 
 // Count is how many findings have a severity.

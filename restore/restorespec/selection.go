@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,7 +68,7 @@ func (d *Draft) Policy() *velero.FilterPolicy {
 	slices.SortFunc(items, func(a, b Item) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Name, b.Name))
 	})
-	p := &velero.FilterPolicy{}
+	p := &velero.FilterPolicy{Version: velero.PolicyVersion}
 	var filters *[]velero.ObjectFilter
 	for n, i := range slices.Compact(items) {
 		switch {
@@ -97,10 +98,7 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 	if p == nil {
 		return nil
 	}
-	data, _ := json.MarshalIndent(struct { // no type of it fails
-		Version string `json:"version"`
-		*velero.FilterPolicy
-	}{"v1", p}, "", " ")
+	data, _ := json.MarshalIndent(p, "", " ") // no type of it fails
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"policy": string(data)},
 		"metadata": map[string]any{"name": PolicyName(d.Restore.Name), "namespace": namespace, "labels": map[string]any{"veltui.io/selection": "true"}},
@@ -114,37 +112,33 @@ func (d *Draft) policyReference() *corev1.TypedLocalObjectReference {
 	return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: PolicyName(d.Restore.Name)}
 }
 
-// Announce says what a restore of the selected items restores beside them, and which of them it does not.
+// Announce says what a restore of the selected items restores beside them, and which of them it does not; nothing if none
+// are selected, or their fates are not known.
 func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error) {
-	wanted := map[Item]bool{}
+	if len(d.Only) == 0 || fates == nil {
+		return nil, nil
+	}
+	missing := map[string]bool{}
 	for _, i := range d.Only {
-		wanted[i] = true
+		missing[i.String()] = true
 	}
-	var added, names []string
-	for _, i := range slices.SortedFunc(slices.Values(d.Only), func(a, b Item) int { return strings.Compare(a.String(), b.String()) }) {
-		names = append(names, i.String())
-	}
+	names := slices.Sorted(maps.Keys(missing))
 	sentences = append(sentences, fmt.Sprintf("Of the backup, %s selected: %s.", human.Plural(len(names), "item is", "items are"), human.List(names, 5)))
+	var added []string
 	err = fates.Each(func(i collector.Item) {
-		item := Item{i.Resource, i.Namespace, i.Name}
-		switch {
-		case i.Fate != collector.ToRestore:
-		case wanted[item]:
-			delete(wanted, item)
-		default:
-			added = append(added, item.String())
+		if i.Fate != collector.ToRestore {
+			return
 		}
+		name := Item{i.Resource, i.Namespace, i.Name}.String()
+		if !missing[name] {
+			added = append(added, name)
+		}
+		delete(missing, name)
 	})
 	if len(added) > 0 {
 		sentences = append(sentences, fmt.Sprintf("Velero adds %s: %s.", human.Count(len(added), "item"), human.List(added, 5)))
 	}
-	var lost []string
-	for _, i := range slices.Compact(slices.Clone(d.Only)) {
-		if wanted[i] {
-			lost = append(lost, i.String())
-		}
-	}
-	if len(lost) > 0 {
+	if lost := slices.Sorted(maps.Keys(missing)); len(lost) > 0 {
 		sentences = append(sentences, fmt.Sprintf("Of what is selected, the restore leaves out %s: %s.", human.Count(len(lost), "item"), human.List(lost, 5)))
 	}
 	return sentences, err
