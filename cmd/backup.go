@@ -39,8 +39,7 @@ those of 'veltui wait'.`,
 			if err != nil {
 				return err
 			}
-			w.unnamed = len(args) == 0
-			return w.change(cmd.Context(), action.Create, action.BackupOf(from, name), func(*action.Request) {})
+			return w.change(cmd.Context(), action.Create, action.BackupOf(from, name), func(r *action.Request) { r.Unnamed = len(args) == 0 })
 		},
 	}
 	w.addTo(create, "none, or server: have the API server check the backup, and create nothing", "none", "server")

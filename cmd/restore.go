@@ -106,7 +106,6 @@ func (f *createRestore) draft(args []string) (restorespec.Draft, error) {
 	if *asked = cmp.Or(*asked, restore.Namespace); restore.Namespace != "" && restore.Namespace != *asked {
 		return d, usagef("%s is for namespace %s, not %s: leave out -n, or change the file", f.file, restore.Namespace, *asked)
 	}
-	f.unnamed = len(args) == 0 && restore.Name == ""
 	d.Restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
 	return d, err
 }
@@ -167,7 +166,7 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 		f.advice = "--accept-obstacles starts the restore all the same."
 	}
 	return f.propose(ctx, action.Create, d.Object(namespace), namespace, func(r *action.Request) {
-		r.Policy, r.Consequences = d.ConfigMap(namespace), announced
+		r.Policy, r.Consequences, r.Unnamed = d.ConfigMap(namespace), announced, len(args) == 0 && (f.inFile == nil || f.inFile.Name == "")
 		if found != nil {
 			r.Consequences = append(r.Consequences, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -20,10 +19,8 @@ type writing struct {
 	c                      *cli
 	reason, dryRun, output string
 	yes, wait              bool
-	waited                 *error           // what came of waiting; nil without
-	unnamed                bool             // what is created has the default name, which is another each second
-	refusal, advice        string           // why nothing is written, whatever the plan says
-	attempts               []action.Attempt // earlier ones that have written, or may have
+	waited                 *error // what came of waiting; nil without
+	refusal, advice        string // why nothing is written, whatever the plan says
 	timeout, observe       time.Duration
 }
 
@@ -80,13 +77,13 @@ func (w *writing) open(ctx context.Context, namespace string) (openEngine, error
 	if err != nil {
 		return openEngine{}, err
 	}
-	for _, sentence := range c.unfinished(ctx, &w.attempts, conn) {
+	request := conn.Request
+	for _, sentence := range c.unfinished(ctx, &request.Earlier, conn) {
 		fmt.Fprintln(c.streams.ErrOut, sentence)
 	}
 	engine, err := c.inspected().Engine(conn, namespace, inspect.EngineOptions{
 		ReadOnly: c.isReadOnly(), NoStore: c.isReadOnly(), Timeout: w.timeout, Observe: w.observe, Waiting: c.tellSlow(waitingForAnswer),
 	})
-	request := conn.Request
 	request.Reason = w.reason
 	return openEngine{engine, request, conn.Context}, err
 }
@@ -116,14 +113,8 @@ func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured
 	if err != nil {
 		return err
 	}
-	for _, a := range w.attempts {
-		if w.unnamed && a.Action == string(name) && a.Kind == o.GetKind() && a.Namespace == namespace {
-			w.refusal = fmt.Sprintf("an earlier attempt has created %s %s, or may have", plan.Kind.Word(), sanitize.String(a.Name))
-			w.advice = "Give that NAME: it is created only if nothing has it. Another NAME makes another one."
-		}
-	}
 	if w.refusal != "" && plan.Refusal == "" {
-		plan.Title, plan.Refusal, plan.Advice, plan.Will, plan.WillNot, plan.Then, plan.Commands = "create nothing", w.refusal, w.advice, nil, nil, nil, nil
+		plan.Refuse(w.refusal, w.advice)
 	}
 	outcome, err := w.carryOut(ctx, e, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
 		d := document.NewChange(&plan, preflight, o, err)
