@@ -18,11 +18,17 @@ func SourceItem(resource, namespace, name, from string) (item restorespec.Item, 
 	return restorespec.Item{Resource: resource, Namespace: cmp.Or(from, namespace), Name: name}, !strings.Contains(resource, "/")
 }
 
-// FailedItems are the items that a restore lost, without those that exist and differ.
+// LostItem names an item as its backup does, if the restore lost it: one that exists and differs is not lost.
+func LostItem(resource string, i outcome.Item) (item restorespec.Item, lost bool) {
+	item, ok := SourceItem(resource, i.Namespace, i.Name, i.From)
+	return item, ok && !i.Differs() && (i.Did == outcome.Failed || i.Did == outcome.Missing)
+}
+
+// FailedItems are the items that a restore lost.
 func FailedItems(of outcome.Items) (failed []restorespec.Item) {
 	for _, k := range of.Kinds {
 		for _, i := range k.Items {
-			if item, ok := SourceItem(k.Name, i.Namespace, i.Name, i.From); ok && !i.Differs() && (i.Did == outcome.Failed || i.Did == outcome.Missing) {
+			if item, lost := LostItem(k.Name, i); lost {
 				failed = append(failed, item)
 			}
 		}
