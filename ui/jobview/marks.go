@@ -11,45 +11,26 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
-	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// markable is a page that lists what can be restored alone.
-type markable struct {
-	on     func() bool
-	whyNot func() string // nil for always
-	// first reads what the marks need, and then acts.
-	first func(act func() tea.Cmd) tea.Cmd
-	items func(key string) []restorespec.Item // of a row
-	none  string                              // is said of a row that has none
-	lost  func() []restorespec.Item           // all that a restore lost
-}
-
-// markKeys mark what a page lists, to be restored alone: the selected row, or all that a restore lost.
-func (s *Screen) markKeys(of markable) []keys.Binding {
-	act := func(do func() tea.Cmd) func(string) tea.Cmd {
-		return func(string) tea.Cmd {
-			if of.first == nil {
-				return do()
-			}
-			return of.first(do)
-		}
-	}
+// markKeys mark what a page lists, to be restored alone: the items of the selected row, or all that a restore lost. none
+// is said of a row without items.
+func (s *Screen) markKeys(on func() bool, items func(key string) []restorespec.Item, none string, lost func() []restorespec.Item) []keys.Binding {
 	return []keys.Binding{
-		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to restore it alone", Brief: "mark", Group: keys.Look, Short: true, On: of.on, WhyNot: of.whyNot, Do: act(func() tea.Cmd {
-			items := of.items(s.Selected())
+		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to restore it alone", Brief: "mark", Group: keys.Look, Short: true, On: on, Do: func(string) tea.Cmd {
+			items := items(s.Selected())
 			if len(items) == 0 {
-				return noticed(of.none)
+				return noticed(none)
 			}
 			s.mark(!s.areMarked(items), items...)
 			return s.sayMarked()
-		})},
-		{Name: "mark-failed", Keys: []string{"*"}, Label: "*", What: "mark all that was lost", Group: keys.Look, On: of.on, WhyNot: of.whyNot, Do: act(func() tea.Cmd {
-			s.mark(true, of.lost()...)
+		}},
+		{Name: "mark-failed", Keys: []string{"*"}, Label: "*", What: "mark all that was lost", Group: keys.Look, On: on, Do: func(string) tea.Cmd {
+			s.mark(true, lost()...)
 			return s.sayMarked()
-		})},
+		}},
 	}
 }
 
@@ -74,30 +55,43 @@ func (s *Screen) sayMarked() tea.Cmd {
 // Marked are the objects that are to be restored alone.
 func (s *Screen) Marked() []restorespec.Item { return slices.Collect(maps.Keys(s.marked)) }
 
-// oneItem returns the items of a row that stands for one.
-func oneItem(item func(key string) (restorespec.Item, bool)) func(key string) []restorespec.Item {
-	return func(key string) []restorespec.Item {
-		if i, ok := item(key); ok {
-			return []restorespec.Item{i}
-		}
-		return nil
+func oneItem(i restorespec.Item, ok bool) []restorespec.Item {
+	if ok {
+		return []restorespec.Item{i}
 	}
+	return nil
 }
 
 func (s *Screen) areMarked(items []restorespec.Item) bool {
 	return len(items) > 0 && !slices.ContainsFunc(items, func(i restorespec.Item) bool { return !s.marked[i] })
 }
 
-// withItems reads which items a restore lost, if that is not known, and then acts.
+// markKeys mark the objects that messages name and the restore lost. Which those are is read once a mark asks for it.
+func (p *resultsPage) markKeys(s *Screen) []keys.Binding {
+	bindings := s.markKeys(func() bool { return s.job.Job != nil && s.job.Kind == job.Restore && len(p.sections(s)) > 0 },
+		func(key string) []restorespec.Item { return p.lost(s, key) }, "Nothing is selected here that the restore lost.",
+		func() []restorespec.Item { return inspect.FailedItems(s.resources().items.Value) })
+	for i := range bindings {
+		do := bindings[i].Do
+		bindings[i].Do = func(key string) tea.Cmd { return s.withItems(func() tea.Cmd { return do(key) }) }
+		bindings[i].WhyNot = func() string {
+			if !s.job.Terminal() {
+				return s.job.Name + " has not ended: what it lost is not known"
+			}
+			return s.sources.Unavailable(inspect.Items)
+		}
+	}
+	return bindings
+}
+
+// withItems acts once the list of the items is known.
 func (s *Screen) withItems(act func() tea.Cmd) tea.Cmd {
-	p := s.resources()
+	p, by := s.resources(), s.asker()
 	if p.items.Known {
 		return act()
 	}
-	by := s.asker()
 	by.Answered = func() tea.Cmd {
-		s.answers++
-		if p.items.Err != nil {
+		if s.answers++; p.items.Err != nil {
 			return noticed("Nothing is marked: the list of the items cannot be read: " + p.items.Err.Error())
 		}
 		return act()
@@ -105,22 +99,8 @@ func (s *Screen) withItems(act func() tea.Cmd) tea.Cmd {
 	return tea.Batch(noticed("Reading the list of the items"+s.canvas.Glyphs.Ellipsis), p.ask(s, by))
 }
 
-// markable: on the Results page the objects are marked that messages name and the restore lost.
-func (p *resultsPage) markable(s *Screen) markable {
-	return markable{first: s.withItems, items: func(key string) []restorespec.Item { return p.lost(s, key) },
-		on:   func() bool { return s.job.Job != nil && s.job.Kind == job.Restore && len(p.sections(s)) > 0 },
-		none: "Nothing is selected here that the restore lost.",
-		lost: func() []restorespec.Item { return inspect.FailedItems(s.resources().items.Value) },
-		whyNot: func() string {
-			if !s.job.Terminal() {
-				return s.job.Name + " has not ended: what it lost is not known"
-			}
-			return s.sources.Unavailable(inspect.Items)
-		}}
-}
-
-// lost are the objects of a row, a message or one of its resources, that a restore lost.
-func (p *resultsPage) lost(s *Screen, key string) []restorespec.Item {
+// lost are the items that a row names, a message or one of its resources, and the restore lost.
+func (p *resultsPage) lost(s *Screen, key string) (lost []restorespec.Item) {
 	var section, message, resource int
 	depth, _ := fmt.Sscanf(key, "%d/%d/%d", &section, &message, &resource)
 	sections := p.sections(s)
@@ -128,43 +108,35 @@ func (p *resultsPage) lost(s *Screen, key string) []restorespec.Item {
 		return nil
 	}
 	m := &sections[section].Messages[message]
-	named := m.Resources
-	if depth == 3 && resource < len(named) {
-		named = named[resource : resource+1]
+	for n, r := range m.Resources {
+		if depth == 3 && n != resource {
+			continue
+		}
+		of := s.resources().failed(m.Namespace, r.Name, r.Kind)
+		if len(of) == 0 { // Velero has written the kind, not the resource
+			of = s.resources().failed(m.Namespace, r.Name, m.Words())
+		}
+		lost = append(lost, of...)
 	}
-	return s.lostIn(m, named)
+	return lost
 }
 
-// lostItem is one that a restore lost: of which kind, why, and as the backup names it.
-type lostItem struct {
-	kind, why string
-	item      restorespec.Item
-}
-
-// lostIn are the items that a message of a restore names and the restore lost.
-func (s *Screen) lostIn(m *outcome.Message, named []outcome.Resource) (lost []restorespec.Item) {
-	p := s.resources()
+// failed are the failed items of a namespace and name, and of a resource, or for a reason.
+func (p *resourcesPage) failed(namespace, name, about string) []restorespec.Item {
 	if p.lost == nil && p.items.Known {
-		p.lost = map[[2]string][]lostItem{}
+		p.lost = map[[3]string][]restorespec.Item{}
 		for _, k := range p.items.Value.Kinds {
 			for _, i := range k.Items {
 				if item, ok := inspect.LostItem(k.Name, i); ok {
-					key := [2]string{i.Namespace, i.Name}
-					p.lost[key] = append(p.lost[key], lostItem{k.Name, i.Why, item})
+					for _, about := range []string{k.Name, i.Why} {
+						key := [3]string{i.Namespace, i.Name, about}
+						p.lost[key] = append(p.lost[key], item)
+					}
 				}
 			}
 		}
 	}
-	for _, r := range named {
-		of := p.lost[[2]string{m.Namespace, r.Name}]
-		byKind := slices.ContainsFunc(of, func(l lostItem) bool { return l.kind == r.Kind })
-		for _, l := range of {
-			if byKind && l.kind == r.Kind || !byKind && l.why == m.Words() { // Velero may write the kind instead of the resource
-				lost = append(lost, l.item)
-			}
-		}
-	}
-	return lost
+	return p.lost[[3]string{namespace, name, about}]
 }
 
 // markRow puts a mark in front of a row that begins with spaces.

@@ -27,7 +27,7 @@ type resourcesPage struct {
 	still
 	items fetch.StoredAnswer[outcome.Items]
 	folds folds
-	lost  map[[2]string][]lostItem // by namespace and name in the cluster; nil until it is needed
+	lost  map[[3]string][]restorespec.Item // by namespace and name in the cluster, and resource or reason; nil until needed
 }
 
 // listed reports whether the job's list of items is shown: of an ended job, or a backup whose items are done.
@@ -56,19 +56,18 @@ func (p *resourcesPage) answers() []answer { return []answer{&p.items} }
 
 func (p *resourcesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.listed(s) && p.items.Known }
-	return append(s.markKeys(markable{on: listed, items: oneItem(p.item), none: "Nothing is selected here that can be restored alone.",
-		lost: func() []restorespec.Item { return inspect.FailedItems(p.items.Value) }}),
+	return append(s.markKeys(listed, p.item, "Nothing is selected here that can be restored alone.", func() []restorespec.Item { return inspect.FailedItems(p.items.Value) }),
 		p.folds.binding(s, "open or close", listed, upTo(1)))
 }
 
 // item is what a row stands for, as the backup names it.
-func (p *resourcesPage) item(key string) (item restorespec.Item, ok bool) {
+func (p *resourcesPage) item(key string) []restorespec.Item {
 	var k, i int
 	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || k >= len(p.items.Value.Kinds) || i >= len(p.items.Value.Kinds[k].Items) {
-		return item, false
+		return nil
 	}
 	kind := &p.items.Value.Kinds[k]
-	return inspect.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From)
+	return oneItem(inspect.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From))
 }
 
 func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.Err != nil }
@@ -108,7 +107,7 @@ func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
 		}
 		for i := range kind.Items {
 			own := key + "/" + strconv.Itoa(i)
-			marked := s.areMarked(oneItem(p.item)(own))
+			marked := s.areMarked(p.item(own))
 			o.add(own, func(c draw.Canvas) string { return markRow(c, marked, itemRow(c, &kind.Items[i])) })
 		}
 	}

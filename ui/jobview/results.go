@@ -102,7 +102,7 @@ func (p *resultsPage) answers() []answer { return []answer{&p.results, &p.logged
 func (p *resultsPage) leave()            { p.logged.Close() }
 
 func (p *resultsPage) keys(s *Screen) []keys.Binding {
-	return append(append(s.markKeys(p.markable(s)), p.folds.binding(s, "open or close", nil, upTo(2))), copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
+	return append(append(p.markKeys(s), p.folds.binding(s, "open or close", nil, upTo(2))), copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
 		func() (string, string) { return "one line", copyOf(p.sections(s), s.Selected()) },
 		func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
 }
