@@ -55,13 +55,6 @@ func (s *Screen) sayMarked() tea.Cmd {
 // Marked are the objects that are to be restored alone.
 func (s *Screen) Marked() []restorespec.Item { return slices.Collect(maps.Keys(s.marked)) }
 
-func oneItem(i restorespec.Item, ok bool) []restorespec.Item {
-	if ok {
-		return []restorespec.Item{i}
-	}
-	return nil
-}
-
 func (s *Screen) areMarked(items []restorespec.Item) bool {
 	return len(items) > 0 && !slices.ContainsFunc(items, func(i restorespec.Item) bool { return !s.marked[i] })
 }
@@ -127,10 +120,10 @@ func (p *resourcesPage) failed(namespace, name, about string) []restorespec.Item
 		p.lost = map[[3]string][]restorespec.Item{}
 		for _, k := range p.items.Value.Kinds {
 			for _, i := range k.Items {
-				if item, ok := inspect.LostItem(k.Name, i); ok {
-					for _, about := range []string{k.Name, i.Why} {
-						key := [3]string{i.Namespace, i.Name, about}
-						p.lost[key] = append(p.lost[key], item)
+				for _, about := range []string{k.Name, i.Why} {
+					key := [3]string{i.Namespace, i.Name, about}
+					if item := inspect.LostItem(k.Name, i); item != nil {
+						p.lost[key] = append(p.lost[key], item...)
 					}
 				}
 			}

@@ -67,7 +67,7 @@ func (p *resourcesPage) item(key string) []restorespec.Item {
 		return nil
 	}
 	kind := &p.items.Value.Kinds[k]
-	return oneItem(inspect.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From))
+	return inspect.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From)
 }
 
 func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.Err != nil }

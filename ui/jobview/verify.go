@@ -131,7 +131,7 @@ func (p *verifyPage) item(key string) []restorespec.Item {
 	if differs := slices.Contains(verify.Contents, of.Content) && of.Content != verify.NotCompared; !differs && !of.State.Lost() {
 		return nil
 	}
-	return oneItem(inspect.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From))
+	return inspect.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From)
 }
 
 func (p *verifyPage) lost() (all []restorespec.Item) {
@@ -431,7 +431,7 @@ func (o verifyOutline) kind(key string, k *verify.Kind) {
 	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
 		all[i] = verifiedRow{item.State, cmp.Or(shortWords[item.State], item.State.Words()), human.Namespaced(item.Namespace, item.Name), item.From, item.Reason(),
-			o.marked(oneItem(inspect.SourceItem(k.Name, item.Namespace, item.Name, item.From)))}
+			o.marked(inspect.SourceItem(k.Name, item.Namespace, item.Name, item.From))}
 		switch {
 		case item.State.Lost() || !slices.Contains(verify.Contents, item.Content):
 		case item.Content.Lost():
