@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -217,21 +216,20 @@ func (a *Attempt) Describe(now time.Time) string {
 	return fmt.Sprintf("An attempt at %s to %s %s/%s in context %s %s", when, did, strings.ToLower(a.Kind), a.Name, cmp.Or(a.Context, "?"), end)
 }
 
-// refuseAnother refuses a creation under a default name, which is another each second, where an earlier attempt has
-// created the same under such a name, or may have.
+// refuseAnother refuses a creation under a default name, which ends with the time, where an earlier attempt has created
+// an object from the same source under such a name, or may have.
 func (f *Engine) refuseAnother(ctx context.Context, p *Plan) {
 	if !p.request.Unnamed || !p.Possible() || f.o.AuditDir == "" {
 		return
 	}
-	asked := p.targets[len(p.targets)-1]
-	source := sourceOf(asked)
+	source := func(name string) string { return name[:max(len(name)-len("20060102150405"), 0)] }
 	unfinished, _, err := UnfinishedAttempts(f.o.AuditDir, f.o.Now())
 	if err != nil {
 		p.Refuse(cannotTell("whether an earlier attempt has created one", err.Error()), "Give a NAME: it is created only if nothing has it.")
 		return
 	}
 	for i, a := range slices.Concat(p.request.Earlier, unfinished) {
-		if a.Action != string(Create) || a.Kind != string(p.Kind) || a.Namespace != p.Namespace || a.Name == asked.GetName() || !a.isFrom(source) || !f.IsHere(&a) {
+		if a.Action != string(Create) || a.Kind != string(p.Kind) || a.Namespace != p.Namespace || a.Name == p.Name || source(a.Name) != source(p.Name) || !f.IsHere(&a) {
 			continue
 		}
 		if i >= len(p.request.Earlier) {
@@ -249,20 +247,4 @@ func (f *Engine) refuseAnother(ctx context.Context, p *Plan) {
 func (p *Plan) Refuse(why, advice string) {
 	p.Title, p.Refusal, p.Advice = "create nothing", why, advice
 	p.Will, p.WillNot, p.Then, p.Commands = nil, nil, nil, nil
-}
-
-// isFrom reports whether an attempt was to create an object from the same backup or schedule, as far as its log tells.
-func (a *Attempt) isFrom(source string) bool {
-	return slices.ContainsFunc(a.sends, func(sent Entry) bool {
-		var o unstructured.Unstructured
-		return sent.Target == "" && (json.Unmarshal(sent.Object, &o.Object) != nil || sourceOf(&o) == source)
-	})
-}
-
-// sourceOf is the schedule or backup that an object is made from.
-func sourceOf(o *unstructured.Unstructured) string {
-	spec := mapOf(o, "spec")
-	schedule, _ := spec["scheduleName"].(string)
-	backup, _ := spec["backupName"].(string)
-	return cmp.Or(o.GetLabels()[velerov1.ScheduleNameLabel], schedule, backup)
 }

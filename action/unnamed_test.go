@@ -7,41 +7,49 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // After a lost answer no second object is created under a default name, which is another each second. What was made in
 // the meantime is told once; other names and other sources are not held up.
 func TestUnnamedAfterALostAnswer(t *testing.T) {
-	propose := func(o *unstructured.Unstructured, r Request) func(context.Context, *Engine) (Plan, error) {
-		return func(ctx context.Context, f *Engine) (Plan, error) { return f.Propose(ctx, Create, o, r) }
+	const backup, restore = "backups/nightly-20261127100000", "restores/source-20261127100000"
+	send := func(path string) sendAction {
+		kind, name, _ := strings.Cut(path, "/")
+		source, _, _ := strings.Cut(name, "-")
+		a := backupSend
+		a.plan = func(ctx context.Context, f *Engine) (Plan, error) {
+			return f.Propose(ctx, Create, BackupOf(source, name), Request{Unnamed: strings.Contains(name, "-20")})
+		}
+		if kind == "restores" {
+			a = createSend
+			a.plan = func(ctx context.Context, f *Engine) (Plan, error) {
+				o := Named("Restore", name)
+				o.Object["spec"] = map[string]any{"backupName": source}
+				return f.Propose(ctx, Create, o, Request{Unnamed: true})
+			}
+		}
+		a.path = fakeNamespace + path
+		return a
 	}
-	restoreOf := func(name, backup string) *unstructured.Unstructured {
-		o := Named("Restore", name)
-		o.Object["spec"] = map[string]any{"backupName": backup}
-		return o
-	}
+	refused := func(what string) string { return "an earlier attempt has created " + what + ", or may have" }
+	ofBackup, ofRestore := refused("backup nightly-20261127100000"), refused("restore source-20261127100000")
 	for name, c := range map[string]struct {
-		send   sendAction
-		answer string
-		asked  *unstructured.Unstructured
-		named  bool
-		want   string // of the refusal, empty if it is made
-		again  string // of the next try
+		sent, answer, asked string
+		want                string // the refusal, empty if it is made
+		again               string // of the next try
 	}{
-		"not made yet":         {backupSend, "silence", BackupOf("nightly", "later"), false, "an earlier attempt has created backup now, or may have", "an earlier attempt has created backup now, or may have"},
-		"made late":            {backupSend, "very late", BackupOf("nightly", "later"), false, "an earlier attempt has created backup now, or may have", ""},
-		"of another schedule":  {backupSend, "silence", BackupOf("weekly", "later"), false, "", ""},
-		"with a name":          {backupSend, "silence", BackupOf("nightly", "later"), true, "", ""},
-		"with the same name":   {backupSend, "silence", BackupOf("nightly", "now"), false, "", ""},
-		"a restore":            {createSend, "silence", restoreOf("later", "source"), false, "an earlier attempt has created restore new, or may have", "an earlier attempt has created restore new, or may have"},
-		"of another backup":    {createSend, "silence", restoreOf("later", "other"), false, "", ""},
-		"a backup, no restore": {createSend, "silence", BackupOf("nightly", "later"), false, "", ""},
+		"not made yet":         {backup, "silence", "backups/nightly-20261127100003", ofBackup, ofBackup},
+		"made late":            {backup, "very late", "backups/nightly-20261127100003", ofBackup, ""},
+		"of another schedule":  {backup, "silence", "backups/weekly-20261127100003", "", ""},
+		"with a name":          {backup, "silence", "backups/nightly-again", "", ""},
+		"with the same name":   {backup, "silence", backup, "", ""},
+		"a restore":            {restore, "silence", "restores/source-20261127100003", ofRestore, ofRestore},
+		"of another backup":    {restore, "silence", "restores/other-20261127100003", "", ""},
+		"a backup, no restore": {restore, "silence", "backups/nightly-20261127100003", "", ""},
 	} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
-			b := newSendBench(c.send)
+			b := newSendBench(send(c.sent))
 			b.api.put(fakeNamespace+"schedules/weekly", func(o map[string]any) {
 				fillSchedule(o, b.start, "s-2")
 				o["metadata"].(map[string]any)["name"] = "weekly"
@@ -65,7 +73,7 @@ func TestUnnamedAfterALostAnswer(t *testing.T) {
 			b.api.tamper = nil
 			time.Sleep(3 * time.Minute)
 			for _, want := range []string{c.want, c.again} {
-				p, err := propose(c.asked, Request{Unnamed: !c.named})(t.Context(), engine)
+				p, err := send(c.asked).plan(t.Context(), engine)
 				switch {
 				case err != nil || p.Refusal != want:
 					t.Errorf("%s: %q %v, want %q", name, p.Refusal, err, want)

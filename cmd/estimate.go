@@ -229,7 +229,7 @@ func (f *estimateCommand) live(ctx context.Context, args []string, spec collecto
 		if spec.Restore, err = inspect.RestoreSpec(subject); err != nil {
 			return err
 		}
-		backupName, began = spec.Restore.BackupName, subject.Started
+		backupName, began, spec.Policy = spec.Restore.BackupName, subject.Started, inspect.SelectedBy(subject)
 	}
 	seen := inspect.ServerOf(snap.Server)
 	if spec.Server.Tag == "" {

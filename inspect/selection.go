@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/velero"
 )
 
 // SourceItem names an item of a job as its backup does, from its place in the target and from, its place in the backup
@@ -37,4 +39,9 @@ func FailedItems(of outcome.Items) (failed []restorespec.Item) {
 		}
 	}
 	return failed
+}
+
+// SelectedBy is the policy of a restore that tells its selection, nil for others.
+func SelectedBy(j *job.Job) *velero.FilterPolicy {
+	return (&restorespec.Draft{Only: restorespec.Selection(j.Object)}).Policy()
 }

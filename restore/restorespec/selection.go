@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,6 +107,39 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"policy": string(data)},
 		"metadata": map[string]any{"name": PolicyName(d.Restore.Name), "namespace": namespace, "labels": map[string]any{"veltui.io/selection": "true"}},
 	}}
+}
+
+// selectionNote is the annotation of a Restore that lists what it selects, an item a line: the ConfigMap is deleted once
+// Velero has read it. All annotations together may have 256 KiB.
+const selectionNote, maxNote = "selection.veltui.io/items", 128 << 10
+
+func (d *Draft) annotations() map[string]string {
+	var text strings.Builder
+	for _, i := range d.Only {
+		fmt.Fprintln(&text, i)
+	}
+	notes := map[string]string{}
+	maps.Copy(notes, d.Restore.Annotations)
+	if delete(notes, selectionNote); text.Len() > 0 && text.Len() <= maxNote {
+		notes[selectionNote] = text.String()
+	}
+	return notes
+}
+
+// Selection returns the items that a restore of veltui's selects alone, none if it does not tell.
+func Selection(of any) (items []Item) {
+	r, ok := of.(*velerov1.Restore)
+	if !ok || r.Spec.ResourcePolicy == nil || r.Spec.ResourcePolicy.Name != PolicyName(r.Name) {
+		return nil
+	}
+	for line := range strings.Lines(r.Annotations[selectionNote]) {
+		i, err := ParseItem(line)
+		if err != nil {
+			return nil
+		}
+		items = append(items, i)
+	}
+	return items
 }
 
 func (d *Draft) policyReference() *corev1.TypedLocalObjectReference {
