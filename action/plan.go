@@ -27,11 +27,9 @@ type Request struct {
 	SkipImmediately bool   // of Unpause: leave out a run that is due
 	// FromAnotherCluster lets DeleteBackup delete what this cluster may not have made.
 	FromAnotherCluster bool
-	Consequences       []string // of Create: what else is known of what it will do
-	// Unnamed says that Create gives a default name, which is another each second. Earlier are attempts that have been
-	// settled and have written, or may have: no other object is created beside theirs.
-	Unnamed bool
-	Earlier []Attempt
+	Consequences       []string  // of Create: what else is known of what it will do
+	Unnamed            bool      // of Create: the name is a default one, which ends with the time
+	Earlier            []Attempt // settled ones that have written, or may have
 	// Policy is the ConfigMap with the resource policy of a restore, which Create makes before it; nil for none.
 	Policy *unstructured.Unstructured
 	// Commands do the same without veltui; of Create, which cannot tell them itself.

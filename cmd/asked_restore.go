@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,6 +56,7 @@ func (a *askedRestore) restore() (velerov1.Restore, error) {
 				return restore, err
 			}
 			a.inFile = read
+			a.only = append(a.only, restorespec.Selection(read)...)
 		}
 		restore = *a.inFile.DeepCopy()
 	}
@@ -75,11 +77,17 @@ func (a *askedRestore) restore() (velerov1.Restore, error) {
 }
 
 // selected is the draft of a restore, of the selected items alone if there are any.
-func (a *askedRestore) selected(restore velerov1.Restore) (d restorespec.Draft, err error) {
-	if d.Restore = restore; len(a.only) > 0 {
-		err = d.Select(a.only)
+func (a *askedRestore) selected(restore velerov1.Restore) (d restorespec.Draft, _ error) {
+	if d.Restore = restore; len(a.only) == 0 {
+		return d, nil
 	}
-	return d, err
+	said := a.flags.Draft()
+	for _, field := range said.Given() {
+		if field.Filters && !slices.Contains([]string{"namespace-mappings", "restore-volumes"}, field.Flag) {
+			return d, usagef("--%s: objects that are selected one by one have no other filter", field.Flag)
+		}
+	}
+	return d, d.Select(a.only)
 }
 
 // subject is the one backup or restore that is asked about: of a schedule, the backup that Velero would take.
@@ -177,8 +185,8 @@ func (c *stdio) readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// readRestoreFile reads the one Restore of a file; "-" is standard input. An unknown field is
-// an error: a filter with a wrong name would change every number.
+// readRestoreFile reads the one Restore of a file, with the ConfigMap of its selection; "-" is standard input. An unknown
+// field is an error: a filter with a wrong name would change every number.
 func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 	data, err := c.readFile(path)
 	if err != nil {
@@ -194,6 +202,7 @@ func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 func parseRestore(data []byte) (*velerov1.Restore, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var found *velerov1.Restore
+	var policy []byte
 	for {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
@@ -207,6 +216,9 @@ func parseRestore(data []byte) (*velerov1.Restore, error) {
 			return nil, err
 		}
 		switch {
+		case is.Kind == "ConfigMap" && policy == nil:
+			policy = document
+			continue
 		case is.Kind != "Restore":
 			if is.Kind == "" && is.APIVersion == "" {
 				continue // an empty document, or none that we can name
@@ -224,6 +236,11 @@ func parseRestore(data []byte) (*velerov1.Restore, error) {
 	}
 	if found == nil {
 		return nil, errors.New("contains no Restore (apiVersion velero.io/v1, kind Restore)")
+	}
+	d := restorespec.Draft{Restore: *found, Only: restorespec.Selection(found)}
+	var is map[string]any
+	if want := d.ConfigMap(found.Namespace); policy != nil && (want == nil || yaml.Unmarshal(policy, &is) != nil || !reflect.DeepEqual(is, want.Object)) {
+		return nil, errors.New("the ConfigMap is not that of the Restore's selection: name the objects with --only-from FILE")
 	}
 	return found, nil
 }

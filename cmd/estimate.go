@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
@@ -98,7 +99,7 @@ func (f *estimateCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	spec := collector.RestoreSpec{Restore: restore, Existing: collector.ParseNamespaces(f.existing), Server: server}
+	spec := collector.RestoreSpec{Restore: restore, Policy: (&restorespec.Draft{Only: f.only}).Policy(), Existing: collector.ParseNamespaces(f.existing), Server: server}
 	spec.Existing.Known = f.given("existing-namespaces")
 	switch {
 	case f.tarball != "" && len(args) > 0:

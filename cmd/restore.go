@@ -188,7 +188,7 @@ func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *p
 	if err != nil {
 		return nil, nil, "", err
 	}
-	if asked.Policy = d.Policy(); f.preflight == preflightAuto && !f.c.isReadOnly() {
+	if f.preflight == preflightAuto && !f.c.isReadOnly() {
 		p.most = inspect.DryRunItems
 	}
 	if found, err = p.find(ctx, asked, snap); err == nil && len(d.Only) > 0 {

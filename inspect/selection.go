@@ -23,19 +23,13 @@ func SourceItem(resource, namespace, name, from string) []restorespec.Item {
 	return []restorespec.Item{{Resource: resource, Namespace: cmp.Or(from, namespace), Name: name}}
 }
 
-// LostItem names an item as its backup does, if the restore lost it: one that exists and differs is not lost.
-func LostItem(resource string, i outcome.Item) []restorespec.Item {
-	if i.Differs() || i.Did != outcome.Failed && i.Did != outcome.Missing {
-		return nil
-	}
-	return SourceItem(resource, i.Namespace, i.Name, i.From)
-}
-
-// FailedItems are the items that a restore lost.
+// FailedItems are the items that a restore lost, without those that exist and differ.
 func FailedItems(of outcome.Items) (failed []restorespec.Item) {
 	for _, k := range of.Kinds {
 		for _, i := range k.Items {
-			failed = append(failed, LostItem(k.Name, i)...)
+			if !i.Differs() && (i.Did == outcome.Failed || i.Did == outcome.Missing) {
+				failed = append(failed, SourceItem(k.Name, i.Namespace, i.Name, i.From)...)
+			}
 		}
 	}
 	return failed

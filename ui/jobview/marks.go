@@ -11,12 +11,12 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/stored/outcome"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
 
-// markKeys mark what a page lists, to be restored alone: the items of the selected row, or all that a restore lost. none
-// is said of a row without items.
+// markKeys mark items to be restored alone: those of the selected row, else none is said, or all that a restore lost.
 func (s *Screen) markKeys(on func() bool, items func(key string) []restorespec.Item, none string, lost func() []restorespec.Item) []keys.Binding {
 	return []keys.Binding{
 		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to restore it alone", Brief: "mark", Group: keys.Look, Short: true, On: on, Do: func(string) tea.Cmd {
@@ -119,12 +119,11 @@ func (p *resourcesPage) failed(namespace, name, about string) []restorespec.Item
 	if p.lost == nil && p.items.Known {
 		p.lost = map[[3]string][]restorespec.Item{}
 		for _, k := range p.items.Value.Kinds {
-			for _, i := range k.Items {
+			for n, i := range k.Items {
+				one := inspect.FailedItems(outcome.Items{Kinds: []outcome.Kind{{Name: k.Name, Items: k.Items[n : n+1]}}})
 				for _, about := range []string{k.Name, i.Why} {
 					key := [3]string{i.Namespace, i.Name, about}
-					if item := inspect.LostItem(k.Name, i); item != nil {
-						p.lost[key] = append(p.lost[key], item...)
-					}
+					p.lost[key] = append(p.lost[key], one...)
 				}
 			}
 		}
