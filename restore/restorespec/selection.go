@@ -109,31 +109,32 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// selectionNote is the annotation of a Restore that lists what it selects, an item a line: the ConfigMap is deleted once
-// Velero has read it. All annotations together may have 256 KiB.
-const selectionNote, maxNote = "selection.veltui.io/items", 128 << 10
+// selectionNote is the annotation that lists what a Restore selects: its ConfigMap goes once Velero has read it.
+const selectionNote, maxNote = "selection.veltui.io/items", 128 << 10 // bytes; all annotations together may have 256 KiB
 
 func (d *Draft) annotations() map[string]string {
-	var text strings.Builder
+	var names []string
 	for _, i := range d.Only {
-		fmt.Fprintln(&text, i)
+		names = append(names, i.String())
 	}
+	text, _ := json.Marshal(names) // no string fails
 	notes := map[string]string{}
 	maps.Copy(notes, d.Restore.Annotations)
-	if delete(notes, selectionNote); text.Len() > 0 && text.Len() <= maxNote {
-		notes[selectionNote] = text.String()
+	if delete(notes, selectionNote); len(names) > 0 && len(text) <= maxNote {
+		notes[selectionNote] = string(text)
 	}
 	return notes
 }
 
 // Selection returns the items that a restore of veltui's selects alone, none if it does not tell.
 func Selection(of any) (items []Item) {
+	var names []string
 	r, ok := of.(*velerov1.Restore)
-	if !ok || r.Spec.ResourcePolicy == nil || r.Spec.ResourcePolicy.Name != PolicyName(r.Name) {
+	if !ok || r.Spec.ResourcePolicy == nil || r.Spec.ResourcePolicy.Name != PolicyName(r.Name) || json.Unmarshal([]byte(r.Annotations[selectionNote]), &names) != nil {
 		return nil
 	}
-	for line := range strings.Lines(r.Annotations[selectionNote]) {
-		i, err := ParseItem(line)
+	for _, name := range names {
+		i, err := ParseItem(name)
 		if err != nil {
 			return nil
 		}
