@@ -52,6 +52,7 @@ func (f *Engine) Propose(ctx context.Context, name Name, o *unstructured.Unstruc
 		return Plan{}, err
 	}
 	p, _ := d.planned(&e, r)
+	f.refuseAnother(ctx, &p)
 	return p, nil
 }
 

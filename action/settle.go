@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/velero"
@@ -195,4 +196,37 @@ func (a *Attempt) Describe(now time.Time) string {
 		did = "delete"
 	}
 	return fmt.Sprintf("An attempt at %s to %s %s/%s in context %s %s", when, did, strings.ToLower(a.Kind), a.Name, cmp.Or(a.Context, "?"), end)
+}
+
+// refuseAnother refuses a creation under a default name, which ends with the time, where an earlier attempt has created
+// an object from the same source under such a name, or may have.
+func (f *Engine) refuseAnother(ctx context.Context, p *Plan) {
+	if !p.request.Unnamed || !p.Possible() || f.o.AuditDir == "" {
+		return
+	}
+	source := func(name string) string { return name[:max(len(name)-len("20060102150405"), 0)] }
+	unfinished, _, err := UnfinishedAttempts(f.o.AuditDir, f.o.Now())
+	if err != nil {
+		p.Refuse(cannotTell("whether an earlier attempt has created one", err.Error()), "Give a NAME: it is created only if nothing has it.")
+		return
+	}
+	for i, a := range slices.Concat(p.request.Earlier, unfinished) {
+		if a.Action != string(Create) || a.Kind != string(p.Kind) || a.Namespace != p.Namespace || a.Name == p.Name || source(a.Name) != source(p.Name) || !f.IsHere(&a) {
+			continue
+		}
+		if i >= len(p.request.Earlier) {
+			if fate, err := f.Settle(ctx, &a); err == nil && fate.Known && fate.Sent != Landed {
+				continue
+			}
+		}
+		p.Refuse(fmt.Sprintf("an earlier attempt has created %s %s, or may have", p.Kind.Word(), sanitize.String(a.Name)),
+			"Give that NAME (veltui "+p.Kind.Word()+" create NAME): it is created only if nothing has it. Another NAME makes another one.")
+		return
+	}
+}
+
+// Refuse makes a plan that was possible one that creates nothing.
+func (p *Plan) Refuse(why, advice string) {
+	p.Title, p.Refusal, p.Advice = "create nothing", why, advice
+	p.Will, p.WillNot, p.Then, p.Commands = nil, nil, nil, nil
 }

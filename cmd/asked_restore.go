@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,7 @@ func (a *askedRestore) draft() (d restorespec.Draft, err error) {
 		if a.inFile, err = a.readRestoreFile(a.file); err != nil {
 			return d, err
 		}
+		a.only = append(a.only, restorespec.Selection(a.inFile)...)
 	}
 	restore := &d.Restore
 	if a.inFile != nil {
@@ -69,10 +71,16 @@ func (a *askedRestore) draft() (d restorespec.Draft, err error) {
 	if restore.Spec.BackupName != "" {
 		restore.Spec.ScheduleName = "" // Velero has taken its backup already
 	}
-	if len(a.only) > 0 {
-		err = d.Select(a.only)
+	if len(a.only) == 0 {
+		return d, nil
 	}
-	return d, err
+	said := a.flags.Draft()
+	for _, field := range said.Given() {
+		if field.Filters && !slices.Contains([]string{"namespace-mappings", "restore-volumes"}, field.Flag) {
+			return d, usagef("--%s: objects that are selected one by one have no other filter", field.Flag)
+		}
+	}
+	return d, d.Select(a.only)
 }
 
 // subject is the one backup or restore that is asked about: of a schedule, the backup that Velero would take.
@@ -170,8 +178,8 @@ func (c *stdio) readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// readRestoreFile reads the one Restore of a file; "-" is standard input. An unknown field is
-// an error: a filter with a wrong name would change every number.
+// readRestoreFile reads the one Restore of a file, with the ConfigMap of its selection; "-" is standard input. An unknown
+// field is an error: a filter with a wrong name would change every number.
 func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 	data, err := c.readFile(path)
 	if err != nil {
@@ -187,6 +195,7 @@ func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 func parseRestore(data []byte) (*velerov1.Restore, error) {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var found *velerov1.Restore
+	var policy []byte
 	for {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
@@ -200,6 +209,9 @@ func parseRestore(data []byte) (*velerov1.Restore, error) {
 			return nil, err
 		}
 		switch {
+		case is.Kind == "ConfigMap" && policy == nil:
+			policy = document
+			continue
 		case is.Kind != "Restore":
 			if is.Kind == "" && is.APIVersion == "" {
 				continue // an empty document, or none that we can name
@@ -217,6 +229,11 @@ func parseRestore(data []byte) (*velerov1.Restore, error) {
 	}
 	if found == nil {
 		return nil, errors.New("contains no Restore (apiVersion velero.io/v1, kind Restore)")
+	}
+	d := restorespec.Draft{Restore: *found, Only: restorespec.Selection(found)}
+	var is map[string]any
+	if want := d.ConfigMap(found.Namespace); policy != nil && (want == nil || yaml.Unmarshal(policy, &is) != nil || !reflect.DeepEqual(is, want.Object)) {
+		return nil, errors.New("the ConfigMap is not that of the Restore's selection: name the objects with --only-from FILE")
 	}
 	return found, nil
 }

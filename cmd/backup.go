@@ -34,7 +34,7 @@ those of 'veltui wait'.`,
 			if err != nil {
 				return err
 			}
-			w.unnamed = len(args) == 0
+			w.request.Unnamed = len(args) == 0
 			return w.change(cmd.Context(), action.Create, action.BackupOf(from, name))
 		},
 	}

@@ -168,3 +168,44 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 		t.Errorf("%v, %d backups", err, len(all.Items))
 	}
 }
+
+// TestSelectionFromItsFile: -f reads what --dry-run=client prints of selected objects, and nothing else of two documents.
+func TestSelectionFromItsFile(t *testing.T) {
+	b := control(t)
+	create := []string{"restore", "create", "--dry-run=client"}
+	printed, stderr, code := b.run(t, slices.Concat(create, []string{"r", "--from-backup=b", "--namespace-mappings", "shop:shop-2", "--only", "secrets/shop/db", "--only", "roles.rbac.authorization.k8s.io/shop/a:b c*"})...)
+	if code != ExitOK || !holdsAll(printed, "kind: ConfigMap", "kind: Restore", "name: veltui-r") {
+		t.Fatalf("exit code %d: %s\n%s", code, stderr, printed)
+	}
+	policy, restore, _ := strings.Cut(printed, "---\n")
+	const wrong = "the ConfigMap is not that of the Restore's selection: name the objects with --only-from FILE"
+	for name, c := range map[string]struct {
+		file string
+		args []string
+		code int
+		says string // empty for what was printed first
+	}{
+		"as it is":                {printed, nil, ExitOK, ""},
+		"without the ConfigMap":   {restore, nil, ExitOK, ""},
+		"the other way round":     {restore + "---\n" + policy, nil, ExitOK, ""},
+		"another name":            {printed, []string{"r2"}, ExitOK, "name: veltui-r2"},
+		"one object more":         {printed, []string{"--only", "pods/shop/p"}, ExitOK, `"pods"`},
+		"another filter":          {printed, []string{"--include-resources", "pods"}, ExitUsage, "--include-resources: objects that are selected one by one have no other filter"},
+		"a ConfigMap of another":  {strings.Replace(printed, "name: veltui-r", "name: other", 1), nil, ExitError, wrong},
+		"a changed ConfigMap":     {strings.Replace(printed, `"db"`, `"other"`, 1), nil, ExitError, wrong},
+		"a selection not told":    {strings.Replace(printed, "selection.veltui.io/items", "note", 1), nil, ExitError, wrong},
+		"two ConfigMaps":          {policy + "---\n" + printed, nil, ExitError, `expected a Restore, found kind "ConfigMap"`},
+		"a ConfigMap alone":       {policy, nil, ExitError, "contains no Restore"},
+		"a Secret":                {strings.Replace(printed, "kind: ConfigMap", "kind: Secret", 1), nil, ExitError, `expected a Restore, found kind "Secret"`},
+		"a Restore of no objects": {policy + "---\napiVersion: velero.io/v1\nkind: Restore\nmetadata: {name: r}\nspec: {backupName: b}\n", nil, ExitError, wrong},
+	} {
+		file := filepath.Join(t.TempDir(), "r.yaml")
+		if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := b.run(t, slices.Concat(create, []string{"-f", file}, c.args)...)
+		if code != c.code || c.says == "" && stdout != printed || !strings.Contains(stdout+stderr, c.says) {
+			t.Errorf("%s: exit code %d, said %s\n%s", name, code, stderr, stdout)
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
@@ -98,7 +99,7 @@ func (f *estimateCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	spec := collector.RestoreSpec{Restore: restore, Existing: collector.ParseNamespaces(f.existing), Server: server}
+	spec := collector.RestoreSpec{Restore: restore, Policy: (&restorespec.Draft{Only: f.only}).Policy(), Existing: collector.ParseNamespaces(f.existing), Server: server}
 	spec.Existing.Known = f.given("existing-namespaces")
 	switch {
 	case f.tarball != "" && len(args) > 0:
@@ -229,7 +230,7 @@ func (f *estimateCommand) live(ctx context.Context, args []string, spec collecto
 		if spec.Restore, err = inspect.RestoreSpec(subject); err != nil {
 			return err
 		}
-		backupName, began = spec.Restore.BackupName, subject.Started
+		backupName, began, spec.Policy = spec.Restore.BackupName, subject.Started, inspect.SelectedBy(subject)
 	}
 	seen := inspect.ServerOf(snap.Server)
 	if spec.Server.Tag == "" {

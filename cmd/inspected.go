@@ -167,7 +167,7 @@ func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j 
 	if err != nil {
 		return err // it is not on disk
 	}
-	estimate, err := store.Estimate(ctx, index, collector.RestoreSpec{Restore: spec, Server: inspect.ServerOf(snap.Server)}, j.Started)
+	estimate, err := store.Estimate(ctx, index, collector.RestoreSpec{Restore: spec, Policy: inspect.SelectedBy(j), Server: inspect.ServerOf(snap.Server)}, j.Started)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/dryrun"
 	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/restore/target"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
@@ -168,6 +169,7 @@ func (f *preflightCommand) restore(ctx context.Context, args []string) (spec col
 	if spec.Restore, err = f.spec(); err != nil {
 		return spec, nil, err
 	}
+	spec.Policy = (&restorespec.Draft{Only: f.only}).Policy()
 	selected, err := f.subject(ctx, args, spec.Restore)
 	if err != nil {
 		return spec, nil, err

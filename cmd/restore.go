@@ -103,7 +103,7 @@ func (f *createRestore) named(args []string) (restorespec.Draft, error) {
 	if *asked = cmp.Or(*asked, restore.Namespace); restore.Namespace != "" && restore.Namespace != *asked {
 		return d, usagef("%s is for namespace %s, not %s: leave out -n, or change the file", f.file, restore.Namespace, *asked)
 	}
-	f.unnamed = len(args) == 0 && restore.Name == ""
+	f.request.Unnamed = len(args) == 0 && restore.Name == ""
 	restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
 	return d, err
 }
@@ -194,7 +194,7 @@ func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *p
 	if err != nil {
 		return nil, "", err
 	}
-	if asked.Policy = d.Policy(); f.preflight == preflightAuto && !f.c.isReadOnly() {
+	if f.preflight == preflightAuto && !f.c.isReadOnly() {
 		p.most = inspect.DryRunItems
 	}
 	if found, err = p.find(ctx, asked, snap); err != nil {

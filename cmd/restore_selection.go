@@ -32,12 +32,6 @@ func (f *createRestore) checkSelection(cmd *cobra.Command) error {
 			return usagef("--failed-of and --%s: give one or the other", flag)
 		}
 	}
-	for _, field := range restorespec.Fields() {
-		if field.Filters && !slices.Contains([]string{"namespace-mappings", "restore-volumes"}, field.Flag) && changed(field.Flag) &&
-			(len(f.only) > 0 || f.onlyFrom+f.failedOf != "") {
-			return usagef("--%s: objects that are selected one by one have no other filter", field.Flag)
-		}
-	}
 	return nil
 }
 

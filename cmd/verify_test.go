@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/restore/restorespec"
 	"github.com/veltui/veltui/say/document"
 )
 
@@ -361,5 +362,41 @@ func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
 	}
 	if code := w.code(t); code != ExitPartiallyFailed || strings.Count(w.out.String(), found) != 1 {
 		t.Errorf("exit code %d: %s%s", code, w.out, w.errs)
+	}
+}
+
+// TestVerifySelectedObjects: of a restore of selected objects these are verified and no others, though its ConfigMap is
+// deleted. If the Restore does not tell them, what did not come back is unknown, and nothing else is missed.
+func TestVerifySelectedObjects(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
+	s.files = map[string]string{}
+	const space = "verify-selected"
+	targetNamespaces(t, b, space)
+	b.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "sec-0000", Labels: map[string]string{"velero.io/restore-name": "selected", "velero.io/backup-name": "b-verify"}}})
+	began, ended := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second)), metav1.NewTime(time.Now().Truncate(time.Second))
+	for name, told := range map[string]bool{"selected": true, "untold": false} {
+		status := velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended}
+		d := restorespec.Draft{Restore: *restore(name, status)}
+		d.Restore.Spec = velerov1.RestoreSpec{BackupName: "b-verify", NamespaceMapping: map[string]string{"ops": space}}
+		if err := d.Select([]restorespec.Item{{Resource: "secrets", Namespace: "ops", Name: "sec-0000"}, {Resource: "secrets", Namespace: "ops", Name: "sec-0005"}}); err != nil {
+			t.Fatal(err)
+		}
+		r := restorespec.Restore(&d, "velero")
+		if r.Status = status; !told {
+			r.Annotations = nil
+		}
+		b.create(t, r)
+		s.files["RestoreResourceList/"+name] = `{"v1/Secret": ["` + space + `/sec-0000(created)"]}`
+		s.files["RestoreResults/"+name] = `{}`
+		v, code := b.verified(t, name)
+		want, lost := 1, []string(nil)
+		if told {
+			want, lost = 2, []string{"Missing secrets/sec-0005"}
+		}
+		if got := lostItems(v); !slices.Equal(got, lost) || v.Wanted != want || code == ExitOK || strings.Contains(fmt.Sprint(v.Notes), "there is no ConfigMap veltui-"+name) == told {
+			t.Errorf("%s: exit code %d, %d wanted, lost %q, %q", name, code, v.Wanted, got, v.Notes)
+		}
 	}
 }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/veltui/veltui/action"
 	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -25,8 +23,6 @@ type writing struct {
 	yes, wait        bool
 	found            *document.Preflight // what stands in the way of a restore; nil if nobody has looked
 	waited           *error              // what came of waiting; nil without
-	unnamed          bool                // what is created has the default name, which is another each second
-	attempts         []action.Attempt    // earlier ones that have written, or may have
 	timeout, observe time.Duration
 }
 
@@ -77,7 +73,7 @@ func (w *writing) open(ctx context.Context, namespace string) (*action.Engine, e
 	if err != nil {
 		return nil, err
 	}
-	for _, sentence := range c.unfinished(ctx, &w.attempts, conn) {
+	for _, sentence := range c.unfinished(ctx, &w.request.Earlier, conn) {
 		fmt.Fprintln(c.streams.ErrOut, sentence)
 	}
 	w.context = conn.Context
@@ -106,12 +102,6 @@ func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured
 	engine, err := w.open(ctx, namespace)
 	if err != nil {
 		return err
-	}
-	for _, a := range w.attempts {
-		if w.unnamed && a.Action == string(name) && a.Kind == o.GetKind() && a.Namespace == namespace {
-			w.request.Refusal = fmt.Sprintf("an earlier attempt has created %s %s, or may have", job.Kind(a.Kind).Word(), sanitize.String(a.Name))
-			w.request.Advice = "Give that NAME: it is created only if nothing has it. Another NAME makes another one."
-		}
 	}
 	plan, err := engine.Propose(ctx, name, o, w.request)
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *Cluster) Estimate(ctx context.Context, j *job.Job, server velero.Server
 	if err != nil {
 		return estimate, err
 	}
-	question := collector.RestoreSpec{Restore: spec, Server: ServerOf(server)}
+	question := collector.RestoreSpec{Restore: spec, Policy: SelectedBy(j), Server: ServerOf(server)}
 	if estimate, err = e.Estimate(ctx, index, question, j.Started); err != nil {
 		return estimate, err
 	}

@@ -149,7 +149,7 @@ func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec colle
 }
 
 // ErrRefused means that Velero refuses a restore for what it refers to.
-var ErrRefused = errors.New("refused by Velero")
+var ErrRefused = errors.New("velero would refuse it now")
 
 // ReadPolicy reads the resource policy that a restore's spec names, if that has any effect and is not known. One that is
 // missing or not valid is an [ErrRefused].
@@ -164,13 +164,13 @@ func (e *Store) ReadPolicy(ctx context.Context, spec *collector.RestoreSpec) err
 	found.SetName(r.Name)
 	switch err := e.client.Get(ctx, &found); {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w: there is no ConfigMap %s with its resource policy", ErrRefused, r.Name)
+		return fmt.Errorf("there is no ConfigMap %s with its resource policy: %w", r.Name, ErrRefused)
 	case err != nil:
 		return fmt.Errorf("what the resource policy %s selects: %w", r.Name, err)
 	}
 	var err error
 	if spec.Policy, err = velero.ParseRestorePolicy(found.Data); err != nil {
-		return fmt.Errorf("%w: resource policy %s: %w", ErrRefused, r.Name, err)
+		return fmt.Errorf("resource policy %s: %w: %w", r.Name, err, ErrRefused)
 	}
 	return nil
 }

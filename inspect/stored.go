@@ -209,7 +209,7 @@ func (c *Cluster) compareItems(ctx context.Context, j *job.Job, server velero.Se
 	if err != nil {
 		return outcome.Items{}, err
 	}
-	spec := collector.RestoreSpec{Restore: restore, Server: ServerOf(server)}
+	spec := collector.RestoreSpec{Restore: restore, Policy: SelectedBy(j), Server: ServerOf(server)}
 	spec.Existing, err = e.Existing(ctx, j.Started)
 	if err != nil { // which namespaces were there only changes a reason
 		spec.Existing = collector.Namespaces{}

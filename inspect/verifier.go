@@ -84,7 +84,7 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 	if far != nil {
 		err := noBackup
 		if err == nil {
-			question := SurveyQuestion{Velero: state, Spec: collector.RestoreSpec{Restore: spec, Server: ServerOf(in.Snapshot.Server)}}
+			question := SurveyQuestion{Velero: state, Spec: collector.RestoreSpec{Restore: spec, Policy: SelectedBy(j), Server: ServerOf(in.Snapshot.Server)}}
 			if err = store.ReadPolicy(ctx, &question.Spec); err == nil {
 				err = c.compareContents(ctx, j, question, input, &result, reader, served, far)
 			}

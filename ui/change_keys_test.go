@@ -2,6 +2,7 @@ package ui
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,5 +44,43 @@ func TestDeleteKey(t *testing.T) {
 	press(t, b.Model, "X")
 	if find[*dialogScreen](b.Model) != nil {
 		t.Error("the dialog opened on what is no job")
+	}
+}
+
+// What has a default name is guarded against a second one after a lost answer; a name that was typed is not.
+func TestDefaultNamesAreGuarded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		show func(b *bench)
+		want bool
+	}{
+		"b": {func(b *bench) { b.keys("4", "b") }, true},
+		"the form": {func(b *bench) {
+			b.write(":preview hourly-web-0900")
+			b.keys("enter")
+		}, true},
+		"a typed name": {func(b *bench) {
+			b.write(":preview hourly-web-0900")
+			b.keys("enter", "up", "up", "up", "up", "2")
+		}, false},
+	} {
+		b := changing(t)
+		cluster := b.at.Inspector.(*fakeCluster)
+		asked, propose := make(chan bool, 1), cluster.propose
+		cluster.propose = func(name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+			asked <- r.Unnamed
+			return propose(name, o, r)
+		}
+		c.show(b)
+		if find[*formScreen](b.Model) != nil {
+			b.until("it was checked", func() bool {
+				return strings.Contains(b.frame(), "about 40s") && !strings.Contains(b.frame(), "checking")
+			})
+			b.keys("ctrl+o")
+		}
+		b.reaches(dialog.Choosing)
+		if got := <-asked; got != c.want {
+			t.Errorf("%s: unnamed is %v", name, got)
+		}
 	}
 }

@@ -48,7 +48,9 @@ func (d *dashboard) selectedSchedule() (*cluster, *velerov1.Schedule) {
 }
 
 func (m *Model) backUpNow(of *cluster, s *velerov1.Schedule) tea.Cmd {
-	return m.openChange(of, "Make", action.Create, action.BackupOf(s.Name, restorespec.Name(s.Name, m.options.Clock().UTC())), of.Request)
+	r := of.Request
+	r.Unnamed = true
+	return m.openChange(of, "Make", action.Create, action.BackupOf(s.Name, restorespec.Name(s.Name, m.options.Clock().UTC())), r)
 }
 
 func (m *Model) pauseSchedule(of *cluster, s *velerov1.Schedule) tea.Cmd {

@@ -104,7 +104,7 @@ func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
 		Create: func(d restorespec.Draft, consequences []string) tea.Cmd {
 			r := of.Request
 			namespace := of.assessed.Snapshot.Namespace
-			r.Policy, r.Consequences = d.ConfigMap(namespace), consequences
+			r.Policy, r.Consequences, r.Unnamed = d.ConfigMap(namespace), consequences, d.Restore.Name == draft.Restore.Name
 			if words, unsaid := d.Words(); len(unsaid) == 0 {
 				r.Words = words
 			}

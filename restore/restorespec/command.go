@@ -109,7 +109,7 @@ func spelled(s *metav1.LabelSelector) *metav1.LabelSelector {
 func Restore(d *Draft, namespace string) *velerov1.Restore {
 	r := &velerov1.Restore{
 		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
-		ObjectMeta: metav1.ObjectMeta{Name: d.Restore.Name, Namespace: namespace, Labels: d.Restore.Labels, Annotations: d.Restore.Annotations},
+		ObjectMeta: metav1.ObjectMeta{Name: d.Restore.Name, Namespace: namespace, Labels: d.Restore.Labels, Annotations: d.annotations()},
 		Spec:       d.Restore.Spec,
 	}
 	r.Spec.ResourcePolicy = d.policyReference()
@@ -207,5 +207,5 @@ func Again(r *velerov1.Restore) Draft {
 	if len(spec.NamespaceMapping) == 0 {
 		spec.NamespaceMapping = nil
 	}
-	return Draft{Restore: velerov1.Restore{Spec: spec}}
+	return Draft{Restore: velerov1.Restore{Spec: spec}, Only: Selection(r)}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -103,6 +104,40 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"policy": string(data)},
 		"metadata": map[string]any{"name": PolicyName(d.Restore.Name), "namespace": namespace, "labels": map[string]any{"veltui.io/selection": "true"}},
 	}}
+}
+
+// selectionNote is the annotation that lists what a Restore selects: its ConfigMap goes once Velero has read it.
+const selectionNote, maxNote = "selection.veltui.io/items", 128 << 10 // bytes; all annotations together may have 256 KiB
+
+func (d *Draft) annotations() map[string]string {
+	var names []string
+	for _, i := range d.Only {
+		names = append(names, i.String())
+	}
+	text, _ := json.Marshal(names) // no string fails
+	notes := map[string]string{}
+	maps.Copy(notes, d.Restore.Annotations)
+	if delete(notes, selectionNote); len(names) > 0 && len(text) <= maxNote {
+		notes[selectionNote] = string(text)
+	}
+	return notes
+}
+
+// Selection returns the items that a restore of veltui's selects alone, none if it does not tell.
+func Selection(of any) (items []Item) {
+	var names []string
+	r, ok := of.(*velerov1.Restore)
+	if !ok || r.Spec.ResourcePolicy == nil || r.Spec.ResourcePolicy.Name != PolicyName(r.Name) || json.Unmarshal([]byte(r.Annotations[selectionNote]), &names) != nil {
+		return nil
+	}
+	for _, name := range names {
+		i, err := ParseItem(name)
+		if err != nil {
+			return nil
+		}
+		items = append(items, i)
+	}
+	return items
 }
 
 func (d *Draft) policyReference() *corev1.TypedLocalObjectReference {

@@ -11,7 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/velero"
 )
 
@@ -154,5 +158,40 @@ func TestParseItem(t *testing.T) {
 	}
 	if err := new(Draft).Select([]Item{{"events", "shop", "x"}}); err == nil {
 		t.Error("events are selected")
+	}
+}
+
+// A restore of selected items tells them itself, for when its ConfigMap is deleted; so does another like it.
+func TestSelectionIsTold(t *testing.T) {
+	items := []Item{{"deployments.apps", "shop", "web"}, {"namespaces", "", "shop"}, {"roles.rbac.authorization.k8s.io", "shop", "system:a b*"}}
+	d := Draft{Restore: velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r", Annotations: map[string]string{"note": "x"}}, Spec: velerov1.RestoreSpec{BackupName: "b"}}}
+	if err := d.Select(items); err != nil {
+		t.Fatal(err)
+	}
+	r := Restore(&d, "velero")
+	sanitize.Object(r) // as all that is read from a cluster
+	if got := Selection(r); !slices.Equal(got, items) || r.Annotations["note"] != "x" || len(d.Restore.Annotations) != 1 {
+		t.Errorf("%v, %v", got, r.Annotations)
+	}
+	again := Again(r)
+	again.Restore.Name = "r2"
+	if got := Selection(Restore(&again, "velero")); !slices.Equal(got, items) {
+		t.Errorf("again: %v", got)
+	}
+	copied := Draft{Restore: *r} // its filters may be others by now
+	copied.Restore.Name = "r3"
+	if got := Restore(&copied, "velero"); Selection(got) != nil || got.Annotations[selectionNote] != "" {
+		t.Errorf("a copy tells a selection: %v", got.Annotations)
+	}
+	for range 3000 {
+		d.Only = append(d.Only, Item{"configmaps", "shop", strings.Repeat("x", 60)})
+	}
+	if r := Restore(&d, "velero"); Selection(r) != nil || len(r.Annotations) != 1 {
+		t.Errorf("a selection that is too large is told in part: %d items", len(Selection(r)))
+	}
+	for _, text := range []string{"no item", `["no item"]`, `{}`} {
+		if r.Annotations[selectionNote] = text; Selection(r) != nil {
+			t.Errorf("%s: %v", text, Selection(r))
+		}
 	}
 }

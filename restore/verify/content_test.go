@@ -44,7 +44,7 @@ func (c contentCase) compare(t *testing.T) (Item, Result) {
 	if c.resource == "namespaces" {
 		namespace, from, name = "", "", "old"
 	}
-	items := outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: c.resource, Items: []outcome.Item{{Namespace: namespace, Name: "x", From: "old", Did: c.did, Why: map[bool]string{true: differs}[c.did == outcome.Failed]}}}}}
+	items := outcome.Items{Kinds: []outcome.Kind{{Name: c.resource, Items: []outcome.Item{{Namespace: namespace, Name: "x", From: "old", Did: c.did, Why: map[bool]string{true: differs}[c.did == outcome.Failed]}}}}}
 	in := Input{Restore: "r1", Started: began, Ended: ended, Items: items}
 	in.Target = target.NewState(Question(items), func(string, string, string) *target.Object { return &c.object })
 	r := Judge(in)

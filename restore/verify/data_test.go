@@ -31,7 +31,7 @@ func (c dataCase) judge(t *testing.T) Volume {
 	if c.did == "" {
 		c.did = outcome.Created
 	}
-	items := outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: claims, Items: []outcome.Item{{Namespace: "shop", Name: "data", From: "old", Did: c.did}}}}}
+	items := outcome.Items{Kinds: []outcome.Kind{{Name: claims, Items: []outcome.Item{{Namespace: "shop", Name: "data", From: "old", Did: c.did}}}}}
 	if c.pod != "" {
 		items.Kinds = append(items.Kinds, outcome.Kind{Name: "pods", Items: []outcome.Item{{Namespace: "shop", Name: "db-0", From: "old", Did: c.pod}}})
 	}

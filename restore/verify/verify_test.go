@@ -21,7 +21,7 @@ const differs = "already exists. Warning: the in-cluster version is different th
 // one judges one item of a restore that ended.
 func one(t *testing.T, change func(*Input), resource string, i outcome.Item, o *target.Object) (State, string) {
 	t.Helper()
-	in := Input{Restore: "r1", Started: began, Ended: ended, Items: outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: resource, Items: []outcome.Item{i}}}}}
+	in := Input{Restore: "r1", Started: began, Ended: ended, Items: outcome.Items{Kinds: []outcome.Kind{{Name: resource, Items: []outcome.Item{i}}}}}
 	if change != nil {
 		change(&in)
 	}
@@ -169,7 +169,7 @@ func TestWhatVeleroCannotCompare(t *testing.T) {
 		"endpoints":              {resource: "endpoints", did: outcome.Failed, says: "all of 1 item came back"},
 		"a Service as it was":    {resource: "services", did: outcome.Skipped, says: "all of 1 item came back"},
 	} {
-		items := outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: c.resource, Items: []outcome.Item{{Namespace: "shop", Name: "web", Did: c.did}}}}}
+		items := outcome.Items{Kinds: []outcome.Kind{{Name: c.resource, Items: []outcome.Item{{Namespace: "shop", Name: "web", Did: c.did}}}}}
 		if c.want != "" {
 			items.Kinds[0].Items[0].Why = differs
 		}
@@ -235,7 +235,7 @@ func TestWhatIsKnownNotToBeLookedAt(t *testing.T) {
 func TestWithoutWarningsWhatWasSkippedMayDiffer(t *testing.T) {
 	for server, known := range map[string]bool{"v1.16.2": true, "v1.18.3": true, "v1.19.0": false, "v1.20.1": false, "": false, "main": false} {
 		for why, told := range map[string]bool{"": true, "the results are not there": false} {
-			items := outcome.Items{Compared: true, NoReasons: why, Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Skipped}}}}}
+			items := outcome.Items{NoReasons: why, Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Skipped}}}}}
 			r := Judge(Input{Restore: "r1", Server: server, Started: began, Ended: ended, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {
 				return &target.Object{Created: began.Add(-time.Hour)}
 			})})
@@ -248,7 +248,7 @@ func TestWithoutWarningsWhatWasSkippedMayDiffer(t *testing.T) {
 
 // TestWithoutVelerosListWhatExistedMayDiffer: only Velero's list tells.
 func TestWithoutVelerosListWhatExistedMayDiffer(t *testing.T) {
-	items := outcome.Items{Compared: true, Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Missing}}}}}
+	items := outcome.Items{Kinds: []outcome.Kind{{Name: "secrets", Items: []outcome.Item{{Namespace: "shop", Name: "a", Did: outcome.Missing}}}}}
 	for created, known := range map[time.Time]bool{began.Add(-time.Hour): false, began: true} {
 		for _, goesOn := range []bool{true, false} {
 			r := Judge(Input{Restore: "r1", Started: began, SoFar: goesOn, Unlisted: true, Items: items, Target: target.NewState(Question(items), func(string, string, string) *target.Object {

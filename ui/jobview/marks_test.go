@@ -1,18 +1,24 @@
 package jobview
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
+	"github.com/veltui/veltui/velero"
 )
 
 // read is a cluster of which everything can be read, and nothing is asked.
@@ -65,5 +71,132 @@ func TestMarks(t *testing.T) {
 	press("*")
 	if got := s.Marked(); !slices.Equal(got, []restorespec.Item{{Resource: "deployments.apps", Namespace: "shop", Name: "web"}}) {
 		t.Errorf("marked %v", got)
+	}
+}
+
+// lossy is a restore that lost two objects, of which the results tell and the list of its items.
+type lossy struct {
+	read
+	asked int
+}
+
+func (*lossy) Results(context.Context, *job.Job) (artifact.Results, error) {
+	return artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"shop-2": {
+		"error restoring deployments.apps/shop-2/web: the webhook says no", "error restoring services/shop-2/web: the webhook says no", "Deployment cannot be waited for"}}}}, nil
+}
+
+func (l *lossy) Items(context.Context, *job.Job, velero.Server) (outcome.Items, error) {
+	l.asked++
+	lost := func(name string) outcome.Item {
+		return outcome.Item{Namespace: "shop-2", From: "shop", Name: name, Did: outcome.Failed, Why: "the webhook says no"}
+	}
+	return outcome.Items{Kinds: []outcome.Kind{{Name: "deployments.apps", Count: map[outcome.Did]int{outcome.Failed: 2}, Items: []outcome.Item{lost("web"), lost("silent")}},
+		{Name: "services", Count: map[outcome.Did]int{outcome.Failed: 1}, Items: []outcome.Item{lost("web")}}}}, nil
+}
+
+// On the Results page the objects are marked that the messages name, once it was read which those are.
+func TestMarksOfResults(t *testing.T) {
+	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3}}})
+	l := &lossy{}
+	s.sources.Inspector = l
+	var answers []tea.Msg
+	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+		answers = append(answers, read(t.Context()))
+		return func() tea.Msg { return nil }, func() {}
+	}
+	deliver := func() {
+		for len(answers) > 0 {
+			m := answers[0].(fetch.Message)
+			answers = answers[1:]
+			m.Deliver()
+		}
+		s.View(c)
+	}
+	press := func(key string) tea.Cmd {
+		b := keys.Find(s.Keys(), key)
+		if b == nil || b.WhyNot != nil && b.WhyNot() != "" {
+			t.Fatalf("%s cannot act", key)
+		}
+		cmd := b.Do(key)
+		deliver()
+		return cmd
+	}
+	s.turn(s.indexOf(Results))
+	deliver()
+	if l.asked > 0 {
+		t.Error("the items were read before they were needed")
+	}
+	marked := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, i := range s.Marked() {
+			got = append(got, i.String())
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("marked %v, want %v", got, want)
+		}
+	}
+	press("down")
+	press("m")
+	marked("deployments.apps/shop/web", "services/shop/web")
+	press("m")
+	marked()
+	press("enter")
+	press("down")
+	press("m")
+	marked("deployments.apps/shop/web")
+	if view := ansi.Strip(s.View(c)); strings.Count(view, "\n *") != 1 {
+		t.Errorf("the mark is not shown:\n%s", view)
+	}
+	press("m")
+	press("down")
+	press("down")
+	if n, ok := press("m")().(Noticed); !ok || !strings.Contains(n.Text, "Nothing is selected here that the restore lost") {
+		t.Errorf("%+v", n)
+	}
+	press("*")
+	marked("deployments.apps/shop/silent", "deployments.apps/shop/web", "services/shop/web")
+	if l.asked != 1 {
+		t.Errorf("the items were read %d times", l.asked)
+	}
+
+	s, _ = shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}})
+	s.sources.Inspector = read{}
+	s.at = s.indexOf(Results)
+	s.open().(*resultsPage).logged.Value.Sections = []outcome.Section{{}}
+	if b := keys.Find(s.Keys(), "m"); b == nil || !strings.Contains(b.WhyNot(), "has not ended") {
+		t.Error("a restore that goes on can be marked")
+	}
+}
+
+// In the comparison of Verify, what differs can be marked too; all that was lost does not take it in.
+func TestMarksOfTheComparison(t *testing.T) {
+	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}}})
+	s.sources.Inspector = read{}
+	s.at, s.verifying = s.indexOf(Resources), true
+	p := &s.verify
+	p.result.Known, p.compared.Known = true, true
+	p.compared.Value = verify.Result{Kinds: []verify.Kind{{Name: "configmaps", Items: []verify.Item{
+		{Namespace: "shop", Name: "lost", State: verify.Missing},
+		{Namespace: "shop", Name: "other", State: verify.Restored, Content: verify.Changed},
+		{Namespace: "shop", Name: "unread", State: verify.Restored, Content: verify.NotCompared},
+		{Namespace: "shop", Name: "same", State: verify.Restored, Content: verify.Same}},
+		Count: map[verify.State]int{verify.Missing: 1, verify.Restored: 3}, Content: map[verify.Content]int{verify.Changed: 1}}}}
+	s.View(c)
+	s.pressed(t, "mark-failed")
+	if got := s.Marked(); len(got) != 1 || got[0].Name != "lost" {
+		t.Errorf("marked %v", got)
+	}
+	var names []string
+	for range 5 {
+		s.pressed(t, "down")
+		s.View(c)
+		s.pressed(t, "mark")
+	}
+	for _, i := range s.Marked() {
+		names = append(names, i.Name)
+	}
+	if !slices.Equal(names, []string{"other"}) { // and lost is unmarked
+		t.Errorf("marked %v", names)
 	}
 }

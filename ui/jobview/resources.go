@@ -27,6 +27,7 @@ type resourcesPage struct {
 	still
 	items fetch.StoredAnswer[outcome.Items]
 	folds folds
+	lost  map[[3]string][]restorespec.Item // by namespace and name in the cluster, and resource or reason; nil until needed
 }
 
 // listed reports whether the job's list of items is shown: of an ended job, or a backup whose items are done.
@@ -38,12 +39,16 @@ func (p *resourcesPage) listed(s *Screen) bool {
 	return stored && s.sources.Unavailable(inspect.Items) == ""
 }
 
-func (p *resourcesPage) load(s *Screen) tea.Cmd {
+func (s *Screen) resources() *resourcesPage { return s.pages[s.indexOf(Resources)].(*resourcesPage) }
+
+func (p *resourcesPage) load(s *Screen) tea.Cmd { return p.ask(s, s.asker()) }
+
+func (p *resourcesPage) ask(s *Screen, by fetch.Asker) tea.Cmd {
 	if !p.listed(s) || s.assessed == nil {
 		return nil
 	}
 	j, server := s.job.Job, s.assessed.Snapshot.Server
-	return p.items.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) (outcome.Items, error) { return s.sources.Items(ctx, j, server) })
+	return p.items.Ask(by, s.job.Terminal(), 0, func(ctx context.Context) (outcome.Items, error) { return s.sources.Items(ctx, j, server) })
 }
 
 func (p *resourcesPage) ages() bool        { return !p.items.Known }
@@ -51,15 +56,15 @@ func (p *resourcesPage) answers() []answer { return []answer{&p.items} }
 
 func (p *resourcesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.listed(s) && p.items.Known }
-	return append(s.markKeys(listed, p.item, func() []restorespec.Item { return inspect.FailedItems(p.items.Value) }),
+	return append(s.markKeys(listed, p.item, "Nothing is selected here that can be restored alone.", func() []restorespec.Item { return inspect.FailedItems(p.items.Value) }),
 		p.folds.binding(s, "open or close", listed, upTo(1)))
 }
 
 // item is what a row stands for, as the backup names it.
-func (p *resourcesPage) item(key string) (item restorespec.Item, ok bool) {
+func (p *resourcesPage) item(key string) []restorespec.Item {
 	var k, i int
 	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || k >= len(p.items.Value.Kinds) || i >= len(p.items.Value.Kinds[k].Items) {
-		return item, false
+		return nil
 	}
 	kind := &p.items.Value.Kinds[k]
 	return inspect.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From)
@@ -102,7 +107,7 @@ func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
 		}
 		for i := range kind.Items {
 			own := key + "/" + strconv.Itoa(i)
-			marked := s.isMarked(p.item(own))
+			marked := s.areMarked(p.item(own))
 			o.add(own, func(c draw.Canvas) string { return markRow(c, marked, itemRow(c, &kind.Items[i])) })
 		}
 	}

@@ -102,7 +102,7 @@ func (p *resultsPage) answers() []answer { return []answer{&p.results, &p.logged
 func (p *resultsPage) leave()            { p.logged.Close() }
 
 func (p *resultsPage) keys(s *Screen) []keys.Binding {
-	return append([]keys.Binding{p.folds.binding(s, "open or close", nil, upTo(2))}, copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
+	return append(append(p.markKeys(s), p.folds.binding(s, "open or close", nil, upTo(2))), copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
 		func() (string, string) { return "one line", copyOf(p.sections(s), s.Selected()) },
 		func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
 }
@@ -209,6 +209,7 @@ const (
 func (p *resultsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	p.folds.settle(s)
 	l := messageList{outline: &outline{canvas: c, folds: p.folds}, lines: manyLines}
+	l.marked = func(key string) bool { return len(s.marked) > 0 && s.areMarked(p.lost(s, key)) }
 	l.say(p.notes(c, s)...)
 	sections := p.sections(s)
 	if len(sections) > 0 && l.Len() > 0 {
@@ -249,6 +250,8 @@ type messageList struct {
 	// times is the width of the column that says how often a message repeats.
 	times int
 	lines int // that a message may have
+	// marked reports whether what a row names is to be restored alone.
+	marked func(key string) bool
 }
 
 // message adds a message and its resources: all if it is open, else one line of them.
@@ -263,6 +266,7 @@ func (l *messageList) message(key string, severity outcome.Severity, m *outcome.
 	if most > 1 {
 		words = l.canvas.Sized(room, 0).Wrap(m.Words(), most)
 	}
+	marked := l.marked(key)
 	l.add(key, func(c draw.Canvas) string {
 		style, sign := c.Theme.Bad, c.Glyphs.Failed
 		if severity == outcome.Warning {
@@ -272,7 +276,7 @@ func (l *messageList) message(key string, severity outcome.Severity, m *outcome.
 		if m.Count > 1 {
 			repeated = c.FitRight(fmt.Sprintf("%dx ", m.Count), times)
 		}
-		return "   " + style.Render(sign) + " " + c.Theme.Strong.Render(repeated) + c.Theme.Text.Render(words[0])
+		return markRow(c, marked, "   "+style.Render(sign)+" "+c.Theme.Strong.Render(repeated)+c.Theme.Text.Render(words[0]))
 	})
 	for _, more := range words[1:] {
 		l.add("", func(c draw.Canvas) string { return margin + c.Theme.Text.Render(more) })
@@ -280,7 +284,9 @@ func (l *messageList) message(key string, severity outcome.Severity, m *outcome.
 	switch {
 	case len(m.Resources) > 1 && l.folds.isOpen(key, false):
 		for n, r := range m.Resources {
-			l.add(fmt.Sprint(key, "/", n), func(c draw.Canvas) string { return margin + c.Theme.Dim.Render(r.String()) })
+			own := fmt.Sprint(key, "/", n)
+			marked := l.marked(own)
+			l.add(own, func(c draw.Canvas) string { return markRow(c, marked, margin+c.Theme.Dim.Render(r.String())) })
 		}
 	case len(m.Resources) > 0:
 		l.add("", func(c draw.Canvas) string { return margin + c.Theme.Dim.Render(resourceNames(m, room)) })

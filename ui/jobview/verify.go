@@ -117,25 +117,28 @@ func (p *verifyPage) answers() []answer { return []answer{&p.result, &p.compared
 
 func (p *verifyPage) keys(s *Screen) []keys.Binding {
 	known := func() bool { return p.result.Known }
-	return append(s.markKeys(known, p.item, p.lost), p.folds.binding(s, "open or close", known, verifyGroup), p.compareKey(s))
+	return append(s.markKeys(known, p.item, "Nothing is selected here that did not come back or differs.", p.lost), p.folds.binding(s, "open or close", known, verifyGroup), p.compareKey(s))
 }
 
-// item is what a row stands for, as the backup names it, if it did not come back.
-func (p *verifyPage) item(key string) (item restorespec.Item, ok bool) {
+// item is what a row stands for, as the backup names it, if it did not come back or its contents differ.
+func (p *verifyPage) item(key string) []restorespec.Item {
 	var k, i int
 	kinds := p.shown().Value.Kinds
-	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || strings.Count(key, "/") != 1 || k >= len(kinds) || i >= len(kinds[k].Items) || !kinds[k].Items[i].State.Lost() {
-		return item, false
+	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || strings.Count(key, "/") != 1 || k >= len(kinds) || i >= len(kinds[k].Items) {
+		return nil
 	}
 	of := &kinds[k].Items[i]
+	if differs := slices.Contains(verify.Contents, of.Content) && of.Content != verify.NotCompared; !differs && !of.State.Lost() {
+		return nil
+	}
 	return inspect.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From)
 }
 
 func (p *verifyPage) lost() (all []restorespec.Item) {
 	for k := range p.shown().Value.Kinds {
 		for i := range p.shown().Value.Kinds[k].Items {
-			if item, ok := p.item(fmt.Sprintf("%d/%d", k, i)); ok {
-				all = append(all, item)
+			if p.shown().Value.Kinds[k].Items[i].Lost() {
+				all = append(all, p.item(fmt.Sprintf("%d/%d", k, i))...)
 			}
 		}
 	}
@@ -218,7 +221,7 @@ const (
 
 func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	p.folds.settle(s)
-	o := verifyOutline{&outline{canvas: c, folds: p.folds}, s.isMarked}
+	o := verifyOutline{&outline{canvas: c, folds: p.folds}, s.areMarked}
 	say := func(style lipgloss.Style, text string) { o.say(note(c, style, text, 6)...) }
 	key := s.sources.Keys.Key("verify")
 	again := key + " shows Velero's own list; press it twice to check again."
@@ -277,7 +280,7 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 // verifyOutline lists kinds and volumes with what came back of them.
 type verifyOutline struct {
 	*outline
-	marked func(restorespec.Item, bool) bool
+	marked func([]restorespec.Item) bool
 }
 
 // rowCount is what the columns count: wanted, there, not back, not seen, come and gone.
