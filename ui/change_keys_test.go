@@ -2,6 +2,7 @@ package ui
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,46 @@ func TestDeleteKey(t *testing.T) {
 	if find[*dialogScreen](b.Model) != nil {
 		t.Error("the dialog opened on what is no job")
 	}
+}
+
+// Several marked jobs, ended ones too, are asked about one after the other. What the finalize key means is only those
+// that have not ended.
+func TestDeleteMarked(t *testing.T) {
+	var asked []string
+	b := newBench(t, 120, 40, func(o *Options) {
+		fake(o).propose = func(name action.Name, o *unstructured.Unstructured, _ action.Request) (action.Plan, error) {
+			asked = append(asked, string(name)+" "+o.GetName())
+			return action.Plan{}, errors.New("no answer")
+		}
+	})
+	b.keys("2", "m", "down", "m")
+	var want []string
+	_, marked := b.dashboard.markedJobs()
+	for _, j := range marked {
+		want = append(want, "delete-restore "+j.Name)
+	}
+	if len(want) != 2 {
+		t.Fatalf("marked are %q:\n%s", want, b.frame())
+	}
+	b.keys("X")
+	b.reaches(dialog.Unseen)
+	b.keys("n")
+	b.reaches(dialog.Unseen)
+	if !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
+
+// A job that was marked and has been made anew is not deleted for the one that was meant.
+func TestDeleteMarkedOfAnotherUID(t *testing.T) {
+	b := newBench(t, 120, 40, func(o *Options) {
+		fake(o).propose = func(action.Name, *unstructured.Unstructured, action.Request) (action.Plan, error) {
+			return action.Plan{UID: "another", Title: "delete it"}, nil
+		}
+	})
+	b.keys("X")
+	b.reaches(dialog.Unseen)
+	b.shows("it was deleted, and there is a new")
 }
 
 // What has a default name is guarded against a second one after a lost answer; a name that was typed is not.

@@ -61,8 +61,22 @@ func (m *Model) pauseSchedule(of *cluster, s *velerov1.Schedule) tea.Cmd {
 	return m.openChange(of, title, name, action.Named("Schedule", s.Name), of.Request)
 }
 
-func (m *Model) deleteJob(of *cluster, j *job.Job) tea.Cmd {
-	return m.openChange(of, "Delete", action.DeletionOf(j.Kind), action.Named(string(j.Kind), j.Name), of.Request)
+// deletable are the jobs that the delete key means: the marked, or the selected.
+func (m *Model) deletable() (*cluster, *[]*job.Job) {
+	if of, marked := m.dashboard.markedJobs(); len(marked) > 0 {
+		return of, &marked
+	}
+	if j := m.dashboard.selectedJob(); j != nil {
+		return m.focus(), &[]*job.Job{j}
+	}
+	return m.focus(), nil
+}
+
+func (m *Model) deleteJobs(of *cluster, jobs *[]*job.Job) tea.Cmd {
+	return m.openDialog(of, dialog.Options{Jobs: *jobs, Title: "Delete", Request: of.Request,
+		Propose: func(ctx context.Context, j *job.Job) (action.Plan, error) {
+			return of.Propose(ctx, j.Namespace, action.DeletionOf(j.Kind), action.Named(string(j.Kind), j.Name), of.Request)
+		}})
 }
 
 // checkAccess asks the API server what we may change: once for each namespace.
@@ -84,12 +98,13 @@ func (m *Model) checkAccess(c *cluster) tea.Cmd {
 	})
 }
 
-// subjects are the jobs that the finalize key means: the open one, the marked, or the selected.
+// subjects are the jobs that the finalize key means: the open one, the marked that have not ended, or the selected.
 func (m *Model) subjects() (*cluster, []*job.Job) {
 	if s := m.job(); s != nil {
 		return s.of, []*job.Job{s.Job()}
 	}
-	if c, marked := m.dashboard.markedJobs(); len(marked) > 0 {
+	c, marked := m.dashboard.markedJobs()
+	if marked = slices.DeleteFunc(marked, (*job.Job).Terminal); len(marked) > 0 {
 		return c, marked
 	}
 	return m.focus(), []*job.Job{m.dashboard.selectedJob()}
@@ -121,15 +136,17 @@ func (m *Model) openChange(of *cluster, title string, name action.Name, o *unstr
 	namespace := of.assessed.Snapshot.Namespace
 	named := &job.Job{Kind: job.Kind(o.GetKind()), Namespace: namespace, Name: o.GetName()}
 	return m.openDialog(of, dialog.Options{Jobs: []*job.Job{named}, Title: title, Request: r,
-		Propose: func(ctx context.Context) (action.Plan, error) { return of.Propose(ctx, namespace, name, o, r) }})
+		Propose: func(ctx context.Context, _ *job.Job) (action.Plan, error) {
+			return of.Propose(ctx, namespace, name, o, r)
+		}})
 }
 
 // finalizeUnavailable is why the finalize key can do nothing; the evidence decides the rest.
 func (m *Model) finalizeUnavailable() string {
-	if m.job() == nil && len(m.dashboard.marked) > 0 {
-		return ""
-	}
 	of, jobs := m.subjects()
+	if m.job() == nil && jobs[0] != nil && !jobs[0].Terminal() && len(m.dashboard.marked) > 0 {
+		return of.rights.Value[jobs[0].Kind]
+	}
 	return m.changeUnavailable(of, jobs[0])
 }
 
@@ -163,15 +180,14 @@ func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
 // markUnavailable also keeps all marks in one cluster: a dialog is about one.
 func (m *Model) markUnavailable() string {
 	of, j := m.focus(), m.dashboard.selectedJob()
-	why := m.changeUnavailable(of, j)
 	other, marked := m.dashboard.markedJobs()
-	switch {
+	switch why := m.writesUnavailable(of); {
 	case why != "":
 		return why
-	case j.Terminal():
-		return j.Name + " has ended; unmark the others and press " + m.options.Keys.Key("finalize") + " to see its volumes"
+	case j == nil:
+		return noJobSelected
 	case len(marked) > 0 && other != of:
-		return "the marked jobs are in " + other.Context + ": finalize or unmark those first"
+		return "the marked jobs are in " + other.Context + ": unmark those first"
 	}
 	return ""
 }

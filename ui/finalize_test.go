@@ -231,12 +231,13 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 		rights map[job.Kind]string
 		keys   []string
 		want   string
+		marks  bool // the row can be marked all the same, to delete it
 	}{
-		{"read-only", func(o *Options) { o.ReadOnly = true }, nil, nil, "read-only: nothing may be changed"},
-		{"no way to write", func(o *Options) { fake(o).finalizer = nil }, nil, nil, "this dashboard cannot change anything"},
-		{"no right", nil, map[job.Kind]string{job.Restore: "you may not patch restores.velero.io in namespace velero"}, nil, "you may not patch restores.velero.io"},
-		{"ended", nil, nil, []string{"end", "up"}, "hourly-db-0900 has ended: PartiallyFailed is a final phase"},
-		{"not a job", nil, nil, []string{"4"}, "no backup or restore is selected"},
+		{"read-only", func(o *Options) { o.ReadOnly = true }, nil, nil, "read-only: nothing may be changed", false},
+		{"no way to write", func(o *Options) { fake(o).finalizer = nil }, nil, nil, "this dashboard cannot change anything", false},
+		{"no right", nil, map[job.Kind]string{job.Restore: "you may not patch restores.velero.io in namespace velero"}, nil, "you may not patch restores.velero.io", true},
+		{"ended", nil, nil, []string{"end", "up"}, "hourly-db-0900 has ended: PartiallyFailed is a final phase", true},
+		{"not a job", nil, nil, []string{"4"}, "no backup or restore is selected", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			change := func(*Options) {}
@@ -260,8 +261,11 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 				t.Error("the notice stays for ever")
 			}
 			press(t, b.Model, "m")
-			if len(b.dashboard.marked) != 0 {
-				t.Error("what cannot be finalized can be marked")
+			if marks := len(b.dashboard.marked) != 0; marks != c.marks {
+				t.Errorf("it can be marked: %v", marks)
+			}
+			if press(t, b.Model, "f"); find[*dialogScreen](b.Model) != nil {
+				t.Error("marked, it can be finalized")
 			}
 		})
 	}
@@ -307,10 +311,9 @@ func TestFinalizeOfAnEndedJobWithMovingVolumes(t *testing.T) {
 		t.Errorf("volumes that go on cannot be looked at: %s", why)
 	}
 	show(b.Model, snapshotOf(j))
-	press(t, b.Model, "3", "m")
-	b.shows("m: left-behind has ended")
-	if len(b.dashboard.marked) != 0 {
-		t.Error("a job that has ended was marked")
+	press(t, b.Model, "3", "m", "f")
+	if find[*dialogScreen](b.Model) == nil {
+		t.Errorf("marked, it cannot be looked at:\n%s", b.frame())
 	}
 }
 

@@ -170,14 +170,17 @@ type marks map[string]bool
 
 func (s marks) prune(clusters []*cluster) {
 	there := marks{}
-	for _, j := range activeJobs(clusters...) {
+	for _, j := range allJobs(clusters...) {
 		there[j.cluster.key(string(j.UID))] = true
 	}
 	maps.DeleteFunc(s, func(key string, _ bool) bool { return !there[key] })
 }
 
 func (s marks) jobs(c *cluster) (jobs []*job.Job) {
-	marked := slices.DeleteFunc(activeJobs(c), func(j clusterJob) bool { return !s[c.key(string(j.UID))] })
+	if len(s) == 0 {
+		return nil
+	}
+	marked := slices.DeleteFunc(allJobs(c), func(j clusterJob) bool { return !s[c.key(string(j.UID))] })
 	byUrgency(marked)
 	for _, j := range marked {
 		jobs = append(jobs, j.Job)

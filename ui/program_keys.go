@@ -24,7 +24,7 @@ func (m *Model) onDashboard() bool { return m.shown() == openScreen(m.dashboard)
 
 func (m *Model) changeKeys() []keys.Binding {
 	onJobs := m.allowed(func(a allowed) bool { return a.jobs })
-	deletion := changeKey(m, "delete", "X", "delete", func() (*cluster, *job.Job) { return m.focus(), m.dashboard.selectedJob() }, m.deleteJob)
+	deletion := changeKey(m, "delete", "X", "delete", m.deletable, m.deleteJobs)
 	deletion.Short = false // the footer names what is wanted often
 	return []keys.Binding{
 		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),
@@ -33,7 +33,7 @@ func (m *Model) changeKeys() []keys.Binding {
 			Fits: func() bool { return onJobs() && m.wantsFinalize() }, On: m.allowed(func(a allowed) bool { return a.main }), WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
 		{Name: "cancel-volume", Keys: []string{"X"}, Label: "X", What: "cancel this volume", Brief: "cancel", Group: keys.Change, Short: true, Writes: true,
 			On: func() bool { s, ok := m.shown().(*jobScreen); return ok && s.SelectedVolume() != nil }, Fits: func() bool { return !m.job().SelectedVolume().Ended() }, WhyNot: func() string { return m.writesUnavailable(m.focus()) }, Do: run(m.openCancelVolume)},
-		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to finalize several jobs", Group: keys.Change, Writes: true,
+		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark, to finalize or delete several", Group: keys.Change, Writes: true,
 			On: m.onDashboard, WhyNot: m.markUnavailable, Do: keys.Run(m.dashboard.toggleMark)},
 		changeKey(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),
 		changeKey(m, "pause", "p", "pause, or let it go on", m.dashboard.selectedSchedule, m.pauseSchedule),

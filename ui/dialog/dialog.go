@@ -25,8 +25,8 @@ type Options struct {
 	Clock     func() time.Time // our own clock
 	Context   string           // the kubeconfig context; context/name is typed to confirm
 	Jobs      []*job.Job       // what it is about, at least one
-	// Propose makes the plan of an action that is about no running job, which Jobs then only names; nil finalizes.
-	Propose     func(context.Context) (action.Plan, error)
+	// Propose makes the plan of an action that is about no running job, which its argument then only names; nil finalizes.
+	Propose     func(context.Context, *job.Job) (action.Plan, error)
 	Title       string      // the verb before its name, empty for Finalize
 	Readable    func() bool // reports whether the terminal is large enough to read a plan
 	NoClipboard bool        // says that nothing can be copied
@@ -144,8 +144,12 @@ func (d *Dialog) look() tea.Cmd {
 	d.found = fetch.Answer[[]action.Plan]{}
 	j := d.job()
 	cmd := d.found.Ask(d.asker(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
+		another := fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", subject(j))
 		if propose := d.options.Propose; propose != nil {
-			p, err := propose(ctx)
+			p, err := propose(ctx, j)
+			if err == nil && j.UID != "" && p.UID != "" && p.UID != j.UID {
+				err = another
+			}
 			return []action.Plan{p}, err
 		}
 		e, err := d.options.Inspector.Gather(ctx, j.Namespace, j.Kind, j.Name)
@@ -153,7 +157,7 @@ func (d *Dialog) look() tea.Cmd {
 		case err != nil:
 			return nil, err
 		case e.Job.UID != j.UID:
-			return nil, fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", subject(j))
+			return nil, another
 		}
 		return choices(e, d.options.Request), nil
 	})

@@ -91,7 +91,7 @@ var Actions = []Action{
 	{Name: "cancel-volume", Keys: []string{"X"}, What: "cancel the selected volume alone", At: job},
 	{Name: "backup-now", Keys: []string{"b"}, What: "make a backup now, as the selected schedule would", At: Dashboard},
 	{Name: "pause", Keys: []string{"p"}, What: "pause the selected schedule, or let it go on", At: Dashboard},
-	{Name: "delete", Keys: []string{"X"}, What: "delete the selected backup or restore", At: Dashboard},
+	{Name: "delete", Keys: []string{"X"}, What: "delete the selected backup or restore, or the marked", At: Dashboard},
 	{Name: "mark", Keys: []string{"m"}, What: "mark a job, or an object to restore alone", At: Dashboard | Page},
 	{Name: "mark-failed", Keys: []string{"*"}, What: "mark all that a restore lost", At: Page},
 	{Name: "dry-run", Keys: []string{"d"}, What: "dry run", At: Dialog},

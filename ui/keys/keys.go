@@ -232,7 +232,7 @@ func signs(c draw.Canvas) []string {
 		{t.Good.Render(g.Done) + " " + t.Waiting.Render(g.Partly) + " " + t.Bad.Render(g.Failed), "ended: Completed, PartiallyFailed, Failed"},
 		{t.Text.Render(g.Approx), "veltui's own estimate, not yet Velero's number"},
 		{"R B", "restore, backup"},
-		{t.Accent.Render(g.Marked), "marked to be finalized"},
+		{t.Accent.Render(g.Marked), "marked, to be finalized or deleted"},
 	} {
 		for i, line := range c.Sized(c.Width-whatAt, 0).Wrap(sign[1], 3) {
 			if i > 0 {
