@@ -48,3 +48,19 @@ func TestNobodyElseIsGuided(t *testing.T) {
 		}
 	}
 }
+
+// The step about the dialog is that of finalizing the guide's job, of no other change.
+func TestGuideInDialogs(t *testing.T) {
+	for key, want := range map[string]bool{"f": true, "X": false} {
+		b := newBench(t, 80, 40, func(o *Options) {
+			o.Guide = &guide.Guide{Title: "Demo", Job: "crm-old", Confirm: "confirm it"}
+		})
+		press(t, b.Model, key)
+		if find[*dialogScreen](b.Model) == nil {
+			t.Fatalf("%s opens no dialog", key)
+		}
+		if got := strings.Contains(b.frame(), "confirm it"); got != want {
+			t.Errorf("%s: %v\n%s", key, got, b.frame())
+		}
+	}
+}

@@ -85,7 +85,9 @@ func (m *Model) guideScreen() (on guide.Screen, ended bool) {
 	ended = jobs[led].Terminal()
 	switch top := m.top().(type) {
 	case *dialogScreen:
-		return guide.Dialog, ended
+		if top.Finalizes(g.Job) {
+			return guide.Dialog, ended
+		}
 	case *jobScreen:
 		if top.Job().Name == g.Job {
 			return guide.Job, ended

@@ -93,6 +93,11 @@ func subject(j *job.Job) string      { return draw.Subject(j.Kind, j.Name) }
 func (d *Dialog) Closed() bool { return d.closed }
 func (d *Dialog) Stage() Stage { return d.stage }
 
+// Finalizes reports whether it is about finalizing the job of a name now.
+func (d *Dialog) Finalizes(name string) bool {
+	return d.options.Propose == nil && d.job().Name == name
+}
+
 // Settled are the jobs for which something was carried out.
 func (d *Dialog) Settled() []types.UID { return d.settled }
 
