@@ -182,10 +182,13 @@ func (c *cli) checkCluster(ctx context.Context, f checkFlags, log *slog.Logger) 
 	return found
 }
 
+// readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them lose no more.
+var readForMalformed = []string{watch.SnapshotLocations, watch.Downloads}
+
 const checkLooks = 6 // jobs that check looks closer at, as the dashboard does
 
 func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) (*assess.Assessment, []document.Unread, error) {
-	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: []string{watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}}
+	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
 	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}, false) {
 		q.Then = assess.NeedsVolumes
 	}
@@ -250,6 +253,8 @@ func unreadSources(snap *watch.Snapshot) (unread []document.Unread) {
 	for _, s := range snap.Sources {
 		u := document.Unread{Resource: s.Resource, Error: s.Err}
 		switch {
+		case slices.Contains(readForMalformed, s.Resource) && s.State == watch.SourceForbidden:
+			continue
 		case s.State == watch.SourceForbidden:
 			u.Right = fmt.Sprintf("list %s in namespace %s", s.Resource, snap.Namespace)
 		case s.State == watch.SourceMissing && s.Resource == watch.Backups:

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/say/document"
@@ -266,5 +267,38 @@ func TestCheckDemo(t *testing.T) {
 	}
 	if stdout, _, _ = h.run(t, "check", "--acknowledged"); strings.Contains(stdout, "crm-nightly") || !strings.Contains(stdout, "crm-rollback") {
 		t.Errorf("what was acknowledged is not left out:\n%s", stdout)
+	}
+}
+
+// Requests that Velero cannot read are named, as any object of a kind that check reads; who may not list them hears nothing of it.
+func TestCheckNamesMalformedRequests(t *testing.T) {
+	b := control(t)
+	const namespace = "check-malformed"
+	b.planted(t, namespace)
+	malformed := func(kind, name string, rest merge) {
+		b.create(t, &unstructured.Unstructured{Object: joined(merge{"apiVersion": "velero.io/v1", "kind": kind, "metadata": merge{"namespace": namespace, "name": name}}, rest)})
+	}
+	target := merge{"spec": merge{"target": merge{"kind": "BackupLog", "name": "well-1"}}}
+	malformed("DownloadRequest", "lower", joined(target, merge{"status": merge{"expiration": "2026-01-01t00:00:00z", "downloadURL": "https://store/signed"}}))
+	malformed("DownloadRequest", "offset", joined(target, merge{"status": merge{"expiration": "2026-01-01T00:00:00+99:99"}}))
+	malformed("DownloadRequest", "sound", joined(target, merge{"status": merge{"expiration": "2026-01-01T00:00:00Z"}}))
+	stdout, stderr, code := b.run(t, "check", "-n", namespace, "-o", "json")
+	d, lines := found(t, stdout)
+	want := []string{"critical MalformedSpec downloadrequest/lower", "critical MalformedSpec downloadrequest/offset"}
+	if code != ExitRefused || !slices.Equal(lines, want) || len(d.Unread) > 0 || strings.Contains(stdout, "signed") {
+		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
+	}
+	config, err := b.UserWith(t.Context(), "check-no-requests", namespace, rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
+		Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"list", "watch"}, Resources: []string{"pods"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig, err := b.KubeconfigFor(config, "check-no-requests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, code = b.run(t, "check", "-n", namespace, "--kubeconfig", kubeconfig); code != ExitOK || stdout+stderr != "" {
+		t.Errorf("without the right to list them: exit code %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -43,12 +43,13 @@ artifacts  also reads what is stored: logs, results, contents of backups. Anyone
            with this role can read every Secret in every backup
 operator   also finalizes, wakes, cancels volumes, and writes an Event about it; --with
            create-restores, delete-backups and the like also does that
-policy     limits what operators may change to what veltui writes, with a
-           ValidatingAdmissionPolicy (Kubernetes 1.30 and newer)
+policy     limits what the people you name may create, change and delete to what
+           veltui writes, with ValidatingAdmissionPolicies (Kubernetes 1.30 and newer).
+           It fits every role that writes: artifacts creates DownloadRequests
 
 Each role has the rights of those before it. --with adds optional rights; the
 manifest says what you lose without each. --group, --user and --service-account
-bind the role; for policy they name the operators. No role lets preflight --dry-run
+bind the role; for policy they name the people whom it limits. No role lets preflight --dry-run
 ask as Velero's service account (verb impersonate): that gives all of its rights.
 
 kubectl apply replaces what has the same name: a second manifest for other people
@@ -63,6 +64,9 @@ one manifest, or give each manifest a --name of its own.`,
   # Let on-call people finalize, and change no more than veltui does
   veltui rbac operator --group on-call | kubectl apply -f -
   veltui rbac policy --group on-call | kubectl apply -f -
+
+  # One policy for the people of two roles
+  veltui rbac policy --group on-call --group backup-admins | kubectl apply -f -
 
   # For a pod of namespace tools, and a Velero in openshift-adp
   veltui rbac artifacts -n openshift-adp --service-account tools:veltui | kubectl apply -f -
@@ -148,7 +152,7 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 		return subjects, err
 	}
 	if len(subjects) == 0 {
-		return nil, usagef("name the operators whom the policy limits with --group, --user or --service-account")
+		return nil, usagef("name the operators, and who else the policy limits, with --group, --user or --service-account")
 	}
 	for _, s := range subjects {
 		if s.holdsVelero(f.namespace) {
@@ -267,12 +271,12 @@ func quoted(text string) string {
 	return string(data)
 }
 
-func policyManifest(f *rbacFlags, operators []subject) ([]byte, error) {
+func policyManifest(f *rbacFlags, named []subject) ([]byte, error) {
 	data, err := assets.RBAC.ReadFile("rbac/policy.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
-	who := mapSlice(operators, subject.expression)
+	who := mapSlice(named, subject.expression)
 	values := strings.NewReplacer("$(NAME)", cmp.Or(f.name, "veltui-operator")+"-"+f.namespace, "$(NAMESPACE)", f.namespace, "$(WHO)", strings.Join(who, " || "))
 	return []byte(values.Replace(string(data))), nil
 }

@@ -288,8 +288,8 @@ func (b *bed) holder(t *testing.T, role string) *holder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if role == "operator" || role == everything {
-		b.apply(t, h.user, "policy", "--group", h.user, "-o", "json")
+	b.apply(t, h.user, "policy", "--group", h.user, "-o", "json")
+	if role != rbacRoles[0] { // a viewer may write nothing
 		b.limited(t, config)
 	}
 	var broken atomic.Bool
@@ -308,8 +308,10 @@ func (b *bed) limited(t *testing.T, config *rest.Config) {
 		t.Fatal(err)
 	}
 	moving := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-moving"}}
+	labelled := download("labelled", func(m *metav1.ObjectMeta) { m.Labels = map[string]string{"a": "b"} })
 	eventually(t, "the policy is in force", func() bool {
-		return apierrors.IsForbidden(c.Patch(t.Context(), moving.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)), client.DryRunAll))
+		patched := c.Patch(t.Context(), moving.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)), client.DryRunAll)
+		return apierrors.IsForbidden(patched) && deniedByPolicy(c.Create(t.Context(), labelled.DeepCopy(), client.DryRunAll))
 	})
 }
 

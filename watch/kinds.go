@@ -61,6 +61,7 @@ const (
 	SnapshotLocations = "volumesnapshotlocations.velero.io"
 	Repositories      = "backuprepositories.velero.io"
 	Deletions         = "deletebackuprequests.velero.io"
+	Downloads         = "downloadrequests.velero.io"
 	Pods              = "pods"
 )
 
@@ -77,6 +78,7 @@ var kinds = []*kind{
 	newKind[velerov1.VolumeSnapshotLocation](SnapshotLocations, velerov1.SchemeGroupVersion, kind{optional: true}),
 	newKind[velerov1.BackupRepository](Repositories, velerov1.SchemeGroupVersion, kind{}),
 	newKind[velerov1.DeleteBackupRequest](Deletions, velerov1.SchemeGroupVersion, kind{}),
+	newKind[velerov1.DownloadRequest](Downloads, velerov1.SchemeGroupVersion, kind{optional: true, strip: stripDownload}),
 	newKind[corev1.Pod](Pods, corev1.SchemeGroupVersion, kind{strip: stripPod}),
 }
 
@@ -229,6 +231,12 @@ func stripContainers(full []corev1.Container) []corev1.Container {
 		}
 	}
 	return kept
+}
+
+// stripDownload drops the signed URL, with which anyone may read what is stored.
+func stripDownload(o client.Object) bool {
+	o.(*velerov1.DownloadRequest).Status.DownloadURL = ""
+	return true
 }
 
 // Malformed is a resource whose fields Velero's types cannot hold; they are empty in the snapshot.
