@@ -166,7 +166,8 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 	b.planted(t, "check-volumes")
 	config, err := b.UserWith(t.Context(), "no-volumes", "check-volumes",
 		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
-			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests"}},
+			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests",
+			"podvolumebackups", "podvolumerestores", "datauploads", "datadownloads"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}})
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +290,8 @@ func TestCheckNamesMalformedRequests(t *testing.T) {
 		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
 	config, err := b.UserWith(t.Context(), "check-no-requests", namespace, rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
-		Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests"}},
+		Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests",
+			"podvolumebackups", "podvolumerestores", "datauploads", "datadownloads"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"list", "watch"}, Resources: []string{"pods"}})
 	if err != nil {
 		t.Fatal(err)

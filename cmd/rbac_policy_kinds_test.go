@@ -419,7 +419,8 @@ func (g *generator) values(resource string) (all []malformedValue) {
 	for len(fields) > 0 && len(all) < g.limit {
 		for _, f := range fields[:min(len(fields), g.limit-len(all))] {
 			values := f.Values
-			if g.random.IntN(4) == 0 {
+			takesText := slices.ContainsFunc(values, func(v any) bool { _, text := v.(string); return text })
+			if takesText && g.random.IntN(4) > 0 {
 				values = junkTexts
 			}
 			all = append(all, malformedValue{f, values[g.random.IntN(len(values))]})

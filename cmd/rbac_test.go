@@ -159,7 +159,7 @@ func TestRBACNames(t *testing.T) {
 	}
 	policies := func(name string) string {
 		var all []string
-		for _, n := range []string{name, name + "-schedules", name + "-create", name + "-delete", name + "-selections", name + "-create-delete", name + "-events"} {
+		for _, n := range []string{name, name + "-writers", name + "-schedules", name + "-create", name + "-delete", name + "-selections", name + "-create-delete", name + "-events"} {
 			all = append(all, "ValidatingAdmissionPolicy "+n, "ValidatingAdmissionPolicyBinding "+n+" "+n)
 		}
 		return strings.Join(all, "|")
