@@ -58,8 +58,18 @@ func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 	if found == obscured && d.unseen && d.excludes(now, d.only, margin) {
 		found = taken
 	}
-	d.unseen = d.unseen && (found == obscured || now == nil) // what was there is gone, and may have been ours
+	switch {
+	case !d.forGood && !d.isDeletion(): // else it would have to be carried out, repeated, and hidden by a third hand
+		d.unseen = false
+	case found != obscured && now != nil: // else what was there is gone, and may have been ours
+		d.unseen = false
+	}
 	return found
+}
+
+func (d *delivery) isDeletion() bool {
+	_, deletes := d.write.(*deletion)
+	return deletes
 }
 
 // fail notes the error of a request.
@@ -69,7 +79,8 @@ func (d *delivery) fail(r *reply, creates bool) {
 		d.only = d.sent
 	}
 	d.open = d.open || !r.excludes()
-	d.unseen = apierrors.IsAlreadyExists(r.err) || !creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
+	d.unseen = apierrors.IsAlreadyExists(r.err) || !creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err)) ||
+		d.forGood && d.isDeletion() && apierrors.IsNotFound(r.err) && r.excludes()
 }
 
 // errAltered means that the API server accepted a write and answered with something else than was requested.

@@ -45,7 +45,7 @@ func (x *execution) checkWrite(ctx context.Context, d *delivery) error {
 	case d.stored(answer) || !d.isAbout(answer):
 		return x.storedByDryRun(d, answer)
 	}
-	if _, deletes := d.write.(*deletion); deletes {
+	if d.isDeletion() {
 		if err := x.checkNotDeleted(ctx, d); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (x *execution) attemptDryRun(ctx context.Context, d *delivery) (*unstructur
 // sortDryRun sorts the error of a dry run. What was to be deleted and is gone after a dry run without an answer may have
 // been deleted by that.
 func (x *execution) sortDryRun(ctx context.Context, d *delivery, err error) error {
-	if _, deletes := d.write.(*deletion); deletes && errors.Is(err, errChanged) && d.state() == Doubtful {
+	if d.isDeletion() && errors.Is(err, errChanged) && d.state() == Doubtful {
 		return x.maybeDeleted(d)
 	}
 	return x.sortAnswer(ctx, d, err)
