@@ -170,7 +170,7 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 		what = fmt.Sprintf("you are %s now, and the plan was shown to %s", now.evidence.By, x.plan.evidence.By)
 	case x.plan.UID == "" && o.GetUID() != "":
 		what = x.otherCreator(o)
-	case o.GetUID() == "":
+	case o.GetUID() == "" && x.plan.UID != "":
 		what = "it was deleted"
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"

@@ -151,6 +151,7 @@ type Attempt struct {
 	removed       bool    // the ConfigMap of a restore is gone again
 	last          time.Time
 	ended         bool // in doubt
+	altered       bool // an answer differed from the request: that the object lacks the mark proves nothing
 }
 
 // leftover is the request that made the ConfigMap of a restore, nil if there was none or it is gone again.
@@ -184,7 +185,7 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 		a.last = e.Time
 		switch e.Event {
 		case "end":
-			a.ended = true
+			a.ended, a.altered = true, e.State == Altered || e.State == CarriedOut
 		case "check":
 			a.checks = append(a.checks, e)
 		case "send":

@@ -51,6 +51,9 @@ func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
 		return Fate{Sent: Doubtful, Message: "it was made on another cluster"}, nil
 	}
 	s, err := f.traceAll(ctx, a)
+	if err == nil && a.altered && s.Sent == NotSent {
+		s.Sent, s.Message = Doubtful, "an answer was not what was requested, and whether it was applied cannot be found out"
+	}
 	if err == nil {
 		err = f.settlePolicy(ctx, a, &s)
 	}
