@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -107,6 +106,14 @@ func (s skew) doubt() string {
 	return fmt.Sprintf("%s differ by %s, so that veltui cannot tell how long nothing has moved", s.what, human.Duration(s.by))
 }
 
+// remark is what a plan that no age decides says of clocks that differ, empty if they do not.
+func (s skew) remark() string {
+	if s.by <= maxSkew {
+		return ""
+	}
+	return fmt.Sprintf("%s differ by %s: the ages shown may be wrong, and decide nothing here", s.what, human.Duration(s.by))
+}
+
 const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, then look again."
 
 // clocks returns the present by the earliest of the known clocks, so that nothing looks older than it is, and how far
@@ -126,9 +133,9 @@ func (a *access) clocks(now time.Time, objects ...*unstructured.Unstructured) (t
 }
 
 // compareWriter compares the clock that told the ages with that of the API server that would write, which notes the
-// time in its answer to a dry run: of several servers one may be off, and a proxy may set another Date.
-func (a *access) compareWriter(now time.Time, answer *unstructured.Unstructured) skew {
-	wrote := job.WrittenBy(answer, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager })
+// time in its answer to a dry run: of several servers one may be off, and a proxy may set another Date. Wrote is a time
+// that this very request made, zero for none.
+func (a *access) compareWriter(now, wrote time.Time) skew {
 	if wrote.IsZero() {
 		return skew{}
 	}

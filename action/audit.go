@@ -25,7 +25,7 @@ const LogFile = "finalize.jsonl"
 // Entry is one line of the audit log.
 type Entry struct {
 	Time    time.Time `json:"time"`
-	Event   string    `json:"event"` // begin, send, landed, removed, end
+	Event   string    `json:"event"` // begin, check, send, landed, removed, end
 	Attempt string    `json:"attempt"`
 	Context string    `json:"context,omitempty"`
 	Cluster string    `json:"cluster,omitempty"`
@@ -47,6 +47,9 @@ type Entry struct {
 	Commands  []string        `json:"commands,omitempty"` // that do the same, at begin
 	Patch     json.RawMessage `json:"patch,omitempty"`
 	Object    json.RawMessage `json:"object,omitempty"` // what is created
+	// DryRun is set in an attempt that was to end after the dry run.
+	DryRun bool     `json:"dryRun,omitempty"`
+	Undo   []string `json:"undo,omitempty"` // the commands that take back what should not have been done, at the end
 	// Delete is what must hold of the object for it to be deleted.
 	Delete  *metav1.Preconditions `json:"delete,omitempty"`
 	Copy    string                `json:"copy,omitempty"`
@@ -119,7 +122,7 @@ func (x *execution) entry(event string, w write) Entry {
 	entry.Time, entry.Event, entry.Attempt = o.Now().UTC(), event, x.stamp.attempt
 	cluster := x.f.access.Identity()
 	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), x.out.Copy
-	entry.Host = x.host
+	entry.Host, entry.DryRun = x.host, x.dryRun
 	entry.By = strings.ToValidUTF8(x.stamp.by, "?")
 	if w != nil && !x.isJob(w.object()) {
 		entry.Target = strings.ToLower(w.object().GetKind()) + "/" + w.object().GetName()
@@ -127,10 +130,11 @@ func (x *execution) entry(event string, w write) Entry {
 	switch event {
 	case "begin":
 		entry.Commands = x.plan.Commands
-	case "send":
+	case "check", "send":
 		w.record(&entry)
 	case "end":
 		entry.State, entry.Sent, entry.Phase, entry.Message = x.out.State, x.out.Sent, x.out.Phase, x.out.Message
+		entry.Undo = x.out.Undo
 	}
 	return entry
 }
@@ -238,6 +242,18 @@ func (a *audit) hold() error {
 func (a *audit) release() {
 	_ = a.lock.Close()
 	_ = os.Remove(lockFile(a.dir, a.attempt))
+}
+
+// removeLock removes the lock of an attempt that is over, unless a process holds it.
+func removeLock(dir, attempt string) {
+	file, err := safefile.OpenPrivate(lockFile(dir, attempt), os.O_RDWR)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	if safefile.TryLock(file) == nil { // held by nobody: each attempt has a file of its own, which is never taken again
+		_ = os.Remove(lockFile(dir, attempt))
+	}
 }
 
 func isHeld(dir, attempt string) (bool, error) {

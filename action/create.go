@@ -19,7 +19,7 @@ import (
 
 func creating() definition {
 	return definition{
-		name: Create, gather: gatherCreation, fill: create, nothing: "create nothing", creates: true, marks: created,
+		name: Create, gather: gatherCreation, fill: create, nothing: "create nothing", creates: true, marks: created, ages: noAge,
 		observe: observing(observeCreation), event: "Created", did: done("created it"),
 		others: func(*unstructured.Unstructured) string { return "created one of that name" },
 	}

@@ -20,7 +20,8 @@ func DeletionOf(kind job.Kind) Name { return Name("delete-" + kind.Word()) }
 // if it is as it was seen. A finalizer holds it until Velero has deleted its files.
 func deletingRestore() definition {
 	return definition{name: DeleteRestore, gather: gatherRestoreDeletion, fill: fillRestoreDeletion, nothing: "delete nothing", marks: deleted,
-		deletes: true, removes: true, observe: observing(observeRestoreDeletion), endedByVelero: true, event: "Deleted", did: done("deleted it")}
+		deletes: true, removes: true, observe: observing(observeRestoreDeletion), endedByVelero: true, event: "Deleted", did: done("deleted it"),
+		ages: func(e *Evidence) bool { return endedByPerson(e.Object) }}
 }
 
 // deletable reads what is to be deleted, which must exist and have ended.

@@ -34,7 +34,8 @@ type backupDeletion struct {
 func deletingBackup() definition {
 	return definition{name: DeleteBackup, gather: gatherBackupDeletion, fill: fillBackupDeletion, nothing: "delete nothing", marks: deleted,
 		creates: true, byName: true, removes: true, observe: observeRequest, endedByVelero: true, event: "DeletionRequested",
-		did: done("requested its deletion"), others: func(*unstructured.Unstructured) string { return "deleted it" }}
+		did: done("requested its deletion"), others: func(*unstructured.Unstructured) string { return "requested the same deletion" },
+		lookBefore: lookForRestores}
 }
 
 // gatherBackupDeletion finds what Velero would delete and what it would refuse (pkg/controller/backup_deletion_controller.go
@@ -95,6 +96,24 @@ func (d *backupDeletion) addRestore(g *gathering, raw *unstructured.Unstructured
 	}
 }
 
+// lookForRestores lists the restores again before the request is sent: Velero deletes them with the backup, also one that
+// began after the last look, and does not ask whether they run.
+func lookForRestores(x *execution, ctx context.Context) error {
+	shown := &x.evidence.proposal.deletion
+	e := Evidence{At: x.f.o.Now(), proposal: &proposal{}}
+	g := gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
+	now := backupDeletion{Backup: shown.Backup}
+	each(&g, job.Restore, now.addRestore)
+	slices.Sort(now.restores)
+	switch {
+	case g.err != nil:
+		return g.err
+	case e.proposal.refusal.refusal != "", len(now.running) > 0, !slices.Equal(now.restores, shown.restores):
+		return errChanged
+	}
+	return nil
+}
+
 // addRequest: for a day Velero ignores a request that it has begun with, and then drops it.
 func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured, r *velerov1.DeleteBackupRequest) {
 	if r.Spec.BackupName != d.Name {
@@ -150,17 +169,46 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	return true
 }
 
+// misdirected ends an execution whose request is about another backup, which has taken the name. Velero deletes whatever
+// backup has the name when it takes the request (pkg/controller/backup_deletion_controller.go Reconcile, 1.18.3); it drops
+// the request once it has deleted one.
+func (x *execution) misdirected(other, request *unstructured.Unstructured, isOver bool) error {
+	phase := phaseOf(request)
+	failed, _, _ := unstructured.NestedStringSlice(request.Object, "status", "errors")
+	switch {
+	case isOver:
+		return x.stop(Settled, "the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that deletes that one",
+			x.clock(other.GetCreationTimestamp().Time), other.GetUID())
+	case phase == velero.DeletionProcessed:
+		return x.stop(NoEffect, "another backup has its name now (uid %s); Velero did not delete it, and does not try again: %s",
+			other.GetUID(), human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500))
+	}
+	withdraw := x.undoCommand(request.GetNamespace(), []string{"delete", qualified(deletionRequest), request.GetName()})
+	if phase == velero.DeletionInProgress {
+		return x.stop(Misdirected, "another backup has its name now (uid %s, made at %s), and Velero has begun to delete what has the name: "+
+			"it may be THAT one; look at it at once", other.GetUID(), x.clock(other.GetCreationTimestamp().Time))
+	}
+	x.out.Undo = withdraw
+	return x.stop(Misdirected, "another backup has its name now (uid %s, made at %s): Velero will delete THAT one, unless you withdraw the request "+
+		"before Velero takes it", other.GetUID(), x.clock(other.GetCreationTimestamp().Time))
+}
+
 // observeRequest waits until the backup is gone, or its request says why it is not.
 func observeRequest(x *execution, ctx context.Context, late bool) error {
-	if _, err := x.readSubject(ctx); err != nil {
+	backup, err := x.readSubject(ctx)
+	if err != nil {
 		return err
 	}
 	o, err := x.once(ctx, x.plan.targets[0])
-	if isGone(err) {
+	isOver := isGone(err)
+	if isOver {
 		o, err = x.plan.targets[0], nil
 	}
 	if err != nil {
 		return err
+	}
+	if backup.GetUID() != x.subject.GetUID() {
+		return x.misdirected(backup, o, isOver)
 	}
 	switch failed, _, _ := unstructured.NestedStringSlice(o.Object, "status", "errors"); {
 	case len(failed) > 0:

@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptrace"
 	"time"
 
@@ -13,18 +14,26 @@ import (
 	"github.com/veltui/veltui/retry"
 )
 
+// delivery is what is known of all requests for a write: of its dry run, which something in between may turn into a
+// write, and of those for good.
 type delivery struct {
 	write
-	// open: a send had no answer that excludes the write, which may land until it is settled.
+	// open: a request had no answer that excludes the write, which may land until it is settled.
 	open bool
 	// unseen: a precondition failed, perhaps of a request that a proxy repeated, and the object was not read since.
 	unseen  bool
 	altered string                     // how an answer differs from the request, empty without one
 	after   *unstructured.Unstructured // the object as the write left it
 	landed  bool
-	before  Sent // what has been proven of the writes before this one
-	last    bool
+	forGood bool // more than dry runs were sent
+	// sent is when the last request was sent, by the API server's clock, and only the same if that request failed a
+	// precondition and no other may have landed; else zero.
+	sent, only time.Time
 }
+
+// dryRunMargin is how far the API server's clock may be misjudged where a dry run is concerned: for an error to matter,
+// the dry run would have to be carried out, and repeated.
+const dryRunMargin = 2 * time.Second
 
 func (d *delivery) state() Sent {
 	switch {
@@ -42,8 +51,36 @@ func (d *delivery) land(after *unstructured.Unstructured) {
 
 func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 	found := d.find(now)
-	d.unseen = d.unseen && (found == obscured || now == nil) // what was there is gone, and may have been ours
+	margin := time.Duration(clockMargin)
+	if !d.forGood {
+		margin = dryRunMargin
+	}
+	if found == obscured && d.unseen && d.excludes(now, d.only, margin) {
+		found = taken
+	}
+	switch {
+	case !d.forGood && !d.isDeletion(): // else it would have to be carried out, repeated, and hidden by a third hand
+		d.unseen = false
+	case found != obscured && now != nil: // else what was there is gone, and may have been ours
+		d.unseen = false
+	}
 	return found
+}
+
+func (d *delivery) isDeletion() bool {
+	_, deletes := d.write.(*deletion)
+	return deletes
+}
+
+// fail notes the error of a request.
+func (d *delivery) fail(r *reply, creates bool) {
+	d.only = time.Time{}
+	if !d.open && r.code == http.StatusConflict && r.excludes() {
+		d.only = d.sent
+	}
+	d.open = d.open || !r.excludes()
+	d.unseen = apierrors.IsAlreadyExists(r.err) || !creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err)) ||
+		d.forGood && d.isDeletion() && apierrors.IsNotFound(r.err) && r.excludes()
 }
 
 // errAltered means that the API server accepted a write and answered with something else than was requested.
@@ -51,31 +88,42 @@ var errAltered = errors.New("the API server answered with something else than wa
 
 // deliver sends a write until it lands. x.out.Sent then says what is proven of it and of those before it.
 func (x *execution) deliver(ctx context.Context, d *delivery) error {
-	defer x.update(d)
+	defer x.update()
 	if err := x.note("send", d.write); err != nil {
 		return err
 	}
 	o := x.retrying()
 	o.AttemptTimeout = gatherAttempt(x.f.o) + attemptTimeout(x.f.o)
 	err := retry.RetryOnRetriableMaxBackOff(ctx, o, func(ctx context.Context) error {
-		defer x.update(d)
+		defer x.update()
 		return x.attempt(ctx, d)
 	}, x.retriable)
 	if err != nil && d.state() == Doubtful {
-		err = x.settle(ctx, d, err)
+		err = x.settle(ctx, d, err, x.f.o.Observe)
 	}
 	return err
 }
 
 // update keeps the outcome true of what has been proven of all writes.
-func (x *execution) update(d *delivery) {
-	switch state := d.state(); {
-	case state == NotSent:
-		x.out.Sent = d.before
-	case state == Landed && !d.last:
+func (x *execution) update() {
+	landed, doubtful := 0, false
+	for _, d := range x.deliveries {
+		switch d.state() {
+		case Landed:
+			landed++
+		case Doubtful:
+			doubtful = true
+		}
+	}
+	switch {
+	case doubtful:
+		x.out.Sent = Doubtful
+	case landed == 0:
+		x.out.Sent = NotSent
+	case landed < len(x.deliveries):
 		x.out.Sent = Partly
 	default:
-		x.out.Sent = state
+		x.out.Sent = Landed
 	}
 }
 
@@ -94,11 +142,11 @@ func (x *execution) attempt(ctx context.Context, d *delivery) error {
 		}
 		return err
 	}
+	d.sent, d.forGood = x.serverTime(), true
 	r := x.f.writer.send(ctx, d.write, false)
 	x.host = r.host
 	if r.err != nil {
-		d.open = d.open || !r.excludes()
-		d.unseen = apierrors.IsAlreadyExists(r.err) || !x.creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
+		d.fail(&r, x.creates)
 		return r.err
 	}
 	if d.altered = d.verify(r.object, false); d.altered != "" {
@@ -147,13 +195,12 @@ func (x *execution) read(ctx context.Context, o *unstructured.Unstructured) (*un
 func isGone(err error) bool { return apierrors.IsNotFound(err) && retry.Excludes(err) }
 
 // settle finds out what became of a write whose attempts have ended with cause. A lost send may still be on its way,
-// so it watches the object for as long as a result is observed; after an interruption or the deadline it reads it
-// once. It returns the error that the write ends with, which no longer matters if it has landed.
-func (x *execution) settle(ctx context.Context, d *delivery, cause error) error {
+// so it watches the object for that long; after an interruption or the deadline it reads it once. It returns the error
+// that the write ends with, which no longer matters if it has landed.
+func (x *execution) settle(ctx context.Context, d *delivery, cause error, patience time.Duration) error {
 	if errors.Is(cause, errChanged) || errors.Is(cause, errStop) {
 		return cause // it can no longer land, or that it may is part of the outcome
 	}
-	patience := x.f.o.Observe
 	var over *retry.DeadlineError
 	if ctx.Err() != nil || errors.As(cause, &over) {
 		patience = 0
@@ -229,6 +276,9 @@ func (x *execution) confirm(ctx context.Context) error {
 	now, err := x.read(ctx, x.evidence.Object)
 	if err == nil && (now == nil || !sameVersion(now, x.evidence.Object)) {
 		err = errChanged
+	}
+	if err == nil && x.lookBefore != nil {
+		err = x.lookBefore(x, ctx)
 	}
 	return err
 }

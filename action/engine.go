@@ -111,16 +111,20 @@ const (
 type State string
 
 const (
-	Refused    State = "refused"    // the evidence, or the API server, does not allow it
-	Changed    State = "changed"    // the job, or the evidence, is no longer what was shown
-	Checked    State = "checked"    // the dry run succeeded, and no more was wanted
-	Settled    State = "settled"    // the phase held while it was observed, or Velero ended the job
-	Moving     State = "moving"     // the patch holds, but Velero has not ended the job yet
-	Reverted   State = "reverted"   // somebody wrote another phase over it
-	Deleted    State = "deleted"    // the resource no longer exists
-	Altered    State = "altered"    // the API server's answer to the patch is not what was requested
-	NoEffect   State = "no effect"  // the patch holds, but Velero did not react
-	Unfinished State = "unfinished" // an error or an interruption came first
+	Refused  State = "refused"  // the evidence, or the API server, does not allow it
+	Changed  State = "changed"  // the job, or the evidence, is no longer what was shown
+	Checked  State = "checked"  // the dry run succeeded, and no more was wanted
+	Settled  State = "settled"  // the phase held while it was observed, or Velero ended the job
+	Moving   State = "moving"   // the patch holds, but Velero has not ended the job yet
+	Reverted State = "reverted" // somebody wrote another phase over it
+	Deleted  State = "deleted"  // the resource no longer exists
+	Altered  State = "altered"  // the API server's answer to the patch is not what was requested
+	// CarriedOut: something dropped dryRun, so that what was only to be checked was done. Nothing more was sent.
+	CarriedOut State = "dry run carried out"
+	// Misdirected: what was requested by name is now about another object of that name.
+	Misdirected State = "another has its name"
+	NoEffect    State = "no effect"  // the patch holds, but Velero did not react
+	Unfinished  State = "unfinished" // an error or an interruption came first
 )
 
 // Outcome is the end of an execution.
@@ -133,5 +137,6 @@ type Outcome struct {
 	Plan     Plan
 	Copy     string   // the file with the object as it was before
 	Log      string   // the audit log
+	Undo     []string // the commands that take back what should not have been done
 	Warnings []string // secondary failures
 }

@@ -96,7 +96,7 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 			t.Errorf("log entry %+v", e)
 		}
 	}
-	if strings.Join(got, " ") != "begin send landed end" {
+	if strings.Join(got, " ") != "begin check send landed end" {
 		t.Errorf("log has %v", got)
 	}
 	for _, path := range []string{out.Log, out.Copy} {

@@ -30,11 +30,13 @@ type execution struct {
 	audit    *audit
 	record   Entry // what all entries of the audit log have in common
 	writes   []write
-	sent     int    // how many of them have landed
-	host     string // where the last request was sent
-	out      Outcome
-	subject  *unstructured.Unstructured // what is observed: what the plan is about, or what was created
-	policy   *unstructured.Unstructured // the ConfigMap that was created for it, nil for none
+	// deliveries are what is known of the writes, in their order.
+	deliveries []*delivery
+	sent       int    // how many of them have landed
+	host       string // where the last request was sent
+	out        Outcome
+	subject    *unstructured.Unstructured // what is observed: what the plan is about, or what was created
+	policy     *unstructured.Unstructured // the ConfigMap that was created for it, nil for none
 
 	observeUntil time.Time
 }
@@ -91,7 +93,7 @@ func (x *execution) run(ctx context.Context) (Outcome, error) {
 			break
 		}
 		if err != nil {
-			x.out.Message = fmt.Sprintf("%s: %v; %s %s", x.step, err, x.request(), sentWords[x.out.Sent])
+			x.out.Message = fmt.Sprintf("%s: %v; %s", x.step, err, x.sentSoFar())
 			return x.finish(err), err
 		}
 	}
@@ -167,8 +169,8 @@ func (x *execution) changed(o *unstructured.Unstructured, now Plan) error {
 	case now.evidence.By != "" && now.evidence.By != x.plan.evidence.By:
 		what = fmt.Sprintf("you are %s now, and the plan was shown to %s", now.evidence.By, x.plan.evidence.By)
 	case x.plan.UID == "" && o.GetUID() != "":
-		what = "something has its name by now"
-	case o.GetUID() == "":
+		what = x.otherCreator(o)
+	case o.GetUID() == "" && x.plan.UID != "":
 		what = "it was deleted"
 	case o.GetUID() != x.plan.UID:
 		what = "it was deleted, and another one has its name"
@@ -208,27 +210,7 @@ func (x *execution) prepare(context.Context) error {
 			return err
 		}
 		x.writes = append(x.writes, w)
-	}
-	return nil
-}
-
-// check lets the API server judge every patch before the first is sent.
-func (x *execution) check(ctx context.Context) error {
-	x.enter(StepDryRun)
-	for _, w := range x.writes {
-		after, err := x.dryRunWrite(ctx, w)
-		if err != nil {
-			return x.sortAnswer(ctx, &delivery{write: w, before: x.out.Sent}, err)
-		}
-		if wrong := w.verify(after, true); wrong != "" {
-			return x.stop(Refused, "the API server would accept %s but %s; %s", x.request(), wrong, x.nothing())
-		}
-		if doubt := x.f.access.compareWriter(time.Now(), after).doubt(); doubt != "" {
-			return x.stop(Refused, "%s; %s", doubt, x.nothing())
-		}
-	}
-	if x.dryRun {
-		return x.stop(Checked, "the API server accepts %s; nothing was written", x.request())
+		x.deliveries = append(x.deliveries, &delivery{write: w})
 	}
 	return nil
 }
@@ -248,7 +230,7 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 	var found finding
 	if err == nil {
 		found = d.settleUnseen(o)
-		x.update(d)
+		x.update()
 	}
 	switch {
 	case err != nil:
@@ -271,6 +253,9 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 		return x.changed(evidence.Object, now)
 	}
 	x.out.Plan = now
+	if seen.GetUID() == "" {
+		return x.stop(Changed, "%s; %s", x.otherCreator(o), x.nothing())
+	}
 	did := "changed"
 	if by, _ := x.marks.others(seen, o); by != "" && by != x.stamp.by {
 		did = "was patched by " + by
@@ -285,9 +270,11 @@ func (x *execution) isJob(o *unstructured.Unstructured) bool {
 // send sends every write until it lands; the first that does not ends the execution.
 func (x *execution) send(ctx context.Context) error {
 	x.enter(StepPatch)
-	for i, w := range x.writes {
-		d := &delivery{write: w, before: x.out.Sent, last: i == len(x.writes)-1}
+	for i, d := range x.deliveries {
 		err := x.deliver(ctx, d)
+		if d.landed && !d.forGood { // by a dry run that had no answer
+			return x.carriedOut(d)
+		}
 		if errors.Is(err, errAltered) && !d.landed {
 			return x.stop(Altered, "%v: it would %s; %s", err, d.altered, x.nothing())
 		}
@@ -297,14 +284,14 @@ func (x *execution) send(ctx context.Context) error {
 		if !d.landed {
 			return err
 		}
-		x.update(d)
+		x.update()
 		x.sent = i + 1
-		if err := x.note("landed", w); err != nil {
+		if err := x.note("landed", d.write); err != nil {
 			x.warn("cannot write the local log: %v", err)
 		}
-		if x.isJob(w.object()) {
+		if x.isJob(d.object()) {
 			x.out.Phase, x.subject = phaseOf(d.after), d.after
-		} else if isPolicy(targetOf(w.object())) {
+		} else if isPolicy(targetOf(d.object())) {
 			x.policy = d.after
 		}
 	}
@@ -364,7 +351,7 @@ func (x *execution) readSubject(ctx context.Context) (*unstructured.Unstructured
 	o, err := x.once(ctx, x.subject)
 	what := x.plan.Kind.Word()
 	switch {
-	case x.removes && (isGone(err) || err == nil && o.GetUID() != x.subject.GetUID()):
+	case x.removes && (isGone(err) || err == nil && !x.byName && o.GetUID() != x.subject.GetUID()):
 		return nil, x.stop(Settled, "the %s is deleted", what)
 	case isGone(err):
 		return nil, x.stop(Deleted, "the %s is gone", what)
@@ -373,7 +360,7 @@ func (x *execution) readSubject(ctx context.Context) (*unstructured.Unstructured
 	}
 	x.out.Phase = phaseOf(o)
 	x.report(Progress{Step: StepObserve, Phase: x.out.Phase})
-	if o.GetUID() != x.subject.GetUID() {
+	if o.GetUID() != x.subject.GetUID() && !x.byName {
 		return nil, x.stop(Deleted, "the %s is gone; another one has its name", what)
 	}
 	return o, nil

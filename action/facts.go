@@ -22,7 +22,11 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	} else {
 		l.job(p.To)
 	}
-	if doubt := p.evidence.skew.doubt(); doubt != "" {
+	doubt := p.evidence.skew.doubt()
+	if d, err := definitionOf(p.Action); err == nil && !d.restsOnAges(&p.evidence) {
+		doubt = p.evidence.skew.remark()
+	}
+	if doubt != "" {
 		l.Doubts(diagnosis.SourceAPI, p.evidence.At, "%s", doubt)
 	}
 	return l.Facts()

@@ -36,7 +36,9 @@ type fakeAPI struct {
 	// date is what answers say of the time, and wrote what they note of a write.
 	date, wrote func() time.Time
 	tamper      func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error)
-	log         []string
+	// strip: something before the server drops dryRun from the request that is served.
+	strip func(step string) bool
+	log   []string
 }
 
 const (
@@ -123,6 +125,9 @@ func (f *fakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		f.foreign++
 	}
 	tamper := f.tamper
+	if f.strip != nil && step == "dry run" && f.strip(step) {
+		r = withoutDryRun(r)
+	}
 	f.mu.Unlock()
 	if tamper != nil {
 		return tamper(step, r, func() *http.Response { return f.serve(r) })
@@ -133,6 +138,25 @@ func (f *fakeAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Header.Set("Date", f.date().UTC().Format(http.TimeFormat))
 	}
 	return response, nil
+}
+
+// withoutDryRun is a request as it is after something has dropped its dryRun.
+func withoutDryRun(r *http.Request) *http.Request {
+	r = r.Clone(r.Context())
+	q := r.URL.Query()
+	q.Del("dryRun")
+	r.URL.RawQuery = q.Encode()
+	if body := bodyOf(r); r.Method == http.MethodDelete {
+		var options map[string]any
+		if json.Unmarshal(body, &options) == nil {
+			delete(options, "dryRun")
+			body, _ = json.Marshal(options)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	} else {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return r
 }
 
 // connected tells the client's trace that a connection is used, as net/http does.
@@ -234,9 +258,9 @@ func (f *fakeAPI) patch(r *http.Request, path string, body []byte, dryRun bool) 
 		}
 	}
 	if f.wrote != nil {
-		o["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{"manager": fieldManager, "operation": "Update", "time": f.wrote().UTC().Format(time.RFC3339)}}
+		o["metadata"].(map[string]any)["managedFields"] = withEntry(o, f.wrote())
 	}
-	if dryRun {
+	if dryRun { // with the old resourceVersion
 		return answerJSON(r, 200, o)
 	}
 	f.version++
@@ -244,6 +268,15 @@ func (f *fakeAPI) patch(r *http.Request, path string, body []byte, dryRun bool) 
 	f.objects[path] = o
 	f.note(path, o)
 	return answerJSON(r, 200, o)
+}
+
+// withEntry is managedFields after veltui has written: as the API server does, it moves veltui's own entry to the present
+// and leaves the others.
+func withEntry(o map[string]any, at time.Time) []any {
+	entries, _, _ := unstructured.NestedSlice(o, "metadata", "managedFields")
+	entries = slices.DeleteFunc(entries, func(e any) bool { return e.(map[string]any)["manager"] == fieldManager })
+	return append(entries, map[string]any{"manager": fieldManager, "operation": "Update", "apiVersion": "velero.io/v1",
+		"time": at.UTC().Format(time.RFC3339), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}})
 }
 
 // landings are the attempts whose write of an object was carried out so far.
@@ -275,7 +308,13 @@ func (f *fakeAPI) create(r *http.Request, path string, body []byte, dryRun bool)
 	f.version++
 	meta := o["metadata"].(map[string]any)
 	meta["uid"] = fmt.Sprintf("uid-%d", f.version)
-	if !dryRun {
+	now := time.Now()
+	if f.wrote != nil {
+		now = f.wrote()
+		meta["managedFields"] = withEntry(o, now)
+	}
+	meta["creationTimestamp"] = now.UTC().Format(time.RFC3339)
+	if !dryRun { // whose answer has no resourceVersion
 		meta["resourceVersion"] = fmt.Sprint(f.version)
 		f.objects[path] = o
 		f.note(path, o)
@@ -302,7 +341,11 @@ func (f *fakeAPI) remove(r *http.Request, path string, body []byte, dryRun bool)
 	after := (&unstructured.Unstructured{Object: o}).DeepCopy()
 	held := len(after.GetFinalizers()) > 0
 	if held && after.GetDeletionTimestamp() == nil {
-		after.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+		at := time.Now()
+		if f.wrote != nil {
+			at = f.wrote()
+		}
+		after.SetDeletionTimestamp(&metav1.Time{Time: at})
 	}
 	if !dryRun && len(options.DryRun) == 0 {
 		f.landed[path] = append(f.landed[path], "deleted")

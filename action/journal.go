@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/safefile"
 )
 
@@ -73,6 +74,7 @@ func readEntries(log *io.SectionReader, limit int64, each func(Entry)) (damage L
 			if !whole || json.Unmarshal(line, &e) != nil {
 				damage.Lines++
 			} else {
+				e.shorten()
 				each(e)
 			}
 		}
@@ -81,6 +83,44 @@ func readEntries(log *io.SectionReader, limit int64, each func(Entry)) (damage L
 		}
 	}
 }
+
+const (
+	maxWord    = 1 << 10  // the length of an entry's field; what veltui writes is shorter
+	maxText    = 8 << 10  // of a message or error
+	maxCommand = 64 << 10 // of a command, which may hold a patch
+	maxRequest = 2 << 20  // of a request: an API server takes no longer one (etcd's --max-request-bytes)
+)
+
+// shorten bounds what an entry has to show: the file is the user's own, but a line of it may be 4 MiB long.
+func (e *Entry) shorten() {
+	for _, word := range []*string{&e.Event, &e.Attempt, &e.Context, &e.Cluster, &e.ClusterUID, &e.Host, &e.Machine, &e.Action, &e.Kind,
+		&e.Namespace, &e.Name, &e.UID, &e.By, &e.From, &e.To, &e.Target, (*string)(&e.State), (*string)(&e.Sent), &e.Phase} {
+		*word = human.Shorten(*word, maxWord)
+	}
+	for _, text := range []*string{&e.Reason, &e.Message, &e.Error, &e.Copy} {
+		*text = human.Shorten(*text, maxText)
+	}
+	for _, commands := range [][]string{e.Commands, e.Undo} {
+		for i := range commands {
+			commands[i] = human.Shorten(commands[i], maxCommand)
+		}
+	}
+	e.Commands, e.Undo = e.Commands[:min(len(e.Commands), maxCommands)], e.Undo[:min(len(e.Undo), maxCommands)]
+	for _, request := range []*json.RawMessage{&e.Patch, &e.Object} {
+		if len(*request) > maxRequest {
+			*request = json.RawMessage(fmt.Sprintf(`"%d bytes, left out"`, len(*request)))
+		}
+	}
+	if d := e.Delete; d != nil {
+		for _, version := range []*string{(*string)(d.UID), d.ResourceVersion} {
+			if version != nil {
+				*version = human.Shorten(*version, maxWord)
+			}
+		}
+	}
+}
+
+const maxCommands = 1000 // of an entry: a command for each volume that is cancelled
 
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
@@ -106,10 +146,12 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 // Attempt is an attempt in the audit log; Entry is its first one.
 type Attempt struct {
 	Entry
+	checks        []Entry // its dry runs, each noted before the first request
 	sends, landed []Entry // of its requests
 	removed       bool    // the ConfigMap of a restore is gone again
 	last          time.Time
 	ended         bool // in doubt
+	altered       bool // an answer differed from the request: that the object lacks the mark proves nothing
 }
 
 // leftover is the request that made the ConfigMap of a restore, nil if there was none or it is gone again.
@@ -126,11 +168,13 @@ func (a *Attempt) WasSent() bool { return len(a.sends) > 0 }
 // UnfinishedAttempts returns the attempts that no longer run but did not end, or ended in doubt, oldest first.
 func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error) {
 	open := map[string]*Attempt{}
+	var over []string
 	damage, err := ReadLog(dir, func(e Entry) {
 		a := open[e.Attempt]
 		switch {
 		case e.Event == "end" && (e.Sent != Doubtful || e.State == Superseded) && (a == nil || e.Sent == NotSent || a.leftover() == nil):
 			delete(open, e.Attempt)
+			over = append(over, e.Attempt)
 			return
 		case a == nil && e.Event == "begin" && now.Sub(e.Time) < reportedFor:
 			a = &Attempt{Entry: e}
@@ -141,7 +185,9 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 		a.last = e.Time
 		switch e.Event {
 		case "end":
-			a.ended = true
+			a.ended, a.altered = true, e.State == Altered || e.State == CarriedOut
+		case "check":
+			a.checks = append(a.checks, e)
 		case "send":
 			a.sends = append(a.sends, e)
 		case "removed":
@@ -150,6 +196,7 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 			a.landed = append(a.landed, e)
 		}
 	})
+	removeLocks(dir, over)
 	var unfinished []Attempt
 	for _, a := range open {
 		ended, testErr := a.hasEnded(dir, now)
@@ -160,6 +207,19 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 	}
 	slices.SortStableFunc(unfinished, func(a, b Attempt) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Attempt, b.Attempt)) })
 	return unfinished, damage, err
+}
+
+// removeLocks removes the locks that attempts which are over have left.
+func removeLocks(dir string, over []string) {
+	left, err := filepath.Glob(filepath.Join(dir, "*.lock"))
+	if err != nil || len(left) == 0 {
+		return
+	}
+	for _, attempt := range over {
+		if slices.Contains(left, lockFile(dir, attempt)) {
+			removeLock(dir, attempt)
+		}
+	}
 }
 
 // hasEnded reports whether an attempt surely no longer runs. A free lock proves that on the machine where it was

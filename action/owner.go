@@ -248,12 +248,18 @@ func phaseOwner(o *unstructured.Unstructured) (owner string, at time.Time) {
 	return owner, at
 }
 
+// endedByPerson reports whether somebody other than a server wrote a job's final phase.
+func endedByPerson(o *unstructured.Unstructured) bool {
+	by, _ := phaseOwner(o)
+	return by != "" && !strings.HasSuffix(by, "-server") && velero.TerminalPhase(phaseOf(o))
+}
+
 // runsOn reports whether Velero writes to a job after a person wrote its final phase.
 func runsOn(o *unstructured.Unstructured, at time.Time) bool {
-	by, written := phaseOwner(o)
-	if by == "" || strings.HasSuffix(by, "-server") || !velero.TerminalPhase(phaseOf(o)) {
+	if !endedByPerson(o) {
 		return false
 	}
+	_, written := phaseOwner(o)
 	wrote := veleroWrote(o)
 	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < lifeless
 }

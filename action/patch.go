@@ -18,6 +18,7 @@ import (
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 type stamp struct {
@@ -92,6 +93,56 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 		}
 	}
 	return ""
+}
+
+// stored: an answer to a dry run has the resource's old version.
+func (p *patch) stored(answer *unstructured.Unstructured) bool {
+	return answer.GetResourceVersion() != p.seen.GetResourceVersion()
+}
+
+func (p *patch) ours(answer *unstructured.Unstructured) bool {
+	attempts, _ := attemptsOf(answer, p.mark)
+	return answer.GetUID() == p.seen.GetUID() && slices.Contains(attempts, p.attempt)
+}
+
+func (p *patch) madeAt(answer *unstructured.Unstructured) time.Time {
+	return newOwnWrite(p.seen, answer)
+}
+
+// excludes: find tells it from the mark.
+func (p *patch) excludes(*unstructured.Unstructured, time.Time, time.Duration) bool { return false }
+
+func (p *patch) deed() string { return p.seen.GetKind() + " " + p.seen.GetName() + " was changed" }
+
+// undo writes back what the patch replaced, if nobody has changed the resource since.
+func (p *patch) undo(after *unstructured.Unstructured) []string {
+	type removal struct {
+		Op   string `json:"op"`
+		Path string `json:"path"`
+	}
+	all := []any{operation{"test", "/metadata/uid", after.GetUID()},
+		operation{"test", "/metadata/resourceVersion", after.GetResourceVersion()}}
+	var undone []string
+	for _, c := range p.changes {
+		if slices.ContainsFunc(undone, func(path string) bool { return strings.HasPrefix(c.Path, path+"/") || c.Path == path }) {
+			continue // goes with the map that was made for it
+		}
+		undone = append(undone, c.Path)
+		if before := valueAt(p.seen.Object, c.Path); before != nil {
+			all = append(all, operation{"replace", c.Path, before})
+		} else {
+			all = append(all, removal{"remove", c.Path})
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return nil
+	}
+	resource := qualified(job.Kind(p.seen.GetKind()))
+	if i := slices.IndexFunc(velero.VolumeKinds[:], func(k velero.VolumeKind) bool { return string(k) == p.seen.GetKind() }); i >= 0 {
+		resource = qualified(velero.VolumeKinds[i])
+	}
+	return []string{"patch", resource, p.seen.GetName(), "--type=json", "-p", string(data)}
 }
 
 func (p *patch) find(now *unstructured.Unstructured) finding {

@@ -18,7 +18,7 @@ import (
 // 1.12 to 1.18.3), and leave all else, where that also resets spec.skipImmediately.
 func pausing(name Name) definition {
 	return definition{
-		name: name, gather: gatherSchedule, fill: pause, nothing: "leave it as it is", marks: paused, observe: observing(observePause),
+		name: name, gather: gatherSchedule, fill: pause, nothing: "leave it as it is", marks: paused, observe: observing(observePause), ages: noAge,
 		changes: func(p *Plan, _ *unstructured.Unstructured, _ stamp) ([]operation, [][2]string) {
 			changes := []operation{{"add", "/spec/paused", p.Action == Pause}}
 			if p.Action == Unpause && p.request.SkipImmediately {

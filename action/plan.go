@@ -223,7 +223,17 @@ type definition struct {
 	deletes       bool // its targets are deleted
 	removes       bool // in the end what it is about is gone
 	byName        bool // what it writes names the object without its uid, so that it is read right before
+	// lookBefore reads, right before each send of what is byName, what would make the request wrong; nil for nothing.
+	// It returns errChanged if that has changed.
+	lookBefore func(x *execution, ctx context.Context) error
+	// ages reports whether an age decides the plan, which clocks that differ then make wrong; nil for always.
+	ages func(*Evidence) bool
 }
+
+func (d definition) restsOnAges(e *Evidence) bool { return d.ages == nil || d.ages(e) }
+
+// noAge is for an action that no age decides.
+func noAge(*Evidence) bool { return false }
 
 // definitions lists all actions: first those that a job may call for, in the order in which they are offered.
 func definitions() []definition {
@@ -287,7 +297,7 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	if p.Refusal == "" {
 		p.refuse(checkReason(r))
 	}
-	if doubt := e.skew.doubt(); doubt != "" && p.Possible() {
+	if doubt := e.skew.doubt(); doubt != "" && p.Possible() && d.restsOnAges(e) {
 		p.refuse(refuse(skewAdvice, "%s", doubt))
 	}
 	if d.marks != "" {

@@ -137,7 +137,7 @@ func TestSelectionEnds(t *testing.T) {
 	}{
 		"Velero begins":        {func(b *sendBench) { time.AfterFunc(3*time.Second, b.begin) }, Landed, false},
 		"Velero does not":      {func(*sendBench) {}, Landed, true},
-		"the name is taken":    {func(b *sendBench) { takeName(b) }, Doubtful, true},
+		"the name is taken":    {func(b *sendBench) { takeName(b) }, Partly, false},
 		"the restore is wrong": {func(b *sendBench) { sendCase{"write", "answered", "write", "422", "nothing"}.tamper(b) }, Partly, false},
 	} {
 		dir := t.TempDir()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,6 +56,11 @@ func (x *execution) moment(annotation string) string {
 	if err != nil {
 		return annotation
 	}
+	return x.clock(at)
+}
+
+// clock is a moment in the user's time zone.
+func (x *execution) clock(at time.Time) string {
 	return at.In(x.f.o.Now().Location()).Format("2006-01-02 15:04:05 MST")
 }
 
@@ -142,12 +148,15 @@ func (e *Evidence) refusedMore(shown *Evidence) bool {
 	return shown.Server.Visible && !e.Server.Visible || shown.Volumes == Yes && e.Volumes != Yes || shown.MayPatch == Yes && e.MayPatch != Yes
 }
 
-func (x *execution) begin() error {
+// serverTime is the present by the API server's clock.
+func (x *execution) serverTime() time.Time {
 	offset, _ := x.f.access.meter.Offset()
-	x.stamp.at = x.f.o.Now().Add(offset)
-	if x.dryRun {
-		return nil
-	}
+	return x.f.o.Now().Add(offset)
+}
+
+// begin opens the journal, before the dry run too: whatever drops dryRun makes that a write.
+func (x *execution) begin() error {
+	x.stamp.at = x.serverTime()
 	a, err := openAudit(x.f.o, x.stamp.attempt)
 	if errors.Is(err, errUnsafeLog) {
 		return x.stop(Refused, "%v; %s", err, x.nothing())
@@ -168,18 +177,6 @@ func (x *execution) begin() error {
 	return x.note("begin", nil)
 }
 
-func (x *execution) dryRunWrite(ctx context.Context, w write) (after *unstructured.Unstructured, err error) {
-	err = retry.RetryOnRetriableMaxBackOff(ctx, x.retrying(), func(ctx context.Context) error {
-		if err := x.f.access.Check(ctx); err != nil {
-			return err
-		}
-		r := x.f.writer.send(ctx, w, true)
-		after = r.object
-		return r.err
-	}, x.retriable)
-	return after, err
-}
-
 // sortAnswer sorts the error of a patch: another write was faster, and the target is read
 // again; the server refuses it; or it could not be reached.
 func (x *execution) sortAnswer(ctx context.Context, d *delivery, err error) error {
@@ -198,9 +195,45 @@ func (x *execution) nothing() string {
 	case NotSent:
 		return "nothing was written"
 	case Doubtful:
+		if x.onlyDryRuns() {
+			return onlyDryRun
+		}
 		return x.request() + " was sent before, and it is unknown whether it was applied"
 	}
 	return "nothing more was written"
+}
+
+const onlyDryRun = "only a dry run was sent, and no answer proves that it wrote nothing"
+
+func (x *execution) onlyDryRuns() bool {
+	return !slices.ContainsFunc(x.deliveries, func(d *delivery) bool { return d.forGood })
+}
+
+// sentSoFar says how much of what is requested was applied.
+func (x *execution) sentSoFar() string {
+	if x.out.Sent == Doubtful && x.onlyDryRuns() {
+		return onlyDryRun
+	}
+	return x.request() + " " + sentWords[x.out.Sent]
+}
+
+// otherCreator says who has created what has the name that a request would have taken, and when.
+func (x *execution) otherCreator(o *unstructured.Unstructured) string {
+	did := "created one of that name"
+	if x.others != nil {
+		did = x.others(o)
+	}
+	by, at := x.marks.others(&unstructured.Unstructured{}, o)
+	if by == "" {
+		by, did = "somebody", "created one of that name"
+		if managers := o.GetManagedFields(); len(managers) > 0 {
+			by += " (" + managers[0].Manager + ")"
+		}
+	}
+	if at == "" {
+		return fmt.Sprintf("%s %s at %s", by, did, x.clock(o.GetCreationTimestamp().Time))
+	}
+	return fmt.Sprintf("%s %s at %s", by, did, x.moment(at))
 }
 
 // announce writes an Event. Its error says that the cluster is another one now.

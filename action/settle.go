@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
@@ -50,6 +51,9 @@ func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
 		return Fate{Sent: Doubtful, Message: "it was made on another cluster"}, nil
 	}
 	s, err := f.traceAll(ctx, a)
+	if err == nil && a.altered && s.Sent == NotSent {
+		s.Sent, s.Message = Doubtful, "an answer was not what was requested, and whether it was applied cannot be found out"
+	}
 	if err == nil {
 		err = f.settlePolicy(ctx, a, &s)
 	}
@@ -61,13 +65,24 @@ func (f *Engine) Settle(ctx context.Context, a *Attempt) (Fate, error) {
 		state = Superseded
 	}
 	end := a.Entry
+	end.Commands = nil
 	end.Time, end.Event, end.State, end.Sent, end.Phase = f.o.Now().UTC(), "end", state, s.Sent, s.Phase
 	end.Message = "looked up after veltui had ended: " + s.Message
-	return s, appendEntry(filepath.Join(f.o.AuditDir, LogFile), end)
+	if !a.WasSent() && s.Sent == Landed {
+		end.State = CarriedOut
+	}
+	err = appendEntry(filepath.Join(f.o.AuditDir, LogFile), end)
+	if err == nil {
+		removeLock(f.o.AuditDir, a.Attempt)
+	}
+	return s, err
 }
 
 func (f *Engine) traceAll(ctx context.Context, a *Attempt) (Fate, error) {
 	s := Fate{Sent: NotSent, Known: true, Message: "nothing was sent"}
+	if !a.WasSent() && len(a.checks) > 0 {
+		return f.traceChecks(ctx, a)
+	}
 	found := map[Sent]int{}
 	for _, sent := range a.sends {
 		one, err := f.trace(ctx, a, sent)
@@ -89,6 +104,43 @@ func (f *Engine) traceAll(ctx context.Context, a *Attempt) (Fate, error) {
 		s.Sent, s.Message = Partly, "it was applied in part"
 	default:
 		s.Message = "it was not applied, and no longer can be"
+	}
+	return s, nil
+}
+
+// underWay is how long a dry run without an answer may be under way. An API server ends requests after a minute.
+const underWay = 10 * time.Minute
+
+// traceChecks finds out whether one of the dry runs of an attempt that sent nothing else was carried out.
+func (f *Engine) traceChecks(ctx context.Context, a *Attempt) (Fate, error) {
+	s := Fate{Sent: NotSent, Known: true, Message: "only a dry run was sent, and it wrote nothing"}
+	var landed []string
+	for _, sent := range a.checks {
+		one, err := f.trace(ctx, a, sent)
+		if err != nil {
+			return Fate{}, fmt.Errorf("reading what became of its dry run: %w", err)
+		}
+		s.Phase = cmp.Or(s.Phase, one.Phase)
+		isOver := f.o.Now().Sub(sent.Time) > underWay
+		switch {
+		case one.Sent == Landed:
+			landed = append(landed, cmp.Or(sent.Target, strings.ToLower(sent.Kind)+"/"+sent.Name))
+		case one.Sent == Doubtful && one.Known && sent.Object == nil:
+			s.Sent, s.Message = Doubtful, "only a dry run was sent; whether that changed it can no longer be found out"
+		case one.Sent == Doubtful && !isOver:
+			s.Known = false
+		}
+	}
+	switch {
+	case len(landed) == len(a.checks):
+		s.Sent = Landed
+	case len(landed) > 0:
+		s.Sent = Partly
+	case !s.Known:
+		s.Sent, s.Message = Doubtful, "only a dry run was sent, and it has written nothing so far"
+	}
+	if len(landed) > 0 {
+		s.Known, s.Message = true, "the dry run was carried out: it has written "+human.List(landed, 5)+"; what it was: veltui audit"
 	}
 	return s, nil
 }
@@ -195,6 +247,9 @@ func (a *Attempt) Describe(now time.Time) string {
 	case DeleteBackup, DeleteRestore:
 		did = "delete"
 	}
+	if a.DryRun {
+		did += " (dry run only)"
+	}
 	return fmt.Sprintf("An attempt at %s to %s %s/%s in context %s %s", when, did, strings.ToLower(a.Kind), a.Name, cmp.Or(a.Context, "?"), end)
 }
 
@@ -215,7 +270,7 @@ func (f *Engine) refuseAnother(ctx context.Context, p *Plan) {
 			continue
 		}
 		if i >= len(p.request.Earlier) {
-			if fate, err := f.Settle(ctx, &a); err == nil && fate.Known && fate.Sent != Landed {
+			if fate, err := f.Settle(ctx, &a); err == nil && fate.Sent != Landed && (fate.Known || !a.WasSent()) {
 				continue
 			}
 		}

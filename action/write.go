@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/job"
 )
 
 // write is one request to change the cluster. However often it is sent, the API server carries it out once or not at all.
@@ -24,8 +25,21 @@ type write interface {
 	// verify compares an answer with the request. It returns what is wrong, to follow "the API server would accept it
 	// but"; empty if nothing is.
 	verify(answer *unstructured.Unstructured, dryRun bool) string
+	// stored reports whether an answer to a dry run shows that something was stored.
+	stored(answer *unstructured.Unstructured) bool
+	// ours reports whether an answer is about the object of the request, with the mark of this attempt where there is one.
+	ours(answer *unstructured.Unstructured) bool
+	// madeAt is a time that the API server noted for this request in its answer; zero if there is none.
+	madeAt(answer *unstructured.Unstructured) time.Time
 	// find tells from the object as it is now, nil if it does not exist, what became of sends without an answer.
 	find(now *unstructured.Unstructured) finding
+	// excludes reports whether an object proves that the only request, sent at that time by the API server's clock and
+	// answered with a Status of 409, was not carried out.
+	excludes(now *unstructured.Unstructured, sent time.Time, margin time.Duration) bool
+	// deed says what a request that was carried out has done, and undo is the kubectl command that takes it back, nil
+	// for none.
+	deed() string
+	undo(after *unstructured.Unstructured) []string
 	// record notes the request in an entry of the audit log.
 	record(*Entry)
 }
@@ -67,6 +81,69 @@ func (c *creation) send(ctx context.Context, api *client.Client, dryRun []string
 		return nil, err
 	}
 	return o, nil
+}
+
+// stored: a dry run's answer has no resourceVersion (k8s.io/apiserver pkg/registry/generic/registry/dryrun.go Create,
+// 1.36).
+func (c *creation) stored(answer *unstructured.Unstructured) bool {
+	return answer.GetResourceVersion() != ""
+}
+
+func (c *creation) ours(answer *unstructured.Unstructured) bool {
+	attempts, _ := attemptsOf(answer, c.mark)
+	return answer.GetKind() == c.wanted.GetKind() && answer.GetName() == c.wanted.GetName() && slices.Contains(attempts, c.attempt)
+}
+
+func (c *creation) madeAt(answer *unstructured.Unstructured) time.Time {
+	return newOwnWrite(c.wanted, answer)
+}
+
+// newOwnWrite is when veltui wrote an object last, by an entry that the object did not have as it was seen: an entry
+// from before tells the object's age, not the time of this request.
+func newOwnWrite(seen, answer *unstructured.Unstructured) time.Time {
+	isKnown := func(m *metav1.ManagedFieldsEntry) bool {
+		return slices.ContainsFunc(seen.GetManagedFields(), func(old metav1.ManagedFieldsEntry) bool {
+			return old.Manager == m.Manager && old.Time.Equal(m.Time)
+		})
+	}
+	return job.WrittenBy(answer, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager && !isKnown(m) })
+}
+
+func (c *creation) deed() string {
+	return c.wanted.GetKind() + " " + c.wanted.GetName() + " was created"
+}
+
+func (c *creation) undo(*unstructured.Unstructured) []string {
+	resource := "configmaps"
+	if c.wanted.GroupVersionKind().Group != "" {
+		resource = qualified(job.Kind(c.wanted.GetKind()))
+	}
+	return []string{"delete", resource, c.wanted.GetName()}
+}
+
+// hidingTime is how soon after a request another's object must have been made for the request not to be hidden by it.
+const hidingTime = 5 * time.Second
+
+// excludes: 409 says that the name was taken when the API server looked. It was taken by this very request if a proxy
+// sent that twice. Then the object has this attempt's mark, unless somebody deleted the object and another took the
+// name, all between our request and its answer. That is excluded where the object was there before the request. It is
+// also taken as excluded where another veltui's complete mark is on the object, made at most a few seconds after our
+// request left: two people asked for the same at the same time. For ours to be hidden there, a proxy would have to have
+// repeated our request, somebody to have deleted our object, and that veltui to have looked and created its own, all
+// within hidingTime. An object without a mark, or a later one, leaves a doubt.
+func (c *creation) excludes(now *unstructured.Unstructured, sent time.Time, margin time.Duration) bool {
+	if now == nil || sent.IsZero() {
+		return false
+	}
+	made := now.GetCreationTimestamp().Time
+	attempts, complete := attemptsOf(now, c.mark)
+	switch {
+	case made.IsZero() || slices.Contains(attempts, c.attempt):
+		return false
+	case made.Before(sent.Add(-margin)):
+		return true
+	}
+	return complete && len(attempts) > 0 && !made.After(sent.Add(hidingTime))
 }
 
 func (c *creation) verify(answer *unstructured.Unstructured, dryRun bool) string {
@@ -123,6 +200,36 @@ func (c *creation) record(e *Entry) { e.Object = c.data }
 
 // deletion deletes an object as it was seen. It can leave no mark: whoever asks again finds that somebody deleted it.
 type deletion struct{ seen *unstructured.Unstructured }
+
+// stored: an answer with the object has its old version after a dry run. An answer without it cannot tell.
+func (d *deletion) stored(answer *unstructured.Unstructured) bool {
+	version := answer.GetResourceVersion()
+	return version != "" && version != d.seen.GetResourceVersion()
+}
+
+func (d *deletion) ours(answer *unstructured.Unstructured) bool {
+	return answer.GetUID() == d.seen.GetUID() && answer.GetDeletionTimestamp() != nil
+}
+
+// madeAt is the time of deletion in an answer to a dry run. The entries in managedFields are from before.
+func (d *deletion) madeAt(answer *unstructured.Unstructured) time.Time {
+	if answer.GetResourceVersion() == "" || d.seen.GetDeletionTimestamp() != nil {
+		return time.Time{} // the time would be this machine's own
+	}
+	return job.TimeOf(answer.GetDeletionTimestamp())
+}
+
+// excludes: the object was being deleted before the request, so that somebody else deleted it.
+func (d *deletion) excludes(now *unstructured.Unstructured, sent time.Time, margin time.Duration) bool {
+	if now == nil || now.GetUID() != d.seen.GetUID() || now.GetDeletionTimestamp() == nil || sent.IsZero() {
+		return false
+	}
+	return now.GetDeletionTimestamp().Time.Before(sent.Add(-margin))
+}
+
+func (d *deletion) deed() string { return d.seen.GetKind() + " " + d.seen.GetName() + " was deleted" }
+
+func (d *deletion) undo(*unstructured.Unstructured) []string { return nil }
 
 func (d *deletion) object() *unstructured.Unstructured { return d.seen }
 

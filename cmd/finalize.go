@@ -177,6 +177,7 @@ func finalizeExit(o *action.Outcome, err error) error {
 var outcomeCodes = map[action.State]int{
 	action.Refused: ExitRefused, action.Changed: ExitRefused, action.NoEffect: ExitTimeout,
 	action.Reverted: ExitError, action.Deleted: ExitError, action.Altered: ExitError,
+	action.CarriedOut: ExitError, action.Misdirected: ExitError,
 }
 
 const settlePatience = 5 * time.Second
@@ -350,6 +351,12 @@ func (f *planPrinter) end(printErr error, o *action.Outcome, err error) error {
 }
 
 func (l *lines) records(o *action.Outcome) {
+	if len(o.Undo) > 0 {
+		l.add("to undo it, before Velero acts on it:")
+	}
+	for _, c := range o.Undo {
+		l.command("", c)
+	}
 	for _, w := range o.Warnings {
 		l.add("warning: %s", w)
 	}

@@ -227,6 +227,7 @@ func (r *reporting) audit(in string) {
 	type deed struct {
 		report.Deed
 		sent, end string
+		isDryRun  bool // and changed nothing
 	}
 	var deeds []*deed
 	attempts := map[string]*deed{}
@@ -248,12 +249,14 @@ func (r *reporting) audit(in string) {
 			case "landed":
 				d.sent = "but it was applied at " + at
 			case "end":
+				d.isDryRun = e.DryRun && e.Sent == action.NotSent
 				d.end = fmt.Sprintf("; %s at %s, %s. Phase then: %s. %s", e.State, at, cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message))
 				d.end = strings.TrimRight(d.end, ". ")
 				d.Text += d.end
 			}
 		})
 	}
+	deeds = slices.DeleteFunc(deeds, func(d *deed) bool { return d.isDryRun })
 	for _, d := range deeds[max(0, len(deeds)-maxDeeds):] {
 		if d.end == "" {
 			d.Text += "; its end is not recorded, " + d.sent

@@ -123,7 +123,7 @@ func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured
 
 // waitFor goes on with `veltui wait` for what was created. What came of that it prints, or returns for a document.
 func (w *writing) waitFor(ctx context.Context, name jobName, o *action.Outcome) (item *document.WaitItem) {
-	if !w.wait || o.Sent != action.Landed || ctx.Err() != nil {
+	if !w.wait || o.Sent != action.Landed || o.State == action.CarriedOut || ctx.Err() != nil {
 		return nil
 	}
 	waiter := w.c.newWaiter(selection{names: []jobName{name}}, []condition{{word: "completed"}}, waitFlags{output: w.output, notify: "none"})

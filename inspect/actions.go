@@ -84,6 +84,9 @@ func (c *Cluster) Apply(ctx context.Context, plan action.Plan, dryRun bool, repo
 	c.Log.Info("finalizing", "kind", plan.Kind, "name", plan.Name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
 	// Errors that were joined stand on lines of their own.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
+	for i := range o.Undo {
+		o.Undo[i] = sanitize.String(o.Undo[i])
+	}
 	for i := range o.Warnings {
 		o.Warnings[i] = sanitize.String(o.Warnings[i])
 	}

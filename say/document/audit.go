@@ -39,7 +39,8 @@ type Audited struct {
 	Reason    string      `json:"reason"`
 	// Commands do the same without veltui.
 	Commands []string `json:"commands,omitempty"`
-	// DryRun is "accepted" if the API server accepted every request in the dry run before the first was sent.
+	// DryRun is "accepted" if the API server accepted every request in the dry run before the first was sent, and
+	// "carried out" if one was carried out.
 	DryRun string `json:"dryRun,omitempty"`
 	// Requests are the patches and objects as they were sent.
 	Requests []json.RawMessage `json:"requests,omitempty"`
@@ -48,8 +49,13 @@ type Audited struct {
 	State   action.State `json:"state,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Copy    string       `json:"copy,omitempty"`
+	// Undo are commands that take back what should not have been done.
+	Undo []string `json:"undo,omitempty"`
 
-	landed map[string]bool // what was sent, by the target
+	landed     map[string]bool   // what was sent, by the target
+	checks     []json.RawMessage // the requests of the dry runs
+	onlyDryRun bool              // no more was wanted
+	ended      bool
 }
 
 // ReadAudit reads the audit log of a directory, oldest first; about is a KIND/NAME or a name, empty for all.
@@ -58,7 +64,7 @@ func ReadAudit(dir, about string) (*Audit, error) {
 	damage, err := action.ReadLog(dir, a.add)
 	kind, name, both := strings.Cut(about, "/")
 	a.Items = slices.DeleteFunc(a.Items, func(i Audited) bool {
-		return both && (!strings.EqualFold(i.Kind, strings.TrimSuffix(kind, "s")) || i.Name != name) || !both && about != "" && i.Name != about
+		return i.changedNothing() || both && (!strings.EqualFold(i.Kind, strings.TrimSuffix(kind, "s")) || i.Name != name) || !both && about != "" && i.Name != about
 	})
 	if damage.Begins {
 		a.Notes = append(a.Notes, "Older entries were left out: the log is very long.")
@@ -70,6 +76,11 @@ func ReadAudit(dir, about string) (*Audit, error) {
 		a.Notes = append(a.Notes, "veltui has changed nothing from this machine.")
 	}
 	return a, err
+}
+
+// changedNothing reports whether an attempt was a dry run as it should be, which is no change.
+func (a *Audited) changedNothing() bool {
+	return a.onlyDryRun && a.ended && a.Sent == action.NotSent
 }
 
 // Cells are an attempt's time, context, user, action, object, what was sent, state and reason.
@@ -100,7 +111,12 @@ func (a *Audit) add(e action.Entry) {
 			Action: e.Action, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, From: e.From, To: e.To, Reason: e.Reason, Commands: e.Commands, Copy: e.Copy, landed: map[string]bool{}})
 	}
 	one := &a.Items[i]
+	one.onlyDryRun = one.onlyDryRun || e.DryRun
 	switch e.Event {
+	case "check":
+		if request := append(e.Patch, e.Object...); len(request) > 0 {
+			one.checks = append(one.checks, request)
+		}
 	case "send":
 		if request := append(e.Patch, e.Object...); len(request) > 0 {
 			one.Requests, one.DryRun = append(one.Requests, request), "accepted"
@@ -111,7 +127,13 @@ func (a *Audit) add(e action.Entry) {
 	case "landed":
 		one.landed[e.Target] = true
 	case "end":
-		one.Sent, one.State, one.Message = e.Sent, e.State, e.Message
+		one.Sent, one.State, one.Message, one.Undo, one.ended = e.Sent, e.State, e.Message, e.Undo, true
+		if e.State == action.CarriedOut {
+			one.DryRun = "carried out"
+		}
+		if e.State == action.CarriedOut && len(one.Requests) == 0 {
+			one.Requests = one.checks
+		}
 		return
 	}
 	// It is known what landed also if veltui did not live to note the end.

@@ -28,7 +28,7 @@ func NewChange(p *action.Plan, preflight *Preflight, o *action.Outcome, err erro
 }
 
 func newOutcome(o *action.Outcome, err error) Outcome {
-	d := Outcome{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings}
+	d := Outcome{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings, Undo: o.Undo}
 	if err != nil {
 		d.Error = err.Error()
 	}

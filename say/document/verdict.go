@@ -187,6 +187,9 @@ type Outcome struct {
 	Copy     string       `json:"copy,omitempty"`
 	Log      string       `json:"log,omitempty"`
 	Warnings []string     `json:"warnings,omitempty"`
+	// Undo are commands that take back what should not have been done: a dry run that was carried out, or a request that
+	// is now about another object.
+	Undo []string `json:"undo,omitempty"`
 	// NewPlan is what follows from the newest evidence after a change.
 	NewPlan *Plan  `json:"newPlan,omitempty"`
 	Error   string `json:"error,omitempty"`

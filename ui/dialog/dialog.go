@@ -192,7 +192,7 @@ func (d *Dialog) handleEnd() tea.Cmd {
 	r, o := d.run, d.run.ended.Value
 	r.progress.Close()
 	d.run, d.stopping, d.outcome = nil, false, o
-	if !r.dryRun {
+	if !r.dryRun || o.Sent != action.NotSent {
 		d.results[d.at] = change(&r.plan) + ": " + string(o.State) + ": " + o.Message
 		d.parting = append(d.parting, r.exitMessage())
 		if o.Sent == action.Landed {
@@ -207,7 +207,7 @@ func (d *Dialog) handleEnd() tea.Cmd {
 		d.enter(Ended)
 		return tea.Quit
 	}
-	if r.dryRun && (o.State == action.Checked || o.State == action.Unfinished) {
+	if r.dryRun && o.Sent == action.NotSent && (o.State == action.Checked || o.State == action.Unfinished) {
 		cmd := d.enter(Choosing)
 		d.note, d.alarm = "Dry run: "+o.Message+".", o.State != action.Checked
 		return cmd
@@ -240,7 +240,7 @@ func (d *Dialog) Parting() []string {
 	}
 	select {
 	case <-d.run.done:
-		if d.run.dryRun {
+		if d.run.dryRun && d.run.wroteNothing() {
 			return d.parting
 		}
 		return append(d.parting, d.run.exitMessage())

@@ -84,6 +84,12 @@ func (r *run) forsake() bool {
 	return r.forsaken
 }
 
+func (r *run) wroteNothing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.outcome.Sent == action.NotSent
+}
+
 // exitMessage is one line for the user's own terminal about what was done.
 func (r *run) exitMessage() string {
 	r.mu.Lock()
@@ -93,6 +99,9 @@ func (r *run) exitMessage() string {
 		result = r.outcome.result()
 	}
 	text := fmt.Sprintf("%s: %s: %s", subject(r.subject), change(&r.plan), result)
+	if len(r.outcome.Undo) > 0 {
+		text += "; to undo it: " + r.outcome.Undo[0]
+	}
 	return text + human.Parens(human.Clause("the log: ", r.outcome.Log))
 }
 

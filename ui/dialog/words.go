@@ -172,6 +172,9 @@ var endings = map[action.State]ending{
 	action.Refused: {bad, "Refused: nothing was written.", "See why above. Nothing has changed, so you may try again."},
 	action.Altered: {bad, "In doubt: the answer is not what was requested.",
 		"Look at the object itself (y on its page): a webhook or a proxy changes what is written. Find out which before you try again."},
+	action.CarriedOut: {bad, "The dry run was carried out.",
+		"Check the object itself. Find out which proxy drops dryRun before you change anything through it."},
+	action.Misdirected: {bad, "Velero may delete another one.", "Check the backup that has the name now, and the request."},
 }
 
 // stopped are the endings of what was not completed, by what had been sent.
@@ -234,6 +237,12 @@ func (o *outcome) propose(end *ending) {
 func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 	end := o.ending(named)
 	lines := append(c.Para(end.style(c.Theme), end.headline, 2), c.Para(c.Theme.Text, draw.Sentence(o.Message), 6)...)
+	if len(o.Undo) > 0 {
+		lines = append(lines, "", c.Theme.Strong.Render("To undo it, before Velero acts on it"))
+		for _, command := range o.Undo {
+			lines = append(lines, c.Whole("  "+command)...)
+		}
+	}
 	if next := o.next(); next != nil {
 		lines = append(lines, "")
 		if next.Possible() {
@@ -250,7 +259,7 @@ func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 		lines = append(lines, "", c.Theme.Strong.Render("What remains to be done"))
 		lines = append(lines, c.Para(c.Theme.Text, end.remains, 8)...)
 	}
-	if o.Sent == action.Landed {
+	if o.Sent == action.Landed && o.State != action.CarriedOut {
 		lines = append(lines, c.Titled("Not done", o.applied.WillNot)...)
 	}
 	if o.Log == "" {
