@@ -1,0 +1,81 @@
+package action
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
+)
+
+// worldOf is the evidence of an action as the world that a verdict is made of.
+func worldOf(e *Evidence) diagnosis.Environment {
+	w := diagnosis.Environment{
+		Now: e.At, NodeAgents: e.Agents, Jobs: []*job.Job{e.Job}, Volumes: e.Moving, Movers: e.Movers,
+		VolumesKnown: e.Volumes == Yes && e.MovingKnown == Yes,
+		Locations:    map[string]diagnosis.Location{}, BackupLocations: map[string]string{},
+		Evidence: map[types.UID]diagnosis.Evidence{e.Job.UID: e.ForVerdict()},
+	}
+	w.Server = velero.Server{Visible: e.Server.Visible, SeenAt: e.At}
+	w.Server.Flags = e.Server.Flags
+	if n := len(e.Server.Running); n > 0 {
+		w.Server.ServerPod = e.Server.Running[n-1]
+		w.Server.Running, w.Server.Others = true, n-1
+	} else if e.Server.Down != "" {
+		w.Server.Name, w.Server.Waiting = "velero-1", e.Server.Down
+	}
+	w.Server.Version, w.Server.Restarts = e.Server.Version, e.Server.Restarts
+	if l := e.Location; l != nil {
+		w.Locations[l.Name] = *l
+		w.BackupLocations[e.Job.BackupName] = l.Name
+	}
+	for _, text := range e.Malformed {
+		ref, field, _ := strings.Cut(strings.TrimSuffix(text, ")"), " (")
+		w.Malformed = append(w.Malformed, diagnosis.Malformed{Ref: ref, Field: decode.Malformed{Field: field}})
+	}
+	return w
+}
+
+var ownerWords = map[owner]string{ownerUnknown: "unknown", ownerAlive: "alive", ownerRestarted: "restarted",
+	ownerRestarting: "restarting", ownerDown: "down"}
+
+// TestJudgesAgree runs the rules of verdicts and those of plans over the situations of the invariants, and prints
+// where they part.
+func TestJudgesAgree(t *testing.T) {
+	sp := newSpace(t)
+	var mu sync.Mutex
+	parted := map[string]int{}
+	example := map[string]situation{}
+	note := func(s situation, what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if parted[what]++; parted[what] == 1 {
+			example[what] = s
+		}
+	}
+	compare := func(s situation) {
+		e := sp.evidence(s)
+		w := worldOf(&e)
+		v := diagnosis.Judge(e.Job, w)
+		if a, d := e.gaveUp(), diagnosis.GaveUp(e.Job, w); a != d {
+			note(s, fmt.Sprintf("gave up: action %v, diagnosis %v", a, d))
+		}
+		p, _ := For(Finalize, e, Request{})
+		note(s, fmt.Sprintf("%-12s owner %-10s plan %-9v verdict %s %s %s action %q", s.phase, ownerWords[e.owner()], p.Effect(), v.State(), v.Reason, v.Proof.Kind(), v.Action))
+	}
+	all := part{[]string{"ReadyToStart", "InProgress", "WaitingForPluginOperations", "Finalizing"}, []string{"v1.18.3"}, []string{"yes"},
+		[]bool{false}, []string{"unread", "silent", "lost Finalizing", "fresh line"}, []string{"fine", "malformed backup"}, []string{""}}
+	n := all.every(31, compare)
+	for _, what := range slices.Sorted(maps.Keys(parted)) {
+		t.Logf("%7d %s\n          %v", parted[what], what, example[what])
+	}
+	t.Logf("%d situations", n)
+}
