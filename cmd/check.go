@@ -18,6 +18,7 @@ import (
 	"github.com/veltui/veltui/etcd"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -185,8 +186,6 @@ func (c *cli) checkCluster(ctx context.Context, f checkFlags, log *slog.Logger) 
 // readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them lose no more.
 var readForMalformed = []string{watch.SnapshotLocations, watch.Downloads}
 
-const checkLooks = 6 // jobs that check looks closer at, as the dashboard does
-
 func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) (*assess.Assessment, []document.Unread, error) {
 	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
 	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}, false) {
@@ -197,22 +196,13 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 		return nil, nil, err
 	}
 	unread := append(unreadSources(snap), c.addEtcd(ctx, snap)...)
-	known, err := c.newCachedEstimates()
+	monitor, err := c.newMonitor()
 	if err != nil {
 		return nil, unread, err
 	}
-	known.estimates.BackupAge = c.threshold(backupAge)
-	assessed := known.estimates.Assess(snap, c.clock())
-	look := c.inspected().Recording(&known.estimates)
-	looked := 0
-	for _, j := range assessed.Snapshot.Active {
-		if judged := assessed.Of(j); judged.NeedsLook && !judged.Queue.Waits && looked < checkLooks {
-			looked++
-			look(ctx, j)
-		}
-	}
-	if looked > 0 {
-		assessed = known.estimates.Assess(snap, c.clock())
+	assessed, unseen := monitor.AssessOnce(ctx, snap, func(*job.Job) bool { return true })
+	for _, j := range unseen {
+		unread = append(unread, document.Unread{Resource: nameOf(j).String(), Error: "veltui could not look closer at it"})
 	}
 	if f.coverage {
 		result, err := c.inspected().Coverage(ctx, assessed, coverage.Options{}, func(string) {})

@@ -73,7 +73,7 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if f.artifacts && c.isReadOnly() {
 		return usagef("--artifacts makes DownloadRequests, which read-only does not allow")
 	}
-	assessed, judged, err := c.judgedJob(ctx, selected)
+	assessed, judged, err := c.readJudged(ctx, selected, c.assessUnchecked)
 	if err != nil {
 		return err
 	}

@@ -62,17 +62,17 @@ func (c *cli) following(ctx context.Context, selected selection, style human.Sty
 	if err != nil {
 		return o, err
 	}
-	known, err := c.newCachedEstimates()
+	monitor, err := c.newMonitor()
 	if err != nil {
 		return o, err
 	}
-	known.cluster.Style = style
+	monitor.SetStyle(style)
 	return inspect.FollowOptions{
 		Watcher: w, Clock: c.clock, Ready: selected.ready, Patience: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
 		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
-			return known.assess(ctx, snap, selected.matches)
+			return monitor.Assess(ctx, snap, selected.matches)
 		},
-		Look: known.cluster.Recording(&known.estimates), Wanted: selected.matches,
+		Look: func(ctx context.Context, j *job.Job) { _ = monitor.LookCloser(ctx, j) }, Wanted: selected.matches,
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/velero"
@@ -42,23 +43,22 @@ func (p *printed) list(rows []row, malformed []document.Malformed, _ bool) error
 // followed is a follower of one snapshot, with a clock that the test moves.
 type followed struct {
 	follower
-	known *cachedEstimates
-	now   time.Time
-	out   *printed
-	snap  *watch.Snapshot
+	monitor *inspect.Monitor
+	now     time.Time
+	out     *printed
+	snap    *watch.Snapshot
 }
 
 func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	f := &followed{now: followNoon, out: &printed{}}
 	c := newCLI(nil, nil, nil)
 	c.clock = func() time.Time { return f.now }
-	f.known = &cachedEstimates{cluster: c.inspected(), asked: map[types.UID]bool{}}
+	f.monitor = c.inspected().NewMonitor(0)
 	f.follower = follower{cli: c, printer: printer{list: f.out.list}, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]string{}}
 	f.snap = &watch.Snapshot{At: followNoon, Namespace: "velero", Jobs: jobs, Active: jobs, Health: watch.Health{State: watch.Live},
 		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero", Running: true, Ready: true, Version: "v1.18.3",
 			StartedAt: followNoon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}
 	for _, j := range jobs {
-		f.known.asked[j.UID] = true
 		f.snap.Changes = append(f.snap.Changes, watch.Change{Job: j})
 	}
 	return f
@@ -68,7 +68,7 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 func (f *followed) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	for end := f.now.Add(d); f.now.Before(end); f.now = f.now.Add(time.Second) {
-		if err := f.take(f.known.assess(t.Context(), f.snap, f.selected.matches)); err != nil {
+		if err := f.take(f.monitor.Assess(t.Context(), f.snap, func(*job.Job) bool { return false })); err != nil {
 			t.Fatal(err)
 		}
 		f.snap.Changes = nil

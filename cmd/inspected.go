@@ -6,23 +6,17 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/collector/cache"
 	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/job/forecast"
 	"github.com/veltui/veltui/job/forecast/history"
 	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
@@ -86,91 +80,63 @@ func (c *files) openRates(conn inspect.Connection) *history.Book {
 	return history.Open(o)
 }
 
-const estimateTimeout = 5 * time.Second
-
-// cachedEstimates gives running restores a total and an ETA by their mix, from indexes on disk.
-type cachedEstimates struct {
-	cluster   *inspect.Cluster
-	book      *history.Book
-	rates     forecast.Rates
-	estimates assess.Estimates
-	asked     map[types.UID]bool
-}
-
-func (c *cli) newCachedEstimates() (*cachedEstimates, error) {
+// newMonitor makes the monitor of the command's cluster. It downloads nothing.
+func (c *cli) newMonitor() (*inspect.Monitor, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
-	k := &cachedEstimates{cluster: c.inspected(), book: c.openRates(conn), asked: map[types.UID]bool{}}
-	k.cluster.Indexes, k.cluster.ReadOnly, k.rates = c.openIndexes(conn.Config), true, k.book.Known()
-	return k, nil
+	cluster := c.inspected()
+	cluster.Indexes, cluster.Rates, cluster.ReadOnly = c.openIndexes(conn.Config), c.openRates(conn), true
+	return cluster.NewMonitor(c.threshold(backupAge)), nil
 }
 
-// judgedJob reads and judges the selected job, with other kinds as needed.
-func (c *cli) judgedJob(ctx context.Context, selected selection, also ...string) (*assess.Assessment, assess.Judged, error) {
+// judgedJob reads and assesses the selected job, with other kinds as needed and with the closer look that its verdict
+// needs.
+func (c *cli) judgedJob(
+	ctx context.Context, selected selection, also ...string,
+) (*assess.Assessment, assess.Judged, error) {
+	return c.readJudged(ctx, selected, c.assess, also...)
+}
+
+// readJudged is judgedJob with another way to assess.
+func (c *cli) readJudged(
+	ctx context.Context, selected selection,
+	assessing func(context.Context, *watch.Snapshot, selection) (*assess.Assessment, error), also ...string,
+) (*assess.Assessment, assess.Judged, error) {
 	snap, _, err := c.readJob(ctx, selected, watch.Query{Volumes: true, Also: append(also, watch.Deletions)})
 	if err != nil {
 		return nil, assess.Judged{}, err
 	}
-	assessed, err := c.assess(ctx, snap, selected)
+	assessed, err := assessing(ctx, snap, selected)
 	if err != nil {
 		return nil, assess.Judged{}, err
 	}
 	return assessed, assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0]), nil
 }
 
-// assess judges one snapshot. One look shows no speed: estimates help only with learned rates.
-func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {
-	k, err := c.newCachedEstimates()
+// assessUnchecked assesses one snapshot without a closer look, for a command that gathers the evidence itself.
+func (c *cli) assessUnchecked(
+	ctx context.Context, snap *watch.Snapshot, selected selection,
+) (*assess.Assessment, error) {
+	monitor, err := c.newMonitor()
 	if err != nil {
 		return nil, err
 	}
-	learned := k.rates.Throttle.Valid() || len(k.rates.Resources) > 0
-	return k.assess(ctx, snap, func(j *job.Job) bool { return learned && selected.matches(j) }), nil
+	return monitor.Assess(ctx, snap, selected.matches), nil
 }
 
-// assess judges a snapshot, estimates the wanted restores that process items, and records learned rates.
-func (k *cachedEstimates) assess(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) *assess.Assessment {
-	for _, j := range snap.Active {
-		if j.Kind != job.Restore || j.Stage != job.StageItems || !wanted(j) || k.asked[j.UID] {
-			continue
-		}
-		k.asked[j.UID] = true
-		if err := k.estimate(ctx, snap, j); err != nil {
-			k.cluster.Log.Info("no ETA by kind", "restore", j.Name, "error", err)
-		}
-	}
-	assessed := k.estimates.Assess(snap, k.cluster.Clock())
-	for _, rates := range k.estimates.Learned() {
-		k.book.Learn(rates)
-	}
-	return assessed
-}
-
-func (k *cachedEstimates) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job) error {
-	ctx, cancel := context.WithTimeout(ctx, estimateTimeout)
-	defer cancel()
-	spec, err := inspect.RestoreSpec(j)
+// assess assesses one snapshot, with the closer looks that the verdicts on the selected jobs need. It warns of jobs
+// that veltui could not look closer at.
+func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {
+	monitor, err := c.newMonitor()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	i := slices.IndexFunc(snap.Jobs, func(b *job.Job) bool { return b.Kind == job.Backup && b.Name == spec.BackupName })
-	if i < 0 {
-		return fmt.Errorf("there is no backup %s", spec.BackupName)
+	assessed, unseen := monitor.AssessOnce(ctx, snap, selected.matches)
+	if len(unseen) > 0 {
+		fmt.Fprintf(c.streams.ErrOut, "warning: not checked closer: %s; 'veltui explain KIND/NAME' checks one job\n",
+			human.List(mapSlice(unseen, func(j *job.Job) string { return nameOf(j).String() }), 3))
 	}
-	store, err := k.cluster.Store(snap.Namespace)
-	if err != nil {
-		return err
-	}
-	index, err := store.Index(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: spec.BackupName, UID: snap.Jobs[i].UID}}, nil)
-	if err != nil {
-		return err // it is not on disk
-	}
-	estimate, err := store.Estimate(ctx, index, collector.RestoreSpec{Restore: spec, Policy: inspect.SelectedBy(j), Server: inspect.ServerOf(snap.Server)}, j.Started)
-	if err != nil {
-		return err
-	}
-	k.estimates.Set(j.UID, estimate, k.rates, forecast.LimitOf(snap.Server))
-	return nil
+	return assessed, nil
 }

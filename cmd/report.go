@@ -73,7 +73,7 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 		}
 	}
 	// Pods tell the version, which an ended job needs for nothing else.
-	assessed, judged, err := c.judgedJob(ctx, selected, watch.Pods)
+	assessed, judged, err := c.readJudged(ctx, selected, c.assessUnchecked, watch.Pods)
 	if err != nil {
 		return err
 	}

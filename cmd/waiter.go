@@ -108,6 +108,7 @@ type waiter struct {
 	selected   selection
 
 	cluster  *inspect.Cluster
+	monitor  *inspect.Monitor // of full looks
 	screen   *waitScreen
 	deliver  func(document.WaitResult) // takes what is printed else; nil to print it
 	assessed *assess.Assessment
@@ -145,6 +146,11 @@ func (w *waiter) run(ctx context.Context) error {
 		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errTimeUp)
 		defer stop()
 	}
+	monitor, err := w.cli.newMonitor()
+	if err != nil {
+		return err
+	}
+	w.monitor = monitor
 	o, err := w.cli.following(ctx, w.selected, human.Short, func(o *watch.Options) {
 		o.Only, o.Window = w.selected.query().Names, waitWindow
 	})
@@ -358,17 +364,13 @@ func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, erro
 	if len(found) == 0 {
 		return assess.Judged{}, errGone
 	}
-	var estimates assess.Estimates
-	assessed := estimates.Assess(snap, w.cli.clock())
-	judged := assessed.Of(found[0])
+	none := func(*job.Job) bool { return false }
+	judged := w.monitor.Assess(ctx, snap, none).Of(found[0])
 	if !judged.NeedsLook {
 		return judged, nil
 	}
-	look, err := w.cluster.Look(ctx, judged.Job)
-	if err == nil {
-		_, judged = assessed.Look(judged.Job, look)
-	}
-	return judged, err
+	err = w.monitor.LookCloser(ctx, judged.Job)
+	return w.monitor.Assess(ctx, snap, none).Of(found[0]), err
 }
 
 // show draws the jobs and notifies, once for all that ended or got stuck at the same time.

@@ -161,17 +161,6 @@ func (c *Cluster) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
 	return LookOf(&plan, c.Clock()), nil
 }
 
-// Recording returns a function that looks closer at a job and records the result in e.
-func (c *Cluster) Recording(e *assess.Estimates) func(context.Context, *job.Job) {
-	return func(ctx context.Context, j *job.Job) {
-		look, err := c.Look(ctx, j)
-		if err != nil {
-			look = assess.Look{At: c.Clock(), Err: err.Error()}
-		}
-		e.Looked(j.UID, look)
-	}
-}
-
 // lookEngine is the one that looks closer in a namespace, with the way to its cluster.
 func (c *Cluster) lookEngine(namespace string) (lookEngine, error) {
 	c.looks.mu.Lock()

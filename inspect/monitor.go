@@ -1,0 +1,144 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/watch"
+)
+
+const (
+	estimateTimeout = 5 * time.Second // bounds the estimate of one restore
+	// A command that reads the cluster once takes at most onceLooks closer looks, and begins none after onceBudget.
+	onceLooks  = 6
+	onceBudget = 20 * time.Second
+)
+
+// Monitor makes the assessments that commands print: it judges snapshots of one cluster, with the estimates that need
+// no download, the closer looks, and how fast earlier restores went. Commands that say something of the same job at the
+// same moment get it from here. Only one goroutine may call Assess and AssessOnce.
+type Monitor struct {
+	cluster   *Cluster
+	estimates assess.Estimates
+	estimated map[types.UID]bool
+}
+
+// NewMonitor makes a monitor of a cluster that is read-only, so that an estimate downloads nothing. backupAge is the
+// limit for the age of a schedule's last Completed backup, 0 for none.
+func (c *Cluster) NewMonitor(backupAge time.Duration) *Monitor {
+	return &Monitor{cluster: c, estimates: assess.Estimates{BackupAge: backupAge}, estimated: map[types.UID]bool{}}
+}
+
+// SetStyle sets the style of the durations in what closer looks find.
+func (m *Monitor) SetStyle(style human.Style) { m.cluster.Style = style }
+
+// Assess judges a snapshot for the present. It estimates the wanted restores that process items, and records what
+// restores show about the speed of the cluster.
+func (m *Monitor) Assess(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) *assess.Assessment {
+	for _, j := range snap.Active {
+		if j.Kind != job.Restore || j.Stage != job.StageItems || !wanted(j) || m.estimated[j.UID] {
+			continue
+		}
+		m.estimated[j.UID] = true
+		if err := m.estimate(ctx, snap, j); err != nil {
+			m.cluster.Log.Info("no ETA by kind", "restore", j.Name, "error", err)
+		}
+	}
+	assessed := m.estimates.Assess(snap, m.cluster.Clock())
+	for _, rates := range m.estimates.Learned() {
+		m.cluster.LearnRates(rates)
+	}
+	return assessed
+}
+
+// AssessOnce assesses a snapshot that is read once, with the closer looks that its verdicts need, those at wanted jobs
+// first. unseen are the wanted jobs that need a closer look and got none, because there are too many or time is up.
+func (m *Monitor) AssessOnce(
+	ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool,
+) (assessed *assess.Assessment, unseen []*job.Job) {
+	// One snapshot shows no speed: an estimate helps only with the rates of earlier restores.
+	known := m.cluster.KnownRates()
+	learned := known.Throttle.Valid() || len(known.Resources) > 0
+	estimating := func(j *job.Job) bool { return learned && wanted(j) }
+	assessed = m.Assess(ctx, snap, estimating)
+	due := slices.DeleteFunc(slices.Clone(assessed.Snapshot.Active), func(j *job.Job) bool {
+		judged := assessed.Of(j)
+		return !judged.NeedsLook || judged.Queue.Waits
+	})
+	slices.SortStableFunc(due, func(a, b *job.Job) int { return wantedFirst(wanted(a), wanted(b)) })
+	began, looked := m.cluster.Clock(), 0
+	for _, j := range due {
+		if looked < onceLooks && m.cluster.Clock().Sub(began) < onceBudget && ctx.Err() == nil {
+			looked++
+			_ = m.LookCloser(ctx, j) // the assessment says why
+		} else if wanted(j) {
+			unseen = append(unseen, j)
+		}
+	}
+	if looked > 0 {
+		assessed = m.Assess(ctx, snap, estimating)
+	}
+	return assessed, unseen
+}
+
+func wantedFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// LookCloser gathers the evidence about a job that has not ended, for the next assessment. That assessment also says
+// why a look failed.
+func (m *Monitor) LookCloser(ctx context.Context, j *job.Job) error {
+	look, err := m.cluster.Look(ctx, j)
+	if err != nil {
+		look = assess.Look{At: m.cluster.Clock(), Err: err.Error()}
+	}
+	m.estimates.Looked(j.UID, look)
+	return err
+}
+
+// estimate reads what a restore restores from the index of its backup, if that is on disk.
+func (m *Monitor) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job) error {
+	ctx, cancel := context.WithTimeout(ctx, estimateTimeout)
+	defer cancel()
+	spec, err := RestoreSpec(j)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(snap.Jobs, func(b *job.Job) bool { return b.Kind == job.Backup && b.Name == spec.BackupName })
+	if i < 0 {
+		return fmt.Errorf("there is no backup %s", spec.BackupName)
+	}
+	store, err := m.cluster.Store(snap.Namespace)
+	if err != nil {
+		return err
+	}
+	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: spec.BackupName, UID: snap.Jobs[i].UID}}
+	index, err := store.Index(ctx, backup, nil)
+	if err != nil {
+		return err // it is not on disk
+	}
+	restore := collector.RestoreSpec{Restore: spec, Policy: SelectedBy(j), Server: ServerOf(snap.Server)}
+	estimate, err := store.Estimate(ctx, index, restore, j.Started)
+	if err != nil {
+		return err
+	}
+	m.estimates.Set(j.UID, estimate, m.cluster.KnownRates(), forecast.LimitOf(snap.Server))
+	return nil
+}
