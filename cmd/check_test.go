@@ -167,7 +167,7 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 	config, err := b.UserWith(t.Context(), "no-volumes", "check-volumes",
 		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
 			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests",
-			"podvolumebackups", "podvolumerestores", "datauploads", "datadownloads"}},
+				"podvolumebackups", "podvolumerestores", "datauploads", "datadownloads"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}})
 	if err != nil {
 		t.Fatal(err)
