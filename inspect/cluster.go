@@ -107,6 +107,7 @@ func (c *Cluster) Engine(conn Connection, namespace string, e EngineOptions) (*a
 		Session: conn.Session, Namespace: namespace, ReadOnly: e.ReadOnly,
 		By: cmp.Or(conn.Config.Impersonate.UserName, conn.Config.Username), Context: conn.Context,
 		AuditDir: audit, Deadline: e.Timeout, Observe: e.Observe, Waiting: e.Waiting,
+		Now: c.Clock,
 	}
 	if !e.NoStore {
 		artifacts, err := c.artifacts(conn.Config, namespace)
