@@ -219,8 +219,7 @@ func TestDeleteBackupCopies(t *testing.T) {
 		"whose is unknown":     {inMetadata(func(m map[string]any) { delete(m, "generation") }), "n-2 does not count: whether this cluster made it is unknown"},
 		"of another schedule":  {inMetadata(set("labels", map[string]any{"velero.io/schedule-name": "else"})), "1 other completed backup holds its namespaces, by their filters: n-2"},
 		"of other namespaces": {func(b *sendBench) {
-			inMetadata(set("labels", map[string]any{}))(b)
-			inSpec(set("includedNamespaces", []any{"crm"}))(b)
+			b.copyOf("n-2", func(m, s, _ map[string]any) { delete(m, "labels"); s["includedNamespaces"] = []any{"crm"} })
 		}, ""},
 		"it is marked as well": {func(b *sendBench) { b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},
 		"two for two reasons":  {func(b *sendBench) { requested("New")(b); b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},

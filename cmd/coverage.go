@@ -87,7 +87,7 @@ func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
 		return usagef("--max-age %s: must not be negative", f.maxAge)
 	}
 	log := f.logging(ctx)
-	snap, err := f.read(ctx, watch.Query{Kinds: []string{watch.Backups}, Also: []string{watch.Schedules, watch.Locations, watch.Pods}, NoVerdict: true}, log)
+	snap, err := f.read(ctx, watch.Query{Kinds: []string{watch.Backups}, Also: []string{watch.Schedules, watch.Locations, watch.Deletions, watch.Pods}, NoVerdict: true}, log)
 	if err != nil {
 		return err
 	}

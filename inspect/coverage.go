@@ -32,7 +32,7 @@ func (c *Cluster) Coverage(ctx context.Context, a *assess.Assessment, o coverage
 	if err != nil {
 		return nil, err
 	}
-	o.Now = a.Environment.Now
+	o.Now, o.Copies = a.Environment.Now, a.Copies()
 	judge := coverage.NewJudge(l.found, a.CoverageSchedules(), a.Backups(), o)
 	if err := c.readRecords(ctx, a, judge, say); err != nil {
 		return nil, err
@@ -152,9 +152,6 @@ func (c *Cluster) lookAtCluster(ctx context.Context, a *assess.Assessment, only 
 	}}
 	l.Lists = reader.Lists(served, l.unread)
 	l.Began = func(resource string) { say("reading " + resource) }
-	if !a.Unseen(watch.Locations) {
-		l.found.Locations = slices.Collect(maps.Keys(a.Environment.Locations))
-	}
 	if a.Unseen(watch.Schedules) {
 		l.found.Unseen[watch.Schedules] = "you may not list it"
 	}
