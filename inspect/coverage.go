@@ -71,6 +71,7 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 	}
 	c.Records.cluster = session.CacheKey(config)
 	queue, at, read := a.Backups(), 1, 0
+	say(fmt.Sprintf("reading what backups hold: at most %s left", human.Number(len(queue))))
 	refused := error(nil)
 	for len(queue) > 0 {
 		var batch []*velerov1.Backup
@@ -86,8 +87,10 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 			running.Go(func() { records[i], errs[i] = c.record(ctx, a.Snapshot.Namespace, b, refused) })
 		}
 		running.Wait()
-		if ctx.Err() != nil {
+		if late := outOfTime(ctx); ctx.Err() != nil && late == nil {
 			return context.Cause(ctx)
+		} else if late != nil && refused == nil {
+			refused = late // what is on disk is read on
 		}
 		for i, b := range batch {
 			if errs[i] == nil {
@@ -105,6 +108,17 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 	return nil
 }
 
+// ErrOutOfTime is the cause of a context that ends what a command may take: what was not read by then is unknown.
+var ErrOutOfTime = errors.New("not read in time")
+
+// outOfTime is the cause of a context that ended by [ErrOutOfTime], else nil.
+func outOfTime(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrOutOfTime) {
+		return cause
+	}
+	return nil
+}
+
 // record reads what is stored of a backup, once.
 func (c *Cluster) record(ctx context.Context, namespace string, b *velerov1.Backup, refused error) (*coverage.Record, error) {
 	if r := c.Records.load(b.UID); r != nil {
@@ -114,7 +128,9 @@ func (c *Cluster) record(ctx context.Context, namespace string, b *velerov1.Back
 		return nil, refused
 	}
 	j := &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}
-	list, err := c.Resources(ctx, j)
+	list, err := readArtifact(ctx, c, j, func(f *artifact.Fetcher, ctx context.Context, kind job.Kind, name string) ([]artifact.Resources, error) {
+		return f.ResourcesOf(ctx, kind, name, coverage.Wanted)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -334,7 +334,7 @@ func TestEvidence(t *testing.T) {
 		"expired, and the run is late": {func(s *scene) {
 			s.schedule.Next = now.Add(-2 * time.Minute)
 			s.backup("b", time.Hour, -time.Minute, done, listing(entry(nil)))
-		}, Warned, ExpiresFirst, "b", -time.Minute},
+		}, Unprotected, BackupExpired, "", 0},
 		"all have expired": {func(s *scene) {
 			s.schedule.Next, s.schedule.Last = now.Add(2*day), now.Add(-5*day)
 			s.spec.TTL.Duration = 3 * day
