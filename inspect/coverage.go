@@ -1,12 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -87,17 +89,21 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 			running.Go(func() { records[i], errs[i] = c.record(ctx, a.Snapshot.Namespace, b, refused) })
 		}
 		running.Wait()
-		if late := outOfTime(ctx); ctx.Err() != nil && late == nil {
+		late := OutOfTime(ctx)
+		switch {
+		case late != nil:
+			refused = cmp.Or(refused, late) // what is on disk is read on
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		} else if late != nil && refused == nil {
-			refused = late // what is on disk is read on
 		}
 		for i, b := range batch {
 			if errs[i] == nil {
 				judge.Add(b, records[i])
 				continue
 			}
-			judge.Unread(b, errs[i])
+			if judge.Unread(b, cmp.Or(late, errs[i])); late != nil {
+				continue
+			}
 			if errors.Is(errs[i], artifact.ErrForbidden) || c.ReadOnly {
 				refused = errs[i] // so are all others, but for those on disk
 			}
@@ -108,11 +114,19 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 	return nil
 }
 
-// ErrOutOfTime is the cause of a context that ends what a command may take: what was not read by then is unknown.
+// ErrOutOfTime is the cause of the end of a context of [WithTimeout]: what was not read by then is unknown.
 var ErrOutOfTime = errors.New("not read in time")
 
-// outOfTime is the cause of a context that ended by [ErrOutOfTime], else nil.
-func outOfTime(ctx context.Context) error {
+// WithTimeout limits how long what a command asks for may take; 0 is no limit.
+func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: it took longer than %s", ErrOutOfTime, human.Duration(limit)))
+}
+
+// OutOfTime is the cause of a context that ended by [ErrOutOfTime], else nil.
+func OutOfTime(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrOutOfTime) {
 		return cause
 	}
