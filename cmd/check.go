@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/etcd"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/say/document"
@@ -28,7 +30,14 @@ type checkFlags struct {
 	nagios, acknowledged bool
 	coverage             bool
 	critical             bool // leave out warnings
+	timeout              time.Duration
 }
+
+// How long a check may take by default. Nagios ends a check after 60 s (service_check_timeout), and then has no result.
+const (
+	checkTimeout  = 5 * time.Minute
+	nagiosTimeout = 50 * time.Second
+)
 
 func newCheck(c *cli) *cobra.Command {
 	var f checkFlags
@@ -43,6 +52,9 @@ reason. One cause is one finding.
 
 Exit codes: 0 nothing, 3 warnings, 6 something is critical, 1 not everything could be
 read, unless something is critical; check names what and which right is missing.
+What is not read within --timeout counts as not read. With --nagios that is 50s, as
+Nagios ends a check after 60s; NRPE does after 10s unless its own -t is raised. What was
+read of backups is kept, so that the next check with --coverage gets further.
 With --nagios: 0, 1 warnings, 2 critical, 3 not everything could be read, or a flag or
 the configuration is wrong.`,
 		Example: `  # In cron, which mails what is printed
@@ -73,6 +85,7 @@ the configuration is wrong.`,
 	cmd.Flags().BoolVar(&f.nagios, "nagios", false, "Print one line and exit as Nagios plugins do")
 	cmd.Flags().BoolVar(&f.acknowledged, "acknowledged", false, "Leave out what was acknowledged in the dashboard on this machine")
 	cmd.Flags().BoolVar(&f.coverage, "coverage", false, "Read too what backups protect, as veltui coverage does, with its rights")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", checkTimeout, "How long to read, of each context; 0 for no limit (default with --nagios 50s)")
 	completeFlag(cmd, "min-severity", fixed([]string{"warning", "critical"}))
 	completeFlag(cmd, "ignore", fixed(findingReasons()))
 	return cmd
@@ -88,6 +101,12 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	}
 	if f.critical = f.minSeverity == assess.Critical.String(); !f.critical && f.minSeverity != assess.Warning.String() {
 		return usagef("--min-severity %s: must be warning or critical", f.minSeverity)
+	}
+	switch {
+	case f.timeout < 0:
+		return usagef("--timeout %s: must not be negative", f.timeout)
+	case f.nagios && !cmd.Flags().Changed("timeout"):
+		f.timeout = nagiosTimeout
 	}
 	known := findingReasons()
 	for i, reason := range f.ignore {
@@ -164,7 +183,12 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 }
 
 func (c *cli) checkCluster(ctx context.Context, f checkFlags, log *slog.Logger) (found checked) {
+	ctx, cancel := inspect.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	assessed, unread, err := c.readFindings(ctx, f, log)
+	if late := inspect.OutOfTime(ctx); late != nil {
+		unread = append(unread, document.Unread{Error: late.Error() + "; --timeout allows more"})
+	}
 	found.context, found.unread, found.err = cmp.Or(c.flags.CurrentContext, inCluster), unread, err
 	if err != nil {
 		found.unread = append(unread, document.Unread{Error: strings.Join(strings.Fields(err.Error()), " ")})
@@ -215,8 +239,13 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 		assessed = known.estimates.Assess(snap, c.clock())
 	}
 	if f.coverage {
-		result, err := c.inspected().Coverage(ctx, assessed, coverage.Options{}, func(string) {})
-		if err != nil {
+		say, done := c.startSteps("looking at the cluster")
+		result, err := c.inspected().Coverage(ctx, assessed, coverage.Options{}, say)
+		done()
+		switch {
+		case err != nil && inspect.OutOfTime(ctx) != nil: // the other findings stand
+			return assessed, append(unread, document.Unread{Resource: "coverage", Error: inspect.OutOfTime(ctx).Error()}), nil
+		case err != nil:
 			return nil, unread, fmt.Errorf("reading what backups protect: %w", err)
 		}
 		assessed.Coverage = &coverage.Reading[coverage.Result]{Result: result}
