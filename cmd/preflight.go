@@ -115,7 +115,7 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 		return err
 	case result.Count(preflight.Obstacle) > 0:
 		return exitError{ExitRefused, nil}
-	case len(result.NotLooked) > 0:
+	case len(result.NotLooked) > 0 || result.MatchesNothing():
 		return exitError{ExitError, nil}
 	}
 	return nil
@@ -157,7 +157,7 @@ func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec,
 		return s.Check(ctx, question, func(p target.Progress) { say(lookedFor(p)) })
 	}
 	result, err := check()
-	if err == nil && result.Items != nil && *result.Items <= f.most && question.Index != nil {
+	if err == nil && f.most > 0 && result.Items != nil && *result.Items <= f.most && question.Index != nil {
 		question.DryRun = dryRun
 		result, err = check()
 	}
@@ -214,7 +214,10 @@ func (f *preflightCommand) index(ctx context.Context, e *inspect.Store, name str
 
 func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 	items := "veltui cannot tell what it would restore"
-	if r.Items != nil {
+	switch {
+	case r.MatchesNothing():
+		items = "no item matches, so nothing would be restored"
+	case r.Items != nil:
 		items = human.Count(*r.Items, "item")
 	}
 	l.add("A restore of backup %s: %s, %s, %s", restore.BackupName, items,
