@@ -57,10 +57,11 @@ func (s *Surveyor) dryRun(ctx context.Context, q SurveyQuestion, known survey, f
 	}
 	rules, _ := rulesOf(q, known)
 	query := dryrun.Query{
+		Reach: conn.Request.Reach(),
 		Fates: fates, State: known.state, Rules: &rules, Bodies: q.DryRun.Bodies,
 		Secrets: q.DryRun.Secrets, StandIn: q.DryRun.StandIn, Progress: q.DryRun.Progress,
 	}
-	rules.Name, rules.Volumes = "dry-run", map[string]string{} // the Restore has no name yet
+	rules.Volumes = map[string]string{}
 	for _, v := range q.Velero.Volumes {
 		rules.Volumes[v.PersistentVolume] = v.Method
 	}
