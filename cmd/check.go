@@ -45,7 +45,7 @@ func newCheck(c *cli) *cobra.Command {
 		Use:   "check",
 		Short: "List what needs attention and exit by its severity, for cron, Nagios and CI",
 		Long: `List what needs attention, one finding per line, worst first. If all is well, check
-prints nothing.
+prints nothing. With --acknowledged, it prints how many findings it leaves out.
 
 The findings are those of the dashboard's first screen; docs/reasons.md explains each
 reason. One cause is one finding.
@@ -119,16 +119,18 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// leavesOut reports whether the flags leave a finding out.
-func (f *checkFlags) leavesOut(found assess.Finding, acknowledged bool) bool {
-	return f.critical && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason)) || f.acknowledged && acknowledged
+// leavesOut reports whether the flags leave a finding out, acknowledged or not.
+func (f *checkFlags) leavesOut(found assess.Finding) bool {
+	return f.critical && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason))
 }
 
 // checked is what was found in one cluster.
 type checked struct {
 	context string
 	found   []foundIn
+	leftOut int // acknowledged findings that --acknowledged leaves out
 	unread  []document.Unread
+	warning error // why acknowledgements are not used
 	err     error
 }
 
@@ -146,9 +148,10 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 	}
 	log := c.logging(ctx)
 	answers := make([]checked, len(contexts))
+	seen, unused := c.readAcknowledgements()
 	var all sync.WaitGroup
 	for i, name := range contexts {
-		all.Go(func() { answers[i] = c.forContext(name, "").checkCluster(ctx, f, log) })
+		all.Go(func() { answers[i] = c.forContext(name, "").checkCluster(ctx, f, seen, log) })
 	}
 	all.Wait()
 	switch {
@@ -157,10 +160,15 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 	case len(answers) == 1 && answers[0].err != nil:
 		return answers[0].err
 	}
+	for _, one := range answers {
+		unused = append(unused, one.warning)
+	}
+	c.warn(slices.DeleteFunc(unused, func(err error) bool { return err == nil }))
 	d := document.Check{Header: document.NewHeader("Check"), Items: []document.Finding{}, Unread: []document.Unread{}}
 	var found []foundIn
 	for _, one := range answers {
 		found = append(found, one.found...)
+		d.AcknowledgedLeftOut += one.leftOut
 		for _, u := range one.unread {
 			u.Context = one.context
 			d.Unread = append(d.Unread, u)
@@ -182,7 +190,22 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 	return c.printCheck(d, f.output, len(contexts) > 1)
 }
 
-func (c *cli) checkCluster(ctx context.Context, f checkFlags, log *slog.Logger) (found checked) {
+// readAcknowledgements reads the file for all clusters.
+func (c *cli) readAcknowledgements() (all *acknowledgements, unused []error) {
+	all, err := c.acknowledgedStore().Read()
+	if err != nil {
+		return &acknowledgements{}, []error{unusedAcknowledgements(err)}
+	}
+	return all, nil
+}
+
+func (c *cli) warn(warnings []error) {
+	for _, err := range warnings {
+		fmt.Fprintln(c.streams.ErrOut, sanitize.Whole("warning: "+err.Error()))
+	}
+}
+
+func (c *cli) checkCluster(ctx context.Context, f checkFlags, seen *acknowledgements, log *slog.Logger) (found checked) {
 	ctx, cancel := inspect.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	assessed, unread, err := c.readFindings(ctx, f, log)
@@ -194,16 +217,29 @@ func (c *cli) checkCluster(ctx context.Context, f checkFlags, log *slog.Logger) 
 		found.unread = append(unread, document.Unread{Error: strings.Join(strings.Fields(err.Error()), " ")})
 		return found
 	}
-	acknowledged, err := c.acknowledged().Keys(sanitize.Whole(c.flags.CurrentContext))
+	acknowledged, err := c.acknowledgedIn(ctx, seen)
 	if err != nil {
-		log.Warn("acknowledged findings", "error", err)
+		found.warning = fmt.Errorf("context %s: %w", found.context, err)
 	}
 	for _, finding := range assessed.Attention() {
-		if known := acknowledged[finding.Key()]; !f.leavesOut(finding, known) {
+		switch known := acknowledged[finding.Key()]; {
+		case f.leavesOut(finding):
+		case known && f.acknowledged:
+			found.leftOut++
+		default:
 			found.found = append(found.found, foundIn{finding, found.context, known})
 		}
 	}
 	return found
+}
+
+// acknowledgedIn returns the keys of the cluster's findings that were acknowledged.
+func (c *cli) acknowledgedIn(ctx context.Context, seen *acknowledgements) (map[string]bool, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	return c.acknowledgedStore().forCluster(conn).keysIn(ctx, seen)
 }
 
 // readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them lose no more.
@@ -212,8 +248,9 @@ var readForMalformed = []string{watch.SnapshotLocations, watch.Downloads}
 const checkLooks = 6 // jobs that check looks closer at, as the dashboard does
 
 func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) (*assess.Assessment, []document.Unread, error) {
-	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
-	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}, false) {
+	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{
+		watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
+	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}) {
 		q.Then = assess.NeedsVolumes
 	}
 	snap, err := c.readSources(ctx, q, log)
@@ -301,6 +338,9 @@ func checkCounts(d document.Check) string {
 	if n := len(d.Unread); n > 0 {
 		text += fmt.Sprintf(", %d not read", n)
 	}
+	if n := d.AcknowledgedLeftOut; n > 0 {
+		text += fmt.Sprintf(", %d acknowledged left out", n)
+	}
 	return text
 }
 
@@ -323,7 +363,7 @@ func (c *cli) printCheck(d document.Check, output string, several bool) error {
 		t := c.newTable()
 		t.noHeaders = true
 		l.err = t.print(columns, rows)
-		if len(d.Items) > 0 {
+		if len(d.Items)+d.AcknowledgedLeftOut > 0 {
 			fmt.Fprintln(c.streams.ErrOut, checkCounts(d))
 		}
 	})
@@ -364,7 +404,8 @@ func outcomeOfCheck(d document.Check) checkOutcome {
 // nagiosText sums up a check in a line, with data behind it.
 func nagiosText(d document.Check) (text, data string) {
 	named := mapSlice(d.Items, func(f document.Finding) string { return f.Object.Kind + "/" + f.Object.Name + " " + f.Reason })
-	return checkCounts(d) + human.Clause(": ", human.List(named, 3)), fmt.Sprintf(" | critical=%d warnings=%d unread=%d", d.Critical, d.Warnings, len(d.Unread))
+	return checkCounts(d) + human.Clause(": ", human.List(named, 3)), fmt.Sprintf(" | critical=%d warnings=%d unread=%d acknowledged=%d",
+		d.Critical, d.Warnings, len(d.Unread), d.AcknowledgedLeftOut)
 }
 
 // printNagios prints the line of a plugin. Only data follows a |.
