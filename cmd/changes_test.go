@@ -50,7 +50,9 @@ var changes = []change{
 	{"delete-restore", http.MethodDelete, func(n string) []string { return []string{"restore", "delete", n + "-old"} }, func(n string) client.Object {
 		return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-old"}}
 	}},
-	{"delete-backup", http.MethodPost, func(n string) []string { return []string{"backup", "delete", n + "-gone", "--from-another-cluster", "--last-copy"} }, func(n string) client.Object {
+	{"delete-backup", http.MethodPost, func(n string) []string {
+		return []string{"backup", "delete", n + "-gone", "--from-another-cluster", "--last-copy"}
+	}, func(n string) client.Object {
 		return &velerov1.DeleteBackupRequest{Spec: velerov1.DeleteBackupRequestSpec{BackupName: n + "-gone"}}
 	}},
 }
