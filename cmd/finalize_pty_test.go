@@ -226,7 +226,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 	if len(writes) != 3 || !strings.HasSuffix(writes[0], "?All") || !strings.Contains(writes[2], "/events") {
 		t.Errorf("want a dry run, a patch and an event: %q", writes)
 	}
-	if got := eventsOf(o.log(t)); got != "begin send landed end" {
+	if got := eventsOf(o.log(t)); got != "begin check send landed end" {
 		t.Errorf("the log has %s", got)
 	}
 }
@@ -381,7 +381,7 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 				}
 			}
 			entries := o.log(t)
-			if got := eventsOf(entries); got != "begin send end" {
+			if got := eventsOf(entries); got != "begin check send end" {
 				t.Fatalf("the log has %s", got)
 			}
 			if last := entries[2]; last.Sent != end.sent || last.State != action.Unfinished || last.Error == "" {
