@@ -384,7 +384,7 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 			if got := eventsOf(entries); got != "begin check send end" {
 				t.Fatalf("the log has %s", got)
 			}
-			if last := entries[2]; last.Sent != end.sent || last.State != action.Unfinished || last.Error == "" {
+			if last := entries[3]; last.Sent != end.sent || last.State != action.Unfinished || last.Error == "" {
 				t.Errorf("the log ends with %+v", last)
 			}
 			revive()
@@ -434,7 +434,7 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	entries := o.log(t)
-	if len(entries) != 3 || entries[2].Sent != action.Doubtful {
+	if len(entries) != 4 || entries[3].Sent != action.Doubtful {
 		t.Errorf("the log has %s: %+v", eventsOf(entries), entries)
 	}
 }
