@@ -215,7 +215,7 @@ func TestChangesEndInMidRetry(t *testing.T) {
 					t.Errorf("it was %s and is %s", before, after)
 				}
 				log := (&operator{state: state}).log(t)
-				if got := eventsOf(log); got != "begin send end" || log[2].Sent != action.Doubtful || log[2].Error == "" || len(log[0].Commands) != 1 {
+				if got := eventsOf(log); got != "begin check send end" || log[3].Sent != action.Doubtful || log[3].Error == "" || len(log[0].Commands) != 1 {
 					t.Errorf("the log has %s: %+v", got, log)
 				}
 			})
