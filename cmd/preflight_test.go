@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -575,5 +576,20 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	now = now.Add(2 * inspect.SurveyAge)
 	if _, requests := asks(s, all); requests < first {
 		t.Errorf("%d requests for what is old, the first time %d", requests, first)
+	}
+}
+
+// TestCarriedOutEndsInAnError: a dry run that stored something ends with exit code 1, whatever else was found, and names
+// the object and what removes it.
+func TestCarriedOutEndsInAnError(t *testing.T) {
+	r := &preflight.Result{DryRun: &preflight.DryRun{}, Findings: []preflight.Finding{{Severity: preflight.Obstacle}}}
+	if err := carriedOutError(r); err != nil {
+		t.Error(err)
+	}
+	r.DryRun.CarriedOut = []preflight.CarriedOut{{Resource: "things.example.com", Namespace: "a", Name: "b", Why: "it has a resourceVersion", Command: "kubectl -n a delete things.example.com b"}}
+	err := carriedOutError(r)
+	var exit exitError
+	if !errors.As(err, &exit) || exit.code != ExitError || !holdsAll(err.Error(), "stored things.example.com a/b", "Delete it: kubectl -n a delete things.example.com b") {
+		t.Errorf("%v", err)
 	}
 }
