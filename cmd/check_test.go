@@ -166,8 +166,7 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 	b.planted(t, "check-volumes")
 	config, err := b.UserWith(t.Context(), "no-volumes", "check-volumes",
 		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
-			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests",
-				"podvolumebackups", "podvolumerestores", "datauploads", "datadownloads"}},
+			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}})
 	if err != nil {
 		t.Fatal(err)
