@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"say/document":               {"action", "assess", "assess/coverage", "collector", "diagnosis", "etcd", "internal/config", "internal/human", "internal/sanitize", "job", "restore/preflight", "restore/target", "restore/verify", "session", "stored/outcome", "velero", "velero/decode", "watch"},
 	"restore/verify":             {"internal/human", "internal/sanitize", "job", "restore/fields", "restore/prepare", "restore/target", "stored/artifact", "stored/outcome", "velero"},
 	"restore/fields":             {"internal/human", "internal/sanitize", "restore/target"},
-	"restore/dryrun":             {"collector", "internal/client", "internal/human", "internal/sanitize", "restore/preflight", "restore/prepare", "restore/target", "session", "stored/outcome"},
+	"restore/dryrun":             {"collector", "internal/client", "internal/human", "internal/kubectl", "internal/sanitize", "restore/preflight", "restore/prepare", "restore/target", "retry", "session", "stored/outcome"},
 	"restore/target":             {"internal/client", "internal/sanitize", "session", "velero/decode"},
 	"restore/restorespec":        {"collector", "internal/glob", "internal/human", "internal/kubectl", "velero"},
 	"internal/client":            nil,

@@ -140,6 +140,7 @@ func (x *execution) entry(event string, w write) Entry {
 }
 
 func (x *execution) finish(err error) Outcome {
+	x.out.OnlyDryRun = x.out.Sent == Doubtful && x.onlyDryRuns()
 	if x.audit == nil {
 		return x.out
 	}

@@ -25,8 +25,9 @@ const deletionRequest job.Kind = "DeleteBackupRequest"
 type backupDeletion struct {
 	velerov1.Backup
 	restores, running []string // of it, and those that may read it now
-	requests, copies  []string // earlier requests, and other backups that hold its namespaces
+	requests          []string // earlier requests
 	volumes           string
+	copies            backupCopies
 }
 
 // deletingBackup creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
@@ -54,13 +55,13 @@ func gatherBackupDeletion(g *gathering) {
 		o.refuse(v)
 	}
 	g.ask(func() { g.may("create", deletionRequest) }, g.servers, func() { g.usableLocation(d.Spec.StorageLocation, true) },
-		func() { each(g, job.Restore, d.addRestore) }, func() { each(g, deletionRequest, d.addRequest) }, func() { each(g, job.Backup, d.addCopy) },
+		func() { each(g, job.Restore, d.addRestore) }, func() { each(g, deletionRequest, d.addRequest) }, func() { each(g, job.Backup, d.copies.add) },
+		g.judgeCopies,
 		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") })
 	if slices.Sort(d.restores); e.Volumes != Yes {
 		d.volumes = "its volumes, which could not be listed"
 	}
 	slices.Sort(d.requests)
-	o.ledger.Note(len(d.copies) > 0, diagnosis.SourceAPI, e.At, "%s of its schedule, or of all its namespaces%s", human.Plural(len(d.copies), "other completed backup is", "other completed backups are"), because(human.List(d.copies, 3)))
 	if e.Location == nil {
 		o.refuse(unknown(mendLocation, "whether Velero can delete from the backup's storage location", cmp.Or(e.LocationWhy, "it names none")))
 	}
@@ -116,6 +117,7 @@ func lookForRestores(x *execution, ctx context.Context) error {
 
 // addRequest: for a day Velero ignores a request that it has begun with, and then drops it.
 func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured, r *velerov1.DeleteBackupRequest) {
+	d.copies.requests = append(d.copies.requests, r)
 	if r.Spec.BackupName != d.Name {
 		return
 	}
@@ -132,21 +134,11 @@ func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured
 	}
 }
 
-// addCopy notes a completed backup of the same schedule, or of all its namespaces by the filters.
-func (d *backupDeletion) addCopy(_ *gathering, _ *unstructured.Unstructured, b *velerov1.Backup) {
-	schedule, s, holds, of := d.Labels[velerov1.ScheduleNameLabel], &b.Spec, velero.NamespacesOf(b), velero.NamespacesOf(&d.Backup)
-	if len(of.Includes) == 0 {
-		of.Includes = []string{"*"}
-	}
-	whole := s.LabelSelector == nil && len(s.OrLabelSelectors)+len(s.IncludedResources)+len(s.IncludedNamespaceScopedResources) == 0 &&
-		!slices.ContainsFunc(of.Includes, func(n string) bool { return !holds.Takes(n) }) && !slices.ContainsFunc(holds.Excludes, of.Takes)
-	if b.UID != d.UID && string(b.Status.Phase) == velero.PhaseCompleted && (whole || schedule != "" && b.Labels[velerov1.ScheduleNameLabel] == schedule) {
-		d.copies = append(d.copies, b.Name)
-	}
-}
-
 func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	d := &e.proposal.deletion
+	if d.copies.last != "" && !p.request.LastCopy {
+		return p.refuse(d.refuseLast(p))
+	}
 	p.Title = "delete backup " + p.Name
 	name := strings.TrimRight(p.Name[:min(len(p.Name), 200)], ".-")
 	state := sha256.Sum256([]byte(string(p.UID) + e.Object.GetResourceVersion() + strings.Join(d.requests, " ")))
@@ -159,6 +151,10 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 		"have Velero delete its files in storage location %s, the data of %s, and %s", d.Spec.StorageLocation, d.volumes, human.Count(snapshots, "snapshot"))}
 	if len(d.restores) > 0 {
 		p.Will = append(p.Will, fmt.Sprintf("have Velero delete its %s, with log and results: %s", human.Count(len(d.restores), "restore"), human.List(d.restores, 10)))
+	}
+	if d.copies.last != "" {
+		p.Title += ", " + d.copies.last
+		p.Will = append(p.Will, "delete "+d.copies.last+": "+d.copies.loss)
 	}
 	if origin, why := velero.OriginOf(&d.Backup); origin != velero.OriginHere {
 		p.Will = append(p.Will, "delete it for every cluster that reads that storage location: "+why)

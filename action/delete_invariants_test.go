@@ -26,7 +26,7 @@ func fillEnded(o map[string]any, start time.Time, uid string) {
 
 // deleteBackupSend requests the deletion of a backup of this cluster.
 func deleteBackupSend(t *testing.T) sendAction {
-	a := sendAction{"", deleted, fillDeletion, false, proposing(DeleteBackup, "Backup", "source", Request{Reason: "no longer needed"})}
+	a := sendAction{"", deleted, fillDeletion, false, proposing(DeleteBackup, "Backup", "source", Request{Reason: "no longer needed", LastCopy: true})}
 	p := proposed(t, a, func(*sendBench) {})
 	if !p.Possible() {
 		t.Fatalf("no plan: %s", p.Refusal)

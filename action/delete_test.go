@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/veltui/veltui/diagnosis"
 )
 
 // known puts an object that Velero knows.
@@ -129,37 +132,204 @@ func TestDeleteBackupConsequences(t *testing.T) {
 	if got := p.targets[0]; !maps.Equal(got.GetLabels(), map[string]string{"velero.io/backup-name": "source", "velero.io/backup-uid": "b-1"}) || fmt.Sprint(got.Object["spec"]) != "map[backupName:source]" {
 		t.Errorf("%v", got.Object)
 	}
-	backup := func(spec map[string]any, phase string, labels ...string) func(*sendBench) {
+}
+
+// copyOf puts another backup that this cluster made a day ago, and changes it.
+func (b *sendBench) copyOf(name string, change func(metadata, spec, status map[string]any)) {
+	at := b.start.Add(-24 * time.Hour).UTC().Format(time.RFC3339)
+	b.api.put(fakeNamespace+"backups/"+name, func(o map[string]any) {
+		metadata := map[string]any{"name": name, "namespace": "velero", "uid": "u-" + name, "generation": int64(8), "creationTimestamp": at,
+			"labels": map[string]any{"velero.io/schedule-name": "nightly"}}
+		spec := map[string]any{"storageLocation": "default", "includedNamespaces": []any{"shop"}}
+		status := map[string]any{"phase": "Completed", "startTimestamp": at, "completionTimestamp": at}
+		if change != nil {
+			change(metadata, spec, status)
+		}
+		o["apiVersion"], o["kind"], o["metadata"], o["spec"], o["status"] = "velero.io/v1", "Backup", metadata, spec, status
+	})
+}
+
+func (b *sendBench) scheduled() {
+	b.source(func(m, _, _ map[string]any) { m["labels"] = map[string]any{"velero.io/schedule-name": "nightly"} })
+}
+
+func (b *sendBench) deletionRequest(backup, phase string, errors ...any) {
+	name := backup + "-x"
+	b.known("deletebackuprequests", "DeleteBackupRequest", name, map[string]any{"backupName": backup}, map[string]any{"phase": phase, "errors": errors})
+	b.api.put(fakeNamespace+"deletebackuprequests/"+name, func(o map[string]any) {
+		o["metadata"].(map[string]any)["creationTimestamp"] = b.start.UTC().Format(time.RFC3339)
+	})
+}
+
+func (b *sendBench) secondLocation(name, phase string) {
+	b.known("backupstoragelocations", "BackupStorageLocation", name, map[string]any{}, map[string]any{"phase": phase})
+}
+
+// The last backup of a schedule goes only with the consent to that. No copy is what cannot be restored from once the
+// backup is deleted, and the plan says why.
+func TestDeleteBackupCopies(t *testing.T) {
+	a := deleteBackupSend(t)
+	set := func(key string, value any) func(map[string]any) { return func(m map[string]any) { m[key] = value } }
+	inMetadata := func(f func(map[string]any)) func(*sendBench) {
+		return func(b *sendBench) { b.copyOf("n-2", func(m, _, _ map[string]any) { f(m) }) }
+	}
+	inSpec := func(f func(map[string]any)) func(*sendBench) {
+		return func(b *sendBench) { b.copyOf("n-2", func(_, s, _ map[string]any) { f(s) }) }
+	}
+	inStatus := func(f func(map[string]any)) func(*sendBench) {
+		return func(b *sendBench) { b.copyOf("n-2", func(_, _, s map[string]any) { f(s) }) }
+	}
+	requested := func(phase string, errors ...any) func(*sendBench) {
+		return func(b *sendBench) { b.copyOf("n-2", nil); b.deletionRequest("n-2", phase, errors...) }
+	}
+	elsewhere := func(phase string) func(*sendBench) {
+		return func(b *sendBench) { inSpec(set("storageLocation", "nas"))(b); b.secondLocation("nas", phase) }
+	}
+	expiring := func(in time.Duration) func(*sendBench) {
 		return func(b *sendBench) {
-			b.source(func(m, _, _ map[string]any) { m["labels"] = map[string]any{"velero.io/schedule-name": "nightly"} })
-			b.known("backups", "Backup", "other", spec, map[string]any{"phase": phase}, labels...)
+			inStatus(set("expiration", b.start.Add(2*time.Hour+in).UTC().Format(time.RFC3339)))(b)
+		}
+	}
+	ago := "1999-12-31T23:00:00Z"
+	for name, c := range map[string]struct {
+		change func(*sendBench)
+		fact   string // what is said of n-2, empty for a copy
+	}{
+		"a copy":                     {func(b *sendBench) { b.copyOf("n-2", nil) }, ""},
+		"a copy elsewhere":           {elsewhere("Available"), ""},
+		"one that expires later":     {expiring(time.Hour), ""},
+		"requested":                  {requested(""), "n-2 does not count: deletion is requested"},
+		"requested, as New":          {requested("New"), "n-2 does not count: deletion is requested"},
+		"requested, and begun":       {requested("InProgress"), "n-2 does not count: deletion is requested"},
+		"requested, and failed":      {requested("Processed", "no"), "n-2 does not count: deletion was requested and failed"},
+		"processed without an error": {requested("Processed"), "n-2 does not count: deleted, as Velero says"},
+		"being deleted":              {inMetadata(set("deletionTimestamp", ago)), "n-2 does not count: being deleted"},
+		"Deleting":                   {inStatus(set("phase", "Deleting")), "n-2 does not count: being deleted"},
+		"it has errors":              {inStatus(set("phase", "PartiallyFailed")), "n-2 does not count: PartiallyFailed"},
+		"it runs":                    {inStatus(set("phase", "InProgress")), "n-2 does not count: not ended"},
+		"an unknown phase":           {inStatus(set("phase", "Archived")), "n-2 does not count: not ended"},
+		"it has expired":             {expiring(-time.Minute), "n-2 does not count: expired"},
+		"its location is gone":       {inSpec(set("storageLocation", "nas")), "n-2 does not count: storage location nas does not exist"},
+		"its location is down":       {elsewhere("Unavailable"), "n-2 does not count: storage location nas is Unavailable"},
+		"its location is unchecked":  {elsewhere(""), "n-2 does not count: Velero has not checked storage location nas"},
+		"its location is unread": {func(b *sendBench) { elsewhere("Available")(b); b.forbid("backupstoragelocations") },
+			"n-2 does not count: whether storage location nas is available is unknown"},
+		"it names no location": {inSpec(func(s map[string]any) { delete(s, "storageLocation") }), "n-2 does not count: no storage location is named"},
+		"another cluster's":    {inMetadata(set("generation", int64(1))), "n-2 does not count: this cluster did not run it"},
+		"whose is unknown":     {inMetadata(func(m map[string]any) { delete(m, "generation") }), "n-2 does not count: whether this cluster made it is unknown"},
+		"of another schedule":  {inMetadata(set("labels", map[string]any{"velero.io/schedule-name": "else"})), "1 other completed backup holds its namespaces, by their filters: n-2"},
+		"of other namespaces": {func(b *sendBench) {
+			b.copyOf("n-2", func(m, s, _ map[string]any) { delete(m, "labels"); s["includedNamespaces"] = []any{"crm"} })
+		}, ""},
+		"it is marked as well": {func(b *sendBench) { b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},
+		"two for two reasons":  {func(b *sendBench) { requested("New")(b); b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},
+		"two for the same":     {func(b *sendBench) { requested("New")(b); b.copyOf("n-3", nil); b.deletionRequest("n-3", "New") }, "n-2 and n-3 do not count: deletion is requested"},
+	} {
+		change := func(b *sendBench) { b.scheduled(); c.change(b) }
+		refused := func(r Request) Plan {
+			a.plan = proposing(DeleteBackup, "Backup", "source", r)
+			return proposed(t, a, change)
+		}
+		p := refused(Request{Marked: []string{"source", "marked"}})
+		said := func(want string) bool {
+			return slices.ContainsFunc(p.Facts(), func(f diagnosis.Fact) bool { return strings.HasPrefix(f.Text, want) })
+		}
+		if copies := c.fact == "" && name != "of other namespaces"; copies {
+			if !p.Possible() || !said("1 other completed backup of schedule nightly: n-2") || says(p.Will, "LAST") {
+				t.Errorf("%s: %q %v", name, p.Refusal, p.Facts())
+			}
+			continue
+		}
+		if p.Possible() || !strings.HasPrefix(p.Refusal, "it is the LAST completed backup of schedule nightly: ") || !strings.Contains(p.Advice, "--last-copy") || !said(c.fact) {
+			t.Errorf("%s: %q %q %v", name, p.Refusal, p.Advice, p.Facts())
+		}
+		q, ok := p.AcceptLastCopy()
+		if p = refused(Request{Marked: []string{"source", "marked"}, LastCopy: true}); !ok || !p.Possible() || !says(p.Will, "delete the LAST completed backup of schedule nightly: ") || !q.Same(&p) {
+			t.Errorf("%s, with consent: %q %q, in the dialog %v %q", name, p.Refusal, p.Will, ok, q.Will)
+		}
+	}
+}
+
+// A backup that no schedule made is replaced by those that hold all its namespaces.
+func TestDeleteBackupCopiesOfNamespaces(t *testing.T) {
+	a := deleteBackupSend(t)
+	a.plan = proposing(DeleteBackup, "Backup", "source", Request{})
+	with := func(spec map[string]any) func(*sendBench) {
+		spec["storageLocation"] = "default"
+		return func(b *sendBench) {
+			b.copyOf("other", func(_, s, _ map[string]any) { clear(s); maps.Copy(s, spec) })
 		}
 	}
 	for name, c := range map[string]struct {
 		change func(*sendBench)
 		last   bool
 	}{
-		"alone":                     {func(*sendBench) {}, true},
-		"another of its schedule":   {backup(map[string]any{"includedNamespaces": []any{"else"}}, "Completed", "velero.io/schedule-name", "nightly"), false},
-		"one of all namespaces":     {backup(map[string]any{}, "Completed"), false},
-		"one without its namespace": {backup(map[string]any{"excludedNamespaces": []any{"shop"}}, "Completed"), true},
-		"one of other namespaces":   {backup(map[string]any{"includedNamespaces": []any{"crm"}}, "Completed"), true},
-		"one of few resources":      {backup(map[string]any{"includedResources": []any{"pods"}}, "Completed"), true},
-		"one that failed":           {backup(map[string]any{}, "PartiallyFailed"), true},
-		"one that is being deleted": {backup(map[string]any{}, "Deleting"), true},
+		"alone":                      {func(*sendBench) {}, true},
+		"one of all namespaces":      {with(map[string]any{}), false},
+		"one of the same":            {with(map[string]any{"includedNamespaces": []any{"shop", "crm"}}), false},
+		"one without its namespace":  {with(map[string]any{"excludedNamespaces": []any{"shop"}}), true},
+		"one of other namespaces":    {with(map[string]any{"includedNamespaces": []any{"crm"}}), true},
+		"one of few resources":       {with(map[string]any{"includedResources": []any{"pods"}}), true},
+		"one without claims":         {with(map[string]any{"excludedResources": []any{"persistentvolumeclaims"}}), true},
+		"one without volumes":        {with(map[string]any{"snapshotVolumes": false}), true},
+		"one of some labels":         {with(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}), true},
+		"the last is partial":        {func(b *sendBench) { b.phase("PartiallyFailed") }, true},
+		"it holds nothing":           {func(b *sendBench) { b.phase("Failed") }, false},
+		"its deletion began already": {func(b *sendBench) { b.phase("Deleting") }, false},
 	} {
 		p := proposed(t, a, c.change)
-		if last := slices.ContainsFunc(p.doubts(), func(d string) bool { return strings.Contains(d, "of its schedule") }); last != c.last || !p.Possible() {
-			t.Errorf("%s: last %v, %q %q", name, last, p.Refusal, p.doubts())
+		if last := strings.HasPrefix(p.Refusal, "it is the LAST "); last != c.last || p.Possible() == c.last {
+			t.Errorf("%s: %q %v", name, p.Refusal, p.Facts())
 		}
 	}
+}
+
+// Backups of another cluster are replaced by that cluster's alone.
+func TestDeleteBackupCopiesOfAnotherCluster(t *testing.T) {
+	a := deleteBackupSend(t)
+	a.plan = proposing(DeleteBackup, "Backup", "source", Request{FromAnotherCluster: true})
+	for generation, last := range map[int64]bool{1: false, 8: true} {
+		p := proposed(t, a, func(b *sendBench) {
+			b.scheduled()
+			b.source(func(m, _, _ map[string]any) { m["generation"] = int64(1) })
+			b.copyOf("n-2", func(m, _, _ map[string]any) { m["generation"] = generation })
+		})
+		if p.Possible() == last {
+			t.Errorf("generation %d: %q %v", generation, p.Refusal, p.Facts())
+		}
+	}
+}
+
+// A copy that goes between the look and the request stops it: the consent was to another consequence.
+func TestDeleteBackupLosesItsCopy(t *testing.T) {
+	a := deleteBackupSend(t)
+	a.plan = proposing(DeleteBackup, "Backup", "source", Request{})
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := newSendBench(a)
+		b.scheduled()
+		b.copyOf("n-2", nil)
+		engine, err := New(b.options(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.plan(t.Context(), engine)
+		if err != nil || !p.Possible() {
+			t.Fatalf("%v: %s", err, p.Refusal)
+		}
+		b.deletionRequest("n-2", "New")
+		outcome, err := engine.Apply(t.Context(), p, false, nil)
+		if outcome.State != Changed || outcome.Sent != NotSent || outcome.Plan.Possible() {
+			t.Errorf("%v %v %q: %v", outcome.State, outcome.Sent, outcome.Message, err)
+		}
+	})
 }
 
 // Who asks for it deletes what another cluster may own, and the plan says for whom.
 func TestDeleteBackupOfAnotherCluster(t *testing.T) {
 	a := deleteBackupSend(t)
 	synced := func(b *sendBench) { b.source(func(m, _, _ map[string]any) { m["generation"] = int64(1) }) }
-	a.plan = proposing(DeleteBackup, "Backup", "source", Request{FromAnotherCluster: true})
+	a.plan = proposing(DeleteBackup, "Backup", "source", Request{FromAnotherCluster: true, LastCopy: true})
 	if p := proposed(t, a, synced); !p.Possible() || !says(p.Will, "for every cluster that reads that storage location") {
 		t.Errorf("%q %q", p.Refusal, p.Will)
 	}

@@ -29,6 +29,7 @@ type delivery struct {
 	// sent is when the last request was sent, by the API server's clock, and only the same if that request failed a
 	// precondition and no other may have landed; else zero.
 	sent, only time.Time
+	host       string // where the last dry run was sent
 }
 
 // dryRunMargin is how far the API server's clock may be misjudged where a dry run is concerned: for an error to matter,
@@ -79,8 +80,7 @@ func (d *delivery) fail(r *reply, creates bool) {
 		d.only = d.sent
 	}
 	d.open = d.open || !r.excludes()
-	d.unseen = apierrors.IsAlreadyExists(r.err) || !creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err)) ||
-		d.forGood && d.isDeletion() && apierrors.IsNotFound(r.err) && r.excludes()
+	d.unseen = apierrors.IsAlreadyExists(r.err) || !creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
 }
 
 // errAltered means that the API server accepted a write and answered with something else than was requested.

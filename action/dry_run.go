@@ -94,7 +94,7 @@ func (x *execution) attemptDryRun(ctx context.Context, d *delivery) (*unstructur
 	}
 	d.sent = x.serverTime()
 	r := x.f.writer.send(ctx, d.write, true)
-	x.host = r.host
+	d.host = r.host
 	if r.err != nil {
 		d.fail(&r, x.creates)
 		return nil, r.err
@@ -159,7 +159,7 @@ func (x *execution) checkNotDeleted(ctx context.Context, d *delivery) error {
 
 // maybeDeleted ends an execution after whose dry run the object is deleted. A deletion leaves no mark.
 func (x *execution) maybeDeleted(d *delivery) error {
-	d.open = true
+	d.open, x.host = true, d.host
 	x.update()
 	return x.stop(CarriedOut, "%s %s is deleted since the dry run: that was carried out, or somebody else deleted it at the "+
 		"same moment; nothing more was sent%s", d.object().GetKind(), d.object().GetName(), x.copyAdvice())
@@ -169,6 +169,7 @@ func (x *execution) maybeDeleted(d *delivery) error {
 // change other requests too.
 func (x *execution) carriedOut(d *delivery) error {
 	x.update()
+	x.host = d.host
 	deed := d.deed()
 	if d.landed {
 		if err := x.note("landed", d.write); err != nil {

@@ -134,9 +134,11 @@ type Outcome struct {
 	Phase   string // the last that was seen
 	Message string // says in one sentence what happened
 	// Plan was applied. After Changed it is the new one, without an Action if the evidence no longer calls for it.
-	Plan     Plan
-	Copy     string   // the file with the object as it was before
-	Log      string   // the audit log
-	Undo     []string // the commands that take back what should not have been done
-	Warnings []string // secondary failures
+	Plan Plan
+	Copy string   // the file with the object as it was before
+	Log  string   // the audit log
+	Undo []string // the commands that take back what should not have been done
+	// OnlyDryRun is set where the doubt is about a dry run, and nothing else was sent.
+	OnlyDryRun bool
+	Warnings   []string // secondary failures
 }

@@ -33,9 +33,10 @@ type LogDamage struct {
 	Begins bool // older entries were not read, because there are too many
 }
 
-// ReadLog calls each for every entry of a directory's audit log, oldest first.
+// ReadLog calls each for every entry of a directory's audit log, oldest first. It refuses a log that others could
+// have written, with a [safefile.Error].
 func ReadLog(dir string, each func(Entry)) (LogDamage, error) {
-	file, err := safefile.Open(filepath.Join(dir, LogFile), os.O_RDONLY)
+	file, err := safefile.OpenPrivate(filepath.Join(dir, LogFile), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return LogDamage{}, nil
 	}

@@ -27,9 +27,13 @@ type Request struct {
 	SkipImmediately bool   // of Unpause: leave out a run that is due
 	// FromAnotherCluster lets DeleteBackup delete what this cluster may not have made.
 	FromAnotherCluster bool
-	Consequences       []string  // of Create: what else is known of what it will do
-	Unnamed            bool      // of Create: the name is a default one, which ends with the time
-	Earlier            []Attempt // settled ones that have written, or may have
+	// LastCopy lets DeleteBackup delete the last completed backup of a schedule, or of namespaces.
+	LastCopy bool
+	// Marked names the backups that are deleted along with the one of DeleteBackup: none of them is a copy of it.
+	Marked       []string
+	Consequences []string  // of Create: what else is known of what it will do
+	Unnamed      bool      // of Create: the name is a default one, which ends with the time
+	Earlier      []Attempt // settled ones that have written, or may have
 	// Policy is the ConfigMap with the resource policy of a restore, which Create makes before it; nil for none.
 	Policy *unstructured.Unstructured
 	// Words are those of Velero's command that does the same; of Create of a restore, which cannot tell them itself.

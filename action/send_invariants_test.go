@@ -715,7 +715,7 @@ func sendCases() (cases []sendCase) {
 }
 
 // landingShare is how many times fewer of these are tried than of the others.
-const landingShare = 7
+const landingShare = 12
 
 // landingCases are those in which a dry run is carried out: whatever becomes of its answer, and of the next dry run, read
 // or write, and with trouble at each step before.

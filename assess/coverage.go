@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -103,6 +104,21 @@ func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 		all = append(all, c)
 	}
 	return all
+}
+
+// Copies are the rules by which a backup counts as a copy, whoever made it. What was not read is unknown.
+func (a *Assessment) Copies() velero.Copies {
+	c := velero.Copies{Now: a.Environment.Now, Requests: velero.RequestsByBackup(a.Snapshot.Deletions), Locations: map[string]velerov1.BackupStorageLocationPhase{}}
+	for name, l := range a.Environment.Locations {
+		c.Locations[name] = velerov1.BackupStorageLocationPhase(l.Phase)
+	}
+	if a.Unseen(watch.Deletions) || a.sourceOf(watch.Deletions) == "" {
+		c.RequestsUnknown = watch.Deletions + " were not read"
+	}
+	if a.Unseen(watch.Locations) || a.sourceOf(watch.Locations) == "" {
+		c.LocationsUnknown = watch.Locations + " were not read"
+	}
+	return c
 }
 
 // Backups are the Backups, the one that began last first.

@@ -44,9 +44,15 @@ those of 'veltui wait'.`,
 	completeFlag(create, "from-schedule", c.completeJobs("Schedule"))
 	cmd.AddCommand(create, newDelete(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
 them, their snapshots and their restores, and veltui follows it. The plan shows who
-reads the backup, and whether another holds the same namespaces. veltui deletes no
-backup that this cluster may not have made: where clusters share a bucket, it may be
-another's only copy. --from-another-cluster deletes it all the same.`, `  # Show evidence and plan, then ask
+reads the backup, and which others are copies. veltui deletes no backup that this
+cluster may not have made: where clusters share a bucket, it may be another's only
+copy. --from-another-cluster deletes it all the same.
+
+Nor does it delete the last completed backup of a schedule or, of a backup that no
+schedule made, the last that holds its namespaces, unless --last-copy is given; --yes
+does not suffice. No copy is a backup that is named beside it or whose deletion is
+requested, that has expired, whose storage location is not available, or that another
+cluster made.`, `  # Show evidence and plan, then ask
   veltui backup delete nightly-20260101010000
 
   # In a script, with a reason

@@ -82,7 +82,7 @@ func TestDashboardChangesEndInMidRetry(t *testing.T) {
 			if after := b.state(t, written(name)); after != before {
 				t.Errorf("it was %s and is %s", before, after)
 			}
-			if log := o.log(t); eventsOf(log) != "begin send end" || log[2].Sent != action.Doubtful || log[2].Error == "" {
+			if log := o.log(t); eventsOf(log) != "begin check send end" || log[3].Sent != action.Doubtful || log[3].Error == "" {
 				t.Errorf("the journal has %s: %+v", eventsOf(log), log)
 			}
 		})

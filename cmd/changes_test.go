@@ -50,7 +50,9 @@ var changes = []change{
 	{"delete-restore", http.MethodDelete, func(n string) []string { return []string{"restore", "delete", n + "-old"} }, func(n string) client.Object {
 		return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-old"}}
 	}},
-	{"delete-backup", http.MethodPost, func(n string) []string { return []string{"backup", "delete", n + "-gone", "--from-another-cluster"} }, func(n string) client.Object {
+	{"delete-backup", http.MethodPost, func(n string) []string {
+		return []string{"backup", "delete", n + "-gone", "--from-another-cluster", "--last-copy"}
+	}, func(n string) client.Object {
 		return &velerov1.DeleteBackupRequest{Spec: velerov1.DeleteBackupRequestSpec{BackupName: n + "-gone"}}
 	}},
 }
@@ -213,7 +215,7 @@ func TestChangesEndInMidRetry(t *testing.T) {
 					t.Errorf("it was %s and is %s", before, after)
 				}
 				log := (&operator{state: state}).log(t)
-				if got := eventsOf(log); got != "begin send end" || log[2].Sent != action.Doubtful || log[2].Error == "" || len(log[0].Commands) != 1 {
+				if got := eventsOf(log); got != "begin check send end" || log[3].Sent != action.Doubtful || log[3].Error == "" || len(log[0].Commands) != 1 {
 					t.Errorf("the log has %s: %+v", got, log)
 				}
 			})

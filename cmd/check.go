@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/etcd"
+	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -29,7 +31,14 @@ type checkFlags struct {
 	nagios, acknowledged bool
 	coverage             bool
 	critical             bool // leave out warnings
+	timeout              time.Duration
 }
+
+// How long a check may take by default. Nagios ends a check after 60 s (service_check_timeout), and then has no result.
+const (
+	checkTimeout  = 5 * time.Minute
+	nagiosTimeout = 50 * time.Second
+)
 
 func newCheck(c *cli) *cobra.Command {
 	var f checkFlags
@@ -37,13 +46,16 @@ func newCheck(c *cli) *cobra.Command {
 		Use:   "check",
 		Short: "List what needs attention and exit by its severity, for cron, Nagios and CI",
 		Long: `List what needs attention, one finding per line, worst first. If all is well, check
-prints nothing.
+prints nothing. With --acknowledged, it prints how many findings it leaves out.
 
 The findings are those of the dashboard's first screen; docs/reasons.md explains each
 reason. One cause is one finding.
 
 Exit codes: 0 nothing, 3 warnings, 6 something is critical, 1 not everything could be
 read, unless something is critical; check names what and which right is missing.
+What is not read within --timeout counts as not read. With --nagios that is 50s, as
+Nagios ends a check after 60s; NRPE does after 10s unless its own -t is raised. What was
+read of backups is kept, so that the next check with --coverage gets further.
 With --nagios: 0, 1 warnings, 2 critical, 3 not everything could be read, or a flag or
 the configuration is wrong.`,
 		Example: `  # In cron, which mails what is printed
@@ -74,6 +86,7 @@ the configuration is wrong.`,
 	cmd.Flags().BoolVar(&f.nagios, "nagios", false, "Print one line and exit as Nagios plugins do")
 	cmd.Flags().BoolVar(&f.acknowledged, "acknowledged", false, "Leave out what was acknowledged in the dashboard on this machine")
 	cmd.Flags().BoolVar(&f.coverage, "coverage", false, "Read too what backups protect, as veltui coverage does, with its rights")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", checkTimeout, "How long to read, of each context; 0 for no limit (default with --nagios 50s)")
 	completeFlag(cmd, "min-severity", fixed([]string{"warning", "critical"}))
 	completeFlag(cmd, "ignore", fixed(findingReasons()))
 	return cmd
@@ -90,6 +103,12 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	if f.critical = f.minSeverity == assess.Critical.String(); !f.critical && f.minSeverity != assess.Warning.String() {
 		return usagef("--min-severity %s: must be warning or critical", f.minSeverity)
 	}
+	switch {
+	case f.timeout < 0:
+		return usagef("--timeout %s: must not be negative", f.timeout)
+	case f.nagios && !cmd.Flags().Changed("timeout"):
+		f.timeout = nagiosTimeout
+	}
 	known := findingReasons()
 	for i, reason := range f.ignore {
 		at := slices.IndexFunc(known, func(r string) bool { return strings.EqualFold(r, reason) })
@@ -101,16 +120,18 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// leavesOut reports whether the flags leave a finding out.
-func (f *checkFlags) leavesOut(found assess.Finding, acknowledged bool) bool {
-	return f.critical && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason)) || f.acknowledged && acknowledged
+// leavesOut reports whether the flags leave a finding out, acknowledged or not.
+func (f *checkFlags) leavesOut(found assess.Finding) bool {
+	return f.critical && found.Severity < assess.Critical || slices.Contains(f.ignore, string(found.Reason))
 }
 
 // checked is what was found in one cluster.
 type checked struct {
 	context string
 	found   []foundIn
+	leftOut int // acknowledged findings that --acknowledged leaves out
 	unread  []document.Unread
+	warning error // why acknowledgements are not used
 	err     error
 }
 
@@ -128,9 +149,10 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 	}
 	log := c.logging(ctx)
 	answers := make([]checked, len(contexts))
+	seen, unused := c.readAcknowledgements()
 	var all sync.WaitGroup
 	for i, name := range contexts {
-		all.Go(func() { answers[i] = c.forContext(name, "").checkCluster(ctx, f, log) })
+		all.Go(func() { answers[i] = c.forContext(name, "").checkCluster(ctx, f, seen, log) })
 	}
 	all.Wait()
 	switch {
@@ -139,10 +161,15 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 	case len(answers) == 1 && answers[0].err != nil:
 		return answers[0].err
 	}
+	for _, one := range answers {
+		unused = append(unused, one.warning)
+	}
+	c.warn(slices.DeleteFunc(unused, func(err error) bool { return err == nil }))
 	d := document.Check{Header: document.NewHeader("Check"), Items: []document.Finding{}, Unread: []document.Unread{}}
 	var found []foundIn
 	for _, one := range answers {
 		found = append(found, one.found...)
+		d.AcknowledgedLeftOut += one.leftOut
 		for _, u := range one.unread {
 			u.Context = one.context
 			d.Unread = append(d.Unread, u)
@@ -164,31 +191,65 @@ func (c *cli) check(ctx context.Context, f checkFlags) error {
 	return c.printCheck(d, f.output, len(contexts) > 1)
 }
 
-func (c *cli) checkCluster(ctx context.Context, f checkFlags, log *slog.Logger) (found checked) {
+// readAcknowledgements reads the file for all clusters.
+func (c *cli) readAcknowledgements() (all *acknowledgements, unused []error) {
+	all, err := c.acknowledgedStore().Read()
+	if err != nil {
+		return &acknowledgements{}, []error{unusedAcknowledgements(err)}
+	}
+	return all, nil
+}
+
+func (c *cli) warn(warnings []error) {
+	for _, err := range warnings {
+		fmt.Fprintln(c.streams.ErrOut, sanitize.Whole("warning: "+err.Error()))
+	}
+}
+
+func (c *cli) checkCluster(ctx context.Context, f checkFlags, seen *acknowledgements, log *slog.Logger) (found checked) {
+	ctx, cancel := inspect.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	assessed, unread, err := c.readFindings(ctx, f, log)
+	if late := inspect.OutOfTime(ctx); late != nil {
+		unread = append(unread, document.Unread{Error: late.Error() + "; --timeout allows more"})
+	}
 	found.context, found.unread, found.err = cmp.Or(c.flags.CurrentContext, inCluster), unread, err
 	if err != nil {
 		found.unread = append(unread, document.Unread{Error: strings.Join(strings.Fields(err.Error()), " ")})
 		return found
 	}
-	acknowledged, err := c.acknowledged().Keys(sanitize.Whole(c.flags.CurrentContext))
+	acknowledged, err := c.acknowledgedIn(ctx, seen)
 	if err != nil {
-		log.Warn("acknowledged findings", "error", err)
+		found.warning = fmt.Errorf("context %s: %w", found.context, err)
 	}
 	for _, finding := range assessed.Attention() {
-		if known := acknowledged[finding.Key()]; !f.leavesOut(finding, known) {
+		switch known := acknowledged[finding.Key()]; {
+		case f.leavesOut(finding):
+		case known && f.acknowledged:
+			found.leftOut++
+		default:
 			found.found = append(found.found, foundIn{finding, found.context, known})
 		}
 	}
 	return found
 }
 
+// acknowledgedIn returns the keys of the cluster's findings that were acknowledged.
+func (c *cli) acknowledgedIn(ctx context.Context, seen *acknowledgements) (map[string]bool, error) {
+	conn, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	return c.acknowledgedStore().forCluster(conn).keysIn(ctx, seen)
+}
+
 // readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them lose no more.
 var readForMalformed = []string{watch.SnapshotLocations, watch.Downloads}
 
 func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) (*assess.Assessment, []document.Unread, error) {
-	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
-	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}, false) {
+	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{
+		watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
+	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}) {
 		q.Then = assess.NeedsVolumes
 	}
 	snap, err := c.readSources(ctx, q, log)
@@ -205,8 +266,13 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 		unread = append(unread, document.Unread{Resource: nameOf(j).String(), Error: "veltui could not look closer at it"})
 	}
 	if f.coverage {
-		result, err := c.inspected().Coverage(ctx, assessed, coverage.Options{}, func(string) {})
-		if err != nil {
+		say, done := c.startSteps("looking at the cluster")
+		result, err := c.inspected().Coverage(ctx, assessed, coverage.Options{}, say)
+		done()
+		switch {
+		case err != nil && inspect.OutOfTime(ctx) != nil: // the other findings stand
+			return assessed, append(unread, document.Unread{Resource: "coverage", Error: inspect.OutOfTime(ctx).Error()}), nil
+		case err != nil:
 			return nil, unread, fmt.Errorf("reading what backups protect: %w", err)
 		}
 		assessed.Coverage = &coverage.Reading[coverage.Result]{Result: result}
@@ -262,6 +328,9 @@ func checkCounts(d document.Check) string {
 	if n := len(d.Unread); n > 0 {
 		text += fmt.Sprintf(", %d not read", n)
 	}
+	if n := d.AcknowledgedLeftOut; n > 0 {
+		text += fmt.Sprintf(", %d acknowledged left out", n)
+	}
 	return text
 }
 
@@ -284,7 +353,7 @@ func (c *cli) printCheck(d document.Check, output string, several bool) error {
 		t := c.newTable()
 		t.noHeaders = true
 		l.err = t.print(columns, rows)
-		if len(d.Items) > 0 {
+		if len(d.Items)+d.AcknowledgedLeftOut > 0 {
 			fmt.Fprintln(c.streams.ErrOut, checkCounts(d))
 		}
 	})
@@ -325,7 +394,8 @@ func outcomeOfCheck(d document.Check) checkOutcome {
 // nagiosText sums up a check in a line, with data behind it.
 func nagiosText(d document.Check) (text, data string) {
 	named := mapSlice(d.Items, func(f document.Finding) string { return f.Object.Kind + "/" + f.Object.Name + " " + f.Reason })
-	return checkCounts(d) + human.Clause(": ", human.List(named, 3)), fmt.Sprintf(" | critical=%d warnings=%d unread=%d", d.Critical, d.Warnings, len(d.Unread))
+	return checkCounts(d) + human.Clause(": ", human.List(named, 3)), fmt.Sprintf(" | critical=%d warnings=%d unread=%d acknowledged=%d",
+		d.Critical, d.Warnings, len(d.Unread), d.AcknowledgedLeftOut)
 }
 
 // printNagios prints the line of a plugin. Only data follows a |.

@@ -166,8 +166,7 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 	b.planted(t, "check-volumes")
 	config, err := b.UserWith(t.Context(), "no-volumes", "check-volumes",
 		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
-			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests",
-				"podvolumebackups", "podvolumerestores", "datauploads", "datadownloads"}},
+			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}})
 	if err != nil {
 		t.Fatal(err)
@@ -266,8 +265,27 @@ func TestCheckDemo(t *testing.T) {
 	if d, _ = found(t, stdout); !slices.ContainsFunc(d.Items, func(f document.Finding) bool { return f.Acknowledged && f.Object.Name == "crm-nightly" }) {
 		t.Errorf("nothing is acknowledged:\n%s", stdout)
 	}
-	if stdout, _, _ = h.run(t, "check", "--acknowledged"); strings.Contains(stdout, "crm-nightly") || !strings.Contains(stdout, "crm-rollback") {
+	stdout, stderr, _ = h.run(t, "check", "--acknowledged")
+	if strings.Contains(stdout, "crm-nightly") || !strings.Contains(stdout, "crm-rollback") {
 		t.Errorf("what was acknowledged is not left out:\n%s", stdout)
+	}
+	if !strings.Contains(stderr, ", 1 acknowledged left out\n") {
+		t.Errorf("how many are left out is not said: %s", stderr)
+	}
+	stdout, _, _ = h.run(t, "check", "--acknowledged", "-o", "json")
+	if left, _ := found(t, stdout); left.AcknowledgedLeftOut != 1 || len(left.Items) != len(d.Items)-1 {
+		t.Errorf("%d left out, %d of %d items", left.AcknowledgedLeftOut, len(left.Items), len(d.Items))
+	}
+	if stdout, _, _ = h.run(t, "check", "--acknowledged", "--nagios"); !strings.HasSuffix(stdout, " acknowledged=1\n") || !strings.Contains(stdout, ", 1 acknowledged left out") {
+		t.Errorf("Nagios is not told: %s", stdout)
+	}
+	path := filepath.Join(state, "veltui", "acknowledged", acknowledgedFile)
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, _ = h.run(t, "check", "--acknowledged", "--nagios")
+	if !strings.HasSuffix(stdout, " acknowledged=0\n") || strings.Count(stderr, path+" may be written by anyone on this machine; run: mv "+path) != 1 {
+		t.Errorf("what others could have written: %s%s", stdout, stderr)
 	}
 }
 

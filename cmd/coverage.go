@@ -21,9 +21,12 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
+// coverageTimeout bounds a reading of coverage: the first one of hundreds of backups takes some minutes.
+const coverageTimeout = 10 * time.Minute
+
 type coverageCommand struct {
 	*cli
-	maxAge              time.Duration
+	maxAge, timeout     time.Duration
 	unprotected, claims bool
 	next, output        string
 }
@@ -48,6 +51,10 @@ what it could not read, and never counts that as covered.
 The namespaces of Kubernetes, OpenShift and Velero are left out unless you name them. A
 copy may be as old as --max-age, by default until the second run after it.
 
+What is not read within --timeout is unknown: veltui names those backups, and exits with
+1 unless something is in no backup. It keeps what it has read, so that the next run
+gets further. No list of one backup may take longer than two minutes.
+
 --next prints what the next backup of a schedule takes, by Velero's rules.
 
 Exit codes: 0 if everything is covered, 3 if a copy is still to come, too old or will not
@@ -70,6 +77,7 @@ be renewed, 6 if something is in no backup, 1 if not everything could be read.`,
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&f.maxAge, "max-age", 0, "How old the newest copy may be, such as 24h (default until the second run after it)")
+	flags.DurationVar(&f.timeout, "timeout", coverageTimeout, "How long to read; 0 for no limit")
 	flags.BoolVar(&f.unprotected, "unprotected", false, "Only what is in no backup")
 	flags.BoolVar(&f.claims, "claims", false, "Print claims and workloads, not only namespaces")
 	flags.StringVar(&f.next, "next", "", "Print what the next backup of this schedule takes")
@@ -85,9 +93,13 @@ func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
 		return usagef("--next takes no namespaces, and neither --max-age nor --unprotected")
 	case f.maxAge < 0:
 		return usagef("--max-age %s: must not be negative", f.maxAge)
+	case f.timeout < 0:
+		return usagef("--timeout %s: must not be negative", f.timeout)
 	}
+	ctx, cancel := inspect.WithTimeout(ctx, f.timeout)
+	defer cancel()
 	log := f.logging(ctx)
-	snap, err := f.read(ctx, watch.Query{Kinds: []string{watch.Backups}, Also: []string{watch.Schedules, watch.Locations, watch.Pods}, NoVerdict: true}, log)
+	snap, err := f.read(ctx, watch.Query{Kinds: []string{watch.Backups}, Also: []string{watch.Schedules, watch.Locations, watch.Deletions, watch.Pods}, NoVerdict: true}, log)
 	if err != nil {
 		return err
 	}

@@ -139,3 +139,22 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 }
+
+// TestCoverageOutOfTime reads from a store that drips: within the limit coverage says what it could not read.
+func TestCoverageOutOfTime(t *testing.T) {
+	b := control(t)
+	s := openStore(t, b)
+	targetNamespaces(t, b, "cov-late")
+	b.veleroPod(t, time.Now())
+	b.boundClaim(t, "cov-late", "late", nil)
+	s.files = map[string]string{"BackupResourceList/cov-late-1": dripping}
+	s.stored(t, b, "cov-late-1", velerov1.BackupPhaseCompleted)
+	stdout, stderr, code := b.run(t, "coverage", "-n", "velero", "--timeout", "20s", "-o", "json", "cov-late")
+	var d document.Coverage
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	if code != ExitError || d.State != coverage.Undecided || !strings.Contains(strings.Join(d.NotSeen, " "), "backup cov-late-1: not read in time") {
+		t.Errorf("exit code %d, %s", code, stdout)
+	}
+}

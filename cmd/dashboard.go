@@ -173,7 +173,7 @@ func (f *dashboardCommand) options(term terminal) ui.Options {
 	o := ui.Options{
 		Folder: f.saveFolder(), ReadOnly: f.isReadOnly(), Clock: f.clock, Guide: f.guide, Input: f.stdin, Output: f.screen,
 		Theme: f.theme, UserTheme: f.userTheme, Themes: f.ownThemes(), LoadTheme: f.ownTheme,
-		Keys: f.keys, Tabs: f.chosen("tabs"), Columns: f.chosen("columns"), BackupAge: f.threshold(backupAge), Acknowledged: f.acknowledged(),
+		Keys: f.keys, Tabs: f.chosen("tabs"), Columns: f.chosen("columns"), BackupAge: f.threshold(backupAge),
 		ASCII: f.ascii || !term.utf8, NoColor: !term.color, NoAltScreen: f.noAltScreen, Mouse: f.mouse,
 		FPS: f.fps, Tick: time.Second, QuerySync: term.remote && term.window, Term: term.name,
 		Terminal: ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(f.env)},
@@ -300,7 +300,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		cluster.Indexes, cluster.Rates = c.openIndexes(conn.Config), c.openRates(conn)
 	}
 	return ui.Cluster{Inspector: &shownCluster{cluster, watcher, c, conn.Config.Host}, Context: conn.Context, Request: conn.Request,
-		Stop: func() { cancel(); watcher.Stop() }}, nil
+		Acknowledged: c.acknowledgedStore().forCluster(conn), Stop: func() { cancel(); watcher.Stop() }}, nil
 }
 
 // unusable is a cluster of which nothing is known but why.

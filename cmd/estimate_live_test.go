@@ -23,6 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// dripping is a file after which blanks come without end.
+const dripping = `{"v1/Pod":["a/b"`
+
 // store stands for the object store and for the part of the Velero server that
 // signs URLs: it holds one tarball for every backup, and files.
 type store struct {
@@ -61,6 +64,10 @@ func openStore(t *testing.T, b *bed) *store {
 		if kind := r.URL.Query().Get("kind"); kind != string(velerov1.DownloadTargetKindBackupContents) {
 			if file := s.files[kind+"/"+r.URL.Query().Get("name")]; file != "" {
 				_, _ = io.WriteString(w, file)
+				for file == dripping && r.Context().Err() == nil {
+					_, _ = io.WriteString(w, " ")
+					_ = http.NewResponseController(w).Flush()
+				}
 			} else {
 				http.Error(w, "no such key", http.StatusNotFound)
 			}

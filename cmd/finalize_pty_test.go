@@ -226,7 +226,7 @@ func TestFinalizeByKeyboard(t *testing.T) {
 	if len(writes) != 3 || !strings.HasSuffix(writes[0], "?All") || !strings.Contains(writes[2], "/events") {
 		t.Errorf("want a dry run, a patch and an event: %q", writes)
 	}
-	if got := eventsOf(o.log(t)); got != "begin send landed end" {
+	if got := eventsOf(o.log(t)); got != "begin check send landed end" {
 		t.Errorf("the log has %s", got)
 	}
 }
@@ -381,10 +381,10 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 				}
 			}
 			entries := o.log(t)
-			if got := eventsOf(entries); got != "begin send end" {
+			if got := eventsOf(entries); got != "begin check send end" {
 				t.Fatalf("the log has %s", got)
 			}
-			if last := entries[2]; last.Sent != end.sent || last.State != action.Unfinished || last.Error == "" {
+			if last := entries[3]; last.Sent != end.sent || last.State != action.Unfinished || last.Error == "" {
 				t.Errorf("the log ends with %+v", last)
 			}
 			revive()
@@ -434,7 +434,7 @@ func TestFinalizeEndsWhileTheAPIServerHangs(t *testing.T) {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	entries := o.log(t)
-	if len(entries) != 3 || entries[2].Sent != action.Doubtful {
+	if len(entries) != 4 || entries[3].Sent != action.Doubtful {
 		t.Errorf("the log has %s: %+v", eventsOf(entries), entries)
 	}
 }

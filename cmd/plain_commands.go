@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/say/narrate"
 )
@@ -238,7 +239,7 @@ func (e *excerpt) close(command string) error {
 		e.print("%s\n", line)
 	}
 	if !e.last && !e.whole && left > 0 {
-		e.print("%d more lines are left out; 'veltui %s' in a shell prints them all.\n", left, command)
+		e.print("%s left out; 'veltui %s' in a shell prints the whole text.\n", human.Plural(left, "more line is", "more lines are"), command)
 	}
 	return e.err
 }

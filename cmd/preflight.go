@@ -25,7 +25,6 @@ import (
 type preflightCommand struct {
 	askedRestore
 	compare, dryRun, secrets bool
-	most                     int // the dry run is made of up to that many items, 0 leaves it to dryRun
 	qps                      int
 	standIn                  string
 	output                   string
@@ -52,13 +51,15 @@ patch it, merge it or skip it, and which fields differ, without their values.
 
 With --dry-run it sends each object that Velero would create or patch with dryRun=All,
 as Velero's service account if you may impersonate it: webhooks, policies and schemas
-answer, and nothing is stored.
+answer. One object goes first, and each answer must prove that nothing was stored. If
+one shows that something was, veltui stops, and names the object and how to remove it.
 
 An obstacle makes something of the restore fail. A doubt may go wrong, or do what you
 do not want. What veltui could not look at is named, and never counts as fine.
 
 Exit codes: 0 if there is no obstacle, 6 if there is one, 1 if veltui found none but
-could not look at everything.`,
+could not look at everything, if nothing would be restored, or if the dry run stored
+something.`,
 		Example: `  # Everything in a backup, into this cluster
   veltui preflight backup/nightly
 
@@ -84,7 +85,7 @@ could not look at everything.`,
 	flags := cmd.Flags()
 	f.askedRestore.addTo(cmd)
 	flags.BoolVar(&f.compare, "compare", false, "Compare what exists with the backup, and say what Velero does with each object")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "Ask the API server about each object, and store nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "Ask the API server about each object with dryRun=All")
 	flags.IntVar(&f.qps, "dry-run-qps", dryrun.DefaultQPS, "Requests a second of the dry run")
 	flags.BoolVar(&f.secrets, "dry-run-secrets", false, "Send Secrets in the dry run, too: webhooks may see and log their data")
 	flags.StringVar(&f.standIn, "dry-run-namespace", "", "Existing namespace that stands in for new ones in the dry run")
@@ -113,12 +114,23 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	switch err := f.print(f.output, document.NewPreflight(spec.Restore, result), func(l *lines) { l.preflight(spec.Restore, result) }); {
 	case err != nil:
 		return err
+	case carriedOutError(result) != nil:
+		return carriedOutError(result)
 	case result.Count(preflight.Obstacle) > 0:
 		return exitError{ExitRefused, nil}
-	case len(result.NotLooked) > 0:
+	case len(result.NotLooked) > 0 || result.MatchesNothing():
 		return exitError{ExitError, nil}
 	}
 	return nil
+}
+
+// carriedOutError says that a dry run stored something, nil if it did not.
+func carriedOutError(r *preflight.Result) error {
+	if r.DryRun == nil || len(r.DryRun.CarriedOut) == 0 {
+		return nil
+	}
+	o := &r.DryRun.CarriedOut[0]
+	return exitError{ExitError, errors.New(o.Sentence() + " " + o.Remedy())}
 }
 
 // find looks for what stands in the way.
@@ -147,20 +159,11 @@ func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec,
 			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
 		})
 	}
-	dryRun := &inspect.DryRun{Bodies: store.Bodies(spec.Restore.BackupName, func(int64, int64) {}), QPS: f.qps, Secrets: f.secrets, StandIn: f.standIn,
-		Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) }}
 	if f.dryRun {
-		question.DryRun = dryRun
+		question.DryRun = &inspect.DryRun{Bodies: store.Bodies(spec.Restore.BackupName, func(int64, int64) {}), QPS: f.qps, Secrets: f.secrets, StandIn: f.standIn,
+			Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) }}
 	}
-	question.Keep = f.most > 0
-	check := func() (*preflight.Result, error) {
-		return s.Check(ctx, question, func(p target.Progress) { say(lookedFor(p)) })
-	}
-	result, err := check()
-	if err == nil && result.Items != nil && *result.Items <= f.most && question.Index != nil {
-		question.DryRun = dryRun
-		result, err = check()
-	}
+	result, err := s.Check(ctx, question, func(p target.Progress) { say(lookedFor(p)) })
 	done()
 	return result, err
 }
@@ -214,7 +217,10 @@ func (f *preflightCommand) index(ctx context.Context, e *inspect.Store, name str
 
 func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 	items := "veltui cannot tell what it would restore"
-	if r.Items != nil {
+	switch {
+	case r.MatchesNothing():
+		items = "no item matches, so nothing would be restored"
+	case r.Items != nil:
 		items = human.Count(*r.Items, "item")
 	}
 	l.add("A restore of backup %s: %s, %s, %s", restore.BackupName, items,
@@ -232,7 +238,7 @@ func (l *lines) preflight(restore velerov1.RestoreSpec, r *preflight.Result) {
 		l.list("Not sent", mapSlice(d.NotSent, func(u preflight.Untold) string { return u.What() + ": " + u.Why }))
 		l.list("No dry run can tell", d.CannotKnow)
 	} else if r.Items != nil && *r.Items > 0 {
-		l.add("\nAdd --dry-run to ask the API server about each object; it stores nothing.")
+		l.add("\nAdd --dry-run to ask the API server about each object with dryRun=All.")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -330,6 +331,26 @@ func TestPreflightDryRun(t *testing.T) {
 	}
 }
 
+// TestPreflightOfNothing: filters that match nothing are no success, with and without a dry run, also read-only.
+func TestPreflightOfNothing(t *testing.T) {
+	b, _ := preflightBed(t)
+	for _, args := range [][]string{nil, {"--dry-run"}, {"--compare"}} {
+		stdout, stderr, code := b.run(t, append([]string{"preflight", "-n", "velero", "backup/b-planted", "--include-namespaces", "typo"}, args...)...)
+		if code != ExitError || !strings.Contains(stdout, "no item matches, so nothing would be restored") ||
+			strings.Contains(stdout, "Dry run") || strings.Contains(stdout+stderr, "dry run") {
+			t.Errorf("%q: exit code %d:\n%s\n%s", args, code, stdout, stderr)
+		}
+	}
+	// Read-only cannot download the backup, and says so; no dry run is asked for.
+	if stdout, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted", "--include-namespaces", "typo", "--read-only"); code != ExitError || strings.Contains(stdout+stderr, "dry run") {
+		t.Errorf("read-only: exit code %d:\n%s\n%s", code, stdout, stderr)
+	}
+	d, code := b.preflights(t, t.TempDir(), "backup/b-planted", "--include-namespaces", "typo", "--dry-run")
+	if code != ExitError || d.Items == nil || *d.Items != 0 || d.DryRun != nil {
+		t.Errorf("exit code %d: %+v", code, d)
+	}
+}
+
 // TestPreflightWithFewRights: what may not be looked at is said, and the rest works.
 func TestPreflightWithFewRights(t *testing.T) {
 	b, s := preflightBed(t)
@@ -555,5 +576,20 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	now = now.Add(2 * inspect.SurveyAge)
 	if _, requests := asks(s, all); requests < first {
 		t.Errorf("%d requests for what is old, the first time %d", requests, first)
+	}
+}
+
+// TestCarriedOutEndsInAnError: a dry run that stored something ends with exit code 1, whatever else was found, and names
+// the object and what removes it.
+func TestCarriedOutEndsInAnError(t *testing.T) {
+	r := &preflight.Result{DryRun: &preflight.DryRun{}, Findings: []preflight.Finding{{Severity: preflight.Obstacle}}}
+	if err := carriedOutError(r); err != nil {
+		t.Error(err)
+	}
+	r.DryRun.CarriedOut = []preflight.CarriedOut{{Resource: "things.example.com", Namespace: "a", Name: "b", Why: "it has a resourceVersion", Command: "kubectl -n a delete things.example.com b"}}
+	err := carriedOutError(r)
+	var exit exitError
+	if !errors.As(err, &exit) || exit.code != ExitError || !holdsAll(err.Error(), "stored things.example.com a/b", "Delete it: kubectl -n a delete things.example.com b") {
+		t.Errorf("%v", err)
 	}
 }

@@ -96,7 +96,7 @@ var rbacCommands = []rbacCommand{
 	{shown: "`restore create --only`", args: "restore create -n velero rights-only-ROLE --from-backup rights-stored --only secrets/shop/db --preflight none --yes", decides: "create-restores", run: takenUp},
 	{shown: "`backup create`", args: "backup create -n velero rights-new-ROLE --from-schedule rights-policy --yes --observe 1s", decides: "create-backups"},
 	{shown: "`schedule pause`", args: "schedule pause -n velero rights-ROLE --yes --observe 1s", decides: "pause-schedules"},
-	{shown: "`backup delete`", args: "backup delete -n velero rights-gone-ROLE --yes --observe 1s", decides: "delete-backups"},
+	{shown: "`backup delete`", args: "backup delete -n velero rights-gone-ROLE --yes --last-copy --observe 1s", decides: "delete-backups"},
 	{shown: "`restore delete`", args: "restore delete -n velero rights-gone-ROLE --yes --observe 1s", decides: "delete-restores"},
 	{shown: "`audit`", args: "audit"},
 	{shown: "`etcd`", args: "etcd"},

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/inspect"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
@@ -44,10 +47,12 @@ func newRestore(c *cli) *cobra.Command {
 'veltui preflight' finds. Without NAME the restore is called after the backup or
 schedule and the time.
 
---preflight says how close that look is: dry-run also sends each object to the API
-server with dryRun=All; look does not; auto takes the dry run for up to 2000 items;
-none starts the restore unseen. Where obstacles are found, or something could not be
-looked at, --yes starts nothing unless --accept-obstacles is given, too.` + writes + `
+--preflight says how close that look is. dry-run also sends each object to the API
+server with dryRun=All: choosing it is your agreement to that. look does not. none
+starts the restore unseen. auto looks, sends nothing, and says what a dry run would
+cost. Where obstacles are found, or something could not be looked at, --yes starts
+nothing unless --accept-obstacles is given, too. With auto the API server was not
+asked about the objects, so --yes needs --preflight dry-run or --preflight look.` + writes + `
 
 Exit codes: those of 'veltui finalize', 5 also if Velero has not begun it, 6 also if
 something stands in its way; with --wait those of 'veltui wait'.`,
@@ -64,7 +69,7 @@ something stands in its way; with --wait those of 'veltui wait'.`,
   veltui restore create --from-backup nightly --dry-run=client
 
   # In a script: only if nothing stands in the way, with a bar until it has ended
-  veltui restore create shop-back --from-backup nightly --yes --wait`,
+  veltui restore create shop-back --from-backup nightly --preflight dry-run --yes --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.checkSelection(cmd); err != nil {
 				return err
@@ -147,7 +152,11 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	return f.propose(ctx, action.Create, d.Object(namespace), namespace)
+	err = f.propose(ctx, action.Create, d.Object(namespace), namespace)
+	if found != nil {
+		err = cmp.Or(carriedOutError(found), err)
+	}
+	return err
 }
 
 // weigh shows what stands in the way, and lets --yes start nothing for it unless --accept-obstacles does.
@@ -172,14 +181,21 @@ func (f *createRestore) weigh(d *restorespec.Draft, found *preflight.Result) err
 			unseen = append(unseen, n.What)
 		}
 	}
+	f.request.Advice = "--accept-obstacles starts the restore all the same."
 	switch n := found.Count(preflight.Obstacle); {
+	case carriedOutError(found) != nil:
+		f.request.Refusal, f.request.Advice = "a dry run was carried out", found.DryRun.CarriedOut[0].Remedy()
 	case !f.yes || f.acceptObstacles:
 	case n > 0:
 		f.request.Refusal = human.Plural(n, "obstacle stands", "obstacles stand") + " in the way"
+	case found.MatchesNothing():
+		f.request.Refusal = "no item matches, so nothing would be restored"
 	case len(unseen) > 0:
 		f.request.Refusal = "veltui could not look at " + human.List(unseen, 3)
+		if slices.Contains(unseen, preflight.Admission) {
+			f.request.Advice = "--preflight dry-run asks the API server, --preflight look goes without. " + f.request.Advice
+		}
 	}
-	f.request.Advice = "--accept-obstacles starts the restore all the same."
 	return nil
 }
 
@@ -194,15 +210,17 @@ func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *p
 	if err != nil {
 		return nil, "", err
 	}
-	if f.preflight == preflightAuto && !f.c.isReadOnly() {
-		p.most = inspect.DryRunItems
-	}
 	if found, err = p.find(ctx, asked, snap); err != nil {
 		return nil, "", err
 	}
-	if f.preflight == preflightAuto && found.DryRun == nil && found.Items != nil && *found.Items > inspect.DryRunItems {
-		fmt.Fprintf(f.c.streams.ErrOut, "The dry run was left out: %s take about %s. --preflight dry-run asks for it.\n",
-			human.Count(*found.Items, "object"), human.Duration(inspect.DryRunTakes(*found.Items)))
+	if f.preflight == preflightAuto && found.Items != nil && !found.MatchesNothing() {
+		resources := map[string]bool{}
+		if err := found.Fates.Each(func(i collector.Item) { resources[i.Resource] = resources[i.Resource] || i.Fate == collector.ToRestore }); err != nil {
+			return nil, "", err
+		}
+		maps.DeleteFunc(resources, func(_ string, restored bool) bool { return !restored })
+		fmt.Fprintf(f.c.streams.ErrOut, "The API server was not asked about the objects. %s: --preflight dry-run runs it.\n",
+			inspect.DryRunCost(*found.Items, slices.Collect(maps.Keys(resources))))
 	}
 	return found, snap.Namespace, nil
 }

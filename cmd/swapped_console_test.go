@@ -75,7 +75,7 @@ func TestDashboardOfASwappedCluster(t *testing.T) {
 			o.sees(t, "and press enter:")
 			o.types(t, twinContext+"/"+name+"\r")
 			o.sees(t, "send it", "attempt 2")
-		}, nil, "unknown whether it was applied", true, "begin send end"},
+		}, nil, "unknown whether it was applied", true, "begin check send end"},
 	}
 	for _, v := range w.swaps() {
 		t.Run(v.name, func(t *testing.T) {

@@ -107,7 +107,7 @@ func TestFinalizeOfASwappedCluster(t *testing.T) {
 // applied, and nothing sent but to the cluster that was shown.
 func checkSwappedJournal(t *testing.T, entries []action.Entry, a *front, moment string) {
 	t.Helper()
-	want := map[string]string{"the dry run": "begin end", "the last identity": "begin send end", "the patch": "begin send end"}[moment]
+	want := map[string]string{"the dry run": "begin check end", "the last identity": "begin check send end", "the patch": "begin check send end"}[moment]
 	if got := eventsOf(entries); got != want {
 		t.Errorf("the journal has %q, want %q", got, want)
 	}
@@ -165,7 +165,7 @@ func TestFinalizeOfAClusterThatIsSwappedAfterwards(t *testing.T) {
 		w.b.untouched(t, r)
 		w.checkSeparate(t, map[string]*front{"a": a, "b": b})
 		entries := (&operator{state: s.state}).log(t)
-		if got := eventsOf(entries); got != "begin send landed end" || entries[3].Sent != action.Landed {
+		if got := eventsOf(entries); got != "begin check send landed end" || entries[4].Sent != action.Landed {
 			t.Errorf("the journal has %s: %+v", got, entries)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/veltui/veltui/collector/internal/inflate"
+	"github.com/veltui/veltui/internal/human"
 )
 
 // maxProblems is how many problems are reported one by one.
@@ -194,7 +195,7 @@ func (w *walker) index(err error) *Index {
 	}
 	x.Noted = w.problems
 	if w.untold > 0 {
-		x.Noted = append(x.Noted, fmt.Sprintf("There are %d more problems like these.", w.untold))
+		x.Noted = append(x.Noted, human.Plural(w.untold, "more problem like these is", "more problems like these are")+" not listed here.")
 	}
 	if err != nil {
 		x.Noted = append(x.Noted, fmt.Sprintf("The archive was not read to its end: %v.", err))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/veltui/veltui/internal/glob"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job/forecast"
 )
 
@@ -134,8 +135,8 @@ func (r *restore) assumptions() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	spec := r.spec.Restore
 	if !r.spec.Existing.Known && len(r.made) > 0 {
-		say("Of the target's namespaces only %s are taken as existing; %d more are counted as made by the restore: %s.",
-			strings.Join(everyCluster, ", "), len(r.made), someOf(r.made))
+		say("Of the target's namespaces only %s are taken as existing; %s as made by the restore: %s.",
+			strings.Join(everyCluster, ", "), human.Plural(len(r.made), "more is counted", "more are counted"), someOf(r.made))
 	}
 	if !r.live {
 		say("The target is taken to serve the kinds of Kubernetes 1.36, Velero's own and those of the backup's CRDs.")

@@ -266,6 +266,10 @@ func TestAssumptions(t *testing.T) {
 	if !has(e, "5 more are counted as made by the restore: a, b, team-1, team-2, velero") || !has(e, "Kubernetes 1.36") {
 		t.Errorf("nothing known: %q", e.Assumptions)
 	}
+	only := RestoreSpec{Restore: velerov1.RestoreSpec{IncludedNamespaces: []string{"velero"}}}
+	if e := estimate(t, x, only, Discovery{}); !has(e, "1 more is counted as made by the restore: velero.") {
+		t.Errorf("one new namespace: %q", e.Assumptions)
+	}
 	for _, c := range []struct {
 		server Server
 		want   string

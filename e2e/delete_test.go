@@ -71,7 +71,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("after its deletion restore gone-1 left %q, and %d of its objects", files, len(restored.Items))
 	}
 
-	if state, sent, message := runChange(t, 0, "backup", "delete", "gone", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
+	if state, sent, message := runChange(t, 0, "backup", "delete", "gone", "--last-copy", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
 		t.Errorf("backup gone: %s, %s: %s", state, sent, message)
 	}
 	_, err := theLab.VeleroCLI(ctx, "backup", "delete", "gone-velero", "--confirm")
@@ -98,14 +98,14 @@ func TestDelete(t *testing.T) {
 		t.Errorf("a synced backup: %s, %s: %s", state, sent, message)
 	}
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
-	if state, sent, message := runChange(t, exitRefused, "backup", "delete", "synced", "--from-another-cluster"); state != "refused" || sent != "not sent" || !strings.Contains(message, "read-only") {
+	if state, sent, message := runChange(t, exitRefused, "backup", "delete", "synced", "--from-another-cluster", "--last-copy"); state != "refused" || sent != "not sent" || !strings.Contains(message, "read-only") {
 		t.Errorf("from a read-only location: %s, %s: %s", state, sent, message)
 	}
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
 	if len(storedOf(t, "backups", "synced")) == 0 {
 		t.Error("a refused deletion deleted files")
 	}
-	if state, sent, message := runChange(t, 0, "backup", "delete", "synced", "--from-another-cluster"); state != "settled" || sent != "landed" || len(storedOf(t, "backups", "synced")) > 0 {
+	if state, sent, message := runChange(t, 0, "backup", "delete", "synced", "--from-another-cluster", "--last-copy"); state != "settled" || sent != "landed" || len(storedOf(t, "backups", "synced")) > 0 {
 		t.Errorf("a synced backup, all the same: %s, %s: %s", state, sent, message)
 	}
 	var requests velerov1.DeleteBackupRequestList
@@ -135,7 +135,7 @@ func TestDeleteSnapshots(t *testing.T) {
 	changes, err := contents.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshotcontents"}).Watch(ctx, metav1.ListOptions{})
 	must(t, err)
 	t.Cleanup(changes.Stop)
-	code, printed := runVeltui(t, "backup", "delete", name, "--yes", "--reason", "end-to-end test")
+	code, printed := runVeltui(t, "backup", "delete", name, "--yes", "--last-copy", "--reason", "end-to-end test")
 	if code != 0 || !strings.Contains(printed, "2 snapshots") {
 		t.Errorf("ended with %d:\n%s", code, printed)
 	}

@@ -95,11 +95,16 @@ func TestRestoreCreateRefuses(t *testing.T) {
 	if state, sent, message := runChange(t, exitRefused, "restore", "create", "refused-1", "--from-backup", "no-such-backup", "--preflight", "none"); state != "refused" || sent != "not sent" || !strings.Contains(message, "there is no backup") {
 		t.Errorf("of a missing backup: %s, %s: %s", state, sent, message)
 	}
-	code, printed := runVeltui(t, "restore", "create", "refused-2", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:Orders_2", "--yes")
+	code, printed := runVeltui(t, "restore", "create", "refused-2", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:Orders_2", "--preflight", "dry-run", "--yes")
 	if code != exitRefused || !strings.Contains(printed, "refused: ") || !strings.Contains(printed, "in the way") {
 		t.Errorf("onto an invalid name: %d\n%s", code, printed)
 	}
-	for _, name := range []string{"refused-1", "refused-2"} {
+	// Without an agreement to a dry run nobody has asked the API server: --yes does not go on by default.
+	code, printed = runVeltui(t, "restore", "create", "refused-3", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:acted-none", "--yes")
+	if code != exitRefused || !strings.Contains(printed, "refused: veltui could not look at admission") || !strings.Contains(printed, "--preflight dry-run") {
+		t.Errorf("without a dry run: %d\n%s", code, printed)
+	}
+	for _, name := range []string{"refused-1", "refused-2", "refused-3"} {
 		if err := theLab.Client.Get(patient(t), client.ObjectKey{Namespace: lab.Namespace, Name: name}, &velerov1.Restore{}); err == nil {
 			t.Errorf("%s was created", name)
 		}

@@ -1,12 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +34,7 @@ func (c *Cluster) Coverage(ctx context.Context, a *assess.Assessment, o coverage
 	if err != nil {
 		return nil, err
 	}
-	o.Now = a.Environment.Now
+	o.Now, o.Copies = a.Environment.Now, a.Copies()
 	judge := coverage.NewJudge(l.found, a.CoverageSchedules(), a.Backups(), o)
 	if err := c.readRecords(ctx, a, judge, say); err != nil {
 		return nil, err
@@ -71,6 +73,7 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 	}
 	c.Records.cluster = session.CacheKey(config)
 	queue, at, read := a.Backups(), 1, 0
+	say(fmt.Sprintf("reading what backups hold: at most %s left", human.Number(len(queue))))
 	refused := error(nil)
 	for len(queue) > 0 {
 		var batch []*velerov1.Backup
@@ -86,7 +89,11 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 			running.Go(func() { records[i], errs[i] = c.record(ctx, a.Snapshot.Namespace, b, refused) })
 		}
 		running.Wait()
-		if ctx.Err() != nil {
+		late := OutOfTime(ctx)
+		switch {
+		case late != nil:
+			refused = cmp.Or(refused, late) // what is on disk is read on
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
 		for i, b := range batch {
@@ -94,13 +101,34 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 				judge.Add(b, records[i])
 				continue
 			}
-			judge.Unread(b, errs[i])
+			if judge.Unread(b, cmp.Or(late, errs[i])); late != nil {
+				continue
+			}
 			if errors.Is(errs[i], artifact.ErrForbidden) || c.ReadOnly {
 				refused = errs[i] // so are all others, but for those on disk
 			}
 		}
 		read += len(batch)
 		say(fmt.Sprintf("reading what backups hold: %d read, at most %s left", read, human.Number(len(queue))))
+	}
+	return nil
+}
+
+// ErrOutOfTime is the cause of the end of a context of [WithTimeout]: what was not read by then is unknown.
+var ErrOutOfTime = errors.New("not read in time")
+
+// WithTimeout limits how long what a command asks for may take; 0 is no limit.
+func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: it took longer than %s", ErrOutOfTime, human.Duration(limit)))
+}
+
+// OutOfTime is the cause of a context that ended by [ErrOutOfTime], else nil.
+func OutOfTime(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrOutOfTime) {
+		return cause
 	}
 	return nil
 }
@@ -114,7 +142,9 @@ func (c *Cluster) record(ctx context.Context, namespace string, b *velerov1.Back
 		return nil, refused
 	}
 	j := &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}
-	list, err := c.Resources(ctx, j)
+	list, err := readArtifact(ctx, c, j, func(f *artifact.Fetcher, ctx context.Context, kind job.Kind, name string) ([]artifact.Resources, error) {
+		return f.ResourcesOf(ctx, kind, name, coverage.Wanted)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +182,6 @@ func (c *Cluster) lookAtCluster(ctx context.Context, a *assess.Assessment, only 
 	}}
 	l.Lists = reader.Lists(served, l.unread)
 	l.Began = func(resource string) { say("reading " + resource) }
-	if !a.Unseen(watch.Locations) {
-		l.found.Locations = slices.Collect(maps.Keys(a.Environment.Locations))
-	}
 	if a.Unseen(watch.Schedules) {
 		l.found.Unseen[watch.Schedules] = "you may not list it"
 	}

@@ -4,21 +4,37 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/dryrun"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
 )
 
-// DryRunItems is up to how many items the API server is asked about each of them before a restore, unasked.
-const DryRunItems = 2000
-
 // DryRunTakes is about how long a dry run of some objects takes.
 func DryRunTakes(objects int) time.Duration {
 	return time.Duration(objects/dryrun.DefaultQPS) * time.Second
+}
+
+// DryRunCost says what a dry run of some objects of these resources takes: time, and where it is not proven beforehand
+// that a dry run is one.
+func DryRunCost(objects int, resources []string) string {
+	text := fmt.Sprintf("A dry run of %s takes about %s", human.Count(objects, "object"), human.Duration(DryRunTakes(objects)))
+	var groups []string
+	for _, resource := range resources {
+		if _, group, _ := strings.Cut(resource, "."); !collector.IsBuiltIn(group) {
+			groups = append(groups, group)
+		}
+	}
+	slices.Sort(groups)
+	if groups = slices.Compact(groups); len(groups) > 0 {
+		text += fmt.Sprintf(" (not proven yet that it stores nothing of %s)", human.List(groups, 3))
+	}
+	return text
 }
 
 // DryRun says how the API server is asked about a restore.
@@ -57,10 +73,11 @@ func (s *Surveyor) dryRun(ctx context.Context, q SurveyQuestion, known survey, f
 	}
 	rules, _ := rulesOf(q, known)
 	query := dryrun.Query{
+		Reach: conn.Request.Reach(),
 		Fates: fates, State: known.state, Rules: &rules, Bodies: q.DryRun.Bodies,
 		Secrets: q.DryRun.Secrets, StandIn: q.DryRun.StandIn, Progress: q.DryRun.Progress,
 	}
-	rules.Name, rules.Volumes = "dry-run", map[string]string{} // the Restore has no name yet
+	rules.Volumes = map[string]string{}
 	for _, v := range q.Velero.Volumes {
 		rules.Volumes[v.PersistentVolume] = v.Method
 	}

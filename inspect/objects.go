@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -91,7 +92,7 @@ func documentOf(kind velero.VolumeKind, o *unstructured.Unstructured) (Document,
 		return d, fmt.Errorf("writing %s %s: %w", kind.Resource(), o.GetName(), err)
 	}
 	if n := len(d.Lines); n > maxDocumentLines {
-		d.Lines = append(d.Lines[:maxDocumentLines], fmt.Sprintf("# %d more lines", n-maxDocumentLines))
+		d.Lines = append(d.Lines[:maxDocumentLines], "# "+human.Count(n-maxDocumentLines, "more line"))
 	}
 	return d, nil
 }

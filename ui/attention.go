@@ -19,27 +19,27 @@ import (
 	"github.com/veltui/veltui/watch"
 )
 
-// Acknowledged remembers, on this machine only, which findings a person has seen, by context and [assess.Finding.Key].
+// Acknowledged remembers, on this machine only, which findings of a cluster a person has seen, by [assess.Finding.Key].
 type Acknowledged interface {
-	Keys(context string) (map[string]bool, error)
-	// Set adds and removes keys.
-	Set(context string, keys map[string]bool) error
+	Keys(ctx context.Context) (map[string]bool, error)
+	// Set adds and removes keys of findings about the Velero in a namespace.
+	Set(ctx context.Context, namespace string, keys map[string]bool) error
 }
 
 // loadAcknowledged reads what was acknowledged before in a cluster.
 func (m *Model) loadAcknowledged(of *cluster) tea.Cmd {
-	if m.options.Acknowledged == nil {
+	if of.Acknowledged == nil {
 		return nil
 	}
-	by := fetch.Asker{Start: m.starts, Clock: m.options.Clock, Answered: func() tea.Cmd {
-		if of.kept.Err != nil {
-			m.notice = of.kept.Err.Error()
+	by := fetch.Asker{Start: of.sources.Start, Clock: m.options.Clock, Answered: func() tea.Cmd {
+		if err := of.kept.Err; err != nil && err.Error() != of.acknowledgedProblem {
+			m.notice, of.acknowledgedProblem = err.Error(), err.Error()
 		}
 		maps.Copy(of.acknowledged, of.kept.Value)
 		m.dashboard.load()
 		return nil
 	}}
-	return of.kept.Ask(by, 0, func(context.Context) (map[string]bool, error) { return m.options.Acknowledged.Keys(of.Context) })
+	return of.kept.Ask(by, 0, of.Acknowledged.Keys)
 }
 
 // setAcknowledged keeps keys of a cluster, now and on disk.
@@ -47,11 +47,12 @@ func (m *Model) setAcknowledged(of *cluster, keys map[string]bool) tea.Cmd {
 	maps.Copy(of.acknowledged, keys)
 	maps.DeleteFunc(of.acknowledged, func(_ string, on bool) bool { return !on })
 	m.dashboard.load()
-	if m.options.Acknowledged == nil {
+	if of.Acknowledged == nil {
 		return nil
 	}
-	cmd, _ := m.starts(func(context.Context) tea.Msg {
-		if err := m.options.Acknowledged.Set(of.Context, keys); err != nil {
+	namespace := of.assessed.Snapshot.Namespace
+	cmd, _ := m.starts(func(ctx context.Context) tea.Msg {
+		if err := of.Acknowledged.Set(ctx, namespace, keys); err != nil {
 			return jobview.Noticed{Text: "veltui cannot keep what was acknowledged: " + err.Error()}
 		}
 		return nil
@@ -78,7 +79,7 @@ func (m *Model) findAttention(c *cluster) tea.Cmd {
 		}
 	}
 	if len(over) == 0 {
-		return nil
+		return m.loadAcknowledged(c) // again, if that was not possible
 	}
 	return m.setAcknowledged(c, over)
 }

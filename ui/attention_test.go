@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 // ackStore keeps what was acknowledged.
 type ackStore struct{ keys map[string]bool }
 
-func (m *ackStore) Keys(string) (map[string]bool, error) {
+func (m *ackStore) Keys(context.Context) (map[string]bool, error) {
 	keys := map[string]bool{}
 	for key := range m.keys {
 		keys[key] = true
@@ -24,7 +25,7 @@ func (m *ackStore) Keys(string) (map[string]bool, error) {
 	return keys, nil
 }
 
-func (m *ackStore) Set(_ string, keys map[string]bool) error {
+func (m *ackStore) Set(_ context.Context, _ string, keys map[string]bool) error {
 	for key, on := range keys {
 		if m.keys[key] = on; !on {
 			delete(m.keys, key)
@@ -83,7 +84,7 @@ func TestAttentionOpensThePage(t *testing.T) {
 // What is acknowledged stands at the end, is not counted, is kept, and comes back once it changes.
 func TestAcknowledge(t *testing.T) {
 	store := &ackStore{keys: map[string]bool{}}
-	m := screen(t, nil, 120, 40, func(o *Options) { o.Acknowledged = store })
+	m := screen(t, nil, 120, 40, func(o *Options) { o.Clusters[0].Acknowledged = store })
 	failed := func(ago time.Duration) *job.Job {
 		return ended("hand", velerov1.BackupPhaseFailed, 1, time.Minute, ago, 1, 0)
 	}
@@ -98,7 +99,7 @@ func TestAcknowledge(t *testing.T) {
 	if at := strings.Index(frame, "B hand"); at < strings.Index(frame, "B web") || !hasLine(frame, "· B hand") {
 		t.Errorf("it does not stand at the end:\n%s", frame)
 	}
-	again := screen(t, nil, 120, 40, func(o *Options) { o.Acknowledged = store })
+	again := screen(t, nil, 120, 40, func(o *Options) { o.Clusters[0].Acknowledged = store })
 	again.Update(again.loadAcknowledged(again.at)())
 	show(again, snapshotOf(failed(2*time.Hour)))
 	if frame := plain(checkFrame(t, again)); !strings.Contains(frame, "1 acknowledged") || strings.Contains(frame, "1 needs") {

@@ -123,7 +123,9 @@ func TestGoldenChangeFrames(t *testing.T) {
 			b.until("it was checked", func() bool {
 				return strings.Contains(b.frame(), "about 40s") && !strings.Contains(b.frame(), "checking")
 			})
-			b.keys("ctrl+o") // a dry run comes first
+			b.keys("ctrl+r")
+			b.until("the dry run ended", func() bool { return strings.Contains(b.frame(), "1,402 of 1,402") })
+			b.keys("ctrl+o")
 		}},
 	} {
 		t.Run(frame.name, func(t *testing.T) {

@@ -52,9 +52,10 @@ func TestDeleteKey(t *testing.T) {
 // that have not ended.
 func TestDeleteMarked(t *testing.T) {
 	var asked []string
+	var along [][]string
 	b := newBench(t, 120, 40, func(o *Options) {
-		fake(o).propose = func(name action.Name, o *unstructured.Unstructured, _ action.Request) (action.Plan, error) {
-			asked = append(asked, string(name)+" "+o.GetName())
+		fake(o).propose = func(name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+			asked, along = append(asked, string(name)+" "+o.GetName()), append(along, r.Marked)
 			return action.Plan{}, errors.New("no answer")
 		}
 	})
@@ -73,6 +74,10 @@ func TestDeleteMarked(t *testing.T) {
 	b.reaches(dialog.Unseen)
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	// The first is told of the second; the first was skipped, and stays.
+	if len(along) != 2 || !slices.Equal(along[0], []string{marked[1].Name}) || len(along[1]) != 0 {
+		t.Errorf("marked with them are %q, want %s with the first", along, marked[1].Name)
 	}
 }
 

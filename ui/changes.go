@@ -74,8 +74,10 @@ func (m *Model) deletable() (*cluster, *[]*job.Job) {
 
 func (m *Model) deleteJobs(of *cluster, jobs *[]*job.Job) tea.Cmd {
 	return m.openDialog(of, dialog.Options{Jobs: *jobs, Title: "Delete", Request: of.Request,
-		Propose: func(ctx context.Context, j *job.Job) (action.Plan, error) {
-			return of.Propose(ctx, j.Namespace, action.DeletionOf(j.Kind), action.Named(string(j.Kind), j.Name), of.Request)
+		Propose: func(ctx context.Context, j *job.Job, marked []string) (action.Plan, error) {
+			r := of.Request
+			r.Marked = marked
+			return of.Propose(ctx, j.Namespace, action.DeletionOf(j.Kind), action.Named(string(j.Kind), j.Name), r)
 		}})
 }
 
@@ -136,7 +138,7 @@ func (m *Model) openChange(of *cluster, title string, name action.Name, o *unstr
 	namespace := of.assessed.Snapshot.Namespace
 	named := &job.Job{Kind: job.Kind(o.GetKind()), Namespace: namespace, Name: o.GetName()}
 	return m.openDialog(of, dialog.Options{Jobs: []*job.Job{named}, Title: title, Request: r,
-		Propose: func(ctx context.Context, _ *job.Job) (action.Plan, error) {
+		Propose: func(ctx context.Context, _ *job.Job, _ []string) (action.Plan, error) {
 			return of.Propose(ctx, namespace, name, o, r)
 		}})
 }

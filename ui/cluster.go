@@ -29,6 +29,8 @@ type Cluster struct {
 	Context string         // the kubeconfig context, shown on every screen and typed to confirm a change
 	Request action.Request // how the kubectl commands shown get to the same cluster
 	Stop    func()         // ends what follows the cluster; nil if that ends with the program only
+	// Acknowledged remembers which findings a person has seen; nil where nothing is remembered.
+	Acknowledged Acknowledged
 }
 
 // cluster is one that is shown. Messages name theirs; those of others are dropped.
@@ -43,6 +45,8 @@ type cluster struct {
 	newFindings  narrate.Findings              // since a person was last called
 	acknowledged map[string]bool               // the keys of those that a person has seen
 	kept         fetch.Answer[map[string]bool] // what was acknowledged before
+	// acknowledgedProblem is why nothing is known to be acknowledged, as it was shown.
+	acknowledgedProblem string
 
 	estimates *assess.Estimates
 	sources   jobview.Sources

@@ -32,6 +32,9 @@ func (d *dashboard) Ask() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
+// coverageTimeout bounds one reading; what it has read is kept for the next.
+const coverageTimeout = 10 * time.Minute
+
 func (d *dashboard) askCoverage(c *cluster, opened bool) tea.Cmd {
 	if why := c.Unavailable(inspect.Stored); why != "" {
 		c.coverage.Err = errors.New(why)
@@ -44,6 +47,8 @@ func (d *dashboard) askCoverage(c *cluster, opened bool) tea.Cmd {
 		return nil
 	}
 	return readInto(d.m, c, &c.covered, &c.coverage, 0, func() bool { return d.tab.name == tabs.CoverageName }, func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Result, error) {
+		ctx, cancel := inspect.WithTimeout(ctx, coverageTimeout)
+		defer cancel()
 		return c.Coverage(ctx, a, coverage.Options{}, say)
 	})
 }

@@ -501,8 +501,9 @@ func TestFormDryRuns(t *testing.T) {
 	}
 }
 
-// Before a restore is created, the API server is asked about its objects without a key for that; of many it asks first.
-func TestFormDryRunsBeforeItStarts(t *testing.T) {
+// TestFormOffersADryRun: no object is sent unless its key is pressed. Before a restore is created the form says once what a
+// dry run would cost; the key again goes without.
+func TestFormOffersADryRun(t *testing.T) {
 	start := func(p *previewer) *Model {
 		return form(t, 200, 60, p, func(o *Options) {
 			unhurried(o) // a dialog listens after a while
@@ -512,56 +513,46 @@ func TestFormDryRunsBeforeItStarts(t *testing.T) {
 			}
 		})
 	}
-	rejects := inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "The API server rejects 3 pods: no."}}, DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084}}
 	opened := func(m *Model) bool { return onTop(m) == "dialog" }
+	ran := inspect.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Accepted: 1084}}
 
-	p := &previewer{answer: shopPreview(), differs: rejects}
+	p := &previewer{answer: shopPreview(), differs: ran}
+	p.answer.Estimate.Total = 12_000
 	m := start(p)
 	says := framesSay(t, m)
-	cmd := press(t, m, "ctrl+o")
-	if says("at first", "First a dry run; esc cancels it, and nothing is started.", "dry run"); opened(m) {
-		t.Error("it starts without the dry run")
-	}
-	press(t, m, "esc")
-	answered(m, cmd)
-	if says("cancelled", "The dry run is cancelled."); opened(m) || p.cancelled[len(p.cancelled)-1] == nil {
-		t.Error("esc does not cancel")
-	}
 	answered(m, press(t, m, "ctrl+o"))
-	if !opened(m) || len(p.withSecrets) != 2 || p.withSecrets[1] {
-		t.Errorf("after the dry run %s is on top; asked %v", onTop(m), p.withSecrets)
-	}
-	press(t, m, "esc")
-	if press(t, m, "ctrl+o"); !opened(m) || len(p.withSecrets) != 2 {
-		t.Errorf("a dry run of the same restore is made again: %v", p.withSecrets)
-	}
-
-	p = &previewer{answer: shopPreview(), whyNot: errors.New("no way")}
-	m = start(p)
-	says = framesSay(t, m)
-	answered(m, press(t, m, "ctrl+o"))
-	if says("failed", "No dry run: no way. ctrl+o again starts without it."); opened(m) {
-		t.Error("it starts although the dry run failed")
-	}
-	if press(t, m, "ctrl+o"); !opened(m) || len(p.withSecrets) != 1 {
+	if says("at first", "A dry run of 12,000 objects takes about 4m", "example.com", "ctrl+r runs it", "starts without it."); opened(m) || len(p.withSecrets) > 0 {
 		t.Errorf("%s is on top; asked %v", onTop(m), p.withSecrets)
-	}
-
-	p = &previewer{answer: shopPreview()}
-	p.answer.Estimate.Total = 12_000
-	m = start(p)
-	says = framesSay(t, m)
-	answered(m, press(t, m, "ctrl+o"))
-	if says("many", "A dry run of 12,000 objects takes about 4m: ctrl+r runs it,", "starts without it."); opened(m) {
-		t.Error("it starts unasked")
 	}
 	typeIn(t, m, "shop")
 	answered(m, press(t, m, "ctrl+o"))
 	if says("of another restore", "A dry run of 12,000 objects"); opened(m) || len(p.withSecrets) > 0 {
 		t.Error("the answer was about another restore")
 	}
-	if answered(m, press(t, m, "ctrl+o")); !opened(m) {
-		t.Error("it does not start")
+	if answered(m, press(t, m, "ctrl+o")); !opened(m) || len(p.withSecrets) > 0 {
+		t.Errorf("%s is on top; asked %v", onTop(m), p.withSecrets)
+	}
+
+	p = &previewer{answer: shopPreview(), differs: ran}
+	m = start(p)
+	says = framesSay(t, m)
+	answered(m, press(t, m, "ctrl+r"))
+	says("asked", "1,084 accepted", "nothing stored")
+	if answered(m, press(t, m, "ctrl+o")); !opened(m) || len(p.withSecrets) != 1 {
+		t.Errorf("after the dry run %s is on top; asked %v", onTop(m), p.withSecrets)
+	}
+
+	p = &previewer{answer: shopPreview(), differs: inspect.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, CarriedOut: []preflight.CarriedOut{
+		{Resource: "configmaps", Namespace: "shop", Name: "probe", Why: "it has a resourceVersion", Command: "kubectl -n shop delete configmaps probe"}}}}}
+	m = start(p)
+	says = framesSay(t, m)
+	answered(m, press(t, m, "ctrl+r"))
+	says("carried out", "A dry run was carried out and stored configmaps shop/probe", "kubectl -n shop delete configmaps probe", "!nothing stored")
+	answered(m, press(t, m, "ctrl+o"))
+	says("then", "Not started: A dry run was carried out")
+	answered(m, press(t, m, "ctrl+r"))
+	if says("again", "No dry run: A dry run was carried out"); opened(m) || len(p.withSecrets) != 1 {
+		t.Errorf("%s is on top; asked %v", onTop(m), p.withSecrets)
 	}
 
 	p = &previewer{answer: shopPreview()}

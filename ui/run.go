@@ -43,7 +43,6 @@ type Options struct {
 	Tick          time.Duration                               // how often ages and verdicts are reckoned anew while jobs run
 	QuerySync     bool                                        // asks for synchronized output, which Bubble Tea does not do over ssh
 	Term          string                                      // the terminal's name, TERM; empty for that of the environment
-	Acknowledged  Acknowledged                                // what a person has seen of what needs attention; nil keeps it until the end
 	Terminal      Terminal                                    // says what beside the screen may be used
 	Input         io.Reader
 	Output        terminal.Screen

@@ -63,8 +63,6 @@ type Cluster struct {
 	Unseen map[string]string
 	// Misread are claims, volumes and pods that could be read in part only, by RESOURCE NAMESPACE/NAME, and why.
 	Misread map[string]string
-	// Locations are the storage locations, none if not known.
-	Locations []string
 }
 
 // Put adds an object. Claims and pods must be of their types of corev1; of all others the metadata suffices.

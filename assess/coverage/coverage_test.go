@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/velero"
 )
 
 var errTest = errors.New("it cannot be read")
@@ -296,14 +297,28 @@ func TestEvidence(t *testing.T) {
 			s.backup("b", time.Hour, day, velerov1.BackupPhasePartiallyFailed, r)
 		}, Covered, "", "b", day},
 		"location is gone": {func(s *scene) {
-			s.cluster.Locations = []string{"default"}
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
 		}, Unprotected, LocationGone, "", 0},
 		"newest is in a location that is gone": {func(s *scene) {
-			s.cluster.Locations = []string{"default"}
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
 			s.backup("a", 3*time.Hour, day, done, listing(entry(nil))).Spec.StorageLocation = "default"
 		}, Warned, LocationGone, "a", day},
+		"its location is not available": {func(s *scene) {
+			s.o.Copies.Locations["nas"] = "Unavailable"
+			s.backup("b", time.Minute, day, done, listing(entry(nil))).Spec.StorageLocation = "nas"
+		}, Unprotected, LocationUnavailable, "", 0},
+		"expired": {func(s *scene) { s.backup("b", time.Minute, -time.Second, done, listing(entry(nil))) }, Unprotected, BackupExpired, "", 0},
+		"its deletion is requested": {func(s *scene) {
+			s.backup("b", time.Minute, day, done, listing(entry(nil)))
+			s.o.Copies.Requests = velero.RequestsByBackup([]*velerov1.DeleteBackupRequest{{Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"}}})
+		}, Unprotected, BackupDeleted, "", 0},
+		"its deletion failed, and an older one is kept": {func(s *scene) {
+			s.backup("b", time.Minute, day, done, listing(entry(nil)))
+			s.backup("a", 30*time.Minute, day, done, listing(entry(nil)))
+			s.o.Copies.Requests = velero.RequestsByBackup([]*velerov1.DeleteBackupRequest{{Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"},
+				Status: velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"no"}}}})
+		}, Covered, "", "a", day},
+		"another cluster made it": {func(s *scene) { s.backup("b", time.Minute, day, done, listing(entry(nil))).Generation = 1 }, Covered, "", "b", day},
 		"being deleted": {func(s *scene) {
 			at := metav1.NewTime(now)
 			s.backup("b", time.Minute, day, done, listing(entry(nil))).DeletionTimestamp = &at
@@ -319,7 +334,7 @@ func TestEvidence(t *testing.T) {
 		"expired, and the run is late": {func(s *scene) {
 			s.schedule.Next = now.Add(-2 * time.Minute)
 			s.backup("b", time.Hour, -time.Minute, done, listing(entry(nil)))
-		}, Warned, ExpiresFirst, "b", -time.Minute},
+		}, Unprotected, BackupExpired, "", 0},
 		"all have expired": {func(s *scene) {
 			s.schedule.Next, s.schedule.Last = now.Add(2*day), now.Add(-5*day)
 			s.spec.TTL.Duration = 3 * day

@@ -43,7 +43,7 @@ func newScene() *scene {
 		pod: &corev1.Pod{ObjectMeta: meta("shop", "db"), Spec: corev1.PodSpec{NodeName: "n1",
 			Volumes:    []corev1.Volume{{Name: "vol", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}},
 			Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{{Name: "vol"}}}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}},
-		records: map[string]*Record{}, o: Options{Now: now},
+		records: map[string]*Record{}, o: Options{Now: now, Copies: velero.Copies{Locations: map[string]velerov1.BackupStorageLocationPhase{"default": "Available"}}},
 	}
 	s.volume.Spec.StorageClassName = class
 	s.volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
@@ -92,6 +92,7 @@ func (s *scene) backup(name string, ago, ttl time.Duration, phase velerov1.Backu
 	b := &velerov1.Backup{ObjectMeta: meta("velero", name)}
 	start, end := metav1.NewTime(now.Add(-ago)), metav1.NewTime(now.Add(ttl))
 	b.Status = velerov1.BackupStatus{Phase: phase, StartTimestamp: &start, Expiration: &end}
+	b.Spec.StorageLocation = "default"
 	s.backups = append(s.backups, b)
 	s.records[name] = r
 	return b

@@ -22,6 +22,8 @@ type Options struct {
 	Only   []string
 	MaxAge time.Duration // how old a copy may be; 0 means until the second run after it
 	Now    time.Time
+	// Copies says which backups count as copies, whatever they hold. Their clock is Now.
+	Copies velero.Copies
 }
 
 // system reports whether a namespace is judged only if it is asked for: that of Velero, Kubernetes and OpenShift.
@@ -58,6 +60,7 @@ type thing struct {
 // NewJudge returns a judge of what c holds. backups are those that exist, newest first.
 func NewJudge(c *Cluster, schedules []*Schedule, backups []*velerov1.Backup, o Options) *Judge {
 	j := &Judge{Options: o, index: newIndex(c), things: map[reference]*thing{}, within: map[string][]*thing{}, lost: map[string]lost{}, read: map[string]bool{}}
+	j.Copies.Now, j.Copies.PartiallyFailed = o.Now, true // each item of a backup is looked up
 	j.result = Result{State: Covered, At: o.Now.UTC().Truncate(time.Second), NotSeen: []string{}, LeftOut: []string{}}
 	for _, s := range schedules {
 		j.plans = append(j.plans, newPlan(j.index, s))
@@ -153,23 +156,28 @@ type lost struct {
 	at time.Time
 }
 
-// whyLost is why a backup cannot be restored, zero if it can or has not ended.
+// whyLost is why a backup cannot be restored, zero if it can, has not ended, or that is unknown.
 func (j *Judge) whyLost(b *velerov1.Backup) Verdict {
-	switch location := b.Spec.StorageLocation; {
-	case b.Status.Phase == velerov1.BackupPhaseFailed, b.Status.Phase == velerov1.BackupPhaseFailedValidation:
+	if b.Status.Phase == velerov1.BackupPhaseFailed || b.Status.Phase == velerov1.BackupPhaseFailedValidation {
 		why := cmp.Or(b.Status.FailureReason, strings.Join(b.Status.ValidationErrors, "; "))
 		return leftOut(BackupFailed, b.Name+" is "+string(b.Status.Phase)+human.Clause(": ", human.Shorten(why, 200)))
-	case b.Status.Phase == velerov1.BackupPhaseDeleting, b.DeletionTimestamp != nil:
-		return leftOut(BackupDeleted, b.Name+" is being deleted")
-	case location != "" && len(j.Locations) > 0 && !slices.Contains(j.Locations, location):
-		return leftOut(LocationGone, b.Name+" is in storage location "+location+", which does not exist")
+	}
+	no := j.Copies.Excludes(b)
+	if reason := lostReasons[no.Reason]; reason != "" {
+		return leftOut(reason, b.Name+" does not count: "+no.Why)
 	}
 	return Verdict{}
 }
 
+// lostReasons are those by which what a backup holds is no copy. A backup that has not ended is none yet.
+var lostReasons = map[velero.CopyReason]Reason{
+	velero.CopyBeingDeleted: BackupDeleted, velero.CopyDeletionRequested: BackupDeleted, velero.CopyDeletionFailed: BackupDeleted, velero.CopyMarked: BackupDeleted,
+	velero.CopyExpired: BackupExpired, velero.CopyLocationGone: LocationGone, velero.CopyLocationDown: LocationUnavailable,
+}
+
 // Needs reports whether a backup may change what is known: it may hold something that has no copy, or none that lasts as long.
 func (j *Judge) Needs(b *velerov1.Backup) bool {
-	if b.Status.Phase != velerov1.BackupPhaseCompleted && b.Status.Phase != velerov1.BackupPhasePartiallyFailed || j.whyLost(b).Answer != "" {
+	if no := j.Copies.Excludes(b); !no.Counts() && no.Reason != velero.CopyUnknown {
 		return false // nothing of it is stored, or not all yet, or for no use
 	}
 	takes := velero.NamespacesOf(b).Matcher()
@@ -210,6 +218,9 @@ func (j *Judge) Unread(b *velerov1.Backup, why error) {
 // Add takes what is stored of a backup.
 func (j *Judge) Add(b *velerov1.Backup, r *Record) {
 	j.result.Read++
+	if no := j.Copies.Excludes(b); no.Reason == velero.CopyUnknown && !slices.Contains(j.result.NotSeen, no.Why) && len(j.result.NotSeen) < mostNotSeen {
+		j.result.NotSeen = append(j.result.NotSeen, no.Why)
+	}
 	j.read[b.Labels[velerov1.ScheduleNameLabel]] = true
 	for resource, keys := range r.Items {
 		for _, key := range keys {

@@ -39,22 +39,24 @@ const (
 
 // What backups tell, and what cannot be decided.
 const (
-	NotInBackup     Reason = "NotInBackup"     // no backup holds it, although a schedule takes it
-	NotYet          Reason = "NotYet"          // it is newer than the last run of the schedule that takes it
-	NoData          Reason = "NoData"          // backups list the claim, without its data
-	VolumeFailed    Reason = "VolumeFailed"    // the newest backup of it failed to save its data
-	VolumeSkipped   Reason = "VolumeSkipped"   // the newest backup of it skipped its data
-	ItemFailed      Reason = "ItemFailed"      // the newest backup that lists it failed to store it
-	BackupFailed    Reason = "BackupFailed"    // the newest backup of its namespace failed
-	BackupDeleted   Reason = "BackupDeleted"   // the newest backup of its namespace is being deleted
-	LocationGone    Reason = "LocationGone"    // the storage location of the newest backup of its namespace does not exist
-	TooOld          Reason = "TooOld"          // the newest copy is older than the target
-	ExpiresFirst    Reason = "ExpiresFirst"    // the last copy expires before the next run of the schedule that takes it
-	NotRead         Reason = "NotRead"         // backups that could hold it were not read
-	NotSeen         Reason = "NotSeen"         // what would decide it may not be read
-	ServerUnknown   Reason = "ServerUnknown"   // it depends on flags of the server, which is not seen
-	PluginDecides   Reason = "PluginDecides"   // it depends on the plugin of a volume snapshot location
-	OldVolumeRecord Reason = "OldVolumeRecord" // a backup lists the claim, and keeps no record of its volume
+	NotInBackup         Reason = "NotInBackup"         // no backup holds it, although a schedule takes it
+	NotYet              Reason = "NotYet"              // it is newer than the last run of the schedule that takes it
+	NoData              Reason = "NoData"              // backups list the claim, without its data
+	VolumeFailed        Reason = "VolumeFailed"        // the newest backup of it failed to save its data
+	VolumeSkipped       Reason = "VolumeSkipped"       // the newest backup of it skipped its data
+	ItemFailed          Reason = "ItemFailed"          // the newest backup that lists it failed to store it
+	BackupFailed        Reason = "BackupFailed"        // the newest backup of its namespace failed
+	BackupDeleted       Reason = "BackupDeleted"       // the newest backup of its namespace is being deleted, or that is requested
+	BackupExpired       Reason = "BackupExpired"       // the newest backup of its namespace has expired, and Velero deletes it
+	LocationGone        Reason = "LocationGone"        // the storage location of the newest backup of its namespace does not exist
+	LocationUnavailable Reason = "LocationUnavailable" // the storage location of the newest backup of its namespace is not available
+	TooOld              Reason = "TooOld"              // the newest copy is older than the target
+	ExpiresFirst        Reason = "ExpiresFirst"        // the last copy expires before the next run of the schedule that takes it
+	NotRead             Reason = "NotRead"             // backups that could hold it were not read
+	NotSeen             Reason = "NotSeen"             // what would decide it may not be read
+	ServerUnknown       Reason = "ServerUnknown"       // it depends on flags of the server, which is not seen
+	PluginDecides       Reason = "PluginDecides"       // it depends on the plugin of a volume snapshot location
+	OldVolumeRecord     Reason = "OldVolumeRecord"     // a backup lists the claim, and keeps no record of its volume
 )
 
 // Minor reports whether nothing that was there for a run is at risk: it is new, or holds no data.

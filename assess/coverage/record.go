@@ -59,6 +59,9 @@ func NewRecord(list []artifact.Resources, volumes []artifact.Volume, noVolumes b
 	return r
 }
 
+// Wanted reports whether a record keeps the items of a kind in Velero's lists.
+func Wanted(listed string) bool { return resourceOf(listed) != "" }
+
 // resourceOf is the resource of a kind in Velero's lists, group/version/Kind or version/Kind; empty for one that no one needs.
 func resourceOf(listed string) string {
 	kind := path.Base(listed)

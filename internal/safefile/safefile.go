@@ -69,7 +69,7 @@ func OpenPrivate(path string, flag int) (*os.File, error) {
 	}
 	file, err := Open(path, flag)
 	if wrong := (*Error)(nil); errors.As(err, &wrong) {
-		wrong.Mend = moveAway(path)
+		wrong.Mend = MoveAway(path)
 	}
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func checkDir(path string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return &Error{path, "is " + kind(info) + ", not a directory", moveAway(path)}
+		return &Error{path, "is " + kind(info) + ", not a directory", MoveAway(path)}
 	}
 	return private(path, info)
 }
@@ -157,7 +157,8 @@ func regular(path string, info fs.FileInfo) error {
 	return &Error{path, "is " + kind(info) + ", not a regular file", ""}
 }
 
-func moveAway(path string) string {
+// MoveAway returns the shell command that moves a file out of the way.
+func MoveAway(path string) string {
 	return "mv " + kubectl.Quote(path) + " " + kubectl.Quote(path+".old")
 }
 

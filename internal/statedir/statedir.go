@@ -27,12 +27,13 @@ type Dir struct {
 
 var ErrTooLarge = errors.New("it is too large")
 
-// Read reads a regular file. The error is fs.ErrNotExist, or ErrTooLarge beyond most bytes.
+// Read reads a file that nobody but the user can have written. The error is fs.ErrNotExist, ErrTooLarge beyond
+// most bytes, or a [safefile.Error] that says what to do about a file or folder that is not private.
 func (d Dir) Read(name string, most int64) ([]byte, error) {
 	path := filepath.Join(d.Path, name)
-	f, err := safefile.Open(path, os.O_RDONLY)
+	f, err := safefile.OpenPrivate(path, os.O_RDONLY)
 	if err != nil {
-		return nil, err
+		return nil, discardable(err)
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
@@ -45,9 +46,21 @@ func (d Dir) Read(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// Write replaces a file (0600), touches it and makes room. It makes the folder (0700) if it is missing.
+// discardable advises to move away what is not private. To take it over, as for what must be kept, would make what
+// others may have written the user's own.
+func discardable(err error) error {
+	if unsafe := (*safefile.Error)(nil); errors.As(err, &unsafe) {
+		unsafe.Mend = safefile.MoveAway(unsafe.Path)
+	}
+	return err
+}
+
+// Make makes the folder (0700) if it is missing, and checks that only the user can write to it.
+func (d Dir) Make() error { return discardable(safefile.MakeDir(d.Path)) }
+
+// Write replaces a file (0600), touches it and makes room. It makes the folder as Make does.
 func (d Dir) Write(name string, data []byte) error {
-	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+	if err := d.Make(); err != nil {
 		return err
 	}
 	if err := d.replace(name, data); err != nil {

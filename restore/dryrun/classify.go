@@ -20,6 +20,7 @@ const (
 	warned     // Velero only warns: its patch is rejected, or the object may be too large
 	cannotTell // the dry run cannot tell
 	notSent    // Velero would not send it either
+	stored     // the dry run was carried out
 )
 
 // situation is what a classification depends on besides the answer.

@@ -32,7 +32,7 @@ const (
 func (r *run) sendBody(ctx context.Context, i *item, body []byte) {
 	o := &unstructured.Unstructured{}
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || r.halted():
 		return
 	case body == nil:
 		i.decide(cannotTell, "its body in the backup is too large")
@@ -141,7 +141,7 @@ func (r *run) bringsKind(i *item) bool {
 
 // ask sends an object, for another try without what the restore creates before. An error ends the dry run.
 func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, o *unstructured.Unstructured, in situation) (answer, error) {
-	if !collector.IsBuiltIn(at.Group) {
+	if !r.servers.isLocal(at.Group) {
 		err := r.honoursDryRun(ctx, at)
 		if err != nil && !r.serves(ctx, at, o) {
 			return classify(errUnserved, i.resource, in), nil
@@ -151,6 +151,7 @@ func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, 
 		}
 	}
 	i.asked = true
+	i.send = request{at: at, namespace: o.GetNamespace(), name: o.GetName(), marked: o.GetLabels()[velerov1.RestoreNameLabel] == r.mark}
 	exists := i.exists
 	if i.unseen && !in.standIn {
 		_, err := r.get(ctx, at, o.GetNamespace(), o.GetName())
@@ -163,19 +164,35 @@ func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, 
 		}
 	}
 	if exists {
-		return r.askPatch(ctx, i, at, o, in)
+		return r.askPatch(ctx, i, o, in)
 	}
+	return r.askCreate(ctx, i, o, in)
+}
+
+// askCreate sends an object to be created, up to maxTries times.
+func (r *run) askCreate(ctx context.Context, i *item, o *unstructured.Unstructured, in situation) (answer, error) {
 	var first answer
 	for range maxTries {
-		size, err := r.create(ctx, at, o)
-		if isNoAnswer(err) {
+		data, err := r.create(ctx, i.send.at, o)
+		e := proveCreate(o, data, err)
+		if apierrors.IsAlreadyExists(err) && !in.standIn { // it did not exist before: an earlier try may have stored it
+			if found, _ := r.readBack(ctx, i); found.proof == carriedOut {
+				e = found
+			}
+		}
+		switch r.judge(i, e, data); {
+		case e.proof == carriedOut:
+			return answer{verdict: stored}, nil
+		case isNoAnswer(err):
 			return answer{}, err
+		case err == nil && e.proof == unproven:
+			return answer{verdict: cannotTell, why: notProven + e.why}, nil
 		}
 		got := classify(err, i.resource, in)
-		if got.verdict == accepted && size > etcdLimit && !collector.IsBuiltIn(at.Group) {
+		if size := len(data); got.verdict == accepted && size > etcdLimit && !collector.IsBuiltIn(i.send.at.Group) {
 			return answer{verdict: warned, why: fmt.Sprintf("it has %s as JSON, in which custom resources are stored, and etcd takes 1.5 MiB by default", human.Bytes(int64(size)))}, nil
 		}
-		if got.retry == nil {
+		if got.retry == nil || r.halted() {
 			return got, nil
 		}
 		first = got
@@ -183,6 +200,8 @@ func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, 
 	}
 	return answer{verdict: cannotTell, why: first.why}, nil
 }
+
+const notProven = "its answer does not prove that nothing was stored: "
 
 // errUnserved is kube-apiserver's answer for a kind or a version that it does not serve.
 var errUnserved = apierrors.NewGenericServerResponse(404, "", schema.GroupResource{}, "", "", 0, true)
@@ -196,42 +215,34 @@ func (r *run) serves(ctx context.Context, at schema.GroupVersionResource, o *uns
 // askPatch sends the patch with which Velero brings an object that exists to the state of the backup, and if that is
 // rejected, the one of Velero's labels alone (pkg/restore/restore.go, processUpdateResourcePolicy, 1.18.3). Of the
 // first Velero only warns.
-func (r *run) askPatch(ctx context.Context, i *item, at schema.GroupVersionResource, o *unstructured.Unstructured, in situation) (answer, error) {
-	live, err := r.get(ctx, at, i.namespace, i.name)
+func (r *run) askPatch(ctx context.Context, i *item, o *unstructured.Unstructured, in situation) (answer, error) {
+	before, err := r.get(ctx, i.send.at, i.namespace, i.name)
 	switch {
 	case isNoAnswer(err):
 		return answer{}, err
 	case err != nil:
 		return answer{verdict: cannotTell, why: "what is there could not be read: " + err.Error()}, nil
 	}
-	prepare.Reset(live)
-	labels := live.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[velerov1.BackupNameLabel], labels[velerov1.RestoreNameLabel] = "", ""
-	live.SetLabels(labels)
+	i.send.namespace, i.send.name, i.send.before = i.namespace, i.name, before
 	var got answer
-	for n, patch := range []func() ([]byte, error){
-		func() ([]byte, error) { return mergePatch(live, o) },
-		func() ([]byte, error) {
-			own := map[string]any{}
-			for _, name := range []string{velerov1.BackupNameLabel, velerov1.RestoreNameLabel} {
-				own[name] = o.GetLabels()[name]
-			}
-			return json.Marshal(map[string]any{"metadata": map[string]any{"labels": own}})
-		},
-	} {
+	for n, patch := range r.patches(before, o) {
 		data, err := patch()
 		if err != nil {
 			return answer{verdict: cannotTell, why: "the patch cannot be made: " + err.Error()}, nil
 		}
-		if err = r.patch(ctx, at, i.namespace, i.name, data); isNoAnswer(err) {
+		answered, err := r.patch(ctx, i.send.at, i.namespace, i.name, data)
+		e := r.exceptOthers(ctx, i, provePatch(before, answered, err))
+		switch r.judge(i, e, answered); {
+		case e.proof == carriedOut:
+			return answer{verdict: stored}, nil
+		case isNoAnswer(err):
 			return answer{}, err
+		case err == nil && e.proof == unproven:
+			return answer{verdict: cannotTell, why: notProven + e.why}, nil
 		}
 		switch next := classify(err, i.resource, in); {
 		case n == 0:
-			if got = next; got.verdict != rejected {
+			if got = next; got.verdict != rejected || r.halted() {
 				return got, nil
 			}
 		case next.verdict == accepted:
@@ -241,6 +252,28 @@ func (r *run) askPatch(ctx context.Context, i *item, at schema.GroupVersionResou
 		}
 	}
 	return got, nil
+}
+
+// patches are those that Velero sends of an object that exists, one after the other.
+func (r *run) patches(before, o *unstructured.Unstructured) []func() ([]byte, error) {
+	live := before.DeepCopy()
+	prepare.Reset(live)
+	labels := live.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[velerov1.BackupNameLabel], labels[velerov1.RestoreNameLabel] = "", ""
+	live.SetLabels(labels)
+	return []func() ([]byte, error){
+		func() ([]byte, error) { return mergePatch(live, o) },
+		func() ([]byte, error) {
+			own := map[string]any{}
+			for _, name := range []string{velerov1.BackupNameLabel, velerov1.RestoreNameLabel} {
+				own[name] = o.GetLabels()[name]
+			}
+			return json.Marshal(map[string]any{"metadata": map[string]any{"labels": own}})
+		},
+	}
 }
 
 func mergePatch(from, to *unstructured.Unstructured) ([]byte, error) {

@@ -15,7 +15,10 @@ const maxText = 2000
 
 // result sums up what became of the items. broken is why not all of them were sent.
 func (r *run) result(broken error) *preflight.DryRun {
-	d := &preflight.DryRun{As: r.Who, AsVelero: r.AsVelero, WhyNot: r.WhyNot, Items: len(r.items), StandIn: r.StandIn, Rejected: []preflight.Rejection{}, CannotKnow: preflight.CannotKnow}
+	d := &preflight.DryRun{
+		As: r.Who, AsVelero: r.AsVelero, WhyNot: r.WhyNot, Items: len(r.items), StandIn: r.StandIn,
+		CarriedOut: r.stored, Rejected: []preflight.Rejection{}, CannotKnow: preflight.CannotKnow,
+	}
 	lost := "it was not in what could be read of the backup"
 	if broken != nil {
 		lost = "it was not sent: " + broken.Error()
@@ -55,6 +58,12 @@ func (r *run) result(broken error) *preflight.DryRun {
 		})
 	}
 	d.CannotTell, d.NotSent = untold(cannotTell), untold(notSent)
+	d.NotProven = preflight.NewUntold(func(add func(why, pattern, resource, namespace, name string)) {
+		for _, i := range r.withUnproven() {
+			text, pattern := i.shown(i.unproven)
+			add(text, pattern, i.resource, i.namespace, i.name)
+		}
+	})
 	d.Answered = func(resource, namespace, name string) bool {
 		if resource == target.Namespaces {
 			namespace = ""
@@ -83,8 +92,10 @@ func rejectionOf(i *item) preflight.Rejection {
 }
 
 // text returns what is shown of why, and the same without the item's own name.
-func (i *item) text() (text, pattern string) {
-	text = i.why
+func (i *item) text() (text, pattern string) { return i.shown(i.why) }
+
+// shown is text without data of a Secret, and the same without the item's own name.
+func (i *item) shown(text string) (shown, pattern string) {
 	if i.resource == secrets && !i.ofNamespace {
 		text = withoutData(text)
 	}

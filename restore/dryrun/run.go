@@ -1,8 +1,8 @@
 package dryrun
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +11,12 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/kubectl"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/restore/preflight"
 	"github.com/veltui/veltui/restore/prepare"
@@ -27,9 +31,11 @@ const (
 
 // Query is a restore to send.
 type Query struct {
-	Fates      *collector.Fates
-	State      *target.State
-	Rules      *prepare.Rules
+	Fates *collector.Fates
+	State *target.State
+	Rules *prepare.Rules // their Name is set by the dry run
+	// Reach is how a command gets to the cluster.
+	Reach      kubectl.Reach
 	Namespaces map[string]target.Namespace // those of the target, nil if they are not known
 	Order      []string                    // the resources in Velero's order
 	// Bodies reads what the backup holds of the items that are wanted.
@@ -55,6 +61,19 @@ type item struct {
 	asked       bool // whether it was sent
 	ofNamespace bool // whether it is the namespace that is rejected
 	byVelero    bool // whether Velero itself has the error
+
+	send     request // the last request
+	proven   bool    // the object came back, and the answer proves that it was not stored
+	unproven string  // why nothing proves that it was not stored, empty if each answer does
+}
+
+// request is what is remembered of a request that might have stored something.
+type request struct {
+	at              schema.GroupVersionResource
+	namespace, name string
+	marked          bool                       // the object bears the label of this dry run, or a name of its own
+	uid             string                     // of the answer to a create, which a stored object has, too
+	before          *unstructured.Unstructured // the live object that a patch changes, nil for a create
 }
 
 func (i *item) decide(v verdict, why string) { i.verdict, i.why = v, sanitize.Cut(why, maxText) }
@@ -68,28 +87,66 @@ type run struct {
 	silent   atomic.Int32    // requests without an answer, one after the other
 	total    int
 	progress atomic.Int64
-	stop     context.CancelCauseFunc
+
+	servers *apiServers
+	mark    string // the value of Velero's restore-name label that the objects of this dry run bear
+	first   *item  // the made-up object that went first, nil if none did
+	// stop ends the dry run: no more is sent, and what is on the way is waited for. ended is done then.
+	stop  context.CancelCauseFunc
+	ended context.Context
+
+	mu     sync.Mutex
+	stored []preflight.CarriedOut
 }
 
-// Run sends a restore. Its errors are the cause of ctx, and that the API server rejects the credentials.
+// halted reports whether no more may be sent.
+func (r *run) halted() bool { return r.ended.Err() != nil }
+
+// errCarriedOut ends a dry run of which an object was stored.
+var errCarriedOut = errors.New("an earlier dry run was carried out")
+
+// Run sends a restore. It returns nil for a restore of nothing. Its errors are the cause of ctx, and that the API server
+// rejects the credentials.
 func Run(ctx context.Context, s *Sender, q Query) (*preflight.DryRun, error) {
-	r := &run{Query: q, Sender: s, items: map[place]*item{}, targets: map[place]*item{}, limits: map[string]bool{}}
-	if err := r.plan(); err != nil {
+	r, err := newRun(ctx, s, q)
+	if err != nil {
 		return nil, err
 	}
-	sending, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	r.stop = stop
-	err := r.sendAll(sending)
-	switch broken := context.Cause(sending); {
+	if len(r.items) == 0 {
+		return nil, nil
+	}
+	defer r.stop(nil)
+	err = r.sendAll(ctx)
+	switch broken := context.Cause(r.ended); {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, r.interrupted(ctx)
 	case apierrors.IsUnauthorized(broken):
 		return nil, fmt.Errorf("the API server rejects your credentials: %w", broken)
 	case broken != nil:
 		err = broken
 	}
+	r.readBackUnproven(ctx)
 	return r.result(err), nil
+}
+
+// newRun plans a dry run. Its objects bear a mark of their own as the name of their restore, by which one that was
+// stored all the same is known.
+func newRun(ctx context.Context, s *Sender, q Query) (*run, error) {
+	r := &run{Query: q, Sender: s, items: map[place]*item{}, targets: map[place]*item{}, limits: map[string]bool{},
+		mark: "veltui-dry-run-" + utilrand.String(8)}
+	rules := *q.Rules
+	rules.Name = r.mark
+	r.Rules = &rules
+	r.ended, r.stop = context.WithCancelCause(ctx)
+	return r, r.plan()
+}
+
+// interrupted is the error of a dry run that the user ended. It names what was stored until then.
+func (r *run) interrupted(ctx context.Context) error {
+	if len(r.stored) > 0 {
+		return fmt.Errorf("%s (%w)", r.stored[0].Sentence(), context.Cause(ctx))
+	}
+	return context.Cause(ctx)
 }
 
 // plan decides what is sent.
@@ -174,43 +231,23 @@ func (r *run) sendAll(ctx context.Context) error {
 	if r.total == 0 {
 		return nil // nothing of the backup is needed
 	}
-	type job struct {
-		*item
-		body []byte
-	}
-	jobs := make(chan job)
-	var working sync.WaitGroup
-	for range workers {
-		working.Go(func() {
-			for j := range jobs {
-				r.sendBody(ctx, j.item, j.body)
-				if sent := int(r.progress.Add(1)); r.Progress != nil {
-					r.Progress(sent, r.total)
-				}
-			}
-		})
-	}
-	give := func(at *item, body []byte) {
-		select {
-		case jobs <- job{at, body}:
-		case <-ctx.Done():
-		}
-	}
+	r.servers = r.readAPIServers(ctx)
+	d := r.dispatch(ctx)
+	d.openLocal()
 	given := map[*item]bool{}
-	err := r.Bodies(ctx, func(resource, namespace, name string) bool {
-		at := r.items[place{resource, namespace, name}]
-		return at != nil && !given[at] && at.verdict == open && ctx.Err() == nil
+	err := r.Bodies(r.ended, func(resource, namespace, name string) bool {
+		i := r.items[place{resource, namespace, name}]
+		return i != nil && !given[i] && i.verdict == open && !r.halted()
 	}, func(resource, namespace, name string, body []byte) {
-		at := r.items[place{resource, namespace, name}]
-		given[at] = true
-		give(at, bytes.Clone(body))
+		i := r.items[place{resource, namespace, name}]
+		given[i] = true
+		d.add(i, body)
 	})
 	for at, i := range r.items {
 		if at.resource == target.Namespaces && strings.HasPrefix(at.name, "/") {
-			give(i, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, i.name))
+			d.add(i, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, i.name))
 		}
 	}
-	close(jobs)
-	working.Wait()
+	d.finish()
 	return err
 }

@@ -128,19 +128,27 @@ func (t dryOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s is no dry run, and was not sent", r.Method, r.URL.Path)
 }
 
-// create sends an object, and returns how large the API server would make it.
-func (s *Sender) create(ctx context.Context, at schema.GroupVersionResource, o *unstructured.Unstructured) (size int, err error) {
+// create sends an object, and returns the body of the answer, also of an error.
+func (s *Sender) create(ctx context.Context, at schema.GroupVersionResource, o *unstructured.Unstructured) ([]byte, error) {
 	data, err := json.Marshal(o.Object)
 	if err != nil {
-		return 0, fmt.Errorf("writing the request: %w", err)
+		return nil, fmt.Errorf("writing the request: %w", err)
 	}
-	answer, err := raw(s.request(http.MethodPost, at, o.GetNamespace()).Body(data).Do(ctx))
-	return len(answer), err
+	return raw(s.request(http.MethodPost, at, o.GetNamespace()).Body(data).Do(ctx))
 }
 
-// patch sends a merge patch of an object.
-func (s *Sender) patch(ctx context.Context, at schema.GroupVersionResource, namespace, name string, patch []byte) error {
-	return s.request(http.MethodPatch, at, namespace).Name(name).Body(patch).SetHeader("Content-Type", string(types.MergePatchType)).Do(ctx).Error()
+// patch sends a merge patch of an object, and returns the body of the answer, also of an error.
+func (s *Sender) patch(ctx context.Context, at schema.GroupVersionResource, namespace, name string, patch []byte) ([]byte, error) {
+	return raw(s.request(http.MethodPatch, at, namespace).Name(name).Body(patch).SetHeader("Content-Type", string(types.MergePatchType)).Do(ctx))
+}
+
+// list reads all objects of a resource of the cluster into a value.
+func (s *Sender) list(ctx context.Context, at schema.GroupVersionResource, into any) error {
+	data, err := raw(s.request(http.MethodGet, at, "").Do(ctx))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
 }
 
 // get reads an object as it is.
@@ -168,12 +176,13 @@ func (s *Sender) request(verb string, at schema.GroupVersionResource, namespace 
 	return r
 }
 
-// raw returns an answer's body, or what the API server says of an error.
+// raw returns an answer's body, and what the API server says of an error.
 func raw(answer rest.Result) ([]byte, error) {
-	if err := answer.Error(); err != nil {
-		return nil, err
+	data, err := answer.Raw()
+	if said := answer.Error(); said != nil {
+		err = said
 	}
-	return answer.Raw()
+	return data, err
 }
 
 // openAPI is what a version of a group says of its requests.

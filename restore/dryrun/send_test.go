@@ -242,7 +242,8 @@ func TestAggregatedAPI(t *testing.T) {
 		if writes.Load() != before+1 {
 			t.Errorf("%s was asked %d times", group, writes.Load()-before)
 		}
-		r := &run{Sender: s, Query: Query{Rules: &prepare.Rules{}}, targets: map[place]*item{}}
+		r := &run{Sender: s, Query: Query{Rules: &prepare.Rules{}}, targets: map[place]*item{}, servers: &apiServers{}, mark: "m"}
+		r.ended, r.stop = context.WithCancelCause(t.Context())
 		got, err := r.ask(t.Context(), &item{place: place{"things." + group, "n", "x"}}, at, &unstructured.Unstructured{Object: map[string]any{}}, situation{brings: func(string, string) bool { return false }})
 		if err != nil || (got.verdict == cannotTell) != (want != "") { // the first is sent, and answered
 			t.Errorf("%s: %v, %v", group, got, err)

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/restore/fields"
 	"github.com/veltui/veltui/restore/prepare"
 	"github.com/veltui/veltui/restore/target"
@@ -204,13 +204,17 @@ func nested(o *unstructured.Unstructured, path ...string) string {
 	return s
 }
 
+func uncompared(n int) string {
+	return "how " + human.Plural(n, "more object differs", "more objects differ") + " from the backup"
+}
+
 // Unlooked is what was not compared because it is too much, once the backup has been read.
 func (c *Comparison) Unlooked() (unlooked []NotLooked) {
 	if c.left > 0 {
-		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.left), Why: fmt.Sprintf("veltui compares at most %d objects", fields.MaxObjects)})
+		unlooked = append(unlooked, NotLooked{What: uncompared(c.left), Why: "veltui compares at most " + human.Count(fields.MaxObjects, "object")})
 	}
 	if c.Unkept > 0 {
-		unlooked = append(unlooked, NotLooked{What: fmt.Sprintf("how %d more objects differ from the backup", c.Unkept), Why: fields.WhyUnkept})
+		unlooked = append(unlooked, NotLooked{What: uncompared(c.Unkept), Why: fields.WhyUnkept})
 	}
 	return unlooked
 }

@@ -26,9 +26,47 @@ type DryRun struct {
 	CannotTell []Untold    `json:"cannotTell,omitempty"` // what the dry run could not find out
 	NotSent    []Untold    `json:"notSent,omitempty"`    // what Velero does not create either
 	CannotKnow []string    `json:"cannotKnow"`           // what no dry run can tell, always the same
+	// CarriedOut are the objects that were stored although they were sent with dryRun=All. The first ends the dry run.
+	CarriedOut []CarriedOut `json:"carriedOut,omitempty"`
+	// NotProven are the objects that were sent, and of which no answer proves that they were not stored.
+	NotProven []Untold `json:"notProven,omitempty"`
 
 	// Answered reports whether the API server answered for an item, by its target.
 	Answered func(resource, namespace, name string) bool `json:"-"`
+}
+
+// CarriedOut is an object that a dry run stored: what serves it, or something in front of that, ignores dryRun.
+type CarriedOut struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Resource   string `json:"resource"` // Resource is plural and group, as "deployments.apps".
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	UID        string `json:"uid,omitempty"`
+	Patched    bool   `json:"patched,omitempty"` // Patched is true where it existed, and was changed.
+	Why        string `json:"why"`               // Why is how veltui knows.
+	// Command removes it, or puts it back; it is empty where veltui cannot say one.
+	Command string `json:"command,omitempty"`
+}
+
+// Sentence names the object, and what happened to it.
+func (o *CarriedOut) Sentence() string {
+	what := "stored"
+	if o.Patched {
+		what = "changed"
+	}
+	return fmt.Sprintf("A dry run was carried out and %s %s %s: %s", what, o.Resource, human.Namespaced(o.Namespace, o.Name), human.Stop(o.Why))
+}
+
+// Remedy says how to take it back.
+func (o *CarriedOut) Remedy() string {
+	switch {
+	case o.Command != "" && o.Patched:
+		return "Put it back: " + o.Command
+	case o.Command != "":
+		return "Delete it: " + o.Command
+	}
+	return "Put it back as it was before, by hand or from a backup of the namespace."
 }
 
 // Rejection is an object that the API server rejects.
@@ -61,16 +99,48 @@ func (u Untold) What() string {
 	return what + ", such as " + u.Names[0]
 }
 
-// Summary says how many objects were sent, and why none was.
+// Unproven is how many objects were sent of which no answer proves that they were not stored.
+func (d *DryRun) Unproven() (n int) {
+	for _, u := range d.NotProven {
+		n += u.Count
+	}
+	return n
+}
+
+// Summary says how many objects were sent, and why none was. That nothing was stored it says only where each answer
+// proves that.
 func (d *DryRun) Summary() string {
-	text := fmt.Sprintf("Dry run as %s: %s of %s sent, %s accepted, %s rejected, nothing stored",
-		d.As, human.Number(d.Sent), human.Count(d.Items, "object"), human.Number(d.Accepted), human.Number(len(d.Rejected)))
+	text := fmt.Sprintf("Dry run as %s: %s of %s sent", d.As, human.Number(d.Sent), human.Count(d.Items, "object"))
+	rejected := human.Number(len(d.Rejected)) + " rejected"
+	unproven := d.Unproven()
+	switch {
+	case len(d.CarriedOut) > 0:
+		text += fmt.Sprintf(", %s, %s CARRIED OUT: %s", rejected, human.Plural(len(d.CarriedOut), "was", "were"),
+			human.List(d.carriedOut(), 3))
+	case unproven > 0:
+		text += ", " + rejected
+	default:
+		text += fmt.Sprintf(", %s accepted, %s, nothing stored", human.Number(d.Accepted), rejected)
+	}
+	if unproven > 0 {
+		text += "; not proven of " + human.Number(unproven) + " that nothing was stored"
+	}
+	if len(d.CarriedOut) > 0 {
+		return text
+	}
 	for _, not := range [][]Untold{d.NotSent, d.CannotTell} { // the largest group comes first
 		if d.Sent == 0 && len(not) > 0 {
 			return text + "; not sent: " + not[0].What() + ": " + not[0].Why
 		}
 	}
 	return text
+}
+
+func (d *DryRun) carriedOut() (names []string) {
+	for _, o := range d.CarriedOut {
+		names = append(names, o.Resource+"/"+human.Namespaced(o.Namespace, o.Name))
+	}
+	return names
 }
 
 // CannotKnow is what nobody can know before a restore.
@@ -94,12 +164,24 @@ func (c *check) dryRun() {
 		}
 		return
 	}
+	c.carriedOut(d.CarriedOut)
 	c.rejected(d.Rejected)
+	for _, u := range d.NotProven {
+		c.notLooked("whether the dry run of "+u.What()+" stored nothing", u.Why)
+	}
 	if !d.AsVelero {
 		c.notLooked("what Velero's service account may do", d.WhyNot+"; the answers are those for "+d.As)
 	}
 	for _, u := range d.CannotTell {
 		c.notLooked("the dry run of "+u.What(), u.Why)
+	}
+}
+
+// carriedOut makes a finding of each object that a dry run stored.
+func (c *check) carriedOut(all []CarriedOut) {
+	for _, o := range all {
+		c.found = append(c.found, Finding{Severity: Obstacle, Reason: DryRunCarriedOut, Resource: o.Resource, Namespace: o.Namespace, Names: []string{o.Name},
+			Count: 1, Sentence: o.Sentence(), Remedy: o.Remedy()})
 	}
 }
 

@@ -71,6 +71,7 @@ const (
 	WebhookServiceMissing   Reason = "WebhookServiceMissing"
 	WebhookRestoredWithout  Reason = "WebhookRestoredWithoutService"
 	Rejected                Reason = "Rejected"
+	DryRunCarriedOut        Reason = "DryRunCarriedOut"
 )
 
 // Finding is one thing that was found.
@@ -107,6 +108,9 @@ type Result struct {
 	DryRun    *DryRun          // what the API server answered, if it was asked
 	Fates     *collector.Fates // what becomes of the backup's items, nil if that could not be found out
 }
+
+// MatchesNothing reports whether the restore is known to restore nothing.
+func (r *Result) MatchesNothing() bool { return r.Items != nil && *r.Items == 0 }
 
 // Count is how many findings have a severity.
 func (r *Result) Count(s Severity) (n int) {

@@ -446,7 +446,8 @@ func TestFindings(t *testing.T) {
 		"a policy, server reads it":                  {given{spec: policy, velero: func(v *Velero) { v.Server.Version = "v1.18.3" }}, "", ""},
 		"a policy, server unknown":                   {given{spec: policy}, "", ""},
 		"sparse files, too old":                      {given{spec: velerov1.RestoreSpec{UploaderConfig: &velerov1.UploaderConfigForRestore{WriteSparseFiles: &yes}}, velero: func(v *Velero) { v.Server.Version = "v1.12.3" }}, "doubt FieldIgnored", "since v1.13.0"},
-		"restores ahead":                             {given{velero: func(v *Velero) { v.Running, v.Waiting = []string{"x"}, []string{"y"} }}, "note RestoresAhead", "2 come before"},
+		"restores ahead":                             {given{velero: func(v *Velero) { v.Running, v.Waiting = []string{"x"}, []string{"y"} }}, "note RestoresAhead", ": 2 others come before"},
+		"one restore ahead":                          {given{velero: func(v *Velero) { v.Running = []string{"x"} }}, "note RestoresAhead", ": 1 other comes before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := checked(t, c.given)

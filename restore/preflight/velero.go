@@ -161,12 +161,8 @@ func (c *check) server() {
 	case v.QueueUnseen != "":
 		c.notLooked("the restores ahead", v.QueueUnseen)
 	case len(ahead) > 0:
-		many := human.Plural(len(ahead), "one comes", "come")
-		if len(ahead) > 1 {
-			many = fmt.Sprintf("%d come", len(ahead))
-		}
 		c.find(Finding{Severity: Note, Reason: RestoresAhead, Resource: "restores.velero.io", Count: len(ahead), Names: ahead[:min(len(ahead), maxNames)],
-			Sentence: fmt.Sprintf("Velero works on one restore after another: %s before this one.", many), Remedy: "veltui get restores shows how far they are."})
+			Sentence: fmt.Sprintf("Velero works on one restore after another: %s before this one.", human.Plural(len(ahead), "other comes", "others come")), Remedy: "veltui get restores shows how far they are."})
 	}
 }
 

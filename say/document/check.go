@@ -10,6 +10,8 @@ type Check struct {
 	Header
 	Critical int `json:"critical"`
 	Warnings int `json:"warnings"`
+	// AcknowledgedLeftOut counts the findings that --acknowledged leaves out, which are not among the items.
+	AcknowledgedLeftOut int `json:"acknowledgedLeftOut"`
 	// Items are the findings, the worst first.
 	Items []Finding `json:"items"`
 	// Unread is what could not be read: there may be more findings.

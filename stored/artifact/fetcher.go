@@ -59,8 +59,10 @@ type Limits struct {
 	Answer time.Duration
 	// Idle is how long nothing may arrive, from the connection on; default 1 min.
 	Idle time.Duration
-	// Total is how long a download may take in all; default 6 h.
+	// Total is how long a download may take in all; default 6 h, for tarballs and logs.
 	Total time.Duration
+	// Small is how long a JSON artifact may take in all, with the signing of its URL; default 2 min.
+	Small time.Duration
 
 	Contents int64 // bytes of a backup's tarball; default 64 GiB
 	Stored   int64 // bytes of any other artifact as stored; default 512 MiB
@@ -73,6 +75,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	return Limits{
 		Answer: cmp.Or(l.Answer, time.Minute), Idle: cmp.Or(l.Idle, time.Minute), Total: cmp.Or(l.Total, 6*time.Hour),
+		Small:    cmp.Or(l.Small, 2*time.Minute),
 		Contents: cmp.Or(l.Contents, 64<<30), Stored: cmp.Or(l.Stored, 512<<20), Text: cmp.Or(l.Text, 8<<30), JSON: cmp.Or(l.JSON, 64<<20),
 		Ratio: cmp.Or(l.Ratio, 400),
 	}
@@ -83,6 +86,7 @@ type Fetcher struct {
 	options Options // with its defaults
 	cluster dynamic.Interface
 	cas     []byte
+	large   chan struct{} // holds a token while a large JSON artifact is read: one at a time bounds the memory
 
 	// unresolved are hosts behind a proxy that this machine cannot resolve: each is tried once, as that may take long.
 	unresolved sync.Map
@@ -116,7 +120,7 @@ func New(o Options) (*Fetcher, error) {
 	if o.Tunnel == nil {
 		o.Tunnel = apiServerTunnel{session.Protect(o.Config, session.TransportOptions{})}
 	}
-	f := &Fetcher{options: o, own: ownAddresses, loopback: netip.Addr.IsLoopback}
+	f := &Fetcher{options: o, large: make(chan struct{}, 1), own: ownAddresses, loopback: netip.Addr.IsLoopback}
 	f.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	}

@@ -518,6 +518,21 @@ func TestSlowAndEndless(t *testing.T) {
 		}
 		fails(t, err, ErrStalled, "not complete after 1s")
 	})
+	t.Run("a small one drips", func(t *testing.T) {
+		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte(`{"v1/Pod":["a/b"`))
+			for r.Context().Err() == nil {
+				_, _ = w.Write([]byte(" "))
+				_ = http.NewResponseController(w).Flush()
+			}
+		})
+		b.options.Limits.Small = time.Second
+		f := b.fetcher()
+		_, err := f.ResourceList(t.Context(), job.Backup, backupName)
+		fails(t, err, ErrStalled, "not complete after 1s")
+		_, err = f.Results(t.Context(), job.Backup, backupName)
+		fails(t, err, ErrStalled, "not complete after 1s")
+	})
 	t.Run("it never ends", func(t *testing.T) {
 		b := newBed(t, false, func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {

@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,26 +26,81 @@ const (
 	maxParts = 2_000_000
 	// maxList is how many operations or volumes a list may have.
 	maxList = 100_000
+	// maxKinds is how many kinds a list of items may name: far more than any API server serves.
+	maxKinds = 20_000
+	// maxKept is how many items and namespaces are kept of a list of which only some kinds are wanted.
+	maxKept = 300_000
+	// maxValue is how many bytes of a document may be decoded at once: the results, or an element of a list.
+	maxValue = 16 << 20
+	// largeFrom is the size from which a document is read alone.
+	largeFrom = 2 << 20
 )
 
-// load fetches a JSON artifact of a job and passes it to read.
+// load fetches a JSON artifact of a job and passes it to read, within Limits.Small.
 func (f *Fetcher) load(ctx context.Context, target Target, read func(*json.Decoder) error) error {
+	limit := f.options.Limits.Small
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: not complete after %s", ErrStalled, limit))
+	defer cancel()
 	text, err := f.openText(ctx, target, f.options.Limits.JSON)
 	if err != nil {
-		return err
+		return f.explainLate(ctx, target, err)
 	}
 	defer text.Close()
-	if err := readJSON(text, read); err != nil {
+	alone := &readAlone{ctx: ctx, text: text, turn: f.large}
+	defer alone.release()
+	if err := readJSON(alone, read); err != nil {
 		return fmt.Errorf("reading %s of %s: %w", target.Kind, target.Name, err)
 	}
 	return nil
 }
 
+// explainLate says that the limit ended the fetch, which requests to the API server report in their own words.
+func (f *Fetcher) explainLate(ctx context.Context, target Target, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrStalled) && !errors.Is(err, ErrStalled) {
+		return fmt.Errorf("fetching %s of %s: %w", target.Kind, target.Name, cause)
+	}
+	return err
+}
+
+// readAlone waits for its turn before it reads on in a large document.
+type readAlone struct {
+	ctx  context.Context //nolint:containedctx // lives as long as one load
+	text io.Reader
+	turn chan struct{}
+	read int
+	held bool
+}
+
+func (r *readAlone) Read(p []byte) (int, error) {
+	if r.read >= largeFrom && !r.held {
+		select {
+		case r.turn <- struct{}{}:
+			r.held = true
+		case <-r.ctx.Done():
+			return 0, context.Cause(r.ctx)
+		}
+	}
+	n, err := r.text.Read(p)
+	r.read += n
+	return n, err
+}
+
+func (r *readAlone) release() {
+	if r.held {
+		<-r.turn
+	}
+}
+
 // readJSON reads one JSON value and nothing after it. No error quotes what a terminal must not print.
 func readJSON(r io.Reader, read func(*json.Decoder) error) error {
-	commas := 0
-	d := json.NewDecoder(readerFunc(func(p []byte) (int, error) {
+	commas, total := 0, int64(0)
+	var d *json.Decoder
+	d = json.NewDecoder(readerFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
+		// What the decoder was given and has not passed is held in memory.
+		if total += int64(n); total-d.InputOffset() > maxValue {
+			return 0, fmt.Errorf("%w: a value in it has more than %d bytes", ErrTooLarge, maxValue)
+		}
 		if commas += bytes.Count(p[:n], []byte{','}); commas > maxParts {
 			return 0, fmt.Errorf("%w: it has more than %d parts", ErrTooLarge, maxParts)
 		}
@@ -165,26 +221,94 @@ type Resource struct {
 	Action string
 }
 
-// resourceList is the artifact as stored: "v1/Pod" to "ns/name" or "ns/name(created)".
+// resourceList is the artifact as stored: "v1/Pod" to "ns/name" or "ns/name(created)". It is read name by name.
 type resourceList struct {
-	restore bool
-	sorted  []Resources
+	restore    bool
+	wanted     func(kind string) bool // nil for all
+	sorted     []Resources
+	namespaces map[string]bool // of the items of other kinds
+	kept       int
 }
 
 func (l *resourceList) read(d *json.Decoder) error {
-	var byKind map[string][]string
-	if err := d.Decode(&byKind); err != nil {
+	l.namespaces = map[string]bool{}
+	byKind := map[string]int{} // index in sorted
+	err := eachToken(d, '{', func() error {
+		name, err := d.Token()
+		kind, ok := name.(string)
+		if err != nil || !ok {
+			return cmp.Or(err, errNotVelero)
+		}
+		kind = sanitize.String(kind)
+		at, known := byKind[kind]
+		if !known {
+			if len(byKind) == maxKinds {
+				return fmt.Errorf("%w: it has more than %d kinds", ErrTooLarge, maxKinds)
+			}
+			at, byKind[kind] = len(l.sorted), len(l.sorted)
+			l.sorted = append(l.sorted, Resources{Kind: kind, Items: []Resource{}})
+		}
+		wanted := l.wanted == nil || l.wanted(kind)
+		return eachToken(d, '[', func() error {
+			item, err := d.Token()
+			entry, ok := item.(string)
+			if err != nil || !ok {
+				return cmp.Or(err, errNotVelero)
+			}
+			return l.add(&l.sorted[at], parseResource(sanitize.String(entry), l.restore), wanted)
+		})
+	})
+	if err != nil {
 		return err
 	}
-	sanitize.Object(&byKind)
-	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
-		r := Resources{Kind: kind, Items: make([]Resource, 0, len(byKind[kind]))}
-		for _, entry := range byKind[kind] {
-			r.Items = append(r.Items, parseResource(entry, l.restore))
-		}
-		l.sorted = append(l.sorted, r)
+	if l.wanted != nil {
+		l.sorted = slices.DeleteFunc(l.sorted, func(r Resources) bool { return !l.wanted(r.Kind) })
+		l.sorted = append(l.sorted, Resources{Items: namespacesOnly(l.namespaces)})
+	}
+	slices.SortFunc(l.sorted, func(a, b Resources) int { return strings.Compare(a.Kind, b.Kind) })
+	return nil
+}
+
+func (l *resourceList) add(to *Resources, r Resource, wanted bool) error {
+	switch {
+	case wanted:
+		to.Items = append(to.Items, r)
+	case r.Namespace == "" || l.namespaces[r.Namespace]:
+		return nil
+	default:
+		l.namespaces[strings.Clone(r.Namespace)] = true
+	}
+	if l.kept++; l.wanted != nil && l.kept > maxKept {
+		return fmt.Errorf("%w: it has more than %d items of these kinds", ErrTooLarge, maxKept)
 	}
 	return nil
+}
+
+func namespacesOnly(names map[string]bool) (items []Resource) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		items = append(items, Resource{Namespace: name})
+	}
+	return items
+}
+
+var errNotVelero = errors.New("it is not the JSON that Velero writes")
+
+// eachToken reads an object or a list, which may be null; read takes each of its elements.
+func eachToken(d *json.Decoder, opening json.Delim, read func() error) error {
+	start, err := d.Token()
+	switch {
+	case err != nil || start == nil:
+		return err
+	case start != opening:
+		return errNotVelero
+	}
+	for d.More() {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
 }
 
 // actions are what a restore may have done with an item (pkg/restore/request.go).
@@ -207,8 +331,16 @@ func parseResource(entry string, restore bool) Resource {
 
 // ResourceList fetches what a job worked on, sorted by kind.
 func (f *Fetcher) ResourceList(ctx context.Context, kind job.Kind, name string) ([]Resources, error) {
-	list := resourceList{restore: kind == job.Restore}
+	return f.ResourcesOf(ctx, kind, name, nil)
+}
+
+// ResourcesOf fetches the items of the kinds that are wanted. Of all other items only the namespaces are kept, under no
+// kind and without a name: a backup has far more items than anything needs at once.
+func (f *Fetcher) ResourcesOf(ctx context.Context, kind job.Kind, name string, wanted func(kind string) bool) ([]Resources, error) {
+	list := resourceList{restore: kind == job.Restore, wanted: wanted}
 	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupResourceList, velerov1.DownloadTargetKindRestoreResourceList)
-	err := f.load(ctx, target, list.read)
-	return list.sorted, err
+	if err := f.load(ctx, target, list.read); err != nil {
+		return nil, err
+	}
+	return list.sorted, nil
 }

@@ -3,6 +3,7 @@ package artifact
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -151,6 +152,57 @@ func TestReadersRefuseWhatIsBroken(t *testing.T) {
 				t.Errorf("%s of %.20q: bad words %q", name, text, err)
 			}
 		}
+	}
+}
+
+// manyKinds names kinds without end: each would take a list of its own.
+func manyKinds(n int) string {
+	var text strings.Builder
+	text.WriteString(`{"v1/Pod":["shop/web"]`)
+	for i := range n {
+		fmt.Fprintf(&text, `,"g%d/v1/K%d":["ns%d/p"]`, i, i, i)
+	}
+	return text.String() + "}"
+}
+
+// What a hostile store names is refused while it is read, not once it is all in memory.
+func TestReadersBoundDocuments(t *testing.T) {
+	long := strings.Repeat("a", maxValue)
+	for name, c := range map[string]struct{ reader, text, says string }{
+		"kinds":         {"resources", manyKinds(600_000), "more than 20000 kinds"},
+		"a long name":   {"resources", `{"v1/Pod":["` + long + `"]}`, "a value in it has more than"},
+		"a long kind":   {"resources", `{"` + long + `":[]}`, "a value in it has more than"},
+		"a long volume": {"volumes", `[{"pvcName":"` + long + `"}]`, "a value in it has more than"},
+		"long results":  {"results", `{"errors":{"velero":["` + long + `"]}}`, "a value in it has more than"},
+	} {
+		if err := readers[c.reader](strings.NewReader(c.text)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A document as large as that is read if its values are not.
+	if err := readers["resources"](strings.NewReader(`{"v1/Pod":["a/b"` + strings.Repeat(`,"shop/a-pod-with-a-long-name"`, 700_000) + `]}`)); err != nil {
+		t.Errorf("a long list: %v", err)
+	}
+}
+
+// Of the kinds that nobody wants, only the namespaces are kept.
+func TestResourcesOfSomeKinds(t *testing.T) {
+	l := resourceList{wanted: func(kind string) bool { return kind == "v1/Pod" }}
+	text := `{"v1/Secret":["shop/a","shop/b","crm/c"],"v1/Node":["n1"],"v1/Pod":["shop/web"],"v1/Empty":null}`
+	if err := readJSON(strings.NewReader(text), l.read); err != nil {
+		t.Fatal(err)
+	}
+	want := []Resources{{Items: []Resource{{Namespace: "crm"}, {Namespace: "shop"}}}, {Kind: "v1/Pod", Items: []Resource{{Namespace: "shop", Name: "web"}}}}
+	if !reflect.DeepEqual(l.sorted, want) {
+		t.Errorf("%+v, want %+v", l.sorted, want)
+	}
+	var many strings.Builder
+	for i := range maxKept {
+		fmt.Fprintf(&many, `,"ns%d/p"`, i)
+	}
+	l = resourceList{wanted: l.wanted}
+	if err := readJSON(strings.NewReader(`{"v1/Secret":["a/b"`+many.String()+`]}`), l.read); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("too many namespaces: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package dialog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/textinput"
@@ -26,7 +27,8 @@ type Options struct {
 	Context   string           // the kubeconfig context; context/name is typed to confirm
 	Jobs      []*job.Job       // what it is about, at least one
 	// Propose makes the plan of an action that is about no running job, which its argument then only names; nil finalizes.
-	Propose     func(context.Context, *job.Job) (action.Plan, error)
+	// The names are those of the other jobs of that kind that this dialog has changed, or is yet to ask about.
+	Propose     func(context.Context, *job.Job, []string) (action.Plan, error)
 	Title       string      // the verb before its name, empty for Finalize
 	Readable    func() bool // reports whether the terminal is large enough to read a plan
 	NoClipboard bool        // says that nothing can be copied
@@ -77,6 +79,7 @@ type Dialog struct {
 	closed   bool
 	parting  []string // lines for the user's own terminal when the program ends
 	settled  []types.UID
+	sent     []*job.Job // jobs for which something was sent, or may have been
 }
 
 func Open(o Options) (*Dialog, tea.Cmd) {
@@ -147,13 +150,16 @@ func (d *Dialog) tick() tea.Cmd {
 func (d *Dialog) look() tea.Cmd {
 	d.found.Close()
 	d.found = fetch.Answer[[]action.Plan]{}
-	j := d.job()
+	j, along := d.job(), d.marked()
 	cmd := d.found.Ask(d.asker(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
 		another := fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", subject(j))
 		if propose := d.options.Propose; propose != nil {
-			p, err := propose(ctx, j)
+			p, err := propose(ctx, j, along)
 			if err == nil && j.UID != "" && p.UID != "" && p.UID != j.UID {
 				err = another
+			}
+			if accepted, ok := p.AcceptLastCopy(); ok && err == nil {
+				return []action.Plan{p, accepted}, nil
 			}
 			return []action.Plan{p}, err
 		}
@@ -170,6 +176,17 @@ func (d *Dialog) look() tea.Cmd {
 	d.say("")
 	d.input.Reset()
 	return tea.Batch(cmd, d.enter(Looking), d.tick())
+}
+
+// marked names the other jobs of the same kind that were changed in this dialog, or come after this one. Those that were
+// skipped or refused are left as they are.
+func (d *Dialog) marked() (names []string) {
+	for _, j := range slices.Concat(d.sent, d.options.Jobs[d.at+1:]) {
+		if j.Kind == d.job().Kind && j.Name != d.job().Name {
+			names = append(names, j.Name)
+		}
+	}
+	return names
 }
 
 func (d *Dialog) say(text string)  { d.note, d.alarm = text, false }
@@ -195,6 +212,9 @@ func (d *Dialog) handleEnd() tea.Cmd {
 	if !r.dryRun || o.Sent != action.NotSent {
 		d.results[d.at] = change(&r.plan) + ": " + string(o.State) + ": " + o.Message
 		d.parting = append(d.parting, r.exitMessage())
+		if o.Sent != action.NotSent {
+			d.sent = append(d.sent, d.job())
+		}
 		if o.Sent == action.Landed {
 			d.settled = append(d.settled, d.job().UID)
 		}

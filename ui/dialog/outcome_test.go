@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/ui/draw"
 )
 
 // Nobody is told that nothing was written where something was, or may have been.
@@ -23,9 +24,30 @@ func TestOutcomeNeverCallsSomethingNothing(t *testing.T) {
 	}
 }
 
+// A dry run that was carried out, and a request that is about another backup now, are shown with the command that takes
+// them back, also where only a dry run was wanted, and are told on the user's own terminal.
+func TestOutcomesToUndo(t *testing.T) {
+	theme, err := draw.LoadTheme("dark")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []action.State{action.CarriedOut, action.Misdirected} {
+		o := outcome{Outcome: action.Outcome{State: state, Sent: action.Landed, Message: "it was written", Undo: []string{"kubectl undo"}}}
+		shown := strings.Join(o.lines(draw.Canvas{Theme: theme, Width: 80, Height: 24, Glyphs: &draw.Unicode}, nil), "\n")
+		for _, want := range []string{"To undo it", "kubectl undo", "It was written"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%s: %q is not in\n%s", state, want, shown)
+			}
+		}
+		if strings.Contains(shown, "nothing was written") || strings.Contains(shown, "Done") {
+			t.Errorf("%s:\n%s", state, shown)
+		}
+	}
+}
+
 // What is said of an action about no running job does not send a person to finalize or to restart the server.
 func TestEndingsOfProposals(t *testing.T) {
-	for _, state := range []action.State{action.Settled, action.NoEffect, action.Moving, action.Reverted, action.Deleted, action.Changed, action.Refused, action.Altered, action.Unfinished} {
+	for _, state := range []action.State{action.Settled, action.NoEffect, action.Moving, action.Reverted, action.Deleted, action.Changed, action.Refused, action.Altered, action.Unfinished, action.CarriedOut, action.Misdirected} {
 		for _, sent := range []action.Sent{action.NotSent, action.Landed, action.Doubtful} {
 			o := outcome{Outcome: action.Outcome{State: state, Sent: sent, Phase: "PHASE"}, err: errors.New("timed out")}
 			end := o.ending(nil)

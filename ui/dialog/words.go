@@ -199,6 +199,9 @@ func (o *outcome) ending(named keys.Map) ending {
 	if o.applied.Proposed() {
 		o.propose(&end)
 	}
+	if o.OnlyDryRun {
+		end.headline = "Stopped, and in doubt: a dry run had no answer."
+	}
 	if o.applied.Action != action.Finalize { // Velero does the rest: no phase was written
 		switch o.State {
 		case action.Settled:

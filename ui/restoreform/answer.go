@@ -218,34 +218,34 @@ func (f *Form) create() tea.Cmd {
 		err = wrong
 	case len(f.refused()) > 0:
 		err = errors.New("it would be refused: see above")
+	case f.carriedOut != "":
+		return f.say(true, "Not started: "+f.carriedOut)
 	case f.pending || !f.checked || f.compares():
 		err = errors.New("veltui still looks at what stands in the way")
 	}
 	if err != nil {
 		return f.say(true, "Not started: "+err.Error()+".")
 	}
-	if cmd, first := f.dryRunFirst(); first {
-		return cmd
+	if f.offerDryRun() {
+		return nil
 	}
 	return f.options.Create(d, append(slices.Clone(f.preview.Announced), f.consequences()...))
 }
 
-// dryRunFirst asks the API server about the objects of a restore that is to be created, if nobody has, as `veltui restore
-// create` does. If there are many, or it failed, the key must be pressed again: it then goes without.
-func (f *Form) dryRunFirst() (cmd tea.Cmd, first bool) {
+// offerDryRun says once what a dry run of the restore would cost. The key pressed again goes without.
+func (f *Form) offerDryRun() (offered bool) {
 	n, key := f.preview.Estimate.Total, f.options.Keys.Key
-	switch {
-	case f.checkShown().DryRun != nil || !f.canDryRun() || n == 0 || f.undried == f.changes:
-		return nil, false
-	case n > inspect.DryRunItems:
-		f.undried = f.changes
-		return f.say(true, fmt.Sprintf("A dry run of %s takes about %s: %s runs it, %s again starts without it.",
-			human.Count(n, "object"), human.Duration(inspect.DryRunTakes(n)), key("dry-run-restore"), key("start-restore"))), true
+	if f.checkShown().DryRun != nil || !f.canDryRun() || n == 0 || f.undried == f.changes {
+		return false
 	}
-	cmd = f.dryRun(false)
-	f.comparison.creates = true
-	f.say(false, "First a dry run; esc cancels it, and nothing is started.")
-	return cmd, true
+	f.undried = f.changes
+	var resources []string
+	for _, r := range f.preview.Estimate.Resources {
+		resources = append(resources, r.Resource)
+	}
+	f.say(true, fmt.Sprintf("The API server was not asked. %s: %s runs it, %s again starts without it.",
+		inspect.DryRunCost(n, resources), key("dry-run-restore"), key("start-restore")))
+	return true
 }
 
 func (f *Form) consequences() []string {

@@ -167,7 +167,6 @@ type comparison struct {
 	asOf     string
 	outdated bool // true once another restore is in the form
 	dryRun   bool
-	creates  bool // the restore is created once it is done
 }
 
 // is names it.
@@ -245,6 +244,8 @@ func (f *Form) lookCloser(c *comparison, ask func(context.Context, *comparison, 
 		return nil
 	case err != nil:
 		return f.say(true, c.not()+err.Error()+".")
+	case c.dryRun && f.carriedOut != "":
+		return f.say(true, c.not()+f.carriedOut)
 	case f.pending || !f.checked:
 		return f.say(true, c.not()+"veltui is still looking at the cluster. Try again in a moment.")
 	}
@@ -261,19 +262,15 @@ func (f *Form) handleComparison() tea.Cmd {
 	c.close()
 	if c.Err != nil {
 		f.comparison = nil
-		text := c.not() + c.Err.Error() + "."
-		if c.creates {
-			f.undried = f.changes
-			text += " " + f.options.Keys.Key("start-restore") + " again starts without it."
-		}
-		return f.say(true, text)
+		return f.say(true, c.not()+c.Err.Error()+".")
 	}
 	f.top = 0
-	if c.creates {
-		return f.create()
-	}
 	if d := c.Value.DryRun; d != nil {
-		return f.say(false, d.Summary()+".")
+		if len(d.CarriedOut) > 0 {
+			f.carriedOut = d.CarriedOut[0].Sentence() + " " + d.CarriedOut[0].Remedy()
+			return f.say(true, f.carriedOut)
+		}
+		return f.say(d.Unproven() > 0, d.Summary()+".")
 	}
 	return f.say(false, "Compared what exists with the backup.")
 }

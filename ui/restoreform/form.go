@@ -60,6 +60,9 @@ type Form struct {
 	read       source // where the last preview could read from
 	comparison *comparison
 	undried    int // the change whose restore may be created without a dry run
+	// carriedOut says which object a dry run of this form stored, and how to remove it; empty if none did. Nothing more
+	// is sent from this form then.
+	carriedOut string
 	saved      fetch.Answer[string]
 
 	// drawn are the rows in the lines from rowsAt on, -1 for none, and firstRow is the first.

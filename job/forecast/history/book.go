@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -47,7 +46,7 @@ type Book struct {
 
 // Open opens a book. It touches nothing yet.
 func Open(o Options) *Book {
-	b := &Book{clock: o.Clock, failed: o.Failed, patience: patience}
+	b := &Book{clock: o.Clock, failed: o.Failed, patience: statedir.Patience}
 	if o.Dir != "" {
 		name := sha256.Sum256([]byte(o.Context + "\x00" + o.Server))
 		b.path = filepath.Join(o.Dir, fmt.Sprintf("%x-v%d.json", name[:12], formatVersion))
@@ -89,10 +88,7 @@ func (b *Book) Learn(rates forecast.Rates) {
 
 // save adds what is not saved to the file.
 func (b *Book) save() error {
-	if err := os.MkdirAll(filepath.Dir(b.path), 0o700); err != nil {
-		return err
-	}
-	unlock, err := b.lock()
+	unlock, err := b.dir().Lock(filepath.Base(b.path), b.patience)
 	if err != nil {
 		return err
 	}
@@ -136,37 +132,6 @@ func (b *Book) read() (forecast.Rates, error) {
 		return forecast.Rates{}, fmt.Errorf("%w: %s: %w", errNotBook, b.path, err)
 	}
 	return rates, nil
-}
-
-const (
-	// patience is how long another program's turn is waited for, and abandoned how old a lock is
-	// that a killed program left behind: a turn takes milliseconds.
-	patience  = 2 * time.Second
-	abandoned = 30 * time.Second
-	retry     = 10 * time.Millisecond
-)
-
-// lock keeps other programs from changing the book. A file is the lock: that works everywhere, also on network folders.
-func (b *Book) lock() (unlock func(), err error) {
-	path := b.path + ".lock"
-	for tries := 0; ; tries++ {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			_ = f.Close()
-			return func() { _ = os.Remove(path) }, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		if info, err := os.Lstat(path); err == nil && b.clock().Sub(info.ModTime()) > abandoned {
-			_ = os.Remove(path)
-			continue
-		}
-		if tries >= int(b.patience/retry) {
-			return nil, errors.New("another program is busy with it")
-		}
-		time.Sleep(retry)
-	}
 }
 
 const (

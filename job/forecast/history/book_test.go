@@ -168,14 +168,16 @@ func TestUnusablePlaces(t *testing.T) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, path = in(held, nil)
-	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
+	holder, path := in(held, nil)
+	unlock, err := holder.dir().Lock(filepath.Base(path), 0)
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer unlock()
 	for name, dir := range map[string]string{"a file": file, "below a file": filepath.Join(file, "below"), "a link": linked, "a folder": folder, "somebody holds it": held} {
 		said := 0
 		b, _ := in(dir, func(error) { said++ })
-		b.patience = 2 * retry
+		b.patience = time.Millisecond
 		b.Learn(told(0.1, "pods"))
 		if said == 0 {
 			t.Errorf("%s: nothing was said", name)
@@ -191,7 +193,6 @@ func TestUnusablePlaces(t *testing.T) {
 func TestAbandonedLock(t *testing.T) {
 	dir := t.TempDir()
 	b, path := in(dir, failTest(t))
-	b.clock = func() time.Time { return time.Now().Add(abandoned + time.Minute) }
 	if err := os.WriteFile(path+".lock", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
