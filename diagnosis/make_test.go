@@ -144,7 +144,7 @@ func healthy() Environment {
 		Server: velero.Server{
 			Visible: true, SeenAt: noon,
 			ServerPod: velero.ServerPod{
-				Running: true, Ready: true, Name: "velero-0", Version: "v1.18.3",
+				Running: true, Ready: true, Name: "velero-0", Container: "velero", Version: "v1.18.3",
 				StartedAt: noon.Add(-48 * time.Hour), Flags: velero.DefaultServerFlags(),
 			},
 		},

@@ -24,6 +24,7 @@ func sightings() map[velero.WaitName]sighting {
 	return map[velero.WaitName]sighting{
 		velero.WaitQueue: {see: (*assessment).seeTurn}, velero.WaitWorker: {see: (*assessment).seeTurn},
 		velero.WaitListing: {reason: CollectingItems}, velero.WaitDownload: {reason: CollectingItems}, velero.WaitItemAction: {reason: SlowItem},
+		velero.WaitCRD: {reason: SlowItem}, velero.WaitItems: {reason: SlowItem},
 		velero.WaitCacheSync:    {KindNotListed, (*assessment).seeCacheSync},
 		velero.WaitNamespace:    {NamespaceTerminating, (*assessment).seeNamespace},
 		velero.WaitHook:         {RunningHook, (*assessment).seeHook},
@@ -185,9 +186,12 @@ func (a *assessment) seeCancelled() sight {
 		if !known || a.step() != velero.StepStoring {
 			return sight{note: note}
 		}
-		bound := a.j.Started.Add(velero.PodVolumeTimeout(a.j.Object, a.env.Server.Flags))
+		until := ""
+		if limit := velero.PodVolumeTimeout(a.j.Object, a.env.Server.Flags); limit < velero.Endless {
+			until = " until " + human.Clock(firstPodVolume(a.j).Add(limit), a.Now)
+		}
 		return sight{shown: true, note: note, action: Restart,
-			summary: "; hangs on a cancelled volume until " + human.Clock(bound, a.Now) + " (Velero issue 9464)",
+			summary: "; hangs on a cancelled volume" + until + " (Velero issue 9464)",
 			advice:  "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress."}
 	}
 	return sight{out: true}

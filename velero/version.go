@@ -59,6 +59,11 @@ var (
 
 func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 }
 
+// within reports whether it is so from one version on and before another, which is zero for ever.
+func (v Version) within(since, before Version) bool {
+	return !v.Before(since) && (before == Version{} || v.Before(before))
+}
+
 func (v Version) String() string { return fmt.Sprintf("v%d.%d.%d", v[0], v[1], v[2]) }
 
 // QueuesBackups: --concurrent-backups run, others wait in a queue. Older servers run one at a time, in
