@@ -105,8 +105,9 @@ type Evidence struct {
 	NamespacesSeen bool
 	NamespacesWhy  string
 	Terminating    []string
-	// HungHook is a pod, NAMESPACE/NAME, that cannot start, for HungHookWhy, and in which a restore waits to run a hook.
-	HungHook, HungHookWhy string
+	// Hooks are those of the pods that a restore made; HooksSeen is true if the pods could be listed.
+	Hooks     []velero.RestoreHook
+	HooksSeen bool
 	// LogSeen is true if the server's log could be read, else LogWhy says why not.
 	LogSeen bool
 	LogWhy  string

@@ -47,6 +47,11 @@ func (a *assessment) judge() Verdict {
 		return a.ended()
 	case !env.StaleSince.IsZero():
 		return a.stale()
+	}
+	if v, ok := a.notHandled(); ok {
+		return v
+	}
+	switch {
 	case j.Stage == job.StageDeleting:
 		return a.deleting()
 	case len(j.Malformed) > 0:
@@ -143,7 +148,7 @@ func (a *assessment) serverDown() Verdict {
 	}
 	if !since.IsZero() && a.Now.Sub(since) < grace {
 		if job.StageOf(a.j.Phase) == job.StageQueued {
-			if v, ok := a.notHandled(); ok {
+			if v, ok := a.unhandled(cmp.Or(a.j.Phase, velero.PhaseNew)); ok {
 				return v // the same container comes back
 			}
 		}

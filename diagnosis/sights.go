@@ -223,16 +223,39 @@ func (a *assessment) seeGroups() sight {
 	return sight{out: !a.env.BackupGroups[a.j.BackupName], rounds: max(1, a.backupVolumes()), what: "snapshots of volume groups"}
 }
 
-// seeRestoreHooks: they are waited for when all volumes are bound.
+// seeRestoreHooks: they are waited for when all volumes are bound. A look at the pods rules them out, or shows one.
 func (a *assessment) seeRestoreHooks() sight {
-	note := func() {
-		a.Doubts(SourceWatch, a.Now, "veltui has not checked whether pods ask for hooks by annotation")
-	}
-	if hasHooks(a.j) {
-		note = func() { a.Supports(SourceWatch, a.Now, "the restore asks for hooks") }
-	}
-	return sight{note: note, rounds: 1 + a.bindingRounds(), what: "hooks in restored pods",
+	s := sight{rounds: 1 + a.bindingRounds(), what: "hooks in restored pods",
 		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}
+	open := a.openHooks()
+	runs := slices.IndexFunc(open, func(h velero.RestoreHook) bool { return h.State == velero.HookRuns })
+	switch {
+	case !a.evidence().HooksSeen && hasHooks(a.j):
+		s.note = func() { a.Supports(SourceWatch, a.Now, "the restore asks for hooks") }
+	case !a.evidence().HooksSeen:
+		s.note = func() {
+			a.Doubts(SourceWatch, a.Now, "veltui has not checked whether pods ask for hooks by annotation")
+		}
+	case len(open) == 0:
+		s.out = true
+	case runs >= 0:
+		h := open[runs]
+		s.shown, s.what = true, "the hook of pod "+h.Pod
+		s.note = func() { a.Supports(SourcePod, a.Now, "the hook of pod %s runs in container %s", h.Pod, h.Container) }
+		s.summary = "; the hook of pod " + human.Shorten(h.Pod, 60) + " runs"
+	default:
+		h := open[0]
+		s.what = "hooks in " + human.Count(len(open), "restored container")
+		s.note = func() {
+			a.Supports(SourcePod, h.Created, "pod %s asks for a hook, and its container %s is not up%s", h.Pod, h.Container, because(h.Blocked))
+		}
+	}
+	return s
+}
+
+// openHooks are the hooks that a restore may still wait for, as far as they were seen.
+func (a *assessment) openHooks() []velero.RestoreHook {
+	return slices.DeleteFunc(slices.Clone(a.evidence().Hooks), func(h velero.RestoreHook) bool { return h.State == velero.HookOver })
 }
 
 // seeFinalizer: one worker finalizes all jobs of a kind, the first one first.
@@ -280,15 +303,20 @@ func (a *assessment) seeHook() sight {
 	}}
 }
 
-// hungHook is a hook that cannot run and that Velero waits for without limit.
+// hungHook is a hook that never runs and that Velero waits for without limit.
 func (a *assessment) hungHook() (Verdict, bool) {
 	e := a.evidence()
-	if e.HungHook == "" {
+	h := velero.WaitsForEver(e.Hooks, a.version())
+	if _, known := velero.ParseVersion(a.env.Server.Version); h == nil || !e.HooksSeen || !known || velero.IsUnread(a.env.Server.Version) {
 		return Verdict{}, false
 	}
-	fact := a.Supports(SourcePod, a.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
-	return a.stuck(ByRefusal(fact), HookHung, "Get pod "+e.HungHook+" to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run.",
-		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
+	fact := a.Supports(SourcePod, a.Now, "pod %s asks for a hook in container %s, which never runs: %s", h.Pod, h.Container, h.Blocked)
+	advice := "Get pod " + h.Pod + " to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run."
+	if !h.Repairable() {
+		advice = "Only a restart of the server ends the wait, with the hooks that have not run never run."
+	}
+	return a.stuck(ByRefusal(fact), HookHung, advice,
+		"finalizing for %s; waits without limit for the hook of pod %s, which never runs (%s)", a.quietWords(), human.Shorten(h.Pod, 60), h.Blocked), true
 }
 
 // backupHookTimeout is how long the hooks of a backup's spec may take for one pod, zero for none. They

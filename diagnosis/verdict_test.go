@@ -205,6 +205,8 @@ func TestVerdicts(t *testing.T) {
 		{"data upload moves though the store is away", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default",
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeInProgress, 1<<30, 2<<30, 50, 0.1)}}, with(unavailable), nil, Progressing, BytesMoving},
 		{"operations, store away", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0}, location: "default"}, with(unavailable), nil,
+			Waiting, WaitingForOperations},
+		{"operations ended, store away", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 1, 0}, location: "default"}, with(unavailable), nil,
 			Stuck, LocationUnavailable},
 		{"data upload without node-agent", spec{phase: velero.PhaseWaiting, started: 60, changed: 50, done: 9, total: 9, ops: [3]int{1, 0, 0},
 			volumes: []job.Volume{volume(velero.DataUpload, "du", velero.VolumeNew, 0, 0, 50, 50)}}, with(noAgents), nil, Stuck, NodeAgentMissing},

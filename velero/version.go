@@ -204,11 +204,12 @@ const (
 	RestoreController           Controller = "restore"
 	RestoreOperationsController Controller = "restore-operations"
 	RestoreFinalizerController  Controller = "restore-finalizer"
+	BackupDeletionController    Controller = "backup-deletion"
 )
 
 // restoreOnly are the controllers that --restore-only leaves out (pkg/cmd/server/server.go
 // runControllers, 1.14 to 1.18.3; the queue runs on, and nothing takes what it makes ready).
-var restoreOnly = []string{string(BackupController), "backup-deletion", string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
+var restoreOnly = []string{string(BackupController), string(BackupDeletionController), string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
 
 func (f *ServerFlags) Runs(c Controller) bool { return !slices.Contains(f.Disabled, string(c)) }
 
@@ -220,13 +221,16 @@ var handlers = map[string][2]Controller{
 	PhaseWaitingPartly:    {BackupOperationsController, RestoreOperationsController},
 	PhaseFinalizing:       {BackupFinalizerController, RestoreFinalizerController},
 	PhaseFinalizingPartly: {BackupFinalizerController, RestoreFinalizerController},
+	PhaseDeleting:         {BackupDeletionController},
 }
 
 // Handler is the controller that takes a job out of its phase; up to 1.17 a Queued or ReadyToStart
-// backup has none (backup_controller.go Reconcile).
+// backup has none (backup_controller.go Reconcile), up to 1.13 a restore that is finalized
+// (restore_finalizer_controller.go came with 1.14).
 func (v Version) Handler(backup bool, phase string) (c Controller, ok bool) {
 	isNew, queue := phase == "" || phase == PhaseNew, phase == PhaseQueued || phase == PhaseReadyToStart
 	switch {
+	case !backup && (phase == PhaseFinalizing || phase == PhaseFinalizingPartly) && v.Before(Version{1, 14, 0}):
 	case !backup:
 		c = handlers[phase][1]
 	case isNew && v.QueuesBackups():
