@@ -28,12 +28,28 @@ func Judge(j *job.Job, env Environment) Verdict {
 
 func (a *assessment) offer(v Verdict) Verdict {
 	why, refused := a.evidence().Refused[v.Action]
+	switch unseen := a.unseen(); {
+	case v.Action != "" && unseen != "":
+		why, refused = "whether "+unseen+" was not seen", true
+	}
 	if v.Action == "" || !refused {
 		return v
 	}
 	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: SourceAction, At: a.Now})
 	v.Action = ""
 	return v
+}
+
+// unseen is what would have to be seen before an action is offered, empty if all was: what still moves, and who else
+// would be touched.
+func (a *assessment) unseen() string {
+	switch {
+	case a.env.Listed.OwnVolumes != Whole:
+		return "a volume still moves"
+	case a.env.Listed.Jobs != Whole && job.StageOf(a.j.Phase) == job.StageQueued:
+		return "another job is before it"
+	}
+	return ""
 }
 
 func (a *assessment) judge() Verdict {
@@ -177,7 +193,11 @@ func (a *assessment) serverDown() Verdict {
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
 		after = "it will not start by itself afterwards"
 	}
-	return a.stuck(ByOwner(Fact{Holds: true, Text: text, Source: SourcePod, At: v.SeenAt}), reason, advice, "%s; %s", text, after)
+	proof := ByOwner(Fact{Holds: true, Text: text, Source: SourcePod, At: v.SeenAt})
+	if v.Name == "" { // one that is not recognised would show by what it writes into the locations
+		proof = ByAbsence(a.env.Listed.Locations, proof.Fact())
+	}
+	return a.stuck(proof, reason, advice, "%s; %s", text, after)
 }
 
 const (
@@ -211,11 +231,15 @@ func (a *assessment) deleting() Verdict {
 	d, ok := a.newestDeletion()
 	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete " + a.j.Name
 	switch {
+	case !ok && a.env.Listed.Deletions != Whole:
+		a.Doubts(SourceWatch, a.Now, "whether a DeleteBackupRequest still asks for its deletion was not seen")
+		return a.Conclude(Unknown, Deleting, "Ask for the right to list deletebackuprequests in namespace "+a.j.Namespace+".",
+			"deletion began %s ago; whether it still runs cannot be told", a.env.Style.Duration(a.quiet()))
 	case !ok && a.quiet() < deletionQuiet:
 		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.env.Style.Duration(a.quiet()))
 	case !ok:
 		fact := a.Supports(SourceWatch, a.Now, "no DeleteBackupRequest asks for its deletion any more")
-		return a.stuck(ByOwner(fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", a.env.Style.Duration(a.quiet()))
+		return a.stuck(ByAbsence(a.env.Listed.Deletions, fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", a.env.Style.Duration(a.quiet()))
 	}
 	fact := a.Supports(SourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, cmp.Or(d.Phase, velero.VolumeNew))
 	for _, e := range d.Errors {

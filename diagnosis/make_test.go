@@ -150,5 +150,6 @@ func healthy() Environment {
 		},
 		NodeAgents: []velero.Agent{{Pod: "node-agent-a", Node: "a", Ready: true, StartedAt: noon.Add(-48 * time.Hour)}},
 		Locations:  map[string]Location{"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(0.5)}},
+		Listed:     Listings{Whole, Whole, Whole, Whole, Whole},
 	}
 }

@@ -129,7 +129,7 @@ func (a *assessment) cutOff() (Verdict, bool) {
 		return a.unavailable(proof, advice, "%s: %s", doing, where), true
 	}
 	name := a.j.StorageLocation
-	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Locations[name].Name != "" {
+	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Listed.Locations != Whole || a.env.Locations[name].Name != "" {
 		return Verdict{}, false
 	}
 	// The finalizer gets the location first, and tries again for ever (backup_finalizer_controller.go Reconcile).
@@ -144,7 +144,7 @@ func (a *assessment) besidesStore() (other wait, open bool) {
 		switch {
 		case w.row.Name == velero.WaitStore, w.row.Name == velero.WaitLastPatch, a.passed(w.until):
 			continue
-		case w.row.Name == velero.WaitFinalizer && !Judge(a.finalizesFirst(), *a.env).Proof.IsZero():
+		case w.row.Name == velero.WaitFinalizer && a.finalizesFirst() != nil && !Judge(a.finalizesFirst(), *a.env).Proof.IsZero():
 			continue // the finalizer leaves that one and tries this
 		case w.row.Name == velero.WaitRewriting && a.storeAway() >= lastingOutage:
 			continue // its contents are read from the store and written back to it

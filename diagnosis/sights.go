@@ -33,7 +33,7 @@ func sightings() map[velero.WaitName]sighting {
 		velero.WaitLock:         {RepositoryLocked, (*assessment).seeLock},
 		velero.WaitPodVolumes:   {VolumeSilent, (*assessment).seePodVolumes},
 		velero.WaitCancelled:    {CancelledVolumeHang, (*assessment).seeCancelled},
-		velero.WaitStoring:      {UploadingArtifacts, func(a *assessment) sight { return sight{out: !a.evidence().Stored.IsZero()} }},
+		velero.WaitStoring:      {reason: UploadingArtifacts},
 		velero.WaitLastPatch:    {reason: UploadingArtifacts},
 		velero.WaitOperations:   {reason: WaitingForOperations},
 		velero.WaitFinalizer:    {FinalizingBehind, (*assessment).seeFinalizer},
@@ -130,6 +130,8 @@ func (a *assessment) seePodVolumes() sight {
 		return sight{shown: true, what: human.Count(n, "pod volume"), reason: a.podVolumeReason(),
 			note:    a.notePodVolumes,
 			summary: ", quiet for " + a.quietWords() + "; hooks behind it wait for " + human.Count(n, "pod volume")}
+	case a.env.Listed.OwnVolumes != Whole:
+		return sight{what: "pod volumes, which were not seen"}
 	case a.step() == velero.StepStoring && j.PodVolumes().Count > 0 && a.evidence().Stored.IsZero():
 		// A deleted pod volume restore is waited for unseen (pkg/podvolume/restorer.go newRestorer, RestorePodVolumes).
 		return sight{what: "pod volumes whose resources were deleted"}
@@ -213,19 +215,25 @@ func (a *assessment) bindingRounds() int {
 
 func (a *assessment) seeBinding() sight {
 	n := max(a.j.VolumeCount(), a.backupVolumes())
-	return sight{rounds: a.bindingRounds(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
+	return sight{rounds: a.bindingRounds(), unsure: !a.volumesCounted(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
 		note: func() { a.Supports(SourceWatch, a.Now, "%s to be bound, three at a time", human.Count(n, "volume")) }}
+}
+
+// volumesCounted: how many volumes a restore binds is known only with its backup and its own volumes.
+func (a *assessment) volumesCounted() bool {
+	_, known := a.env.BackupVolumes[a.j.BackupName]
+	return known && a.env.Listed.OwnVolumes == Whole
 }
 
 func (a *assessment) backupVolumes() int { return a.env.BackupVolumes[a.j.BackupName] }
 
 func (a *assessment) seeGroups() sight {
-	return sight{out: !a.env.BackupGroups[a.j.BackupName], rounds: max(1, a.backupVolumes()), what: "snapshots of volume groups"}
+	return sight{out: !a.env.BackupGroups[a.j.BackupName], rounds: max(1, a.backupVolumes()), unsure: !a.volumesCounted(), what: "snapshots of volume groups"}
 }
 
 // seeRestoreHooks: they are waited for when all volumes are bound. A look at the pods rules them out, or shows one.
 func (a *assessment) seeRestoreHooks() sight {
-	s := sight{rounds: 1 + a.bindingRounds(), what: "hooks in restored pods",
+	s := sight{rounds: 1 + a.bindingRounds(), unsure: !a.volumesCounted(), what: "hooks in restored pods",
 		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}
 	open := a.openHooks()
 	runs := slices.IndexFunc(open, func(h velero.RestoreHook) bool { return h.State == velero.HookRuns })
@@ -261,7 +269,10 @@ func (a *assessment) openHooks() []velero.RestoreHook {
 // seeFinalizer: one worker finalizes all jobs of a kind, the first one first.
 func (a *assessment) seeFinalizer() sight {
 	o := a.finalizesFirst()
-	if o == nil {
+	switch {
+	case o == nil && a.env.Listed.Jobs != Whole:
+		return sight{what: "the finalizer, which may have another one in hand"}
+	case o == nil:
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "the finalizer, which may have " + o.Name + " in hand", note: func() {

@@ -209,6 +209,15 @@ func (p Proof) behind(f Fact) Proof {
 // ByOwner returns the proof that nothing works on the job any more.
 func ByOwner(f Fact) Proof { return Proof{kind: ProofOwnerGone, fact: f} }
 
+// ByAbsence returns the proof that nothing works on the job any more because something is not there; none unless all of
+// its kind was read.
+func ByAbsence(of Listing, f Fact) Proof {
+	if of != Whole {
+		return Proof{}
+	}
+	return ByOwner(f)
+}
+
 // ByGivingUp returns the proof that Velero says that it gave up.
 func ByGivingUp(f Fact) Proof { return Proof{kind: ProofGaveUp, fact: f} }
 

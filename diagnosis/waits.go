@@ -26,6 +26,8 @@ type sight struct {
 	limit time.Duration
 	// rounds is how many times in a row the limit may pass, at least one.
 	rounds int
+	// unsure is true where it may be more rounds than were seen.
+	unsure bool
 	note   func()
 	// summary ends a sentence that begins with the progress; both only where it is shown.
 	summary, advice string
@@ -94,13 +96,18 @@ func (a *assessment) waitsIn(step velero.Step) []wait {
 		if of.see != nil {
 			w.sight = of.see(a)
 		}
-		if w.reason = cmp.Or(w.reason, of.reason); w.out {
+		if w.reason = cmp.Or(w.reason, of.reason); w.out || a.filesStored(rows[i].Name) {
 			continue
 		}
 		w.passes, w.until = a.bound(w)
 		found = append(found, w)
 	}
 	return found
+}
+
+// filesStored: with all of its files stored a job in progress has only its last status left to write.
+func (a *assessment) filesStored(name velero.WaitName) bool {
+	return a.j.Phase == velero.PhaseInProgress && !a.evidence().Stored.IsZero() && name != velero.WaitLastPatch
 }
 
 // byLimits is the proof that every limit has passed of all that the job can be waiting for, in each step that it can
@@ -131,7 +138,7 @@ func (a *assessment) bound(w wait) (passes, until time.Time) {
 	if w.row.Limit.Delay != nil {
 		delay = w.row.Limit.Delay(flags)
 	}
-	if w.row.Limit.Open || w.row.From == velero.FromMovement || delay >= velero.Endless || !a.limitsKnown() {
+	if w.row.Limit.Open || w.unsure || w.row.From == velero.FromMovement || delay >= velero.Endless || !a.limitsKnown() {
 		return passes, time.Time{}
 	}
 	return passes, job.Latest(passes, a.env.serverStarted()).Add(delay)

@@ -282,6 +282,12 @@ type Slots struct {
 	PrepareQueue int
 }
 
+// PreparesAny reports whether the node-agents prepare any number of volumes at once: nothing else is set, and in a
+// version that was read nothing set means no limit. From 1.19 on it means five (Velero pull request 10578).
+func (s Slots) PreparesAny(version string) bool {
+	return s.Source != "" && s.PrepareQueue == 0 && !IsUnread(version)
+}
+
 // defaultSlots is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go, defaultDataPathConcurrentNum).
 const defaultSlots = 1
 
