@@ -95,7 +95,7 @@ func (a *assessment) finalizing() Verdict {
 	}
 	v := a.silent("finalizing for " + a.quietWords())
 	switch {
-	case v.Reason == FinalizingBehind:
+	case v.Reason == FinalizingBehind && a.finalizesFirst() != nil:
 		behind := "finalizing for " + a.quietWords() + " behind %s"
 		if w, ok := a.behindStuck(a.finalizesFirst(), FinalizingBehind, "one worker finalizes all jobs of a kind", behind); ok {
 			return w.withWaits(v.Waits)

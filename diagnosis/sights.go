@@ -271,7 +271,7 @@ func (a *assessment) seeFinalizer() sight {
 	o := a.finalizesFirst()
 	switch {
 	case o == nil && a.env.Listed.Jobs != Whole:
-		return sight{what: "the finalizer, which may have another one in hand"}
+		return sight{reason: Finalizing, what: "the finalizer, which may have another one in hand"}
 	case o == nil:
 		return sight{out: true}
 	}
