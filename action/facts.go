@@ -22,6 +22,9 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	} else {
 		l.job(p.To)
 	}
+	if note := velero.UnreadNote(p.evidence.Server.Version); note != "" {
+		l.Doubts(diagnosis.SourcePod, p.evidence.At, "%s", note)
+	}
 	if doubt := p.evidence.skew.doubt(); doubt != "" {
 		l.Doubts(diagnosis.SourceAPI, p.evidence.At, "%s", doubt)
 	}

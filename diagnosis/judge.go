@@ -18,12 +18,23 @@ func Judge(j *job.Job, env Environment) Verdict {
 	a := newAssessment(j, &env)
 	v := a.judge()
 	if a.logMoves(v) {
-		return a.logMoving()
+		v = a.logMoving()
+	} else if blind, ok := a.blinding(v); ok {
+		v = blind
+	} else {
+		v = a.offer(v)
 	}
-	if blind, ok := a.blinding(v); ok {
-		return blind
+	return a.noteUnreadVersion(v)
+}
+
+// noteUnreadVersion is part of every verdict on a job that has not ended.
+func (a *assessment) noteUnreadVersion(v Verdict) Verdict {
+	note := velero.UnreadNote(a.env.Server.Version)
+	if note == "" || v.state == "" {
+		return v
 	}
-	return a.offer(v)
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: note, Source: SourcePod, At: a.env.Server.SeenAt})
+	return v
 }
 
 func (a *assessment) offer(v Verdict) Verdict {

@@ -120,7 +120,8 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)), cause)
 			a.noteAgents()
 			proof := Proof{}
-			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) {
+			byDefaults := reason == VolumeStalled && velero.IsUnread(c.Version) // of slots and the prepare time-out
+			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) && !byDefaults {
 				proof = ByOwner(fact)
 			}
 			return a.stuck(proof, reason,

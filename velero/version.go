@@ -132,6 +132,14 @@ func IsUnread(version string) bool {
 	return known && !v.Before(Version{Current[0], Current[1] + 1, 0})
 }
 
+// UnreadNote says that a server is newer than the versions that the rules were read in, empty if it is not.
+func UnreadNote(version string) string {
+	if !IsUnread(version) {
+		return ""
+	}
+	return "Velero " + version + " was not read: rules and defaults are those of " + Current.String() + ", and no limit proves anything"
+}
+
 // LocksForMaintenance reports whether maintenance holds its repository's lock while its Job runs
 // (pkg/repository/manager.go PruneRepo in 1.14, pkg/repository/manager/manager.go in 1.15; since
 // 1.16 backup_repository_controller.go runMaintenanceIfDue takes none).
