@@ -196,13 +196,28 @@ func TestDocsOfWaits(t *testing.T) {
 		limit, from := "none", ""
 		if w.Limit.Setting != "" {
 			limit, from = w.Limit.Setting, string(w.From)
-			if w.Limit.After > 0 {
-				limit += " and " + w.Limit.After.String()
+			if w.Limit.Acts != "" {
+				limit += ", then " + w.Limit.Acts
 			}
 		}
 		file, function, _ := strings.Cut(w.Source, " ")
 		fmt.Fprintf(&b, "| %s | %s: %s | %s | %s (%s) | %s | %s | %s | %s | %s | `%s` `%s` |\n", w.For, w.Subject, strings.Join(steps, ", "), strings.TrimPrefix(versions, ", "),
 			w.Worker, w.Workers, limit, from, cmp.Or(w.Writes, "nothing"), cmp.Or(w.Shows, "nothing"), w.Restart, file, strings.ReplaceAll(function, ", ", "`, `"))
+	}
+	b.WriteString("\nA job goes on from one step to another and writes nothing, so that each of these can be its step:\n\n| a job that is | may be | since, before | source |\n|---|---|---|---|\n")
+	for _, next := range velero.Successors() {
+		versions, to := "", string(next.To)
+		if next.Since != (velero.Version{}) {
+			versions = next.Since.String()
+		}
+		if next.Before != (velero.Version{}) {
+			versions += ", before " + next.Before.String()
+		}
+		if next.Ended {
+			to += ", once all pod volumes have ended"
+		}
+		file, function, _ := strings.Cut(next.Source, " ")
+		fmt.Fprintf(&b, "| %s: %s | %s | %s | `%s` `%s` |\n", next.Subject, next.From, to, strings.TrimPrefix(versions, ", "), file, function)
 	}
 	b.WriteString("\n")
 	inDoc(t, "docs/dev/velero.md", "waits", b.String())

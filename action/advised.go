@@ -103,7 +103,7 @@ func (e *Evidence) resultsStored() bool {
 func restartFinalizer(e *Evidence, w *Plan) bool {
 	if e.Job.Kind == job.Restore {
 		h := e.hungHook()
-		if h == nil || e.quiet() < hookBlocked {
+		if h == nil || e.quiet() < hookHangs {
 			return false
 		}
 		w.Why = fmt.Sprintf("it waits without limit for the hook of pod %s, whose container cannot start: %s (Velero issues 9744, 9749)", h.Pod, h.Blocked)
@@ -127,7 +127,7 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 // answered, and with one worker for all (backup_operations_controller.go getBackupItemOperationProgress).
 func restartOperations(e *Evidence, w *Plan) bool {
 	limit := velero.ItemOperationTimeout(e.Job.Object, e.Server.Flags)
-	if e.quiet() < limit+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
+	if e.quiet() < limit+velero.OperationLooks(e.Server.Flags)+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
 		return false
 	}
 	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero should have given up: a plugin may hang", human.Duration(e.quiet()-limit), human.Duration(limit))

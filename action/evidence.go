@@ -46,9 +46,9 @@ type Evidence struct {
 
 	Locations      Answer // Yes if all locations of the namespace could be read
 	LocationsWhy   string
-	LocationsWrote time.Time // when a server last wrote to any: it validates each once a minute by default
-	Hooks          []Hook    // of the pods whose hooks a restore waits for
-	HooksSeen      Answer    // Yes if they could be listed
+	LocationsWrote time.Time            // when a server last wrote to any: it validates each once a minute by default
+	Hooks          []velero.RestoreHook // of the pods that a restore made
+	HooksSeen      Answer               // Yes if they could be listed
 	// Malformed are the objects that a server cannot decode, as KIND/NAME: FIELD. One blinds it to all of that kind.
 	Malformed []string
 	// BlindingVolumes names, by kind, a volume that Velero cannot read: node-agents see no change of the kind, nor cancels.
@@ -91,9 +91,7 @@ func (e Evidence) ForVerdict() diagnosis.Evidence {
 			seen.NextPhase = phase
 		}
 	}
-	if h := e.hungHook(); h != nil {
-		seen.HungHook, seen.HungHookWhy = h.Pod, h.Blocked
-	}
+	seen.Hooks, seen.HooksSeen = e.Hooks, e.HooksSeen == Yes
 	return seen
 }
 

@@ -22,6 +22,9 @@ func (p *Plan) Facts() []diagnosis.Fact {
 	} else {
 		l.job(p.To)
 	}
+	if note := velero.UnreadNote(p.evidence.Server.Version); note != "" {
+		l.Doubts(diagnosis.SourcePod, p.evidence.At, "%s", note)
+	}
 	doubt := p.evidence.skew.doubt()
 	if d, err := definitionOf(p.Action); err == nil && !d.restsOnAges(&p.evidence) {
 		doubt = p.evidence.skew.remark()

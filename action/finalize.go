@@ -289,7 +289,11 @@ func stillWorking(e *Evidence) verdict {
 	}
 	needed := patchWindow(e)
 	quiet := min(e.quiet(), max(0, e.At.Sub(job.Latest(e.lastWork(), e.Log.Last.At))))
-	if quiet < needed {
+	switch {
+	case needed >= velero.Endless:
+		return refuse("Wait until Velero writes it: it tries again by itself, at ever longer intervals.",
+			"a Velero server may still be working on it: it last changed %s ago, and its --resource-timeout, which is zero or cannot be read, sets no end to its attempts at the last status", e.Style.Duration(quiet))
+	case quiet < needed:
 		return refuse(fmt.Sprintf("Try again in %s.", e.Style.Duration(needed-quiet)),
 			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s", e.Style.Duration(quiet), e.Style.Duration(needed))
 	}

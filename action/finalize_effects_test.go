@@ -75,7 +75,7 @@ func TestAdvice(t *testing.T) {
 		{"blind", b, "InProgress", []change{alive, stored, malformedSpec}, "Restarting the server does not help"},
 		{"finalizing, 1.18.3", r, "Finalizing", []change{alive, veleroVersion("v1.18.3"), hooksAsked}, "until the server's --resource-timeout"},
 		{"finalizing, 1.18.1", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hooksAsked}, "then the hooks never run"},
-		{"finalizing, its hook hangs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(Hook{Blocked: "ImagePullBackOff"})}, "Get pod "},
+		{"finalizing, its hook hangs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "Get pod "},
 		{"finalizing, no hooks", r, "Finalizing", []change{alive}, "waits for volume claims"},
 		{"the server panics", r, "Finalizing", []change{crashing}, "this restore crashes the server at every start"},
 	} {

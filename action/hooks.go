@@ -1,44 +1,29 @@
 package action
 
 import (
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
 
-// Hook is a pod that asks a restore to run a command in it.
-type Hook struct {
-	Pod       string // NAMESPACE/NAME
-	Container string
-	Created   time.Time
-	Waits     time.Duration // how long Velero waits for the container, zero if without limit
-	// Blocked is why the container cannot start, such as ImagePullBackOff, empty if it runs or may yet start.
-	Blocked string
-}
-
-const hookBlocked = 30 * time.Minute // how long a container must have been unable to start
-
-// hungHook is a hook that a restore waits for without limit and that cannot run, nil if there is none, or if that is
-// not certain. From 1.14 to 1.18.2 the finalizer waits for all hooks without limit; since 1.18.3 the server's
-// --resource-timeout bounds it (restore_finalizer_controller.go WaitRestoreExecHook, Velero issues 9744 and 9749).
-func (e *Evidence) hungHook() *Hook {
+// hungHook is a hook that a restore waits for without limit and that never runs, nil if there is none, or if that is
+// not certain.
+func (e *Evidence) hungHook() *velero.RestoreHook {
 	v, known := e.version()
-	if !known || v.Before(velero.Version{1, 14, 0}) || !v.Before(velero.Version{1, 18, 3}) || e.HooksSeen != Yes {
+	if !known || e.HooksSeen != Yes {
 		return nil
 	}
-	for i := range e.Hooks {
-		if h := &e.Hooks[i]; h.Blocked != "" && h.Waits == 0 && e.At.Sub(h.Created) >= hookBlocked {
-			return h
-		}
-	}
-	return nil
+	return velero.WaitsForEver(e.Hooks, v)
 }
+
+// hookHangs is how long a restore is finalized before a hook that never runs counts.
+const hookHangs = 30 * time.Minute
 
 // mayHaveHooks: only a look at a restore's pods rules out hooks.
 func (e *Evidence) mayHaveHooks() bool {
@@ -46,26 +31,36 @@ func (e *Evidence) mayHaveHooks() bool {
 	return ok && (len(r.Spec.Hooks.Resources) > 0 || len(e.Hooks) > 0 || e.HooksSeen != Yes)
 }
 
+// hookAdvice is what to do about a restore that a server finalizes: it waits for its volumes, its hooks and its store,
+// and only what may hold it now is named.
 func hookAdvice(e *Evidence) string {
-	if !e.mayHaveHooks() {
-		return "Wait: Velero waits for volume claims to be bound."
-	}
 	v, known := e.version()
-	switch {
-	case known && !v.Before(velero.Version{1, 18, 3}):
-		return "Wait: Velero waits for volume claims to be bound, and for hooks until the server's --resource-timeout."
-	case e.hungHook() != nil:
-		return "Get pod " + e.hungHook().Pod + " to start: its hook cannot run (" + e.hungHook().Blocked + "), and Velero waits for it without limit. Restarting the server ends the wait too, but then the hooks never run."
+	location := ""
+	if l := e.Location; l != nil && l.Phase == velero.LocationUnavailable {
+		location = "Get the storage location " + l.Name + " back: Velero reads the backup there, and tries again by itself. "
 	}
-	return "Wait, and check the pods whose hooks it may wait for. Restarting the server ends the wait, but then the hooks never run."
+	switch {
+	case !e.mayHaveHooks() && location != "":
+		return strings.TrimSpace(location)
+	case !e.mayHaveHooks():
+		return "Wait: Velero waits for volume claims to be bound."
+	case known && !v.Before(velero.Version{1, 18, 3}):
+		return location + "Wait: Velero waits for volume claims to be bound, and for hooks until the server's --resource-timeout."
+	case e.hungHook() != nil:
+		h := e.hungHook()
+		return hookRepair(h) + " Restarting the server ends the wait too, but then the hooks never run."
+	}
+	return location + "Wait, and check the pods whose hooks it may wait for. Restarting the server ends the wait, but then the hooks never run."
 }
 
-// The annotations by which a pod asks a restore to run a command in it (internal/hook/item_hook_handler.go).
-const (
-	hookCommand   = "post.hook.restore.velero.io/command"
-	hookContainer = "post.hook.restore.velero.io/container"
-	hookWait      = "post.hook.restore.velero.io/wait-timeout"
-)
+// hookRepair is what lets a hook run that never does: of a container that does not exist nothing does.
+func hookRepair(h *velero.RestoreHook) string {
+	what := "the hook of pod " + h.Pod + " in container " + h.Container + " cannot run (" + h.Blocked + "), and Velero waits for it without limit."
+	if h.Repairable() {
+		return "Get pod " + h.Pod + " to start: " + what
+	}
+	return "Nothing makes it go on by itself: " + what
+}
 
 func (g *gathering) hooks() {
 	j := g.e.Job
@@ -78,31 +73,9 @@ func (g *gathering) hooks() {
 		return
 	}
 	g.e.HooksSeen = Yes
-	for i := range pods.Items {
-		if h, asked := hookOf(&pods.Items[i]); asked {
-			g.e.Hooks = append(g.e.Hooks, h)
-		}
+	restore, ok := j.Object.(*velerov1.Restore)
+	if !ok {
+		return
 	}
-}
-
-func hookOf(p *corev1.Pod) (Hook, bool) {
-	if p.Annotations[hookCommand] == "" {
-		return Hook{}, false
-	}
-	h := Hook{Pod: sanitize.String(p.Namespace + "/" + p.Name), Container: sanitize.String(p.Annotations[hookContainer]), Created: p.CreationTimestamp.Time}
-	if d, err := time.ParseDuration(p.Annotations[hookWait]); err == nil {
-		h.Waits = max(0, d)
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		first := p.Annotations[hookContainer] == "" && len(p.Spec.Containers) > 0 && c.Name == p.Spec.Containers[0].Name
-		if w := c.State.Waiting; w != nil && (first || c.Name == p.Annotations[hookContainer]) && cannotStart[w.Reason] {
-			h.Blocked = w.Reason
-		}
-	}
-	return h, true
-}
-
-var cannotStart = map[string]bool{
-	"ImagePullBackOff": true, "ErrImagePull": true, "ErrImageNeverPull": true, "InvalidImageName": true,
-	"CreateContainerConfigError": true, "CreateContainerError": true, "CrashLoopBackOff": true,
+	g.e.Hooks = velero.RestoreHooks(restore, pods.Items, g.e.Log.Hook, g.e.At)
 }

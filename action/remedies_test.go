@@ -65,7 +65,7 @@ func malformedSpec(e *Evidence) {
 	e.Malformed = []string{`backup/tenant-x (spec.ttl: time: unknown unit "d" in duration "30d")`}
 }
 
-func hook(h Hook) change {
+func hook(h velero.RestoreHook) change {
 	return func(e *Evidence) {
 		h.Pod, h.Created = "web/cms-0", began
 		e.Hooks = append(e.Hooks, h)
@@ -171,11 +171,11 @@ func TestRemedies(t *testing.T) {
 		{"the same, the CRD is too old", b, "Finalizing", []change{alive, lookedAt(2 * time.Hour), func(e *Evidence) { e.Phases = []string{"Finalizing", "Failed"} }}, "wake", ""},
 		{"finalizing lately", r, "FinalizingPartiallyFailed", []change{alive, lookedAt(14 * time.Minute)}, "", ""},
 		{"restore finalizing for long: it waits for claims or hooks", r, "FinalizingPartiallyFailed", []change{alive}, "", ""},
-		{"restore finalizing, its hook cannot run, 1.18.1", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(Hook{Blocked: "ImagePullBackOff"})}, "!restart", "whose container cannot start: ImagePullBackOff"},
-		{"the same, bounded since 1.18.3", r, "Finalizing", []change{alive, veleroVersion("v1.18.3"), hook(Hook{Blocked: "ImagePullBackOff"})}, "", ""},
-		{"the same, a version nobody knows", r, "Finalizing", []change{alive, veleroVersion("main"), hook(Hook{Blocked: "ImagePullBackOff"})}, "", ""},
-		{"the same, it gives up on the pod", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(Hook{Blocked: "ImagePullBackOff", Waits: time.Minute})}, "", ""},
-		{"restore finalizing, its hook runs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(Hook{})}, "", ""},
+		{"restore finalizing, its hook cannot run, 1.18.1", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "!restart", "whose container cannot start: ImagePullBackOff"},
+		{"the same, bounded since 1.18.3", r, "Finalizing", []change{alive, veleroVersion("v1.18.3"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "", ""},
+		{"the same, a version nobody knows", r, "Finalizing", []change{alive, veleroVersion("main"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff"})}, "", ""},
+		{"the same, it gives up on the pod", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookNever, Blocked: "ImagePullBackOff", Waits: time.Minute})}, "", ""},
+		{"restore finalizing, its hook runs", r, "Finalizing", []change{alive, veleroVersion("v1.18.1"), hook(velero.RestoreHook{State: velero.HookRuns})}, "", ""},
 		{"finalizing, no server", r, "Finalizing", []change{down}, "", ""},
 
 		{"quiet on a live server, nothing stored", r, "InProgress", []change{alive}, "", ""},

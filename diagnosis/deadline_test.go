@@ -31,7 +31,7 @@ func TestDeadlines(t *testing.T) {
 		{"volumes, annotated with nonsense", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
 			restore: annotated("velero.io/pod-volume-timeout", "soon")}, job.StageVolumes, -239, "fs-backup-timeout"},
 		{"volumes, annotated with less than nothing", spec{phase: velero.PhaseInProgress, started: 60, done: 9, total: 9, volumes: pvr,
-			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, job.StageVolumes, -239, "fs-backup-timeout"},
+			restore: annotated("velero.io/pod-volume-timeout", "-5m")}, job.StageVolumes, 1, "fs-backup-timeout"},
 		{"operations", spec{phase: velero.PhaseWaiting, started: 60, changed: 30, ops: [3]int{1, 0, 0},
 			restore: func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }},
 			job.StageOperations, -30, "itemOperationTimeout"},

@@ -42,6 +42,8 @@ type Environment struct {
 	Movers       map[velero.VolumeRef]velero.Mover
 	Repositories []Repository
 	Deletions    []Deletion
+	// Listed says which kinds were read to the end.
+	Listed Listings
 	// Evidence is what a closer look found, by the uid of the job.
 	Evidence map[types.UID]Evidence
 	// Namespaces are the cluster's, nil if unknown; with them overlaps are certain.
@@ -55,6 +57,19 @@ type Environment struct {
 	Malformed []Malformed
 	// Style is that of the durations in the verdict's sentences.
 	Style human.Style
+}
+
+// Listing says whether all of a kind was read, and is live. In one that was not, as the zero value, nothing can be said
+// to be absent: see [ByAbsence].
+type Listing bool
+
+// Whole is the listing of a kind that was read to the end.
+const Whole Listing = true
+
+// Listings are those of the kinds of an [Environment]; Server.Visible is that of the pods.
+type Listings struct {
+	// OwnVolumes are the volumes of the jobs that are judged, Jobs all jobs of the namespace.
+	OwnVolumes, Jobs, Locations, Repositories, Deletions Listing
 }
 
 func (e *Environment) table() []velero.Wait {
@@ -105,8 +120,9 @@ type Evidence struct {
 	NamespacesSeen bool
 	NamespacesWhy  string
 	Terminating    []string
-	// HungHook is a pod, NAMESPACE/NAME, that cannot start, for HungHookWhy, and in which a restore waits to run a hook.
-	HungHook, HungHookWhy string
+	// Hooks are those of the pods that a restore made; HooksSeen is true if the pods could be listed.
+	Hooks     []velero.RestoreHook
+	HooksSeen bool
 	// LogSeen is true if the server's log could be read, else LogWhy says why not.
 	LogSeen bool
 	LogWhy  string

@@ -184,7 +184,14 @@ func (a *assessment) afterItems() Verdict {
 		verb = "restored"
 	}
 	a.noteQuiet()
-	a.Supports(SourceWatch, a.Now, "no volume is still moving")
+	switch {
+	case a.env.Listed.OwnVolumes != Whole:
+		a.Doubts(SourceWatch, a.Now, "whether a volume still moves was not seen")
+	case j.ActiveVolumes() == 0:
+		a.Supports(SourceWatch, a.Now, "no volume is still moving")
+	default:
+		a.Supports(SourceWatch, a.Now, "no pod volume is still moving")
+	}
 	all := human.All(j.Items.Total, "item") + " " + verb
 	if n := j.DataMovements().Active(); n > 0 {
 		a.Supports(SourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
@@ -195,6 +202,8 @@ func (a *assessment) afterItems() Verdict {
 		return a.lostPatch(v, all)
 	case v.state != Quiet:
 		return v
+	case a.env.Listed.OwnVolumes != Whole:
+		v.Text = fmt.Sprintf("%s, quiet for %s; Velero may wait for volumes that were not seen", all, a.quietWords())
 	case v.Reason == UploadingArtifacts:
 		v.Text = fmt.Sprintf("%s, quiet for %s; Velero stores logs and results now, if nothing was lost", all, a.quietWords())
 	}

@@ -18,22 +18,51 @@ func Judge(j *job.Job, env Environment) Verdict {
 	a := newAssessment(j, &env)
 	v := a.judge()
 	if a.logMoves(v) {
-		return a.logMoving()
+		v = a.logMoving()
+	} else if blind, ok := a.blinding(v); ok {
+		v = blind
+	} else {
+		v = a.offer(v)
 	}
-	if blind, ok := a.blinding(v); ok {
-		return blind
+	return a.noteUnreadVersion(v)
+}
+
+// noteUnreadVersion is part of every verdict on a job that has not ended.
+func (a *assessment) noteUnreadVersion(v Verdict) Verdict {
+	note := velero.UnreadNote(a.env.Server.Version)
+	if note == "" || v.state == "" {
+		return v
 	}
-	return a.offer(v)
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: note, Source: SourcePod, At: a.env.Server.SeenAt})
+	return v
 }
 
 func (a *assessment) offer(v Verdict) Verdict {
 	why, refused := a.evidence().Refused[v.Action]
+	switch unseen := a.unseen(); {
+	case v.Action != "" && unseen != "":
+		why, refused = "whether "+unseen+" was not seen", true
+	}
 	if v.Action == "" || !refused {
 		return v
 	}
 	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: SourceAction, At: a.Now})
 	v.Action = ""
 	return v
+}
+
+// unseen is what would have to be seen before an action is offered, empty if all was: what still moves, and who else
+// would be touched.
+func (a *assessment) unseen() string {
+	switch {
+	case a.env.Listed.OwnVolumes != Whole:
+		return "a volume still moves"
+	case a.env.Listed.Locations != Whole && job.StageOf(a.j.Phase) != job.StageQueued:
+		return "its storage location is there and can be written"
+	case a.env.Listed.Jobs != Whole && job.StageOf(a.j.Phase) == job.StageQueued:
+		return "another job is before it"
+	}
+	return ""
 }
 
 func (a *assessment) judge() Verdict {
@@ -47,6 +76,11 @@ func (a *assessment) judge() Verdict {
 		return a.ended()
 	case !env.StaleSince.IsZero():
 		return a.stale()
+	}
+	if v, ok := a.notHandled(); ok {
+		return v
+	}
+	switch {
 	case j.Stage == job.StageDeleting:
 		return a.deleting()
 	case len(j.Malformed) > 0:
@@ -143,7 +177,7 @@ func (a *assessment) serverDown() Verdict {
 	}
 	if !since.IsZero() && a.Now.Sub(since) < grace {
 		if job.StageOf(a.j.Phase) == job.StageQueued {
-			if v, ok := a.notHandled(); ok {
+			if v, ok := a.unhandled(cmp.Or(a.j.Phase, velero.PhaseNew)); ok {
 				return v // the same container comes back
 			}
 		}
@@ -172,7 +206,11 @@ func (a *assessment) serverDown() Verdict {
 		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
 		after = "it will not start by itself afterwards"
 	}
-	return a.stuck(ByOwner(Fact{Holds: true, Text: text, Source: SourcePod, At: v.SeenAt}), reason, advice, "%s; %s", text, after)
+	proof := ByOwner(Fact{Holds: true, Text: text, Source: SourcePod, At: v.SeenAt})
+	if v.Name == "" { // one that is not recognised would show by what it writes into the locations
+		proof = ByAbsence(a.env.Listed.Locations, proof.Fact())
+	}
+	return a.stuck(proof, reason, advice, "%s; %s", text, after)
 }
 
 const (
@@ -206,11 +244,15 @@ func (a *assessment) deleting() Verdict {
 	d, ok := a.newestDeletion()
 	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete " + a.j.Name
 	switch {
+	case !ok && a.env.Listed.Deletions != Whole:
+		a.Doubts(SourceWatch, a.Now, "whether a DeleteBackupRequest still asks for its deletion was not seen")
+		return a.Conclude(Unknown, Deleting, "Ask for the right to list deletebackuprequests in namespace "+a.j.Namespace+".",
+			"deletion began %s ago; whether it still runs cannot be told", a.env.Style.Duration(a.quiet()))
 	case !ok && a.quiet() < deletionQuiet:
 		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.env.Style.Duration(a.quiet()))
 	case !ok:
 		fact := a.Supports(SourceWatch, a.Now, "no DeleteBackupRequest asks for its deletion any more")
-		return a.stuck(ByOwner(fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", a.env.Style.Duration(a.quiet()))
+		return a.stuck(ByAbsence(a.env.Listed.Deletions, fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", a.env.Style.Duration(a.quiet()))
 	}
 	fact := a.Supports(SourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, cmp.Or(d.Phase, velero.VolumeNew))
 	for _, e := range d.Errors {
@@ -222,7 +264,7 @@ func (a *assessment) deleting() Verdict {
 		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
 	case d.Phase == velero.DeletionProcessed:
 		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", a.env.Style.Duration(a.quiet()))
-	case d.Phase == velero.DeletionInProgress && a.env.serverStarted().After(began):
+	case d.Phase == velero.DeletionInProgress && a.env.serverStarted().After(began) && a.env.Listed.Locations == Whole: // they tell its clock
 		fact = a.Supports(SourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
 		return a.stuck(ByOwner(fact), DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
 			"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))

@@ -144,11 +144,12 @@ func healthy() Environment {
 		Server: velero.Server{
 			Visible: true, SeenAt: noon,
 			ServerPod: velero.ServerPod{
-				Running: true, Ready: true, Name: "velero-0", Version: "v1.18.3",
+				Running: true, Ready: true, Name: "velero-0", Container: "velero", Version: "v1.18.3",
 				StartedAt: noon.Add(-48 * time.Hour), Flags: velero.DefaultServerFlags(),
 			},
 		},
 		NodeAgents: []velero.Agent{{Pod: "node-agent-a", Node: "a", Ready: true, StartedAt: noon.Add(-48 * time.Hour)}},
 		Locations:  map[string]Location{"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(0.5)}},
+		Listed:     Listings{Whole, Whole, Whole, Whole, Whole},
 	}
 }

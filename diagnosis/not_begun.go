@@ -17,9 +17,6 @@ func (a *assessment) queued() Verdict {
 		return a.Conclude(Waiting, Deleting, "", "has not begun and is being deleted")
 	}
 	a.noteServer()
-	if v, ok := a.notHandled(); ok {
-		return v
-	}
 	a.Supports(SourceWatch, a.Now, "%s", w.reason)
 	if v, ok := a.refused(); ok {
 		return v
@@ -76,25 +73,39 @@ func (a *assessment) refused() (Verdict, bool) {
 // refusedAgain is longer than the longest delay after which a controller tries again.
 const refusedAgain = 20 * time.Minute
 
-// notHandled: no time, no restart and no touch of the job lets this server take it.
+// notHandled: no time, no restart and no touch of the job lets this server take it out of its phase. A job in progress
+// is another matter: whoever began it works on it, and a server's start marks it Failed.
 func (a *assessment) notHandled() (Verdict, bool) {
-	v, known := velero.ParseVersion(a.env.Server.Version)
-	if !a.env.Server.Visible || !known {
+	s, phase := a.env.Server, cmp.Or(a.j.Phase, velero.PhaseNew)
+	stage := job.StageOf(a.j.Phase)
+	if !s.Visible || !s.Running || s.Others > 0 || stage == job.StageItems || stage == job.StageUnknown || len(a.j.Malformed) > 0 {
 		return Verdict{}, false
 	}
-	phase := cmp.Or(a.j.Phase, velero.PhaseNew)
+	return a.unhandled(phase)
+}
+
+func (a *assessment) unhandled(phase string) (Verdict, bool) {
+	s := a.env.Server
+	v, known := velero.ParseVersion(s.Version)
+	if !known {
+		v = a.version()
+	}
 	c, ok := v.Handler(a.j.Kind == job.Backup, phase)
-	if !ok {
-		fact := a.Supports(SourcePod, a.env.Server.SeenAt, "Velero %s has no controller for phase %s", v, phase)
+	switch {
+	case !ok && known:
+		fact := a.Supports(SourcePod, s.SeenAt, "Velero %s has no controller for phase %s", v, phase)
 		return a.Prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or finalize it with phase Failed; then make it again."+a.undeletable(),
 			"is %s, which Velero %s does not handle: a newer version left it so", phase, v), true
-	}
-	if a.env.Server.Flags.Runs(c) {
+	case !ok, s.Flags.Runs(c):
 		return Verdict{}, false
 	}
-	fact := a.Supports(SourcePod, a.env.Server.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
-	return a.Prove(Orphaned, ByOwner(fact), NotHandled, "Let the server run that controller, or delete the "+a.j.Kind.Word()+".",
-		"is %s, and %s", phase, fact.Text), true
+	a.noteQuiet()
+	fact := a.Supports(SourcePod, s.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
+	advice := "Let the server run that controller: the " + a.j.Kind.Word() + " then goes on by itself."
+	if job.StageOf(a.j.Phase) == job.StageQueued && (a.j.Kind == job.Restore || s.Flags.Runs(velero.BackupDeletionController)) {
+		advice = "Let the server run that controller, or delete the " + a.j.Kind.Word() + "."
+	}
+	return a.Prove(Orphaned, ByOwner(fact), NotHandled, advice, "is %s, and %s", phase, fact.Text), true
 }
 
 func (a *assessment) place(w turn) string {

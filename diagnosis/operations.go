@@ -2,6 +2,8 @@ package diagnosis
 
 import (
 	"cmp"
+	"slices"
+	"time"
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
@@ -27,7 +29,9 @@ func (a *assessment) operations() Verdict {
 		a.facts = facts
 	}
 	if a.quiet() > settleGrace {
-		if where, proof := a.down(); where != "" {
+		if where, proof := a.down(); where != "" && a.operationsOpen() {
+			a.Doubts(SourceWatch, a.Now, "Velero needs the location when the operations have ended; until then they go on without it")
+		} else if where != "" {
 			a.noteQuiet()
 			return a.unavailable(proof, "Get the storage location back; Velero reads and writes its operations there.", "waits for operations, but %s", where)
 		}
@@ -55,6 +59,23 @@ func (a *assessment) operations() Verdict {
 	return w.withWaits(v.Waits)
 }
 
+// operationsOpen reports whether operations may still go on that the store does not carry: the server has them in
+// memory and asks the plugins (pkg/itemoperationmap, backup_operations_controller.go Reconcile). Velero's own data
+// movers read and write the store.
+func (a *assessment) operationsOpen() bool {
+	j, carried := a.j, 0
+	for i := range j.Volumes {
+		if v := &j.Volumes[i]; !v.Kind.IsPodVolume() && v.BuiltIn() {
+			carried++
+		}
+	}
+	if j.Operations.Attempted > 0 && (int64(j.Operations.Attempted) <= j.Operations.Ended() || j.Operations.Attempted <= carried) {
+		return false
+	}
+	waits := a.waitsIn(velero.StepOperations)
+	return slices.ContainsFunc(waits, func(w wait) bool { return w.row.Name == velero.WaitOperations && !a.passed(w.until) })
+}
+
 // finalizing: all work is done, Velero ends the job (docs/dev/velero.md#finalizing).
 func (a *assessment) finalizing() Verdict {
 	j := a.j
@@ -62,7 +83,7 @@ func (a *assessment) finalizing() Verdict {
 	a.noteQuiet()
 	a.noteLog()
 	if a.quiet() > freshItems/2 {
-		if v, ok := a.cutOff("waits to be finalized"); ok {
+		if v, ok := a.cutOff(); ok {
 			return v
 		}
 	}
@@ -74,7 +95,7 @@ func (a *assessment) finalizing() Verdict {
 	}
 	v := a.silent("finalizing for " + a.quietWords())
 	switch {
-	case v.Reason == FinalizingBehind:
+	case v.Reason == FinalizingBehind && a.finalizesFirst() != nil:
 		behind := "finalizing for " + a.quietWords() + " behind %s"
 		if w, ok := a.behindStuck(a.finalizesFirst(), FinalizingBehind, "one worker finalizes all jobs of a kind", behind); ok {
 			return w.withWaits(v.Waits)
@@ -91,20 +112,57 @@ func (a *assessment) finalizing() Verdict {
 	return v
 }
 
-// cutOff: the job needs its storage location, and does without it only wait.
-func (a *assessment) cutOff(doing string) (Verdict, bool) {
-	const advice = "Get the storage location back; Velero tries again by itself."
+// cutOff: the job waits for its storage location. That is proven only where it can wait for nothing else: what runs
+// beside the store goes on without it (restore_finalizer_controller.go Reconcile reads the store first, then waits).
+func (a *assessment) cutOff() (Verdict, bool) {
+	const doing, advice = "waits to be finalized", "Get the storage location back; Velero tries again by itself."
 	if where, proof := a.down(); where != "" {
+		other, open := a.besidesStore()
+		switch {
+		case open && other.shown && other.row.Name != velero.WaitBinding && other.row.Name != velero.WaitRewriting:
+			a.Doubts(SourceWatch, a.Now, "what it waits for now does not need the location; Velero may need it at the end")
+			return Verdict{}, false
+		case open && !proof.IsZero():
+			a.Doubts(SourceWatch, a.Now, "it may still be waiting for %s, which goes on without the location", other.public().For)
+			return a.Conclude(Quiet, LocationUnavailable, advice, "%s: %s", doing, where), true
+		}
 		return a.unavailable(proof, advice, "%s: %s", doing, where), true
 	}
 	name := a.j.StorageLocation
-	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Locations[name].Name != "" {
+	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Listed.Locations != Whole || a.env.Locations[name].Name != "" {
 		return Verdict{}, false
 	}
 	// The finalizer gets the location first, and tries again for ever (backup_finalizer_controller.go Reconcile).
 	fact := a.Supports(SourceWatch, a.Now, "storage location %s does not exist", name)
 	return a.stuck(ByRefusal(fact), LocationUnavailable, "Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
 		"%s: storage location %s does not exist", doing, name), true
+}
+
+// besidesStore is what a job that is finalized may be waiting for beside its store, one that is shown first.
+func (a *assessment) besidesStore() (other wait, open bool) {
+	for _, w := range a.waitsIn(velero.StepFinalizing) {
+		switch {
+		case w.row.Name == velero.WaitStore, w.row.Name == velero.WaitLastPatch, a.passed(w.until):
+			continue
+		case w.row.Name == velero.WaitFinalizer && a.finalizesFirst() != nil && !Judge(a.finalizesFirst(), *a.env).Proof.IsZero():
+			continue // the finalizer leaves that one and tries this
+		case w.row.Name == velero.WaitRewriting && a.storeAway() >= lastingOutage:
+			continue // its contents are read from the store and written back to it
+		}
+		if !open || w.shown && !other.shown {
+			other, open = w, true
+		}
+	}
+	return other, open
+}
+
+// storeAway is how long the job's location was not read, and the job has not moved.
+func (a *assessment) storeAway() time.Duration {
+	name := a.j.StorageLocation
+	if a.j.Kind == job.Restore {
+		name = a.env.BackupLocations[a.j.BackupName]
+	}
+	return min(a.quiet(), a.Now.Sub(job.Latest(a.env.Locations[name].LastSynced)))
 }
 
 // finalizesFirst is the job of the same kind that has been finalizing for longest.

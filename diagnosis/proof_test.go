@@ -29,10 +29,10 @@ func TestVerdictNeedsAProof(t *testing.T) {
 		{ByOwner(fact), Stuck},
 		{ByGivingUp(fact), Stuck},
 		{ByRefusal(fact), Stuck},
-		{ByLimits(noon, fact), Quiet},
-		{ByLimits(noon, fact, passed), Stuck},
-		{ByLimits(noon, fact, passed, later), Quiet},
-		{ByLimits(noon, fact, passed, Wait{For: "a plugin"}), Quiet},
+		{provenByLimits(noon, fact), Quiet},
+		{provenByLimits(noon, fact, passed), Stuck},
+		{provenByLimits(noon, fact, passed, later), Quiet},
+		{provenByLimits(noon, fact, passed, Wait{For: "a plugin"}), Quiet},
 	} {
 		if v := Proven(Stuck, c.proof, LimitPassed, ""); v.State() != c.want || v.Proof.IsZero() != (c.want == Quiet) {
 			t.Errorf("%+v: %s, want %s", c.proof, v.State(), c.want)
@@ -138,7 +138,7 @@ func TestProofs(t *testing.T) {
 		{"two servers have two workers", restore(running(60, 50, 4, 9)), with(known, func(e *Environment) { e.Server.Others = 1 }), Evidence{}, second(job.Restore, 10), Quiet, "", ""},
 		{"the only backup worker of 1.17", running(60, 50, 4, 9), with(known, version17("v1.17.2")), Evidence{}, second(job.Backup, 10), Stuck, ProofOwnerGone, "gone on"},
 		{"one of two workers of 1.18", running(60, 50, 4, 9), with(known, func(e *Environment) { e.Server.Flags.ConcurrentBackups = 2 }), Evidence{}, second(job.Backup, 10), Quiet, "", ""},
-		{"workers of a server whose flags were not seen", running(60, 50, 4, 9), with(), Evidence{}, second(job.Backup, 10), Quiet, "", ""},
+		{"workers of a server whose flags were not seen", running(60, 50, 4, 9), with(func(e *Environment) { e.Server.Container = "" }), Evidence{}, second(job.Backup, 10), Quiet, "", ""},
 
 		{"an old server wrote once more", running(240, 179.6, 4, 9), with(replaced(180, 30*time.Second)), Evidence{}, nil, Orphaned, ProofOwnerGone, "restarted"},
 		{"it may still write for its grace period", running(240, 170, 4, 9), with(replaced(180, 3*time.Hour)), Evidence{}, nil, Quiet, "", ""},

@@ -208,11 +208,15 @@ func storedOf(stored scene.Stored, j *job.Job) (at time.Time, errors int) {
 	return at, errors
 }
 
+// listable are the kinds that verdicts go by, beside the pods.
+var listable = []string{watch.Backups, watch.Restores, watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads,
+	watch.Locations, watch.Repositories, watch.Deletions}
+
 // live is the store's snapshot while all is live.
 func live(store *watch.Store) *watch.Snapshot {
 	snap := store.Snapshot()
 	snap.Health = watch.Health{State: watch.Live}
-	for _, kind := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
+	for _, kind := range listable {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
 	}
 	return snap

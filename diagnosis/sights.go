@@ -24,6 +24,7 @@ func sightings() map[velero.WaitName]sighting {
 	return map[velero.WaitName]sighting{
 		velero.WaitQueue: {see: (*assessment).seeTurn}, velero.WaitWorker: {see: (*assessment).seeTurn},
 		velero.WaitListing: {reason: CollectingItems}, velero.WaitDownload: {reason: CollectingItems}, velero.WaitItemAction: {reason: SlowItem},
+		velero.WaitCRD: {reason: SlowItem}, velero.WaitItems: {reason: SlowItem},
 		velero.WaitCacheSync:    {KindNotListed, (*assessment).seeCacheSync},
 		velero.WaitNamespace:    {NamespaceTerminating, (*assessment).seeNamespace},
 		velero.WaitHook:         {RunningHook, (*assessment).seeHook},
@@ -32,7 +33,7 @@ func sightings() map[velero.WaitName]sighting {
 		velero.WaitLock:         {RepositoryLocked, (*assessment).seeLock},
 		velero.WaitPodVolumes:   {VolumeSilent, (*assessment).seePodVolumes},
 		velero.WaitCancelled:    {CancelledVolumeHang, (*assessment).seeCancelled},
-		velero.WaitStoring:      {UploadingArtifacts, func(a *assessment) sight { return sight{out: !a.evidence().Stored.IsZero()} }},
+		velero.WaitStoring:      {reason: UploadingArtifacts},
 		velero.WaitLastPatch:    {reason: UploadingArtifacts},
 		velero.WaitOperations:   {reason: WaitingForOperations},
 		velero.WaitFinalizer:    {FinalizingBehind, (*assessment).seeFinalizer},
@@ -129,6 +130,8 @@ func (a *assessment) seePodVolumes() sight {
 		return sight{shown: true, what: human.Count(n, "pod volume"), reason: a.podVolumeReason(),
 			note:    a.notePodVolumes,
 			summary: ", quiet for " + a.quietWords() + "; hooks behind it wait for " + human.Count(n, "pod volume")}
+	case a.env.Listed.OwnVolumes != Whole:
+		return sight{what: "pod volumes, which were not seen"}
 	case a.step() == velero.StepStoring && j.PodVolumes().Count > 0 && a.evidence().Stored.IsZero():
 		// A deleted pod volume restore is waited for unseen (pkg/podvolume/restorer.go newRestorer, RestorePodVolumes).
 		return sight{what: "pod volumes whose resources were deleted"}
@@ -185,9 +188,12 @@ func (a *assessment) seeCancelled() sight {
 		if !known || a.step() != velero.StepStoring {
 			return sight{note: note}
 		}
-		bound := a.j.Started.Add(velero.PodVolumeTimeout(a.j.Object, a.env.Server.Flags))
+		until := ""
+		if limit := velero.PodVolumeTimeout(a.j.Object, a.env.Server.Flags); limit < velero.Endless {
+			until = " until " + human.Clock(firstPodVolume(a.j).Add(limit), a.Now)
+		}
 		return sight{shown: true, note: note, action: Restart,
-			summary: "; hangs on a cancelled volume until " + human.Clock(bound, a.Now) + " (Velero issue 9464)",
+			summary: "; hangs on a cancelled volume" + until + " (Velero issue 9464)",
 			advice:  "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress."}
 	}
 	return sight{out: true}
@@ -209,32 +215,64 @@ func (a *assessment) bindingRounds() int {
 
 func (a *assessment) seeBinding() sight {
 	n := max(a.j.VolumeCount(), a.backupVolumes())
-	return sight{rounds: a.bindingRounds(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
+	return sight{rounds: a.bindingRounds(), unsure: !a.volumesCounted(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
 		note: func() { a.Supports(SourceWatch, a.Now, "%s to be bound, three at a time", human.Count(n, "volume")) }}
+}
+
+// volumesCounted: how many volumes a restore binds is known only with its backup and its own volumes.
+func (a *assessment) volumesCounted() bool {
+	_, known := a.env.BackupVolumes[a.j.BackupName]
+	return known && a.env.Listed.OwnVolumes == Whole
 }
 
 func (a *assessment) backupVolumes() int { return a.env.BackupVolumes[a.j.BackupName] }
 
 func (a *assessment) seeGroups() sight {
-	return sight{out: !a.env.BackupGroups[a.j.BackupName], rounds: max(1, a.backupVolumes()), what: "snapshots of volume groups"}
+	return sight{out: !a.env.BackupGroups[a.j.BackupName], rounds: max(1, a.backupVolumes()), unsure: !a.volumesCounted(), what: "snapshots of volume groups"}
 }
 
-// seeRestoreHooks: they are waited for when all volumes are bound.
+// seeRestoreHooks: they are waited for when all volumes are bound. A look at the pods rules them out, or shows one.
 func (a *assessment) seeRestoreHooks() sight {
-	note := func() {
-		a.Doubts(SourceWatch, a.Now, "veltui has not checked whether pods ask for hooks by annotation")
-	}
-	if hasHooks(a.j) {
-		note = func() { a.Supports(SourceWatch, a.Now, "the restore asks for hooks") }
-	}
-	return sight{note: note, rounds: 1 + a.bindingRounds(), what: "hooks in restored pods",
+	s := sight{rounds: 1 + a.bindingRounds(), unsure: !a.volumesCounted(), what: "hooks in restored pods",
 		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}
+	open := a.openHooks()
+	runs := slices.IndexFunc(open, func(h velero.RestoreHook) bool { return h.State == velero.HookRuns })
+	switch {
+	case !a.evidence().HooksSeen && hasHooks(a.j):
+		s.note = func() { a.Supports(SourceWatch, a.Now, "the restore asks for hooks") }
+	case !a.evidence().HooksSeen:
+		s.note = func() {
+			a.Doubts(SourceWatch, a.Now, "veltui has not checked whether pods ask for hooks by annotation")
+		}
+	case len(open) == 0:
+		s.out = true
+	case runs >= 0:
+		h := open[runs]
+		s.shown, s.what = true, "the hook of pod "+h.Pod
+		s.note = func() { a.Supports(SourcePod, a.Now, "the hook of pod %s runs in container %s", h.Pod, h.Container) }
+		s.summary = "; the hook of pod " + human.Shorten(h.Pod, 60) + " runs"
+	default:
+		h := open[0]
+		s.what = "hooks in " + human.Count(len(open), "restored container")
+		s.note = func() {
+			a.Supports(SourcePod, h.Created, "pod %s asks for a hook, and its container %s is not up%s", h.Pod, h.Container, because(h.Blocked))
+		}
+	}
+	return s
+}
+
+// openHooks are the hooks that a restore may still wait for, as far as they were seen.
+func (a *assessment) openHooks() []velero.RestoreHook {
+	return slices.DeleteFunc(slices.Clone(a.evidence().Hooks), func(h velero.RestoreHook) bool { return h.State == velero.HookOver })
 }
 
 // seeFinalizer: one worker finalizes all jobs of a kind, the first one first.
 func (a *assessment) seeFinalizer() sight {
 	o := a.finalizesFirst()
-	if o == nil {
+	switch {
+	case o == nil && a.env.Listed.Jobs != Whole:
+		return sight{reason: Finalizing, what: "the finalizer, which may have another one in hand"}
+	case o == nil:
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "the finalizer, which may have " + o.Name + " in hand", note: func() {
@@ -276,15 +314,20 @@ func (a *assessment) seeHook() sight {
 	}}
 }
 
-// hungHook is a hook that cannot run and that Velero waits for without limit.
+// hungHook is a hook that never runs and that Velero waits for without limit.
 func (a *assessment) hungHook() (Verdict, bool) {
 	e := a.evidence()
-	if e.HungHook == "" {
+	h := velero.WaitsForEver(e.Hooks, a.version())
+	if _, known := velero.ParseVersion(a.env.Server.Version); h == nil || !e.HooksSeen || !known || velero.IsUnread(a.env.Server.Version) {
 		return Verdict{}, false
 	}
-	fact := a.Supports(SourcePod, a.Now, "pod %s asks for a hook and cannot start: %s", e.HungHook, e.HungHookWhy)
-	return a.stuck(ByRefusal(fact), HookHung, "Get pod "+e.HungHook+" to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run.",
-		"finalizing for %s; waits without limit for the hook of pod %s, which cannot start (%s)", a.quietWords(), human.Shorten(e.HungHook, 60), e.HungHookWhy), true
+	fact := a.Supports(SourcePod, a.Now, "pod %s asks for a hook in container %s, which never runs: %s", h.Pod, h.Container, h.Blocked)
+	advice := "Get pod " + h.Pod + " to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run."
+	if !h.Repairable() {
+		advice = "Only a restart of the server ends the wait, with the hooks that have not run never run."
+	}
+	return a.stuck(ByRefusal(fact), HookHung, advice,
+		"finalizing for %s; waits without limit for the hook of pod %s, which never runs (%s)", a.quietWords(), human.Shorten(h.Pod, 60), h.Blocked), true
 }
 
 // backupHookTimeout is how long the hooks of a backup's spec may take for one pod, zero for none. They

@@ -209,14 +209,23 @@ func (p Proof) behind(f Fact) Proof {
 // ByOwner returns the proof that nothing works on the job any more.
 func ByOwner(f Fact) Proof { return Proof{kind: ProofOwnerGone, fact: f} }
 
+// ByAbsence returns the proof that nothing works on the job any more because something is not there; none unless all of
+// its kind was read.
+func ByAbsence(of Listing, f Fact) Proof {
+	if of != Whole {
+		return Proof{}
+	}
+	return ByOwner(f)
+}
+
 // ByGivingUp returns the proof that Velero says that it gave up.
 func ByGivingUp(f Fact) Proof { return Proof{kind: ProofGaveUp, fact: f} }
 
 // ByRefusal returns the proof that an error that lasts keeps the job back.
 func ByRefusal(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
 
-// ByLimits returns the proof that every limit has passed; none without a wait, or with one whose limit is open.
-func ByLimits(now time.Time, f Fact, waits ...Wait) Proof {
+// provenByLimits returns the proof that every limit has passed; none without a wait, or with one whose limit is open.
+func provenByLimits(now time.Time, f Fact, waits ...Wait) Proof {
 	if len(waits) == 0 || slices.ContainsFunc(waits, func(w Wait) bool { return w.Until.IsZero() || now.Before(w.Until) }) {
 		return Proof{}
 	}
@@ -231,7 +240,7 @@ type Wait struct {
 	For string
 	// Limit is the setting that bounds it, empty if nothing does.
 	Limit string
-	// Until is when the limit has passed for sure, zero if nothing bounds it.
+	// Until is when Velero has acted on the limit for sure, zero if nothing bounds it, or from when it counts is not known.
 	Until time.Time
 	// Shown is true if the evidence shows that the job waits for this.
 	Shown bool

@@ -114,7 +114,7 @@ func (c *VolumeContext) holdsSlotFor(o, v *job.Volume) bool {
 		if v.Kind.IsPodVolume() && (!known || !version.CancelsPodVolumes()) && sameNode && !o.Waiting() {
 			return true
 		}
-		queue := (!known || version.CancelsPodVolumes()) && !(c.Slots.Source != "" && c.Slots.PrepareQueue == 0)
+		queue := (!known || version.CancelsPodVolumes()) && !c.Slots.PreparesAny(c.Version)
 		return o.Phase == velero.VolumeAccepted || o.Phase == velero.VolumePrepared && queue
 	case velero.VolumePrepared:
 		return sameNode && !o.Waiting() && !c.agentless(cmp.Or(o.Node, v.Node))

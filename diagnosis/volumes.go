@@ -40,8 +40,9 @@ func (a *assessment) movers(bound time.Time, name velero.WaitName) Verdict {
 		}
 		until = "; Velero " + gives + " at " + human.Clock(bound, a.Now)
 		if bound.Before(a.Now) {
-			until = "; its limit has passed"
-			if v, ok := a.volumesOverdue(waits, len(waiting)+len(moving), bound, podVolumes); ok {
+			until = "; past its limit"
+			a.noteOverLimit(bound, podVolumes)
+			if v, ok := a.volumesOverdue(len(waiting)+len(moving), bound); ok {
 				return v
 			}
 		}
@@ -62,18 +63,29 @@ func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Ve
 	return a.movingVolumes(moving, until)
 }
 
-func (a *assessment) volumesOverdue(waits []wait, open int, bound time.Time, podVolumes bool) (Verdict, bool) {
+func (a *assessment) volumesOverdue(open int, bound time.Time) (Verdict, bool) {
 	fact := Fact{Holds: true, Source: SourceWatch, At: bound, Text: "Velero's limit passed " + a.ago(bound) + " ago"}
-	proof := ByLimits(a.Now, fact, publicWaits(waits)...)
+	proof := a.byLimits(fact)
 	if proof.IsZero() {
 		return Verdict{}, false
 	}
 	a.facts = append(a.facts, fact)
-	advice := "Look into the log of the Velero server: it should have given up by itself."
-	if podVolumes && a.cancelsAtLimit() {
-		advice = "Get the node-agents on their nodes to run: Velero has cancelled them and waits for the node-agents to end them."
+	return a.stuck(proof, LimitPassed, overdueAdvice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound)), true
+}
+
+// noteOverLimit says what Velero does of a limit that has passed: that of a backup's pod volumes is acted on after the
+// last item only, and from 1.18.3 on shows by their cancel; before, and in restores, they stay open.
+func (a *assessment) noteOverLimit(bound time.Time, podVolumes bool) {
+	cancelled := slices.ContainsFunc(a.j.Volumes, func(v job.Volume) bool { return !v.Ended() && v.CancelAsked })
+	switch {
+	case !podVolumes:
+	case !a.cancelsAtLimit():
+		a.Doubts(SourceWatch, bound, "at its limit Velero goes on and leaves such volumes open, so they do not show whether it did")
+	case cancelled:
+		a.Supports(SourceWatch, bound, "they are being cancelled, and Velero waits for the node-agents to end them")
+	default:
+		a.Doubts(SourceWatch, bound, "Velero acts on the limit after the last item, and then cancels them; it has not done so yet")
 	}
-	return a.stuck(proof, LimitPassed, advice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound)), true
 }
 
 func (a *assessment) cancelsAtLimit() bool {
@@ -108,7 +120,8 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)), cause)
 			a.noteAgents()
 			proof := Proof{}
-			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) {
+			byDefaults := reason == VolumeStalled && velero.IsUnread(c.Version) // of slots and the prepare time-out
+			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) && !byDefaults {
 				proof = ByOwner(fact)
 			}
 			return a.stuck(proof, reason,

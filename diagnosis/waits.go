@@ -26,6 +26,8 @@ type sight struct {
 	limit time.Duration
 	// rounds is how many times in a row the limit may pass, at least one.
 	rounds int
+	// unsure is true where it may be more rounds than were seen.
+	unsure bool
 	note   func()
 	// summary ends a sentence that begins with the progress; both only where it is shown.
 	summary, advice string
@@ -35,7 +37,9 @@ type sight struct {
 type wait struct {
 	row *velero.Wait
 	sight
-	// until is when its limit passes, zero if it has none.
+	// passes is when its limit passes as far as one can see, for words and deadlines; zero if it has none.
+	passes time.Time
+	// until is the latest moment at which Velero can have acted on the limit; zero if that cannot be said.
 	until time.Time
 }
 
@@ -44,6 +48,7 @@ var steps = map[job.Stage]velero.Step{
 	job.StageFinalizing: velero.StepFinalizing, job.StageDeleting: velero.StepDeleting,
 }
 
+// step is the most likely one, for words. A proof takes all of [assessment.reachable].
 func (a *assessment) step() velero.Step {
 	j := a.j
 	switch step, known := steps[job.StageOf(j.Phase)]; {
@@ -61,10 +66,27 @@ func (a *assessment) step() velero.Step {
 	return velero.StepStoring
 }
 
-// waits are what the evidence allows the job to be waiting for, by Velero's table.
-func (a *assessment) waits() []wait {
+// reachable are the steps in which the job can be. While it is in progress only its stored files tell more than
+// whether there is a count: a count of all items may grow again.
+func (a *assessment) reachable() []velero.Step {
+	j, from := a.j, velero.StepItems
+	switch step, known := steps[job.StageOf(j.Phase)]; {
+	case known:
+		return []velero.Step{step}
+	case !a.evidence().Stored.IsZero():
+		return []velero.Step{velero.StepStoring}
+	case !j.Items.Known:
+		from = velero.StepCollecting
+	}
+	return velero.Reachable(string(j.Kind), from, a.version(), j.PodVolumes().Active() > 0)
+}
+
+// waits are what the evidence allows the job to be waiting for in its most likely step, by Velero's table.
+func (a *assessment) waits() []wait { return a.waitsIn(a.step()) }
+
+func (a *assessment) waitsIn(step velero.Step) []wait {
 	var found []wait
-	sightings, rows := sightings(), velero.WaitsIn(a.env.table(), string(a.j.Kind), a.step(), a.version())
+	sightings, rows := sightings(), velero.WaitsIn(a.env.table(), string(a.j.Kind), step, a.version())
 	for i := range rows {
 		of, known := sightings[rows[i].Name]
 		if !known {
@@ -74,30 +96,58 @@ func (a *assessment) waits() []wait {
 		if of.see != nil {
 			w.sight = of.see(a)
 		}
-		if w.reason = cmp.Or(w.reason, of.reason); w.out {
+		if w.reason = cmp.Or(w.reason, of.reason); w.out || a.filesStored(rows[i].Name) {
 			continue
 		}
-		w.until = a.until(w)
+		w.passes, w.until = a.bound(w)
 		found = append(found, w)
 	}
 	return found
 }
 
-// until is when a wait's limit has passed and Velero has acted on it.
-func (a *assessment) until(w wait) time.Time {
-	limit := w.limit
-	if w.row.Limit.Of != nil {
-		limit = w.row.Limit.Of(a.j.Object, a.env.Server.Flags)
+// filesStored: with all of its files stored a job in progress has only its last status left to write.
+func (a *assessment) filesStored(name velero.WaitName) bool {
+	return a.j.Phase == velero.PhaseInProgress && !a.evidence().Stored.IsZero() && name != velero.WaitLastPatch
+}
+
+// byLimits is the proof that every limit has passed of all that the job can be waiting for, in each step that it can
+// be in.
+func (a *assessment) byLimits(fact Fact) Proof {
+	var all []wait
+	for _, step := range a.reachable() {
+		all = append(all, a.waitsIn(step)...)
 	}
-	if limit <= 0 {
-		return time.Time{}
+	return provenByLimits(a.Now, fact, publicWaits(all)...)
+}
+
+// bound is when a wait's limit passes, and the latest moment at which Velero can have acted on it.
+func (a *assessment) bound(w wait) (passes, until time.Time) {
+	flags, limit := a.env.Server.Flags, velero.Endless
+	switch {
+	case w.row.Limit.Of != nil:
+		limit = w.row.Limit.Of(a.j.Object, flags)
+	case w.limit > 0:
+		limit = w.limit
 	}
-	from := a.moment(w)
-	if from.IsZero() {
-		return time.Time{}
+	from, rounds := a.moment(w), min(max(w.rounds, 1), maxRounds)
+	if from.IsZero() || limit >= velero.Endless/time.Duration(rounds) {
+		return time.Time{}, time.Time{}
 	}
-	rounds := time.Duration(min(max(w.rounds, 1), maxRounds))
-	return from.Add(rounds*limit + w.row.Limit.After)
+	passes = from.Add(time.Duration(rounds) * limit)
+	delay := time.Duration(0)
+	if w.row.Limit.Delay != nil {
+		delay = w.row.Limit.Delay(flags)
+	}
+	if w.row.Limit.Open || w.unsure || w.row.From == velero.FromMovement || delay >= velero.Endless || !a.limitsKnown() {
+		return passes, time.Time{}
+	}
+	return passes, job.Latest(passes, a.env.serverStarted()).Add(delay)
+}
+
+// limitsKnown: the limits in force are those of the one server whose arguments were seen, and its version was read.
+func (a *assessment) limitsKnown() bool {
+	s := a.env.Server
+	return s.Visible && s.Others == 0 && s.Container != "" && !velero.IsUnread(s.Version)
 }
 
 // moment is what a wait's limit is counted from; zero if unknown, which bounds nothing.
@@ -108,6 +158,11 @@ func (a *assessment) moment(w wait) time.Time {
 		return j.Started
 	case velero.FromPhase:
 		return j.Record(j.Stage).Began
+	case velero.FromTurn:
+		if a.finalizesFirst() != nil {
+			return time.Time{} // its turn is still to come
+		}
+		return job.Latest(j.Record(j.Stage).Began, a.env.serverStarted(), a.env.LastEnded)
 	case velero.FromFirstVolume:
 		return firstPodVolume(j)
 	case velero.FromStored:
@@ -119,14 +174,17 @@ func (a *assessment) moment(w wait) time.Time {
 }
 
 // passed reports whether a limit passed long enough ago that Velero would have acted.
-func (a *assessment) passed(until time.Time) bool {
-	return !until.IsZero() && a.Now.After(until.Add(waitMargin))
+func (a *assessment) passed(limit time.Time) bool {
+	return !limit.IsZero() && a.Now.After(limit.Add(waitMargin))
 }
 
 func (w wait) public() Wait {
 	p := Wait{Name: w.row.Name, For: cmp.Or(w.what, w.row.For), Shown: w.shown}
+	if !w.passes.IsZero() {
+		p.Limit = w.row.Limit.Setting
+	}
 	if !w.until.IsZero() {
-		p.Limit, p.Until = w.row.Limit.Setting, w.until.Add(waitMargin)
+		p.Until = w.until.Add(waitMargin)
 	}
 	return p
 }
@@ -145,7 +203,7 @@ func (a *assessment) silent(doing string) Verdict {
 	waits := a.waits()
 	all := publicWaits(waits)
 	for _, w := range waits {
-		if !w.shown || a.passed(w.until) {
+		if !w.shown || a.passed(w.passes) {
 			continue
 		}
 		if w.note != nil {
@@ -154,7 +212,7 @@ func (a *assessment) silent(doing string) Verdict {
 		return a.Conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).withAction(w.action).withWaits(all)
 	}
 	fact := Fact{Holds: true, Source: SourceWatch, At: a.Now, Text: "every limit of what it may be waiting for has passed: " + limitsText(all)}
-	if p := ByLimits(a.Now, fact, all...); !p.IsZero() {
+	if p := a.byLimits(fact); !p.IsZero() {
 		return a.overdue(p, waits, doing)
 	}
 	for _, w := range waits {
@@ -165,7 +223,7 @@ func (a *assessment) silent(doing string) Verdict {
 	reason, advice := SlowItem, ""
 	var open []string
 	for _, w := range waits {
-		if a.passed(w.until) {
+		if a.passed(w.passes) {
 			continue
 		}
 		if open = append(open, w.public().For); len(open) == 1 {
@@ -184,10 +242,12 @@ func (a *assessment) silent(doing string) Verdict {
 	return v
 }
 
+const overdueAdvice = "Look into the log of the Velero server: it should have given up by itself."
+
 func (a *assessment) overdue(p Proof, waits []wait, doing string) Verdict {
 	last := slices.MaxFunc(waits, func(v, w wait) int { return v.until.Compare(w.until) })
 	a.Supports(SourceWatch, last.until, "Velero's limit passed %s ago", a.ago(last.until))
-	return a.stuck(p, LimitPassed, "Look into the log of the Velero server: it should have given up by itself.",
+	return a.stuck(p, LimitPassed, overdueAdvice,
 		"%s; Velero's own limit passed %s ago, and it did not go on", doing, a.ago(last.until))
 }
 
@@ -195,8 +255,11 @@ func limitsText(waits []Wait) string {
 	texts := make([]string, len(waits))
 	for i, w := range waits {
 		texts[i] = w.For + " (no limit)"
-		if !w.Until.IsZero() {
+		switch {
+		case !w.Until.IsZero():
 			texts[i] = w.For + " (until " + w.Until.UTC().Format("15:04") + " UTC by " + w.Limit + ")"
+		case w.Limit != "":
+			texts[i] = w.For + " (" + w.Limit + ", from when is not known)"
 		}
 	}
 	return strings.Join(texts, ", ")
@@ -221,8 +284,8 @@ func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 		name = velero.WaitRestoreHooks
 	}
 	for _, w := range a.waits() {
-		if w.row.Name == name && !w.until.IsZero() {
-			return w.until.Add(-w.row.Limit.After), w.row.Limit.Setting
+		if w.row.Name == name && !w.passes.IsZero() {
+			return w.passes, w.row.Limit.Setting
 		}
 	}
 	return time.Time{}, ""

@@ -15,9 +15,14 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
+func minutes(t time.Time) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", t.Sub(noon).Minutes()), ".0")
+}
+
 // waitCase is what a job may be waiting for at noon: the waits in their order, with *
-// where the evidence shows one, and @ with the minutes after noon at which its limit
-// passes. They are worked out by hand from Velero's source, not from the table.
+// where the evidence shows one, @ with the minutes after noon at which its limit
+// passes, and ! where Velero has acted on it then for sure, with the minutes if that
+// takes longer. They are worked out by hand from Velero's source, not from the table.
 type waitCase struct {
 	name string
 	job  spec
@@ -72,45 +77,45 @@ func waitCases() []waitCase {
 		{"a backup lists", backup(0, -1), with(), seen, nil, "Listing Hook ItemAction"},
 		{"a backup waits for a snapshot", backup(1, 9, func(s *spec) {
 			s.backup = func(b *velerov1.Backup) { b.Spec.CSISnapshotTimeout.Duration = 10 * time.Minute }
-		}), with(), Evidence{Snapshots: []Snapshot{{Name: "shop/s", Created: minutesAgo(4)}}}, nil, "Hook *Snapshot@6 ItemAction"},
-		{"a backup runs a hook", backup(1, 9), with(), Evidence{Log: hook}, nil, "*Hook@20 ItemAction"},
-		{"a backup waits for pod volumes before hooks", backup(1, 9, moves(pvb(velero.VolumeInProgress))), with(), seen, nil, "Hook ItemAction *PodVolumes@180"},
+		}), with(), Evidence{Snapshots: []Snapshot{{Name: "shop/s", Created: minutesAgo(4)}}}, nil, "Hook *Snapshot@6! ItemAction"},
+		{"a backup runs a hook", backup(1, 9), with(), Evidence{Log: hook}, nil, "*Hook@20! ItemAction"},
+		{"a backup waits for pod volumes before hooks", backup(1, 9, moves(pvb(velero.VolumeInProgress))), with(), seen, nil, "Hook ItemAction *PodVolumes@210!"},
 		{"the same before 1.16", backup(1, 9, moves(pvb(velero.VolumeInProgress))), with(version17("v1.15.2")), seen, nil, "Hook ItemAction"},
 		{"a backup makes a repository", backup(1, 9), with(unready), seen, nil, "Hook ItemAction *Repository@5"},
 		{"a backup waits for a lock", backup(1, 9), with(ready, deletes), seen, nil, "Hook ItemAction *RepositoryLock"},
 		{"a backup waits for maintenance at 1.15", backup(1, 9), with(ready, version17("v1.15.2")), seen, nil, "Hook ItemAction RepositoryLock"},
-		{"a backup waits for a cancelled volume at 1.17, items left", backup(1, 9, moves(pvb(velero.VolumeCanceled))), with(version17("v1.17.1")), seen, nil, "Hook ItemAction CancelledPodVolumes@180"},
+		{"a backup waits for a cancelled volume at 1.17, items left", backup(1, 9, moves(pvb(velero.VolumeCanceled))), with(version17("v1.17.1")), seen, nil, "Hook ItemAction CancelledPodVolumes@210!"},
 
-		{"a restore reads", restore(0, -1), with(), Evidence{LogSeen: true}, nil, "Download Namespace@5 ItemAction"},
-		{"a restore waits for caches", restore(0, -1), with(), Evidence{NamespacesSeen: true, LogSeen: true, Log: line("waiting informer cache sync ...")}, nil, "Download *CacheSync ItemAction"},
-		{"a restore waits for a namespace", restore(1, 9), with(), Evidence{NamespacesSeen: true, Terminating: []string{"shop"}}, nil, "*Namespace@5 ItemAction"},
+		{"a restore reads", restore(0, -1), with(), Evidence{LogSeen: true}, nil, "Download Namespace@5 ItemAction CustomResourceDefinition@5 AdditionalItems@5"},
+		{"a restore waits for caches", restore(0, -1), with(), Evidence{NamespacesSeen: true, LogSeen: true, Log: line("waiting informer cache sync ...")}, nil, "Download *CacheSync ItemAction CustomResourceDefinition@5 AdditionalItems@5"},
+		{"a restore waits for a namespace", restore(1, 9), with(), Evidence{NamespacesSeen: true, Terminating: []string{"shop"}}, nil, "*Namespace@5 ItemAction CustomResourceDefinition@5 AdditionalItems@5"},
 		{"a restore makes a repository", restore(9, 9), with(unready), seen, nil, "*Repository@5 Storing LastPatch"},
 		{"a restore waits for a lock", restore(9, 9), with(ready, deletes), seen, nil, "*RepositoryLock Storing LastPatch"},
 
-		{"volumes of a backup before 1.18.3", backup(9, 9, moves(pvb(velero.VolumeInProgress))), with(version17("v1.18.2")), seen, nil, "*PodVolumes@180"},
-		{"volumes of a backup", backup(9, 9, moves(pvb(velero.VolumeInProgress))), with(), seen, nil, "*PodVolumes@240"},
-		{"volumes of a restore", restore(9, 9, moves(pvr(velero.VolumeInProgress))), with(), seen, nil, "*PodVolumes@210"},
-		{"a cancelled volume at 1.18.2", backup(9, 9, moves(pvb(velero.VolumeCanceled))), with(version17("v1.18.2")), seen, nil, "*CancelledPodVolumes@180 Storing LastPatch"},
+		{"volumes of a backup before 1.18.3", backup(9, 9, moves(pvb(velero.VolumeInProgress))), with(version17("v1.18.2")), seen, nil, "*PodVolumes@210!"},
+		{"volumes of a backup", backup(9, 9, moves(pvb(velero.VolumeInProgress))), with(), seen, nil, "*PodVolumes@210"},
+		{"volumes of a restore", restore(9, 9, moves(pvr(velero.VolumeInProgress))), with(), seen, nil, "*PodVolumes@210!"},
+		{"a cancelled volume at 1.18.2", backup(9, 9, moves(pvb(velero.VolumeCanceled))), with(version17("v1.18.2")), seen, nil, "*CancelledPodVolumes@210! Storing LastPatch"},
 		{"a cancelled volume at 1.16", backup(9, 9, moves(pvb(velero.VolumeCanceled))), with(version17("v1.16.2")), seen, nil, "Storing LastPatch"},
 		{"a cancelled volume", backup(9, 9, moves(pvb(velero.VolumeCanceled))), with(), seen, nil, "Storing LastPatch"},
 		{"a backup stores", backup(9, 9), with(), seen, nil, "Storing LastPatch"},
-		{"a backup is stored", backup(9, 9), with(), Evidence{Stored: minutesAgo(2)}, nil, "LastPatch@1.6"},
-		{"a restore stores, and a volume may be deleted", restore(9, 9, moves(pvr(velero.VolumeCompleted))), with(), seen, nil, "PodVolumes@210 Storing LastPatch"},
-		{"a restore is stored", restore(9, 9, moves(pvr(velero.VolumeCompleted))), with(), Evidence{Stored: minutesAgo(2)}, nil, "LastPatch@1.6"},
+		{"a backup is stored", backup(9, 9), with(), Evidence{Stored: minutesAgo(2)}, nil, "LastPatch@1.6!"},
+		{"a restore stores, and a volume may be deleted", restore(9, 9, moves(pvr(velero.VolumeCompleted))), with(), seen, nil, "PodVolumes@210! Storing LastPatch"},
+		{"a restore is stored", restore(9, 9, moves(pvr(velero.VolumeCompleted))), with(), Evidence{Stored: minutesAgo(2)}, nil, "LastPatch@1.6!"},
 
-		{"operations of a backup", backup(9, 9, in(velero.PhaseWaiting)), with(), seen, nil, "Operations@236"},
+		{"operations of a backup", backup(9, 9, in(velero.PhaseWaiting)), with(), seen, nil, "Operations@235!236.2"},
 		{"operations of a restore", restore(9, 9, in(velero.PhaseWaiting), func(s *spec) {
 			s.restore = func(r *velerov1.Restore) { r.Spec.ItemOperationTimeout = metav1.Duration{Duration: time.Hour} }
-		}), with(), seen, nil, "Operations@56"},
+		}), with(), seen, nil, "Operations@55!56.2"},
 
 		{"a backup is finalized", backup(9, 9, in(velero.PhaseFinalizing)), with(), seen, nil, "Store LastPatch"},
 		{"a backup with operations is finalized", backup(9, 9, in(velero.PhaseFinalizing), func(s *spec) { s.ops = [3]int{2, 2, 0} }), with(), seen, nil, "*Rewriting Store LastPatch"},
 		{"a backup is finalized behind another", backup(9, 9, in(velero.PhaseFinalizing)), with(), seen, other(job.Backup, velero.PhaseFinalizing), "*Finalizer Store LastPatch"},
 		{"a restore is finalized", restore(9, 9, in(velero.PhaseFinalizing)), with(), seen, nil, "Binding@5 RestoreHooks@15 Store LastPatch"},
 		{"a restore is finalized at 1.18.2", restore(9, 9, in(velero.PhaseFinalizing)), with(version17("v1.18.2")), seen, nil, "Binding@5 RestoreHooks Store LastPatch"},
-		{"a restore of four volumes and groups", restore(9, 9, in(velero.PhaseFinalizing)), with(backups), seen, nil, "*Binding@15 GroupSnapshots@35 RestoreHooks@25 Store LastPatch"},
-		{"the same at 1.17", restore(9, 9, in(velero.PhaseFinalizing)), with(backups, version17("v1.17.2")), seen, nil, "*Binding@15 RestoreHooks Store LastPatch"},
-		{"a restore is finalized behind another", restore(9, 9, in(velero.PhaseFinalizing)), with(), seen, other(job.Restore, velero.PhaseFinalizing), "*Finalizer Binding@5 RestoreHooks@15 Store LastPatch"},
+		{"a restore of four volumes and groups", restore(9, 9, in(velero.PhaseFinalizing)), with(backups), seen, nil, "*Binding@15! GroupSnapshots@35! RestoreHooks@25! Store LastPatch"},
+		{"the same at 1.17", restore(9, 9, in(velero.PhaseFinalizing)), with(backups, version17("v1.17.2")), seen, nil, "*Binding@15! RestoreHooks Store LastPatch"},
+		{"a restore is finalized behind another", restore(9, 9, in(velero.PhaseFinalizing)), with(), seen, other(job.Restore, velero.PhaseFinalizing), "*Finalizer Binding RestoreHooks Store LastPatch"},
 
 		{"a backup is deleted", backup(9, 9, in(velero.PhaseDeleting)), with(deletion("InProgress")), seen, nil, "*Deletion"},
 	}
@@ -131,8 +136,15 @@ func differing(t *testing.T, table []velero.Wait) (wrong []string) {
 			if w.shown {
 				text = "*" + text
 			}
-			if !w.until.IsZero() {
-				text += "@" + strings.TrimSuffix(fmt.Sprintf("%.1f", w.until.Sub(noon).Minutes()), ".0")
+			if !w.passes.IsZero() {
+				text += "@" + minutes(w.passes)
+			}
+			switch {
+			case w.until.IsZero():
+			case w.until.Equal(w.passes):
+				text += "!"
+			default:
+				text += "!" + minutes(w.until)
 			}
 			got = append(got, text)
 		}
@@ -166,9 +178,14 @@ func TestEachWaitMatters(t *testing.T) {
 			w.Limit.Of = nil
 			return was
 		},
-		"margin dropped": func(w *velero.Wait) bool {
-			was := w.Limit.After > 0
-			w.Limit.After = 0
+		"delay dropped": func(w *velero.Wait) bool {
+			was := w.Limit.Delay != nil
+			w.Limit.Delay = nil
+			return was
+		},
+		"taken for an end": func(w *velero.Wait) bool {
+			was := w.Limit.Open
+			w.Limit.Open = false
 			return was
 		},
 		"starting moment shifted": func(w *velero.Wait) bool {

@@ -40,8 +40,10 @@ type ServerFlags struct {
 	Features []string
 	// Disabled are the controllers that do not run (--disable-controllers, --restore-only).
 	Disabled []string
-	// Given are the names of the limits that the arguments set to a valid value.
+	// Given are the names of the limits that the arguments set to a value that Velero can read, zero and less too.
 	Given []string
+	// Unreadable are those whose value cannot be read here, such as $(TIMEOUT), which the kubelet fills in.
+	Unreadable []string
 }
 
 // DefaultServerFlags are the defaults (pkg/cmd/server/config/config.go, GetDefaultConfig;
@@ -63,26 +65,34 @@ func DefaultServerFlags() ServerFlags {
 // whole command line. What is not given, or not valid, has its default.
 func ParseServerFlags(args []string) ServerFlags {
 	f := DefaultServerFlags()
+	note := func(name string, valid bool) {
+		list := &f.Given
+		if !valid {
+			list = &f.Unreadable
+		}
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
 	qps := func(value string) (float64, error) { return strconv.ParseFloat(value, 32) }
 	eachFlag(args, func(name, value string) {
-		valid := false
 		switch name {
 		case "concurrent-backups":
-			valid = set(&f.ConcurrentBackups, strconv.Atoi, value)
+			note(name, set(&f.ConcurrentBackups, strconv.Atoi, value))
 		case "resource-timeout":
-			valid = set(&f.ResourceTimeout, time.ParseDuration, value)
+			note(name, setTimeout(&f.ResourceTimeout, value))
 		case "fs-backup-timeout", "restic-timeout": // the second until 1.9
-			valid = set(&f.PodVolumeTimeout, time.ParseDuration, value)
+			note(name, setTimeout(&f.PodVolumeTimeout, value))
 		case "default-item-operation-timeout":
-			valid = set(&f.ItemOperationTimeout, time.ParseDuration, value)
+			note(name, setTimeout(&f.ItemOperationTimeout, value))
 		case "terminating-resource-timeout":
-			valid = set(&f.TerminatingTimeout, time.ParseDuration, value)
+			note(name, setTimeout(&f.TerminatingTimeout, value))
 		case "item-operation-sync-frequency":
-			valid = set(&f.ItemOperationSync, time.ParseDuration, value)
+			note(name, setTimeout(&f.ItemOperationSync, value))
 		case "client-qps":
-			valid = set(&f.ClientQPS, qps, value)
+			note(name, set(&f.ClientQPS, qps, value))
 		case "client-burst":
-			valid = set(&f.ClientBurst, strconv.Atoi, value)
+			note(name, set(&f.ClientBurst, strconv.Atoi, value))
 		case "restore-resource-priorities":
 			f.RestorePriorities = value
 		case "default-resource-modifier-configmap":
@@ -105,10 +115,10 @@ func ParseServerFlags(args []string) ServerFlags {
 				f.Disabled = append(f.Disabled, restoreOnly...)
 			}
 		}
-		if valid && !slices.Contains(f.Given, name) {
-			f.Given = append(f.Given, name)
-		}
 	})
+	if slices.Contains(f.Unreadable, "concurrent-backups") {
+		f.ConcurrentBackups = 0 // how many run at once is not known
+	}
 	return f
 }
 
@@ -150,12 +160,22 @@ func parseAgentFlags(args []string) AgentFlags {
 	eachFlag(args, func(name, value string) {
 		switch name {
 		case "data-mover-prepare-timeout":
-			set(&f.PrepareTimeout, time.ParseDuration, value)
+			if !set(&f.PrepareTimeout, time.ParseDuration, value) {
+				f.PrepareTimeout = max(f.PrepareTimeout, preparesUnread(value))
+			}
 		case "node-agent-configmap", "node-agent-config":
 			f.ConfigMap = value
 		}
 	})
 	return f
+}
+
+// preparesUnread is the limit of a value that is not positive: without one if it cannot be read.
+func preparesUnread(value string) time.Duration {
+	if _, err := time.ParseDuration(value); err != nil {
+		return Endless
+	}
+	return 0
 }
 
 // eachFlag calls set for each --name=value and --name value; of several of one name the last counts.
@@ -185,4 +205,13 @@ func set[T int | float64 | time.Duration](into *T, parse func(string) (T, error)
 		*into = parsed
 	}
 	return valid
+}
+
+// setTimeout takes a duration as the server's flags do, zero and less too (pflag's DurationVar).
+func setTimeout(into *time.Duration, value string) (readable bool) {
+	parsed, err := time.ParseDuration(value)
+	if err == nil {
+		*into = min(parsed, Endless)
+	}
+	return err == nil
 }

@@ -98,10 +98,11 @@ const (
 var refusals = []string{
 	"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "AllAccessDisabled", "AccountProblem", "NoSuchBucket", "ExpiredToken", "InvalidToken", "PermanentRedirect",
 	"AuthenticationFailed", "AuthorizationFailure", "AuthorizationPermissionMismatch", "AccountIsDisabled", "ContainerNotFound", "ResourceNotFound",
-	"invalid_grant", "Error 401", "Error 403", "StatusCode: 401", "StatusCode: 403", "no such host", "x509: ", "NotFound: no such",
+	"invalid_grant", "Error 401", "Error 403", "StatusCode: 401", "StatusCode: 403", "x509: ", "NotFound: no such",
 }
 
-// RefusedByStore reports whether a location's message will not change by itself, unlike a time-out.
+// RefusedByStore reports whether a location's message will not change by itself, unlike a time-out or a name that was
+// not found: a cluster's DNS comes back.
 func RefusedByStore(message string) bool {
 	return slices.ContainsFunc(refusals, func(r string) bool { return strings.Contains(message, r) })
 }

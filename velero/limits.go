@@ -1,6 +1,7 @@
 package velero
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,25 +16,70 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// longestTimeout bounds what is believed of an annotation: anyone who may create a job writes them.
-const longestTimeout = 24 * time.Hour
+// Endless is the length of a limit that Velero does not have, or that cannot be told: a century.
+const Endless = 100 * 365 * 24 * time.Hour
 
-// ResourceTimeout is how long Velero waits for what no other limit bounds, and tries to write a
-// status: the server's flag, which it notes on a backup (pkg/controller/backup_controller.go,
-// prepareBackupRequest). It is a day at most.
+// longestNote bounds what is believed of a note on a job where the server's own flag says less: anyone
+// who may create a job writes annotations.
+const longestNote = 24 * time.Hour
+
+// timeout is the length that a flag gives, which may be zero or less: the default if it is not given,
+// Endless if its value cannot be read.
+func (f *ServerFlags) timeout(value, byDefault time.Duration, names ...string) time.Duration {
+	among := func(list []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) })
+	}
+	switch {
+	case among(f.Unreadable):
+		return Endless
+	case among(f.Given):
+		return value
+	}
+	return cmp.Or(value, byDefault)
+}
+
+func (f *ServerFlags) resourceTimeout() time.Duration {
+	return f.timeout(f.ResourceTimeout, DefaultServerFlags().ResourceTimeout, "resource-timeout")
+}
+
+// ResourceTimeout is how long Velero waits for what no other limit bounds: the server's flag, and at once
+// where that is zero or less (wait.PollUntilContextTimeout). The server notes its flag on a backup
+// (pkg/controller/backup_controller.go, prepareBackupRequest) and never reads the note, which can only
+// lengthen the limit here: it stands for a flag that was not seen, or of the server before.
 func ResourceTimeout(o metav1.Object, flags ServerFlags) time.Duration {
-	return annotated(o, velerov1.ResourceTimeoutAnnotation, flags.ResourceTimeout, DefaultServerFlags().ResourceTimeout)
+	noted, _ := notedResourceTimeout(o)
+	d := max(0, flags.resourceTimeout())
+	if d >= Endless && noted > 0 {
+		return noted
+	}
+	return max(d, noted)
 }
 
-// PodVolumeTimeout is the limit of all pod volumes of a job, from the job's start: its
-// annotation, else the server's flag (pkg/backup/backup.go, pkg/restore/restore.go).
+// notedResourceTimeout is the flag that the server noted on a backup, at most [longestNote].
+func notedResourceTimeout(o metav1.Object) (d time.Duration, noted bool) {
+	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.ResourceTimeoutAnnotation])
+	return min(d, longestNote), err == nil
+}
+
+// PodVolumeTimeout is the limit of all pod volumes of a job: its annotation, without an upper bound,
+// else the server's flag; zero and less end at once (pkg/backup/backup.go BackupWithResolvers,
+// pkg/restore/restore.go RestoreWithResolvers).
 func PodVolumeTimeout(o metav1.Object, flags ServerFlags) time.Duration {
-	return annotated(o, velerov1.PodVolumeOperationTimeoutAnnotation, flags.PodVolumeTimeout, DefaultServerFlags().PodVolumeTimeout)
+	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.PodVolumeOperationTimeoutAnnotation])
+	if err != nil {
+		d = flags.timeout(flags.PodVolumeTimeout, DefaultServerFlags().PodVolumeTimeout, "fs-backup-timeout", "restic-timeout")
+	}
+	return min(max(0, d), Endless)
 }
 
-// ItemOperationTimeout is from an operation's start: the job's, else the server's (prepareBackupRequest, validateAndComplete).
+// ItemOperationTimeout is from an operation's start: the job's, else the server's, which is written into
+// the job when it begins (prepareBackupRequest, validateAndComplete). Zero and less end at the first look.
 func ItemOperationTimeout(o metav1.Object, flags ServerFlags) time.Duration {
-	return firstPositive(askedItemOperationTimeout(o), flags.ItemOperationTimeout, DefaultServerFlags().ItemOperationTimeout)
+	d := askedItemOperationTimeout(o)
+	if d == 0 {
+		d = flags.timeout(flags.ItemOperationTimeout, DefaultServerFlags().ItemOperationTimeout, "default-item-operation-timeout")
+	}
+	return min(max(0, d), Endless)
 }
 
 func askedItemOperationTimeout(o metav1.Object) time.Duration {
@@ -46,9 +92,31 @@ func askedItemOperationTimeout(o metav1.Object) time.Duration {
 	return 0
 }
 
-// terminatingTimeout is how long a restore waits for each object that is being deleted.
+// OperationLooks is how long it takes until the server next looks at operations: only a look ends an
+// operation, and zero or less is the default (pkg/controller/backup_operations_controller.go
+// NewBackupOperationsReconciler, restore_operations_controller.go).
+func OperationLooks(flags ServerFlags) time.Duration {
+	byDefault := DefaultServerFlags().ItemOperationSync
+	d := flags.timeout(flags.ItemOperationSync, byDefault, "item-operation-sync-frequency")
+	if d <= 0 {
+		d = byDefault
+	}
+	return min(d, Endless)
+}
+
+// terminatingTimeout is how long a restore waits for each object that is being deleted, not at all for zero and less.
 func terminatingTimeout(_ metav1.Object, flags ServerFlags) time.Duration {
-	return firstPositive(flags.TerminatingTimeout, DefaultServerFlags().TerminatingTimeout)
+	d := flags.timeout(flags.TerminatingTimeout, DefaultServerFlags().TerminatingTimeout, "terminating-resource-timeout")
+	return min(max(0, d), Endless)
+}
+
+// restoreHookTimeout is how long a restore waits for its hooks since 1.18.3; zero and less are the
+// default (pkg/controller/restore_finalizer_controller.go WaitRestoreExecHook).
+func restoreHookTimeout(o metav1.Object, flags ServerFlags) time.Duration {
+	if d := ResourceTimeout(o, flags); d > 0 {
+		return d
+	}
+	return DefaultServerFlags().ResourceTimeout
 }
 
 // SnapshotTimeout is how long a backup waits for one CSI snapshot: its spec.csiSnapshotTimeout, 10 minutes by default.
@@ -57,6 +125,14 @@ func SnapshotTimeout(o metav1.Object, _ ServerFlags) time.Duration {
 		return b.Spec.CSISnapshotTimeout.Duration
 	}
 	return 0
+}
+
+// snapshotLimit is SnapshotTimeout, without a limit where the job does not tell it.
+func snapshotLimit(o metav1.Object, flags ServerFlags) time.Duration {
+	if d := SnapshotTimeout(o, flags); d > 0 {
+		return min(d, Endless)
+	}
+	return Endless
 }
 
 // Limit is a bound on what a job may do or wait for.
@@ -70,51 +146,97 @@ type Limit struct {
 }
 
 // Limits are the bounds on a job and where each comes from, in the order in which it meets them.
-// Defaults are the same from 1.14 to 1.18.
 func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 	flags := server.Flags
-	source := func(names ...string) string {
-		switch {
-		case slices.ContainsFunc(names, func(name string) bool { return slices.Contains(flags.Given, name) }):
-			return "server flag"
-		case !server.Visible || server.Container == "":
-			return "not known, the server's arguments were not seen; Velero's default is assumed"
-		}
-		if v, known := ParseVersion(server.Version); known {
-			return "default of Velero " + v.String()
-		}
-		return "default of Velero " + Current.String() + ", as the server's version is not known"
-	}
-	annotated := func(key string, names ...string) string {
-		if d, err := time.ParseDuration(o.GetAnnotations()[key]); err == nil && d > 0 {
-			return "annotation " + key
-		}
-		return source(names...)
-	}
-	var limits []Limit
-	add := func(name, source string, value time.Duration) {
-		limits = append(limits, Limit{name, value.String(), source})
-	}
+	limits := limitsOf{server: server}
 	if backup, ok := o.(*velerov1.Backup); ok {
 		if v, known := ParseVersion(server.Version); !known || v.QueuesBackups() {
-			limits = append(limits, Limit{"concurrent-backups", strconv.Itoa(max(flags.ConcurrentBackups, 1)), source("concurrent-backups")})
+			limits.add("concurrent-backups", concurrency(flags.ConcurrentBackups), limits.source("concurrent-backups"))
 		}
 		if backup.Spec.CSISnapshotTimeout.Duration > 0 {
-			add("spec.csiSnapshotTimeout", "job spec", SnapshotTimeout(o, flags))
+			limits.addTime("spec.csiSnapshotTimeout", SnapshotTimeout(o, flags), "job spec")
 		}
 	} else {
-		add("terminating-resource-timeout", source("terminating-resource-timeout"), terminatingTimeout(o, flags))
+		limits.addTime("terminating-resource-timeout", terminatingTimeout(o, flags), limits.source("terminating-resource-timeout"))
 	}
-	add("resource-timeout", annotated(velerov1.ResourceTimeoutAnnotation, "resource-timeout"), ResourceTimeout(o, flags))
-	add("fs-backup-timeout", annotated(velerov1.PodVolumeOperationTimeoutAnnotation, "fs-backup-timeout", "restic-timeout"), PodVolumeTimeout(o, flags))
-	operations := source("default-item-operation-timeout")
-	if askedItemOperationTimeout(o) > 0 {
+	limits.addTime("resource-timeout", ResourceTimeout(o, flags), limits.resourceSource(o))
+	volumes := limits.source("fs-backup-timeout", "restic-timeout")
+	if _, err := time.ParseDuration(o.GetAnnotations()[velerov1.PodVolumeOperationTimeoutAnnotation]); err == nil {
+		volumes = "annotation " + velerov1.PodVolumeOperationTimeoutAnnotation
+	}
+	limits.addTime("fs-backup-timeout", PodVolumeTimeout(o, flags), volumes)
+	operations := limits.source("default-item-operation-timeout")
+	if askedItemOperationTimeout(o) != 0 {
 		operations = "job spec"
 	}
-	add("spec.itemOperationTimeout", operations, ItemOperationTimeout(o, flags))
-	add("item-operation-sync-frequency", source("item-operation-sync-frequency"), firstPositive(flags.ItemOperationSync, DefaultServerFlags().ItemOperationSync))
-	return append(limits, Limit{"client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), source("client-qps")},
-		Limit{"client-burst", strconv.Itoa(flags.ClientBurst), source("client-burst")}, prepareLimit(agents))
+	limits.addTime("spec.itemOperationTimeout", ItemOperationTimeout(o, flags), operations)
+	limits.addTime("item-operation-sync-frequency", OperationLooks(flags), limits.source("item-operation-sync-frequency"))
+	limits.add("client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), limits.source("client-qps"))
+	limits.add("client-burst", strconv.Itoa(flags.ClientBurst), limits.source("client-burst"))
+	return append(limits.list, prepareLimit(agents))
+}
+
+// limitsOf collects the limits of a job on one server.
+type limitsOf struct {
+	server Server
+	list   []Limit
+}
+
+func (l *limitsOf) add(name, value, source string) {
+	l.list = append(l.list, Limit{name, value, source})
+}
+
+func (l *limitsOf) addTime(name string, value time.Duration, source string) {
+	text := value.String()
+	if value >= Endless {
+		text = "unknown"
+	}
+	l.add(name, text, source)
+}
+
+// source says where the value of a flag comes from.
+func (l *limitsOf) source(names ...string) string {
+	among := func(list []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) })
+	}
+	flags := l.server.Flags
+	switch {
+	case among(flags.Unreadable):
+		return "server flag, whose value cannot be read in the server's arguments"
+	case among(flags.Given):
+		return "server flag"
+	case !l.server.Visible || l.server.Container == "":
+		return "not known, the server's arguments were not seen; Velero's default is assumed"
+	}
+	return "default of Velero " + DefaultsOf(l.server.Version)
+}
+
+// resourceSource is that of the resource timeout, which the server also notes on a backup.
+func (l *limitsOf) resourceSource(o metav1.Object) string {
+	if noted, ok := notedResourceTimeout(o); ok && noted > 0 && noted == ResourceTimeout(o, l.server.Flags) {
+		return "annotation " + velerov1.ResourceTimeoutAnnotation
+	}
+	return l.source("resource-timeout")
+}
+
+// DefaultsOf says of which version the defaults are that stand in for a server's: its own, if that was
+// read (the defaults are the same from 1.14 to [Current]), else the newest that was.
+func DefaultsOf(server string) string {
+	v, known := ParseVersion(server)
+	switch {
+	case !known:
+		return Current.String() + ", as the server's version is not known"
+	case IsUnread(server):
+		return Current.String() + "; " + v.String() + " was not read"
+	}
+	return v.String()
+}
+
+func concurrency(n int) string {
+	if n <= 0 {
+		return "unknown"
+	}
+	return strconv.Itoa(n)
 }
 
 // prepareLimit is the longest that a node-agent lets preparing a volume take.
@@ -128,6 +250,8 @@ func prepareLimit(agents []Agent) Limit {
 		prepare, source = defaultPrepareTimeout, "not known, no node-agent was seen; Velero's default is assumed"
 	case defaultPrepareTimeout:
 		source = "default of the node-agent"
+	case Endless:
+		return Limit{"data-mover-prepare-timeout", "unknown", "node-agent flag, whose value cannot be read in its arguments"}
 	}
 	return Limit{"data-mover-prepare-timeout", prepare.String(), source}
 }
@@ -147,22 +271,6 @@ func SlotLimits(s Slots) []Limit {
 	return limits
 }
 
-func annotated(o metav1.Object, key string, otherwise ...time.Duration) time.Duration {
-	if d, err := time.ParseDuration(o.GetAnnotations()[key]); err == nil && d > 0 {
-		return min(d, longestTimeout)
-	}
-	return firstPositive(otherwise...)
-}
-
-func firstPositive(durations ...time.Duration) time.Duration {
-	for _, d := range durations {
-		if d > 0 {
-			return d
-		}
-	}
-	return 0
-}
-
 // Slots is how many volumes the node-agents may move and prepare at once. Its zero value means that
 // nobody looked. A node-agent reads it only when it starts, so it may not be in force yet.
 type Slots struct {
@@ -172,6 +280,12 @@ type Slots struct {
 	ByNode map[string]int
 	// PrepareQueue is how many volumes of all nodes may be prepared at once (since 1.17), zero for any number.
 	PrepareQueue int
+}
+
+// PreparesAny reports whether the node-agents prepare any number of volumes at once: nothing else is set, and in a
+// version that was read nothing set means no limit. From 1.19 on it means five (Velero pull request 10578).
+func (s Slots) PreparesAny(version string) bool {
+	return s.Source != "" && s.PrepareQueue == 0 && !IsUnread(version)
 }
 
 // defaultSlots is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go, defaultDataPathConcurrentNum).

@@ -38,8 +38,9 @@ func TestEveryLimitIsListed(t *testing.T) {
 func TestSourcesOfLimits(t *testing.T) {
 	seen := Server{Visible: true, ServerPod: ServerPod{Container: "velero", Version: "v1.16.2",
 		Flags: ParseServerFlags([]string{"server", "--fs-backup-timeout=4h", "--resource-timeout=soon"})}}
-	digest := seen
-	digest.Version = ""
+	digest, unread, zero := seen, seen, seen
+	digest.Version, unread.Version = "", "v1.19.0-rc.2"
+	zero.Flags = ParseServerFlags([]string{"server", "--resource-timeout=0s"})
 	asks := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{velerov1.ResourceTimeoutAnnotation: "20m"}}}
 	asks.Spec.ItemOperationTimeout.Duration = time.Hour
 	for _, c := range []struct {
@@ -49,9 +50,12 @@ func TestSourcesOfLimits(t *testing.T) {
 		agents              []Agent
 	}{
 		{"fs-backup-timeout", "4h0m0s", "server flag", asks, seen, nil},
-		{"resource-timeout", "10m0s", "default of Velero v1.16.2", &velerov1.Restore{}, seen, nil},
+		{"resource-timeout", "unknown", "cannot be read", &velerov1.Restore{}, seen, nil},
+		{"terminating-resource-timeout", "10m0s", "default of Velero v1.16.2", &velerov1.Restore{}, seen, nil},
+		{"terminating-resource-timeout", "10m0s", "default of Velero v1.18.3; v1.19.0 was not read", &velerov1.Restore{}, unread, nil},
+		{"resource-timeout", "0s", "server flag", &velerov1.Restore{}, zero, nil},
 		{"resource-timeout", "20m0s", "annotation velero.io/resource-timeout", asks, seen, nil},
-		{"resource-timeout", "10m0s", "version is not known", &velerov1.Restore{}, digest, nil},
+		{"terminating-resource-timeout", "10m0s", "version is not known", &velerov1.Restore{}, digest, nil},
 		{"resource-timeout", "10m0s", "were not seen", &velerov1.Restore{}, Server{ServerPod: ServerPod{Flags: DefaultServerFlags()}}, nil},
 		{"spec.itemOperationTimeout", "1h0m0s", "job spec", asks, seen, nil},
 		{"spec.itemOperationTimeout", "4h0m0s", "default of Velero", &velerov1.Restore{}, seen, nil},

@@ -182,9 +182,9 @@ func TestConcurrentBackups(t *testing.T) {
 		{[]string{"server", "--features=x"}, 1},
 		{[]string{"server", "--concurrent-backups=5"}, 5},
 		{[]string{"server", "--concurrent-backups", "6"}, 6},
-		{[]string{"server", "--concurrent-backups"}, 1},
-		{[]string{"server", "--concurrent-backups=many"}, 1},
-		{[]string{"server", "--concurrent-backups=-3"}, 1},
+		{[]string{"server", "--concurrent-backups"}, 0}, // what cannot be read is not known
+		{[]string{"server", "--concurrent-backups=$(WORKERS)"}, 0},
+		{[]string{"server", "--concurrent-backups=-3"}, 0},
 		{[]string{"server", "--concurrent-backups=2", "--concurrent-backups=3"}, 3},
 	} {
 		if got := ParseServerFlags(c.args).ConcurrentBackups; got != c.want {
@@ -215,8 +215,11 @@ func TestFlags(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", f, want)
 	}
 	f = ParseServerFlags([]string{"server", "--resource-timeout=soon", "--fs-backup-timeout=-1h", "--default-item-operation-timeout", "--client-qps=x"})
-	if !reflect.DeepEqual(f, DefaultServerFlags()) {
-		t.Errorf("values that are not valid: %+v", f)
+	want = DefaultServerFlags()
+	want.PodVolumeTimeout, want.Given = -time.Hour, []string{"fs-backup-timeout"}
+	want.Unreadable = []string{"resource-timeout", "default-item-operation-timeout", "client-qps"}
+	if !reflect.DeepEqual(f, want) {
+		t.Errorf("values that cannot be read, or are below zero: %+v", f)
 	}
 	a := parseAgentFlags([]string{"node-agent", "server", "--data-mover-prepare-timeout=2h", "--node-agent-configmap", "slots"})
 	if a != (AgentFlags{2 * time.Hour, "slots"}) {

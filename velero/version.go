@@ -59,6 +59,11 @@ var (
 
 func (v Version) Before(w Version) bool { return slices.Compare(v[:], w[:]) < 0 }
 
+// within reports whether it is so from one version on and before another, which is zero for ever.
+func (v Version) within(since, before Version) bool {
+	return !v.Before(since) && (before == Version{} || v.Before(before))
+}
+
 func (v Version) String() string { return fmt.Sprintf("v%d.%d.%d", v[0], v[1], v[2]) }
 
 // QueuesBackups: --concurrent-backups run, others wait in a queue. Older servers run one at a time, in
@@ -125,6 +130,14 @@ func FailsDiffering(version string) bool {
 func IsUnread(version string) bool {
 	v, known := ParseVersion(version)
 	return known && !v.Before(Version{Current[0], Current[1] + 1, 0})
+}
+
+// UnreadNote says that a server is newer than the versions that the rules were read in, empty if it is not.
+func UnreadNote(version string) string {
+	if !IsUnread(version) {
+		return ""
+	}
+	return "Velero " + version + " was not read: rules and defaults are those of " + Current.String() + ", and no limit proves anything"
 }
 
 // LocksForMaintenance reports whether maintenance holds its repository's lock while its Job runs
@@ -199,11 +212,12 @@ const (
 	RestoreController           Controller = "restore"
 	RestoreOperationsController Controller = "restore-operations"
 	RestoreFinalizerController  Controller = "restore-finalizer"
+	BackupDeletionController    Controller = "backup-deletion"
 )
 
 // restoreOnly are the controllers that --restore-only leaves out (pkg/cmd/server/server.go
 // runControllers, 1.14 to 1.18.3; the queue runs on, and nothing takes what it makes ready).
-var restoreOnly = []string{string(BackupController), "backup-deletion", string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
+var restoreOnly = []string{string(BackupController), string(BackupDeletionController), string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
 
 func (f *ServerFlags) Runs(c Controller) bool { return !slices.Contains(f.Disabled, string(c)) }
 
@@ -215,13 +229,16 @@ var handlers = map[string][2]Controller{
 	PhaseWaitingPartly:    {BackupOperationsController, RestoreOperationsController},
 	PhaseFinalizing:       {BackupFinalizerController, RestoreFinalizerController},
 	PhaseFinalizingPartly: {BackupFinalizerController, RestoreFinalizerController},
+	PhaseDeleting:         {BackupDeletionController},
 }
 
 // Handler is the controller that takes a job out of its phase; up to 1.17 a Queued or ReadyToStart
-// backup has none (backup_controller.go Reconcile).
+// backup has none (backup_controller.go Reconcile), up to 1.13 a restore that is finalized
+// (restore_finalizer_controller.go came with 1.14).
 func (v Version) Handler(backup bool, phase string) (c Controller, ok bool) {
 	isNew, queue := phase == "" || phase == PhaseNew, phase == PhaseQueued || phase == PhaseReadyToStart
 	switch {
+	case !backup && (phase == PhaseFinalizing || phase == PhaseFinalizingPartly) && v.Before(Version{1, 14, 0}):
 	case !backup:
 		c = handlers[phase][1]
 	case isNew && v.QueuesBackups():

@@ -128,7 +128,7 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 		Now: now.Add(s.ClockOffset), Server: s.Server, NodeAgents: s.NodeAgents,
 		Locations: make(map[string]diagnosis.Location, len(s.Locations)),
 		Jobs:      s.Active, LastEnded: s.lastEnded(),
-		Volumes: s.volumes(), VolumesKnown: s.volumesKnown(), Movers: s.movers,
+		Volumes: s.volumes(), VolumesKnown: s.volumesKnown(), Movers: s.movers, Listed: s.listings(),
 	}
 	for _, m := range s.Malformed {
 		a.Malformed = append(a.Malformed, diagnosis.Malformed{Ref: m.Ref(), Field: m.Fields[0]})
@@ -190,6 +190,27 @@ func (s *Snapshot) volumes() []job.Volume {
 
 func notEnded(volumes []job.Volume) []job.Volume {
 	return slices.DeleteFunc(slices.Clone(volumes), func(v job.Volume) bool { return v.Ended() })
+}
+
+// listings says which kinds were read to the end, and are live. Of volumes those of the jobs themselves are enough,
+// which are read without being noted as a source: one that is noted and not live was refused.
+func (s *Snapshot) listings() diagnosis.Listings {
+	state := map[string]SourceState{}
+	for _, source := range s.Sources {
+		state[source.Resource] = source.State
+	}
+	whole := func(resource string) diagnosis.Listing {
+		return diagnosis.Listing(state[resource] == SourceLive || state[resource] == SourceMissing)
+	}
+	refused := func(k *kind) bool {
+		_, noted := state[k.resource]
+		return k.volume != nil && noted && !bool(whole(k.resource))
+	}
+	return diagnosis.Listings{
+		OwnVolumes: diagnosis.Listing(!slices.ContainsFunc(kinds, refused)),
+		Jobs:       diagnosis.Listing(!s.narrow) && whole(Backups) && whole(Restores),
+		Locations:  whole(Locations), Repositories: whole(Repositories), Deletions: whole(Deletions),
+	}
 }
 
 // volumesKnown reports whether all volumes could be listed. A Velero that does not have a kind has none of it.
