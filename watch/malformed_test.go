@@ -41,7 +41,7 @@ func (c *cluster) malformedAll(ns string, owner types.UID) []testbed.Malformed {
 		c.t.Fatalf("only %d fields could be malformed", len(created))
 	}
 	return slices.DeleteFunc(created, func(m testbed.Malformed) bool {
-		return !slices.ContainsFunc(kinds, func(k *kind) bool { return k.gvk == m.Kind })
+		return !slices.ContainsFunc(kinds, func(k *kind) bool { return k.gvk == m.Kind && !k.optional })
 	})
 }
 
