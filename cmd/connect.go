@@ -100,7 +100,9 @@ func (c *connector) openSession() (*session.Session, error) {
 		}
 		return c.pinned.session, nil // one that cannot be read now leads nowhere else
 	}
-	s, err := session.New(session.Options{Load: c.loadConfig, Context: cmp.Or(c.flags.CurrentContext, inCluster)})
+	s, err := session.New(session.Options{
+		Load: c.loadConfig, Context: cmp.Or(c.flags.CurrentContext, inCluster), Clock: func() time.Time { return c.clock() },
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,12 @@ func (d *Demo) listen() error {
 
 // serve answers on a listener until the demo is closed.
 func (d *Demo) serve(ctx context.Context, l net.Listener, h http.Handler) {
+	dated := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", d.options.Clock().UTC().Format(http.TimeFormat)) // the cluster's clock, not the machine's
+		h.ServeHTTP(w, r)
+	})
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: 10 * time.Second,
+		Handler: dated, ReadHeaderTimeout: 10 * time.Second,
 		// Watches end with the demo.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		// A client that goes in the middle of something is no news.

@@ -20,6 +20,8 @@ type Options struct {
 	// Load reads the kubeconfig as it is now. Several goroutines may call it at once.
 	Load    func() (*rest.Config, error)
 	Context string // of the kubeconfig, for messages
+	// Clock is the one that the API server's is compared with; nil for time.Now.
+	Clock func() time.Time
 }
 
 // Session is the connection to the one cluster that it was opened for. Several goroutines may use it.
@@ -46,7 +48,7 @@ func (e *OtherUserError) Error() string {
 
 // New opens a session for the cluster of the kubeconfig. It sends no request.
 func New(o Options) (*Session, error) {
-	s := &Session{options: o, meter: NewMeter(nil)}
+	s := &Session{options: o, meter: NewMeter(o.Clock)}
 	var err error
 	if s.config, s.identity, err = s.read(); err != nil {
 		return nil, err
