@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
 )
@@ -78,4 +79,8 @@ func (g *gathering) hooks() {
 		return
 	}
 	g.e.Hooks = velero.RestoreHooks(restore, pods.Items, g.e.Log.Hook, g.e.At)
+	for i := range g.e.Hooks {
+		h := &g.e.Hooks[i]
+		h.Pod, h.Container = sanitize.String(h.Pod), sanitize.String(h.Container)
+	}
 }

@@ -9,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/veltui/veltui/internal/sanitize"
 )
 
 // HookState is how far the hooks of one container are.
@@ -54,7 +52,7 @@ const (
 
 // RestoreHooks are the hooks that a restore runs in the pods that it restored, as Velero lists them: what a pod's
 // annotations ask for, else what the restore's spec asks for in it (internal/hook/item_hook_handler.go
-// GroupRestoreExecHooks, 1.14 to 1.18.3). logged is the hook that the server's log shows at work, in the clock of now.
+// GroupRestoreExecHooks, 1.14 to 1.18.3), with names as the API server sent them. logged is the hook that the server's log shows at work, in the clock of now.
 func RestoreHooks(r *velerov1.Restore, pods []corev1.Pod, logged LoggedHook, now time.Time) []RestoreHook {
 	var found []RestoreHook
 	for i := range pods {
@@ -162,11 +160,11 @@ func podHooks(p *corev1.Pod, hooks []execHook, logged LoggedHook, now time.Time)
 	}
 	var found []RestoreHook
 	for _, h := range hooks {
-		if slices.ContainsFunc(found, func(f RestoreHook) bool { return f.Container == sanitize.String(h.container) }) {
+		if slices.ContainsFunc(found, func(f RestoreHook) bool { return f.Container == h.container }) {
 			continue
 		}
 		ready := slices.ContainsFunc(hooks, func(o execHook) bool { return o.container == h.container && o.ready })
-		f := RestoreHook{Pod: sanitize.String(p.Namespace + "/" + p.Name), Container: sanitize.String(h.container), Created: p.CreationTimestamp.Time, Waits: waits}
+		f := RestoreHook{Pod: p.Namespace + "/" + p.Name, Container: h.container, Created: p.CreationTimestamp.Time, Waits: waits}
 		f.State, f.Blocked = hookState(p, h.container, ready, exec, now)
 		inContainer := logged.Container == "" || logged.Container == h.container
 		if logged.Pod == p.Namespace+"/"+p.Name && inContainer && now.Sub(logged.At) <= max(logged.Timeout, defaultExecTimeout)+hookMargin {
