@@ -140,7 +140,7 @@ func forgotten(j *job.Job, env *Environment) bool {
 	if !known || !moved.After(env.serverStarted()) {
 		return true
 	}
-	return j.Phase == velero.PhaseInProgress && env.Server.LeftOver(moved.Add(env.ServerAhead), env.Now.Add(env.ServerAhead))
+	return j.Phase == velero.PhaseInProgress && env.Server.LeftOver(moved.Add(env.ServerAhead), env.Now.Add(env.ServerAhead), j.Object)
 }
 
 func overriddenText(j *job.Job) string {

@@ -50,9 +50,6 @@ func (a *assessment) movers(bound time.Time, name velero.WaitName) Verdict {
 }
 
 func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Verdict {
-	if v, ok := a.agentless(waiting, until); ok {
-		return v
-	}
 	if v, ok := a.stalledVolume(slices.Concat(waiting, moving), until); ok {
 		return v
 	}
@@ -151,30 +148,6 @@ func (a *assessment) noteMover(v *job.Volume) {
 	if m := a.env.Movers[v.Ref()]; m.Reason != "" {
 		a.Supports(SourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
 	}
-}
-
-// agentless finds volumes that no node-agent will begin with (docs/dev/velero.md#volumes).
-func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bool) {
-	c := newVolumeContext(a.env, a.j)
-	for _, v := range waiting {
-		if v.Phase != "" && v.Phase != velero.VolumeNew || !v.BuiltIn() || a.Now.Sub(v.Created) < settleGrace {
-			continue
-		}
-		const lost = " If it cannot, cancel the volume: the job then ends PartiallyFailed."
-		switch {
-		case c.agentless(""):
-			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
-			a.noteDownAgent("")
-			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
-				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
-		case v.Node != "" && c.agentless(v.Node):
-			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
-			a.noteDownAgent(v.Node)
-			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
-				"volume %s is on node %s, where no node-agent runs%s", v.Target, v.Node, until), true
-		}
-	}
-	return Verdict{}, false
 }
 
 // noteDownAgent says why a node-agent does not run, on a node or, without one, on any.
