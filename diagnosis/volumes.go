@@ -104,13 +104,10 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			a.noteMover(v)
 			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)), cause)
 			a.noteAgents()
-			proof := Proof{}
-			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) {
-				proof = ByOwner(fact)
+			if reason == NodeAgentMissing {
+				a.noteDownAgent(v.Node)
 			}
-			return a.stuck(proof, reason,
-				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
-				"%s cannot move: %s%s", v.Target, cause, until), true
+			return a.stuck(ByOwner(fact), reason, a.stalledAdvice(c, v, reason), "%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
 			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, a.env.Style.Duration(v.Quiet(a.Now)))
 			a.noteAgents()
@@ -125,6 +122,24 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 		}
 	}
 	return Verdict{}, false
+}
+
+// stalledAdvice is what helps a volume that nobody carries on. A cancel needs a node-agent, and up to 1.18.2 a backup
+// waits for a cancelled pod volume as for one that is open (Velero issue 9464).
+func (a *assessment) stalledAdvice(c *VolumeContext, v *job.Volume, reason Reason) string {
+	lost := "A volume that is cancelled is lost to the " + a.j.Kind.Word() + ", which then ends PartiallyFailed."
+	if version, known := velero.ParseVersion(c.Version); v.Kind.IsPodVolume() && (!known || !version.CancelsPodVolumes() || a.j.Kind == job.Backup && version.HangsOnCancelledVolume()) {
+		lost = "Without that the " + a.j.Kind.Word() + " ends PartiallyFailed at Velero's limit."
+	}
+	switch {
+	case reason == NodeAgentMissing && c.agentless(""):
+		return "Get the node-agent DaemonSet to run. Until one runs, nothing ends the volume either."
+	case reason == NodeAgentMissing:
+		return "Get the node-agent on node " + v.Node + " to run, if that node still is in the cluster. " + lost
+	case v.Node != "" && !c.agentless(v.Node):
+		return "Look at the log of the node-agent on node " + v.Node + ". " + lost
+	}
+	return "Look at the logs of the node-agents. " + lost
 }
 
 func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string) Verdict {
@@ -153,8 +168,8 @@ func (a *assessment) noteMover(v *job.Volume) {
 // noteDownAgent says why a node-agent does not run, on a node or, without one, on any.
 func (a *assessment) noteDownAgent(node string) {
 	for _, agent := range a.env.NodeAgents {
-		if agent.Waiting != "" && (node == "" || agent.Node == node) {
-			a.Supports(SourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s, restarted %s", agent.Pod, agent.Waiting, human.Times(agent.Restarts))
+		if !agent.Ready && agent.Waiting != "" && (node == "" || agent.Node == "" || agent.Node == node) {
+			a.Supports(SourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s%s, restarted %s", agent.Pod, agent.Waiting, because(agent.Message), human.Times(agent.Restarts))
 			return
 		}
 	}
