@@ -79,7 +79,8 @@ func (a *assessment) cancelsAtLimit() bool {
 
 func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible, Style: env.Style,
-		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{}}
+		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{},
+		AgentsGone: env.AgentsGone, Owners: env.Owners}
 	for _, m := range env.Malformed {
 		for _, kind := range velero.VolumeKinds {
 			if strings.HasPrefix(m.Ref, strings.ToLower(string(kind))+"/") {
