@@ -50,6 +50,9 @@ func (c *VolumeContext) owners(v *job.Volume) []owner {
 		o := owner{row: &rows[i], standing: c.standing(v, &rows[i])}
 		if o.row.Limit != nil {
 			o.until = c.ownerFrom(v, &o).Add(o.row.Limit(c.ownerLimits(v)) + ownerMargin)
+			if o.present { // a process that has just started looks at all open volumes
+				o.until = job.Latest(o.until, o.since.Add(ownerMargin))
+			}
 		} else if !o.present {
 			o.until = v.Changed.Add(agentGrace)
 		}

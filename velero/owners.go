@@ -123,8 +123,8 @@ func OwnersOf(table []Owner, kind VolumeKind, phase string, cancelled bool, v Ve
 // a VolumeSnapshot and its content are deleted.
 func ExposeLimit(l OwnerLimits) time.Duration { return l.prepare() + 2*l.operation() }
 
-// lookLimit is how long GetExposed looks for a pod.
-func lookLimit(l OwnerLimits) time.Duration { return l.operation() }
+// lookLimit bounds a worker that looks for the pods of three volumes, which keeps the only worker of a kind each time.
+func lookLimit(l OwnerLimits) time.Duration { return 3 * l.operation() }
 
 func resumeLimit(l OwnerLimits) time.Duration {
 	return time.Duration(max(l.Resumed, 1)) * l.operation()
@@ -157,11 +157,11 @@ func Owners() []Owner {
 		{Name: OwnerTakes, Actor: AnyAgent, Does: "accepts it", Kinds: movements, Phases: isNew, OneWorker: true,
 			Setting: exposeSetting, Limit: ExposeLimit, From: FromProcess, Source: upload + " Reconcile, acceptDataUpload"},
 		{Name: OwnerTakes, Actor: VolumeAgent, Does: "accepts it, before 1.17 begins with it", Kinds: []VolumeKind{PodVolumeBackup}, Phases: isNew, OneWorker: true,
-			Setting: operationField, Limit: lookLimit, From: FromProcess, Source: backup + " Reconcile"},
+			Setting: "3 × resource-timeout", Limit: lookLimit, From: FromProcess, Source: backup + " Reconcile"},
 		{Name: OwnerRestored, Actor: RestoredPod, Does: "runs its init container", Kinds: []VolumeKind{PodVolumeRestore}, Phases: isNew,
 			Source: restore + " shouldProcess"},
 		{Name: OwnerTakes, Actor: AnyAgent, Does: "accepts it if the restored pod is on its node, before 1.17 begins with it", Kinds: []VolumeKind{PodVolumeRestore}, Phases: isNew, OneWorker: true,
-			Setting: operationField, Limit: lookLimit, From: FromProcess, Source: restore + " Reconcile"},
+			Setting: "3 × resource-timeout", Limit: lookLimit, From: FromProcess, Source: restore + " Reconcile"},
 
 		{Name: OwnerExposes, Actor: AcceptingAgent, Does: "waits for the snapshot or the claim and makes the pod", Kinds: movements, Phases: accepted,
 			Setting: exposeSetting, Limit: ExposeLimit, From: FromAccepted, Source: exposer + " Expose"},
@@ -173,7 +173,7 @@ func Owners() []Owner {
 		{Name: OwnerTakes, Actor: VolumeAgent, Does: "looks for the pod and begins", Kinds: movements, Phases: prepared, OneWorker: true,
 			Setting: exposeSetting, Limit: ExposeLimit, From: FromProcess, Source: upload + " Reconcile"},
 		{Name: OwnerTakes, Actor: VolumeAgent, Does: "looks for the pod and begins", Kinds: podVolumes, Phases: prepared, OneWorker: true, Since: before17,
-			Setting: "resource-timeout", Limit: lookLimit, From: FromProcess, Source: backup + " Reconcile"},
+			Setting: "3 × resource-timeout", Limit: lookLimit, From: FromProcess, Source: backup + " Reconcile"},
 
 		{Name: OwnerMoves, Actor: MoverPod, Does: "moves it, and stops once it is cancelled", Kinds: movements, Phases: moving, Since: before15,
 			Source: watcher + " startWatch"},
