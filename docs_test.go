@@ -223,6 +223,33 @@ func TestDocsOfWaits(t *testing.T) {
 	inDoc(t, "docs/dev/velero.md", "waits", b.String())
 }
 
+// docs/dev/velero.md has the table of owners.
+func TestDocsOfOwners(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("\n| who | does | a volume that is | of | since, before | limit | counted from | source |\n|---|---|---|---|---|---|---|---|\n")
+	for _, o := range velero.Owners() {
+		kinds := make([]string, len(o.Kinds))
+		for i, k := range o.Kinds {
+			kinds[i] = string(k)
+		}
+		phases, versions := strings.Join(o.Phases, ", "), ""
+		if o.OnCancel {
+			phases += "; cancelled"
+		}
+		if o.Since != (velero.Version{}) {
+			versions = o.Since.String()
+		}
+		if o.Before != (velero.Version{}) {
+			versions += ", before " + o.Before.String()
+		}
+		file, function, _ := strings.Cut(o.Source, " ")
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | `%s` `%s` |\n", o.Actor, o.Does, phases, strings.Join(kinds, ", "), strings.TrimPrefix(versions, ", "),
+			cmp.Or(o.Setting, "none"), o.From, file, strings.ReplaceAll(function, ", ", "`, `"))
+	}
+	b.WriteString("\n")
+	inDoc(t, "docs/dev/velero.md", "owners", b.String())
+}
+
 // docs/reasons.md has each reason, with the meaning that its comment in the code
 // gives. What to do about it is written by hand in the row's last cell, and kept.
 func TestDocsOfReasons(t *testing.T) {

@@ -97,6 +97,7 @@ func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since 
 	}
 	newest := int64(logNewest)
 	tail, text, err := read(corev1.PodLogOptions{TailLines: &newest})
+	tail.NoteStart(c.StartedAt)
 	switch {
 	case err != nil:
 		return found, err
@@ -106,6 +107,7 @@ func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since 
 		return found.Then(tail), nil
 	}
 	head, _, err := read(corev1.PodLogOptions{})
+	head.NoteStart(c.StartedAt)
 	return found.Then(head).Then(tail), err
 }
 

@@ -75,7 +75,7 @@ func (e *Evidence) owner() owner {
 // isLeftOver reports whether a write after a server's start proves no work on the job.
 func (e *Evidence) isLeftOver(c velero.ServerPod, wrote time.Time) bool {
 	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: c}
-	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At)
+	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At, e.Job.Object)
 }
 
 // lastWork returns when a server last wrote to the job or stored a file of it.

@@ -131,6 +131,7 @@ func TestStale(t *testing.T) {
 	now := noon.Add(5 * time.Second)
 	snap := snapshotOf(now, j, orphaned)
 	snap.Server.StartedAt = noon.Add(4 * time.Second)
+	snap.Server.LastTermination, snap.Server.LastTerminationAt = "OOMKilled", noon.Add(3*time.Second)
 	later := now.Add(2 * time.Minute)
 	var e Estimates
 	live := e.Assess(snap, later)

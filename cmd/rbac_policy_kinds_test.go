@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/testbed"
@@ -554,7 +553,7 @@ func (g *generator) look(o *unstructured.Unstructured) {
 		}
 	}
 	for _, m := range o.GetManagedFields() {
-		if old := ptr.Deref(m.Time, metav1.Time{}); time.Since(old.Time) > time.Hour {
+		if m.Time == nil || time.Since(m.Time.Time) > time.Hour {
 			g.t.Errorf("%s is said to have written at %s", m.Manager, old)
 		}
 	}

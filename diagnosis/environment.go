@@ -24,6 +24,8 @@ type Environment struct {
 	// ServerAhead is the clock of the server's node minus the cluster's, zero if unknown.
 	ServerAhead time.Duration
 	NodeAgents  []velero.Agent
+	// AgentsGone are the nodes that lost their node-agent while the cluster was watched, and when.
+	AgentsGone map[string]time.Time
 	// Locations are the backup storage locations by name.
 	Locations map[string]Location
 	// BackupLocations names the locations of the backups that Jobs restore from.
@@ -53,6 +55,8 @@ type Environment struct {
 	BackupGroups  map[string]bool
 	// Waits is Velero's table of waits, nil for [velero.Waits].
 	Waits []velero.Wait
+	// Owners is Velero's table of volumes' owners, nil for [velero.Owners].
+	Owners []velero.Owner
 	// Malformed are the resources of the job's namespace that Velero cannot read.
 	Malformed []Malformed
 	// Style is that of the durations in the verdict's sentences.

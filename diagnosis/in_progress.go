@@ -43,6 +43,10 @@ func (a *assessment) orphaned() (Verdict, bool) {
 		case j.Started.IsZero() || !v.StartedAt.After(j.Started):
 		case v.Others > 0:
 			a.Doubts(SourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others+1)
+		case a.evidence().Log.BeforeStart:
+			a.Doubts(SourceLog, v.StartedAt, "a Velero server started after this job, yet its log speaks of the job before that: a clock was set")
+		case OwnershipOf(j, a.env) == OwnershipUnknown:
+			a.Doubts(SourcePod, v.StartedAt, "a Velero server started after this job, but so shortly that a clock may be wrong")
 		default:
 			a.Doubts(SourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
 		}

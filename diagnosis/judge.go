@@ -264,7 +264,8 @@ func (a *assessment) deleting() Verdict {
 		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
 	case d.Phase == velero.DeletionProcessed:
 		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", a.env.Style.Duration(a.quiet()))
-	case d.Phase == velero.DeletionInProgress && a.env.serverStarted().After(began) && a.env.Listed.Locations == Whole: // they tell its clock
+	case d.Phase == velero.DeletionInProgress && a.env.restartedSince(began) &&
+		a.env.Listed.Locations == Whole: // they tell its clock
 		fact = a.Supports(SourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
 		return a.stuck(ByOwner(fact), DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
 			"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))

@@ -122,27 +122,6 @@ func Released(j *job.Job, env Environment) bool {
 	return !v.Proof.IsZero() && (v.Reason == LostPatch || v.Reason == ServerRestarted)
 }
 
-// forgotten reports whether the server started after a job was taken up.
-func forgotten(j *job.Job, env *Environment) bool {
-	// The server's own times are compared with each other, and the cluster's.
-	since, restarted := j.Started, env.Server.StartedAt
-	moved, known := j.Moved()
-	if j.Phase == velero.PhaseReadyToStart && known {
-		since, restarted = moved, env.serverStarted()
-	}
-	if since.IsZero() || !restarted.After(since) {
-		return false
-	}
-	// In a rolling update the old server works on. Of several that stay, nothing tells which works on it.
-	if j.Phase == velero.PhaseInProgress && env.Server.Others > 0 {
-		return false
-	}
-	if !known || !moved.After(env.serverStarted()) {
-		return true
-	}
-	return j.Phase == velero.PhaseInProgress && env.Server.LeftOver(moved.Add(env.ServerAhead), env.Now.Add(env.ServerAhead))
-}
-
 func overriddenText(j *job.Job) string {
 	return fmt.Sprintf("; somebody set %s to %s while Velero works on it", j.Name, j.Phase)
 }

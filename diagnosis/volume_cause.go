@@ -73,7 +73,7 @@ func (c *VolumeContext) waits(v *job.Volume) string {
 	switch {
 	case v.Phase != velero.VolumePrepared:
 		slot = "its turn to be prepared"
-		if n := c.Slots.PrepareQueue; n > 0 {
+		if n := c.Slots.PrepareQueueOf(c.Version); n > 0 {
 			atOnce = fmt.Sprintf(" (%d at a time)", n)
 		}
 	case v.Node != "":

@@ -18,8 +18,6 @@ const (
 	DefaultPrepareTimeout = 30 * time.Minute
 	// prepareMargin: node-agents look once a minute (preparingMonitorFrequency), and clocks differ.
 	prepareMargin = 5 * time.Minute
-	// untakenQuiet is the silence of a volume that may begin. A node-agent takes it within seconds.
-	untakenQuiet = 35 * time.Minute
 	// carrierQuiet is the silence of a volume in progress after which its carrier is looked
 	// for. Silence alone means nothing: walking millions of directories changes no byte
 	// (pkg/uploader/kopia/progress.go FinishedDirectory), and equal values are not written.
@@ -43,6 +41,12 @@ type VolumeContext struct {
 	// Agents are the nodes with a ready node-agent, and since when it runs.
 	Agents   map[string]time.Time
 	Starting map[string]bool
+	// rollOut is true while a node-agent's pod is new: others may be replaced just now.
+	rollOut bool
+	// AgentsGone are the nodes that lost their node-agent while veltui watched, and when.
+	AgentsGone map[string]time.Time
+	// Owners is Velero's table of owners, nil for [velero.Owners].
+	Owners []velero.Owner
 	// Blinding names, by kind, a resource that hides its kind from node-agents (docs/dev/velero.md#malformed-resources).
 	Blinding map[velero.VolumeKind]string
 	// Movers are the mover pods; a volume without an entry has none.
@@ -58,6 +62,7 @@ type VolumeContext struct {
 func (c *VolumeContext) AddAgents(agents []velero.Agent) {
 	c.Agents, c.Starting = map[string]time.Time{}, map[string]bool{}
 	for _, a := range agents {
+		c.rollOut = c.rollOut || !a.Created.IsZero() && c.Now.Sub(a.Created) < ownerMargin
 		c.PrepareTimeout = max(c.PrepareTimeout, a.Flags.PrepareTimeout)
 		if a.Ready {
 			c.Agents[a.Node] = a.StartedAt
@@ -103,9 +108,9 @@ func (c *VolumeContext) carried(ref velero.VolumeRef) *job.Volume {
 }
 
 // holdsSlotFor reports whether o may hold what v waits for. In New: its node-agent, or since 1.17 one of
-// prepareQueueLength places while being prepared (pkg/exposer/vgdp_counter.go IsConstrained; InProgress
-// has no label); before, a pod volume waits for its node. In Prepared: a slot in the memory of its node's
-// node-agent, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed).
+// prepareQueueLength places while being prepared (pkg/exposer/vgdp_counter.go IsConstrained counts the label, which
+// goes on the way to InProgress); before, a pod volume waits for its node. In Prepared: a slot in the memory of its
+// node's node-agent, by default one (pkg/datapath/manager.go, ConcurrentLimitExceed).
 func (c *VolumeContext) holdsSlotFor(o, v *job.Volume) bool {
 	version, known := velero.ParseVersion(c.Version)
 	sameNode := v.Node == "" || o.Node == "" || v.Node == o.Node
@@ -114,17 +119,18 @@ func (c *VolumeContext) holdsSlotFor(o, v *job.Volume) bool {
 		if v.Kind.IsPodVolume() && (!known || !version.CancelsPodVolumes()) && sameNode && !o.Waiting() {
 			return true
 		}
-		queue := (!known || version.CancelsPodVolumes()) && !c.Slots.PreparesAny(c.Version)
-		return o.Phase == velero.VolumeAccepted || o.Phase == velero.VolumePrepared && queue
+		queued := o.Phase == velero.VolumePrepared || o.Exposing
+		return o.Phase == velero.VolumeAccepted || queued && c.Slots.Queues(c.Version)
 	case velero.VolumePrepared:
 		return sameNode && !o.Waiting() && !c.agentless(cmp.Or(o.Node, v.Node))
 	}
 	return false
 }
 
-// agentless reports whether no node-agent runs on a node, or on any if it is empty, as far as the pods could be seen.
+// agentless reports whether no node-agent runs or comes on a node, or on any if it is empty, as far as the pods could
+// be seen. In a roll-out a node has no pod for a moment.
 func (c *VolumeContext) agentless(node string) bool {
-	if !c.PodsSeen {
+	if !c.PodsSeen || c.rollOut || c.hinted(node) {
 		return false
 	}
 	if node == "" {
@@ -149,52 +155,40 @@ func (c *VolumeContext) Stalled(v *job.Volume) string {
 	return cause
 }
 
+// stalled proves by its owners that a volume stands still: each of them is gone, or its work is over, for longer than
+// the longest of it (velero.Owners).
 func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
-	if v.Ended() || !v.BuiltIn() || !c.PodsSeen {
-		return "", ""
-	}
-	needsAgent := !c.WaitsForPod(v) && !c.endsCancelled(v) && v.Quiet(c.Now) >= agentGrace && c.Blinding[v.Kind] == ""
+	silent := v.Quiet(c.Now)
 	switch {
-	case needsAgent && c.agentless(""):
+	case v.Ended() || !v.BuiltIn() || !c.PodsSeen:
+		return "", ""
+	case c.Blinding[v.Kind] != "":
+		if v.Waiting() && v.Phase != velero.VolumeAccepted && silent >= prepareMargin && len(c.Agents) > 0 {
+			return MalformedSpec, "the node-agents see no " + v.Kind.Resource() + ", because Velero cannot read " + c.Blinding[v.Kind]
+		}
+		return "", ""
+	case !c.ownerless(c.owners(v)):
+		return "", ""
+	case c.agentless(""):
 		return NodeAgentMissing, "no node-agent runs" + human.Parens(c.moverCause(v))
-	case needsAgent && v.Node != "" && c.agentless(v.Node):
+	case v.Node != "" && c.agentless(v.Node):
 		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
 	case !c.Complete || c.SlotHolder(v) != nil:
 		return "", ""
 	}
 	switch v.Phase {
 	case "", velero.VolumeNew, velero.VolumePrepared:
-		return c.notTaken(v)
+		if velero.IsUnread(c.Version) {
+			return "", "" // who holds a slot there is not known
+		}
+		return VolumeStalled, "its slot is free, but nobody starts it for " + c.Style.Duration(silent)
 	case velero.VolumeAccepted:
 		limit := cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)
-		if silent := c.Now.Sub(job.Latest(v.Changed, v.Accepted)); silent >= limit+prepareMargin {
-			cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s", c.Style.Duration(silent), c.Style.Duration(limit))
-			return VolumeStalled, cause + human.Parens(c.moverCause(v))
-		}
-	case velero.VolumeInProgress:
-		return c.notCarried(v)
+		cause := fmt.Sprintf("it is being prepared for %s, and no node-agent ended that after %s",
+			c.Style.Duration(c.Now.Sub(job.Latest(v.Changed, v.Accepted))), c.Style.Duration(limit))
+		return VolumeStalled, cause + human.Parens(c.moverCause(v))
 	}
-	return "", ""
-}
-
-// endsCancelled: each node-agent ends any cancelled volume within an hour
-// (pod_volume_backup_controller.go Reconcile, cancelDelayInProgress, and its siblings).
-func (c *VolumeContext) endsCancelled(v *job.Volume) bool {
-	return v.CancelAsked && len(c.Agents) > 0 && v.Quiet(c.Now) < velero.CancelDelay+prepareMargin
-}
-
-func (c *VolumeContext) notTaken(v *job.Volume) (Reason, string) {
-	silent := v.Quiet(c.Now)
-	_, agent := c.Agents[v.Node]
-	switch {
-	case c.Starting[v.Node], v.Node == "" && len(c.Starting) > 0, c.WaitsForPod(v):
-		return "", ""
-	case silent >= prepareMargin && c.Blinding[v.Kind] != "":
-		return MalformedSpec, "the node-agents see no " + v.Kind.Resource() + ", because Velero cannot read " + c.Blinding[v.Kind]
-	case silent < prepareMargin, silent < untakenQuiet && (v.Node == "" || agent):
-		return "", ""
-	}
-	return VolumeStalled, fmt.Sprintf("its slot is free, but nobody starts it for %s", c.Style.Duration(silent))
+	return c.notCarried(v)
 }
 
 // WaitsForPod: no node-agent begins before the restored pod runs its init container, and the volume does
@@ -203,35 +197,28 @@ func (c *VolumeContext) WaitsForPod(v *job.Volume) bool {
 	return v.Kind == velero.PodVolumeRestore && (v.Phase == "" || v.Phase == velero.VolumeNew)
 }
 
-// notCarried: since 1.15 (data movements) and 1.17 (pod volumes) a pod moves the volume, before the node-agent.
+// notCarried says what became of the carrier of a volume that nobody moves.
 func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	mover := c.Movers[v.Ref()]
-	version, known := velero.ParseVersion(c.Version)
-	inPod := known && version.MovesInPods(v.Kind)
-	if quiet := v.Quiet(c.Now); c.endsCancelled(v) || quiet < agentGrace || !inPod && quiet < carrierQuiet {
-		return "", ""
-	}
-	switch {
-	case mover.Phase == "" && inPod:
-		return MoverGone, "no pod moves it any more"
-	case mover.Phase == velero.MoverFailed && v.Quiet(c.Now) >= carrierQuiet:
+	switch since := c.Agents[v.Node]; {
+	case mover.Phase == velero.MoverSucceeded:
+		return "", "" // see LostTrack
+	case mover.Phase == velero.MoverFailed:
 		return MoverGone, "its mover pod has failed" + human.Parens(moverWhy(mover)) + ", and the node-agent did not note it"
-	case mover.Phase != "":
-		return "", ""
-	}
-	since, agent := c.Agents[v.Node]
-	switch {
-	case v.Node == "", agent && (v.Started.IsZero() || !since.After(v.Started)):
-		return "", ""
-	case !agent:
-		return NodeAgentMissing, "no node-agent runs on its node " + v.Node
+	case v.Started.IsZero() || !since.After(v.Started) || c.inPods(v.Kind):
+		return MoverGone, "no pod moves it any more"
 	}
 	return MoverGone, "the node-agent on " + v.Node + " started after it did"
+}
+
+func (c *VolumeContext) inPods(kind velero.VolumeKind) bool {
+	version, known := velero.ParseVersion(c.Version)
+	return known && version.MovesInPods(kind)
 }
 
 // LostTrack: the pod has succeeded, and the node-agent does not know. Its restart completes the volume
 // (AttemptDataUploadResume and its siblings, reEnsureThisPod); a cancel throws the work away.
 func (c *VolumeContext) LostTrack(v *job.Volume) bool {
 	return c.PodsSeen && v.BuiltIn() && v.Phase == velero.VolumeInProgress &&
-		c.Movers[v.Ref()].Phase == velero.MoverSucceeded && v.Quiet(c.Now) >= lostTrackQuiet
+		c.Movers[v.Ref()].Phase == velero.MoverSucceeded && v.Quiet(c.Now) >= lostTrackQuiet && c.ownerless(c.owners(v))
 }

@@ -51,9 +51,6 @@ func (a *assessment) movers(bound time.Time, name velero.WaitName) Verdict {
 }
 
 func (a *assessment) openVolumes(waiting, moving []*job.Volume, until string) Verdict {
-	if v, ok := a.agentless(waiting, until); ok {
-		return v
-	}
 	if v, ok := a.stalledVolume(slices.Concat(waiting, moving), until); ok {
 		return v
 	}
@@ -94,7 +91,8 @@ func (a *assessment) cancelsAtLimit() bool {
 
 func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible, Style: env.Style,
-		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{}}
+		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{},
+		AgentsGone: env.AgentsGone, Owners: env.Owners}
 	for _, m := range env.Malformed {
 		for _, kind := range velero.VolumeKinds {
 			if strings.HasPrefix(m.Ref, strings.ToLower(string(kind))+"/") {
@@ -119,14 +117,14 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 			a.noteMover(v)
 			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)), cause)
 			a.noteAgents()
-			proof := Proof{}
-			byDefaults := reason == VolumeStalled && velero.IsUnread(c.Version) // of slots and the prepare time-out
-			if slices.Contains([]Reason{NodeAgentMissing, MoverGone, VolumeStalled}, reason) && !byDefaults {
-				proof = ByOwner(fact)
+			if reason == NodeAgentMissing {
+				a.noteDownAgent(v.Node)
 			}
-			return a.stuck(proof, reason,
-				"Look at the node-agent's log and at the data mover pods in Velero's namespace. A volume that is cancelled is lost to the "+a.j.Kind.Word()+", which then ends PartiallyFailed.",
-				"%s cannot move: %s%s", v.Target, cause, until), true
+			proof := ByOwner(fact)
+			if reason == VolumeStalled && velero.IsUnread(c.Version) { // it rests on defaults of slots and the prepare time-out
+				proof = Proof{}
+			}
+			return a.stuck(proof, reason, a.stalledAdvice(c, v, reason), "%s cannot move: %s%s", v.Target, cause, until), true
 		case c.LostTrack(v):
 			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, a.env.Style.Duration(v.Quiet(a.Now)))
 			a.noteAgents()
@@ -141,6 +139,24 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 		}
 	}
 	return Verdict{}, false
+}
+
+// stalledAdvice is what helps a volume that nobody carries on. A cancel needs a node-agent, and up to 1.18.2 a backup
+// waits for a cancelled pod volume as for one that is open (Velero issue 9464).
+func (a *assessment) stalledAdvice(c *VolumeContext, v *job.Volume, reason Reason) string {
+	lost := "A volume that is cancelled is lost to the " + a.j.Kind.Word() + ", which then ends PartiallyFailed."
+	if version, known := velero.ParseVersion(c.Version); v.Kind.IsPodVolume() && (!known || !version.CancelsPodVolumes() || a.j.Kind == job.Backup && version.HangsOnCancelledVolume()) {
+		lost = "Without that the " + a.j.Kind.Word() + " ends PartiallyFailed at Velero's limit."
+	}
+	switch {
+	case reason == NodeAgentMissing && c.agentless(""):
+		return "Get the node-agent DaemonSet to run. Until one runs, nothing ends the volume either."
+	case reason == NodeAgentMissing:
+		return "Get the node-agent on node " + v.Node + " to run, if that node still is in the cluster. " + lost
+	case v.Node != "" && !c.agentless(v.Node):
+		return "Look at the log of the node-agent on node " + v.Node + ". " + lost
+	}
+	return "Look at the logs of the node-agents. " + lost
 }
 
 func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string) Verdict {
@@ -166,35 +182,11 @@ func (a *assessment) noteMover(v *job.Volume) {
 	}
 }
 
-// agentless finds volumes that no node-agent will begin with (docs/dev/velero.md#volumes).
-func (a *assessment) agentless(waiting []*job.Volume, until string) (Verdict, bool) {
-	c := newVolumeContext(a.env, a.j)
-	for _, v := range waiting {
-		if v.Phase != "" && v.Phase != velero.VolumeNew || !v.BuiltIn() || a.Now.Sub(v.Created) < settleGrace {
-			continue
-		}
-		const lost = " If it cannot, cancel the volume: the job then ends PartiallyFailed."
-		switch {
-		case c.agentless(""):
-			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready (%d in all)", len(a.env.NodeAgents))
-			a.noteDownAgent("")
-			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent DaemonSet to run."+lost,
-				"%s to be moved, and no node-agent runs%s", human.Count(len(waiting), "volume"), until), true
-		case v.Node != "" && c.agentless(v.Node):
-			fact := a.Supports(SourcePod, a.env.Server.SeenAt, "no node-agent pod is ready on node %s", v.Node)
-			a.noteDownAgent(v.Node)
-			return a.stuck(ByOwner(fact), NodeAgentMissing, "Get the node-agent on node "+v.Node+" to run."+lost,
-				"volume %s is on node %s, where no node-agent runs%s", v.Target, v.Node, until), true
-		}
-	}
-	return Verdict{}, false
-}
-
 // noteDownAgent says why a node-agent does not run, on a node or, without one, on any.
 func (a *assessment) noteDownAgent(node string) {
 	for _, agent := range a.env.NodeAgents {
-		if agent.Waiting != "" && (node == "" || agent.Node == node) {
-			a.Supports(SourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s, restarted %s", agent.Pod, agent.Waiting, human.Times(agent.Restarts))
+		if !agent.Ready && agent.Waiting != "" && (node == "" || agent.Node == "" || agent.Node == node) {
+			a.Supports(SourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s%s, restarted %s", agent.Pod, agent.Waiting, because(agent.Message), human.Times(agent.Restarts))
 			return
 		}
 	}

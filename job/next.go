@@ -98,6 +98,7 @@ func (j *Job) read(in Input) {
 	} else {
 		j.readRestore(in.Restore)
 	}
+	j.dropEarlierRun()
 	j.Malformed = in.Malformed
 	j.Namespace, j.Name, j.UID = j.Object.GetNamespace(), j.Object.GetName(), j.Object.GetUID()
 	j.Created = j.Object.GetCreationTimestamp().Time
@@ -145,7 +146,7 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 	written := LastWritten(j.Object)
 	if prev == nil {
 		j.Changed = Latest(written, j.Started, j.Completed, j.track.newestVolume())
-		j.track.moved = writtenByVelero(j.Object)
+		j.track.moved = worked(j.Object)
 		j.track.movedKnown = !j.track.moved.IsZero()
 		if !j.track.movedKnown {
 			// Nothing tells when it last moved, so its silence counts from now.

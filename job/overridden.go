@@ -1,18 +1,20 @@
 package job
 
 import (
-	"strings"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/velero"
 )
 
 // atWork is how recently Velero must have written to a job that a person ended to be at work on it.
 const atWork = 5 * time.Minute
 
-// writers are when a server, whose field manager ends in -server (pkg/cmd/server/server.go, SetBasename), and others last wrote.
+// writers are when a server and others last wrote to the job.
 func (j *Job) writers() (server, other time.Time) {
-	isServer := func(m *metav1.ManagedFieldsEntry) bool { return strings.HasSuffix(m.Manager, "-server") }
+	isServer := func(m *metav1.ManagedFieldsEntry) bool { return velero.IsServerManager(m.Manager) }
 	return WrittenBy(j.Object, isServer), WrittenBy(j.Object, func(m *metav1.ManagedFieldsEntry) bool { return !isServer(m) })
 }
 
@@ -57,13 +59,16 @@ func LastWritten(o metav1.Object) time.Time {
 	return Latest(o.GetCreationTimestamp().Time, WrittenBy(o, anyManager))
 }
 
-// writtenByVelero is when Velero last changed the object, or anybody if no manager has its name: a touch is no progress.
-func writtenByVelero(o metav1.Object) time.Time {
-	newest := WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool { return strings.HasPrefix(m.Manager, "velero") })
-	if newest.IsZero() {
-		return WrittenBy(o, anyManager)
-	}
-	return newest
+// worked is when a server or a node-agent of Velero last wrote a status, zero if none did. What others write is no
+// work, whatever their name, nor is a label or an annotation of Velero's own.
+func worked(o metav1.Object) time.Time {
+	fields := o.GetManagedFields()
+	exact := slices.ContainsFunc(fields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == velero.ServerManager })
+	return WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool {
+		ours := m.Manager == velero.ServerManager || m.Manager == velero.AgentManager ||
+			!exact && velero.IsServerManager(m.Manager) // a rebranded build
+		return ours && velero.WritesStatus(m)
+	})
 }
 
 // TimeOf is a time that may not be set, else the zero time.

@@ -26,7 +26,15 @@ type Volume struct {
 	Owner string
 	// Target says what is moved: namespace/pod:volume or namespace/pvc.
 	Target string
-	Node   string
+	// Node is that of the node-agent that moves it, empty before it is known (status.node; spec.node of a
+	// PodVolumeBackup). AcceptedBy is status.acceptedByNode, which Velero writes and never reads.
+	Node, AcceptedBy string
+	// OperationTimeout is spec.operationTimeout, zero for pod volumes.
+	OperationTimeout time.Duration
+	// Exposing is true if it carries the label that Velero's queue of preparing volumes counts (since 1.17).
+	Exposing bool
+	// AgentWrote is when a node-agent last wrote to it, zero if none did.
+	AgentWrote time.Time
 	// Namespace and Claim are those of the PVC; Claim is empty for PodVolumeRestores, which do not say.
 	Namespace, Claim string
 	// Pod and PodVolume are the pod's, and its volume's name, for pod volumes.
@@ -117,6 +125,9 @@ func (j *Job) VolumeETA(v *Volume, now time.Time) (left time.Duration, ok bool) 
 // pvcName is the annotation of a PodVolumeBackup's claim (pkg/podvolume/backupper.go, pkg/podvolume/configs).
 const pvcName = "velero.io/pvc-name"
 
+// exposingLabel is on a volume from when it is accepted until it is in progress (pkg/exposer/vgdp_counter.go, since 1.17).
+const exposingLabel = "velero.io/expose-on-going"
+
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec (docs/dev/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
@@ -141,7 +152,7 @@ func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 	v := volumeOf(velero.DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
 	v.setClaim(o.Spec.SourceNamespace, o.Spec.SourcePVC, o.Spec.DataMover)
-	v.Node = cmp.Or(o.Status.Node, o.Status.AcceptedByNode)
+	v.Node, v.AcceptedBy, v.OperationTimeout = o.Status.Node, o.Status.AcceptedByNode, o.Spec.OperationTimeout.Duration
 	v.Handle, v.Incremental = o.Status.SnapshotID, max(0, o.Status.IncrementalBytes)
 	return v
 }
@@ -151,7 +162,8 @@ func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
 	v := volumeOf(velero.DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
 	v.setClaim(o.Spec.TargetVolume.Namespace, o.Spec.TargetVolume.PVC, o.Spec.DataMover)
-	v.Node, v.Handle = cmp.Or(o.Status.Node, o.Status.AcceptedByNode), o.Spec.SnapshotID
+	v.Node, v.AcceptedBy, v.OperationTimeout = o.Status.Node, o.Status.AcceptedByNode, o.Spec.OperationTimeout.Duration
+	v.Handle = o.Spec.SnapshotID
 	v.Total = cmp.Or(v.Total, max(0, o.Spec.SnapshotSize))
 	return v
 }
@@ -172,6 +184,8 @@ func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accep
 		Created: o.GetCreationTimestamp().Time, Accepted: TimeOf(accepted), Started: TimeOf(started), Completed: TimeOf(completed),
 		Done: max(0, progress.BytesDone), Total: max(0, progress.TotalBytes),
 	}
+	v.Exposing = o.GetLabels()[exposingLabel] == "true"
+	v.AgentWrote = WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == velero.AgentManager })
 	if name := o.GetLabels()[velerov1.BackupNameLabel]; name != "" {
 		v.Owner = "backup/" + name
 	}

@@ -68,7 +68,7 @@ func TestVolumesFromResources(t *testing.T) {
 	dd := &velerov2alpha1.DataDownload{ObjectMeta: meta}
 	dd.Spec = velerov2alpha1.DataDownloadSpec{TargetVolume: velerov2alpha1.TargetVolumeSpec{Namespace: "shop", PVC: "db"}, Cancel: true, SnapshotSize: 99, SnapshotID: "k1"}
 	dd.Status = velerov2alpha1.DataDownloadStatus{
-		Phase: velerov2alpha1.DataDownloadPhaseInProgress, Progress: moved, AcceptedByNode: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
+		Phase: velerov2alpha1.DataDownloadPhaseInProgress, Progress: moved, Node: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
 	}
 	check(velero.DataDownload, "shop/db", VolumeFromDataDownload(dd))
 

@@ -278,14 +278,40 @@ type Slots struct {
 	Source, Why string
 	// ByNode is how many volumes a node may move at once, for the nodes that were looked at.
 	ByNode map[string]int
-	// PrepareQueue is how many volumes of all nodes may be prepared at once (since 1.17), zero for any number.
+	// PrepareQueue is how many volumes of all nodes may be prepared at once (since 1.17), zero for the default.
 	PrepareQueue int
 }
 
-// PreparesAny reports whether the node-agents prepare any number of volumes at once: nothing else is set, and in a
-// version that was read nothing set means no limit. From 1.19 on it means five (Velero pull request 10578).
-func (s Slots) PreparesAny(version string) bool {
-	return s.Source != "" && s.PrepareQueue == 0 && !IsUnread(version)
+// defaultPrepareQueues are what an absent or invalid prepareQueueLength means, by version. No number of 1.19 was read
+// in a release: it is ahead of it, in pkg/cmd/cli/nodeagent/server.go initVgdpCounter at commit 2a31c14d, changelog
+// 10578.
+var defaultPrepareQueues = []struct {
+	since  Version
+	length int // zero for any number
+}{
+	{Version{1, 19, 0}, 5},
+	{Version{1, 17, 0}, 0}, // pkg/cmd/cli/nodeagent/server.go run
+}
+
+// PrepareQueueOf is how many volumes a version of Velero prepares at once; zero for any number.
+func (s Slots) PrepareQueueOf(version string) int {
+	v, known := ParseVersion(version)
+	if s.PrepareQueue > 0 || !known {
+		return s.PrepareQueue
+	}
+	for _, d := range defaultPrepareQueues {
+		if !v.Before(Version{d.since[0], d.since[1], 0}) {
+			return d.length
+		}
+	}
+	return 0
+}
+
+// Queues reports whether a volume may wait until others are prepared: if so configured or by default, or if nobody
+// could look.
+func (s Slots) Queues(version string) bool {
+	v, known := ParseVersion(version)
+	return !known || !v.Before(Version{1, 17, 0}) && (s.Source == "" || s.PrepareQueueOf(version) > 0)
 }
 
 // defaultSlots is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go, defaultDataPathConcurrentNum).

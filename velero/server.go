@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TimeZoneVariable is the environment variable that sets a container's time zone.
@@ -117,6 +118,8 @@ type Server struct {
 	ServerPod
 	// Others is how many more server pods run.
 	Others int
+	// Starts are when the containers of all servers that run started, zero for one that is not known.
+	Starts []time.Time
 	// SeenAt is when the pods were last known to be so.
 	SeenAt time.Time
 }
@@ -129,11 +132,24 @@ func ServerOf(pods []*corev1.Pod, seen time.Time) Server {
 		s.ServerPod = slices.MaxFunc(all, compareServers)
 	}
 	for i := range all {
-		if all[i].Running && all[i].Name != s.Name {
+		if !all[i].Running {
+			continue
+		}
+		s.Starts = append(s.Starts, all[i].StartedAt)
+		if all[i].Name != s.Name {
 			s.Others++
 		}
 	}
 	return s
+}
+
+// RestartedSince reports whether every server that runs started after a moment, in the clocks of the servers'
+// nodes. Of several servers the oldest may still be at work on what it took up.
+func (s *Server) RestartedSince(t time.Time) bool {
+	if s.StartedAt.IsZero() || !s.StartedAt.After(t) || len(s.Starts) < s.Others {
+		return false
+	}
+	return !slices.ContainsFunc(s.Starts, func(start time.Time) bool { return !start.After(t) })
 }
 
 // compareServers is positive if a tells more about the present server than b.
@@ -147,6 +163,7 @@ func compareServers(a, b ServerPod) int {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
+// Agent is one pod of the node-agents.
 type Agent struct {
 	Pod   string
 	Node  string
@@ -155,40 +172,47 @@ type Agent struct {
 	Created   time.Time
 	StartedAt time.Time
 	Restarts  int
-	// Waiting is why its container does not run, such as CrashLoopBackOff; empty if it runs or nothing is said.
-	Waiting string
+	// Waiting is why its container does not run, such as CrashLoopBackOff, or why no node takes the pod; empty if it
+	// runs or nothing is said. Message is what the kubelet or the scheduler adds.
+	Waiting, Message string
+	// EndedAt is when its container last ended, zero if it never did.
+	EndedAt time.Time
 	Flags   AgentFlags
 }
 
-// agentStart is how long a node-agent gets from its pod's creation until it is ready, image pull included.
-const agentStart = 5 * time.Minute
+const (
+	// agentStart is how long a node-agent whose start fails may still come up, and how long a roll-out may leave a
+	// node without a pod.
+	agentStart = 5 * time.Minute
+	// agentRestarts is how many restarts make a crash loop, and agentBackOff the kubelet's longest wait before it
+	// starts a container again, with a margin.
+	agentRestarts = 3
+	agentBackOff  = 6 * time.Minute
+)
 
-// Starting reports whether the node-agent is not ready yet because its pod is new, as in a rolling update.
+// Starting reports whether the node-agent is coming: its image is pulled, its container is being made or has just
+// ended. A pod that no node takes, or whose start fails, is not, unless it is new.
 func (a Agent) Starting(now time.Time) bool {
-	return !a.Ready && !a.Created.IsZero() && now.Sub(a.Created) < agentStart
+	switch {
+	case a.Ready:
+		return false
+	case !a.Created.IsZero() && now.Sub(a.Created) < agentStart:
+		return true
+	case !a.EndedAt.IsZero():
+		return a.Restarts < agentRestarts && now.Sub(a.EndedAt) < agentBackOff
+	case !a.StartedAt.IsZero(): // it runs, and is not ready
+		return now.Sub(a.StartedAt) < agentStart
+	}
+	return a.Node != "" && creating(a.Waiting)
 }
 
 // AgentsOf reads the node-agents among Velero's pods, sorted by node and pod.
 func AgentsOf(pods []*corev1.Pod) []Agent {
 	var found []Agent
 	for _, p := range pods {
-		if !IsNodeAgent(p) {
-			continue
+		if IsNodeAgent(p) {
+			found = append(found, readAgent(p))
 		}
-		a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Flags: parseAgentFlags(nil)}
-		if c := agentIn(p); c != nil {
-			a.Flags = parseAgentFlags(slices.Concat(c.Command, c.Args))
-		}
-		if s := statusOf(p, AgentContainer(p)); s != nil {
-			a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
-			switch {
-			case s.State.Running != nil:
-				a.StartedAt = s.State.Running.StartedAt.Time
-			case s.State.Waiting != nil:
-				a.Waiting = s.State.Waiting.Reason
-			}
-		}
-		found = append(found, a)
 	}
 	slices.SortStableFunc(found, func(a, b Agent) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Pod, b.Pod))
@@ -196,16 +220,50 @@ func AgentsOf(pods []*corev1.Pod) []Agent {
 	return found
 }
 
+func readAgent(p *corev1.Pod) Agent {
+	a := Agent{Pod: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Flags: parseAgentFlags(nil)}
+	if c := agentIn(p); c != nil {
+		a.Flags = parseAgentFlags(slices.Concat(c.Command, c.Args))
+	}
+	s := statusOf(p, AgentContainer(p))
+	if s == nil {
+		a.Waiting, a.Message = unscheduled(p)
+		return a
+	}
+	a.Ready, a.Restarts = s.Ready, int(s.RestartCount)
+	for _, ended := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
+		if ended != nil && ended.FinishedAt.After(a.EndedAt) {
+			a.EndedAt = ended.FinishedAt.Time
+		}
+	}
+	switch {
+	case s.State.Running != nil:
+		a.StartedAt = s.State.Running.StartedAt.Time
+	case s.State.Waiting != nil:
+		a.Waiting, a.Message = s.State.Waiting.Reason, s.State.Waiting.Message
+	case s.State.Terminated != nil:
+		a.Waiting, a.Message = s.State.Terminated.Reason, s.State.Terminated.Message
+	}
+	return a
+}
+
 // lifeless is how long after its grace period a server that is being replaced may still write.
 const lifeless = 5 * time.Minute
 
 // LeftOver reports whether a write to a job in progress, after this server's start, is no sign of work:
 // a server takes up none that was in progress (pkg/controller/backup_controller.go and
-// restore_controller.go Reconcile). The pod before it writes on for its grace period; later it is a
-// label (gc_controller.go Reconcile), or an unrecognised server, which writes again.
-func (s *Server) LeftOver(wrote, now time.Time) bool {
-	return s.Others == 0 && !s.Created.IsZero() && now.Sub(wrote) >= s.Grace+lifeless && now.Sub(s.StartedAt) >= s.Grace+lifeless
+// restore_controller.go Reconcile). The pod before it writes on for its grace period; a later write is the
+// garbage collector's label, which an expired backup carries (gc_controller.go Reconcile), or that of the process
+// that began the job, whatever the clocks say of its start.
+func (s *Server) LeftOver(wrote, now time.Time, o metav1.Object) bool {
+	silent := s.Grace + lifeless
+	byPredecessor := wrote.Sub(s.StartedAt) < silent
+	return s.Others == 0 && !s.Created.IsZero() && now.Sub(wrote) >= silent && now.Sub(s.StartedAt) >= silent &&
+		(byPredecessor || o != nil && o.GetLabels()[gcFailureLabel] != "")
 }
+
+// gcFailureLabel says why the garbage collector could not delete a backup (pkg/controller/gc_controller.go).
+const gcFailureLabel = "velero.io/gc-failure"
 
 // The containers' names in every installation (pkg/install/deployment.go and daemonset.go, the Helm chart, OADP).
 const (
@@ -213,9 +271,26 @@ const (
 	agentContainer  = "node-agent"
 )
 
-// IsNodeAgent goes by installers' labels (pkg/install/daemonset.go, the Helm chart, OADP; docs/dev/velero.md#pods).
+// IsNodeAgent goes by installers' labels (pkg/install/daemonset.go, the Helm chart, OADP; docs/dev/velero.md#pods),
+// or by the command.
 func IsNodeAgent(p *corev1.Pod) bool {
-	return p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent")
+	return p.Labels["role"] == "node-agent" || strings.HasPrefix(p.Labels["name"], "node-agent") ||
+		slices.ContainsFunc(p.Spec.Containers, runsAgent)
+}
+
+// runsAgent recognises `velero node-agent server` in a chart that has labels of its own.
+func runsAgent(c corev1.Container) bool {
+	words := commandOf(c)
+	return slices.ContainsFunc(words, func(w string) bool { return w == agentCommand }) &&
+		slices.Index(words, "server") == slices.Index(words, agentCommand)+1
+}
+
+// agentCommand is the subcommand of velero that has the node-agent's server.
+const agentCommand = "node-agent"
+
+// commandOf is what a container runs, word by word: what a shell runs is one word of several.
+func commandOf(c corev1.Container) []string {
+	return strings.Fields(strings.Join(slices.Concat(c.Command, c.Args), " "))
 }
 
 // IsServer goes by the labels that installers set, or by the command. A node-agent also carries component=velero.
@@ -228,8 +303,7 @@ func IsServer(p *corev1.Pod) bool {
 
 // runsServer recognises `velero server` in a chart that has labels of its own.
 func runsServer(c corev1.Container) bool {
-	// What a shell runs is one word of several.
-	words := strings.Fields(strings.Join(slices.Concat(c.Command, c.Args), " "))
+	words := commandOf(c)
 	for i, w := range words {
 		if w == "server" && (i > 0 && path.Base(words[i-1]) == "velero" || i == 0 && strings.Contains(c.Image, "velero")) {
 			return true
@@ -255,7 +329,7 @@ func containerIn(p *corev1.Pod, name string, runs func(corev1.Container) bool) *
 func serverIn(p *corev1.Pod) *corev1.Container { return containerIn(p, serverContainer, runsServer) }
 
 func agentIn(p *corev1.Pod) *corev1.Container {
-	return containerIn(p, agentContainer, func(corev1.Container) bool { return false })
+	return containerIn(p, agentContainer, runsAgent)
 }
 
 // AgentContainer is the name of the container in which the node-agent runs, the usual one if that cannot be told.

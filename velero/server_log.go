@@ -45,6 +45,16 @@ type JobLog struct {
 	// for caches, and UnlistedSince the first. A connection that broke refuses nothing.
 	Unlisted      LogLine
 	UnlistedSince time.Time
+	// First is the oldest line of the server's work on the job that was read.
+	First time.Time
+	// BeforeStart is true if the log of a container that runs speaks of work on the job before that container
+	// started: a clock was set, and the start tells nothing.
+	BeforeStart bool
+}
+
+// NoteStart compares the log of a container that runs with its start.
+func (l *JobLog) NoteStart(started time.Time) {
+	l.BeforeStart = !l.First.IsZero() && l.First.Before(started.Truncate(time.Second))
 }
 
 // AwaitsCaches reports whether the server waits for its caches, as a restore does before its first
@@ -112,6 +122,10 @@ func (l JobLog) Then(later JobLog) JobLog {
 	case later.Last.At.IsZero():
 		later.Last = l.Last
 	}
+	later.BeforeStart = later.BeforeStart || l.BeforeStart
+	if !l.First.IsZero() {
+		later.First = l.First
+	}
 	if l.Last.At.After(later.GaveUp.At) {
 		later.GaveUp, later.LostPhase = LogLine{}, "" // a clock that went back, or a line between two reads
 	}
@@ -132,9 +146,11 @@ func (l JobLog) Then(later JobLog) JobLog {
 
 // Beside is what two servers' logs tell. One that gave up means nothing: the other may work on, and their clocks differ.
 func (l JobLog) Beside(o JobLog) JobLog {
+	before := l.BeforeStart || o.BeforeStart
 	if o.Last.At.After(l.Last.At) {
 		l = o
 	}
+	l.BeforeStart = before
 	l.GaveUp, l.LostPhase = LogLine{}, ""
 	return l
 }
@@ -164,6 +180,9 @@ func (l *JobLog) add(e LogEntry, kind, ref string, since time.Time) {
 		return
 	}
 	l.Last, l.UnlistedSince = e.LogLine, time.Time{}
+	if l.First.IsZero() || e.At.Before(l.First) {
+		l.First = e.At
+	}
 	l.GaveUp, l.LostPhase = LogLine{}, ""
 	switch {
 	case kind == "Backup" && e.Text == "backup failed":

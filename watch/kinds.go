@@ -9,7 +9,6 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -192,12 +191,8 @@ func prepare(o client.Object, k *kind) bool {
 		return false
 	}
 	if fields := o.GetManagedFields(); len(fields) > 0 {
-		// Who wrote last, and when, is the only clock that Velero's resources carry; what was written is not needed.
-		kept := make([]metav1.ManagedFieldsEntry, len(fields))
-		for i, f := range fields {
-			kept[i] = metav1.ManagedFieldsEntry{Manager: f.Manager, Operation: f.Operation, Time: f.Time}
-		}
-		o.SetManagedFields(kept)
+		// Who wrote last, and when, is the only clock that Velero's resources carry.
+		o.SetManagedFields(velero.StripManagedFields(fields))
 	}
 	annotations := o.GetAnnotations()
 	delete(annotations, corev1.LastAppliedConfigAnnotation)

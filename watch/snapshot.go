@@ -43,6 +43,8 @@ type Snapshot struct {
 
 	Server     velero.Server
 	NodeAgents []velero.Agent
+	// AgentsGone are the nodes that lost their node-agent while the cluster was watched, and when, in our own clock.
+	AgentsGone map[string]time.Time
 	Seen       []Seen // the newest changes around the jobs that this process saw, oldest first
 	// LeftBackups and LeftRestores count the jobs that ended too long ago (see [Options.EndedWithin]).
 	LeftBackups, LeftRestores int
@@ -129,6 +131,12 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 		Locations: make(map[string]diagnosis.Location, len(s.Locations)),
 		Jobs:      s.Active, LastEnded: s.lastEnded(),
 		Volumes: s.volumes(), VolumesKnown: s.volumesKnown(), Movers: s.movers, Listed: s.listings(),
+	}
+	for node, gone := range s.AgentsGone {
+		if a.AgentsGone == nil {
+			a.AgentsGone = map[string]time.Time{}
+		}
+		a.AgentsGone[node] = gone.Add(s.ClockOffset)
 	}
 	for _, m := range s.Malformed {
 		a.Malformed = append(a.Malformed, diagnosis.Malformed{Ref: m.Ref(), Field: m.Fields[0]})

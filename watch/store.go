@@ -38,7 +38,9 @@ type Store struct {
 	seen      []Seen // the newest changes around the jobs; never changed in place
 	server    velero.Server
 	agents    []velero.Agent
-	movers    map[velero.VolumeRef]velero.Mover
+	// agentsGone are the nodes that lost their node-agent, and when.
+	agentsGone map[string]time.Time
+	movers     map[velero.VolumeRef]velero.Mover
 }
 
 type entry struct {

@@ -153,6 +153,27 @@ func (s *Store) foldVolumesOf(uid types.UID, e *entry, at time.Time) {
 	s.fold(uid, e, in, !e.fresh)
 }
 
+// noteAgents takes the node-agents in, and dates those that a node has lost: in a roll-out it gets another one.
+func (s *Store) noteAgents(agents []velero.Agent) {
+	ready := map[string]bool{}
+	for _, a := range agents {
+		if ready[a.Node] = ready[a.Node] || a.Ready; ready[a.Node] {
+			delete(s.agentsGone, a.Node)
+		}
+	}
+	for _, a := range s.agents {
+		if !a.Ready || ready[a.Node] {
+			continue
+		}
+		if s.agentsGone == nil {
+			s.agentsGone = map[string]time.Time{}
+		}
+		s.agentsGone[a.Node] = s.now()
+	}
+	s.agents = agents
+	maps.DeleteFunc(s.agentsGone, func(_ string, gone time.Time) bool { return s.now().Sub(gone) > time.Hour })
+}
+
 // Snapshot returns the present state, with the journal since the last one. The [Watcher] adds what is its own.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.Lock()
@@ -164,7 +185,8 @@ func (s *Store) Snapshot() *Snapshot {
 	s.order()
 	if known := keptOf[*corev1.Pod](s, Pods); known.stale {
 		pods := known.byName()
-		s.server, s.agents = velero.ServerOf(pods, s.now()), velero.AgentsOf(pods)
+		s.server = velero.ServerOf(pods, s.now())
+		s.noteAgents(velero.AgentsOf(pods))
 		s.movers = velero.MoversOf(pods)
 		s.sawServer(s.server)
 	}
@@ -177,7 +199,7 @@ func (s *Store) Snapshot() *Snapshot {
 		Repositories:      keptOf[*velerov1.BackupRepository](s, Repositories).byName(),
 		Deletions:         keptOf[*velerov1.DeleteBackupRequest](s, Deletions).byName(),
 		Malformed:         s.malformed.sorted(compareMalformed),
-		Server:            s.server, NodeAgents: s.agents, movers: s.movers, Seen: s.seen,
+		Server:            s.server, NodeAgents: s.agents, AgentsGone: maps.Clone(s.agentsGone), movers: s.movers, Seen: s.seen,
 		LeftBackups: s.left.counts[Backups], LeftRestores: s.left.counts[Restores],
 		LeftOf: maps.Clone(s.left.ofSchedule), LeftIn: maps.Clone(s.left.inLocation), EndedWithin: s.left.within,
 	}
