@@ -554,7 +554,7 @@ func (g *generator) look(o *unstructured.Unstructured) {
 	}
 	for _, m := range o.GetManagedFields() {
 		if m.Time == nil || time.Since(m.Time.Time) > time.Hour {
-			g.t.Errorf("%s is said to have written at %s", m.Manager, old)
+			g.t.Errorf("%s is said to have written at %v", m.Manager, m.Time)
 		}
 	}
 	for key, value := range o.GetAnnotations() {
