@@ -367,7 +367,9 @@ func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) fun
 	// By the test's clock its certificate may not be valid yet.
 	config.Insecure, config.CAData = true, nil
 	return func(j *job.Job) diagnosis.Evidence {
-		connection, err := session.New(session.Options{Load: func() (*rest.Config, error) { return config, nil }})
+		connection, err := session.New(session.Options{
+			Load: func() (*rest.Config, error) { return config, nil }, Clock: func() time.Time { return now },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
