@@ -253,9 +253,10 @@ func (s servedScene) output(width uint16) (file *os.File, read func() string) {
 
 // What differs from run to run without a meaning: addresses, folders, and the words by which attempts are told apart.
 var (
-	goldenAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	goldenAttempt = regexp.MustCompile(`\b[a-z2-7]{26}\b`)
-	goldenVersion = regexp.MustCompile(`veltui (dev|\(devel\)|v?\d+\.\S+)`)
+	goldenAddress   = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	goldenAuthority = regexp.MustCompile(`"certificateAuthority": "sha256:[0-9a-f]+"`)
+	goldenAttempt   = regexp.MustCompile(`\b[a-z2-7]{26}\b`)
+	goldenVersion   = regexp.MustCompile(`veltui (dev|\(devel\)|v?\d+\.\S+)`)
 )
 
 func (s servedScene) filter(text string) string {
@@ -263,6 +264,7 @@ func (s servedScene) filter(text string) string {
 		text = strings.ReplaceAll(text, folder, "/FOLDER")
 	}
 	text = goldenAddress.ReplaceAllString(text, "ADDRESS")
+	text = goldenAuthority.ReplaceAllString(text, `"certificateAuthority": "DIGEST"`)
 	text = goldenAttempt.ReplaceAllString(text, "ATTEMPT")
 	return goldenVersion.ReplaceAllString(text, "veltui VERSION")
 }
