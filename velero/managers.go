@@ -19,9 +19,15 @@ func IsServerManager(manager string) bool { return strings.HasSuffix(manager, "-
 
 var (
 	statusField  = []byte(`"f:status"`)
-	statusFields = &metav1.FieldsV1{Raw: []byte(`{"f:status":{}}`)}
-	otherFields  = &metav1.FieldsV1{Raw: []byte(`{}`)}
+	statusFields = fieldsOf(`{"f:status":{}}`)
+	otherFields  = fieldsOf(`{}`)
 )
+
+func fieldsOf(owned string) *metav1.FieldsV1 {
+	fields := &metav1.FieldsV1{}
+	fields.SetRawString(owned)
+	return fields
+}
 
 // WritesStatus reports whether an entry's manager owns a field of the status. An entry that does not say what it
 // owns counts: the API server always says.
