@@ -93,9 +93,11 @@ func stageful() *watch.Snapshot {
 func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 	snap := &watch.Snapshot{
 		Seq: 1, At: noon, Namespace: "velero", NamespaceFrom: watch.FromSearch,
-		Health:  watch.Health{State: watch.Live, Since: noon.Add(-time.Hour)},
-		Sources: []watch.Source{{Resource: "backups.velero.io", State: watch.SourceLive}, {Resource: "restores.velero.io", State: watch.SourceLive}},
-		Jobs:    jobs,
+		Health: watch.Health{State: watch.Live, Since: noon.Add(-time.Hour)},
+		Sources: []watch.Source{{Resource: "backups.velero.io", State: watch.SourceLive}, {Resource: "restores.velero.io", State: watch.SourceLive},
+			{Resource: watch.Locations, State: watch.SourceLive}, {Resource: watch.Repositories, State: watch.SourceLive},
+			{Resource: watch.Deletions, State: watch.SourceLive}},
+		Jobs: jobs,
 		Server: velero.Server{Visible: true, SeenAt: noon, ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
 			StartedAt: noon.Add(-80 * time.Hour), Flags: velero.DefaultServerFlags()}},
 		NodeAgents: []velero.Agent{{Pod: "node-agent-a", Node: "node-a", Ready: true, StartedAt: noon.Add(-80 * time.Hour)}},
