@@ -66,7 +66,8 @@ func (w *world) ends(name string, phase velerov1.RestorePhase, errors int) {
 func (w *world) assess() *assess.Assessment {
 	w.server.SeenAt = w.at
 	snap := &watch.Snapshot{Seq: 1, At: w.at, Namespace: "velero", Health: w.health, Server: w.server,
-		Sources: []watch.Source{{Resource: "backups.velero.io", State: watch.SourceLive}, {Resource: "restores.velero.io", State: watch.SourceLive}},
+		Sources: []watch.Source{{Resource: "backups.velero.io", State: watch.SourceLive}, {Resource: "restores.velero.io", State: watch.SourceLive},
+			{Resource: watch.Locations, State: watch.SourceLive}},
 		Locations: []*velerov1.BackupStorageLocation{{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "default"},
 			Status: velerov1.BackupStorageLocationStatus{Phase: w.phase, Message: "no route to host"}}}}
 	for _, name := range w.order {
