@@ -79,6 +79,10 @@ func (c *VolumeContext) ownerFrom(v *job.Volume, o *owner) time.Time {
 		return job.Latest(v.Accepted, v.Changed)
 	case velero.FromProcess:
 		return job.Latest(v.Changed, o.since)
+	case velero.FromProcessStart:
+		if o.present && !o.since.IsZero() {
+			return o.since
+		}
 	}
 	return v.Changed
 }
@@ -106,7 +110,7 @@ func (c *VolumeContext) standing(v *job.Volume, row *velero.Owner) standing {
 		return standing{present: s.present} // one that comes is another process
 	case velero.VolumeAgent:
 		s := c.agentOn(v.Node)
-		s.coming = s.coming || s.present && row.OneWorker && c.busy(v, v.Node)
+		s.coming = s.coming || c.Starting[v.Node] || s.present && row.OneWorker && c.busy(v, v.Node)
 		return s
 	}
 	return c.anyAgent(v, row.OneWorker)
@@ -121,7 +125,7 @@ func (c *VolumeContext) agentOn(node string) standing {
 	return standing{present: ready, coming: !ready && !c.agentless(node), since: since}
 }
 
-// anyAgent is the youngest node-agent. With workers it counts as coming while each has its worker busy.
+// anyAgent is the youngest node-agent. One counts as coming while any starts, or each has its only worker busy.
 func (c *VolumeContext) anyAgent(v *job.Volume, oneWorker bool) standing {
 	s := standing{present: len(c.Agents) > 0, coming: len(c.Agents) == 0 && !c.agentless("")}
 	busy := oneWorker && s.present
@@ -129,7 +133,7 @@ func (c *VolumeContext) anyAgent(v *job.Volume, oneWorker bool) standing {
 		s.since = job.Latest(s.since, since)
 		busy = busy && c.busy(v, node)
 	}
-	s.coming = s.coming || busy
+	s.coming = s.coming || busy || len(c.Starting) > 0
 	return s
 }
 

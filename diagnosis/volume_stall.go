@@ -147,7 +147,7 @@ func (c *VolumeContext) Stalled(v *job.Volume) string {
 	_, cause := c.stalled(v)
 	quiet, mover := v.Quiet(c.Now), c.Movers[v.Ref()]
 	switch {
-	case !c.Complete || quiet < prepareMargin || c.SlotHolder(v) != nil:
+	case !c.Complete || quiet < prepareMargin || c.SlotHolder(v) != nil || c.WaitsForPod(v):
 		return ""
 	case v.Phase == velero.VolumeInProgress && (quiet < carrierQuiet || mover.Phase != "" && mover.Phase != velero.MoverFailed):
 		return "" // a node-agent that comes back takes it up again
@@ -163,7 +163,7 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	case v.Ended() || !v.BuiltIn() || !c.PodsSeen:
 		return "", ""
 	case c.Blinding[v.Kind] != "":
-		if v.Waiting() && v.Phase != velero.VolumeAccepted && silent >= prepareMargin && len(c.Agents) > 0 {
+		if v.Waiting() && v.Phase != velero.VolumeAccepted && !c.WaitsForPod(v) && silent >= prepareMargin && len(c.Agents) > 0 {
 			return MalformedSpec, "the node-agents see no " + v.Kind.Resource() + ", because Velero cannot read " + c.Blinding[v.Kind]
 		}
 		return "", ""
