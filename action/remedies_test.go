@@ -472,12 +472,16 @@ func TestWritesAfterARestart(t *testing.T) {
 		{"within the chart's grace", time.Hour, 20 * time.Minute, 50 * time.Minute, ownerAlive},
 		{"after it", time.Hour, 20 * time.Minute, 3 * time.Hour, ownerRestarted},
 		{"a label hours later", 30 * time.Second, 5 * time.Hour, 6 * time.Hour, ownerRestarted},
+		{"a count hours later", 30 * time.Second, 5 * time.Hour, 6 * time.Hour, ownerAlive},
 		{"a label just now", 30 * time.Second, 5 * time.Hour, 5*time.Hour + time.Minute, ownerAlive},
 	} {
 		start := began.Add(time.Hour)
 		e := evidence(t, job.Backup, "InProgress", restarted, func(e *Evidence) {
 			e.Server.Running = []velero.ServerPod{{Name: "velero-1", StartedAt: start, Created: start, Grace: c.grace}}
 			e.VeleroWrote, e.At = start.Add(c.wrote), start.Add(c.now)
+			if strings.HasPrefix(c.name, "a label") {
+				e.Job.Object.SetLabels(map[string]string{"velero.io/gc-failure": "BSLReadOnly"})
+			}
 		})
 		if got := e.owner(); got != c.want {
 			t.Errorf("%s: owner %d, want %d", c.name, got, c.want)

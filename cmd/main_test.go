@@ -20,6 +20,7 @@ import (
 
 	"github.com/veltui/veltui/say/document"
 	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/velero"
 )
 
 // patience is how long a test waits for what must come: long, because the
@@ -90,6 +91,7 @@ func newBed() (*bed, error) {
 	if b.client, err = client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()}); err != nil {
 		return b, err
 	}
+	b.client = client.WithFieldOwner(b.client, velero.ServerManager) // only what Velero writes is work
 	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}); err != nil {
 		return b, err
 	}

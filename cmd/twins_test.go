@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/velero"
 )
 
 // twins are two clusters, the second of which was made from a copy of the first one's
@@ -83,6 +84,7 @@ func (w *twins) start(t *testing.T) {
 	if b.client, err = client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
+	b.client = client.WithFieldOwner(b.client, velero.ServerManager) // only what Velero writes is work
 	w.b = b
 }
 

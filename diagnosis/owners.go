@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -48,7 +49,9 @@ func (c *VolumeContext) owners(v *job.Volume) []owner {
 	found := make([]owner, len(rows))
 	for i := range rows {
 		o := owner{row: &rows[i], standing: c.standing(v, &rows[i])}
-		if o.row.Limit != nil {
+		if o.row.Actor == velero.AcceptingAgent && !o.present {
+			o.until = v.Changed.Add(agentGrace) // Expose died with the process
+		} else if o.row.Limit != nil {
 			o.until = c.ownerFrom(v, &o).Add(o.row.Limit(c.ownerLimits(v)) + ownerMargin)
 			if o.present { // a process that has just started looks at all open volumes
 				o.until = job.Latest(o.until, o.since.Add(ownerMargin))
@@ -79,6 +82,10 @@ func (c *VolumeContext) ownerFrom(v *job.Volume, o *owner) time.Time {
 		return job.Latest(v.Accepted, v.Changed)
 	case velero.FromProcess:
 		return job.Latest(v.Changed, o.since)
+	case velero.FromProcessStart:
+		if o.present && !o.since.IsZero() {
+			return o.since
+		}
 	}
 	return v.Changed
 }
@@ -95,7 +102,7 @@ func (c *VolumeContext) standing(v *job.Volume, row *velero.Owner) standing {
 	case velero.AcceptingAgent:
 		s := c.agentOn(v.AcceptedBy)
 		if v.AcceptedBy == "" || s.present && !v.Accepted.IsZero() && s.since.After(v.Accepted) {
-			return standing{} // Expose died with the process
+			return standing{}
 		}
 		return s
 	case velero.FirstAgent:
@@ -106,27 +113,27 @@ func (c *VolumeContext) standing(v *job.Volume, row *velero.Owner) standing {
 		return standing{present: s.present} // one that comes is another process
 	case velero.VolumeAgent:
 		s := c.agentOn(v.Node)
-		s.coming = s.coming || s.present && row.OneWorker && c.busy(v, v.Node)
+		s.coming = s.coming || c.Starting[v.Node] || s.present && row.OneWorker && c.busy(v, v.Node)
 		return s
 	}
 	return c.anyAgent(v, row.OneWorker)
 }
 
-// agentOn is the node-agent on a node; an unknown node has one as long as any may run.
+// agentOn is the node-agent on a node; an unknown node has the youngest as long as any may run.
 func (c *VolumeContext) agentOn(node string) standing {
 	if node == "" {
-		return standing{present: len(c.Agents) > 0, coming: len(c.Agents) == 0 && !c.agentless("")}
+		return standing{present: len(c.Agents) > 0, coming: len(c.Starting) > 0 || len(c.Agents) == 0 && !c.agentless(""),
+			since: job.Latest(slices.Collect(maps.Values(c.Agents))...)}
 	}
 	since, ready := c.Agents[node]
 	return standing{present: ready, coming: !ready && !c.agentless(node), since: since}
 }
 
-// anyAgent is the youngest node-agent. With workers it counts as coming while each has its worker busy.
+// anyAgent is the youngest node-agent. One counts as coming while any starts, or each has its only worker busy.
 func (c *VolumeContext) anyAgent(v *job.Volume, oneWorker bool) standing {
-	s := standing{present: len(c.Agents) > 0, coming: len(c.Agents) == 0 && !c.agentless("")}
+	s := c.agentOn("")
 	busy := oneWorker && s.present
-	for node, since := range c.Agents {
-		s.since = job.Latest(s.since, since)
+	for node := range c.Agents {
 		busy = busy && c.busy(v, node)
 	}
 	s.coming = s.coming || busy

@@ -270,7 +270,7 @@ func TestEachOwnerMatters(t *testing.T) {
 	}
 	// Longer rows of the same volume cover these: the restored pod, Expose, Resume, the first process, ForceCancel.
 	covered := []string{
-		"removed Take [PodVolumeRestore]", "a quarter of Take [PodVolumeRestore]", "a quarter of PrepareTimeout [DataUpload",
+		"removed Take [PodVolumeRestore]", "a quarter of Take [PodVolumeRestore]",
 		"removed NoteEnd [DataUpload]", "removed NoteEnd [PodVolumeBackup", "removed RebindVolume [DataDownload] [InProgress Canceling] the node-agent that began it",
 		"a quarter of RebindVolume [DataDownload] [InProgress Canceling] the node-agent that began it",
 		"removed Cancel [PodVolumeBackup PodVolumeRestore DataUpload DataDownload] [Prepared", "a quarter of Cancel [PodVolumeBackup PodVolumeRestore DataUpload DataDownload] [Prepared",

@@ -147,8 +147,10 @@ func (c *VolumeContext) Stalled(v *job.Volume) string {
 	_, cause := c.stalled(v)
 	quiet, mover := v.Quiet(c.Now), c.Movers[v.Ref()]
 	switch {
-	case !c.Complete || quiet < prepareMargin || c.SlotHolder(v) != nil:
+	case !c.Complete || quiet < prepareMargin || c.SlotHolder(v) != nil || c.WaitsForPod(v):
 		return ""
+	case v.Phase == velero.VolumeCanceling:
+		return "" // it was
 	case v.Phase == velero.VolumeInProgress && (quiet < carrierQuiet || mover.Phase != "" && mover.Phase != velero.MoverFailed):
 		return "" // a node-agent that comes back takes it up again
 	}
@@ -162,8 +164,8 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 	switch {
 	case v.Ended() || !v.BuiltIn() || !c.PodsSeen:
 		return "", ""
-	case c.Blinding[v.Kind] != "":
-		if v.Waiting() && v.Phase != velero.VolumeAccepted && silent >= prepareMargin && len(c.Agents) > 0 {
+	case c.Blinding[v.Kind] != "" && v.Waiting() && v.Phase != velero.VolumeAccepted:
+		if !c.WaitsForPod(v) && silent >= prepareMargin && len(c.Agents) > 0 {
 			return MalformedSpec, "the node-agents see no " + v.Kind.Resource() + ", because Velero cannot read " + c.Blinding[v.Kind]
 		}
 		return "", ""
@@ -203,6 +205,8 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	switch since := c.Agents[v.Node]; {
 	case mover.Phase == velero.MoverSucceeded:
 		return "", "" // see LostTrack
+	case mover.Phase == velero.MoverFailed && v.Quiet(c.Now) < carrierQuiet:
+		return "", ""
 	case mover.Phase == velero.MoverFailed:
 		return MoverGone, "its mover pod has failed" + human.Parens(moverWhy(mover)) + ", and the node-agent did not note it"
 	case v.Started.IsZero() || !since.After(v.Started) || c.inPods(v.Kind):

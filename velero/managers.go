@@ -17,36 +17,34 @@ const (
 // name before -server.
 func IsServerManager(manager string) bool { return strings.HasSuffix(manager, "-server") }
 
-var (
-	statusField  = []byte(`"f:status"`)
-	statusFields = fieldsOf(`{"f:status":{}}`)
-	otherFields  = fieldsOf(`{}`)
-)
+var statusField = []byte(`"f:status"`)
 
-func fieldsOf(owned string) *metav1.FieldsV1 {
-	fields := &metav1.FieldsV1{}
-	fields.SetRawString(owned)
-	return fields
-}
+// statusSubresource marks an entry of a status after [StripManagedFields].
+const statusSubresource = "status"
 
 // WritesStatus reports whether an entry's manager owns a field of the status. An entry that does not say what it
 // owns counts: the API server always says.
 func WritesStatus(m *metav1.ManagedFieldsEntry) bool {
-	return m.FieldsV1 == nil || bytes.Contains(m.FieldsV1.GetRawBytes(), statusField)
+	switch {
+	case m.Subresource == statusSubresource:
+		return true
+	case m.FieldsV1 != nil:
+		return bytes.Contains(m.FieldsV1.GetRawBytes(), statusField)
+	}
+	return m.FieldsType == "" // else it was stripped
 }
 
-// StripManagedFields keeps who wrote, when, and whether it was to the status.
+// StripManagedFields keeps who wrote, when, and whether it was to the status. It may be applied twice.
 func StripManagedFields(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	kept := make([]metav1.ManagedFieldsEntry, len(fields))
 	for i := range fields {
 		f := &fields[i]
 		kept[i] = metav1.ManagedFieldsEntry{Manager: f.Manager, Operation: f.Operation, Time: f.Time}
-		switch {
-		case f.FieldsV1 == nil:
-		case WritesStatus(f):
-			kept[i].FieldsV1 = statusFields
-		default:
-			kept[i].FieldsV1 = otherFields
+		switch says := f.FieldsV1 != nil || f.FieldsType != ""; {
+		case says && WritesStatus(f):
+			kept[i].Subresource = statusSubresource
+		case says:
+			kept[i].FieldsType = "FieldsV1"
 		}
 	}
 	return kept

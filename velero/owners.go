@@ -67,8 +67,10 @@ const (
 	FromWrite Moment = "the last write"
 	// FromAccepted is status.acceptedTimestamp, else the last write.
 	FromAccepted Moment = "status.acceptedTimestamp"
-	// FromProcess is the start of the youngest process that keeps the timer in memory, or the last write if later.
-	FromProcess Moment = "the start of the process"
+	// FromProcess is the last write, or the start of the youngest process that keeps the timer in memory if later.
+	FromProcess Moment = "the last write or a later start of the process"
+	// FromProcessStart is the start of the process: it does that once.
+	FromProcessStart Moment = "the start of the process"
 )
 
 // OwnerName names a row of the table of owners.
@@ -195,9 +197,9 @@ func Owners() []Owner {
 			Setting: "eventWaitTimeout + 4 × " + operationField, From: FromWrite, Source: download + " OnDataDownloadCompleted",
 			Limit: func(l OwnerLimits) time.Duration { return eventWait + 4*l.operation() }},
 		{Name: OwnerResumes, Actor: VolumeAgent, Does: "attaches itself to the pod again, or requests the cancel", Kinds: movements, Phases: inProgress, Since: before15,
-			Setting: operationField + " of each volume in progress there", Limit: resumeLimit, From: FromProcess, Source: upload + " AttemptDataUploadResume"},
+			Setting: operationField + " of each volume in progress there", Limit: resumeLimit, From: FromProcessStart, Source: upload + " AttemptDataUploadResume"},
 		{Name: OwnerResumes, Actor: VolumeAgent, Does: "attaches itself to the pod again, or requests the cancel", Kinds: podVolumes, Phases: inProgress, Since: before17,
-			Setting: "resource-timeout of each volume in progress there", Limit: resumeLimit, From: FromProcess, Source: backup + " AttemptPVBResume"},
+			Setting: "resource-timeout of each volume in progress there", Limit: resumeLimit, From: FromProcessStart, Source: backup + " AttemptPVBResume"},
 
 		{Name: OwnerMoves, Actor: FirstAgent, Does: "moves it in its own process", Kinds: movements, Phases: moving, Before: before15,
 			Source: "pkg/datapath/file_system.go StartBackup"},
@@ -207,7 +209,7 @@ func Owners() []Owner {
 			Setting: "4 × " + operationField, From: FromWrite, Source: download + " OnDataDownloadCompleted",
 			Limit: func(l OwnerLimits) time.Duration { return 4 * l.operation() }},
 		{Name: OwnerFails, Actor: VolumeAgent, Does: "marks what it finds in progress at its start", Kinds: all, Phases: inProgress, Before: before17,
-			Setting: "at once", Limit: fixed(agentPeriod), From: FromProcess, Source: "pkg/cmd/cli/nodeagent/server.go run"},
+			Setting: "at once", Limit: fixed(agentPeriod), From: FromProcessStart, Source: "pkg/cmd/cli/nodeagent/server.go run"},
 
 		{Name: OwnerCancels, Actor: AnyAgent, Does: "ends it at once", Kinds: movements, Phases: []string{VolumeNew, VolumeAccepted, VolumePrepared}, OnCancel: true, OneWorker: true, Before: before17,
 			Setting: exposeSetting, Limit: ExposeLimit, From: FromProcess, Source: upload + " Reconcile"},

@@ -303,9 +303,14 @@ func (r *itemReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-var fieldSet = []byte(`"fieldsV1":{`)
+var (
+	fieldSet = []byte(`"fieldsV1":{`)
+	// statusSet is what remains of a set with the status: that its manager writes it tells work from a label.
+	statusName, statusSet = []byte(`"f:status":`), []byte(`"f:status":{}`)
+)
 
-// withoutFieldSets empties the field sets in place. Quotes within texts are escaped: each match is a member's name.
+// withoutFieldSets empties the field sets in place, but for the status. Quotes within texts are escaped: each match is
+// a member's name.
 func withoutFieldSets(raw []byte) []byte {
 	kept, rest := raw[:0], raw
 	for {
@@ -315,7 +320,13 @@ func withoutFieldSets(raw []byte) []byte {
 		}
 		begin := at + len(fieldSet)
 		end := begin - 1 + objectEnd(rest[begin-1:]) // before what stands there is written over
-		kept, rest = append(append(kept, rest[:begin]...), '}'), rest[end:]
+		// Read before it is written over, and never longer than what stood there.
+		ofStatus := end-begin > len(statusSet) && bytes.Contains(rest[begin:end], statusName)
+		kept = append(kept, rest[:begin]...)
+		if ofStatus {
+			kept = append(kept, statusSet...)
+		}
+		kept, rest = append(kept, '}'), rest[end:]
 	}
 }
 

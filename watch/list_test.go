@@ -75,6 +75,9 @@ func TestFieldSetsAreLeftOut(t *testing.T) {
 		`{"a":1}`: `{"a":1}`,
 		`{"m":[{"fieldsV1":{"f:a":{"}":"\"}"}},"x":1},{"fieldsV1":{}},{"fieldsV1":{"f:b":{}}}],"s":"\"fieldsV1\":{"}`: `{"m":[{"fieldsV1":{},"x":1},{"fieldsV1":{}},{"fieldsV1":{}}],"s":"\"fieldsV1\":{"}`,
 		`{"fieldsV1":{"cut`: `{"fieldsV1":{}`,
+		`{"fieldsV1":{"f:spec":{"f:a":{}},"f:status":{".":{},"f:phase":{}}},"x":1}`: `{"fieldsV1":{"f:status":{}},"x":1}`,
+		`{"fieldsV1":{"f:status":{}},"x":1}`:                                        `{"fieldsV1":{"f:status":{}},"x":1}`,
+		`{"fieldsV1":{"f:status":`:                                                  `{"fieldsV1":{}`,
 	} {
 		if got := string(withoutFieldSets([]byte(text))); got != want {
 			t.Errorf("%s becomes %s", text, got)
