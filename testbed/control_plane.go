@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type ControlPlane struct {
 	config *rest.Config
 	dir    string
 	dog    *watchdog
+	users  sync.Mutex // envtest's certificate authority counts serial numbers without a lock
 }
 
 // starts is how often a start is tried: between choosing a port and listening
