@@ -155,8 +155,9 @@ func (a *Assessment) judge(j *job.Job, style human.Style) Judged {
 	env := a.Environment
 	env.Style = style
 	verdict := func(env diagnosis.Environment) (v diagnosis.Verdict, needs bool) {
-		if looked {
-			env.Evidence = nil
+		if looked { // what looks found at the jobs that it waits for stays
+			env.Evidence = maps.Clone(env.Evidence)
+			delete(env.Evidence, j.UID)
 		}
 		v = diagnosis.Judge(j, env)
 		needs = needsLook(j, v)

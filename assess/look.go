@@ -57,7 +57,8 @@ func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 
 // with is the verdict with what a closer look found, and whether the job needs one; before and needed are those without.
 func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict, needed bool) (_ diagnosis.Verdict, needs bool) {
-	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: l.Evidence}
+	env.Evidence = maps.Clone(env.Evidence)
+	env.Evidence[j.UID] = l.Evidence
 	v := diagnosis.Judge(j, env)
 	if !needed && !diagnosis.GaveUp(j, env) {
 		if v.State() == before.State() && v.Reason == before.Reason {
@@ -115,13 +116,21 @@ var (
 // Due is the job of a list to look at now, nil for none: a wanted one that needs it. [Lookout.Done] ends the look.
 func (l *Lookout) Due(a *Assessment, wanted func(*job.Job) bool, now time.Time) *job.Job {
 	return l.next(a, listPace, now, func(j *job.Job) bool {
-		judged := a.Of(j)
-		return judged.NeedsLook && !judged.Queue.Waits && wanted(j)
+		return a.Of(j).NeedsLook && wanted(j)
 	})
 }
 
-// DueInFocus is Due for jobs that a person has opened or waits for.
-func (l *Lookout) DueInFocus(a *Assessment, wanted func(*job.Job) bool, now time.Time) *job.Job {
+// DueInFocus is Due for a job that a person has opened, and for those that it waits for.
+func (l *Lookout) DueInFocus(a *Assessment, open *job.Job, now time.Time) *job.Job {
+	ahead := diagnosis.InFront(open, a.Environment)
+	return l.next(a, focusPace, now, func(j *job.Job) bool {
+		isAhead := func(o *job.Job) bool { return o.UID == j.UID }
+		return a.Of(j).NeedsLook && (j.UID == open.UID || slices.ContainsFunc(ahead, isAhead))
+	})
+}
+
+// DueAwaited is Due for jobs whose end a person waits for, also such that seem to need no look.
+func (l *Lookout) DueAwaited(a *Assessment, wanted func(*job.Job) bool, now time.Time) *job.Job {
 	return l.next(a, focusPace, now, wanted)
 }
 

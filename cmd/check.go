@@ -257,12 +257,13 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 		return nil, nil, err
 	}
 	unread := append(unreadSources(snap), c.addEtcd(ctx, snap)...)
-	monitor, err := c.newMonitor()
+	monitor, err := c.newMonitor(c.tellSlow(waitingForAnswer))
 	if err != nil {
 		return nil, unread, err
 	}
-	assessed, unseen := monitor.AssessOnce(ctx, snap, func(*job.Job) bool { return true })
-	for _, j := range unseen {
+	examined := monitor.AssessOnce(ctx, snap, func(*job.Job) bool { return true })
+	assessed := examined.Assessment
+	for _, j := range examined.Unseen {
 		unread = append(unread, document.Unread{Resource: nameOf(j).String(), Error: "veltui could not look closer at it"})
 	}
 	if f.coverage {

@@ -50,9 +50,10 @@ FailedValidation, 6 if it is stuck or orphaned.`,
 }
 
 type explainFlags struct {
-	output               string
-	artifacts, elsewhere bool
-	stored               bool // ask the object store, but not for the list of operations
+	output    string
+	artifacts bool
+	// isReport: the commands are for another machine, and what is stored changes plans but not the verdict.
+	isReport bool
 }
 
 // elsewhere drops from a request what holds on this machine only.
@@ -73,11 +74,11 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	if f.artifacts && c.isReadOnly() {
 		return usagef("--artifacts makes DownloadRequests, which read-only does not allow")
 	}
-	assessed, judged, err := c.readJudged(ctx, selected, c.assessUnchecked)
+	examined, judged, err := c.examineJob(ctx, selected)
 	if err != nil {
 		return err
 	}
-	l, err := c.lookCloser(ctx, closeLook{assessed: assessed, Judged: judged}, f)
+	l, err := c.closeLook(ctx, examined.Assessment, judged, examined.Looks[judged.UID], f)
 	var moved *session.MovedError
 	switch {
 	case errors.As(err, &moved): // a verdict on the former cluster would read as one on the present
@@ -98,69 +99,82 @@ type closeLook struct {
 	remedies []action.Plan
 }
 
-func (l *closeLook) take(look assess.Look) { l.assessed, l.Judged = l.assessed.Look(l.Job, look) }
-
-// lookCloser judges a job again after a closer look, also one that moved a moment ago: Velero may
-// have logged since that it gave up. It plans for a job that does not move, and creates
-// DownloadRequests only if artifacts are wanted or the object store decides the verdict.
-func (c *cli) lookCloser(ctx context.Context, l closeLook, f explainFlags) (closeLook, error) {
-	var err error
-	l.plan, l.remedies, err = c.remedies(ctx, l.Judged, f)
-	if l.plan == nil {
-		if b, ok := l.Object.(*velerov1.Backup); ok && f.artifacts && l.Terminal() {
-			why, failed := c.inspected().WhyNotFinalized(ctx, l.Namespace, b)
-			err = errors.Join(err, failed)
-			l.take(assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()})
-		}
+// closeLook is what explain says of a job beyond its assessment: how to finalize it and the other options, by the same
+// evidence. With --artifacts it gathers evidence of its own, with all that is stored.
+func (c *cli) closeLook(
+	ctx context.Context, assessed *assess.Assessment, judged assess.Judged, found inspect.CloserLook, f explainFlags,
+) (closeLook, error) {
+	l := closeLook{assessed: assessed, Judged: judged}
+	conn, err := c.connect()
+	if err != nil {
 		return l, err
 	}
-	waited := l.Verdict.State() == diagnosis.Waiting
-	l.take(inspect.LookOf(l.plan, c.clock()))
-	if l.Verdict.StorageDecides() && !f.artifacts && !c.isReadOnly() {
-		f.stored = true
-		if plan, remedies, err := c.remedies(ctx, l.Judged, f); err == nil && plan != nil {
-			l.plan, l.remedies = plan, remedies
-			l.take(inspect.LookOf(plan, c.clock()))
-		}
+	if moved := conn.Session.Moved(); moved != nil {
+		return l, moved
 	}
-	if !l.NeedsLook || waited && l.Verdict.State() == diagnosis.Waiting {
-		l.plan, l.remedies = nil, nil // nothing is to be done about it
+	switch {
+	case judged.Terminal():
+		err = c.lookAtEnded(ctx, &l, &found, f)
+	case judged.NeedsLook && f.isReport:
+		o := inspect.EngineOptions{ReadOnly: true, NoStore: !f.artifacts}
+		found.Evidence, err = c.gather(ctx, judged.Job, o)
+	case judged.NeedsLook && f.artifacts:
+		o := inspect.EngineOptions{ReadOnly: true, Waiting: c.tellSlow(waitingForAnswer)}
+		if found.Evidence, err = c.gather(ctx, judged.Job, o); err == nil {
+			plan := action.Plans(*found.Evidence, conn.Request)[0]
+			l.assessed, l.Judged = l.assessed.Look(judged.Job, inspect.LookOf(&plan, c.clock()))
+		}
+	case found.Err != "":
+		err = errors.New(found.Err)
+	}
+	if found.Evidence == nil || l.Verdict.State() == diagnosis.Waiting { // nothing is to be done about what waits
+		return l, err
+	}
+	request := conn.Request
+	if f.isReport {
+		request = elsewhere(request)
+	}
+	plans := action.Plans(*found.Evidence, request)
+	if l.remedies = plans[1:]; !l.Terminal() {
+		l.plan = &plans[0]
 	}
 	return l, err
 }
 
-// remedies plans how to finalize a job, and the other options; nil for one that ended or waits.
-func (c *cli) remedies(ctx context.Context, judged assess.Judged, f explainFlags) (*action.Plan, []action.Plan, error) {
-	j := judged.Job
-	switch {
-	case judged.NeedsLook, judged.Verdict.State() == diagnosis.Progressing:
-	case judged.Verdict.State() != "",
-		len(j.Malformed) == 0 && !slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() }):
-		return nil, nil, nil
+// lookAtEnded gathers the evidence about a job that has ended and left something open. With --artifacts it also finds
+// out why Velero's finalizer did not run for a backup.
+func (c *cli) lookAtEnded(ctx context.Context, l *closeLook, found *inspect.CloserLook, f explainFlags) error {
+	j := l.Job
+	open := slices.ContainsFunc(j.Volumes, func(v job.Volume) bool { return !v.Ended() })
+	if len(j.Malformed) > 0 || open {
+		evidence, err := c.gather(ctx, j, inspect.EngineOptions{ReadOnly: true, NoStore: true})
+		found.Evidence = evidence
+		return err
 	}
+	b, ok := j.Object.(*velerov1.Backup)
+	if !ok || !f.artifacts {
+		return nil
+	}
+	why, err := c.inspected().WhyNotFinalized(ctx, j.Namespace, b)
+	look := assess.Look{Evidence: diagnosis.Evidence{NotFinalized: why}, At: c.clock()}
+	l.assessed, l.Judged = l.assessed.Look(j, look)
+	return err
+}
+
+func (c *cli) gather(ctx context.Context, j *job.Job, o inspect.EngineOptions) (*action.Evidence, error) {
 	conn, err := c.connect()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	finalizer, err := c.inspected().Engine(conn, j.Namespace, inspect.EngineOptions{
-		ReadOnly: true, NoStore: !f.artifacts && !f.stored, LeaveOperations: !f.artifacts, Waiting: c.tellSlow(waitingForAnswer),
-	})
+	engine, err := c.inspected().Engine(conn, j.Namespace, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	evidence, err := finalizer.Gather(ctx, j.Kind, j.Name)
+	evidence, err := engine.Gather(ctx, j.Kind, j.Name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	request := conn.Request
-	if f.elsewhere {
-		request = elsewhere(request)
-	}
-	plans := action.Plans(evidence, request)
-	if j.Terminal() {
-		return nil, plans[1:], nil
-	}
-	return &plans[0], plans[1:], nil
+	return &evidence, nil
 }
 
 func exitFor(j *job.Job, v diagnosis.Verdict) error {

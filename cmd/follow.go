@@ -62,7 +62,7 @@ func (c *cli) following(ctx context.Context, selected selection, style human.Sty
 	if err != nil {
 		return o, err
 	}
-	monitor, err := c.newMonitor()
+	monitor, err := c.newMonitor(nil)
 	if err != nil {
 		return o, err
 	}
@@ -72,7 +72,10 @@ func (c *cli) following(ctx context.Context, selected selection, style human.Sty
 		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
 			return monitor.Assess(ctx, snap, selected.matches)
 		},
-		Look: func(ctx context.Context, j *job.Job) { _ = monitor.LookCloser(ctx, j) }, Wanted: selected.matches,
+		Look: func(ctx context.Context, a *assess.Assessment, j *job.Job) {
+			_ = monitor.LookCloser(ctx, a, j) // the next assessment says why it failed
+		},
+		Wanted: selected.matches,
 	}, nil
 }
 

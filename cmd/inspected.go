@@ -80,14 +80,16 @@ func (c *files) openRates(conn inspect.Connection) *history.Book {
 	return history.Open(o)
 }
 
-// newMonitor makes the monitor of the command's cluster. It downloads nothing.
-func (c *cli) newMonitor() (*inspect.Monitor, error) {
+// newMonitor makes the monitor of the command's cluster. waiting is told what a closer look asks the object store; nil
+// for nobody.
+func (c *cli) newMonitor(waiting func(what string)) (*inspect.Monitor, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
 	cluster := c.inspected()
-	cluster.Indexes, cluster.Rates, cluster.ReadOnly = c.openIndexes(conn.Config), c.openRates(conn), true
+	cluster.Indexes, cluster.Rates = c.openIndexes(conn.Config), c.openRates(conn)
+	cluster.Waiting = waiting
 	return cluster.NewMonitor(c.threshold(backupAge)), nil
 }
 
@@ -96,47 +98,42 @@ func (c *cli) newMonitor() (*inspect.Monitor, error) {
 func (c *cli) judgedJob(
 	ctx context.Context, selected selection, also ...string,
 ) (*assess.Assessment, assess.Judged, error) {
-	return c.readJudged(ctx, selected, c.assess, also...)
+	examined, judged, err := c.examineJob(ctx, selected, also...)
+	return examined.Assessment, judged, err
 }
 
-// readJudged is judgedJob with another way to assess.
-func (c *cli) readJudged(
-	ctx context.Context, selected selection,
-	assessing func(context.Context, *watch.Snapshot, selection) (*assess.Assessment, error), also ...string,
-) (*assess.Assessment, assess.Judged, error) {
+// examineJob is judgedJob, with what the closer looks found.
+func (c *cli) examineJob(
+	ctx context.Context, selected selection, also ...string,
+) (inspect.Examination, assess.Judged, error) {
 	snap, _, err := c.readJob(ctx, selected, watch.Query{Volumes: true, Also: append(also, watch.Deletions)})
 	if err != nil {
-		return nil, assess.Judged{}, err
+		return inspect.Examination{}, assess.Judged{}, err
 	}
-	assessed, err := assessing(ctx, snap, selected)
+	examined, err := c.examine(ctx, snap, selected)
 	if err != nil {
-		return nil, assess.Judged{}, err
+		return inspect.Examination{}, assess.Judged{}, err
 	}
-	return assessed, assessed.Of(pick(assessed.Snapshot.Jobs, selected)[0]), nil
+	return examined, examined.Of(pick(examined.Snapshot.Jobs, selected)[0]), nil
 }
 
-// assessUnchecked assesses one snapshot without a closer look, for a command that gathers the evidence itself.
-func (c *cli) assessUnchecked(
-	ctx context.Context, snap *watch.Snapshot, selected selection,
-) (*assess.Assessment, error) {
-	monitor, err := c.newMonitor()
-	if err != nil {
-		return nil, err
-	}
-	return monitor.Assess(ctx, snap, selected.matches), nil
-}
-
-// assess assesses one snapshot, with the closer looks that the verdicts on the selected jobs need. It warns of jobs
-// that veltui could not look closer at.
+// assess assesses one snapshot, with the closer looks that the verdicts on the selected jobs need.
 func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {
-	monitor, err := c.newMonitor()
+	examined, err := c.examine(ctx, snap, selected)
+	return examined.Assessment, err
+}
+
+// examine is assess, with what the closer looks found. It warns of jobs that veltui could not look closer at.
+func (c *cli) examine(ctx context.Context, snap *watch.Snapshot, selected selection) (inspect.Examination, error) {
+	monitor, err := c.newMonitor(c.tellSlow(waitingForAnswer))
 	if err != nil {
-		return nil, err
+		return inspect.Examination{}, err
 	}
-	assessed, unseen := monitor.AssessOnce(ctx, snap, selected.matches)
-	if len(unseen) > 0 {
+	examined := monitor.AssessOnce(ctx, snap, selected.matches)
+	if len(examined.Unseen) > 0 {
+		names := mapSlice(examined.Unseen, func(j *job.Job) string { return nameOf(j).String() })
 		fmt.Fprintf(c.streams.ErrOut, "warning: not checked closer: %s; 'veltui explain KIND/NAME' checks one job\n",
-			human.List(mapSlice(unseen, func(j *job.Job) string { return nameOf(j).String() }), 3))
+			human.List(names, 3))
 	}
-	return assessed, nil
+	return examined, nil
 }

@@ -73,11 +73,11 @@ func (c *cli) report(ctx context.Context, selected selection, f reportFlags) err
 		}
 	}
 	// Pods tell the version, which an ended job needs for nothing else.
-	assessed, judged, err := c.readJudged(ctx, selected, c.assessUnchecked, watch.Pods)
+	examined, judged, err := c.examineJob(ctx, selected, watch.Pods)
 	if err != nil {
 		return err
 	}
-	made, err := c.reportOn(ctx, assessed, judged, f)
+	made, err := c.reportOn(ctx, examined.Assessment, judged, f)
 	c.awaitRequests()
 	if err != nil {
 		return err
@@ -144,7 +144,8 @@ func (r *reporting) missing(what string, err error) {
 }
 
 func (r *reporting) plans(ctx context.Context, reach action.Request) {
-	l, err := r.cli.lookCloser(ctx, closeLook{assessed: r.Assessed, Judged: r.Judged}, explainFlags{artifacts: r.noStore == nil, elsewhere: true})
+	f := explainFlags{artifacts: r.noStore == nil, isReport: true}
+	l, err := r.cli.closeLook(ctx, r.Assessed, r.Judged, inspect.CloserLook{}, f)
 	r.Assessed, r.Judged = l.assessed, l.Judged
 	if err != nil {
 		r.missing("a closer look at the job", err)

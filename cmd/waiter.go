@@ -146,9 +146,12 @@ func (w *waiter) run(ctx context.Context) error {
 		ctx, stop = context.WithTimeoutCause(ctx, w.flags.timeout, errTimeUp)
 		defer stop()
 	}
-	monitor, err := w.cli.newMonitor()
+	monitor, err := w.cli.newMonitor(nil)
 	if err != nil {
 		return err
+	}
+	if w.flags.noArtifacts {
+		monitor.LeaveArtifacts()
 	}
 	w.monitor = monitor
 	o, err := w.cli.following(ctx, w.selected, human.Short, func(o *watch.Options) {
@@ -347,7 +350,7 @@ func (w *waiter) takeLook(l fullLook) {
 
 var errGone = errors.New("it is gone")
 
-func (w *waiter) look(ctx context.Context, j *job.Job) {
+func (w *waiter) look(ctx context.Context, _ *assess.Assessment, j *job.Job) {
 	judged, err := w.lookFully(ctx, j)
 	w.looked <- fullLook{j, judged, err}
 }
@@ -364,13 +367,11 @@ func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, erro
 	if len(found) == 0 {
 		return assess.Judged{}, errGone
 	}
-	none := func(*job.Job) bool { return false }
-	judged := w.monitor.Assess(ctx, snap, none).Of(found[0])
-	if !judged.NeedsLook {
-		return judged, nil
+	examined := w.monitor.AssessOnce(ctx, snap, func(o *job.Job) bool { return o.UID == found[0].UID })
+	if why := examined.Looks[found[0].UID].Err; why != "" {
+		err = errors.New(why)
 	}
-	err = w.monitor.LookCloser(ctx, judged.Job)
-	return w.monitor.Assess(ctx, snap, none).Of(found[0]), err
+	return examined.Of(examined.Find(found[0].UID)), err
 }
 
 // show draws the jobs and notifies, once for all that ended or got stuck at the same time.

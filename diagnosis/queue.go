@@ -16,6 +16,18 @@ func Queue(j *job.Job, env Environment) (position int, reason string, ok bool) {
 	return w.position, w.reason, w.ok
 }
 
+// InFront lists the jobs that a job waits for, at first or second hand: the running ones of a queue, or the one that is
+// finalized before it. What is said of the job depends on how these fare.
+func InFront(j *job.Job, env Environment) []*job.Job {
+	if w := turnOf(j, &env); len(w.behind) > 0 {
+		return w.behind
+	}
+	if first := newAssessment(j, &env).finalizesFirst(); first != nil && job.StageOf(j.Phase) == job.StageFinalizing {
+		return []*job.Job{first}
+	}
+	return nil
+}
+
 type turn struct {
 	ok       bool
 	position int

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -123,68 +120,4 @@ func Clean(err error) error {
 		return errors.New(sanitize.String(fmt.Sprintf("gave up after %s: %v", human.Count(over.Attempts, "attempt"), over.Err)))
 	}
 	return errors.New(sanitize.String(err.Error()))
-}
-
-// looks are the engines for closer looks, which change and download nothing.
-type looks struct {
-	mu      sync.Mutex
-	engines map[string]lookEngine // by namespace. Each remembers what it has read of the log.
-}
-
-type lookEngine struct {
-	*action.Engine
-	request action.Request
-}
-
-const lookDeadline = 45 * time.Second
-
-// Look gathers the evidence about a job that has not ended, as `veltui explain` does.
-func (c *Cluster) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, lookDeadline, errors.New("no answer in time"))
-	defer cancel()
-	engine, err := c.lookEngine(j.Namespace)
-	if err != nil {
-		return assess.Look{}, Clean(err)
-	}
-	e, err := engine.Gather(ctx, j.Kind, j.Name)
-	switch {
-	case ctx.Err() != nil:
-		return assess.Look{}, context.Cause(ctx)
-	case err == nil && e.Object.GetUID() != j.UID:
-		return assess.Look{}, fmt.Errorf("another %s of this name took its place", j.Kind.Word())
-	case err != nil:
-		c.Log.Warn("looking closer", "kind", j.Kind, "name", j.Name, "error", err)
-		return assess.Look{}, Clean(err)
-	}
-	e.Style = c.Style
-	plan := action.Plans(e, engine.request)[0]
-	return LookOf(&plan, c.Clock()), nil
-}
-
-// lookEngine is the one that looks closer in a namespace, with the way to its cluster.
-func (c *Cluster) lookEngine(namespace string) (lookEngine, error) {
-	c.looks.mu.Lock()
-	defer c.looks.mu.Unlock()
-	if made, ok := c.looks.engines[namespace]; ok {
-		return made, nil
-	}
-	conn, err := c.Connect()
-	if err != nil {
-		return lookEngine{}, err
-	}
-	engine, err := c.Engine(conn, namespace, EngineOptions{ReadOnly: true, NoStore: true})
-	if err != nil {
-		return lookEngine{}, err
-	}
-	if c.looks.engines == nil {
-		c.looks.engines = map[string]lookEngine{}
-	}
-	c.looks.engines[namespace] = lookEngine{engine, conn.Request}
-	return c.looks.engines[namespace], nil
-}
-
-// LookOf is what the evidence of a plan says to the verdict.
-func LookOf(plan *action.Plan, at time.Time) assess.Look {
-	e := plan.Evidence()
-	return assess.Look{Evidence: e.ForVerdict(), Facts: plan.Facts(), At: at}
 }

@@ -40,6 +40,7 @@ type Cluster struct {
 	Records        Records                // Records keeps what backups hold, for coverage
 	AuditDir       func() (string, error) // the directory of the audit log
 	Style          human.Style            // of the durations in what closer looks find
+	Waiting        func(what string)      // Waiting is told what a closer look asks the object store; nil for nobody
 
 	downloads   downloads
 	failures    failures

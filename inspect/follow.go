@@ -26,7 +26,8 @@ type FollowOptions struct {
 	Ready    func(*watch.Snapshot) (bool, error)
 	Patience time.Duration // how long that may take
 
-	Look    func(context.Context, *job.Job) // Look looks closer at a job, beside the loop, once at a time; nil for none
+	// Look looks closer at a job of an assessment, beside the loop, one job at a time; nil for no closer looks.
+	Look    func(context.Context, *assess.Assessment, *job.Job)
 	Wanted  func(*job.Job) bool             // the jobs to look closer at
 	InFocus bool                            // true if a person waits for the wanted jobs (see [assess.Lookout.DueInFocus])
 }
@@ -143,11 +144,11 @@ func (f *follower) assess(ctx context.Context, yield func(*assess.Assessment, er
 	}
 	due := f.lookout.Due
 	if f.InFocus {
-		due = f.lookout.DueInFocus
+		due = f.lookout.DueAwaited
 	}
 	if j := due(a, f.Wanted, f.Clock()); j != nil {
 		go func() {
-			f.Look(ctx, j)
+			f.Look(ctx, a, j)
 			f.looked <- struct{}{}
 		}()
 	}

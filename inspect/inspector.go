@@ -49,7 +49,7 @@ type Inspector interface {
 	VolumeObjects(ctx context.Context, j *job.Job, most int) ([]Document, error)
 	ReadLog(ctx context.Context, q logs.Query, out logs.Output) error
 	Problems(ctx context.Context, j *job.Job) (logs.Problems, error)
-	Look(ctx context.Context, j *job.Job) (assess.Look, error)
+	LookCloser(ctx context.Context, a *assess.Assessment, j *job.Job) (CloserLook, error)
 
 	Coverage(ctx context.Context, a *assess.Assessment, o coverage.Options, say func(string)) (*coverage.Result, error)
 	Predict(ctx context.Context, a *assess.Assessment, schedule string, say func(string)) (*coverage.Prediction, error)

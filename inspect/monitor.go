@@ -12,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/job/forecast"
@@ -34,14 +35,26 @@ type Monitor struct {
 	estimated map[types.UID]bool
 }
 
-// NewMonitor makes a monitor of a cluster that is read-only, so that an estimate downloads nothing. backupAge is the
-// limit for the age of a schedule's last Completed backup, 0 for none.
+// Examination is an assessment of a snapshot that is read once, with what its closer looks found.
+type Examination struct {
+	*assess.Assessment
+	Looks map[types.UID]CloserLook
+	// Unseen are the wanted jobs, and those that they wait for, that need a closer look and got none: there are too
+	// many, or the time is up.
+	Unseen []*job.Job
+}
+
+// NewMonitor makes a monitor of a cluster. backupAge is the limit for the age of a schedule's last Completed backup, 0
+// for none.
 func (c *Cluster) NewMonitor(backupAge time.Duration) *Monitor {
 	return &Monitor{cluster: c, estimates: assess.Estimates{BackupAge: backupAge}, estimated: map[types.UID]bool{}}
 }
 
 // SetStyle sets the style of the durations in what closer looks find.
 func (m *Monitor) SetStyle(style human.Style) { m.cluster.Style = style }
+
+// LeaveArtifacts has closer looks leave the object store alone.
+func (m *Monitor) LeaveArtifacts() { m.cluster.NoArtifacts = true }
 
 // Assess judges a snapshot for the present. It estimates the wanted restores that process items, and records what
 // restores show about the speed of the cluster.
@@ -62,54 +75,54 @@ func (m *Monitor) Assess(ctx context.Context, snap *watch.Snapshot, wanted func(
 	return assessed
 }
 
-// AssessOnce assesses a snapshot that is read once, with the closer looks that its verdicts need, those at wanted jobs
-// first. unseen are the wanted jobs that need a closer look and got none, because there are too many or time is up.
-func (m *Monitor) AssessOnce(
-	ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool,
-) (assessed *assess.Assessment, unseen []*job.Job) {
+// AssessOnce assesses a snapshot that is read once, with the closer looks that the verdicts on wanted jobs need: at
+// these jobs, and first at those that they wait for.
+func (m *Monitor) AssessOnce(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) Examination {
 	// One snapshot shows no speed: an estimate helps only with the rates of earlier restores.
 	known := m.cluster.KnownRates()
 	learned := known.Throttle.Valid() || len(known.Resources) > 0
 	estimating := func(j *job.Job) bool { return learned && wanted(j) }
-	assessed = m.Assess(ctx, snap, estimating)
-	due := slices.DeleteFunc(slices.Clone(assessed.Snapshot.Active), func(j *job.Job) bool {
-		judged := assessed.Of(j)
-		return !judged.NeedsLook || judged.Queue.Waits
-	})
-	slices.SortStableFunc(due, func(a, b *job.Job) int { return wantedFirst(wanted(a), wanted(b)) })
-	began, looked := m.cluster.Clock(), 0
-	for _, j := range due {
-		if looked < onceLooks && m.cluster.Clock().Sub(began) < onceBudget && ctx.Err() == nil {
-			looked++
-			_ = m.LookCloser(ctx, j) // the assessment says why
-		} else if wanted(j) {
-			unseen = append(unseen, j)
+	examined := Examination{Assessment: m.Assess(ctx, snap, estimating), Looks: map[types.UID]CloserLook{}}
+	began := m.cluster.Clock()
+	for _, j := range lookOrder(examined.Assessment, wanted) {
+		if len(examined.Looks) == onceLooks || m.cluster.Clock().Sub(began) >= onceBudget || ctx.Err() != nil {
+			examined.Unseen = append(examined.Unseen, j)
+			continue
+		}
+		found, _ := m.cluster.LookCloser(ctx, examined.Assessment, j) // the assessment says why it failed
+		m.estimates.Looked(j.UID, found.Look)
+		examined.Looks[j.UID] = found
+	}
+	if len(examined.Looks) > 0 {
+		examined.Assessment = m.Assess(ctx, snap, estimating)
+	}
+	return examined
+}
+
+// lookOrder lists the jobs that need a closer look: wanted ones, each after those that it waits for.
+func lookOrder(a *assess.Assessment, wanted func(*job.Job) bool) (order []*job.Job) {
+	add := func(j *job.Job) {
+		if a.Of(j).NeedsLook && !slices.ContainsFunc(order, func(o *job.Job) bool { return o.UID == j.UID }) {
+			order = append(order, j)
 		}
 	}
-	if looked > 0 {
-		assessed = m.Assess(ctx, snap, estimating)
+	for _, j := range a.Snapshot.Active {
+		if !wanted(j) {
+			continue
+		}
+		for _, ahead := range diagnosis.InFront(j, a.Environment) {
+			add(ahead)
+		}
+		add(j)
 	}
-	return assessed, unseen
+	return order
 }
 
-func wantedFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
-// LookCloser gathers the evidence about a job that has not ended, for the next assessment. That assessment also says
-// why a look failed.
-func (m *Monitor) LookCloser(ctx context.Context, j *job.Job) error {
-	look, err := m.cluster.Look(ctx, j)
-	if err != nil {
-		look = assess.Look{At: m.cluster.Clock(), Err: err.Error()}
-	}
-	m.estimates.Looked(j.UID, look)
+// LookCloser gathers the evidence about a job of an assessment that has not ended, for the next assessment. That
+// assessment also says why a look failed.
+func (m *Monitor) LookCloser(ctx context.Context, a *assess.Assessment, j *job.Job) error {
+	found, err := m.cluster.LookCloser(ctx, a, j)
+	m.estimates.Looked(j.UID, found.Look)
 	return err
 }
 
@@ -129,6 +142,7 @@ func (m *Monitor) estimate(ctx context.Context, snap *watch.Snapshot, j *job.Job
 	if err != nil {
 		return err
 	}
+	store.readOnly = true // an estimate beside other things is worth no download
 	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: spec.BackupName, UID: snap.Jobs[i].UID}}
 	index, err := store.Index(ctx, backup, nil)
 	if err != nil {

@@ -201,7 +201,7 @@ func (m *Model) look() tea.Cmd {
 			return nil
 		}
 		ls.settle()
-		due = ls.lookout.DueInFocus(c.assessed, func(j *job.Job) bool { return j.UID == open.UID && c.assessed.Of(j).NeedsLook }, now)
+		due = ls.lookout.DueInFocus(c.assessed, open, now)
 	}
 	if due == nil {
 		return nil
@@ -225,11 +225,9 @@ func (c *cluster) lookAt(j *job.Job) tea.Cmd {
 		c.estimates.Looked(j.UID, last.Value)
 		return c.judgeAgain()
 	})
+	assessed := c.assessed
 	return last.Ask(by, 0, func(ctx context.Context) (assess.Look, error) {
-		seen, err := c.Look(ctx, j)
-		if err != nil {
-			return assess.Look{At: clock(), Err: err.Error()}, nil
-		}
-		return seen, nil
+		found, _ := c.LookCloser(ctx, assessed, j) // the look says why it failed
+		return found.Look, nil
 	})
 }

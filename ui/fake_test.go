@@ -178,11 +178,17 @@ func (f *fakeCluster) Problems(ctx context.Context, j *job.Job) (logs.Problems, 
 	return f.problems.Problems(ctx, j)
 }
 
-func (f *fakeCluster) Look(ctx context.Context, j *job.Job) (assess.Look, error) {
+func (f *fakeCluster) LookCloser(
+	ctx context.Context, _ *assess.Assessment, j *job.Job,
+) (inspect.CloserLook, error) {
 	if f.looker == nil {
-		return never[assess.Look](ctx)
+		return never[inspect.CloserLook](ctx)
 	}
-	return f.looker.Look(ctx, j)
+	found, err := f.looker.Look(ctx, j)
+	if err != nil {
+		found = assess.Look{At: noon, Err: err.Error()}
+	}
+	return inspect.CloserLook{Look: found}, err
 }
 
 func (f *fakeCluster) Report(ctx context.Context, _ *assess.Assessment, _ assess.Judged) (string, error) {
