@@ -36,7 +36,7 @@ func deletingBackup() definition {
 	return definition{name: DeleteBackup, gather: gatherBackupDeletion, fill: fillBackupDeletion, nothing: "delete nothing", marks: deleted,
 		creates: true, byName: true, removes: true, observe: observeRequest, endedByVelero: true, event: "DeletionRequested",
 		did: done("requested its deletion"), others: func(*unstructured.Unstructured) string { return "requested the same deletion" },
-		lookBefore: lookForRestores}
+		lookBefore: lookBeforeDeletion}
 }
 
 // gatherBackupDeletion finds what Velero would delete and what it would refuse (pkg/controller/backup_deletion_controller.go
@@ -97,19 +97,26 @@ func (d *backupDeletion) addRestore(g *gathering, raw *unstructured.Unstructured
 	}
 }
 
-// lookForRestores lists the restores again before the request is sent: Velero deletes them with the backup, also one that
-// began after the last look, and does not ask whether they run.
-func lookForRestores(x *execution, ctx context.Context) error {
+// lookBeforeDeletion lists again, right before the request is sent, what the consent stands on and the version of the
+// backup does not show. Velero deletes the restores with the backup, also a restore that began after the last look, and
+// does not ask whether it runs; and a copy may be deleted meanwhile, by the same command in another terminal.
+func lookBeforeDeletion(x *execution, ctx context.Context) error {
 	shown := &x.evidence.proposal.deletion
-	e := Evidence{At: x.f.o.Now(), proposal: &proposal{}}
+	e := *x.evidence
+	e.proposal = &proposal{request: x.evidence.proposal.request, deletion: backupDeletion{Backup: shown.Backup}}
+	e.At = x.f.o.Now()
 	g := gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
-	now := backupDeletion{Backup: shown.Backup}
-	each(&g, job.Restore, now.addRestore)
+	now := &e.proposal.deletion
+	g.ask(func() { each(&g, job.Restore, now.addRestore) },
+		func() { each(&g, deletionRequest, now.addRequest) },
+		func() { each(&g, job.Backup, now.copies.add) }, g.judgeCopies)
 	slices.Sort(now.restores)
+	slices.Sort(now.requests)
 	switch {
 	case g.err != nil:
 		return g.err
-	case e.proposal.refusal.refusal != "", len(now.running) > 0, !slices.Equal(now.restores, shown.restores):
+	case e.proposal.refusal.refusal != "", len(now.running) > 0, !slices.Equal(now.restores, shown.restores),
+		!slices.Equal(now.requests, shown.requests), now.copies.last != shown.copies.last:
 		return errChanged
 	}
 	return nil

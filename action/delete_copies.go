@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,14 +30,14 @@ func (c *backupCopies) add(g *gathering, _ *unstructured.Unstructured, b *velero
 }
 
 // judgeCopies notes which other backups are copies, which are not, and why. Of a backup that a schedule made, the others
-// of that schedule count, as it stands for what they hold; of any other backup, those that hold all its namespaces by
-// their filters. A backup that holds the namespaces of a scheduled one is noted as a fact, and replaces no run of it.
+// of that schedule count that hold as much; of any other backup, those that hold all its namespaces by their
+// filters. A backup that holds the namespaces of a scheduled one is noted as a fact, and replaces no run of it.
 func (g *gathering) judgeCopies() {
 	d, at := &g.e.proposal.deletion, g.e.At
 	schedule := d.Labels[velerov1.ScheduleNameLabel]
 	scope := "that hold all its namespaces"
 	candidates, others := d.copies.backups, []*velerov1.Backup(nil)
-	holder := func(b *velerov1.Backup) bool { return holdsSame(b, &d.Backup) }
+	holder := func(b *velerov1.Backup) bool { return velero.HoldsAll(b, &d.Backup) }
 	if schedule == "" {
 		candidates = keep(candidates, holder)
 	} else {
@@ -104,12 +105,19 @@ func (p *Plan) AcceptLastCopy() (Plan, bool) {
 	return accepted, ok && accepted.Possible()
 }
 
+// copyLasts is how long a copy must be kept still. Velero looks for expired backups once an hour by default
+// (pkg/controller/gc_controller.go defaultGCFrequency; 1.14 to 1.18.3).
+const copyLasts = time.Hour
+
 // copyRules are those by which backups are copies of the one to delete. The locations are listed only if one of them
 // lies in another than the backup itself.
 func (g *gathering) copyRules(candidates []*velerov1.Backup) *velero.Copies {
 	d := &g.e.proposal.deletion
-	c := &velero.Copies{Now: g.e.At, Requests: velero.RequestsByBackup(d.copies.requests), Marked: g.e.proposal.request.Marked,
-		Locations: map[string]velerov1.BackupStorageLocationPhase{}, Origin: velero.OriginHere}
+	c := &velero.Copies{
+		Now: g.e.At, Target: &d.Backup, Lasts: copyLasts, Marked: g.e.proposal.request.Marked, Origin: velero.OriginHere,
+		Requests:  velero.RequestsByBackup(d.copies.requests),
+		Locations: map[string]velerov1.BackupStorageLocationPhase{},
+	}
 	if origin, _ := velero.OriginOf(&d.Backup); origin != velero.OriginHere {
 		c.Origin = velero.OriginStored
 	}
@@ -180,27 +188,4 @@ func keep(backups []*velerov1.Backup, wanted func(*velerov1.Backup) bool) (kept 
 		}
 	}
 	return kept
-}
-
-// holdsSame reports whether, by its filters, backup b holds all namespaces of another, with all kinds and objects that
-// the other holds of them, and their volumes.
-func holdsSame(b, other *velerov1.Backup) bool {
-	s, o := &b.Spec, &other.Spec
-	holds, of := velero.NamespacesOf(b), velero.NamespacesOf(other)
-	if len(of.Includes) == 0 {
-		of.Includes = []string{"*"}
-	}
-	switch {
-	case s.LabelSelector != nil, len(s.OrLabelSelectors) > 0:
-		return false
-	case len(s.IncludedResources)+len(s.IncludedNamespaceScopedResources) > 0:
-		return false
-	case !includes(o.ExcludedResources, s.ExcludedResources), !includes(o.ExcludedNamespaceScopedResources, s.ExcludedNamespaceScopedResources):
-		return false
-	case s.SnapshotVolumes != nil && !*s.SnapshotVolumes && (o.SnapshotVolumes == nil || *o.SnapshotVolumes):
-		return false
-	case slices.ContainsFunc(of.Includes, func(n string) bool { return !holds.Takes(n) }):
-		return false
-	}
-	return !slices.ContainsFunc(holds.Excludes, of.Takes)
 }

@@ -63,6 +63,16 @@ func (b *sendBench) location(mode, phase string) {
 // What holds for every write holds for deletions: never twice, never another object, and the journal is always true.
 func TestDeleteRestoreInvariants(t *testing.T) { trySends(t, deleteRestoreSend, sampleOf(41, 599)) }
 
+// A restore that no finalizer holds is gone at once: a repeated request finds nothing.
+func TestDeleteUnheldRestoreInvariants(t *testing.T) {
+	unheld := deleteRestoreSend
+	unheld.fill = func(o map[string]any, start time.Time, uid string) {
+		fillEnded(o, start, uid)
+		delete(o["metadata"].(map[string]any), "finalizers")
+	}
+	trySends(t, unheld, sampleOf(83, 1201))
+}
+
 func TestDeleteBackupInvariants(t *testing.T) {
 	a := deleteBackupSend(t)
 	trySends(t, a, sampleOf(41, 599))

@@ -190,6 +190,19 @@ func TestDeleteBackupCopies(t *testing.T) {
 			inStatus(set("expiration", b.start.Add(2*time.Hour+in).UTC().Format(time.RFC3339)))(b)
 		}
 	}
+	// holding is a copy with other filters, and with some of as many items as the backup holds.
+	holding := func(spec map[string]any, some, all int64) func(*sendBench) {
+		return func(b *sendBench) {
+			progress := func(items int64) map[string]any {
+				return map[string]any{"itemsBackedUp": items, "totalItems": items}
+			}
+			b.copyOf("n-2", func(_, s, status map[string]any) {
+				maps.Copy(s, spec)
+				status["progress"] = progress(some)
+			})
+			b.source(func(_, _, status map[string]any) { status["progress"] = progress(all) })
+		}
+	}
 	ago := "1999-12-31T23:00:00Z"
 	for name, c := range map[string]struct {
 		change func(*sendBench)
@@ -197,7 +210,7 @@ func TestDeleteBackupCopies(t *testing.T) {
 	}{
 		"a copy":                     {func(b *sendBench) { b.copyOf("n-2", nil) }, ""},
 		"a copy elsewhere":           {elsewhere("Available"), ""},
-		"one that expires later":     {expiring(time.Hour), ""},
+		"one that expires later":     {expiring(3 * time.Hour), ""},
 		"requested":                  {requested(""), "n-2 does not count: deletion is requested"},
 		"requested, as New":          {requested("New"), "n-2 does not count: deletion is requested"},
 		"requested, and begun":       {requested("InProgress"), "n-2 does not count: deletion is requested"},
@@ -209,9 +222,27 @@ func TestDeleteBackupCopies(t *testing.T) {
 		"it runs":                    {inStatus(set("phase", "InProgress")), "n-2 does not count: not ended"},
 		"an unknown phase":           {inStatus(set("phase", "Archived")), "n-2 does not count: not ended"},
 		"it has expired":             {expiring(-time.Minute), "n-2 does not count: expired"},
-		"its location is gone":       {inSpec(set("storageLocation", "nas")), "n-2 does not count: storage location nas does not exist"},
-		"its location is down":       {elsewhere("Unavailable"), "n-2 does not count: storage location nas is Unavailable"},
-		"its location is unchecked":  {elsewhere(""), "n-2 does not count: Velero has not checked storage location nas"},
+		"it expires in 20 seconds":   {expiring(20 * time.Second), "n-2 does not count: expires at 00:00 UTC"},
+		"as many items":              {holding(nil, 100, 100), ""},
+		"some more items":            {holding(nil, 60, 100), ""},
+		"it holds nothing":           {holding(nil, 0, 100), "n-2 does not count: it holds 0 items, source holds 100"},
+		"it holds far less":          {holding(nil, 40, 100), "n-2 does not count: it holds 40 items, source holds 100"},
+		"neither holds anything":     {holding(nil, 0, 0), ""},
+		"its template lost a kind": {holding(map[string]any{"excludedResources": []any{"secrets"}}, 90, 100),
+			"n-2 does not count: its filters leave out what source holds"},
+		"its template has a selector": {holding(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}, 90, 100),
+			"n-2 does not count: its filters leave out what source holds"},
+		"its template has a policy that may skip volumes": {holding(map[string]any{"resourcePolicy": map[string]any{"kind": "ConfigMap", "name": "p"}}, 90, 100),
+			"n-2 does not count: its filters leave out what source holds"},
+		"its template has no cluster scope": {holding(map[string]any{"includeClusterResources": false}, 90, 100),
+			"n-2 does not count: its filters leave out what source holds"},
+		"its template has another namespace":     {holding(map[string]any{"includedNamespaces": []any{"crm"}}, 90, 100), "n-2 does not count: its filters leave out what source holds"},
+		"its template has one namespace more":    {holding(map[string]any{"includedNamespaces": []any{"shop", "crm"}}, 190, 100), ""},
+		"its template is kept for another time":  {holding(map[string]any{"ttl": "24h0m0s", "csiSnapshotTimeout": "5m0s"}, 100, 100), ""},
+		"its template moves the data of volumes": {holding(map[string]any{"snapshotMoveData": true}, 100, 100), ""},
+		"its location is gone":                   {inSpec(set("storageLocation", "nas")), "n-2 does not count: storage location nas does not exist"},
+		"its location is down":                   {elsewhere("Unavailable"), "n-2 does not count: storage location nas is Unavailable"},
+		"its location is unchecked":              {elsewhere(""), "n-2 does not count: Velero has not checked storage location nas"},
 		"its location is unread": {func(b *sendBench) { elsewhere("Available")(b); b.forbid("backupstoragelocations") },
 			"n-2 does not count: whether storage location nas is available is unknown"},
 		"it names no location": {inSpec(func(s map[string]any) { delete(s, "storageLocation") }), "n-2 does not count: no storage location is named"},
@@ -323,6 +354,46 @@ func TestDeleteBackupLosesItsCopy(t *testing.T) {
 			t.Errorf("%v %v %q: %v", outcome.State, outcome.Sent, outcome.Message, err)
 		}
 	})
+}
+
+// The same between the dry run and the request: somebody deletes the copy meanwhile.
+func TestDeleteBackupLosesItsCopyAfterTheDryRun(t *testing.T) {
+	a := deleteBackupSend(t)
+	a.plan = proposing(DeleteBackup, "Backup", "source", Request{})
+	for name, lose := range map[string]func(b *sendBench){
+		"its deletion is requested": func(b *sendBench) { b.deletionRequest("n-2", "New") },
+		"it is gone":                func(b *sendBench) { b.api.delete(fakeNamespace + "backups/n-2") },
+		"it is Deleting": func(b *sendBench) {
+			b.api.put(fakeNamespace+"backups/n-2", func(o map[string]any) { o["status"].(map[string]any)["phase"] = "Deleting" })
+		},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			b := newSendBench(a)
+			b.scheduled()
+			b.copyOf("n-2", nil)
+			engine, err := New(b.options(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := a.plan(t.Context(), engine)
+			if err != nil || !p.Possible() {
+				t.Fatalf("%s: %v: %s", name, err, p.Refusal)
+			}
+			b.api.tamper = func(step string, _ *http.Request, serve func() *http.Response) (*http.Response, error) {
+				response := serve()
+				if step == "dry run" {
+					lose(b)
+				}
+				return response, nil
+			}
+			outcome, _ := engine.Apply(t.Context(), p, false, nil)
+			requests := len(b.api.landings(a.path))
+			if outcome.State != Changed || outcome.Sent != NotSent || requests > 0 {
+				t.Errorf("%s: %d requests, %v %v %q", name, requests, outcome.State, outcome.Sent, outcome.Message)
+			}
+		})
+	}
 }
 
 // Who asks for it deletes what another cluster may own, and the plan says for whom.

@@ -20,7 +20,8 @@ type delivery struct {
 	write
 	// open: a request had no answer that excludes the write, which may land until it is settled.
 	open bool
-	// unseen: a precondition failed, perhaps of a request that a proxy repeated, and the object was not read since.
+	// unseen: a precondition failed, or what was to be deleted is gone, perhaps because a proxy repeated a request that was
+	// carried out; the object was not read since.
 	unseen  bool
 	altered string                     // how an answer differs from the request, empty without one
 	after   *unstructured.Unstructured // the object as the write left it
@@ -60,12 +61,18 @@ func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 		found = taken
 	}
 	switch {
-	case !d.forGood && !d.isDeletion(): // else it would have to be carried out, repeated, and hidden by a third hand
+	case !d.forGood && !d.isDeletion() && d.isSame(now): // else it would have to be repeated, and hidden by a third hand
 		d.unseen = false
 	case found != obscured && now != nil: // else what was there is gone, and may have been ours
 		d.unseen = false
 	}
 	return found
+}
+
+// isSame reports whether an object is the one that was to be written, or to be created, and no other of its name.
+func (d *delivery) isSame(now *unstructured.Unstructured) bool {
+	uid := d.object().GetUID()
+	return uid == "" || now != nil && now.GetUID() == uid
 }
 
 func (d *delivery) isDeletion() bool {
@@ -80,7 +87,9 @@ func (d *delivery) fail(r *reply, creates bool) {
 		d.only = d.sent
 	}
 	d.open = d.open || !r.excludes()
-	d.unseen = apierrors.IsAlreadyExists(r.err) || !creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
+	// The answer to a request that a proxy repeats is that to the last.
+	d.unseen = apierrors.IsAlreadyExists(r.err) || d.isDeletion() && apierrors.IsNotFound(r.err) ||
+		!creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
 }
 
 // errAltered means that the API server accepted a write and answered with something else than was requested.

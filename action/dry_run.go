@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/retry"
@@ -105,7 +106,7 @@ func (x *execution) attemptDryRun(ctx context.Context, d *delivery) (*unstructur
 // sortDryRun sorts the error of a dry run. What was to be deleted and is gone after a dry run without an answer may have
 // been deleted by that.
 func (x *execution) sortDryRun(ctx context.Context, d *delivery, err error) error {
-	if d.isDeletion() && errors.Is(err, errChanged) && d.state() == Doubtful {
+	if d.isDeletion() && d.state() == Doubtful && (errors.Is(err, errChanged) || apierrors.IsNotFound(err)) {
 		return x.maybeDeleted(d)
 	}
 	return x.sortAnswer(ctx, d, err)

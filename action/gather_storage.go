@@ -36,7 +36,9 @@ const (
 
 // GatherStored adds what the object store holds for a job to evidence that was gathered without asking it. It asks
 // nothing again that earlier, nil for none, found within storedAgain for the same version of the job.
-func (f *Engine) GatherStored(ctx context.Context, e, earlier *Evidence) { f.artifacts(ctx, e, earlier) }
+func (f *Engine) GatherStored(ctx context.Context, e, earlier *Evidence) {
+	f.artifacts(ctx, e, earlier)
+}
 
 // artifacts asks the object store through the server, unless an earlier look at the same state of the job did.
 func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {

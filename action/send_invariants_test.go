@@ -130,6 +130,13 @@ var answers = map[string]func(f *fakeAPI, r *http.Request, serve func() *http.Re
 	"403 after it":   afterIt(statusAnswerOf(403, "", "text/html", "<html>blocked</html>")),
 	"404 after it":   afterIt(statusAnswerOf(404, "", "text/html", "<html>blocked</html>")),
 	"500 after it":   afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 500, "InternalError") }),
+	"repeated": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+		connected(r)
+		body := bodyOf(r)
+		serve()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return serve(), nil
+	},
 	"refused to dial": func(*fakeAPI, *http.Request, func() *http.Response) (*http.Response, error) {
 		return nil, syscall.ECONNREFUSED
 	},

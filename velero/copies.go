@@ -6,6 +6,8 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Copies judges which backups count as copies: as what is left to restore from when something else is lost. Plans of
@@ -18,6 +20,10 @@ type Copies struct {
 	// Locations are the phases of the storage locations by their names.
 	Locations        map[string]velerov1.BackupStorageLocationPhase
 	LocationsUnknown string // why not all locations could be read, empty if they could
+	// Target is the backup that a copy has to stand for, nil if each item is looked up in what is stored.
+	Target *velerov1.Backup
+	// Lasts is how long a copy must be kept from now on, beyond the moment.
+	Lasts time.Duration
 	// Marked are the names of backups that are deleted along with the one in question.
 	Marked []string
 
@@ -40,6 +46,8 @@ const (
 	CopyDeletionFailed    CopyReason = "DeletionFailed" // a deletion began or was refused; part of the data may be gone
 	CopyMarked            CopyReason = "Marked"
 	CopyExpired           CopyReason = "Expired"
+	CopyExpiresSoon       CopyReason = "ExpiresSoon"
+	CopyHoldsLess         CopyReason = "HoldsLess" // it does not hold all that the target holds
 	CopyLocationGone      CopyReason = "LocationGone"
 	CopyLocationDown      CopyReason = "LocationUnavailable"
 	CopyOfAnother         CopyReason = "OfAnotherCluster"
@@ -66,7 +74,7 @@ func RequestsByBackup(requests []*velerov1.DeleteBackupRequest) map[string][]*ve
 
 // Excludes says why a backup does not count as a copy. What is certain comes before what is unknown.
 func (c *Copies) Excludes(b *velerov1.Backup) NoCopy {
-	for _, rule := range []func(*velerov1.Backup) NoCopy{c.phase, c.deletion, c.expiry, c.location, c.origin} {
+	for _, rule := range []func(*velerov1.Backup) NoCopy{c.phase, c.deletion, c.expiry, c.location, c.origin, c.contents} {
 		if n := rule(b); !n.Counts() && n.Reason != CopyUnknown {
 			return n
 		}
@@ -125,10 +133,109 @@ func (c *Copies) deletion(b *velerov1.Backup) NoCopy {
 
 // expiry: the garbage collector deletes an expired backup within the hour (pkg/controller/gc_controller.go Reconcile).
 func (c *Copies) expiry(b *velerov1.Backup) NoCopy {
-	if expires := b.Status.Expiration; expires != nil && !expires.After(c.Now) {
+	expires := b.Status.Expiration
+	switch {
+	case expires == nil:
+		return NoCopy{}
+	case !expires.After(c.Now):
 		return noCopy(CopyExpired, "expired")
+	case !expires.After(c.Now.Add(c.Lasts)):
+		return noCopy(CopyExpiresSoon, "expires at %s UTC", expires.UTC().Format("15:04"))
 	}
 	return NoCopy{}
+}
+
+// contents: what a backup holds is judged by its filters and by how many items it counts. A run of the same schedule may
+// be of another template, or of namespaces that are empty by now.
+func (c *Copies) contents(b *velerov1.Backup) NoCopy {
+	if c.Target == nil {
+		return NoCopy{}
+	}
+	if !sameFilters(&b.Spec, &c.Target.Spec) && !HoldsAll(b, c.Target) {
+		return noCopy(CopyHoldsLess, "its filters leave out what %s holds", c.Target.Name)
+	}
+	items, known := itemsOf(b)
+	wanted, wantedKnown := itemsOf(c.Target)
+	if known && wantedKnown && items*fewestItems < wanted {
+		return noCopy(CopyHoldsLess, "it holds %d items, %s holds %d", items, c.Target.Name, wanted)
+	}
+	return NoCopy{}
+}
+
+// fewestItems is how many times more items than a copy the target may hold: a namespace that was emptied is another
+// matter than one in which some pods less run.
+const fewestItems = 2
+
+// itemsOf is how many items a backup holds; known is false where Velero has not counted them.
+func itemsOf(b *velerov1.Backup) (items int, known bool) {
+	if b.Status.Progress == nil {
+		return 0, false
+	}
+	return b.Status.Progress.ItemsBackedUp, true
+}
+
+// sameFilters reports whether two specs take the same of a cluster. How long a backup is kept, where it is stored, its
+// hooks and its time limits do not matter.
+func sameFilters(a, b *velerov1.BackupSpec) bool {
+	return equality.Semantic.DeepEqual(filtersOf(a), filtersOf(b))
+}
+
+func filtersOf(s *velerov1.BackupSpec) *velerov1.BackupSpec {
+	f := s.DeepCopy()
+	f.Metadata, f.TTL, f.StorageLocation, f.VolumeSnapshotLocations = velerov1.Metadata{}, metav1.Duration{}, "", nil
+	f.Hooks, f.OrderedResources, f.UploaderConfig = velerov1.BackupHooks{}, nil, nil
+	f.CSISnapshotTimeout, f.ItemOperationTimeout = metav1.Duration{}, metav1.Duration{}
+	f.SnapshotMoveData, f.DataMover = nil, ""
+	return f
+}
+
+// HoldsAll reports whether, by its filters, backup b holds all namespaces of another, with all kinds and objects that
+// the other holds of them, and their volumes.
+func HoldsAll(b, other *velerov1.Backup) bool {
+	s, o := &b.Spec, &other.Spec
+	holds, of := NamespacesOf(b), NamespacesOf(other)
+	if len(of.Includes) == 0 {
+		of.Includes = []string{"*"}
+	}
+	switch {
+	case s.LabelSelector != nil, len(s.OrLabelSelectors) > 0:
+		return false
+	case len(s.IncludedResources)+len(s.IncludedNamespaceScopedResources) > 0:
+		return false
+	case !containsAll(o.ExcludedResources, s.ExcludedResources),
+		!containsAll(o.ExcludedNamespaceScopedResources, s.ExcludedNamespaceScopedResources),
+		!containsAll(o.ExcludedClusterScopedResources, s.ExcludedClusterScopedResources),
+		!containsAll(s.IncludedClusterScopedResources, o.IncludedClusterScopedResources):
+		return false
+	case clusterScope(b) < clusterScope(other):
+		return false
+	case s.SnapshotVolumes != nil && !*s.SnapshotVolumes && (o.SnapshotVolumes == nil || *o.SnapshotVolumes):
+		return false
+	case s.ResourcePolicy != nil && !equality.Semantic.DeepEqual(s.ResourcePolicy, o.ResourcePolicy):
+		return false // it may skip volumes
+	case slices.ContainsFunc(of.Includes, func(n string) bool { return !holds.Takes(n) }):
+		return false
+	}
+	return !slices.ContainsFunc(holds.Excludes, of.Takes)
+}
+
+// clusterScope is how much of what lies in no namespace a backup takes: nothing, what belongs to its namespaces, all
+// (pkg/backup/item_collector.go getResourceItems; 1.14 to 1.18.3).
+func clusterScope(b *velerov1.Backup) int {
+	wanted, namespaces := b.Spec.IncludeClusterResources, NamespacesOf(b)
+	isWhole := len(namespaces.Excludes) == 0 &&
+		(len(namespaces.Includes) == 0 || slices.Contains(namespaces.Includes, "*"))
+	switch {
+	case wanted != nil && !*wanted:
+		return 0
+	case wanted != nil || isWhole:
+		return 2
+	}
+	return 1
+}
+
+func containsAll(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
 // location: Velero restores only from a location that it has found available (restore_controller.go
