@@ -1,6 +1,7 @@
 package action
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,7 @@ func creating() definition {
 	return definition{
 		name: Create, gather: gatherCreation, fill: create, nothing: "create nothing", creates: true, marks: created, ages: noAge,
 		observe: observing(observeCreation), event: "Created", did: done("created it"),
-		others: func(*unstructured.Unstructured) string { return "created one of that name" },
+		others: func(*unstructured.Unstructured) string { return "created one of that name" }, lookBefore: lookAtSource,
 	}
 }
 
@@ -67,7 +68,58 @@ func (g *gathering) restoreSource() {
 	} else if !velero.TerminalPhase(phase) {
 		o.refuse(refuse("Wait until it has ended: veltui wait backup/"+name, "backup %s has not ended: what it holds is not stored yet", name))
 	}
+	o.source = b.UID
+	if expires := b.Status.Expiration; expires != nil && !expires.After(g.e.At) {
+		o.ledger.Doubts(diagnosis.SourceAPI, expires.Time, "backup %s has expired: Velero may delete it at any time, also while it is restored", name)
+	}
+	g.sourceDeletions(name)
 	g.usableLocation(b.Spec.StorageLocation, false)
+}
+
+// sourceDeletions refuses to restore a backup whose deletion is requested: Velero's deletion does not wait for restores
+// (pkg/controller/backup_deletion_controller.go Reconcile; 1.14 to 1.18.3).
+func (g *gathering) sourceDeletions(name string) {
+	o := g.e.proposal
+	raw, why := g.all(deletionRequest)
+	if why != "" {
+		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell whether the deletion of backup %s is requested%s", name, because(why))
+		return
+	}
+	for i := range raw {
+		var r velerov1.DeleteBackupRequest
+		if _, err := convert(&raw[i], &r); err != nil || r.Spec.BackupName != name {
+			continue
+		}
+		if string(r.Status.Phase) != velero.DeletionProcessed {
+			o.refuse(refuse("Choose another backup, or withdraw the request if Velero has not begun with it: veltui get deletions",
+				"the deletion of backup %s is requested (%s): Velero deletes it while it is restored", name, r.Name))
+			return
+		}
+		if len(r.Status.Errors) > 0 {
+			o.ledger.Doubts(diagnosis.SourceAPI, r.CreationTimestamp.Time,
+				"a deletion of backup %s failed: part of its data may be gone", name)
+		}
+	}
+}
+
+// lookAtSource looks at the backup again right before the request: the Restore names it by its name alone, and another
+// backup may have taken that since, or its deletion was requested.
+func lookAtSource(x *execution, ctx context.Context) error {
+	shown := x.evidence.proposal
+	if shown.source == "" {
+		return nil // it is no restore
+	}
+	e := *x.evidence
+	e.At, e.proposal = x.f.o.Now(), &proposal{request: shown.request, asked: shown.asked}
+	g := gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
+	g.restoreSource()
+	switch {
+	case g.err != nil:
+		return g.err
+	case e.proposal.refusal.refusal != "", e.proposal.source != shown.source:
+		return errChanged
+	}
+	return nil
 }
 
 // newestCompleted is the backup of a schedule that Velero restores (restore_controller.go mostRecentCompletedBackup),

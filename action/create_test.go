@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/diagnosis"
 )
 
 // proposed is a plan against a cluster that was changed before.
@@ -54,6 +57,10 @@ func TestCreateRefuses(t *testing.T) {
 				status(o, "Unavailable")
 			})
 		}, "storage location nas is not available: Velero would refuse it"},
+		"a backup whose deletion is requested": {func(b *sendBench) { b.deletionRequest("source", "") },
+			"the deletion of backup source is requested (source-x): Velero deletes it while it is restored"},
+		"a backup whose deletion has begun": {func(b *sendBench) { b.deletionRequest("source", "InProgress") },
+			"the deletion of backup source is requested (source-x): Velero deletes it while it is restored"},
 	} {
 		if p := proposed(t, createSend, c.change); p.Possible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
@@ -66,6 +73,73 @@ func TestCreateRefuses(t *testing.T) {
 	} {
 		if p := proposed(t, createSend, change); !p.Possible() || len(p.Facts()) < 4 {
 			t.Errorf("%s: %q %v", name, p.Refusal, p.Facts())
+		}
+	}
+}
+
+// A backup that may go is restored, and the plan says so.
+func TestRestoreOfABackupThatMayGo(t *testing.T) {
+	for want, change := range map[string]func(*sendBench){
+		"backup source has expired: Velero may delete it at any time": func(b *sendBench) {
+			b.source(func(_, _, status map[string]any) {
+				status["expiration"] = b.start.Add(-time.Hour).UTC().Format(time.RFC3339)
+			})
+		},
+		"a deletion of backup source failed: part of its data may be gone": func(b *sendBench) {
+			b.deletionRequest("source", "Processed", "no")
+		},
+		"cannot tell whether the deletion of backup source is requested": func(b *sendBench) {
+			b.forbid("deletebackuprequests")
+		},
+	} {
+		p := proposed(t, createSend, change)
+		isSaid := slices.ContainsFunc(p.Facts(), func(f diagnosis.Fact) bool {
+			return !f.Holds && strings.HasPrefix(f.Text, want)
+		})
+		if !p.Possible() || !isSaid {
+			t.Errorf("%s: %q %v", want, p.Refusal, p.Facts())
+		}
+	}
+}
+
+// A Restore names its backup by the name alone: what becomes of the backup after the dry run stops the request.
+func TestRestoreOfABackupThatGoes(t *testing.T) {
+	for name, change := range map[string]func(*sendBench){
+		"another has its name": func(b *sendBench) {
+			b.source(func(metadata, _, _ map[string]any) { metadata["uid"] = "b-2" })
+		},
+		"it is gone":                func(b *sendBench) { b.api.delete(sourcePath) },
+		"it is Deleting":            func(b *sendBench) { b.source(func(_, _, s map[string]any) { s["phase"] = "Deleting" }) },
+		"its deletion is requested": func(b *sendBench) { b.deletionRequest("source", "New") },
+	} {
+		for _, step := range []string{"look", "dry run"} {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				b := newSendBench(createSend)
+				b.source(func(metadata, _, _ map[string]any) { metadata["uid"] = "b-1" })
+				engine, err := New(b.options(dir))
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := createSend.plan(t.Context(), engine)
+				if err != nil || !p.Possible() {
+					t.Fatalf("%s: %v: %s", name, err, p.Refusal)
+				}
+				if step == "look" {
+					change(b)
+				}
+				b.api.tamper = func(at string, _ *http.Request, serve func() *http.Response) (*http.Response, error) {
+					response := serve()
+					if at == "dry run" && step == at {
+						change(b)
+					}
+					return response, nil
+				}
+				outcome, _ := engine.Apply(t.Context(), p, false, nil)
+				if n := len(b.api.landings(createSend.path)); n > 0 || outcome.Sent != NotSent || outcome.State != Changed {
+					t.Errorf("%s after the %s: %d requests, %v %v %q", name, step, n, outcome.State, outcome.Sent, outcome.Message)
+				}
+			})
 		}
 	}
 }

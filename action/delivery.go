@@ -279,17 +279,19 @@ func (x *execution) confirm(ctx context.Context) error {
 			return err
 		}
 	}
-	if !x.byName {
+	if x.byName {
+		now, err := x.read(ctx, x.evidence.Object)
+		switch {
+		case err != nil:
+			return err
+		case now == nil || !sameVersion(now, x.evidence.Object):
+			return errChanged
+		}
+	}
+	if x.lookBefore == nil {
 		return nil
 	}
-	now, err := x.read(ctx, x.evidence.Object)
-	if err == nil && (now == nil || !sameVersion(now, x.evidence.Object)) {
-		err = errChanged
-	}
-	if err == nil && x.lookBefore != nil {
-		err = x.lookBefore(x, ctx)
-	}
-	return err
+	return x.lookBefore(x, ctx)
 }
 
 // once reads a resource of the cluster that was shown in one attempt.

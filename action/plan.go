@@ -150,7 +150,15 @@ func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
 	return p.Action == q.Action && p.Effect() == q.Effect() && p.evidence.By == q.evidence.By && p.evidence.Cluster.Difference(q.evidence.Cluster) == "" &&
 		p.Kind == q.Kind && p.Namespace == q.Namespace && p.Name == q.Name && p.UID == q.UID &&
 		p.To == q.To && slices.Equal(p.Set, q.Set) && (p.To == "" || p.Reason == q.Reason) &&
-		includes(q.WillNot, p.WillNot) && includes(q.Then, p.Then) && includes(q.doubts(), p.doubts())
+		p.source() == q.source() && includes(q.WillNot, p.WillNot) && includes(q.Then, p.Then) && includes(q.doubts(), p.doubts())
+}
+
+// source is the uid of the backup that the plan restores, empty if it restores none.
+func (p *Plan) source() types.UID {
+	if p.evidence.proposal == nil {
+		return ""
+	}
+	return p.evidence.proposal.source
 }
 
 // doubts returns the facts that do not hold, without their numbers and times, which grow by themselves.

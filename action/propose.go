@@ -9,6 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
@@ -30,6 +31,8 @@ type proposal struct {
 	template map[string]any // its spec.template as it is stored
 	holdup   string         // the backup that holds up the schedule's next run
 	deletion backupDeletion
+	// source is the uid of the backup that is restored: a Restore names it by its name alone.
+	source types.UID
 }
 
 // Propose plans an action that is about no running job: Create makes the object, a Restore with its spec or a Backup
