@@ -24,6 +24,7 @@ import (
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/testbed"
 )
 
 // answers are what may become of one request. Serve carries it out.
@@ -651,7 +652,7 @@ func TestPauseInvariants(t *testing.T) { trySends(t, pauseSend, sampleOf(41, 599
 func TestUnpauseInvariants(t *testing.T) { trySends(t, unpauseSend, sampleOf(43, 607)) }
 
 func trySends(t *testing.T, a sendAction, every int) {
-	dir := t.TempDir()
+	dir := testbed.MemoryDir(t)
 	n, tried := 0, 0
 	for _, c := range sendCases() {
 		if n++; n%every != 0 {
