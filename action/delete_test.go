@@ -221,6 +221,13 @@ func TestDeleteBackupCopies(t *testing.T) {
 		"of other namespaces": {func(b *sendBench) {
 			b.copyOf("n-2", func(m, s, _ map[string]any) { delete(m, "labels"); s["includedNamespaces"] = []any{"crm"} })
 		}, ""},
+		// Of the same schedule, and yet no copy of what the source holds.
+		"it holds no item":     {inStatus(set("progress", map[string]any{"totalItems": int64(0), "itemsBackedUp": int64(0)})), "n-2 does not count: "},
+		"of fewer namespaces":  {inSpec(set("includedNamespaces", []any{"crm"})), "n-2 does not count: "},
+		"of few resources":     {inSpec(set("includedResources", []any{"configmaps"})), "n-2 does not count: "},
+		"without volumes":      {inSpec(set("snapshotVolumes", false)), "n-2 does not count: "},
+		"of some labels":       {inSpec(set("labelSelector", map[string]any{"matchLabels": map[string]any{"no": "thing"}})), "n-2 does not count: "},
+		"it expires at once":   {expiring(20 * time.Second), "n-2 does not count: "},
 		"it is marked as well": {func(b *sendBench) { b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},
 		"two for two reasons":  {func(b *sendBench) { requested("New")(b); b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},
 		"two for the same":     {func(b *sendBench) { requested("New")(b); b.copyOf("n-3", nil); b.deletionRequest("n-3", "New") }, "n-2 and n-3 do not count: deletion is requested"},
