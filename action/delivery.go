@@ -79,7 +79,8 @@ func (d *delivery) fail(r *reply, creates bool) {
 	if !d.open && r.code == http.StatusConflict && r.excludes() {
 		d.only = d.sent
 	}
-	d.open = d.open || !r.excludes()
+	// What was there and is gone may have been deleted by this very request, if something in between repeated it.
+	d.open = d.open || !r.excludes() || d.isDeletion() && apierrors.IsNotFound(r.err)
 	d.unseen = apierrors.IsAlreadyExists(r.err) || !creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))
 }
 
