@@ -271,18 +271,28 @@ func TestDeleteBackupCopiesOfNamespaces(t *testing.T) {
 		change func(*sendBench)
 		last   bool
 	}{
-		"alone":                      {func(*sendBench) {}, true},
-		"one of all namespaces":      {with(map[string]any{}), false},
-		"one of the same":            {with(map[string]any{"includedNamespaces": []any{"shop", "crm"}}), false},
-		"one without its namespace":  {with(map[string]any{"excludedNamespaces": []any{"shop"}}), true},
-		"one of other namespaces":    {with(map[string]any{"includedNamespaces": []any{"crm"}}), true},
-		"one of few resources":       {with(map[string]any{"includedResources": []any{"pods"}}), true},
-		"one without claims":         {with(map[string]any{"excludedResources": []any{"persistentvolumeclaims"}}), true},
-		"one without volumes":        {with(map[string]any{"snapshotVolumes": false}), true},
-		"one of some labels":         {with(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}), true},
-		"the last is partial":        {func(b *sendBench) { b.phase("PartiallyFailed") }, true},
-		"it holds nothing":           {func(b *sendBench) { b.phase("Failed") }, false},
-		"its deletion began already": {func(b *sendBench) { b.phase("Deleting") }, false},
+		"alone":                                   {func(*sendBench) {}, true},
+		"one of all namespaces":                   {with(map[string]any{}), false},
+		"one of the same":                         {with(map[string]any{"includedNamespaces": []any{"shop", "crm"}}), false},
+		"one without its namespace":               {with(map[string]any{"excludedNamespaces": []any{"shop"}}), true},
+		"one of other namespaces":                 {with(map[string]any{"includedNamespaces": []any{"crm"}}), true},
+		"one of few resources":                    {with(map[string]any{"includedResources": []any{"pods"}}), true},
+		"one without claims":                      {with(map[string]any{"excludedResources": []any{"persistentvolumeclaims"}}), true},
+		"one without volumes":                     {with(map[string]any{"snapshotVolumes": false}), true},
+		"one of some labels":                      {with(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}), true},
+		"one with a policy that may skip volumes": {with(map[string]any{"resourcePolicy": map[string]any{"kind": "configmap", "name": "skip"}}), true},
+		"one without cluster resources": {func(b *sendBench) {
+			b.source(func(_, s, _ map[string]any) { s["includeClusterResources"] = true })
+			with(map[string]any{"includeClusterResources": false})(b)
+		}, true},
+		"one without volumes in the file system": {func(b *sendBench) {
+			b.source(func(_, s, _ map[string]any) { s["defaultVolumesToFsBackup"] = true })
+			with(map[string]any{"defaultVolumesToFsBackup": false})(b)
+		}, true},
+		"one without persistent volumes": {with(map[string]any{"excludedClusterScopedResources": []any{"persistentvolumes"}}), true},
+		"the last is partial":            {func(b *sendBench) { b.phase("PartiallyFailed") }, true},
+		"it holds nothing":               {func(b *sendBench) { b.phase("Failed") }, false},
+		"its deletion began already":     {func(b *sendBench) { b.phase("Deleting") }, false},
 	} {
 		p := proposed(t, a, c.change)
 		if last := strings.HasPrefix(p.Refusal, "it is the LAST "); last != c.last || p.Possible() == c.last {
