@@ -225,7 +225,7 @@ func TestDeleteBackupCopies(t *testing.T) {
 		"it expires in 20 seconds":   {expiring(20 * time.Second), "n-2 does not count: expires at 00:00 UTC"},
 		"as many items":              {holding(nil, 100, 100), ""},
 		"some more items":            {holding(nil, 60, 100), ""},
-		"it holds nothing":           {holding(nil, 0, 100), "n-2 does not count: it holds 0 items, source holds 100"},
+		"it holds nothing":           {holding(nil, 0, 100), "n-2 does not count: it holds no item"},
 		"it holds far less":          {holding(nil, 40, 100), "n-2 does not count: it holds 40 items, source holds 100"},
 		"neither holds anything":     {holding(nil, 0, 0), ""},
 		"its template lost a kind": {holding(map[string]any{"excludedResources": []any{"secrets"}}, 90, 100),
@@ -252,6 +252,13 @@ func TestDeleteBackupCopies(t *testing.T) {
 		"of other namespaces": {func(b *sendBench) {
 			b.copyOf("n-2", func(m, s, _ map[string]any) { delete(m, "labels"); s["includedNamespaces"] = []any{"crm"} })
 		}, ""},
+		// Of the same schedule, and yet no copy of what the source holds.
+		"it holds no item":     {inStatus(set("progress", map[string]any{"totalItems": int64(0), "itemsBackedUp": int64(0)})), "n-2 does not count: "},
+		"of fewer namespaces":  {inSpec(set("includedNamespaces", []any{"crm"})), "n-2 does not count: "},
+		"of few resources":     {inSpec(set("includedResources", []any{"configmaps"})), "n-2 does not count: "},
+		"without volumes":      {inSpec(set("snapshotVolumes", false)), "n-2 does not count: "},
+		"of some labels":       {inSpec(set("labelSelector", map[string]any{"matchLabels": map[string]any{"no": "thing"}})), "n-2 does not count: "},
+		"it expires at once":   {expiring(20 * time.Second), "n-2 does not count: "},
 		"it is marked as well": {func(b *sendBench) { b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},
 		"two for two reasons":  {func(b *sendBench) { requested("New")(b); b.copyOf("marked", nil) }, "marked does not count: marked for deletion, too"},
 		"two for the same":     {func(b *sendBench) { requested("New")(b); b.copyOf("n-3", nil); b.deletionRequest("n-3", "New") }, "n-2 and n-3 do not count: deletion is requested"},
@@ -295,18 +302,28 @@ func TestDeleteBackupCopiesOfNamespaces(t *testing.T) {
 		change func(*sendBench)
 		last   bool
 	}{
-		"alone":                      {func(*sendBench) {}, true},
-		"one of all namespaces":      {with(map[string]any{}), false},
-		"one of the same":            {with(map[string]any{"includedNamespaces": []any{"shop", "crm"}}), false},
-		"one without its namespace":  {with(map[string]any{"excludedNamespaces": []any{"shop"}}), true},
-		"one of other namespaces":    {with(map[string]any{"includedNamespaces": []any{"crm"}}), true},
-		"one of few resources":       {with(map[string]any{"includedResources": []any{"pods"}}), true},
-		"one without claims":         {with(map[string]any{"excludedResources": []any{"persistentvolumeclaims"}}), true},
-		"one without volumes":        {with(map[string]any{"snapshotVolumes": false}), true},
-		"one of some labels":         {with(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}), true},
-		"the last is partial":        {func(b *sendBench) { b.phase("PartiallyFailed") }, true},
-		"it holds nothing":           {func(b *sendBench) { b.phase("Failed") }, false},
-		"its deletion began already": {func(b *sendBench) { b.phase("Deleting") }, false},
+		"alone":                                   {func(*sendBench) {}, true},
+		"one of all namespaces":                   {with(map[string]any{}), false},
+		"one of the same":                         {with(map[string]any{"includedNamespaces": []any{"shop", "crm"}}), false},
+		"one without its namespace":               {with(map[string]any{"excludedNamespaces": []any{"shop"}}), true},
+		"one of other namespaces":                 {with(map[string]any{"includedNamespaces": []any{"crm"}}), true},
+		"one of few resources":                    {with(map[string]any{"includedResources": []any{"pods"}}), true},
+		"one without claims":                      {with(map[string]any{"excludedResources": []any{"persistentvolumeclaims"}}), true},
+		"one without volumes":                     {with(map[string]any{"snapshotVolumes": false}), true},
+		"one of some labels":                      {with(map[string]any{"labelSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}), true},
+		"one with a policy that may skip volumes": {with(map[string]any{"resourcePolicy": map[string]any{"kind": "configmap", "name": "skip"}}), true},
+		"one without cluster resources": {func(b *sendBench) {
+			b.source(func(_, s, _ map[string]any) { s["includeClusterResources"] = true })
+			with(map[string]any{"includeClusterResources": false})(b)
+		}, true},
+		"one without volumes in the file system": {func(b *sendBench) {
+			b.source(func(_, s, _ map[string]any) { s["defaultVolumesToFsBackup"] = true })
+			with(map[string]any{"defaultVolumesToFsBackup": false})(b)
+		}, true},
+		"one without persistent volumes": {with(map[string]any{"excludedClusterScopedResources": []any{"persistentvolumes"}}), true},
+		"the last is partial":            {func(b *sendBench) { b.phase("PartiallyFailed") }, true},
+		"it holds nothing":               {func(b *sendBench) { b.phase("Failed") }, false},
+		"its deletion began already":     {func(b *sendBench) { b.phase("Deleting") }, false},
 	} {
 		p := proposed(t, a, c.change)
 		if last := strings.HasPrefix(p.Refusal, "it is the LAST "); last != c.last || p.Possible() == c.last {

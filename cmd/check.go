@@ -363,7 +363,11 @@ func (c *cli) printCheck(d document.Check, output string, several bool) error {
 		if several {
 			where = "context " + u.Context + ": "
 		}
-		fmt.Fprintf(c.streams.ErrOut, "incomplete: %s%s%s%s\n", where, u.Resource, human.Clause(": ", u.Error), human.Clause("; you need the right to ", u.Right))
+		what := u.Error
+		if u.Resource != "" {
+			what = u.Resource + human.Clause(": ", u.Error)
+		}
+		fmt.Fprintf(c.streams.ErrOut, "incomplete: %s%s%s\n", where, what, human.Clause("; you need the right to ", u.Right))
 	}
 	if err != nil {
 		return err

@@ -156,7 +156,10 @@ func (c *Copies) contents(b *velerov1.Backup) NoCopy {
 	}
 	items, known := itemsOf(b)
 	wanted, wantedKnown := itemsOf(c.Target)
-	if known && wantedKnown && items*fewestItems < wanted {
+	switch {
+	case known && items == 0 && (!wantedKnown || wanted > 0):
+		return noCopy(CopyHoldsLess, "it holds no item")
+	case known && wantedKnown && items*fewestItems < wanted:
 		return noCopy(CopyHoldsLess, "it holds %d items, %s holds %d", items, c.Target.Name, wanted)
 	}
 	return NoCopy{}
@@ -211,13 +214,30 @@ func HoldsAll(b, other *velerov1.Backup) bool {
 		return false
 	case s.SnapshotVolumes != nil && !*s.SnapshotVolumes && (o.SnapshotVolumes == nil || *o.SnapshotVolumes):
 		return false
+	case isTrue(o.DefaultVolumesToFsBackup) && !isTrue(s.DefaultVolumesToFsBackup):
+		return false
 	case s.ResourcePolicy != nil && !equality.Semantic.DeepEqual(s.ResourcePolicy, o.ResourcePolicy):
 		return false // it may skip volumes
+	case !equality.Semantic.DeepEqual(otherFilters(s), otherFilters(o)):
+		return false
 	case slices.ContainsFunc(of.Includes, func(n string) bool { return !holds.Takes(n) }):
 		return false
 	}
 	return !slices.ContainsFunc(holds.Excludes, of.Takes)
 }
+
+// otherFilters are those that [HoldsAll] does not look into: it takes them to matter wherever they differ.
+func otherFilters(s *velerov1.BackupSpec) *velerov1.BackupSpec {
+	f := filtersOf(s)
+	f.IncludedNamespaces, f.ExcludedNamespaces, f.IncludeClusterResources = nil, nil, nil
+	f.IncludedResources, f.IncludedNamespaceScopedResources, f.IncludedClusterScopedResources = nil, nil, nil
+	f.ExcludedResources, f.ExcludedNamespaceScopedResources, f.ExcludedClusterScopedResources = nil, nil, nil
+	f.LabelSelector, f.OrLabelSelectors, f.ResourcePolicy = nil, nil, nil
+	f.SnapshotVolumes, f.DefaultVolumesToFsBackup, f.DefaultVolumesToRestic = nil, nil, nil
+	return f
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
 
 // clusterScope is how much of what lies in no namespace a backup takes: nothing, what belongs to its namespaces, all
 // (pkg/backup/item_collector.go getResourceItems; 1.14 to 1.18.3).
