@@ -105,10 +105,13 @@ func (a *assessment) quiet() time.Duration { return max(0, a.Now.Sub(a.j.QuietSi
 // quietWords is quiet in words; where no movement was seen, it is only a lower bound.
 func (a *assessment) quietWords() string {
 	words := a.env.Style.Duration(a.quiet())
-	if moved, known := a.j.Moved(); !known && a.j.QuietSince().Equal(moved) {
-		words = "at least " + words
+	if moved, known := a.j.Moved(); known || !a.j.QuietSince().Equal(moved) {
+		return words
 	}
-	return words
+	if a.quiet() < time.Second { // nothing tells how long it was before the first look
+		return "an unknown time"
+	}
+	return "at least " + words
 }
 
 func (a *assessment) fresh() bool {
