@@ -64,6 +64,7 @@ func checkScenario(t *testing.T, path string) {
 	c.explain()
 	c.page()
 	c.get()
+	c.agreement()
 	c.finalize()
 }
 
@@ -76,6 +77,7 @@ type scenarioCheck struct {
 	state, reason, advice string
 	advised               action.Name
 	facts                 int
+	said                  judgement // by explain
 }
 
 // document runs a command and reads what it prints.
@@ -112,6 +114,7 @@ func (c *scenarioCheck) explain() {
 	}
 	c.checkRemedies("explain", e.Remedies)
 	c.advised = action.Name(e.Verdict.Action)
+	c.said = answerOf(e.Job)
 	trouble := c.state == "stuck" || c.state == "orphaned"
 	if phase := e.Job.Phase; trouble != (code == ExitRefused) || !trouble && c.state != "" && code != ExitOK {
 		c.Errorf("explain: exit code %d of a job that is %q in phase %s", code, c.state, phase)
