@@ -35,13 +35,17 @@ var otherFiles = map[string]string{
 	"stored/logs/store.go os.OpenFile":       "a log that the user saves: a new file (O_EXCL) where the user wants it",
 }
 
+var systemCalls = regexp.MustCompile(
+	`^(Open|Creat$|Rename|Unlink|Rmdir|Mk(dir|fifo|nod)|Link|Symlink|(Fch|Ch)(mod|own)|Truncate)`)
+
 // touchesFiles matches the functions that open, make, change or remove what has a path. To ask for its kind and size
 // (Stat, Lstat) opens nothing.
 var touchesFiles = map[string]*regexp.Regexp{
-	"os":                    regexp.MustCompile(`^(Open|Create|ReadFile$|WriteFile$|Read(Dir|link)$|Rename|Remove|Mkdir|Link$|Symlink|Ch(mod|own|times)|Lchown|Truncate|DirFS|CopyFS|StartProcess)`),
+	"os": regexp.MustCompile(`^(Open|Create|ReadFile$|WriteFile$|Read(Dir|link)$|Rename|Remove|Mkdir|Link$|Symlink|` +
+		`Ch(mod|own|times)|Lchown|Truncate|DirFS|CopyFS|StartProcess)`),
 	"io/ioutil":             regexp.MustCompile(`^(Read(Dir|File)|WriteFile|Temp)`),
-	"syscall":               regexp.MustCompile(`^(Open|Creat$|Rename|Unlink|Rmdir|Mk|Link|Symlink|(Fch|Ch)(mod|own)|Truncate)`),
-	"golang.org/x/sys/unix": regexp.MustCompile(`^(Open|Creat$|Rename|Unlink|Rmdir|Mk(dir|fifo|nod)|Link|Symlink|(Fch|Ch)(mod|own)|Truncate)`),
+	"syscall":               systemCalls,
+	"golang.org/x/sys/unix": systemCalls,
 }
 
 // TestFilesAreOpenedPrivately holds that what veltui keeps is opened by the packages that look whose it is.
@@ -55,7 +59,7 @@ func TestFilesAreOpenedPrivately(t *testing.T) {
 			}
 			name := filepath.ToSlash(path) + " " + call
 			if found[name] = true; otherFiles[name] == "" {
-				t.Errorf("%s: use internal/safefile or internal/statedir, or say here why this is no file that veltui keeps", name)
+				t.Errorf("%s: use internal/safefile or internal/statedir, or say why veltui does not keep this file", name)
 			}
 		}
 	}
@@ -69,6 +73,8 @@ func TestFilesAreOpenedPrivately(t *testing.T) {
 	}
 }
 
+var notProduct = []string{"bin", "e2e", "tools", "testbed", "testdata"}
+
 // productFiles lists the sources of the program, for all systems.
 func productFiles(t *testing.T) (paths []string) {
 	t.Helper()
@@ -76,7 +82,7 @@ func productFiles(t *testing.T) (paths []string) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != "." && (strings.HasPrefix(entry.Name(), ".") || slices.Contains([]string{"bin", "e2e", "tools", "testbed", "testdata"}, entry.Name())):
+		case entry.IsDir() && path != "." && (entry.Name()[0] == '.' || slices.Contains(notProduct, entry.Name())):
 			return filepath.SkipDir
 		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
 			paths = append(paths, path)
@@ -115,8 +121,13 @@ func fileCalls(t *testing.T, path string) (calls []string) {
 		packages[local] = name
 	}
 	ast.Inspect(source, func(n ast.Node) bool {
-		if selector, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := selector.X.(*ast.Ident); ok && packages[x.Name] != "" && touchesFiles[packages[x.Name]].MatchString(selector.Sel.Name) {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := selector.X.(*ast.Ident); ok {
+			touches := touchesFiles[packages[x.Name]]
+			if touches != nil && touches.MatchString(selector.Sel.Name) {
 				calls = append(calls, x.Name+"."+selector.Sel.Name)
 			}
 		}

@@ -74,7 +74,8 @@ func (k *keeper) tour(t *testing.T) {
 	k.own(t).openRates(conn).Learn(learnedRates)
 	for _, args := range [][]string{
 		{"get"}, {"check", "--acknowledged"}, {"coverage"}, {"estimate", "backup/before-upgrade"}, {"estimate", "backup/shop-hourly-3"},
-		{"backup", "delete", "shop-hourly-3", "--dry-run"}, {"audit"}, {"report", "restore/crm-rollback"},
+		{"backup", "delete", "shop-hourly-3", "--dry-run"}, {"audit"},
+		{"report", "restore/crm-rollback"},
 		{"verify", "restore/crm-rollback"}, {"explain", "restore/crm-rollback", "--artifacts"},
 	} {
 		k.keep(t, args...)
@@ -210,8 +211,7 @@ func TestEveryKeptFile(t *testing.T) {
 	seen := map[string]bool{}
 	for _, file := range opened() {
 		name := k.named(file)
-		i := slices.IndexFunc(places, func(pattern string) bool { matched, _ := path.Match(pattern, name); return matched })
-		j := slices.IndexFunc(beside, func(pattern string) bool { matched, _ := path.Match(pattern, path.Base(name)); return matched })
+		i, j := indexOfPattern(places, name), indexOfPattern(beside, path.Base(name))
 		switch {
 		case i >= 0:
 			seen[places[i]] = true
@@ -226,6 +226,13 @@ func TestEveryKeptFile(t *testing.T) {
 			t.Errorf("docs/security.md lists %s, which nothing opens", pattern)
 		}
 	}
+}
+
+func indexOfPattern(patterns []string, name string) int {
+	return slices.IndexFunc(patterns, func(pattern string) bool {
+		matched, _ := path.Match(pattern, name)
+		return matched
+	})
 }
 
 // forged replaces the content of a sealed file, and keeps what it says that it is of.
@@ -269,7 +276,10 @@ func (k *keeper) forge(t *testing.T) (files map[string][]string) {
 		t.Fatal(err)
 	}
 	files = map[string][]string{}
-	for _, pattern := range []string{"indexes/*.index", "coverage/*.coverage", "rates/*.rates", "acknowledged/findings.json", "finalize/finalize.jsonl", "veltui.log"} {
+	for _, pattern := range []string{
+		"indexes/*.index", "coverage/*.coverage", "rates/*.rates", "acknowledged/findings.json", "finalize/finalize.jsonl",
+		"veltui.log",
+	} {
 		for _, root := range []string{k.state, k.cache} {
 			found, err := filepath.Glob(filepath.Join(root, "veltui", pattern))
 			if err != nil {

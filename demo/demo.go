@@ -114,7 +114,8 @@ func (d *Demo) identify() error {
 	o.SetLabels(map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem})
 	o.SetCreationTimestamp(metav1.NewTime(d.options.Clock().Add(-90 * 24 * time.Hour)))
 	o.Object["status"] = map[string]any{"phase": "Active"}
-	if err := d.cluster.Put(o); err != nil && !apierrors.IsAlreadyExists(err) { // a scene may have made one, with a new uid
+	// A scene may have made one, with a new uid.
+	if err := d.cluster.Put(o); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %s: %w", metav1.NamespaceSystem, err)
 	}
 	return nil

@@ -51,7 +51,10 @@ type Book struct {
 
 // Open opens a book. It touches nothing yet.
 func Open(o Options) *Book {
-	b := &Book{server: o.Context + "\x00" + o.Server, uid: o.UID, clock: o.Clock, failed: o.Failed, patience: statedir.Patience}
+	b := &Book{
+		server: o.Context + "\x00" + o.Server, uid: o.UID,
+		clock: o.Clock, failed: o.Failed, patience: statedir.Patience,
+	}
 	if o.Dir != "" {
 		name := sha256.Sum256([]byte(b.server))
 		b.path = filepath.Join(o.Dir, fmt.Sprintf("%x%s", name[:12], suffix))
