@@ -139,7 +139,7 @@ func (a *askedRestore) openStore(namespace string) (*inspect.Cluster, *inspect.S
 		return nil, nil, err
 	}
 	cluster := a.inspected()
-	cluster.Indexes = a.openIndexes(conn.Config)
+	cluster.Indexes = a.openIndexes(conn)
 	store, err := cluster.Store(namespace)
 	return cluster, store, err
 }

@@ -297,7 +297,7 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	}
 	cluster := c.inspected()
 	if cluster.NoArtifacts = cs.noArtifacts; !cs.noArtifacts {
-		cluster.Indexes, cluster.Rates = c.openIndexes(conn.Config), c.openRates(conn)
+		cluster.Indexes, cluster.Rates = c.openIndexes(conn), c.openRates(conn)
 	}
 	return ui.Cluster{Inspector: &shownCluster{cluster, watcher, c, conn.Config.Host}, Context: conn.Context, Request: conn.Request,
 		Acknowledged: c.acknowledgedStore().forCluster(conn), Stop: func() { cancel(); watcher.Stop() }}, nil

@@ -131,7 +131,7 @@ func printSituation(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	d, err := demo.Start(demo.Options{Scene: file, Clock: func() time.Time { return goldenNow }})
+	d, err := demo.Start(demo.Options{Scene: file, Clock: func() time.Time { return goldenNow }, UID: "aaaaaaaa-0000-4000-8000-000000000001"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector/cache"
@@ -37,8 +37,15 @@ func (c *cli) addCAFile(cmd *cobra.Command, flags *pflag.FlagSet) {
 	completeFiles(cmd, "cacert")
 }
 
-func (c *files) openIndexes(config *rest.Config) *cache.Cache {
-	o := cache.Options{Cluster: session.CacheKey(config), Clock: c.clock, Failed: func(err error) { slog.Warn("cannot use the index cache", "error", err) }}
+func (c *files) openIndexes(conn inspect.Connection) *cache.Cache {
+	o := cache.Options{
+		Cluster: session.CacheKey(conn.Config), Clock: c.clock,
+		Identify: func(ctx context.Context) (types.UID, error) {
+			id, err := conn.Session.Identify(ctx)
+			return id.UID, err
+		},
+		Failed: func(err error) { slog.Warn("cannot use the index cache", "error", err) },
+	}
 	if dir, err := c.folder("XDG_CACHE_HOME", ".cache"); err == nil {
 		o.Dir = filepath.Join(dir, "indexes")
 	}
@@ -72,6 +79,10 @@ func (p *plainHTTP) announcer(errOut io.Writer, log *slog.Logger) func(artifact.
 func (c *files) openRates(conn inspect.Connection) *history.Book {
 	o := history.Options{
 		Context: conn.Context, Server: session.CacheKey(conn.Config), Clock: c.clock,
+		UID: func() (uid string, asked bool) {
+			id := conn.Session.Identity()
+			return string(id.UID), id.Identified()
+		},
 		Failed: func(err error) { slog.Warn("how fast restores go", "error", err) },
 	}
 	if dir, err := c.stateDir(); err == nil {
@@ -88,7 +99,7 @@ func (c *cli) newMonitor(waiting func(what string)) (*inspect.Monitor, error) {
 		return nil, err
 	}
 	cluster := c.inspected()
-	cluster.Indexes, cluster.Rates = c.openIndexes(conn.Config), c.openRates(conn)
+	cluster.Indexes, cluster.Rates = c.openIndexes(conn), c.openRates(conn)
 	cluster.Waiting = waiting
 	return cluster.NewMonitor(c.threshold(backupAge)), nil
 }

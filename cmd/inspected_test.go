@@ -68,7 +68,7 @@ func TestDashboardForesees(t *testing.T) {
 	c.sees(t, "Completed")
 	var books []string
 	eventually(t, "what was learned is written down", func() bool {
-		books, _ = filepath.Glob(filepath.Join(strings.TrimPrefix(home[0], "XDG_STATE_HOME="), "veltui", "rates", "*.json"))
+		books, _ = filepath.Glob(filepath.Join(strings.TrimPrefix(home[0], "XDG_STATE_HOME="), "veltui", "rates", "*.rates"))
 		return len(books) == 1
 	})
 	if data, err := os.ReadFile(books[0]); err != nil || !bytes.Contains(data, []byte("secondsPerItem")) {

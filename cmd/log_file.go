@@ -31,13 +31,13 @@ func (c *files) stateDir() (string, error) {
 	return dir, nil
 }
 
-// stateFile is a file in the state folder, which it creates.
+// stateFile is a file in the state folder, which it creates. Only the user may write to that folder.
 func (c *files) stateFile(name string) (string, error) {
 	dir, err := c.stateDir()
 	if err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, name), os.MkdirAll(dir, 0o700)
+	return filepath.Join(dir, name), safefile.MakeDir(dir)
 }
 
 // folder is veltui's in the XDG place of a variable, which is by default in the user's home.
@@ -54,7 +54,8 @@ func (c *files) auditDir() (string, error) {
 	return filepath.Join(dir, "finalize"), err
 }
 
-// openLog opens veltui's log file (0600), or discards what is logged without a place or in a session.
+// openLog opens veltui's log file (0600). Without a file that is the user's alone, and in a session, it discards what is
+// logged.
 func (c *files) openLog() (io.WriteCloser, string) {
 	if path, err := c.stateFile("veltui.log"); err == nil && c.log == nil {
 		if file, err := openBoundedLog(path, c.clock); err == nil {
@@ -122,7 +123,7 @@ func openBoundedLog(path string, clock func() time.Time) (*boundedLog, error) {
 }
 
 func (l *boundedLog) open() error {
-	file, err := safefile.Open(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
+	file, err := safefile.OpenPrivate(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -176,15 +177,8 @@ func (l *boundedLog) rotate(more int) error {
 	if l.size+int64(more) <= maxLogSize {
 		return nil
 	}
-	ours, err := l.file.Stat()
-	if err != nil {
+	if err := safefile.RenameOpen(l.file, l.path+".old"); err != nil {
 		return err
-	}
-	// Another program may have begun a new one already.
-	if there, err := os.Stat(l.path); err == nil && os.SameFile(ours, there) {
-		if err := os.Rename(l.path, l.path+".old"); err != nil {
-			return err
-		}
 	}
 	full := l.file
 	if err := l.open(); err != nil {

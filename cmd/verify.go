@@ -84,7 +84,7 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 		return err
 	}
 	cluster := f.inspected()
-	cluster.Indexes = f.openIndexes(conn.Config)
+	cluster.Indexes = f.openIndexes(conn)
 	say, done := f.startSteps("reading what was to come back")
 	var far func(string)
 	if f.compare {

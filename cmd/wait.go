@@ -171,7 +171,7 @@ func (w *waiter) verifyJob(ctx context.Context, name jobName) string {
 		return "not verified: " + err.Error()
 	}
 	cluster := w.cli.inspected() // the waiter's own is in use
-	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.openIndexes(conn.Config)
+	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.openIndexes(conn)
 	result, err := cluster.Verify(ctx, judged.Job, assessed, nil, nil)
 	if err != nil {
 		return "not verified: " + err.Error()

@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -11,6 +13,12 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/veltui/veltui/demo/cluster"
 	"github.com/veltui/veltui/demo/replay"
@@ -31,6 +39,8 @@ type Options struct {
 	Speed float64
 	// Clock is the cluster's; nil means time.Now.
 	Clock func() time.Time
+	// UID is that of namespace kube-system, which tells one cluster from another; a new one for each demo if it is empty.
+	UID types.UID
 }
 
 // Demo is a cluster that is served.
@@ -79,6 +89,9 @@ func (d *Demo) start() error {
 	if err != nil {
 		return err
 	}
+	if err := d.identify(); err != nil {
+		return err
+	}
 	token := rand.Text()
 	if err := d.secure(token); err != nil {
 		return err
@@ -91,6 +104,20 @@ func (d *Demo) start() error {
 	d.serve(ctx, d.api, d.cluster.API(token))
 	d.serve(ctx, d.files, d.store)
 	d.group.Go(func() { d.note(play(ctx)) })
+	return nil
+}
+
+// identify makes namespace kube-system, whose uid tells this cluster from all others.
+func (d *Demo) identify() error {
+	o := item{"v1/Namespace", "", metav1.NamespaceSystem}.object()
+	o.SetUID(cmp.Or(d.options.UID, uuid.NewUUID()))
+	o.SetLabels(map[string]string{corev1.LabelMetadataName: metav1.NamespaceSystem})
+	o.SetCreationTimestamp(metav1.NewTime(d.options.Clock().Add(-90 * 24 * time.Hour)))
+	o.Object["status"] = map[string]any{"phase": "Active"}
+	// A scene may have made one, with a new uid.
+	if err := d.cluster.Put(o); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making namespace %s: %w", metav1.NamespaceSystem, err)
+	}
 	return nil
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/session"
 	"github.com/veltui/veltui/stored/artifact"
 	"github.com/veltui/veltui/watch"
 )
@@ -67,11 +66,11 @@ const mostAtOnce = 8
 
 // readRecords reads the records of backups, newest first. The first is read alone, as it may decide everything.
 func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *coverage.Judge, say func(string)) error {
-	config, err := c.Config()
+	conn, err := c.Connect()
 	if err != nil {
 		return err
 	}
-	c.Records.cluster = session.CacheKey(config)
+	records := c.Records.of(ctx, conn)
 	queue, at, read := a.Backups(), 1, 0
 	say(fmt.Sprintf("reading what backups hold: at most %s left", human.Number(len(queue))))
 	refused := error(nil)
@@ -83,10 +82,10 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 			}
 		}
 		at = min(2*at, mostAtOnce)
-		records, errs := make([]*coverage.Record, len(batch)), make([]error, len(batch))
+		found, errs := make([]*coverage.Record, len(batch)), make([]error, len(batch))
 		var running sync.WaitGroup
 		for i, b := range batch {
-			running.Go(func() { records[i], errs[i] = c.record(ctx, a.Snapshot.Namespace, b, refused) })
+			running.Go(func() { found[i], errs[i] = c.record(ctx, records, a.Snapshot.Namespace, b, refused) })
 		}
 		running.Wait()
 		late := OutOfTime(ctx)
@@ -98,7 +97,7 @@ func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *
 		}
 		for i, b := range batch {
 			if errs[i] == nil {
-				judge.Add(b, records[i])
+				judge.Add(b, found[i])
 				continue
 			}
 			if judge.Unread(b, cmp.Or(late, errs[i])); late != nil {
@@ -134,8 +133,10 @@ func OutOfTime(ctx context.Context) error {
 }
 
 // record reads what is stored of a backup, once.
-func (c *Cluster) record(ctx context.Context, namespace string, b *velerov1.Backup, refused error) (*coverage.Record, error) {
-	if r := c.Records.load(b.UID); r != nil {
+func (c *Cluster) record(
+	ctx context.Context, records Records, namespace string, b *velerov1.Backup, refused error,
+) (*coverage.Record, error) {
+	if r := records.load(b.UID); r != nil {
 		return r, nil
 	}
 	if refused != nil {
@@ -160,7 +161,7 @@ func (c *Cluster) record(ctx context.Context, namespace string, b *velerov1.Back
 		}
 		r.AddErrors(results.Errors.All())
 	}
-	c.Records.store(b.UID, r)
+	records.store(b.UID, r)
 	return r, nil
 }
 

@@ -3,6 +3,7 @@ package inspect
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,22 +16,44 @@ import (
 
 	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/internal/statedir"
+	"github.com/veltui/veltui/session"
 )
 
 // Records keeps what was read of backups, by their uids: names and states. Without a path it keeps nothing.
 type Records struct {
 	statedir.Dir
 	Failed  func(error) // called if the disk cannot be used
-	cluster string
+	cluster statedir.Cluster
 }
 
 // RecordSuffix is that of the files' names.
 const RecordSuffix = ".coverage"
 
-const mostRecord = 64 << 20 // bytes, also when unpacked
+const (
+	mostRecord   = 64 << 20 // bytes, also when unpacked
+	recordFormat = 4
+)
+
+// of returns the records of a cluster. Where it does not say which one it is, nothing is kept.
+func (r Records) of(ctx context.Context, conn Connection) Records {
+	if r.Path == "" {
+		return r
+	}
+	id, err := conn.Session.Identify(ctx)
+	if err != nil {
+		r.Failed(fmt.Errorf("identifying the cluster: %w", err))
+		r.Path = ""
+	}
+	r.cluster = statedir.Cluster{Address: session.CacheKey(conn.Config), UID: string(id.UID), Identified: true}
+	return r
+}
+
+func (r Records) header(uid types.UID) statedir.Header {
+	return statedir.Header{Kind: "coverage", Format: recordFormat, Cluster: r.cluster, Backup: string(uid)}
+}
 
 func (r Records) file(uid types.UID) string {
-	sum := sha256.Sum256([]byte("3\x00" + r.cluster + "\x00" + string(uid))) // 3 is the form of the records
+	sum := sha256.Sum256([]byte(r.cluster.Address + "\x00" + string(uid)))
 	return hex.EncodeToString(sum[:16]) + RecordSuffix
 }
 
@@ -39,7 +62,7 @@ func (r Records) load(uid types.UID) *coverage.Record {
 	if r.Path == "" || uid == "" {
 		return nil
 	}
-	data, err := r.Read(r.file(uid), mostRecord)
+	_, data, err := r.ReadSealed(r.file(uid), mostRecord, r.header(uid))
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			r.Failed(fmt.Errorf("reading what is known of a backup: %w", err))
@@ -48,8 +71,12 @@ func (r Records) load(uid types.UID) *coverage.Record {
 	}
 	record := &coverage.Record{}
 	unpacked, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil || json.NewDecoder(io.LimitReader(unpacked, mostRecord)).Decode(record) != nil {
-		return nil // store replaces it
+	if err == nil {
+		err = json.NewDecoder(io.LimitReader(unpacked, mostRecord)).Decode(record)
+	}
+	if err != nil {
+		r.Failed(fmt.Errorf("reading what is known of a backup: %w", err)) // store replaces it
+		return nil
 	}
 	_ = r.Touch(r.file(uid)) // only says that it was used
 	return record
@@ -63,7 +90,7 @@ func (r Records) store(uid types.UID, record *coverage.Record) {
 	w := gzip.NewWriter(&packed)
 	err := errors.Join(json.NewEncoder(w).Encode(record), w.Close())
 	if err == nil {
-		err = r.Write(r.file(uid), packed.Bytes())
+		err = r.WriteSealed(r.file(uid), r.header(uid), packed.Bytes())
 	}
 	if err != nil {
 		r.Failed(fmt.Errorf("keeping what is known of a backup: %w", err))

@@ -35,6 +35,9 @@ type Identity struct {
 	UIDUnavailable string    `json:"uidUnavailable,omitempty"`
 }
 
+// Identified reports whether the cluster was asked for its UID. That is empty where it may not be read.
+func (i Identity) Identified() bool { return i.UID != "" || i.UIDUnavailable != "" }
+
 func (i Identity) Host() string {
 	u, err := url.Parse(i.Server)
 	if err != nil {

@@ -86,7 +86,7 @@ const requestTimeout = 15 * time.Second
 // Identify returns the cluster's identity. The first call reads the uid of kube-system; where it
 // may not be read, URL and authority are the identity.
 func (s *Session) Identify(ctx context.Context) (Identity, error) {
-	if id := s.Identity(); id.UID != "" || id.UIDUnavailable != "" {
+	if id := s.Identity(); id.Identified() {
 		return id, nil
 	}
 	return s.readIdentity(ctx)

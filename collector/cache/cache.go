@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/statedir"
 )
@@ -25,6 +27,10 @@ type Options struct {
 	// Cluster says whose backups these are, in any words: a cluster that was
 	// restored from another's etcd has backups of the same uids.
 	Cluster string
+	// Identify returns the uid of the cluster's namespace kube-system, empty if it may not be read. It is called when
+	// there is a file to be read or written, and until it has answered once; with an error, the disk is not used
+	// any more. nil for a cluster that has none.
+	Identify func(context.Context) (types.UID, error)
 	// Files and Bytes bound what is on disk, least recently used first; default 64 files, 256 MiB.
 	Files  int
 	Bytes  int64
@@ -56,7 +62,7 @@ func Open(o Options) *Cache {
 	c := &Cache{
 		disk: disk{cluster: hex.EncodeToString(sum[:8]), Dir: statedir.Dir{
 			Path: o.Dir, Suffix: suffix, Files: cmp.Or(o.Files, 64), Bytes: cmp.Or(o.Bytes, 256<<20), Clock: o.Clock,
-		}},
+		}, identity: &identity{address: o.Cluster, identify: o.Identify}},
 		most: cmp.Or(o.Held, 4), failed: o.Failed, flights: map[string]*flight{},
 	}
 	if c.disk.Clock == nil {
@@ -152,7 +158,7 @@ func (c *Cache) leave(uid string, f *flight) (last bool) {
 }
 
 func (c *Cache) load(ctx context.Context, uid string, read Read) (*collector.Index, error) {
-	x, err := c.disk.load(uid)
+	x, err := c.disk.load(ctx, uid)
 	if err != nil {
 		c.failed(err)
 	}
@@ -165,7 +171,7 @@ func (c *Cache) load(ctx context.Context, uid string, read Read) (*collector.Ind
 		return x, err
 	}
 	c.put(uid, x)
-	if err := c.disk.store(uid, x); err != nil {
+	if err := c.disk.store(ctx, uid, x); err != nil {
 		c.failed(err)
 	}
 	return x, nil
@@ -198,40 +204,91 @@ const suffix = ".index"
 // plainUID is what Kubernetes makes of uids, and safe as a file's name.
 var plainUID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z-]{0,63}$`)
 
+// identity asks once which cluster the cache is of.
+type identity struct {
+	address  string
+	identify func(context.Context) (types.UID, error)
+
+	mu     sync.Mutex
+	uid    types.UID
+	known  bool
+	failed bool // and the disk is not used
+}
+
+// errUnidentified is of a cluster that did not say which one it is.
+var errUnidentified = errors.New("the cluster is not identified")
+
+// cluster returns errUnidentified, without another question, after the first error.
+func (i *identity) cluster(ctx context.Context) (statedir.Cluster, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.failed:
+		return statedir.Cluster{}, errUnidentified
+	case !i.known && i.identify != nil:
+		uid, err := i.identify(ctx)
+		if err != nil {
+			i.failed = ctx.Err() == nil // who was called off did not hear the answer
+			return statedir.Cluster{}, fmt.Errorf("%w: %w", errUnidentified, err)
+		}
+		i.uid = uid
+	}
+	i.known = true
+	return statedir.Cluster{Address: i.address, UID: string(i.uid), Identified: true}, nil
+}
+
 // disk is the part of the cache that outlives the program.
 type disk struct {
 	statedir.Dir
-	cluster string
+	cluster  string // as part of a file's name
+	identity *identity
+}
+
+// indexFormat is the version of what is sealed: the encoding of an index has its own.
+const indexFormat = 1
+
+// header says what the file of a backup is of.
+func (d disk) header(ctx context.Context, uid string) (statedir.Header, error) {
+	cluster, err := d.identity.cluster(ctx)
+	return statedir.Header{Kind: "index", Format: indexFormat, Cluster: cluster, Backup: uid}, err
 }
 
 func (d disk) file(uid string) string { return d.cluster + "-" + uid + suffix }
 
 func (d disk) keeps(uid string) bool { return d.Path != "" && plainUID.MatchString(uid) }
 
-// load reads an index; nil without an error means that there is none that can be used.
-func (d disk) load(uid string) (*collector.Index, error) {
-	if !d.keeps(uid) {
+// load reads an index. It is nil if there is none, and with an error if there is one that cannot be used.
+func (d disk) load(ctx context.Context, uid string) (*collector.Index, error) {
+	if !d.keeps(uid) || !d.Has(d.file(uid)) {
 		return nil, nil
 	}
-	data, err := d.Read(d.file(uid), d.Bytes)
+	want, err := d.header(ctx, uid)
+	if err != nil {
+		return nil, fmt.Errorf("reading a cached index: %w", err)
+	}
+	_, data, err := d.ReadSealed(d.file(uid), d.Bytes, want)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, statedir.ErrTooLarge):
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading a cached index: %w", err)
 	}
 	x := &collector.Index{}
 	if err := x.UnmarshalBinary(data); err != nil {
-		return nil, nil // store replaces it
+		return nil, fmt.Errorf("reading a cached index: %w", err) // store replaces it
 	}
 	_ = d.Touch(d.file(uid)) // only says that it was used
 	return x, nil
 }
 
 // store writes an index, whole or not at all, and makes room.
-func (d disk) store(uid string, x *collector.Index) error {
+func (d disk) store(ctx context.Context, uid string, x *collector.Index) error {
 	if !d.keeps(uid) {
 		return nil
+	}
+	header, err := d.header(ctx, uid)
+	if err != nil {
+		return fmt.Errorf("caching an index: %w", err)
 	}
 	data, err := x.MarshalBinary()
 	if err != nil {
@@ -240,7 +297,7 @@ func (d disk) store(uid string, x *collector.Index) error {
 	if int64(len(data)) > d.Bytes {
 		return nil
 	}
-	if err := d.Write(d.file(uid), data); err != nil {
+	if err := d.WriteSealed(d.file(uid), header, data); err != nil {
 		return fmt.Errorf("caching an index: %w", err)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/statedir"
 )
@@ -116,6 +118,7 @@ func TestDiskIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	const header = 200 // at most, of these
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	open := func(o Options) *Cache {
 		o.Dir, o.Failed = dir, failTest(t)
@@ -130,7 +133,7 @@ func TestDiskIsBounded(t *testing.T) {
 	if got := names(t, dir); got != "a.index c.index d.index" || calls != 4 {
 		t.Errorf("by number: %s, read %d times", got, calls)
 	}
-	ask(t, open(Options{Bytes: 2*int64(len(data)) + 1}), "e", counted(x, &calls))
+	ask(t, open(Options{Bytes: 2 * int64(len(data)+header)}), "e", counted(x, &calls))
 	if got := names(t, dir); got != "d.index e.index" {
 		t.Errorf("by size: %s", got)
 	}
@@ -140,33 +143,112 @@ func TestDiskIsBounded(t *testing.T) {
 	}
 }
 
-func TestUselessFilesAreReplaced(t *testing.T) {
-	x := capture(t)
-	good, err := x.MarshalBinary()
+// sealed returns the bytes of a backup's file.
+func sealed(t *testing.T, o Options, uid string) []byte {
+	t.Helper()
+	calls := 0
+	o.Dir, o.Failed = t.TempDir(), failTest(t)
+	c := Open(o)
+	ask(t, c, uid, counted(capture(t), &calls))
+	data, err := os.ReadFile(filepath.Join(o.Dir, c.disk.file(uid)))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return data
+}
+
+// uidOf has the cluster say its uid.
+func uidOf(uid types.UID) func(context.Context) (types.UID, error) {
+	return func(context.Context) (types.UID, error) { return uid, nil }
+}
+
+// A file is used for the backup and the cluster that it names only, and is read anew otherwise; the log says so.
+func TestUselessFilesAreReplaced(t *testing.T) {
+	x := capture(t)
+	plain, err := x.MarshalBinary() // as older versions wrote it
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := Options{Cluster: "https://east", Identify: uidOf("east")}
+	good := sealed(t, own, "a")
 	flipped := append([]byte{}, good...)
 	flipped[len(flipped)/2] ^= 1
+	elsewhere, anew, unread := own, own, own
+	elsewhere.Cluster, anew.Identify, unread.Identify = "https://west", uidOf("made anew"), uidOf("")
 	for name, content := range map[string][]byte{
 		"empty": {}, "junk": []byte("junk"), "half": good[:len(good)/2], "flipped": flipped,
-		"of another version": append([]byte("xxxxxxxx"), good[8:]...),
-		"huge":               make([]byte, len(good)+1000),
+		"of an older format":            plain,
+		"of another version":            append([]byte("xxxxxxxx"), good[8:]...),
+		"huge":                          make([]byte, len(good)+1000),
+		"of another backup":             sealed(t, own, "b"),
+		"of another address":            sealed(t, elsewhere, "a"),
+		"of another cluster there":      sealed(t, anew, "a"),
+		"of a cluster that hid its uid": sealed(t, unread, "a"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, calls := t.TempDir(), 0
-			path := filepath.Join(dir, fileOf("a"))
+			dir, calls, said := t.TempDir(), 0, 0
+			o := own
+			o.Dir, o.Bytes, o.Failed = dir, int64(len(good))+500, func(error) { said++ }
+			path := filepath.Join(dir, Open(o).disk.file("a"))
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			o := Options{Dir: dir, Bytes: int64(len(good)) + 500, Failed: failTest(t)}
-			if ask(t, Open(o), "a", counted(x, &calls)).Items() != x.Items() || calls != 1 {
-				t.Errorf("read %d times", calls)
+			if ask(t, Open(o), "a", counted(x, &calls)).Items() != x.Items() || calls != 1 || said != 1 {
+				t.Errorf("read %d times, said %d times", calls, said)
 			}
-			if ask(t, Open(o), "a", counted(x, &calls)); calls != 1 {
+			if ask(t, Open(o), "a", counted(x, &calls)); calls != 1 || said != 1 {
 				t.Error("was not replaced")
 			}
 		})
+	}
+}
+
+// The cluster is asked which one it is where that decides about a file, and once.
+func TestClusterIsIdentifiedOnce(t *testing.T) {
+	x, calls, asked := capture(t), 0, 0
+	o := Options{Dir: t.TempDir(), Cluster: "https://east", Failed: failTest(t)}
+	o.Identify = func(context.Context) (types.UID, error) { asked++; return "east", nil }
+	c := Open(o)
+	broken := errors.New("broken off")
+	if _, err := c.Index(t.Context(), "a", func(context.Context) (*collector.Index, error) { return nil, broken }); err != broken || asked != 0 {
+		t.Errorf("%v; asked %d times without a file", err, asked)
+	}
+	ask(t, c, "a", counted(x, &calls))
+	ask(t, c, "b", counted(x, &calls))
+	if ask(t, c, "a", counted(x, &calls)); asked != 1 || calls != 2 {
+		t.Errorf("asked %d times, read %d times", asked, calls)
+	}
+	if ask(t, Open(o), "a", counted(x, &calls)); asked != 2 || calls != 2 {
+		t.Errorf("another run: asked %d times, read %d times", asked, calls)
+	}
+}
+
+// Where the cluster does not say which one it is, nothing on disk is used, and it is not asked again.
+func TestUnidentifiedCluster(t *testing.T) {
+	x, calls, asked, said := capture(t), 0, 0, 0
+	o := Options{Dir: t.TempDir(), Cluster: "https://east"}
+	ask(t, Open(o), "a", counted(x, &calls))
+	before := names(t, o.Dir)
+	o.Identify = func(context.Context) (types.UID, error) { asked++; return "", errors.New("no answer") }
+	o.Failed = func(error) { said++ }
+	c := Open(o)
+	ask(t, c, "a", counted(x, &calls))
+	ask(t, c, "b", counted(x, &calls))
+	if calls != 3 || asked != 1 || said != 3 || names(t, o.Dir) != before {
+		t.Errorf("read %d times, asked %d times, said %d times: %s", calls, asked, said, names(t, o.Dir))
+	}
+	// Who leaves before the answer decides nothing for the others.
+	ctx, leave := context.WithCancel(t.Context())
+	o.Identify = func(ctx context.Context) (types.UID, error) {
+		leave()
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	c = Open(o)
+	_, _ = c.Index(ctx, "a", counted(x, &calls))
+	c.disk.identity.identify = uidOf("east")
+	if cluster, err := c.disk.identity.cluster(t.Context()); err != nil || cluster.UID != "east" {
+		t.Errorf("%+v, %v", cluster, err)
 	}
 }
 

@@ -93,6 +93,19 @@ func WriteNew(path string, data []byte) error {
 	return err
 }
 
+// RenameOpen renames a file that is open, and replaces what has the other name. It does nothing if another file has
+// taken its path: another program renamed it before.
+func RenameOpen(file *os.File, name string) error {
+	own, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if there, err := os.Lstat(file.Name()); err != nil || !os.SameFile(own, there) {
+		return nil
+	}
+	return os.Rename(file.Name(), name)
+}
+
 // MakeDir makes a directory (0700) with its parents, so that it outlives a crash, and checks it.
 func MakeDir(path string) error {
 	if _, err := os.Lstat(path); os.IsNotExist(err) {

@@ -30,20 +30,28 @@ var ErrTooLarge = errors.New("it is too large")
 // Read reads a file that nobody but the user can have written. The error is fs.ErrNotExist, ErrTooLarge beyond
 // most bytes, or a [safefile.Error] that says what to do about a file or folder that is not private.
 func (d Dir) Read(name string, most int64) ([]byte, error) {
-	path := filepath.Join(d.Path, name)
-	f, err := safefile.OpenPrivate(path, os.O_RDONLY)
-	if err != nil {
-		return nil, discardable(err)
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
+	f, size, err := d.open(name)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > most {
-		return nil, fmt.Errorf("%s: %w", path, ErrTooLarge)
+	defer func() { _ = f.Close() }()
+	if size > most {
+		return nil, fmt.Errorf("%s: %w", f.Name(), ErrTooLarge)
 	}
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// open opens a file for reading that nobody but the user can have written.
+func (d Dir) open(name string) (f *os.File, size int64, err error) {
+	if f, err = safefile.OpenPrivate(filepath.Join(d.Path, name), os.O_RDONLY); err != nil {
+		return nil, 0, discardable(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 // discardable advises to move away what is not private. To take it over, as for what must be kept, would make what
@@ -59,11 +67,14 @@ func discardable(err error) error {
 func (d Dir) Make() error { return discardable(safefile.MakeDir(d.Path)) }
 
 // Write replaces a file (0600), touches it and makes room. It makes the folder as Make does.
-func (d Dir) Write(name string, data []byte) error {
+func (d Dir) Write(name string, data []byte) error { return d.write(name, data) }
+
+// write is Write of parts that follow one another.
+func (d Dir) write(name string, parts ...[]byte) error {
 	if err := d.Make(); err != nil {
 		return err
 	}
-	if err := d.replace(name, data); err != nil {
+	if err := d.replace(name, parts); err != nil {
 		return err
 	}
 	if err := d.prune(name); err != nil {
@@ -72,7 +83,7 @@ func (d Dir) Write(name string, data []byte) error {
 	return nil
 }
 
-func (d Dir) replace(name string, data []byte) (err error) {
+func (d Dir) replace(name string, parts [][]byte) (err error) {
 	f, err := os.CreateTemp(d.Path, name+".*.tmp") // made with mode 0600
 	if err != nil {
 		return err
@@ -82,7 +93,11 @@ func (d Dir) replace(name string, data []byte) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	_, err = f.Write(data)
+	for _, part := range parts {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}

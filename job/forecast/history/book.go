@@ -25,6 +25,9 @@ type Options struct {
 	Dir string
 	// Context and Server are the cluster's kubeconfig context and what distinguishes its API server from others.
 	Context, Server string
+	// UID returns the uid of the cluster's namespace kube-system as far as it is known by now. It asks nobody: asked is
+	// false before the cluster was. nil for a cluster that has none.
+	UID func() (uid string, asked bool)
 	// Clock is our own clock; default time.Now.
 	Clock func() time.Time
 	// Failed is called if the file cannot be used.
@@ -34,6 +37,8 @@ type Options struct {
 // Book is what was learned about one cluster, for use by several goroutines.
 type Book struct {
 	path   string // empty if it is not on disk
+	server string
+	uid    func() (string, bool)
 	clock  func() time.Time
 	failed func(error)
 	// patience is how long another program's turn is waited for.
@@ -46,10 +51,16 @@ type Book struct {
 
 // Open opens a book. It touches nothing yet.
 func Open(o Options) *Book {
-	b := &Book{clock: o.Clock, failed: o.Failed, patience: statedir.Patience}
+	b := &Book{
+		server: o.Context + "\x00" + o.Server, uid: o.UID,
+		clock: o.Clock, failed: o.Failed, patience: statedir.Patience,
+	}
 	if o.Dir != "" {
-		name := sha256.Sum256([]byte(o.Context + "\x00" + o.Server))
-		b.path = filepath.Join(o.Dir, fmt.Sprintf("%x-v%d.json", name[:12], formatVersion))
+		name := sha256.Sum256([]byte(b.server))
+		b.path = filepath.Join(o.Dir, fmt.Sprintf("%x%s", name[:12], suffix))
+	}
+	if b.uid == nil {
+		b.uid = func() (string, bool) { return "", true }
 	}
 	if b.clock == nil {
 		b.clock = time.Now
@@ -64,7 +75,7 @@ func Open(o Options) *Book {
 func (b *Book) Known() forecast.Rates {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rates, err := b.read()
+	rates, _, err := b.read()
 	if err != nil {
 		b.failed(err)
 	}
@@ -93,7 +104,7 @@ func (b *Book) save() error {
 		return err
 	}
 	defer unlock()
-	rates, err := b.read()
+	rates, cluster, err := b.read()
 	if errors.Is(err, errNotBook) {
 		b.failed(err)
 	} else if err != nil {
@@ -103,39 +114,47 @@ func (b *Book) save() error {
 	if err != nil {
 		return err
 	}
-	return b.dir().Write(filepath.Base(b.path), data)
+	return b.dir().WriteSealed(filepath.Base(b.path), header(cluster), data)
 }
 
 // maxBooks is how many clusters are remembered.
 const maxBooks = 100
 
 func (b *Book) dir() statedir.Dir {
-	return statedir.Dir{Path: filepath.Dir(b.path), Suffix: ".json", Files: maxBooks, Clock: b.clock}
+	return statedir.Dir{Path: filepath.Dir(b.path), Suffix: suffix, Files: maxBooks, Clock: b.clock}
 }
 
-// read reads the file. One that is not there holds nothing; one that is no book gives errNotBook.
-func (b *Book) read() (forecast.Rates, error) {
+func header(of statedir.Cluster) statedir.Header {
+	return statedir.Header{Kind: "rates", Format: formatVersion, Cluster: of}
+}
+
+// read reads the file, and returns which cluster that is of as far as it is known. One that is not there holds nothing;
+// one that is no book of this cluster gives errNotBook.
+func (b *Book) read() (forecast.Rates, statedir.Cluster, error) {
+	uid, asked := b.uid()
+	cluster := statedir.Cluster{Address: b.server, UID: uid, Identified: asked}
 	if b.path == "" {
-		return forecast.Rates{}, nil
+		return forecast.Rates{}, cluster, nil
 	}
-	data, err := b.dir().Read(filepath.Base(b.path), maxBytes)
+	found, data, err := b.dir().ReadSealed(filepath.Base(b.path), maxBytes, header(cluster))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return forecast.Rates{}, nil
-	case errors.Is(err, statedir.ErrTooLarge):
-		return forecast.Rates{}, fmt.Errorf("%w: %w", errNotBook, err)
+		return forecast.Rates{}, cluster, nil
+	case errors.Is(err, statedir.ErrTooLarge), errors.Is(err, statedir.ErrUnusable):
+		return forecast.Rates{}, cluster, fmt.Errorf("%w: %w", errNotBook, err)
 	case err != nil:
-		return forecast.Rates{}, fmt.Errorf("reading how fast restores went: %w", err)
+		return forecast.Rates{}, cluster, fmt.Errorf("reading how fast restores went: %w", err)
 	}
 	rates, err := decode(data)
 	if err != nil {
-		return forecast.Rates{}, fmt.Errorf("%w: %s: %w", errNotBook, b.path, err)
+		return forecast.Rates{}, cluster, fmt.Errorf("%w: %s: %w", errNotBook, b.path, err)
 	}
-	return rates, nil
+	return rates, found.Cluster, nil
 }
 
 const (
-	formatVersion = 1
+	suffix        = ".rates"
+	formatVersion = 2
 	// maxResources bounds a book, and maxBytes what is read of a file: names of resources have at most 253 bytes.
 	maxResources = 500
 	maxBytes     = 256 << 10
@@ -147,14 +166,9 @@ var errNotBook = errors.New("what is known of earlier restores cannot be used an
 // resourceName is the form of "configmaps" and "widgets.lab.example.com".
 var resourceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
-type document struct {
-	Version int `json:"version"`
-	forecast.Rates
-}
-
 // encode writes a book. Of too many resources those seen least are left out.
 func encode(r forecast.Rates) ([]byte, error) {
-	d := document{formatVersion, forecast.Rates{Resources: map[string]forecast.Cost{}}}
+	d := forecast.Rates{Resources: map[string]forecast.Cost{}}
 	if r.Throttle.Valid() {
 		d.Throttle = r.Throttle
 	}
@@ -175,7 +189,7 @@ func encode(r forecast.Rates) ([]byte, error) {
 
 // decode reads a book. It is all or nothing: a file with one number that cannot be meant was not written by us.
 func decode(data []byte) (forecast.Rates, error) {
-	var d document
+	var d forecast.Rates
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil {
@@ -183,9 +197,6 @@ func decode(data []byte) (forecast.Rates, error) {
 	}
 	if decoder.More() {
 		return forecast.Rates{}, errors.New("it continues after its end")
-	}
-	if d.Version != formatVersion {
-		return forecast.Rates{}, fmt.Errorf("its version is %d, not %d", d.Version, formatVersion)
 	}
 	if len(d.Resources) > maxResources {
 		return forecast.Rates{}, fmt.Errorf("it has %d resources", len(d.Resources))
@@ -198,5 +209,5 @@ func decode(data []byte) (forecast.Rates, error) {
 			return forecast.Rates{}, fmt.Errorf("the cost of %.80q cannot be meant", name)
 		}
 	}
-	return d.Rates, nil
+	return d, nil
 }

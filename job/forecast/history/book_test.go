@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/veltui/veltui/internal/statedir"
 	"github.com/veltui/veltui/job/forecast"
 )
 
@@ -120,15 +121,14 @@ func TestUselessFilesAreBegunAnew(t *testing.T) {
 		"junk":            "\x00\x01\x02",
 		"half":            string(good[:len(good)/2]),
 		"two":             string(good) + string(good),
-		"another version": strings.Replace(string(good), `"version": 1`, `"version": 2`, 1),
-		"an unknown word": strings.Replace(string(good), `"version"`, `"extra": 1, "version"`, 1),
+		"an unknown word": strings.Replace(string(good), `"resources"`, `"extra": 1, "resources"`, 1),
 		"negative":        strings.Replace(string(good), "0.3", "-0.3", 1),
 		"zero":            strings.Replace(string(good), "0.3", "0", 1),
 		"infinite":        strings.Replace(string(good), "0.3", "1e999", 1),
 		"absurd":          strings.Replace(string(good), "0.3", "1e30", 1),
 		"odd name":        strings.Replace(string(good), "pods", `\u001b[31mpods`, 1),
 		"long name":       strings.Replace(string(good), "pods", strings.Repeat("p", 300), 1),
-		"a crowd":         `{"version":1,"resources":{` + strings.TrimSuffix(crowd.String(), ",") + "}}",
+		"a crowd":         `{"resources":{` + strings.TrimSuffix(crowd.String(), ",") + "}}",
 		"deep":            strings.Repeat("[", 100_000),
 		"huge":            string(good) + strings.Repeat(" ", maxBytes),
 		"not an object":   "[1]",
@@ -136,7 +136,7 @@ func TestUselessFilesAreBegunAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, said := t.TempDir(), 0
 			b, path := in(dir, func(error) { said++ })
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			if err := b.dir().WriteSealed(filepath.Base(path), ownHeader(b), []byte(content)); err != nil {
 				t.Fatal(err)
 			}
 			if known := b.Known(); len(known.Resources) > 0 || known.Throttle.Valid() || said != 1 {
@@ -150,6 +150,96 @@ func TestUselessFilesAreBegunAnew(t *testing.T) {
 				t.Errorf("%+v", known)
 			}
 		})
+	}
+}
+
+func ownHeader(b *Book) statedir.Header {
+	return header(statedir.Cluster{Address: b.server, Identified: true})
+}
+
+// What a file says that it is of decides, not its name: rates are those of one cluster and context.
+func TestRatesOfAnotherCluster(t *testing.T) {
+	own := Options{Context: "lab", Server: "https://127.0.0.1:6443", UID: uidOf("east", true)}
+	for name, c := range map[string]struct {
+		change func(o *Options)
+		used   bool
+	}{
+		"own":                     {func(*Options) {}, true},
+		"another context":         {func(o *Options) { o.Context = "prod" }, false},
+		"another address":         {func(o *Options) { o.Server = "https://127.0.0.1:7443" }, false},
+		"made anew":               {func(o *Options) { o.UID = uidOf("west", true) }, false},
+		"uid that cannot be read": {func(o *Options) { o.UID = uidOf("", true) }, false},
+		"not asked for its uid":   {func(o *Options) { o.UID = uidOf("", false) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from, to, said := own, own, 0
+			from.Dir, from.Failed, to.Dir = t.TempDir(), failTest(t), t.TempDir()
+			c.change(&from)
+			to.Failed = func(error) { said++ }
+			other, b := Open(from), Open(to)
+			other.Learn(told(0.1, "pods"))
+			data, err := os.ReadFile(other.path)
+			if err := errors.Join(err, os.WriteFile(b.path, data, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if known := b.Known(); (len(known.Resources) > 0) != c.used || (said == 0) != c.used {
+				t.Errorf("%+v, %d errors told", known, said)
+			}
+			b.Learn(told(0.1, "secrets"))
+			if known := Open(to).Known(); (len(known.Resources) == 2) != c.used || len(known.Resources) == 0 {
+				t.Errorf("learned anew: %+v", known)
+			}
+		})
+	}
+}
+
+func uidOf(uid string, asked bool) func() (string, bool) {
+	return func() (string, bool) { return uid, asked }
+}
+
+// Who has not asked for the uid compares what is known, and leaves in the file what it says.
+func TestRatesBeforeTheUIDIsKnown(t *testing.T) {
+	o := Options{Dir: t.TempDir(), Context: "lab", Server: "https://127.0.0.1:6443", UID: uidOf("east", true), Failed: failTest(t)}
+	Open(o).Learn(told(0.1, "pods"))
+	unasked := o
+	unasked.UID = uidOf("", false)
+	Open(unasked).Learn(told(0.1, "secrets"))
+	if known := Open(o).Known(); len(known.Resources) != 2 {
+		t.Errorf("%+v", known)
+	}
+}
+
+// What older versions wrote, and what is damaged, is begun anew.
+func TestDamagedBook(t *testing.T) {
+	dir := t.TempDir()
+	b, path := in(dir, failTest(t))
+	b.Learn(told(0.3, "pods"))
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := slices.Clone(good)
+	flipped[len(flipped)-20] ^= 1
+	plain, err := encode(told(0.3, "pods"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"older": plain, "truncated": good[:len(good)-1], "flipped": flipped, "empty": nil, "huge": make([]byte, maxBytes*2),
+	} {
+		said := 0
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, _ := in(dir, func(error) { said++ })
+		if known := b.Known(); len(known.Resources) > 0 || said != 1 {
+			t.Errorf("%s: %+v, %d errors told", name, known, said)
+		}
+		b.Learn(told(0.1, "secrets"))
+		again, _ := in(dir, failTest(t))
+		if known := again.Known(); len(known.Resources) != 1 {
+			t.Errorf("%s: %+v", name, known)
+		}
 	}
 }
 
@@ -254,7 +344,7 @@ func TestFolderIsBounded(t *testing.T) {
 	b, path := in(dir, failTest(t))
 	old := time.Now().Add(-48 * time.Hour)
 	for i := range maxBooks + 20 {
-		name := filepath.Join(dir, fmt.Sprintf("%03d.json", i))
+		name := filepath.Join(dir, fmt.Sprintf("%03d.rates", i))
 		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, old, old.Add(time.Duration(i)*time.Minute))); err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +357,7 @@ func TestFolderIsBounded(t *testing.T) {
 	}
 	b.Learn(told(0.1, "pods"))
 	left := names(t, dir)
-	if len(left) != maxBooks+1 || left[0] != "021.json" && left[1] != "021.json" {
+	if len(left) != maxBooks+1 || left[0] != "021.rates" && left[1] != "021.rates" {
 		t.Errorf("%d files are left: %q", len(left), left)
 	}
 	if !slices.Contains(left, filepath.Base(path)) || !slices.Contains(left, "notes.txt") {
@@ -282,7 +372,7 @@ func FuzzDecode(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(good), string(good[:40]), "{}", `{"version":1}`, `{"version":1,"throttle":{"secondsPerItem":1e-320,"seenSeconds":1}}`, `{"version":1,"resources":{"a":{"secondsPerItem":1,"seenSeconds":1e9}}}`} {
+	for _, seed := range []string{string(good), string(good[:40]), "{}", `{"version":1}`, `{"throttle":{"secondsPerItem":1e-320,"seenSeconds":1}}`, `{"resources":{"a":{"secondsPerItem":1,"seenSeconds":1e9}}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
