@@ -114,7 +114,7 @@ func (c *scenarioCheck) explain() {
 	}
 	c.checkRemedies("explain", e.Remedies)
 	c.advised = action.Name(e.Verdict.Action)
-	c.said = answerOf(e.Job)
+	c.said = judgementOf(e.Job)
 	trouble := c.state == "stuck" || c.state == "orphaned"
 	if phase := e.Job.Phase; trouble != (code == ExitRefused) || !trouble && c.state != "" && code != ExitOK {
 		c.Errorf("explain: exit code %d of a job that is %q in phase %s", code, c.state, phase)
