@@ -20,7 +20,6 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/session"
 )
@@ -87,15 +86,13 @@ type SlowError struct {
 }
 
 func (e *SlowError) Error() string {
-	unread := human.List(e.Unread, maxUnreadNamed)
+	unread := strings.Join(e.Unread, ", ")
 	if unread == "" {
 		unread = "where Velero is installed"
 	}
 	return fmt.Sprintf("gave up after %s, in which the API server kept sending, but slowly; not read: %s",
-		human.Duration(e.For), unread)
+		e.For, unread)
 }
-
-const maxUnreadNamed = 5
 
 type onceReader struct {
 	Query
