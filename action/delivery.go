@@ -21,14 +21,16 @@ type delivery struct {
 	// open: a request had no answer that excludes the write, which may land until it is settled.
 	open bool
 	// unseen: a precondition failed, or what was to be deleted is gone, perhaps because a proxy repeated a request that was
-	// carried out; the object was not read since.
-	unseen  bool
+	// carried out; or a dry run was rejected, perhaps by what has also dropped dryRun. The object was not read since.
+	unseen bool
+	// missing: the last answer was that there is no such object.
+	missing bool
 	altered string                     // how an answer differs from the request, empty without one
 	after   *unstructured.Unstructured // the object as the write left it
 	landed  bool
 	forGood bool // more than dry runs were sent
-	// sent is when the last request was sent, by the API server's clock, and only the same if that request failed a
-	// precondition and no other may have landed; else zero.
+	// sent is when the first dry run or the last request for good was sent, by the API server's clock, and only the same if
+	// the last of them failed a precondition and no other may have landed; else zero.
 	sent, only time.Time
 	host       string // where the last dry run was sent
 }
@@ -61,7 +63,8 @@ func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 		found = taken
 	}
 	switch {
-	case !d.forGood && !d.isDeletion() && d.isSame(now): // else it would have to be repeated, and hidden by a third hand
+	case !d.forGood && !d.isDeletion() && (d.isSame(now) || d.missing && now == nil):
+		// Else the dry run would have to be repeated, or its answer changed, and then hidden by a third hand.
 		d.unseen = false
 	case found != obscured && now != nil: // else what was there is gone, and may have been ours
 		d.unseen = false
@@ -87,6 +90,7 @@ func (d *delivery) fail(r *reply, creates bool) {
 		d.only = d.sent
 	}
 	d.open = d.open || !r.excludes()
+	d.missing = apierrors.IsNotFound(r.err)
 	// The answer to a request that a proxy repeats is that to the last.
 	d.unseen = apierrors.IsAlreadyExists(r.err) || d.isDeletion() && apierrors.IsNotFound(r.err) ||
 		!creates && (apierrors.IsConflict(r.err) || apierrors.IsInvalid(r.err))

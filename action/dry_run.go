@@ -35,6 +35,11 @@ func (x *execution) check(ctx context.Context) error {
 
 func (x *execution) checkWrite(ctx context.Context, d *delivery) error {
 	answer, err := x.dryRunWrite(ctx, d)
+	if err == nil && !d.landed && !d.stored(answer) && d.isAbout(answer) {
+		if err := x.readAfterDryRun(ctx, d); err != nil {
+			return err
+		}
+	}
 	if err != nil && !d.landed {
 		err = x.sortDryRun(ctx, d, err)
 	}
@@ -45,11 +50,6 @@ func (x *execution) checkWrite(ctx context.Context, d *delivery) error {
 		return err
 	case d.stored(answer) || !d.isAbout(answer):
 		return x.storedByDryRun(d, answer)
-	}
-	if d.isDeletion() {
-		if err := x.checkNotDeleted(ctx, d); err != nil {
-			return err
-		}
 	}
 	if wrong := d.verify(answer, true); wrong != "" {
 		return x.stop(Refused, "the API server would accept %s but %s; %s", x.request(), wrong, x.nothing())
@@ -93,11 +93,19 @@ func (x *execution) attemptDryRun(ctx context.Context, d *delivery) (*unstructur
 			return nil, err
 		}
 	}
-	d.sent = x.serverTime()
+	isFirst := d.sent.IsZero()
+	if isFirst {
+		d.sent = x.serverTime()
+	}
 	r := x.f.writer.send(ctx, d.write, true)
 	d.host = r.host
+	if isFirst && !r.connected && retry.Unsent(r.err) {
+		d.sent = time.Time{}
+	}
 	if r.err != nil {
+		wasUnseen := d.unseen
 		d.fail(&r, x.creates)
+		d.unseen = d.unseen || wasUnseen || retry.Excludes(r.err)
 		return nil, r.err
 	}
 	return r.object, nil
@@ -129,24 +137,51 @@ func (x *execution) storedByDryRun(d *delivery, answer *unstructured.Unstructure
 	return x.carriedOut(d)
 }
 
-// checkNotDeleted reads what a dry run was to delete: unless a finalizer holds the object, an answer to a deletion is
-// the same whether that was carried out or not.
-func (x *execution) checkNotDeleted(ctx context.Context, d *delivery) error {
+// readAfterDryRun reads the object after a dry run whose answer says that nothing was written: what drops dryRun may
+// change the answer, too, and unless a finalizer holds an object, the answer to a deletion is the same whether that was
+// carried out or not. Where the answer is an error, settle reads the object.
+func (x *execution) readAfterDryRun(ctx context.Context, d *delivery) error {
 	wasOpen := d.open
 	d.open = true
 	x.update()
-	var now *unstructured.Unstructured
-	err := retry.RetryOnRetriableMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
-		now, err = x.read(ctx, d.object())
-		return err
-	}, x.retriable)
+	now, err := x.readPatiently(ctx, d.object())
 	if err != nil {
 		return fmt.Errorf("reading what became of it after the dry run: %w", err)
 	}
+	if d.isDeletion() {
+		return x.checkNotDeleted(d, now, wasOpen)
+	}
+	if d.find(now) != landed {
+		d.open, d.unseen = wasOpen, false
+		x.update()
+		return nil
+	}
+	return x.storedByDryRun(d, now)
+}
+
+// readPatiently reads an object, nil if it does not exist: until the deadline, or once if the user has interrupted.
+func (x *execution) readPatiently(ctx context.Context, o *unstructured.Unstructured,
+) (now *unstructured.Unstructured, err error) {
+	if ctx.Err() == nil {
+		err = retry.RetryOnRetriableMaxBackOff(ctx, x.retrying(), func(ctx context.Context) (err error) {
+			now, err = x.read(ctx, o)
+			return err
+		}, x.retriable)
+	}
+	if ctx.Err() == nil {
+		return now, err
+	}
+	once, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	defer cancel()
+	return x.read(once, o)
+}
+
+// checkNotDeleted looks at what a dry run was to delete, as it is afterwards.
+func (x *execution) checkNotDeleted(d *delivery, now *unstructured.Unstructured, wasOpen bool) error {
 	isThere := now != nil && now.GetUID() == d.object().GetUID()
 	byAnother := isThere && now.GetDeletionTimestamp() != nil && d.excludes(now, d.sent, dryRunMargin)
 	if isThere && now.GetDeletionTimestamp() == nil || byAnother {
-		d.open = wasOpen
+		d.open, d.unseen = wasOpen, false
 		x.update()
 	}
 	switch {

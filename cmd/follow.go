@@ -246,8 +246,9 @@ func (c *cli) readSources(ctx context.Context, q watch.Query, log *slog.Logger) 
 	}
 	snap, err := watch.Read(ctx, o, q)
 	var silence *watch.SilenceError
+	var slow *watch.SlowError
 	switch {
-	case errors.As(err, &silence):
+	case errors.As(err, &silence), errors.As(err, &slow):
 		return nil, fmt.Errorf("%w (--request-timeout changes how long it waits)", err)
 	case err != nil:
 		return nil, cmp.Or(context.Cause(ctx), conn.Session.Moved(), err)

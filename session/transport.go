@@ -31,6 +31,8 @@ type TransportOptions struct {
 	Meter *Meter // of what comes; may be nil
 	// Silence ends a request to which nothing comes for so long; 0 waits for ever.
 	Silence time.Duration
+	// Whole bounds one request with its answer, however slowly that keeps coming, but for [Streaming]; 0 is [WholeAnswer].
+	Whole time.Duration
 	// OneAttempt returns an answer that asks to come back as an error with that delay, which
 	// Kubernetes' client would repeat up to ten times, unseen.
 	OneAttempt bool
@@ -93,6 +95,17 @@ func (e SilenceError) Error() string {
 	return fmt.Sprintf("the API server sent nothing for %s", e.After)
 }
 
+// WholeAnswer bounds one answer: an API server ends a request other than a watch after a minute (kube-apiserver
+// --request-timeout), and something in between may take as long again.
+const WholeAnswer = 2 * time.Minute
+
+// SlownessError is that an answer kept coming, but did not come to its end.
+type SlownessError struct{ After time.Duration }
+
+func (e SlownessError) Error() string {
+	return fmt.Sprintf("the API server's answer was not complete after %s", e.After)
+}
+
 type streaming struct{}
 
 // Streaming is for requests whose answer has no end, or whose reader limits each piece: watches,
@@ -112,7 +125,7 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	meter := t.options.Meter
 	sent := meter.send()
-	ctx, watchdog := t.watch(request.Context())
+	ctx, watchdog := t.watch(request)
 	if watchdog != nil {
 		request = request.WithContext(ctx)
 	}
@@ -124,7 +137,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	meter.receive(response, sent)
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		watchdog.stop()
+		watchdog.release()
 		return response, nil // no answer any more, but a connection
 	}
 	watchdog.reset()
@@ -228,41 +241,69 @@ type brokenReader struct{ err error }
 
 func (r brokenReader) Read([]byte) (int, error) { return 0, r.err }
 
-// watchdog ends one request after a silence; nil never does.
+// watchdog ends one request after a silence, and when it takes too long as a whole; nil never does.
 type watchdog struct {
 	silence time.Duration
-	timer   *time.Timer
+	timer   *time.Timer // of the silence, nil for none
+	whole   *time.Timer // nil for none
 	cancel  context.CancelCauseFunc
 	cause   func() error
 }
 
-func (t *transport) watch(parent context.Context) (context.Context, *watchdog) {
-	if t.options.Silence <= 0 {
+func (t *transport) watch(request *http.Request) (context.Context, *watchdog) {
+	parent := request.Context()
+	streams := parent.Value(streaming{}) != nil || request.Header.Get("Upgrade") != ""
+	if t.options.Silence <= 0 && streams {
 		return parent, nil
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	w := &watchdog{silence: t.options.Silence, cancel: cancel, cause: func() error { return context.Cause(ctx) }}
-	w.timer = time.AfterFunc(w.silence, func() { cancel(SilenceError{w.silence}) })
+	if w.silence > 0 {
+		w.timer = time.AfterFunc(w.silence, func() { cancel(SilenceError{w.silence}) })
+	}
+	if !streams {
+		limit := cmp.Or(t.options.Whole, WholeAnswer)
+		w.whole = time.AfterFunc(limit, func() { cancel(SlownessError{limit}) })
+	}
 	return ctx, w
 }
 
 func (w *watchdog) reset() {
-	if w != nil {
+	if w != nil && w.timer != nil {
 		w.timer.Reset(w.silence)
+	}
+}
+
+// release lets the request go on for ever.
+func (w *watchdog) release() {
+	if w == nil {
+		return
+	}
+	for _, timer := range []*time.Timer{w.timer, w.whole} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 }
 
 func (w *watchdog) stop() {
 	if w != nil {
-		w.timer.Stop()
+		w.release()
 		w.cancel(nil)
 	}
 }
 
 func (w *watchdog) explain(err error) error {
+	if w == nil {
+		return err
+	}
 	var silence SilenceError
-	if w != nil && errors.As(w.cause(), &silence) {
+	var slowness SlownessError
+	switch cause := w.cause(); {
+	case errors.As(cause, &silence):
 		return silence
+	case errors.As(cause, &slowness):
+		return slowness
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type Query struct {
 	Volumes   bool          // asks for the volumes of jobs that have ended, too
 	NoVerdict bool          // leaves out what only verdicts need
 	Silence   time.Duration // how long nothing may come from the API server
+	Limit     time.Duration // how long the reading may take in all; 0 is ten times Silence
 	// Progress gets how many more objects were read, 0 at a list's beginning, from several goroutines; may be nil.
 	Progress func(resource string, read int)
 }
@@ -48,23 +50,48 @@ type JobName struct{ Resource, Name string }
 // Read reads once what an answer needs: the wanted jobs, and what the verdicts on those that have not ended depend
 // on. Kinds that may not be read, or that the cluster does not have, are among the snapshot's sources; a name that
 // does not exist is not among its jobs. It is an error if the API server rejects the credentials, says nothing for
-// longer than Query.Silence ([SilenceError]), or gives no usable answer.
+// longer than Query.Silence ([SilenceError]), is not done within Query.Limit ([SlowError]), or gives no usable answer.
 func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 	o = o.withDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	line := newLine(o.Clock, q.Silence, cancel)
 	defer line.timer.Stop()
+	limit := cmp.Or(q.Limit, limitOfSilences*q.Silence)
+	defer time.AfterFunc(limit, func() { cancel(errSlow) }).Stop()
 	over := func(next http.RoundTripper) http.RoundTripper { return listening{next, line} }
 	c, err := open(o.Config, o.Log, session.TransportOptions{Meter: line.meter, Over: over})
 	if err != nil {
 		return nil, err
 	}
-	r := &onceReader{Query: q, connection: c, line: line, clock: o.Clock, held: map[string][]client.Object{}, whole: map[string]bool{}}
+	r := &onceReader{Query: q, connection: c, line: line, clock: o.Clock, held: map[string][]client.Object{}, whole: map[string]bool{},
+		unread: map[string]bool{}}
 	if err := r.all(ctx, o); err != nil {
+		if errors.Is(context.Cause(ctx), errSlow) {
+			return nil, &SlowError{For: limit, Unread: slices.Sorted(maps.Keys(r.unread))}
+		}
 		return nil, line.explain(ctx, err)
 	}
 	return r.snapshot(), nil
+}
+
+const limitOfSilences = 10
+
+var errSlow = errors.New("the reading took too long")
+
+// SlowError is that a reading took too long although the API server kept sending.
+type SlowError struct {
+	For    time.Duration
+	Unread []string // what was not read to its end, empty while Velero's namespace was looked for
+}
+
+func (e *SlowError) Error() string {
+	unread := strings.Join(e.Unread, ", ")
+	if unread == "" {
+		unread = "where Velero is installed"
+	}
+	return fmt.Sprintf("gave up after %s, in which the API server kept sending, but slowly; not read: %s",
+		e.For, unread)
 }
 
 type onceReader struct {
@@ -79,6 +106,7 @@ type onceReader struct {
 	held    map[string][]client.Object
 	sources []Source
 	whole   map[string]bool // the kinds that were read as a whole
+	unread  map[string]bool // the kinds of requests that have not ended
 	built   *Snapshot       // of all that is known, nil if more has come since
 }
 
@@ -329,6 +357,7 @@ func (r *onceReader) list(ctx context.Context, resource, selector string, keep f
 	if keep != nil {
 		found.keep = func(o client.Object) bool { return keep(k, o) }
 	}
+	r.begin(resource)
 	err := r.line.try(ctx, func() error {
 		found.again(0)
 		_, err := newReader(k, r.rest, r.installation.namespace).pages(ctx, 0, found)
@@ -373,6 +402,7 @@ func (r *onceReader) get(ctx context.Context, resource, name string) error {
 	k, _ := kindNamed(resource)
 	from := newReader(k, r.rest, r.installation.namespace)
 	var objects []client.Object
+	r.begin(resource)
 	err := r.line.try(ctx, func() error {
 		answer := from.rest.Get().AbsPath(from.path).Name(name).Do(ctx)
 		if err := answer.Error(); err != nil {
@@ -398,10 +428,20 @@ func (r *onceReader) get(ctx context.Context, resource, name string) error {
 	return r.note(resource, objects, false, err)
 }
 
+// begin notes that a kind is being read, until note.
+func (r *onceReader) begin(resource string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unread[resource] = true
+}
+
 func (r *onceReader) note(resource string, objects []client.Object, whole bool, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.built = nil
+	if err == nil {
+		delete(r.unread, resource)
+	}
 	source := Source{Resource: resource, State: SourceLive, Since: r.now(), Objects: len(objects)}
 	switch {
 	case err == nil && whole: // includes what was read before

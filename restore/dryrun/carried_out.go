@@ -44,7 +44,7 @@ func (r *run) report(i *item, e evidence, answered []byte) {
 		Name: i.send.name, UID: e.object.Metadata.UID, Patched: i.send.before != nil, Why: e.why}
 	args := []string{"delete", i.resource, i.send.name}
 	if o.Patched {
-		args = r.undo(i, answered)
+		args = r.undo(i, e.live, answered)
 	}
 	if args != nil {
 		o.Command = r.Reach.Kubectl(i.send.namespace, args...)
@@ -56,9 +56,14 @@ func (r *run) report(i *item, e evidence, answered []byte) {
 
 // undo returns the arguments of a kubectl that puts a patched object back, nil for a Secret, whose data it would show,
 // and where it would be too long.
-func (r *run) undo(i *item, answered []byte) []string {
+func (r *run) undo(i *item, live *unstructured.Unstructured, answered []byte) []string {
 	after := &unstructured.Unstructured{}
-	if i.resource == secrets || after.UnmarshalJSON(answered) != nil {
+	if live != nil {
+		after = live.DeepCopy()
+	} else if after.UnmarshalJSON(answered) != nil {
+		return nil
+	}
+	if i.resource == secrets {
 		return nil
 	}
 	before := i.send.before.DeepCopy()
@@ -106,14 +111,16 @@ func (r *run) readBack(ctx context.Context, i *item) (evidence, error) {
 	case err != nil:
 		return evidence{why: "reading it back: " + err.Error()}, err
 	}
-	found := evidence{object: replyOf(live)}
+	found := evidence{object: replyOf(live), live: live}
 	switch {
 	case i.send.marked && r.isMarked(live):
-		found.proof, found.why = carriedOut, "it bears the mark "+r.mark+" of this dry run"
+		return r.markedEvidence(live), nil
 	case i.send.uid != "" && string(live.GetUID()) == i.send.uid:
 		found.proof, found.why = carriedOut, "it has the uid that the answer to the dry run gave it"
 	case before != nil && live.GetUID() == before.GetUID() && live.GetResourceVersion() == before.GetResourceVersion():
 		found.proof, found.why = notStored, "it was unchanged afterwards"
+	case before != nil && i.send.marked && live.GetUID() == before.GetUID():
+		found.proof, found.why = notStored, "it was changed meanwhile, but lacks the mark of this dry run"
 	case before != nil:
 		found.why = "it was changed meanwhile, and does not show by whom"
 	default:
@@ -126,6 +133,7 @@ func replyOf(live *unstructured.Unstructured) (r reply) {
 	r.APIVersion, r.Kind = live.GetAPIVersion(), live.GetKind()
 	r.Metadata.Name, r.Metadata.Namespace = live.GetName(), live.GetNamespace()
 	r.Metadata.UID, r.Metadata.ResourceVersion = string(live.GetUID()), live.GetResourceVersion()
+	r.Metadata.CreationTimestamp = live.GetCreationTimestamp()
 	return r
 }
 

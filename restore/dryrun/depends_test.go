@@ -174,7 +174,7 @@ func TestWhoAsks(t *testing.T) {
 	b.holds(t, "services", `{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"`+ns+`","name":"web"},"spec":{"ports":[{"port":80}]}}`)
 	b.holds(t, "roles.rbac.authorization.k8s.io", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"namespace":"`+ns+`","name":"strong"},"rules":[{"apiGroups":[""],"resources":["nodes"],"verbs":["*"]}]}`)
 	b.holds(t, "rolebindings.rbac.authorization.k8s.io", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"namespace":"`+ns+`","name":"lost"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"missing"}}`)
-	create := rbacv1.PolicyRule{APIGroups: []string{"", "rbac.authorization.k8s.io"}, Resources: []string{"configmaps", "roles", "rolebindings"}, Verbs: []string{"create"}}
+	create := rbacv1.PolicyRule{APIGroups: []string{"", "rbac.authorization.k8s.io"}, Resources: []string{"configmaps", "roles", "rolebindings"}, Verbs: []string{"create", "get"}}
 	var err error
 	if b.config, err = b.UserWith(t.Context(), "dry-few", ns, create); err != nil {
 		t.Fatal(err)

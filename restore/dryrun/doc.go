@@ -5,5 +5,6 @@
 // rejected, or nothing that could be concluded, with the reason. A [Sender] is the only client; it sends no other writes.
 //
 // That a request was a dry run is never assumed: a gate lets the objects of an API server through once one answer has
-// proven it, and [proveCreate] and [provePatch] judge each answer after that.
+// proven it and the object was read back, and [proveCreate] and [provePatch] judge each answer after that. A few reads
+// check the answers: see corroborate.go.
 package dryrun

@@ -97,10 +97,11 @@ func (d *dispatcher) openLocal() {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		d.stop(err)
+	case d.halted():
 	case d.first.unproven != "":
-		g.shut = "the answer to the first dry run proves nothing: " + d.first.unproven
-	default:
-		g.open = d.first.proven
+		g.shut = "the first dry run proves nothing: " + d.first.unproven
+	case d.first.proven:
+		d.confirm(g, d.first)
 	}
 }
 
@@ -160,10 +161,8 @@ func (d *dispatcher) probe(g *gate) {
 		g.shut = fmt.Sprintf("the answer to the first of them, %s, proves nothing: %s", human.Namespaced(j.namespace, j.name), j.unproven)
 	case !j.proven:
 		return // it was rejected, or nothing was sent of it
-	case g.name != localGate:
-		d.confirm(g, j.item)
 	default:
-		g.open = true
+		d.confirm(g, j.item)
 	}
 	if d.halted() {
 		return
@@ -178,7 +177,8 @@ func (d *dispatcher) probe(g *gate) {
 	g.held, g.size = nil, 0
 }
 
-// confirm reads the first object of an aggregated API once more: how that API server stores is its own affair.
+// confirm reads the first accepted object of a gate once more: the answer alone may be changed on its way, and how an
+// aggregated API server stores is its own affair.
 func (d *dispatcher) confirm(g *gate, i *item) {
 	e, _ := d.readBack(d.ctx, i)
 	switch {
@@ -293,6 +293,8 @@ func (r *run) sendFirst(ctx context.Context) error {
 	r.first = &item{place: place{target.ConfigMaps, o.GetNamespace(), o.GetName()}, asked: true}
 	r.first.send = request{at: schema.GroupVersionResource{Version: "v1", Resource: target.ConfigMaps}, namespace: o.GetNamespace(), name: o.GetName(), marked: true}
 	data, err := r.create(ctx, r.first.send.at, o)
-	r.judge(r.first, proveCreate(o, data, err), nil)
+	e := proveCreate(o, data, err)
+	r.began = e.object.Metadata.CreationTimestamp.Time
+	r.judge(r.first, r.corroborate(ctx, r.first, e, err), nil)
 	return err
 }

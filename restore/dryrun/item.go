@@ -174,8 +174,8 @@ func (r *run) askCreate(ctx context.Context, i *item, o *unstructured.Unstructur
 	var first answer
 	for range maxTries {
 		data, err := r.create(ctx, i.send.at, o)
-		e := proveCreate(o, data, err)
-		if apierrors.IsAlreadyExists(err) && !in.standIn { // it did not exist before: an earlier try may have stored it
+		e := r.corroborate(ctx, i, proveCreate(o, data, err), err)
+		if e.proof == notStored && apierrors.IsAlreadyExists(err) && !in.standIn { // it did not exist before: an earlier try may have stored it
 			if found, _ := r.readBack(ctx, i); found.proof == carriedOut {
 				e = found
 			}
@@ -232,6 +232,7 @@ func (r *run) askPatch(ctx context.Context, i *item, o *unstructured.Unstructure
 		}
 		answered, err := r.patch(ctx, i.send.at, i.namespace, i.name, data)
 		e := r.exceptOthers(ctx, i, provePatch(before, answered, err))
+		e = r.corroborate(ctx, i, e, err)
 		switch r.judge(i, e, answered); {
 		case e.proof == carriedOut:
 			return answer{verdict: stored}, nil

@@ -28,6 +28,7 @@ type evidence struct {
 	why string
 	// object is the answer, where the answer is the object that was sent.
 	object reply
+	live   *unstructured.Unstructured // the object as it was read back, nil if it was not
 }
 
 // reply is the part of an answered object that proves something.
@@ -39,6 +40,8 @@ type reply struct {
 		Namespace       string `json:"namespace"`
 		UID             string `json:"uid"`
 		ResourceVersion string `json:"resourceVersion"`
+
+		CreationTimestamp metav1.Time `json:"creationTimestamp"`
 	} `json:"metadata"`
 }
 
@@ -76,7 +79,7 @@ func proveCreate(sent *unstructured.Unstructured, data []byte, err error) eviden
 	case sent.GetResourceVersion() != "":
 		return evidence{why: "the object was sent with a resourceVersion, which the answer may repeat"}
 	}
-	return evidence{carriedOut, "the answer to the dry run has resourceVersion " + got.Metadata.ResourceVersion, got}
+	return evidence{proof: carriedOut, why: "the answer to the dry run has resourceVersion " + got.Metadata.ResourceVersion, object: got}
 }
 
 // provePatch judges the answer to a dry run that patches a live object: its resourceVersion stays (dryrun.go,
@@ -94,8 +97,8 @@ func provePatch(live *unstructured.Unstructured, data []byte, err error) evidenc
 	case got.Metadata.ResourceVersion == live.GetResourceVersion() && got.Metadata.UID == string(live.GetUID()):
 		return evidence{proof: notStored, object: got}
 	}
-	return evidence{carriedOut, fmt.Sprintf("the dry run moved its resourceVersion from %s to %s",
-		live.GetResourceVersion(), got.Metadata.ResourceVersion), got}
+	return evidence{proof: carriedOut, object: got, why: fmt.Sprintf("the dry run moved its resourceVersion from %s to %s",
+		live.GetResourceVersion(), got.Metadata.ResourceVersion)}
 }
 
 // proveError judges an error. Besides what excludes that a request was carried out, these do: no connection was made,

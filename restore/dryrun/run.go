@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -89,14 +90,16 @@ type run struct {
 	progress atomic.Int64
 
 	servers *apiServers
-	mark    string // the value of Velero's restore-name label that the objects of this dry run bear
-	first   *item  // the made-up object that went first, nil if none did
+	mark    string    // the value of Velero's restore-name label that the objects of this dry run bear
+	first   *item     // the made-up object that went first, nil if none did
+	began   time.Time // of the API server's clock when that was sent, zero if unknown
 	// stop ends the dry run: no more is sent, and what is on the way is waited for. ended is done then.
 	stop  context.CancelCauseFunc
 	ended context.Context
 
-	mu     sync.Mutex
-	stored []preflight.CarriedOut
+	mu       sync.Mutex
+	stored   []preflight.CarriedOut
+	readings sync.Map // a sync.Once by reading
 }
 
 // halted reports whether no more may be sent.
@@ -125,6 +128,8 @@ func Run(ctx context.Context, s *Sender, q Query) (*preflight.DryRun, error) {
 	case broken != nil:
 		err = broken
 	}
+	r.findMarked(ctx)
+	r.readUnmarked(ctx)
 	r.readBackUnproven(ctx)
 	return r.result(err), nil
 }

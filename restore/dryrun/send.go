@@ -15,6 +15,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -149,6 +150,18 @@ func (s *Sender) list(ctx context.Context, at schema.GroupVersionResource, into 
 		return err
 	}
 	return json.Unmarshal(data, into)
+}
+
+// listLabelled reads the objects of a resource that bear a label; the empty namespace stands for the whole cluster.
+func (s *Sender) listLabelled(ctx context.Context, at schema.GroupVersionResource, namespace, label, value string,
+) (*unstructured.UnstructuredList, error) {
+	found := &unstructured.UnstructuredList{}
+	selector := labels.SelectorFromSet(labels.Set{label: value}).String()
+	data, err := raw(s.request(http.MethodGet, at, namespace).Param("labelSelector", selector).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return found, found.UnmarshalJSON(data)
 }
 
 // get reads an object as it is.

@@ -3,6 +3,7 @@ package target
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/session"
 )
 
 // Progress is how far a look is.
@@ -148,7 +150,9 @@ func (l *look) took(ctx context.Context, p place, err error) {
 		}
 	case err != nil:
 		l.notSeen(p, err)
-		if l.meter.Silence() >= l.Silence {
+		// Each of the other lists would take as long.
+		var slowness session.SlownessError
+		if l.meter.Silence() >= l.Silence || errors.As(err, &slowness) {
 			l.gone = err
 		}
 	}

@@ -275,11 +275,14 @@ func safe(err error) error { return sanitize.Reworded(words(err), err) }
 // words says why something could not be looked at.
 func words(err error) string {
 	var silence session.SilenceError
+	var slowness session.SlownessError
 	var incomplete *session.IncompleteError
 	var redirect *session.RedirectError
 	switch {
 	case errors.As(err, &silence):
 		return silence.Error()
+	case errors.As(err, &slowness):
+		return slowness.Error()
 	case errors.As(err, &incomplete):
 		return incomplete.Error()
 	case errors.As(err, &redirect):
