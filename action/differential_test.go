@@ -13,7 +13,6 @@ import (
 
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/velero/decode"
 )
 
@@ -25,15 +24,7 @@ func worldOf(e *Evidence) diagnosis.Environment {
 		Locations:    map[string]diagnosis.Location{}, BackupLocations: map[string]string{},
 		Evidence: map[types.UID]diagnosis.Evidence{e.Job.UID: e.ForVerdict()},
 	}
-	w.Server = velero.Server{Visible: e.Server.Visible, SeenAt: e.At}
-	w.Server.Flags = e.Server.Flags
-	if n := len(e.Server.Running); n > 0 {
-		w.Server.ServerPod = e.Server.Running[n-1]
-		w.Server.Running, w.Server.Others = true, n-1
-	} else if e.Server.Down != "" {
-		w.Server.Name, w.Server.Waiting = "velero-1", e.Server.Down
-	}
-	w.Server.Version, w.Server.Restarts = e.Server.Version, e.Server.Restarts
+	w.Server = e.Server
 	if l := e.Location; l != nil {
 		w.Locations[l.Name] = *l
 		w.BackupLocations[e.Job.BackupName] = l.Name

@@ -33,7 +33,8 @@ type Evidence struct {
 	Object      *unstructured.Unstructured // the resource as the API server sent it
 	VeleroWrote time.Time                  // when Velero itself last changed the resource, zero if not noted
 
-	Server     Server
+	Server     velero.Server
+	PodsWhy    string // why the pods could not be listed
 	Volumes    Answer // Yes if all of the job's volumes could be listed
 	VolumesWhy string
 	// Moving are the volumes of every job that have not ended: they share the slots of the nodes. They are only
@@ -108,20 +109,6 @@ func (e Evidence) refused() map[diagnosis.Action]string {
 		}
 	}
 	return refused
-}
-
-// Server is what the pods tell about Velero's servers.
-type Server struct {
-	Visible           bool // false with Why if the pods could not be listed
-	Why               string
-	Running           []velero.ServerPod // more than one during a roll-out
-	Down              string             // why none runs, such as CrashLoopBackOff
-	Restarts          int                // the sum over all containers
-	LastTermination   string             // the newest
-	LastTerminationAt time.Time
-	Version           string // the newest server's image tag
-	Flags             velero.ServerFlags
-	Deployment        string
 }
 
 // Other is a job beside the one that is looked at.

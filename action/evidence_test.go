@@ -53,15 +53,25 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 	return e
 }
 
+// serverOf are servers that run.
+func serverOf(pods ...velero.ServerPod) velero.Server {
+	for i := range pods {
+		pods[i].Running = true
+	}
+	return velero.NewServer(pods, now)
+}
+
 func alive(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-1", StartedAt: began.Add(-time.Hour)}}}
+	e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: began.Add(-time.Hour)})
 }
 
 func restarted(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-1", StartedAt: began.Add(20 * time.Minute)}}}
+	e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: began.Add(20 * time.Minute)})
 }
 
-func down(e *Evidence) { e.Server = Server{Visible: true, Down: "CrashLoopBackOff"} }
+func down(e *Evidence) {
+	e.Server = velero.NewServer([]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff"}}, e.At)
+}
 
 func stored(e *Evidence) {
 	e.Artifacts = nil

@@ -141,11 +141,11 @@ func (l *ledger) server() {
 	e := l.e
 	switch s := e.Server; {
 	case !s.Visible:
-		l.doubt(diagnosis.SourcePod, "whether a Velero server is running", s.Why)
-	case len(s.Running) == 0:
-		l.Supports(diagnosis.SourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Down))
+		l.doubt(diagnosis.SourcePod, "whether a Velero server is running", e.PodsWhy)
+	case len(s.Pods) == 0:
+		l.Supports(diagnosis.SourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Waiting))
 	default:
-		for _, c := range s.Running {
+		for _, c := range s.Pods {
 			when := "before"
 			if c.StartedAt.After(e.began()) {
 				when = "after"
@@ -153,7 +153,7 @@ func (l *ledger) server() {
 			l.Supports(diagnosis.SourcePod, c.StartedAt, "Velero server %s is running, since %s the job started", c.Name, when)
 		}
 	}
-	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c velero.ServerPod) bool { return c.StartedAt.After(e.began()) }) {
+	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Pods, func(c velero.ServerPod) bool { return c.StartedAt.After(e.began()) }) {
 		l.Doubts(diagnosis.SourceAPI, e.VeleroWrote, "Velero changed the job after that server started")
 	}
 	if s := e.Server; s.LastTermination != "" {

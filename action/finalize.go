@@ -126,13 +126,13 @@ func ruleFor(e *Evidence, r Request) verdict {
 }
 
 func unseen(e *Evidence) string {
-	if !e.Server.Visible && e.Server.Why != "" {
-		return e.Server.Why
+	if !e.Server.Visible && e.PodsWhy != "" {
+		return e.PodsWhy
 	}
 	if !e.Server.Visible {
 		return "its pods cannot be listed"
 	}
-	for _, c := range e.Server.Running {
+	for _, c := range e.Server.Pods {
 		if !c.StartedAt.IsZero() && !e.began().IsZero() {
 			return "a server started within two minutes of the job, and clocks may differ by that much"
 		}

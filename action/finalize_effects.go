@@ -67,7 +67,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 	} else {
 		p.describeEndedRestore(e)
 	}
-	if len(e.Server.Running) == 0 && p.From == velero.PhaseInProgress && p.To == velero.PhasePartiallyFailed {
+	if len(e.Server.Pods) == 0 && p.From == velero.PhaseInProgress && p.To == velero.PhasePartiallyFailed {
 		p.Then = append(p.Then, "a server that comes back leaves it as it is (otherwise it would mark it Failed)")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,7 +44,7 @@ func (g *gathering) log() {
 	if j.Terminal() {
 		return
 	}
-	if len(g.e.Server.Running) == 0 {
+	if len(g.e.Server.Pods) == 0 {
 		g.e.LogWhy = "no running server was seen"
 		return
 	}
@@ -58,7 +57,7 @@ func (g *gathering) log() {
 	ctx, cancel := context.WithTimeout(g.ctx, logTimeout)
 	defer cancel()
 	var all velero.JobLog
-	for i, c := range g.e.Server.Running[max(0, len(g.e.Server.Running)-logMost):] {
+	for i, c := range g.e.Server.Pods[max(0, len(g.e.Server.Pods)-logMost):] {
 		found, err := g.containerLog(ctx, c, since)
 		if err != nil {
 			if g.err = g.ctx.Err(); g.err == nil {
@@ -150,32 +149,8 @@ func (e *Evidence) logMoves() bool {
 // gaveUp reports whether the server surely gave up writing the job's last status.
 func (e *Evidence) gaveUp() bool {
 	// With more servers than one another may work on it.
-	return e.LogSeen && e.Job.Phase == velero.PhaseInProgress && e.owner() == ownerAlive && len(e.Server.Running) == 1 &&
-		e.Log.Final(e.lastWork(), e.Server.Running[0].StartedAt, e.At)
-}
-
-// serverOf reads all servers: during a roll-out the old one may still work.
-func serverOf(pods []*corev1.Pod) Server {
-	s := Server{Visible: true}
-	newest := time.Time{}
-	for _, p := range velero.ServerPods(pods) {
-		s.Restarts += p.Restarts
-		if p.LastTermination != "" && (s.LastTermination == "" || p.LastTerminationAt.After(s.LastTerminationAt)) {
-			s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
-		}
-		if p.Running {
-			s.Running = append(s.Running, p)
-		} else {
-			s.Down = p.Waiting
-		}
-		if !p.Created.Before(newest) {
-			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
-		}
-	}
-	slices.SortStableFunc(s.Running, func(a, b velero.ServerPod) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Name, b.Name))
-	})
-	return s
+	return e.LogSeen && e.Job.Phase == velero.PhaseInProgress && e.owner() == ownerAlive && len(e.Server.Pods) == 1 &&
+		e.Log.Final(e.lastWork(), e.Server.Pods[0].StartedAt, e.At)
 }
 
 func (g *gathering) server() {
@@ -186,7 +161,7 @@ func (g *gathering) server() {
 		_, failed := convert(&raw[i], pods[i])
 		err = cmp.Or(err, failed)
 	}
-	if g.seen("listing pods", err, &g.e.Server.Why) {
-		g.e.Server, g.e.Agents, g.e.Movers = serverOf(pods), velero.AgentsOf(pods), velero.MoversOf(pods)
+	if g.seen("listing pods", err, &g.e.PodsWhy) {
+		g.e.Server, g.e.Agents, g.e.Movers = velero.ServerOf(pods, g.e.At), velero.AgentsOf(pods), velero.MoversOf(pods)
 	}
 }

@@ -46,12 +46,12 @@ func (e *Evidence) owner() owner {
 	switch {
 	case !e.Server.Visible:
 		return ownerUnknown
-	case len(e.Server.Running) == 0:
+	case len(e.Server.Pods) == 0:
 		return ownerDown
 	}
 	began, newest, sure := e.began(), time.Time{}, true
 	wrote := e.lastWork()
-	for _, c := range e.Server.Running {
+	for _, c := range e.Server.Pods {
 		switch {
 		case c.StartedAt.IsZero() || began.IsZero():
 			return ownerUnknown
@@ -74,7 +74,7 @@ func (e *Evidence) owner() owner {
 
 // isLeftOver reports whether a write after a server's start proves no work on the job.
 func (e *Evidence) isLeftOver(c velero.ServerPod, wrote time.Time) bool {
-	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: c}
+	s := velero.Server{ServerPod: c, Pods: e.Server.Pods}
 	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At, e.Job.Object)
 }
 
@@ -91,7 +91,7 @@ func (o owner) live() bool { return o == ownerAlive || o == ownerRestarted || o 
 
 // crashLoops reports whether a recognised server dies at each start.
 func (e *Evidence) crashLoops() bool {
-	return e.Server.Visible && len(e.Server.Running) == 0 && e.Server.Down != "" && e.Server.Restarts >= crashLoop
+	return e.Server.Visible && len(e.Server.Pods) == 0 && e.Server.Waiting != "" && e.Server.Restarts >= crashLoop
 }
 
 func (e *Evidence) moving(kinds ...velero.VolumeKind) (found []job.Volume) {
@@ -178,7 +178,7 @@ func (e *Evidence) filesOfWork() []Artifact {
 // unrecognised one only where no pod explains it: none runs, and none has ended since.
 func (e *Evidence) locationSign() (at time.Time, counts bool) {
 	at = e.LocationsWrote
-	return at, e.owner() == ownerDown && at.After(e.Server.LastTerminationAt)
+	return at, e.owner() == ownerDown && at.After(e.Server.Stopped)
 }
 
 // lifeSign returns the newest sign of life, and whether it is fresh; one from the future is.
@@ -210,8 +210,8 @@ func stillAlive(e *Evidence) verdict {
 		return unknown(askToList(e, "backupstoragelocations"), "whether an unrecognised Velero server is running and writes to a storage location", e.LocationsWhy)
 	case e.Volumes != Yes:
 		return unknown(askToList(e, volumeResources), "whether an unrecognised Velero server is running and its volumes move", e.VolumesWhy)
-	case !e.crashLoops() && !e.Server.LastTerminationAt.IsZero() && e.At.Sub(e.Server.LastTerminationAt) < lifeless:
-		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", e.Style.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
+	case !e.crashLoops() && !e.Server.Stopped.IsZero() && e.At.Sub(e.Server.Stopped) < lifeless:
+		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", e.Style.Duration(max(0, e.At.Sub(e.Server.Stopped)))).inDoubt()
 	}
 	return verdict{}
 }

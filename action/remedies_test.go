@@ -59,7 +59,7 @@ func agents(nodes ...string) change {
 
 func veleroVersion(tag string) change { return func(e *Evidence) { e.Server.Version = tag } }
 func others(o ...Other) change        { return func(e *Evidence) { e.Others = o } }
-func hidden(e *Evidence)              { e.Server = Server{Why: "pods is forbidden"} }
+func hidden(e *Evidence)              { e.Server, e.PodsWhy = velero.Server{}, "pods is forbidden" }
 
 func malformedSpec(e *Evidence) {
 	e.Malformed = []string{`backup/tenant-x (spec.ttl: time: unknown unit "d" in duration "30d")`}
@@ -454,7 +454,7 @@ func TestRemediesThatCannotWork(t *testing.T) {
 // wokenAgain is a write after the server's start.
 func wokenAgain(e *Evidence) {
 	e.Object = e.Object.DeepCopy()
-	started := metav1.NewTime(e.Server.Running[0].StartedAt.Add(time.Minute))
+	started := metav1.NewTime(e.Server.Pods[0].StartedAt.Add(time.Minute))
 	e.Object.SetManagedFields(append(e.Object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "veltui", Operation: metav1.ManagedFieldsOperationUpdate, Time: &started}))
 }
 
@@ -477,7 +477,7 @@ func TestWritesAfterARestart(t *testing.T) {
 	} {
 		start := began.Add(time.Hour)
 		e := evidence(t, job.Backup, "InProgress", restarted, func(e *Evidence) {
-			e.Server.Running = []velero.ServerPod{{Name: "velero-1", StartedAt: start, Created: start, Grace: c.grace}}
+			e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: start, Created: start, Grace: c.grace})
 			e.VeleroWrote, e.At = start.Add(c.wrote), start.Add(c.now)
 			if strings.HasPrefix(c.name, "a label") {
 				e.Job.Object.SetLabels(map[string]string{"velero.io/gc-failure": "BSLReadOnly"})

@@ -46,7 +46,7 @@ func wake(e *Evidence, w *Plan) bool {
 		needed = wakeFinalizerOperations
 	}
 	switch {
-	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.blinding()) > 0:
+	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Pods) == 0, len(e.blinding()) > 0:
 		return false
 	case !e.handled(), finalizing && e.LocationGone, starting && e.inWorkQueue():
 		return false // Velero does not look at it, or cannot do more than it does
@@ -83,7 +83,7 @@ func (e *Evidence) handled() bool {
 // server's start, which put it into the work queue, and every worker has another
 // (backup_controller.go SetupWithManager, MaxConcurrentReconciles, since 1.18).
 func (e *Evidence) inWorkQueue() bool {
-	if len(e.Server.Running) == 0 || e.Server.Flags.ConcurrentBackups <= 0 {
+	if len(e.Server.Pods) == 0 || e.Server.Flags.ConcurrentBackups <= 0 {
 		return false
 	}
 	busy := 0
@@ -92,6 +92,6 @@ func (e *Evidence) inWorkQueue() bool {
 			busy++
 		}
 	}
-	started := e.Server.Running[len(e.Server.Running)-1].StartedAt
+	started := e.Server.Pods[len(e.Server.Pods)-1].StartedAt
 	return busy >= e.Server.Flags.ConcurrentBackups && job.LastWritten(e.Object).After(started)
 }

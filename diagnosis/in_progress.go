@@ -41,8 +41,8 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	if !forgotten(j, a.env) {
 		switch {
 		case j.Started.IsZero() || !v.StartedAt.After(j.Started):
-		case v.Others > 0:
-			a.Doubts(SourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others+1)
+		case v.Others() > 0:
+			a.Doubts(SourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others()+1)
 		case a.evidence().Log.BeforeStart:
 			a.Doubts(SourceLog, v.StartedAt, "a Velero server started after this job, yet its log speaks of the job before that: a clock was set")
 		case OwnershipOf(j, a.env) == OwnershipUnknown:
@@ -93,7 +93,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 // (docs/dev/velero.md#restore-worker; backup_controller.go, restore_controller.go SetupWithManager).
 func (a *assessment) leftBehind() (Verdict, bool) {
 	v := a.env.Server
-	if v.Others > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) || !a.singleWorker() {
+	if v.Others() > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) || !a.singleWorker() {
 		return Verdict{}, false
 	}
 	for _, o := range a.env.Jobs {

@@ -78,7 +78,7 @@ const refusedAgain = 20 * time.Minute
 func (a *assessment) notHandled() (Verdict, bool) {
 	s, phase := a.env.Server, cmp.Or(a.j.Phase, velero.PhaseNew)
 	stage := job.StageOf(a.j.Phase)
-	if !s.Visible || !s.Running || s.Others > 0 || stage == job.StageItems || stage == job.StageUnknown || len(a.j.Malformed) > 0 {
+	if !s.Visible || !s.Running || s.Others() > 0 || stage == job.StageItems || stage == job.StageUnknown || len(a.j.Malformed) > 0 {
 		return Verdict{}, false
 	}
 	return a.unhandled(phase)
