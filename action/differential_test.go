@@ -5,34 +5,18 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero/decode"
 )
 
 // worldOf is the evidence of an action as the world that a verdict is made of.
 func worldOf(e *Evidence) diagnosis.Environment {
-	w := diagnosis.Environment{
-		Now: e.At, NodeAgents: e.Agents, Jobs: []*job.Job{e.Job}, Volumes: e.Moving, Movers: e.Movers,
-		VolumesKnown: e.Volumes == Yes && e.MovingKnown == Yes,
-		Locations:    map[string]diagnosis.Location{}, BackupLocations: map[string]string{},
-		Evidence: map[types.UID]diagnosis.Evidence{e.Job.UID: e.ForVerdict()},
-	}
-	w.Server = e.Server
-	if l := e.Location; l != nil {
-		w.Locations[l.Name] = *l
-		w.BackupLocations[e.Job.BackupName] = l.Name
-	}
-	for _, text := range e.Malformed {
-		ref, field, _ := strings.Cut(strings.TrimSuffix(text, ")"), " (")
-		w.Malformed = append(w.Malformed, diagnosis.Malformed{Ref: ref, Field: decode.Malformed{Field: field}})
-	}
+	w := *e.world()
+	w.Evidence = map[types.UID]diagnosis.Evidence{e.Job.UID: e.ForVerdict()}
 	return w
 }
 
@@ -60,7 +44,7 @@ func TestWhereJudgesPart(t *testing.T) {
 		e := sp.evidence(s)
 		w := worldOf(&e)
 		v := diagnosis.Judge(e.Job, w)
-		if a, d := e.gaveUp(), diagnosis.GaveUp(e.Job, w); a != d {
+		if a, d := e.gaveUp(), diagnosis.GaveUp(e.Job, &w); a != d {
 			note(s, fmt.Sprintf("gave up: action %v, diagnosis %v", a, d))
 		}
 		p, _ := For(Finalize, e, Request{})

@@ -175,7 +175,7 @@ func (l *ledger) log() {
 	case !e.LogSeen && e.LogWhy != "":
 		l.Doubts(diagnosis.SourceLog, e.At, "what the server's log says could not be read%s", because(e.LogWhy))
 	case e.LogSeen && !e.Log.Last.At.IsZero():
-		l.Note(e.At.Sub(e.Log.Last.At) >= lifeless, diagnosis.SourceLog, e.Log.Last.At, "the server logged about it: %s", human.Shorten(e.Log.Last.Text, 200))
+		l.Note(e.At.Sub(e.Log.Last.At) >= velero.Lifeless, diagnosis.SourceLog, e.Log.Last.At, "the server logged about it: %s", human.Shorten(e.Log.Last.Text, 200))
 	}
 }
 

@@ -315,7 +315,7 @@ func startedAgo(ago time.Duration) change {
 // clock.
 func startedAfter(d time.Duration) change {
 	return func(e *Evidence) {
-		e.VeleroWrote = began
+		lastWrittenAt(e, began)
 		e.Server = serverOf(velero.ServerPod{Name: "v", StartedAt: began.Add(d)})
 	}
 }

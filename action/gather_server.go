@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -49,7 +50,7 @@ func (g *gathering) log() {
 		return
 	}
 	// The server gives up minutes after it last wrote; clocks differ.
-	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-clockMargin)
+	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-velero.ClockMargin)
 	if log, ok := g.logs.get(j.UID, since, g.o.Now()); ok {
 		g.e.Log, g.e.LogSeen = log, true
 		return
@@ -90,6 +91,7 @@ func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since 
 	}
 	if c.Restarts > 0 && c.StartedAt.After(since) {
 		found, _, err = read(corev1.PodLogOptions{Previous: true})
+		found.ByPredecessor = !found.First.IsZero()
 		if errors.Is(err, context.DeadlineExceeded) {
 			return found, err // others mean that its log is gone
 		}
@@ -143,15 +145,11 @@ func (c *logCache) put(uid types.UID, from, now time.Time, log velero.JobLog) {
 }
 
 func (e *Evidence) logMoves() bool {
-	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < lifeless
+	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < velero.Lifeless
 }
 
 // gaveUp reports whether the server surely gave up writing the job's last status.
-func (e *Evidence) gaveUp() bool {
-	// With more servers than one another may work on it.
-	return e.LogSeen && e.Job.Phase == velero.PhaseInProgress && e.owner() == ownerAlive && len(e.Server.Pods) == 1 &&
-		e.Log.Final(e.lastWork(), e.Server.Pods[0].StartedAt, e.At)
-}
+func (e *Evidence) gaveUp() bool { return diagnosis.GaveUp(e.Job, e.world()) }
 
 func (g *gathering) server() {
 	var pods []*corev1.Pod

@@ -18,6 +18,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // situation is one point of the decision space. Invariants read it, not the
@@ -217,11 +218,10 @@ func (sp *space) log(e *Evidence, s situation) {
 func (sp *space) around(e *Evidence, s situation) {
 	switch s.around {
 	case "malformed backup", "malformed restore":
-		e.Malformed = []string{strings.TrimPrefix(s.around, "malformed ") + "/other (spec.ttl)"}
+		e.Malformed = []diagnosis.Malformed{{Ref: strings.TrimPrefix(s.around, "malformed ") + "/other", Field: decode.Malformed{Field: "spec.ttl"}}}
 	case "malformed volume":
-		e.BlindingVolumes = map[velero.VolumeKind]string{}
 		for _, k := range []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore} {
-			e.BlindingVolumes[k] = "other (spec.operationTimeout)"
+			e.MalformedVolumes = append(e.MalformedVolumes, diagnosis.Malformed{Ref: velero.VolumeRef{Kind: k, Name: "other"}.String(), Field: decode.Malformed{Field: "spec.operationTimeout"}})
 		}
 	case "no node-agent":
 		e.Agents = nil

@@ -59,7 +59,7 @@ func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict, needed bool) (_ diagnosis.Verdict, needs bool) {
 	env.Evidence = map[types.UID]diagnosis.Evidence{j.UID: l.Evidence}
 	v := diagnosis.Judge(j, env)
-	if !needed && !diagnosis.GaveUp(j, env) {
+	if !needed && !diagnosis.GaveUpAtRest(j, &env) {
 		if v.State() == before.State() && v.Reason == before.Reason {
 			return v, false // the log is among the facts
 		}

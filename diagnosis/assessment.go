@@ -19,7 +19,7 @@ const (
 	// justNow is a movement that proves work at this moment: Velero writes once a second.
 	justNow = 10 * time.Second
 	// settleGrace is what a new server or job gets before anything is said against it.
-	settleGrace = 2 * time.Minute
+	settleGrace = velero.RestartGrace
 	// lostPatchQuiet after the last item speaks for a lost patch: Velero retries for 195 s (docs/dev/velero.md#lost-patch).
 	lostPatchQuiet = 5 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
@@ -123,7 +123,7 @@ func (a *assessment) fresh() bool {
 	if active == 0 || moved.IsZero() || a.Now.Sub(moved) > freshBytes {
 		return false
 	}
-	c := newVolumeContext(a.env, a.j) // some open volume must have no known reason to stand still
+	c := NewVolumeContext(a.env, a.j) // some open volume must have no known reason to stand still
 	return slices.ContainsFunc(a.j.Volumes, func(v job.Volume) bool {
 		_, cause := c.stalled(&v)
 		return !v.Ended() && cause == ""

@@ -62,9 +62,13 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	}
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.Prove(Orphaned, ByOwner(gone), ServerRestarted,
-		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
-		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), human.Parens(v.LastTermination)).withAction(Finalize), true
+	action, advice := Finalize, "It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same."
+	if OwnershipOf(j, a.env) == DisownedByOneClock {
+		a.Doubts(SourcePod, v.StartedAt, "the server started so shortly after this job that a clock that was set back would explain it too; the log of the container before would tell")
+		action, advice = "", "Another restart of Velero marks it Failed, and everything else in progress."
+	}
+	return a.Prove(Orphaned, ByOwner(gone), ServerRestarted, advice,
+		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), human.Parens(v.LastTermination)).withAction(action), true
 }
 
 // reopened: a job in progress with a completion time was set back by a person, and no controller takes it

@@ -107,7 +107,7 @@ func (a *assessment) judge() Verdict {
 func (a *assessment) blinding(v Verdict) (Verdict, bool) {
 	idle := slices.Contains([]Reason{NotPickedUp, Starting, QueueStalled, WorkerHung}, v.Reason) ||
 		v.Reason == Finalizing && a.quiet() >= lostPatchQuiet
-	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return strings.HasPrefix(m.Ref, strings.ToLower(string(a.j.Kind))+"/") })
+	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return m.of(a.j.Kind) })
 	if !idle || v.state != Stuck && v.state != Quiet || i < 0 {
 		return Verdict{}, false
 	}
@@ -172,8 +172,8 @@ func (a *assessment) serverDown() Verdict {
 		return a.progressing() // some server that is not among these pods works on it
 	}
 	grace := settleGrace
-	if v.Name != "" && v.Restarts < crashLoop {
-		grace = restartDelay
+	if v.Name != "" && v.Restarts < velero.CrashLoop {
+		grace = velero.RestartDelay
 	}
 	if !since.IsZero() && a.Now.Sub(since) < grace {
 		if job.StageOf(a.j.Phase) == job.StageQueued {
@@ -212,13 +212,6 @@ func (a *assessment) serverDown() Verdict {
 	}
 	return a.stuck(proof, reason, advice, "%s; %s", text, after)
 }
-
-const (
-	// crashLoop is how many restarts make a crash loop: the kubelet's next may help.
-	crashLoop = 3
-	// restartDelay is a kubelet's longest wait to restart a container, with a margin.
-	restartDelay = 6 * time.Minute
-)
 
 // locationPeriod is how often a server validates and syncs a location by default
 // (pkg/controller/backup_storage_location_controller.go, backup_sync_controller.go), with a margin.

@@ -62,21 +62,23 @@ func (a *assessment) loggedAgo(at time.Time) time.Duration {
 
 func (a *assessment) logged(l velero.LogLine) string { return a.env.Style.Duration(a.loggedAgo(l.At)) }
 
-// final reports whether Velero logged that it gave up on the job's last status.
+// final reports whether Velero logged that it gave up on the job's last status. With more servers than one another may
+// work on it.
 func (a *assessment) final() bool {
-	moved, known := a.j.Moved()
-	if !known {
-		moved = time.Time{}
-	}
-	ahead := a.env.ServerAhead
-	return a.evidence().Log.Final(moved.Add(ahead), a.env.Server.StartedAt, a.Now.Add(ahead))
+	return a.evidence().LogSeen && a.j.Phase == velero.PhaseInProgress && a.env.Server.Others() == 0 && OwnershipOf(a.j, a.env) == Owned &&
+		a.evidence().Log.Final(a.env.lastWork(a.j), a.env.Server.StartedAt, a.Now.Add(a.env.ServerAhead))
 }
 
-// GaveUp: Velero logged that it gave up the last status, and the job has not moved since, though maybe a moment ago.
-func GaveUp(j *job.Job, env Environment) bool {
-	a := newAssessment(j, &env)
+// GaveUp reports whether the one server that works on the job surely gave up writing its last status: its log says
+// so, and nothing came after that.
+func GaveUp(j *job.Job, env *Environment) bool {
+	return newAssessment(j, env).final()
+}
+
+// GaveUpAtRest reports whether a server gave up like that, and the job has not moved since, though maybe a moment ago.
+func GaveUpAtRest(j *job.Job, env *Environment) bool {
 	moved, known := j.Moved()
-	return j.Phase == velero.PhaseInProgress && a.final() && !(known && moved.Add(env.ServerAhead).After(a.evidence().Log.GaveUp.At))
+	return GaveUp(j, env) && !(known && moved.Add(env.ServerAhead).After(env.Evidence[j.UID].Log.GaveUp.At))
 }
 
 // gaveUp: the last status patch is lost, by the server's log. No limit has to pass.

@@ -200,10 +200,6 @@ const (
 	// agentStart is how long a node-agent whose start fails may still come up, and how long a roll-out may leave a
 	// node without a pod.
 	agentStart = 5 * time.Minute
-	// agentRestarts is how many restarts make a crash loop, and agentBackOff the kubelet's longest wait before it
-	// starts a container again, with a margin.
-	agentRestarts = 3
-	agentBackOff  = 6 * time.Minute
 )
 
 // Starting reports whether the node-agent is coming: its image is pulled, its container is being made or has just
@@ -215,7 +211,7 @@ func (a Agent) Starting(now time.Time) bool {
 	case !a.Created.IsZero() && now.Sub(a.Created) < agentStart:
 		return true
 	case !a.EndedAt.IsZero():
-		return a.Restarts < agentRestarts && now.Sub(a.EndedAt) < agentBackOff
+		return a.Restarts < CrashLoop && now.Sub(a.EndedAt) < RestartDelay
 	case !a.StartedAt.IsZero(): // it runs, and is not ready
 		return now.Sub(a.StartedAt) < agentStart
 	}
@@ -263,16 +259,13 @@ func readAgent(p *corev1.Pod) Agent {
 	return a
 }
 
-// lifeless is how long after its grace period a server that is being replaced may still write.
-const lifeless = 5 * time.Minute
-
 // LeftOver reports whether a write to a job in progress, after this server's start, is no sign of work:
 // a server takes up none that was in progress (pkg/controller/backup_controller.go and
 // restore_controller.go Reconcile). The pod before it writes on for its grace period; a later write is the
 // garbage collector's label, which an expired backup carries (gc_controller.go Reconcile), or that of the process
 // that began the job, whatever the clocks say of its start.
 func (s *Server) LeftOver(wrote, now time.Time, o metav1.Object) bool {
-	silent := s.Grace + lifeless
+	silent := s.Grace + Lifeless
 	byPredecessor := wrote.Sub(s.StartedAt) < silent
 	return s.Others() == 0 && !s.Created.IsZero() && now.Sub(wrote) >= silent && now.Sub(s.StartedAt) >= silent &&
 		(byPredecessor || o != nil && o.GetLabels()[gcFailureLabel] != "")
