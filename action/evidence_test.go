@@ -57,7 +57,7 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 // serverOf are servers that run.
 func serverOf(pods ...velero.ServerPod) velero.Server {
 	for i := range pods {
-		pods[i].Running = true
+		pods[i].Running, pods[i].Container = true, "velero"
 	}
 	return velero.NewServer(pods, now)
 }

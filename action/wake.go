@@ -48,8 +48,8 @@ func wake(e *Evidence, w *Plan) bool {
 	switch {
 	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Pods) == 0, len(e.blinding()) > 0:
 		return false
-	case !e.handled(), finalizing && e.LocationGone, starting && e.inWorkQueue():
-		return false // Velero does not look at it, or cannot do more than it does
+	case !e.handled(), finalizing && (e.LocationGone || e.logMoves()), starting && e.inWorkQueue():
+		return false // Velero does not look at it, cannot do more than it does, or is at it
 	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < needed:
 		return false
 	}

@@ -39,14 +39,19 @@ func (a *assessment) noteUnreadVersion(v Verdict) Verdict {
 
 func (a *assessment) offer(v Verdict) Verdict {
 	why, refused := a.evidence().Refused[v.Action]
-	switch unseen := a.unseen(); {
-	case v.Action != "" && unseen != "":
-		why, refused = "whether "+unseen+" was not seen", true
-	}
-	if v.Action == "" || !refused {
+	unseen := a.unseen()
+	text := ""
+	switch {
+	case v.Action == "":
+		return v
+	case refused:
+		text = fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200))
+	case unseen != "":
+		text = fmt.Sprintf("veltui does not advise %s before it has seen whether %s", v.Action, unseen)
+	default:
 		return v
 	}
-	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: SourceAction, At: a.Now})
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: text, Source: SourceAction, At: a.Now})
 	v.Action = ""
 	return v
 }
