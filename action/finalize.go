@@ -62,7 +62,8 @@ func finalize(e *Evidence, p *Plan) bool {
 type verdict struct {
 	to, why         string
 	refusal, advice string
-	doubt           bool // for
+	doubt           bool // something could not be found out, or was not looked for
+	unchecked       bool // what would settle it was not looked for
 }
 
 func goTo(phase, why string) verdict { return verdict{to: phase, why: why} }
@@ -86,6 +87,12 @@ const volumeResources = "Velero's volume resources"
 func (v verdict) inDoubt() verdict {
 	v.doubt = true
 	return v
+}
+
+// notLooked is for a refusal that a look at the object store may settle, which finalizing itself takes.
+func (v verdict) notLooked() verdict {
+	v.unchecked = true
+	return v.inDoubt()
 }
 
 func ruleFor(e *Evidence, r Request) verdict {
@@ -250,8 +257,10 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	case missing.refusal == "" && (r.Phase == "" || r.Phase == to):
 		return goTo(to, why)
 	case o == ownerRestarted && r.Phase == "" && missing.doubt:
-		return refuse(missing.advice+" After an outage Velero may need a minute to answer. To give it up anyway: --phase Failed.",
+		v := refuse(missing.advice+" After an outage Velero may need a minute to answer. To give it up anyway: --phase Failed.",
 			restartedWhy+", but it may be complete: %s", missing.refusal)
+		v.doubt, v.unchecked = missing.unchecked, missing.unchecked
+		return v
 	case o == ownerRestarted && r.Phase == velero.PhaseFailed,
 		o == ownerRestarted && r.Phase == "" && missing.refusal != "":
 		return goTo(velero.PhaseFailed, restartedWhy)
