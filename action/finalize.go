@@ -11,6 +11,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -181,9 +182,7 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
 	shown := cmp.Or(j.Phase, velero.PhaseNew)
 	giveUp := "To give it up: --phase Failed."
-	if undeletable(e) {
-		// Only the start fills in spec.storageLocation and the expiration (backup_controller.go
-		// prepareBackupRequest), and the deletion controller refuses a backup without a location each time.
+	if diagnosis.Undeletable(e.Job) {
 		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " + deleteCommand(e, r)
 	}
 	switch {
@@ -216,11 +215,6 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 func counted(e *Evidence) verdict {
 	return refuse("Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
 		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue")
-}
-
-// undeletable: without a location Velero refuses (backup_deletion_controller.go Reconcile).
-func undeletable(e *Evidence) bool {
-	return e.Job.Kind == job.Backup && e.Job.StorageLocation == ""
 }
 
 // deleteCommand removes the resource alone: nothing is stored of a backup that has not begun.
@@ -364,7 +358,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 // phase on that restore lets the server run again.
 func serverDownAdvice(e *Evidence, target string) string {
 	finalizing := e.Job.Phase == velero.PhaseFinalizing || e.Job.Phase == velero.PhaseFinalizingPartly
-	if e.Job.Kind == job.Restore && finalizing && e.crashLoops() {
+	if e.Job.Kind == job.Restore && finalizing && e.Server.CrashLoops() {
 		return "Look at the end of the server's log. If it panics in patchDynamicPVWithVolumeInfo, this restore crashes the server at every start (up to 1.18.3): --phase " + target + " lets it run again."
 	}
 	return "Get the Velero server running. If it never comes back: --phase " + target + "."

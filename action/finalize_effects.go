@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -80,7 +81,7 @@ func (p *Plan) describeEndedBackup(e *Evidence) {
 	if begun {
 		p.WillNot = append(p.WillNot, "change the copy of it in the object store, which other clusters may read")
 	}
-	if undeletable(e) {
+	if diagnosis.Undeletable(e.Job) {
 		p.Then = append(p.Then, "Velero cannot delete it, because it names no storage location, and never expires it; to remove it: "+deleteCommand(e, p.request))
 	}
 	if begun && p.To == velero.PhaseFailed {

@@ -70,11 +70,6 @@ func (e *Evidence) lastWork() time.Time {
 
 func (o owner) live() bool { return o == ownerAlive || o == ownerRestarted || o == ownerRestarting }
 
-// crashLoops reports whether a recognised server dies at each start.
-func (e *Evidence) crashLoops() bool {
-	return e.Server.Visible && len(e.Server.Pods) == 0 && e.Server.Waiting != "" && e.Server.Restarts >= velero.CrashLoop
-}
-
 func (e *Evidence) moving(kinds ...velero.VolumeKind) (found []job.Volume) {
 	for _, v := range e.Job.Volumes {
 		if (len(kinds) == 0 || slices.Contains(kinds, v.Kind)) && !v.Ended() {
@@ -184,7 +179,7 @@ func stillAlive(e *Evidence) verdict {
 		return unknown(askToList(e, "backupstoragelocations"), "whether an unrecognised Velero server is running and writes to a storage location", e.LocationsWhy)
 	case e.Volumes != Yes:
 		return unknown(askToList(e, volumeResources), "whether an unrecognised Velero server is running and its volumes move", e.VolumesWhy)
-	case !e.crashLoops() && !e.Server.Stopped.IsZero() && e.At.Sub(e.Server.Stopped) < velero.Lifeless:
+	case !e.Server.CrashLoops() && !e.Server.Stopped.IsZero() && e.At.Sub(e.Server.Stopped) < velero.Lifeless:
 		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", e.Style.Duration(max(0, e.At.Sub(e.Server.Stopped)))).inDoubt()
 	}
 	return verdict{}

@@ -37,7 +37,7 @@ func proof(e *Evidence) verdict {
 	}
 	for _, target := range Targets(e.Job.Kind) {
 		if !slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target }) {
-			return refuse("To check, veltui creates DownloadRequests: veltui explain "+e.Job.Kind.Word()+"/"+e.Job.Name+" --artifacts", "veltui has not checked whether its results are stored").notLooked()
+			return refuse("To check, veltui creates DownloadRequests: veltui explain "+e.Job.Kind.Word()+"/"+e.Job.Name+" --artifacts", diagnosis.ResultsUnchecked).notLooked()
 		}
 	}
 	return verdict{}

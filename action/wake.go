@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -69,15 +70,8 @@ func wake(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// handled reports whether the server runs a controller for the job's phase. An unknown version counts as the newest.
-func (e *Evidence) handled() bool {
-	v, known := e.version()
-	if !known {
-		v = velero.Current
-	}
-	c, ok := v.Handler(e.Job.Kind == job.Backup, e.Job.Phase)
-	return ok && e.Server.Flags.Runs(c)
-}
+// handled reports whether the server runs a controller for the job's phase.
+func (e *Evidence) handled() bool { return diagnosis.Handled(e.Job, e.world()) }
 
 // inWorkQueue reports whether a backup that is ready to start was changed since the
 // server's start, which put it into the work queue, and every worker has another

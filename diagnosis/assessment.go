@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -130,6 +131,17 @@ func (a *assessment) fresh() bool {
 	})
 }
 
+// Sentences that verdicts and plans have in common.
+const (
+	ResultsUnchecked = "veltui has not checked whether its results are stored"
+	NoVolumeMoves    = "no volume is still moving"
+)
+
+// RestartedText says how often a server restarted, and why it last ended.
+func RestartedText(s velero.ServerPod) string {
+	return fmt.Sprintf("the server restarted %s and last ended with %s", human.Times(s.Restarts), s.LastTermination)
+}
+
 func (a *assessment) noteServer() {
 	v := a.env.Server
 	switch {
@@ -144,7 +156,7 @@ func (a *assessment) noteServer() {
 		a.Supports(SourcePod, v.SeenAt, "the Velero server is up, running for %s", a.ago(v.StartedAt))
 	}
 	if v.LastTermination != "" {
-		a.Supports(SourcePod, v.LastTerminationAt, "the server restarted %s and last ended with %s", human.Times(v.Restarts), v.LastTermination)
+		a.Supports(SourcePod, v.LastTerminationAt, "%s", RestartedText(v.ServerPod))
 	}
 }
 
@@ -169,7 +181,7 @@ func (a *assessment) noteCounts() {
 }
 
 func (a *assessment) noteUnread() {
-	a.Doubts(SourceStorage, time.Time{}, "veltui has not checked whether its results are stored")
+	a.Doubts(SourceStorage, time.Time{}, ResultsUnchecked)
 }
 
 func (a *assessment) noteUnlooked() {

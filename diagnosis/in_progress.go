@@ -196,7 +196,7 @@ func (a *assessment) afterItems() Verdict {
 	case a.env.Listed.OwnVolumes != Whole:
 		a.Doubts(SourceWatch, a.Now, "whether a volume still moves was not seen")
 	case j.ActiveVolumes() == 0:
-		a.Supports(SourceWatch, a.Now, "no volume is still moving")
+		a.Supports(SourceWatch, a.Now, NoVolumeMoves)
 	default:
 		a.Supports(SourceWatch, a.Now, "no pod volume is still moving")
 	}

@@ -176,11 +176,7 @@ func (a *assessment) serverDown() Verdict {
 	if a.j.Phase == velero.PhaseInProgress && known && a.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
 		return a.progressing() // some server that is not among these pods works on it
 	}
-	grace := settleGrace
-	if v.Name != "" && v.Restarts < velero.CrashLoop {
-		grace = velero.RestartDelay
-	}
-	if !since.IsZero() && a.Now.Sub(since) < grace {
+	if !since.IsZero() && a.Now.Sub(since) < v.DownGrace() {
 		if job.StageOf(a.j.Phase) == job.StageQueued {
 			if v, ok := a.unhandled(cmp.Or(a.j.Phase, velero.PhaseNew)); ok {
 				return v // the same container comes back

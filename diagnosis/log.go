@@ -25,9 +25,15 @@ func (a *assessment) noteLog() {
 	case e.Log.Last.At.IsZero():
 		a.Doubts(SourceLog, a.Now, "what could be read of the server's log does not speak of it")
 	default:
-		a.Supports(SourceLog, e.Log.Last.At, "the server logged about it: %s", logText(e.Log.Last))
+		a.Supports(SourceLog, e.Log.Last.At, "%s", LoggedText(e.Log.Last))
 	}
 }
+
+// LoggedText says what the server logged about a job.
+func LoggedText(l velero.LogLine) string { return "the server logged about it: " + logText(l) }
+
+// GaveUpText says that the server gave up on a job's last status.
+func GaveUpText(l velero.LogLine) string { return "the server gave up: " + logText(l) }
 
 func logText(l velero.LogLine) string {
 	return human.Shorten(l.Text+human.Clause(": ", l.Error), logRunes)
@@ -90,7 +96,7 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	a.noteCounts()
 	a.noteServer()
 	a.noteQuiet()
-	proof := ByGivingUp(a.Supports(SourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp)))
+	proof := ByGivingUp(a.Supports(SourceLog, log.GaveUp.At, "%s", GaveUpText(log.GaveUp)))
 	if log.LostPhase == velero.PhaseFailed {
 		return a.expectsFailure(log, proof), true
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
 )
 
 // ServerDownFor tells why and since when no Velero server runs; the reason is empty while one does, may come back, or is hidden.
@@ -14,12 +13,8 @@ func ServerDownFor(env Environment) (why Reason, since time.Time) {
 		return "", time.Time{}
 	}
 	since = job.Latest(s.LastTerminationAt, s.Created)
-	grace := settleGrace
-	if s.Name != "" && s.Restarts < velero.CrashLoop {
-		grace = velero.RestartDelay
-	}
 	a := &assessment{Case: Case{Now: env.Now}, env: &env}
-	if _, elsewhere := a.servedElsewhere(); elsewhere || !since.IsZero() && env.Now.Sub(since) < grace {
+	if _, elsewhere := a.servedElsewhere(); elsewhere || !since.IsZero() && env.Now.Sub(since) < s.DownGrace() {
 		return "", time.Time{}
 	}
 	if s.Waiting == "CrashLoopBackOff" {

@@ -63,7 +63,7 @@ func (a *assessment) seeCacheSync() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "the API server to list every kind of the backup",
-		note:    func() { a.Supports(SourceLog, log.Last.At, "the server logged about it: %s", logText(log.Last)) },
+		note:    func() { a.Supports(SourceLog, log.Last.At, "%s", LoggedText(log.Last)) },
 		summary: ", quiet for " + a.quietWords() + "; waits until the API server lists every kind of the backup"}
 }
 

@@ -161,6 +161,19 @@ func (s *Server) AtWork() []ServerPod {
 // Others is how many more servers run beside the one that started last.
 func (s *Server) Others() int { return max(0, len(s.AtWork())-1) }
 
+// CrashLoops reports whether a recognised server dies at each start.
+func (s *Server) CrashLoops() bool {
+	return s.Visible && len(s.AtWork()) == 0 && s.Waiting != "" && s.Restarts >= CrashLoop
+}
+
+// DownGrace is how long a server that does not run may still come back by itself.
+func (s *Server) DownGrace() time.Duration {
+	if s.Name != "" && s.Restarts < CrashLoop {
+		return RestartDelay
+	}
+	return RestartGrace
+}
+
 // RestartedSince reports whether every server that runs started after a moment, in the clocks of the servers'
 // nodes. Of several servers the oldest may still be at work on what it took up.
 func (s *Server) RestartedSince(t time.Time) bool {
