@@ -101,8 +101,8 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 	e := action.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
 		Server:  velero.NewServer([]velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour), Running: true, Version: "v1.18.3", Deployment: "velero"}}, noon),
-		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, Evidence: diagnosis.Evidence{HooksSeen: true}, MayPatch: action.Yes, By: "jane",
-		Evidence: diagnosis.Evidence{Phases: []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}},
+		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, MayPatch: action.Yes, By: "jane",
+		Evidence: diagnosis.Evidence{HooksSeen: true, Phases: []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}},
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
