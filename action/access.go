@@ -84,7 +84,7 @@ func (t exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go cancel requests.
 func (t exchange) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-const maxSkew = 2 * time.Minute // how far the clocks that tell an age may differ before no rule counts time
+const maxSkew = velero.ClockMargin // how far the clocks that tell an age may differ before no rule counts time
 
 // skew is the largest difference seen between clocks, and between which.
 type skew struct {

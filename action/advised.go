@@ -48,7 +48,7 @@ func restart(e *Evidence, w *Plan) bool {
 
 // justStarted reports whether a server may still be marking what it found at its start.
 func (e *Evidence) justStarted() bool {
-	return slices.ContainsFunc(e.Server.Running, func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < restartGrace })
+	return slices.ContainsFunc(e.Server.Pods, func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < velero.RestartGrace })
 }
 
 // schemaTooOld reports whether the CRD lacks phases of the server. An unknown version counts as the newest.
@@ -103,7 +103,7 @@ func (e *Evidence) resultsStored() bool {
 func restartFinalizer(e *Evidence, w *Plan) bool {
 	if e.Job.Kind == job.Restore {
 		h := e.hungHook()
-		if h == nil || e.quiet() < hookHangs {
+		if h == nil || e.quiet() < velero.HookHangs {
 			return false
 		}
 		w.Why = fmt.Sprintf("it waits without limit for the hook of pod %s, whose container cannot start: %s (Velero issues 9744, 9749)", h.Pod, h.Blocked)
@@ -195,7 +195,7 @@ func describeRestart(e *Evidence, w *Plan) {
 	if e.Server.Deployment != "" {
 		w.Commands = []string{w.request.Reach().Kubectl(j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
 	} else {
-		for _, c := range e.Server.Running {
+		for _, c := range e.Server.Pods {
 			w.Commands = append(w.Commands, w.request.Reach().Kubectl(j.Namespace, "delete", "pod", c.Name))
 		}
 	}

@@ -203,6 +203,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		w.Then = append(w.Then, "Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay without data")
 	}
 	w.Then = append(w.Then, cancelTiming(e, volumes))
+	c := e.volumeContext()
 	foreign := slices.ContainsFunc(volumes, notBuiltIn)
 	switch {
 	case !e.Server.Visible:
@@ -214,7 +215,7 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		}
 	}
 	for _, v := range volumes {
-		if ref := e.BlindingVolumes[v.Kind]; ref != "" && w.Refusal == "" {
+		if ref := c.Blinding[v.Kind]; ref != "" && w.Refusal == "" {
 			w.Refusal, w.Advice = "no node-agent would hear it: Velero cannot read "+ref, "Correct or delete "+ref+" with kubectl first."
 			w.targets = nil // no command either
 		}

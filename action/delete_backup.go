@@ -130,7 +130,7 @@ func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured
 	}
 	d.requests = append(d.requests, r.Name)
 	o, s, began := g.e.proposal, g.e.Server, job.LastWritten(raw)
-	left := s.Visible && !slices.ContainsFunc(s.Running, func(p velero.ServerPod) bool { return !p.StartedAt.After(began) })
+	left := s.Visible && !slices.ContainsFunc(s.Pods, func(p velero.ServerPod) bool { return !p.StartedAt.After(began) })
 	switch phase := string(r.Status.Phase); {
 	case phase == velero.DeletionProcessed:
 		o.ledger.Doubts(diagnosis.SourceAPI, began, "request %s failed, and Velero does not try it again: %s", r.Name, human.Shorten(strings.Join(r.Status.Errors, "; "), 300))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
 // delivery is what is known of all requests for a write: of its dry run, which something in between may turn into a
@@ -55,7 +56,7 @@ func (d *delivery) land(after *unstructured.Unstructured) {
 
 func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 	found := d.find(now)
-	margin := time.Duration(clockMargin)
+	margin := time.Duration(velero.ClockMargin)
 	if !d.forGood {
 		margin = dryRunMargin
 	}

@@ -33,7 +33,8 @@ type Evidence struct {
 	Object      *unstructured.Unstructured // the resource as the API server sent it
 	VeleroWrote time.Time                  // when Velero itself last changed the resource, zero if not noted
 
-	Server     Server
+	Server     velero.Server
+	PodsWhy    string // why the pods could not be listed
 	Volumes    Answer // Yes if all of the job's volumes could be listed
 	VolumesWhy string
 	// Moving are the volumes of every job that have not ended: they share the slots of the nodes. They are only
@@ -46,13 +47,11 @@ type Evidence struct {
 
 	Locations      Answer // Yes if all locations of the namespace could be read
 	LocationsWhy   string
-	LocationsWrote time.Time            // when a server last wrote to any: it validates each once a minute by default
-	Hooks          []velero.RestoreHook // of the pods that a restore made
-	HooksSeen      Answer               // Yes if they could be listed
-	// Malformed are the objects that a server cannot decode, as KIND/NAME: FIELD. One blinds it to all of that kind.
-	Malformed []string
-	// BlindingVolumes names, by kind, a volume that Velero cannot read: node-agents see no change of the kind, nor cancels.
-	BlindingVolumes map[velero.VolumeKind]string
+	LocationsWrote time.Time // when a server last wrote to any: it validates each once a minute by default
+	// Malformed are the backups and restores that a server cannot decode. One blinds it to all of that kind.
+	Malformed []diagnosis.Malformed
+	// MalformedVolumes are those that Velero cannot read: node-agents see no change of the kind, nor cancels.
+	MalformedVolumes []diagnosis.Malformed
 
 	MayPatch    Answer // whether we may patch the job
 	MayPatchWhy string
@@ -82,6 +81,7 @@ type Evidence struct {
 // ForVerdict returns what a verdict needs of the evidence.
 func (e Evidence) ForVerdict() diagnosis.Evidence {
 	seen := e.Evidence
+	seen.LastWork = e.lastWork()
 	seen.Refused = e.refused()
 	if seen.Stored = e.allStored(); !seen.Stored.IsZero() {
 		if e.Counts != nil {
@@ -91,7 +91,6 @@ func (e Evidence) ForVerdict() diagnosis.Evidence {
 			seen.NextPhase = phase
 		}
 	}
-	seen.Hooks, seen.HooksSeen = e.Hooks, e.HooksSeen == Yes
 	return seen
 }
 
@@ -108,20 +107,6 @@ func (e Evidence) refused() map[diagnosis.Action]string {
 		}
 	}
 	return refused
-}
-
-// Server is what the pods tell about Velero's servers.
-type Server struct {
-	Visible           bool // false with Why if the pods could not be listed
-	Why               string
-	Running           []velero.ServerPod // more than one during a roll-out
-	Down              string             // why none runs, such as CrashLoopBackOff
-	Restarts          int                // the sum over all containers
-	LastTermination   string             // the newest
-	LastTerminationAt time.Time
-	Version           string // the newest server's image tag
-	Flags             velero.ServerFlags
-	Deployment        string
 }
 
 // Other is a job beside the one that is looked at.

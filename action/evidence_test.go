@@ -44,24 +44,35 @@ func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidenc
 		t.Fatal(err)
 	}
 	e := Evidence{At: now, Job: job.Next(nil, in), Object: &unstructured.Unstructured{Object: raw},
-		VeleroWrote: wrote.Time, Volumes: Yes, MovingKnown: Yes, HooksSeen: Yes, MayPatch: Yes, By: "jane",
+		VeleroWrote: wrote.Time, Volumes: Yes, MovingKnown: Yes, MayPatch: Yes, By: "jane",
 		Location:  &diagnosis.Location{Name: "s3", Phase: "Available", AccessMode: "ReadWrite"},
 		Locations: Yes, LocationsWrote: wrote.Time}
+	e.HooksSeen = true
 	for _, c := range change {
 		c(&e)
 	}
 	return e
 }
 
+// serverOf are servers that run.
+func serverOf(pods ...velero.ServerPod) velero.Server {
+	for i := range pods {
+		pods[i].Running, pods[i].Container = true, "velero"
+	}
+	return velero.NewServer(pods, now)
+}
+
 func alive(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-1", StartedAt: began.Add(-time.Hour)}}}
+	e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: began.Add(-time.Hour)})
 }
 
 func restarted(e *Evidence) {
-	e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-1", StartedAt: began.Add(20 * time.Minute)}}}
+	e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: began.Add(20 * time.Minute)})
 }
 
-func down(e *Evidence) { e.Server = Server{Visible: true, Down: "CrashLoopBackOff"} }
+func down(e *Evidence) {
+	e.Server = velero.NewServer([]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff"}}, e.At)
+}
 
 func stored(e *Evidence) {
 	e.Artifacts = nil
@@ -104,4 +115,16 @@ func volume(kind velero.VolumeKind, phase string) func(*Evidence) {
 // notStored: the object store was asked, and has nothing of the job.
 func notStored(e *Evidence) {
 	e.Artifacts = []Artifact{{Targets(e.Job.Kind)[0], job.Presence{State: job.Absent}}}
+}
+
+// lastWrittenAt makes a job whose server last wrote at a moment.
+func lastWrittenAt(e *Evidence, at time.Time) {
+	in, wrote := job.Input{At: e.At}, metav1.NewTime(at)
+	switch o := e.Job.Object.DeepCopyObject().(type) {
+	case *velerov1.Backup:
+		o.ManagedFields[0].Time, in.Backup = &wrote, o
+	case *velerov1.Restore:
+		o.ManagedFields[0].Time, in.Restore = &wrote, o
+	}
+	e.Job, e.VeleroWrote = job.Next(nil, in), at
 }

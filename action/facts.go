@@ -78,7 +78,7 @@ func (l *ledger) volumes() {
 	case len(moving) > 0:
 		l.Doubts(diagnosis.SourceAPI, e.At, "%s not ended", human.Plural(len(moving), "volume has", "volumes have"))
 	default:
-		l.Supports(diagnosis.SourceAPI, e.At, "no volume is still moving")
+		l.Supports(diagnosis.SourceAPI, e.At, diagnosis.NoVolumeMoves)
 	}
 	if ops := e.Job.Operations; ops.Attempted > 0 {
 		l.Supports(diagnosis.SourceAPI, e.At, "%d of %d operations ended", ops.Completed+ops.Failed, ops.Attempted)
@@ -125,7 +125,7 @@ func (l *ledger) storage() {
 		}
 	}
 	if len(e.Artifacts) == 0 && !e.Job.Terminal() && e.Job.Stage != job.StageQueued {
-		l.Doubts(diagnosis.SourceStorage, e.At, "veltui has not checked whether its results are stored")
+		l.Doubts(diagnosis.SourceStorage, e.At, diagnosis.ResultsUnchecked)
 	}
 	if e.Counts != nil && e.Counts.ItemsKnown {
 		l.Note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, diagnosis.SourceStorage, e.At, "its stored resource list names %s", human.Count(e.Counts.Items, "item"))
@@ -141,11 +141,11 @@ func (l *ledger) server() {
 	e := l.e
 	switch s := e.Server; {
 	case !s.Visible:
-		l.doubt(diagnosis.SourcePod, "whether a Velero server is running", s.Why)
-	case len(s.Running) == 0:
-		l.Supports(diagnosis.SourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Down))
+		l.doubt(diagnosis.SourcePod, "whether a Velero server is running", e.PodsWhy)
+	case len(s.Pods) == 0:
+		l.Supports(diagnosis.SourcePod, e.At, "no pod was recognised as a running Velero server%s", because(s.Waiting))
 	default:
-		for _, c := range s.Running {
+		for _, c := range s.Pods {
 			when := "before"
 			if c.StartedAt.After(e.began()) {
 				when = "after"
@@ -153,11 +153,11 @@ func (l *ledger) server() {
 			l.Supports(diagnosis.SourcePod, c.StartedAt, "Velero server %s is running, since %s the job started", c.Name, when)
 		}
 	}
-	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Running, func(c velero.ServerPod) bool { return c.StartedAt.After(e.began()) }) {
+	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Pods, func(c velero.ServerPod) bool { return c.StartedAt.After(e.began()) }) {
 		l.Doubts(diagnosis.SourceAPI, e.VeleroWrote, "Velero changed the job after that server started")
 	}
 	if s := e.Server; s.LastTermination != "" {
-		l.Supports(diagnosis.SourcePod, s.LastTerminationAt, "the server restarted %s; it last stopped with %s", human.Times(s.Restarts), s.LastTermination)
+		l.Supports(diagnosis.SourcePod, s.LastTerminationAt, "%s", diagnosis.RestartedText(s.ServerPod))
 	}
 	if s, fresh := e.lifeSign(); fresh && !e.Job.Terminal() {
 		l.Doubts(diagnosis.SourceAPI, s.at, "%s %s ago", s.what, human.Duration(max(0, e.At.Sub(s.at))))
@@ -171,11 +171,11 @@ func (l *ledger) log() {
 	e := l.e
 	switch {
 	case e.gaveUp():
-		l.Supports(diagnosis.SourceLog, e.Log.GaveUp.At, "the server gave up: %s", human.Shorten(e.Log.GaveUp.Text, 200))
+		l.Supports(diagnosis.SourceLog, e.Log.GaveUp.At, "%s", diagnosis.GaveUpText(e.Log.GaveUp))
 	case !e.LogSeen && e.LogWhy != "":
 		l.Doubts(diagnosis.SourceLog, e.At, "what the server's log says could not be read%s", because(e.LogWhy))
 	case e.LogSeen && !e.Log.Last.At.IsZero():
-		l.Note(e.At.Sub(e.Log.Last.At) >= lifeless, diagnosis.SourceLog, e.Log.Last.At, "the server logged about it: %s", human.Shorten(e.Log.Last.Text, 200))
+		l.Note(e.At.Sub(e.Log.Last.At) >= velero.Lifeless, diagnosis.SourceLog, e.Log.Last.At, "%s", diagnosis.LoggedText(e.Log.Last))
 	}
 }
 

@@ -35,7 +35,7 @@ func TestFacts(t *testing.T) {
 		{"server before", r, "InProgress", []change{alive}, true, "running, since before the job started"},
 		{"server after", r, "InProgress", []change{restarted}, true, "running, since after the job started"},
 		{"pods hidden", r, "InProgress", []change{hidden}, false, "cannot tell whether a Velero server is running: pods is forbidden"},
-		{"restarts", b, "InProgress", []change{alive, func(e *Evidence) { e.Server.Restarts, e.Server.LastTermination = 3, "OOMKilled" }}, true, "the server restarted 3 times; it last stopped with OOMKilled"},
+		{"restarts", b, "InProgress", []change{alive, func(e *Evidence) { e.Server.Restarts, e.Server.LastTermination = 3, "OOMKilled" }}, true, "the server restarted 3 times and last ended with OOMKilled"},
 		{"volumes at rest", b, "InProgress", nil, true, "no volume is still moving"},
 		{"volumes move", b, "InProgress", []change{volume(velero.PodVolumeBackup, "InProgress")}, false, "1 volume has not ended"},
 		{"a volume has not begun", b, "InProgress", []change{volume(velero.PodVolumeBackup, "New")}, false, "1 volume has not ended"},

@@ -11,6 +11,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -62,7 +63,8 @@ func finalize(e *Evidence, p *Plan) bool {
 type verdict struct {
 	to, why         string
 	refusal, advice string
-	doubt           bool // for
+	doubt           bool // something could not be found out, or was not looked for
+	unchecked       bool // what would settle it was not looked for
 }
 
 func goTo(phase, why string) verdict { return verdict{to: phase, why: why} }
@@ -86,6 +88,12 @@ const volumeResources = "Velero's volume resources"
 func (v verdict) inDoubt() verdict {
 	v.doubt = true
 	return v
+}
+
+// notLooked is for a refusal that a look at the object store may settle, which finalizing itself takes.
+func (v verdict) notLooked() verdict {
+	v.unchecked = true
+	return v.inDoubt()
 }
 
 func ruleFor(e *Evidence, r Request) verdict {
@@ -126,13 +134,13 @@ func ruleFor(e *Evidence, r Request) verdict {
 }
 
 func unseen(e *Evidence) string {
-	if !e.Server.Visible && e.Server.Why != "" {
-		return e.Server.Why
+	if !e.Server.Visible && e.PodsWhy != "" {
+		return e.PodsWhy
 	}
 	if !e.Server.Visible {
 		return "its pods cannot be listed"
 	}
-	for _, c := range e.Server.Running {
+	for _, c := range e.Server.Pods {
 		if !c.StartedAt.IsZero() && !e.began().IsZero() {
 			return "a server started within two minutes of the job, and clocks may differ by that much"
 		}
@@ -174,9 +182,7 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	j := e.Job
 	shown := cmp.Or(j.Phase, velero.PhaseNew)
 	giveUp := "To give it up: --phase Failed."
-	if undeletable(e) {
-		// Only the start fills in spec.storageLocation and the expiration (backup_controller.go
-		// prepareBackupRequest), and the deletion controller refuses a backup without a location each time.
+	if diagnosis.Undeletable(e.Job) {
 		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " + deleteCommand(e, r)
 	}
 	switch {
@@ -209,11 +215,6 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 func counted(e *Evidence) verdict {
 	return refuse("Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
 		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue")
-}
-
-// undeletable: without a location Velero refuses (backup_deletion_controller.go Reconcile).
-func undeletable(e *Evidence) bool {
-	return e.Job.Kind == job.Backup && e.Job.StorageLocation == ""
 }
 
 // deleteCommand removes the resource alone: nothing is stored of a backup that has not begun.
@@ -250,8 +251,10 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	case missing.refusal == "" && (r.Phase == "" || r.Phase == to):
 		return goTo(to, why)
 	case o == ownerRestarted && r.Phase == "" && missing.doubt:
-		return refuse(missing.advice+" After an outage Velero may need a minute to answer. To give it up anyway: --phase Failed.",
+		v := refuse(missing.advice+" After an outage Velero may need a minute to answer. To give it up anyway: --phase Failed.",
 			restartedWhy+", but it may be complete: %s", missing.refusal)
+		v.doubt, v.unchecked = missing.unchecked, missing.unchecked
+		return v
 	case o == ownerRestarted && r.Phase == velero.PhaseFailed,
 		o == ownerRestarted && r.Phase == "" && missing.refusal != "":
 		return goTo(velero.PhaseFailed, restartedWhy)
@@ -355,7 +358,7 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 // phase on that restore lets the server run again.
 func serverDownAdvice(e *Evidence, target string) string {
 	finalizing := e.Job.Phase == velero.PhaseFinalizing || e.Job.Phase == velero.PhaseFinalizingPartly
-	if e.Job.Kind == job.Restore && finalizing && e.crashLoops() {
+	if e.Job.Kind == job.Restore && finalizing && e.Server.CrashLoops() {
 		return "Look at the end of the server's log. If it panics in patchDynamicPVWithVolumeInfo, this restore crashes the server at every start (up to 1.18.3): --phase " + target + " lets it run again."
 	}
 	return "Get the Velero server running. If it never comes back: --phase " + target + "."

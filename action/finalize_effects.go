@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -67,7 +68,7 @@ func (p *Plan) describeEnd(e *Evidence) {
 	} else {
 		p.describeEndedRestore(e)
 	}
-	if len(e.Server.Running) == 0 && p.From == velero.PhaseInProgress && p.To == velero.PhasePartiallyFailed {
+	if len(e.Server.Pods) == 0 && p.From == velero.PhaseInProgress && p.To == velero.PhasePartiallyFailed {
 		p.Then = append(p.Then, "a server that comes back leaves it as it is (otherwise it would mark it Failed)")
 	}
 }
@@ -80,7 +81,7 @@ func (p *Plan) describeEndedBackup(e *Evidence) {
 	if begun {
 		p.WillNot = append(p.WillNot, "change the copy of it in the object store, which other clusters may read")
 	}
-	if undeletable(e) {
+	if diagnosis.Undeletable(e.Job) {
 		p.Then = append(p.Then, "Velero cannot delete it, because it names no storage location, and never expires it; to remove it: "+deleteCommand(e, p.request))
 	}
 	if begun && p.To == velero.PhaseFailed {

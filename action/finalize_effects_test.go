@@ -45,7 +45,7 @@ func TestConsequences(t *testing.T) {
 		{"a backup whose name is taken", b, "InProgress", []change{restarted, named("s3"), stored, olderFiles}, "", "deletes the older one's files", ""},
 		{"a restore whose name was used", r, "InProgress", []change{restarted, stored, olderFiles}, "", "results of an older restore of this name", "cannot restore from it"},
 		{"a restore that is nudged after a restart", r, "InProgress", []change{restarted, stored, hooksAsked}, "", "run hooks that have not run", ""},
-		{"the same, whether it has hooks is not known", r, "InProgress", []change{restarted, stored, func(e *Evidence) { e.HooksSeen = Unknown }}, "", "run hooks that have not run", ""},
+		{"the same, whether it has hooks is not known", r, "InProgress", []change{restarted, stored, func(e *Evidence) { e.HooksSeen = false }}, "", "run hooks that have not run", ""},
 		{"the same, without hooks", r, "InProgress", []change{restarted, stored}, "", "item and hook counts", "run hooks"},
 		{"a restore that is nudged on its own server", r, "InProgress", []change{alive, stored, hooksAsked}, "", "item and hook counts", "run hooks"},
 		{"a restore that is ended", r, "Finalizing", []change{down, hooksAsked}, "PartiallyFailed", "run hooks that have not run", ""},

@@ -106,11 +106,11 @@ func TestDraft(t *testing.T) {
 		{"orphaned, results unreadable", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Counts = nil }}, "", "", "it may be complete"},
 		{"orphaned, location gone", b, "InProgress", []change{restarted, stored, func(e *Evidence) { e.Location = &diagnosis.Location{Name: "s3", Phase: "Unavailable"} }}, "", "", "it may be complete"},
 		{"just restarted", r, "InProgress", []change{func(e *Evidence) {
-			e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: now.Add(-time.Minute)}}}
+			e.Server = serverOf(velero.ServerPod{Name: "v", StartedAt: now.Add(-time.Minute)})
 		}}, "", "", "just restarted"},
 		{"restarted, yet Velero wrote after", r, "InProgress", []change{restarted, func(e *Evidence) { e.VeleroWrote = now.Add(-10 * time.Minute) }}, "", "", "has not checked"},
 		{"roll-out: the old server still runs", r, "InProgress", []change{func(e *Evidence) {
-			e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "old", StartedAt: began.Add(-time.Hour)}, {Name: "new", StartedAt: now.Add(-20 * time.Minute)}}}
+			e.Server = serverOf(velero.ServerPod{Name: "old", StartedAt: began.Add(-time.Hour)}, velero.ServerPod{Name: "new", StartedAt: now.Add(-20 * time.Minute)})
 		}}, "Failed", "", "may still work on it"},
 		{"down", b, "InProgress", []change{down}, "", "Failed", ""},
 
@@ -184,9 +184,9 @@ func TestDraft(t *testing.T) {
 		{"nonsense", r, "InProgress", []change{down}, "failed", "", "finalize cannot write phase"},
 
 		// What keeps any plan from being made.
-		{"pods hidden", r, "InProgress", []change{func(e *Evidence) { e.Server = Server{Why: "pods is forbidden"} }}, "Failed", "", "pods is forbidden"},
+		{"pods hidden", r, "InProgress", []change{func(e *Evidence) { e.Server, e.PodsWhy = velero.Server{}, "pods is forbidden" }}, "Failed", "", "pods is forbidden"},
 		{"server of unknown age", r, "InProgress", []change{func(e *Evidence) {
-			e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: time.Time{}}}}
+			e.Server = serverOf(velero.ServerPod{Name: "v"})
 		}}, "", "", "its start time is unknown"},
 		{"no right", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = No }}, "", "", "you may not patch restores.velero.io"},
 		{"right unknown", r, "InProgress", []change{restarted, func(e *Evidence) { e.MayPatch = Unknown }}, "", "", "whether you may patch"},
@@ -307,7 +307,7 @@ func TestPatchWindowFollowsVelerosHelper(t *testing.T) {
 
 func startedAgo(ago time.Duration) change {
 	return func(e *Evidence) {
-		e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: now.Add(-ago)}}}
+		e.Server = serverOf(velero.ServerPod{Name: "v", StartedAt: now.Add(-ago)})
 	}
 }
 
@@ -315,13 +315,13 @@ func startedAgo(ago time.Duration) change {
 // clock.
 func startedAfter(d time.Duration) change {
 	return func(e *Evidence) {
-		e.VeleroWrote = began
-		e.Server = Server{Visible: true, Running: []velero.ServerPod{{Name: "v", StartedAt: began.Add(d)}}}
+		lastWrittenAt(e, began)
+		e.Server = serverOf(velero.ServerPod{Name: "v", StartedAt: began.Add(d)})
 	}
 }
 
 func podCreatedAfter(d time.Duration) change {
-	return func(e *Evidence) { e.Server.Running[0].Created = began.Add(d) }
+	return func(e *Evidence) { e.Server.Pods[0].Created = began.Add(d) }
 }
 
 func wroteAgo(ago time.Duration) change { return func(e *Evidence) { e.VeleroWrote = now.Add(-ago) } }
@@ -330,10 +330,12 @@ func validatedAgo(ago time.Duration) change {
 }
 
 func endedAgo(ago time.Duration) change {
-	return func(e *Evidence) { e.Server.LastTermination, e.Server.LastTerminationAt = "Error", now.Add(-ago) }
+	return func(e *Evidence) { e.Server.LastTermination, e.Server.Stopped = "Error", now.Add(-ago) }
 }
 
-func crashing(e *Evidence) { e.Server = Server{Visible: true, Down: "CrashLoopBackOff", Restarts: 26} }
+func crashing(e *Evidence) {
+	e.Server = velero.NewServer([]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff", Restarts: 26}}, e.At)
+}
 
 // A DownloadRequest for the list of operations makes Velero store it again, so a
 // fresh one may be veltui's own doing.

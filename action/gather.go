@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
@@ -213,7 +214,7 @@ func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
 	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
 	// An object that was read as one is one, so that there is no error.
 	if in, _ := typed(kind, o, decode.Unstructured); len(in.Malformed) > 0 {
-		g.e.Malformed = append(g.e.Malformed, fmt.Sprintf("%s/%s (%s)", kind.Word(), name, in.Malformed[0]))
+		g.e.Malformed = append(g.e.Malformed, diagnosis.Malformed{Ref: kind.Word() + "/" + name, Field: in.Malformed[0]})
 	}
 	if o.GetUID() == g.e.Job.UID {
 		return

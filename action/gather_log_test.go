@@ -30,7 +30,7 @@ func loggedAgo(ago time.Duration) change {
 }
 
 func another(e *Evidence) {
-	e.Server.Running = append(e.Server.Running, velero.ServerPod{Name: "velero-2", StartedAt: began.Add(-time.Minute)})
+	e.Server.Pods = append(e.Server.Pods, velero.ServerPod{Name: "velero-2", StartedAt: began.Add(-time.Minute)})
 }
 
 // The job of these tests was last written after ten minutes.

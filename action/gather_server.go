@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
@@ -45,12 +45,12 @@ func (g *gathering) log() {
 	if j.Terminal() {
 		return
 	}
-	if len(g.e.Server.Running) == 0 {
+	if len(g.e.Server.Pods) == 0 {
 		g.e.LogWhy = "no running server was seen"
 		return
 	}
 	// The server gives up minutes after it last wrote; clocks differ.
-	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-clockMargin)
+	since := job.Latest(g.e.began(), g.e.VeleroWrote).Add(-velero.ClockMargin)
 	if log, ok := g.logs.get(j.UID, since, g.o.Now()); ok {
 		g.e.Log, g.e.LogSeen = log, true
 		return
@@ -58,7 +58,7 @@ func (g *gathering) log() {
 	ctx, cancel := context.WithTimeout(g.ctx, logTimeout)
 	defer cancel()
 	var all velero.JobLog
-	for i, c := range g.e.Server.Running[max(0, len(g.e.Server.Running)-logMost):] {
+	for i, c := range g.e.Server.Pods[max(0, len(g.e.Server.Pods)-logMost):] {
 		found, err := g.containerLog(ctx, c, since)
 		if err != nil {
 			if g.err = g.ctx.Err(); g.err == nil {
@@ -91,6 +91,7 @@ func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since 
 	}
 	if c.Restarts > 0 && c.StartedAt.After(since) {
 		found, _, err = read(corev1.PodLogOptions{Previous: true})
+		found.ByPredecessor = !found.First.IsZero()
 		if errors.Is(err, context.DeadlineExceeded) {
 			return found, err // others mean that its log is gone
 		}
@@ -144,39 +145,11 @@ func (c *logCache) put(uid types.UID, from, now time.Time, log velero.JobLog) {
 }
 
 func (e *Evidence) logMoves() bool {
-	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < lifeless
+	return !e.Log.Last.At.IsZero() && e.At.Sub(e.Log.Last.At) < velero.Lifeless
 }
 
 // gaveUp reports whether the server surely gave up writing the job's last status.
-func (e *Evidence) gaveUp() bool {
-	// With more servers than one another may work on it.
-	return e.LogSeen && e.Job.Phase == velero.PhaseInProgress && e.owner() == ownerAlive && len(e.Server.Running) == 1 &&
-		e.Log.Final(e.lastWork(), e.Server.Running[0].StartedAt, e.At)
-}
-
-// serverOf reads all servers: during a roll-out the old one may still work.
-func serverOf(pods []*corev1.Pod) Server {
-	s := Server{Visible: true}
-	newest := time.Time{}
-	for _, p := range velero.ServerPods(pods) {
-		s.Restarts += p.Restarts
-		if p.LastTermination != "" && (s.LastTermination == "" || p.LastTerminationAt.After(s.LastTerminationAt)) {
-			s.LastTermination, s.LastTerminationAt = p.LastTermination, p.LastTerminationAt
-		}
-		if p.Running {
-			s.Running = append(s.Running, p)
-		} else {
-			s.Down = p.Waiting
-		}
-		if !p.Created.Before(newest) {
-			newest, s.Version, s.Deployment, s.Flags = p.Created, p.Version, p.Deployment, p.Flags
-		}
-	}
-	slices.SortStableFunc(s.Running, func(a, b velero.ServerPod) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Name, b.Name))
-	})
-	return s
-}
+func (e *Evidence) gaveUp() bool { return diagnosis.GaveUp(e.Job, e.world()) }
 
 func (g *gathering) server() {
 	var pods []*corev1.Pod
@@ -186,7 +159,7 @@ func (g *gathering) server() {
 		_, failed := convert(&raw[i], pods[i])
 		err = cmp.Or(err, failed)
 	}
-	if g.seen("listing pods", err, &g.e.Server.Why) {
-		g.e.Server, g.e.Agents, g.e.Movers = serverOf(pods), velero.AgentsOf(pods), velero.MoversOf(pods)
+	if g.seen("listing pods", err, &g.e.PodsWhy) {
+		g.e.Server, g.e.Agents, g.e.Movers = velero.ServerOf(pods, g.e.At), velero.AgentsOf(pods), velero.MoversOf(pods)
 	}
 }

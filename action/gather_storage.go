@@ -55,7 +55,7 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 	if e.operationsUnread = f.o.LeaveOperations; e.operationsUnread {
 		targets = slices.DeleteFunc(targets, isOperations)
 	}
-	if e.Server.Visible && len(e.Server.Running) == 0 {
+	if e.Server.Visible && len(e.Server.Pods) == 0 {
 		for _, target := range targets {
 			e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{Why: "no Velero server is running to ask"}})
 		}

@@ -2,7 +2,6 @@ package action
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -38,13 +37,12 @@ func (g *gathering) volumes(kind job.Kind) (own []job.Volume) {
 	if !moves || g.err != nil {
 		return own
 	}
-	g.e.BlindingVolumes = map[velero.VolumeKind]string{}
 	g.e.MovingKnown = g.listVolumes(velero.VolumeKinds[:], nil, func(v job.Volume, _ *unstructured.Unstructured) {
 		if !v.Ended() {
 			g.e.Moving = append(g.e.Moving, v)
 		}
 		if v.Malformed != (decode.Malformed{}) {
-			g.e.BlindingVolumes[v.Kind] = fmt.Sprintf("%s/%s (%s)", strings.ToLower(string(v.Kind)), v.Name, v.Malformed.Field)
+			g.e.MalformedVolumes = append(g.e.MalformedVolumes, diagnosis.Malformed{Ref: v.Ref().String(), Field: v.Malformed})
 		}
 	})
 	return own

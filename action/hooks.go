@@ -2,12 +2,12 @@ package action
 
 import (
 	"strings"
-	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -16,20 +16,13 @@ import (
 // hungHook is a hook that a restore waits for without limit and that never runs, nil if there is none, or if that is
 // not certain.
 func (e *Evidence) hungHook() *velero.RestoreHook {
-	v, known := e.version()
-	if !known || e.HooksSeen != Yes {
-		return nil
-	}
-	return velero.WaitsForEver(e.Hooks, v)
+	return diagnosis.HungHook(e.Job, e.world())
 }
-
-// hookHangs is how long a restore is finalized before a hook that never runs counts.
-const hookHangs = 30 * time.Minute
 
 // mayHaveHooks: only a look at a restore's pods rules out hooks.
 func (e *Evidence) mayHaveHooks() bool {
 	r, ok := e.Job.Object.(*velerov1.Restore)
-	return ok && (len(r.Spec.Hooks.Resources) > 0 || len(e.Hooks) > 0 || e.HooksSeen != Yes)
+	return ok && (len(r.Spec.Hooks.Resources) > 0 || len(e.Hooks) > 0 || !e.HooksSeen)
 }
 
 // hookAdvice is what to do about a restore that a server finalizes: it waits for its volumes, its hooks and its store,
@@ -73,7 +66,7 @@ func (g *gathering) hooks() {
 	if !g.seen("listing restored pods", err, nil) {
 		return
 	}
-	g.e.HooksSeen = Yes
+	g.e.HooksSeen = true
 	restore, ok := j.Object.(*velerov1.Restore)
 	if !ok {
 		return

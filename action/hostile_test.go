@@ -53,9 +53,9 @@ func TestServerBesideASidecarRuns(t *testing.T) {
 		for i, s := range c.spec {
 			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, running(s.Name, began.Add(time.Duration(i-2)*time.Hour)))
 		}
-		e := evidence(t, job.Restore, "InProgress", func(e *Evidence) { e.Server = serverOf([]*corev1.Pod{&pod}) })
-		if len(e.Server.Running) != c.want {
-			t.Errorf("%s: %d servers run, want %d", c.name, len(e.Server.Running), c.want)
+		e := evidence(t, job.Restore, "InProgress", func(e *Evidence) { e.Server = velero.ServerOf([]*corev1.Pod{&pod}, e.At) })
+		if len(e.Server.Pods) != c.want {
+			t.Errorf("%s: %d servers run, want %d", c.name, len(e.Server.Pods), c.want)
 		}
 		if p := draft(e, Request{}); p.Effect() != Refuse {
 			t.Errorf("%s: %s to %s: %s", c.name, p.Action, p.To, p.Why)

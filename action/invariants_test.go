@@ -18,6 +18,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // situation is one point of the decision space. Invariants read it, not the
@@ -145,20 +146,19 @@ func (sp *space) evidence(s situation) Evidence {
 	e := sp.base[fmt.Sprint(s.kind, s.phase, s.hooks)]
 	j := *e.Job
 	e.Job = &j
-	e.Server.Version = s.version
 	e.Agents = []velero.Agent{{Node: "n1", Ready: true, StartedAt: began.Add(-time.Hour)}}
 	start := map[string]time.Time{"alive": began.Add(-time.Hour), "restarted": began.Add(time.Hour), "restarting": e.At.Add(-time.Minute)}
 	switch s.server {
-	case "none", "crashing":
-		e.Server.Visible = true
-		if s.server == "crashing" {
-			e.Server.Down, e.Server.Restarts = "CrashLoopBackOff", 9
-		}
+	case "none":
+		e.Server = serverOf()
+	case "crashing":
+		e.Server = velero.NewServer([]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff", Restarts: 9}}, e.At)
 	case "alive", "restarted", "restarting":
-		e.Server.Visible, e.Server.Running = true, []velero.ServerPod{{Name: "velero-1", StartedAt: start[s.server], Created: start[s.server]}}
+		e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: start[s.server], Created: start[s.server]})
 	case "start unknown":
-		e.Server.Visible, e.Server.Running = true, []velero.ServerPod{{Name: "velero-1"}}
+		e.Server = serverOf(velero.ServerPod{Name: "velero-1"})
 	}
+	e.Server.Version = s.version
 	sp.proof(&e, s)
 	sp.volumes(&e, &j, s)
 	sp.around(&e, s)
@@ -207,9 +207,10 @@ func (sp *space) log(e *Evidence, s situation) {
 			e.Artifacts[0].LastModified = e.At.Add(-freshAge)
 		}
 	case "a start":
-		if len(e.Server.Running) > 0 {
+		if len(e.Server.Pods) > 0 {
 			start := began.Add(time.Hour)
-			e.Server.Running = append(e.Server.Running, velero.ServerPod{Name: "velero-2", StartedAt: start, Created: start})
+			e.Server = serverOf(append(slices.Clone(e.Server.Pods), velero.ServerPod{Name: "velero-2", StartedAt: start, Created: start})...)
+			e.Server.Version = s.version
 		}
 	}
 }
@@ -217,11 +218,10 @@ func (sp *space) log(e *Evidence, s situation) {
 func (sp *space) around(e *Evidence, s situation) {
 	switch s.around {
 	case "malformed backup", "malformed restore":
-		e.Malformed = []string{strings.TrimPrefix(s.around, "malformed ") + "/other (spec.ttl)"}
+		e.Malformed = []diagnosis.Malformed{{Ref: strings.TrimPrefix(s.around, "malformed ") + "/other", Field: decode.Malformed{Field: "spec.ttl"}}}
 	case "malformed volume":
-		e.BlindingVolumes = map[velero.VolumeKind]string{}
 		for _, k := range []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore} {
-			e.BlindingVolumes[k] = "other (spec.operationTimeout)"
+			e.MalformedVolumes = append(e.MalformedVolumes, diagnosis.Malformed{Ref: velero.VolumeRef{Kind: k, Name: "other"}.String(), Field: decode.Malformed{Field: "spec.operationTimeout"}})
 		}
 	case "no node-agent":
 		e.Agents = nil

@@ -26,13 +26,6 @@ const (
 	ownerDown             // no pod was recognised as a running server
 )
 
-const (
-	restartGrace = 2 * time.Minute // within this a server that started marks what was in progress Failed itself
-	// clockMargin is how far a server's node, which tells its start, and the API server, which tells a job's, may differ.
-	clockMargin = 2 * time.Minute
-	crashLoop   = 3 // how many restarts make a crash loop of a server that does not run
-)
-
 // began returns when the job began, or was created if it has not.
 func (e *Evidence) began() time.Time {
 	if e.Job.Started.IsZero() {
@@ -41,41 +34,29 @@ func (e *Evidence) began() time.Time {
 	return e.Job.Started
 }
 
-// owner compares the servers' starts with the job's. Without leader election the old server works during a roll-out.
+// owner asks the rules of verdicts who works on the job, and adds what keeps a plan from being made at once.
 func (e *Evidence) owner() owner {
 	switch {
 	case !e.Server.Visible:
 		return ownerUnknown
-	case len(e.Server.Running) == 0:
+	case len(e.Server.Pods) == 0:
 		return ownerDown
 	}
-	began, newest, sure := e.began(), time.Time{}, true
-	wrote := e.lastWork()
-	for _, c := range e.Server.Running {
-		switch {
-		case c.StartedAt.IsZero() || began.IsZero():
-			return ownerUnknown
-		case !c.StartedAt.After(began), wrote.After(c.StartedAt) && !e.isLeftOver(c, wrote):
-			// The second: somebody older than this one worked on, or it did.
-			return ownerAlive
-		case !c.Created.After(began) && c.StartedAt.Sub(began) < clockMargin:
-			sure = false // by the clocks it may have been there before
-		}
-		newest = job.Latest(newest, c.StartedAt)
-	}
-	switch {
-	case e.At.Sub(newest) < restartGrace:
+	w := e.world()
+	switch of := diagnosis.OwnershipOf(e.Job, w); {
+	case of == diagnosis.Owned:
+		return ownerAlive
+	case e.startsKnown() && w.JustStarted():
 		return ownerRestarting
-	case !sure:
-		return ownerUnknown
+	case of == diagnosis.Disowned:
+		return ownerRestarted
 	}
-	return ownerRestarted
+	return ownerUnknown
 }
 
-// isLeftOver reports whether a write after a server's start proves no work on the job.
-func (e *Evidence) isLeftOver(c velero.ServerPod, wrote time.Time) bool {
-	s := velero.Server{Others: len(e.Server.Running) - 1, ServerPod: c}
-	return e.Job.Phase == velero.PhaseInProgress && s.LeftOver(wrote, e.At, e.Job.Object)
+// startsKnown reports whether the evidence tells when the job and every server began.
+func (e *Evidence) startsKnown() bool {
+	return !e.began().IsZero() && !slices.ContainsFunc(e.Server.Pods, func(s velero.ServerPod) bool { return s.StartedAt.IsZero() })
 }
 
 // lastWork returns when a server last wrote to the job or stored a file of it.
@@ -88,11 +69,6 @@ func (e *Evidence) lastWork() time.Time {
 }
 
 func (o owner) live() bool { return o == ownerAlive || o == ownerRestarted || o == ownerRestarting }
-
-// crashLoops reports whether a recognised server dies at each start.
-func (e *Evidence) crashLoops() bool {
-	return e.Server.Visible && len(e.Server.Running) == 0 && e.Server.Down != "" && e.Server.Restarts >= crashLoop
-}
 
 func (e *Evidence) moving(kinds ...velero.VolumeKind) (found []job.Volume) {
 	for _, v := range e.Job.Volumes {
@@ -121,10 +97,7 @@ func (e *Evidence) dataMover() bool {
 }
 
 func (e *Evidence) volumeContext() *diagnosis.VolumeContext {
-	c := &diagnosis.VolumeContext{Now: e.At, Volumes: e.Moving, Complete: e.Volumes == Yes && e.MovingKnown == Yes, PodsSeen: e.Server.Visible,
-		Blinding: e.BlindingVolumes, Movers: e.Movers, Version: e.Server.Version}
-	c.AddAgents(e.Agents)
-	return c
+	return diagnosis.NewVolumeContext(e.world(), e.Job)
 }
 
 func (e *Evidence) hasAgent(node string) bool {
@@ -135,10 +108,6 @@ func (e *Evidence) quiet() time.Duration { return max(0, e.At.Sub(e.Job.QuietSin
 
 // version returns the server's, if its image's tag tells it.
 func (e *Evidence) version() (velero.Version, bool) { return velero.ParseVersion(e.Server.Version) }
-
-// lifeless is how long nothing must have been written before a final phase is written: a server may run unrecognised,
-// from another image or namespace, and a roll-out has gaps.
-const lifeless = 5 * time.Minute
 
 type sign struct {
 	what string
@@ -178,7 +147,7 @@ func (e *Evidence) filesOfWork() []Artifact {
 // unrecognised one only where no pod explains it: none runs, and none has ended since.
 func (e *Evidence) locationSign() (at time.Time, counts bool) {
 	at = e.LocationsWrote
-	return at, e.owner() == ownerDown && at.After(e.Server.LastTerminationAt)
+	return at, e.owner() == ownerDown && at.After(e.Server.Stopped)
 }
 
 // lifeSign returns the newest sign of life, and whether it is fresh; one from the future is.
@@ -189,7 +158,7 @@ func (e *Evidence) lifeSign() (sign, bool) {
 			newest = s
 		}
 	}
-	return newest, !newest.at.IsZero() && e.At.Sub(newest.at) < lifeless
+	return newest, !newest.at.IsZero() && e.At.Sub(newest.at) < velero.Lifeless
 }
 
 // stillAlive refuses a final phase while anything may be at work.
@@ -200,7 +169,7 @@ func stillAlive(e *Evidence) verdict {
 			who = "no pod was recognised as a Velero server, but "
 		}
 		ago := max(0, e.At.Sub(s.at))
-		return refuse(fmt.Sprintf("Try again in %s.", e.Style.Duration(lifeless-ago+time.Second)), "%ssomething is working on it: %s %s ago", who, s.what, e.Style.Duration(ago)).inDoubt()
+		return refuse(fmt.Sprintf("Try again in %s.", e.Style.Duration(velero.Lifeless-ago+time.Second)), "%ssomething is working on it: %s %s ago", who, s.what, e.Style.Duration(ago)).inDoubt()
 	}
 	if e.owner() != ownerDown {
 		return verdict{}
@@ -210,8 +179,8 @@ func stillAlive(e *Evidence) verdict {
 		return unknown(askToList(e, "backupstoragelocations"), "whether an unrecognised Velero server is running and writes to a storage location", e.LocationsWhy)
 	case e.Volumes != Yes:
 		return unknown(askToList(e, volumeResources), "whether an unrecognised Velero server is running and its volumes move", e.VolumesWhy)
-	case !e.crashLoops() && !e.Server.LastTerminationAt.IsZero() && e.At.Sub(e.Server.LastTerminationAt) < lifeless:
-		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", e.Style.Duration(max(0, e.At.Sub(e.Server.LastTerminationAt)))).inDoubt()
+	case !e.Server.CrashLoops() && !e.Server.Stopped.IsZero() && e.At.Sub(e.Server.Stopped) < velero.Lifeless:
+		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", e.Style.Duration(max(0, e.At.Sub(e.Server.Stopped)))).inDoubt()
 	}
 	return verdict{}
 }
@@ -261,5 +230,5 @@ func runsOn(o *unstructured.Unstructured, at time.Time) bool {
 	}
 	_, written := phaseOwner(o)
 	wrote := veleroWrote(o)
-	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < lifeless
+	return wrote.After(written) || !wrote.IsZero() && at.Sub(wrote) < velero.Lifeless
 }

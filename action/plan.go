@@ -78,6 +78,8 @@ type Plan struct {
 	Refusal string // why veltui does not do it, empty if it can
 	Advice  string // what would help
 	InDoubt bool   // it refuses because something could not be found out
+	// Unchecked is true if it refuses because nobody has looked yet for what would settle it; finalizing looks.
+	Unchecked bool
 
 	Will     []string     // what it does, in plain words
 	WillNot  []string     // what it leaves as it is
@@ -115,9 +117,20 @@ func (p *Plan) Effect() Effect {
 // refuse makes it a plan that does nothing, if v is a refusal.
 func (p *Plan) refuse(v verdict) bool {
 	if v.refusal != "" {
-		p.Refusal, p.Advice, p.InDoubt = v.refusal, v.advice, v.doubt
+		p.Refusal, p.Advice, p.InDoubt, p.Unchecked = v.refusal, v.advice, v.doubt, v.unchecked
 	}
 	return v.refusal != ""
+}
+
+// Objection is the refusal as a sentence about what finalizing would do, empty if it would not refuse.
+func (p *Plan) Objection() string {
+	switch {
+	case p.Refusal == "":
+		return ""
+	case p.Unchecked:
+		return "finalize cannot decide yet: " + p.Refusal
+	}
+	return "finalize would refuse: " + p.Refusal
 }
 
 // Proposed reports whether a person asked for it without a job that calls for it.

@@ -9,6 +9,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -36,7 +37,7 @@ func proof(e *Evidence) verdict {
 	}
 	for _, target := range Targets(e.Job.Kind) {
 		if !slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target }) {
-			return refuse("To check, veltui creates DownloadRequests: veltui explain "+e.Job.Kind.Word()+"/"+e.Job.Name+" --artifacts", "veltui has not checked whether its results are stored").inDoubt()
+			return refuse("To check, veltui creates DownloadRequests: veltui explain "+e.Job.Kind.Word()+"/"+e.Job.Name+" --artifacts", diagnosis.ResultsUnchecked).notLooked()
 		}
 	}
 	return verdict{}
@@ -130,20 +131,19 @@ func canFinalize(e *Evidence) verdict {
 	return verdict{}
 }
 
-// blinding returns the malformed objects that keep a running server from working on the job:
-// its controllers read backups for a backup, and both for a restore.
-func (e *Evidence) blinding() []string {
-	if e.Job.Kind == job.Restore {
-		return e.Malformed
-	}
-	return slices.DeleteFunc(slices.Clone(e.Malformed), func(what string) bool { return !strings.HasPrefix(what, job.Backup.Word()+"/") })
-}
+// blinding returns the malformed objects that keep a running server from working on the job.
+func (e *Evidence) blinding() []diagnosis.Malformed { return e.world().BlindingJobs(e.Job.Kind) }
 
 // malformed: a typed list fails as a whole on one object that does not decode, so the
 // server's controllers see nothing of that kind.
 func malformed(e *Evidence) verdict {
-	return refuse("Correct or delete "+human.List(e.Malformed, 3)+". Restarting the server does not help: it cannot read it after its start either.",
-		"Velero's server cannot read %s, so it sees no object of that kind", human.List(e.Malformed, 3)).inDoubt()
+	var names []string
+	for _, m := range e.Malformed {
+		names = append(names, m.String())
+	}
+	what := human.List(names, 3)
+	return refuse("Correct or delete "+what+". Restarting the server does not help: it cannot read it after its start either.",
+		"Velero's server cannot read %s, so it sees no object of that kind", what).inDoubt()
 }
 
 // nextPhase returns where Velero would have taken a job in progress with its last patch, and

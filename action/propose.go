@@ -140,11 +140,11 @@ func (g *gathering) servers() {
 	l, s := &g.e.proposal.ledger, g.e.Server
 	switch {
 	case !s.Visible:
-		l.Doubts(diagnosis.SourcePod, g.e.At, "cannot tell whether a Velero server is running%s", because(s.Why))
-	case len(s.Running) == 0:
-		l.Doubts(diagnosis.SourcePod, g.e.At, "no Velero server is running: nothing happens until one does%s", because(s.Down))
+		l.Doubts(diagnosis.SourcePod, g.e.At, "cannot tell whether a Velero server is running%s", because(g.e.PodsWhy))
+	case len(s.Pods) == 0:
+		l.Doubts(diagnosis.SourcePod, g.e.At, "no Velero server is running: nothing happens until one does%s", because(s.Waiting))
 	default:
-		l.Supports(diagnosis.SourcePod, s.Running[0].StartedAt, "Velero server %s is running", s.Running[0].Name)
+		l.Supports(diagnosis.SourcePod, s.Pods[0].StartedAt, "Velero server %s is running", s.Pods[0].Name)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/velero/decode"
 )
 
 // mover is a volume that last changed that long before now, with its resource.
@@ -59,10 +60,10 @@ func agents(nodes ...string) change {
 
 func veleroVersion(tag string) change { return func(e *Evidence) { e.Server.Version = tag } }
 func others(o ...Other) change        { return func(e *Evidence) { e.Others = o } }
-func hidden(e *Evidence)              { e.Server = Server{Why: "pods is forbidden"} }
+func hidden(e *Evidence)              { e.Server, e.PodsWhy = velero.Server{}, "pods is forbidden" }
 
 func malformedSpec(e *Evidence) {
-	e.Malformed = []string{`backup/tenant-x (spec.ttl: time: unknown unit "d" in duration "30d")`}
+	e.Malformed = []diagnosis.Malformed{{Ref: "backup/tenant-x", Field: decode.Malformed{Field: "spec.ttl", Value: `"30d"`, Error: `time: unknown unit "d" in duration "30d"`}}}
 }
 
 func hook(h velero.RestoreHook) change {
@@ -249,7 +250,7 @@ func TestRemedies(t *testing.T) {
 			func(e *Evidence) { e.Agents = append(e.Agents, velero.Agent{Node: "n3", Created: e.At}) }}, "", ""},
 		{"an upload that Velero cannot read hides all", b, waits, []change{alive, agents("n1"), v1183, du(hour),
 			func(e *Evidence) {
-				e.BlindingVolumes = map[velero.VolumeKind]string{velero.DataUpload: "dataupload/tenant (spec.operationTimeout)"}
+				e.MalformedVolumes = []diagnosis.Malformed{{Ref: "dataupload/tenant", Field: decode.Malformed{Field: "spec.operationTimeout"}}}
 			}},
 			"!cancel-volumes", "no node-agent would hear it: Velero cannot read dataupload/tenant"},
 		{"pod volume, version unknown", r, "InProgress", []change{alive, agents("n2"), veleroVersion("main"), mover(velero.PodVolumeRestore, "pvr", "InProgress", hour), node("n1")}, "!cancel-volumes", "knows the server's version"},
@@ -454,7 +455,7 @@ func TestRemediesThatCannotWork(t *testing.T) {
 // wokenAgain is a write after the server's start.
 func wokenAgain(e *Evidence) {
 	e.Object = e.Object.DeepCopy()
-	started := metav1.NewTime(e.Server.Running[0].StartedAt.Add(time.Minute))
+	started := metav1.NewTime(e.Server.Pods[0].StartedAt.Add(time.Minute))
 	e.Object.SetManagedFields(append(e.Object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "veltui", Operation: metav1.ManagedFieldsOperationUpdate, Time: &started}))
 }
 
@@ -477,7 +478,7 @@ func TestWritesAfterARestart(t *testing.T) {
 	} {
 		start := began.Add(time.Hour)
 		e := evidence(t, job.Backup, "InProgress", restarted, func(e *Evidence) {
-			e.Server.Running = []velero.ServerPod{{Name: "velero-1", StartedAt: start, Created: start, Grace: c.grace}}
+			e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: start, Created: start, Grace: c.grace})
 			e.VeleroWrote, e.At = start.Add(c.wrote), start.Add(c.now)
 			if strings.HasPrefix(c.name, "a label") {
 				e.Job.Object.SetLabels(map[string]string{"velero.io/gc-failure": "BSLReadOnly"})

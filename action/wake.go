@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/velero"
@@ -46,10 +47,10 @@ func wake(e *Evidence, w *Plan) bool {
 		needed = wakeFinalizerOperations
 	}
 	switch {
-	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Running) == 0, len(e.blinding()) > 0:
+	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Pods) == 0, len(e.blinding()) > 0:
 		return false
-	case !e.handled(), finalizing && e.LocationGone, starting && e.inWorkQueue():
-		return false // Velero does not look at it, or cannot do more than it does
+	case !e.handled(), finalizing && (e.LocationGone || e.logMoves()), starting && e.inWorkQueue():
+		return false // Velero does not look at it, cannot do more than it does, or is at it
 	case starting && e.quiet() < wakeStart, finalizing && e.quiet() < needed:
 		return false
 	}
@@ -69,21 +70,14 @@ func wake(e *Evidence, w *Plan) bool {
 	return true
 }
 
-// handled reports whether the server runs a controller for the job's phase. An unknown version counts as the newest.
-func (e *Evidence) handled() bool {
-	v, known := e.version()
-	if !known {
-		v = velero.Current
-	}
-	c, ok := v.Handler(e.Job.Kind == job.Backup, e.Job.Phase)
-	return ok && e.Server.Flags.Runs(c)
-}
+// handled reports whether the server runs a controller for the job's phase.
+func (e *Evidence) handled() bool { return diagnosis.Handled(e.Job, e.world()) }
 
 // inWorkQueue reports whether a backup that is ready to start was changed since the
 // server's start, which put it into the work queue, and every worker has another
 // (backup_controller.go SetupWithManager, MaxConcurrentReconciles, since 1.18).
 func (e *Evidence) inWorkQueue() bool {
-	if len(e.Server.Running) == 0 || e.Server.Flags.ConcurrentBackups <= 0 {
+	if len(e.Server.Pods) == 0 || e.Server.Flags.ConcurrentBackups <= 0 {
 		return false
 	}
 	busy := 0
@@ -92,6 +86,6 @@ func (e *Evidence) inWorkQueue() bool {
 			busy++
 		}
 	}
-	started := e.Server.Running[len(e.Server.Running)-1].StartedAt
+	started := e.Server.Pods[len(e.Server.Pods)-1].StartedAt
 	return busy >= e.Server.Flags.ConcurrentBackups && job.LastWritten(e.Object).After(started)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/veltui/veltui/internal/client"
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // write is one request to change the cluster. However often it is sent, the API server carries it out once or not at all.
@@ -188,7 +189,7 @@ func (c *creation) find(now *unstructured.Unstructured) finding {
 	attempts, complete := attemptsOf(now, c.mark)
 	found := findAttempt(c.attempt, nil, attempts, complete)
 	switch made := now.GetCreationTimestamp(); {
-	case found == lost && made.Time.Before(c.began.Add(-clockMargin)):
+	case found == lost && made.Time.Before(c.began.Add(-velero.ClockMargin)):
 		return taken
 	case found == lost: // ours may have been there, and have been deleted
 		return obscured

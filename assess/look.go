@@ -60,7 +60,7 @@ func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdi
 	env.Evidence = maps.Clone(env.Evidence)
 	env.Evidence[j.UID] = l.Evidence
 	v := diagnosis.Judge(j, env)
-	if !needed && !diagnosis.GaveUp(j, env) {
+	if !needed && !diagnosis.GaveUpAtRest(j, &env) {
 		if v.State() == before.State() && v.Reason == before.Reason {
 			return v, false // the log is among the facts
 		}

@@ -205,7 +205,7 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 	switch plan := j.plan; {
 	case plan == nil:
 	case plan.Effect() == action.Refuse:
-		l.add("\nfinalize would refuse: %s", plan.Refusal)
+		l.add("\n%s", plan.Objection())
 		l.clause("", plan.Advice)
 	default:
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)

@@ -99,7 +99,7 @@ func newBed() (*bed, error) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "default"},
 		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws",
 			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
-	})
+	}, client.FieldOwner("kubectl-create")) // a server that writes to a location is at work
 }
 
 // skipUnderRace leaves a test to make test: it drives the built program, of which

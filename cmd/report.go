@@ -163,7 +163,7 @@ func (r *reporting) plans(ctx context.Context, reach action.Request) {
 		left(v.Advice)
 	}
 	if plan != nil && plan.Effect() == action.Refuse {
-		left("veltui would refuse to finalize it: " + plan.Refusal + ". " + plan.Advice)
+		left(human.Stop(human.Capital(plan.Objection())) + " " + plan.Advice)
 	}
 	for i := range l.remedies {
 		if w := &l.remedies[i]; w.Action != action.Finalize {

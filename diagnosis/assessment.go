@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,7 +20,7 @@ const (
 	// justNow is a movement that proves work at this moment: Velero writes once a second.
 	justNow = 10 * time.Second
 	// settleGrace is what a new server or job gets before anything is said against it.
-	settleGrace = 2 * time.Minute
+	settleGrace = velero.RestartGrace
 	// lostPatchQuiet after the last item speaks for a lost patch: Velero retries for 195 s (docs/dev/velero.md#lost-patch).
 	lostPatchQuiet = 5 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
@@ -126,11 +127,22 @@ func (a *assessment) fresh() bool {
 	if active == 0 || moved.IsZero() || a.Now.Sub(moved) > freshBytes {
 		return false
 	}
-	c := newVolumeContext(a.env, a.j) // some open volume must have no known reason to stand still
+	c := NewVolumeContext(a.env, a.j) // some open volume must have no known reason to stand still
 	return slices.ContainsFunc(a.j.Volumes, func(v job.Volume) bool {
 		_, cause := c.stalled(&v)
 		return !v.Ended() && cause == ""
 	})
+}
+
+// Sentences that verdicts and plans have in common.
+const (
+	ResultsUnchecked = "veltui has not checked whether its results are stored"
+	NoVolumeMoves    = "no volume is still moving"
+)
+
+// RestartedText says how often a server restarted, and why it last ended.
+func RestartedText(s velero.ServerPod) string {
+	return fmt.Sprintf("the server restarted %s and last ended with %s", human.Times(s.Restarts), s.LastTermination)
 }
 
 func (a *assessment) noteServer() {
@@ -147,7 +159,7 @@ func (a *assessment) noteServer() {
 		a.Supports(SourcePod, v.SeenAt, "the Velero server is up, running for %s", a.ago(v.StartedAt))
 	}
 	if v.LastTermination != "" {
-		a.Supports(SourcePod, v.LastTerminationAt, "the server restarted %s and last ended with %s", human.Times(v.Restarts), v.LastTermination)
+		a.Supports(SourcePod, v.LastTerminationAt, "%s", RestartedText(v.ServerPod))
 	}
 }
 
@@ -172,7 +184,7 @@ func (a *assessment) noteCounts() {
 }
 
 func (a *assessment) noteUnread() {
-	a.Doubts(SourceStorage, time.Time{}, "veltui has not checked whether its results are stored")
+	a.Doubts(SourceStorage, time.Time{}, ResultsUnchecked)
 }
 
 func (a *assessment) noteUnlooked() {

@@ -5,6 +5,9 @@
 // which names what could not be seen. State and Reason are API and documented in docs/reasons.md; sentences
 // are for display.
 //
+// Plans of package action ask the same rules about what they gathered: [OwnershipOf], [GaveUp], [HungHook], [Handled]
+// and [NewVolumeContext].
+//
 // [Environment] holds the server, the node-agents, the locations, the other jobs and, of jobs that were
 // looked at closer, [Evidence]. waits.go takes the rows of velero.Waits for the job's kind, step and version;
 // sights.go says what the evidence shows of each; what remains is what the job may wait for. Where a row has

@@ -131,6 +131,9 @@ type Evidence struct {
 	LogSeen bool
 	LogWhy  string
 	Log     velero.JobLog
+	// LastWork is when the job itself or one of its stored files was last written by what may be a server, zero if
+	// nobody looked. A [job.Job] knows only of what is a server for sure.
+	LastWork time.Time
 	// Slots is how many volumes may be moved at once, where a volume waits for that.
 	Slots velero.Slots
 	// Snapshots are awaited CSI snapshots; SnapshotsWhy says why not all could be seen.

@@ -41,8 +41,8 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	if !forgotten(j, a.env) {
 		switch {
 		case j.Started.IsZero() || !v.StartedAt.After(j.Started):
-		case v.Others > 0:
-			a.Doubts(SourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others+1)
+		case v.Others() > 0:
+			a.Doubts(SourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others()+1)
 		case a.evidence().Log.BeforeStart:
 			a.Doubts(SourceLog, v.StartedAt, "a Velero server started after this job, yet its log speaks of the job before that: a clock was set")
 		case OwnershipOf(j, a.env) == OwnershipUnknown:
@@ -62,9 +62,13 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	}
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.Prove(Orphaned, ByOwner(gone), ServerRestarted,
-		"It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same.",
-		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), human.Parens(v.LastTermination)).withAction(Finalize), true
+	action, advice := Finalize, "It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same."
+	if OwnershipOf(j, a.env) == DisownedByOneClock {
+		a.Doubts(SourcePod, v.StartedAt, "the server started so shortly after this job that a clock that was set back would explain it too; the log of the container before would tell")
+		action, advice = "", "Another restart of Velero marks it Failed, and everything else in progress."
+	}
+	return a.Prove(Orphaned, ByOwner(gone), ServerRestarted, advice,
+		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), human.Parens(v.LastTermination)).withAction(action), true
 }
 
 // reopened: a job in progress with a completion time was set back by a person, and no controller takes it
@@ -93,7 +97,7 @@ func (a *assessment) reopened() (Verdict, bool) {
 // (docs/dev/velero.md#restore-worker; backup_controller.go, restore_controller.go SetupWithManager).
 func (a *assessment) leftBehind() (Verdict, bool) {
 	v := a.env.Server
-	if v.Others > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) || !a.singleWorker() {
+	if v.Others() > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) || !a.singleWorker() {
 		return Verdict{}, false
 	}
 	for _, o := range a.env.Jobs {
@@ -192,7 +196,7 @@ func (a *assessment) afterItems() Verdict {
 	case a.env.Listed.OwnVolumes != Whole:
 		a.Doubts(SourceWatch, a.Now, "whether a volume still moves was not seen")
 	case j.ActiveVolumes() == 0:
-		a.Supports(SourceWatch, a.Now, "no volume is still moving")
+		a.Supports(SourceWatch, a.Now, NoVolumeMoves)
 	default:
 		a.Supports(SourceWatch, a.Now, "no pod volume is still moving")
 	}

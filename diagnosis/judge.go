@@ -39,14 +39,19 @@ func (a *assessment) noteUnreadVersion(v Verdict) Verdict {
 
 func (a *assessment) offer(v Verdict) Verdict {
 	why, refused := a.evidence().Refused[v.Action]
-	switch unseen := a.unseen(); {
-	case v.Action != "" && unseen != "":
-		why, refused = "whether "+unseen+" was not seen", true
-	}
-	if v.Action == "" || !refused {
+	unseen := a.unseen()
+	text := ""
+	switch {
+	case v.Action == "":
+		return v
+	case refused:
+		text = fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200))
+	case unseen != "":
+		text = fmt.Sprintf("veltui does not advise %s before it has seen whether %s", v.Action, unseen)
+	default:
 		return v
 	}
-	v.Facts = append(slices.Clone(v.Facts), Fact{Text: fmt.Sprintf("veltui would refuse %s: %s", v.Action, human.Shorten(why, 200)), Source: SourceAction, At: a.Now})
+	v.Facts = append(slices.Clone(v.Facts), Fact{Text: text, Source: SourceAction, At: a.Now})
 	v.Action = ""
 	return v
 }
@@ -107,7 +112,7 @@ func (a *assessment) judge() Verdict {
 func (a *assessment) blinding(v Verdict) (Verdict, bool) {
 	idle := slices.Contains([]Reason{NotPickedUp, Starting, QueueStalled, WorkerHung}, v.Reason) ||
 		v.Reason == Finalizing && a.quiet() >= lostPatchQuiet
-	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return strings.HasPrefix(m.Ref, strings.ToLower(string(a.j.Kind))+"/") })
+	i := slices.IndexFunc(a.env.Malformed, func(m Malformed) bool { return m.of(a.j.Kind) })
 	if !idle || v.state != Stuck && v.state != Quiet || i < 0 {
 		return Verdict{}, false
 	}
@@ -171,11 +176,7 @@ func (a *assessment) serverDown() Verdict {
 	if a.j.Phase == velero.PhaseInProgress && known && a.Now.Sub(moved) <= justNow && moved.After(v.LastTerminationAt) {
 		return a.progressing() // some server that is not among these pods works on it
 	}
-	grace := settleGrace
-	if v.Name != "" && v.Restarts < crashLoop {
-		grace = restartDelay
-	}
-	if !since.IsZero() && a.Now.Sub(since) < grace {
+	if !since.IsZero() && a.Now.Sub(since) < v.DownGrace() {
 		if job.StageOf(a.j.Phase) == job.StageQueued {
 			if v, ok := a.unhandled(cmp.Or(a.j.Phase, velero.PhaseNew)); ok {
 				return v // the same container comes back
@@ -212,13 +213,6 @@ func (a *assessment) serverDown() Verdict {
 	}
 	return a.stuck(proof, reason, advice, "%s; %s", text, after)
 }
-
-const (
-	// crashLoop is how many restarts make a crash loop: the kubelet's next may help.
-	crashLoop = 3
-	// restartDelay is a kubelet's longest wait to restart a container, with a margin.
-	restartDelay = 6 * time.Minute
-)
 
 // locationPeriod is how often a server validates and syncs a location by default
 // (pkg/controller/backup_storage_location_controller.go, backup_sync_controller.go), with a margin.

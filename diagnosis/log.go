@@ -25,9 +25,15 @@ func (a *assessment) noteLog() {
 	case e.Log.Last.At.IsZero():
 		a.Doubts(SourceLog, a.Now, "what could be read of the server's log does not speak of it")
 	default:
-		a.Supports(SourceLog, e.Log.Last.At, "the server logged about it: %s", logText(e.Log.Last))
+		a.Supports(SourceLog, e.Log.Last.At, "%s", LoggedText(e.Log.Last))
 	}
 }
+
+// LoggedText says what the server logged about a job.
+func LoggedText(l velero.LogLine) string { return "the server logged about it: " + logText(l) }
+
+// GaveUpText says that the server gave up on a job's last status.
+func GaveUpText(l velero.LogLine) string { return "the server gave up: " + logText(l) }
 
 func logText(l velero.LogLine) string {
 	return human.Shorten(l.Text+human.Clause(": ", l.Error), logRunes)
@@ -62,21 +68,23 @@ func (a *assessment) loggedAgo(at time.Time) time.Duration {
 
 func (a *assessment) logged(l velero.LogLine) string { return a.env.Style.Duration(a.loggedAgo(l.At)) }
 
-// final reports whether Velero logged that it gave up on the job's last status.
+// final reports whether Velero logged that it gave up on the job's last status. With more servers than one another may
+// work on it.
 func (a *assessment) final() bool {
-	moved, known := a.j.Moved()
-	if !known {
-		moved = time.Time{}
-	}
-	ahead := a.env.ServerAhead
-	return a.evidence().Log.Final(moved.Add(ahead), a.env.Server.StartedAt, a.Now.Add(ahead))
+	return a.evidence().LogSeen && a.j.Phase == velero.PhaseInProgress && a.env.Server.Others() == 0 && OwnershipOf(a.j, a.env) == Owned &&
+		a.evidence().Log.Final(a.env.lastWork(a.j), a.env.Server.StartedAt, a.Now.Add(a.env.ServerAhead))
 }
 
-// GaveUp: Velero logged that it gave up the last status, and the job has not moved since, though maybe a moment ago.
-func GaveUp(j *job.Job, env Environment) bool {
-	a := newAssessment(j, &env)
+// GaveUp reports whether the one server that works on the job surely gave up writing its last status: its log says
+// so, and nothing came after that.
+func GaveUp(j *job.Job, env *Environment) bool {
+	return newAssessment(j, env).final()
+}
+
+// GaveUpAtRest reports whether a server gave up like that, and the job has not moved since, though maybe a moment ago.
+func GaveUpAtRest(j *job.Job, env *Environment) bool {
 	moved, known := j.Moved()
-	return j.Phase == velero.PhaseInProgress && a.final() && !(known && moved.Add(env.ServerAhead).After(a.evidence().Log.GaveUp.At))
+	return GaveUp(j, env) && !(known && moved.Add(env.ServerAhead).After(env.Evidence[j.UID].Log.GaveUp.At))
 }
 
 // gaveUp: the last status patch is lost, by the server's log. No limit has to pass.
@@ -88,7 +96,7 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	a.noteCounts()
 	a.noteServer()
 	a.noteQuiet()
-	proof := ByGivingUp(a.Supports(SourceLog, log.GaveUp.At, "the server gave up: %s", logText(log.GaveUp)))
+	proof := ByGivingUp(a.Supports(SourceLog, log.GaveUp.At, "%s", GaveUpText(log.GaveUp)))
 	if log.LostPhase == velero.PhaseFailed {
 		return a.expectsFailure(log, proof), true
 	}

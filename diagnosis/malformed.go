@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/veltui/veltui/job"
@@ -17,6 +18,29 @@ type Malformed struct {
 	// Ref names it as KIND/NAME.
 	Ref   string
 	Field decode.Malformed
+}
+
+// String names the resource, the field and what is wrong with that.
+func (m Malformed) String() string { return m.Ref + " (" + m.Field.String() + ")" }
+
+// of reports whether the resource is of one of the kinds.
+func (m Malformed) of(kinds ...job.Kind) bool {
+	return slices.ContainsFunc(kinds, func(k job.Kind) bool { return strings.HasPrefix(m.Ref, k.Word()+"/") })
+}
+
+// BlindingJobs are the malformed resources that may keep a running server from working on a job: its controllers read
+// backups for a backup, and both for a restore (restore_controller.go fetchBackupInfo gets the backup from the cache).
+func (e *Environment) BlindingJobs(kind job.Kind) (found []Malformed) {
+	kinds := []job.Kind{job.Backup}
+	if kind == job.Restore {
+		kinds = append(kinds, job.Restore)
+	}
+	for _, m := range e.Malformed {
+		if m.of(kinds...) {
+			found = append(found, m)
+		}
+	}
+	return found
 }
 
 // noteMalformed names what Velero cannot read: the job, volumes, and what hides its kind from the typed informers.

@@ -62,7 +62,7 @@ func (a *assessment) refused() (Verdict, bool) {
 		return Verdict{}, false
 	}
 	a.noteQuiet()
-	fact := a.Supports(SourceLog, r.At, "the server logged about it: %s", logText(r))
+	fact := a.Supports(SourceLog, r.At, "%s", LoggedText(r))
 	advice := "Remove what refuses it; Velero tries again by itself."
 	if a.j.Kind == job.Backup && a.j.Phase == velero.PhaseReadyToStart {
 		advice += " Until then it keeps its place in the queue: others may not start."
@@ -78,19 +78,27 @@ const refusedAgain = 20 * time.Minute
 func (a *assessment) notHandled() (Verdict, bool) {
 	s, phase := a.env.Server, cmp.Or(a.j.Phase, velero.PhaseNew)
 	stage := job.StageOf(a.j.Phase)
-	if !s.Visible || !s.Running || s.Others > 0 || stage == job.StageItems || stage == job.StageUnknown || len(a.j.Malformed) > 0 {
+	if !s.Visible || !s.Running || s.Others() > 0 || stage == job.StageItems || stage == job.StageUnknown || len(a.j.Malformed) > 0 {
 		return Verdict{}, false
 	}
 	return a.unhandled(phase)
 }
 
+// Handled reports whether the server runs a controller for the job's phase. An unknown version counts as that of the
+// CRDs, else as the newest.
+func Handled(j *job.Job, env *Environment) bool {
+	c, ok := newAssessment(j, env).handler(j.Phase)
+	return ok && env.Server.Flags.Runs(c)
+}
+
+func (a *assessment) handler(phase string) (velero.Controller, bool) {
+	return a.version().Handler(a.j.Kind == job.Backup, phase)
+}
+
 func (a *assessment) unhandled(phase string) (Verdict, bool) {
 	s := a.env.Server
 	v, known := velero.ParseVersion(s.Version)
-	if !known {
-		v = a.version()
-	}
-	c, ok := v.Handler(a.j.Kind == job.Backup, phase)
+	c, ok := a.handler(phase)
 	switch {
 	case !ok && known:
 		fact := a.Supports(SourcePod, s.SeenAt, "Velero %s has no controller for phase %s", v, phase)
@@ -190,9 +198,13 @@ func (a *assessment) busyWorkers() []*job.Job {
 	return busy
 }
 
-// undeletable: it never began and names no location, where Velero would look (pkg/controller/backup_deletion_controller.go).
+// Undeletable reports whether Velero refuses to delete a job: a backup that names no location. Only the start fills in
+// spec.storageLocation and the expiration (backup_controller.go prepareBackupRequest, backup_deletion_controller.go
+// Reconcile).
+func Undeletable(j *job.Job) bool { return j.Kind == job.Backup && j.StorageLocation == "" }
+
 func (a *assessment) undeletable() string {
-	if a.j.Kind != job.Backup || a.j.StorageLocation != "" {
+	if !Undeletable(a.j) {
 		return ""
 	}
 	return " Velero cannot delete it, as it names no storage location; kubectl delete can."

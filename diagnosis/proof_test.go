@@ -97,7 +97,10 @@ func TestProofs(t *testing.T) {
 			s.StartedAt, s.Created, s.Grace = minutesAgo(minutes), minutesAgo(minutes), grace
 		})
 	}
-	two := server(func(s *velero.Server) { s.Others, s.StartedAt = 1, minutesAgo(26) })
+	two := server(func(s *velero.Server) {
+		s.StartedAt = minutesAgo(26)
+		s.Pods = []velero.ServerPod{{StartedAt: minutesAgo(300)}, s.ServerPod}
+	})
 	log := func(l velero.JobLog) Evidence { return Evidence{LogSeen: true, NamespacesSeen: true, Log: l} }
 	caches := func(waits, since, unlisted float64) Evidence {
 		return log(velero.JobLog{UnlistedSince: minutesAgo(since), Last: line("waiting informer cache sync ...", waits), Unlisted: velero.LogLine{At: minutesAgo(unlisted), Text: "Failed to watch", Error: "failed to list example.com/v1, Resource=widgets: no webhook"}})
@@ -135,7 +138,7 @@ func TestProofs(t *testing.T) {
 		{"the other one began first", restore(running(60, 50, 4, 9)), with(known), Evidence{}, second(job.Restore, 70), Quiet, "", ""},
 		{"the other one has just begun", restore(running(60, 50, 4, 9)), with(known), Evidence{}, second(job.Restore, 1), Quiet, "", ""},
 		{"it moved after the other one began", restore(running(60, 5, 4, 9)), with(known), Evidence{}, second(job.Restore, 10), Quiet, "", ""},
-		{"two servers have two workers", restore(running(60, 50, 4, 9)), with(known, func(e *Environment) { e.Server.Others = 1 }), Evidence{}, second(job.Restore, 10), Quiet, "", ""},
+		{"two servers have two workers", restore(running(60, 50, 4, 9)), with(known, func(e *Environment) { e.Server.Pods = []velero.ServerPod{e.Server.ServerPod, e.Server.ServerPod} }), Evidence{}, second(job.Restore, 10), Quiet, "", ""},
 		{"the only backup worker of 1.17", running(60, 50, 4, 9), with(known, version17("v1.17.2")), Evidence{}, second(job.Backup, 10), Stuck, ProofOwnerGone, "gone on"},
 		{"one of two workers of 1.18", running(60, 50, 4, 9), with(known, func(e *Environment) { e.Server.Flags.ConcurrentBackups = 2 }), Evidence{}, second(job.Backup, 10), Quiet, "", ""},
 		{"workers of a server whose flags were not seen", running(60, 50, 4, 9), with(func(e *Environment) { e.Server.Container = "" }), Evidence{}, second(job.Backup, 10), Quiet, "", ""},

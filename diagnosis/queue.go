@@ -127,7 +127,7 @@ func Released(j *job.Job, env Environment) bool {
 	if j.Phase != velero.PhaseInProgress || !env.Server.Visible || !env.Server.Running {
 		return false
 	}
-	if GaveUp(j, env) {
+	if GaveUpAtRest(j, &env) {
 		return true
 	}
 	v := Judge(j, env)

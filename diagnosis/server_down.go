@@ -13,12 +13,8 @@ func ServerDownFor(env Environment) (why Reason, since time.Time) {
 		return "", time.Time{}
 	}
 	since = job.Latest(s.LastTerminationAt, s.Created)
-	grace := settleGrace
-	if s.Name != "" && s.Restarts < crashLoop {
-		grace = restartDelay
-	}
 	a := &assessment{Case: Case{Now: env.Now}, env: &env}
-	if _, elsewhere := a.servedElsewhere(); elsewhere || !since.IsZero() && env.Now.Sub(since) < grace {
+	if _, elsewhere := a.servedElsewhere(); elsewhere || !since.IsZero() && env.Now.Sub(since) < s.DownGrace() {
 		return "", time.Time{}
 	}
 	if s.Waiting == "CrashLoopBackOff" {

@@ -63,7 +63,7 @@ func (a *assessment) seeCacheSync() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "the API server to list every kind of the backup",
-		note:    func() { a.Supports(SourceLog, log.Last.At, "the server logged about it: %s", logText(log.Last)) },
+		note:    func() { a.Supports(SourceLog, log.Last.At, "%s", LoggedText(log.Last)) },
 		summary: ", quiet for " + a.quietWords() + "; waits until the API server lists every kind of the backup"}
 }
 
@@ -141,7 +141,7 @@ func (a *assessment) seePodVolumes() sight {
 
 // podVolumeReason is that of the first open pod volume that is not stuck.
 func (a *assessment) podVolumeReason() Reason {
-	c := newVolumeContext(a.env, a.j)
+	c := NewVolumeContext(a.env, a.j)
 	for i := range a.j.Volumes {
 		if v := &a.j.Volumes[i]; v.Kind.IsPodVolume() && !v.Ended() {
 			if verdict := c.verdict(v); !verdict.Stuck && verdict.Reason != BytesMoving {
@@ -314,11 +314,21 @@ func (a *assessment) seeHook() sight {
 	}}
 }
 
-// hungHook is a hook that never runs and that Velero waits for without limit.
+// HungHook is a hook that a restore waits for without limit and that never runs, nil if there is none, or if that is
+// not certain.
+func HungHook(j *job.Job, env *Environment) *velero.RestoreHook {
+	e := env.Evidence[j.UID]
+	v, known := velero.ParseVersion(env.Server.Version)
+	if !known || !e.HooksSeen || velero.IsUnread(env.Server.Version) {
+		return nil
+	}
+	return velero.WaitsForEver(e.Hooks, v)
+}
+
+// hungHook is the verdict on a restore that waits for such a hook.
 func (a *assessment) hungHook() (Verdict, bool) {
-	e := a.evidence()
-	h := velero.WaitsForEver(e.Hooks, a.version())
-	if _, known := velero.ParseVersion(a.env.Server.Version); h == nil || !e.HooksSeen || !known || velero.IsUnread(a.env.Server.Version) {
+	h := HungHook(a.j, a.env)
+	if h == nil {
 		return Verdict{}, false
 	}
 	fact := a.Supports(SourcePod, a.Now, "pod %s asks for a hook in container %s, which never runs: %s", h.Pod, h.Container, h.Blocked)

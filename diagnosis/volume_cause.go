@@ -25,7 +25,7 @@ type VolumeVerdict struct {
 }
 
 func JudgeVolumes(j *job.Job, env Environment) []VolumeVerdict {
-	c := newVolumeContext(&env, j)
+	c := NewVolumeContext(&env, j)
 	verdicts := make([]VolumeVerdict, len(j.Volumes))
 	for i := range j.Volumes {
 		verdicts[i] = c.verdict(&j.Volumes[i])

@@ -89,7 +89,8 @@ func (a *assessment) cancelsAtLimit() bool {
 	return a.j.Kind == job.Backup && a.version().CancelsAtVolumeTimeout()
 }
 
-func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
+// NewVolumeContext is what the environment tells of whether the job's volumes can still move.
+func NewVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible, Style: env.Style,
 		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{},
 		AgentsGone: env.AgentsGone, Owners: env.Owners}
@@ -105,7 +106,7 @@ func newVolumeContext(env *Environment, j *job.Job) *VolumeContext {
 }
 
 func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict, bool) {
-	c := newVolumeContext(a.env, a.j)
+	c := NewVolumeContext(a.env, a.j)
 	for _, v := range volumes {
 		switch reason, cause := c.stalled(v); {
 		case reason == MalformedSpec:
@@ -195,7 +196,7 @@ func (a *assessment) noteDownAgent(node string) {
 // waitingVolumes: none moves. They may wait for a slot that another volume of any job has.
 func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict {
 	what := human.Count(len(waiting), "volume") + " not begun"
-	c := newVolumeContext(a.env, a.j)
+	c := NewVolumeContext(a.env, a.j)
 	preparing := false
 	for _, v := range waiting {
 		if !v.BuiltIn() {

@@ -147,7 +147,7 @@ func (a *assessment) bound(w wait) (passes, until time.Time) {
 // limitsKnown: the limits in force are those of the one server whose arguments were seen, and its version was read.
 func (a *assessment) limitsKnown() bool {
 	s := a.env.Server
-	return s.Visible && s.Others == 0 && s.Container != "" && !velero.IsUnread(s.Version)
+	return s.Visible && s.Others() == 0 && s.Container != "" && !velero.IsUnread(s.Version)
 }
 
 // moment is what a wait's limit is counted from; zero if unknown, which bounds nothing.

@@ -9,9 +9,6 @@ import (
 	"github.com/veltui/veltui/velero"
 )
 
-// atWork is how recently Velero must have written to a job that a person ended to be at work on it.
-const atWork = 5 * time.Minute
-
 // writers are when a server and others last wrote to the job.
 func (j *Job) writers() (server, other time.Time) {
 	isServer := func(m *metav1.ManagedFieldsEntry) bool { return velero.IsServerManager(m.Manager) }
@@ -31,7 +28,7 @@ func (j *Job) overridden() (server, other time.Time, ok bool) {
 // place (pkg/util/kube/client.go PatchResource, pkg/controller/backup_tracker.go; issue 7230).
 func (j *Job) RunsOn(now time.Time) bool {
 	server, other, ok := j.overridden()
-	return ok && !j.Started.IsZero() && server.After(other) && now.Sub(server) < atWork
+	return ok && !j.Started.IsZero() && server.After(other) && now.Sub(server) < velero.Lifeless
 }
 
 // LostSlot: a person ended a backup that left the queue and was not started: the server, started at since, counts

@@ -113,8 +113,8 @@ func gatheredFor(t *testing.T, j *job.Job, change ...func(*action.Evidence)) act
 	}
 	e := action.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  action.Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, Evidence: diagnosis.Evidence{Phases: allPhases}, By: "jane",
+		Server:  velero.NewServer([]velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour), Running: true, Version: "v1.18.3", Deployment: "velero"}}, noon),
+		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, MayPatch: action.Yes, Evidence: diagnosis.Evidence{HooksSeen: true, Phases: allPhases}, By: "jane",
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}

@@ -45,7 +45,7 @@ var dialogFrames = []struct {
 	{"plan-end", func(_ *testing.T, b *bench) { b.open(); b.keys("end") }},
 	{"orphan", func(_ *testing.T, b *bench) {
 		b.fake.change = []func(*action.Evidence){func(e *action.Evidence) {
-			e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
+			e.Server.Pods[0].StartedAt, e.Server.Pods[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
 			e.Artifacts, e.Counts, e.Queued = e.Artifacts[:1], nil, []string{"nightly-erp", "nightly-web"}
 			e.Artifacts[0].Presence = job.Presence{State: job.Absent}
 		}}

@@ -115,7 +115,7 @@ func TestARefusalOffersOtherWays(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.jobs["waits"] = waits
 	b.fake.change = []func(*action.Evidence){func(e *action.Evidence) { // the server has forgotten it
-		e.Server.Running[0].StartedAt, e.Artifacts = noon.Add(-20*time.Minute), nil
+		e.Server.Pods[0].StartedAt, e.Artifacts = noon.Add(-20*time.Minute), nil
 	}}
 	show(b.Model, snap)
 	b.keys("f")
@@ -165,7 +165,7 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 func TestMarkedJobsAreFinalizedOneByOne(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.fake.change = []func(*action.Evidence){func(e *action.Evidence) { // a server that began after both
-		e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Second), noon.Add(-12*time.Second)
+		e.Server.Pods[0].StartedAt, e.Server.Pods[0].Created = noon.Add(-10*time.Second), noon.Add(-12*time.Second)
 		e.At = noon.Add(10 * time.Minute)
 	}}
 	b.keys("m", "down", "down", "m")

@@ -33,8 +33,6 @@ type RestoreHook struct {
 }
 
 const (
-	// hookBlocked is how long a container must have been unable to start.
-	hookBlocked = 30 * time.Minute
 	// hookMargin is added to time-outs of hooks before they count as passed.
 	hookMargin = 5 * time.Minute
 	// defaultExecTimeout is what a hook gets that names none (pkg/podexec/pod_command_executor.go defaultTimeout).
@@ -192,7 +190,7 @@ func hookState(p *corev1.Pod, container string, ready bool, exec time.Duration, 
 	case p.Status.Phase == corev1.PodSucceeded, p.Status.Phase == corev1.PodFailed:
 		return HookOver, "" // Velero gives them up
 	}
-	old := now.Sub(p.CreationTimestamp.Time) >= hookBlocked
+	old := now.Sub(p.CreationTimestamp.Time) >= HookHangs
 	s := statusOf(p, container)
 	switch {
 	case s != nil && s.State.Running != nil && ready && !s.Ready:

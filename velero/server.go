@@ -116,40 +116,69 @@ type Server struct {
 	// ServerPod is the pod whose container started last, or the newest pod if
 	// none runs. It has no name if no pod was recognised as a server.
 	ServerPod
-	// Others is how many more server pods run.
-	Others int
-	// Starts are when the containers of all servers that run started, zero for one that is not known.
-	Starts []time.Time
+	// Pods are all pods whose server runs, that which started first before the others. During a roll-out the old
+	// server may still work.
+	Pods []ServerPod
+	// Stopped is when the container of any server pod last ended, zero if none did.
+	Stopped time.Time
 	// SeenAt is when the pods were last known to be so.
 	SeenAt time.Time
 }
 
 // ServerOf reads the present server from Velero's pods, seen at a moment in the cluster's clock.
 func ServerOf(pods []*corev1.Pod, seen time.Time) Server {
+	return NewServer(ServerPods(pods), seen)
+}
+
+// NewServer is what the pods of servers tell, seen at a moment in the cluster's clock.
+func NewServer(all []ServerPod, seen time.Time) Server {
 	s := Server{Visible: true, SeenAt: seen, ServerPod: ServerPod{Flags: DefaultServerFlags()}}
-	all := ServerPods(pods)
 	if len(all) > 0 {
 		s.ServerPod = slices.MaxFunc(all, compareServers)
 	}
 	for i := range all {
-		if !all[i].Running {
-			continue
+		if all[i].LastTerminationAt.After(s.Stopped) {
+			s.Stopped = all[i].LastTerminationAt
 		}
-		s.Starts = append(s.Starts, all[i].StartedAt)
-		if all[i].Name != s.Name {
-			s.Others++
+		if all[i].Running {
+			s.Pods = append(s.Pods, all[i])
 		}
 	}
+	slices.SortStableFunc(s.Pods, func(a, b ServerPod) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Name, b.Name))
+	})
 	return s
+}
+
+// AtWork are the servers that run, that which started first before the others.
+func (s *Server) AtWork() []ServerPod {
+	if len(s.Pods) == 0 && s.Running {
+		return []ServerPod{s.ServerPod}
+	}
+	return s.Pods
+}
+
+// Others is how many more servers run beside the one that started last.
+func (s *Server) Others() int { return max(0, len(s.AtWork())-1) }
+
+// CrashLoops reports whether a recognised server dies at each start.
+func (s *Server) CrashLoops() bool {
+	return s.Visible && len(s.AtWork()) == 0 && s.Waiting != "" && s.Restarts >= CrashLoop
+}
+
+// DownGrace is how long a server that does not run may still come back by itself.
+func (s *Server) DownGrace() time.Duration {
+	if s.Name != "" && s.Restarts < CrashLoop {
+		return RestartDelay
+	}
+	return RestartGrace
 }
 
 // RestartedSince reports whether every server that runs started after a moment, in the clocks of the servers'
 // nodes. Of several servers the oldest may still be at work on what it took up.
 func (s *Server) RestartedSince(t time.Time) bool {
-	if s.StartedAt.IsZero() || !s.StartedAt.After(t) || len(s.Starts) < s.Others {
-		return false
-	}
-	return !slices.ContainsFunc(s.Starts, func(start time.Time) bool { return !start.After(t) })
+	running := s.AtWork()
+	return len(running) > 0 && !slices.ContainsFunc(running, func(p ServerPod) bool { return !p.StartedAt.After(t) })
 }
 
 // compareServers is positive if a tells more about the present server than b.
@@ -184,10 +213,6 @@ const (
 	// agentStart is how long a node-agent whose start fails may still come up, and how long a roll-out may leave a
 	// node without a pod.
 	agentStart = 5 * time.Minute
-	// agentRestarts is how many restarts make a crash loop, and agentBackOff the kubelet's longest wait before it
-	// starts a container again, with a margin.
-	agentRestarts = 3
-	agentBackOff  = 6 * time.Minute
 )
 
 // Starting reports whether the node-agent is coming: its image is pulled, its container is being made or has just
@@ -199,7 +224,7 @@ func (a Agent) Starting(now time.Time) bool {
 	case !a.Created.IsZero() && now.Sub(a.Created) < agentStart:
 		return true
 	case !a.EndedAt.IsZero():
-		return a.Restarts < agentRestarts && now.Sub(a.EndedAt) < agentBackOff
+		return a.Restarts < CrashLoop && now.Sub(a.EndedAt) < RestartDelay
 	case !a.StartedAt.IsZero(): // it runs, and is not ready
 		return now.Sub(a.StartedAt) < agentStart
 	}
@@ -247,18 +272,15 @@ func readAgent(p *corev1.Pod) Agent {
 	return a
 }
 
-// lifeless is how long after its grace period a server that is being replaced may still write.
-const lifeless = 5 * time.Minute
-
 // LeftOver reports whether a write to a job in progress, after this server's start, is no sign of work:
 // a server takes up none that was in progress (pkg/controller/backup_controller.go and
 // restore_controller.go Reconcile). The pod before it writes on for its grace period; a later write is the
 // garbage collector's label, which an expired backup carries (gc_controller.go Reconcile), or that of the process
 // that began the job, whatever the clocks say of its start.
 func (s *Server) LeftOver(wrote, now time.Time, o metav1.Object) bool {
-	silent := s.Grace + lifeless
+	silent := s.Grace + Lifeless
 	byPredecessor := wrote.Sub(s.StartedAt) < silent
-	return s.Others == 0 && !s.Created.IsZero() && now.Sub(wrote) >= silent && now.Sub(s.StartedAt) >= silent &&
+	return s.Others() == 0 && !s.Created.IsZero() && now.Sub(wrote) >= silent && now.Sub(s.StartedAt) >= silent &&
 		(byPredecessor || o != nil && o.GetLabels()[gcFailureLabel] != "")
 }
 

@@ -50,6 +50,9 @@ type JobLog struct {
 	// BeforeStart is true if the log of a container that runs speaks of work on the job before that container
 	// started: a clock was set, and the start tells nothing.
 	BeforeStart bool
+	// ByPredecessor is true if the log of a container that has ended speaks of work on the job: a job is taken up
+	// once, so that no later container is at work on it.
+	ByPredecessor bool
 }
 
 // NoteStart compares the log of a container that runs with its start.
@@ -123,6 +126,7 @@ func (l JobLog) Then(later JobLog) JobLog {
 		later.Last = l.Last
 	}
 	later.BeforeStart = later.BeforeStart || l.BeforeStart
+	later.ByPredecessor = later.ByPredecessor || l.ByPredecessor
 	if !l.First.IsZero() {
 		later.First = l.First
 	}
@@ -146,23 +150,20 @@ func (l JobLog) Then(later JobLog) JobLog {
 
 // Beside is what two servers' logs tell. One that gave up means nothing: the other may work on, and their clocks differ.
 func (l JobLog) Beside(o JobLog) JobLog {
-	before := l.BeforeStart || o.BeforeStart
+	before, predecessor := l.BeforeStart || o.BeforeStart, l.ByPredecessor || o.ByPredecessor
 	if o.Last.At.After(l.Last.At) {
 		l = o
 	}
-	l.BeforeStart = before
+	l.BeforeStart, l.ByPredecessor = before, predecessor
 	l.GaveUp, l.LostPhase = LogLine{}, ""
 	return l
 }
-
-// logClockMargin is how far the server's clock may be from the API server's.
-const logClockMargin = 2 * time.Minute
 
 // Final: the server gave up for good: no later write (wrote, zero if unknown) or start, and not in the
 // future. wrote and now are in the cluster's clock. A start that is not known makes it not final.
 func (l JobLog) Final(wrote, started, now time.Time) bool {
 	at := l.GaveUp.At
-	return !at.IsZero() && !at.After(now.Add(logClockMargin)) && !wrote.After(at.Add(logClockMargin)) &&
+	return !at.IsZero() && !at.After(now.Add(ClockMargin)) && !wrote.After(at.Add(ClockMargin)) &&
 		!started.IsZero() && started.Before(at)
 }
 

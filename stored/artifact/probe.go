@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/velero"
 )
 
 // Probe asks whether an artifact is stored, by a GET of its first byte: the URL is signed for
@@ -67,9 +67,6 @@ func (f *Fetcher) Finalized(ctx context.Context, b *velerov1.Backup) (bool, erro
 	return finalized(b, contents, results), nil
 }
 
-// storeClockMargin is how far the store's clock may be from the server's.
-const storeClockMargin = 2 * time.Minute
-
 // finalized decides by when both were stored. Copies of a bucket were stored after the backup's end, in
 // any order; in the same second it may be either upload.
 func finalized(b *velerov1.Backup, contents, results job.Presence) bool {
@@ -80,5 +77,5 @@ func finalized(b *velerov1.Backup, contents, results job.Presence) bool {
 	case !results.LastModified.Before(ended), contents.LastModified.After(results.LastModified):
 		return true
 	}
-	return contents.LastModified.Equal(results.LastModified) && ended.Sub(results.LastModified) < storeClockMargin
+	return contents.LastModified.Equal(results.LastModified) && ended.Sub(results.LastModified) < velero.ClockMargin
 }

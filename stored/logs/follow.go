@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/veltui/veltui/retry"
+	"github.com/veltui/veltui/velero"
 )
 
 // relist is how often the pods are listed while logs are followed.
@@ -59,7 +60,7 @@ func (f *following) follow(ctx context.Context) error {
 		case all := <-found:
 			for _, c := range all {
 				if !known[c.pod] && len(known) < 4*maxPods {
-					start(&tail{container: c, belongs: newBelongs(f.query, c), at: place{at: f.query.began().Add(-clockMargin)}})
+					start(&tail{container: c, belongs: newBelongs(f.query, c), at: place{at: f.query.began().Add(-velero.ClockMargin)}})
 				}
 			}
 		}

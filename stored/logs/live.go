@@ -13,10 +13,8 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/velero"
 )
-
-// clockMargin is how far the clocks of the API server and of a node may be apart.
-const clockMargin = 2 * time.Minute
 
 // tail is a container whose log is read, and how far.
 type tail struct {
@@ -144,7 +142,7 @@ func (f *following) past(ctx context.Context, all []container) error {
 // begin opens the oldest log of a container that may have lines of the job, and marks what is gone.
 func (f *following) begin(ctx context.Context, t *tail) error {
 	began := f.query.began()
-	t.at = place{at: began.Add(-clockMargin)}
+	t.at = place{at: began.Add(-velero.ClockMargin)}
 	if f.query.Since.Equal(began) {
 		t.at.at = began
 	}
@@ -172,7 +170,7 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 	if t.source != "" || !f.query.Since.IsZero() {
 		return nil
 	}
-	if t.created.After(began.Add(clockMargin)) {
+	if t.created.After(began.Add(velero.ClockMargin)) {
 		return f.out.mark("Pod %s was made at %s; what a server's pod before it logged is gone", t.pod, clock(t.created))
 	}
 	few := int64(64)
@@ -186,10 +184,10 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 		return nil
 	}
 	switch {
-	case !line.at.After(began.Add(clockMargin)):
+	case !line.at.After(began.Add(velero.ClockMargin)):
 	case t.older:
 		return f.out.mark("Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept", clock(line.at), t.pod, human.Count(t.restarts, "time"))
-	case line.at.After(t.started.Add(clockMargin)):
+	case line.at.After(t.started.Add(velero.ClockMargin)):
 		return f.out.mark("Lines from before %s are missing: the log of pod %s was rotated", clock(line.at), t.pod)
 	}
 	return nil

@@ -100,9 +100,9 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 	}
 	e := action.Evidence{
 		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  action.Server{Visible: true, Running: []velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour)}}, Version: "v1.18.3", Deployment: "velero"},
-		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, HooksSeen: action.Yes, MayPatch: action.Yes, By: "jane",
-		Evidence: diagnosis.Evidence{Phases: []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}},
+		Server:  velero.NewServer([]velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour), Running: true, Version: "v1.18.3", Deployment: "velero"}}, noon),
+		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, MayPatch: action.Yes, By: "jane",
+		Evidence: diagnosis.Evidence{HooksSeen: true, Phases: []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}},
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
@@ -118,7 +118,7 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 // refuse makes the evidence one for which finalizing is refused, and a person may decide
 // for a phase.
 func refuse(e *action.Evidence) {
-	e.Server.Running[0].StartedAt, e.Server.Running[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
+	e.Server.Pods[0].StartedAt, e.Server.Pods[0].Created = noon.Add(-10*time.Minute), noon.Add(-10*time.Minute)
 	e.Artifacts, e.Counts = e.Artifacts[:1], nil
 	e.Artifacts[0].Presence = job.Presence{Why: "the storage location is not reachable"}
 }

@@ -112,7 +112,7 @@ func certainty(p *action.Plan) string {
 	switch {
 	case p.Effect() == action.Nudge:
 		text = "Very high: all artifacts are stored; Velero will finish it."
-	case len(e.Server.Running) == 0:
+	case len(e.Server.Pods) == 0:
 		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that veltui does not recognise may still return to it."
 	case p.From == velero.PhaseInProgress:
 		text = "High: the server that worked on it is gone."
