@@ -64,8 +64,9 @@ func (d *delivery) settleUnseen(now *unstructured.Unstructured) finding {
 		found = taken
 	}
 	switch {
-	case !d.forGood && !d.isDeletion() && (d.isSame(now) || d.missing && now == nil):
-		// Else the dry run would have to be repeated, or its answer changed, and then hidden by a third hand.
+	case !d.forGood && !d.isDeletion() && (d.isSame(now) || d.missing && now == nil || !d.only.IsZero()):
+		// Else the dry run would have to be repeated, or its answer changed, and then hidden by a third hand. A conflict is
+		// a definite answer to the only request.
 		d.unseen = false
 	case found != obscured && now != nil: // else what was there is gone, and may have been ours
 		d.unseen = false
@@ -87,7 +88,9 @@ func (d *delivery) isDeletion() bool {
 // fail notes the error of a request.
 func (d *delivery) fail(r *reply, creates bool) {
 	d.only = time.Time{}
-	if !d.open && r.code == http.StatusConflict && r.excludes() {
+	// A patch with another uid is invalid: the uid cannot be changed.
+	failedPrecondition := r.code == http.StatusConflict || r.code == http.StatusUnprocessableEntity
+	if !d.open && failedPrecondition && r.excludes() {
 		d.only = d.sent
 	}
 	d.open = d.open || !r.excludes()

@@ -105,7 +105,7 @@ func (x *execution) attemptDryRun(ctx context.Context, d *delivery) (*unstructur
 	if r.err != nil {
 		wasUnseen := d.unseen
 		d.fail(&r, x.creates)
-		d.unseen = d.unseen || wasUnseen || retry.Excludes(r.err)
+		d.unseen = d.unseen || wasUnseen || retry.Excludes(r.err) && !apierrors.IsUnauthorized(r.err)
 		return nil, r.err
 	}
 	return r.object, nil
@@ -146,6 +146,10 @@ func (x *execution) readAfterDryRun(ctx context.Context, d *delivery) error {
 	x.update()
 	now, err := x.readPatiently(ctx, d.object())
 	if err != nil {
+		if !d.isDeletion() { // the answer is a dry run's
+			d.open = wasOpen
+			x.update()
+		}
 		return fmt.Errorf("reading what became of it after the dry run: %w", err)
 	}
 	if d.isDeletion() {

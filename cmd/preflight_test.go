@@ -218,7 +218,7 @@ func TestPreflight(t *testing.T) {
 		{only("pf-class"), "obstacle/StorageClassMissing", ExitRefused, "pf-fast"},
 		{only("pf-bound"), "obstacle/ClaimsNeverBind", ExitRefused, "to pf-there/other"},
 		{only("pf-clean", "--resource-modifier-configmap", "pf-nosuch"), "obstacle/Refused", ExitRefused, "no such ConfigMap"},
-		{only("pf-clean", "--include-cluster-resources=false", "-l", "no=where"), "", ExitOK, ""},
+		{only("pf-clean", "--include-cluster-resources=false", "-l", "no=where"), "", ExitError, ""},
 		{[]string{"backup/b-expired", "--include-namespaces", "none"}, "obstacle/BackupExpired", ExitRefused, "expired"},
 		{[]string{"backup/b-nowhere", "--include-namespaces", "none"}, "obstacle/LocationMissing", ExitRefused, "does not exist"},
 		{[]string{"backup/b-unfinished", "--include-namespaces", "pf-clean"}, "obstacle/BackupNotFinalized", ExitRefused, "cannot be restored"},

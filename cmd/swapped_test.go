@@ -40,7 +40,8 @@ func moments(name string) []struct {
 		{"the second look", nth(2, get, "/restores/"+name, "timeout")},
 		{"the second review", nth(2, post, "/selfsubjectreviews")},
 		{"the dry run", nth(1, patch, "/restores/"+name, "dryRun=All")},
-		{"the last identity", nth(4, get, "/namespaces/kube-system")},
+		{"the identity after the dry run", nth(4, get, "/namespaces/kube-system")},
+		{"the last identity", nth(5, get, "/namespaces/kube-system")},
 		{"the patch", isPatch},
 	}
 }
@@ -107,7 +108,7 @@ func TestFinalizeOfASwappedCluster(t *testing.T) {
 // applied, and nothing sent but to the cluster that was shown.
 func checkSwappedJournal(t *testing.T, entries []action.Entry, a *front, moment string) {
 	t.Helper()
-	want := map[string]string{"the dry run": "begin check end", "the last identity": "begin check send end", "the patch": "begin check send end"}[moment]
+	want := map[string]string{"the dry run": "begin check end", "the identity after the dry run": "begin check end", "the last identity": "begin check send end", "the patch": "begin check send end"}[moment]
 	if got := eventsOf(entries); got != want {
 		t.Errorf("the journal has %q, want %q", got, want)
 	}

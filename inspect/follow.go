@@ -28,8 +28,8 @@ type FollowOptions struct {
 
 	// Look looks closer at a job of an assessment, beside the loop, one job at a time; nil for no closer looks.
 	Look    func(context.Context, *assess.Assessment, *job.Job)
-	Wanted  func(*job.Job) bool             // the jobs to look closer at
-	InFocus bool                            // true if a person waits for the wanted jobs (see [assess.Lookout.DueInFocus])
+	Wanted  func(*job.Job) bool // the jobs to look closer at
+	InFocus bool                // true if a person waits for the wanted jobs (see [assess.Lookout.DueInFocus])
 }
 
 // SilentError is that a cluster has not sent all that is wanted within Patience.

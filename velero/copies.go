@@ -233,7 +233,7 @@ func otherFilters(s *velerov1.BackupSpec) *velerov1.BackupSpec {
 	f.IncludedResources, f.IncludedNamespaceScopedResources, f.IncludedClusterScopedResources = nil, nil, nil
 	f.ExcludedResources, f.ExcludedNamespaceScopedResources, f.ExcludedClusterScopedResources = nil, nil, nil
 	f.LabelSelector, f.OrLabelSelectors, f.ResourcePolicy = nil, nil, nil
-	f.SnapshotVolumes, f.DefaultVolumesToFsBackup, f.DefaultVolumesToRestic = nil, nil, nil
+	f.SnapshotVolumes, f.DefaultVolumesToFsBackup = nil, nil
 	return f
 }
 
