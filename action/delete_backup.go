@@ -107,7 +107,8 @@ func lookBeforeDeletion(x *execution, ctx context.Context) error {
 	e.At = x.f.o.Now()
 	g := gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
 	now := &e.proposal.deletion
-	g.ask(func() { each(&g, job.Restore, now.addRestore) },
+	g.ask(func() { g.usableLocation(shown.Spec.StorageLocation, true) },
+		func() { each(&g, job.Restore, now.addRestore) },
 		func() { each(&g, deletionRequest, now.addRequest) },
 		func() { each(&g, job.Backup, now.copies.add) }, g.judgeCopies)
 	slices.Sort(now.restores)

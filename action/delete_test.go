@@ -380,6 +380,8 @@ func TestDeleteBackupLosesItsCopyAfterTheDryRun(t *testing.T) {
 	for name, lose := range map[string]func(b *sendBench){
 		"its deletion is requested": func(b *sendBench) { b.deletionRequest("n-2", "New") },
 		"it is gone":                func(b *sendBench) { b.api.delete(fakeNamespace + "backups/n-2") },
+		"the location is read-only": func(b *sendBench) { b.location("ReadOnly", "Available") },
+		"the location is down":      func(b *sendBench) { b.location("ReadWrite", "Unavailable") },
 		"it is Deleting": func(b *sendBench) {
 			b.api.put(fakeNamespace+"backups/n-2", func(o map[string]any) { o["status"].(map[string]any)["phase"] = "Deleting" })
 		},

@@ -239,7 +239,7 @@ func (x *execution) lookAgain(ctx context.Context, d *delivery, cause error) err
 		d.land(o)
 		return nil
 	case found == pending && !errors.Is(cause, errChanged):
-		return x.stop(Refused, "the API server refused it: %v; %s", cause, x.nothing())
+		return x.stop(Refused, "the API server refused it: %s; %s", refusalText(cause), x.nothing())
 	case o == nil && found != pending:
 		return x.stop(Changed, "%s is gone; %s", what, x.nothing())
 	}

@@ -1,10 +1,12 @@
 package action
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -177,6 +179,17 @@ func (x *execution) begin() error {
 	return x.note("begin", nil)
 }
 
+// refusalText is what a refusal says, or its reason and code where it says nothing.
+func refusalText(err error) string {
+	var status apierrors.APIStatus
+	text := strings.TrimSpace(err.Error())
+	if text != "" || !errors.As(err, &status) {
+		return text
+	}
+	s := status.Status()
+	return fmt.Sprintf("%s (%d), without a message", cmp.Or(string(s.Reason), "unknown reason"), s.Code)
+}
+
 // sortAnswer sorts the error of a patch: another write was faster, and the target is read
 // again; the server refuses it; or it could not be reached.
 func (x *execution) sortAnswer(ctx context.Context, d *delivery, err error) error {
@@ -184,7 +197,7 @@ func (x *execution) sortAnswer(ctx context.Context, d *delivery, err error) erro
 	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsInvalid(err):
 		return x.lookAgain(ctx, d, err)
 	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
-		return x.stop(Refused, "the API server refused it: %v; %s", err, x.nothing())
+		return x.stop(Refused, "the API server refused it: %s; %s", refusalText(err), x.nothing())
 	}
 	return err
 }

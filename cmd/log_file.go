@@ -26,7 +26,7 @@ type files struct {
 func (c *files) stateDir() (string, error) {
 	dir, err := c.folder("XDG_STATE_HOME", ".local", "state")
 	if err != nil {
-		return "", fmt.Errorf("finding the state folder: %w", err)
+		return "", fmt.Errorf("finding the state folder: %w; set HOME or XDG_STATE_HOME", err)
 	}
 	return dir, nil
 }
