@@ -261,7 +261,7 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 	if err != nil {
 		return nil, unread, err
 	}
-	examined := monitor.AssessOnce(ctx, snap, func(*job.Job) bool { return true })
+	examined := monitor.AssessOnce(ctx, snap, func(*job.Job) bool { return true }, false)
 	assessed := examined.Assessment
 	for _, j := range examined.Unseen {
 		unread = append(unread, document.Unread{Resource: nameOf(j).String(), Error: "veltui could not look closer at it"})

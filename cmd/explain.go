@@ -127,7 +127,8 @@ func (c *cli) closeLook(
 	case found.Err != "":
 		err = errors.New(found.Err)
 	}
-	if found.Evidence == nil || l.Verdict.State() == diagnosis.Waiting { // nothing is to be done about what waits
+	isOpen := l.Terminal() || l.NeedsLook && l.Verdict.State() != diagnosis.Waiting
+	if found.Evidence == nil || !isOpen { // nothing is to be done about what waits or moves
 		return l, err
 	}
 	request := conn.Request

@@ -121,7 +121,7 @@ func (c *cli) examineJob(
 	if err != nil {
 		return inspect.Examination{}, assess.Judged{}, err
 	}
-	examined, err := c.examine(ctx, snap, selected)
+	examined, err := c.examine(ctx, snap, selected, true)
 	if err != nil {
 		return inspect.Examination{}, assess.Judged{}, err
 	}
@@ -130,17 +130,20 @@ func (c *cli) examineJob(
 
 // assess assesses one snapshot, with the closer looks that the verdicts on the selected jobs need.
 func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selection) (*assess.Assessment, error) {
-	examined, err := c.examine(ctx, snap, selected)
+	examined, err := c.examine(ctx, snap, selected, len(selected.names) > 0)
 	return examined.Assessment, err
 }
 
-// examine is assess, with what the closer looks found. It warns of jobs that veltui could not look closer at.
-func (c *cli) examine(ctx context.Context, snap *watch.Snapshot, selected selection) (inspect.Examination, error) {
+// examine is assess, with what the closer looks found. It warns of jobs that veltui could not look closer at. byName says
+// that the jobs were asked for by their names.
+func (c *cli) examine(
+	ctx context.Context, snap *watch.Snapshot, selected selection, byName bool,
+) (inspect.Examination, error) {
 	monitor, err := c.newMonitor(c.tellSlow(waitingForAnswer))
 	if err != nil {
 		return inspect.Examination{}, err
 	}
-	examined := monitor.AssessOnce(ctx, snap, selected.matches)
+	examined := monitor.AssessOnce(ctx, snap, selected.matches, byName)
 	if len(examined.Unseen) > 0 {
 		names := mapSlice(examined.Unseen, func(j *job.Job) string { return nameOf(j).String() })
 		fmt.Fprintf(c.streams.ErrOut, "warning: not checked closer: %s; 'veltui explain KIND/NAME' checks one job\n",

@@ -367,7 +367,7 @@ func (w *waiter) lookFully(ctx context.Context, j *job.Job) (assess.Judged, erro
 	if len(found) == 0 {
 		return assess.Judged{}, errGone
 	}
-	examined := w.monitor.AssessOnce(ctx, snap, func(o *job.Job) bool { return o.UID == found[0].UID })
+	examined := w.monitor.AssessOnce(ctx, snap, func(o *job.Job) bool { return o.UID == found[0].UID }, false)
 	if why := examined.Looks[found[0].UID].Err; why != "" {
 		err = errors.New(why)
 	}

@@ -76,15 +76,18 @@ func (m *Monitor) Assess(ctx context.Context, snap *watch.Snapshot, wanted func(
 }
 
 // AssessOnce assesses a snapshot that is read once, with the closer looks that the verdicts on wanted jobs need: at
-// these jobs, and first at those that they wait for.
-func (m *Monitor) AssessOnce(ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool) Examination {
+// these jobs, and first at those that they wait for. A job that was asked for by its name is looked at also while it
+// moves: Velero may have logged since that it gave up.
+func (m *Monitor) AssessOnce(
+	ctx context.Context, snap *watch.Snapshot, wanted func(*job.Job) bool, byName bool,
+) Examination {
 	// One snapshot shows no speed: an estimate helps only with the rates of earlier restores.
 	known := m.cluster.KnownRates()
 	learned := known.Throttle.Valid() || len(known.Resources) > 0
 	estimating := func(j *job.Job) bool { return learned && wanted(j) }
 	examined := Examination{Assessment: m.Assess(ctx, snap, estimating), Looks: map[types.UID]CloserLook{}}
 	began := m.cluster.Clock()
-	for _, j := range lookOrder(examined.Assessment, wanted) {
+	for _, j := range lookOrder(examined.Assessment, wanted, byName) {
 		if len(examined.Looks) == onceLooks || m.cluster.Clock().Sub(began) >= onceBudget || ctx.Err() != nil {
 			examined.Unseen = append(examined.Unseen, j)
 			continue
@@ -100,9 +103,10 @@ func (m *Monitor) AssessOnce(ctx context.Context, snap *watch.Snapshot, wanted f
 }
 
 // lookOrder lists the jobs that need a closer look: wanted ones, each after those that it waits for.
-func lookOrder(a *assess.Assessment, wanted func(*job.Job) bool) (order []*job.Job) {
-	add := func(j *job.Job) {
-		if a.Of(j).NeedsLook && !slices.ContainsFunc(order, func(o *job.Job) bool { return o.UID == j.UID }) {
+func lookOrder(a *assess.Assessment, wanted func(*job.Job) bool, byName bool) (order []*job.Job) {
+	add := func(j *job.Job, evenMoving bool) {
+		moves := evenMoving && a.Of(j).State == diagnosis.Progressing
+		if (moves || a.Of(j).NeedsLook) && !slices.ContainsFunc(order, func(o *job.Job) bool { return o.UID == j.UID }) {
 			order = append(order, j)
 		}
 	}
@@ -111,9 +115,9 @@ func lookOrder(a *assess.Assessment, wanted func(*job.Job) bool) (order []*job.J
 			continue
 		}
 		for _, ahead := range diagnosis.InFront(j, a.Environment) {
-			add(ahead)
+			add(ahead, false)
 		}
-		add(j)
+		add(j, byName)
 	}
 	return order
 }
