@@ -135,7 +135,7 @@ func (x *execution) planned(ctx context.Context, e *Evidence) Plan {
 	}
 	x.looked = x.f.o.Now() // the object store may take its time
 	if e.proposal == nil {
-		x.f.artifacts(ctx, e, known)
+		x.f.GatherStored(ctx, e, known)
 	}
 	x.evidence = e
 	now, _ := x.definition.planned(e, x.plan.request)

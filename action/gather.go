@@ -52,7 +52,7 @@ func attemptTimeout(o Options) time.Duration {
 func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evidence, err error) {
 	e, err = f.patiently(ctx, func(ctx context.Context) (Evidence, error) { return f.gather(ctx, kind, name) })
 	if err == nil {
-		f.artifacts(ctx, &e, nil)
+		f.GatherStored(ctx, &e, nil)
 	}
 	return e, err
 }

@@ -34,17 +34,11 @@ const (
 	storedAgain     = 5 * time.Minute // when to ask again about a job that did not change: its files may be removed
 )
 
-// GatherStored adds what the object store holds for a job to evidence that was gathered without asking it. It asks
-// nothing again that earlier, nil for none, found within storedAgain for the same version of the job.
+// GatherStored adds what the object store holds for a job, through the server. It asks nothing again that earlier, nil
+// for none, found within storedAgain for the same version of the job.
 func (f *Engine) GatherStored(ctx context.Context, e, earlier *Evidence) {
-	f.artifacts(ctx, e, earlier)
-}
-
-// artifacts asks the object store through the server, unless an earlier look at the same state of the job did.
-func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
-	if shown != nil && shown.Object.GetUID() == e.Object.GetUID() && shown.Object.GetResourceVersion() == e.Object.GetResourceVersion() &&
-		e.At.Sub(shown.storedAt) < storedAgain {
-		e.Artifacts, e.Counts, e.CountsWhy, e.storedAt = shown.Artifacts, shown.Counts, shown.CountsWhy, shown.storedAt
+	if earlier != nil && sameVersion(earlier.Object, e.Object) && e.At.Sub(earlier.storedAt) < storedAgain {
+		e.takeStored(earlier)
 		return
 	}
 	e.storedAt = e.At
@@ -91,6 +85,12 @@ func (f *Engine) artifacts(ctx context.Context, e, shown *Evidence) {
 		return
 	}
 	e.Counts = &counts
+}
+
+// takeStored takes over what an earlier look found in the object store.
+func (e *Evidence) takeStored(earlier *Evidence) {
+	e.Artifacts, e.Counts, e.CountsWhy, e.storedAt = earlier.Artifacts, earlier.Counts, earlier.CountsWhy, earlier.storedAt
+	e.operationsUnread, e.StoredErrors = earlier.operationsUnread, earlier.StoredErrors
 }
 
 // allStored is when the last file was stored, zero unless all that were asked for are there since the job's start.
