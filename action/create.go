@@ -69,54 +69,54 @@ func (g *gathering) restoreSource() {
 		o.refuse(refuse("Wait until it has ended: veltui wait backup/"+name, "backup %s has not ended: what it holds is not stored yet", name))
 	}
 	o.source = b.UID
-	if expires := b.Status.Expiration; expires != nil && !expires.After(g.e.At) {
-		o.ledger.Doubts(diagnosis.SourceAPI, expires.Time, "backup %s has expired: Velero may delete it at any time, also while it is restored", name)
+	if velero.Expired(&b, g.e.At) {
+		o.ledger.Doubts(diagnosis.SourceAPI, b.Status.Expiration.Time,
+			"backup %s has expired: Velero may delete it at any time, also while it is restored", name)
 	}
-	g.sourceDeletions(name)
+	g.sourceDeletion(&b)
 	g.usableLocation(b.Spec.StorageLocation, false)
 }
 
-// sourceDeletions refuses to restore a backup whose deletion is requested: Velero's deletion does not wait for restores
-// (pkg/controller/backup_deletion_controller.go Reconcile; 1.14 to 1.18.3).
-func (g *gathering) sourceDeletions(name string) {
+// sourceDeletion refuses to restore a backup whose deletion is requested (see [velero.DeletionRequest]).
+func (g *gathering) sourceDeletion(b *velerov1.Backup) {
 	o := g.e.proposal
 	raw, why := g.all(deletionRequest)
 	if why != "" {
-		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell whether the deletion of backup %s is requested%s", name, because(why))
+		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At,
+			"cannot tell whether the deletion of backup %s is requested%s", b.Name, because(why))
 		return
 	}
+	var requests []*velerov1.DeleteBackupRequest
 	for i := range raw {
-		var r velerov1.DeleteBackupRequest
-		if _, err := convert(&raw[i], &r); err != nil || r.Spec.BackupName != name {
-			continue
+		r := new(velerov1.DeleteBackupRequest)
+		if _, err := convert(&raw[i], r); err == nil && r.Spec.BackupName == b.Name {
+			requests = append(requests, r)
 		}
-		if string(r.Status.Phase) != velero.DeletionProcessed {
-			o.refuse(refuse("Choose another backup, or withdraw the request if Velero has not begun with it: veltui get deletions",
-				"the deletion of backup %s is requested (%s): Velero deletes it while it is restored", name, r.Name))
-			return
-		}
-		if len(r.Status.Errors) > 0 {
-			o.ledger.Doubts(diagnosis.SourceAPI, r.CreationTimestamp.Time,
-				"a deletion of backup %s failed: part of its data may be gone", name)
-		}
+	}
+	switch r, reason := velero.DeletionRequest(b, requests); reason {
+	case velero.CopyDeletionRequested:
+		const advice = "Choose another backup, or withdraw the request if Velero has not begun with it: veltui get deletions"
+		o.refuse(refuse(advice, "the deletion of backup %s is requested (%s): Velero deletes it while it is restored", b.Name, r.Name))
+	case velero.CopyDeletionFailed:
+		o.ledger.Doubts(diagnosis.SourceAPI, r.CreationTimestamp.Time,
+			"a deletion of backup %s failed: part of its data may be gone", b.Name)
 	}
 }
 
-// lookAtSource looks at the backup again right before the request: the Restore names it by its name alone, and another
-// backup may have taken that since, or its deletion was requested.
+// lookAtSource looks at the backup again right before the request: the Restore names it by its name alone. Another backup
+// may have taken the name since, or the deletion of the backup may be requested.
 func lookAtSource(x *execution, ctx context.Context) error {
 	shown := x.evidence.proposal
 	if shown.source == "" {
 		return nil // it is no restore
 	}
-	e := *x.evidence
-	e.At, e.proposal = x.f.o.Now(), &proposal{request: shown.request, asked: shown.asked}
-	g := gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
+	g := x.regather(ctx, &proposal{request: shown.request, asked: shown.asked})
 	g.restoreSource()
+	now := g.e.proposal
 	switch {
 	case g.err != nil:
 		return g.err
-	case e.proposal.refusal.refusal != "", e.proposal.source != shown.source:
+	case now.refusal.refusal != "", now.source != shown.source:
 		return errChanged
 	}
 	return nil

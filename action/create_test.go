@@ -117,14 +117,7 @@ func TestRestoreOfABackupThatGoes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newSendBench(createSend)
 				b.source(func(metadata, _, _ map[string]any) { metadata["uid"] = "b-1" })
-				engine, err := New(b.options(dir))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := createSend.plan(t.Context(), engine)
-				if err != nil || !p.Possible() {
-					t.Fatalf("%s: %v: %s", name, err, p.Refusal)
-				}
+				engine, p := b.planned(t, dir)
 				if step == "look" {
 					change(b)
 				}
@@ -311,14 +304,7 @@ func TestUnpauseAfterSomeThought(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newSendBench(unpauseSend)
 			b.api.put(b.path, func(o map[string]any) { o["spec"].(map[string]any)["schedule"] = cron })
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := b.plan(t.Context(), engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine, p := b.planned(t, dir)
 			time.Sleep(3 * time.Minute)
 			out, err := engine.Apply(t.Context(), p, false, nil)
 			if err != nil || out.State != Settled || out.Sent != Landed {

@@ -101,26 +101,30 @@ func (d *backupDeletion) addRestore(g *gathering, raw *unstructured.Unstructured
 // backup does not show. Velero deletes the restores with the backup, also a restore that began after the last look, and
 // does not ask whether it runs; and a copy may be deleted meanwhile, by the same command in another terminal.
 func lookBeforeDeletion(x *execution, ctx context.Context) error {
-	shown := &x.evidence.proposal.deletion
-	e := *x.evidence
-	e.proposal = &proposal{request: x.evidence.proposal.request, deletion: backupDeletion{Backup: shown.Backup}}
-	e.At = x.f.o.Now()
-	g := gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
-	now := &e.proposal.deletion
+	shown, request := &x.evidence.proposal.deletion, x.evidence.proposal.request
+	g := x.regather(ctx, &proposal{request: request, deletion: backupDeletion{Backup: shown.Backup}})
+	now := &g.e.proposal.deletion
 	g.ask(func() { g.usableLocation(shown.Spec.StorageLocation, true) },
-		func() { each(&g, job.Restore, now.addRestore) },
-		func() { each(&g, deletionRequest, now.addRequest) },
-		func() { each(&g, job.Backup, now.copies.add) }, g.judgeCopies)
+		func() { each(g, job.Restore, now.addRestore) },
+		func() { each(g, deletionRequest, now.addRequest) },
+		func() { each(g, job.Backup, now.copies.add) }, g.judgeCopies)
 	slices.Sort(now.restores)
 	slices.Sort(now.requests)
 	switch {
 	case g.err != nil:
 		return g.err
-	case e.proposal.refusal.refusal != "", len(now.running) > 0, !slices.Equal(now.restores, shown.restores),
+	case g.e.proposal.refusal.refusal != "", len(now.running) > 0, !slices.Equal(now.restores, shown.restores),
 		!slices.Equal(now.requests, shown.requests), now.copies.last != shown.copies.last:
 		return errChanged
 	}
 	return nil
+}
+
+// regather returns a gathering that looks again at what a proposal stands on, beside the evidence of the last look.
+func (x *execution) regather(ctx context.Context, again *proposal) *gathering {
+	e := *x.evidence
+	e.At, e.proposal = x.f.o.Now(), again
+	return &gathering{Engine: x.f, ctx: ctx, client: x.f.access.get(), e: &e}
 }
 
 // addRequest: for a day Velero ignores a request that it has begun with, and then drops it.

@@ -30,8 +30,8 @@ func (c *backupCopies) add(g *gathering, _ *unstructured.Unstructured, b *velero
 }
 
 // judgeCopies notes which other backups are copies, which are not, and why. Of a backup that a schedule made, the others
-// of that schedule count that hold as much; of any other backup, those that hold all its namespaces by their
-// filters. A backup that holds the namespaces of a scheduled one is noted as a fact, and replaces no run of it.
+// of that schedule count that hold as much; of any other backup, those that hold all its namespaces by their filters. A
+// backup that holds the namespaces of a scheduled one is noted as a fact, and replaces no run of it.
 func (g *gathering) judgeCopies() {
 	d, at := &g.e.proposal.deletion, g.e.At
 	schedule := d.Labels[velerov1.ScheduleNameLabel]
@@ -105,8 +105,7 @@ func (p *Plan) AcceptLastCopy() (Plan, bool) {
 	return accepted, ok && accepted.Possible()
 }
 
-// copyLasts is how long a copy must be kept still. Velero looks for expired backups once an hour by default
-// (pkg/controller/gc_controller.go defaultGCFrequency; 1.14 to 1.18.3).
+// copyLasts is how much longer a copy must be kept: Velero looks for expired backups once an hour (see [velero.Expired]).
 const copyLasts = time.Hour
 
 // copyRules are those by which backups are copies of the one to delete. The locations are listed only if one of them

@@ -92,14 +92,7 @@ func TestDeletionFasterThanItsAnswer(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			b := newSendBench(a)
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := a.plan(t.Context(), engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine, p := b.planned(t, dir)
 			sendCase{"write", "answer lost", "none", "", "nothing"}.tamper(b)
 			lost := b.api.tamper
 			b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
@@ -125,14 +118,7 @@ func TestRequestOfADeletionStays(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			b := newSendBench(a)
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := a.plan(t.Context(), engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine, p := b.planned(t, dir)
 			if lose {
 				sendCase{"write", "answer lost", "none", "", "nothing"}.tamper(b)
 			}

@@ -357,14 +357,7 @@ func TestDeleteBackupLosesItsCopy(t *testing.T) {
 		b := newSendBench(a)
 		b.scheduled()
 		b.copyOf("n-2", nil)
-		engine, err := New(b.options(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := a.plan(t.Context(), engine)
-		if err != nil || !p.Possible() {
-			t.Fatalf("%v: %s", err, p.Refusal)
-		}
+		engine, p := b.planned(t, dir)
 		b.deletionRequest("n-2", "New")
 		outcome, err := engine.Apply(t.Context(), p, false, nil)
 		if outcome.State != Changed || outcome.Sent != NotSent || outcome.Plan.Possible() {
@@ -391,14 +384,7 @@ func TestDeleteBackupLosesItsCopyAfterTheDryRun(t *testing.T) {
 			b := newSendBench(a)
 			b.scheduled()
 			b.copyOf("n-2", nil)
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := a.plan(t.Context(), engine)
-			if err != nil || !p.Possible() {
-				t.Fatalf("%s: %v: %s", name, err, p.Refusal)
-			}
+			engine, p := b.planned(t, dir)
 			b.api.tamper = func(step string, _ *http.Request, serve func() *http.Response) (*http.Response, error) {
 				response := serve()
 				if step == "dry run" {

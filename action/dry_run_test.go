@@ -86,14 +86,7 @@ func TestDryRunWithoutAnAnswer(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				b := newSendBench(a)
-				engine, err := New(b.options(dir))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := b.plan(t.Context(), engine)
-				if err != nil {
-					t.Fatal(err)
-				}
+				engine, p := b.planned(t, dir)
 				lost := 0
 				b.api.strip = func(string) bool { return lands }
 				b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
@@ -229,14 +222,7 @@ func TestObjectsThatVeltuiMade(t *testing.T) {
 				for path := range b.api.objects {
 					b.api.put(path, func(o map[string]any) { madeByVeltui(o, time.Now().Add(-age)) })
 				}
-				engine, err := New(b.options(dir))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := b.plan(t.Context(), engine)
-				if err != nil || !p.Possible() {
-					t.Fatalf("%s, %s: %q %v", name, age, p.Refusal, err)
-				}
+				engine, p := b.planned(t, dir)
 				if out, err := engine.Apply(t.Context(), p, false, nil); err != nil || out.Sent != Landed {
 					t.Errorf("%s, %s: %s, %s: %s, %v", name, age, out.State, out.Sent, out.Message, err)
 				}

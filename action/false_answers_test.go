@@ -17,14 +17,7 @@ func TestFalseAnswerToDryRun(t *testing.T) {
 				dir := t.TempDir()
 				synctest.Test(t, func(t *testing.T) {
 					b := newSendBench(a)
-					engine, err := New(b.options(dir))
-					if err != nil {
-						t.Fatal(err)
-					}
-					p, err := b.plan(t.Context(), engine)
-					if err != nil || !p.Possible() {
-						t.Fatalf("%s: %q %v", name, p.Refusal, err)
-					}
+					engine, p := b.planned(t, dir)
 					b.api.strip = func(string) bool { return true }
 					b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 						if step == "dry run" {

@@ -34,14 +34,7 @@ func TestAnotherBackupTakesTheName(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			b := newSendBench(a)
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := b.plan(t.Context(), engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine, p := b.planned(t, dir)
 			b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				connected(r)
 				response := serve()
@@ -81,14 +74,7 @@ func TestRestoreBeginsBeforeTheRequest(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			b := newSendBench(a)
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := b.plan(t.Context(), engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine, p := b.planned(t, dir)
 			dryRuns := 0
 			b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				connected(r)
@@ -146,14 +132,7 @@ func TestConflictIsDefinite(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				b := newSendBench(a)
-				engine, err := New(b.options(dir))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p, err := b.plan(t.Context(), engine)
-				if err != nil {
-					t.Fatal(err)
-				}
+				engine, p := b.planned(t, dir)
 				writes := 0
 				b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 					connected(r)
@@ -190,14 +169,7 @@ func TestConflictOfADeletion(t *testing.T) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			b := newSendBench(deleteRestoreSend)
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := b.plan(t.Context(), engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine, p := b.planned(t, dir)
 			b.api.tamper = func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 				connected(r)
 				if step == "write" {

@@ -513,14 +513,7 @@ func (c sendCase) run(t *testing.T, a sendAction, dir string) (wrong []string) {
 
 func (c sendCase) apply(t *testing.T, a sendAction, dir string, prepare func(*sendBench), dryRun bool) (*sendBench, *Outcome, []string) {
 	b := newSendBench(a)
-	engine, err := New(b.options(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := a.plan(t.Context(), engine)
-	if err != nil || !p.Possible() {
-		t.Fatalf("no plan: %s %v", p.Refusal, err)
-	}
+	engine, p := b.planned(t, dir)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.cancel = cancel
 	c.tamper(b)
@@ -530,6 +523,20 @@ func (c sendCase) apply(t *testing.T, a sendAction, dir string, prepare func(*se
 	time.Sleep(30 * time.Minute) // whatever is late has come
 	synctest.Wait()
 	return b, &out, c.check(t, b, &out, atEnd)
+}
+
+// planned returns an engine that keeps its journal in dir, and its plan for the action of the bench, which must be possible.
+func (b *sendBench) planned(t *testing.T, dir string) (*Engine, Plan) {
+	t.Helper()
+	engine, err := New(b.options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.plan(t.Context(), engine)
+	if err != nil || !p.Possible() {
+		t.Fatalf("no plan: %q %v", p.Refusal, err)
+	}
+	return engine, p
 }
 
 // run carries out one case in which a dry run lands, and returns what is wrong.

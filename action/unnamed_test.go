@@ -56,14 +56,7 @@ func TestUnnamedAfterALostAnswer(t *testing.T) {
 			})
 			source := b.api.get(fakeNamespace + "backups/source")
 			b.api.put(fakeNamespace+"backups/other", func(o map[string]any) { maps.Copy(o, source.Object) })
-			engine, err := New(b.options(dir))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := b.plan(t.Context(), engine)
-			if err != nil {
-				t.Fatal(err)
-			}
+			engine, p := b.planned(t, dir)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			b.cancel = cancel
 			sendCase{"write", c.answer, "read", "lost", "ctrl+c"}.tamper(b)

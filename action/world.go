@@ -18,8 +18,10 @@ func (e *Evidence) world() *diagnosis.Environment {
 		Now: e.At, Server: e.Server, NodeAgents: e.Agents, Jobs: []*job.Job{e.Job}, Movers: e.Movers, Style: e.Style,
 		Volumes: e.Moving, VolumesKnown: e.Volumes == Yes && e.MovingKnown == Yes,
 		Malformed: slices.Concat(e.Malformed, e.MalformedVolumes),
-		Listed:    diagnosis.Listings{OwnVolumes: diagnosis.Listing(e.Volumes == Yes), Locations: diagnosis.Listing(e.Locations == Yes)},
-		Evidence:  map[types.UID]diagnosis.Evidence{e.Job.UID: found},
+		Listed: diagnosis.Listings{
+			OwnVolumes: diagnosis.Listing(e.Volumes == Yes), Locations: diagnosis.Listing(e.Locations == Yes),
+		},
+		Evidence: map[types.UID]diagnosis.Evidence{e.Job.UID: found},
 	}
 	w.Server.SeenAt = e.At
 	if l := e.Location; l != nil {

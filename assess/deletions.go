@@ -145,7 +145,7 @@ func (a *Assessment) left(d *Deletion) string {
 
 func expired(j *job.Job, now time.Time) bool {
 	b, ok := j.Object.(*velerov1.Backup)
-	return ok && b.Status.Expiration != nil && b.Status.Expiration.Time.Before(now)
+	return ok && velero.Expired(b, now)
 }
 
 // ahead is the backup whose deletion is under way before this one can begin.

@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/job"
 	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/velero"
 )
 
 // At 80 cells the columns fit up to ETA, without RATE; at 120 up to AGE, at 160 all do.
@@ -171,7 +172,7 @@ func expires(j *job.Job, now time.Time) string {
 	switch {
 	case !ok || b.Status.Expiration == nil:
 		return ""
-	case !b.Status.Expiration.After(now):
+	case velero.Expired(b, now):
 		return "expired"
 	}
 	return human.Duration(b.Status.Expiration.Sub(now))

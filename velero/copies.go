@@ -105,24 +105,40 @@ func (c *Copies) phase(b *velerov1.Backup) NoCopy {
 	return noCopy(CopyNotCompleted, "not ended")
 }
 
-// deletion goes by the name, as Velero does: a request takes the backup that has the name when Velero begins. A request
-// that failed is kept for a day; Velero may have deleted snapshots before the error, and its garbage collector asks again
-// (backup_deletion_controller.go, gc_controller.go Reconcile; 1.14 to 1.18.3).
-func (c *Copies) deletion(b *velerov1.Backup) NoCopy {
-	var failed NoCopy
-	for _, r := range c.Requests[b.Name] {
+// DeletionRequest returns the request among those for the deletion of a backup that tells most of what becomes of it, and
+// why the backup is then no copy; nil without a request that matters. Velero goes by the name: a request takes the backup
+// that has the name when Velero begins, and does not wait for restores. A request that failed is kept for a day; Velero
+// may have deleted snapshots before the error, and its garbage collector asks again (backup_deletion_controller.go,
+// gc_controller.go Reconcile; 1.14 to 1.18.3).
+func DeletionRequest(b *velerov1.Backup, requests []*velerov1.DeleteBackupRequest) (*velerov1.DeleteBackupRequest, CopyReason) {
+	var failed *velerov1.DeleteBackupRequest
+	for _, r := range requests {
 		switch processed := string(r.Status.Phase) == DeletionProcessed; {
 		case !processed:
-			return noCopy(CopyDeletionRequested, "deletion is requested")
+			return r, CopyDeletionRequested
 		case len(r.Status.Errors) > 0:
-			failed = noCopy(CopyDeletionFailed, "deletion was requested and failed")
+			failed = r
 		case !r.CreationTimestamp.Time.Before(b.CreationTimestamp.Time):
-			return noCopy(CopyBeingDeleted, "deleted, as Velero says")
+			return r, CopyBeingDeleted
 		}
 	}
+	if failed == nil {
+		return nil, ""
+	}
+	return failed, CopyDeletionFailed
+}
+
+// deletionWords are the reasons of [DeletionRequest] in words.
+var deletionWords = map[CopyReason]string{
+	CopyDeletionRequested: "deletion is requested", CopyBeingDeleted: "deleted, as Velero says",
+	CopyDeletionFailed: "deletion was requested and failed",
+}
+
+func (c *Copies) deletion(b *velerov1.Backup) NoCopy {
+	_, reason := DeletionRequest(b, c.Requests[b.Name])
 	switch {
-	case !failed.Counts():
-		return failed
+	case reason != "":
+		return noCopy(reason, "%s", deletionWords[reason])
 	case slices.Contains(c.Marked, b.Name):
 		return noCopy(CopyMarked, "marked for deletion, too")
 	case c.RequestsUnknown != "":
@@ -131,16 +147,18 @@ func (c *Copies) deletion(b *velerov1.Backup) NoCopy {
 	return NoCopy{}
 }
 
-// expiry: the garbage collector deletes an expired backup within the hour (pkg/controller/gc_controller.go Reconcile).
+// Expired reports whether Velero's garbage collector may delete a backup at a moment, and does so within the hour by
+// default (pkg/controller/gc_controller.go Reconcile, defaultGCFrequency; 1.14 to 1.18.3).
+func Expired(b *velerov1.Backup, at time.Time) bool {
+	return b.Status.Expiration != nil && !b.Status.Expiration.After(at)
+}
+
 func (c *Copies) expiry(b *velerov1.Backup) NoCopy {
-	expires := b.Status.Expiration
 	switch {
-	case expires == nil:
-		return NoCopy{}
-	case !expires.After(c.Now):
+	case Expired(b, c.Now):
 		return noCopy(CopyExpired, "expired")
-	case !expires.After(c.Now.Add(c.Lasts)):
-		return noCopy(CopyExpiresSoon, "expires at %s UTC", expires.UTC().Format("15:04"))
+	case Expired(b, c.Now.Add(c.Lasts)):
+		return noCopy(CopyExpiresSoon, "expires at %s UTC", b.Status.Expiration.UTC().Format("15:04"))
 	}
 	return NoCopy{}
 }
@@ -165,8 +183,8 @@ func (c *Copies) contents(b *velerov1.Backup) NoCopy {
 	return NoCopy{}
 }
 
-// fewestItems is how many times more items than a copy the target may hold: a namespace that was emptied is another
-// matter than one in which some pods less run.
+// fewestItems is how many times as many items as a copy the target may hold: fewer pods are no loss, an emptied
+// namespace is.
 const fewestItems = 2
 
 // itemsOf is how many items a backup holds; known is false where Velero has not counted them.

@@ -140,11 +140,15 @@ func replyOf(live *unstructured.Unstructured) (r reply) {
 // readBackUnproven reads a few objects of which no answer proved anything. One that is not there is still not proven: a
 // request may land late.
 func (r *run) readBackUnproven(ctx context.Context) {
-	all := r.withUnproven()
-	for n, i := range all {
-		if n == maxReadBack {
-			return
-		}
+	r.readBackSome(ctx, r.withUnproven(), func(i *item, e evidence) {
+		i.unproven = sanitize.Cut(fmt.Sprintf("%s; %s", strings.TrimSuffix(i.unproven, "."), e.why), maxText)
+	})
+}
+
+// readBackSome reads back the first maxReadBack items, until there is no answer. It reports those that were stored, and
+// has noteOther note what was found of the others.
+func (r *run) readBackSome(ctx context.Context, items []*item, noteOther func(*item, evidence)) {
+	for _, i := range items[:min(len(items), maxReadBack)] {
 		within, cancel := context.WithTimeout(ctx, readBackSilent)
 		e, err := r.readBack(within, i)
 		cancel()
@@ -153,9 +157,9 @@ func (r *run) readBackUnproven(ctx context.Context) {
 			return
 		case e.proof == carriedOut:
 			r.report(i, e, nil)
-			continue
+		default:
+			noteOther(i, e)
 		}
-		i.unproven = sanitize.Cut(fmt.Sprintf("%s; %s", strings.TrimSuffix(i.unproven, "."), e.why), maxText)
 	}
 }
 

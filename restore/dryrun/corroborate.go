@@ -136,17 +136,7 @@ func (r *run) readUnmarked(ctx context.Context) {
 		}
 	}
 	r.sort(accepts)
-	for _, i := range accepts[:min(len(accepts), maxReadBack)] {
-		within, cancel := context.WithTimeout(ctx, readBackSilent)
-		e, err := r.readBack(within, i)
-		cancel()
-		switch {
-		case isNoAnswer(err):
-			return
-		case e.proof == carriedOut:
-			r.report(i, e, nil)
-		}
-	}
+	r.readBackSome(ctx, accepts, func(*item, evidence) {}) // their answers have proven them
 }
 
 // itemAt returns the item that was sent as an object, a new one if none was.
