@@ -9,6 +9,7 @@ import (
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +23,7 @@ import (
 var errRefused error = syscall.ECONNREFUSED
 
 // The API server is killed before the patch and comes back: the patch lands with
-// the first attempt that begins after the API server accepts patches again.
+// the first attempt that begins after the API server answers all of an attempt again.
 func TestAPIServerKilledInMidRetry(t *testing.T) {
 	in := install(t)
 	in.restore("r")
@@ -49,7 +50,7 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 					if err := in.StartAPIServer(t.Context()); err != nil {
 						t.Error(err)
 					}
-					back <- in.acceptsPatches("r")
+					back <- in.answersAttempts("r")
 				}()
 			}
 		default:
@@ -75,16 +76,21 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 	t.Logf("%d failed attempts, landed %s after the API server was ready", len(failed), landed.Sub(ready).Round(time.Millisecond))
 }
 
-// acceptsPatches waits until the API server accepts a patch of the restore, which is
-// well after it listens: first it reads its roles and its custom resources.
-func (in *installation) acceptsPatches(name string) time.Time {
+// answersAttempts waits until the API server answers all that an attempt asks of it,
+// which is well after it listens: first it reads its roles and its custom resources, and
+// the first request for a custom resource may be told that its storage is initializing.
+func (in *installation) answersAttempts(name string) time.Time {
 	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name}}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"probe":"yes"}}}`))
-	for in.t.Context().Err() == nil {
-		if err := in.Patch(in.t.Context(), r, patch, client.DryRunAll); err == nil {
-			break
+	requests := []func() error{
+		func() error { return in.Patch(in.t.Context(), r, patch, client.DryRunAll) },
+		func() error { return in.List(in.t.Context(), &velerov1.PodVolumeRestoreList{}) },
+		func() error { return in.List(in.t.Context(), &velerov2alpha1.DataDownloadList{}) },
+	}
+	for _, request := range requests {
+		for in.t.Context().Err() == nil && request() != nil {
+			time.Sleep(20 * time.Millisecond)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	return time.Now()
 }
