@@ -37,9 +37,45 @@ var faultActs = map[Act]func(*run, context.Context, Step) error{
 	KillStore: func(r *run, ctx context.Context, s Step) error {
 		return r.outage(ctx, s, r.lab.KillS3, func() error { return r.lab.StartS3(ctx) })
 	},
+	SecondServer: secondServer,
 	RestartAgent: func(r *run, ctx context.Context, s Step) error {
 		return r.outage(ctx, s, func() error { return r.lab.CrashNodeAgent(ctx) }, func() error { return r.lab.RunNodeAgent(ctx) })
 	},
+	RollOutAgent: func(r *run, ctx context.Context, s Step) error {
+		s.Length = min(s.Length, 15*time.Second) // an image is pulled
+		return r.outage(ctx, s, func() error { return r.endAgent(ctx) }, func() error { return r.lab.RunNodeAgent(ctx) })
+	},
+	// DrainNode cordons the node and takes its node-agent away, which comes back when the
+	// node does.
+	DrainNode: func(r *run, ctx context.Context, s Step) error {
+		return r.outage(ctx, s, func() error {
+			return errors.Join(r.lab.CordonNode(ctx, true), r.endAgent(ctx))
+		}, func() error {
+			return errors.Join(r.lab.CordonNode(ctx, false), r.lab.RunNodeAgent(ctx))
+		})
+	},
+}
+
+// agentGrace is how long a node-agent may take to end.
+const agentGrace = 10 * time.Second
+
+func (r *run) endAgent(ctx context.Context) error {
+	patience, cancel := context.WithTimeout(ctx, agentGrace)
+	defer cancel()
+	return r.lab.EndNodeAgent(patience)
+}
+
+// secondServer runs another server beside the first, as a Deployment does that somebody
+// scales to two. It marks what is InProgress as Failed when it starts, takes jobs from
+// the first, and leaves those unfinished that it works on when it ends.
+func secondServer(r *run, ctx context.Context, s Step) error {
+	return r.outage(ctx, s, func() error {
+		return r.lab.StartSecondServer(ctx, r.flags...)
+	}, func() error {
+		patience, cancel := context.WithTimeout(ctx, agentGrace)
+		defer cancel()
+		return r.lab.StopSecondServer(patience)
+	})
 }
 
 // outage takes something away for the step's length. One thing is away at a time.

@@ -29,6 +29,7 @@ var jobActs = map[Act]func(*run, context.Context, Step) error{
 		return r.restore(ctx, s.Name, base, source, lab.Annotations{lab.Operation: s.Length.String()})
 	},
 	HookRestore:       hookRestore,
+	SpecHookRestore:   specHookRestore,
 	TerminatingTarget: terminatingTarget,
 	PacedBackup: func(r *run, ctx context.Context, s Step) error {
 		return r.backup(ctx, s.Name, velerov1.BackupSpec{}, lab.Annotations{lab.Pace: (s.Length / acted).String()})
@@ -151,6 +152,29 @@ func hookRestore(r *run, ctx context.Context, s Step) error {
 	if err := r.restore(ctx, s.Name, hookSource, hookSource, nil); err != nil {
 		return err
 	}
+	return r.runRestoredPod(ctx, s, "hook-restore")
+}
+
+// specHookRestore is hookRestore with the command in the restore's spec, and a pod that
+// names none.
+func specHookRestore(r *run, ctx context.Context, s Step) error {
+	hook := velerov1.RestoreResourceHookSpec{Name: "warm-up", PostHooks: []velerov1.RestoreResourceHook{{Exec: &velerov1.ExecRestoreHook{
+		Container: "db", Command: []string{"gate", s.Name},
+	}}}}
+	if err := r.create(ctx, &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name},
+		Spec: velerov1.RestoreSpec{BackupName: plainSource, IncludedNamespaces: []string{plainSource},
+			NamespaceMapping: map[string]string{plainSource: s.Name},
+			Hooks:            velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{hook}}},
+	}); err != nil {
+		return err
+	}
+	return r.runRestoredPod(ctx, s, s.Name)
+}
+
+// runRestoredPod runs the pod of a restore after the step's length, and then lets the
+// command in it through its gate.
+func (r *run) runRestoredPod(ctx context.Context, s Step, gate string) error {
 	if err := r.until(ctx, "the pod to be restored", func() bool {
 		return r.lab.Client.Get(ctx, client.ObjectKey{Namespace: s.Name, Name: "db-0"}, &corev1.Pod{}) == nil
 	}); err != nil {
@@ -160,7 +184,7 @@ func hookRestore(r *run, ctx context.Context, s Step) error {
 	if err := r.retry(ctx, func() error { return r.lab.RunPod(ctx, s.Name, "db-0") }); err != nil {
 		return err
 	}
-	return r.lab.OpenGate("hook-restore")
+	return r.lab.OpenGate(gate)
 }
 
 // terminatingTarget restores into a namespace that takes long to go, or longer

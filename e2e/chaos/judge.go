@@ -63,6 +63,17 @@ type Moment struct {
 	Seconds int
 }
 
+// Moments are several of them.
+type Moments []Moment
+
+// seconds counts the wrong seconds of all moments.
+func (m Moments) seconds() (sum int) {
+	for _, moment := range m {
+		sum += moment.Seconds
+	}
+	return sum
+}
+
 // Count is how many seconds were judged with one verdict.
 type Count struct {
 	State, Reason string
@@ -75,7 +86,7 @@ type Count struct {
 type Result struct {
 	Story   Story
 	Counts  []Count
-	Moments []Moment
+	Moments Moments
 	// Jobs are all, Dead those with a fate, by cause, Slow the slow living ones,
 	// and Undecided those that neither ended nor had a fate.
 	Jobs      int
@@ -234,6 +245,11 @@ func (t *tally) finish() {
 // wrong are the moments that are known to be.
 func (r Result) wrong() []Moment {
 	return slices.DeleteFunc(slices.Clone(r.Moments), func(m Moment) bool { return m.Wrong == Unsettled })
+}
+
+// falseAlarms are the moments that are known to be false alarms.
+func (r Result) falseAlarms() Moments {
+	return slices.DeleteFunc(slices.Clone(r.Moments), func(m Moment) bool { return m.Wrong != FalseAlarm })
 }
 
 // Err is what a run fails for, nil if every verdict was right and the story was

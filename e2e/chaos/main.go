@@ -71,18 +71,14 @@ func command(args []string) error {
 }
 
 // judgeFile judges a recording, prints the table, and writes the wrong moments
-// beside the recording.
+// beside the recording. Then each resource is hidden in turn: who may not read it misses
+// what it shows, but raises no false alarm.
 func judgeFile(path, out string) error {
 	entries, err := Read(path)
 	if err != nil {
 		return err
 	}
-	product, err := NewProduct()
-	if err != nil {
-		return err
-	}
-	defer product.Close()
-	result, err := JudgeRecording(entries, product)
+	result, err := judgeHidden(entries, "")
 	if err != nil {
 		return err
 	}
@@ -95,7 +91,33 @@ func judgeFile(path, out string) error {
 	if err := os.RemoveAll(scenarios); err != nil {
 		return fmt.Errorf("removing the scenarios of an earlier judgement: %w", err)
 	}
-	return errors.Join(WriteScenarios(scenarios, entries, result), result.Err())
+	errs := []error{WriteScenarios(scenarios, entries, result), result.Err()}
+	fmt.Printf("\nWith a resource hidden, seconds of false alarms:\n")
+	for _, resource := range hideable {
+		result, err := judgeHidden(entries, resource)
+		if err != nil {
+			return err
+		}
+		alarms := result.falseAlarms()
+		fmt.Printf("- %s: %d of %d\n", resource, alarms.seconds(), result.Seconds)
+		alarms.write(os.Stdout)
+		if len(alarms) > 0 {
+			errs = append(errs, fmt.Errorf("%d false alarms without %s", len(alarms), resource))
+			errs = append(errs, WriteScenarios(scenarios+"-without-"+strings.ReplaceAll(resource, "/", "-"), entries, Result{Story: result.Story, Moments: alarms}))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// judgeHidden judges a recording as somebody sees it who may not read a resource; an
+// empty resource hides nothing.
+func judgeHidden(entries []Entry, resource string) (Result, error) {
+	product, err := NewProduct(resource)
+	if err != nil {
+		return Result{}, err
+	}
+	defer product.Close()
+	return JudgeRecording(entries, product)
 }
 
 // abilities are those of the Velero whose programs the lab uses.

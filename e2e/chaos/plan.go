@@ -34,6 +34,7 @@ const (
 	QueuedRestore     Act = "queued-restore"
 	OperationsRestore Act = "operations-restore"
 	HookRestore       Act = "hook-restore"
+	SpecHookRestore   Act = "spec-hook-restore"
 	TerminatingTarget Act = "terminating-restore"
 	PacedBackup       Act = "paced-backup"
 	HookBackup        Act = "hook-backup"
@@ -65,7 +66,10 @@ const (
 	PauseEtcd      Act = "pause-etcd"
 	PauseStore     Act = "pause-store"
 	KillStore      Act = "kill-store"
+	SecondServer   Act = "second-server"
 	RestartAgent   Act = "restart-node-agent"
+	RollOutAgent   Act = "roll-out-node-agent"
+	DrainNode      Act = "drain-node"
 	RollBackServer Act = "roll-back-server"
 )
 
@@ -91,12 +95,16 @@ type Story struct {
 	Fates    []Fate        `json:"fates"`
 }
 
-// Limits are Velero's limits in a run, short enough to pass within it.
+// Limits are Velero's limits and frequencies in a run, short enough to pass within it.
 type Limits struct {
+	// Resource is zero for a server that tries for ever to write a last status.
 	Resource      time.Duration `json:"resource"`
 	Terminating   time.Duration `json:"terminating"`
 	PodVolume     time.Duration `json:"podVolume"`
 	ItemOperation time.Duration `json:"itemOperation"`
+	// OperationSync is how often the server asks how operations are, zero in recordings
+	// of five seconds.
+	OperationSync time.Duration `json:"operationSync,omitempty"`
 }
 
 // Flags are the server's flags.
@@ -107,7 +115,7 @@ func (l Limits) Flags(queues bool) []string {
 		"--terminating-resource-timeout=" + l.Terminating.String(),
 		"--fs-backup-timeout=" + l.PodVolume.String(),
 		"--default-item-operation-timeout=" + l.ItemOperation.String(),
-		"--item-operation-sync-frequency=5s",
+		"--item-operation-sync-frequency=" + l.OperationSync.String(),
 	}
 	if queues {
 		flags = append(flags, "--concurrent-backups=4")
@@ -118,7 +126,8 @@ func (l Limits) Flags(queues bool) []string {
 // givesUpAfter is the longest that Velero tries to write a last status
 // (pkg/client/retry.go CapBackoff and client-go's wait.Backoff: pauses of 10 ms
 // that grow five times each, a tenth more at random, until one would be longer
-// than the resource timeout; then it gives up after the pause before).
+// than the resource timeout; then it gives up after the pause before). Without a
+// resource timeout it never gives up, and there is no such time.
 func givesUpAfter(resource time.Duration) time.Duration {
 	total := time.Duration(0)
 	for pause := 10 * time.Millisecond; ; pause *= 5 {
@@ -152,9 +161,9 @@ type writer struct {
 func Plan(seed uint64, duration time.Duration, can Abilities) Story {
 	w := writer{random: rand.New(rand.NewPCG(seed, 0)), counts: map[Act]int{}, can: can}
 	w.story = Story{Seed: seed, Duration: duration, Version: can.Version, Limits: Limits{
-		Resource:    pick(w.random, 20*time.Second, time.Minute),
+		Resource:    pick(w.random, 20*time.Second, time.Minute, 0),
 		Terminating: pick(w.random, 45*time.Second, time.Minute), PodVolume: 90 * time.Second,
-		ItemOperation: 4 * time.Hour,
+		ItemOperation: 4 * time.Hour, OperationSync: pick(w.random, 5*time.Second, 20*time.Second, 45*time.Second),
 	}}
 	w.living()
 	w.faults()
@@ -204,6 +213,7 @@ func (w *writer) living() {
 	w.add(MovingBackup, w.at(0.32), w.length(0.15))
 	w.add(OperationsRestore, w.at(0.50), w.length(0.20))
 	w.add(HookRestore, w.at(0.51), w.length(0.15))
+	w.add(SpecHookRestore, w.at(0.52), w.length(0.10))
 	w.add(TerminatingTarget, w.at(0.55), w.length(0.10))
 	w.add(DeletedBackup, w.at(0.50), 0)
 	w.add(PacedBackup, w.at(0.56), w.length(0.15))
@@ -213,7 +223,8 @@ func (w *writer) living() {
 }
 
 // faults adds what ends by itself. No server ends after the first third: that
-// would end what is dead. An API server that was away may wake it: Velero's
+// would end what is dead. No node-agent starts after the first half, for the same
+// reason. An API server that was away may wake it: Velero's
 // informers then list all anew, and tell of each object as if it had changed.
 func (w *writer) faults() {
 	w.fault(pick(w.random, PauseStore, PauseAPIServer, PauseEtcd, KillAPIServer), 0.04)
@@ -223,8 +234,11 @@ func (w *writer) faults() {
 	} else {
 		w.fault(pick(w.random, CrashServer, RollOutServer), 0.09)
 	}
+	w.fault(SecondServer, 0.14)
+	w.fault(RollOutAgent, 0.25)
 	w.fault(pick(w.random, PauseServer, PauseStore, PauseEtcd), 0.37)
 	w.fault(RestartAgent, 0.43)
+	w.fault(DrainNode, 0.47)
 	w.fault(pick(w.random, PauseServer, PauseAPIServer, PauseEtcd), 0.60)
 	w.fault(pick(w.random, PauseAPIServer, PauseServer, KillStore), 0.80)
 }
@@ -241,8 +255,8 @@ func (w *writer) fault(act Act, share float64) {
 	w.add(act, w.at(share), time.Duration(seconds)*time.Second)
 }
 
-// dead adds the jobs that die: always a lost mark, both lost patches, and four
-// of the others. What takes the only restore worker comes last.
+// dead adds the jobs that die: always a lost mark, both lost patches (of a server that
+// never gives up, they are late instead), and four of the others. What takes the only restore worker comes last.
 func (w *writer) dead() {
 	w.die(CrashWithMark, 0.20)
 	w.die(LosePatchOfRestore, 0.42)
@@ -260,7 +274,6 @@ func (w *writer) dead() {
 // die adds an act and the fates that follow from it.
 func (w *writer) die(act Act, share float64) {
 	s := w.add(act, w.at(share), w.length(0.06))
-	lost := givesUpAfter(w.story.Limits.Resource)
 	fate := func(kind, name string, cause Cause, after time.Duration, source string) {
 		w.story.Fates = append(w.story.Fates, Fate{Job: kind + "/" + name, Cause: cause, After: after, Source: source})
 	}
@@ -274,10 +287,11 @@ func (w *writer) die(act Act, share float64) {
 		if w.can.Queues {
 			fate("backup", s.Name, ForgottenReady, 0, "pkg/controller/backup_controller.go SetupWithManager (create events are dropped, so a backup that is ReadyToStart when the server starts is never looked at)")
 		}
-	case LosePatchOfRestore:
-		fate("restore", s.Name, LostPatch, lost, "pkg/controller/restore_controller.go Reconcile, pkg/client/retry.go (counted from the last upload)")
-	case LosePatchOfBackup:
-		fate("backup", s.Name, LostPatch, lost, "pkg/controller/backup_controller.go Reconcile, pkg/client/retry.go (counted from the last upload)")
+	case LosePatchOfRestore, LosePatchOfBackup:
+		kind := map[Act]string{LosePatchOfRestore: "restore", LosePatchOfBackup: "backup"}[act]
+		if limit := w.story.Limits.Resource; limit > 0 {
+			fate(kind, s.Name, LostPatch, givesUpAfter(limit), "pkg/controller/"+kind+"_controller.go Reconcile, pkg/client/retry.go (counted from the last upload)")
+		}
 	case EditPhase:
 		fate("restore", s.Name, PhaseEdited, 0, "pkg/controller/restore_controller.go Reconcile (only new ones are looked at; one worker, counted from its next restore)")
 	case DeleteLocation:

@@ -21,6 +21,8 @@ const (
 	source, base = "source", "base"
 	// hookSource is one with a pod that asks for a hook after its restore.
 	hookSource = "hook-source"
+	// plainSource is one with a pod that asks for none.
+	plainSource = "plain-source"
 	// trap is the namespace with an object of a kind that can be made unlistable.
 	trap = "trap"
 	// spare is a second storage location, and its backup's name.
@@ -51,7 +53,7 @@ func (r *run) prepare(ctx context.Context, progress func(string)) (err error) {
 		func() error { return r.lab.StartNodeAgent(ctx, twoSlots) },
 		func() error { return r.lab.VeleroWith(ctx, r.flags...) },
 		func() error { return r.spareLocation(ctx) },
-		func() error { return r.hookPod(ctx) },
+		func() error { return r.databasePods(ctx) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -59,7 +61,8 @@ func (r *run) prepare(ctx context.Context, progress func(string)) (err error) {
 	}
 	for name, spec := range map[string]velerov1.BackupSpec{
 		base: {IncludedNamespaces: []string{source}}, hookSource: {IncludedNamespaces: []string{hookSource}},
-		trap: {IncludedNamespaces: []string{trap}}, spare: {IncludedNamespaces: []string{source}, StorageLocation: spare},
+		plainSource: {IncludedNamespaces: []string{plainSource}},
+		trap:        {IncludedNamespaces: []string{trap}}, spare: {IncludedNamespaces: []string{source}, StorageLocation: spare},
 		victim: {IncludedNamespaces: []string{source}},
 	} {
 		if err := r.lab.CreateBackup(ctx, name, spec, nil); err != nil {
@@ -76,7 +79,7 @@ func (r *run) prepare(ctx context.Context, progress func(string)) (err error) {
 // world is what the cluster holds before Velero starts.
 func world() seed.Set {
 	set := seed.Set{Definitions: []client.Object{trapDefinition()}}
-	for _, name := range []string{source, hookSource, trap} {
+	for _, name := range []string{source, hookSource, plainSource, trap} {
 		set.Bases = append(set.Bases, namespace(name))
 	}
 	set.Objects = configMaps(source, 40)
@@ -141,15 +144,24 @@ func (r *run) spareLocation(ctx context.Context) error {
 	})
 }
 
-// hookPod makes a pod that runs a command after it was restored.
-func (r *run) hookPod(ctx context.Context) error {
-	return r.lab.CreatePod(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: hookSource, Name: "db-0", Annotations: map[string]string{
+// databasePods makes a pod that asks for a command after it was restored, and a pod that
+// does not.
+func (r *run) databasePods(ctx context.Context) error {
+	for namespace, annotations := range map[string]map[string]string{
+		hookSource: {
 			"post.hook.restore.velero.io/command":   `["gate","hook-restore"]`,
 			"post.hook.restore.velero.io/container": "db",
-		}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "db", Image: "registry.example.com/lab/db:1"}}},
-	})
+		},
+		plainSource: nil,
+	} {
+		if err := r.lab.CreatePod(ctx, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "db-0", Annotations: annotations},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "db", Image: "registry.example.com/lab/db:1"}}},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *run) queues() bool { return queuesBackups(r.lab.Version) }

@@ -42,7 +42,9 @@ const token = "recording"
 // store, the assessment, and closer looks through an API server that shows what
 // the recording showed until then.
 type Product struct {
-	now       time.Time
+	now time.Time
+	// hidden is a resource that may not be read, empty for none.
+	hidden    string
 	store     *watch.Store
 	estimates assess.Estimates
 	looked    map[types.UID]time.Time
@@ -56,9 +58,10 @@ type Product struct {
 	engine *action.Engine
 }
 
-// NewProduct makes a Product; Close ends it.
-func NewProduct() (*Product, error) {
-	p := &Product{looked: map[types.UID]time.Time{}, objects: map[types.UID]*unstructured.Unstructured{}, logs: map[string][]cluster.Line{}}
+// NewProduct makes a Product for somebody who may not read the hidden resource, unless
+// that is empty; Close ends it.
+func NewProduct(hidden string) (*Product, error) {
+	p := &Product{hidden: hidden, looked: map[types.UID]time.Time{}, objects: map[types.UID]*unstructured.Unstructured{}, logs: map[string][]cluster.Line{}}
 	p.store = watch.NewStore(func() time.Time { return p.now }, 0)
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(*p.served.Load()).ServeHTTP(w, r)
@@ -97,6 +100,9 @@ func (p *Product) Show(e Entry) error {
 	} else {
 		p.objects[e.Object.GetUID()] = e.Object
 	}
+	if resourceOf(e.Object.GroupVersionKind()) == p.hidden {
+		return nil
+	}
 	o, err := typed(e.Object)
 	if err != nil || o == nil {
 		return err
@@ -132,7 +138,11 @@ func (p *Product) Verdicts(now, heard time.Time, stale bool) ([]Verdict, error) 
 	}
 	snap.Sources = nil
 	for _, volumes := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
-		snap.Sources = append(snap.Sources, watch.Source{Resource: volumes, State: watch.SourceLive})
+		source := watch.Source{Resource: volumes, State: watch.SourceLive}
+		if volumes == p.hidden {
+			source.State = watch.SourceForbidden
+		}
+		snap.Sources = append(snap.Sources, source)
 	}
 	assessed := p.estimates.Assess(&snap, now)
 	if !stale && now.Sub(heard) < 2*beatEvery && p.look(assessed) {
@@ -195,7 +205,7 @@ func (p *Product) serve() error {
 		namespace, name, _ := strings.Cut(pod, "/")
 		api.Log(namespace, name, lines...)
 	}
-	handler := api.API(token)
+	handler := hide(p.hidden, api.API(token))
 	p.served.Store(&handler)
 	p.api = api
 	return nil

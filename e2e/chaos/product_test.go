@@ -47,10 +47,11 @@ func load(t *testing.T, path string, now time.Time) *scene.Scene {
 	return s
 }
 
-// verdictOn is what the product says of a job of a recording at its end.
-func verdictOn(t *testing.T, entries []Entry, job string, now time.Time) Verdict {
+// verdictOn is what the product says of a job of a recording at its end, to somebody who
+// may not read the hidden resource.
+func verdictOn(t *testing.T, entries []Entry, job string, now time.Time, hidden ...string) Verdict {
 	t.Helper()
-	product, err := NewProduct()
+	product, err := NewProduct(strings.Join(hidden, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,8 @@ func record(ctx context.Context, l *lab.Lab, out *Writer) (*recorder, error) {
 		r.group.Go(func() { s.follow(ctx, version) })
 	}
 	r.group.Go(func() { r.beat(ctx, api) })
-	r.group.Go(func() { r.tail(ctx) })
+	r.group.Go(func() { r.tail(ctx, l.VeleroLog, func() string { return r.server.Load().(string) }) })
+	r.group.Go(func() { r.tail(ctx, l.SecondServerLog, func() string { return lab.SecondServerPod }) })
 	return r, nil
 }
 
@@ -117,17 +118,18 @@ func (r *recorder) beat(ctx context.Context, api dynamic.Interface) {
 	}
 }
 
-// tail records what the server logs. All servers of a lab write to one file.
-func (r *recorder) tail(ctx context.Context) {
+// tail records a log of servers as that of a pod. All first
+// servers of a lab write to one file.
+func (r *recorder) tail(ctx context.Context, log func(offset int) (string, int, error), pod func() string) {
 	for read := 0; ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
-		text, next, err := r.lab.VeleroLog(read)
+		text, next, err := log(read)
 		if err != nil {
 			continue // there is none yet
 		}
 		whole := text[:strings.LastIndexByte(text, '\n')+1]
 		read = next - (len(text) - len(whole))
 		for line := range strings.Lines(whole) {
-			r.out.Add(Entry{Kind: LogEntry, Pod: lab.Namespace + "/" + r.server.Load().(string), Text: strings.TrimRight(line, "\n")})
+			r.out.Add(Entry{Kind: LogEntry, Pod: lab.Namespace + "/" + pod(), Text: strings.TrimRight(line, "\n")})
 		}
 	}
 }
@@ -213,7 +215,8 @@ func (s *stream) add(t watch.EventType, o *unstructured.Unstructured) {
 	} else {
 		s.seen[o.GetUID()] = o
 	}
-	if o.GetKind() == "Pod" && o.GetLabels()["deploy"] == "velero" && t == watch.Added {
+	isServer := o.GetKind() == "Pod" && o.GetLabels()["deploy"] == "velero" && o.GetName() != lab.SecondServerPod
+	if isServer && t == watch.Added {
 		s.server.Store(o.GetName())
 	}
 	s.out.Add(Entry{Kind: ObjectEntry, Type: t, Object: o})

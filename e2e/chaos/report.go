@@ -46,9 +46,14 @@ func (r Result) Write(w io.Writer) {
 	if len(r.Moments) > 0 {
 		fmt.Fprintf(w, "\nMoments that are wrong, or not settled:\n")
 	}
-	for _, m := range byLength(r.Moments) {
-		fmt.Fprintf(w, "- %s, %s, %s to %s (%d s): %s %s: %s\n  %s\n", m.Wrong, m.Job, m.From.Format(time.TimeOnly), m.To.Format(time.TimeOnly), m.Seconds,
-			m.State, m.Reason, m.Summary, m.Truth)
+	r.Moments.write(w)
+}
+
+// write prints each moment, the longest first.
+func (m Moments) write(w io.Writer) {
+	for _, moment := range byLength(m) {
+		fmt.Fprintf(w, "- %s, %s, %s to %s (%d s): %s %s: %s\n  %s\n", moment.Wrong, moment.Job, moment.From.Format(time.TimeOnly),
+			moment.To.Format(time.TimeOnly), moment.Seconds, moment.State, moment.Reason, moment.Summary, moment.Truth)
 	}
 }
 

@@ -75,6 +75,9 @@ func scenarioOf(entries []Entry, story Story, m Moment) scenario {
 				delete(objects, key)
 			}
 		case LogEntry:
+			if e.Pod == lab.Namespace+"/"+lab.SecondServerPod {
+				continue // a scenario has the log of one server
+			}
 			server = e.Pod
 			s.Logs = append(s.Logs, fmt.Sprintf("[%s] %s", relative(e.At, m.From), timeOfLine.ReplaceAllString(e.Text, "time=... ")))
 		}

@@ -124,7 +124,7 @@ func between(moments []time.Time, from, to time.Time) bool {
 // tools/cache/reflector.go), and one failed call of an operation's Progress ends the
 // operation (pkg/controller/backup_operations_controller.go
 // getBackupItemOperationProgress).
-var shocks = []Act{CrashServer, CrashWithMark, PauseServer, PauseAPIServer, KillAPIServer, PauseEtcd}
+var shocks = []Act{CrashServer, CrashWithMark, SecondServer, PauseServer, PauseAPIServer, KillAPIServer, PauseEtcd}
 
 // isShock reports whether a fault's entry is the beginning of one.
 func isShock(e Entry) bool {

@@ -41,6 +41,7 @@ type Lab struct {
 	controllers *process
 	s3          *objectStore
 	velero      *server
+	second      *process
 	holds       []*UploadHold
 	node        *node
 	agent       *process
@@ -126,7 +127,7 @@ func (l *Lab) Stop() error {
 	if l.velero != nil {
 		errs = append(errs, l.velero.kill())
 	}
-	errs = append(errs, l.agent.kill())
+	errs = append(errs, l.second.kill(), l.agent.kill())
 	l.snapshots.stop()
 	for _, h := range l.holds {
 		errs = append(errs, h.close())

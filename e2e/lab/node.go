@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -57,6 +58,17 @@ func (l *Lab) startNode(ctx context.Context) error {
 	}
 	if err := l.Client.Status().Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("making the node ready: %w", err)
+	}
+	return nil
+}
+
+// CordonNode takes the lab's node out of scheduling, as the first step of a drain does,
+// or puts it back.
+func (l *Lab) CordonNode(ctx context.Context, cordoned bool) error {
+	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: NodeName}}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, cordoned))
+	if err := l.Client.Patch(ctx, object, patch); err != nil {
+		return fmt.Errorf("cordoning the node: %w", err)
 	}
 	return nil
 }

@@ -106,6 +106,26 @@ func (l *Lab) CrashNodeAgent(ctx context.Context) error {
 	})
 }
 
+// EndNodeAgent asks the node-agent to end (SIGTERM), waits until it has, or ctx ends,
+// and deletes its pod, as a roll-out of its DaemonSet and a drain do. The DaemonSet's
+// controller makes another at once, for which [Lab.RunNodeAgent] runs a program.
+func (l *Lab) EndNodeAgent(ctx context.Context) error {
+	pod, err := l.agentPod(ctx)
+	if err != nil {
+		return err
+	}
+	if err := l.agent.terminate(ctx); err != nil {
+		if err := l.agent.kill(); err != nil {
+			return err
+		}
+	}
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: pod}}
+	if err := l.Client.Delete(context.WithoutCancel(ctx), object, client.GracePeriodSeconds(0)); err != nil {
+		return fmt.Errorf("deleting the node-agent's pod: %w", err)
+	}
+	return nil
+}
+
 // agentPod waits for the pod that the DaemonSet has on the lab's node.
 func (l *Lab) agentPod(ctx context.Context) (name string, err error) {
 	err = poll(ctx, "the node-agent's pod", func() (bool, error) {

@@ -29,17 +29,23 @@ func (l *Lab) serverRuns(ctx context.Context, flags []string, from int64) error 
 		pod = nil
 	}
 	if pod == nil {
-		pod = &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "velero-", Labels: serverLabels()},
-			Spec:       l.deployment().Spec.Template.Spec,
-		}
-		pod.Spec.Containers[0].Args = serverArgs(flags)
+		pod = l.newServerPod(flags)
 		if err := l.Client.Create(ctx, pod); err != nil {
 			return fmt.Errorf("creating the server's pod: %w", err)
 		}
 	}
 	l.node.logs.begin(Namespace, pod.Name, containerLog{logFile(l.Dir(), "velero"), from})
 	return l.RunPod(ctx, Namespace, pod.Name)
+}
+
+// newServerPod is a Pod of the server's Deployment with these flags.
+func (l *Lab) newServerPod(flags []string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, GenerateName: "velero-", Labels: serverLabels()},
+		Spec:       l.deployment().Spec.Template.Spec,
+	}
+	pod.Spec.Containers[0].Args = serverArgs(flags)
+	return pod
 }
 
 // serverEnded makes the Pod say that the container ended just now; the Pod
@@ -65,16 +71,19 @@ func runningSince(pod *corev1.Pod) metav1.Time {
 	return metav1.Time{}
 }
 
-// serverPod returns the Pod that stands for the server, nil if there is none.
+// serverPod returns the Pod that stands for the server, nil if there is none. The second
+// server's Pod is another.
 func (l *Lab) serverPod(ctx context.Context) (*corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := l.Client.List(ctx, &pods, client.InNamespace(Namespace), client.MatchingLabels(serverLabels())); err != nil {
 		return nil, fmt.Errorf("looking for the server's pod: %w", err)
 	}
-	if len(pods.Items) == 0 {
-		return nil, nil
+	for i := range pods.Items {
+		if pods.Items[i].Name != SecondServerPod {
+			return &pods.Items[i], nil
+		}
 	}
-	return &pods.Items[0], nil
+	return nil, nil
 }
 
 func readiness(t corev1.PodConditionType, ready bool) corev1.PodCondition {

@@ -44,8 +44,20 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	l.velero.process, err = program{
-		name: "velero",
+	if l.velero.process, err = l.serverProgram("velero", flags).start(l.Dir()); err != nil {
+		return err
+	}
+	if err := l.serverRuns(ctx, flags, from); err != nil {
+		return err
+	}
+	return l.awaitVelero(ctx)
+}
+
+// serverProgram is a Velero server with these flags beside the usual ones, whose log and
+// process have a name of their own.
+func (l *Lab) serverProgram(name string, flags []string) program {
+	return program{
+		name: name,
 		path: l.programs.velero(),
 		args: slices.Concat([]string{
 			"server",
@@ -65,14 +77,7 @@ func (l *Lab) StartVelero(ctx context.Context, flags ...string) error {
 			"LAB_GATES=" + l.path("gates"),
 			"CSI_SNAPSHOT_EARLY_FREQUENT_POLLING=true",
 		},
-	}.start(l.Dir())
-	if err != nil {
-		return err
 	}
-	if err := l.serverRuns(ctx, flags, from); err != nil {
-		return err
-	}
-	return l.awaitVelero(ctx)
 }
 
 // awaitVelero returns once the server has answered and its storage location
@@ -168,11 +173,15 @@ func (l *Lab) ResumeVelero() error { return l.velero.process.signal(syscall.SIGC
 func (l *Lab) VeleroRunning() bool { return l.velero.process.running() }
 
 // VeleroLog returns what all servers of this lab have logged from offset on,
-// and the offset to go on from.
+// and the offset to go on from; the second server has a log of its own.
 func (l *Lab) VeleroLog(offset int) (text string, next int, err error) {
-	data, err := os.ReadFile(logFile(l.Dir(), "velero"))
+	return l.readLog("velero", offset)
+}
+
+func (l *Lab) readLog(name string, offset int) (text string, next int, err error) {
+	data, err := os.ReadFile(logFile(l.Dir(), name))
 	if err != nil {
-		return "", offset, fmt.Errorf("reading velero's log: %w", err)
+		return "", offset, fmt.Errorf("reading the log of %s: %w", name, err)
 	}
 	return string(data[offset:]), len(data), nil
 }
