@@ -207,9 +207,9 @@ func (c *cli) unfinished(ctx context.Context, open *[]action.Attempt, connection
 	return all
 }
 
-func settle(ctx context.Context, cluster *inspect.Cluster, a *action.Attempt, connections []inspect.Connection) (string, action.Fate) {
+func settle(ctx context.Context, inspected *inspect.Cluster, a *action.Attempt, connections []inspect.Connection) (string, action.Fate) {
 	for _, conn := range connections {
-		engine, err := cluster.Engine(conn, a.Namespace, inspect.EngineOptions{ReadOnly: cluster.ReadOnly, NoStore: true})
+		engine, err := inspected.Engine(conn, a.Namespace, inspect.EngineOptions{ReadOnly: inspected.ReadOnly, NoStore: true})
 		if err != nil || !engine.IsHere(a) {
 			continue
 		}

@@ -135,7 +135,7 @@ func carriedOutError(r *preflight.Result) error {
 
 // find looks for what stands in the way.
 func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec, snap *watch.Snapshot) (*preflight.Result, error) {
-	cluster, store, err := f.openStore(snap.Namespace)
+	inspected, store, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec,
 		question.Index, question.Unread = nil, []preflight.NotLooked{{What: "what would be restored", Why: err.Error()}}
 	}
 	inspect.AddStored(ctx, &question.Velero, store, question.Index)
-	s, err := cluster.Surveyor()
+	s, err := inspected.Surveyor()
 	if err != nil {
 		return nil, err
 	}

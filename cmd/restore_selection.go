@@ -67,11 +67,11 @@ func (f *createRestore) readSelection(ctx context.Context) error {
 	if !ok || !restore.Terminal() {
 		return fmt.Errorf("restore %s has not ended: what it lost is not known", f.failedOf)
 	}
-	cluster, _, err := f.openStore(snap.Namespace)
+	inspected, _, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return err
 	}
-	items, err := cluster.Items(ctx, restore, snap.Server)
+	items, err := inspected.Items(ctx, restore, snap.Server)
 	if err != nil {
 		return err
 	}

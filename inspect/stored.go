@@ -116,8 +116,8 @@ func ReadMessages(ctx context.Context, j assess.Judged, read func(context.Contex
 	if m.Note != "" {
 		return m, nil
 	}
-	results, err := read(ctx, j.Job)
-	m.Sections = outcome.Group(results)
+	stored, err := read(ctx, j.Job)
+	m.Sections = outcome.Group(stored)
 	switch m.Note, err = outcome.NotStored(j.Job, err); {
 	case err != nil:
 		m.Note = "The results cannot be read."
@@ -168,8 +168,8 @@ func (c *Cluster) reasons(ctx context.Context, j *job.Job) ([]outcome.Section, e
 	if note, _ := outcome.WithoutResults(j, false); note != "" {
 		return nil, nil
 	}
-	results, err := c.Results(ctx, j)
-	return outcome.Group(results), err
+	stored, err := c.Results(ctx, j)
+	return outcome.Group(stored), err
 }
 
 // Items are what became of a job's items, once they are done. What is read beside its list may be missing, with a note.

@@ -27,7 +27,7 @@ type Acknowledged interface {
 }
 
 // loadAcknowledged reads what was acknowledged before in a cluster.
-func (m *Model) loadAcknowledged(of *cluster) tea.Cmd {
+func (m *Model) loadAcknowledged(of *clusterState) tea.Cmd {
 	if of.Acknowledged == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (m *Model) loadAcknowledged(of *cluster) tea.Cmd {
 }
 
 // setAcknowledged keeps keys of a cluster, now and on disk.
-func (m *Model) setAcknowledged(of *cluster, keys map[string]bool) tea.Cmd {
+func (m *Model) setAcknowledged(of *clusterState, keys map[string]bool) tea.Cmd {
 	maps.Copy(of.acknowledged, keys)
 	maps.DeleteFunc(of.acknowledged, func(_ string, on bool) bool { return !on })
 	m.dashboard.load()
@@ -61,7 +61,7 @@ func (m *Model) setAcknowledged(of *cluster, keys map[string]bool) tea.Cmd {
 }
 
 // findAttention computes what needs someone. It forgets what was acknowledged and is over.
-func (m *Model) findAttention(c *cluster) tea.Cmd {
+func (m *Model) findAttention(c *clusterState) tea.Cmd {
 	c.findings = c.assessed.Attention()
 	if why := c.WriteFailure(); why != "" {
 		c.findings = append(c.findings, assess.Finding{Severity: assess.Critical, Reason: assess.WritesFail, Kind: "cluster", Name: c.Context,
@@ -86,13 +86,13 @@ func (m *Model) findAttention(c *cluster) tea.Cmd {
 
 // clusterFinding is a finding of a cluster. What was acknowledged is dimmed and not counted.
 type clusterFinding struct {
-	cluster *cluster
+	cluster *clusterState
 	*assess.Finding
 	acknowledged bool
 }
 
 // attentionOf lists the findings of some clusters, the worst first and what was acknowledged last.
-func attentionOf(clusters ...*cluster) (found []clusterFinding) {
+func attentionOf(clusters ...*clusterState) (found []clusterFinding) {
 	for _, c := range known(clusters) {
 		for i := range c.findings {
 			found = append(found, clusterFinding{c, &c.findings[i], c.acknowledged[c.findings[i].Key()]})
@@ -106,7 +106,7 @@ func attentionOf(clusters ...*cluster) (found []clusterFinding) {
 }
 
 // openFindings counts what was not acknowledged, in a tab or in all. The header counts stuck jobs on their own.
-func (d *dashboard) openFindings(in string, clusters ...*cluster) (n int, worst assess.Severity) {
+func (d *dashboard) openFindings(in string, clusters ...*clusterState) (n int, worst assess.Severity) {
 	for _, f := range d.findings {
 		if slices.Contains(clusters, f.cluster) && !f.acknowledged && (in == "" && !f.IsStuckJob() || in != "" && string(f.In) == in) {
 			n, worst = n+1, max(worst, f.Severity)
@@ -123,7 +123,7 @@ func severityStyle(c draw.Canvas, s assess.Severity) lipgloss.Style {
 }
 
 // attentionText counts the findings of a tab, or of all for the header; in short such as !2.
-func (d *dashboard) attentionText(c draw.Canvas, in string, short bool, clusters ...*cluster) string {
+func (d *dashboard) attentionText(c draw.Canvas, in string, short bool, clusters ...*clusterState) string {
 	n, worst := d.openFindings(in, clusters...)
 	if n == 0 && in != "" {
 		return ""
@@ -268,7 +268,7 @@ func (d *dashboard) acknowledgeUnavailable() string {
 }
 
 // openFinding opens the page about a finding.
-func (d *dashboard) openFinding(c *cluster, f *assess.Finding) tea.Cmd {
+func (d *dashboard) openFinding(c *clusterState, f *assess.Finding) tea.Cmd {
 	if c.assessed.Find(f.UID) != nil {
 		return d.m.openJob(c, f.UID, jobview.Overview)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // changeKey is a key that changes something about what is selected, and is there only for that.
-func changeKey[S any](m *Model, name, key, what string, selected func() (*cluster, *S), do func(*cluster, *S) tea.Cmd) keys.Binding {
+func changeKey[S any](m *Model, name, key, what string, selected func() (*clusterState, *S), do func(*clusterState, *S) tea.Cmd) keys.Binding {
 	return keys.Binding{Name: name, Keys: []string{key}, Label: key, What: what, Group: keys.Change, Short: true, Writes: true,
 		On: func() bool {
 			_, s := selected()
@@ -33,7 +33,7 @@ func changeKey[S any](m *Model, name, key, what string, selected func() (*cluste
 }
 
 // selectedSchedule is nil if the selected row is no schedule.
-func (d *dashboard) selectedSchedule() (*cluster, *velerov1.Schedule) {
+func (d *dashboard) selectedSchedule() (*clusterState, *velerov1.Schedule) {
 	r, _ := d.tab.selected()
 	item, ok := r.item.(*detail.Row)
 	if !ok || r.cluster == nil || r.cluster.assessed == nil {
@@ -47,13 +47,13 @@ func (d *dashboard) selectedSchedule() (*cluster, *velerov1.Schedule) {
 	return r.cluster, all[i]
 }
 
-func (m *Model) backUpNow(of *cluster, s *velerov1.Schedule) tea.Cmd {
+func (m *Model) backUpNow(of *clusterState, s *velerov1.Schedule) tea.Cmd {
 	r := of.Request
 	r.Unnamed = true
 	return m.openChange(of, "Make", action.Create, action.BackupOf(s.Name, restorespec.Name(s.Name, m.options.Clock().UTC())), r)
 }
 
-func (m *Model) pauseSchedule(of *cluster, s *velerov1.Schedule) tea.Cmd {
+func (m *Model) pauseSchedule(of *clusterState, s *velerov1.Schedule) tea.Cmd {
 	name, title := action.Pause, "Pause"
 	if s.Spec.Paused {
 		name, title = action.Unpause, "Unpause"
@@ -62,7 +62,7 @@ func (m *Model) pauseSchedule(of *cluster, s *velerov1.Schedule) tea.Cmd {
 }
 
 // deletable are the jobs that the delete key means: the marked, or the selected.
-func (m *Model) deletable() (*cluster, *[]*job.Job) {
+func (m *Model) deletable() (*clusterState, *[]*job.Job) {
 	if of, marked := m.dashboard.markedJobs(); len(marked) > 0 {
 		return of, &marked
 	}
@@ -72,7 +72,7 @@ func (m *Model) deletable() (*cluster, *[]*job.Job) {
 	return m.focus(), nil
 }
 
-func (m *Model) deleteJobs(of *cluster, jobs *[]*job.Job) tea.Cmd {
+func (m *Model) deleteJobs(of *clusterState, jobs *[]*job.Job) tea.Cmd {
 	return m.openDialog(of, dialog.Options{Jobs: *jobs, Title: "Delete", Request: of.Request,
 		Propose: func(ctx context.Context, j *job.Job, marked []string) (action.Plan, error) {
 			r := of.Request
@@ -82,7 +82,7 @@ func (m *Model) deleteJobs(of *cluster, jobs *[]*job.Job) tea.Cmd {
 }
 
 // checkAccess asks the API server what we may change: once for each namespace.
-func (m *Model) checkAccess(c *cluster) tea.Cmd {
+func (m *Model) checkAccess(c *clusterState) tea.Cmd {
 	if m.options.ReadOnly || c.Unavailable(inspect.Changes) != "" || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (m *Model) checkAccess(c *cluster) tea.Cmd {
 }
 
 // subjects are the jobs that the finalize key means: the open one, the marked that have not ended, or the selected.
-func (m *Model) subjects() (*cluster, []*job.Job) {
+func (m *Model) subjects() (*clusterState, []*job.Job) {
 	if s := m.job(); s != nil {
 		return s.of, []*job.Job{s.Job()}
 	}
@@ -124,7 +124,7 @@ func (m *Model) openCancelVolume() tea.Cmd {
 	return m.openDialog(s.of, dialog.Options{Jobs: []*job.Job{s.Job()}, Title: "Cancel a volume of", Request: r})
 }
 
-func (m *Model) openDialog(of *cluster, d dialog.Options) tea.Cmd {
+func (m *Model) openDialog(of *clusterState, d dialog.Options) tea.Cmd {
 	o := m.options
 	d.Inspector, d.Context, d.Clock, d.Keys, d.Start = of.Inspector, of.Context, o.Clock, o.Keys, of.sources.Start
 	d.Readable, d.NoClipboard = m.readable, o.Terminal.WhyNoClipboard != ""
@@ -134,7 +134,7 @@ func (m *Model) openDialog(of *cluster, d dialog.Options) tea.Cmd {
 }
 
 // openChange opens the dialog for an action that is about no running job.
-func (m *Model) openChange(of *cluster, title string, name action.Name, o *unstructured.Unstructured, r action.Request) tea.Cmd {
+func (m *Model) openChange(of *clusterState, title string, name action.Name, o *unstructured.Unstructured, r action.Request) tea.Cmd {
 	namespace := of.assessed.Snapshot.Namespace
 	named := &job.Job{Kind: job.Kind(o.GetKind()), Namespace: namespace, Name: o.GetName()}
 	return m.openDialog(of, dialog.Options{Jobs: []*job.Job{named}, Title: title, Request: r,
@@ -153,7 +153,7 @@ func (m *Model) finalizeUnavailable() string {
 }
 
 // writesUnavailable is why nothing at all can be changed.
-func (m *Model) writesUnavailable(of *cluster) string {
+func (m *Model) writesUnavailable(of *clusterState) string {
 	switch {
 	case m.options.ReadOnly:
 		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
@@ -163,7 +163,7 @@ func (m *Model) writesUnavailable(of *cluster) string {
 	return ""
 }
 
-func (m *Model) changeUnavailable(of *cluster, j *job.Job) string {
+func (m *Model) changeUnavailable(of *clusterState, j *job.Job) string {
 	switch why := m.writesUnavailable(of); {
 	case why != "":
 		return why

@@ -34,7 +34,7 @@ type Cluster struct {
 }
 
 // cluster is one that is shown. Messages name theirs; those of others are dropped.
-type cluster struct {
+type clusterState struct {
 	Cluster
 	id       string // part of row keys: a cluster restored from another's etcd has the same uids
 	assessed *assess.Assessment
@@ -61,16 +61,16 @@ type cluster struct {
 	leave     context.CancelFunc
 }
 
-func newCluster(ctx context.Context, o Options, shown Cluster, n int) *cluster {
+func newCluster(ctx context.Context, o Options, shown Cluster, n int) *clusterState {
 	ctx, cancel := context.WithCancel(ctx)
-	c := &cluster{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, acknowledged: map[string]bool{},
+	c := &clusterState{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, acknowledged: map[string]bool{},
 		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: map[types.UID]*question{}}
 	c.sources = jobview.Sources{Inspector: shown.Inspector, WhyNoClipboard: o.Terminal.WhyNoClipboard, Clock: o.Clock, Keys: o.Keys, Start: starter(ctx)}
 	return c
 }
 
 // next waits for the next snapshot and judges it. Never more than one is outstanding.
-func (c *cluster) next() tea.Cmd {
+func (c *clusterState) next() tea.Cmd {
 	return guarded(func() tea.Msg {
 		snap, err := c.Next(c.ctx)
 		if err != nil {
@@ -81,7 +81,7 @@ func (c *cluster) next() tea.Cmd {
 }
 
 // judgeAgain judges the last snapshot for the present: rates and ages change by themselves.
-func (c *cluster) judgeAgain() tea.Cmd {
+func (c *clusterState) judgeAgain() tea.Cmd {
 	if c.assessed == nil {
 		return nil
 	}
@@ -89,14 +89,14 @@ func (c *cluster) judgeAgain() tea.Cmd {
 	return guarded(func() tea.Msg { return assessedAgain{c, c.estimates.Assess(snap, c.sources.Clock())} })
 }
 
-func (c *cluster) asker(answered func() tea.Cmd) fetch.Asker {
+func (c *clusterState) asker(answered func() tea.Cmd) fetch.Asker {
 	return fetch.Asker{Start: c.sources.Start, Clock: c.sources.Clock, Answered: answered}
 }
 
-func (c *cluster) key(uid string) string { return c.id + "/" + uid }
+func (c *clusterState) key(uid string) string { return c.id + "/" + uid }
 
 // now is the present in the cluster's clock.
-func (c *cluster) now(clock func() time.Time) time.Time {
+func (c *clusterState) now(clock func() time.Time) time.Time {
 	if c.assessed == nil {
 		return clock()
 	}
@@ -104,7 +104,7 @@ func (c *cluster) now(clock func() time.Time) time.Time {
 }
 
 // health is whether what is known of the cluster is up to date.
-func (c *cluster) health() watch.Health {
+func (c *clusterState) health() watch.Health {
 	switch {
 	case c.ended != nil:
 		return watch.Health{State: watch.Stale, Err: c.ended.Error()}
@@ -167,7 +167,7 @@ func (m *Model) switchTo(contexts []string, namespace string) tea.Cmd {
 }
 
 // trouble says what is wrong with the connection to a cluster, empty if nothing is.
-func (c *cluster) trouble() string {
+func (c *clusterState) trouble() string {
 	switch h := c.health(); {
 	case c.ended == nil && h.State == watch.Stale && h.Err != "":
 		return "No news from the cluster: " + strings.TrimSuffix(h.Err, ".") + "."
@@ -180,7 +180,7 @@ func (c *cluster) trouble() string {
 // unanswered reports whether nothing is known yet of clusters that were switched to.
 func (m *Model) unanswered() bool {
 	return m.switching != nil && m.switching.done && len(m.screens) == 1 &&
-		!slices.ContainsFunc(m.clusters, func(c *cluster) bool { return c.ended == nil && c.health().State != watch.Connecting })
+		!slices.ContainsFunc(m.clusters, func(c *clusterState) bool { return c.ended == nil && c.health().State != watch.Connecting })
 }
 
 // switchingText describes an unfinished switch and what esc does; empty for none.
@@ -274,10 +274,10 @@ func stopAll(clusters []Cluster) tea.Cmd {
 	})
 }
 
-func (m *Model) shows(c *cluster) bool { return slices.Contains(m.clusters, c) }
+func (m *Model) shows(c *clusterState) bool { return slices.Contains(m.clusters, c) }
 
 // focus is the cluster of the open screen, or of the selected row.
-func (m *Model) focus() *cluster {
+func (m *Model) focus() *clusterState {
 	if c := m.shown().cluster(); c != nil {
 		return c
 	}

@@ -26,7 +26,7 @@ func clustersNamed(names ...string) func(*Options) {
 	}
 }
 
-func showOf(m *Model, c *cluster, snap *watch.Snapshot) {
+func showOf(m *Model, c *clusterState, snap *watch.Snapshot) {
 	m.Update(snapshotAssessed{c, c.estimates.Assess(snap, noon)})
 }
 

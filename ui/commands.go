@@ -123,7 +123,7 @@ func (m *Model) named(kind job.Kind, name string) []clusterJob {
 	})
 }
 
-func (m *Model) oneNamed(kind job.Kind, name string) (*cluster, *job.Job, error) {
+func (m *Model) oneNamed(kind job.Kind, name string) (*clusterState, *job.Job, error) {
 	found := m.named(kind, name)
 	switch len(found) {
 	case 0:

@@ -35,7 +35,7 @@ func (d *dashboard) Ask() tea.Cmd {
 // coverageTimeout bounds one reading; what it has read is kept for the next.
 const coverageTimeout = 10 * time.Minute
 
-func (d *dashboard) askCoverage(c *cluster, opened bool) tea.Cmd {
+func (d *dashboard) askCoverage(c *clusterState, opened bool) tea.Cmd {
 	if why := c.Unavailable(inspect.Stored); why != "" {
 		c.coverage.Err = errors.New(why)
 		return nil
@@ -54,7 +54,7 @@ func (d *dashboard) askCoverage(c *cluster, opened bool) tea.Cmd {
 }
 
 // askNextRun reads what the next run of a schedule takes when its page is opened.
-func (m *Model) askNextRun(c *cluster, schedule string) tea.Cmd {
+func (m *Model) askNextRun(c *clusterState, schedule string) tea.Cmd {
 	if c.foreseen.About(schedule) {
 		c.nextRun = coverage.Reading[coverage.Prediction]{Schedule: schedule}
 	}
@@ -64,7 +64,7 @@ func (m *Model) askNextRun(c *cluster, schedule string) tea.Cmd {
 }
 
 // readInto reads something of a cluster unless it is younger than age, and shows how far that is. seen is whether it is on the screen.
-func readInto[T any](m *Model, c *cluster, answer *fetch.Answer[*T], shown *coverage.Reading[T], age time.Duration, seen func() bool, read func(context.Context, *assess.Assessment, func(string)) (*T, error)) tea.Cmd {
+func readInto[T any](m *Model, c *clusterState, answer *fetch.Answer[*T], shown *coverage.Reading[T], age time.Duration, seen func() bool, read func(context.Context, *assess.Assessment, func(string)) (*T, error)) tea.Cmd {
 	a, progress := c.assessed, fetch.NewProgress[string]()
 	cmd := answer.Ask(c.asker(func() tea.Cmd {
 		progress.Close()

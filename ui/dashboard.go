@@ -147,7 +147,7 @@ func (d *dashboard) showsJobs() bool { return d.tab.other == nil }
 func (d *dashboard) shownTabs() []*tab {
 	return slices.DeleteFunc(slices.Clone(d.tabs), func(t *tab) bool {
 		return t != d.tab && t.other != nil && t.other.There != nil &&
-			!slices.ContainsFunc(known(d.m.clusters), func(c *cluster) bool { return t.other.There(c.assessed) })
+			!slices.ContainsFunc(known(d.m.clusters), func(c *clusterState) bool { return t.other.There(c.assessed) })
 	})
 }
 
@@ -307,7 +307,7 @@ func (d *dashboard) toggleMark() {
 }
 
 // markedJobs are the marked ones, the most urgent first, and their cluster.
-func (d *dashboard) markedJobs() (*cluster, []*job.Job) {
+func (d *dashboard) markedJobs() (*clusterState, []*job.Job) {
 	for _, c := range d.m.clusters {
 		if marked := d.marked.jobs(c); len(marked) > 0 {
 			return c, marked

@@ -39,7 +39,7 @@ func (q *question) close() {
 }
 
 // contents are what is known of a job's backup, nil if nothing was asked.
-func (c *cluster) contents(uid types.UID) *jobview.Contents {
+func (c *clusterState) contents(uid types.UID) *jobview.Contents {
 	if c.Unavailable(inspect.Contents) != "" {
 		return jobview.NoArtifacts
 	}
@@ -50,7 +50,7 @@ func (c *cluster) contents(uid types.UID) *jobview.Contents {
 }
 
 // askContents asks about a job once. unasked is true if only because the job runs.
-func (m *Model) askContents(c *cluster, j *job.Job, unasked bool) tea.Cmd {
+func (m *Model) askContents(c *clusterState, j *job.Job, unasked bool) tea.Cmd {
 	busy := false
 	for _, other := range c.questions {
 		busy = busy || other.unasked && other.answer.Pending()
@@ -86,7 +86,7 @@ func (m *Model) askContents(c *cluster, j *job.Job, unasked bool) tea.Cmd {
 }
 
 // followDownload draws the page of a job anew as more of its backup comes.
-func (m *Model) followDownload(c *cluster, uid types.UID, q *question) tea.Cmd {
+func (m *Model) followDownload(c *clusterState, uid types.UID, q *question) tea.Cmd {
 	return q.progress.Follow(c.asker(nil), downloadPace, func(at download) bool {
 		q.shown = &jobview.Contents{Pending: true, Done: at.done, Total: at.total}
 		s := m.job()
@@ -94,7 +94,7 @@ func (m *Model) followDownload(c *cluster, uid types.UID, q *question) tea.Cmd {
 	})
 }
 
-func (c *cluster) handleContents(uid types.UID, q *question) tea.Cmd {
+func (c *clusterState) handleContents(uid types.UID, q *question) tea.Cmd {
 	q.progress.Close()
 	q.unasked = false
 	if q.answer.Err != nil {
@@ -108,7 +108,7 @@ func (c *cluster) handleContents(uid types.UID, q *question) tea.Cmd {
 }
 
 // forgetContents drops the questions that keep does not want, and their downloads.
-func (c *cluster) forgetContents(keep func(types.UID, *question) bool) {
+func (c *clusterState) forgetContents(keep func(types.UID, *question) bool) {
 	for uid, q := range c.questions {
 		if !keep(uid, q) {
 			q.close()
@@ -118,7 +118,7 @@ func (c *cluster) forgetContents(keep func(types.UID, *question) bool) {
 	c.estimates.Keep(func(uid types.UID) bool { return c.questions[uid] != nil })
 }
 
-func (c *cluster) remember() tea.Cmd {
+func (c *clusterState) remember() tea.Cmd {
 	learned := c.estimates.Learned()
 	if len(learned) == 0 {
 		return nil
@@ -161,7 +161,7 @@ func (m *Model) ask() tea.Cmd {
 }
 
 // dropQuestions keeps those about the open job and restores that begin, and ends other downloads.
-func (m *Model) dropQuestions(c *cluster) {
+func (m *Model) dropQuestions(c *clusterState) {
 	if len(c.questions) == 0 || c.assessed == nil {
 		return
 	}
@@ -216,7 +216,7 @@ func (ls *looks) settle() {
 	}
 }
 
-func (c *cluster) lookAt(j *job.Job) tea.Cmd {
+func (c *clusterState) lookAt(j *job.Job) tea.Cmd {
 	clock, last := c.sources.Clock, &c.looks.last
 	last.About(j.UID)
 	last.Outdate()

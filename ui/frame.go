@@ -167,7 +167,7 @@ func (m *Model) leastFar() (least assess.Judged, found bool) {
 // callDue says that a person may be called again.
 type callDue struct{}
 
-func (m *Model) hear(c *cluster) {
+func (m *Model) hear(c *clusterState) {
 	if notify := m.options.Terminal.Notify; notify == "" || notify == terminal.NoNotification {
 		return
 	}

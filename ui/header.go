@@ -94,7 +94,7 @@ func (m *Model) readOnlyText(c draw.Canvas) string {
 	return "  " + c.Theme.Waiting.Render("read-only")
 }
 
-func (c *cluster) place() string {
+func (c *clusterState) place() string {
 	place := c.Context
 	if c.assessed != nil && c.assessed.Snapshot.Namespace != "" {
 		place += "/" + c.assessed.Snapshot.Namespace
@@ -112,7 +112,7 @@ func (m *Model) placeText() string {
 	return m.focus().place()
 }
 
-func (c *cluster) serverText(on draw.Canvas, uptime bool) string {
+func (c *clusterState) serverText(on draw.Canvas, uptime bool) string {
 	if c.assessed == nil {
 		return ""
 	}
@@ -136,11 +136,11 @@ func (c *cluster) serverText(on draw.Canvas, uptime bool) string {
 }
 
 // isNewer reports whether the server is newer than the versions whose rules veltui knows.
-func (c *cluster) isNewer() bool {
+func (c *clusterState) isNewer() bool {
 	return c.assessed != nil && velero.IsUnread(c.assessed.Snapshot.Server.Version)
 }
 
-func healthText(c draw.Canvas, of *cluster) string {
+func healthText(c draw.Canvas, of *clusterState) string {
 	switch h := of.health(); {
 	case of.ended != nil:
 		return c.Theme.Bad.Render("cannot be used")
@@ -164,7 +164,7 @@ func healthText(c draw.Canvas, of *cluster) string {
 }
 
 // countsText counts the jobs in trouble and, with calm, those that run and wait; without words, other findings as a number.
-func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*cluster) string {
+func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*clusterState) string {
 	n, idle := countJobs(clusters), len(known(clusters)) == len(clusters)
 	for _, of := range known(clusters) {
 		snap := of.assessed.Snapshot
@@ -190,7 +190,7 @@ func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*cluster
 // jobCounts are words such as 2 stuck, each empty for none.
 type jobCounts struct{ stuck, running, queued string }
 
-func countJobs(clusters []*cluster) jobCounts {
+func countJobs(clusters []*clusterState) jobCounts {
 	stuck, running, queued := 0, 0, 0
 	for _, c := range known(clusters) {
 		stuck, running, queued = stuck+c.assessed.Troubled, running+c.assessed.Running, queued+c.assessed.Queued
@@ -219,7 +219,7 @@ func (d *dashboard) emptyTexts() []string {
 	return texts
 }
 
-func (d *dashboard) emptyText(c *cluster) string {
+func (d *dashboard) emptyText(c *clusterState) string {
 	if health := c.health(); health.State == watch.Connecting || c.assessed == nil {
 		how := health.Err
 		if c.assessed != nil && c.assessed.Environment.Reading.Kind != "" {
@@ -269,7 +269,7 @@ func (d *dashboard) trouble(c draw.Canvas) string {
 	return ""
 }
 
-func troubleOf(c draw.Canvas, of *cluster) string {
+func troubleOf(c draw.Canvas, of *clusterState) string {
 	h := of.health()
 	switch {
 	case of.ended != nil:

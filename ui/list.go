@@ -22,7 +22,7 @@ type row struct {
 	key     string // the identity by which a row stays selected; empty for headings
 	heading string
 	note    string          // stands in place of rows that cannot be shown
-	cluster *cluster        // where it is; nil for headings
+	cluster *clusterState        // where it is; nil for headings
 	item    any             // a *job.Job, a *detail.Row, an *clusterFinding, or nil for a heading
 	finding *clusterFinding // of a row among what needs attention, which may be a job, or of a tab of what is no job; else nil
 	group   int             // the one of a tab's groups that the row belongs to
@@ -168,7 +168,7 @@ func (t *list) wheel(lines int) {
 // marks are the keys of rows to finalize one after the other.
 type marks map[string]bool
 
-func (s marks) prune(clusters []*cluster) {
+func (s marks) prune(clusters []*clusterState) {
 	there := marks{}
 	for _, j := range allJobs(clusters...) {
 		there[j.cluster.key(string(j.UID))] = true
@@ -176,7 +176,7 @@ func (s marks) prune(clusters []*cluster) {
 	maps.DeleteFunc(s, func(key string, _ bool) bool { return !there[key] })
 }
 
-func (s marks) jobs(c *cluster) (jobs []*job.Job) {
+func (s marks) jobs(c *clusterState) (jobs []*job.Job) {
 	if len(s) == 0 {
 		return nil
 	}
@@ -237,27 +237,27 @@ var stages = []job.Stage{job.StageUnknown, job.StageItems, job.StageVolumes, job
 func stageRank(j *job.Job) int { return slices.Index(stages, j.Stage) }
 
 type clusterJob struct {
-	cluster *cluster
+	cluster *clusterState
 	*job.Job
 }
 
 func (j clusterJob) judged() assess.Judged { return j.cluster.assessed.Of(j.Job) }
 
 // known are the clusters of which something is known.
-func known(clusters []*cluster) []*cluster {
-	return slices.DeleteFunc(slices.Clone(clusters), func(c *cluster) bool { return c.assessed == nil })
+func known(clusters []*clusterState) []*clusterState {
+	return slices.DeleteFunc(slices.Clone(clusters), func(c *clusterState) bool { return c.assessed == nil })
 }
 
 // allJobs are those of some clusters, and activeJobs those that have not ended.
-func allJobs(clusters ...*cluster) []clusterJob {
+func allJobs(clusters ...*clusterState) []clusterJob {
 	return jobsOf(clusters, func(s *watch.Snapshot) []*job.Job { return s.Jobs })
 }
 
-func activeJobs(clusters ...*cluster) []clusterJob {
+func activeJobs(clusters ...*clusterState) []clusterJob {
 	return jobsOf(clusters, func(s *watch.Snapshot) []*job.Job { return s.Active })
 }
 
-func jobsOf(clusters []*cluster, list func(*watch.Snapshot) []*job.Job) (jobs []clusterJob) {
+func jobsOf(clusters []*clusterState, list func(*watch.Snapshot) []*job.Job) (jobs []clusterJob) {
 	for _, c := range known(clusters) {
 		for _, j := range list(c.assessed.Snapshot) {
 			jobs = append(jobs, clusterJob{c, j})

@@ -43,8 +43,8 @@ type Model struct {
 	glyphs    *draw.Glyphs
 
 	width, height int
-	clusters      []*cluster   // those that are shown
-	at            *cluster     // the one of the open screen
+	clusters      []*clusterState   // those that are shown
+	at            *clusterState     // the one of the open screen
 	screens       []openScreen // the open ones, the dashboard at the bottom
 	dashboard     *dashboard
 	watching      []*dialogScreen // those that were left while the result is watched
@@ -70,7 +70,7 @@ type Model struct {
 
 // snapshotAssessed brings a new snapshot, enriched and judged.
 type snapshotAssessed struct {
-	of *cluster
+	of *clusterState
 	*assess.Assessment
 }
 
@@ -78,7 +78,7 @@ type snapshotAssessed struct {
 type assessedAgain snapshotAssessed
 
 type watchEnded struct {
-	of  *cluster
+	of  *clusterState
 	err error
 }
 
@@ -258,7 +258,7 @@ func (m *Model) passOn(msg tea.Msg) tea.Cmd {
 // unchanged notes that a message changed nothing. What came before may still be undrawn.
 func (m *Model) unchanged() { m.stale = m.undrawn }
 
-func (m *Model) show(c *cluster, a *assess.Assessment) tea.Cmd {
+func (m *Model) show(c *clusterState, a *assess.Assessment) tea.Cmd {
 	c.assessed = a
 	a.Coverage, a.NextRun = &c.coverage, &c.nextRun
 	over := m.findAttention(c)
@@ -272,7 +272,7 @@ func (m *Model) show(c *cluster, a *assess.Assessment) tea.Cmd {
 }
 
 // reload has the screens take what is known of a cluster.
-func (m *Model) reload(c *cluster) {
+func (m *Model) reload(c *clusterState) {
 	m.dashboard.load()
 	for _, s := range m.screens {
 		if s.cluster() == c {
@@ -314,7 +314,7 @@ func (m *Model) tick() tea.Cmd {
 }
 
 // endWatch takes that a cluster is no longer followed. The others are.
-func (m *Model) endWatch(c *cluster, err error) tea.Cmd {
+func (m *Model) endWatch(c *clusterState, err error) tea.Cmd {
 	if m.shows(c) && (len(m.clusters) == 1 || errors.Is(err, context.Canceled)) {
 		return m.end(err, "watching the cluster: %w")
 	}

@@ -12,11 +12,11 @@ import (
 )
 
 type clusterGroup struct {
-	cluster *cluster
+	cluster *clusterState
 	detail.Group
 }
 
-func groupsOf(clusters []*cluster, tab *detail.Tab) []clusterGroup {
+func groupsOf(clusters []*clusterState, tab *detail.Tab) []clusterGroup {
 	var groups []clusterGroup
 	for _, c := range known(clusters) {
 		if tab.There != nil && !tab.There(c.assessed) {

@@ -10,7 +10,7 @@ import (
 
 // openScreen is shown between the header and the keys.
 type openScreen interface {
-	cluster() *cluster // the one that it is about, nil for none in particular
+	cluster() *clusterState // the one that it is about, nil for none in particular
 	allows() allowed
 	Keys() []keys.Binding                           // the screen's own
 	Update(msg tea.Msg) (cmd tea.Cmd, handled bool) // handled is false if a message is for others
@@ -51,7 +51,7 @@ type (
 // still is what screens need not have, for them to embed.
 type still struct{}
 
-func (still) cluster() *cluster              { return nil }
+func (still) cluster() *clusterState              { return nil }
 func (still) Update(tea.Msg) (tea.Cmd, bool) { return nil, false }
 func (still) Load(*assess.Assessment)        {}
 func (still) Ask() tea.Cmd                   { return nil }
@@ -61,10 +61,10 @@ func (still) Close()                         {}
 type base struct {
 	still
 	m  *Model
-	of *cluster
+	of *clusterState
 }
 
-func (b base) cluster() *cluster { return b.of }
+func (b base) cluster() *clusterState { return b.of }
 
 func (m *Model) push(s openScreen) {
 	m.screens = append(m.screens, s)

@@ -34,7 +34,7 @@ type jobScreen struct {
 	*jobview.Screen
 }
 
-func (m *Model) openJob(of *cluster, uid types.UID, at jobview.Page) tea.Cmd {
+func (m *Model) openJob(of *clusterState, uid types.UID, at jobview.Page) tea.Cmd {
 	m.push(&jobScreen{base{m: m, of: of}, jobview.New(uid, at, of.assessed, of.sources, m.pop)})
 	return nil // what its page lacks is asked for after every key
 }
@@ -60,7 +60,7 @@ type otherScreen struct {
 	*detail.Screen
 }
 
-func (m *Model) openOther(of *cluster, t detail.Tab, key string) tea.Cmd {
+func (m *Model) openOther(of *clusterState, t detail.Tab, key string) tea.Cmd {
 	open := func(uid types.UID) tea.Cmd { return m.openJob(of, uid, jobview.Overview) }
 	m.push(&otherScreen{base{m: m, of: of}, detail.New(t, key, of.assessed, m.pop, open)})
 	if t.Reads == nil {
@@ -87,7 +87,7 @@ type formScreen struct {
 }
 
 // openForm opens the form of a restore: from a backup, or like another restore.
-func (m *Model) openForm(of *cluster, j *job.Job) tea.Cmd {
+func (m *Model) openForm(of *clusterState, j *job.Job) tea.Cmd {
 	now := m.options.Clock()
 	draft := restoreform.From(j.Name, now)
 	if r, ok := j.Object.(*velerov1.Restore); ok {

@@ -190,11 +190,11 @@ func TestTheRestoredNamespaceIsCompared(t *testing.T) {
 	}
 	c.Backup(target.ConfigMaps, "prod", "x", []byte(body("prod", "info")))
 	c.Backup(target.ConfigMaps, "shop", "x", []byte(body("shop", "debug")))
-	var live unstructured.Unstructured
-	if err := live.UnmarshalJSON([]byte(body("prod", "info"))); err != nil {
+	var current unstructured.Unstructured
+	if err := current.UnmarshalJSON([]byte(body("prod", "info"))); err != nil {
 		t.Fatal(err)
 	}
-	c.Live(target.ConfigMaps, &live)
+	c.Live(target.ConfigMaps, &current)
 	if e := c.Existing(nil, nil)[0]; e.Outcome != Left || !slices.Equal(e.Fields, []string{"data.level"}) {
 		t.Errorf("%+v", e)
 	}
