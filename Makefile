@@ -11,7 +11,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 # The commit's date, not the build's: equal sources give equal binaries.
 DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
-LDFLAGS := -s -w -X github.com/veltui/veltui/cmd.release=$(VERSION) -X github.com/veltui/veltui/cmd.commit=$(COMMIT) -X github.com/veltui/veltui/cmd.date=$(DATE)
+LDFLAGS := -s -w -X github.com/veltui/veltui/internal/cmd.release=$(VERSION) -X github.com/veltui/veltui/internal/cmd.commit=$(COMMIT) -X github.com/veltui/veltui/internal/cmd.date=$(DATE)
 
 # The test bed: a real kube-apiserver and etcd, built once from their Go
 # modules into a folder that is named after their versions.
@@ -103,7 +103,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 bench: bench-go bench-collector bench-outages bench-requests ## Run all benchmarks (about half an hour)
 
 bench-go: ## Benchmark packages: job, watch, ui, collector, results, logs, and the ETA on recordings (VELTUI_CAPTURES=DIR: yours)
-	$(GO) test -run '^$$' -bench . -benchmem ./job ./watch ./ui ./collector ./stored/outcome ./stored/logs ./job/forecast
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/job ./watch ./ui ./collector ./internal/stored/results ./internal/stored/logs ./internal/job/forecast
 
 bench-collector: ## Read a 1 GB backup beside tar, gzip, igzip and Velero's own reader
 	cd tools/bench/collector && $(GO) run .
@@ -112,12 +112,12 @@ bench-outages: testbed ## Land a patch through outages of 5 s to 4 min, beside V
 	cd tools/bench/outages && $(GO) run .
 
 bench-requests: testbed ## Count what the dashboard asks of the API server, idle and busy (VELTUI_BENCH_REQUESTS=FILE: another veltui; seven minutes)
-	VELTUI_BENCH_REQUESTS=$${VELTUI_BENCH_REQUESTS:-yes} $(GO) test -count=1 -timeout 20m -run '^TestRequests$$' -v ./cmd
+	VELTUI_BENCH_REQUESTS=$${VELTUI_BENCH_REQUESTS:-yes} $(GO) test -count=1 -timeout 20m -run '^TestRequests$$' -v ./internal/cmd
 
 .PHONY: bench-checks
 bench-checks: testbed ## Measure verify, preflight and preflight --compare on 2,000 and 60,000 items (about eight minutes)
-	$(GO) test -run '^$$' -bench '^BenchmarkVerify$$' -benchtime 3x -timeout 20m ./restore/verify
-	$(GO) test -run '^$$' -bench '^BenchmarkLive$$' -benchtime 3x -timeout 20m ./restore/preflight
+	$(GO) test -run '^$$' -bench '^BenchmarkVerify$$' -benchtime 3x -timeout 20m ./internal/restore/verify
+	$(GO) test -run '^$$' -bench '^BenchmarkLive$$' -benchtime 3x -timeout 20m ./internal/restore/preflight
 
 # Linters and the test runner, pinned in tools/lint and built once.
 LINTBIN     := bin/lint-$(shell cksum tools/lint/go.mod | cut -d ' ' -f 1)
@@ -158,7 +158,7 @@ golden: ## Write the golden frames anew (read the diff before you commit it)
 .PHONY: docs
 docs: ## Write the generated parts of docs: commands, keys, reasons, rights, contrasts
 	$(GO) test -count=1 ./ui/draw -run '^TestContrast' -update
-	$(GO) test -count=1 ./cmd -run '^TestRights$$' -update
+	$(GO) test -count=1 ./internal/cmd -run '^TestRights$$' -update
 	$(GO) test -count=1 . -run '^TestDocsOf' -update
 
 .PHONY: clean

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/veltui/veltui/cmd"
+	"github.com/veltui/veltui/internal/cmd"
 )
 
 func main() {

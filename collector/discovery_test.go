@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // TestDiscovery holds the built-in table, and the way words are resolved,

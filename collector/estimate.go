@@ -9,7 +9,7 @@ import (
 
 	"github.com/veltui/veltui/internal/glob"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/internal/job/forecast"
 )
 
 // Estimate is what a restore will restore.

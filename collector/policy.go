@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/veltui/veltui/internal/glob"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // policy is the resource policy of a restore, resolved as Velero does it (pkg/restore/restore.go,

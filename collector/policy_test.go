@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // TestResourcePolicies holds the filters of a policy against the rules of pkg/restore/restore.go, 1.18.3.

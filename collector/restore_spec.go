@@ -7,7 +7,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // RestoreSpec is the question that Estimate answers.

@@ -117,7 +117,7 @@ var anyName = regexp.MustCompile(`\b(NAMESPACE|KIND|NAME|ITEM|PV|CLAIM|PHASE|POD
 
 func readTable(t *testing.T) *tableRow {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "say", "describe", "testdata", "velero-describe.md"))
+	text, err := os.ReadFile(filepath.Join("..", "internal", "view", "describe", "testdata", "velero-describe.md"))
 	must(t, err)
 	root := &tableRow{}
 	for line := range strings.Lines(string(text)) {

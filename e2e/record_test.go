@@ -29,7 +29,7 @@ var kept = []struct{ kind, name string }{
 }
 
 // keep writes what was recorded of those jobs into the folder that E2E_RECORD
-// names, in the form of job/testdata/replays.
+// names, in the form of internal/job/testdata/replays.
 func keep() error {
 	target := os.Getenv("E2E_RECORD")
 	if target == "" {

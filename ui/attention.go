@@ -11,7 +11,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"

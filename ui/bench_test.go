@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/dialog"
-	"github.com/veltui/veltui/velero"
 )
 
 // fakeFinalizer plays the cluster's part.

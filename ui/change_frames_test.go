@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"github.com/veltui/veltui/action"
-	inmemory "github.com/veltui/veltui/demo/cluster"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/restore/preflight"
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/cluster"
+	inmemory "github.com/veltui/veltui/internal/demo/cluster"
+	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/session"
 	"github.com/veltui/veltui/ui/dialog"
 )
 
@@ -87,7 +87,7 @@ func changing(t *testing.T, change ...func(*velerov1.Schedule)) *bench {
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}}}}})
 	preview := shopPreview()
 	preview.Backup = "hourly-web-0900"
-	p := &previewer{answer: preview, saved: map[string]string{}, differs: inspect.Check{
+	p := &previewer{answer: preview, saved: map[string]string{}, differs: cluster.Check{
 		Findings: []preflight.Finding{
 			{Severity: preflight.Obstacle, Reason: preflight.Rejected, Sentence: "The API server rejects 3 pods in namespace shop: the policy require-limits denies them."},
 			{Severity: preflight.Doubt, Sentence: "14 secrets exist already: Velero skips them."}},

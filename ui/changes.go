@@ -9,10 +9,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/keys"
@@ -83,7 +83,7 @@ func (m *Model) deleteJobs(of *clusterState, jobs *[]*job.Job) tea.Cmd {
 
 // checkAccess asks the API server what we may change: once for each namespace.
 func (m *Model) checkAccess(c *clusterState) tea.Cmd {
-	if m.options.ReadOnly || c.Unavailable(inspect.Changes) != "" || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
+	if m.options.ReadOnly || c.Unavailable(cluster.Changes) != "" || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
 		return nil
 	}
 	namespace := c.assessed.Snapshot.Namespace
@@ -157,7 +157,7 @@ func (m *Model) writesUnavailable(of *clusterState) string {
 	switch {
 	case m.options.ReadOnly:
 		return "read-only: nothing may be changed (--read-only or VELTUI_READ_ONLY)"
-	case of.Unavailable(inspect.Changes) != "":
+	case of.Unavailable(cluster.Changes) != "":
 		return "this dashboard cannot change anything"
 	}
 	return ""

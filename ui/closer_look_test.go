@@ -9,11 +9,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/fetch"
-	"github.com/veltui/veltui/velero"
 )
 
 // lookPace is how long the next look at an open job waits.

@@ -11,13 +11,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/assess/coverage"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/assess/coverage"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/say/narrate"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view/narrate"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/watch"
@@ -25,7 +25,7 @@ import (
 
 // Cluster is one cluster that is shown, and what may be asked of it.
 type Cluster struct {
-	inspect.Inspector
+	cluster.Inspector
 	Context string         // the kubeconfig context, shown on every screen and typed to confirm a change
 	Request action.Request // how the kubectl commands shown get to the same cluster
 	Stop    func()         // ends what follows the cluster; nil if that ends with the program only

@@ -8,7 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 )
 
 // The user's columns are shown in the user's order, but for those that one text

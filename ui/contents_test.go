@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/job/forecast"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
-	"github.com/veltui/veltui/velero"
 )
 
 // oracle is what is in backups, and notes what it is asked.
@@ -29,12 +29,12 @@ type oracle struct {
 	answer func(ctx context.Context, j *job.Job) (collector.Estimate, error)
 }
 
-func (o *oracle) Estimate(ctx context.Context, j *job.Job, server velero.Server, _ inspect.Progress) (collector.Estimate, error) {
+func (o *oracle) Estimate(ctx context.Context, j *job.Job, server velero.Server, _ cluster.Progress) (collector.Estimate, error) {
 	o.asked = append(o.asked, j.Name+" "+server.Version)
 	return o.answer(ctx, j)
 }
 
-func (o *oracle) Contents(ctx context.Context, j *job.Job, _ inspect.Progress) ([]collector.ResourceCount, error) {
+func (o *oracle) Contents(ctx context.Context, j *job.Job, _ cluster.Progress) ([]collector.ResourceCount, error) {
 	o.asked = append(o.asked, j.Name)
 	e, err := o.answer(ctx, j)
 	return e.Resources, err

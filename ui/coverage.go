@@ -8,9 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/assess/coverage"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/assess/coverage"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/tabs"
 )
@@ -36,7 +36,7 @@ func (d *dashboard) Ask() tea.Cmd {
 const coverageTimeout = 10 * time.Minute
 
 func (d *dashboard) askCoverage(c *clusterState, opened bool) tea.Cmd {
-	if why := c.Unavailable(inspect.Stored); why != "" {
+	if why := c.Unavailable(cluster.Stored); why != "" {
 		c.coverage.Err = errors.New(why)
 		return nil
 	}
@@ -47,7 +47,7 @@ func (d *dashboard) askCoverage(c *clusterState, opened bool) tea.Cmd {
 		return nil
 	}
 	return readInto(d.m, c, &c.covered, &c.coverage, 0, func() bool { return d.tab.name == tabs.CoverageName }, func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Result, error) {
-		ctx, cancel := inspect.WithTimeout(ctx, coverageTimeout)
+		ctx, cancel := cluster.WithTimeout(ctx, coverageTimeout)
 		defer cancel()
 		return c.Coverage(ctx, a, coverage.Options{}, say)
 	})

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/assess/coverage"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/assess/coverage"
 )
 
 // TestCoverageTab: what backups protect is read when the tab is opened and not again while it stays open; until then

@@ -10,7 +10,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"

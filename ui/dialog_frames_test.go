@@ -9,8 +9,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/dialog"
 )
 

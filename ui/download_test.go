@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 )
 
 func storedBackup() *job.Job {

@@ -7,10 +7,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
 )
@@ -40,7 +40,7 @@ func (q *question) close() {
 
 // contents are what is known of a job's backup, nil if nothing was asked.
 func (c *clusterState) contents(uid types.UID) *jobview.Contents {
-	if c.Unavailable(inspect.Contents) != "" {
+	if c.Unavailable(cluster.Contents) != "" {
 		return jobview.NoArtifacts
 	}
 	if q := c.questions[uid]; q != nil {
@@ -144,7 +144,7 @@ func (m *Model) ask() tea.Cmd {
 	}
 	open := m.job()
 	for _, c := range known(m.clusters) {
-		if c.Unavailable(inspect.Contents) != "" {
+		if c.Unavailable(cluster.Contents) != "" {
 			continue
 		}
 		if open != nil && open.of == c && open.WantsContents() {
@@ -185,7 +185,7 @@ type looks struct {
 func (m *Model) look() tea.Cmd {
 	c := m.at
 	ls, now := &c.looks, m.options.Clock()
-	if c.Unavailable(inspect.Looks) != "" || c.assessed == nil {
+	if c.Unavailable(cluster.Looks) != "" || c.assessed == nil {
 		return nil
 	}
 	var due *job.Job

@@ -10,8 +10,8 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/job/forecast"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/job/forecast"
 	"github.com/veltui/veltui/watch"
 )
 

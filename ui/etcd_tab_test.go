@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/etcd"
+	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/watch"
 )
 

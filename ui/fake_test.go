@@ -6,19 +6,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/assess/coverage"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/job/forecast"
-	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/restore/verify"
-	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/stored/logs"
-	came "github.com/veltui/veltui/stored/outcome"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/assess/coverage"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/job/forecast"
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/stored/logs"
+	came "github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -53,7 +53,7 @@ type storedParts interface {
 	Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
 }
 
-var _ inspect.Inspector = (*fakeCluster)(nil)
+var _ cluster.Inspector = (*fakeCluster)(nil)
 
 // fake is the first cluster of a test.
 func fake(o *Options) *fakeCluster { return o.Clusters[0].Inspector.(*fakeCluster) }
@@ -68,14 +68,14 @@ func never[T any](ctx context.Context) (none T, err error) {
 	return none, ctx.Err()
 }
 
-func (f *fakeCluster) Unavailable(p inspect.Part) string {
+func (f *fakeCluster) Unavailable(p cluster.Part) string {
 	switch {
-	case p == inspect.Contents && f.contents == nil, p == inspect.Changes && f.finalizer == nil,
-		p == inspect.Items && f.items == nil, p == inspect.Objects && f.objects == nil, p == inspect.Logs && f.log == nil,
-		p == inspect.Problems && f.problems == nil, p == inspect.Looks && f.looker == nil, p == inspect.Verification && f.verified.Count == nil,
-		p == inspect.Previews && f.previewer == nil, p == inspect.Reports:
+	case p == cluster.Contents && f.contents == nil, p == cluster.Changes && f.finalizer == nil,
+		p == cluster.Items && f.items == nil, p == cluster.Objects && f.objects == nil, p == cluster.Logs && f.log == nil,
+		p == cluster.Problems && f.problems == nil, p == cluster.Looks && f.looker == nil, p == cluster.Verification && f.verified.Count == nil,
+		p == cluster.Previews && f.previewer == nil, p == cluster.Reports:
 		return "a test does not play it"
-	case p == inspect.Stored && f.stored == nil && f.coverage == nil:
+	case p == cluster.Stored && f.stored == nil && f.coverage == nil:
 		return cmp.Or(f.noArtifacts, " ")
 	}
 	return ""
@@ -95,11 +95,11 @@ func (f *fakeCluster) ReadVolumes(ctx context.Context, _ *job.Job) ([]job.Volume
 	return never[[]job.Volume](ctx)
 }
 
-func (f *fakeCluster) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress inspect.Progress) (collector.Estimate, error) {
+func (f *fakeCluster) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress cluster.Progress) (collector.Estimate, error) {
 	return f.contents.Estimate(ctx, j, server, progress)
 }
 
-func (f *fakeCluster) Contents(ctx context.Context, j *job.Job, progress inspect.Progress) ([]collector.ResourceCount, error) {
+func (f *fakeCluster) Contents(ctx context.Context, j *job.Job, progress cluster.Progress) ([]collector.ResourceCount, error) {
 	return f.contents.Contents(ctx, j, progress)
 }
 
@@ -148,17 +148,17 @@ func (f *fakeCluster) Items(ctx context.Context, _ *job.Job, _ velero.Server) (c
 	return f.items.items, f.items.err
 }
 
-func (f *fakeCluster) Verify(context.Context, *job.Job, *assess.Assessment, func(target.Progress), func(string)) (verify.Result, error) {
+func (f *fakeCluster) Verify(context.Context, *job.Job, *assess.Assessment, func(live.Progress), func(string)) (verify.Result, error) {
 	return f.verified, nil
 }
 
-func (f *fakeCluster) VolumeObject(ctx context.Context, namespace string, v velero.VolumeRef) (inspect.Document, error) {
+func (f *fakeCluster) VolumeObject(ctx context.Context, namespace string, v velero.VolumeRef) (cluster.Document, error) {
 	return f.objects.VolumeObject(ctx, namespace, v)
 }
 
-func (f *fakeCluster) VolumeObjects(ctx context.Context, _ *job.Job, _ int) ([]inspect.Document, error) {
+func (f *fakeCluster) VolumeObjects(ctx context.Context, _ *job.Job, _ int) ([]cluster.Document, error) {
 	if f.objects == nil {
-		return never[[]inspect.Document](ctx)
+		return never[[]cluster.Document](ctx)
 	}
 	return f.objects.documents, f.objects.note("volume resources")
 }
@@ -180,15 +180,15 @@ func (f *fakeCluster) Problems(ctx context.Context, j *job.Job) (logs.Problems, 
 
 func (f *fakeCluster) LookCloser(
 	ctx context.Context, _ *assess.Assessment, j *job.Job,
-) (inspect.CloserLook, error) {
+) (cluster.CloserLook, error) {
 	if f.looker == nil {
-		return never[inspect.CloserLook](ctx)
+		return never[cluster.CloserLook](ctx)
 	}
 	found, err := f.looker.Look(ctx, j)
 	if err != nil {
 		found = assess.Look{At: noon, Err: err.Error()}
 	}
-	return inspect.CloserLook{Look: found}, err
+	return cluster.CloserLook{Look: found}, err
 }
 
 func (f *fakeCluster) Report(ctx context.Context, _ *assess.Assessment, _ assess.Judged) (string, error) {

@@ -8,10 +8,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/dialog"
-	"github.com/veltui/veltui/velero"
 )
 
 func TestFinalizeByATypedName(t *testing.T) {

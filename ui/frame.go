@@ -7,9 +7,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/say/narrate"
+	"github.com/veltui/veltui/internal/view/narrate"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/terminal"

@@ -9,9 +9,9 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 

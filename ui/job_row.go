@@ -10,12 +10,12 @@ import (
 	"charm.land/lipgloss/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/velero"
 )
 
 // At 80 cells the columns fit up to ETA, without RATE; at 120 up to AGE, at 160 all do.

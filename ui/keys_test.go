@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/internal/restore/verify"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
 )

@@ -9,9 +9,9 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
@@ -22,7 +22,7 @@ type row struct {
 	key     string // the identity by which a row stays selected; empty for headings
 	heading string
 	note    string          // stands in place of rows that cannot be shown
-	cluster *clusterState        // where it is; nil for headings
+	cluster *clusterState   // where it is; nil for headings
 	item    any             // a *job.Job, a *detail.Row, an *clusterFinding, or nil for a heading
 	finding *clusterFinding // of a row among what needs attention, which may be a job, or of a tab of what is no job; else nil
 	group   int             // the one of a tab's groups that the row belongs to

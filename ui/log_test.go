@@ -13,8 +13,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/view/document"
 )
 
 // audited is a log of a patch that landed, a creation in doubt, and an attempt that was not completed.

@@ -14,9 +14,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/stored/logs"
 	"github.com/veltui/veltui/ui/jobview"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/say/narrate"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/view/narrate"
 	"github.com/veltui/veltui/ui/command"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
@@ -43,9 +43,9 @@ type Model struct {
 	glyphs    *draw.Glyphs
 
 	width, height int
-	clusters      []*clusterState   // those that are shown
-	at            *clusterState     // the one of the open screen
-	screens       []openScreen // the open ones, the dashboard at the bottom
+	clusters      []*clusterState // those that are shown
+	at            *clusterState   // the one of the open screen
+	screens       []openScreen    // the open ones, the dashboard at the bottom
 	dashboard     *dashboard
 	watching      []*dialogScreen // those that were left while the result is watched
 	starts        fetch.Start     // makes commands of work that ends with the program

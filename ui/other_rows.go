@@ -5,9 +5,9 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/internal/velero/decode"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/velero/decode"
 	"github.com/veltui/veltui/watch"
 )
 

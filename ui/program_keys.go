@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/guide"
 	"github.com/veltui/veltui/ui/keys"

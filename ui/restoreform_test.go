@@ -15,21 +15,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/preflight"
-	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
 // previewer answers as told, and keeps what it was asked and what was saved.
 type previewer struct {
-	answer inspect.Preview
-	check  inspect.Check
+	answer cluster.Preview
+	check  cluster.Check
 	asked  []restorespec.Draft
 	ended  []error // why each question was given up; nil if it was not
 	// checked and dropped are the same of looks at the cluster.
@@ -38,29 +38,29 @@ type previewer struct {
 	// compared and cancelled are the same of comparisons, which end as told.
 	compared    []restorespec.Draft
 	cancelled   []error
-	differs     inspect.Check
+	differs     cluster.Check
 	withSecrets []bool // of each dry run
 	whyNot      error
 	saved       map[string]string
 }
 
-func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) inspect.Preview {
+func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.Assessment) cluster.Preview {
 	p.asked, p.ended = append(p.asked, d), append(p.ended, ctx.Err())
 	return p.answer
 }
 
-func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ inspect.Preview, _ *assess.Assessment) inspect.Check {
+func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ cluster.Preview, _ *assess.Assessment) cluster.Check {
 	p.checked, p.dropped = append(p.checked, d), append(p.dropped, ctx.Err())
 	return p.check
 }
 
-func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ inspect.Preview, _ *assess.Assessment, far func(string)) (inspect.Check, error) {
+func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ cluster.Preview, _ *assess.Assessment, far func(string)) (cluster.Check, error) {
 	p.compared, p.cancelled = append(p.compared, d), append(p.cancelled, ctx.Err())
 	far("12 of 40 MiB")
 	return p.differs, p.whyNot
 }
 
-func (p *previewer) DryRun(ctx context.Context, d restorespec.Draft, _ inspect.Preview, _ *assess.Assessment, secrets bool, far func(string)) (inspect.Check, error) {
+func (p *previewer) DryRun(ctx context.Context, d restorespec.Draft, _ cluster.Preview, _ *assess.Assessment, secrets bool, far func(string)) (cluster.Check, error) {
 	p.compared, p.cancelled, p.withSecrets = append(p.compared, d), append(p.cancelled, ctx.Err()), append(p.withSecrets, secrets)
 	far("12 of 1402")
 	return p.differs, p.whyNot
@@ -68,17 +68,17 @@ func (p *previewer) DryRun(ctx context.Context, d restorespec.Draft, _ inspect.P
 
 func (p *previewer) Save(name string, data []byte) (string, error) {
 	if before, there := p.saved[name]; there && before != string(data) {
-		return "", fmt.Errorf("/home/jane/%s %w", name, inspect.ErrExists)
+		return "", fmt.Errorf("/home/jane/%s %w", name, cluster.ErrExists)
 	}
 	p.saved[name] = string(data)
 	return "/home/jane/" + name, nil
 }
 
-func shopPreview() inspect.Preview {
+func shopPreview() cluster.Preview {
 	counts := func(name string, n int, namespaces map[string]int) collector.ResourceCount {
 		return collector.ResourceCount{Resource: name, Items: n, Namespaces: namespaces}
 	}
-	return inspect.Preview{
+	return cluster.Preview{
 		Backup: "nightly-shop", Takes: 42 * time.Second, Low: 31 * time.Second, High: 65 * time.Second, Learned: true,
 		Estimate: collector.Estimate{Total: 1402, Resources: []collector.ResourceCount{
 			counts("namespaces", 2, nil), counts("persistentvolumeclaims", 40, map[string]int{"shop": 30, "billing": 10}),
@@ -133,13 +133,13 @@ func typeIn(t testing.TB, m *Model, text string) {
 }
 
 func TestFormFrames(t *testing.T) {
-	obstacles := inspect.Check{Unseen: []string{"events: you may not list them."}, Findings: []preflight.Finding{
+	obstacles := cluster.Check{Unseen: []string{"events: you may not list them."}, Findings: []preflight.Finding{
 		{Severity: preflight.Obstacle, Resource: "widgets.example.com", Sentence: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
 		{Severity: preflight.Doubt, Resource: "secrets", Sentence: "14 secrets exist already: Velero skips them."},
 	}}
 	for name, c := range map[string]struct {
-		answer inspect.Preview
-		check  inspect.Check
+		answer cluster.Preview
+		check  cluster.Check
 		types  string
 		keys   []string
 		change []func(*Options)
@@ -149,9 +149,9 @@ func TestFormFrames(t *testing.T) {
 		"form-zoomed":  {answer: shopPreview(), check: obstacles, keys: []string{"ctrl+p"}},
 		"form-both":    {answer: shopPreview(), keys: []string{"up", "up"}, types: "nightly"},
 		"form-wrong":   {answer: shopPreview(), keys: []string{"down", "down"}, types: "shop"},
-		"form-unknown": {answer: inspect.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
-		"form-unread":  {answer: inspect.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
-		"form-refused": {answer: inspect.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
+		"form-unknown": {answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
+		"form-unread":  {answer: cluster.Preview{Backup: "nightly-shop", Unknown: "backup nightly-shop is still InProgress; its contents are known once it has ended"}, check: cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "Backup nightly-shop is still InProgress.", Remedy: "Wait until it has ended."}}, Unseen: []string{"the cluster, because the items are not known"}}},
+		"form-refused": {answer: cluster.Preview{Backup: "nightly-shop", Refused: []string{"The storage location default of backup nightly-shop is Unavailable."}}},
 		"form-ascii":   {answer: shopPreview(), check: obstacles, change: []func(*Options){func(o *Options) { o.ASCII, o.NoColor = true, true }}},
 	} {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
@@ -309,7 +309,7 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 	if len(p.asked) != asked {
 		t.Fatal("asked again for nothing")
 	}
-	p.answer = inspect.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
+	p.answer = cluster.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
 	find[*formScreen](m).Load(m.at.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
 	answered(m, find[*formScreen](m).Ask())
 	if frame := ansi.Strip(checkFrame(t, m)); len(p.asked) == asked || !strings.Contains(frame, "There is no backup nightly-shop.") {
@@ -319,7 +319,7 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 
 // What the spec alone shows is said where no backup can be read, too, and at the field.
 func TestFormRefusesWithoutTheBackup(t *testing.T) {
-	m := form(t, 120, 40, &previewer{answer: inspect.Preview{Unknown: "with --no-artifacts veltui does not read backups"}})
+	m := form(t, 120, 40, &previewer{answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}})
 	typeIn(t, m, "shop")
 	press(t, m, "down")
 	typeIn(t, m, "shop")
@@ -374,9 +374,9 @@ func TestFormTakesWhatIsPasted(t *testing.T) {
 
 // However narrow it is, the two halves of the title stand apart.
 func TestFormTitleKeepsApart(t *testing.T) {
-	doubts := inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "One."}, {Severity: preflight.Doubt, Sentence: "Two."}}}
-	for _, answer := range []inspect.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
-		for _, check := range []inspect.Check{{}, doubts} {
+	doubts := cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "One."}, {Severity: preflight.Doubt, Sentence: "Two."}}}
+	for _, answer := range []cluster.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
+		for _, check := range []cluster.Check{{}, doubts} {
 			m := form(t, 200, 60, &previewer{answer: answer, check: check})
 			for width := 40; width <= 100; width++ {
 				m.Update(tea.WindowSizeMsg{Width: width, Height: 12})
@@ -409,7 +409,7 @@ func TestFormAgain(t *testing.T) {
 
 // A form in a read-only dashboard works, also where nothing is known of backups.
 func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
-	p := &previewer{answer: inspect.Preview{Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster"}}
+	p := &previewer{answer: cluster.Preview{Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster"}}
 	m := form(t, 80, 24, p, func(o *Options) {
 		o.ReadOnly = true
 		o.Keys = keys.Map{"preview": {"p"}, "save-restore": {"f2"}, "copy-restore": {"ctrl+x"}, "form-help": {"f3"}}
@@ -428,7 +428,7 @@ func TestFormCompares(t *testing.T) {
 	found := func(text string) []preflight.Finding {
 		return []preflight.Finding{{Severity: preflight.Doubt, Resource: "secrets", Sentence: text}}
 	}
-	p := &previewer{answer: shopPreview(), check: inspect.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: inspect.Check{Findings: found("7 secrets differ.")}}
+	p := &previewer{answer: shopPreview(), check: cluster.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: cluster.Check{Findings: found("7 secrets differ.")}}
 	m := form(t, 120, 40, p)
 	says := framesSay(t, m)
 	says("before", "ctrl+t compare", "1,240 secrets exist.")
@@ -475,7 +475,7 @@ func TestFormCompares(t *testing.T) {
 
 // TestFormDryRuns: one key asks the API server, Secrets are a choice of their own, and esc cancels.
 func TestFormDryRuns(t *testing.T) {
-	p := &previewer{answer: shopPreview(), differs: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Reason: preflight.Rejected, Sentence: "The API server rejects 3 pods: no."}},
+	p := &previewer{answer: shopPreview(), differs: cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Reason: preflight.Rejected, Sentence: "The API server rejects 3 pods: no."}},
 		Unseen: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
 		DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Rejected: make([]preflight.Rejection, 3), CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}}}}}
 	m := form(t, 120, 40, p)
@@ -514,7 +514,7 @@ func TestFormOffersADryRun(t *testing.T) {
 		})
 	}
 	opened := func(m *Model) bool { return onTop(m) == "dialog" }
-	ran := inspect.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Accepted: 1084}}
+	ran := cluster.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Accepted: 1084}}
 
 	p := &previewer{answer: shopPreview(), differs: ran}
 	p.answer.Estimate.Total = 12_000
@@ -542,7 +542,7 @@ func TestFormOffersADryRun(t *testing.T) {
 		t.Errorf("after the dry run %s is on top; asked %v", onTop(m), p.withSecrets)
 	}
 
-	p = &previewer{answer: shopPreview(), differs: inspect.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, CarriedOut: []preflight.CarriedOut{
+	p = &previewer{answer: shopPreview(), differs: cluster.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, CarriedOut: []preflight.CarriedOut{
 		{Resource: "configmaps", Namespace: "shop", Name: "probe", Why: "it has a resourceVersion", Command: "kubectl -n shop delete configmaps probe"}}}}}
 	m = start(p)
 	says = framesSay(t, m)
@@ -571,9 +571,9 @@ func TestFormSaysWhyItDoesNotCompare(t *testing.T) {
 		says string
 	}{
 		"nothing exists": {previewer{answer: shopPreview()}, ""},
-		"no artifacts":   {previewer{answer: inspect.Preview{Unknown: "with --no-artifacts veltui does not read backups"}}, "with --no-artifacts"},
-		"read-only":      {previewer{answer: shopPreview(), check: inspect.Check{Existing: 1, WhyNotCompare: "read-only: it would download"}}, "read-only: it would download"},
-		"an error":       {previewer{answer: shopPreview(), check: inspect.Check{Existing: 1}, whyNot: errors.New("the cluster is away")}, "Not compared: the cluster is away."},
+		"no artifacts":   {previewer{answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}}, "with --no-artifacts"},
+		"read-only":      {previewer{answer: shopPreview(), check: cluster.Check{Existing: 1, WhyNotCompare: "read-only: it would download"}}, "read-only: it would download"},
+		"an error":       {previewer{answer: shopPreview(), check: cluster.Check{Existing: 1}, whyNot: errors.New("the cluster is away")}, "Not compared: the cluster is away."},
 	} {
 		m := form(t, 120, 40, &c.p)
 		frame := ansi.Strip(checkFrame(t, m))
@@ -673,7 +673,7 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 // typed meanwhile neither ends it nor begins another, and what it found stays on the
 // screen until the next one ends.
 func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
-	p := &previewer{answer: shopPreview(), check: inspect.Check{Findings: []preflight.Finding{{Severity: preflight.Doubt, Sentence: "14 secrets exist already."}}}, saved: map[string]string{}}
+	p := &previewer{answer: shopPreview(), check: cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Doubt, Sentence: "14 secrets exist already."}}}, saved: map[string]string{}}
 	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { fake(o).previewer = p })
 	// looks are those that have begun and not ended; previews end at once.
 	var looks []tea.Cmd
@@ -717,7 +717,7 @@ func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 // a click ends what esc asked.
 func TestFormSaysWhatIsRefused(t *testing.T) {
 	const why = "The backup nightly-shop is being deleted."
-	m := form(t, 120, 40, &previewer{answer: inspect.Preview{Backup: "nightly-shop", Refused: []string{why}}})
+	m := form(t, 120, 40, &previewer{answer: cluster.Preview{Backup: "nightly-shop", Refused: []string{why}}})
 	for _, key := range []string{"ctrl+y", "ctrl+s"} {
 		answered(m, press(t, m, key))
 		frame := strings.Join(strings.Fields(strings.ReplaceAll(ansi.Strip(checkFrame(t, m)), "│", " ")), " ")

@@ -14,10 +14,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/stored/logs"
-	came "github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/stored/logs"
+	came "github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/watch"
 )
 

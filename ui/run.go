@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/guide"
 	"github.com/veltui/veltui/ui/keys"

@@ -3,7 +3,7 @@ package ui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -51,7 +51,7 @@ type (
 // still is what screens need not have, for them to embed.
 type still struct{}
 
-func (still) cluster() *clusterState              { return nil }
+func (still) cluster() *clusterState         { return nil }
 func (still) Update(tea.Msg) (tea.Cmd, bool) { return nil, false }
 func (still) Load(*assess.Assessment)        {}
 func (still) Ask() tea.Cmd                   { return nil }

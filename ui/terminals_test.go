@@ -19,7 +19,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 	"github.com/veltui/veltui/watch"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/verify"
 )
 
 // verified answers what a verification found.
@@ -27,7 +27,7 @@ func TestVerifyFrames(t *testing.T) {
 		return k
 	}
 	result := func(kinds ...verify.Kind) verify.Result {
-		r := verify.Result{Kinds: kinds, Count: map[verify.State]int{}, At: noon, Cost: target.Cost{Requests: 14}}
+		r := verify.Result{Kinds: kinds, Count: map[verify.State]int{}, At: noon, Cost: live.Cost{Requests: 14}}
 		for _, k := range kinds {
 			for state, n := range k.Count {
 				r.Count[state] += n
@@ -45,7 +45,7 @@ func TestVerifyFrames(t *testing.T) {
 		kind("persistentvolumeclaims", whole[:2]...),
 		kind("replicasets.apps", verify.Item{Name: "web-5d4f", State: verify.Passing, Why: "deployments/web makes these, and gives each another name"}),
 	)
-	some.NotSeen = []target.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}
+	some.NotSeen = []live.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}
 	some.Bound = 3
 	some.Claims = []verify.Claim{{Namespace: "shop", Name: "cache", Phase: "Pending", Why: "the cluster has no storage class fast", Lost: true}}
 	some.Data = []verify.Data{{Name: "shop-restore-2-x7k2p", Target: "shop/db-0:data", Phase: "Failed", Done: 3 << 30, Total: 20 << 30, Message: "no space left on device", Lost: true}}

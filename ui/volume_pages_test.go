@@ -13,11 +13,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/jobview"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -25,7 +25,7 @@ import (
 type archive struct {
 	volumes    []artifact.Volume
 	operations []artifact.Operation
-	documents  []inspect.Document
+	documents  []cluster.Document
 	err        error
 	asked      []string
 }
@@ -51,13 +51,13 @@ func (a *archive) Operations(context.Context, *job.Job) ([]artifact.Operation, e
 	return a.operations, a.note("operations")
 }
 
-func (a *archive) VolumeObject(_ context.Context, namespace string, v velero.VolumeRef) (inspect.Document, error) {
+func (a *archive) VolumeObject(_ context.Context, namespace string, v velero.VolumeRef) (cluster.Document, error) {
 	for _, d := range a.documents {
 		if d.Name == v.Name {
 			return d, a.note("volume " + namespace + "/" + v.Name)
 		}
 	}
-	return inspect.Document{}, errors.New("not found")
+	return cluster.Document{}, errors.New("not found")
 }
 
 func (a *archive) option(o *Options) {
@@ -144,7 +144,7 @@ func erpArchive() *archive {
 			{ID: "du-1.data-pg-0", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "erp", Name: "data-pg-0", Phase: "New", Created: at(39)},
 			{ID: "x", Action: "example.com/widgets", Group: "example.com", Resource: "widgets", Namespace: "erp", Name: "w", Phase: "Failed", Error: "Asynchronous action timed out", Done: 3, Total: 12, Units: "steps", Created: at(39)},
 		},
-		documents: []inspect.Document{{Kind: "DataUpload", Name: "nightly-erp-data-oracle-0", Lines: strings.Split("apiVersion: velero.io/v2alpha1\nkind: DataUpload\nmetadata:\n  name: nightly-erp-data-oracle-0\nspec:\n  backupStorageLocation: default\n  sourcePVC: data-oracle-0\nstatus:\n  phase: InProgress", "\n")}},
+		documents: []cluster.Document{{Kind: "DataUpload", Name: "nightly-erp-data-oracle-0", Lines: strings.Split("apiVersion: velero.io/v2alpha1\nkind: DataUpload\nmetadata:\n  name: nightly-erp-data-oracle-0\nspec:\n  backupStorageLocation: default\n  sourcePVC: data-oracle-0\nstatus:\n  phase: InProgress", "\n")}},
 	}
 }
 

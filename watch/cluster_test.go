@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/veltui/veltui/session"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // enough is how long a test waits for what has to come; only a failure takes

@@ -18,9 +18,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/session"
-	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 // qps and burst are the limits of a configuration without any: the first lists are about a hundred requests at once.

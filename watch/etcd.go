@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
-	"github.com/veltui/veltui/etcd"
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/internal/session"
 )
 
 // The API of OpenShift's etcd backups. Only v1alpha1 was ever published.

@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/etcd"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/etcd"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // installEtcdCRDs makes the cluster an OpenShift with the feature gate, until the

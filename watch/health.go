@@ -9,7 +9,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 const many = 2000 // the number of objects from which memory is given back after the first list

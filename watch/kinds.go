@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/internal/client"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 // kind is a watched kind of resource, and what a [Store] does with its objects.

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 // leftOut are the jobs that ended too long ago to be kept (see [Options.EndedWithin]), with what else needs of them.

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/internal/session"
 )
 
 // SilenceError says that the API server sent nothing for a time.

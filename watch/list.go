@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/veltui/veltui/session"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // firstPage is asked for first: there is soon something to show, and a count.

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 func TestReadListTakesAnyJSONApart(t *testing.T) {

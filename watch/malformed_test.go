@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/testbed"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 // leastMalformed is how many fields of Velero 1.18.3's kinds take values that

@@ -11,7 +11,7 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/internal/session"
 )
 
 // A watch ends when the kubeconfig, or what answers at its address, is about another

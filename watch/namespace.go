@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/internal/session"
 )
 
 // metadataList is an empty list of a Velero kind, for metadata only: the rest may be another tenant's, or malformed.

@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/veltui/veltui/diagnosis"
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/session"
 )
 
 type Query struct {

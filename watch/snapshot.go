@@ -8,10 +8,10 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/etcd"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/etcd"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // Snapshot is all that is known of one Velero at one moment. It is immutable and shares what did not change.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 )
 
 // compareJobs puts the newest job first. What it looks at never changes in the life of a job.

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 // Store holds what the watches have told and makes snapshots of it. Writers never wait for a reader: they change the

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 )
 
 // ticker is a clock that goes on by a millisecond with each look.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 // putJob folds a job at once, so that no number is lost between two snapshots.

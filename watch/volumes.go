@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/client"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero/decode"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/decode"
 )
 
 // ownerOf is the uid in the label, else in the owner reference (docs/dev/velero.md#labels). Names are cut and reused.

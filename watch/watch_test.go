@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/testbed"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/testbed"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 func named(namespace, name string) metav1.ObjectMeta {

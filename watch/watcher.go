@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/veltui/veltui/session"
+	"github.com/veltui/veltui/internal/session"
 )
 
 // ErrStopped is what [Watcher.Next] returns once the Watcher has stopped.

@@ -16,7 +16,7 @@ import (
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/veltui/veltui/e2e/lab"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 func main() {

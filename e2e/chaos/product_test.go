@@ -10,11 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/veltui/veltui/demo/scene"
+	"github.com/veltui/veltui/internal/demo/scene"
 )
 
 // scenarios are those of the diagnosis' own tests.
-const scenarios = "../../diagnosis/testdata/scenarios"
+const scenarios = "../../internal/diagnosis/testdata/scenarios"
 
 // recordingOf is a recording of which each moment shows a scenario's cluster.
 func recordingOf(s *scene.Scene, now time.Time) []Entry {

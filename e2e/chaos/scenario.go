@@ -21,7 +21,7 @@ import (
 // scenarioLogs is how many of the last lines of the server's log a scenario has.
 const scenarioLogs = 200
 
-// scenario is a scenario file as package demo/scene reads it.
+// scenario is a scenario file as package internal/demo/scene reads it.
 type scenario struct {
 	Name    string           `json:"name"`
 	Source  string           `json:"source"`

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/seed"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )

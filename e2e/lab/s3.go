@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // The namespaces: the small cluster's Velero and the large one's are two in one

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // screenSettles is how long a program may take to calm down before it is measured.

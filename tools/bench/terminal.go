@@ -11,7 +11,7 @@ import (
 
 	"github.com/charmbracelet/x/vt"
 
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // patience is how long something on a screen is waited for.

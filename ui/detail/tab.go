@@ -7,8 +7,8 @@ import (
 	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )

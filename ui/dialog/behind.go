@@ -3,8 +3,8 @@ package dialog
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 // Watched says that a dialog which was left knows whether its change has held.

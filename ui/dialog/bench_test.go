@@ -17,22 +17,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/retry"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/velero"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // fakeActions plays the cluster.
 type fakeActions struct {
-	inspect.Inspector
+	cluster.Inspector
 	mu      sync.Mutex
 	change  func(*action.Evidence)
 	err     error

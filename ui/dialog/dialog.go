@@ -11,16 +11,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
 type Options struct {
-	Inspector inspect.Inspector
+	Inspector cluster.Inspector
 	Request   action.Request   // how the kubectl commands shown get to the cluster
 	Start     fetch.Start      // makes a command of work that ends with the program
 	Clock     func() time.Time // our own clock

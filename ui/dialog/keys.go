@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/ui/keys"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/ui/draw"
 )
 

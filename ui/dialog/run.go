@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/fetch"
 )
 

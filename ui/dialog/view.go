@@ -7,7 +7,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"

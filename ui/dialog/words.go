@@ -7,12 +7,12 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/action"
+	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/velero"
 )
 
 // gathering is what is looked at, for a job or for what is none.

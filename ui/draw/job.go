@@ -7,11 +7,11 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/velero"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 )
 
 func (c Canvas) Ending(phase string) (string, lipgloss.Style) {

@@ -11,7 +11,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/veltui/veltui/internal/assets"
+	"github.com/veltui/veltui/assets"
 )
 
 // ThemeAuto picks dark or light by the terminal's background.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/velero"
 )
 
 // Contents is what was read from the backup of a job. It does not change.

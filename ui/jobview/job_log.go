@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/internal/stored/logs"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/pager"

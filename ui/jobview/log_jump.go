@@ -8,13 +8,13 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/stored/logs"
-	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/internal/stored/logs"
+	"github.com/veltui/veltui/internal/stored/results"
 )
 
 // logTarget is a message of which the Logs page looks for the line.
 type logTarget struct {
-	message  outcome.Message
+	message  results.Message
 	resource string // its name, empty for the first that the message names
 	from     int    // the lines before were searched
 }

@@ -11,9 +11,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/stored/logs"
+	"github.com/veltui/veltui/internal/stored/logs"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -43,7 +43,7 @@ const redrawn = 100 * time.Millisecond
 
 func (p *logsPage) load(s *Screen) tea.Cmd {
 	switch l := p.log; {
-	case s.sources.Unavailable(inspect.Logs) != "":
+	case s.sources.Unavailable(cluster.Logs) != "":
 	case l == nil, l.live && s.job.Terminal(), l.reading.Due(s.sources.Clock(), 0):
 		return p.begin(s)
 	}
@@ -133,7 +133,7 @@ func (p *logsPage) keys(s *Screen) []keys.Binding {
 		{Name: "next-error", Keys: []string{"E"}, Label: "E", What: "next error", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextError(s) })},
 		{Name: "volume-logs", Keys: []string{"o"}, Label: "o", What: "logs of volumes too, or not", Group: keys.Look,
 			On: func() bool {
-				return s.sources.Unavailable(inspect.Logs) == "" && s.job.Job != nil && len(s.job.Volumes) > 0
+				return s.sources.Unavailable(cluster.Logs) == "" && s.job.Job != nil && len(s.job.Volumes) > 0
 			},
 			Do: func(string) tea.Cmd { p.volumes = !p.volumes; return p.begin(s) }},
 		{Name: "save", Keys: []string{"s"}, Label: "s", What: "save", Group: keys.Look, Short: true, On: there, Do: func(string) tea.Cmd { return p.save(s) }},
@@ -340,7 +340,7 @@ func (p *logsPage) place(s *Screen, l *jobLog) {
 func (p *logsPage) empty(s *Screen, l *jobLog) string {
 	word := s.job.Kind.Word()
 	switch {
-	case s.sources.Unavailable(inspect.Logs) != "":
+	case s.sources.Unavailable(cluster.Logs) != "":
 		return "Logs are not read here."
 	case l == nil:
 	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:

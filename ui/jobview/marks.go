@@ -7,11 +7,11 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/restorespec"
-	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -63,7 +63,7 @@ func (s *Screen) areMarked(items []restorespec.Item) bool {
 func (p *resultsPage) markKeys(s *Screen) []keys.Binding {
 	bindings := s.markKeys(func() bool { return s.job.Job != nil && s.job.Kind == job.Restore && len(p.sections(s)) > 0 },
 		func(key string) []restorespec.Item { return p.lost(s, key) }, "Nothing is selected here that the restore lost.",
-		func() []restorespec.Item { return inspect.FailedItems(s.resources().items.Value) })
+		func() []restorespec.Item { return cluster.FailedItems(s.resources().items.Value) })
 	for i := range bindings {
 		do := bindings[i].Do
 		bindings[i].Do = func(key string) tea.Cmd { return s.withItems(func() tea.Cmd { return do(key) }) }
@@ -71,7 +71,7 @@ func (p *resultsPage) markKeys(s *Screen) []keys.Binding {
 			if !s.job.Terminal() {
 				return s.job.Name + " has not ended: what it lost is not known"
 			}
-			return s.sources.Unavailable(inspect.Items)
+			return s.sources.Unavailable(cluster.Items)
 		}
 	}
 	return bindings
@@ -120,7 +120,7 @@ func (p *resourcesPage) failed(namespace, name, about string) []restorespec.Item
 		p.lost = map[[3]string][]restorespec.Item{}
 		for _, k := range p.items.Value.Kinds {
 			for n, i := range k.Items {
-				one := inspect.FailedItems(outcome.Items{Kinds: []outcome.Kind{{Name: k.Name, Items: k.Items[n : n+1]}}})
+				one := cluster.FailedItems(results.Items{Kinds: []results.Kind{{Name: k.Name, Items: k.Items[n : n+1]}}})
 				for _, about := range []string{k.Name, i.Why} {
 					key := [3]string{i.Namespace, i.Name, about}
 					p.lost[key] = append(p.lost[key], one...)

@@ -10,21 +10,21 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/restorespec"
-	"github.com/veltui/veltui/restore/verify"
-	"github.com/veltui/veltui/stored/artifact"
-	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/velero"
 )
 
 // read is a cluster of which everything can be read, and nothing is asked.
-type read struct{ inspect.Inspector }
+type read struct{ cluster.Inspector }
 
-func (read) Unavailable(inspect.Part) string { return "" }
+func (read) Unavailable(cluster.Part) string { return "" }
 
 // One row is marked, or all that a restore lost, as the backup names them.
 func TestMarks(t *testing.T) {
@@ -33,12 +33,12 @@ func TestMarks(t *testing.T) {
 	s.at = s.indexOf(Resources)
 	p := s.open().(*resourcesPage)
 	p.items.Known = true
-	p.items.Value = outcome.Items{Kinds: []outcome.Kind{
-		{Name: "deployments.apps", Count: map[outcome.Did]int{outcome.Failed: 2, outcome.Created: 1}, Items: []outcome.Item{
-			{Namespace: "shop-2", From: "shop", Name: "web", Did: outcome.Failed, Why: "the webhook says no"},
-			{Namespace: "shop-2", From: "shop", Name: "old", Did: outcome.Failed, Why: "it already exists and differs"},
-			{Namespace: "shop-2", From: "shop", Name: "db", Did: outcome.Created}}},
-		{Name: "example.com/v1/Widget", Count: map[outcome.Did]int{outcome.Missing: 1}, Items: []outcome.Item{{Name: "w", Did: outcome.Missing}}},
+	p.items.Value = results.Items{Kinds: []results.Kind{
+		{Name: "deployments.apps", Count: map[results.Did]int{results.Failed: 2, results.Created: 1}, Items: []results.Item{
+			{Namespace: "shop-2", From: "shop", Name: "web", Did: results.Failed, Why: "the webhook says no"},
+			{Namespace: "shop-2", From: "shop", Name: "old", Did: results.Failed, Why: "it already exists and differs"},
+			{Namespace: "shop-2", From: "shop", Name: "db", Did: results.Created}}},
+		{Name: "example.com/v1/Widget", Count: map[results.Did]int{results.Missing: 1}, Items: []results.Item{{Name: "w", Did: results.Missing}}},
 	}}
 	press := func(key string) {
 		b := keys.Find(s.Keys(), key)
@@ -85,13 +85,13 @@ func (*lossy) Results(context.Context, *job.Job) (artifact.Results, error) {
 		"error restoring deployments.apps/shop-2/web: the webhook says no", "error restoring services/shop-2/web: the webhook says no", "Deployment cannot be waited for"}}}}, nil
 }
 
-func (l *lossy) Items(context.Context, *job.Job, velero.Server) (outcome.Items, error) {
+func (l *lossy) Items(context.Context, *job.Job, velero.Server) (results.Items, error) {
 	l.asked++
-	lost := func(name string) outcome.Item {
-		return outcome.Item{Namespace: "shop-2", From: "shop", Name: name, Did: outcome.Failed, Why: "the webhook says no"}
+	lost := func(name string) results.Item {
+		return results.Item{Namespace: "shop-2", From: "shop", Name: name, Did: results.Failed, Why: "the webhook says no"}
 	}
-	return outcome.Items{Kinds: []outcome.Kind{{Name: "deployments.apps", Count: map[outcome.Did]int{outcome.Failed: 2}, Items: []outcome.Item{lost("web"), lost("silent")}},
-		{Name: "services", Count: map[outcome.Did]int{outcome.Failed: 1}, Items: []outcome.Item{lost("web")}}}}, nil
+	return results.Items{Kinds: []results.Kind{{Name: "deployments.apps", Count: map[results.Did]int{results.Failed: 2}, Items: []results.Item{lost("web"), lost("silent")}},
+		{Name: "services", Count: map[results.Did]int{results.Failed: 1}, Items: []results.Item{lost("web")}}}}, nil
 }
 
 // On the Results page the objects are marked that the messages name, once it was read which those are.
@@ -163,7 +163,7 @@ func TestMarksOfResults(t *testing.T) {
 	s, _ = shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}})
 	s.sources.Inspector = read{}
 	s.at = s.indexOf(Results)
-	s.open().(*resultsPage).logged.Value.Sections = []outcome.Section{{}}
+	s.open().(*resultsPage).logged.Value.Sections = []results.Section{{}}
 	if b := keys.Find(s.Keys(), "m"); b == nil || !strings.Contains(b.WhyNot(), "has not ended") {
 		t.Error("a restore that goes on can be marked")
 	}

@@ -9,16 +9,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
-	"github.com/veltui/veltui/velero"
 )
 
 // operationsPage lists plugins' asynchronous operations. Counts are live; the list is read while the page is open.
@@ -34,7 +34,7 @@ func (p *operationsPage) count(j *job.Job) string { return counted(j.Operations.
 
 func (p *operationsPage) load(s *Screen) tea.Cmd {
 	j := s.job.Job
-	if s.sources.Unavailable(inspect.Stored) != "" || j.Operations.Attempted == 0 || !s.job.ListsStored() {
+	if s.sources.Unavailable(cluster.Stored) != "" || j.Operations.Attempted == 0 || !s.job.ListsStored() {
 		return nil
 	}
 	return p.list.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]artifact.Operation, error) { return s.sources.Operations(ctx, j) })
@@ -79,7 +79,7 @@ func (p *operationsPage) about(c draw.Canvas, s *Screen) (string, lipgloss.Style
 		// The list's age is by our own clock, as it has no other.
 		age = "The list is " + human.Age(p.list.Read, s.sources.Clock()) + " old."
 	}
-	switch why := s.sources.Unavailable(inspect.Stored); {
+	switch why := s.sources.Unavailable(cluster.Stored); {
 	case why != "":
 		return strings.TrimSpace(why + " The operations themselves are not known."), c.Theme.Dim
 	case !s.job.ListsStored():

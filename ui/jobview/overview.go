@@ -8,17 +8,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/diagnosis"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/say/describe"
-	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
-	"github.com/veltui/veltui/velero"
 )
 
 // Widths of the Overview, in cells.
@@ -106,7 +106,7 @@ func (s *Screen) errorLines(c draw.Canvas) []string {
 	for _, section := range p.sections(s) {
 		for i := range section.Messages {
 			m := &section.Messages[i]
-			if section.Severity != outcome.Error {
+			if section.Severity != results.Error {
 				continue
 			}
 			if shown++; shown > firstErrors {

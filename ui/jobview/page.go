@@ -9,10 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -236,7 +236,7 @@ func tabs() []Tab {
 		{Page: Results, short: "Results", Key: "e", What: "errors", Footer: true, make: func() page { return &resultsPage{} }},
 		{Page: Logs, short: "Logs", Key: "l", What: "logs", Footer: true, make: func() page { return &logsPage{} }},
 		{Page: Resources, short: "Items", make: func() page { return &resourcesPage{} }},
-		{Page: Volumes, short: "Vols", Key: "v", What: "volumes", make: func() page { return &volumesPage{objects: map[string]*fetch.Answer[inspect.Document]{}} }},
+		{Page: Volumes, short: "Vols", Key: "v", What: "volumes", make: func() page { return &volumesPage{objects: map[string]*fetch.Answer[cluster.Document]{}} }},
 		{Page: Operations, short: "Ops", make: func() page { return &operationsPage{} }},
 		{Page: "Timeline", short: "Time", make: func() page { return &timelinePage{} }},
 		{Page: YAML, short: "YAML", make: func() page { return &yamlPage{} }},

@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -23,7 +23,7 @@ func (s *Screen) reportKeys() []keys.Binding {
 	r := &s.report
 	return []keys.Binding{
 		{Name: "report", Keys: []string{"p"}, Label: "p", What: "save a report", Group: keys.Look,
-			On:      func() bool { return s.sources.Unavailable(inspect.Reports) == "" && s.job.Job != nil && !s.deleted },
+			On:      func() bool { return s.sources.Unavailable(cluster.Reports) == "" && s.job.Job != nil && !s.deleted },
 			WhatNow: keys.Either(r.Pending, "cancel the report", "save a report"),
 			Do: func(string) tea.Cmd {
 				if r.Pending() {

@@ -10,8 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )

@@ -9,23 +9,23 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/restorespec"
-	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/stored/results"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
-	"github.com/veltui/veltui/velero"
 )
 
 // resourcesPage shows what became of each item of a job whose items are done; before that, and where that is
 // unknown, what a restore restores and where it is in that, or what a backup holds.
 type resourcesPage struct {
 	still
-	items fetch.StoredAnswer[outcome.Items]
+	items fetch.StoredAnswer[results.Items]
 	folds folds
 	lost  map[[3]string][]restorespec.Item // by namespace and name in the cluster, and resource or reason; nil until needed
 }
@@ -36,7 +36,7 @@ type resourcesPage struct {
 func (p *resourcesPage) listed(s *Screen) bool {
 	stored := s.job.Terminal() && s.job.Phase != velero.PhaseFailedValidation ||
 		s.job.Kind == job.Backup && (s.job.Stage == job.StageOperations || s.job.Stage == job.StageFinalizing)
-	return stored && s.sources.Unavailable(inspect.Items) == ""
+	return stored && s.sources.Unavailable(cluster.Items) == ""
 }
 
 func (s *Screen) resources() *resourcesPage { return s.pages[s.indexOf(Resources)].(*resourcesPage) }
@@ -48,7 +48,7 @@ func (p *resourcesPage) ask(s *Screen, by fetch.Asker) tea.Cmd {
 		return nil
 	}
 	j, server := s.job.Job, s.assessed.Snapshot.Server
-	return p.items.Ask(by, s.job.Terminal(), 0, func(ctx context.Context) (outcome.Items, error) { return s.sources.Items(ctx, j, server) })
+	return p.items.Ask(by, s.job.Terminal(), 0, func(ctx context.Context) (results.Items, error) { return s.sources.Items(ctx, j, server) })
 }
 
 func (p *resourcesPage) ages() bool        { return !p.items.Known }
@@ -56,7 +56,7 @@ func (p *resourcesPage) answers() []answer { return []answer{&p.items} }
 
 func (p *resourcesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.listed(s) && p.items.Known }
-	return append(s.markKeys(listed, p.item, "Nothing is selected here that can be restored alone.", func() []restorespec.Item { return inspect.FailedItems(p.items.Value) }),
+	return append(s.markKeys(listed, p.item, "Nothing is selected here that can be restored alone.", func() []restorespec.Item { return cluster.FailedItems(p.items.Value) }),
 		p.folds.binding(s, "open or close", listed, upTo(1)))
 }
 
@@ -67,7 +67,7 @@ func (p *resourcesPage) item(key string) []restorespec.Item {
 		return nil
 	}
 	kind := &p.items.Value.Kinds[k]
-	return inspect.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From)
+	return cluster.SourceItem(kind.Name, kind.Items[i].Namespace, kind.Items[i].Name, kind.Items[i].From)
 }
 
 func (p *resourcesPage) wantsContents(s *Screen) bool { return !p.listed(s) || p.items.Err != nil }
@@ -141,7 +141,7 @@ var restoredColumns = []draw.Column{
 }
 
 // dids are what the columns of a restore count, in their order.
-var dids = []outcome.Did{outcome.Created, outcome.Updated, outcome.Skipped, outcome.Failed, outcome.Missing, outcome.LeftOut}
+var dids = []results.Did{results.Created, results.Updated, results.Skipped, results.Failed, results.Missing, results.LeftOut}
 
 var heldColumns = []draw.Column{
 	{Width: 1},
@@ -159,11 +159,11 @@ func itemColumns(of job.Kind) []draw.Column {
 }
 
 // kindRow draws a kind with the counts of what became of its items.
-func kindRow(c draw.Canvas, of job.Kind, kind *outcome.Kind, sign string) string {
+func kindRow(c draw.Canvas, of job.Kind, kind *results.Kind, sign string) string {
 	name := c.Theme.Text
 	if kind.Lost() > 0 {
 		name = c.Theme.Bad
-	} else if of == job.Restore && kind.Count[outcome.LeftOut] == kind.Total() {
+	} else if of == job.Restore && kind.Count[results.LeftOut] == kind.Total() {
 		name = c.Theme.Dim
 	}
 	if of == job.Backup {
@@ -179,23 +179,23 @@ func kindRow(c draw.Canvas, of job.Kind, kind *outcome.Kind, sign string) string
 }
 
 // didSign is the sign and style of what became of an item.
-func didSign(c draw.Canvas, did outcome.Did) (string, lipgloss.Style) {
+func didSign(c draw.Canvas, did results.Did) (string, lipgloss.Style) {
 	switch did {
-	case outcome.Failed, outcome.Missing:
+	case results.Failed, results.Missing:
 		return c.Glyphs.Failed, c.Theme.Bad
-	case outcome.LeftOut, outcome.Skipped:
+	case results.LeftOut, results.Skipped:
 		return c.Glyphs.Skipped, c.Theme.Dim
-	case outcome.InBackup:
+	case results.InBackup:
 		return c.Glyphs.Fact, c.Theme.Dim
 	}
 	return c.Glyphs.Done, c.Theme.Good
 }
 
 // itemRow draws an item with what became of it.
-func itemRow(c draw.Canvas, i *outcome.Item) string {
+func itemRow(c draw.Canvas, i *results.Item) string {
 	sign, style := didSign(c, i.Did)
 	head := "     " + style.Render(sign) + " "
-	if i.Did != outcome.InBackup {
+	if i.Did != results.InBackup {
 		head += style.Render(c.Fit(string(i.Did), 8)) + " "
 	}
 	return head + c.Theme.Text.Render(human.Namespaced(i.Namespace, i.Name)) + c.Theme.Dim.Render(fromWhy(i.From, i.Why))
@@ -207,11 +207,11 @@ func fromWhy(from, why string) string {
 }
 
 // itemsLine is what became of all items, in one line.
-func itemsLine(c draw.Canvas, j *job.Job, items outcome.Items) string {
+func itemsLine(c draw.Canvas, j *job.Job, items results.Items) string {
 	if j.Kind == job.Backup {
 		return c.Theme.Strong.Render(fmt.Sprintf(" %s of %s", human.Count(items.Total(), "item"), human.Count(len(items.Kinds), "kind")))
 	}
-	count := map[outcome.Did]int{}
+	count := map[results.Did]int{}
 	for _, k := range items.Kinds {
 		for did, n := range k.Count {
 			count[did] += n

@@ -14,13 +14,13 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/assess"
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -43,10 +43,10 @@ func shown(t *testing.T, input job.Input) (*Screen, draw.Canvas) {
 }
 
 // unread is a cluster of which nothing that is stored can be read.
-type unread struct{ inspect.Inspector }
+type unread struct{ cluster.Inspector }
 
-func (unread) Unavailable(p inspect.Part) string {
-	if p == inspect.Reports || p == inspect.Verification {
+func (unread) Unavailable(p cluster.Part) string {
+	if p == cluster.Reports || p == cluster.Verification {
 		return ""
 	}
 	return "nothing is read here"

@@ -9,10 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/outcome"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -22,9 +22,9 @@ import (
 // resultsPage shows a job's errors and warnings, those that repeat as one.
 type resultsPage struct {
 	still
-	results fetch.Answer[inspect.Messages]
+	results fetch.Answer[cluster.Messages]
 	// logged is what the server has logged so far, while there are no results.
-	logged fetch.Answer[inspect.Logged]
+	logged fetch.Answer[cluster.Logged]
 	// phase is what the job was in when they were asked for.
 	phase string
 	folds folds
@@ -47,30 +47,30 @@ func (p *resultsPage) load(s *Screen) tea.Cmd { return tea.Batch(p.loadResults(s
 
 func (p *resultsPage) loadLogged(s *Screen) tea.Cmd {
 	j := s.job.Job
-	if m, known, _ := p.messages(s); !known || !m.NeedsLog(j) || s.sources.Unavailable(inspect.Problems) != "" {
+	if m, known, _ := p.messages(s); !known || !m.NeedsLog(j) || s.sources.Unavailable(cluster.Problems) != "" {
 		return nil
 	}
-	return p.logged.Ask(s.asker(), readAge, func(ctx context.Context) (inspect.Logged, error) {
+	return p.logged.Ask(s.asker(), readAge, func(ctx context.Context) (cluster.Logged, error) {
 		found, err := s.sources.Problems(ctx, j)
-		return inspect.NewLogged(found), err
+		return cluster.NewLogged(found), err
 	})
 }
 
 // messages are known without the server's log. An error is why the results cannot be read.
-func (p *resultsPage) messages(s *Screen) (m inspect.Messages, known bool, err error) {
-	switch m = inspect.StatusMessages(s.job); {
+func (p *resultsPage) messages(s *Screen) (m cluster.Messages, known bool, err error) {
+	switch m = cluster.StatusMessages(s.job); {
 	case m.Note != "":
 		return m, true, nil
-	case s.sources.Unavailable(inspect.Stored) != "":
-		return inspect.Messages{Note: s.sources.Unavailable(inspect.Stored)}, true, nil
+	case s.sources.Unavailable(cluster.Stored) != "":
+		return cluster.Messages{Note: s.sources.Unavailable(cluster.Stored)}, true, nil
 	case p.results.Err != nil:
-		return inspect.Messages{Sections: p.results.Value.Sections}, true, p.results.Err
+		return cluster.Messages{Sections: p.results.Value.Sections}, true, p.results.Err
 	}
 	return p.results.Value, p.results.Known, nil
 }
 
 // sections are the messages that the page shows.
-func (p *resultsPage) sections(s *Screen) []outcome.Section {
+func (p *resultsPage) sections(s *Screen) []results.Section {
 	m, known, _ := p.messages(s)
 	if known && m.NeedsLog(s.job.Job) {
 		return p.logged.Value.Sections
@@ -80,7 +80,7 @@ func (p *resultsPage) sections(s *Screen) []outcome.Section {
 
 func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 	judged := s.job
-	if inspect.StatusMessages(judged).Note != "" || s.sources.Unavailable(inspect.Stored) != "" {
+	if cluster.StatusMessages(judged).Note != "" || s.sources.Unavailable(cluster.Stored) != "" {
 		return nil
 	}
 	age := time.Duration(0)
@@ -91,8 +91,8 @@ func (p *resultsPage) loadResults(s *Screen) tea.Cmd {
 		p.results.Outdate()
 		p.phase = judged.Phase
 	}
-	return p.results.Ask(s.asker(), age, func(ctx context.Context) (inspect.Messages, error) {
-		return inspect.ReadMessages(ctx, judged, s.sources.Results)
+	return p.results.Ask(s.asker(), age, func(ctx context.Context) (cluster.Messages, error) {
+		return cluster.ReadMessages(ctx, judged, s.sources.Results)
 	})
 }
 
@@ -108,7 +108,7 @@ func (p *resultsPage) keys(s *Screen) []keys.Binding {
 }
 
 // copyOf is the text of a row's section, message or resource; of an empty key all of them.
-func copyOf(sections []outcome.Section, key string) string {
+func copyOf(sections []results.Section, key string) string {
 	var section, message, resource int
 	depth, _ := fmt.Sscanf(key, "%d/%d/%d", &section, &message, &resource)
 	var lines []string
@@ -142,7 +142,7 @@ func copyOf(sections []outcome.Section, key string) string {
 func (p *resultsPage) head(c draw.Canvas, s *Screen) []string {
 	errs, warnings := s.job.Errors, s.job.Warnings
 	if p.results.Value.Stored {
-		errs, warnings = outcome.Counts(p.results.Value.Sections)
+		errs, warnings = results.Counts(p.results.Value.Sections)
 	}
 	if errs+warnings == 0 {
 		return nil
@@ -178,7 +178,7 @@ func (p *resultsPage) notes(c draw.Canvas, s *Screen) []string {
 	}
 	if known && m.NeedsLog(j) {
 		switch {
-		case s.sources.Unavailable(inspect.Problems) != "":
+		case s.sources.Unavailable(cluster.Problems) != "":
 		case p.logged.Err != nil:
 			add(c.Theme.Bad, "The server's log cannot be read: "+p.logged.Err.Error(), 8)
 		case !p.logged.Known:
@@ -228,10 +228,10 @@ func (p *resultsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	if most > 1 {
 		l.times = len(fmt.Sprint(most)) + 2
 	}
-	errs, _ := outcome.Counts(sections)
+	errs, _ := results.Counts(sections)
 	for i, section := range sections {
 		key := fmt.Sprint(i)
-		if !l.group(key, section.Severity == outcome.Error || errs == 0, func(c draw.Canvas, sign string) string {
+		if !l.group(key, section.Severity == results.Error || errs == 0, func(c draw.Canvas, sign string) string {
 			title := c.Theme.Strong.Render(fmt.Sprintf("%ss, %s", section.Severity, section.Title()))
 			return " " + sign + " " + title + c.Theme.Dim.Render(fmt.Sprintf(" (%d)", section.Count))
 		}) {
@@ -255,7 +255,7 @@ type messageList struct {
 }
 
 // message adds a message and its resources: all if it is open, else one line of them.
-func (l *messageList) message(key string, severity outcome.Severity, m *outcome.Message) {
+func (l *messageList) message(key string, severity results.Severity, m *results.Message) {
 	times, indent := l.times, 5+l.times
 	margin := strings.Repeat(" ", indent)
 	room := max(l.canvas.Width-indent-1, 10)
@@ -269,7 +269,7 @@ func (l *messageList) message(key string, severity outcome.Severity, m *outcome.
 	marked := l.marked(key)
 	l.add(key, func(c draw.Canvas) string {
 		style, sign := c.Theme.Bad, c.Glyphs.Failed
-		if severity == outcome.Warning {
+		if severity == results.Warning {
 			style, sign = c.Theme.Waiting, c.Glyphs.Attention
 		}
 		repeated := strings.Repeat(" ", times)
@@ -294,7 +294,7 @@ func (l *messageList) message(key string, severity outcome.Severity, m *outcome.
 }
 
 // resourceNames returns as many whole names of a message's resources as a width holds.
-func resourceNames(m *outcome.Message, width int) string {
+func resourceNames(m *results.Message, width int) string {
 	best := ""
 	for most := 1; most == 1 || most <= width; most++ {
 		names, left := m.Names(most)

@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
 
 // Sources are what the pages read through.
 type Sources struct {
-	inspect.Inspector
+	cluster.Inspector
 	// WhyNoClipboard says why nothing can be copied, and what to do instead; else empty.
 	WhyNoClipboard string
 	// Keys are those that sentences name.

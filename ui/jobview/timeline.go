@@ -7,9 +7,9 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"

@@ -12,17 +12,17 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/restorespec"
-	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
-	"github.com/veltui/veltui/velero"
 )
 
 // verifyPage compares an ended restore with the cluster. It replaces the Resources page, and asks once when opened.
@@ -32,7 +32,7 @@ type verifyPage struct {
 	// compared is the same with the contents, which are compared when somebody asks.
 	compared fetch.Answer[verify.Result]
 	// progress and far are those of a reading; the command that reads writes them.
-	progress atomic.Pointer[target.Progress]
+	progress atomic.Pointer[live.Progress]
 	far      atomic.Pointer[string]
 	folds    folds
 	opened   bool // true if somebody has seen it: it is verified before that where the restore ends
@@ -42,7 +42,7 @@ type verifyPage struct {
 func (p *verifyPage) compareKey(s *Screen) keys.Binding {
 	return keys.Binding{Name: "compare", Keys: []string{"c"}, Label: "c", What: "compare contents", Brief: "compare", Group: keys.Look, Short: true,
 		On:     func() bool { return p.result.Known && !p.compared.Pending() },
-		WhyNot: func() string { return s.sources.Unavailable(inspect.Comparison) },
+		WhyNot: func() string { return s.sources.Unavailable(cluster.Comparison) },
 		Do: func(string) tea.Cmd {
 			p.compared.Outdate()
 			p.progress.Store(nil)
@@ -103,8 +103,8 @@ func VerifyUnavailable(sources *Sources, j *job.Job) string {
 	switch {
 	case j == nil || j.Kind != job.Restore:
 		return "only a restore can be verified"
-	case sources.Unavailable(inspect.Verification) != "":
-		return sources.Unavailable(inspect.Verification)
+	case sources.Unavailable(cluster.Verification) != "":
+		return sources.Unavailable(cluster.Verification)
 	case j.Phase == velero.PhaseFailedValidation:
 		return j.Name + " failed validation and restored nothing"
 	case !j.Terminal():
@@ -131,7 +131,7 @@ func (p *verifyPage) item(key string) []restorespec.Item {
 	if differs := slices.Contains(verify.Contents, of.Content) && of.Content != verify.NotCompared; !differs && !of.State.Lost() {
 		return nil
 	}
-	return inspect.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From)
+	return cluster.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From)
 }
 
 func (p *verifyPage) lost() (all []restorespec.Item) {
@@ -149,7 +149,7 @@ func (p *verifyPage) load(s *Screen) tea.Cmd { return p.ask(s, &p.result, nil) }
 
 // ended verifies a restore that ended while its screen was open, once.
 func (p *verifyPage) ended(s *Screen) tea.Cmd {
-	if !s.ended || p.result.Known || p.result.Err != nil || s.sources.Unavailable(inspect.Comparison)+VerifyUnavailable(&s.sources, s.job.Job) != "" {
+	if !s.ended || p.result.Known || p.result.Err != nil || s.sources.Unavailable(cluster.Comparison)+VerifyUnavailable(&s.sources, s.job.Job) != "" {
 		return nil
 	}
 	return p.load(s)
@@ -179,7 +179,7 @@ func (p *verifyPage) ask(s *Screen, of *fetch.Answer[verify.Result], far func(st
 		if err != nil {
 			return verify.Result{}, err
 		}
-		return s.sources.Verify(ctx, j, in, func(at target.Progress) { p.progress.Store(&at) }, far)
+		return s.sources.Verify(ctx, j, in, func(at live.Progress) { p.progress.Store(&at) }, far)
 	})
 }
 
@@ -431,7 +431,7 @@ func (o verifyOutline) kind(key string, k *verify.Kind) {
 	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
 		all[i] = verifiedRow{item.State, cmp.Or(shortWords[item.State], item.State.Words()), human.Namespaced(item.Namespace, item.Name), item.From, item.Reason(),
-			o.marked(inspect.SourceItem(k.Name, item.Namespace, item.Name, item.From))}
+			o.marked(cluster.SourceItem(k.Name, item.Namespace, item.Name, item.From))}
 		switch {
 		case item.State.Lost() || !slices.Contains(verify.Contents, item.Content):
 		case item.Content.Lost():

@@ -12,11 +12,11 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/target"
-	"github.com/veltui/veltui/restore/verify"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/verify"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -31,14 +31,14 @@ type fakeVerifier struct {
 	unavailable string
 }
 
-func (f *fakeVerifier) Unavailable(p inspect.Part) string {
-	if p == inspect.Comparison {
+func (f *fakeVerifier) Unavailable(p cluster.Part) string {
+	if p == cluster.Comparison {
 		return f.unavailable
 	}
 	return f.unread.Unavailable(p)
 }
 
-func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ *assess.Assessment, progress func(target.Progress), far func(string)) (verify.Result, error) {
+func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ *assess.Assessment, progress func(live.Progress), far func(string)) (verify.Result, error) {
 	f.asked++
 	if far != nil {
 		f.compared++
@@ -47,7 +47,7 @@ func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ *assess.Assessmen
 		result.Content = map[verify.Content]int{verify.Changed: 7}
 		return result, f.err
 	}
-	progress(target.Progress{Done: 3, Total: 9, Resource: "secrets"})
+	progress(live.Progress{Done: 3, Total: 9, Resource: "secrets"})
 	return f.result, f.err
 }
 
@@ -86,8 +86,8 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 			{Name: "configmaps", Count: map[verify.State]int{verify.Restored: 1}, Items: []verify.Item{{Namespace: "shop", Name: "cm", State: verify.Restored}}},
 			{Name: "secrets", Count: map[verify.State]int{verify.NotLookedAt: 1}, Items: []verify.Item{{Namespace: "shop", Name: "s", State: verify.NotLookedAt}}},
 		},
-		NotSeen: []target.NotSeen{{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}},
-		Cost:    target.Cost{Requests: 5},
+		NotSeen: []live.NotSeen{{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}},
+		Cost:    live.Cost{Requests: 5},
 	}}
 	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
 	s.pressed(t, "verify")

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/velero/decode"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/velero"
-	"github.com/veltui/veltui/velero/decode"
 )
 
 // volumePhases explain the phases of a volume's resource (docs/dev/velero.md#volumes). Those of a volume that has
@@ -126,7 +126,7 @@ func exactBytes(n int64) string {
 func (p *volumesPage) object(c draw.Canvas, s *Screen, key string, r *assess.VolumeRecord) []string {
 	a := p.objects[key]
 	switch {
-	case r.Moved == nil || s.sources.Unavailable(inspect.Objects) != "" || a == nil:
+	case r.Moved == nil || s.sources.Unavailable(cluster.Objects) != "" || a == nil:
 		return nil
 	case a.Known:
 		lines := []string{"", c.Theme.Strong.Render("Spec of " + r.Moved.Name)}

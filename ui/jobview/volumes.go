@@ -10,16 +10,16 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/stored/artifact"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
-	"github.com/veltui/veltui/velero"
 )
 
 // volumesPage lists volumes that are moved, live, and from the stored volume info those with a snapshot only
@@ -29,7 +29,7 @@ type volumesPage struct {
 	info fetch.StoredAnswer[[]artifact.Volume]
 	// folds are the rows whose details are shown, and objects their resources.
 	folds   folds
-	objects map[string]*fetch.Answer[inspect.Document]
+	objects map[string]*fetch.Answer[cluster.Document]
 	// records are those of the last drawing, by the key of their row.
 	records map[string]*assess.VolumeRecord
 	// total counts the volumes with those of volume info, for a job and an answer.
@@ -51,18 +51,18 @@ func (p *volumesPage) count(j *job.Job) string {
 
 func (p *volumesPage) load(s *Screen) tea.Cmd {
 	var cmds []tea.Cmd
-	if s.sources.Unavailable(inspect.Stored) == "" && s.job.ListsStored() {
+	if s.sources.Unavailable(cluster.Stored) == "" && s.job.ListsStored() {
 		j := s.job.Job
 		cmds = append(cmds, p.info.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) ([]artifact.Volume, error) { return s.sources.StoredVolumes(ctx, j) }))
 	}
 	for key, open := range p.folds.turned {
 		r := p.records[key]
-		if open && s.sources.Unavailable(inspect.Objects) == "" && r != nil && r.Moved != nil {
+		if open && s.sources.Unavailable(cluster.Objects) == "" && r != nil && r.Moved != nil {
 			if p.objects[key] == nil {
-				p.objects[key] = &fetch.Answer[inspect.Document]{}
+				p.objects[key] = &fetch.Answer[cluster.Document]{}
 			}
 			namespace, ref := s.job.Namespace, r.Moved.Ref()
-			cmds = append(cmds, p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (inspect.Document, error) {
+			cmds = append(cmds, p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (cluster.Document, error) {
 				return s.sources.VolumeObject(ctx, namespace, ref)
 			}))
 		}
@@ -131,8 +131,8 @@ func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	case p.info.Known:
 	case !s.job.ListsStored():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
-	case s.sources.Unavailable(inspect.Stored) != "":
-		return strings.TrimSpace(s.sources.Unavailable(inspect.Stored) + " Snapshots and skipped volumes are not known."), c.Theme.Dim
+	case s.sources.Unavailable(cluster.Stored) != "":
+		return strings.TrimSpace(s.sources.Unavailable(cluster.Stored) + " Snapshots and skipped volumes are not known."), c.Theme.Dim
 	}
 	return "", c.Theme.Text
 }

@@ -8,7 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -22,7 +22,7 @@ const maxDocuments = 200
 // yamlPage is the job's resource and those of its volumes, each a document.
 type yamlPage struct {
 	still
-	children fetch.StoredAnswer[[]inspect.Document]
+	children fetch.StoredAnswer[[]cluster.Document]
 	text     []string // of the last drawing, by its lines
 }
 
@@ -30,10 +30,10 @@ func (p *yamlPage) ages() bool { return false }
 
 func (p *yamlPage) load(s *Screen) tea.Cmd {
 	j := s.job.Job
-	if s.sources.Unavailable(inspect.Objects) != "" || len(j.Volumes) == 0 {
+	if s.sources.Unavailable(cluster.Objects) != "" || len(j.Volumes) == 0 {
 		return nil
 	}
-	return p.children.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]inspect.Document, error) {
+	return p.children.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]cluster.Document, error) {
 		return s.sources.VolumeObjects(ctx, j, maxDocuments)
 	})
 }
@@ -79,7 +79,7 @@ func (p *yamlPage) all(s *Screen) (what, text string) {
 
 // reading reports whether the resources of the volumes are still to come.
 func (p *yamlPage) reading(s *Screen) bool {
-	if s.job.Job == nil || s.sources.Unavailable(inspect.Objects) != "" || s.deleted {
+	if s.job.Job == nil || s.sources.Unavailable(cluster.Objects) != "" || s.deleted {
 		return false
 	}
 	if s.job.LeftOut() > 0 { // which volumes there are is to be read first
@@ -94,7 +94,7 @@ func (p *yamlPage) head(c draw.Canvas, s *Screen) []string {
 	text, style := "", c.Theme.Dim
 	switch {
 	case volumes == 0:
-	case s.sources.Unavailable(inspect.Objects) != "":
+	case s.sources.Unavailable(cluster.Objects) != "":
 		text = "The resources of its volumes are not shown."
 	case s.job.LeftOut() > 0 && s.moved.Err != nil:
 		text, style = "Its volumes are not known: "+s.moved.Err.Error(), c.Theme.Waiting
@@ -114,7 +114,7 @@ func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
 	if err != nil {
 		return pager.Plain([]string{"", "  The resource cannot be shown: " + err.Error()})
 	}
-	for i, d := range append([]inspect.Document{own}, p.children.Value...) {
+	for i, d := range append([]cluster.Document{own}, p.children.Value...) {
 		if i > 0 {
 			p.text = append(p.text, "---", "# "+d.Kind+" "+d.Name)
 		}
@@ -128,8 +128,8 @@ func (p *yamlPage) lines(_ draw.Canvas, s *Screen) pager.Source {
 }
 
 // ownDocument is the job's resource, without managed fields.
-func ownDocument(s *Screen) (inspect.Document, error) {
-	d := inspect.Document{Kind: string(s.job.Kind), Name: s.job.Name}
+func ownDocument(s *Screen) (cluster.Document, error) {
+	d := cluster.Document{Kind: string(s.job.Kind), Name: s.job.Name}
 	if s.job.Object == nil {
 		return d, fmt.Errorf("it is not available")
 	}
@@ -137,7 +137,7 @@ func ownDocument(s *Screen) (inspect.Document, error) {
 		SetManagedFields([]metav1.ManagedFieldsEntry)
 	})
 	object.SetManagedFields(nil)
-	own, err := inspect.NewDocument(d.Kind, d.Name, object)
+	own, err := cluster.NewDocument(d.Kind, d.Name, object)
 	if err != nil {
 		return d, err
 	}

@@ -11,14 +11,14 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/collector"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/restore/preflight"
-	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/internal/velero"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/velero"
 )
 
 // answer is the preview: obstacles, items, assumptions, the command and the YAML.
@@ -28,7 +28,7 @@ func (f *Form) answer(c draw.Canvas) []string {
 	switch {
 	case len(f.wrong()) > 0:
 		return append(lines, f.endings(c)...)
-	case f.options.Inspector.Unavailable(inspect.Previews) != "":
+	case f.options.Inspector.Unavailable(cluster.Previews) != "":
 		lines = append(lines, c.Para(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
 	case f.pending && !f.previewed.Known:
 		lines = append(lines, c.Para(c.Theme.Dim, "Reading what is in the backup"+c.Glyphs.Ellipsis, 2)...)
@@ -244,7 +244,7 @@ func (f *Form) offerDryRun() (offered bool) {
 		resources = append(resources, r.Resource)
 	}
 	f.say(true, fmt.Sprintf("The API server was not asked. %s: %s runs it, %s again starts without it.",
-		inspect.DryRunCost(n, resources), key("dry-run-restore"), key("start-restore")))
+		cluster.DryRunCost(n, resources), key("dry-run-restore"), key("start-restore")))
 	return true
 }
 

@@ -11,12 +11,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/preflight"
-	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/preflight"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/ui/fetch"
 )
 
@@ -85,10 +85,10 @@ func (f *Form) ask() tea.Cmd {
 	}
 	if f.found.from != from {
 		f.found.Close()
-		f.found = asked[inspect.Check]{from: from}
+		f.found = asked[cluster.Check]{from: from}
 	}
 	f.changes++
-	f.asOf, f.pending, f.checked = f.sourceState(), f.options.Inspector.Unavailable(inspect.Previews) == "", false
+	f.asOf, f.pending, f.checked = f.sourceState(), f.options.Inspector.Unavailable(cluster.Previews) == "", false
 	f.outdate()
 	return f.pause.Begin(pause, f.start)
 }
@@ -101,7 +101,7 @@ func (f *Form) Close() {
 }
 
 func (f *Form) start() tea.Cmd {
-	if f.options.Inspector.Unavailable(inspect.Previews) != "" || len(f.wrong()) > 0 {
+	if f.options.Inspector.Unavailable(cluster.Previews) != "" || len(f.wrong()) > 0 {
 		f.pending = false
 		return nil
 	}
@@ -111,7 +111,7 @@ func (f *Form) start() tea.Cmd {
 	f.previewed.of, f.previewed.from = f.changes, f.source()
 	f.previewed.Outdate()
 	draft, a := f.copyDraft(), f.assessed
-	return f.previewed.Ask(f.asker(f.handlePreview), 0, func(ctx context.Context) (inspect.Preview, error) {
+	return f.previewed.Ask(f.asker(f.handlePreview), 0, func(ctx context.Context) (cluster.Preview, error) {
 		return f.options.Inspector.Preview(ctx, draft, a), nil
 	})
 }
@@ -135,7 +135,7 @@ func (f *Form) handlePreview() tea.Cmd {
 // look asks what stands in the way. The end of a look that runs starts the next.
 func (f *Form) look() tea.Cmd {
 	if f.preview.Backup == "" || len(f.refused()) > 0 {
-		f.found.Value, f.checked = inspect.Check{}, true // there is nothing to look at
+		f.found.Value, f.checked = cluster.Check{}, true // there is nothing to look at
 		return nil
 	}
 	if f.found.Pending() {
@@ -144,7 +144,7 @@ func (f *Form) look() tea.Cmd {
 	f.found.of = f.changes
 	f.found.Outdate()
 	draft, preview, a := f.copyDraft(), f.preview, f.assessed
-	return f.found.Ask(f.asker(f.handleCheck), 0, func(ctx context.Context) (inspect.Check, error) {
+	return f.found.Ask(f.asker(f.handleCheck), 0, func(ctx context.Context) (cluster.Check, error) {
 		return f.options.Inspector.Check(ctx, draft, preview, a), nil
 	})
 }
@@ -160,7 +160,7 @@ func (f *Form) handleCheck() tea.Cmd {
 
 // comparison is a closer check: of what exists with the backup, or a dry run.
 type comparison struct {
-	fetch.Answer[inspect.Check]
+	fetch.Answer[cluster.Check]
 	progress *fetch.Progress[string]
 	// draft and asOf are what it is about: the draft, and the state of its backup.
 	draft    restorespec.Draft
@@ -195,7 +195,7 @@ func (c *comparison) close() {
 func (f *Form) compares() bool { return f.comparison != nil && f.comparison.Pending() }
 
 // checkShown is what was found, compared if that was done of this restore.
-func (f *Form) checkShown() *inspect.Check {
+func (f *Form) checkShown() *cluster.Check {
 	if c := f.comparison; c != nil && c.Known && !c.outdated {
 		return &c.Value
 	}
@@ -204,7 +204,7 @@ func (f *Form) checkShown() *inspect.Check {
 
 // canCompare says whether there is something to compare, as far as that is known.
 func (f *Form) canCompare() bool {
-	return f.options.Inspector.Unavailable(inspect.Previews) == "" && (f.preview.Unknown != "" || f.found.Value.Existing > 0)
+	return f.options.Inspector.Unavailable(cluster.Previews) == "" && (f.preview.Unknown != "" || f.found.Value.Existing > 0)
 }
 
 func (f *Form) compareUnavailable() string {
@@ -213,21 +213,21 @@ func (f *Form) compareUnavailable() string {
 
 // compare holds what exists against the backup, which it downloads once more.
 func (f *Form) compare() tea.Cmd {
-	return f.lookCloser(&comparison{}, func(ctx context.Context, c *comparison, preview inspect.Preview, a *assess.Assessment) (inspect.Check, error) {
+	return f.lookCloser(&comparison{}, func(ctx context.Context, c *comparison, preview cluster.Preview, a *assess.Assessment) (cluster.Check, error) {
 		return f.options.Inspector.Compare(ctx, c.draft, preview, a, c.progress.Report)
 	})
 }
 
 // dryRun asks the API server about each object.
 func (f *Form) dryRun(secrets bool) tea.Cmd {
-	return f.lookCloser(&comparison{dryRun: true}, func(ctx context.Context, c *comparison, preview inspect.Preview, a *assess.Assessment) (inspect.Check, error) {
+	return f.lookCloser(&comparison{dryRun: true}, func(ctx context.Context, c *comparison, preview cluster.Preview, a *assess.Assessment) (cluster.Check, error) {
 		return f.options.Inspector.DryRun(ctx, c.draft, preview, a, secrets, c.progress.Report)
 	})
 }
 
 // canDryRun says whether the API server can be asked, as far as that is known.
 func (f *Form) canDryRun() bool {
-	return f.options.Inspector.Unavailable(inspect.Previews) == "" && f.previewed.Known && f.compareUnavailable() == ""
+	return f.options.Inspector.Unavailable(cluster.Previews) == "" && f.previewed.Known && f.compareUnavailable() == ""
 }
 
 // leftSecrets says whether the last dry run left Secrets out.
@@ -237,7 +237,7 @@ func (f *Form) leftSecrets() bool {
 }
 
 // lookCloser runs a closer check of the form's restore.
-func (f *Form) lookCloser(c *comparison, ask func(context.Context, *comparison, inspect.Preview, *assess.Assessment) (inspect.Check, error)) tea.Cmd {
+func (f *Form) lookCloser(c *comparison, ask func(context.Context, *comparison, cluster.Preview, *assess.Assessment) (cluster.Check, error)) tea.Cmd {
 	err := f.ready()
 	switch {
 	case f.compares():
@@ -253,7 +253,7 @@ func (f *Form) lookCloser(c *comparison, ask func(context.Context, *comparison, 
 	f.comparison = c
 	preview, a := f.preview, f.assessed
 	return tea.Batch(
-		c.Ask(f.asker(f.handleComparison), 0, func(ctx context.Context) (inspect.Check, error) { return ask(ctx, c, preview, a) }),
+		c.Ask(f.asker(f.handleComparison), 0, func(ctx context.Context) (cluster.Check, error) { return ask(ctx, c, preview, a) }),
 		c.progress.Follow(f.asker(nil), pause, func(string) bool { return true }))
 }
 

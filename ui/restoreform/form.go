@@ -9,10 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/inspect"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/kubectl"
-	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -21,7 +21,7 @@ type Options struct {
 	Draft          restorespec.Draft // what the form begins with
 	Context        string            // the cluster's name
 	Reach          kubectl.Reach     // how a command gets there
-	Inspector      inspect.Inspector
+	Inspector      cluster.Inspector
 	Start          fetch.Start // makes a command of work that ends with the program
 	Clock          func() time.Time
 	Keys           keys.Map       // those that sentences name
@@ -49,9 +49,9 @@ type Form struct {
 	keys     []keys.Binding
 	assessed *assess.Assessment
 
-	preview    inspect.Preview // the last one that was answered
-	previewed  asked[inspect.Preview]
-	found      asked[inspect.Check] // what stands in the way
+	preview    cluster.Preview // the last one that was answered
+	previewed  asked[cluster.Preview]
+	found      asked[cluster.Check] // what stands in the way
 	checked    bool                 // found is of the present form
 	changes    int                  // only the answer to the last one counts
 	pause      fetch.Pause          // after a change

@@ -6,8 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/restorespec"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/ui/keys"
 )
 

@@ -8,9 +8,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/restore/restorespec"
 )
 
 func (f *Form) Typing() bool { return !f.zoomed && f.focus < len(f.rows)-1 }

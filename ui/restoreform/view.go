@@ -8,7 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/restore/preflight"
+	"github.com/veltui/veltui/internal/restore/preflight"
 	"github.com/veltui/veltui/ui/draw"
 )
 

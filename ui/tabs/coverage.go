@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/assess/coverage"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"

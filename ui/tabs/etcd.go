@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/diagnosis"
-	"github.com/veltui/veltui/etcd"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"

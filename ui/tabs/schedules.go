@@ -8,15 +8,15 @@ import (
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
-	"github.com/veltui/veltui/assess"
-	"github.com/veltui/veltui/assess/coverage"
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/say/describe"
-	"github.com/veltui/veltui/say/document"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view/describe"
+	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/velero"
 	"github.com/veltui/veltui/watch"
 )
 

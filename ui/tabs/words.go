@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/veltui/veltui/assess"
+	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/say/describe"
+	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/watch"
 )

@@ -20,10 +20,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/action"
-	"github.com/veltui/veltui/job"
-	"github.com/veltui/veltui/session"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/action"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/session"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 const namespace = "velero"

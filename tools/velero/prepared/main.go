@@ -1,7 +1,7 @@
 // Command prepared runs Velero's own restore actions on the items in a file and writes what comes of them, for the
-// tests of package restore/prepare:
+// tests of package internal/restore/prepare:
 //
-//	cd tools/velero && go run ./prepared ../../restore/prepare/testdata/items.json > ../../restore/prepare/testdata/1.18.json
+//	cd tools/velero && go run ./prepared ../../internal/restore/prepare/testdata/items.json > ../../internal/restore/prepare/testdata/1.18.json
 //
 // and with -modfile=1.16.mod for another version.
 package main

@@ -1,0 +1,209 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+)
+
+func gaveUpOn(phase string, after time.Duration) change {
+	return func(e *Evidence) {
+		e.LogSeen = true
+		e.Log = velero.JobLog{GaveUp: velero.LogLine{At: began.Add(after), Text: "Error updating restore's status", Error: "refused"}, LostPhase: phase}
+	}
+}
+
+func loggedAgo(ago time.Duration) change {
+	return func(e *Evidence) {
+		e.LogSeen, e.Log.Last = true, velero.LogLine{At: e.At.Add(-ago), Text: "Restored 8 items"}
+	}
+}
+
+func another(e *Evidence) {
+	e.Server.Pods = append(e.Server.Pods, velero.ServerPod{Name: "velero-2", StartedAt: began.Add(-time.Minute)})
+}
+
+// The job of these tests was last written after ten minutes.
+func TestServersLogDecides(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		changes []change
+		want    string
+		refusal string
+	}{
+		{"soon after its end", []change{alive, stored, lookedAt(13 * time.Minute)}, "", "retries its last status patch"},
+		{"the log says that it gave up", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 12*time.Minute)}, "Finalizing", ""},
+		{"without naming the phase", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("", 12*time.Minute)}, "Finalizing", ""},
+		{"it contradicts what is stored", []change{alive, stored, gaveUpOn("FinalizingPartiallyFailed", 12*time.Minute)}, "", "the lost status was FinalizingPartiallyFailed"},
+		{"it was to be Failed", []change{alive, stored, gaveUpOn("Failed", 12*time.Minute)}, "", "the lost status was Failed"},
+		{"without proof", []change{alive, notStored, gaveUpOn("Finalizing", 12*time.Minute)}, "", "is not stored"},
+		{"the job was written after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 5*time.Minute)}, "", "retries its last status patch"},
+		{"a file was stored after that", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 6*time.Minute)}, "", "retries its last status patch"},
+		{"in a time to come", []change{alive, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 30*time.Minute)}, "", "retries its last status patch"},
+		{"another server runs beside it", []change{alive, another, stored, lookedAt(13 * time.Minute), gaveUpOn("Finalizing", 12*time.Minute)}, "", "retries its last status patch"},
+		{"volumes move", []change{alive, stored, gaveUpOn("Finalizing", 12*time.Minute), volume(velero.PodVolumeRestore, "InProgress")}, "", "not ended"},
+		{"the log moves", []change{alive, stored, loggedAgo(time.Minute)}, "", "it last changed 1m ago"},
+		{"the log moves, and no server was recognised", []change{down, stored, loggedAgo(time.Minute)}, "", "the server logged about it 1m ago"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := draft(evidence(t, job.Restore, "InProgress", c.changes...), Request{})
+			if p.To != c.want || !strings.Contains(p.Refusal, c.refusal) {
+				t.Errorf("it would write %q (%s), want %q (%s)", p.To, p.Refusal, c.want, c.refusal)
+			}
+			checkPlan(t, &p)
+		})
+	}
+}
+
+// logOf answers requests for a pod's log; the test's API server has no kubelet
+// that could.
+func (in *installation) logOf(answer func(*http.Request) string) {
+	in.requests.set(func(_ http.RoundTripper, r *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(r.URL.Path, "/log") {
+			return nil, nil
+		}
+		return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/plain"}},
+			Body: io.NopCloser(strings.NewReader(answer(r))), Request: r}, nil
+	})
+}
+
+func TestLogIsRead(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	r := in.restore("r9")
+	ref, at := in.namespace+"/r9", time.Now().Add(time.Second).UTC().Format(time.RFC3339)
+	line := func(fields string) string { return fmt.Sprintf("time=%q level=info %s\n", at, fields) }
+	gaveUp := line(`msg="Error updating restore's status from InProgress to Finalizing" error="bad \x1b[2J\u202e thing" Restore=` + ref)
+	others := strings.Repeat(line(`msg="Restored 1 items" restore=`+ref+`9`), logNewest)
+	asked := 0
+	in.logOf(func(q *http.Request) string {
+		asked++
+		if v := q.URL.Query(); v.Get("container") != "velero" || v.Get("limitBytes") == "" || v.Get("sinceTime") == "" {
+			t.Errorf("it asks for %s", q.URL.RawQuery)
+		}
+		if q.URL.Query().Get("tailLines") != "" {
+			return others
+		}
+		return line(`msg="`+strings.Repeat("x", 100_000)+`" restore=`+ref) + gaveUp + others
+	})
+	f := in.finalizer()
+	e, err := f.Gather(t.Context(), job.Restore, r.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !e.LogSeen || e.Log.LostPhase != "Finalizing" || len(e.Log.Last.Text) > 5000 || strings.ContainsAny(e.Log.GaveUp.Error, "\x1b\u202e") {
+		t.Errorf("the log tells %v %q, %.80q, %q", e.LogSeen, e.Log.LostPhase, e.Log.Last.Text, e.Log.GaveUp.Error)
+	}
+	if seen := e.ForVerdict(); !seen.LogSeen || seen.Log.LostPhase != "Finalizing" {
+		t.Errorf("a verdict sees %+v", seen)
+	}
+	if _, err := f.Gather(t.Context(), job.Restore, r.Name); err != nil || asked != 2 {
+		t.Errorf("a second look asked again: %d requests, %v", asked, err)
+	}
+}
+
+// A newer server may try again what older ones give up.
+func TestLogOfANewerServer(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	pod := &corev1.Pod{}
+	if err := in.Get(t.Context(), client.ObjectKey{Namespace: in.namespace, Name: "velero-0"}, pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Spec.Containers[0].Image = "velero/velero:v1.19.0"
+	if err := in.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	r := in.restore("r9")
+	in.logOf(func(*http.Request) string {
+		return fmt.Sprintf("time=%q level=info msg=%q Restore=%s/r9\n", time.Now().Add(time.Second).UTC().Format(time.RFC3339),
+			"Error updating restore's status from InProgress to Finalizing", in.namespace)
+	})
+	e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
+	if err != nil || !e.LogSeen || !e.Log.GaveUp.At.IsZero() {
+		t.Errorf("the log of a 1.19 says that it gave up: %+v, %v", e.Log, err)
+	}
+}
+
+// endless is a log without end, which stalls after some bytes if it is to.
+type endless struct {
+	read, stall int
+	until       <-chan struct{}
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.stall > 0 && e.read >= e.stall {
+		<-e.until
+		return 0, context.DeadlineExceeded
+	}
+	n := copy(p, strings.Repeat("restore=r9 \x1b]0;x\x07\n", 1+len(p)/20))
+	e.read += n
+	return n, nil
+}
+
+func (e *endless) Close() error { return nil }
+
+func TestLogWithoutEnd(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	r := in.restore("r9")
+	for name, stall := range map[string]int{"that never ends": 0, "that stalls": 1000} {
+		var body *endless
+		asked := 0
+		in.requests.set(func(_ http.RoundTripper, q *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(q.URL.Path, "/log") {
+				return nil, nil
+			}
+			asked++
+			body = &endless{stall: stall, until: q.Context().Done()}
+			return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", Header: http.Header{}, Body: body, Request: q}, nil
+		})
+		start := time.Now()
+		e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
+		if err != nil || e.LogSeen || !strings.Contains(e.LogWhy, "velero-0") || strings.Contains(e.LogWhy, "\x1b") {
+			t.Errorf("a log %s: %v %q, %v", name, e.LogSeen, e.LogWhy, err)
+		}
+		if took := time.Since(start); asked > 2 || body.read > 2*logBytes || took > 4*logTimeout {
+			t.Errorf("a log %s: %d requests, %d bytes, %v", name, asked, body.read, took)
+		}
+	}
+}
+
+// Whatever keeps us from reading the log is named, and nothing fails.
+func TestLogThatCannotBeRead(t *testing.T) {
+	in := install(t)
+	in.server(time.Now().Add(-time.Hour))
+	r := in.restore("r9")
+	mayNot := in.user("no-logs", operator...)
+	for name, c := range map[string]struct {
+		options func(*Options)
+		code    int
+		why     string
+	}{
+		"without the right":           {func(o *Options) { o.Session = in.session(mayNot) }, 0, "pods/log"},
+		"the kubelet does not answer": {func(*Options) {}, http.StatusInternalServerError, "reading the log of pod velero-0"},
+		"a proxy that asks to wait":   {func(*Options) {}, http.StatusTooManyRequests, "reading the log of pod velero-0"},
+	} {
+		in.requests.set(func(_ http.RoundTripper, q *http.Request) (*http.Response, error) {
+			if c.code == 0 || !strings.HasSuffix(q.URL.Path, "/log") {
+				return nil, nil
+			}
+			return &http.Response{StatusCode: c.code, Proto: "HTTP/1.1", Header: http.Header{"Retry-After": {"1000"}},
+				Body: io.NopCloser(strings.NewReader("<html>")), Request: q}, nil
+		})
+		e, err := in.finalizer(c.options).Gather(t.Context(), job.Restore, r.Name)
+		if err != nil || e.LogSeen || !strings.Contains(e.LogWhy, c.why) {
+			t.Errorf("%s: %v %q, %v", name, e.LogSeen, e.LogWhy, err)
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package assess
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/veltui/veltui/internal/assess/coverage"
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/etcd"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/watch"
+)
+
+// plan is a schedule that ran on time, changed.
+func plan(name string, change ...func(*velerov1.Schedule)) *velerov1.Schedule {
+	s := &velerov1.Schedule{ObjectMeta: object(name, 900*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "15 * * * *"}, Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: before(40 * time.Minute)}}
+	for _, c := range change {
+		c(s)
+	}
+	return s
+}
+
+// expiring is a run of a schedule that began ago and expires in left.
+func expiring(schedule string, ago, left time.Duration) *job.Job {
+	j := runOf(schedule, "of-"+schedule, velerov1.BackupPhaseCompleted, ago)
+	j.Object.(*velerov1.Backup).Status.Expiration = before(-left)
+	return j
+}
+
+// runOf is a run of a schedule, by hand for "".
+func runOf(schedule, name string, phase velerov1.BackupPhase, began time.Duration) *job.Job {
+	b := run(name, phase, began, time.Minute).Object.DeepCopyObject().(*velerov1.Backup)
+	b.Labels = map[string]string{velerov1.ScheduleNameLabel: schedule}
+	if phase == velerov1.BackupPhaseFailedValidation {
+		b.Status.StartTimestamp, b.Status.CompletionTimestamp, b.Status.ValidationErrors = nil, nil, []string{"the location is unavailable"}
+	}
+	if phase == velerov1.BackupPhasePartiallyFailed {
+		b.Status.Errors = 3
+	}
+	return job.Next(nil, job.Input{Backup: b, At: noon})
+}
+
+func restored(name, namespace string, phase velerov1.RestorePhase, began time.Duration) *job.Job {
+	r := &velerov1.Restore{ObjectMeta: object(name, began), Spec: velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{namespace}},
+		Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: before(began), CompletionTimestamp: before(began - time.Minute)}}
+	return job.Next(nil, job.Input{Restore: r, At: noon})
+}
+
+func deletion(backup string, age time.Duration, phase velerov1.DeleteBackupRequestPhase, errors ...string) *velerov1.DeleteBackupRequest {
+	return &velerov1.DeleteBackupRequest{ObjectMeta: object(backup+"-x", age), Spec: velerov1.DeleteBackupRequestSpec{BackupName: backup}, Status: velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors}}
+}
+
+func unavailable(snap *watch.Snapshot) {
+	snap.Locations[0].Status = velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseUnavailable, LastValidationTime: before(time.Minute),
+		LastSyncedTime: before(time.Minute), Message: `BackupStorageLocation "default" is unavailable: rpc error: code = Unknown desc = the key is wrong`}
+}
+
+func etcdOf(conditions map[string]string) *etcd.Cluster {
+	var o etcd.Objects
+	for name, condition := range conditions {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"pvcName": "claim"}, "status": map[string]any{"conditions": []any{map[string]any{
+			"type": condition, "reason": condition, "status": "True", "lastTransitionTime": noon.Add(-time.Hour).Format(time.RFC3339)}}}}}
+		u.SetName(name)
+		u.SetUID(object(name, 0).UID)
+		u.SetCreationTimestamp(metav1.NewTime(noon.Add(-time.Hour)))
+		u.SetLabels(map[string]string{"state": "processed"})
+		o.Backups = append(o.Backups, u)
+	}
+	return etcd.Read(o, nil)
+}
+
+func listed(found []Finding) (lines []string) {
+	for _, f := range found {
+		line := fmt.Sprintf("%s %s %s", f.Severity, f.Reason, f.Ref())
+		if f.Count > 1 {
+			line += fmt.Sprintf(" x%d", f.Count)
+		}
+		if len(f.Affects) > 0 {
+			line += " affects " + strings.Join(f.Affects, " ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Each thing that needs someone is one finding, what has the same cause is part of it, and a healthy cluster has none.
+func TestAttention(t *testing.T) {
+	completed, partly, failed, invalid := velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation
+	day := 24 * time.Hour
+	for name, c := range map[string]struct {
+		jobs []*job.Job // newest first
+		age  time.Duration
+		snap func(*watch.Snapshot)
+		want []string
+	}{
+		"healthy": {jobs: []*job.Job{runOf("s", "b", completed, time.Hour), runOf("s", "a", completed, 2*time.Hour)}, snap: func(s *watch.Snapshot) {
+			s.Schedules = []*velerov1.Schedule{plan("s"), plan("off", func(s *velerov1.Schedule) { s.Spec.Paused = true })}
+			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("gone", time.Minute, velerov1.DeleteBackupRequestPhaseProcessed)}
+		}},
+		"the same failure night after night": {jobs: []*job.Job{runOf("s", "d", partly, time.Hour), runOf("s", "c", partly, day), runOf("s", "b", partly, 2*day), runOf("s", "a", completed, 3*day)},
+			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }, want: []string{"warning FailingRepeatedly schedule/s x3"}},
+		"the last run failed": {jobs: []*job.Job{runOf("s", "b", failed, time.Hour), runOf("s", "a", completed, 3*day)},
+			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }, want: []string{"warning LastRunFailed schedule/s"}},
+		"a later run went well": {jobs: []*job.Job{runOf("s", "b", completed, time.Hour), runOf("s", "a", failed, 2*time.Hour)},
+			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }},
+		"too old": {jobs: []*job.Job{runOf("s", "b", failed, time.Hour), runOf("s", "a", completed, 3*day)}, age: day,
+			snap: func(s *watch.Snapshot) { s.Schedules = []*velerov1.Schedule{plan("s")} }, want: []string{"critical BackupTooOld schedule/s"}},
+		"rejected, late, forgotten": {snap: func(s *watch.Snapshot) {
+			s.Schedules = []*velerov1.Schedule{
+				plan("bad", func(s *velerov1.Schedule) {
+					s.Status.Phase, s.Status.ValidationErrors = velerov1.SchedulePhaseFailedValidation, []string{"no cron"}
+				}),
+				plan("late", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * time.Hour) }),
+				plan("dead", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) }),
+				plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(3*day) })}
+		}, want: []string{"critical ScheduleMissed schedule/dead", "critical ScheduleInvalid schedule/bad", "warning ForgottenPause schedule/off", "warning ScheduleMissed schedule/late"}},
+		"one location, many schedules": {jobs: []*job.Job{runOf("s", "c", invalid, time.Hour), runOf("s", "b", invalid, day), runOf("s", "a", completed, 2*day), runOf("r", "x", completed, 2*day), runOf("", "hand", invalid, 3*time.Hour)},
+			snap: func(s *watch.Snapshot) {
+				unavailable(s)
+				s.Schedules = []*velerov1.Schedule{plan("s"), plan("r"), plan("elsewhere", func(s *velerov1.Schedule) { s.Spec.Template.StorageLocation = "typo" })}
+				s.Repositories = []*velerov1.BackupRepository{{ObjectMeta: object("repo", day), Spec: velerov1.BackupRepositorySpec{BackupStorageLocation: "default", VolumeNamespace: "shop"},
+					Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseNotReady}}}
+			}, want: []string{"critical LocationUnavailable storage/default x2 affects backup/hand repository/repo schedule/r schedule/s", "critical LocationMissing storage/typo affects schedule/elsewhere"}},
+		"an unused location": {snap: func(s *watch.Snapshot) {
+			unavailable(s)
+			s.Locations[0].Spec.Default = false
+		}, want: []string{"warning LocationUnavailable storage/default"}},
+		"read-only, but for restores": {snap: func(s *watch.Snapshot) {
+			s.Locations[0].Spec.AccessMode = velerov1.BackupStorageLocationAccessModeReadOnly
+		}},
+		"read-only, and used": {snap: func(s *watch.Snapshot) {
+			s.Locations[0].Spec.AccessMode = velerov1.BackupStorageLocationAccessModeReadOnly
+			s.Schedules = []*velerov1.Schedule{plan("s")}
+		}, want: []string{"warning LocationReadOnly storage/default affects schedule/s"}},
+		"by hand, yesterday and before": {jobs: []*job.Job{runOf("", "b", partly, time.Hour), runOf("", "a", failed, 30*time.Hour)}, want: []string{"warning PartiallyFailed backup/b"}},
+		"a restore that is tried again": {jobs: []*job.Job{restored("c", "shop", velerov1.RestorePhaseFailed, time.Hour), restored("b", "shop", velerov1.RestorePhaseFailed, 2*time.Hour), restored("a", "shop", velerov1.RestorePhaseCompleted, 3*time.Hour), restored("other", "crm", velerov1.RestorePhaseFailed, 4*time.Hour)},
+			want: []string{"warning Failed restore/other", "warning Failed restore/c x2"}},
+		"a restore that came back at last": {jobs: []*job.Job{restored("b", "shop", velerov1.RestorePhaseCompleted, time.Hour), restored("a", "shop", velerov1.RestorePhaseFailed, 2*time.Hour)}},
+		"a schedule that is gone":          {jobs: []*job.Job{runOf("gone", "b", completed, time.Hour), runOf("gone", "a", failed, 2*time.Hour)}},
+		"no server": {jobs: []*job.Job{run("long", velerov1.BackupPhaseInProgress, time.Hour, 0)}, snap: func(s *watch.Snapshot) {
+			s.Server.Running, s.Server.Waiting, s.Server.Restarts, s.Server.Created = false, "CrashLoopBackOff", 9, noon.Add(-time.Hour)
+			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * time.Hour) })}
+			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("long", time.Hour, velerov1.DeleteBackupRequestPhaseNew)}
+		}, want: []string{"critical ServerCrashLooping server/velero-1 affects backup/long deletion/long-x schedule/s"}},
+		"the server restarts": {snap: func(s *watch.Snapshot) { s.Server.Running, s.Server.LastTerminationAt = false, noon.Add(-time.Second) }},
+		"repositories": {snap: func(s *watch.Snapshot) {
+			bad := velerov1.BackupRepositoryMaintenanceStatus{Result: velerov1.BackupRepositoryMaintenanceFailed, StartTimestamp: before(time.Hour), Message: "killed"}
+			for name, status := range map[string]velerov1.BackupRepositoryStatus{
+				"a": {Phase: velerov1.BackupRepositoryPhaseNotReady}, "b": {Phase: velerov1.BackupRepositoryPhaseReady, RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{bad, bad}},
+				"c": {Phase: velerov1.BackupRepositoryPhaseReady, RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{bad}}} {
+				s.Repositories = append(s.Repositories, &velerov1.BackupRepository{ObjectMeta: object(name, day), Status: status})
+			}
+		}, want: []string{"critical RepositoryNotReady repository/a", "warning MaintenanceFailing repository/b x2"}},
+		"deletions": {jobs: []*job.Job{runOf("", "b", completed, 2*day)}, snap: func(s *watch.Snapshot) {
+			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("b", 2*time.Hour, velerov1.DeleteBackupRequestPhaseProcessed, "denied"), deletion("z", time.Hour, velerov1.DeleteBackupRequestPhaseNew)}
+			again := deletion("b", 3*time.Hour, velerov1.DeleteBackupRequestPhaseProcessed, "denied")
+			again.Name, again.UID = "b-y", "b-y"
+			s.Deletions = append(s.Deletions, again)
+		}, want: []string{"warning DeletionFailed deletion/b-x x2", "warning DeletionStuck deletion/z-x"}},
+		"a deletion whose location is away": {jobs: []*job.Job{runOf("", "b", completed, 2*day)}, snap: func(s *watch.Snapshot) {
+			unavailable(s)
+			s.Deletions = []*velerov1.DeleteBackupRequest{deletion("b", 2*time.Hour, velerov1.DeleteBackupRequestPhaseProcessed,
+				"cannot delete backup because backup storage location default is currently in Unavailable state")}
+		}, want: []string{"critical LocationUnavailable storage/default affects deletion/b-x"}},
+		"failing, and dead for days": {jobs: []*job.Job{runOf("s", "b", failed, 3*day), runOf("s", "a", completed, 4*day)}, snap: func(s *watch.Snapshot) {
+			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) })}
+		}, want: []string{"critical ScheduleMissed schedule/s"}},
+		"a date that never comes": {snap: func(s *watch.Snapshot) {
+			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Spec.Schedule = "0 0 31 2 *" }),
+				plan("leap", func(s *velerov1.Schedule) { s.Spec.Schedule = "0 0 29 2 *" }),
+				plan("off", func(s *velerov1.Schedule) { s.Spec.Schedule, s.Spec.Paused = "0 0 31 2 *", true })}
+		}, want: []string{"critical ImpossibleCron schedule/s"}},
+		"backups that expire before the next run": {jobs: []*job.Job{expiring("dated", 40*time.Minute, 5*time.Minute), expiring("daily", 9*time.Hour+59*time.Minute, 14*time.Hour+time.Minute)},
+			snap: func(s *watch.Snapshot) {
+				s.Schedules = []*velerov1.Schedule{plan("dated"), plan("weekly", func(s *velerov1.Schedule) {
+					s.Spec.Schedule, s.Spec.Template.TTL.Duration, s.Status.LastBackup = "0 2 * * 0", 3*day, before(130*time.Hour)
+				}), plan("daily", func(s *velerov1.Schedule) {
+					s.Spec.Schedule, s.Spec.Template.TTL.Duration, s.Status.LastBackup = "0 2 * * *", day, before(10*time.Hour)
+				}), plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Spec.Template.TTL.Duration = true, time.Minute })}
+			}, want: []string{"warning ExpiresFirst schedule/dated", "warning ExpiresFirst schedule/weekly"}},
+		"malformed": {snap: func(s *watch.Snapshot) {
+			s.Schedules = []*velerov1.Schedule{plan("s", func(s *velerov1.Schedule) { s.Status.LastBackup = before(3 * day) })}
+			s.Malformed = []watch.Malformed{{Resource: watch.Schedules, Kind: "Schedule", Name: "s", UID: "s", Fields: []decode.Malformed{{Field: "spec.ttl"}}},
+				{Resource: "datauploads.velero.io", Kind: "DataUpload", Name: "d", UID: "d", Fields: []decode.Malformed{{Field: "spec.x"}}}}
+		}, want: []string{"critical MalformedSpec dataupload/d", "critical MalformedSpec schedule/s"}},
+		"etcd": {snap: func(s *watch.Snapshot) {
+			s.Etcd = etcdOf(map[string]string{"bad": etcd.Failed, "lost": etcd.Pending})
+		}, want: []string{"critical StatusLost etcdbackup/lost", "warning BackupFailed etcdbackup/bad"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := alive(c.jobs...)
+			snap.Server.Name = "velero-1"
+			if c.snap != nil {
+				c.snap(snap)
+			}
+			e := Estimates{BackupAge: c.age}
+			found := e.Assess(snap, noon).Attention()
+			if got := listed(found); !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+			keys := map[string]bool{}
+			for _, f := range found {
+				if keys[f.Key()] || f.Summary == "" || f.Namespace == "" || !slices.Contains(FindingReasons(), f.Reason) {
+					t.Errorf("%s: %+v", f.Key(), f)
+				}
+				keys[f.Key()] = true
+			}
+		})
+	}
+}
+
+// A finding is another one once its reason, severity or beginning is, and the same for a longer row of failures.
+func TestFindingKey(t *testing.T) {
+	nights := func(n int) Finding {
+		var jobs []*job.Job
+		for i := range n {
+			jobs = append(jobs, runOf("s", fmt.Sprint("night-", 9-i), velerov1.BackupPhaseFailed, time.Duration(24*(9-n+i)+1)*time.Hour))
+		}
+		jobs = append(jobs, runOf("s", "good", velerov1.BackupPhaseCompleted, 300*time.Hour))
+		snap := alive(jobs...)
+		snap.Schedules = []*velerov1.Schedule{plan("s")}
+		return new(Estimates).Assess(snap, noon).Attention()[0]
+	}
+	if a, b := nights(3), nights(4); a.Key() != b.Key() || a.Count == b.Count {
+		t.Errorf("after one more night: %s, %s", a.Key(), b.Key())
+	}
+	if a, b := nights(1), nights(2); a.Key() == b.Key() {
+		t.Errorf("the second failure in a row changes nothing: %s", a.Key())
+	}
+}
+
+// Every reason that the code declares and a finding may have can be ignored.
+func TestFindingReasonsAreDeclared(t *testing.T) {
+	declared := map[diagnosis.Reason]bool{}
+	for _, path := range []string{"attention_reason.go", "../diagnosis/reason.go", "../etcd/reason.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				value, _ := strconv.Unquote(literal.Value)
+				declared[diagnosis.Reason(value)] = true
+			}
+			return true
+		})
+	}
+	for _, r := range FindingReasons() {
+		if !declared[r] {
+			t.Errorf("%s is declared nowhere", r)
+		}
+	}
+}
+
+// A list of thousands is made in a moment: the dashboard makes one every second.
+func BenchmarkAttention(b *testing.B) {
+	var jobs []*job.Job
+	snap := alive()
+	for i := range 1000 {
+		name := fmt.Sprint("s", i)
+		snap.Schedules = append(snap.Schedules, plan(name))
+		for n := range 20 {
+			jobs = append(jobs, runOf(name, fmt.Sprint(name, "-", n), velerov1.BackupPhaseFailed, time.Duration(n+1)*time.Hour))
+		}
+	}
+	snap.Jobs = jobs
+	a := new(Estimates).Assess(snap, noon)
+	for b.Loop() {
+		if len(a.Attention()) != 1000 {
+			b.Fatal("not all are listed")
+		}
+	}
+}
+
+// TestAttentionToCoverage: what the last reading says is in the list, with its age once it is old; nothing is before a
+// reading. What is merely new, or holds neither claims nor workloads, needs nobody, and what the runs of a schedule
+// cause belongs to the finding about these.
+func TestAttentionToCoverage(t *testing.T) {
+	item := func(name string, s coverage.State, why coverage.Reason) coverage.Namespace {
+		return coverage.Namespace{Item: coverage.Item{Kind: "Namespace", Name: name, State: s, Reason: why, Sentence: "in no backup.", Schedule: "s"}, Workloads: []coverage.Item{{}}}
+	}
+	a := new(Estimates).Assess(&watch.Snapshot{At: noon}, noon)
+	a.Coverage = &coverage.Reading[coverage.Result]{}
+	if found := a.Attention(); len(found) > 0 {
+		t.Errorf("%v", listed(found))
+	}
+	empty := item("default", coverage.Unprotected, coverage.NamespaceNotIncluded)
+	empty.Workloads = nil
+	a.Coverage.Result = &coverage.Result{At: noon.Add(-time.Hour), Namespaces: []coverage.Namespace{item("ok", coverage.Covered, ""), item("unread", coverage.Undecided, coverage.NotRead), item("old", coverage.Warned, coverage.TooOld),
+		item("bare", coverage.Unprotected, coverage.NotInBackup), item("chosen", coverage.Unprotected, coverage.OptedOut), item("new", coverage.Warned, coverage.NotYet), empty}}
+	found := a.Attention()
+	if got := fmt.Sprint(listed(found)); got != "[critical NamespaceUnprotected namespace/bare warning NamespaceUnprotected namespace/chosen warning CopyAtRisk namespace/old]" {
+		t.Errorf("%s", got)
+	}
+	if !NeedsCoverage(found[0].Key()) {
+		t.Errorf("%s", found[0].Key())
+	}
+	if found[0].Summary != "As of 1h ago: In no backup" {
+		t.Errorf("%s", found[0].Summary)
+	}
+	snap := alive(runOf("s", "b", velerov1.BackupPhaseFailed, time.Hour), runOf("s", "a", velerov1.BackupPhaseFailed, 2*time.Hour))
+	snap.Schedules = []*velerov1.Schedule{plan("s")}
+	b := new(Estimates).Assess(snap, noon)
+	b.Coverage = a.Coverage
+	if got := fmt.Sprint(listed(b.Attention())); got != "[critical NamespaceUnprotected namespace/bare warning FailingRepeatedly schedule/s x2 affects namespace/old warning NamespaceUnprotected namespace/chosen]" {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestStoppedScheduleIsOneFinding: what a schedule took that makes no backups any more is at risk together, whatever
+// else is wrong with the schedule; what no backup holds stays a finding of its own.
+func TestStoppedScheduleIsOneFinding(t *testing.T) {
+	item := func(name string, s coverage.State) coverage.Namespace {
+		return coverage.Namespace{Item: coverage.Item{Kind: "Namespace", Name: name, State: s, Reason: coverage.SchedulePaused, Rule: "off"}, Workloads: []coverage.Item{{}}}
+	}
+	reading := &coverage.Reading[coverage.Result]{Result: &coverage.Result{At: noon, Namespaces: []coverage.Namespace{item("a", coverage.Warned), item("b", coverage.Warned), item("c", coverage.Unprotected)}}}
+	for _, c := range []struct {
+		last time.Duration
+		want string
+	}{
+		{time.Hour, "[critical NamespaceUnprotected namespace/c warning CopyAtRisk schedule/off affects namespace/a namespace/b]"},
+		{72 * time.Hour, "[critical NamespaceUnprotected namespace/c warning ForgottenPause schedule/off affects namespace/a namespace/b]"},
+	} {
+		snap := alive()
+		snap.Schedules = []*velerov1.Schedule{plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(c.last) })}
+		a := new(Estimates).Assess(snap, noon)
+		a.Coverage = reading
+		found := a.Attention()
+		if got := fmt.Sprint(listed(found)); got != c.want {
+			t.Errorf("paused after a run %s ago: %s", c.last, got)
+		}
+		for _, f := range found {
+			if f.Reason == CopyAtRisk && !NeedsCoverage(f.Key()) {
+				t.Errorf("%s is known without coverage", f.Key())
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package coverage
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/stored/artifact"
+)
+
+// Record is what is stored of one backup: names and states, no contents.
+type Record struct {
+	// Items are those that are judged, and the volumes, by resource, as NAMESPACE/NAME, or NAME if they are in no
+	// namespace. Of namespaces they are all in which the backup has anything.
+	Items map[string][]string
+	// Saved is what became of the data of claims, by NAMESPACE/NAME. Of several records of one claim, one with data counts.
+	Saved map[string]Saved
+	// Failed are those of Items that Velero lists and failed to store, by RESOURCE KEY, and why.
+	Failed map[string]string
+	// NoVolumes is true for a backup of a Velero that keeps no record of volumes.
+	NoVolumes bool
+}
+
+// Saved is what became of a claim's data in a backup, and the volume it was in.
+type Saved struct {
+	PV string
+	Verdict
+}
+
+// NewRecord reads what Velero stored of a backup. noVolumes is true if it stored no record of volumes.
+func NewRecord(list []artifact.Resources, volumes []artifact.Volume, noVolumes bool) *Record {
+	r := &Record{Items: map[string][]string{}, Saved: map[string]Saved{}, Failed: map[string]string{}, NoVolumes: noVolumes}
+	for _, k := range list {
+		resource := resourceOf(k.Kind)
+		for _, i := range k.Items {
+			if i.Namespace != "" {
+				r.Items[Namespaces] = append(r.Items[Namespaces], i.Namespace)
+			}
+			if resource != "" {
+				r.Items[resource] = append(r.Items[resource], human.Namespaced(i.Namespace, i.Name))
+			}
+		}
+	}
+	slices.Sort(r.Items[Namespaces])
+	r.Items[Namespaces] = slices.Compact(r.Items[Namespaces])
+	for i := range volumes {
+		v := &volumes[i]
+		key := v.Namespace + "/" + v.Claim
+		if v.Claim != "" && r.Saved[key].Answer != Yes {
+			r.Saved[key] = Saved{v.PersistentVolume, saved(v)}
+		}
+	}
+	return r
+}
+
+// Wanted reports whether a record keeps the items of a kind in Velero's lists.
+func Wanted(listed string) bool { return resourceOf(listed) != "" }
+
+// resourceOf is the resource of a kind in Velero's lists, group/version/Kind or version/Kind; empty for one that no one needs.
+func resourceOf(listed string) string {
+	kind := path.Base(listed)
+	version, _ := schema.ParseGroupVersion(path.Dir(listed))
+	if listed == "v1/PersistentVolume" {
+		return Volumes
+	}
+	for resource := range kinds {
+		if _, group, _ := strings.Cut(resource, "."); group == version.Group && kinds[resource] == kind {
+			return resource
+		}
+	}
+	return ""
+}
+
+func saved(v *artifact.Volume) Verdict {
+	switch v.Outcome() {
+	case artifact.VolumeSaved:
+		return taken
+	case artifact.VolumeSkipped:
+		return leftOut(VolumeSkipped, "its data was skipped"+human.Clause(": ", strings.TrimSuffix(v.SkippedReason, ";")))
+	case artifact.VolumeFailed:
+		return leftOut(VolumeFailed, "saving its data failed"+human.Clause(": ", v.Method+" "+v.Phase))
+	}
+	return unknown(OldVolumeRecord, "Velero's record does not say whether its data was saved")
+}
+
+// failure matches what Velero says of an item that an action failed on: it lists the item, and stores neither that nor
+// what the action would have saved, as a snapshot that timed out (pkg/backup/item_backupper.go, executeActions).
+var failure = regexp.MustCompile(`(?s)name: /(\S+) .*\(groupResource=([^,]+), namespace=([^,]*), name=([^)]+)\): (?:rpc error: code = \w+ desc = )?(.*)`)
+
+// AddErrors notes the items that errors of the backup name. What fails while a pod brings it in fails the pod, too.
+func (r *Record) AddErrors(messages []string) {
+	for _, text := range messages {
+		m := failure.FindStringSubmatch(text)
+		if m == nil {
+			continue
+		}
+		outer, resource, namespace, name, why := m[1], m[2], m[3], m[4], human.Shorten(m[5], 200)
+		if resource == Claims && strings.Contains(why, "context deadline") { // pkg/util/csi, WaitUntilVSCHandleIsReady
+			why = "its CSI snapshot was not ready within csiSnapshotTimeout"
+		}
+		r.Failed[resource+" "+human.Namespaced(namespace, name)] = why
+		if resource == Claims && outer != name {
+			r.Failed[Pods+" "+namespace+"/"+outer] = "its claim " + name + " failed"
+		}
+	}
+}
+
+// data is what became of the data of a claim that the backup, which then began, lists. pv is the claim's volume, without
+// a name if that is not known.
+func (r *Record) data(claim string, pv corev1.PersistentVolume, began time.Time) Verdict {
+	s, recorded := r.Saved[claim]
+	switch why := r.Failed[Claims+" "+claim]; {
+	case why != "":
+		return leftOut(VolumeFailed, "saving it failed: "+why)
+	case recorded && s.PV != "" && pv.Name != "" && s.PV != pv.Name:
+		return Verdict{} // of another claim that had the name
+	case recorded:
+		return s.Verdict
+	case r.NoVolumes:
+		return unknown(OldVolumeRecord, "Velero stored no record of volumes")
+	case pv.CreationTimestamp.After(began):
+		return leftOut(NoData, "it lists the claim, which had no volume or another one then")
+	case pv.Name != "" && !slices.Contains(r.Items[Volumes], pv.Name):
+		return unknown(OldVolumeRecord, "the backup leaves out its PersistentVolume, so Velero keeps no record of its data")
+	}
+	return leftOut(NoData, "it lists the claim, and nothing saved its data")
+}

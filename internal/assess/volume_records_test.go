@@ -1,0 +1,194 @@
+package assess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+
+	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/stored/artifact"
+	"github.com/veltui/veltui/internal/velero"
+)
+
+func podBackup(pod, claim, phase string) Volume {
+	return Volume{Volume: &job.Volume{Kind: velero.PodVolumeBackup, Name: "pvb-" + pod, Phase: phase, Namespace: "shop", Pod: pod, PodVolume: "data",
+		Claim: claim, Target: "shop/" + pod + ":data", Node: "a", Uploader: "kopia", Handle: "k-" + pod, Done: 3, Total: 7}}
+}
+
+func upload(claim, phase string) Volume {
+	return Volume{Volume: &job.Volume{Kind: velero.DataUpload, Name: "du-" + claim, Phase: phase, Namespace: "shop", Claim: claim,
+		Target: "shop/" + claim, Operation: "du-op." + claim, Done: 1, Total: 9}}
+}
+
+// words are what a page says of each record, in their order.
+func words(records []VolumeRecord) []string {
+	all := make([]string, len(records))
+	for i := range records {
+		r := &records[i]
+		done, total := r.Bytes()
+		all[i] = fmt.Sprintf("%s|%s|%s|%s|%s|%d/%d", r.Name(), r.Pod(), r.Node(), r.State(), r.How(), done, total)
+	}
+	return all
+}
+
+func TestJoinVolumes(t *testing.T) {
+	for name, c := range map[string]struct {
+		volumes []Volume
+		infos   []artifact.Volume
+		want    []string
+	}{
+		"a running job has resources only": {
+			[]Volume{podBackup("web", "", velero.VolumeInProgress), upload("db", "")}, nil,
+			[]string{"shop/db|||Open|CSI snapshot, data mover|1/9", "shop/web:data|shop/web:data|a|Open|fs-backup, kopia|3/7"},
+		},
+		"a synced backup has volume info only": {
+			nil, []artifact.Volume{
+				{Namespace: "shop", Claim: "cache", Skipped: true, SkippedReason: "podvolume: opted out due to annotation in pod web;"},
+				{Namespace: "shop", Claim: "pg", Method: artifact.ByNative, Result: "succeeded", Handle: "snap-1"},
+				{Namespace: "shop", Claim: "log", Method: artifact.ByCSI, Result: "failed", Size: 50},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, DataMoved: true, DataMover: "velero", Phase: "Completed", Size: 9},
+				{Namespace: "shop", Claim: "img", Method: artifact.ByCSI, DataMoved: true, DataMover: "vendor", Phase: "Canceled"},
+				{PodNamespace: "shop", Pod: "web", PodVolume: "tmp", Node: "b", Method: artifact.ByPod, Uploader: "restic", Result: "succeeded", Size: 5},
+			},
+			[]string{
+				"shop/img|||Failed|CSI snapshot, data mover vendor|0/0", "shop/log|||Failed|CSI snapshot|0/50",
+				"shop/db|||Done|CSI snapshot, data mover|9/9", "shop/pg|||Done|native snapshot|0/0",
+				"shop/web:tmp|shop/web:tmp|b|Done|fs-backup, restic|5/5", "shop/cache|||Skipped||0/0",
+			},
+		},
+		"by the operation, whatever else differs": {
+			[]Volume{upload("db", velero.VolumeCompleted)},
+			[]artifact.Volume{{Namespace: "old", Claim: "pg", Method: artifact.ByCSI, DataMoved: true, Operation: "du-op.db", Phase: "Prepared"}},
+			[]string{"old/pg|||Done|CSI snapshot, data mover|1/9"},
+		},
+		"by the pod's volume: two pods share one claim": {
+			[]Volume{podBackup("web-0", "files", velero.VolumeCompleted), podBackup("web-1", "files", velero.VolumeFailed)},
+			[]artifact.Volume{
+				{Namespace: "shop", Claim: "files", Method: artifact.ByPod, PodNamespace: "shop", Pod: "web-1", PodVolume: "data", Result: "failed"},
+				{Namespace: "shop", Claim: "files", Method: artifact.ByPod, PodNamespace: "shop", Pod: "web-0", PodVolume: "data", Result: "succeeded"},
+			},
+			[]string{"shop/files|shop/web-1:data|a|Failed|fs-backup, kopia|3/7", "shop/files|shop/web-0:data|a|Done|fs-backup, kopia|3/7"},
+		},
+		"by the snapshot's handle": {
+			[]Volume{podBackup("web", "", velero.VolumeCompleted)},
+			[]artifact.Volume{{Namespace: "shop", Claim: "files", Method: artifact.ByPod, Handle: "k-web", Size: 7}},
+			[]string{"shop/files|shop/web:data|a|Done|fs-backup, kopia|3/7"},
+		},
+		"by the claim, but not what carries no data": {
+			[]Volume{upload("db", velero.VolumeCompleted)},
+			[]artifact.Volume{
+				{Namespace: "shop", Claim: "db", Skipped: true, SkippedReason: "no"},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, Size: 4, Result: "succeeded"},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByPod, Size: 5, Result: "succeeded"},
+				{Namespace: "shop", Claim: "db", Method: artifact.ByCSI, DataMoved: true, Size: 6, Node: "n"},
+			},
+			[]string{"shop/db||n|Done|CSI snapshot, data mover|1/9", "shop/db|||Done|CSI snapshot|0/4", "shop/db|||Done|fs-backup|5/5", "shop/db|||Skipped||0/0"},
+		},
+		"nothing is joined twice": {
+			[]Volume{upload("db", velero.VolumeCompleted)},
+			[]artifact.Volume{{Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.ByCSI, Operation: "du-op.db"}, {Namespace: "shop", Claim: "db", DataMoved: true, Method: artifact.ByCSI}},
+			[]string{"shop/db|||Done|CSI snapshot, data mover|1/9", "shop/db||||CSI snapshot, data mover|0/0"},
+		},
+		"of a restore no result is stored": {
+			nil, []artifact.Volume{{Namespace: "shop", Claim: "db", Method: artifact.ByCSI}, {PersistentVolume: "pv-1", Method: artifact.ByNative, Handle: "snap"}},
+			[]string{"pv-1||||native snapshot|0/0", "shop/db||||CSI snapshot|0/0"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := words(JoinVolumes(c.volumes, c.infos))
+			if !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}
+
+// What holds the job up is first, and the same volume that Last names.
+func TestTheVolumeThatHoldsTheJobUpIsFirst(t *testing.T) {
+	slow, quick := upload("slow", velero.VolumeInProgress), upload("quick", velero.VolumeInProgress)
+	slow.ETA, quick.ETA = TimeLeft{Left: time.Hour, Known: true}, TimeLeft{Left: time.Minute, Known: true}
+	failed := upload("a", velero.VolumeFailed)
+	waiting := upload("waiting", velero.VolumePrepared)
+	for _, volumes := range [][]Volume{{failed, quick, slow}, {failed, quick, slow, waiting}} {
+		records := JoinVolumes(volumes, nil)
+		if want := Last(volumes); records[0].Moved.Name != want.Name || records[len(records)-1].Moved.Name != failed.Name {
+			t.Errorf("%s is held up by %s", words(records), want.Name)
+		}
+	}
+}
+
+func TestSkippedReasonsAndHandles(t *testing.T) {
+	r := JoinVolumes(nil, []artifact.Volume{{Skipped: true, SkippedReason: "volumeSnapshot: no applicable volumesnapshotter found;podvolume: opted out; "}})[0]
+	if got := r.SkippedReason(); got != "volumeSnapshot: no applicable volumesnapshotter found; podvolume: opted out" {
+		t.Errorf("skipped because %q", got)
+	}
+	v := podBackup("web", "", velero.VolumeCompleted)
+	r = JoinVolumes([]Volume{v}, nil)[0]
+	if r.Handle() != "k-web" || r.Operation() != "" || r.Incremental() != 0 || r.SkippedReason() != "" {
+		t.Errorf("handle %q, operation %q", r.Handle(), r.Operation())
+	}
+	r = JoinVolumes(nil, []artifact.Volume{{Method: artifact.ByCSI, DataMoved: true, Handle: "local", LocalHandle: "local"}})[0]
+	if r.Handle() != "" {
+		t.Errorf("the handle of data that is not moved yet is %q", r.Handle())
+	}
+	r = JoinVolumes(nil, []artifact.Volume{{Method: artifact.ByCSI, Handle: "h", Operation: "o", Incremental: 2}})[0]
+	if r.Handle() != "h" || r.Operation() != "o" || r.Incremental() != 2 {
+		t.Errorf("handle %q, operation %q, %d new", r.Handle(), r.Operation(), r.Incremental())
+	}
+}
+
+func TestOperations(t *testing.T) {
+	j := restore(velerov1.RestorePhaseWaitingForPluginOperations, 0, 0)
+	a := assess(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
+	created := noon.Add(-time.Hour)
+	du := upload("db", velero.VolumeInProgress)
+	got := a.Operations(j, []artifact.Operation{
+		{ID: "1", Phase: "Completed", Resource: "pods", Namespace: "shop", Name: "b", Created: created, Done: 5, Total: 12, Units: "steps"},
+		{ID: "2", Phase: "Failed", Group: "example.com", Resource: "widgets", Name: "w", Created: created, Done: 3},
+		{ID: "3", Phase: "InProgress", Resource: "pods", Namespace: "shop", Name: "a", Created: created.Add(time.Minute), Done: 1 << 30, Total: 2 << 30, Units: "Bytes"},
+		{ID: "du-op.db", Phase: "New", Resource: "persistentvolumeclaims", Namespace: "shop", Name: "db", Created: created},
+		{ID: "", Phase: "New", Resource: "pods", Namespace: "shop", Name: "z"},
+	}, []Volume{du, {Volume: &job.Volume{Name: "without an operation"}}})
+	var lines []string
+	for i := range got {
+		o := &got[i]
+		line := o.Item() + "|" + o.Amount()
+		if o.Volume != nil {
+			line += "|" + o.Volume.Name
+		}
+		if !o.Deadline.IsZero() {
+			line += "|" + o.Deadline.Sub(noon).String()
+		}
+		lines = append(lines, line)
+	}
+	want := []string{"pods shop/z|", "persistentvolumeclaims shop/db||du-db|3h0m0s", "pods shop/a|1.0/2.0G|3h1m0s", "widgets.example.com w|3", "pods shop/b|5/12 steps"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
+	if !got[3].Failed() || got[3].Ended() == false || got[0].Ended() {
+		t.Error("a failed operation has not ended, or one that runs has")
+	}
+}
+
+// While items are backed up nothing is stored to ask for.
+func TestListsStored(t *testing.T) {
+	for phase, want := range map[velerov1.RestorePhase]bool{
+		velerov1.RestorePhaseInProgress: false, velerov1.RestorePhaseNew: false, velerov1.RestorePhaseWaitingForPluginOperations: true,
+		velerov1.RestorePhaseCompleted: true, velerov1.RestorePhaseFailedValidation: false,
+	} {
+		j := restore(phase, 9, 4)
+		if got := (Judged{Job: j}).ListsStored(); got != want {
+			t.Errorf("%s: %v", phase, got)
+		}
+		// Of a job that is stuck they may be there, but not before it has started.
+		stuck := want || phase == velerov1.RestorePhaseInProgress
+		if got := (Judged{Job: j, State: diagnosis.Stuck}).ListsStored(); got != stuck {
+			t.Errorf("%s, stuck: %v", phase, got)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/verify"
+	"github.com/veltui/veltui/watch"
+)
+
+// TestRulesToCompare: the rules hold the ConfigMaps of Velero's actions, also where the snapshot lacks the backup, and
+// the result says where they could not be read.
+func TestRulesToCompare(t *testing.T) {
+	const path = "/apis/velero.io/v1/namespaces/velero/backups/b"
+	asked := 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if asked++; r.URL.Path != path {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"kind": "Backup", "apiVersion": "velero.io/v1", "metadata": {"name": "b", "namespace": "velero"}, "status": {"phase": "Completed", "volumeSnapshotsAttempted": 1}}`)
+	}))
+	defer api.Close()
+	client, err := (&Cluster{}).client(&rest.Config{Host: api.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &Store{namespace: "velero", client: client}
+	known := &watch.Snapshot{Jobs: []*job.Job{{Name: "b", Object: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{VolumeSnapshotsAttempted: 1}}}}}
+	around := &live.Surroundings{ClassMap: map[string]string{"fast": "slow"}, PluginConfigs: map[string][]string{live.ChangesClasses: {"classes"}}}
+	for name, c := range map[string]struct {
+		snap   *watch.Snapshot
+		backup string
+		asked  int
+		fails  string
+		unread string
+	}{
+		"the snapshot has the backup":       {snap: known, backup: "b"},
+		"it does not":                       {snap: &watch.Snapshot{}, backup: "b", asked: 1},
+		"the backup is gone":                {snap: &watch.Snapshot{}, backup: "gone", asked: 1, fails: "there is no backup gone"},
+		"ConfigMaps that may not be listed": {snap: &watch.Snapshot{}, backup: "b", asked: 1, unread: "you may not list them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked = 0
+			state, err := store.state(t.Context(), c.snap, c.backup)
+			if asked != c.asked || (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Fatalf("asked %d times: %v", asked, err)
+			}
+			if err != nil {
+				return
+			}
+			of := *around
+			if c.unread != "" {
+				of.NotSeen = []live.NotSeen{{Resource: live.ConfigMaps, Why: c.unread}}
+			}
+			var result verify.Result
+			rules := rulesToCompare(SurveyQuestion{Velero: state}, &of, "r", &result)
+			if rules.Name != "r" || rules.ClassMap["fast"] != "slow" || rules.Plugins[live.ChangesClasses] == nil || !rules.NativeSnapshots {
+				t.Errorf("%+v", rules)
+			}
+			if notes := strings.Join(result.Notes, "|"); result.Unknown != (c.unread != "") || !strings.HasSuffix(notes, c.unread) || (notes == "") == result.Unknown {
+				t.Errorf("unknown %t: %s", result.Unknown, notes)
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/watch"
+)
+
+// TestSourceOnALocationThatIsNotAvailable: Velero refuses it since 1.16.2.
+func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
+	var d restorespec.Draft
+	d.Restore.Spec.BackupName = "b"
+	for _, c := range []struct {
+		version string
+		phase   velerov1.BackupStorageLocationPhase
+		refused bool
+	}{
+		{"v1.16.1", "Unavailable", false}, {"v1.16.2", "Unavailable", true}, {"v1.18.3", "", true}, {"", "Unavailable", true},
+		{"v1.18.3", "Available", false}, {"v1.14.1", "", false},
+	} {
+		snap := &watch.Snapshot{
+			Jobs:      []*job.Job{{Kind: job.Backup, Name: "b", StorageLocation: "default", Phase: "Completed"}},
+			Locations: []*velerov1.BackupStorageLocation{{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: velerov1.BackupStorageLocationStatus{Phase: c.phase}}},
+		}
+		snap.Server.Version = c.version
+		backup, refused := Source(d, &assess.Assessment{Snapshot: snap})
+		if said := strings.Contains(strings.Join(refused, " "), "location default of backup b is not Available"); backup != "b" || said != c.refused {
+			t.Errorf("%s, %q: %q is refused for %q", c.version, c.phase, backup, refused)
+		}
+	}
+}
+
+// TestCheckOfABackupThatCannotBeRead: what does not depend on the items is judged, and
+// what was not looked at is named.
+func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
+	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}
+	a := &assess.Assessment{Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}}}
+	p := &Cluster{Clock: time.Now, Log: slog.New(slog.DiscardHandler), NoArtifacts: true}
+	var d restorespec.Draft
+	d.Restore.Spec.BackupName = "b"
+	answer := p.Preview(t.Context(), d, a)
+	if answer.Unknown != "with --no-artifacts veltui does not read backups" {
+		t.Fatalf("%+v", answer)
+	}
+	check := p.Check(t.Context(), d, answer, a)
+	if said := fmt.Sprint(check); !strings.Contains(said, "Backup b is still InProgress.") || !strings.Contains(said, "the cluster, because the items are not known") {
+		t.Errorf("%s", said)
+	}
+}
+
+// TestSaveTwice: the same text is where it was saved, unless somebody changed the file
+// since.
+func TestSaveTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p := &Cluster{}
+	for range 2 {
+		if path, err := p.Save("r.yaml", []byte("a: b\n")); err != nil || filepath.Base(path) != "r.yaml" {
+			t.Fatalf("%q, %v", path, err)
+		}
+	}
+	if err := os.WriteFile("r.yaml", []byte("a: c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if path, err := p.Save("r.yaml", []byte("a: b\n")); !errors.Is(err, ErrExists) {
+		t.Errorf("%q, %v", path, err)
+	}
+	if got, _ := os.ReadFile("r.yaml"); string(got) != "a: c\n" {
+		t.Errorf("replaced by %q", got)
+	}
+}

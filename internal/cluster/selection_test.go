@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
+)
+
+// Once the ConfigMap of selected objects is deleted, the restore itself tells what it selects. Of another policy that is
+// gone nothing is counted.
+func TestPolicyOfASelectionThatIsGone(t *testing.T) {
+	asked := 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+	}))
+	defer api.Close()
+	client, err := (&Cluster{}).client(&rest.Config{Host: api.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &Store{namespace: "velero", client: client}
+	d := restorespec.Draft{Restore: velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: velerov1.RestoreSpec{BackupName: "b"}}}
+	if err := d.Select([]restorespec.Item{{Resource: "configmaps", Namespace: "shop", Name: "cm"}}); err != nil {
+		t.Fatal(err)
+	}
+	r := restorespec.Restore(&d, "velero")
+	spec := collector.RestoreSpec{Restore: r.Spec, Policy: SelectedBy(&job.Job{Object: r})}
+	if err := store.ReadPolicy(t.Context(), &spec); err != nil || asked > 0 || len(spec.Policy.Namespaced) != 1 || spec.Policy.Namespaced[0].Filters[0].Names[0] != "cm" {
+		t.Errorf("%v, asked %d times, %+v", err, asked, spec.Policy)
+	}
+	r.Spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "own"}
+	spec = collector.RestoreSpec{Restore: r.Spec, Policy: SelectedBy(&job.Job{Object: r})}
+	if err := store.ReadPolicy(t.Context(), &spec); !errors.Is(err, ErrRefused) || err.Error() != "there is no ConfigMap own with its resource policy: velero would refuse it now" {
+		t.Errorf("%v", err)
+	}
+	if SelectedBy(&job.Job{Object: &velerov1.Backup{}}) != nil || SelectedBy(&job.Job{}) != nil {
+		t.Error("what is no restore has a policy")
+	}
+}

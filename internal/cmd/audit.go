@@ -1,0 +1,63 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/internal/view/document"
+)
+
+func newAudit(c *cli) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "audit [KIND/NAME]",
+		Short: "Print what veltui has changed from this machine",
+		Long: `Print what veltui has changed from this machine, newest last: when, who, what, whether
+it landed, how it ended and why. It reads the log in veltui's state folder and contacts
+no cluster. -o json also has each request as it was sent.`,
+		Example: `  # All of it
+  veltui audit
+
+  # What was done to one restore
+  veltui audit restore/crm-old
+
+  # Every request, for a review
+  veltui audit -o json | jq '.items[] | {by, action, name, sent, requests}'`,
+		Args: atMostOne("KIND/NAME"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return c.printAudit(strings.Join(args, ""), output)
+		},
+	}
+	addOutput(cmd, &output, "table", "json", "yaml")
+	return cmd
+}
+
+// audit reads what veltui has changed from this machine; about is a KIND/NAME, empty for all.
+func (c *files) audit(about string) (*document.Audit, error) {
+	dir, err := c.auditDir()
+	if err != nil {
+		return nil, err
+	}
+	return document.ReadAudit(dir, about)
+}
+
+func (c *cli) printAudit(about, output string) error {
+	d, err := c.audit(about)
+	if err != nil {
+		return err
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintln(c.streams.ErrOut, note)
+	}
+	return c.print(output, d, func(l *lines) {
+		if len(d.Items) > 0 {
+			t := c.newTable()
+			l.err = t.print(auditColumns, mapSlice(d.Items, func(i document.Audited) []string { return i.Cells(c.clock()) }))
+		}
+	})
+}
+
+var auditColumns = []column{{title: "TIME"}, {title: "CONTEXT", rank: 2}, {title: "BY", rank: 1}, {title: "ACTION"}, {title: "WHAT"},
+	{title: "SENT"}, {title: "STATE"}, {title: "REASON", rank: 3, least: 20}}

@@ -1,0 +1,272 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/veltui/veltui/collector"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/watch"
+)
+
+type estimateCommand struct {
+	askedRestore
+	tarball, existing, version, priorities, output string
+	features                                       []string
+	given                                          func(flag string) bool
+}
+
+func newEstimate(c *cli) *cobra.Command {
+	f := estimateCommand{askedRestore: askedRestore{cli: c}}
+	cmd := &cobra.Command{
+		Use:   "estimate [backup/NAME | restore/NAME | --tarball FILE] [-f RESTORE.yaml] [flags of velero restore create]",
+		Short: "Print what a restore of a backup would restore",
+		Long: `Print how many items a restore would restore, by resource, in the order in which
+Velero restores them. The total is the totalItems that Velero reports at the end.
+
+For backup/NAME, choose what to restore with the flags of 'velero restore create', with a Restore in a file (-f), or with both; a flag overrides the file.
+With -f alone, the file also names the backup. restore/NAME is a restore that
+exists already. veltui downloads the backup through Velero; for this you need the
+right to create downloadrequests.velero.io. It downloads each backup once and
+keeps a list of its contents in its cache folder.
+
+With --tarball, veltui needs no cluster and no kubeconfig. It assumes that the
+target serves the kinds of Kubernetes and of the backup's CRDs. Give the
+namespaces that already exist with --existing-namespaces, because each namespace
+that the restore has to create is an item too.
+
+veltui prints its assumptions on standard error; with -o json they are in
+"assumptions".`,
+		Example: `  # From a downloaded backup, without a cluster
+  velero backup download nightly -o nightly.tar.gz
+  veltui estimate --tarball nightly.tar.gz --include-namespaces shop
+
+  # A Restore that does not exist yet, into a cluster with two namespaces
+  veltui estimate --tarball nightly.tar.gz -f restore.yaml --existing-namespaces shop,billing
+
+  # Two namespaces of a backup, into this cluster, one under a new name
+  veltui estimate backup/nightly-20261120 --include-namespaces shop,billing --namespace-mappings shop:shop-2
+
+  # Everything that a running restore has to restore
+  veltui estimate restore/shop-restore-2`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given = cmd.Flags().Changed
+			return f.run(cmd.Context(), args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
+	f.askedRestore.addTo(cmd)
+	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
+	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)")
+	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
+	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)")
+	addOutput(cmd, &f.output, "table", "wide", "json", "yaml")
+	cmd.ValidArgsFunction = c.completeNames(false, jobKinds...)
+	completeFiles(cmd, "tarball")
+	completeFlag(cmd, "existing-namespaces", c.completeValues(func(ctx context.Context, typed string) []string {
+		return afterComma(typed, c.namespaces(ctx, typed))
+	}))
+	completeFlag(cmd, "features", several([]string{velerov1.CSIFeatureFlag}))
+	return cmd
+}
+
+func (f *estimateCommand) run(ctx context.Context, args []string) error {
+	if f.tarball == "-" && f.file == "-" {
+		return usagef("--tarball and -f cannot both be standard input")
+	}
+	server, err := f.server()
+	if err != nil {
+		return err
+	}
+	restore, err := f.spec()
+	if err != nil {
+		return err
+	}
+	spec := collector.RestoreSpec{Restore: restore, Policy: (&restorespec.Draft{Only: f.only}).Policy(), Existing: collector.ParseNamespaces(f.existing), Server: server}
+	spec.Existing.Known = f.given("existing-namespaces")
+	switch {
+	case f.tarball != "" && len(args) > 0:
+		return usagef("%q: --tarball reads no cluster; give one or the other", args[0])
+	case f.tarball == "":
+		return f.live(ctx, args, spec)
+	}
+	index, err := f.readTarball(ctx, f.tarball, restore)
+	if err != nil && !usable(ctx, index) {
+		return err
+	}
+	estimate, ended := index.Estimate(ctx, spec, collector.Discovery{})
+	if ended != nil {
+		return ended
+	}
+	return f.answer(index, estimate, f.output, err)
+}
+
+func usable(ctx context.Context, index *collector.Index) bool {
+	return index != nil && index.Items() > 0 && ctx.Err() == nil
+}
+
+func (f *estimateCommand) server() (collector.Server, error) {
+	s := cluster.Tagged(f.version)
+	if f.version != "" && s.Version == [3]int{} {
+		return s, usagef("--velero-version %s: expected a version such as v1.18.3", f.version)
+	}
+	if f.priorities != "" {
+		p, err := collector.ParsePriorities(f.priorities)
+		if err != nil {
+			return s, exitError{ExitUsage, err}
+		}
+		s.Priorities = &p
+	}
+	if f.given("features") {
+		csi := slices.Contains(f.features, "EnableCSI")
+		s.CSI = &csi
+	}
+	return s, nil
+}
+
+// readTarball reads a backup's tarball. As [collector.Read] it may return an index and an error.
+func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.RestoreSpec) (*collector.Index, error) {
+	m, stop := c.startBytes("reading " + sanitize.Cut(filepath.Base(path), 30))
+	defer stop()
+	in := io.Reader(c.stdin)
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		info, err := file.Stat()
+		switch {
+		case err != nil:
+			return nil, err
+		case info.IsDir():
+			return nil, fmt.Errorf("%s is a directory, not a backup's tarball", path)
+		case info.Mode().IsRegular():
+			m.total.Store(info.Size())
+		}
+		in = file
+	}
+	// Labels cost time, and only selectors ask for them.
+	limits := collector.Limits{NamesOnly: spec.LabelSelector == nil && spec.OrLabelSelectors == nil}
+	index, err := collector.Read(ctx, io.TeeReader(in, m), limits)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", sanitize.String(path), err)
+	case index.Items() == 0 && index.Format == "":
+		err = fmt.Errorf("%s is not a backup: it contains neither items nor metadata/version", sanitize.String(path))
+	}
+	return index, err
+}
+
+// answer prints an estimate, then returns readErr, which is why the index is incomplete.
+func (c *stdio) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
+	if len(e.Refused) > 0 {
+		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(mapSlice(e.Refused, sanitize.String), "\n  "))
+	}
+	e.Assumptions = slices.Concat(e.Assumptions, index.Noted)
+	err := c.print(output, document.NewEstimate(e), func(l *lines) {
+		l.estimate(e, output == "wide")
+		for _, assumption := range e.Assumptions {
+			fmt.Fprintln(c.streams.ErrOut, "note:", sanitize.String(assumption))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if readErr != nil {
+		return fmt.Errorf("the estimate is partial: %w", readErr)
+	}
+	return nil
+}
+
+func (l *lines) estimate(e collector.Estimate, wide bool) {
+	w := printers.GetNewTabWriter(l.w)
+	if len(e.Resources) > 0 {
+		fmt.Fprintln(w, "RESOURCE\tITEMS\tNAMESPACES")
+	}
+	most := 3
+	if wide {
+		most = -1
+	}
+	for _, r := range e.Resources {
+		namespaces := dash(sanitize.Whole(human.Largest(r.Namespaces, most)))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", sanitize.String(r.Resource), human.Number(r.Items), namespaces)
+	}
+	l.err = w.Flush()
+	l.add("Total: %s", human.Count(e.Total, "item"))
+}
+
+func (f *estimateCommand) live(ctx context.Context, args []string, spec collector.RestoreSpec) error {
+	if len(args) == 0 && f.file == "" && spec.Restore.BackupName == "" && spec.Restore.ScheduleName == "" {
+		return usagef("nothing to estimate: give backup/NAME, restore/NAME, --tarball FILE or -f FILE")
+	}
+	selected, err := f.subject(ctx, args, spec.Restore)
+	if err != nil {
+		return err
+	}
+	snap, subject, err := f.readJob(ctx, selected, watch.Query{NoVerdict: true, Also: []string{watch.Pods}})
+	if err != nil {
+		return err
+	}
+	backupName, began := subject.Name, time.Time{}
+	if subject.Kind == job.Restore {
+		if spec.Restore, err = cluster.RestoreSpec(subject); err != nil {
+			return err
+		}
+		backupName, began, spec.Policy = spec.Restore.BackupName, subject.Started, cluster.SelectedBy(subject)
+	}
+	seen := cluster.ServerOf(snap.Server)
+	if spec.Server.Tag == "" {
+		spec.Server.Version, spec.Server.Tag = seen.Version, seen.Tag
+	}
+	if spec.Server.Priorities == nil {
+		spec.Server.Priorities = seen.Priorities
+	}
+	if spec.Server.CSI == nil {
+		spec.Server.CSI = seen.CSI
+	}
+
+	_, store, err := f.openStore(snap.Namespace)
+	if err != nil {
+		return err
+	}
+	index, readErr := f.contents(ctx, store, backupName)
+	if readErr != nil && len(snap.Malformed) > 0 {
+		blind := snap.Malformed[0]
+		readErr = fmt.Errorf("%w (%s: %s; %s)", readErr, blind.Ref(), blind.Fields[0], decode.ServerWarning)
+	}
+	if readErr != nil && !usable(ctx, index) {
+		return readErr
+	}
+	estimate, err := store.Estimate(ctx, index, spec, began)
+	if err != nil {
+		return err
+	}
+	estimate.Assumptions = slices.Concat(estimate.Assumptions, cluster.MalformedNotes(subject), compareWithResult(subject, estimate))
+	return f.answer(index, estimate, f.output, readErr)
+}
+
+// compareWithResult compares an estimate with how the restore ended; a job that broke off has no final total.
+func compareWithResult(j *job.Job, e collector.Estimate) []string {
+	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total || j.Items.Total == e.Total {
+		return nil
+	}
+	return []string{fmt.Sprintf("Velero ended this restore with %s (the estimate uses the target's present kinds and namespaces).", human.Count(j.Items.Total, "item"))}
+}

@@ -1,0 +1,153 @@
+package cmd
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	veleroshared "github.com/vmware-tanzu/velero/pkg/apis/velero/shared"
+	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
+	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/veltui/veltui/internal/testbed"
+)
+
+// What TestRequests measures: two minutes, from a minute after the first frame
+// with live data.
+const (
+	requestsSettle  = time.Minute
+	requestsMeasure = 2 * time.Minute
+)
+
+// counted is a kubeconfig that leads to the API server through a proxy that counts.
+func (b *bed) counted(t *testing.T) *testbed.CountingProxy {
+	t.Helper()
+	proxy, err := b.Counting("counted-" + strings.ReplaceAll(t.Name(), "/", "-"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	return proxy
+}
+
+// TestRequests measures what the dashboard asks of the API server, for `make
+// bench-requests` (docs/dev/architecture.md). VELTUI_BENCH_REQUESTS is yes for this
+// source, or the path of another veltui.
+func TestRequests(t *testing.T) {
+	which := os.Getenv("VELTUI_BENCH_REQUESTS")
+	if which == "" {
+		t.Skip("make bench-requests runs it")
+	}
+	b := control(t)
+	objects := openStore(t, b)
+	b.veleroPod(t, time.Now().Add(-24*time.Hour))
+	ended := metav1.NewTime(time.Now().Add(-2 * time.Hour).Truncate(time.Second))
+	began := metav1.NewTime(ended.Add(-20 * time.Minute))
+	for i := range 30 {
+		b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("nightly-%02d", i)},
+			Spec: velerov1.BackupSpec{StorageLocation: "default", IncludedNamespaces: []string{"shop"}, TTL: metav1.Duration{Duration: 720 * time.Hour}},
+			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended, FormatVersion: "1.1.0",
+				Progress: &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900}}})
+	}
+	for i := range 5 {
+		b.create(t, restore(fmt.Sprintf("drill-%d", i), velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended,
+			Progress: &velerov1.RestoreProgress{TotalItems: 900, ItemsRestored: 900}}))
+	}
+	t.Run("idle", func(t *testing.T) {
+		b.measure(t, which, "30", "", func(int) []client.Object { return nil })
+	})
+	t.Run("open", func(t *testing.T) {
+		silent := inProgress("silent", 3*time.Hour)
+		b.quiet(t, silent)
+		b.measure(t, which, "silent", "/silent\r\r", func(int) []client.Object { return nil })
+	})
+	t.Run("busy", func(t *testing.T) {
+		objects.stored(t, b, "stored", velerov1.BackupPhaseCompleted)
+		now := metav1.Now()
+		r := restore("moving", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now, Progress: &velerov1.RestoreProgress{TotalItems: 2000}})
+		r.Spec.BackupName = "stored"
+		b.create(t, r)
+		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "running"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
+			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &now, Progress: &velerov1.BackupProgress{TotalItems: 2000}}}
+		b.create(t, backup)
+		moving := []client.Object{r, backup}
+		for i := range 3 {
+			u := &velerov2alpha1.DataUpload{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("running-%d", i),
+				Labels: map[string]string{velerov1.BackupUIDLabel: string(backup.UID), velerov1.BackupNameLabel: backup.Name}},
+				Spec:   velerov2alpha1.DataUploadSpec{SourcePVC: "data", SourceNamespace: "shop", BackupStorageLocation: "default", DataMover: "velero"},
+				Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1", StartTimestamp: &now}}
+			b.create(t, u)
+			moving = append(moving, u)
+		}
+		b.measure(t, which, "moving", "", func(second int) []client.Object {
+			r.Status.Progress.ItemsRestored = 5 * second
+			backup.Status.Progress.ItemsBackedUp = 5 * second
+			for _, o := range moving[2:] {
+				o.(*velerov2alpha1.DataUpload).Status.Progress = veleroshared.DataMoveOperationProgress{TotalBytes: 10 << 30, BytesDone: int64(second) << 24}
+			}
+			return moving
+		})
+	})
+}
+
+// measure runs a dashboard while Velero's part is played: what moves is written
+// once a second, and the storage location once a minute.
+// types are keys that open what is measured.
+func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second int) []client.Object) {
+	t.Helper()
+	proxy := b.counted(t)
+	cmd := through(proxy.Kubeconfig(), b.command(t, "-n", "velero"))
+	if which != "yes" {
+		cmd.Path = which
+	}
+	c := startConsole(t, cmd, 160, 50)
+	c.sees(t, "live", sees)
+	c.types(t, types)
+	started := proxy.Read()
+	var before testbed.Traffic
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for i := 1; ; i++ {
+		<-second.C
+		for _, o := range moves(i) {
+			if err := b.client.Update(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%60 == 30 {
+			location := &velerov1.BackupStorageLocation{}
+			if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "default"}, location); err != nil {
+				t.Fatal(err)
+			}
+			now := metav1.Now()
+			location.Status.Phase, location.Status.LastValidationTime = velerov1.BackupStorageLocationPhaseAvailable, &now
+			if err := b.client.Update(t.Context(), location); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch now := proxy.Read(); {
+		case before.At.IsZero() && now.At.Sub(started.At) >= requestsSettle:
+			before = now
+		case !before.At.IsZero() && now.At.Sub(before.At) >= requestsMeasure:
+			minutes := now.At.Sub(before.At).Minutes()
+			t.Logf("%.1f requests a minute, %.1f kB a minute to veltui, %.1f kB a minute from it; to the first live frame %d requests, %.1f kB to veltui",
+				float64(now.Requests-before.Requests)/minutes, float64(now.ToClient-before.ToClient)/minutes/1e3, float64(now.FromClient-before.FromClient)/minutes/1e3, started.Requests, float64(started.ToClient)/1e3)
+			for _, what := range slices.Sorted(maps.Keys(now.Asked)) {
+				if n := now.Asked[what] - before.Asked[what]; n > 0 {
+					t.Logf("%6.1f a minute: %s", float64(n)/minutes, what)
+				}
+			}
+			c.types(t, "q")
+			if code := c.exits(t); code != ExitOK {
+				t.Errorf("exit code %d:\n%s", code, c.Output())
+			}
+			return
+		}
+	}
+}

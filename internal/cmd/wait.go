@@ -1,0 +1,314 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/config"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view/document"
+	uiterminal "github.com/veltui/veltui/ui/terminal"
+	"github.com/veltui/veltui/watch"
+)
+
+type waitFlags struct {
+	conditions               []string
+	timeout                  time.Duration
+	failOnStuck, forCreation bool
+	noArtifacts              bool
+	output, notify           string
+}
+
+func newWait(c *cli) *cobra.Command {
+	var f waitFlags
+	cmd := &cobra.Command{
+		Use:   "wait KIND/NAME [KIND/NAME...]",
+		Short: "Wait until backups and restores end, with a live bar and an exit code",
+		Long: `Wait until backups and restores end, with a live bar and an exit code.
+
+On a terminal, wait draws a bar for each job on standard error: stage, progress,
+rate, time left, and what holds the job up. Elsewhere it prints a line when
+something changes. Standard output gets one line about each job at the end, or one
+document with -o json or yaml.
+
+--for says what to wait for:
+  completed  the job has ended; the exit code says how (the default)
+  ended      the job has ended, in whatever phase: exit code 0
+  phase=X    the job is in Velero's phase X, such as phase=Finalizing
+  stage=X    the job is in a stage as 'veltui get' prints it, such as stage=Volumes
+  stuck      the verdict is stuck or orphaned, as of 'veltui explain': exit code 6
+  create     the job exists
+  delete     the job does not exist
+Repeat it to wait for whichever comes first. A job that ends in another way than you
+wait for ends the waiting with the exit code of its end, or 1 if it Completed. What ends
+with exit code 1 goes to standard error.
+
+A restore that ends while wait watches it is then verified, once, as 'veltui verify' does
+without --compare. One more line on standard output, or "verified" in the document,
+says what came back. It changes no exit code. --read-only and --no-artifacts leave it out.
+
+Without --timeout, wait has no limit: a stuck job never ends. --fail-on-stuck ends the
+waiting as soon as one job is stuck. Once it has seen the cluster, wait goes on while
+the API server is away, and with a job that is deleted and made again under the same
+name. An unknown host, a certificate that is not trusted and rejected credentials end
+it at once; a server that does not answer at the start ends it after --request-timeout
+(30s), but with --timeout it goes on until that is over. It watches only the jobs that
+you name, and their volumes.
+
+Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 3 if it ended PartiallyFailed,
+4 if it ended Failed or FailedValidation, 5 if it timed out, 6 if it is stuck,
+130 if you interrupt it. Of several jobs, the highest one counts.`,
+		Example: `  # Until a restore has ended, at most two hours
+  veltui wait restore/crm-old --timeout 2h
+
+  # In a pipeline: give up at once when Velero is stuck
+  velero restore create crm --from-backup nightly && veltui wait restore/crm --wait-for-creation --fail-on-stuck
+
+  # Several jobs, and a bell when they have ended or are stuck
+  veltui wait backup/nightly restore/crm-old --notify bell
+
+  # Until data is being moved
+  veltui wait restore/crm-old --for phase=WaitingForPluginOperations`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			selected, err := parseSelection(args, false)
+			if err != nil {
+				return err
+			}
+			if len(selected.names) == 0 {
+				return usagef("expected KIND/NAME, such as restore/crm-old")
+			}
+			conditions, err := f.check()
+			if err != nil {
+				return err
+			}
+			return c.newWaiter(selected, conditions, f).await(cmd.Context())
+		},
+	}
+	cmd.Flags().StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait at most, such as 2h; 0 has no limit")
+	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
+	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
+	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, and so do not verify a restore that has ended")
+	addOutput(cmd, &f.output, "text", "json", "yaml")
+	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
+	completeFlag(cmd, "for", fixed(conditionWords()))
+	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
+	cmd.ValidArgsFunction = c.completeNames(true, jobKinds...)
+	return cmd
+}
+
+// await waits, and says how all has ended.
+func (w *waiter) await(ctx context.Context) error {
+	err := w.run(ctx)
+	w.screen.close()
+	if err != nil {
+		return err
+	}
+	w.awaitVerified()
+	return w.conclude()
+}
+
+func (f waitFlags) check() ([]condition, error) {
+	if known := uiterminal.Notifications(); !slices.Contains(known, f.notify) {
+		return nil, usagef("--notify %s: must be one of %s", f.notify, strings.Join(known, ", "))
+	}
+	if f.timeout < 0 {
+		return nil, usagef("--timeout %s: must not be negative; 0 has no limit", f.timeout)
+	}
+	return parseConditions(f.conditions)
+}
+
+// verifyTime is how long verifying one restore may take, which nobody asked for.
+const verifyTime = time.Minute
+
+// verify verifies the restores that ended meanwhile, one after the other, while veltui waits for others, and says what
+// it found.
+func (w *waiter) verify(ctx context.Context) {
+	for _, t := range w.targets {
+		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal() && t.last.Phase != velero.PhaseFailedValidation
+		switch found := t.verified.Load(); {
+		case found != nil && !t.told:
+			t.told = true
+			w.screen.say(t.String() + ": " + *found)
+		case ended && !t.verifying && t.kind == job.Restore && w.cluster.Unavailable(cluster.Comparison) == "":
+			t.verifying = true
+			w.verifying.Go(func() {
+				w.oneByOne.Lock()
+				defer w.oneByOne.Unlock()
+				t.verified.Store(new(w.verifyJob(ctx, t.jobName)))
+			})
+		}
+	}
+}
+
+// awaitVerified waits until all is verified, and says so.
+func (w *waiter) awaitVerified() {
+	_, done := w.cli.startSteps("verifying what came back")
+	w.verifying.Wait()
+	done()
+}
+
+// verifyJob says what came back, or why that is not known.
+func (w *waiter) verifyJob(ctx context.Context, name jobName) string {
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyTime, fmt.Errorf("it took more than %s", verifyTime))
+	defer cancel()
+	conn, err := w.cli.connect()
+	if err != nil {
+		return "not verified: " + err.Error()
+	}
+	assessed, judged, err := w.cli.judgedJob(ctx, selection{names: []jobName{name}}, watch.Pods)
+	if err != nil {
+		return "not verified: " + err.Error()
+	}
+	cluster := w.cli.inspected() // the waiter's own is in use
+	cluster.Log, cluster.Indexes = w.cluster.Log, w.cli.openIndexes(conn)
+	result, err := cluster.Verify(ctx, judged.Job, assessed, nil, nil)
+	if err != nil {
+		return "not verified: " + err.Error()
+	}
+	return "verified: " + result.Summary()
+}
+
+func (w *waiter) conclude() error {
+	result := document.WaitResult{Header: document.NewHeader("WaitResult"), Items: make([]document.WaitItem, 0, len(w.targets))}
+	worst := 0
+	for _, t := range w.targets {
+		worst = max(worst, t.code)
+		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
+		if found := t.verified.Load(); found != nil {
+			item.Verified = *found
+		}
+		if t.last.Job != nil {
+			item.Job = new(document.NewJob(t.last, t.volumes))
+		}
+		result.Items = append(result.Items, item)
+	}
+	if w.deliver != nil {
+		w.deliver(result)
+		return exitWith(worst)
+	}
+	err := w.cli.print(w.flags.output, result, func(l *lines) {
+		for _, t := range w.targets {
+			if ending := t.ending(w.now(), w.conditions); t.code == ExitError {
+				fmt.Fprintln(w.cli.streams.ErrOut, "error: "+sanitize.String(ending))
+			} else {
+				l.add("%s", ending)
+			}
+			if found := t.verified.Load(); found != nil {
+				l.clause(t.String()+": ", *found)
+			}
+		}
+	})
+	return cmp.Or(err, exitWith(worst))
+}
+
+func (t *awaited) ending(now time.Time, conditions []condition) string {
+	switch t.result {
+	case resultMissing:
+		return fmt.Sprintf("%s: not found in namespace %s", t.String(), t.namespace)
+	case resultDeleted:
+		return t.String() + ": was deleted while veltui waited"
+	case resultTimeout:
+		return fmt.Sprintf("%s: timed out: %s", t.String(), t.state(now))
+	case resultEnded:
+		wanted := mapSlice(conditions, condition.String)
+		return fmt.Sprintf("%s: ended without --for %s: %s", t.String(), strings.Join(wanted, " or "), t.state(now))
+	case resultMet:
+		switch {
+		case t.last.Job == nil || t.condition == "delete":
+			return t.String() + ": does not exist"
+		case t.condition == "create":
+			return t.String() + ": exists"
+		}
+	}
+	return t.String() + ": " + t.state(now)
+}
+
+type condition struct{ word, value string }
+
+func (c condition) String() string {
+	if c.value == "" {
+		return c.word
+	}
+	return c.word + "=" + c.value
+}
+
+var waitedPhases = []string{
+	velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart, velero.PhaseFailedValidation, velero.PhaseInProgress,
+	velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly,
+	velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed, velero.PhaseDeleting,
+}
+
+var waitedStages = []job.Stage{job.StageQueued, job.StageItems, job.StageVolumes, job.StageOperations, job.StageFinalizing, job.StageDone, job.StageDeleting}
+
+// conditionWords are the values of --for; those that end in = need another word.
+func conditionWords() []string {
+	words := []string{"completed", "ended", "stuck", "create", "delete"}
+	for _, phase := range waitedPhases {
+		words = append(words, "phase="+phase)
+	}
+	for _, stage := range waitedStages {
+		words = append(words, "stage="+string(stage))
+	}
+	return words
+}
+
+// parseConditions reads --for, also in kubectl's spellings.
+func parseConditions(texts []string) ([]condition, error) {
+	var all []condition
+	for _, text := range texts {
+		text = strings.TrimPrefix(strings.Replace(text, "jsonpath={.status.phase}=", "phase=", 1), "condition=")
+		word, value, _ := strings.Cut(text, "=")
+		c := condition{strings.ToLower(word), value}
+		if c.word == "complete" {
+			c.word = "completed"
+		}
+		if !slices.ContainsFunc(conditionWords(), func(w string) bool { return strings.EqualFold(w, c.String()) }) {
+			return nil, usagef("--for %s: must be completed, ended, stuck, create, delete, phase=PHASE or stage=STAGE%s", text, config.Suggestion(text, conditionWords()))
+		}
+		all = append(all, c)
+	}
+	switch {
+	case len(all) > 1 && slices.Contains(all, condition{word: "create"}):
+		return nil, usagef("--for create with others ends as soon as the job exists: leave it out and give --wait-for-creation")
+	case len(all) == 0:
+		return nil, usagef("--for needs a value, such as completed")
+	}
+	return all, nil
+}
+
+// met returns the exit code of a condition that holds for a job that exists.
+func (c condition) met(j assess.Judged) (code int, ok bool) {
+	switch c.word {
+	case "create":
+		return ExitOK, true
+	case "completed":
+		return endCode(j), j.Terminal()
+	case "ended":
+		return ExitOK, j.Terminal()
+	case "phase":
+		return ExitOK, strings.EqualFold(j.Phase, c.value)
+	case "stage":
+		return ExitOK, strings.EqualFold(string(j.Stage), c.value)
+	case "stuck":
+		return ExitRefused, j.Troubled()
+	}
+	return 0, false
+}
+
+func endCode(j assess.Judged) int {
+	if j.Phase == velero.PhaseCompleted {
+		return ExitOK
+	}
+	return cmp.Or(endCodes[j.Phase], ExitFailed)
+}

@@ -1,0 +1,156 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/velero"
+)
+
+// VolumeVerdict says what one volume does or waits for.
+type VolumeVerdict struct {
+	// Stuck is true for a volume that cannot move any more.
+	Stuck bool
+	// Reason is empty for a volume that has ended.
+	Reason Reason
+	// Cause is one phrase for display, empty where the phase says it all.
+	Cause string
+}
+
+func JudgeVolumes(j *job.Job, env Environment) []VolumeVerdict {
+	c := NewVolumeContext(&env, j)
+	verdicts := make([]VolumeVerdict, len(j.Volumes))
+	for i := range j.Volumes {
+		verdicts[i] = c.verdict(&j.Volumes[i])
+	}
+	return verdicts
+}
+
+// bytesSettled is how long no new bytes mean nothing: node-agents write every ten seconds.
+const bytesSettled = 45 * time.Second
+
+func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
+	if v.Ended() {
+		return VolumeVerdict{}
+	}
+	if reason, cause := c.stalled(v); cause != "" {
+		return VolumeVerdict{Stuck: true, Reason: reason, Cause: cause}
+	}
+	quiet := c.Style.Duration(v.Quiet(c.Now))
+	switch {
+	case c.LostTrack(v):
+		return VolumeVerdict{Stuck: true, Reason: MoverForgotten, Cause: "its pod has moved it, but the node-agent lost track"}
+	case v.CancelAsked:
+		return VolumeVerdict{Reason: VolumeSilent, Cause: "a cancel was requested; the node-agent has not ended it yet"}
+	case !v.BuiltIn():
+		return VolumeVerdict{Reason: WaitingForOperations, Cause: "moved by the data mover " + human.Shorten(v.DataMover, 40)}
+	case c.Movers[v.Ref()].Blocked():
+		return VolumeVerdict{Reason: c.blockedReason(v), Cause: c.moverCause(v)}
+	case v.Phase == velero.VolumeAccepted && c.moverCause(v) != "":
+		return VolumeVerdict{Reason: PreparingVolume, Cause: c.moverCause(v)}
+	case v.Phase == velero.VolumeAccepted:
+		limit := c.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))
+		return VolumeVerdict{Reason: PreparingVolume, Cause: "its snapshot, claim or pod has been in the making for " + quiet + " of " + limit}
+	case c.WaitsForPod(v) && c.SlotHolder(v) == nil:
+		return VolumeVerdict{Reason: PreparingVolume, Cause: "waits for its restored pod to start"}
+	case v.Waiting():
+		return VolumeVerdict{Reason: WaitingForSlot, Cause: c.waits(v)}
+	case v.Quiet(c.Now) > bytesSettled:
+		return VolumeVerdict{Reason: VolumeSilent, Cause: "no new bytes for " + quiet}
+	}
+	return VolumeVerdict{Reason: BytesMoving}
+}
+
+func (c *VolumeContext) waits(v *job.Volume) string {
+	slot, atOnce := "a slot", ""
+	switch {
+	case v.Phase != velero.VolumePrepared:
+		slot = "its turn to be prepared"
+		if n := c.Slots.PrepareQueueOf(c.Version); n > 0 {
+			atOnce = fmt.Sprintf(" (%d at a time)", n)
+		}
+	case v.Node != "":
+		slot = "a slot on " + v.Node
+		if n := c.Slots.ByNode[v.Node]; n > 0 {
+			atOnce = fmt.Sprintf(" (%d at a time)", n)
+		}
+	}
+	behind := c.behind(v)
+	switch {
+	case behind != "":
+		return "waits for " + slot + " behind " + behind + atOnce
+	case !c.Complete:
+		return "waits for " + slot + "; not all volumes can be listed"
+	}
+	return "waits for " + slot + atOnce
+}
+
+func (c *VolumeContext) behind(v *job.Volume) string {
+	count, owners := map[string]int{}, []string(nil)
+	for o := range c.holders(v) {
+		if count[o.Owner]++; count[o.Owner] == 1 {
+			owners = append(owners, o.Owner)
+		}
+	}
+	slices.SortFunc(owners, func(a, b string) int { return cmp.Or(count[b]-count[a], cmp.Compare(a, b)) })
+	var named []string
+	for _, owner := range owners {
+		switch owner {
+		case "", v.Owner:
+			named = append(named, human.Count(count[owner], "other volume"))
+		default:
+			named = append(named, human.Count(count[owner], "volume")+" of "+owner)
+		}
+	}
+	return human.List(named, 1)
+}
+
+// moverCause says why a volume's pod does not run, empty if there is no cause.
+func (c *VolumeContext) moverCause(v *job.Volume) string {
+	m := c.Movers[v.Ref()]
+	why := human.Clause(": ", moverWhy(m))
+	switch {
+	case m.Phase == velero.MoverPending || m.Phase == velero.MoverUnschedulable:
+		if m.Created.IsZero() {
+			return "mover pod pending" + why
+		}
+		return "mover pod pending for " + c.Style.Duration(c.Now.Sub(m.Created)) + why
+	case m.Phase == velero.MoverFailed:
+		return "mover pod failed" + why
+	case m.Blocked():
+		return "mover pod does not run" + why
+	}
+	return ""
+}
+
+func (c *VolumeContext) blockedReason(v *job.Volume) Reason {
+	switch {
+	case c.Movers[v.Ref()].Phase == velero.MoverUnschedulable:
+		return MoverUnschedulable
+	case v.Waiting():
+		return PreparingVolume
+	}
+	return VolumeSilent
+}
+
+// moverWhy is why a pod does not run. The scheduler repeats itself after preemption.
+func moverWhy(m velero.Mover) string {
+	message, _, _ := strings.Cut(m.Message, " preemption: ")
+	message = human.Shorten(strings.TrimSuffix(strings.TrimSpace(message), "."), moverWords)
+	switch {
+	case message == "":
+		return m.Reason
+	case m.Reason == corev1.PodReasonUnschedulable:
+		return message
+	}
+	return m.Reason + ": " + message
+}
+
+const moverWords = 120

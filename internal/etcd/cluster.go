@@ -1,0 +1,353 @@
+package etcd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/velero/decode"
+)
+
+// Namespace is where the Jobs, CronJobs, claims and pods are (pkg/operator/operatorclient, TargetNamespace).
+const Namespace = "openshift-etcd"
+
+// The resources that are read, by their plural with its group.
+const (
+	Backups   = "etcdbackups.operator.openshift.io"
+	Schedules = "backups.config.openshift.io"
+	Jobs      = "jobs.batch"
+	CronJobs  = "cronjobs.batch"
+	Claims    = "persistentvolumeclaims"
+	Pods      = "pods"
+)
+
+// The operator's labels (pkg/operator/backupcontroller, backupLabel, backupJobLabel; bindata/etcd/cluster-backup-cronjob.yaml).
+const (
+	appLabel     = "app"
+	jobApp       = "cluster-backup-job"
+	cronJobApp   = "cluster-backup-cronjob"
+	backupLabel  = "backup-name"
+	stateLabel   = "state"
+	processed    = "processed"
+	jobNameLabel = "batch.kubernetes.io/job-name"
+)
+
+// The selectors of what concerns a backup; the namespace holds much else.
+const (
+	JobSelector     = appLabel + " in (" + jobApp + "," + cronJobApp + ")"
+	CronJobSelector = appLabel + "=" + cronJobApp
+	PodSelector     = jobNameLabel
+)
+
+// The conditions of an EtcdBackup, and its reasons (operator/v1alpha1/types_etcdbackup.go, BackupConditionReason).
+const (
+	Pending   = "BackupPending"
+	Completed = "BackupCompleted"
+	Failed    = "BackupFailed"
+	Skipped   = "BackupSkipped"
+)
+
+// Objects are what was read, already harmless (package sanitize).
+type Objects struct {
+	Backups   []*unstructured.Unstructured
+	Schedules []*unstructured.Unstructured
+	Jobs      []*batchv1.Job
+	CronJobs  []*batchv1.CronJob
+	Claims    []*corev1.PersistentVolumeClaim
+	Pods      []*corev1.Pod
+}
+
+// Unseen is a resource that could not be read.
+type Unseen struct {
+	Resource string `json:"resource"`
+	// Missing is true for a kind that the cluster does not have.
+	Missing bool `json:"missing,omitempty"`
+	// Why is the API server's answer.
+	Why string `json:"error"`
+}
+
+// Cluster is all that is known of etcd's backups at one moment. It is immutable.
+type Cluster struct {
+	// Backups are newest first, Schedules by name.
+	Backups   []Backup
+	Schedules []Schedule
+	Unseen    []Unseen
+	// StaleSince is set while the API server is away.
+	StaleSince time.Time
+
+	jobs   []*Job
+	claims map[string]*corev1.PersistentVolumeClaim // by name
+	logs   map[string]Log
+}
+
+// Resource is what EtcdBackups and their schedules have in common.
+type Resource struct {
+	Name      string
+	UID       types.UID
+	Created   time.Time
+	Malformed []decode.Malformed
+	Object    *unstructured.Unstructured
+}
+
+type Backup struct {
+	Resource
+	// Claim is the PersistentVolumeClaim that it is written to.
+	Claim string
+	// Condition is the newest that is True, the zero value if none is.
+	Condition  metav1.Condition
+	Conditions []metav1.Condition
+	// Processed says that the operator is done with it.
+	Processed bool
+	// JobName is the Job that the status names. Job is it, or the one that names this backup; nil if missing or hidden.
+	JobName string
+	Job     *Job
+	// Schedule is the Backup that it was made for, empty for one made by hand.
+	Schedule string
+}
+
+type Schedule struct {
+	Resource
+	Cron, TimeZone, Claim string
+	Retention             Retention
+	// CronJob is nil if it is missing or hidden.
+	CronJob *batchv1.CronJob
+}
+
+// Retention is how much of a schedule's backups is kept: files on the volume, not EtcdBackups, of
+// which the operator keeps those whose Jobs the CronJob keeps (backup_removal_controller.go, sync).
+type Retention struct {
+	// Type is RetentionNumber or RetentionSize.
+	Type string `json:"type"`
+	// Limit is a number of backups or of gigabytes, 0 for a type that veltui does not know.
+	Limit int64 `json:"limit"`
+	// Default says that the operator chose the limit.
+	Default bool `json:"default,omitempty"`
+}
+
+// String writes what is kept: "15 backups (default)", "20 GB".
+func (r Retention) String() string {
+	text := r.Type
+	switch r.Type {
+	case byNumber:
+		text = human.Count(r.Limit, "backup")
+	case bySize:
+		text = fmt.Sprintf("%d GB", r.Limit)
+	}
+	if r.Default {
+		text += " (default)"
+	}
+	return text
+}
+
+// What the operator keeps where a Backup does not say (periodicbackupcontroller.go, setRetentionPolicyInitContainer).
+const (
+	byNumber, bySize           = "RetentionNumber", "RetentionSize"
+	defaultNumber, defaultSize = 15, 10
+)
+
+type backupFields struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		PVCName string `json:"pvcName"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+		BackupJob  struct {
+			Name string `json:"name"`
+		} `json:"backupJob"`
+	} `json:"status"`
+}
+
+type scheduleFields struct {
+	Spec struct {
+		Etcd struct {
+			Schedule        string `json:"schedule"`
+			TimeZone        string `json:"timeZone"`
+			PVCName         string `json:"pvcName"`
+			RetentionPolicy struct {
+				RetentionType   string `json:"retentionType"`
+				RetentionNumber *struct {
+					Max int64 `json:"maxNumberOfBackups"`
+				} `json:"retentionNumber"`
+				RetentionSize *struct {
+					Max int64 `json:"maxSizeOfBackupsGb"`
+				} `json:"retentionSize"`
+			} `json:"retentionPolicy"`
+		} `json:"etcd"`
+	} `json:"spec"`
+}
+
+// Read makes a Cluster of objects. What cannot be read of one is among its Malformed.
+func Read(o Objects, unseen []Unseen) *Cluster {
+	c := &Cluster{Unseen: unseen, claims: map[string]*corev1.PersistentVolumeClaim{}}
+	for _, claim := range o.Claims {
+		c.claims[claim.Name] = claim
+	}
+	cronOf := map[string]string{}
+	for _, j := range o.Jobs {
+		if j.Labels[appLabel] == cronJobApp {
+			cronOf[j.Name] = ownerOf(j, "CronJob")
+		}
+		c.jobs = append(c.jobs, readJob(j, o.Pods))
+	}
+	for _, u := range o.Schedules {
+		c.Schedules = append(c.Schedules, readSchedule(u, o.CronJobs))
+	}
+	slices.SortStableFunc(c.Schedules, func(a, b Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	for _, u := range o.Backups {
+		b := readBackup(u)
+		b.Job = c.jobOf(&b)
+		b.Schedule = scheduleOf(&b, cronOf)
+		c.Backups = append(c.Backups, b)
+	}
+	slices.SortStableFunc(c.Backups, func(a, b Backup) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name))
+	})
+	return c
+}
+
+// readResource also reads the fields of an object; ok is false if that fails as a whole.
+func readResource(u *unstructured.Unstructured, fields any) (r Resource, ok bool) {
+	malformed, err := decode.Unstructured(u, fields)
+	return Resource{u.GetName(), u.GetUID(), u.GetCreationTimestamp().Time, malformed, u}, err == nil
+}
+
+func readBackup(u *unstructured.Unstructured) Backup {
+	var f backupFields
+	resource, ok := readResource(u, &f)
+	b := Backup{Resource: resource}
+	if !ok {
+		return b
+	}
+	b.Claim, b.Processed = f.Spec.PVCName, f.Metadata.Labels[stateLabel] == processed
+	b.JobName, b.Conditions = f.Status.BackupJob.Name, f.Status.Conditions
+	for _, c := range b.Conditions {
+		if c.Status == metav1.ConditionTrue && (b.Condition.Type == "" || !c.LastTransitionTime.Time.Before(b.Condition.LastTransitionTime.Time)) {
+			b.Condition = c
+		}
+	}
+	return b
+}
+
+func readSchedule(u *unstructured.Unstructured, cronJobs []*batchv1.CronJob) Schedule {
+	var f scheduleFields
+	resource, ok := readResource(u, &f)
+	s := Schedule{Resource: resource}
+	for _, job := range cronJobs {
+		if job.Name == s.Name {
+			s.CronJob = job
+		}
+	}
+	if !ok {
+		return s
+	}
+	spec, policy := f.Spec.Etcd, f.Spec.Etcd.RetentionPolicy
+	s.Cron, s.TimeZone, s.Claim = spec.Schedule, spec.TimeZone, spec.PVCName
+	s.Retention.Type = cmp.Or(policy.RetentionType, byNumber)
+	switch {
+	case s.Retention.Type == byNumber && policy.RetentionNumber != nil:
+		s.Retention.Limit, s.Retention.Default = policy.RetentionNumber.Max, false
+	case s.Retention.Type == bySize && policy.RetentionSize != nil:
+		s.Retention.Limit, s.Retention.Default = policy.RetentionSize.Max, false
+	case s.Retention.Type == byNumber:
+		s.Retention.Limit, s.Retention.Default = defaultNumber, true
+	case s.Retention.Type == bySize:
+		s.Retention.Limit, s.Retention.Default = defaultSize, true
+	}
+	return s
+}
+
+// jobOf is the Job that a backup names, or the newest that names it (backupcontroller.go, indexJobsByBackupLabelName).
+func (c *Cluster) jobOf(b *Backup) *Job {
+	var found *Job
+	for _, j := range c.jobs {
+		if j.Runs && (j.Name == b.JobName || j.Backup == b.Name && (found == nil || j.Created.After(found.Created))) {
+			found = j
+			if j.Name == b.JobName {
+				break
+			}
+		}
+	}
+	return found
+}
+
+// scheduleOf is by the owner, a CronJob's Job (requestbackup.go, Run), which is named after the CronJob
+// and the minutes of the run (Kubernetes, pkg/controller/cronjob/utils.go, getJobName).
+func scheduleOf(b *Backup, cronOf map[string]string) string {
+	job := ownerOf(b.Object, "Job")
+	return cmp.Or(cronOf[job], job[:max(0, strings.LastIndexByte(job, '-'))])
+}
+
+func ownerOf(o metav1.Object, kind string) string {
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind == kind {
+			return owner.Name
+		}
+	}
+	return ""
+}
+
+func (c *Cluster) WithLogs(logs map[string]Log) *Cluster {
+	known := *c
+	known.logs = logs
+	return &known
+}
+
+// PodToRead is the pod whose log tells whether a completed backup failed, empty if there is none or it was read.
+func (c *Cluster) PodToRead(b *Backup) string {
+	if b.Condition.Type != Completed || b.Job == nil {
+		return ""
+	}
+	p := b.Job.succeeded()
+	if p == nil {
+		return ""
+	}
+	if log, known := c.logs[p.Name]; known && log.Unread == "" {
+		return ""
+	}
+	return p.Name
+}
+
+func (c *Cluster) sees(resource string) bool {
+	return !slices.ContainsFunc(c.Unseen, func(u Unseen) bool { return u.Resource == resource })
+}
+
+func (c *Cluster) Find(name string) (*Backup, bool) {
+	at := slices.IndexFunc(c.Backups, func(b Backup) bool { return b.Name == name })
+	if at < 0 {
+		return nil, false
+	}
+	return &c.Backups[at], true
+}
+
+func (c *Cluster) ClaimText(name string) string {
+	claim := c.claims[name]
+	switch {
+	case name == "":
+		return "none"
+	case claim == nil && c.sees(Claims):
+		return name + ", which is not there"
+	case claim == nil:
+		return name
+	}
+	text := name + ", " + cmp.Or(string(claim.Status.Phase), "without a phase")
+	if size, found := claim.Status.Capacity[corev1.ResourceStorage]; found {
+		return text + ", " + human.Bytes(size.Value())
+	}
+	if size, found := claim.Spec.Resources.Requests[corev1.ResourceStorage]; found {
+		text += ", asks for " + human.Bytes(size.Value())
+	}
+	return text
+}
+
+// ClaimOf returns the claim of a name, nil if it is not there or not seen.
+func (c *Cluster) ClaimOf(name string) *corev1.PersistentVolumeClaim { return c.claims[name] }

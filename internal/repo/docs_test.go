@@ -1,0 +1,316 @@
+package repo
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/veltui/veltui/internal/cmd"
+	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/ui"
+	"github.com/veltui/veltui/ui/keys"
+)
+
+// `make docs` sets it.
+var update = flag.Bool("update", false, "write the generated parts of the documents anew")
+
+// inDoc holds a part of a document, between two comments that name it, to what the
+// code says.
+func inDoc(t *testing.T, path, name, want string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := "<!-- "+name+": written by make docs -->\n", "<!-- /"+name+" -->"
+	before, rest, ok := strings.Cut(string(text), begin)
+	old, after, ok2 := strings.Cut(rest, end)
+	switch {
+	case !ok || !ok2:
+		t.Fatalf("%s has no place for %s", path, name)
+	case old == want:
+	case *update:
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		wants := strings.Split(want, "\n")
+		at := 0
+		for line := range strings.SplitSeq(old, "\n") {
+			if at == len(wants)-1 || line != wants[at] {
+				break
+			}
+			at++
+		}
+		t.Errorf("%s is not what the code says: run make docs. The first line that differs is to be\n%s", path, wants[at])
+	}
+}
+
+// docs/commands.md is what cobra knows.
+func TestDocsOfCommands(t *testing.T) {
+	root := cmd.Root()
+	var b strings.Builder
+	commandsDoc{&b, map[string]string{}}.describe(root)
+	b.WriteString("\n`veltui options` lists the flags that every command takes; most are kubectl's.\n\n")
+	inDoc(t, "docs/commands.md", "commands", b.String())
+	inDoc(t, "docs/commands.md", "exit codes", "\n```text\n"+cmd.ExitCodes+"\n```\n\n")
+}
+
+// commandsDoc writes a section for each command. A flag with the same meaning in
+// several commands has one row, below the first: rows are the first commands by row.
+type commandsDoc struct {
+	*strings.Builder
+	rows map[string]string
+}
+
+func (d commandsDoc) describe(c *cobra.Command) {
+	fmt.Fprintf(d, "\n## %s\n\n", c.CommandPath())
+	fmt.Fprintf(d, "%s.\n\n", strings.TrimSuffix(c.Short, "."))
+	fmt.Fprintf(d, "Usage: `%s`\n", c.UseLine())
+	if c.Example != "" { // help has them all
+		examples := strings.Split(unindented(c.Example), "\n\n")
+		fmt.Fprintf(d, "\n```sh\n%s\n```\n", strings.Join(examples[:min(2, len(examples))], "\n\n"))
+	}
+	d.flags(c)
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			d.describe(sub)
+		}
+	}
+}
+
+func (d commandsDoc) flags(c *cobra.Command) {
+	var own strings.Builder
+	above := map[string][]string{}
+	ownFlags(c).VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name := "`--" + f.Name + "`"
+		row := fmt.Sprintf("| %s | %s |\n", name, strings.ReplaceAll(f.Usage, "|", `\|`))
+		if f.Shorthand != "" {
+			row = "| `-" + f.Shorthand + "`, " + row[2:]
+		}
+		if first := d.rows[row]; first != "" {
+			above[first] = append(above[first], name)
+			return
+		}
+		d.rows[row] = c.CommandPath()
+		own.WriteString(row)
+	})
+	if own.Len() > 0 {
+		fmt.Fprintf(d, "\n| flag | does |\n|---|---|\n%s", own.String())
+	}
+	for _, first := range slices.Sorted(maps.Keys(above)) {
+		fmt.Fprintf(d, "\nAs for `%s`: %s.\n", first, strings.Join(above[first], ", "))
+	}
+}
+
+func unindented(text string) string {
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, "  ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ownFlags are a command's flags without those that all commands take.
+func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
+	cmd.InheritedFlags() // merges them into Flags
+	own, all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError), cmd.Root().PersistentFlags()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if all.Lookup(f.Name) != f {
+			own.AddFlag(f)
+		}
+	})
+	return own
+}
+
+// docs/keys.md is the key map and the commands behind `:`.
+func TestDocsOfKeys(t *testing.T) {
+	const everywhere = keys.Dashboard | keys.Page | keys.LogsPage | keys.Other | keys.HelpScreen | keys.Dialog
+	var b strings.Builder
+	all := slices.Concat(keys.Actions, keys.Fixed)
+	section := func(title string, here func(keys.Place) bool) {
+		fmt.Fprintf(&b, "\n## %s\n\n| key | does | name in the configuration |\n|---|---|---|\n", title)
+		for _, a := range all {
+			if !here(a.At) {
+				continue
+			}
+			name := ""
+			if a.Name != "" {
+				name = "`" + a.Name + "`"
+			}
+			names := strings.NewReplacer("pgdown", "pgdn", "0` `1` `2` `3` `4` `5` `6` `7` `8` `9", "1..9` `0").Replace(strings.Join(a.Keys, "` `"))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", names, a.What, name)
+		}
+	}
+	section("Everywhere", func(at keys.Place) bool { return at&everywhere == everywhere })
+	for _, s := range []struct {
+		title string
+		at    keys.Place
+	}{
+		{"On the dashboard", keys.Dashboard}, {"On a job's pages", keys.Page}, {"On a job's Logs page, besides", keys.LogsPage},
+		{"On the page of a schedule, location, repository, deletion or etcd backup", keys.Other}, {"In the finalize dialog", keys.Dialog}, {"In help", keys.HelpScreen}, {"In the form of a restore", keys.Form},
+	} {
+		section(s.title, func(at keys.Place) bool {
+			besides := s.at == keys.LogsPage && at&keys.Page != 0
+			return at&everywhere != everywhere && at&s.at != 0 && !besides || s.at == keys.Form && at&s.at != 0
+		})
+	}
+	b.WriteString("\n## Commands\n\n| command | does |\n|---|---|\n")
+	for _, c := range ui.Commands() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(c.Label, "|", `\|`), c.What)
+	}
+	b.WriteString("\n")
+	inDoc(t, "docs/keys.md", "keys", b.String())
+}
+
+// docs/dev/velero.md has the table of waits.
+func TestDocsOfWaits(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("\n| waits for | a job that is | since, before | worker (how many) | limit | counted from | Velero writes | shown by | a restart | source |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, w := range velero.Waits() {
+		steps := make([]string, len(w.Steps))
+		for i, s := range w.Steps {
+			steps[i] = string(s)
+		}
+		versions := ""
+		if w.Since != (velero.Version{}) {
+			versions = w.Since.String()
+		}
+		if w.Before != (velero.Version{}) {
+			versions += ", before " + w.Before.String()
+		}
+		limit, from := "none", ""
+		if w.Limit.Setting != "" {
+			limit, from = w.Limit.Setting, string(w.From)
+			if w.Limit.Acts != "" {
+				limit += ", then " + w.Limit.Acts
+			}
+		}
+		file, function, _ := strings.Cut(w.Source, " ")
+		fmt.Fprintf(&b, "| %s | %s: %s | %s | %s (%s) | %s | %s | %s | %s | %s | `%s` `%s` |\n", w.For, w.Subject, strings.Join(steps, ", "), strings.TrimPrefix(versions, ", "),
+			w.Worker, w.Workers, limit, from, cmp.Or(w.Writes, "nothing"), cmp.Or(w.Shows, "nothing"), w.Restart, file, strings.ReplaceAll(function, ", ", "`, `"))
+	}
+	b.WriteString("\nA job goes on from one step to another and writes nothing, so that each of these can be its step:\n\n| a job that is | may be | since, before | source |\n|---|---|---|---|\n")
+	for _, next := range velero.Successors() {
+		versions, to := "", string(next.To)
+		if next.Since != (velero.Version{}) {
+			versions = next.Since.String()
+		}
+		if next.Before != (velero.Version{}) {
+			versions += ", before " + next.Before.String()
+		}
+		if next.Ended {
+			to += ", once all pod volumes have ended"
+		}
+		file, function, _ := strings.Cut(next.Source, " ")
+		fmt.Fprintf(&b, "| %s: %s | %s | %s | `%s` `%s` |\n", next.Subject, next.From, to, strings.TrimPrefix(versions, ", "), file, function)
+	}
+	b.WriteString("\n")
+	inDoc(t, "docs/dev/velero.md", "waits", b.String())
+}
+
+// docs/dev/velero.md has the table of owners.
+func TestDocsOfOwners(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("\n| who | does | a volume that is | of | since, before | limit | counted from | source |\n|---|---|---|---|---|---|---|---|\n")
+	for _, o := range velero.Owners() {
+		kinds := make([]string, len(o.Kinds))
+		for i, k := range o.Kinds {
+			kinds[i] = string(k)
+		}
+		phases, versions := strings.Join(o.Phases, ", "), ""
+		if o.OnCancel {
+			phases += "; cancelled"
+		}
+		if o.Since != (velero.Version{}) {
+			versions = o.Since.String()
+		}
+		if o.Before != (velero.Version{}) {
+			versions += ", before " + o.Before.String()
+		}
+		file, function, _ := strings.Cut(o.Source, " ")
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | `%s` `%s` |\n", o.Actor, o.Does, phases, strings.Join(kinds, ", "), strings.TrimPrefix(versions, ", "),
+			cmp.Or(o.Setting, "none"), o.From, file, strings.ReplaceAll(function, ", ", "`, `"))
+	}
+	b.WriteString("\n")
+	inDoc(t, "docs/dev/velero.md", "owners", b.String())
+}
+
+// docs/reasons.md has each reason, with the meaning that its comment in the code
+// gives. What to do about it is written by hand in the row's last cell, and kept.
+func TestDocsOfReasons(t *testing.T) {
+	const path = "docs/reasons.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remedies := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, " | ")
+		if name := strings.Trim(cells[0], "| `"); len(cells) == 3 && strings.HasPrefix(line, "| `") && name != strings.ToLower(name) {
+			remedies[name] = strings.TrimSuffix(strings.TrimSpace(cells[2]), " |")
+		}
+	}
+	for _, source := range []struct{ name, file, what string }{
+		{"reasons", "internal/diagnosis/reason.go", "the job"}, {"etcd-reasons", "internal/etcd/reason.go", "the EtcdBackup or schedule"},
+		{"attention-reasons", "internal/assess/attention_reason.go", "what it is about"},
+	} {
+		inDoc(t, path, source.name, reasonTables(t, source.file, source.what, remedies))
+	}
+	for name := range remedies {
+		t.Errorf("%s: %s is no reason", path, name)
+	}
+}
+
+// reasonTables makes a table of each group of reasons in a file, under the group's
+// comment, and takes from remedies those that it used.
+func reasonTables(t *testing.T, file, what string, remedies map[string]string) string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, d := range f.Decls {
+		group, ok := d.(*ast.GenDecl)
+		if !ok || group.Tok != token.CONST {
+			continue
+		}
+		title, more, _ := strings.Cut(strings.Join(strings.Fields(group.Doc.Text()), " ")+" ", ". ")
+		fmt.Fprintf(&b, "\n## %s\n\n", title)
+		if more = strings.TrimSpace(more); more != "" {
+			b.WriteString(more + "\n\n")
+		}
+		fmt.Fprintf(&b, "| reason | %s | what to do |\n|---|---|---|\n", what)
+		for _, s := range group.Specs {
+			spec := s.(*ast.ValueSpec)
+			name := spec.Names[0].Name
+			_, means, _ := strings.Cut(strings.Join(strings.Fields(spec.Doc.Text()), " "), ": ")
+			if means = strings.TrimSuffix(means, "."); means == "" {
+				t.Errorf("%s: the comment on %s does not say what it means", file, name)
+			}
+			remedy := remedies[name]
+			if delete(remedies, name); remedy == "" {
+				t.Errorf("docs/reasons.md does not say what to do about %s: write it into the last cell of its row", name)
+				remedy = "?"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, means, remedy)
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}

@@ -1,0 +1,93 @@
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func object(t *testing.T, text string) (o map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestSigns holds which fields an object has, and that equal values are equal fields.
+func TestSigns(t *testing.T) {
+	const pod = `{"metadata": {"labels": {"a": "b"}, "annotations": {}}, "spec": {"replicas": 0, "paused": false, "none": null, "text": "", "empty": {}, "list": [],
+		"args": ["a", "b"], "containers": [{"name": "web", "env": [{"name": "A"}, {"name": "A"}]}, {"name": "db"}], "ports": [{"port": 1}, {"port": 2}]}}`
+	table := NewTable()
+	flat, deep := table.Sign(object(t, pod)), table.SignDeep(object(t, pod))
+	for _, c := range []struct {
+		got  []string
+		want string
+	}{
+		{table.Names(flat), "metadata.annotations metadata.labels.a spec.args spec.containers spec.empty spec.list spec.none spec.paused spec.ports spec.replicas spec.text"},
+		{table.Names(deep), "metadata.labels.a spec.args spec.containers[] spec.containers[db].name spec.containers[web].env[0].name spec.containers[web].env[1].name spec.containers[web].env[] " +
+			"spec.containers[web].name spec.paused spec.ports[0].port spec.ports[1].port spec.ports[] spec.replicas"},
+	} {
+		if got := strings.Join(c.got, " "); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+	if changed := Changes(deep, table.SignDeep(object(t, pod))); len(changed) > 0 {
+		t.Errorf("of itself it differs in %q", table.Names(changed))
+	}
+	other := strings.NewReplacer(`"b"]`, `"c"]`, `, {"port": 2}`, "", `"replicas": 0`, `"replicas": 1`).Replace(pod)
+	if got := table.Names(Changes(deep, table.SignDeep(object(t, other)))); !slices.Equal(got, []string{"spec.args", "spec.ports[1].port", "spec.ports[]", "spec.replicas"}) {
+		t.Errorf("%q", got)
+	}
+	if !table.Has("spec.args", flat) || table.Has("spec.nothing", flat) {
+		t.Error("Has")
+	}
+}
+
+// TestLongPaths: what is kept of an object that nests deeply is not its depth times its leaves.
+func TestLongPaths(t *testing.T) {
+	const leaves, depth = 1000, 400
+	nested := func(last string) map[string]any {
+		of := map[string]any{}
+		for i := range leaves {
+			of[fmt.Sprint("leaf", i)] = last
+		}
+		for range depth {
+			of = map[string]any{"below": of}
+		}
+		return of
+	}
+	table := NewTable()
+	all := table.SignDeep(nested("a"))
+	if len(all) != 1 || len(table.Name(all[0])) > maxPath+len(".below") || table.kept > 4*maxPath {
+		t.Fatalf("%d fields, %d bytes are kept", len(all), table.kept)
+	}
+	if len(Changes(all, table.SignDeep(nested("a")))) > 0 || len(Changes(all, table.SignDeep(nested("b")))) != 1 {
+		t.Error("a value below is not compared")
+	}
+	if all := table.SignDeep(map[string]any{strings.Repeat("x", 2*maxPath): map[string]any{}}); len(all) > 0 {
+		t.Error("what is empty is a field")
+	}
+}
+
+// TestQuantities are the same however they are written, but only where Kubernetes has quantities.
+func TestQuantities(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{`{"spec": {"resources": {"limits": {"cpu": "1000m", "memory": "1024Mi"}}}}`, `{"spec": {"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}}`, ""},
+		{`{"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": 1, "x.com/gpu": "2000m"}}}]}}`, `{"spec": {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "x.com/gpu": "2"}}}]}}`, ""},
+		{`{"spec": {"hard": {"requests.cpu": "0.5"}}}`, `{"spec": {"hard": {"requests.cpu": "500m"}}}`, ""},
+		{`{"spec": {"limits": [{"type": "Container", "max": {"cpu": "4000m"}}]}}`, `{"spec": {"limits": [{"type": "Container", "max": {"cpu": "4"}}]}}`, ""},
+		{`{"spec": {"emptyDir": {"sizeLimit": "1024Ki"}}}`, `{"spec": {"emptyDir": {"sizeLimit": "1Mi"}}}`, ""},
+		{`{"spec": {"limits": {"cpu": "1000m"}}}`, `{"spec": {"limits": {"cpu": "1001m"}}}`, "spec.limits.cpu"},
+		{`{"spec": {"limits": {"cpu": "1e1"}}}`, `{"spec": {"limits": {"cpu": "10"}}}`, "spec.limits.cpu"}, // not parsed
+		{`{"spec": {"limits": {"cpu": "1e999999999", "a": "much"}}}`, `{"spec": {"limits": {"cpu": "1e999999999", "a": "much"}}}`, ""},
+		{`{"data": {"cpu": "1000m"}}`, `{"data": {"cpu": "1"}}`, "data.cpu"},
+	} {
+		table := NewTable()
+		if got := strings.Join(table.Names(Changes(table.SignDeep(object(t, c.a)), table.SignDeep(object(t, c.b)))), " "); got != c.want {
+			t.Errorf("%s and %s differ in %q, expected %q", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/restore/live"
+)
+
+// webhooks finds those of the cluster that will refuse items because nothing answers for them.
+func (c *check) webhooks() {
+	if c.Around == nil {
+		return
+	}
+	for _, w := range c.Around.Webhooks {
+		there, known := c.Around.Services[w.Service]
+		if !w.Fails || there {
+			continue
+		}
+		n, resources, sure := c.matches(w)
+		switch {
+		case n == 0:
+			continue
+		case !known:
+			namespace, _, _ := strings.Cut(w.Service, "/")
+			c.notLooked("the Service "+w.Service+" of webhook "+w.Name, c.Around.Why(live.Services, namespace))
+			continue
+		}
+		kind, name, _ := strings.Cut(w.Configuration, "/")
+		f := Finding{Severity: Obstacle, Reason: WebhookServiceMissing, Resource: kind, Count: 1, Names: []string{name},
+			Sentence: fmt.Sprintf("Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to (%s).", w.Name, name, w.Service, human.Count(n, "item"), human.List(resources, 3)),
+			Remedy:   "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl delete " + strings.Replace(w.Configuration, "/", " ", 1) + "."}
+		switch {
+		case c.brings[live.Services][w.Service]:
+			f.Severity = Doubt
+			f.Sentence += " The restore brings the Service; until pods answer behind it, items are refused."
+			f.Remedy = "Restore the webhook's namespace first, and the rest when its pods are ready."
+		case !sure:
+			f.Severity = Doubt
+			f.Sentence += " Its selectors may leave these items out."
+		}
+		c.find(f)
+	}
+}
+
+// matches counts the new items that a webhook applies to and no dry run has asked; unknown labels make it unsure.
+func (c *check) matches(w live.Webhook) (n int, resources []string, sure bool) {
+	for namespace, created := range c.unasked {
+		selected, known := c.selected(w, namespace)
+		for resource, items := range created {
+			if selected && slices.ContainsFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") }) {
+				sure = sure || known && !w.Objects
+				n += items
+				resources = append(resources, resource)
+			}
+		}
+	}
+	slices.Sort(resources)
+	return n, slices.Compact(resources), sure
+}
+
+// selected says whether a webhook is about a namespace, and whether that is known:
+// of one that the restore makes, only the name is.
+func (c *check) selected(w live.Webhook, namespace string) (selected, known bool) {
+	if w.Namespaces == nil || namespace == "" {
+		return true, true
+	}
+	s, err := metav1.LabelSelectorAsSelector(w.Namespaces)
+	if err != nil {
+		return true, false
+	}
+	there, known := c.Around.Namespaces[namespace]
+	if known {
+		return s.Matches(labels.Set(there.Labels)), true
+	}
+	return true, false
+}
+
+// applies says whether a webhook's rule is about creating a resource.
+func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool) bool {
+	name, group, _ := strings.Cut(resource, ".")
+	has := func(list []string, words ...string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
+	}
+	if r.Scope != nil && (*r.Scope == admissionv1.ClusterScope && namespaced || *r.Scope == admissionv1.NamespacedScope && !namespaced) {
+		return false
+	}
+	return slices.ContainsFunc(r.Operations, func(o admissionv1.OperationType) bool {
+		return o == admissionv1.Create || o == admissionv1.OperationAll
+	}) && has(r.APIGroups, group, "*") && has(r.Resources, name, "*", "*/*", name+"/*")
+}
+
+// findHooks finds webhooks of the backup that will have no pod to answer.
+func (c *check) findHooks(s *storage) {
+	for service, g := range s.hooks.sorted() {
+		there, known := c.Around.Services[service]
+		switch {
+		case there || c.brings[live.Services][service]:
+			continue
+		case !known:
+			namespace, _, _ := strings.Cut(service, "/")
+			c.notLooked("the Service "+service+" of webhooks that the restore brings", c.Around.Why(live.Services, namespace))
+			continue
+		}
+		c.find(g.fill(Finding{Severity: Doubt, Reason: WebhookRestoredWithout, Resource: "webhook configurations",
+			Sentence: fmt.Sprintf("The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are there, Kubernetes refuses what they apply to.", service, c.mappedAway(service)),
+			Remedy:   "Leave them out: --exclude-resources validatingwebhookconfigurations,mutatingwebhookconfigurations."}))
+	}
+}
+
+// mappedAway: Velero does not change the namespace of a Service in a webhook.
+func (c *check) mappedAway(service string) string {
+	namespace, _, _ := strings.Cut(service, "/")
+	if to, mapped := c.Restore.NamespaceMapping[namespace]; mapped {
+		return " there: the restore maps " + namespace + " to " + to + ", and Velero does not change that in webhooks"
+	}
+	return ""
+}
+
+func (c *check) unlookedAround() {
+	if c.Around == nil {
+		c.notLooked("namespaces, classes, quotas, node ports and webhooks of the cluster", "the cluster was not checked")
+		return
+	}
+	about := map[string]string{
+		live.Namespaces: "whether namespaces are being deleted, or refuse pods", live.StorageClasses: "storage classes", live.SnapshotClasses: "volume snapshot classes",
+		live.Drivers: "CSI drivers", live.Quotas: "quotas", live.LimitRanges: "limit ranges", live.Services: "node ports",
+		live.Validating: "validating webhooks", live.Mutating: "mutating webhooks",
+		live.ConfigMaps: "the ConfigMaps of Velero's restore actions", live.PersistentVolumes: "whether claims can bind to the volumes that they name",
+		live.SnapshotLocations: "Velero's snapshot locations",
+	}
+	for _, n := range c.Around.NotSeen {
+		if n.Namespace != "" && (n.Resource == live.Services || n.Resource == live.ConfigMaps) {
+			continue // a webhook's Service, a resource modifier or policy: said where it matters
+		}
+		c.notListed(about[n.Resource], n)
+	}
+}

@@ -1,0 +1,142 @@
+package results
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+// Resource is one that a message names.
+type Resource struct {
+	// Kind is as Velero writes it in that message: a resource such as deployments.apps, or a kind such as
+	// ConfigMap. Empty where the message does not say it.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// String is KIND/NAME.
+func (r Resource) String() string {
+	if r.Kind == "" {
+		return r.Name
+	}
+	return r.Kind + "/" + r.Name
+}
+
+// id matches what getResourceID writes: KIND/NAME or KIND/NAMESPACE/NAME. Names may have colons, but no spaces.
+const id = `(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:?(?: (.*))?$`
+
+// forms are the messages that begin with prefix and go on with the kind, the name and the rest of the
+// text (pkg/restore/restore.go, 1.18.3; k8s.io/apimachinery/pkg/api/errors). The text is words and the rest.
+var forms = []struct {
+	prefix, words, kind string
+	pattern             *regexp.Regexp
+}{
+	{prefix: "error restoring additional item ", words: "error restoring additional item: ", pattern: regexp.MustCompile(id)},
+	{prefix: "error restoring ", pattern: regexp.MustCompile(id)},
+	{prefix: "error preparing ", words: "error preparing: ", pattern: regexp.MustCompile(id)},
+	{prefix: "error checking completion of ", words: "error checking completion of: ", pattern: regexp.MustCompile(id)},
+	{prefix: "additional items for ", words: "additional items ", pattern: regexp.MustCompile(id)},
+	{pattern: regexp.MustCompile(`(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:? (unexpected type .*)$`)},
+	{prefix: "could not restore, ", words: "already exists", pattern: regexp.MustCompile(`(?s)^([^: ]+)[: ]"*([^ ]+?)"* already exists(.*)$`)},
+	{prefix: "the CRD ", words: "the CRD is ", kind: "customresourcedefinitions", pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`)},
+	{prefix: "error verifying the CRD ", words: "error verifying the CRD is ", kind: "customresourcedefinitions", pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`)},
+	// A path in the backup: KIND/namespaces/NAMESPACE/NAME.json or KIND/cluster/NAME.json, perhaps with a version.
+	{prefix: `error decoding "resources/`, words: "error decoding: ", pattern: regexp.MustCompile(`(?s)^([^/]+)/(?:.*?/)?([^/]+?)\.json": (.*)$`)},
+	{prefix: "Operation cannot be fulfilled on ", words: "Operation cannot be fulfilled", pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)"(.*)$`)},
+	{pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)" ((?:not found|already exists|is forbidden|is invalid).*)$`)},
+}
+
+// parse takes the resource out of a message. text is the rest; a message that names none is all text.
+func parse(message string) (named Resource, text string) {
+	message = strings.TrimSpace(message)
+	if m := logLine.FindStringSubmatch(message); m != nil {
+		return parseLogLine(m)
+	}
+	for _, f := range forms {
+		rest, found := strings.CutPrefix(message, f.prefix)
+		if !found {
+			continue
+		}
+		if m := f.pattern.FindStringSubmatch(rest); m != nil {
+			r := Resource{cmp.Or(f.kind, m[1]), m[2]}
+			return r, f.words + withoutSubject(m[3], r.Name)
+		}
+	}
+	return Resource{}, message
+}
+
+// logLine matches a message of a backup, which is made of the fields of a log line
+// (pkg/util/logging/log_counter_hook.go, 1.18.3). Each may be missing but the message.
+var logLine = regexp.MustCompile(`(?s)^(?:resource: /(.*?) )?(?:name: /(.*?) )?message: /(.*?)(?: error: /(.*))?$`)
+
+func parseLogLine(fields []string) (r Resource, text string) {
+	text = fields[3]
+	if fields[4] != "" {
+		text += ": " + fields[4]
+	}
+	// Some errors name the resource: "(groupResource=pods, namespace=shop, name=db-0)".
+	r = Resource{cmp.Or(fields[1], between(text, "groupResource=", ",")), cmp.Or(fields[2], between(text, ", name=", ")"))}
+	if r.Name == "" {
+		return Resource{}, text // a kind alone is no resource
+	}
+	return r, text
+}
+
+// between returns the text between two words, empty if they do not both occur.
+func between(s, from, to string) string {
+	_, s, found := strings.Cut(s, from)
+	if s, _, ended := strings.Cut(s, to); found && ended {
+		return s
+	}
+	return ""
+}
+
+// withoutSubject drops the resource that the API server repeats: 'configmaps "cm-4" is forbidden'.
+func withoutSubject(text, name string) string {
+	if kind, rest, found := strings.Cut(text, ` "`+name+`" `); found && !strings.Contains(kind, " ") {
+		return rest
+	}
+	return text
+}
+
+// template is a message's text with "*" in place of the name. Where the name is a
+// plain word, only quoted and KEY=NAME uses are sure.
+func template(text, name string) string {
+	if name == "" || !strings.Contains(text, name) {
+		return text
+	}
+	plain := strings.IndexFunc(name, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+	var b strings.Builder
+	for {
+		at := strings.Index(text, name)
+		if at < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		end := at + len(name)
+		var before, after byte = ' ', ' '
+		if at > 0 {
+			before = text[at-1]
+		} else if b.Len() > 0 {
+			before = '-' // what stands there was taken for something else
+		}
+		if end < len(text) {
+			after = text[end]
+		}
+		whole := !ofName(before) && (!ofName(after) || after == '.' && (end+1 == len(text) || text[end+1] == ' '))
+		b.WriteString(text[:at])
+		if whole && (!plain || before == '"' || before == '/' || before == '=' || before == '\'') {
+			b.WriteString("*")
+		} else {
+			b.WriteString(name)
+		}
+		text = text[end:]
+	}
+}
+
+func ofName(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.'
+}
+
+// Pattern returns a message with "*" in place of an object's name, so that the same said of others is the same text.
+func Pattern(text, name string) string { return template(text, name) }

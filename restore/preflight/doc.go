@@ -1,3 +1,0 @@
-// Package preflight says before a restore what will go wrong with it: what the backup holds and needs (package
-// collector), against what the cluster holds and serves (package target) and the state of Velero. It does no I/O.
-package preflight
