@@ -191,6 +191,8 @@ func (c *console) starts(t *testing.T, name string) {
 	t.Helper()
 	c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.Screen(), ", checking") })
 	c.types(t, "\x0f") // ctrl+o
+	c.sees(t, "The API server was not asked", "again starts without it")
+	c.types(t, "\x0f")
 	c.sees(t, "Start restore "+lab.Namespace+"/"+name, "preflight found", "enter type the name")
 	c.types(t, "\r")
 	c.sees(t, " and press enter:")
