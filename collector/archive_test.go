@@ -61,17 +61,28 @@ func podJSON(phase string, claims ...string) string {
 	for _, c := range claims {
 		volumes = append(volumes, fmt.Sprintf(`{"name":"x","persistentVolumeClaim":{"claimName":%q}}`, c))
 	}
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"app":"web"}},"spec":{"volumes":[%s]},"status":{"phase":%q}}`,
-		strings.Join(volumes, ","), phase)
+	return fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"app":"web"}},"spec":{"volumes":[%s]},"status":{"phase":%q}}`,
+		strings.Join(volumes, ","),
+		phase,
+	)
 }
 
 func claimJSON(volume string) string {
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{},"spec":{"volumeName":%q},"status":{"phase":"Bound"}}`, volume)
+	return fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{},"spec":{"volumeName":%q},"status":{"phase":"Bound"}}`,
+		volume,
+	)
 }
 
 func crdJSON(plural, group, short string) string {
-	return fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{},"spec":{"group":%q,"names":{"kind":"X","plural":%q,"singular":%q,"shortNames":[%q]},"scope":"Namespaced"}}`,
-		group, plural, strings.TrimSuffix(plural, "s"), short)
+	return fmt.Sprintf(
+		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{},"spec":{"group":%q,"names":{"kind":"X","plural":%q,"singular":%q,"shortNames":[%q]},"scope":"Namespaced"}}`,
+		group,
+		plural,
+		strings.TrimSuffix(plural, "s"),
+		short,
+	)
 }
 
 // labelled is an object of any kind with labels as "k=v,k=v".

@@ -191,11 +191,17 @@ func (w *walker) index(err error) *Index {
 		w.problem("The archive has no metadata/version; Velero writes one into every backup.")
 	}
 	if w.unexpected > 0 {
-		w.problem("Entries that Velero does not extract, because they are links, devices or the like: %d.", w.unexpected)
+		w.problem(
+			"Entries that Velero does not extract, because they are links, devices or the like: %d.",
+			w.unexpected,
+		)
 	}
 	x.Noted = w.problems
 	if w.untold > 0 {
-		x.Noted = append(x.Noted, human.Plural(w.untold, "more problem like these is", "more problems like these are")+" not listed here.")
+		x.Noted = append(
+			x.Noted,
+			human.Plural(w.untold, "more problem like these is", "more problems like these are")+" not listed here.",
+		)
 	}
 	if err != nil {
 		x.Noted = append(x.Noted, fmt.Sprintf("The archive was not read to its end: %v.", err))
@@ -206,7 +212,13 @@ func (w *walker) index(err error) *Index {
 // Bodies reads the gzip-compressed tarball of a backup from r and visits the bodies of the items that are wanted. An
 // item is plural and group, the namespace in the backup and the name. A body is valid until visit returns, and nil
 // where it has more than limits.Object bytes. Nothing else of the archive is kept. Its errors are those of [Read].
-func Bodies(ctx context.Context, r io.Reader, limits Limits, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+func Bodies(
+	ctx context.Context,
+	r io.Reader,
+	limits Limits,
+	wanted func(resource, namespace, name string) bool,
+	visit func(resource, namespace, name string, body []byte),
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := openArchive(ctx, r, limits)

@@ -24,7 +24,13 @@ func TestBodies(t *testing.T) {
 	if want := []string{"pods shop/a a", "nodes /n n", "nodes /long "}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
-	if err := Bodies(t.Context(), bytes.NewReader(archive[:len(archive)/2]), Limits{}, func(_, _, _ string) bool { return true }, func(_, _, _ string, _ []byte) {}); err == nil {
+	if err := Bodies(
+		t.Context(),
+		bytes.NewReader(archive[:len(archive)/2]),
+		Limits{},
+		func(_, _, _ string) bool { return true },
+		func(_, _, _ string, _ []byte) {},
+	); err == nil {
 		t.Error("half an archive is none")
 	}
 }

@@ -31,9 +31,17 @@ func crowd(t testing.TB, items, namespaces int) *Index {
 	b := newBuilder()
 	o := &object{}
 	for i := range items {
-		at := place{resource: []byte("configmaps"), namespace: fmt.Appendf(nil, "%s-%05d", strings.Repeat("a", 50), i%namespaces), name: fmt.Appendf(nil, "item-%06d", i)}
+		at := place{
+			resource:  []byte("configmaps"),
+			namespace: fmt.Appendf(nil, "%s-%05d", strings.Repeat("a", 50), i%namespaces),
+			name:      fmt.Appendf(nil, "item-%06d", i),
+		}
 		o.reset()
-		o.labels = append(o.labels, [2][]byte{[]byte("app"), fmt.Appendf(nil, "app-%d", i)}, [2][]byte{[]byte("tier"), []byte("web")})
+		o.labels = append(
+			o.labels,
+			[2][]byte{[]byte("app"), fmt.Appendf(nil, "app-%d", i)},
+			[2][]byte{[]byte("tier"), []byte("web")},
+		)
 		b.add(at, o, 0)
 	}
 	return b.index()
@@ -42,8 +50,20 @@ func crowd(t testing.TB, items, namespaces int) *Index {
 // bound is the most steps that an Estimate may take: all that filters may take,
 // and some for each item and word.
 func bound(filters int, x *Index, spec velerov1.RestoreSpec, d Discovery) int {
-	words := len(spec.IncludedNamespaces) + len(spec.ExcludedNamespaces) + len(spec.IncludedResources) + len(spec.ExcludedResources) +
-		len(spec.OrLabelSelectors) + len(spec.NamespaceMapping)
+	words := len(
+		spec.IncludedNamespaces,
+	) + len(
+		spec.ExcludedNamespaces,
+	) + len(
+		spec.IncludedResources,
+	) + len(
+		spec.ExcludedResources,
+	) +
+		len(
+			spec.OrLabelSelectors,
+		) + len(
+		spec.NamespaceMapping,
+	)
 	all := x.Items() + len(x.Buckets) + len(x.Refs) + len(x.Kinds) + x.Strings.len() + words + len(d.Resources) + 1000
 	return filters + 1<<20 + 10*all
 }
@@ -75,7 +95,11 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 		}
 		return words
 	}
-	values := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: many(50_000, "none-%d")}}}
+	values := &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: many(50_000, "none-%d")},
+		},
+	}
 	keys := &metav1.LabelSelector{MatchLabels: map[string]string{}}
 	for _, key := range many(50_000, "key-%d") {
 		keys.MatchLabels[key] = "x"
@@ -110,7 +134,11 @@ func TestHostileSpecsComeToAnEnd(t *testing.T) {
 	} {
 		for _, version := range [][3]int{{1, 18, 3}, {1, 18, 0}} {
 			t.Run(fmt.Sprint(name, version), func(t *testing.T) {
-				spec := RestoreSpec{Restore: c.spec, Server: Server{Version: version}, Existing: Namespaces{Known: true, Names: many(50_000, "there-%d")}}
+				spec := RestoreSpec{
+					Restore:  c.spec,
+					Server:   Server{Version: version},
+					Existing: Namespaces{Known: true, Names: many(50_000, "there-%d")},
+				}
 				e, steps := stepsOf(t, x, spec, Discovery{})
 				t.Logf("%d steps, %d items", steps, e.Total)
 				said := strings.Join(e.Assumptions, "\n")
@@ -129,7 +157,13 @@ func TestUnjudgedCountsAsRestored(t *testing.T) {
 	for _, spec := range []velerov1.RestoreSpec{
 		{IncludedNamespaces: []string{strings.Repeat("*?", 5000)}}, {ExcludedNamespaces: []string{strings.Repeat("*?", 5000)}},
 	} {
-		if e := estimate(t, x, RestoreSpec{Restore: spec, Existing: Namespaces{All: true}}, Discovery{}); e.Total != 2000 || !e.Partial {
+		if e := estimate(
+			t,
+			x,
+			RestoreSpec{Restore: spec, Existing: Namespaces{All: true}},
+			Discovery{},
+		); e.Total != 2000 ||
+			!e.Partial {
 			t.Errorf("%d items, partial %v", e.Total, e.Partial)
 		}
 	}
@@ -204,7 +238,10 @@ func TestManyReferences(t *testing.T) {
 		}
 		compared++
 	}
-	spec := RestoreSpec{Restore: velerov1.RestoreSpec{IncludedResources: []string{"pods", "pvc"}}, Existing: Namespaces{All: true}}
+	spec := RestoreSpec{
+		Restore:  velerov1.RestoreSpec{IncludedResources: []string{"pods", "pvc"}},
+		Existing: Namespaces{All: true},
+	}
 	if e, _ := stepsOf(t, x, spec, Discovery{}); e.Total != 2*namespaces {
 		t.Errorf("%d items", e.Total)
 	}
@@ -230,9 +267,18 @@ func FuzzSteps(f *testing.F) {
 			NamespaceMapping: map[string]string{in: out, out: in},
 		}
 		for _, value := range repeat(values) {
-			spec.OrLabelSelectors = append(spec.OrLabelSelectors, &metav1.LabelSelector{MatchLabels: map[string]string{key: value}})
+			spec.OrLabelSelectors = append(
+				spec.OrLabelSelectors,
+				&metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
+			)
 		}
-		stepsWithin(t, 1<<16, x, RestoreSpec{Restore: spec, Server: Server{Version: [3]int{1, 18, int(patch)}}}, Discovery{})
+		stepsWithin(
+			t,
+			1<<16,
+			x,
+			RestoreSpec{Restore: spec, Server: Server{Version: [3]int{1, 18, int(patch)}}},
+			Discovery{},
+		)
 	})
 }
 

@@ -59,12 +59,18 @@ func LiveDiscovery(lists []*metav1.APIResourceList) Discovery {
 			})
 		}
 	}
-	slices.SortStableFunc(d.Resources, func(a, b Resource) int { return min(len(a.Group), 1) - min(len(b.Group), 1) }) // the core group first
+	slices.SortStableFunc(
+		d.Resources,
+		func(a, b Resource) int { return min(len(a.Group), 1) - min(len(b.Group), 1) },
+	) // the core group first
 	return d
 }
 
 func hasVerbs(verbs metav1.Verbs) bool {
-	return !slices.ContainsFunc([]string{"list", "create", "get", "delete"}, func(verb string) bool { return !slices.Contains(verbs, verb) })
+	return !slices.ContainsFunc(
+		[]string{"list", "create", "get", "delete"},
+		func(verb string) bool { return !slices.Contains(verbs, verb) },
+	)
 }
 
 // resolver finds resources by what people call them.
@@ -170,10 +176,24 @@ var kubernetes = []Resource{
 	{"apps", "replicasets", "replicaset", "ReplicaSet", short("rs"), true},
 	{"apps", "statefulsets", "statefulset", "StatefulSet", short("sts"), true},
 	{"events.k8s.io", "events", "event", "Event", short("ev"), true},
-	{"autoscaling", "horizontalpodautoscalers", "horizontalpodautoscaler", "HorizontalPodAutoscaler", short("hpa"), true},
+	{
+		"autoscaling",
+		"horizontalpodautoscalers",
+		"horizontalpodautoscaler",
+		"HorizontalPodAutoscaler",
+		short("hpa"),
+		true,
+	},
 	{"batch", "cronjobs", "cronjob", "CronJob", short("cj"), true},
 	{"batch", "jobs", "job", "Job", nil, true},
-	{"certificates.k8s.io", "certificatesigningrequests", "certificatesigningrequest", "CertificateSigningRequest", short("csr"), false},
+	{
+		"certificates.k8s.io",
+		"certificatesigningrequests",
+		"certificatesigningrequest",
+		"CertificateSigningRequest",
+		short("csr"),
+		false,
+	},
 	{"networking.k8s.io", "ingressclasses", "ingressclass", "IngressClass", nil, false},
 	{"networking.k8s.io", "ingresses", "ingress", "Ingress", short("ing"), true},
 	{"networking.k8s.io", "ipaddresses", "ipaddress", "IPAddress", short("ip"), false},
@@ -189,14 +209,70 @@ var kubernetes = []Resource{
 	{"storage.k8s.io", "csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity", nil, true},
 	{"storage.k8s.io", "storageclasses", "storageclass", "StorageClass", short("sc"), false},
 	{"storage.k8s.io", "volumeattachments", "volumeattachment", "VolumeAttachment", nil, false},
-	{"storage.k8s.io", "volumeattributesclasses", "volumeattributesclass", "VolumeAttributesClass", short("vac"), false},
-	{"admissionregistration.k8s.io", "mutatingadmissionpolicies", "mutatingadmissionpolicy", "MutatingAdmissionPolicy", nil, false},
-	{"admissionregistration.k8s.io", "mutatingadmissionpolicybindings", "mutatingadmissionpolicybinding", "MutatingAdmissionPolicyBinding", nil, false},
-	{"admissionregistration.k8s.io", "mutatingwebhookconfigurations", "mutatingwebhookconfiguration", "MutatingWebhookConfiguration", nil, false},
-	{"admissionregistration.k8s.io", "validatingadmissionpolicies", "validatingadmissionpolicy", "ValidatingAdmissionPolicy", nil, false},
-	{"admissionregistration.k8s.io", "validatingadmissionpolicybindings", "validatingadmissionpolicybinding", "ValidatingAdmissionPolicyBinding", nil, false},
-	{"admissionregistration.k8s.io", "validatingwebhookconfigurations", "validatingwebhookconfiguration", "ValidatingWebhookConfiguration", nil, false},
-	{"apiextensions.k8s.io", "customresourcedefinitions", "customresourcedefinition", "CustomResourceDefinition", short("crd", "crds"), false},
+	{
+		"storage.k8s.io",
+		"volumeattributesclasses",
+		"volumeattributesclass",
+		"VolumeAttributesClass",
+		short("vac"),
+		false,
+	},
+	{
+		"admissionregistration.k8s.io",
+		"mutatingadmissionpolicies",
+		"mutatingadmissionpolicy",
+		"MutatingAdmissionPolicy",
+		nil,
+		false,
+	},
+	{
+		"admissionregistration.k8s.io",
+		"mutatingadmissionpolicybindings",
+		"mutatingadmissionpolicybinding",
+		"MutatingAdmissionPolicyBinding",
+		nil,
+		false,
+	},
+	{
+		"admissionregistration.k8s.io",
+		"mutatingwebhookconfigurations",
+		"mutatingwebhookconfiguration",
+		"MutatingWebhookConfiguration",
+		nil,
+		false,
+	},
+	{
+		"admissionregistration.k8s.io",
+		"validatingadmissionpolicies",
+		"validatingadmissionpolicy",
+		"ValidatingAdmissionPolicy",
+		nil,
+		false,
+	},
+	{
+		"admissionregistration.k8s.io",
+		"validatingadmissionpolicybindings",
+		"validatingadmissionpolicybinding",
+		"ValidatingAdmissionPolicyBinding",
+		nil,
+		false,
+	},
+	{
+		"admissionregistration.k8s.io",
+		"validatingwebhookconfigurations",
+		"validatingwebhookconfiguration",
+		"ValidatingWebhookConfiguration",
+		nil,
+		false,
+	},
+	{
+		"apiextensions.k8s.io",
+		"customresourcedefinitions",
+		"customresourcedefinition",
+		"CustomResourceDefinition",
+		short("crd", "crds"),
+		false,
+	},
 	{"scheduling.k8s.io", "priorityclasses", "priorityclass", "PriorityClass", short("pc"), false},
 	{"coordination.k8s.io", "leases", "lease", "Lease", nil, true},
 	{"node.k8s.io", "runtimeclasses", "runtimeclass", "RuntimeClass", nil, false},
@@ -206,7 +282,14 @@ var kubernetes = []Resource{
 	{"resource.k8s.io", "resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate", nil, true},
 	{"resource.k8s.io", "resourceslices", "resourceslice", "ResourceSlice", nil, false},
 	{"flowcontrol.apiserver.k8s.io", "flowschemas", "flowschema", "FlowSchema", nil, false},
-	{"flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", "prioritylevelconfiguration", "PriorityLevelConfiguration", nil, false},
+	{
+		"flowcontrol.apiserver.k8s.io",
+		"prioritylevelconfigurations",
+		"prioritylevelconfiguration",
+		"PriorityLevelConfiguration",
+		nil,
+		false,
+	},
 }
 
 // veleroKinds are Velero 1.18's own CRDs.

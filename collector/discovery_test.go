@@ -61,7 +61,14 @@ func TestDiscovery(t *testing.T) {
 			want, err := mapper.ResourceFor(schema.ParseGroupResource(word).WithVersion(""))
 			got, ok := newResolver(live.Resources).resolve(word, newWork(t.Context()))
 			if ok != (err == nil) || ok && got.GroupResource() != want.GroupResource().String() {
-				t.Errorf("%s: %q %v, the REST mapper says %q, %v", word, got.GroupResource(), ok, want.GroupResource(), err)
+				t.Errorf(
+					"%s: %q %v, the REST mapper says %q, %v",
+					word,
+					got.GroupResource(),
+					ok,
+					want.GroupResource(),
+					err,
+				)
 			}
 			offline, _ := newResolver(offline(nil)).resolve(word, newWork(t.Context()))
 			if ok && offline.GroupResource() != got.GroupResource() {

@@ -135,19 +135,33 @@ func (r *restore) assumptions() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	spec := r.spec.Restore
 	if !r.spec.Existing.Known && len(r.made) > 0 {
-		say("Of the target's namespaces only %s are taken as existing; %s as made by the restore: %s.",
-			strings.Join(everyCluster, ", "), human.Plural(len(r.made), "more is counted", "more are counted"), someOf(r.made))
+		say(
+			"Of the target's namespaces only %s are taken as existing; %s as made by the restore: %s.",
+			strings.Join(
+				everyCluster,
+				", ",
+			),
+			human.Plural(len(r.made), "more is counted", "more are counted"),
+			someOf(r.made),
+		)
 	}
 	if !r.live {
 		say("The target is taken to serve the kinds of Kubernetes 1.36, Velero's own and those of the backup's CRDs.")
 	}
 	if len(r.unknownWords) > 0 {
-		say("The target does not know %s, so Velero takes it literally, though a CRD of the backup has that name.", someOf(r.unknownWords))
+		say(
+			"The target does not know %s, so Velero takes it literally, though a CRD of the backup has that name.",
+			someOf(r.unknownWords),
+		)
 	}
 	switch {
 	case spec.ResourcePolicy == nil:
 	case !r.version.readsPolicies():
-		say("Velero %s ignores the resource policy %q: restores have one since 1.18.3.", r.version, spec.ResourcePolicy.Name)
+		say(
+			"Velero %s ignores the resource policy %q: restores have one since 1.18.3.",
+			r.version,
+			spec.ResourcePolicy.Name,
+		)
 	case r.policyUnread():
 		say("The resource policy %q was not looked at; it may leave items out.", spec.ResourcePolicy.Name)
 	}
@@ -156,7 +170,10 @@ func (r *restore) assumptions() (all []string) {
 	}
 	if r.forced > 0 {
 		// pkg/restore/actions/csi/pvc_action.go, Execute and isResourceExist.
-		say("Volume snapshots that the filters leave out, counted with their claims in namespaces that exist: %d. A claim that exists brings none.", r.forced)
+		say(
+			"Volume snapshots that the filters leave out, counted with their claims in namespaces that exist: %d. A claim that exists brings none.",
+			r.forced,
+		)
 	}
 	if r.undecodable > 0 {
 		say("Selected objects that cannot be decoded: %d. Velero leaves them out, with an error each.", r.undecodable)
@@ -165,7 +182,10 @@ func (r *restore) assumptions() (all []string) {
 		say("Items whose labels were not read: %d. They are counted as if the selector selected them.", r.unread)
 	}
 	if patterns := r.beyond(); len(patterns) > 0 {
-		say("These patterns take too many steps to match and are taken to leave nothing out: %s. Velero itself may hang on them.", quoted(patterns))
+		say(
+			"These patterns take too many steps to match and are taken to leave nothing out: %s. Velero itself may hang on them.",
+			quoted(patterns),
+		)
 	}
 	if r.unjudged > 0 {
 		say("The label selectors take too many steps. Items that are counted as if they were selected: %d.", r.unjudged)
@@ -175,7 +195,11 @@ func (r *restore) assumptions() (all []string) {
 	case server.Tag == "":
 		say("The version of the Velero server is not known; it is taken for %s.", currentVersion)
 	default:
-		say("The version %.60q of the Velero server is none of Velero's own; it is taken for %s.", server.Tag, currentVersion)
+		say(
+			"The version %.60q of the Velero server is none of Velero's own; it is taken for %s.",
+			server.Tag,
+			currentVersion,
+		)
 	}
 	if r.x.Incomplete {
 		say("The backup could not be read wholly; more items may be restored.")

@@ -38,7 +38,9 @@ func TestFates(t *testing.T) {
 				if i.Resource != dirNamespaces {
 					counts[i.Fate]++
 				}
-				if target := restore.Spec.NamespaceMapping[i.Namespace]; i.Name == "" || i.Resource != dirNamespaces && (target != "" && i.Target != target || i.Namespace == "" && i.Target != "") {
+				if target := restore.Spec.NamespaceMapping[i.Namespace]; i.Name == "" ||
+					i.Resource != dirNamespaces &&
+						(target != "" && i.Target != target || i.Namespace == "" && i.Target != "") {
 					t.Errorf("%+v", i)
 				}
 			})
@@ -49,7 +51,15 @@ func TestFates(t *testing.T) {
 				}
 			}
 			if err != nil || seen != x.Items() || counts[ToRestore] != want {
-				t.Errorf("%d of %d items, %d to restore, the estimate has %d: %v, %v", seen, x.Items(), counts[ToRestore], want, counts, err)
+				t.Errorf(
+					"%d of %d items, %d to restore, the estimate has %d: %v, %v",
+					seen,
+					x.Items(),
+					counts[ToRestore],
+					want,
+					counts,
+					err,
+				)
 			}
 			for kind, resource := range map[[2]string]string{{"apps", "Deployment"}: "deployments.apps", {"", "Endpoints"}: "endpoints",
 				{"example.com", "Policy"}: "policies.example.com", {"a.io", "Gateway"}: "gateways.a.io", {"", "Bus"}: "buses", {"", ""}: ""} {
@@ -65,7 +75,11 @@ func TestFates(t *testing.T) {
 // depend on the target.
 func TestKindsThatAreNotServed(t *testing.T) {
 	x := readCapture(t, Limits{})
-	fates, err := x.Fates(t.Context(), RestoreSpec{}, Discovery{Live: true, Resources: []Resource{{"", "pods", "pod", "Pod", nil, true}}})
+	fates, err := x.Fates(
+		t.Context(),
+		RestoreSpec{},
+		Discovery{Live: true, Resources: []Resource{{"", "pods", "pod", "Pod", nil, true}}},
+	)
 	if err != nil || fates.Kinds.Guess("", "Endpoints") != "endpoints" {
 		t.Errorf("%s, %v", fates.Kinds.Guess("", "Endpoints"), err)
 	}

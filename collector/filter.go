@@ -49,7 +49,8 @@ func resourceFilter(resources *resolver, includes, excludes []string, w *work) *
 // namespaces of the backup; they matter only where patterns are expanded.
 func namespaceFilter(v version, includes, excludes, present []string, w *work) (*glob.Filter, error) {
 	isPattern := func(s string) bool { return strings.ContainsAny(s, wildcards) }
-	if !v.expandsNamespaces() || len(includes) == 0 || slices.Contains(includes, "*") || !slices.ContainsFunc(slices.Concat(includes, excludes), isPattern) {
+	if !v.expandsNamespaces() || len(includes) == 0 || slices.Contains(includes, "*") ||
+		!slices.ContainsFunc(slices.Concat(includes, excludes), isPattern) {
 		return glob.NewFilter(includes, excludes, w.filters), nil
 	}
 	if slices.Contains(excludes, "*") {

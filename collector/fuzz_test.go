@@ -145,7 +145,14 @@ func FuzzSpec(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4], seed[5])
 	}
-	x := mustRead(f, buildArchive(f, file{podA + "p.json", podJSON("Running")}, file{"resources/deployments.apps/namespaces/b/d.json", labelled("Deployment", "app=x")}))
+	x := mustRead(
+		f,
+		buildArchive(
+			f,
+			file{podA + "p.json", podJSON("Running")},
+			file{"resources/deployments.apps/namespaces/b/d.json", labelled("Deployment", "app=x")},
+		),
+	)
 	f.Fuzz(func(t *testing.T, in, out, nsIn, nsOut, key, op string) {
 		for _, v := range [][3]int{{}, {1, 18, 0}, {1, 9, 0}} {
 			e := estimate(t, x, RestoreSpec{Server: Server{Version: v}, Restore: velerov1.RestoreSpec{

@@ -41,7 +41,13 @@ func manyPods(t testing.TB, n int) []byte {
 	files := []file{{"metadata/version", "1.1.0\n"}}
 	for i := range n {
 		noise := fmt.Sprintf("%x", sha(i))
-		files = append(files, file{fmt.Sprintf("%sp%05d.json", podA, i), `{"kind":"Pod","metadata":{"labels":{"n":"` + noise[:20] + `"}},"x":"` + noise + `"}`})
+		files = append(
+			files,
+			file{
+				fmt.Sprintf("%sp%05d.json", podA, i),
+				`{"kind":"Pod","metadata":{"labels":{"n":"` + noise[:20] + `"}},"x":"` + noise + `"}`,
+			},
+		)
 	}
 	return buildTar(t, files...)
 }
@@ -111,7 +117,8 @@ func TestBombs(t *testing.T) {
 	member := pack(t, make([]byte, piece))
 	bomb := func(size int) []byte {
 		var header bytes.Buffer
-		if err := tar.NewWriter(&header).WriteHeader(&tar.Header{Name: podA + "big.json", Typeflag: tar.TypeReg, Size: int64(size)}); err != nil {
+		if err := tar.NewWriter(&header).
+			WriteHeader(&tar.Header{Name: podA + "big.json", Typeflag: tar.TypeReg, Size: int64(size)}); err != nil {
 			t.Fatal(err)
 		}
 		return append(pack(t, header.Bytes()), bytes.Repeat(member, size/piece)...)
@@ -350,7 +357,8 @@ func TestFormatVersions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := mustRead(t, buildArchive(t, c.files...))
-			if x.Items() != 1 || x.Incomplete != c.partial || !strings.Contains(strings.Join(x.Noted, " "), c.says) || c.says == "" && len(x.Noted) > 0 {
+			if x.Items() != 1 || x.Incomplete != c.partial || !strings.Contains(strings.Join(x.Noted, " "), c.says) ||
+				c.says == "" && len(x.Noted) > 0 {
 				t.Errorf("%d items, partial %v, %q", x.Items(), x.Incomplete, x.Noted)
 			}
 		})
@@ -388,7 +396,14 @@ func TestCancelled(t *testing.T) {
 func TestDeadlineIsNamed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 0)
 	defer cancel()
-	if _, err := Read(ctx, bytes.NewReader(pack(t, manyPods(t, 5))), Limits{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Read(
+		ctx,
+		bytes.NewReader(pack(t, manyPods(t, 5))),
+		Limits{},
+	); !errors.Is(
+		err,
+		context.DeadlineExceeded,
+	) {
 		t.Fatalf("%v", err)
 	}
 }
@@ -396,7 +411,11 @@ func TestDeadlineIsNamed(t *testing.T) {
 func TestSourceFails(t *testing.T) {
 	packed := pack(t, manyPods(t, 2000))
 	reset := errors.New("connection reset by peer")
-	x, err := Read(context.Background(), io.MultiReader(bytes.NewReader(packed[:len(packed)/2]), iotest.ErrReader(reset)), Limits{})
+	x, err := Read(
+		context.Background(),
+		io.MultiReader(bytes.NewReader(packed[:len(packed)/2]), iotest.ErrReader(reset)),
+		Limits{},
+	)
 	if !errors.Is(err, reset) || x.Items() == 0 || !x.Incomplete {
 		t.Fatalf("%v", err)
 	}

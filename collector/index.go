@@ -259,6 +259,9 @@ func (x *indexData) isConsistent() bool {
 			return !within(items, r.Item) || r.Kind >= refKinds || !within(names, r.Namespace, r.Name)
 		}) &&
 		!slices.ContainsFunc(x.Kinds, func(d definition) bool { return !within(items, d.Item) }) &&
-		!slices.ContainsFunc(x.Needs, func(n needsOf) bool { return !within(items, n.Item) || !within(facts, n.Set) }) &&
+		!slices.ContainsFunc(
+			x.Needs,
+			func(n needsOf) bool { return !within(items, n.Item) || !within(facts, n.Set) },
+		) &&
 		!slices.ContainsFunc(x.Stored, func(v storedVersion) bool { return !within(names, v.Resource, v.Version) })
 }

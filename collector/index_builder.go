@@ -37,7 +37,13 @@ type builder struct {
 }
 
 func newBuilder() *builder {
-	b := &builder{strings: newInterner(), sets: newInterner(), facts: newInterner(), byPlace: map[[2]uint32]uint32{}, knownVersions: map[storedVersion]bool{}}
+	b := &builder{
+		strings:       newInterner(),
+		sets:          newInterner(),
+		facts:         newInterner(),
+		byPlace:       map[[2]uint32]uint32{},
+		knownVersions: map[storedVersion]bool{},
+	}
 	b.strings.id(nil) // id 0 is the empty string
 	b.sets.id(nil)    // id 0 is no labels
 	return b
@@ -138,7 +144,14 @@ func (b *builder) addFacts(item uint32, want wants, o *object) {
 // index sorts what was collected. Of items that the archive holds twice the
 // later one counts: it would overwrite the earlier when extracted.
 func (b *builder) index() *Index {
-	x := &Index{indexData{Strings: b.strings.stringTable, Sets: b.sets.stringTable, Facts: b.facts.stringTable, Stored: b.versions}}
+	x := &Index{
+		indexData{
+			Strings: b.strings.stringTable,
+			Sets:    b.sets.stringTable,
+			Facts:   b.facts.stringTable,
+			Stored:  b.versions,
+		},
+	}
 	places := make([]uint32, len(b.places))
 	for i := range places {
 		places[i] = uint32(i)
@@ -161,7 +174,8 @@ func (b *builder) index() *Index {
 	x.Names.End = make([]uint32, 0, len(order))
 	for n, i := range order {
 		where := b.bucket[i]
-		if n+1 < len(order) && b.bucket[order[n+1]] == where && bytes.Equal(b.names.bytes(order[n+1]), b.names.bytes(i)) {
+		if n+1 < len(order) && b.bucket[order[n+1]] == where &&
+			bytes.Equal(b.names.bytes(order[n+1]), b.names.bytes(i)) {
 			now[i] = gone
 			continue
 		}
@@ -170,7 +184,10 @@ func (b *builder) index() *Index {
 		x.SetOf = append(x.SetOf, b.setOf[i])
 		x.Flags = append(x.Flags, b.flags[i])
 		p := b.places[where]
-		if k := len(x.Buckets); k == 0 || x.Buckets[k-1].Resource != p.resource || x.Buckets[k-1].Namespace != p.namespace {
+		if k := len(
+			x.Buckets,
+		); k == 0 || x.Buckets[k-1].Resource != p.resource ||
+			x.Buckets[k-1].Namespace != p.namespace {
 			x.Buckets = append(x.Buckets, bucket{p.resource, p.namespace, item, item})
 		}
 		x.Buckets[len(x.Buckets)-1].End = item + 1

@@ -29,7 +29,17 @@ func TestIndexSurvivesItsEncoding(t *testing.T) {
 			{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 			{IncludedResources: []string{"widget"}},
 		} {
-			before, after := estimate(t, x, RestoreSpec{Restore: spec}, Discovery{}), estimate(t, &y, RestoreSpec{Restore: spec}, Discovery{})
+			before, after := estimate(
+				t,
+				x,
+				RestoreSpec{Restore: spec},
+				Discovery{},
+			), estimate(
+				t,
+				&y,
+				RestoreSpec{Restore: spec},
+				Discovery{},
+			)
 			if !reflect.DeepEqual(before, after) || before.Total == 0 {
 				t.Errorf("before: %+v\nafter: %+v", before, after)
 			}
@@ -37,7 +47,14 @@ func TestIndexSurvivesItsEncoding(t *testing.T) {
 		if !reflect.DeepEqual(x.Contents(), y.Contents()) {
 			t.Error("contents differ")
 		}
-		if before, after := needsIn(t, x), needsIn(t, &y); !reflect.DeepEqual(before, after) || (len(before) > 0) != !x.NamesOnly {
+		if before, after := needsIn(
+			t,
+			x,
+		), needsIn(
+			t,
+			&y,
+		); !reflect.DeepEqual(before, after) ||
+			(len(before) > 0) != !x.NamesOnly {
 			t.Errorf("needs: %v, after %v", before, after)
 		}
 	}
@@ -74,13 +91,19 @@ func TestDamagedIndex(t *testing.T) {
 // FuzzIndex damages an Index and makes the checksum fit again: what is
 // accepted must be usable without a panic.
 func FuzzIndex(f *testing.F) {
-	small := buildArchive(f, file{"metadata/version", "1.1.0\n"},
+	small := buildArchive(
+		f,
+		file{"metadata/version", "1.1.0\n"},
 		file{"resources/pods/namespaces/a/p.json", podJSON("Running", "c")},
 		file{"resources/persistentvolumeclaims/namespaces/a/c.json", claimJSON("v")},
-		file{"resources/persistentvolumes/cluster/v.json", `{"kind":"PersistentVolume","metadata":{"labels":{"a":"b"}}}`},
+		file{
+			"resources/persistentvolumes/cluster/v.json",
+			`{"kind":"PersistentVolume","metadata":{"labels":{"a":"b"}}}`,
+		},
 		file{"resources/" + dirCRDs + "/cluster/w.json", crdJSON("widgets", "example.com", "wg")},
 		file{"resources/services/v1-preferredversion/namespaces/a/s.json", needsOfBodies[0].body},
-		file{"resources/services/namespaces/a/s.json", needsOfBodies[0].body})
+		file{"resources/services/namespaces/a/s.json", needsOfBodies[0].body},
+	)
 	x := mustRead(f, small)
 	data, _ := x.MarshalBinary()
 	f.Add(data[len(indexMagic) : len(data)-4])

@@ -41,63 +41,216 @@ var needsOfBodies = []struct {
 }{
 	{"ports that Kubernetes chose", "services", serviceJSON("", twoPorts),
 		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedNodePort, "", 30443}}},
-	{"a port of a last-applied configuration", "services",
-		serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"name\":\"tls\",\"nodePort\":30443}]}}"}`, twoPorts),
-		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedKeptNodePort, "", 30443}}},
-	{"a port without a name is known by its number", "services",
-		serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"nodePort\":30080},{\"nodePort\":\"30443\"}]}}"}`,
-			`"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":81,"nodePort":30081},{"port":82,"nodePort":30443}]`),
-		[]Need{{NeedServiceType, "NodePort", 0}, {NeedKeptNodePort, "", 30080}, {NeedNodePort, "", 30081}, {NeedKeptNodePort, "", 30443}}},
-	{"a port of a server-side apply", "services",
-		serviceJSON(`"managedFields":[{"fieldsV1":{"f:spec":{"f:ports":{".":{},"k:{\"port\":443,\"protocol\":\"TCP\"}":{"f:nodePort":{},"f:port":{}}}}}}]`, twoPorts),
-		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedKeptNodePort, "", 30443}}},
-	{"managed fields do not count beside a last-applied configuration", "services",
-		serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"managedFields":[{"fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}}]`, twoPorts),
-		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedNodePort, "", 30443}}},
-	{"a health check's port", "services", serviceJSON("", `"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":31000`),
-		[]Need{{NeedServiceType, "LoadBalancer", 0}, {NeedNodePort, "", 31000}}},
-	{"a health check's port that was asked for", "services",
-		serviceJSON(`"managedFields":[{"fieldsV1":{"f:spec":{"f:healthCheckNodePort":{}}}}]`, `"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":31000`),
-		[]Need{{NeedServiceType, "LoadBalancer", 0}, {NeedKeptNodePort, "", 31000}}},
-	{"no type, no port", "services", serviceJSON("", `"ports":[{"port":80}]`), []Need{{NeedServiceType, "ClusterIP", 0}}},
-	{"a claim", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"resources":{"requests":{"storage":"10Gi"}},"storageClassName":"fast","volumeName":"v"}}`,
-		[]Need{{NeedStorageClass, "fast", 0}, {NeedVolume, "v", 0}, {NeedStorage, "", 10 << 30}}},
-	{"a claim's class of old", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"old"}},"spec":{"storageClassName":"fast"}}`,
-		[]Need{{NeedStorageClass, "old", 1}}},
-	{"a pod of a priority class that ends", dirPods, `{"kind":"Pod","metadata":{},"spec":{"priorityClassName":"high","activeDeadlineSeconds":60}}`,
-		[]Need{{NeedPriorityClass, "high", 0}, {NeedDeadline, "", 0}, {NeedPodSecurity, `{"spec":{}}`, 0}}},
-	{"a claim without a class", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{}}`, []Need{{NeedDefaultClass, "", 0}}},
-	{"a claim that wants no class", dirClaims, `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"storageClassName":"","volumeName":"v"}}`, []Need{{NeedVolume, "v", 0}}},
-	{"a volume", dirVolumes, `{"kind":"PersistentVolume","metadata":{},"spec":{"csi":{"driver":"ebs.csi.aws.com"},"persistentVolumeReclaimPolicy":"Retain"}}`,
-		[]Need{{NeedDriver, "ebs.csi.aws.com", 0}, {NeedRetained, "", 0}}},
-	{"a volume that goes with its claim", dirVolumes, `{"kind":"PersistentVolume","metadata":{},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`, nil},
-	{"a snapshot", dirSnapshots, `{"kind":"VolumeSnapshot","metadata":{},"spec":{"volumeSnapshotClassName":"snap"}}`, []Need{{NeedSnapshotClass, "snap", 0}}},
-	{"a snapshot's content", dirContents, `{"kind":"VolumeSnapshotContent","metadata":{},"spec":{"driver":"d.csi","volumeSnapshotClassName":"snap"}}`,
-		[]Need{{NeedSnapshotClass, "snap", 0}, {NeedDriver, "d.csi", 0}}},
-	{"a snapshot class", dirSnapshotClasses, `{"kind":"VolumeSnapshotClass","metadata":{},"driver":"d.csi"}`, []Need{{NeedDriver, "d.csi", 0}}},
-	{"a storage class", dirStorageClasses, `{"kind":"StorageClass","metadata":{},"provisioner":"d.csi"}`, []Need{{NeedDriver, "d.csi", 0}}},
-	{"webhooks", dirValidating, `{"kind":"X","metadata":{},"webhooks":[{"clientConfig":{"service":{"name":"s","namespace":"n"}}},{"clientConfig":{"url":"https://x"}},{"clientConfig":{"service":{"name":"t","namespace":"n"}},"failurePolicy":"Ignore"}]}`,
-		[]Need{{NeedWebhookService, "n/s", 1}, {NeedWebhookService, "n/t", 0}}},
-	{"a pod", dirPods, `{"kind":"Pod","metadata":{},"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"250m","memory":"512Mi"}}},{"resources":{"requests":{"cpu":1}}}],` +
-		`"initContainers":[{"name":"restore-wait","resources":{"requests":{"cpu":"9"}}},{"resources":{"requests":{"cpu":"2"}}},{"restartPolicy":"Always","resources":{"limits":{"cpu":"0"}}}],"overhead":{"cpu":"10m"},"resources":{"requests":{"memory":"2Gi"}}}}`,
-		[]Need{{NeedContainer, "", 0}, {NeedCPURequest, "", 250}, {NeedMemoryRequest, "", 512 << 20}, {NeedCPULimit, "", 1000}, {NeedMemoryLimit, "", 1 << 30},
-			{NeedContainer, "", 0}, {NeedCPURequest, "", 1000}, {NeedInitContainer, "", 0}, {NeedCPURequest, "", 2000}, {NeedSidecar, "", 0}, {NeedCPULimit, "", 0},
-			{NeedPodResources, "", 0}, {NeedMemoryRequest, "", 2 << 30}, {NeedOverhead, "", 0}, {NeedCPURequest, "", 10},
-			{NeedPodSecurity, `{"spec":{"containers":[{"name":"a"},{}],"initContainers":[{},{}]}}`, 0}}},
-	{"what Pod Security looks at", dirPods, `{"kind":"Pod","metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"unconfined","other":"x"}},"spec":{"hostNetwork":true,"nodeName":"n","securityContext":{"runAsNonRoot":true},` +
-		`"containers":[{"name":"a","image":"i","securityContext":{"privileged":true},"ports":[{"hostPort":80}],"livenessProbe":{"httpGet":{"host":"h"}},"readinessProbe":{"exec":{}}},{"name":"b","ports":[{"containerPort":80}]}],` +
-		`"volumes":[{"name":"kube-api-access-x2x","projected":{}},{"name":"c","persistentVolumeClaim":{"claimName":"c"}},{"hostPath":{"path":"/"},"name":"root"}]}}`,
-		[]Need{{NeedContainer, "", 0}, {NeedContainer, "", 0},
-			{NeedPodSecurity, `{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"unconfined"}},"spec":{"hostNetwork":true,"securityContext":{"runAsNonRoot":true},"volumes":[{"hostPath":{"path":"/"},"name":"root"}],` +
-				`"containers":[{"name":"a","securityContext":{"privileged":true},"ports":[{"hostPort":80}],"livenessProbe":{"httpGet":{"host":"h"}}},{"name":"b"}]}}`, 0}}},
-	{"a pod with resources for huge pages", dirPods, `{"kind":"Pod","metadata":{},"spec":{"resources":{"limits":{"hugepages-2Mi":"4Mi"}}}}`,
-		[]Need{{NeedPodResources, "", 0}, {NeedPodSecurity, `{"spec":{}}`, 0}}},
-	{"a namespace that enforces", dirNamespaces, `{"kind":"Namespace","metadata":{"labels":{"a":"b","pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"v1.30"}}}`,
-		[]Need{{NeedEnforcedLevel, "restricted", 0}, {NeedEnforcedVersion, "v1.30", 0}}},
-	{"nonsense", "services", serviceJSON(`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{{"},"managedFields":{"a":1}`, `"type":7,"ports":{"a":[1]},"healthCheckNodePort":-1e9`),
-		[]Need{{NeedServiceType, "ClusterIP", 0}}},
-	{"nonsense in a pod", dirPods, `{"kind":"Pod","metadata":{},"spec":{"containers":[{"resources":{"limits":{"cpu":{"a":1},"memory":"1e999999999"},"requests":7}}],"overhead":[]}}`,
-		[]Need{{NeedContainer, "", 0}, {NeedPodSecurity, `{"spec":{"containers":[{}]}}`, 0}}},
+	{
+		"a port of a last-applied configuration",
+		"services",
+		serviceJSON(
+			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"name\":\"tls\",\"nodePort\":30443}]}}"}`,
+			twoPorts,
+		),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedKeptNodePort, "", 30443}},
+	},
+	{
+		"a port without a name is known by its number",
+		"services",
+		serviceJSON(
+			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"nodePort\":30080},{\"nodePort\":\"30443\"}]}}"}`,
+			`"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":81,"nodePort":30081},{"port":82,"nodePort":30443}]`,
+		),
+		[]Need{
+			{NeedServiceType, "NodePort", 0},
+			{NeedKeptNodePort, "", 30080},
+			{NeedNodePort, "", 30081},
+			{NeedKeptNodePort, "", 30443},
+		},
+	},
+	{
+		"a port of a server-side apply",
+		"services",
+		serviceJSON(
+			`"managedFields":[{"fieldsV1":{"f:spec":{"f:ports":{".":{},"k:{\"port\":443,\"protocol\":\"TCP\"}":{"f:nodePort":{},"f:port":{}}}}}}]`,
+			twoPorts,
+		),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedKeptNodePort, "", 30443}},
+	},
+	{
+		"managed fields do not count beside a last-applied configuration",
+		"services",
+		serviceJSON(
+			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"},"managedFields":[{"fieldsV1":{"f:spec":{"f:ports":{"k:{\"port\":443,\"protocol\":\"TCP\"}":{"f:nodePort":{}}}}}}]`,
+			twoPorts,
+		),
+		[]Need{{NeedServiceType, "NodePort", 0}, {NeedNodePort, "", 30080}, {NeedNodePort, "", 30443}},
+	},
+	{
+		"a health check's port",
+		"services",
+		serviceJSON("", `"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":31000`),
+		[]Need{{NeedServiceType, "LoadBalancer", 0}, {NeedNodePort, "", 31000}},
+	},
+	{
+		"a health check's port that was asked for",
+		"services",
+		serviceJSON(
+			`"managedFields":[{"fieldsV1":{"f:spec":{"f:healthCheckNodePort":{}}}}]`,
+			`"type":"LoadBalancer","externalTrafficPolicy":"Local","healthCheckNodePort":31000`,
+		),
+		[]Need{{NeedServiceType, "LoadBalancer", 0}, {NeedKeptNodePort, "", 31000}},
+	},
+	{
+		"no type, no port",
+		"services",
+		serviceJSON("", `"ports":[{"port":80}]`),
+		[]Need{{NeedServiceType, "ClusterIP", 0}},
+	},
+	{
+		"a claim",
+		dirClaims,
+		`{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"resources":{"requests":{"storage":"10Gi"}},"storageClassName":"fast","volumeName":"v"}}`,
+		[]Need{{NeedStorageClass, "fast", 0}, {NeedVolume, "v", 0}, {NeedStorage, "", 10 << 30}},
+	},
+	{
+		"a claim's class of old",
+		dirClaims,
+		`{"kind":"PersistentVolumeClaim","metadata":{"annotations":{"volume.beta.kubernetes.io/storage-class":"old"}},"spec":{"storageClassName":"fast"}}`,
+		[]Need{{NeedStorageClass, "old", 1}},
+	},
+	{
+		"a pod of a priority class that ends",
+		dirPods,
+		`{"kind":"Pod","metadata":{},"spec":{"priorityClassName":"high","activeDeadlineSeconds":60}}`,
+		[]Need{{NeedPriorityClass, "high", 0}, {NeedDeadline, "", 0}, {NeedPodSecurity, `{"spec":{}}`, 0}},
+	},
+	{
+		"a claim without a class",
+		dirClaims,
+		`{"kind":"PersistentVolumeClaim","metadata":{},"spec":{}}`,
+		[]Need{{NeedDefaultClass, "", 0}},
+	},
+	{
+		"a claim that wants no class",
+		dirClaims,
+		`{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"storageClassName":"","volumeName":"v"}}`,
+		[]Need{{NeedVolume, "v", 0}},
+	},
+	{
+		"a volume",
+		dirVolumes,
+		`{"kind":"PersistentVolume","metadata":{},"spec":{"csi":{"driver":"ebs.csi.aws.com"},"persistentVolumeReclaimPolicy":"Retain"}}`,
+		[]Need{{NeedDriver, "ebs.csi.aws.com", 0}, {NeedRetained, "", 0}},
+	},
+	{
+		"a volume that goes with its claim",
+		dirVolumes,
+		`{"kind":"PersistentVolume","metadata":{},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`,
+		nil,
+	},
+	{
+		"a snapshot",
+		dirSnapshots,
+		`{"kind":"VolumeSnapshot","metadata":{},"spec":{"volumeSnapshotClassName":"snap"}}`,
+		[]Need{{NeedSnapshotClass, "snap", 0}},
+	},
+	{
+		"a snapshot's content",
+		dirContents,
+		`{"kind":"VolumeSnapshotContent","metadata":{},"spec":{"driver":"d.csi","volumeSnapshotClassName":"snap"}}`,
+		[]Need{{NeedSnapshotClass, "snap", 0}, {NeedDriver, "d.csi", 0}},
+	},
+	{
+		"a snapshot class",
+		dirSnapshotClasses,
+		`{"kind":"VolumeSnapshotClass","metadata":{},"driver":"d.csi"}`,
+		[]Need{{NeedDriver, "d.csi", 0}},
+	},
+	{
+		"a storage class",
+		dirStorageClasses,
+		`{"kind":"StorageClass","metadata":{},"provisioner":"d.csi"}`,
+		[]Need{{NeedDriver, "d.csi", 0}},
+	},
+	{
+		"webhooks",
+		dirValidating,
+		`{"kind":"X","metadata":{},"webhooks":[{"clientConfig":{"service":{"name":"s","namespace":"n"}}},{"clientConfig":{"url":"https://x"}},{"clientConfig":{"service":{"name":"t","namespace":"n"}},"failurePolicy":"Ignore"}]}`,
+		[]Need{{NeedWebhookService, "n/s", 1}, {NeedWebhookService, "n/t", 0}},
+	},
+	{
+		"a pod",
+		dirPods,
+		`{"kind":"Pod","metadata":{},"spec":{"containers":[{"name":"a","resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"250m","memory":"512Mi"}}},{"resources":{"requests":{"cpu":1}}}],` +
+			`"initContainers":[{"name":"restore-wait","resources":{"requests":{"cpu":"9"}}},{"resources":{"requests":{"cpu":"2"}}},{"restartPolicy":"Always","resources":{"limits":{"cpu":"0"}}}],"overhead":{"cpu":"10m"},"resources":{"requests":{"memory":"2Gi"}}}}`,
+		[]Need{
+			{NeedContainer, "", 0},
+			{NeedCPURequest, "", 250},
+			{NeedMemoryRequest, "", 512 << 20},
+			{NeedCPULimit, "", 1000},
+			{NeedMemoryLimit, "", 1 << 30},
+			{
+				NeedContainer,
+				"",
+				0,
+			},
+			{NeedCPURequest, "", 1000},
+			{NeedInitContainer, "", 0},
+			{NeedCPURequest, "", 2000},
+			{NeedSidecar, "", 0},
+			{NeedCPULimit, "", 0},
+			{
+				NeedPodResources,
+				"",
+				0,
+			},
+			{NeedMemoryRequest, "", 2 << 30},
+			{NeedOverhead, "", 0},
+			{NeedCPURequest, "", 10},
+			{NeedPodSecurity, `{"spec":{"containers":[{"name":"a"},{}],"initContainers":[{},{}]}}`, 0},
+		},
+	},
+	{
+		"what Pod Security looks at",
+		dirPods,
+		`{"kind":"Pod","metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"unconfined","other":"x"}},"spec":{"hostNetwork":true,"nodeName":"n","securityContext":{"runAsNonRoot":true},` +
+			`"containers":[{"name":"a","image":"i","securityContext":{"privileged":true},"ports":[{"hostPort":80}],"livenessProbe":{"httpGet":{"host":"h"}},"readinessProbe":{"exec":{}}},{"name":"b","ports":[{"containerPort":80}]}],` +
+			`"volumes":[{"name":"kube-api-access-x2x","projected":{}},{"name":"c","persistentVolumeClaim":{"claimName":"c"}},{"hostPath":{"path":"/"},"name":"root"}]}}`,
+		[]Need{
+			{NeedContainer, "", 0},
+			{NeedContainer, "", 0},
+			{
+				NeedPodSecurity,
+				`{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/a":"unconfined"}},"spec":{"hostNetwork":true,"securityContext":{"runAsNonRoot":true},"volumes":[{"hostPath":{"path":"/"},"name":"root"}],` +
+					`"containers":[{"name":"a","securityContext":{"privileged":true},"ports":[{"hostPort":80}],"livenessProbe":{"httpGet":{"host":"h"}}},{"name":"b"}]}}`,
+				0,
+			},
+		},
+	},
+	{
+		"a pod with resources for huge pages",
+		dirPods,
+		`{"kind":"Pod","metadata":{},"spec":{"resources":{"limits":{"hugepages-2Mi":"4Mi"}}}}`,
+		[]Need{{NeedPodResources, "", 0}, {NeedPodSecurity, `{"spec":{}}`, 0}},
+	},
+	{
+		"a namespace that enforces",
+		dirNamespaces,
+		`{"kind":"Namespace","metadata":{"labels":{"a":"b","pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/enforce-version":"v1.30"}}}`,
+		[]Need{{NeedEnforcedLevel, "restricted", 0}, {NeedEnforcedVersion, "v1.30", 0}},
+	},
+	{
+		"nonsense",
+		"services",
+		serviceJSON(
+			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{{"},"managedFields":{"a":1}`,
+			`"type":7,"ports":{"a":[1]},"healthCheckNodePort":-1e9`,
+		),
+		[]Need{{NeedServiceType, "ClusterIP", 0}},
+	},
+	{
+		"nonsense in a pod",
+		dirPods,
+		`{"kind":"Pod","metadata":{},"spec":{"containers":[{"resources":{"limits":{"cpu":{"a":1},"memory":"1e999999999"},"requests":7}}],"overhead":[]}}`,
+		[]Need{{NeedContainer, "", 0}, {NeedPodSecurity, `{"spec":{"containers":[{}]}}`, 0}},
+	},
 }
 
 // TestNeeds reads what items need, in one archive with all of them.
@@ -132,7 +285,15 @@ func TestNeeds(t *testing.T) {
 
 // TestCompletedNeedsNothing: a restore leaves it out, so an index keeps nothing of it.
 func TestCompletedNeedsNothing(t *testing.T) {
-	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0\n"}, file{podA + "p.json", podJSON("Succeeded")}, file{podA + "q.json", podJSON("Running")}))
+	x := mustRead(
+		t,
+		buildArchive(
+			t,
+			file{"metadata/version", "1.1.0\n"},
+			file{podA + "p.json", podJSON("Succeeded")},
+			file{podA + "q.json", podJSON("Running")},
+		),
+	)
 	if len(x.Needs) != 1 || x.Names.string(x.Needs[0].Item) != "q" {
 		t.Errorf("needs: %v", x.Needs)
 	}
@@ -191,11 +352,17 @@ func TestHostileNeeds(t *testing.T) {
 		containers.WriteString(`{"resources":{"limits":{"memory":"9223372036854775807","cpu":"9E"}}},`)
 	}
 	list := func(b *strings.Builder) string { return "[" + strings.TrimSuffix(b.String(), ",") + "]" }
-	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0\n"},
+	x := mustRead(t, buildArchive(
+		t,
+		file{"metadata/version", "1.1.0\n"},
 		file{"resources/services/namespaces/a/s.json", serviceJSON("", `"ports":`+list(&ports))},
 		file{"resources/" + dirMutating + "/cluster/m.json", `{"kind":"X","webhooks":` + list(&hooks) + `}`},
 		file{podA + "p.json", `{"kind":"Pod","spec":{"containers":` + list(&containers) + `}}`},
-		file{podA + "long.json", `{"kind":"Pod","spec":{"containers":[{"name":"` + strings.Repeat("x", maxNeedsBody) + `"}]}}`}))
+		file{
+			podA + "long.json",
+			`{"kind":"Pod","spec":{"containers":[{"name":"` + strings.Repeat("x", maxNeedsBody) + `"}]}}`,
+		},
+	))
 	needs := needsIn(t, x)
 	if n := len(needs["services/a/s"]); n > maxNeeds+1 || n < maxNeeds/2 || x.Incomplete {
 		t.Errorf("%d ports, partial %v", n, x.Incomplete)
@@ -214,14 +381,23 @@ func TestHostileNeeds(t *testing.T) {
 	// Names that are all different fill the index, and no more than that.
 	files := []file{{"metadata/version", "1.1.0\n"}}
 	for i := range 2000 {
-		files = append(files, file{fmt.Sprintf("resources/%s/cluster/m%d.json", dirValidating, i),
-			fmt.Sprintf(`{"kind":"X","webhooks":[{"clientConfig":{"service":{"name":"%d-%s"}}}]}`, i, strings.Repeat("x", 2000))})
+		files = append(files, file{
+			fmt.Sprintf("resources/%s/cluster/m%d.json", dirValidating, i),
+			fmt.Sprintf(
+				`{"kind":"X","webhooks":[{"clientConfig":{"service":{"name":"%d-%s"}}}]}`,
+				i,
+				strings.Repeat("x", 2000),
+			),
+		})
 	}
 	wantPartial(t, buildArchive(t, files...), Limits{Index: 1 << 20}, 100, ErrLimit, "index would take")
 	// So do versions.
 	files = files[:1]
 	for i := range 20_000 {
-		files = append(files, file{fmt.Sprintf("resources/w%d.%s/v1/cluster/m.json", i, strings.Repeat("x", 100)), "{}"})
+		files = append(
+			files,
+			file{fmt.Sprintf("resources/w%d.%s/v1/cluster/m.json", i, strings.Repeat("x", 100)), "{}"},
+		)
 	}
 	wantPartial(t, buildArchive(t, files...), Limits{Index: 1 << 20}, 0, ErrLimit, "index would take")
 	if took := time.Since(began); took > time.Minute {

@@ -51,9 +51,19 @@ const (
 
 // kindWants are the wants of the kinds that have any but labels.
 var kindWants = map[string]wants{
-	dirPods: wantPod, dirJobs: wantJob, dirClaims: wantClaim, dirCRDs: wantCRD, dirSnapshots: wantSnapshot, dirContents: wantContent,
-	dirSnapshotClasses: wantSnapshotClass, dirVolumes: wantVolume, dirServices: wantService, dirValidating: wantWebhooks, dirMutating: wantWebhooks,
-	dirStorageClasses: wantStorageClass, dirNamespaces: wantNamespace,
+	dirPods:            wantPod,
+	dirJobs:            wantJob,
+	dirClaims:          wantClaim,
+	dirCRDs:            wantCRD,
+	dirSnapshots:       wantSnapshot,
+	dirContents:        wantContent,
+	dirSnapshotClasses: wantSnapshotClass,
+	dirVolumes:         wantVolume,
+	dirServices:        wantService,
+	dirValidating:      wantWebhooks,
+	dirMutating:        wantWebhooks,
+	dirStorageClasses:  wantStorageClass,
+	dirNamespaces:      wantNamespace,
 }
 
 // Annotations that Velero's actions follow (pkg/apis/velero/v1/labels_annotations.go
@@ -97,8 +107,17 @@ type object struct {
 }
 
 func (o *object) reset() {
-	*o = object{labels: o.labels[:0], annotations: o.annotations[:0], claims: o.claims[:0], withNeeds: o.withNeeds, needs: o.needs[:0], pruner: o.pruner, pruned: o.pruned[:0],
-		volumes: o.volumes[:0], pod: o.pod}
+	*o = object{
+		labels:      o.labels[:0],
+		annotations: o.annotations[:0],
+		claims:      o.claims[:0],
+		withNeeds:   o.withNeeds,
+		needs:       o.needs[:0],
+		pruner:      o.pruner,
+		pruned:      o.pruned[:0],
+		volumes:     o.volumes[:0],
+		pod:         o.pod,
+	}
 }
 
 // annotation is the value of an annotation, nil if there is none.
@@ -250,8 +269,15 @@ func (o *object) readDefinition() error {
 	}
 	n := spec.Names
 	o.defined = Resource{
-		Group: spec.Group, Name: n.Plural, Singular: cmp.Or(n.Singular, strings.ToLower(n.Kind)), Kind: n.Kind,
-		ShortNames: slices.DeleteFunc(n.ShortNames, func(name string) bool { return name == "" }), Namespaced: spec.Scope != "Cluster",
+		Group:    spec.Group,
+		Name:     n.Plural,
+		Singular: cmp.Or(n.Singular, strings.ToLower(n.Kind)),
+		Kind:     n.Kind,
+		ShortNames: slices.DeleteFunc(
+			n.ShortNames,
+			func(name string) bool { return name == "" },
+		),
+		Namespaced: spec.Scope != "Cluster",
 	}
 	return nil
 }

@@ -30,17 +30,46 @@ const (
 // What is read of objects, and of pods' containers. Of many it is a small part, and
 // encoding/json is too slow for all of a backup.
 var (
-	podFields = fields{"hostNetwork": nil, "hostPID": nil, "hostIPC": nil, "hostUsers": nil, "os": nil, "securityContext": nil,
-		"containers": containerFields, "initContainers": containerFields, "resources": nil, "overhead": nil, "activeDeadlineSeconds": nil}
-	containerFields = fields{"name": nil, "securityContext": nil, "ports": nil, "livenessProbe": nil, "readinessProbe": nil, "startupProbe": nil,
-		"lifecycle": nil, "restartPolicy": nil, "resources": nil}
-	definitionFields = fields{"group": nil, "scope": nil, "names": {"plural": nil, "singular": nil, "kind": nil, "shortNames": nil}}
-	claimFields      = fields{"storageClassName": nil, "resources": nil}
-	serviceFields    = fields{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
-	managedFields    = fields{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
-	volumeFields     = fields{"volumeSnapshotClassName": nil, "driver": nil, "persistentVolumeReclaimPolicy": nil, "csi": {"driver": nil}}
-	classFields      = fields{"driver": nil, "provisioner": nil}
-	hookFields       = fields{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
+	podFields = fields{
+		"hostNetwork":           nil,
+		"hostPID":               nil,
+		"hostIPC":               nil,
+		"hostUsers":             nil,
+		"os":                    nil,
+		"securityContext":       nil,
+		"containers":            containerFields,
+		"initContainers":        containerFields,
+		"resources":             nil,
+		"overhead":              nil,
+		"activeDeadlineSeconds": nil,
+	}
+	containerFields = fields{
+		"name":            nil,
+		"securityContext": nil,
+		"ports":           nil,
+		"livenessProbe":   nil,
+		"readinessProbe":  nil,
+		"startupProbe":    nil,
+		"lifecycle":       nil,
+		"restartPolicy":   nil,
+		"resources":       nil,
+	}
+	definitionFields = fields{
+		"group": nil,
+		"scope": nil,
+		"names": {"plural": nil, "singular": nil, "kind": nil, "shortNames": nil},
+	}
+	claimFields   = fields{"storageClassName": nil, "resources": nil}
+	serviceFields = fields{"type": nil, "externalTrafficPolicy": nil, "healthCheckNodePort": nil, "ports": nil}
+	managedFields = fields{"fieldsV1": {"f:spec": {"f:healthCheckNodePort": nil, "f:ports": nil}}}
+	volumeFields  = fields{
+		"volumeSnapshotClassName":       nil,
+		"driver":                        nil,
+		"persistentVolumeReclaimPolicy": nil,
+		"csi":                           {"driver": nil},
+	}
+	classFields = fields{"driver": nil, "provisioner": nil}
+	hookFields  = fields{"webhooks": {"failurePolicy": nil, "clientConfig": {"service": nil}}}
 )
 
 // decode reads fields of JSON. One of another type than v has counts as not given. It
@@ -234,7 +263,8 @@ func (o *object) readService() {
 		}
 		add(p.NodePort, kept)
 	}
-	local := spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal && spec.Type == corev1.ServiceTypeLoadBalancer
+	local := spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal &&
+		spec.Type == corev1.ServiceTypeLoadBalancer
 	add(spec.HealthCheckNodePort, !local || applied != nil && applied.Spec.HealthCheckNodePort != 0 ||
 		slices.ContainsFunc(managed, func(m managedService) bool { return m.FieldsV1.Spec.Health != nil }))
 }
@@ -294,8 +324,17 @@ func (c *cores) UnmarshalJSON(text []byte) error {
 
 // allowedVolumes are the fields of volumes that Pod Security allows at every level
 // (k8s.io/pod-security-admission/policy/check_restrictedVolumes.go).
-var allowedVolumes = map[string]bool{"name": true, "configMap": true, "csi": true, "downwardAPI": true, "emptyDir": true, "ephemeral": true,
-	"persistentVolumeClaim": true, "projected": true, "secret": true}
+var allowedVolumes = map[string]bool{
+	"name":                  true,
+	"configMap":             true,
+	"csi":                   true,
+	"downwardAPI":           true,
+	"emptyDir":              true,
+	"ephemeral":             true,
+	"persistentVolumeClaim": true,
+	"projected":             true,
+	"secret":                true,
+}
 
 // Annotations that Pod Security went by before there were fields.
 const (
@@ -314,8 +353,17 @@ func (o *object) readPod() {
 		return
 	}
 	// Velero made these itself, and takes them out.
-	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c podContainer) bool { return c.Name == "restore-wait" || c.Name == "restic-wait" })
-	spec.Containers, spec.InitContainers = o.readContainers(spec.Containers, false), o.readContainers(spec.InitContainers, true)
+	spec.InitContainers = slices.DeleteFunc(
+		spec.InitContainers,
+		func(c podContainer) bool { return c.Name == "restore-wait" || c.Name == "restic-wait" },
+	)
+	spec.Containers, spec.InitContainers = o.readContainers(
+		spec.Containers,
+		false,
+	), o.readContainers(
+		spec.InitContainers,
+		true,
+	)
 	var level podResources
 	if len(spec.Resources) > 0 {
 		_ = json.Unmarshal(spec.Resources, &level)

@@ -95,7 +95,10 @@ func (p *policy) resolve(x *Index, from []velero.ObjectFilter, known *resolver) 
 }
 
 func (p *policy) newFilter(x *Index, from *velero.ObjectFilter) (*objectFilter, error) {
-	selectors := slices.DeleteFunc(slices.Clone(from.Selectors()), func(s *metav1.LabelSelector) bool { return !velero.HasConditions(s) })
+	selectors := slices.DeleteFunc(
+		slices.Clone(from.Selectors()),
+		func(s *metav1.LabelSelector) bool { return !velero.HasConditions(s) },
+	)
 	f := &objectFilter{names: glob.NewFilter(from.Names, from.ExcludedNames, p.work.filters)}
 	for _, kind := range from.Kinds {
 		f.words = append(f.words, strings.ToLower(kind))

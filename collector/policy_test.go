@@ -28,7 +28,14 @@ func TestResourcePolicies(t *testing.T) {
 	} {
 		name := item[strings.LastIndex(item, "/")+1:]
 		body := fmt.Sprintf(`{"apiVersion":"v1","kind":"X","metadata":{"name":%q,"labels":{"is":%q}}}`, name, name)
-		if err := w.WriteHeader(&tar.Header{Name: "resources/" + item + ".json", Size: int64(len(body)), Mode: 0o600, Typeflag: tar.TypeReg}); err != nil {
+		if err := w.WriteHeader(
+			&tar.Header{
+				Name:     "resources/" + item + ".json",
+				Size:     int64(len(body)),
+				Mode:     0o600,
+				Typeflag: tar.TypeReg,
+			},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write([]byte(body)); err != nil {
@@ -72,8 +79,20 @@ func TestResourcePolicies(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		spec := RestoreSpec{Restore: velerov1.RestoreSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}}, Policy: policy, Existing: Namespaces{All: true, Known: true}}
-		target := Discovery{Live: true, Resources: append(slices.Clone(kubernetes), Resource{"example.com", "widgets", "widget", "Widget", nil, true})}
+		spec := RestoreSpec{
+			Restore: velerov1.RestoreSpec{
+				ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"},
+			},
+			Policy:   policy,
+			Existing: Namespaces{All: true, Known: true},
+		}
+		target := Discovery{
+			Live: true,
+			Resources: append(
+				slices.Clone(kubernetes),
+				Resource{"example.com", "widgets", "widget", "Widget", nil, true},
+			),
+		}
 		estimate, err := x.Estimate(t.Context(), spec, target)
 		if err != nil || len(estimate.Refused) > 0 || estimate.Partial {
 			t.Fatalf("%s: %+v %v", name, estimate, err)
@@ -107,14 +126,28 @@ func TestResourcePolicies(t *testing.T) {
 			t.Errorf("%s: a policy that was not read leaves no doubt: %v", name, err)
 		}
 	}
-	both := &velero.FilterPolicy{Cluster: &velero.ClusterFilters{Filters: []velero.ObjectFilter{{Kinds: []string{"sc"}}, {Kinds: []string{"storageclasses"}}}}}
+	both := &velero.FilterPolicy{
+		Cluster: &velero.ClusterFilters{
+			Filters: []velero.ObjectFilter{{Kinds: []string{"sc"}}, {Kinds: []string{"storageclasses"}}},
+		},
+	}
 	if e, err := x.Estimate(t.Context(), RestoreSpec{Policy: both}, Discovery{}); err != nil || len(e.Refused) != 1 {
 		t.Errorf("two filters of one kind: %v %v", e.Refused, err)
 	}
 	hostile := &velero.FilterPolicy{}
 	for n := range 20_000 {
-		hostile.Namespaced = append(hostile.Namespaced, velero.NamespaceFilters{Namespaces: []string{strings.Repeat("*a", 30) + fmt.Sprint(n)},
-			Filters: []velero.ObjectFilter{{Kinds: []string{"pods"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}}})
+		hostile.Namespaced = append(
+			hostile.Namespaced,
+			velero.NamespaceFilters{
+				Namespaces: []string{strings.Repeat("*a", 30) + fmt.Sprint(n)},
+				Filters: []velero.ObjectFilter{
+					{
+						Kinds:    []string{"pods"},
+						Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+					},
+				},
+			},
+		)
 	}
 	if e, err := x.Estimate(t.Context(), RestoreSpec{Policy: hostile}, Discovery{}); err != nil || !e.Partial {
 		t.Errorf("a policy beyond the budget: %v %v", e.Partial, err)

@@ -65,12 +65,23 @@ func newRestore(w *work, x *Index, spec RestoreSpec, d Discovery) (*restore, err
 	if r.selection, err = newSelection(w, x, spec.Restore); err != nil {
 		return nil, err
 	}
-	if r.spaces, err = namespaceFilter(r.version, spec.Restore.IncludedNamespaces, spec.Restore.ExcludedNamespaces, x.Namespaces(), w); err != nil {
+	if r.spaces, err = namespaceFilter(
+		r.version,
+		spec.Restore.IncludedNamespaces,
+		spec.Restore.ExcludedNamespaces,
+		x.Namespaces(),
+		w,
+	); err != nil {
 		return nil, err
 	}
 	// Velero resolves the words before it restores any CRD.
 	known := newResolver(r.target)
-	r.resources = resourceFilter(known, spec.Restore.IncludedResources, slices.Concat(spec.Restore.ExcludedResources, nonRestorable), w)
+	r.resources = resourceFilter(
+		known,
+		spec.Restore.IncludedResources,
+		slices.Concat(spec.Restore.ExcludedResources, nonRestorable),
+		w,
+	)
 	if r.spec.Policy != nil && r.version.readsPolicies() {
 		if r.policy, err = r.newPolicy(r.spec.Policy, known); err != nil {
 			return nil, err
@@ -126,7 +137,10 @@ func (r *restore) run() {
 	r.pass([]string{"customresourcedefinitions"}, processed)
 	if r.live {
 		// Discovery is refreshed once CRDs were restored.
-		r.target = with(r.target, slices.DeleteFunc(slices.Clone(r.x.Kinds), func(d definition) bool { return !r.isDone(d.Item) }))
+		r.target = with(
+			r.target,
+			slices.DeleteFunc(slices.Clone(r.x.Kinds), func(d definition) bool { return !r.isDone(d.Item) }),
+		)
 	}
 	r.pass(r.orderedWords(), processed)
 }
@@ -268,7 +282,10 @@ func (r *restore) namespaceExists(namespace string) bool {
 func (r *restore) count(resource, namespace string, n int) {
 	r.total += n
 	if resource != r.turn {
-		i := slices.IndexFunc(r.brought, func(b Brought) bool { return b.Step == len(r.steps) && b.Resource == resource })
+		i := slices.IndexFunc(
+			r.brought,
+			func(b Brought) bool { return b.Step == len(r.steps) && b.Resource == resource },
+		)
 		if i < 0 {
 			i, r.brought = len(r.brought), append(r.brought, Brought{Step: len(r.steps), Resource: resource})
 		}
@@ -321,8 +338,20 @@ var brings = [refKinds]struct {
 	resource        string
 	namespaced, csi bool
 }{
-	refClaim: {dirClaims, true, false}, refPriority: {dirPriorityClasses, false, false}, refVolume: {dirVolumes, false, false},
-	refSnapshot: {dirSnapshots, true, true}, refContent: {dirContents, false, true}, refSecret: {dirSecrets, false, true},
+	refClaim: {
+		dirClaims,
+		true,
+		false,
+	},
+	refPriority: {dirPriorityClasses, false, false},
+	refVolume:   {dirVolumes, false, false},
+	refSnapshot: {
+		dirSnapshots,
+		true,
+		true,
+	},
+	refContent: {dirContents, false, true},
+	refSecret:  {dirSecrets, false, true},
 }
 
 // bringAlong restores the items that Velero's own actions name, whatever their labels.
@@ -353,7 +382,12 @@ func (r *restore) bringAlong(item uint32, namespace string) {
 
 // additional restores an item that another one names, if the backup has it and the filters pass it.
 func (r *restore) additional(resource, namespace, name string, must bool) {
-	if item, ok := r.x.find(resource, namespace, name); ok && r.x.Flags[item]&flagUndecodable == 0 && (must || r.passes(resource, namespace)) {
+	if item, ok := r.x.find(
+		resource,
+		namespace,
+		name,
+	); ok && r.x.Flags[item]&flagUndecodable == 0 &&
+		(must || r.passes(resource, namespace)) {
 		r.restoreItem(item, resource, namespace)
 	}
 }

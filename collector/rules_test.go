@@ -37,12 +37,32 @@ func cluster() []file {
 		namespaced(dirPods, "a", "web-1", podJSON("Running", "data")),
 		namespaced(dirPods, "a", "web-2", podJSON("Running", "data", "gone")),
 		namespaced(dirPods, "a", "finished", podJSON("Succeeded", "data")),
-		namespaced(dirPods, "a", "static", `{"kind":"Pod","metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"priorityClassName":"low"}}`),
-		namespaced(dirPods, "b", "urgent", `{"kind":"Pod","metadata":{"labels":{"app":"db"}},"spec":{"priorityClassName":"high"}}`),
-		namespaced(dirJobs, "b", "done", `{"kind":"Job","metadata":{},"status":{"completionTime":"2026-11-21T01:41:57Z"}}`),
+		namespaced(
+			dirPods,
+			"a",
+			"static",
+			`{"kind":"Pod","metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}},"spec":{"priorityClassName":"low"}}`,
+		),
+		namespaced(
+			dirPods,
+			"b",
+			"urgent",
+			`{"kind":"Pod","metadata":{"labels":{"app":"db"}},"spec":{"priorityClassName":"high"}}`,
+		),
+		namespaced(
+			dirJobs,
+			"b",
+			"done",
+			`{"kind":"Job","metadata":{},"status":{"completionTime":"2026-11-21T01:41:57Z"}}`,
+		),
 		namespaced(dirJobs, "b", "running", `{"kind":"Job","metadata":{},"status":{}}`),
 		namespaced(dirClaims, "a", "data", claimJSON("pv-1")),
-		namespaced(dirClaims, "b", "pending", `{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"volumeName":"pv-2"},"status":{"phase":"Pending"}}`),
+		namespaced(
+			dirClaims,
+			"b",
+			"pending",
+			`{"kind":"PersistentVolumeClaim","metadata":{},"spec":{"volumeName":"pv-2"},"status":{"phase":"Pending"}}`,
+		),
 		clusterScoped(dirVolumes, "pv-1", labelled("PersistentVolume", "")),
 		clusterScoped(dirVolumes, "pv-2", labelled("PersistentVolume", "app=web")),
 		clusterScoped(dirPriorityClasses, "high", labelled("PriorityClass", "")),
@@ -69,7 +89,9 @@ func TestRules(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
 	type spec = velerov1.RestoreSpec
 	expression := func(key string, op metav1.LabelSelectorOperator, values ...string) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
+		return &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}},
+		}
 	}
 	for name, c := range map[string]struct {
 		spec     spec
@@ -133,7 +155,12 @@ func TestRules(t *testing.T) {
 		"custom priorities":               {spec{}, "*", Server{Priorities: &Priorities{High: []string{"po", "deploy"}, Low: []string{"configmaps"}}}, everything},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := estimate(t, x, RestoreSpec{Restore: c.spec, Existing: ParseNamespaces(c.existing), Server: c.server}, Discovery{})
+			e := estimate(
+				t,
+				x,
+				RestoreSpec{Restore: c.spec, Existing: ParseNamespaces(c.existing), Server: c.server},
+				Discovery{},
+			)
 			if len(e.Refused) > 0 || e.Partial {
 				t.Fatalf("refused %q, partial %v", e.Refused, e.Partial)
 			}
@@ -171,8 +198,19 @@ func TestOrder(t *testing.T) {
 		}
 		return names
 	}
-	want := []string{dirCRDs, dirNamespaces, dirDataUploads, dirVolumes, dirClaims, "configmaps", dirPriorityClasses, dirPods,
-		"deployments.apps", dirJobs, "widgets.example.com"}
+	want := []string{
+		dirCRDs,
+		dirNamespaces,
+		dirDataUploads,
+		dirVolumes,
+		dirClaims,
+		"configmaps",
+		dirPriorityClasses,
+		dirPods,
+		"deployments.apps",
+		dirJobs,
+		"widgets.example.com",
+	}
 	if got := resources(Server{}); !slices.Equal(got, want) {
 		t.Errorf("default order %q", got)
 	}
@@ -200,9 +238,23 @@ func TestOrder(t *testing.T) {
 func TestCSI(t *testing.T) {
 	const group = "snapshot.storage.k8s.io"
 	x := mustRead(t, buildArchive(t, twice([]file{
-		namespaced(dirClaims, "a", "c", `{"kind":"PersistentVolumeClaim","metadata":{"annotations":{"velero.io/volume-snapshot-name":"s"}}}`),
-		namespaced(dirSnapshots, "a", "s", `{"kind":"VolumeSnapshot","metadata":{},"status":{"boundVolumeSnapshotContentName":"content"}}`),
-		clusterScoped(dirContents, "content", `{"kind":"VolumeSnapshotContent","metadata":{"annotations":{"csi.storage.k8s.io/snapshotter-secret-name":"k","csi.storage.k8s.io/snapshotter-secret-namespace":"a"}}}`),
+		namespaced(
+			dirClaims,
+			"a",
+			"c",
+			`{"kind":"PersistentVolumeClaim","metadata":{"annotations":{"velero.io/volume-snapshot-name":"s"}}}`,
+		),
+		namespaced(
+			dirSnapshots,
+			"a",
+			"s",
+			`{"kind":"VolumeSnapshot","metadata":{},"status":{"boundVolumeSnapshotContentName":"content"}}`,
+		),
+		clusterScoped(
+			dirContents,
+			"content",
+			`{"kind":"VolumeSnapshotContent","metadata":{"annotations":{"csi.storage.k8s.io/snapshotter-secret-name":"k","csi.storage.k8s.io/snapshotter-secret-namespace":"a"}}}`,
+		),
 		namespaced(dirSecrets, "a", "k", labelled("Secret", "")),
 		clusterScoped(dirCRDs, "volumesnapshots."+group, crdJSON("volumesnapshots", group, "vs")),
 	})...))
@@ -224,15 +276,28 @@ func TestCSI(t *testing.T) {
 		"1.17 keeps cluster scope":  {spec{IncludedResources: claims, IncludedNamespaces: []string{"a"}}, Server{Version: [3]int{1, 17, 1}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if e := estimate(t, x, RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")}, Discovery{}); e.Total != c.want {
+			if e := estimate(
+				t,
+				x,
+				RestoreSpec{Restore: c.spec, Server: c.server, Existing: ParseNamespaces("*")},
+				Discovery{},
+			); e.Total != c.want {
 				t.Errorf("total %d, want %d: %+v", e.Total, c.want, e.Resources)
 			}
 		})
 	}
 	// A claim that exists brings no snapshot, and which do is not known here.
 	for existing, want := range map[string]bool{"*": true, "a": true, "b": false} {
-		e := estimate(t, x, RestoreSpec{Restore: spec{IncludedResources: claims}, Existing: ParseNamespaces(existing)}, Discovery{})
-		if said := strings.Contains(strings.Join(e.Assumptions, "\n"), "A claim that exists brings none"); said != want {
+		e := estimate(
+			t,
+			x,
+			RestoreSpec{Restore: spec{IncludedResources: claims}, Existing: ParseNamespaces(existing)},
+			Discovery{},
+		)
+		if said := strings.Contains(
+			strings.Join(e.Assumptions, "\n"),
+			"A claim that exists brings none",
+		); said != want {
 			t.Errorf("namespaces %s: %q", existing, e.Assumptions)
 		}
 	}
@@ -254,7 +319,13 @@ func TestOldFormat(t *testing.T) {
 
 func TestEmptyBackup(t *testing.T) {
 	x := mustRead(t, buildArchive(t, file{"metadata/version", "1.1.0"}))
-	if e := estimate(t, x, RestoreSpec{}, Discovery{}); e.Total != 0 || len(e.Resources) != 0 || e.Position(0).Resource != "" {
+	if e := estimate(
+		t,
+		x,
+		RestoreSpec{},
+		Discovery{},
+	); e.Total != 0 || len(e.Resources) != 0 ||
+		e.Position(0).Resource != "" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -263,7 +334,8 @@ func TestAssumptions(t *testing.T) {
 	x := mustRead(t, buildArchive(t, cluster()...))
 	has := func(e Estimate, want string) bool { return strings.Contains(strings.Join(e.Assumptions, "\n"), want) }
 	e := estimate(t, x, RestoreSpec{}, Discovery{})
-	if !has(e, "5 more are counted as made by the restore: a, b, team-1, team-2, velero") || !has(e, "Kubernetes 1.36") {
+	if !has(e, "5 more are counted as made by the restore: a, b, team-1, team-2, velero") ||
+		!has(e, "Kubernetes 1.36") {
 		t.Errorf("nothing known: %q", e.Assumptions)
 	}
 	only := RestoreSpec{Restore: velerov1.RestoreSpec{IncludedNamespaces: []string{"velero"}}}
@@ -284,7 +356,10 @@ func TestAssumptions(t *testing.T) {
 		}
 	}
 	live := Discovery{Resources: kubernetes, Live: true}
-	wg := RestoreSpec{Restore: velerov1.RestoreSpec{IncludedResources: []string{"wg"}}, Existing: Namespaces{Known: true}}
+	wg := RestoreSpec{
+		Restore:  velerov1.RestoreSpec{IncludedResources: []string{"wg"}},
+		Existing: Namespaces{Known: true},
+	}
 	if e := estimate(t, x, wg, live); e.Total != 2 || !has(e, "does not know wg") {
 		t.Errorf("unknown to a live target: %d, %q", e.Total, e.Assumptions)
 	}
@@ -299,16 +374,31 @@ func TestAssumptions(t *testing.T) {
 	if !names.NamesOnly || x.NamesOnly {
 		t.Error("HasLabels is wrong")
 	}
-	if e := estimate(t, names, RestoreSpec{Existing: ParseNamespaces("*")}, Discovery{}); e.Total != everything || e.Partial {
+	if e := estimate(
+		t,
+		names,
+		RestoreSpec{Existing: ParseNamespaces("*")},
+		Discovery{},
+	); e.Total != everything ||
+		e.Partial {
 		t.Errorf("names only: %d, partial %v", e.Total, e.Partial)
 	}
-	if e := estimate(t, names, RestoreSpec{Restore: velerov1.RestoreSpec{LabelSelector: appWeb}}, Discovery{}); !e.Partial || !has(e, "labels were not read") {
+	if e := estimate(
+		t,
+		names,
+		RestoreSpec{Restore: velerov1.RestoreSpec{LabelSelector: appWeb}},
+		Discovery{},
+	); !e.Partial ||
+		!has(e, "labels were not read") {
 		t.Errorf("names only with a selector: partial %v, %q", e.Partial, e.Assumptions)
 	}
 }
 
 func TestPosition(t *testing.T) {
-	e := Estimate{Total: 6, Steps: []Step{{Resource: "a", Items: 1}, {Resource: "b", Items: 3}, {Resource: "c", Items: 2}}}
+	e := Estimate{
+		Total: 6,
+		Steps: []Step{{Resource: "a", Items: 1}, {Resource: "b", Items: 3}, {Resource: "c", Items: 2}},
+	}
 	for done, want := range map[int]Position{
 		-1: {0, "a", 0, 1}, 0: {0, "a", 0, 1}, 1: {1, "b", 0, 3}, 3: {1, "b", 2, 3}, 4: {2, "c", 0, 2}, 5: {2, "c", 1, 2},
 		6: {Step: 3}, 99: {Step: 3},

@@ -26,7 +26,14 @@ func cli(t *testing.T, words []string, args ...string) {
 func wantRestoreBehaves(t *testing.T, name, phase string) {
 	t.Helper()
 	cli(t, []string{name, phase}, "restore", "get", name)
-	cli(t, []string{"Phase:", phase, "Items restored:", "Resource List:", "v1/ConfigMap"}, "restore", "describe", name, "--details")
+	cli(
+		t,
+		[]string{"Phase:", phase, "Items restored:", "Resource List:", "v1/ConfigMap"},
+		"restore",
+		"describe",
+		name,
+		"--details",
+	)
 	cli(t, []string{"restore=" + lab.Namespace + "/" + name, "Restored "}, "restore", "logs", name)
 	cli(t, nil, "restore", "delete", name, "--confirm")
 	await(t, "Restore", name, "be deleted", lab.Deleted)
@@ -44,9 +51,20 @@ func wantBackupBehaves(t *testing.T, name, phase string) {
 		t.Fatalf("backup %s was removed", name)
 	}
 	cli(t, []string{name, phase}, "backup", "get", name)
-	cli(t, []string{"Phase:", phase, "Items backed up:", "Resource List:", "v1/ConfigMap"}, "backup", "describe", name, "--details")
+	cli(
+		t,
+		[]string{"Phase:", phase, "Items backed up:", "Resource List:", "v1/ConfigMap"},
+		"backup",
+		"describe",
+		name,
+		"--details",
+	)
 	cli(t, []string{"backup=" + lab.Namespace + "/" + name, "Backed up "}, "backup", "logs", name)
-	spec := velerov1.RestoreSpec{BackupName: name, IncludedResources: []string{"configmaps", "pvc", "widgets.lab.veltui.io"}, NamespaceMapping: to("of-" + name)}
+	spec := velerov1.RestoreSpec{
+		BackupName:        name,
+		IncludedResources: []string{"configmaps", "pvc", "widgets.lab.veltui.io"},
+		NamespaceMapping:  to("of-" + name),
+	}
 	guess, err := estimateSpec(t, spec)
 	must(t, err)
 	restored := restore(t, "of-"+name, spec, nil)

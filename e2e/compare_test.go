@@ -122,7 +122,14 @@ func (e existingObject) String() string {
 }
 
 // did is what Velero lists of an object with an outcome.
-var did = map[string]string{"Equal": "skipped", "Left": "failed", "Patched": "updated", "PatchRefused": "failed", "Merged": "updated", "Skipped": "skipped"}
+var did = map[string]string{
+	"Equal":        "skipped",
+	"Left":         "failed",
+	"Patched":      "updated",
+	"PatchRefused": "failed",
+	"Merged":       "updated",
+	"Skipped":      "skipped",
+}
 
 // velerosList is what Velero lists of a restore, by resource, namespace and name.
 func velerosList(t *testing.T, restore string) map[string]string {
@@ -164,7 +171,11 @@ func settle(t *testing.T, namespace string) {
 				return false, err
 			}
 			for _, o := range list.Items {
-				if seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); seen != o.GetGeneration() {
+				if seen, _, _ := unstructured.NestedInt64(
+					o.Object,
+					"status",
+					"observedGeneration",
+				); seen != o.GetGeneration() {
 					return false, nil
 				}
 			}
@@ -182,7 +193,9 @@ func TestCompare(t *testing.T) {
 	ctx := patient(t)
 	create := func(o client.Object) { t.Helper(); must(t, theLab.Client.Create(ctx, o)) }
 	namespace := func(name string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+		return &unstructured.Unstructured{
+			Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}},
+		}
 	}
 	create(namespace("cmp-source"))
 	create(namespace("cmp-there"))
@@ -199,7 +212,16 @@ func TestCompare(t *testing.T) {
 	}
 	settle(t, "cmp-source")
 	yes, no := true, false
-	wantEnd(t, backup(t, "cmp", velerov1.BackupSpec{IncludedNamespaces: []string{"cmp-source"}, IncludeClusterResources: &yes}, nil), "Completed")
+	wantEnd(
+		t,
+		backup(
+			t,
+			"cmp",
+			velerov1.BackupSpec{IncludedNamespaces: []string{"cmp-source"}, IncludeClusterResources: &yes},
+			nil,
+		),
+		"Completed",
+	)
 	for _, o := range objectsOf(t, comparedChanges, "cmp-source") {
 		must(t, theLab.Remove(ctx, o.DeepCopy()))
 		create(o)
@@ -240,7 +262,9 @@ func TestCompare(t *testing.T) {
 		}
 		must(t, json.Unmarshal(document(printed), &d))
 		// Without a dry run, nobody asks admission.
-		if len(d.NotSeen) != 1 || !strings.HasPrefix(d.NotSeen[0].What, "admission: ") || strings.Contains(printed, "hush-hush") || strings.Contains(printed, "aHVzaC1odXNo") {
+		if len(d.NotSeen) != 1 || !strings.HasPrefix(d.NotSeen[0].What, "admission: ") ||
+			strings.Contains(printed, "hush-hush") ||
+			strings.Contains(printed, "aHVzaC1odXNo") {
 			t.Errorf("%s: not seen %v, or a Secret is told: %.3000s", c.name, d.NotSeen, printed)
 		}
 		c.spec.BackupName, c.spec.IncludedNamespaces = "cmp", []string{"*"}
@@ -267,7 +291,8 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: cannot tell of %q, want %q", c.name, unsure, c.unsure)
 		}
 		for key, what := range real {
-			if what != "created" && !strings.HasPrefix(key, "namespaces ") && !strings.HasSuffix(key, "/kube-root-ca.crt") {
+			if what != "created" && !strings.HasPrefix(key, "namespaces ") &&
+				!strings.HasSuffix(key, "/kube-root-ca.crt") {
 				t.Errorf("%s: veltui says nothing of %s (%s)", c.name, key, what)
 			}
 		}

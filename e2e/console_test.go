@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // console is the built program on a terminal.

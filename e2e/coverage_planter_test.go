@@ -50,7 +50,12 @@ func (p *planter) want(namespace, kind, name, reason, words string) {
 
 func (p *planter) policy(name, text string) {
 	p.t.Helper()
-	p.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Data: map[string]string{"policy": text}})
+	p.create(
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+			Data:       map[string]string{"policy": text},
+		},
+	)
 }
 
 // hold keeps an object that is deleted until the test has ended.
@@ -62,10 +67,19 @@ func (p *planter) hold(o client.Object) {
 func (p *planter) deployment(namespace, name string, labels map[string]string) {
 	p.t.Helper()
 	run := map[string]string{"run": name}
-	p.create(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: run},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: run}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}}},
-	}})
+	p.create(
+		&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+			Spec: appsv1.DeploymentSpec{
+				Replicas: new(int32),
+				Selector: &metav1.LabelSelector{MatchLabels: run},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: run},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}},
+				},
+			},
+		},
+	)
 }
 
 // plantedClaim is a claim of one gibibyte. Without a source it is one of which the lab takes snapshots.
@@ -82,17 +96,26 @@ func (p *planter) claim(namespace, name string, c plantedClaim) *corev1.Persiste
 	if c.source == nil && class == nil {
 		class = new(lab.SnapshotClass)
 	}
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "web"}}, Spec: corev1.PersistentVolumeClaimSpec{
-		StorageClassName: class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-	}}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": "web"}},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: class,
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
+		},
+	}
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name}}
 	if c.change != nil {
 		c.change(claim, volume)
 	}
 	if c.source != nil {
 		volume.Spec.PersistentVolumeSource, volume.Spec.Capacity, volume.Spec.AccessModes = *c.source, claim.Spec.Resources.Requests, claim.Spec.AccessModes
-		volume.Spec.VolumeMode, volume.Spec.ClaimRef = claim.Spec.VolumeMode, &corev1.ObjectReference{Namespace: namespace, Name: name}
+		volume.Spec.VolumeMode, volume.Spec.ClaimRef = claim.Spec.VolumeMode, &corev1.ObjectReference{
+			Namespace: namespace,
+			Name:      name,
+		}
 		if class != nil {
 			volume.Spec.StorageClassName = *class
 		}
@@ -119,10 +142,27 @@ func (p *planter) bound(except ...string) {
 // pod mounts claim as volume vol; change may be nil. Without a node it stays pending.
 func (p *planter) pod(namespace, claim, node string, change func(*corev1.Pod)) {
 	p.t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mounts-" + claim, Labels: map[string]string{}, Annotations: map[string]string{}}, Spec: corev1.PodSpec{
-		Volumes:    []corev1.Volume{{Name: "vol", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}},
-		Containers: []corev1.Container{{Name: "main", Image: "web", VolumeMounts: []corev1.VolumeMount{{Name: "vol", MountPath: "/x"}}}},
-	}}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   namespace,
+			Name:        "mounts-" + claim,
+			Labels:      map[string]string{},
+			Annotations: map[string]string{},
+		},
+		Spec: corev1.PodSpec{
+			Volumes: []corev1.Volume{
+				{
+					Name: "vol",
+					VolumeSource: corev1.VolumeSource{
+						PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+					},
+				},
+			},
+			Containers: []corev1.Container{
+				{Name: "main", Image: "web", VolumeMounts: []corev1.VolumeMount{{Name: "vol", MountPath: "/x"}}},
+			},
+		},
+	}
 	if change != nil {
 		change(pod)
 	}
@@ -143,7 +183,9 @@ func (p *planter) storage(name, driver string, snapshotClasses ...string) {
 	p.create(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: driver})
 	for _, c := range snapshotClasses {
 		class := &unstructured.Unstructured{Object: map[string]any{"driver": driver, "deletionPolicy": "Delete"}}
-		class.SetGroupVersionKind(schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClass"})
+		class.SetGroupVersionKind(
+			schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClass"},
+		)
 		class.SetName(c)
 		p.create(class)
 	}
@@ -154,7 +196,10 @@ func (p *planter) location(name string, change func(*velerov1.BackupStorageLocat
 	p.t.Helper()
 	own := &velerov1.BackupStorageLocation{}
 	must(p.t, theLab.Client.Get(p.ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.Location}, own))
-	l := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Spec: *own.Spec.DeepCopy()}
+	l := &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+		Spec:       *own.Spec.DeepCopy(),
+	}
 	l.Spec.Default, l.Spec.ObjectStorage.Prefix = false, name
 	change(&l.Spec)
 	p.create(l)

@@ -62,8 +62,18 @@ func (p *planter) checkAt(kubeconfig string, wants map[string]plantedReason, nam
 		if !slices.Contains(namespaces, strings.Split(key, "/")[0]) {
 			continue
 		}
-		if got.Name == "" || got.Reason != want.reason || !strings.Contains(got.Sentence, want.words) || (got.State == "covered") != (want.reason == "") {
-			p.t.Errorf("%s: %s %q %s: %s; want %q and %q", key, got.State, got.Reason, got.Backup, got.Sentence, want.reason, want.words)
+		if got.Name == "" || got.Reason != want.reason || !strings.Contains(got.Sentence, want.words) ||
+			(got.State == "covered") != (want.reason == "") {
+			p.t.Errorf(
+				"%s: %s %q %s: %s; want %q and %q",
+				key,
+				got.State,
+				got.Reason,
+				got.Backup,
+				got.Sentence,
+				want.reason,
+				want.words,
+			)
 		}
 	}
 }
@@ -72,16 +82,47 @@ func (p *planter) checkAt(kubeconfig string, wants map[string]plantedReason, nam
 func (p *planter) readings() {
 	p.t.Helper()
 	const claim = "/PersistentVolumeClaim/"
-	p.checkAt(theLab.Kubeconfig(), map[string]plantedReason{"why-good" + claim + "data": {"TooOld", "more than 1s"}}, nil, "--max-age", "1s")
-	p.checkAt(p.user("why-no-volumes", "persistentvolumes"), map[string]plantedReason{"why-never-run" + claim + "data": {"NotSeen", "its volume cannot be read"}}, nil)
-	p.checkAt(p.user("why-no-pods", "pods"), map[string]plantedReason{"why-never-run" + claim + "data": {"NotSeen", "pods cannot be read"}}, nil)
-	p.checkAt(p.user("why-no-schedules", "schedules"), map[string]plantedReason{"why-never-run" + claim + "data": {"NotSeen", "schedules cannot be read"}}, nil)
-	place := &velerov1.VolumeSnapshotLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "why-place"}, Spec: velerov1.VolumeSnapshotLocationSpec{Provider: "aws"}}
+	p.checkAt(
+		theLab.Kubeconfig(),
+		map[string]plantedReason{"why-good" + claim + "data": {"TooOld", "more than 1s"}},
+		nil,
+		"--max-age",
+		"1s",
+	)
+	p.checkAt(
+		p.user("why-no-volumes", "persistentvolumes"),
+		map[string]plantedReason{"why-never-run" + claim + "data": {"NotSeen", "its volume cannot be read"}},
+		nil,
+	)
+	p.checkAt(
+		p.user("why-no-pods", "pods"),
+		map[string]plantedReason{"why-never-run" + claim + "data": {"NotSeen", "pods cannot be read"}},
+		nil,
+	)
+	p.checkAt(
+		p.user("why-no-schedules", "schedules"),
+		map[string]plantedReason{"why-never-run" + claim + "data": {"NotSeen", "schedules cannot be read"}},
+		nil,
+	)
+	place := &velerov1.VolumeSnapshotLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "why-place"},
+		Spec:       velerov1.VolumeSnapshotLocationSpec{Provider: "aws"},
+	}
 	p.create(place)
-	p.checkAt(theLab.Kubeconfig(), map[string]plantedReason{"why-never-run" + claim + "share": {"PluginDecides", "the plugin of a volume snapshot location"}}, nil)
+	p.checkAt(
+		theLab.Kubeconfig(),
+		map[string]plantedReason{
+			"why-never-run" + claim + "share": {"PluginDecides", "the plugin of a volume snapshot location"},
+		},
+		nil,
+	)
 	must(p.t, theLab.Client.Delete(p.ctx, place))
 	must(p.t, theLab.VeleroWith(p.ctx, unthrottled...))
-	p.checkAt(theLab.Kubeconfig(), map[string]plantedReason{"why-never-run" + claim + "data": {"CSIOff", "without the feature EnableCSI"}}, nil)
+	p.checkAt(
+		theLab.Kubeconfig(),
+		map[string]plantedReason{"why-never-run" + claim + "data": {"CSIOff", "without the feature EnableCSI"}},
+		nil,
+	)
 }
 
 // user may read everything but one resource.
@@ -96,11 +137,23 @@ func (p *planter) user(name, without string) (kubeconfig string) {
 		"velero.io": {"backups", "restores", "schedules", "backupstoragelocations", "volumesnapshotlocations"},
 	} {
 		resources = slices.DeleteFunc(resources, func(r string) bool { return r == without })
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch"}})
+		role.Rules = append(
+			role.Rules,
+			rbacv1.PolicyRule{
+				APIGroups: []string{group},
+				Resources: resources,
+				Verbs:     []string{"get", "list", "watch"},
+			},
+		)
 	}
 	p.create(role)
-	p.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name, APIGroup: "rbac.authorization.k8s.io"},
-		Subjects: []rbacv1.Subject{{Kind: "User", Name: name, APIGroup: "rbac.authorization.k8s.io"}}})
+	p.create(
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", Name: name, APIGroup: "rbac.authorization.k8s.io"},
+			Subjects:   []rbacv1.Subject{{Kind: "User", Name: name, APIGroup: "rbac.authorization.k8s.io"}},
+		},
+	)
 	return config
 }
 
@@ -111,10 +164,16 @@ func (p *planter) clear() {
 	in := client.InNamespace(lab.Namespace)
 	must(p.t, theLab.Client.DeleteAllOf(ctx, &velerov1.Schedule{}, in))
 	for _, o := range p.held {
-		_ = theLab.Client.Patch(ctx, o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = theLab.Client.Patch(
+			ctx,
+			o,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)),
+		)
 	}
 	snapshotClasses := &unstructured.UnstructuredList{}
-	snapshotClasses.SetGroupVersionKind(schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClassList"})
+	snapshotClasses.SetGroupVersionKind(
+		schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshotClassList"},
+	)
 	for _, list := range []client.ObjectList{
 		&velerov1.BackupList{}, &velerov1.BackupStorageLocationList{}, &corev1.PodList{}, &corev1.NamespaceList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{},
 		snapshotClasses, &corev1.NodeList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},

@@ -18,16 +18,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/e2e/lab"
-	rules "github.com/veltui/veltui/velero"
+	rules "github.com/veltui/veltui/internal/velero"
 )
 
 // TestCoverageReasons plants reasons for missing coverage of as many kinds as Velero has,
 // lets Velero make the backups, and holds veltui to naming each.
 func TestCoverageReasons(t *testing.T) {
-	needs(t, !serverVersion(t).Before(rules.Version{1, 18, 0}), "resource policies with filters, and backups side by side")
+	needs(
+		t,
+		!serverVersion(t).Before(rules.Version{1, 18, 0}),
+		"resource policies with filters, and backups side by side",
+	)
 	p := &planter{t: t, ctx: patient(t), wants: map[string]plantedReason{}}
 	must(t, theLab.StartSnapshots(p.ctx))
-	must(t, theLab.VeleroWith(p.ctx, append([]string{"--features=EnableCSI", "--concurrent-backups=8"}, unthrottled...)...))
+	must(
+		t,
+		theLab.VeleroWith(p.ctx, append([]string{"--features=EnableCSI", "--concurrent-backups=8"}, unthrottled...)...),
+	)
 	t.Cleanup(p.clear)
 	p.clear()
 	p.namespace("why-lone", nil)
@@ -47,7 +54,9 @@ func (p *planter) grounds() {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: otherNode}}
 	p.create(node)
 	before := node.DeepCopy()
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
+	node.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()},
+	}
 	must(p.t, theLab.Client.Status().Patch(p.ctx, node, client.MergeFrom(before)))
 	p.storage("why-slow", "slow.example.com")
 	p.storage("why-other", "other.example.com")
@@ -98,7 +107,11 @@ func (p *planter) objects() {
 	p.want(n, "Deployment", "left-out", "LabelExcluded", "velero.io/exclude-from-backup")
 	p.deployment(n, "taken", nil)
 	p.want(n, "Deployment", "taken", "", "")
-	deleting := p.claim(n, "deleting", plantedClaim{change: func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { p.hold(c) }})
+	deleting := p.claim(
+		n,
+		"deleting",
+		plantedClaim{change: func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { p.hold(c) }},
+	)
 	p.want(n, "PersistentVolumeClaim", "deleting", "BeingDeleted", "being deleted")
 	lost := p.claim(n, "lost", plain(nfsOther))
 	p.want(n, "PersistentVolumeClaim", "lost", "NotBound", "Lost")
@@ -108,10 +121,17 @@ func (p *planter) objects() {
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: n + "-lost"}}
 	must(p.t, theLab.Client.Delete(p.ctx, volume))
 	p.await(lost, func() bool { // Kubernetes protects a volume that is claimed
-		_ = theLab.Client.Patch(p.ctx, volume, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = theLab.Client.Patch(
+			p.ctx,
+			volume,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)),
+		)
 		return lost.Status.Phase == corev1.ClaimLost
 	})
-	p.claims = slices.DeleteFunc(p.claims, func(c *corev1.PersistentVolumeClaim) bool { return c == deleting || c == lost })
+	p.claims = slices.DeleteFunc(
+		p.claims,
+		func(c *corev1.PersistentVolumeClaim) bool { return c == deleting || c == lost },
+	)
 
 	// A schedule of patterns, which leaves out both; and one that names the second.
 	p.namespace("why-labelled", excluding)
@@ -131,9 +151,17 @@ func (p *planter) objects() {
 func (p *planter) schedules() map[string]velerov1.BackupPhase {
 	phases := map[string]velerov1.BackupPhase{}
 	add := func(name string, phase velerov1.BackupPhase, namespaces []string, change func(*velerov1.ScheduleSpec)) {
-		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Spec: velerov1.ScheduleSpec{
-			Schedule: "0 0 1 1 *", Template: velerov1.BackupSpec{IncludedNamespaces: namespaces, StorageLocation: lab.Location, TTL: metav1.Duration{Duration: 9000 * time.Hour}},
-		}}
+		s := &velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+			Spec: velerov1.ScheduleSpec{
+				Schedule: "0 0 1 1 *",
+				Template: velerov1.BackupSpec{
+					IncludedNamespaces: namespaces,
+					StorageLocation:    lab.Location,
+					TTL:                metav1.Duration{Duration: 9000 * time.Hour},
+				},
+			},
+		}
 		if change != nil {
 			change(&s.Spec)
 		}
@@ -191,7 +219,16 @@ func (p *planter) backup(name, schedule string, change func(*velerov1.BackupSpec
 	if change != nil {
 		change(&spec)
 	}
-	p.create(&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{velerov1.ScheduleNameLabel: schedule}}, Spec: spec})
+	p.create(
+		&velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: lab.Namespace,
+				Name:      name,
+				Labels:    map[string]string{velerov1.ScheduleNameLabel: schedule},
+			},
+			Spec: spec,
+		},
+	)
 }
 
 // agent runs what needs a node-agent: it is told to cancel the volume of a pod and a data upload.
@@ -208,7 +245,15 @@ func (p *planter) agent() {
 	p.backup("why-volumes", "why-volumes", nil)
 	var volumes velerov1.PodVolumeBackupList // it waits behind the data upload
 	for len(volumes.Items) == 0 {
-		must(p.t, theLab.Client.List(p.ctx, &volumes, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.BackupNameLabel: "why-volumes"}))
+		must(
+			p.t,
+			theLab.Client.List(
+				p.ctx,
+				&volumes,
+				client.InNamespace(lab.Namespace),
+				client.MatchingLabels{velerov1.BackupNameLabel: "why-volumes"},
+			),
+		)
 		time.Sleep(50 * time.Millisecond)
 	}
 	must(p.t, theLab.Client.Patch(p.ctx, &volumes.Items[0], cancel))
@@ -249,11 +294,19 @@ func (p *planter) evidence() {
 	p.ends("why-failed", velerov1.BackupPhaseFailed)
 	must(p.t, theLab.CloseGate(lab.NoSelector))
 
-	p.create(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "why-late"}, Spec: corev1.PersistentVolumeSpec{
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: lab.SnapshotDriver, VolumeHandle: "x"}},
-		Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		StorageClassName: "why-lab", ClaimRef: &corev1.ObjectReference{Namespace: "why-late-volume", Name: "late"},
-	}})
+	p.create(
+		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "why-late"}, Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: lab.SnapshotDriver, VolumeHandle: "x"},
+			},
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: resource.MustParse("1Gi"),
+			},
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: "why-lab",
+			ClaimRef:         &corev1.ObjectReference{Namespace: "why-late-volume", Name: "late"},
+		}},
+	)
 	late := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "why-late-volume", Name: "late"}}
 	must(p.t, theLab.AwaitClaim(p.ctx, late))
 	p.want("why-late-volume", claim, "late", "NoData", "volume")
@@ -270,11 +323,24 @@ func (p *planter) evidence() {
 	p.await(ran, func() bool { return ran.Status.LastBackup != nil })
 	merge(ran, `{"spec":{"schedule":"0 0 1 1 *"}}`)
 	var backups velerov1.BackupList
-	must(p.t, theLab.Client.List(p.ctx, &backups, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.ScheduleNameLabel: "why-expired"}))
+	must(
+		p.t,
+		theLab.Client.List(
+			p.ctx,
+			&backups,
+			client.InNamespace(lab.Namespace),
+			client.MatchingLabels{velerov1.ScheduleNameLabel: "why-expired"},
+		),
+	)
 	for i := range backups.Items {
 		b := &backups.Items[i]
 		wantEnd(p.t, ended(p.t, "Backup", b.Name), string(doneWell))
-		p.create(&velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: b.Name}, Spec: velerov1.DeleteBackupRequestSpec{BackupName: b.Name}})
+		p.create(
+			&velerov1.DeleteBackupRequest{
+				ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: b.Name},
+				Spec:       velerov1.DeleteBackupRequestSpec{BackupName: b.Name},
+			},
+		)
 		must(p.t, theLab.AwaitGone(p.ctx, b))
 	}
 }

@@ -27,7 +27,14 @@ import (
 )
 
 // coverageWorkloads are the kinds of workloads in Velero's lists, by what veltui calls them.
-var coverageWorkloads = map[string]string{"v1/Pod": "Pod", "apps/v1/Deployment": "Deployment", "apps/v1/StatefulSet": "StatefulSet", "apps/v1/DaemonSet": "DaemonSet", "batch/v1/CronJob": "CronJob", "batch/v1/Job": "Job"}
+var coverageWorkloads = map[string]string{
+	"v1/Pod":              "Pod",
+	"apps/v1/Deployment":  "Deployment",
+	"apps/v1/StatefulSet": "StatefulSet",
+	"apps/v1/DaemonSet":   "DaemonSet",
+	"batch/v1/CronJob":    "CronJob",
+	"batch/v1/Job":        "Job",
+}
 
 type predicted struct {
 	Namespaces, Claims, Data, Unknown []string
@@ -58,7 +65,10 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 	held.Finalizers = []string{"veltui.io/held"}
 	create(held)
 	template := func(name string) corev1.PodTemplateSpec {
-		return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"run": name}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}}}
+		return corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"run": name}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web"}}},
+		}
 	}
 	selector := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"run": name}}
@@ -67,19 +77,65 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 	for _, n := range []string{"cov-a", "cov-b1", "cov-b2", "cov-x", "cov-gone"} {
 		once := template("once")
 		once.Spec.RestartPolicy = corev1.RestartPolicyNever
-		create(&appsv1.Deployment{ObjectMeta: meta(n, "web", "app", "web"), Spec: appsv1.DeploymentSpec{Replicas: &zero, Selector: selector("web"), Template: template("web")}})
-		create(&appsv1.StatefulSet{ObjectMeta: meta(n, "db", "app", "db"), Spec: appsv1.StatefulSetSpec{Replicas: &zero, Selector: selector("db"), Template: template("db")}})
-		create(&appsv1.Deployment{ObjectMeta: meta(n, "secret", exclude, "true"), Spec: appsv1.DeploymentSpec{Replicas: &zero, Selector: selector("secret"), Template: template("secret")}})
+		create(
+			&appsv1.Deployment{
+				ObjectMeta: meta(n, "web", "app", "web"),
+				Spec: appsv1.DeploymentSpec{
+					Replicas: &zero,
+					Selector: selector("web"),
+					Template: template("web"),
+				},
+			},
+		)
+		create(
+			&appsv1.StatefulSet{
+				ObjectMeta: meta(n, "db", "app", "db"),
+				Spec:       appsv1.StatefulSetSpec{Replicas: &zero, Selector: selector("db"), Template: template("db")},
+			},
+		)
+		create(
+			&appsv1.Deployment{
+				ObjectMeta: meta(n, "secret", exclude, "true"),
+				Spec: appsv1.DeploymentSpec{
+					Replicas: &zero,
+					Selector: selector("secret"),
+					Template: template("secret"),
+				},
+			},
+		)
 		nowhere := template("agent")
 		nowhere.Spec.NodeSelector = map[string]string{"no": "where"}
-		create(&appsv1.DaemonSet{ObjectMeta: meta(n, "agent"), Spec: appsv1.DaemonSetSpec{Selector: selector("agent"), Template: nowhere}})
-		create(&batchv1.CronJob{ObjectMeta: meta(n, "tidy"), Spec: batchv1.CronJobSpec{Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: once}}}})
-		create(&batchv1.Job{ObjectMeta: meta(n, "once", "app", "web"), Spec: batchv1.JobSpec{Suspend: &suspended, Template: once}})
+		create(
+			&appsv1.DaemonSet{
+				ObjectMeta: meta(n, "agent"),
+				Spec:       appsv1.DaemonSetSpec{Selector: selector("agent"), Template: nowhere},
+			},
+		)
+		create(
+			&batchv1.CronJob{
+				ObjectMeta: meta(n, "tidy"),
+				Spec: batchv1.CronJobSpec{
+					Schedule:    "0 0 1 1 *",
+					JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: once}},
+				},
+			},
+		)
+		create(
+			&batchv1.Job{
+				ObjectMeta: meta(n, "once", "app", "web"),
+				Spec:       batchv1.JobSpec{Suspend: &suspended, Template: once},
+			},
+		)
 	}
 	must(t, theLab.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "cov-gone"}}))
 	must(t, wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &batchv1.CronJobList{}, &batchv1.JobList{}} {
-			if err := theLab.Client.List(ctx, list, client.InNamespace("cov-gone")); err != nil || apimeta.LenList(list) > 0 {
+			if err := theLab.Client.List(
+				ctx,
+				list,
+				client.InNamespace("cov-gone"),
+			); err != nil ||
+				apimeta.LenList(list) > 0 {
 				return false, err
 			}
 		}
@@ -93,12 +149,26 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 
 	reasons = map[string]string{}
 	claim := func(namespace, name, reason string, class *string, source *corev1.PersistentVolumeSource, labels ...string) {
-		c := &corev1.PersistentVolumeClaim{ObjectMeta: meta(namespace, name, labels...), Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
+		c := &corev1.PersistentVolumeClaim{
+			ObjectMeta: meta(namespace, name, labels...),
+			Spec: corev1.PersistentVolumeClaimSpec{
+				StorageClassName: class,
+				AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources: corev1.VolumeResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				},
+			},
+		}
 		if source != nil {
-			v := &corev1.PersistentVolume{ObjectMeta: meta("", namespace+"-"+name), Spec: corev1.PersistentVolumeSpec{Capacity: c.Spec.Resources.Requests, AccessModes: c.Spec.AccessModes,
-				PersistentVolumeSource: *source, ClaimRef: &corev1.ObjectReference{Namespace: namespace, Name: name}}}
+			v := &corev1.PersistentVolume{
+				ObjectMeta: meta("", namespace+"-"+name),
+				Spec: corev1.PersistentVolumeSpec{
+					Capacity:               c.Spec.Resources.Requests,
+					AccessModes:            c.Spec.AccessModes,
+					PersistentVolumeSource: *source,
+					ClaimRef:               &corev1.ObjectReference{Namespace: namespace, Name: name},
+				},
+			}
 			if class != nil {
 				v.Spec.StorageClassName = *class
 			}
@@ -116,7 +186,9 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 	none, snapped, missing := "", lab.SnapshotClass, "cov-missing"
 	nfs := &corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "127.0.0.1", Path: "/x"}}
 	path := &corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}
-	foreign := &corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "other.example.com", VolumeHandle: "x"}}
+	foreign := &corev1.PersistentVolumeSource{
+		CSI: &corev1.CSIPersistentVolumeSource{Driver: "other.example.com", VolumeHandle: "x"},
+	}
 	claim("cov-a", "snapped", "", &snapped, nil, "app", "db")
 	claim("cov-b1", "data", "", &snapped, nil, "app", "web")
 	claim("cov-b2", "data", "", &snapped, nil)
@@ -129,13 +201,30 @@ func plantCoverage(t *testing.T) (reasons map[string]string) {
 	claim("cov-a", "resting", "PodNotRunning", &none, nfs)
 	claim("cov-a", "left-pod", "PodNotTaken", &none, nfs)
 	claim("cov-a", "no-class", "NoStorageClass", &missing, foreign)
-	create(&corev1.ConfigMap{ObjectMeta: meta(lab.Namespace, "cov-plain"), Data: map[string]string{"policy": "version: v1\nvolumePolicies:\n- conditions:\n    pvcLabels: {app: skipped}\n  action: {type: skip}\n"}})
+	create(
+		&corev1.ConfigMap{
+			ObjectMeta: meta(lab.Namespace, "cov-plain"),
+			Data: map[string]string{
+				"policy": "version: v1\nvolumePolicies:\n- conditions:\n    pvcLabels: {app: skipped}\n  action: {type: skip}\n",
+			},
+		},
+	)
 	claim("cov-a", "by-policy", "PolicySkips", &snapped, nil, "app", "skipped")
 
 	pod := func(name, claim, optedIn string, run bool, labels ...string) {
 		p := &corev1.Pod{ObjectMeta: meta("cov-a", name, labels...), Spec: corev1.PodSpec{
-			Volumes:    []corev1.Volume{{Name: "vol", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}},
-			Containers: []corev1.Container{{Name: "main", Image: "web", VolumeMounts: []corev1.VolumeMount{{Name: "vol", MountPath: "/x"}}}}}}
+			Volumes: []corev1.Volume{
+				{
+					Name: "vol",
+					VolumeSource: corev1.VolumeSource{
+						PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+					},
+				},
+			},
+			Containers: []corev1.Container{
+				{Name: "main", Image: "web", VolumeMounts: []corev1.VolumeMount{{Name: "vol", MountPath: "/x"}}},
+			},
+		}}
 		if optedIn != "" {
 			p.Annotations = map[string]string{velerov1.VolumesToBackupAnnotation: optedIn}
 		}
@@ -207,24 +296,65 @@ func TestCoverage(t *testing.T) {
 	reasons := plantCoverage(t)
 	policy := func(name, text string) *corev1.TypedLocalObjectReference {
 		if text != "" {
-			must(t, theLab.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Data: map[string]string{"policy": text}}))
+			must(
+				t,
+				theLab.Client.Create(
+					ctx,
+					&corev1.ConfigMap{
+						ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+						Data:       map[string]string{"policy": text},
+					},
+				),
+			)
 		}
 		return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: name}
 	}
-	web, db := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+	web, db := &metav1.LabelSelector{
+		MatchLabels: map[string]string{"app": "web"},
+	}, &metav1.LabelSelector{
+		MatchLabels: map[string]string{"app": "db"},
+	}
 	yes, no := true, false
 	schedules := map[string]velerov1.BackupSpec{
-		"cov-all":        {ResourcePolicy: policy("cov-plain", "")},
-		"cov-globs":      {IncludedNamespaces: []string{"cov-a", "cov-b*", "*-x"}, ExcludedNamespaces: []string{"cov-b2"}},
-		"cov-excluded":   {ExcludedNamespaces: []string{"cov-b?", "kube-*"}},
-		"cov-selector":   {LabelSelector: web},
-		"cov-selected":   {IncludedNamespaces: []string{"cov-*"}, OrLabelSelectors: []*metav1.LabelSelector{db, {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}}}},
-		"cov-kinds":      {IncludedNamespaces: []string{"cov-*"}, IncludedResources: []string{"deploy", "pvc", "jobs"}},
-		"cov-no-kinds":   {IncludedNamespaces: []string{"cov-*"}, ExcludedResources: []string{"po", "statefulsets.apps"}, IncludeClusterResources: &no},
-		"cov-scoped":     {IncludedNamespaces: []string{"cov-*"}, ExcludedNamespaceScopedResources: []string{"persistentvolumeclaims", "cronjobs.batch"}},
-		"cov-cluster":    {IncludedNamespaces: []string{"cov-*"}, ExcludedClusterScopedResources: []string{"*"}, IncludedNamespaceScopedResources: []string{"pods", "persistentvolumeclaims"}},
-		"cov-no-snaps":   {IncludedNamespaces: []string{"cov-*"}, SnapshotVolumes: &no},
-		"cov-everything": {IncludedNamespaces: []string{"*"}, IncludedResources: []string{"*"}, IncludeClusterResources: &yes},
+		"cov-all": {ResourcePolicy: policy("cov-plain", "")},
+		"cov-globs": {
+			IncludedNamespaces: []string{"cov-a", "cov-b*", "*-x"},
+			ExcludedNamespaces: []string{"cov-b2"},
+		},
+		"cov-excluded": {ExcludedNamespaces: []string{"cov-b?", "kube-*"}},
+		"cov-selector": {LabelSelector: web},
+		"cov-selected": {
+			IncludedNamespaces: []string{"cov-*"},
+			OrLabelSelectors: []*metav1.LabelSelector{
+				db,
+				{
+					MatchExpressions: []metav1.LabelSelectorRequirement{
+						{Key: "tier", Operator: metav1.LabelSelectorOpExists},
+					},
+				},
+			},
+		},
+		"cov-kinds": {IncludedNamespaces: []string{"cov-*"}, IncludedResources: []string{"deploy", "pvc", "jobs"}},
+		"cov-no-kinds": {
+			IncludedNamespaces:      []string{"cov-*"},
+			ExcludedResources:       []string{"po", "statefulsets.apps"},
+			IncludeClusterResources: &no,
+		},
+		"cov-scoped": {
+			IncludedNamespaces:               []string{"cov-*"},
+			ExcludedNamespaceScopedResources: []string{"persistentvolumeclaims", "cronjobs.batch"},
+		},
+		"cov-cluster": {
+			IncludedNamespaces:               []string{"cov-*"},
+			ExcludedClusterScopedResources:   []string{"*"},
+			IncludedNamespaceScopedResources: []string{"pods", "persistentvolumeclaims"},
+		},
+		"cov-no-snaps": {IncludedNamespaces: []string{"cov-*"}, SnapshotVolumes: &no},
+		"cov-everything": {
+			IncludedNamespaces:      []string{"*"},
+			IncludedResources:       []string{"*"},
+			IncludeClusterResources: &yes,
+		},
 		"cov-policies": {IncludedNamespaces: []string{"cov-*"}, ResourcePolicy: policy("cov-policies", `version: v1
 volumePolicies:
 - conditions: {capacity: "1Gi,1Gi", csi: {}}
@@ -248,11 +378,33 @@ namespacedFilterPolicies:
 	for _, name := range slices.Sorted(maps.Keys(schedules)) {
 		spec := schedules[name]
 		spec.StorageLocation, spec.TTL.Duration = lab.Location, 9000*time.Hour // until the next run, in a year
-		must(t, theLab.Client.Create(ctx, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Spec: velerov1.ScheduleSpec{Schedule: "0 0 1 1 *", Template: spec}}))
+		must(
+			t,
+			theLab.Client.Create(
+				ctx,
+				&velerov1.Schedule{
+					ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+					Spec:       velerov1.ScheduleSpec{Schedule: "0 0 1 1 *", Template: spec},
+				},
+			),
+		)
 		var want predicted
 		_, printed := runVeltui(t, "coverage", "--next", name, "-o", "json")
 		must(t, json.Unmarshal(document(printed), &want))
-		must(t, theLab.Client.Create(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{velerov1.ScheduleNameLabel: name}}, Spec: spec}))
+		must(
+			t,
+			theLab.Client.Create(
+				ctx,
+				&velerov1.Backup{
+					ObjectMeta: metav1.ObjectMeta{
+						Namespace: lab.Namespace,
+						Name:      name,
+						Labels:    map[string]string{velerov1.ScheduleNameLabel: name},
+					},
+					Spec: spec,
+				},
+			),
+		)
 		h := ended(t, "Backup", name)
 		got := coverageList(t, name)
 		same := func(what string, want, got []string) {
@@ -265,7 +417,11 @@ namespacedFilterPolicies:
 		for _, kind := range coverageWorkloads {
 			same(kind, want.Workloads[kind], got.Workloads[kind])
 		}
-		if slices.Contains(got.Claims, "cov-b1/data") && !slices.Contains([]string{"cov-kinds", "cov-no-kinds", "cov-cluster"}, name) { // without PersistentVolumes Velero records no volumes
+		if slices.Contains(got.Claims, "cov-b1/data") &&
+			!slices.Contains(
+				[]string{"cov-kinds", "cov-no-kinds", "cov-cluster"},
+				name,
+			) { // without PersistentVolumes Velero records no volumes
 			same("data", want.Data, got.Data)
 		}
 		if len(want.Unknown) > 0 {
@@ -284,12 +440,14 @@ namespacedFilterPolicies:
 		must(t, json.Unmarshal(document(printed), &covered))
 		for _, n := range covered.Items {
 			for _, c := range n.Claims {
-				if reason, planted := reasons[c.Name]; n.Name == "cov-a" && (!planted || c.Reason != reason || (c.State == "covered") != (reason == "")) {
+				if reason, planted := reasons[c.Name]; n.Name == "cov-a" &&
+					(!planted || c.Reason != reason || (c.State == "covered") != (reason == "")) {
 					t.Errorf("claim %s: %+v, want %q", c.Name, c, reason)
 				}
 			}
 			want := map[string]string{"cov-x": "NamespaceLabelled", "cov-gone": "NamespaceTerminating"}[n.Name]
-			if want != "" && n.Reason != want && !(n.Name == "cov-gone" && strings.HasPrefix(n.Reason, "BeingDeleted")) {
+			if want != "" && n.Reason != want &&
+				!(n.Name == "cov-gone" && strings.HasPrefix(n.Reason, "BeingDeleted")) {
 				t.Errorf("namespace %s: %+v, want %s", n.Name, n.coverageItem, want)
 			}
 		}

@@ -57,7 +57,15 @@ func TestDashboard(t *testing.T) {
 	// The filter is still there; the Timeline has what Velero wrote and what
 	// veltui saw while the job's screen was closed.
 	c.types(t, "\r7")
-	c.sees(t, "created by", "Velero began to work on it", "Velero's server started", "it ended as Completed", "seen", "-> Completed")
+	c.sees(
+		t,
+		"created by",
+		"Velero began to work on it",
+		"Velero's server started",
+		"it ended as Completed",
+		"seen",
+		"-> Completed",
+	)
 	c.types(t, "\x1b")
 	c.sees(t, "[1 Active]")
 	c.quits(t)

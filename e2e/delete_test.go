@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/e2e/lab"
-	rules "github.com/veltui/veltui/velero"
+	rules "github.com/veltui/veltui/internal/velero"
 )
 
 // storedOf lists the files of a job in the object store.
@@ -51,7 +51,16 @@ func TestDelete(t *testing.T) {
 		wantEnd(t, backup(t, name, orders, nil), "Completed")
 	}
 	for name, of := range map[string]string{"gone-1": "gone", "gone-2": "gone", "gone-3": "gone-velero"} {
-		h := restore(t, name, velerov1.RestoreSpec{BackupName: of, IncludedResources: []string{"configmaps"}, NamespaceMapping: map[string]string{"orders": name}}, nil)
+		h := restore(
+			t,
+			name,
+			velerov1.RestoreSpec{
+				BackupName:        of,
+				IncludedResources: []string{"configmaps"},
+				NamespaceMapping:  map[string]string{"orders": name},
+			},
+			nil,
+		)
 		wantEnd(t, h, "Completed")
 		if len(storedOf(t, "restores", name)) == 0 {
 			t.Errorf("restore %s has no files", name)
@@ -62,50 +71,120 @@ func TestDelete(t *testing.T) {
 		t.Errorf("a backup that ran here has generation %d", own.Generation)
 	}
 
-	if state, sent, message := runChange(t, 0, "restore", "delete", "gone-1", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
+	if state, sent, message := runChange(
+		t,
+		0,
+		"restore",
+		"delete",
+		"gone-1",
+		"--reason",
+		"end-to-end test",
+	); state != "settled" ||
+		sent != "landed" {
 		t.Errorf("restore gone-1: %s, %s: %s", state, sent, message)
 	}
 	var restored corev1.ConfigMapList
 	must(t, theLab.Client.List(ctx, &restored, client.InNamespace("gone-1")))
-	if files := storedOf(t, "restores", "gone-1"); exists(&velerov1.Restore{}, "gone-1") || len(files) > 0 || len(restored.Items) == 0 {
+	if files := storedOf(
+		t,
+		"restores",
+		"gone-1",
+	); exists(&velerov1.Restore{}, "gone-1") || len(files) > 0 ||
+		len(restored.Items) == 0 {
 		t.Errorf("after its deletion restore gone-1 left %q, and %d of its objects", files, len(restored.Items))
 	}
 
-	if state, sent, message := runChange(t, 0, "backup", "delete", "gone", "--last-copy", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
+	if state, sent, message := runChange(
+		t,
+		0,
+		"backup",
+		"delete",
+		"gone",
+		"--last-copy",
+		"--reason",
+		"end-to-end test",
+	); state != "settled" ||
+		sent != "landed" {
 		t.Errorf("backup gone: %s, %s: %s", state, sent, message)
 	}
 	_, err := theLab.VeleroCLI(ctx, "backup", "delete", "gone-velero", "--confirm")
 	must(t, err)
-	must(t, theLab.AwaitGone(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "gone-velero"}}))
+	must(
+		t,
+		theLab.AwaitGone(
+			ctx,
+			&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "gone-velero"}},
+		),
+	)
 	for backup, restore := range map[string]string{"gone": "gone-2", "gone-velero": "gone-3"} {
 		files := slices.Concat(storedOf(t, "backups", backup), storedOf(t, "restores", restore))
 		if len(files) > 0 || exists(&velerov1.Backup{}, backup) || exists(&velerov1.Restore{}, restore) {
 			t.Errorf("backup %s left %q", backup, files)
 		}
 	}
-	if code, printed := runVeltui(t, "audit", "backup/gone"); code != 0 || !strings.Contains(printed, "landed") || !strings.Contains(printed, "end-to-end test") {
+	if code, printed := runVeltui(
+		t,
+		"audit",
+		"backup/gone",
+	); code != 0 || !strings.Contains(printed, "landed") ||
+		!strings.Contains(printed, "end-to-end test") {
 		t.Errorf("audit ended with %d:\n%s", code, printed)
 	}
 
 	// Sync makes the object again, as in a cluster that reads another's bucket.
-	must(t, theLab.Remove(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "synced"}}))
+	must(
+		t,
+		theLab.Remove(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "synced"}}),
+	)
 	must(t, theLab.AwaitSync(ctx))
 	var synced velerov1.Backup
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "synced"}, &synced))
 	origin, why := rules.OriginOf(&synced)
-	t.Logf("synced: generation %d, created %s, began %s: %s, %s", synced.Generation, synced.CreationTimestamp, synced.Status.StartTimestamp, origin, why)
-	if state, sent, message := runChange(t, exitRefused, "backup", "delete", "synced"); state != "refused" || sent != "not sent" || !strings.Contains(message, "another cluster's only copy") {
+	t.Logf(
+		"synced: generation %d, created %s, began %s: %s, %s",
+		synced.Generation,
+		synced.CreationTimestamp,
+		synced.Status.StartTimestamp,
+		origin,
+		why,
+	)
+	if state, sent, message := runChange(
+		t,
+		exitRefused,
+		"backup",
+		"delete",
+		"synced",
+	); state != "refused" || sent != "not sent" ||
+		!strings.Contains(message, "another cluster's only copy") {
 		t.Errorf("a synced backup: %s, %s: %s", state, sent, message)
 	}
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)
-	if state, sent, message := runChange(t, exitRefused, "backup", "delete", "synced", "--from-another-cluster", "--last-copy"); state != "refused" || sent != "not sent" || !strings.Contains(message, "read-only") {
+	if state, sent, message := runChange(
+		t,
+		exitRefused,
+		"backup",
+		"delete",
+		"synced",
+		"--from-another-cluster",
+		"--last-copy",
+	); state != "refused" || sent != "not sent" ||
+		!strings.Contains(message, "read-only") {
 		t.Errorf("from a read-only location: %s, %s: %s", state, sent, message)
 	}
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadWrite)
 	if len(storedOf(t, "backups", "synced")) == 0 {
 		t.Error("a refused deletion deleted files")
 	}
-	if state, sent, message := runChange(t, 0, "backup", "delete", "synced", "--from-another-cluster", "--last-copy"); state != "settled" || sent != "landed" || len(storedOf(t, "backups", "synced")) > 0 {
+	if state, sent, message := runChange(
+		t,
+		0,
+		"backup",
+		"delete",
+		"synced",
+		"--from-another-cluster",
+		"--last-copy",
+	); state != "settled" || sent != "landed" ||
+		len(storedOf(t, "backups", "synced")) > 0 {
 		t.Errorf("a synced backup, all the same: %s, %s: %s", state, sent, message)
 	}
 	var requests velerov1.DeleteBackupRequestList
@@ -128,11 +207,16 @@ func TestDeleteSnapshots(t *testing.T) {
 	for _, claim := range []string{"data-0", "data-1"} {
 		must(t, theLab.CreateClaim(ctx, name, claim))
 	}
-	wantEnd(t, backup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}, StorageLocation: lab.Location}, nil), "Completed")
+	wantEnd(
+		t,
+		backup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}, StorageLocation: lab.Location}, nil),
+		"Completed",
+	)
 
 	contents, err := dynamic.NewForConfig(theLab.Config())
 	must(t, err)
-	changes, err := contents.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshotcontents"}).Watch(ctx, metav1.ListOptions{})
+	changes, err := contents.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshotcontents"}).
+		Watch(ctx, metav1.ListOptions{})
 	must(t, err)
 	t.Cleanup(changes.Stop)
 	code, printed := runVeltui(t, "backup", "delete", name, "--yes", "--last-copy", "--reason", "end-to-end test")
@@ -147,14 +231,25 @@ func TestDeleteSnapshots(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s %v", e.Type, e.Object)
 			}
-			if handle, _, _ := unstructured.NestedString(content.Object, "spec", "source", "snapshotHandle"); e.Type == watch.Deleted && handle != "" {
+			if handle, _, _ := unstructured.NestedString(
+				content.Object,
+				"spec",
+				"source",
+				"snapshotHandle",
+			); e.Type == watch.Deleted &&
+				handle != "" {
 				deleted[handle] = true
 			}
 		case <-ctx.Done():
 			t.Fatalf("the snapshots deleted are %v", deleted)
 		}
 	}
-	if files := storedOf(t, "backups", name); len(files) > 0 || theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, &velerov1.Backup{}) == nil {
+	if files := storedOf(
+		t,
+		"backups",
+		name,
+	); len(files) > 0 ||
+		theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, &velerov1.Backup{}) == nil {
 		t.Errorf("it left %q", files)
 	}
 }

@@ -27,47 +27,145 @@ func TestDescribe(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.VeleroWith(ctx))
 	inVelero := func(name, data string) *corev1.TypedLocalObjectReference {
-		must(t, theLab.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Data: map[string]string{"rules.yaml": data}}))
+		must(
+			t,
+			theLab.Client.Create(
+				ctx,
+				&corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+					Data:       map[string]string{"rules.yaml": data},
+				},
+			),
+		)
 		return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: name}
 	}
-	policy := inVelero("describe-policy", "version: v1\nvolumePolicies:\n- conditions:\n    capacity: \"0,1Gi\"\n  action:\n    type: skip\n")
-	modifier := inVelero("describe-modifier", "version: v1\nresourceModifierRules:\n- conditions:\n    groupResource: configmaps\n    resourceNameRegex: \"^none$\"\n"+
-		"  patches:\n  - operation: add\n    path: \"/metadata/annotations/x\"\n    value: \"y\"\n")
+	policy := inVelero(
+		"describe-policy",
+		"version: v1\nvolumePolicies:\n- conditions:\n    capacity: \"0,1Gi\"\n  action:\n    type: skip\n",
+	)
+	modifier := inVelero(
+		"describe-modifier",
+		"version: v1\nresourceModifierRules:\n- conditions:\n    groupResource: configmaps\n    resourceNameRegex: \"^none$\"\n"+
+			"  patches:\n  - operation: add\n    path: \"/metadata/annotations/x\"\n    value: \"y\"\n",
+	)
 	minutes := func(n int) metav1.Duration { return metav1.Duration{Duration: time.Duration(n) * time.Minute} }
 	yes, no := true, false
-	red, blue := metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}, metav1.LabelSelector{MatchLabels: map[string]string{"team": "blue"}}
-	exec := velerov1.BackupResourceHook{Exec: &velerov1.ExecHook{Container: "db", Command: []string{"sync", "-f"}, OnError: "Fail", Timeout: minutes(2)}}
+	red, blue := metav1.LabelSelector{
+		MatchLabels: map[string]string{"team": "red"},
+	}, metav1.LabelSelector{
+		MatchLabels: map[string]string{"team": "blue"},
+	}
+	exec := velerov1.BackupResourceHook{
+		Exec: &velerov1.ExecHook{
+			Container: "db",
+			Command:   []string{"sync", "-f"},
+			OnError:   "Fail",
+			Timeout:   minutes(2),
+		},
+	}
 
 	scoped := velerov1.BackupSpec{
-		IncludedNamespaces: []string{"media", "ops"}, ExcludedNamespaces: []string{"shop"}, IncludedNamespaceScopedResources: []string{"configmaps", "widgets.lab.veltui.io"},
-		ExcludedNamespaceScopedResources: []string{"secrets"}, ExcludedClusterScopedResources: []string{"storageclasses"}, LabelSelector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "In", Values: []string{"red", "blue", "green"}}}},
-		TTL: minutes(48 * 60), CSISnapshotTimeout: minutes(12), ItemOperationTimeout: minutes(90), ResourcePolicy: policy, DataMover: "velero",
-		SnapshotVolumes: &no, SnapshotMoveData: &no, DefaultVolumesToFsBackup: &no, UploaderConfig: &velerov1.UploaderConfigForBackup{ParallelFilesUpload: 4},
-		OrderedResources: map[string]string{"configmaps": "ops/a,ops/b"},
-		Hooks: velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{{Name: "flush", IncludedNamespaces: []string{"shop"}, ExcludedResources: []string{"secrets"},
-			LabelSelector: &red, PreHooks: []velerov1.BackupResourceHook{exec}, PostHooks: []velerov1.BackupResourceHook{exec}}}},
+		IncludedNamespaces: []string{
+			"media",
+			"ops",
+		},
+		ExcludedNamespaces:               []string{"shop"},
+		IncludedNamespaceScopedResources: []string{"configmaps", "widgets.lab.veltui.io"},
+		ExcludedNamespaceScopedResources: []string{
+			"secrets",
+		},
+		ExcludedClusterScopedResources: []string{"storageclasses"},
+		LabelSelector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "team", Operator: "In", Values: []string{"red", "blue", "green"}},
+			},
+		},
+		TTL: minutes(
+			48 * 60,
+		),
+		CSISnapshotTimeout:       minutes(12),
+		ItemOperationTimeout:     minutes(90),
+		ResourcePolicy:           policy,
+		DataMover:                "velero",
+		SnapshotVolumes:          &no,
+		SnapshotMoveData:         &no,
+		DefaultVolumesToFsBackup: &no,
+		UploaderConfig:           &velerov1.UploaderConfigForBackup{ParallelFilesUpload: 4},
+		OrderedResources:         map[string]string{"configmaps": "ops/a,ops/b"},
+		Hooks: velerov1.BackupHooks{
+			Resources: []velerov1.BackupResourceHookSpec{
+				{
+					Name:               "flush",
+					IncludedNamespaces: []string{"shop"},
+					ExcludedResources:  []string{"secrets"},
+					LabelSelector:      &red,
+					PreHooks:           []velerov1.BackupResourceHook{exec},
+					PostHooks:          []velerov1.BackupResourceHook{exec},
+				},
+			},
+		},
 	}
 	wantEnd(t, backup(t, "describe-scoped", scoped, lab.Annotations{lab.Operation: "1s"}), "Completed")
-	backup(t, "describe-invalid", velerov1.BackupSpec{LabelSelector: &red, OrLabelSelectors: []*metav1.LabelSelector{&red, &blue},
-		IncludedNamespaces: []string{"ops"}, ExcludedNamespaces: []string{"ops"}}, nil)
+	backup(
+		t,
+		"describe-invalid",
+		velerov1.BackupSpec{LabelSelector: &red, OrLabelSelectors: []*metav1.LabelSelector{&red, &blue},
+			IncludedNamespaces: []string{"ops"}, ExcludedNamespaces: []string{"ops"}},
+		nil,
+	)
 
 	// A ConfigMap that is there already and differs gives a warning.
 	var maps corev1.ConfigMapList
 	must(t, theLab.Client.List(ctx, &maps, client.InNamespace("ops"), client.MatchingLabels{"team": "red"}))
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ops-described"}}))
-	must(t, theLab.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ops-described", Name: maps.Items[0].Name}}))
+	must(
+		t,
+		theLab.Client.Create(
+			ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ops-described", Name: maps.Items[0].Name}},
+		),
+	)
 	restored := velerov1.RestoreSpec{
-		BackupName: "describe-scoped", IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"configmaps", "widgets.lab.veltui.io"}, IncludeClusterResources: &no,
-		OrLabelSelectors: []*metav1.LabelSelector{&red, &blue}, NamespaceMapping: map[string]string{"ops": "ops-described"}, RestorePVs: &no, PreserveNodePorts: &yes,
-		ItemOperationTimeout: minutes(61), ResourceModifier: modifier, UploaderConfig: &velerov1.UploaderConfigForRestore{WriteSparseFiles: &yes, ParallelFilesDownload: 3},
+		BackupName:              "describe-scoped",
+		IncludedNamespaces:      []string{"ops"},
+		IncludedResources:       []string{"configmaps", "widgets.lab.veltui.io"},
+		IncludeClusterResources: &no,
+		OrLabelSelectors: []*metav1.LabelSelector{
+			&red,
+			&blue,
+		},
+		NamespaceMapping:  map[string]string{"ops": "ops-described"},
+		RestorePVs:        &no,
+		PreserveNodePorts: &yes,
+		ItemOperationTimeout: minutes(
+			61,
+		),
+		ResourceModifier: modifier,
+		UploaderConfig:   &velerov1.UploaderConfigForRestore{WriteSparseFiles: &yes, ParallelFilesDownload: 3},
 	}
 	wantEnd(t, restore(t, "describe-restored", restored, lab.Annotations{lab.Operation: "1s"}), "Completed")
 
 	// One that runs, and one that waits behind it.
-	createBackup(t, "describe-running", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}, OrLabelSelectors: []*metav1.LabelSelector{&red, &blue},
-		IncludedResources: []string{"configmaps", "widgets.lab.veltui.io"}}, lab.Annotations{lab.Hold: "describe-running"})
-	await(t, "Backup", "describe-running", "be held with some items done", func(h lab.History) bool { return h.State().Progress != nil && h.State().Progress.Done > 0 })
+	createBackup(
+		t,
+		"describe-running",
+		velerov1.BackupSpec{
+			IncludedNamespaces: []string{"ops"},
+			OrLabelSelectors:   []*metav1.LabelSelector{&red, &blue},
+			IncludedResources: []string{
+				"configmaps",
+				"widgets.lab.veltui.io",
+			},
+		},
+		lab.Annotations{lab.Hold: "describe-running"},
+	)
+	await(
+		t,
+		"Backup",
+		"describe-running",
+		"be held with some items done",
+		func(h lab.History) bool { return h.State().Progress != nil && h.State().Progress.Done > 0 },
+	)
 	createBackup(t, "describe-queued", velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, nil)
 	await(t, "Backup", "describe-queued", "wait for its turn", notStarted(t))
 
@@ -95,7 +193,8 @@ func TestDescribe(t *testing.T) {
 	for i := range min(len(restores.Items), 20) {
 		// Velero prints some messages of TestCompare's restores on many lines, which this
 		// test cannot tell from labels.
-		if r := restores.Items[i]; stored[string(r.Status.Phase)] && r.Name != "describe-restored" && !strings.HasPrefix(r.Name, "cmp-") {
+		if r := restores.Items[i]; stored[string(r.Status.Phase)] && r.Name != "describe-restored" &&
+			!strings.HasPrefix(r.Name, "cmp-") {
 			table.compare(t, "restore", r.Name, seen)
 		}
 	}
@@ -249,7 +348,8 @@ func (r *tableRow) compare(t *testing.T, kind, name string, seen map[*tableRow]b
 		got, known := fields[title]
 		value := asVeltui(line)
 		// Some fields of veltui's hold several of Velero's.
-		several := line.hook() != "" || title == "Deletion" || title == "Ordered resources" || line.above.row.field == "" && slices.Contains([]string{"Type", "Name"}, line.label)
+		several := line.hook() != "" || title == "Deletion" || title == "Ordered resources" ||
+			line.above.row.field == "" && slices.Contains([]string{"Type", "Name"}, line.label)
 		switch {
 		case title == "", part == "the counts)" && strings.Contains(value, "<none"), value == "" && !known:
 		case !known:
@@ -257,7 +357,16 @@ func (r *tableRow) compare(t *testing.T, kind, name string, seen map[*tableRow]b
 		case value == "", strings.HasPrefix(part, "the count"), line.hook() != "" && (value == "none" || value == "*"):
 		case several:
 			if !strings.Contains(got, value) {
-				t.Errorf("%s/%s: %s > %s is %q, which veltui's %s does not hold: %q", kind, name, line.above.label, line.label, value, title, got)
+				t.Errorf(
+					"%s/%s: %s > %s is %q, which veltui's %s does not hold: %q",
+					kind,
+					name,
+					line.above.label,
+					line.label,
+					value,
+					title,
+					got,
+				)
 			}
 		default:
 			if before, after, found := strings.Cut(got, " of "); title == "Items" && found {
@@ -267,7 +376,16 @@ func (r *tableRow) compare(t *testing.T, kind, name string, seen map[*tableRow]b
 				}
 			}
 			if got != value {
-				t.Errorf("%s/%s: %s > %s is %q, veltui's %s is %q", kind, name, line.above.label, line.label, value, title, got)
+				t.Errorf(
+					"%s/%s: %s > %s is %q, veltui's %s is %q",
+					kind,
+					name,
+					line.above.label,
+					line.label,
+					value,
+					title,
+					got,
+				)
 			}
 		}
 	}

@@ -43,18 +43,45 @@ func plantDrySource(t *testing.T) (taken []client.Object) {
 	}
 	make(&corev1.Secret{ObjectMeta: meta("s"), StringData: map[string]string{"from": "backup"}})
 	make(&corev1.ServiceAccount{ObjectMeta: meta("robot")})
-	make(&rbacv1.Role{ObjectMeta: meta("reader"), Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}})
-	make(&rbacv1.RoleBinding{ObjectMeta: meta("reader"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"}, Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: drySource, Name: "robot"}}})
-	front := &corev1.Service{ObjectMeta: meta("front"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30778}}}}
-	front.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"spec":{"ports":[{"port":80,"nodePort":30778}]}}`}
+	make(
+		&rbacv1.Role{
+			ObjectMeta: meta("reader"),
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}},
+			},
+		},
+	)
+	make(
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta("reader"),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: drySource, Name: "robot"}},
+		},
+	)
+	front := &corev1.Service{
+		ObjectMeta: meta("front"),
+		Spec: corev1.ServiceSpec{
+			Type:  corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Port: 80, NodePort: 30778}},
+		},
+	}
+	front.Annotations = map[string]string{
+		corev1.LastAppliedConfigAnnotation: `{"spec":{"ports":[{"port":80,"nodePort":30778}]}}`,
+	}
 	make(front)
 	priority := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "dry-priority"}, Value: 7}
 	runtime := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "dry-runtime"}, Handler: "runc"}
 	make(priority)
 	make(runtime)
 	pod := func(name string, change func(*corev1.PodSpec)) {
-		spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web", Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}, Limits: corev1.ResourceList{"cpu": resource.MustParse("2")}}}}}
+		spec := corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "main", Image: "web", Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{
+					"cpu": resource.MustParse("2"),
+				},
+				Limits: corev1.ResourceList{"cpu": resource.MustParse("2")},
+			}}},
+		}
 		change(&spec)
 		must(t, theLab.CreatePod(ctx, &corev1.Pod{ObjectMeta: meta(name), Spec: spec}))
 	}
@@ -66,7 +93,13 @@ func plantDrySource(t *testing.T) (taken []client.Object) {
 		served := customKind(plural, kind, "v1")
 		make(served)
 		taken = append(taken, served)
-		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "pf.example.com/v1", "kind": kind, "metadata": map[string]any{"namespace": drySource, "name": "x"}}}
+		object := &unstructured.Unstructured{
+			Object: map[string]any{
+				"apiVersion": "pf.example.com/v1",
+				"kind":       kind,
+				"metadata":   map[string]any{"namespace": drySource, "name": "x"},
+			},
+		}
 		eventuallyCreate(t, object)
 	}
 	return append(taken, priority, runtime, front)
@@ -74,12 +107,22 @@ func plantDrySource(t *testing.T) (taken []client.Object) {
 
 func eventuallyCreate(t *testing.T, o client.Object) {
 	t.Helper()
-	awaitTrue(t, "the API server to take "+o.GetName(), func() bool { return theLab.Client.Create(patient(t), o.DeepCopyObject().(client.Object)) == nil })
+	awaitTrue(
+		t,
+		"the API server to take "+o.GetName(),
+		func() bool { return theLab.Client.Create(patient(t), o.DeepCopyObject().(client.Object)) == nil },
+	)
 }
 
 func awaitTrue(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(patient(t), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(
+		patient(t),
+		50*time.Millisecond,
+		time.Minute,
+		true,
+		func(context.Context) (bool, error) { return done(), nil },
+	)
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}
@@ -131,31 +174,65 @@ func TestDryRunEqualsRestore(t *testing.T) {
 		must(t, theLab.Remove(ctx, o))
 	}
 	strict := customKind("drybs", "Dryb", "v1") // and dryas is not served any more
-	strict.Spec.Versions[0].Schema = &crdv1.CustomResourceValidation{OpenAPIV3Schema: &crdv1.JSONSchemaProps{Type: "object", Required: []string{"spec"},
-		Properties: map[string]crdv1.JSONSchemaProps{"spec": {Type: "object"}}}}
+	strict.Spec.Versions[0].Schema = &crdv1.CustomResourceValidation{
+		OpenAPIV3Schema: &crdv1.JSONSchemaProps{Type: "object", Required: []string{"spec"},
+			Properties: map[string]crdv1.JSONSchemaProps{"spec": {Type: "object"}}},
+	}
 	make(strict)
 	defer func() { must(t, theLab.Remove(ctx, strict)) }()
-	make(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "dry-velero"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: lab.Namespace, Name: "default"}}}) // the lab's server pod has no other
+	make(
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "dry-velero"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects: []rbacv1.Subject{
+				{Kind: rbacv1.ServiceAccountKind, Namespace: lab.Namespace, Name: "default"},
+			},
+		},
+	) // the lab's server pod has no other
 	restart()
 
 	fail, none, never := admissionv1.Fail, admissionv1.SideEffectClassNone, "https://127.0.0.1:1/"
 	within := func(ns string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}}
 	}
-	rules := []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
-		Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps", "secrets"}}}}
+	rules := []admissionv1.RuleWithOperations{
+		{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule: admissionv1.Rule{
+				APIGroups:   []string{""},
+				APIVersions: []string{"v1"},
+				Resources:   []string{"configmaps", "secrets"},
+			},
+		},
+	}
 	hook := func(ns string, conditions ...admissionv1.MatchCondition) client.Object {
-		return &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: ns}, Webhooks: []admissionv1.ValidatingWebhook{{Name: "check.pf.example.com",
-			ClientConfig: admissionv1.WebhookClientConfig{URL: &never}, Rules: rules, FailurePolicy: &fail, SideEffects: &none, NamespaceSelector: within(ns),
-			AdmissionReviewVersions: []string{"v1"}, MatchConditions: conditions}}}
+		return &admissionv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: ns},
+			Webhooks: []admissionv1.ValidatingWebhook{
+				{
+					Name: "check.pf.example.com",
+					ClientConfig: admissionv1.WebhookClientConfig{
+						URL: &never,
+					},
+					Rules:                   rules,
+					FailurePolicy:           &fail,
+					SideEffects:             &none,
+					NamespaceSelector:       within(ns),
+					AdmissionReviewVersions: []string{"v1"},
+					MatchConditions:         conditions,
+				},
+			},
+		}
 	}
 	in := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
 	quota := func(ns string, hard corev1.ResourceList) client.Object {
 		return &corev1.ResourceQuota{ObjectMeta: in(ns, "few"), Spec: corev1.ResourceQuotaSpec{Hard: hard}}
 	}
 	limits := func(ns string, item corev1.LimitRangeItem) client.Object {
-		return &corev1.LimitRange{ObjectMeta: in(ns, "limits"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}
+		return &corev1.LimitRange{
+			ObjectMeta: in(ns, "limits"),
+			Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}},
+		}
 	}
 	// What is gone from the cluster troubles every restore.
 	everywhere := []string{"dryas.pf.example.com/x", "drybs.pf.example.com/x", "pods/important", "pods/sandboxed"}
@@ -210,8 +287,16 @@ func TestDryRunEqualsRestore(t *testing.T) {
 	} {
 		make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.ns, Labels: c.labels}})
 		awaitTrue(t, "what Kubernetes makes in "+c.ns, func() bool {
-			return theLab.Client.Get(ctx, client.ObjectKey{Namespace: c.ns, Name: "default"}, &corev1.ServiceAccount{}) == nil &&
-				theLab.Client.Get(ctx, client.ObjectKey{Namespace: c.ns, Name: "kube-root-ca.crt"}, &corev1.ConfigMap{}) == nil
+			return theLab.Client.Get(
+				ctx,
+				client.ObjectKey{Namespace: c.ns, Name: "default"},
+				&corev1.ServiceAccount{},
+			) == nil &&
+				theLab.Client.Get(
+					ctx,
+					client.ObjectKey{Namespace: c.ns, Name: "kube-root-ca.crt"},
+					&corev1.ConfigMap{},
+				) == nil
 		})
 		var planted []client.Object
 		if c.plant != nil {
@@ -223,7 +308,19 @@ func TestDryRunEqualsRestore(t *testing.T) {
 		if planted != nil {
 			time.Sleep(settling)
 		}
-		args := append([]string{"preflight", "-o", "json", "backup/dry", "--dry-run", "--dry-run-secrets", "--namespace-mappings", drySource + ":" + c.ns, "--include-cluster-resources=false"}, c.args...)
+		args := append(
+			[]string{
+				"preflight",
+				"-o",
+				"json",
+				"backup/dry",
+				"--dry-run",
+				"--dry-run-secrets",
+				"--namespace-mappings",
+				drySource + ":" + c.ns,
+				"--include-cluster-resources=false",
+			},
+			c.args...)
 		_, printed := runVeltui(t, args...)
 		var d struct {
 			DryRun struct {
@@ -252,15 +349,29 @@ func TestDryRunEqualsRestore(t *testing.T) {
 			}
 		}
 		slices.Sort(said)
-		spec := velerov1.RestoreSpec{BackupName: "dry", NamespaceMapping: map[string]string{drySource: c.ns}, IncludeClusterResources: new(bool)}
+		spec := velerov1.RestoreSpec{
+			BackupName:              "dry",
+			NamespaceMapping:        map[string]string{drySource: c.ns},
+			IncludeClusterResources: new(bool),
+		}
 		if c.spec != nil {
 			c.spec(&spec)
 		}
 		tidy(c.ns)
 		wantEnd(t, restore(t, c.ns, spec, nil), "PartiallyFailed")
 		refused, unnamed := refusedBy(t, c.ns, c.ns)
-		if !slices.Equal(said, refused) || unnamed > 0 || len(d.DryRun.CannotTell) > 0 || !d.DryRun.AsVelero || !slices.Equal(warned, c.warned) {
-			t.Errorf("%s: the dry run says %q, Velero %q and %d more; warned %q, cannot tell %v\n%s", c.ns, said, refused, unnamed, warned, d.DryRun.CannotTell, fmt.Sprint(slices.Sorted(maps.Values(words))))
+		if !slices.Equal(said, refused) || unnamed > 0 || len(d.DryRun.CannotTell) > 0 || !d.DryRun.AsVelero ||
+			!slices.Equal(warned, c.warned) {
+			t.Errorf(
+				"%s: the dry run says %q, Velero %q and %d more; warned %q, cannot tell %v\n%s",
+				c.ns,
+				said,
+				refused,
+				unnamed,
+				warned,
+				d.DryRun.CannotTell,
+				fmt.Sprint(slices.Sorted(maps.Values(words))),
+			)
 		}
 		want := slices.Concat(everywhere, c.want)
 		if slices.Sort(want); !slices.Equal(refused, want) {
@@ -274,11 +385,38 @@ func TestDryRunEqualsRestore(t *testing.T) {
 	}
 
 	// A name that Kubernetes does not take: Velero says it once for each item.
-	d, found := preflight(t, exitRefused, "backup/dry", "--dry-run", "--dry-run-secrets", "--namespace-mappings", drySource+":Ops_2", "--include-cluster-resources=false")
+	d, found := preflight(
+		t,
+		exitRefused,
+		"backup/dry",
+		"--dry-run",
+		"--dry-run-secrets",
+		"--namespace-mappings",
+		drySource+":Ops_2",
+		"--include-cluster-resources=false",
+	)
 	tidy("dry-invalid")
-	wantEnd(t, restore(t, "dry-invalid", velerov1.RestoreSpec{BackupName: "dry", NamespaceMapping: map[string]string{drySource: "Ops_2"}, IncludeClusterResources: new(bool)}, nil), "PartiallyFailed")
+	wantEnd(
+		t,
+		restore(
+			t,
+			"dry-invalid",
+			velerov1.RestoreSpec{
+				BackupName:              "dry",
+				NamespaceMapping:        map[string]string{drySource: "Ops_2"},
+				IncludeClusterResources: new(bool),
+			},
+			nil,
+		),
+		"PartiallyFailed",
+	)
 	// The namespace is an item, and has no error of its own.
-	if refused, unnamed := refusedBy(t, "dry-invalid", "Ops_2"); len(refused) > 0 || unnamed != d.Items-1 || !slices.Contains(found, "obstacle Rejected ") {
+	if refused, unnamed := refusedBy(
+		t,
+		"dry-invalid",
+		"Ops_2",
+	); len(refused) > 0 || unnamed != d.Items-1 ||
+		!slices.Contains(found, "obstacle Rejected ") {
 		t.Errorf("Velero has %q and %d errors for %d items; found %q", refused, unnamed, d.Items, found)
 	}
 }

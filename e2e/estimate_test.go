@@ -37,7 +37,12 @@ func estimate(t *testing.T, args ...string) (e estimated, err error) {
 	if err != nil {
 		return e, err
 	}
-	cmd := exec.CommandContext(patient(t), path, append([]string{"estimate", "-o", "json", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace}, args...)...)
+	cmd := exec.CommandContext(
+		patient(t),
+		path,
+		append(
+			[]string{"estimate", "-o", "json", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace},
+			args...)...)
 	cmd.Env = veltuiTells.cmd.Env
 	out, err := cmd.Output()
 	var exit *exec.ExitError
@@ -74,7 +79,12 @@ func estimateSpec(t *testing.T, spec velerov1.RestoreSpec) (estimated, error) {
 func wantEstimate(t *testing.T, e estimated, h lab.History) {
 	t.Helper()
 	if total := h.State().Progress.Total; e.Items != total {
-		t.Errorf("veltui estimated %d items before the restore, Velero ended with %d (%v)", e.Items, total, e.Assumptions)
+		t.Errorf(
+			"veltui estimated %d items before the restore, Velero ended with %d (%v)",
+			e.Items,
+			total,
+			e.Assumptions,
+		)
 	}
 	sum := 0
 	for _, r := range e.Resources {

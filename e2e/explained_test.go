@@ -64,7 +64,12 @@ func (e explained) wantAlive(t *testing.T, words ...string) {
 // wantWords checks that the explanation names something.
 func (e explained) wantWords(t *testing.T, words ...string) {
 	t.Helper()
-	if missing := slices.DeleteFunc(words, func(w string) bool { return strings.Contains(e.printed, w) }); len(missing) > 0 {
+	if missing := slices.DeleteFunc(
+		words,
+		func(w string) bool { return strings.Contains(e.printed, w) },
+	); len(
+		missing,
+	) > 0 {
 		t.Errorf("the explanation does not say %q:\n%s", missing, e.printed)
 	}
 }
@@ -96,13 +101,16 @@ func older(by time.Duration, named func(kind, name string) bool) lab.Shift {
 // is but for what Velero writes.
 func wantRefused(t *testing.T, kubeconfig, kind, name string, flags ...string) (printed string) {
 	t.Helper()
-	before := live(t, kind, name).State().Phase
+	before := liveJob(t, kind, name).State().Phase
 	job := strings.ToLower(kind) + "/" + name
-	code, printed := runVeltuiAt(t, kubeconfig, append([]string{"finalize", job, "--yes", "--reason", "end-to-end test", "--observe", "1s"}, flags...)...)
+	code, printed := runVeltuiAt(
+		t,
+		kubeconfig,
+		append([]string{"finalize", job, "--yes", "--reason", "end-to-end test", "--observe", "1s"}, flags...)...)
 	if code != exitRefused {
 		t.Errorf("veltui finalize %s %q ended with %d, want %d (refused):\n%s", job, flags, code, exitRefused, printed)
 	}
-	after := live(t, kind, name)
+	after := liveJob(t, kind, name)
 	if phase := after.State().Phase; phase != before {
 		t.Errorf("%s is %s, was %s", job, phase, before)
 	}

@@ -41,10 +41,14 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 		return velerov1.BackupSpec{IncludedNamespaces: []string{namespace}}
 	}
 	badHook := of("ops") // a lost backup holds back all others of its namespaces
-	badHook.Hooks = velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{{
-		Name:          "bad",
-		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exist"}}},
-	}}}
+	badHook.Hooks = velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{
+		{
+			Name: "bad",
+			LabelSelector: &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Exist"}},
+			},
+		},
+	}}
 
 	loseByPolicy(t, "fatal-hooks", "Failed", badHook)
 	must(t, theLab.OpenGate(lab.NoSelector))
@@ -62,7 +66,17 @@ func TestLostPatchOfAFailedBackup(t *testing.T) {
 		wantRefused(t, at, "Backup", "lost-whole")
 		explain(t, at, "backup/lost-whole", "--artifacts").wantWords(t, "storage location "+lab.Location, "read-only")
 	})
-	code, printed := runVeltuiAt(t, at, "finalize", "backup/lost-whole", "--yes", "--reason", "end-to-end test", "--observe", "20s")
+	code, printed := runVeltuiAt(
+		t,
+		at,
+		"finalize",
+		"backup/lost-whole",
+		"--yes",
+		"--reason",
+		"end-to-end test",
+		"--observe",
+		"20s",
+	)
 	if code != 0 {
 		t.Fatalf("veltui finalize ended with %d:\n%s", code, printed)
 	}
@@ -80,7 +94,7 @@ func loseByPolicy(t *testing.T, name, phase string, spec velerov1.BackupSpec) {
 	must(t, theLab.AwaitLog(patient(t), logged, lostPatchLine(t, "Backup", name, phase)...))
 	lift()
 	d := doomed{kind: "Backup", name: name}
-	now := live(t, d.kind, name).State()
+	now := liveJob(t, d.kind, name).State()
 	if now.Phase != "InProgress" || !theLab.StoredExists(d.results()) || !theLab.StoredExists(d.heldUp()) {
 		t.Fatalf("%s is %s, want InProgress with all files stored", d, now)
 	}
@@ -91,14 +105,23 @@ func loseByPolicy(t *testing.T, name, phase string, spec velerov1.BackupSpec) {
 func wantNotCompleted(t *testing.T, kubeconfig, name string) {
 	t.Helper()
 	for _, flags := range [][]string{nil, {"--phase", "Finalizing"}} {
-		code, printed := runVeltuiAt(t, kubeconfig, append([]string{"finalize", "backup/" + name, "--yes", "--reason", "end-to-end test", "--observe", "10s"}, flags...)...)
-		phase := live(t, "Backup", name).State().Phase
+		code, printed := runVeltuiAt(
+			t,
+			kubeconfig,
+			append(
+				[]string{"finalize", "backup/" + name, "--yes", "--reason", "end-to-end test", "--observe", "10s"},
+				flags...)...)
+		phase := liveJob(t, "Backup", name).State().Phase
 		t.Logf("veltui finalize %q ended with %d; it is %s: %s", flags, code, phase, refusal(printed))
 		if refused := code == exitRefused && phase == "InProgress"; !refused && phase != "Failed" {
 			t.Errorf("veltui finalize %q ended with %d, and it is %s:\n%s", flags, code, phase, printed)
 		}
 	}
-	if phases := recorder.Job("Backup", name).Phases(); slices.ContainsFunc(phases, func(p string) bool { return strings.HasPrefix(p, "Finalizing") || p == "Completed" }) {
+	if phases := recorder.Job("Backup", name).
+		Phases(); slices.ContainsFunc(
+		phases,
+		func(p string) bool { return strings.HasPrefix(p, "Finalizing") || p == "Completed" },
+	) {
 		t.Errorf("phases %q", phases)
 	}
 }
@@ -106,6 +129,15 @@ func wantNotCompleted(t *testing.T, kubeconfig, name string) {
 // setAccess sets the access mode of the storage location.
 func setAccess(t *testing.T, mode velerov1.BackupStorageLocationAccessMode) {
 	t.Helper()
-	location := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: lab.Location}}
-	must(t, theLab.Client.Patch(patient(t), location, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"accessMode":"`+string(mode)+`"}}`))))
+	location := &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: lab.Location},
+	}
+	must(
+		t,
+		theLab.Client.Patch(
+			patient(t),
+			location,
+			client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"accessMode":"`+string(mode)+`"}}`)),
+		),
+	)
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
-	"github.com/veltui/veltui/testbed"
+	"github.com/veltui/veltui/internal/testbed"
 )
 
 // runVeltui runs a command of veltui to its end, and returns its exit code and
@@ -61,14 +61,18 @@ func TestFinalizeLeavesWorkAlone(t *testing.T) {
 		if code != exitRefused {
 			t.Fatalf("veltui finalize ended with %d, want %d (refused):\n%s", code, exitRefused, printed)
 		}
-		now := live(t, "Restore", "at-work")
+		now := liveJob(t, "Restore", "at-work")
 		written := now.Last().Object.GetResourceVersion() != before.Last().Object.GetResourceVersion()
 		if written && now.State().Progress.Done != before.State().Progress.Done {
 			before = now // Velero was not at the gate yet
 			continue
 		}
 		if written {
-			t.Errorf("the restore was written to: version %s, was %s", now.Last().Object.GetResourceVersion(), before.Last().Object.GetResourceVersion())
+			t.Errorf(
+				"the restore was written to: version %s, was %s",
+				now.Last().Object.GetResourceVersion(),
+				before.Last().Object.GetResourceVersion(),
+			)
 		}
 		break
 	}
@@ -105,7 +109,18 @@ func awaitFinalizable(t *testing.T, job, phase string) {
 func finalizeByCommand(t *testing.T, job, phase string) {
 	t.Helper()
 	awaitFinalizable(t, job, phase)
-	code, printed := runVeltui(t, "finalize", job, "--phase", phase, "--yes", "--reason", "end-to-end test", "--observe", "20s")
+	code, printed := runVeltui(
+		t,
+		"finalize",
+		job,
+		"--phase",
+		phase,
+		"--yes",
+		"--reason",
+		"end-to-end test",
+		"--observe",
+		"20s",
+	)
 	t.Logf("veltui finalize:\n%s", printed)
 	if code != 0 {
 		t.Fatalf("veltui finalize ended with %d", code)
@@ -138,7 +153,11 @@ func finalizeByKeyboard(t *testing.T, name string, plan ...string) *console {
 	c.types(t, "/"+name+"\r")
 	c.seesRow(t, name, "quiet")
 	c.types(t, "f")
-	c.sees(t, append([]string{"Finalize", "Very high", "is stored, newer than the job's start", "enter type the name"}, plan...)...)
+	c.sees(
+		t,
+		append(
+			[]string{"Finalize", "Very high", "is stored, newer than the job's start", "enter type the name"},
+			plan...)...)
 	c.types(t, "\r")
 	want := testbed.ContextName + "/" + name
 	c.sees(t, "Type "+want+" and press enter:")
@@ -200,7 +219,8 @@ func wantFinalized(t *testing.T, kind, name, phase string) {
 		t.Error("the errors that the lost patch carried are gone")
 	}
 	code, printed := runVeltui(t, "explain", kind+"/"+name)
-	if want := map[string]int{"Completed": 0, "PartiallyFailed": exitPartiallyFailed}[phase]; code != want || !strings.Contains(printed, "phase "+phase) {
+	if want := map[string]int{"Completed": 0, "PartiallyFailed": exitPartiallyFailed}[phase]; code != want ||
+		!strings.Contains(printed, "phase "+phase) {
 		t.Errorf("veltui explain ended with %d, want %d:\n%s", code, want, printed)
 	}
 }

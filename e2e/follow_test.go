@@ -121,7 +121,11 @@ func follow(kubeconfig, home string) (*follower, error) {
 	}
 	go f.read(out)
 	// The lab's watchdog ends it if this process is killed.
-	return f, os.WriteFile(filepath.Join(filepath.Dir(home), "veltui-follows.pid"), []byte(strconv.Itoa(f.cmd.Process.Pid)), 0o600)
+	return f, os.WriteFile(
+		filepath.Join(filepath.Dir(home), "veltui-follows.pid"),
+		[]byte(strconv.Itoa(f.cmd.Process.Pid)),
+		0o600,
+	)
 }
 
 func (f *follower) read(out io.Reader) {
@@ -192,7 +196,14 @@ func (f *follower) await(ctx context.Context, h lab.History, what string, done f
 			if len(docs) > 0 {
 				last = fmt.Sprintf("%+v, verdict %q", docs[len(docs)-1].state(), docs[len(docs)-1].verdict())
 			}
-			return docs, fmt.Errorf("waiting for veltui to tell of %s %s that %s (it told %s): %w", object.GetKind(), object.GetName(), what, last, ctx.Err())
+			return docs, fmt.Errorf(
+				"waiting for veltui to tell of %s %s that %s (it told %s): %w",
+				object.GetKind(),
+				object.GetName(),
+				what,
+				last,
+				ctx.Err(),
+			)
 		}
 	}
 }
@@ -207,7 +218,18 @@ func ask(t *testing.T, h lab.History, what string, done func(told) bool) told {
 	object := h.Last().Object
 	ctx := patient(t)
 	for {
-		cmd := exec.CommandContext(t.Context(), path, "get", object.GetKind()+"/"+object.GetName(), "-o", "json", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)
+		cmd := exec.CommandContext(
+			t.Context(),
+			path,
+			"get",
+			object.GetKind()+"/"+object.GetName(),
+			"-o",
+			"json",
+			"--kubeconfig",
+			theLab.Kubeconfig(),
+			"-n",
+			lab.Namespace,
+		)
 		cmd.Env = veltuiTells.cmd.Env
 		out, err := cmd.Output()
 		var exit *exec.ExitError
@@ -229,7 +251,13 @@ func ask(t *testing.T, h lab.History, what string, done func(told) bool) told {
 		select {
 		case <-time.After(200 * time.Millisecond):
 		case <-ctx.Done():
-			t.Fatalf("waiting for veltui to say of %s %s that %s; it says %s", object.GetKind(), object.GetName(), what, out)
+			t.Fatalf(
+				"waiting for veltui to say of %s %s that %s; it says %s",
+				object.GetKind(),
+				object.GetName(),
+				what,
+				out,
+			)
 		}
 	}
 }
@@ -238,7 +266,12 @@ func ask(t *testing.T, h lab.History, what string, done func(told) bool) told {
 // speak for it.
 func wantVerdict(t *testing.T, h lab.History, verdicts ...string) []string {
 	t.Helper()
-	d := ask(t, h, fmt.Sprintf("the verdict is one of %q", verdicts), func(d told) bool { return slices.Contains(verdicts, d.verdict()) })
+	d := ask(
+		t,
+		h,
+		fmt.Sprintf("the verdict is one of %q", verdicts),
+		func(d told) bool { return slices.Contains(verdicts, d.verdict()) },
+	)
 	var facts []string
 	for _, f := range d.Verdict.Facts {
 		if f.Holds {
@@ -265,7 +298,13 @@ func wantTold(t *testing.T, h lab.History) []told {
 	wantForward(t, docs)
 	last := docs[len(docs)-1]
 	if last.Warnings != h.Status("warnings") || last.Errors != h.Status("errors") {
-		t.Errorf("veltui told %d warnings and %d errors, Velero wrote %d and %d", last.Warnings, last.Errors, h.Status("warnings"), h.Status("errors"))
+		t.Errorf(
+			"veltui told %d warnings and %d errors, Velero wrote %d and %d",
+			last.Warnings,
+			last.Errors,
+			h.Status("warnings"),
+			h.Status("errors"),
+		)
 	}
 	if v := last.verdict(); v != "" {
 		t.Errorf("veltui still has the verdict %q on a job that has ended", v)

@@ -22,7 +22,9 @@ func leftOver(dir string) error {
 		if filepath.Base(process) == fmt.Sprint(os.Getpid()) {
 			continue
 		}
-		command, _ := os.ReadFile(filepath.Join(process, "cmdline")) // empty for a zombie, an error for one that is gone
+		command, _ := os.ReadFile(
+			filepath.Join(process, "cmdline"),
+		) // empty for a zombie, an error for one that is gone
 		environment, _ := os.ReadFile(filepath.Join(process, "environ"))
 		if bytes.Contains(command, []byte(dir)) || bytes.Contains(environment, []byte(dir)) {
 			errs = append(errs, fmt.Errorf("process %s is still there: %q", filepath.Base(process), command))

@@ -25,14 +25,30 @@ func TestLogs(t *testing.T) {
 	d.create(t)
 	must(t, hold.Await(ctx, d.heldUp()))
 
-	if code, printed := runVeltui(t, "logs", "backup/"+name, "--read-only"); code != 0 || !strings.Contains(printed, "Backed up") {
+	if code, printed := runVeltui(
+		t,
+		"logs",
+		"backup/"+name,
+		"--read-only",
+	); code != 0 ||
+		!strings.Contains(printed, "Backed up") {
 		t.Errorf("its live log ends with %d:\n%s", code, printed)
 	}
 	path, err := veltui()
 	must(t, err)
 	ending, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
-	follow := exec.CommandContext(ending, path, "logs", "backup/"+name, "-f", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)
+	follow := exec.CommandContext(
+		ending,
+		path,
+		"logs",
+		"backup/"+name,
+		"-f",
+		"--kubeconfig",
+		theLab.Kubeconfig(),
+		"-n",
+		lab.Namespace,
+	)
 	follow.Env = veltuiTells.cmd.Env
 	var live, notes bytes.Buffer
 	follow.Stdout, follow.Stderr = &live, &notes
@@ -63,10 +79,23 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	t.Logf("%d lines are stored, %d were followed", lines, len(followed))
-	if code, printed := runVeltui(t, "logs", "backup/"+name, "--level", "error"); code != 0 || strings.Contains(printed, "level=info") {
+	if code, printed := runVeltui(
+		t,
+		"logs",
+		"backup/"+name,
+		"--level",
+		"error",
+	); code != 0 ||
+		strings.Contains(printed, "level=info") {
 		t.Errorf("its errors end with %d:\n%s", code, printed)
 	}
-	if code, printed := runVeltui(t, "logs", "backup/"+name, "--read-only"); code != 0 || !strings.Contains(printed, "still have") {
+	if code, printed := runVeltui(
+		t,
+		"logs",
+		"backup/"+name,
+		"--read-only",
+	); code != 0 ||
+		!strings.Contains(printed, "still have") {
 		t.Errorf("without DownloadRequests it ends with %d:\n%.500s", code, printed)
 	}
 }

@@ -40,7 +40,10 @@ func (d doomed) results() string {
 func doomedRestore(name string) doomed {
 	return doomed{"Restore", name, func(t *testing.T) {
 		createRestore(t, name, velerov1.RestoreSpec{
-			BackupName: full, IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps"}, NamespaceMapping: to(name),
+			BackupName:         full,
+			IncludedNamespaces: []string{"media"},
+			IncludedResources:  []string{"configmaps"},
+			NamespaceMapping:   to(name),
 		}, nil)
 	}}
 }
@@ -93,7 +96,7 @@ func awaitGivingUp(t *testing.T, logged int, d doomed) {
 // done, its results stored and the server alive.
 func wantUnsaid(t *testing.T, d doomed) {
 	t.Helper()
-	now := live(t, d.kind, d.name).State()
+	now := liveJob(t, d.kind, d.name).State()
 	if now.Phase != "InProgress" {
 		t.Fatalf("%s is %s, want InProgress", d, now)
 	}
@@ -150,7 +153,7 @@ func TestFinalPatchLost(t *testing.T) {
 	for _, d := range together {
 		awaitGivingUp(t, mark, d)
 		wantUnsaid(t, d)
-		wantVerdict(t, live(t, d.kind, d.name), "quiet", "stuck")
+		wantVerdict(t, liveJob(t, d.kind, d.name), "quiet", "stuck")
 	}
 	for i, d := range together {
 		phase := []string{"Finalizing", "Finalizing", "FinalizingPartiallyFailed"}[i]
@@ -232,6 +235,14 @@ func wantExplained(t *testing.T, d doomed, phase string) {
 		}
 	}
 	if stored < 3 || said.Finalize.From != "InProgress" || said.Finalize.To != phase {
-		t.Errorf("veltui explain %s: %d files are stored, it would go from %s to %s, want %s:\n%s", d, stored, said.Finalize.From, said.Finalize.To, phase, printed)
+		t.Errorf(
+			"veltui explain %s: %d files are stored, it would go from %s to %s, want %s:\n%s",
+			d,
+			stored,
+			said.Finalize.From,
+			said.Finalize.To,
+			phase,
+			printed,
+		)
 	}
 }

@@ -48,7 +48,10 @@ func run(m *testing.M) (code int) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var err error
-	if theLab, err = lab.Start(ctx, lab.Options{Seed: seed.Join(seed.New(seedNumber), seed.Rules()), Step: step}); err != nil {
+	if theLab, err = lab.Start(
+		ctx,
+		lab.Options{Seed: seed.Join(seed.New(seedNumber), seed.Rules()), Step: step},
+	); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

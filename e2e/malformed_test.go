@@ -45,9 +45,13 @@ func TestMalformedObjects(t *testing.T) {
 		t.Errorf("veltui get without a namespace ended with %d:\n%s", code, printed)
 	}
 	explain(t, theLab.Kubeconfig(), "backup/malformed").wantWords(t, "ttl", "30d")
-	at := shifted(t, "blinded", older(10*time.Minute, func(kind, _ string) bool { return kind == "Backup" || kind == "Restore" }))
+	at := shifted(
+		t,
+		"blinded",
+		older(10*time.Minute, func(kind, _ string) bool { return kind == "Backup" || kind == "Restore" }),
+	)
 	explain(t, at, "backup/beside").wantWords(t, "MalformedSpec", "malformed", "ttl", "30d")
-	if phase := live(t, "Backup", "beside").State().Phase; phase != "" {
+	if phase := liveJob(t, "Backup", "beside").State().Phase; phase != "" {
 		t.Errorf("Velero took it up (%s), although it cannot list Backups", phase)
 	}
 

@@ -24,7 +24,10 @@ func TestServersLog(t *testing.T) {
 	must(t, err)
 
 	var pods corev1.PodList
-	must(t, theLab.Client.List(ctx, &pods, client.InNamespace(lab.Namespace), client.MatchingLabels{"deploy": "velero"}))
+	must(
+		t,
+		theLab.Client.List(ctx, &pods, client.InNamespace(lab.Namespace), client.MatchingLabels{"deploy": "velero"}),
+	)
 	clients, err := kubernetes.NewForConfig(theLab.Config())
 	must(t, err)
 	read := func(options corev1.PodLogOptions) string {

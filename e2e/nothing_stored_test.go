@@ -44,7 +44,8 @@ func writtenKeys(before, after map[string]string) (others, ofVelero []string) {
 func writersOf(ctx context.Context, key string) string {
 	parts := strings.Split(strings.TrimPrefix(key, veleroKeys), "/") // plural, namespace, name
 	o := &unstructured.Unstructured{}
-	kind, err := theLab.Client.RESTMapper().KindFor(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Resource: parts[0]})
+	kind, err := theLab.Client.RESTMapper().
+		KindFor(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Resource: parts[0]})
 	if err == nil {
 		o.SetGroupVersionKind(kind)
 		err = theLab.Client.Get(ctx, client.ObjectKey{Namespace: parts[1], Name: parts[2]}, o)
@@ -98,8 +99,13 @@ func watchKeys(ctx context.Context, before map[string]string) (stop func() (othe
 func TestDryRunStoresNothing(t *testing.T) {
 	fullBackup(t)
 	must(t, theLab.VeleroWith(patient(t)))
-	rights := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "stored-velero"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: lab.Namespace, Name: "default"}}} // the lab's server pod has no other
+	rights := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "stored-velero"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.ServiceAccountKind, Namespace: lab.Namespace, Name: "default"},
+		},
+	} // the lab's server pod has no other
 	must(t, theLab.Client.Create(patient(t), rights))
 	defer func() { must(t, theLab.Remove(patient(t), rights)) }()
 	keys := func() map[string]string {
@@ -127,12 +133,22 @@ func TestDryRunStoresNothing(t *testing.T) {
 	} {
 		before := settled()
 		stop := watchKeys(patient(t), before)
-		code, printed := runVeltui(t, append([]string{"preflight", "backup/" + full, "--dry-run", "--dry-run-secrets", "--dry-run-qps", "500"}, c.args...)...)
+		code, printed := runVeltui(
+			t,
+			append(
+				[]string{"preflight", "backup/" + full, "--dry-run", "--dry-run-secrets", "--dry-run-qps", "500"},
+				c.args...)...)
 		others, ofVelero := stop()
 		sent, accepted := 0, 0
 		if _, line, found := strings.Cut(printed, "Dry run as "); found {
 			_, line, _ = strings.Cut(line, ": ")
-			_, err := fmt.Sscanf(strings.ReplaceAll(line, ",", ""), "%d of %d objects sent %d accepted", &sent, new(int), &accepted)
+			_, err := fmt.Sscanf(
+				strings.ReplaceAll(line, ",", ""),
+				"%d of %d objects sent %d accepted",
+				&sent,
+				new(int),
+				&accepted,
+			)
 			must(t, err)
 		}
 		if sent < c.sent || accepted == 0 {
@@ -141,7 +157,14 @@ func TestDryRunStoresNothing(t *testing.T) {
 		if len(others) > 0 {
 			t.Errorf("%q: written, and none of Velero's: %q", c.args, others)
 		}
-		t.Logf("%q: %d sent, %d accepted, %d keys before; of Velero's %d were written:", c.args, sent, accepted, len(before), len(ofVelero))
+		t.Logf(
+			"%q: %d sent, %d accepted, %d keys before; of Velero's %d were written:",
+			c.args,
+			sent,
+			accepted,
+			len(before),
+			len(ofVelero),
+		)
 		for _, key := range slices.Sorted(maps.Keys(ofVelero)) {
 			t.Logf("  %s, by %s", key, ofVelero[key])
 		}

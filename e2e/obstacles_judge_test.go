@@ -54,7 +54,12 @@ var naming = []*regexp.Regexp{
 // restored returns what came of the restore, and holds it to what was planted.
 func (p *plot) restored(h lab.History, to string, items int) truth {
 	t := p.T
-	r := truth{phase: h.State().Phase, errors: map[string]bool{}, warnings: map[string]bool{}, pending: map[string]bool{}}
+	r := truth{
+		phase:    h.State().Phase,
+		errors:   map[string]bool{},
+		warnings: map[string]bool{},
+		pending:  map[string]bool{},
+	}
 	phase := p.ends
 	switch {
 	case phase != "":
@@ -159,7 +164,14 @@ func foretold(t *testing.T, o obstacle, args ...string) foresight {
 	if err := json.Unmarshal(document(printed), &d); err != nil {
 		t.Fatalf("%v in %s", err, printed)
 	}
-	f := foresight{items: d.Items, obstacles: map[string]bool{}, doubts: map[string]bool{}, warnings: map[string]bool{}, open: map[string]bool{}, text: printed}
+	f := foresight{
+		items:     d.Items,
+		obstacles: map[string]bool{},
+		doubts:    map[string]bool{},
+		warnings:  map[string]bool{},
+		open:      map[string]bool{},
+		text:      printed,
+	}
 	for _, finding := range d.Findings {
 		if finding.Reason == o.cause && f.cause != "obstacle" {
 			f.cause = finding.Severity

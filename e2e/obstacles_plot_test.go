@@ -46,7 +46,12 @@ func (p *plot) plantAll(text string) {
 
 // config makes a ConfigMap in Velero's namespace.
 func (p *plot) config(name string, labels, data map[string]string) {
-	p.make(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: labels}, Data: data})
+	p.make(
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: labels},
+			Data:       data,
+		},
+	)
 }
 
 // answers plants a webhook that denies the object of a name, never answers for the name "", and allows the rest.
@@ -58,7 +63,11 @@ func (p *plot) answers(deny string, selector string) {
 			<-over
 			return
 		}
-		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: review.Request.Name != deny, Result: &metav1.Status{Message: "not this one"}}
+		review.Response = &admissionv1.AdmissionResponse{
+			UID:     review.Request.UID,
+			Allowed: review.Request.Name != deny,
+			Result:  &metav1.Status{Message: "not this one"},
+		}
 		review.Request = nil
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(review)
@@ -73,7 +82,10 @@ func (p *plot) answers(deny string, selector string) {
 func (p *plot) holdNamespace() {
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
 	patch := func(text string) {
-		must(p.T, theLab.Client.Patch(patient(p.T), space, client.RawPatch("application/merge-patch+json", []byte(text))))
+		must(
+			p.T,
+			theLab.Client.Patch(patient(p.T), space, client.RawPatch("application/merge-patch+json", []byte(text))),
+		)
 	}
 	patch(`{"metadata":{"finalizers":["pf.example.com/stays"]}}`)
 	must(p.T, theLab.Client.Delete(patient(p.T), space))
@@ -95,7 +107,9 @@ func (p *plot) restoreBefore() {
 func (p *plot) breakService() {
 	ctx := patient(p.T)
 	p.after(func() { must(p.T, theLab.KillVelero(ctx)); startAsAccount(p.T) })
-	p.plantAll(`{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.down.pf.example.com}, spec: {group: down.pf.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 15, insecureSkipTLSVerify: true, service: {namespace: ob-nowhere, name: serves}}}`)
+	p.plantAll(
+		`{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.down.pf.example.com}, spec: {group: down.pf.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 15, insecureSkipTLSVerify: true, service: {namespace: ob-nowhere, name: serves}}}`,
+	)
 	time.Sleep(settling)
 	must(p.T, theLab.KillVelero(ctx))
 	startAsAccount(p.T)

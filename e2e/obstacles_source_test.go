@@ -32,13 +32,23 @@ const obPod = `{apiVersion: v1, kind: Pod, metadata: {name: po-%s}, spec: {sched
 func obPodOf(name, more string) string { return oneLine(obPod, name, "100m", "200m", more) }
 
 func obClaim(name, spec string) string {
-	return oneLine(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim-%s}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}, %s}}`, name, spec)
+	return oneLine(
+		`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claim-%s}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}, %s}}`,
+		name,
+		spec,
+	)
 }
 
 // obVolume is a claim and its volume.
 func obVolume(name string) string {
-	return oneLine(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-%[1]s}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}, claimRef: {namespace: ob-main, name: claim-%[1]s}}}
-`, name) + obClaim(name, `storageClassName: "", volumeName: pv-`+name)
+	return oneLine(
+		`{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-%[1]s}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}, claimRef: {namespace: ob-main, name: claim-%[1]s}}}
+`,
+		name,
+	) + obClaim(
+		name,
+		`storageClassName: "", volumeName: pv-`+name,
+	)
 }
 
 // obFree is a volume that no claim has.
@@ -74,9 +84,23 @@ var obGroups = map[string]string{
 	"preempt":  obPodOf("preempt", `, priorityClassName: ob-preempt`),
 	"runtime":  obPodOf("runtime", `, runtimeClassName: ob-runtime`),
 	"overhead": obPodOf("overhead", `, runtimeClassName: ob-overhead`),
-	"panic":    strings.Replace(obPodOf("panics", ""), "name: po-panics", "name: po-panics, annotations: {init.hook.restore.velero.io/container-image: i}", 1),
-	"released": obVolume("released"), "foreign": obVolume("foreign"), "kept": obVolume("kept"), "denied": obVolume("denied"), "lone": obVolume("lone"), "smaller": obVolume("smaller"), "classed": obVolume("classed"),
-	"fast": obClaim("fast", `storageClassName: ob-fast`), "default": obClaim("default", "volumeMode: Filesystem"),
+	"panic": strings.Replace(
+		obPodOf("panics", ""),
+		"name: po-panics",
+		"name: po-panics, annotations: {init.hook.restore.velero.io/container-image: i}",
+		1,
+	),
+	"released": obVolume(
+		"released",
+	),
+	"foreign": obVolume("foreign"),
+	"kept":    obVolume("kept"),
+	"denied":  obVolume("denied"),
+	"lone":    obVolume("lone"),
+	"smaller": obVolume("smaller"),
+	"classed": obVolume("classed"),
+	"fast":    obClaim("fast", `storageClassName: ob-fast`),
+	"default": obClaim("default", "volumeMode: Filesystem"),
 	"fixed": `{apiVersion: v1, kind: Secret, metadata: {name: sec-frozen}, stringData: {from: backup}, immutable: true}
 {apiVersion: v1, kind: ConfigMap, metadata: {name: cm-frozen}, data: {from: backup}, immutable: true}
 {apiVersion: v1, kind: Secret, metadata: {name: sec-type}, type: Opaque}
@@ -99,14 +123,25 @@ const obBefore = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: 
 {apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: ob-overhead}, handler: runc, overhead: {podFixed: {cpu: 10m}}}`
 
 var obAfter = map[string]string{
-	"ob-lost": "", "ob-runtime": "", "svc-port": "", "svc-health": "", "claim-released": "", "claim-foreign": "", "claim-denied": "", "pv-denied": "", "claim-lone": "", "pv-lone": "", "claim-smaller": "", "claim-classed": "",
-	"ob-preempt":  `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ob-preempt}, value: 7, preemptionPolicy: Never}`,
-	"ob-overhead": `{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: ob-overhead}, handler: runc, overhead: {podFixed: {cpu: 20m}}}`,
-	"ob-other":    `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ob-other}, value: 8}`,
-	"ob-frozen":   `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: ob-frozen}, provisioner: example.com/none, parameters: {a: c}}`,
-	"pv-smaller":  oneLine(obFree, "smaller", "5Gi", "''"),
-	"pv-classed":  oneLine(obFree, "classed", "10Gi", "other"),
-	"pv-foreign":  `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-foreign}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}, claimRef: {namespace: elsewhere, name: other}}}`,
+	"ob-lost":        "",
+	"ob-runtime":     "",
+	"svc-port":       "",
+	"svc-health":     "",
+	"claim-released": "",
+	"claim-foreign":  "",
+	"claim-denied":   "",
+	"pv-denied":      "",
+	"claim-lone":     "",
+	"pv-lone":        "",
+	"claim-smaller":  "",
+	"claim-classed":  "",
+	"ob-preempt":     `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ob-preempt}, value: 7, preemptionPolicy: Never}`,
+	"ob-overhead":    `{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: ob-overhead}, handler: runc, overhead: {podFixed: {cpu: 20m}}}`,
+	"ob-other":       `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ob-other}, value: 8}`,
+	"ob-frozen":      `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: ob-frozen}, provisioner: example.com/none, parameters: {a: c}}`,
+	"pv-smaller":     oneLine(obFree, "smaller", "5Gi", "''"),
+	"pv-classed":     oneLine(obFree, "classed", "10Gi", "other"),
+	"pv-foreign":     `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-foreign}, spec: {capacity: {storage: 10Gi}, accessModes: [ReadWriteOnce], persistentVolumeReclaimPolicy: Retain, hostPath: {path: /nowhere}, claimRef: {namespace: elsewhere, name: other}}}`,
 }
 
 // obKinds are custom kinds in version v1 of which one object each is backed up, and what becomes of their CRDs; nil
@@ -118,18 +153,32 @@ var obKinds = map[string]func(*crdv1.CustomResourceDefinition){
 	"obdowns":  nil,
 	"obolds":   func(k *crdv1.CustomResourceDefinition) { k.Spec.Versions[0].Name = "v2" },
 	"obstricts": func(k *crdv1.CustomResourceDefinition) {
-		k.Spec.Versions[0].Schema.OpenAPIV3Schema = &crdv1.JSONSchemaProps{Type: "object", Required: []string{"spec"}, Properties: map[string]crdv1.JSONSchemaProps{"spec": {Type: "object"}}}
+		k.Spec.Versions[0].Schema.OpenAPIV3Schema = &crdv1.JSONSchemaProps{
+			Type:       "object",
+			Required:   []string{"spec"},
+			Properties: map[string]crdv1.JSONSchemaProps{"spec": {Type: "object"}},
+		}
 	},
 	"obcels": func(k *crdv1.CustomResourceDefinition) {
-		k.Spec.Versions[0].Schema.OpenAPIV3Schema = &crdv1.JSONSchemaProps{Type: "object", Properties: map[string]crdv1.JSONSchemaProps{"spec": {Type: "object"}},
-			XValidations: crdv1.ValidationRules{{Rule: "has(self.spec)", Message: "needs a spec"}}}
+		k.Spec.Versions[0].Schema.OpenAPIV3Schema = &crdv1.JSONSchemaProps{
+			Type:         "object",
+			Properties:   map[string]crdv1.JSONSchemaProps{"spec": {Type: "object"}},
+			XValidations: crdv1.ValidationRules{{Rule: "has(self.spec)", Message: "needs a spec"}},
+		}
 	},
 	"obconvs": func(k *crdv1.CustomResourceDefinition) {
 		v2 := *k.Spec.Versions[0].DeepCopy()
 		v2.Name, k.Spec.Versions[0].Storage = "v2", false
 		k.Spec.Versions = append(k.Spec.Versions, v2)
-		k.Spec.Conversion = &crdv1.CustomResourceConversion{Strategy: crdv1.WebhookConverter, Webhook: &crdv1.WebhookConversion{ConversionReviewVersions: []string{"v1"},
-			ClientConfig: &crdv1.WebhookClientConfig{Service: &crdv1.ServiceReference{Namespace: "ob-nowhere", Name: "converts"}}}}
+		k.Spec.Conversion = &crdv1.CustomResourceConversion{
+			Strategy: crdv1.WebhookConverter,
+			Webhook: &crdv1.WebhookConversion{
+				ConversionReviewVersions: []string{"v1"},
+				ClientConfig: &crdv1.WebhookClientConfig{
+					Service: &crdv1.ServiceReference{Namespace: "ob-nowhere", Name: "converts"},
+				},
+			},
+		}
 	},
 	"obscopes": func(k *crdv1.CustomResourceDefinition) { k.Spec.Scope = crdv1.ClusterScoped },
 	"obnames":  func(k *crdv1.CustomResourceDefinition) { k.Spec.Names.Kind = "Obtaken" },
@@ -154,8 +203,17 @@ func plantObstacles(t *testing.T) {
 	}
 	custom := func(plural, namespace, name string) *unstructured.Unstructured {
 		k := obKind(plural, "v1")
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": k.Spec.Group + "/v1", "kind": k.Spec.Names.Kind,
-			"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{"ob": plural}}}}
+		return &unstructured.Unstructured{
+			Object: map[string]any{
+				"apiVersion": k.Spec.Group + "/v1",
+				"kind":       k.Spec.Names.Kind,
+				"metadata": map[string]any{
+					"namespace": namespace,
+					"name":      name,
+					"labels":    map[string]any{"ob": plural},
+				},
+			},
+		}
 	}
 	for plural := range obKinds {
 		make(obKind(plural, "v1"))
@@ -185,11 +243,30 @@ func plantObstacles(t *testing.T) {
 		make(o)
 	}
 	secured := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: obSecured}}
-	must(t, theLab.Client.Patch(ctx, secured, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`))))
+	must(
+		t,
+		theLab.Client.Patch(
+			ctx,
+			secured,
+			client.RawPatch(
+				"application/merge-patch+json",
+				[]byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`),
+			),
+		),
+	)
 	must(t, theLab.KillVelero(ctx)) // it asks for the cluster's kinds at its start
 	must(t, theLab.StartVelero(ctx, unthrottled...))
 	yes := true
-	wantEnd(t, backup(t, obMain, velerov1.BackupSpec{IncludedNamespaces: []string{obMain}, IncludeClusterResources: &yes}, nil), "Completed")
+	wantEnd(
+		t,
+		backup(
+			t,
+			obMain,
+			velerov1.BackupSpec{IncludedNamespaces: []string{obMain}, IncludeClusterResources: &yes},
+			nil,
+		),
+		"Completed",
+	)
 	wantEnd(t, backup(t, obSecured, velerov1.BackupSpec{IncludedNamespaces: []string{obSecured}}, nil), "Completed")
 	plantCarried(t, obCarried)
 
@@ -211,7 +288,10 @@ func plantObstacles(t *testing.T) {
 			make(k)
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(obAfter), func(a, b string) int { return strings.Compare(a[:2], b[:2]) }) // claims before volumes
+	names := slices.SortedFunc(
+		maps.Keys(obAfter),
+		func(a, b string) int { return strings.Compare(a[:2], b[:2]) },
+	) // claims before volumes
 	for _, name := range names {
 		must(t, theLab.Remove(ctx, all[name]))
 		for _, o := range objectsOf(t, obAfter[name], obMain) {
@@ -248,7 +328,12 @@ func startAsAccount(t *testing.T) {
 	must(t, err)
 	path := theLab.Dir() + "/as-account"
 	must(t, os.WriteFile(path, text, 0o600))
-	must(t, theLab.StartVelero(patient(t), append(unthrottled, "--terminating-resource-timeout=1s", "--kubeconfig="+path)...))
+	must(
+		t,
+		theLab.StartVelero(
+			patient(t),
+			append(unthrottled, "--terminating-resource-timeout=1s", "--kubeconfig="+path)...),
+	)
 }
 
 // plantLarge makes the largest object that etcd takes: with Velero's labels it is too large.
@@ -273,22 +358,81 @@ func plantCarried(t *testing.T, from string) {
 	t.Helper()
 	ctx, none := patient(t), ""
 	must(t, theLab.CreatePod(ctx, &corev1.Pod{ObjectMeta: nameOf(from, "db"), Spec: corev1.PodSpec{
-		Volumes:    []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-		Containers: []corev1.Container{{Name: "main", Image: "db", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}}}}}))
-	staticClaim(t, from, "disk", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}, corev1.PersistentVolumeReclaimRetain, &none)
+		Volumes: []corev1.Volume{
+			{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		},
+		Containers: []corev1.Container{
+			{Name: "main", Image: "db", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}},
+		},
+	}}))
+	staticClaim(
+		t,
+		from,
+		"disk",
+		corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+		corev1.PersistentVolumeReclaimRetain,
+		&none,
+	)
 	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	location := from + "-location"
 	b := &velerov1.Backup{}
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: from}, b))
-	b.Status.VolumeSnapshotsAttempted, b.Status.VolumeSnapshotsCompleted, b.Spec.VolumeSnapshotLocations = 1, 1, []string{location}
+	b.Status.VolumeSnapshotsAttempted, b.Status.VolumeSnapshotsCompleted, b.Spec.VolumeSnapshotLocations = 1, 1, []string{
+		location,
+	}
 	must(t, theLab.Client.Update(ctx, b))
 	store(t, from, "volumeinfo", []map[string]any{
-		{"backupMethod": "PodVolumeBackup", "result": "succeeded", "pvbInfo": map[string]any{"podName": "db", "podNamespace": from, "volumeName": "data", "snapshotHandle": "s"}},
-		{"backupMethod": "NativeSnapshot", "result": "succeeded", "pvName": from + "-disk", "pvcName": "disk", "pvcNamespace": from},
+		{
+			"backupMethod": "PodVolumeBackup",
+			"result":       "succeeded",
+			"pvbInfo": map[string]any{
+				"podName":        "db",
+				"podNamespace":   from,
+				"volumeName":     "data",
+				"snapshotHandle": "s",
+			},
+		},
+		{
+			"backupMethod": "NativeSnapshot",
+			"result":       "succeeded",
+			"pvName":       from + "-disk",
+			"pvcName":      "disk",
+			"pvcNamespace": from,
+		},
 	})
-	store(t, from, "volumesnapshots", []map[string]any{{"spec": map[string]any{"backupName": from, "location": location, "persistentVolumeName": from + "-disk", "providerVolumeID": "v", "volumeType": "t"},
-		"status": map[string]any{"providerSnapshotID": "s", "phase": "Completed"}}})
-	must(t, theLab.Client.Create(ctx, &velerov1.PodVolumeBackup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: from, Labels: map[string]string{velerov1.BackupNameLabel: from}},
-		Spec:   velerov1.PodVolumeBackupSpec{Node: "n", Pod: corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "db"}, Volume: "data", BackupStorageLocation: b.Spec.StorageLocation, UploaderType: "kopia"},
-		Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"}}))
+	store(
+		t,
+		from,
+		"volumesnapshots",
+		[]map[string]any{
+			{
+				"spec": map[string]any{
+					"backupName":           from,
+					"location":             location,
+					"persistentVolumeName": from + "-disk",
+					"providerVolumeID":     "v",
+					"volumeType":           "t",
+				},
+				"status": map[string]any{"providerSnapshotID": "s", "phase": "Completed"},
+			},
+		},
+	)
+	must(
+		t,
+		theLab.Client.Create(ctx, &velerov1.PodVolumeBackup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: lab.Namespace,
+				Name:      from,
+				Labels:    map[string]string{velerov1.BackupNameLabel: from},
+			},
+			Spec: velerov1.PodVolumeBackupSpec{
+				Node:                  "n",
+				Pod:                   corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "db"},
+				Volume:                "data",
+				BackupStorageLocation: b.Spec.StorageLocation,
+				UploaderType:          "kopia",
+			},
+			Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
+		}),
+	)
 }

@@ -77,11 +77,22 @@ func judge(t *testing.T, namespace string, o obstacle) judged {
 		must(t, yaml.Unmarshal([]byte(o.labels), &space.Labels))
 		must(t, theLab.Client.Create(ctx, space))
 		p.after(func() {
-			must(t, theLab.Client.DeleteAllOf(ctx, &corev1.Service{}, client.InNamespace(namespace))) // they hold node ports
+			must(
+				t,
+				theLab.Client.DeleteAllOf(ctx, &corev1.Service{}, client.InNamespace(namespace)),
+			) // they hold node ports
 		})
 		awaitTrue(t, "what Kubernetes makes in "+namespace, func() bool {
-			return theLab.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{}) == nil &&
-				theLab.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "kube-root-ca.crt"}, &corev1.ConfigMap{}) == nil
+			return theLab.Client.Get(
+				ctx,
+				client.ObjectKey{Namespace: namespace, Name: "default"},
+				&corev1.ServiceAccount{},
+			) == nil &&
+				theLab.Client.Get(
+					ctx,
+					client.ObjectKey{Namespace: namespace, Name: "kube-root-ca.crt"},
+					&corev1.ConfigMap{},
+				) == nil
 		})
 	}
 	p.spec = velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}
@@ -100,7 +111,14 @@ func judge(t *testing.T, namespace string, o obstacle) judged {
 		time.Sleep(settling)
 	}
 	file := t.TempDir() + "/restore.json"
-	body, err := json.Marshal(map[string]any{"apiVersion": "velero.io/v1", "kind": "Restore", "metadata": map[string]any{"name": namespace, "namespace": lab.Namespace}, "spec": p.spec})
+	body, err := json.Marshal(
+		map[string]any{
+			"apiVersion": "velero.io/v1",
+			"kind":       "Restore",
+			"metadata":   map[string]any{"name": namespace, "namespace": lab.Namespace},
+			"spec":       p.spec,
+		},
+	)
 	must(t, err)
 	must(t, os.WriteFile(file, body, 0o600))
 	asks := []string{"-f", file, "--dry-run", "--dry-run-secrets"}
@@ -114,7 +132,14 @@ func judge(t *testing.T, namespace string, o obstacle) judged {
 	row := judged{obstacle: o, velero: real.String()}
 	row.without, row.wrong[0] = without.against(t, "without a dry run", o, real)
 	row.with, row.wrong[1] = with.against(t, "with a dry run", o, real)
-	t.Logf("Velero: %s; without: %s, %d false; with: %s, %d false", row.velero, row.without, row.wrong[0], row.with, row.wrong[1])
+	t.Logf(
+		"Velero: %s; without: %s, %d false; with: %s, %d false",
+		row.velero,
+		row.without,
+		row.wrong[0],
+		row.with,
+		row.wrong[1],
+	)
 	switch {
 	case row.wrong[0]+row.wrong[1] > 0:
 		t.Error("FALSE")
@@ -136,14 +161,28 @@ func tableOf(rows []judged) string {
 		return n
 	}
 	bites := func(r judged) bool { return r.velero != "" }
-	fmt.Fprintf(&b, "Of %d in the way and %d that are not:\n\n||found|doubt or open|missed|false|\n|---|---|---|---|---|\n", count(bites), count(func(r judged) bool { return !bites(r) }))
+	fmt.Fprintf(
+		&b,
+		"Of %d in the way and %d that are not:\n\n||found|doubt or open|missed|false|\n|---|---|---|---|---|\n",
+		count(bites),
+		count(func(r judged) bool { return !bites(r) }),
+	)
 	for n, of := range []func(judged) string{func(r judged) string { return r.without }, func(r judged) string { return r.with }} {
 		wrong := 0
 		for _, r := range rows {
 			wrong += r.wrong[n]
 		}
-		fmt.Fprintf(&b, "|%s|%d|%d|%d|%d|\n", []string{"without", "with"}[n], count(func(r judged) bool { return of(r) == wasFound }),
-			count(func(r judged) bool { return of(r) == wasDoubt || of(r) == wasOpen }), count(func(r judged) bool { return of(r) == wasMissed }), wrong)
+		fmt.Fprintf(
+			&b,
+			"|%s|%d|%d|%d|%d|\n",
+			[]string{"without", "with"}[n],
+			count(func(r judged) bool { return of(r) == wasFound }),
+			count(
+				func(r judged) bool { return of(r) == wasDoubt || of(r) == wasOpen },
+			),
+			count(func(r judged) bool { return of(r) == wasMissed }),
+			wrong,
+		)
 	}
 	b.WriteString("\n|planted|Velero|without|with|\n|---|---|---|---|\n")
 	for _, r := range rows {

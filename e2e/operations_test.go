@@ -54,14 +54,21 @@ func TestOperationsOfARestore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.annotations[lab.Operation], tt.annotations[lab.OperationHold] = "1s", tt.name
 			createRestore(t, tt.name, velerov1.RestoreSpec{
-				BackupName: full, IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"configmaps", "widgets.lab.veltui.io"},
-				NamespaceMapping: to(tt.name),
+				BackupName:         full,
+				IncludedNamespaces: []string{"ops"},
+				IncludedResources:  []string{"configmaps", "widgets.lab.veltui.io"},
+				NamespaceMapping:   to(tt.name),
 			}, tt.annotations)
 			await(t, "Restore", tt.name, "wait for its operations", lab.InPhase(waiting))
 			must(t, theLab.OpenGate(tt.name))
 			h := ended(t, "Restore", tt.name)
 			wantEnd(t, h, tt.phases[len(tt.phases)-1])
-			wantPhases(t, h, tt.phases, waitingMore) // the phase that says some failed is passed through when all end at once
+			wantPhases(
+				t,
+				h,
+				tt.phases,
+				waitingMore,
+			) // the phase that says some failed is passed through when all end at once
 			wantTold(t, h)
 			wantOperations(t, h, tt.completed, tt.failed)
 		})
@@ -76,8 +83,23 @@ func wantOperations(t *testing.T, h lab.History, completed, failed int) {
 	if h.Last().Object.GetKind() == "Backup" {
 		prefix = "backupItemOperations"
 	}
-	if a, c, f := h.Status(prefix+"Attempted"), h.Status(prefix+"Completed"), h.Status(prefix+"Failed"); a != acted || c != completed || f != failed {
-		t.Errorf("Velero counts %d operations attempted, %d completed, %d failed; want %d, %d, %d", a, c, f, acted, completed, failed)
+	if a, c, f := h.Status(
+		prefix+"Attempted",
+	), h.Status(
+		prefix+"Completed",
+	), h.Status(
+		prefix+"Failed",
+	); a != acted || c != completed ||
+		f != failed {
+		t.Errorf(
+			"Velero counts %d operations attempted, %d completed, %d failed; want %d, %d, %d",
+			a,
+			c,
+			f,
+			acted,
+			completed,
+			failed,
+		)
 	}
 	_, err := veltuiTells.await(patient(t), h, "its operations are counted", func(d told) bool {
 		return d.Operations.Attempted == acted && d.Operations.Completed == completed && d.Operations.Failed == failed

@@ -18,15 +18,40 @@ import (
 )
 
 // staticClaim makes a claim and the volume that it is bound to.
-func staticClaim(t *testing.T, namespace, name string, source corev1.PersistentVolumeSource, policy corev1.PersistentVolumeReclaimPolicy, class *string) {
+func staticClaim(
+	t *testing.T,
+	namespace, name string,
+	source corev1.PersistentVolumeSource,
+	policy corev1.PersistentVolumeReclaimPolicy,
+	class *string,
+) {
 	t.Helper()
 	ctx := patient(t)
-	size, modes := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	size, modes := corev1.ResourceList{
+		corev1.ResourceStorage: resource.MustParse("1Gi"),
+	}, []corev1.PersistentVolumeAccessMode{
+		corev1.ReadWriteOnce,
+	}
 	volume := namespace + "-" + name
-	must(t, theLab.Client.Create(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: size, AccessModes: modes, PersistentVolumeReclaimPolicy: policy, PersistentVolumeSource: source, ClaimRef: &corev1.ObjectReference{Namespace: namespace, Name: name}}}))
+	must(
+		t,
+		theLab.Client.Create(
+			ctx,
+			&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: corev1.PersistentVolumeSpec{
+				Capacity:                      size,
+				AccessModes:                   modes,
+				PersistentVolumeReclaimPolicy: policy,
+				PersistentVolumeSource:        source,
+				ClaimRef:                      &corev1.ObjectReference{Namespace: namespace, Name: name},
+			}},
+		),
+	)
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(namespace, name), Spec: corev1.PersistentVolumeClaimSpec{
-		StorageClassName: class, VolumeName: volume, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}}}
+		StorageClassName: class,
+		VolumeName:       volume,
+		AccessModes:      modes,
+		Resources:        corev1.VolumeResourceRequirements{Requests: size},
+	}}
 	must(t, theLab.Client.Create(ctx, claim))
 	must(t, theLab.AwaitClaim(ctx, claim))
 }
@@ -119,10 +144,13 @@ func TestPreflightClaims(t *testing.T) {
 		}
 		if c.name == "taken" {
 			had := &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(from, "kept")}
-			must(t, wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-				err := theLab.Client.Get(ctx, client.ObjectKeyFromObject(had), had)
-				return had.Status.Phase == corev1.ClaimLost, err
-			}))
+			must(
+				t,
+				wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+					err := theLab.Client.Get(ctx, client.ObjectKeyFromObject(had), had)
+					return had.Status.Phase == corev1.ClaimLost, err
+				}),
+			)
 		}
 	}
 }

@@ -49,8 +49,20 @@ func TestPreflightRefused(t *testing.T) {
 		return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: name}
 	}
 	hook := func(container string) velerov1.RestoreSpec {
-		return velerov1.RestoreSpec{Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{{Name: "h",
-			PostHooks: []velerov1.RestoreResourceHook{{Init: &velerov1.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(container)}}}}}}}}}
+		return velerov1.RestoreSpec{
+			Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{
+				{
+					Name: "h",
+					PostHooks: []velerov1.RestoreResourceHook{
+						{
+							Init: &velerov1.InitRestoreHook{
+								InitContainers: []runtime.RawExtension{{Raw: []byte(container)}},
+							},
+						},
+					},
+				},
+			}},
+		}
 	}
 	reads := slices.Contains([]string{"v1.18.3"}, theLab.Version)
 	for name, c := range map[string]struct {
@@ -71,7 +83,14 @@ func TestPreflightRefused(t *testing.T) {
 		}
 		c.spec.BackupName = from
 		file := t.TempDir() + "/restore.json"
-		body, err := json.Marshal(map[string]any{"apiVersion": "velero.io/v1", "kind": "Restore", "metadata": map[string]any{"name": name, "namespace": lab.Namespace}, "spec": c.spec})
+		body, err := json.Marshal(
+			map[string]any{
+				"apiVersion": "velero.io/v1",
+				"kind":       "Restore",
+				"metadata":   map[string]any{"name": name, "namespace": lab.Namespace},
+				"spec":       c.spec,
+			},
+		)
 		must(t, err)
 		must(t, os.WriteFile(file, body, 0o600))
 		code, phase := 0, "Completed"
@@ -104,31 +123,102 @@ func TestPreflightCarriers(t *testing.T) {
 	const from = "pr-carriers"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
 	must(t, theLab.CreatePod(ctx, &corev1.Pod{ObjectMeta: nameOf(from, "db"), Spec: corev1.PodSpec{
-		Volumes:    []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-		Containers: []corev1.Container{{Name: "main", Image: "db", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}}}}}))
-	staticClaim(t, from, "disk", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}, corev1.PersistentVolumeReclaimRetain, &none)
+		Volumes: []corev1.Volume{
+			{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		},
+		Containers: []corev1.Container{
+			{Name: "main", Image: "db", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}},
+		},
+	}}))
+	staticClaim(
+		t,
+		from,
+		"disk",
+		corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+		corev1.PersistentVolumeReclaimRetain,
+		&none,
+	)
 	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	// As if the pod's volume had been copied, and the disk been in a native snapshot.
 	bound := &velerov1.Backup{}
 	must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: from}, bound))
-	bound.Status.VolumeSnapshotsAttempted, bound.Status.VolumeSnapshotsCompleted, bound.Spec.VolumeSnapshotLocations = 1, 1, []string{"pr-location"}
+	bound.Status.VolumeSnapshotsAttempted, bound.Status.VolumeSnapshotsCompleted, bound.Spec.VolumeSnapshotLocations = 1, 1, []string{
+		"pr-location",
+	}
 	must(t, theLab.Client.Update(ctx, bound))
 	store(t, from, "volumeinfo", []map[string]any{
-		{"backupMethod": "PodVolumeBackup", "result": "succeeded", "pvbInfo": map[string]any{"podName": "db", "podNamespace": from, "volumeName": "data", "snapshotHandle": "s"}},
-		{"backupMethod": "NativeSnapshot", "result": "succeeded", "pvName": from + "-disk", "pvcName": "disk", "pvcNamespace": from},
+		{
+			"backupMethod": "PodVolumeBackup",
+			"result":       "succeeded",
+			"pvbInfo": map[string]any{
+				"podName":        "db",
+				"podNamespace":   from,
+				"volumeName":     "data",
+				"snapshotHandle": "s",
+			},
+		},
+		{
+			"backupMethod": "NativeSnapshot",
+			"result":       "succeeded",
+			"pvName":       from + "-disk",
+			"pvcName":      "disk",
+			"pvcNamespace": from,
+		},
 	})
-	store(t, from, "volumesnapshots", []map[string]any{{"spec": map[string]any{"backupName": from, "location": "pr-location", "persistentVolumeName": from + "-disk", "providerVolumeID": "v", "volumeType": "t"},
-		"status": map[string]any{"providerSnapshotID": "s", "phase": "Completed"}}})
-	copied := &velerov1.PodVolumeBackup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: from, Labels: map[string]string{velerov1.BackupNameLabel: from}},
-		Spec:   velerov1.PodVolumeBackupSpec{Node: "n", Pod: corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "db"}, Volume: "data", BackupStorageLocation: bound.Spec.StorageLocation, UploaderType: "kopia"},
-		Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"}}
+	store(
+		t,
+		from,
+		"volumesnapshots",
+		[]map[string]any{
+			{
+				"spec": map[string]any{
+					"backupName":           from,
+					"location":             "pr-location",
+					"persistentVolumeName": from + "-disk",
+					"providerVolumeID":     "v",
+					"volumeType":           "t",
+				},
+				"status": map[string]any{"providerSnapshotID": "s", "phase": "Completed"},
+			},
+		},
+	)
+	copied := &velerov1.PodVolumeBackup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: lab.Namespace,
+			Name:      from,
+			Labels:    map[string]string{velerov1.BackupNameLabel: from},
+		},
+		Spec: velerov1.PodVolumeBackupSpec{
+			Node:                  "n",
+			Pod:                   corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "db"},
+			Volume:                "data",
+			BackupStorageLocation: bound.Spec.StorageLocation,
+			UploaderType:          "kopia",
+		},
+		Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
+	}
 	must(t, theLab.Client.Create(ctx, copied))
 
 	d, found := preflight(t, exitRefused, "backup/"+from, "--namespace-mappings", from+":pr-carried")
-	if want := []string{"obstacle NodeAgentMissing pods", "obstacle SnapshotLocationMissing persistentvolumeclaims"}; !slices.Equal(slices.DeleteFunc(found, func(f string) bool { return strings.HasPrefix(f, "note") }), want) {
+	if want := []string{
+		"obstacle NodeAgentMissing pods",
+		"obstacle SnapshotLocationMissing persistentvolumeclaims",
+	}; !slices.Equal(
+		slices.DeleteFunc(found, func(f string) bool { return strings.HasPrefix(f, "note") }),
+		want,
+	) {
 		t.Errorf("found %q, want %q: %+v", found, want, d)
 	}
-	wantEnd(t, restore(t, from, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-carried"}}, nil), "PartiallyFailed")
+	wantEnd(
+		t,
+		restore(
+			t,
+			from,
+			velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-carried"}},
+			nil,
+		),
+		"PartiallyFailed",
+	)
 	results := stored(t, from, "results")
 	for _, says := range []string{"daemonset not found", `\"pr-location\" not found`} {
 		if !strings.Contains(results, says) {
@@ -158,7 +248,13 @@ func TestPreflightHangs(t *testing.T) {
 	second(&widgets.Spec)
 	for _, served := range []*crdv1.CustomResourceDefinition{widgets, sprockets} {
 		must(t, theLab.Client.Create(ctx, served))
-		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "pf.example.com/v1", "kind": served.Spec.Names.Kind, "metadata": map[string]any{"namespace": from, "name": "a"}}}
+		object := &unstructured.Unstructured{
+			Object: map[string]any{
+				"apiVersion": "pf.example.com/v1",
+				"kind":       served.Spec.Names.Kind,
+				"metadata":   map[string]any{"namespace": from, "name": "a"},
+			},
+		}
 		must(t, wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 			return theLab.Client.Create(ctx, object.DeepCopy()) == nil, nil
 		}))
@@ -184,9 +280,26 @@ func TestPreflightHangs(t *testing.T) {
 	} {
 		change(c.kind, c.harm)
 		resource, name := c.kind.Name, "pr-hangs-"+c.kind.Spec.Names.Plural
-		spec := velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: name}, IncludedResources: []string{resource, "configmaps"}}
-		code, printed := runVeltui(t, "preflight", "-o", "json", "backup/"+from, "--namespace-mappings", from+":"+name, "--include-resources", resource+",configmaps")
-		if text := string(printed); code != exitRefused || !strings.Contains(text, `"KindNotListable"`) || !strings.Contains(text, c.says) || !strings.Contains(text, "waits without a limit") {
+		spec := velerov1.RestoreSpec{
+			BackupName:        from,
+			NamespaceMapping:  map[string]string{from: name},
+			IncludedResources: []string{resource, "configmaps"},
+		}
+		code, printed := runVeltui(
+			t,
+			"preflight",
+			"-o",
+			"json",
+			"backup/"+from,
+			"--namespace-mappings",
+			from+":"+name,
+			"--include-resources",
+			resource+",configmaps",
+		)
+		if text := string(
+			printed,
+		); code != exitRefused || !strings.Contains(text, `"KindNotListable"`) || !strings.Contains(text, c.says) ||
+			!strings.Contains(text, "waits without a limit") {
 			t.Errorf("%s: exit code %d: %s", resource, code, text)
 		}
 		_, at, err := theLab.VeleroLog(0)
@@ -196,7 +309,8 @@ func TestPreflightHangs(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		live := &velerov1.Restore{}
 		must(t, theLab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, live))
-		if live.Status.Phase != velerov1.RestorePhaseInProgress || live.Status.Progress != nil && live.Status.Progress.ItemsRestored > 0 {
+		if live.Status.Phase != velerov1.RestorePhaseInProgress ||
+			live.Status.Progress != nil && live.Status.Progress.ItemsRestored > 0 {
 			t.Errorf("%s: Velero does not hang: %+v: %s", name, live.Status, stored(t, name, "results"))
 		}
 		change(c.kind, c.mend)
@@ -210,22 +324,63 @@ func TestPreflightCrash(t *testing.T) {
 	must(t, theLab.VeleroWith(ctx))
 	const from = "pr-crash"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
-	staticClaim(t, from, "data", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}, corev1.PersistentVolumeReclaimDelete, nil)
+	staticClaim(
+		t,
+		from,
+		"data",
+		corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+		corev1.PersistentVolumeReclaimDelete,
+		nil,
+	)
 	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	// As if a pod's volume had been copied.
-	store(t, from, "volumeinfo", []map[string]any{{"backupMethod": "PodVolumeBackup", "result": "succeeded", "pvName": from + "-data", "pvcName": "data", "pvcNamespace": from,
-		"pvInfo": map[string]any{"reclaimPolicy": "Delete"}, "pvbInfo": map[string]any{"podName": "gone", "podNamespace": from, "volumeName": "data", "snapshotHandle": "s"}}})
+	store(
+		t,
+		from,
+		"volumeinfo",
+		[]map[string]any{
+			{
+				"backupMethod": "PodVolumeBackup",
+				"result":       "succeeded",
+				"pvName":       from + "-data",
+				"pvcName":      "data",
+				"pvcNamespace": from,
+				"pvInfo": map[string]any{
+					"reclaimPolicy": "Delete",
+				},
+				"pvbInfo": map[string]any{
+					"podName":        "gone",
+					"podNamespace":   from,
+					"volumeName":     "data",
+					"snapshotHandle": "s",
+				},
+			},
+		},
+	)
 	d, found := preflight(t, exitRefused, "backup/"+from, "--namespace-mappings", from+":pr-crashed")
-	if !slices.Contains(found, "obstacle DefaultClassMissing persistentvolumeclaims") || !strings.Contains(fmt.Sprint(d), "server crashes") {
+	if !slices.Contains(found, "obstacle DefaultClassMissing persistentvolumeclaims") ||
+		!strings.Contains(fmt.Sprint(d), "server crashes") {
 		t.Errorf("found %q: %+v", found, d)
 	}
 	_, at, err := theLab.VeleroLog(0)
 	must(t, err)
-	createRestore(t, from, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-crashed"}}, nil)
+	createRestore(
+		t,
+		from,
+		velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: "pr-crashed"}},
+		nil,
+	)
 	must(t, theLab.AwaitLog(ctx, at, "nil pointer dereference"))
 	must(t, theLab.KillVelero(ctx))
 	crashing := &velerov1.Restore{ObjectMeta: nameOf(lab.Namespace, from)}
-	must(t, theLab.Client.Patch(ctx, crashing, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	must(
+		t,
+		theLab.Client.Patch(
+			ctx,
+			crashing,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)),
+		),
+	)
 	must(t, client.IgnoreNotFound(theLab.Client.Delete(ctx, crashing)))
 	must(t, theLab.StartVelero(ctx))
 }
@@ -241,52 +396,171 @@ func TestPreflightCounts(t *testing.T) {
 	make(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "pr-high"}, Value: 1000})
 	asks := corev1.ResourceList{"cpu": resource.MustParse("300m"), "memory": resource.MustParse("256Mi")}
 	for name, class := range map[string]string{"high": "pr-high", "copied": "", "plain": ""} {
-		must(t, theLab.CreatePod(ctx, &corev1.Pod{ObjectMeta: nameOf(from, name), Spec: corev1.PodSpec{PriorityClassName: class,
-			Volumes:    []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-			Containers: []corev1.Container{{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks}}}}}))
+		must(
+			t,
+			theLab.CreatePod(ctx, &corev1.Pod{ObjectMeta: nameOf(from, name), Spec: corev1.PodSpec{
+				PriorityClassName: class,
+				Volumes: []corev1.Volume{
+					{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+				},
+				Containers: []corev1.Container{
+					{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks}},
+				},
+			}}),
+		)
 	}
-	size, modes := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	old := &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(from, "old"), Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}}}
+	size, modes := corev1.ResourceList{
+		corev1.ResourceStorage: resource.MustParse("1Gi"),
+	}, []corev1.PersistentVolumeAccessMode{
+		corev1.ReadWriteOnce,
+	}
+	old := &corev1.PersistentVolumeClaim{
+		ObjectMeta: nameOf(from, "old"),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes,
+			Resources:   corev1.VolumeResourceRequirements{Requests: size},
+		},
+	}
 	old.Annotations = map[string]string{"volume.beta.kubernetes.io/storage-class": gone}
 	make(old)
 	class := "pr-lost"
-	make(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: from + "-kept"}, Spec: corev1.PersistentVolumeSpec{Capacity: size, AccessModes: modes, StorageClassName: class,
-		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
-		ClaimRef: &corev1.ObjectReference{Namespace: from, Name: "kept"}}})
-	kept := &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(from, "kept"), Spec: corev1.PersistentVolumeClaimSpec{VolumeName: from + "-kept", StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}}}
+	make(
+		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: from + "-kept"}, Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      size,
+			AccessModes:                   modes,
+			StorageClassName:              class,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+			},
+			ClaimRef: &corev1.ObjectReference{Namespace: from, Name: "kept"},
+		}},
+	)
+	kept := &corev1.PersistentVolumeClaim{
+		ObjectMeta: nameOf(from, "kept"),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			VolumeName:       from + "-kept",
+			StorageClassName: &class,
+			AccessModes:      modes,
+			Resources:        corev1.VolumeResourceRequirements{Requests: size},
+		},
+	}
 	make(kept)
 	must(t, theLab.AwaitClaim(ctx, kept))
 	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
 	store(t, from, "volumeinfo", []map[string]any{
-		{"backupMethod": "PodVolumeBackup", "result": "succeeded", "pvbInfo": map[string]any{"podName": "copied", "podNamespace": from, "volumeName": "data", "snapshotHandle": "s"}},
-		{"backupMethod": "PodVolumeBackup", "result": "succeeded", "pvName": from + "-kept", "pvcName": "kept", "pvcNamespace": from},
+		{
+			"backupMethod": "PodVolumeBackup",
+			"result":       "succeeded",
+			"pvbInfo": map[string]any{
+				"podName":        "copied",
+				"podNamespace":   from,
+				"volumeName":     "data",
+				"snapshotHandle": "s",
+			},
+		},
+		{
+			"backupMethod": "PodVolumeBackup",
+			"result":       "succeeded",
+			"pvName":       from + "-kept",
+			"pvcName":      "kept",
+			"pvcNamespace": from,
+		},
 	})
-	make(&velerov1.PodVolumeBackup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: from, Labels: map[string]string{velerov1.BackupNameLabel: from}},
-		Spec:   velerov1.PodVolumeBackupSpec{Node: "n", Pod: corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "copied"}, Volume: "data", UploaderType: "kopia"},
-		Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"}})
+	make(
+		&velerov1.PodVolumeBackup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: lab.Namespace,
+				Name:      from,
+				Labels:    map[string]string{velerov1.BackupNameLabel: from},
+			},
+			Spec: velerov1.PodVolumeBackupSpec{
+				Node:         "n",
+				Pod:          corev1.ObjectReference{Kind: "Pod", Namespace: from, Name: "copied"},
+				Volume:       "data",
+				UploaderType: "kopia",
+			},
+			Status: velerov1.PodVolumeBackupStatus{Phase: "Completed", SnapshotID: "s"},
+		},
+	)
 	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: to}})
-	make(&corev1.ResourceQuota{ObjectMeta: nameOf(to, "high"), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("0")},
-		ScopeSelector: &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{"pr-high"}}}}}})
-	make(&corev1.LimitRange{ObjectMeta: nameOf(to, "least"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{"cpu": resource.MustParse("200m")}}}}})
+	make(
+		&corev1.ResourceQuota{ObjectMeta: nameOf(to, "high"), Spec: corev1.ResourceQuotaSpec{
+			Hard: corev1.ResourceList{"pods": resource.MustParse("0")},
+			ScopeSelector: &corev1.ScopeSelector{
+				MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+					{
+						ScopeName: corev1.ResourceQuotaScopePriorityClass,
+						Operator:  corev1.ScopeSelectorOpIn,
+						Values:    []string{"pr-high"},
+					},
+				},
+			},
+		}},
+	)
+	make(
+		&corev1.LimitRange{
+			ObjectMeta: nameOf(to, "least"),
+			Spec: corev1.LimitRangeSpec{
+				Limits: []corev1.LimitRangeItem{
+					{Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{"cpu": resource.MustParse("200m")}},
+				},
+			},
+		},
+	)
 	there := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "pr-there"}, Provisioner: "example.com/none"}
-	changes := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "pr-classes", Labels: map[string]string{"velero.io/plugin-config": "", "velero.io/change-storage-class": "RestoreItemAction"}},
-		Data: map[string]string{gone: "pr-there"}}
+	changes := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: lab.Namespace,
+			Name:      "pr-classes",
+			Labels: map[string]string{
+				"velero.io/plugin-config":        "",
+				"velero.io/change-storage-class": "RestoreItemAction",
+			},
+		},
+		Data: map[string]string{gone: "pr-there"},
+	}
 	make(there)
 	make(changes)
 	defer func() { must(t, theLab.Remove(ctx, there)); must(t, theLab.Remove(ctx, changes)) }()
 
 	d, found := preflight(t, exitRefused, "backup/"+from, "--namespace-mappings", from+":"+to)
-	want := []string{"obstacle LimitRangeViolated pods", "obstacle NodeAgentMissing pods", "obstacle QuotaExceeded resourcequotas",
-		"obstacle StorageClassMissing persistentvolumeclaims", "obstacle StorageClassMissing persistentvolumeclaims"}
-	if found = slices.DeleteFunc(found, func(f string) bool { return !strings.HasPrefix(f, "obstacle") }); !slices.Equal(found, want) {
+	want := []string{
+		"obstacle LimitRangeViolated pods",
+		"obstacle NodeAgentMissing pods",
+		"obstacle QuotaExceeded resourcequotas",
+		"obstacle StorageClassMissing persistentvolumeclaims",
+		"obstacle StorageClassMissing persistentvolumeclaims",
+	}
+	if found = slices.DeleteFunc(
+		found,
+		func(f string) bool { return !strings.HasPrefix(f, "obstacle") },
+	); !slices.Equal(
+		found,
+		want,
+	) {
 		t.Errorf("found %q, want %q: %+v", found, want, d)
 	}
-	if text := fmt.Sprint(d); !strings.Contains(text, "pods: 0 of 0 used, 1 more wanted") || !strings.Contains(text, gone+" does not exist") || !strings.Contains(text, class+" does not exist") {
+	if text := fmt.Sprint(
+		d,
+	); !strings.Contains(text, "pods: 0 of 0 used, 1 more wanted") || !strings.Contains(text, gone+" does not exist") ||
+		!strings.Contains(text, class+" does not exist") {
 		t.Error(text)
 	}
-	wantEnd(t, restore(t, from, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil), "PartiallyFailed")
+	wantEnd(
+		t,
+		restore(t, from, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil),
+		"PartiallyFailed",
+	)
 	// No node-agent is asked for a pod that Kubernetes refuses.
-	wantMessages(t, from, to, map[string][]string{"errors": {"minimum cpu usage per Container is 200m, but request is 100m", "exceeded quota: high"}})
+	wantMessages(
+		t,
+		from,
+		to,
+		map[string][]string{
+			"errors": {"minimum cpu usage per Container is 200m, but request is 100m", "exceeded quota: high"},
+		},
+	)
 	for _, name := range []string{"old", "kept"} {
 		if phase := claimPhase(t, to, name); phase != "Pending" {
 			t.Errorf("claim %s is %s", name, phase)

@@ -56,10 +56,24 @@ func preflight(t *testing.T, code int, args ...string) (d preflighted, found []s
 // customKind serves a kind of pf.example.com in one version.
 func customKind(plural, kind, version string) *crdv1.CustomResourceDefinition {
 	keep := true
-	return &crdv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + ".pf.example.com"}, Spec: crdv1.CustomResourceDefinitionSpec{
-		Group: "pf.example.com", Scope: crdv1.NamespaceScoped, Names: crdv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
-		Versions: []crdv1.CustomResourceDefinitionVersion{{Name: version, Served: true, Storage: true,
-			Schema: &crdv1.CustomResourceValidation{OpenAPIV3Schema: &crdv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}}}}}}
+	return &crdv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + ".pf.example.com"},
+		Spec: crdv1.CustomResourceDefinitionSpec{
+			Group: "pf.example.com",
+			Scope: crdv1.NamespaceScoped,
+			Names: crdv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind},
+			Versions: []crdv1.CustomResourceDefinitionVersion{
+				{
+					Name:    version,
+					Served:  true,
+					Storage: true,
+					Schema: &crdv1.CustomResourceValidation{
+						OpenAPIV3Schema: &crdv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep},
+					},
+				},
+			},
+		},
+	}
 }
 
 // plantSource makes the namespace that is backed up.
@@ -75,23 +89,48 @@ func plantSource(t *testing.T, namespace string) (kinds []*crdv1.CustomResourceD
 	}
 	make(&corev1.ServiceAccount{ObjectMeta: meta("robot")})
 	// The node port is the author's own: it is in what kubectl apply noted.
-	front := &corev1.Service{ObjectMeta: meta("front"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30777}}}}
-	front.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"spec":{"ports":[{"port":80,"nodePort":30777}]}}`}
+	front := &corev1.Service{
+		ObjectMeta: meta("front"),
+		Spec: corev1.ServiceSpec{
+			Type:  corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Port: 80, NodePort: 30777}},
+		},
+	}
+	front.Annotations = map[string]string{
+		corev1.LastAppliedConfigAnnotation: `{"spec":{"ports":[{"port":80,"nodePort":30777}]}}`,
+	}
 	make(front)
 	class := "pf-fast"
 	make(&corev1.PersistentVolumeClaim{ObjectMeta: meta("data"), Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &class,
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")}}}})
+		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		StorageClassName: &class,
+		Resources: corev1.VolumeResourceRequirements{
+			Requests: corev1.ResourceList{"storage": resource.MustParse("1Gi")},
+		},
+	}})
 	// Neither its init container nor its container says how much memory it needs.
 	asks := corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}}
 	must(t, theLab.CreatePod(ctx, &corev1.Pod{ObjectMeta: meta("web"), Spec: corev1.PodSpec{
-		InitContainers: []corev1.Container{{Name: "init", Image: "web", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}}},
-		Containers:     []corev1.Container{{Name: "main", Image: "web", Resources: asks}}}}))
+		InitContainers: []corev1.Container{
+			{
+				Name:      "init",
+				Image:     "web",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}},
+			},
+		},
+		Containers: []corev1.Container{{Name: "main", Image: "web", Resources: asks}},
+	}}))
 	for plural, kind := range map[string]string{"gadgets": "Gadget", "gizmos": "Gizmo"} {
 		served := customKind(plural, kind, "v1")
 		make(served)
 		kinds = append(kinds, served)
-		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "pf.example.com/v1", "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": "g"}}}
+		object := &unstructured.Unstructured{
+			Object: map[string]any{
+				"apiVersion": "pf.example.com/v1",
+				"kind":       kind,
+				"metadata":   map[string]any{"namespace": namespace, "name": "g"},
+			},
+		}
 		must(t, wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 			return theLab.Client.Create(ctx, object.DeepCopy()) == nil, nil // the CRD is served in a moment
 		}))
@@ -119,27 +158,78 @@ func TestPreflight(t *testing.T) {
 
 	const there = "pf-there"
 	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
-	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: there, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
-	make(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "a"}, Data: map[string]string{"from": "cluster"}})
+	make(
+		&corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:   there,
+				Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+			},
+		},
+	)
+	make(
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "a"},
+			Data:       map[string]string{"from": "cluster"},
+		},
+	)
 	make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "robot"}})
-	make(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("1")}}})
-	make(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "holder"},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30777}}}})
+	make(
+		&corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "few"},
+			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("1")}},
+		},
+	)
+	make(&corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: there, Name: "holder"},
+		Spec: corev1.ServiceSpec{
+			Type:  corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Port: 80, NodePort: 30777}},
+		},
+	})
 
-	d, found := preflight(t, exitRefused, "backup/preflight", "--namespace-mappings", "pf-source:"+there, "--include-cluster-resources=false")
+	d, found := preflight(
+		t,
+		exitRefused,
+		"backup/preflight",
+		"--namespace-mappings",
+		"pf-source:"+there,
+		"--include-cluster-resources=false",
+	)
 	want := []string{
-		"obstacle KindNotServed gadgets.pf.example.com", "obstacle NodePortTaken services", "obstacle PodSecurityViolated pods", "obstacle QuotaExceeded resourcequotas",
-		"obstacle StorageClassMissing persistentvolumeclaims", "obstacle VersionNotServed gizmos.pf.example.com", "doubt ObjectsExist configmaps", "note ServiceAccountsMerged serviceaccounts",
+		"obstacle KindNotServed gadgets.pf.example.com",
+		"obstacle NodePortTaken services",
+		"obstacle PodSecurityViolated pods",
+		"obstacle QuotaExceeded resourcequotas",
+		"obstacle StorageClassMissing persistentvolumeclaims",
+		"obstacle VersionNotServed gizmos.pf.example.com",
+		"doubt ObjectsExist configmaps",
+		"note ServiceAccountsMerged serviceaccounts",
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("found %q, want %q: %+v", found, want, d)
 	}
 	no := false
-	h := restore(t, "preflight-planted", velerov1.RestoreSpec{BackupName: "preflight", NamespaceMapping: map[string]string{"pf-source": there}, IncludeClusterResources: &no}, nil)
+	h := restore(
+		t,
+		"preflight-planted",
+		velerov1.RestoreSpec{
+			BackupName:              "preflight",
+			NamespaceMapping:        map[string]string{"pf-source": there},
+			IncludeClusterResources: &no,
+		},
+		nil,
+	)
 	wantEnd(t, h, "PartiallyFailed")
 	wantMessages(t, "preflight-planted", there, map[string][]string{
 		// A claim without its class is no error for Velero: it stays Pending.
-		"errors": {"gadgets.pf.example.com", "gizmos", `violates PodSecurity "restricted:latest"`, "provided port is already allocated", "exceeded quota: few", "exceeded quota: few"},
+		"errors": {
+			"gadgets.pf.example.com",
+			"gizmos",
+			`violates PodSecurity "restricted:latest"`,
+			"provided port is already allocated",
+			"exceeded quota: few",
+			"exceeded quota: few",
+		},
 		// Kubernetes makes the second itself in every namespace.
 		"warnings": {existsLine(t, "ConfigMap", "a"), existsLine(t, "ConfigMap", "kube-root-ca.crt")},
 	})
@@ -150,17 +240,50 @@ func TestPreflight(t *testing.T) {
 	plantMore(t)
 
 	// A target where nothing is in the way.
-	clean := []string{"backup/preflight", "--namespace-mappings", "pf-source:pf-clean", "--exclude-resources", "gadgets.pf.example.com,gizmos.pf.example.com,pods,services,persistentvolumeclaims,customresourcedefinitions"}
+	clean := []string{
+		"backup/preflight",
+		"--namespace-mappings",
+		"pf-source:pf-clean",
+		"--exclude-resources",
+		"gadgets.pf.example.com,gizmos.pf.example.com,pods,services,persistentvolumeclaims,customresourcedefinitions",
+	}
 	if _, found := preflight(t, 0, clean...); len(found) > 0 {
 		t.Errorf("found %q in a clean target", found)
 	}
-	h = restore(t, "preflight-clean", velerov1.RestoreSpec{BackupName: "preflight", NamespaceMapping: map[string]string{"pf-source": "pf-clean"},
-		ExcludedResources: []string{"gadgets.pf.example.com", "gizmos.pf.example.com", "pods", "services", "persistentvolumeclaims", "customresourcedefinitions"}}, nil)
+	h = restore(
+		t,
+		"preflight-clean",
+		velerov1.RestoreSpec{
+			BackupName:       "preflight",
+			NamespaceMapping: map[string]string{"pf-source": "pf-clean"},
+			ExcludedResources: []string{
+				"gadgets.pf.example.com",
+				"gizmos.pf.example.com",
+				"pods",
+				"services",
+				"persistentvolumeclaims",
+				"customresourcedefinitions",
+			},
+		},
+		nil,
+	)
 	wantEnd(t, h, "Completed")
-	wantMessages(t, "preflight-clean", "pf-clean", map[string][]string{"errors": nil, "warnings": {existsLine(t, "ConfigMap", "kube-root-ca.crt")}})
+	wantMessages(
+		t,
+		"preflight-clean",
+		"pf-clean",
+		map[string][]string{"errors": nil, "warnings": {existsLine(t, "ConfigMap", "kube-root-ca.crt")}},
+	)
 	// Once more into the same target, with the other policy: all are there.
 	_, found = preflight(t, 0, append(clean, "--existing-resource-policy", "update")...)
-	if want := []string{"doubt ObjectsPatched configmaps", "doubt ObjectsPatched secrets", "note ServiceAccountsMerged serviceaccounts"}; !slices.Equal(found, want) {
+	if want := []string{
+		"doubt ObjectsPatched configmaps",
+		"doubt ObjectsPatched secrets",
+		"note ServiceAccountsMerged serviceaccounts",
+	}; !slices.Equal(
+		found,
+		want,
+	) {
 		t.Errorf("found %q, want %q", found, want)
 	}
 }
@@ -173,11 +296,22 @@ func plantMore(t *testing.T) {
 	make := func(o client.Object) { must(t, theLab.Client.Create(ctx, o)) }
 	const full, going = "pf-full", "pf-going"
 	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: full}})
-	make(&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full, Name: "memory"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
-		"requests.memory": resource.MustParse("1Gi"), "requests.cpu": resource.MustParse("1")}}})
+	make(
+		&corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: full, Name: "memory"},
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+				"requests.memory": resource.MustParse("1Gi"), "requests.cpu": resource.MustParse("1")}},
+		},
+	)
 	for _, name := range []string{"pf-classes-a", "pf-classes-b"} {
-		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name,
-			Labels: map[string]string{"velero.io/plugin-config": "", "velero.io/change-storage-class": "RestoreItemAction"}}}
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: lab.Namespace,
+			Name:      name,
+			Labels: map[string]string{
+				"velero.io/plugin-config":        "",
+				"velero.io/change-storage-class": "RestoreItemAction",
+			},
+		}}
 		make(config)
 		defer func() { must(t, theLab.Remove(ctx, config)) }()
 	}
@@ -195,11 +329,30 @@ func plantMore(t *testing.T) {
 			[]string{"must specify requests.memory for: init,main", "found more than one ConfigMap"}},
 		{"preflight-going", going, []string{"configmaps"}, []string{"obstacle NamespaceTerminating namespaces"}, nil},
 	} {
-		args := []string{"backup/preflight", "--namespace-mappings", "pf-source:" + c.space, "--include-resources", strings.Join(c.kinds, ",")}
+		args := []string{
+			"backup/preflight",
+			"--namespace-mappings",
+			"pf-source:" + c.space,
+			"--include-resources",
+			strings.Join(c.kinds, ","),
+		}
 		if d, found := preflight(t, exitRefused, args...); !slices.Equal(found, c.want) {
 			t.Errorf("found %q, want %q: %+v", found, c.want, d)
 		}
-		wantEnd(t, restore(t, c.name, velerov1.RestoreSpec{BackupName: "preflight", NamespaceMapping: map[string]string{"pf-source": c.space}, IncludedResources: c.kinds}, nil), "PartiallyFailed")
+		wantEnd(
+			t,
+			restore(
+				t,
+				c.name,
+				velerov1.RestoreSpec{
+					BackupName:        "preflight",
+					NamespaceMapping:  map[string]string{"pf-source": c.space},
+					IncludedResources: c.kinds,
+				},
+				nil,
+			),
+			"PartiallyFailed",
+		)
 		wantMessages(t, c.name, c.space, map[string][]string{"errors": c.errors})
 	}
 	// Velero waits with each of the four ConfigMaps, and names the namespace when it
@@ -216,7 +369,18 @@ func plantMore(t *testing.T) {
 		must(t, theLab.Client.Patch(ctx, backup, client.MergeFrom(before)))
 	}
 	expire(&metav1.Time{Time: time.Now().Add(-time.Minute)})
-	if _, found := preflight(t, exitRefused, "backup/preflight", "--include-resources", "secrets", "--namespace-mappings", "pf-source:pf-new"); !slices.Equal(found, []string{"obstacle BackupExpired "}) {
+	if _, found := preflight(
+		t,
+		exitRefused,
+		"backup/preflight",
+		"--include-resources",
+		"secrets",
+		"--namespace-mappings",
+		"pf-source:pf-new",
+	); !slices.Equal(
+		found,
+		[]string{"obstacle BackupExpired "},
+	) {
 		t.Errorf("found %q of a backup that expired", found)
 	}
 	expire(lasts)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/veltui/veltui/restore/modifier"
-	made "github.com/veltui/veltui/restore/prepare"
+	"github.com/veltui/veltui/internal/restore/modifier"
+	made "github.com/veltui/veltui/internal/restore/prepare"
 )
 
 // preparedObjects are restored besides comparedObjects.
@@ -50,13 +50,19 @@ func TestPrepared(t *testing.T) {
 	}
 	rules, err := modifier.Parse(map[string]string{"m": preparedModifier})
 	must(t, err)
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "prepared", Namespace: "velero"}, Data: map[string]string{"m": preparedModifier}}
+	config := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "prepared", Namespace: "velero"},
+		Data:       map[string]string{"m": preparedModifier},
+	}
 	must(t, theLab.Client.Create(ctx, config))
 	t.Cleanup(func() { _ = theLab.Remove(patient(t), config) })
 	off := false
 	r := &made.Rules{Name: "prepared", CSI: &off, Modifier: rules, Restore: velerov1.RestoreSpec{
-		BackupName: "prepared", IncludedNamespaces: []string{"*"}, NamespaceMapping: map[string]string{"prep-source": "prep-target"}, IncludeClusterResources: &off,
-		ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "prepared"},
+		BackupName:              "prepared",
+		IncludedNamespaces:      []string{"*"},
+		NamespaceMapping:        map[string]string{"prep-source": "prep-target"},
+		IncludeClusterResources: &off,
+		ResourceModifier:        &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "prepared"},
 	}}
 	var objects []*unstructured.Unstructured
 	for _, o := range objectsOf(t, strings.ReplaceAll(comparedObjects, "nodeName: nowhere", "schedulingGates: [{name: example.com/b}]")+strings.TrimSpace(preparedObjects), "prep-source") {
@@ -65,7 +71,16 @@ func TestPrepared(t *testing.T) {
 			objects = append(objects, o)
 		}
 	}
-	wantEnd(t, backup(t, "prepared", velerov1.BackupSpec{IncludedNamespaces: []string{"prep-source"}, IncludeClusterResources: &off}, nil), "Completed")
+	wantEnd(
+		t,
+		backup(
+			t,
+			"prepared",
+			velerov1.BackupSpec{IncludedNamespaces: []string{"prep-source"}, IncludeClusterResources: &off},
+			nil,
+		),
+		"Completed",
+	)
 	// The port of the source would be taken.
 	for _, o := range objects {
 		must(t, theLab.Client.Get(ctx, client.ObjectKeyFromObject(o), o))
@@ -97,9 +112,18 @@ func TestPrepared(t *testing.T) {
 	for o, want := range want {
 		got := &unstructured.Unstructured{}
 		got.SetGroupVersionKind(o.GroupVersionKind())
-		if err := theLab.Client.Get(ctx, client.ObjectKey{Namespace: "prep-target", Name: o.GetName()}, got); err != nil {
+		if err := theLab.Client.Get(
+			ctx,
+			client.ObjectKey{Namespace: "prep-target", Name: o.GetName()},
+			got,
+		); err != nil {
 			t.Errorf("Velero made none: %v", err)
-		} else if got := stripped(got); !reflect.DeepEqual(got, want) {
+		} else if got := stripped(
+			got,
+		); !reflect.DeepEqual(
+			got,
+			want,
+		) {
 			a, _ := json.Marshal(got)
 			b, _ := json.Marshal(want)
 			t.Errorf("Velero made\n%s\nprepared was\n%s", a, b)
@@ -113,7 +137,11 @@ func TestPrepared(t *testing.T) {
 	if len(errs) != 2 || len(fails) != 1 || len(reported) != 1 {
 		t.Fatalf("Velero: %q; prepared: %v, %v", errs, fails, reported)
 	}
-	if all := strings.Join(errs, "\n"); !strings.Contains(all, "error preparing pods/prep-target/panics") && !strings.Contains(all, "error preparing pods/panics") || !strings.Contains(all, "nonexistent key: none") {
+	if all := strings.Join(
+		errs,
+		"\n",
+	); !strings.Contains(all, "error preparing pods/prep-target/panics") && !strings.Contains(all, "error preparing pods/panics") ||
+		!strings.Contains(all, "nonexistent key: none") {
 		t.Errorf("Velero: %q; prepared: %v, %v", errs, fails, reported)
 	}
 }

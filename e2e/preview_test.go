@@ -22,8 +22,8 @@ import (
 	"github.com/veltui/veltui/collector"
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
-	"github.com/veltui/veltui/restore/restorespec"
-	"github.com/veltui/veltui/restore/target"
+	"github.com/veltui/veltui/internal/restore/live"
+	"github.com/veltui/veltui/internal/restore/restorespec"
 )
 
 // typedRestore is a restore as a person types it into the form: what goes into
@@ -35,21 +35,112 @@ type typedRestore struct {
 
 var typedRestores = []typedRestore{
 	{"one", map[string]string{"include-namespaces": "orders", "namespace-mappings": "orders:orders-form-one"}},
-	{"two", map[string]string{"include-namespaces": "orders, stock", "namespace-mappings": "orders:orders-form-two, stock:stock-form-two"}},
-	{"kinds", map[string]string{"include-namespaces": "orders", "include-resources": "cm,secrets,deployments.apps", "namespace-mappings": "orders:orders-form-kinds"}},
-	{"without", map[string]string{"include-namespaces": "stock", "exclude-resources": "cm,pods", "namespace-mappings": "stock:stock-form-without"}},
-	{"selector", map[string]string{"include-namespaces": "orders", "selector": "app in (web,db),team notin (red)", "namespace-mappings": "orders:orders-form-selector"}},
-	{"or", map[string]string{"include-namespaces": "orders", "or-selector": "state=ended or app=db", "namespace-mappings": "orders:orders-form-or"}},
-	{"cluster", map[string]string{"include-namespaces": "orders", "include-cluster-resources": "true", "selector": "app=web", "namespace-mappings": "orders:orders-form-cluster"}},
-	{"no-cluster", map[string]string{"include-namespaces": "orders", "include-cluster-resources": "false", "include-resources": "pvc,pv,po", "namespace-mappings": "orders:orders-form-local"}},
-	{"volumes-off", map[string]string{"include-namespaces": "orders", "include-resources": "pvc,pv", "restore-volumes": "false", "namespace-mappings": "orders:orders-form-off"}},
-	{"update", map[string]string{"include-namespaces": "orders", "include-resources": "cm,svc", "existing-resource-policy": "update"}},
-	{"globs", map[string]string{"exclude-namespaces": "s*,arch*", "include-resources": "cm,limits", "namespace-mappings": "orders:orders-form-globs"}},
-	{"many", map[string]string{
-		"include-namespaces": "stock", "namespace-mappings": "stock:stock-form-many", "include-resources": "cm,svc", "status-include-resources": "*", "preserve-nodeports": "true",
-		"item-operation-timeout": "90m", "parallel-files-download": "2", "write-sparse-files": "true", "labels": "made=by-hand", "annotations": `"note=a, b"`,
-	}},
-	{"nothing", map[string]string{"include-namespaces": "orders", "include-resources": "configmaps", "selector": "app=nobody", "namespace-mappings": "orders:orders-form-none"}},
+	{
+		"two",
+		map[string]string{
+			"include-namespaces": "orders, stock",
+			"namespace-mappings": "orders:orders-form-two, stock:stock-form-two",
+		},
+	},
+	{
+		"kinds",
+		map[string]string{
+			"include-namespaces": "orders",
+			"include-resources":  "cm,secrets,deployments.apps",
+			"namespace-mappings": "orders:orders-form-kinds",
+		},
+	},
+	{
+		"without",
+		map[string]string{
+			"include-namespaces": "stock",
+			"exclude-resources":  "cm,pods",
+			"namespace-mappings": "stock:stock-form-without",
+		},
+	},
+	{
+		"selector",
+		map[string]string{
+			"include-namespaces": "orders",
+			"selector":           "app in (web,db),team notin (red)",
+			"namespace-mappings": "orders:orders-form-selector",
+		},
+	},
+	{
+		"or",
+		map[string]string{
+			"include-namespaces": "orders",
+			"or-selector":        "state=ended or app=db",
+			"namespace-mappings": "orders:orders-form-or",
+		},
+	},
+	{
+		"cluster",
+		map[string]string{
+			"include-namespaces":        "orders",
+			"include-cluster-resources": "true",
+			"selector":                  "app=web",
+			"namespace-mappings":        "orders:orders-form-cluster",
+		},
+	},
+	{
+		"no-cluster",
+		map[string]string{
+			"include-namespaces":        "orders",
+			"include-cluster-resources": "false",
+			"include-resources":         "pvc,pv,po",
+			"namespace-mappings":        "orders:orders-form-local",
+		},
+	},
+	{
+		"volumes-off",
+		map[string]string{
+			"include-namespaces": "orders",
+			"include-resources":  "pvc,pv",
+			"restore-volumes":    "false",
+			"namespace-mappings": "orders:orders-form-off",
+		},
+	},
+	{
+		"update",
+		map[string]string{
+			"include-namespaces":       "orders",
+			"include-resources":        "cm,svc",
+			"existing-resource-policy": "update",
+		},
+	},
+	{
+		"globs",
+		map[string]string{
+			"exclude-namespaces": "s*,arch*",
+			"include-resources":  "cm,limits",
+			"namespace-mappings": "orders:orders-form-globs",
+		},
+	},
+	{
+		"many",
+		map[string]string{
+			"include-namespaces":       "stock",
+			"namespace-mappings":       "stock:stock-form-many",
+			"include-resources":        "cm,svc",
+			"status-include-resources": "*",
+			"preserve-nodeports":       "true",
+			"item-operation-timeout":   "90m",
+			"parallel-files-download":  "2",
+			"write-sparse-files":       "true",
+			"labels":                   "made=by-hand",
+			"annotations":              `"note=a, b"`,
+		},
+	},
+	{
+		"nothing",
+		map[string]string{
+			"include-namespaces": "orders",
+			"include-resources":  "configmaps",
+			"selector":           "app=nobody",
+			"namespace-mappings": "orders:orders-form-none",
+		},
+	},
 }
 
 // TestPreviewIsWhatVeleroRestores types restores into the form, and has Velero do
@@ -60,7 +151,16 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 	wantVelerosFlags(t)
 	must(t, theLab.VeleroWith(patient(t), unthrottled...))
 	yes := true
-	wantEnd(t, backup(t, "typed", velerov1.BackupSpec{IncludedNamespaces: []string{seed.Orders, seed.Stock}, IncludeClusterResources: &yes}, nil), "Completed")
+	wantEnd(
+		t,
+		backup(
+			t,
+			"typed",
+			velerov1.BackupSpec{IncludedNamespaces: []string{seed.Orders, seed.Stock}, IncludeClusterResources: &yes},
+			nil,
+		),
+		"Completed",
+	)
 	dir := t.TempDir()
 	c := startConsoleIn(t, dir, 200, 60)
 	c.sees(t, "live", "typed")
@@ -76,7 +176,11 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 			c.fill(t, name, r.fields)
 			preview := c.preview(t, name)
 			if i == 0 { // the first has the live cluster looked at to its end
-				c.awaits(t, "what stands in the way", func() bool { return !strings.Contains(c.Screen(), ", checking") })
+				c.awaits(
+					t,
+					"what stands in the way",
+					func() bool { return !strings.Contains(c.Screen(), ", checking") },
+				)
 				if strings.Contains(strings.Replace(c.Screen(), "Not checked: admission", "", 1), "Not checked") {
 					t.Errorf("not all was looked at:\n%s", c.Screen())
 				}
@@ -102,7 +206,17 @@ func TestPreviewIsWhatVeleroRestores(t *testing.T) {
 				_, err = theLab.VeleroCLI(patient(t), words...)
 				must(t, err)
 			case 1:
-				if code, printed := runVeltui(t, "restore", "create", "-f", file, "--yes", "--accept-obstacles", "--reason", "end-to-end test"); code != 0 {
+				if code, printed := runVeltui(
+					t,
+					"restore",
+					"create",
+					"-f",
+					file,
+					"--yes",
+					"--accept-obstacles",
+					"--reason",
+					"end-to-end test",
+				); code != 0 {
 					t.Fatalf("veltui restore create ended with %d:\n%s", code, printed)
 				}
 			default:
@@ -146,7 +260,7 @@ func foreseen(t *testing.T, backup string, spec velerov1.RestoreSpec) []string {
 	defer func() { _ = file.Close() }()
 	index, err := collector.Read(patient(t), file, collector.Limits{})
 	must(t, err)
-	reader, err := target.New(target.Options{Config: theLab.Config(), Clock: time.Now})
+	reader, err := live.New(live.Options{Config: theLab.Config(), Clock: time.Now})
 	must(t, err)
 	served, err := reader.Served(patient(t))
 	must(t, err)
@@ -162,7 +276,7 @@ func foreseen(t *testing.T, backup string, spec velerov1.RestoreSpec) []string {
 	must(t, fates.Each(func(i collector.Item) {
 		switch {
 		case i.Fate != collector.ToRestore:
-		case i.Resource == target.Namespaces:
+		case i.Resource == live.Namespaces:
 			all = append(all, i.Resource+" "+i.Target)
 		case i.Namespace != "":
 			all = append(all, i.Resource+" "+i.Target+"/"+i.Name)

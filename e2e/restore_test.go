@@ -160,17 +160,38 @@ func TestRestoresWaitForTheWorker(t *testing.T) {
 	fullBackup(t)
 	spec := func(suffix string) velerov1.RestoreSpec {
 		return velerov1.RestoreSpec{
-			BackupName: full, IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps"}, NamespaceMapping: to(suffix),
+			BackupName:         full,
+			IncludedNamespaces: []string{"media"},
+			IncludedResources:  []string{"configmaps"},
+			NamespaceMapping:   to(suffix),
 		}
 	}
 	createRestore(t, "worker-1", spec("w1"), lab.Annotations{lab.Hold: "worker"})
-	await(t, "Restore", "worker-1", "be held with some items done", func(h lab.History) bool { return h.State().Progress != nil })
+	await(
+		t,
+		"Restore",
+		"worker-1",
+		"be held with some items done",
+		func(h lab.History) bool { return h.State().Progress != nil },
+	)
 	createRestore(t, "worker-2", spec("w2"), nil)
 	createRestore(t, "worker-3", spec("w3"), nil)
 	await(t, "Restore", "worker-3", "be seen", func(h lab.History) bool { return len(h) > 0 })
 	must(t, theLab.OpenGate("worker"))
 
-	first, second, third := ended(t, "Restore", "worker-1"), ended(t, "Restore", "worker-2"), ended(t, "Restore", "worker-3")
+	first, second, third := ended(
+		t,
+		"Restore",
+		"worker-1",
+	), ended(
+		t,
+		"Restore",
+		"worker-2",
+	), ended(
+		t,
+		"Restore",
+		"worker-3",
+	)
 	for _, h := range []lab.History{first, second, third} {
 		wantEnd(t, h, "Completed")
 		wantTold(t, h)

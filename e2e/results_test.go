@@ -30,7 +30,11 @@ func wantResults(t *testing.T, h lab.History, name, namespace string) {
 			Resources                                 []struct{ Kind, Name string }
 		}
 	}
-	if err := json.Unmarshal(document(printed), &d); err != nil || code != exitPartiallyFailed || !d.Complete || d.Note != "" {
+	if err := json.Unmarshal(
+		document(printed),
+		&d,
+	); err != nil || code != exitPartiallyFailed || !d.Complete ||
+		d.Note != "" {
 		t.Fatalf("exit code %d, %v, note %q: %.2000s", code, err, d.Note, printed)
 	}
 	counts := map[string]int{}
@@ -44,7 +48,8 @@ func wantResults(t *testing.T, h lab.History, name, namespace string) {
 			t.Errorf("the resource is not taken out of %q", m.Example)
 		}
 	}
-	if counts["error"] != h.Status("errors") || counts["warning"] != h.Status("warnings") || counts["error"] != len(real["errors"].Namespaces[namespace]) {
+	if counts["error"] != h.Status("errors") || counts["warning"] != h.Status("warnings") ||
+		counts["error"] != len(real["errors"].Namespaces[namespace]) {
 		t.Errorf("veltui counts %v, Velero %d errors and %d warnings", counts, h.Status("errors"), h.Status("warnings"))
 	}
 	for _, message := range real["errors"].Namespaces[namespace] {
@@ -82,11 +87,24 @@ func wantPages(t *testing.T, h lab.History, name, namespace string) {
 	c.types(t, "\r")
 	c.sees(t, "[1 Overview]")
 	c.types(t, "e")
-	c.sees(t, fmt.Sprintf("%d errors", h.Status("errors")), fmt.Sprintf("errors, namespace %s (%d)", namespace, h.Status("errors")), "exceeded quota", "more")
+	c.sees(
+		t,
+		fmt.Sprintf("%d errors", h.Status("errors")),
+		fmt.Sprintf("errors, namespace %s (%d)", namespace, h.Status("errors")),
+		"exceeded quota",
+		"more",
+	)
 	c.types(t, "/"+last+"\r")
 	c.sees(t, "1 of 1", "configmaps/"+last)
 	c.types(t, "\x1b4")
-	c.sees(t, "RESOURCE", fmt.Sprintf("%d created", did["created"]), fmt.Sprintf("%d failed", did["failed"]), "left out", "customresourcedefinitions")
+	c.sees(
+		t,
+		"RESOURCE",
+		fmt.Sprintf("%d created", did["created"]),
+		fmt.Sprintf("%d failed", did["failed"]),
+		"left out",
+		"customresourcedefinitions",
+	)
 	c.types(t, "\r")
 	c.sees(t, "failed   "+namespace+"/", "from ops", "exceeded quota")
 	c.types(t, "/resource filters exclude\r")

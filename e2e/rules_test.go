@@ -12,7 +12,7 @@ import (
 
 	"github.com/veltui/veltui/e2e/lab"
 	"github.com/veltui/veltui/e2e/seed"
-	rules "github.com/veltui/veltui/velero"
+	rules "github.com/veltui/veltui/internal/velero"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -49,40 +49,144 @@ const (
 // withoutCrates are restores into a cluster that does not know the custom
 // resource "crates" of the backup, nor has its namespace "archive".
 var withoutCrates = []rule{
-	{name: "short-names", flags: []string{inOrders, newOrders, "--include-resources=cm,sa,svc,deploy,ing,netpol,pdb,cj,pvc,po,lsvc"}},
+	{
+		name:  "short-names",
+		flags: []string{inOrders, newOrders, "--include-resources=cm,sa,svc,deploy,ing,netpol,pdb,cj,pvc,po,lsvc"},
+	},
 	{name: "kind-words", flags: []string{inOrders, newOrders, "--include-resources=ConfigMap,SECRET,role,Ingress"}},
-	{name: "group-words", flags: []string{inOrders, newOrders, "--include-resources=deployments.apps,job.batch,cronjobs.bat,sa.,netpol.networking.k8s.io"}},
+	{
+		name: "group-words",
+		flags: []string{
+			inOrders,
+			newOrders,
+			"--include-resources=deployments.apps,job.batch,cronjobs.bat,sa.,netpol.networking.k8s.io",
+		},
+	},
 	{name: "same-plural", flags: []string{inOrders, newOrders, "--include-resources=services"}},
-	{name: "globs", flags: []string{inOrders, newOrders, "--include-resources=s*,config*,*.rbac.authorization.k8s.io,ev*"}},
-	{name: "exclude-globs", flags: []string{inOrders, newOrders, "--exclude-resources=po*,*.apps,endpointslice,crates.lab.veltui.io"}},
-	{name: "namespace-globs", flags: []string{"--include-namespaces=o*,st?ck", "--include-resources=cm,limits", "--namespace-mappings=orders:orders-{},stock:stock-{}"}},
-	{name: "namespace-exclude-globs", flags: []string{"--exclude-namespaces=s*,arch[i]ve", newOrders, "--include-resources=cm,depots.lab.veltui.io,ns"}},
+	{
+		name:  "globs",
+		flags: []string{inOrders, newOrders, "--include-resources=s*,config*,*.rbac.authorization.k8s.io,ev*"},
+	},
+	{
+		name:  "exclude-globs",
+		flags: []string{inOrders, newOrders, "--exclude-resources=po*,*.apps,endpointslice,crates.lab.veltui.io"},
+	},
+	{
+		name: "namespace-globs",
+		flags: []string{
+			"--include-namespaces=o*,st?ck",
+			"--include-resources=cm,limits",
+			"--namespace-mappings=orders:orders-{},stock:stock-{}",
+		},
+	},
+	{
+		name: "namespace-exclude-globs",
+		flags: []string{
+			"--exclude-namespaces=s*,arch[i]ve",
+			newOrders,
+			"--include-resources=cm,depots.lab.veltui.io,ns",
+		},
+	},
 	{name: "expressions", flags: []string{inOrders, newOrders, "--selector=app in (web,db),team notin (red),!state"}},
-	{name: "or-selectors", flags: []string{inOrders, newOrders, "--or-selector=state=ended or app=db,team in (blue) or team=none"}},
-	{name: "cluster-true", flags: []string{inOrders, newOrders, "--include-cluster-resources=true", "--selector=app=web"}},
-	{name: "cluster-true-namespaces", flags: []string{inOrders, "--namespace-mappings=orders:orders-{},stock:stock-{},archive:archive-{}",
-		"--include-cluster-resources", "--include-resources=namespaces,configmaps"}},
-	{name: "cluster-false", flags: []string{inOrders, newOrders, "--include-cluster-resources=false", "--include-resources=pvc,pv,po"}},
+	{
+		name:  "or-selectors",
+		flags: []string{inOrders, newOrders, "--or-selector=state=ended or app=db,team in (blue) or team=none"},
+	},
+	{
+		name:  "cluster-true",
+		flags: []string{inOrders, newOrders, "--include-cluster-resources=true", "--selector=app=web"},
+	},
+	{
+		name: "cluster-true-namespaces",
+		flags: []string{inOrders, "--namespace-mappings=orders:orders-{},stock:stock-{},archive:archive-{}",
+			"--include-cluster-resources", "--include-resources=namespaces,configmaps"},
+	},
+	{
+		name:  "cluster-false",
+		flags: []string{inOrders, newOrders, "--include-cluster-resources=false", "--include-resources=pvc,pv,po"},
+	},
 	{name: "cluster-only", flags: []string{"--include-resources=depots.lab.veltui.io,pc,sc,pv,clusterroles"}},
 	{name: "volumes", flags: []string{inOrders, newOrders, "--include-resources=po,pvc,pv,pc", "--selector=app=web"}},
 	{name: "volumes-on", flags: []string{inOrders, newOrders, "--include-resources=pvc,pv", "--restore-volumes"}},
-	{name: "volumes-off", flags: []string{inOrders, newOrders, "--include-resources=pvc,pv", "--restore-volumes=false"}},
-	{name: "onto-existing", flags: []string{inOrders, "--include-resources=cm,svc,jobs"}, only: []string{"--existing-resource-policy=update"}},
-	{name: "swapped", flags: []string{"--include-namespaces=orders,stock", "--namespace-mappings=orders:stock,stock:orders", "--include-resources=cm"}},
-	{name: "many-to-one", flags: []string{"--include-namespaces=orders,stock", "--namespace-mappings=orders:one-{},stock:one-{}", "--include-resources=cm,svc,sa,secrets,limits"}},
-	{name: "no-namespaces", flags: []string{"--include-namespaces=stock", "--namespace-mappings=stock:stock-{}", "--exclude-resources=namespaces,crates.lab.veltui.io"}},
-	{name: "only-ended", flags: []string{"--include-namespaces=archive", "--namespace-mappings=archive:archive-{}", "--selector=state=ended"}},
-	{name: "statuses", flags: []string{inOrders, newOrders, "--include-resources=deployments,jobs,pvc"}, only: []string{"--status-include-resources=*"}},
+	{
+		name:  "volumes-off",
+		flags: []string{inOrders, newOrders, "--include-resources=pvc,pv", "--restore-volumes=false"},
+	},
+	{
+		name:  "onto-existing",
+		flags: []string{inOrders, "--include-resources=cm,svc,jobs"},
+		only:  []string{"--existing-resource-policy=update"},
+	},
+	{
+		name: "swapped",
+		flags: []string{
+			"--include-namespaces=orders,stock",
+			"--namespace-mappings=orders:stock,stock:orders",
+			"--include-resources=cm",
+		},
+	},
+	{
+		name: "many-to-one",
+		flags: []string{
+			"--include-namespaces=orders,stock",
+			"--namespace-mappings=orders:one-{},stock:one-{}",
+			"--include-resources=cm,svc,sa,secrets,limits",
+		},
+	},
+	{
+		name: "no-namespaces",
+		flags: []string{
+			"--include-namespaces=stock",
+			"--namespace-mappings=stock:stock-{}",
+			"--exclude-resources=namespaces,crates.lab.veltui.io",
+		},
+	},
+	{
+		name: "only-ended",
+		flags: []string{
+			"--include-namespaces=archive",
+			"--namespace-mappings=archive:archive-{}",
+			"--selector=state=ended",
+		},
+	},
+	{
+		name:  "statuses",
+		flags: []string{inOrders, newOrders, "--include-resources=deployments,jobs,pvc"},
+		only:  []string{"--status-include-resources=*"},
+	},
 	{name: "nowhere", flags: []string{"--include-namespaces=nowhere"}, empty: true},
 	{name: "left-out", flags: []string{"--include-resources=ev*,node*,csinodes*,backups*"}, empty: true},
-	{name: "unserved", flags: []string{"--include-namespaces=orders,stock", "--namespace-mappings=orders:orders-{},stock:stock-{}", "--include-resources=crates.lab.veltui.io,cm"}},
-	{name: "unknown-word", flags: []string{inOrders, newOrders, "--include-resources=ct"}, empty: true, assumes: "does not know ct"},
-	{name: "policy", flags: []string{inOrders, newOrders, "--include-resources=cm", "--resource-policies-configmap=two-configs"}},
+	{
+		name: "unserved",
+		flags: []string{
+			"--include-namespaces=orders,stock",
+			"--namespace-mappings=orders:orders-{},stock:stock-{}",
+			"--include-resources=crates.lab.veltui.io,cm",
+		},
+	},
+	{
+		name:    "unknown-word",
+		flags:   []string{inOrders, newOrders, "--include-resources=ct"},
+		empty:   true,
+		assumes: "does not know ct",
+	},
+	{
+		name:  "policy",
+		flags: []string{inOrders, newOrders, "--include-resources=cm", "--resource-policies-configmap=two-configs"},
+	},
 }
 
 // withCrates are restores that bring "crates" along, or come after that.
 var withCrates = [][]rule{
-	{{name: "definitions", flags: []string{"--include-resources=crd,crates.lab.veltui.io,depots.lab.veltui.io", "--namespace-mappings=orders:orders-{},stock:stock-{}"}}},
+	{
+		{
+			name: "definitions",
+			flags: []string{
+				"--include-resources=crd,crates.lab.veltui.io,depots.lab.veltui.io",
+				"--namespace-mappings=orders:orders-{},stock:stock-{}",
+			},
+		},
+	},
 	{
 		{name: "known-word", flags: []string{inOrders, newOrders, "--include-resources=ct"}},
 		{name: "everything", flags: []string{"--namespace-mappings=orders:orders-{},stock:stock-{}"}, inOrder: true},
@@ -115,8 +219,15 @@ func backupOfRules(t *testing.T) {
 	ctx, yes := patient(t), true
 	const node = "rules-node"
 	mirror := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: seed.Orders, Name: "mirror-0", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "mirrored"}},
-		Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/lab/app:1"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   seed.Orders,
+			Name:        "mirror-0",
+			Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "mirrored"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   node,
+			Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/lab/app:1"}},
+		},
 	}
 	of := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 	for _, object := range []client.Object{of, mirror} {
@@ -169,7 +280,9 @@ func restoreByRules(t *testing.T, holder string, wave []rule) {
 		rules[i].name = "rule-" + rules[i].name
 	}
 	for _, r := range rules {
-		_, err := theLab.VeleroCLI(patient(t), slices.Concat([]string{"restore", "create", r.name, "--from-backup=rules"}, r.named(), r.only)...)
+		_, err := theLab.VeleroCLI(
+			patient(t),
+			slices.Concat([]string{"restore", "create", r.name, "--from-backup=rules"}, r.named(), r.only)...)
 		must(t, err)
 	}
 	estimates := estimateAll(t, rules)
@@ -227,12 +340,22 @@ func estimateAll(t *testing.T, rules []rule) []estimated {
 // compare holds an estimate against what Velero ended with.
 func (r rule) compare(t *testing.T, e estimated, h lab.History) {
 	t.Helper()
-	t.Logf("%d items; %s; %.1f s; assumed: %q", e.Items, h.Summary(), h.Last().At.Sub(h.Since("InProgress")).Seconds(), e.Assumptions)
+	t.Logf(
+		"%d items; %s; %.1f s; assumed: %q",
+		e.Items,
+		h.Summary(),
+		h.Last().At.Sub(h.Since("InProgress")).Seconds(),
+		e.Assumptions,
+	)
 	if phase := h.State().Phase; phase != "Completed" && phase != "PartiallyFailed" {
 		t.Fatalf("ended as %s: %s", phase, h.Text("failureReason"))
 	}
 	wantTold(t, h)
-	if stated := slices.ContainsFunc(e.Assumptions, func(a string) bool { return strings.Contains(a, r.assumes) }); r.assumes != "" && !stated {
+	if stated := slices.ContainsFunc(
+		e.Assumptions,
+		func(a string) bool { return strings.Contains(a, r.assumes) },
+	); r.assumes != "" &&
+		!stated {
 		t.Errorf("assumptions %q, want one with the words %q", e.Assumptions, r.assumes)
 	}
 	total := 0

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/veltui/veltui/e2e/lab"
-	rules "github.com/veltui/veltui/velero"
+	rules "github.com/veltui/veltui/internal/velero"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 )
 
@@ -133,7 +133,14 @@ func await(t *testing.T, kind, name, what string, done func(lab.History) bool) l
 // wantEnd checks in which phase a job ended and logs what it did.
 func wantEnd(t *testing.T, h lab.History, phase string) {
 	t.Helper()
-	t.Logf("%s %s: %s; totals %v; %.1f s", h.Last().Object.GetKind(), h.Last().Object.GetName(), h.Summary(), h.Totals(), h.Last().At.Sub(h[0].At).Seconds())
+	t.Logf(
+		"%s %s: %s; totals %v; %.1f s",
+		h.Last().Object.GetKind(),
+		h.Last().Object.GetName(),
+		h.Summary(),
+		h.Totals(),
+		h.Last().At.Sub(h[0].At).Seconds(),
+	)
 	if got := h.State().Phase; got != phase {
 		t.Errorf("ended as %s, want %s", got, phase)
 	}
@@ -152,7 +159,7 @@ func wantPhases(t *testing.T, h lab.History, want []string, maybe ...string) {
 }
 
 // live reads a job as it is now.
-func live(t *testing.T, kind, name string) lab.History {
+func liveJob(t *testing.T, kind, name string) lab.History {
 	t.Helper()
 	h, err := theLab.Live(patient(t), kind, name)
 	must(t, err)

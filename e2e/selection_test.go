@@ -39,10 +39,13 @@ func TestSelections(t *testing.T) {
 	const number = 4711
 	t.Logf("%d selections, seed %d", count, number)
 	random := rand.New(rand.NewPCG(number, 1))
-	held := slices.DeleteFunc(listedItems(t, unzipped(t, "backups/"+full+"/"+full+"-resource-list.json.gz")), func(item string) bool {
-		resource, _, _ := strings.Cut(item, " ")
-		return slices.Contains(collector.NonRestorable(), resource)
-	})
+	held := slices.DeleteFunc(
+		listedItems(t, unzipped(t, "backups/"+full+"/"+full+"-resource-list.json.gz")),
+		func(item string) bool {
+			resource, _, _ := strings.Cut(item, " ")
+			return slices.Contains(collector.NonRestorable(), resource)
+		},
+	)
 	for n := range count {
 		name := fmt.Sprintf("selected-%d", n+1)
 		mapping := to(name)
@@ -62,14 +65,31 @@ func TestSelections(t *testing.T) {
 		}
 		file := filepath.Join(t.TempDir(), "only")
 		must(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600))
-		code, printed := runVeltui(t, "restore", "create", name, "--from-backup", full, "--namespace-mappings", strings.Join(pairs, ","),
-			"--only-from", file, "--preflight", "look", "--accept-obstacles", "--yes", "-o", "json")
+		code, printed := runVeltui(
+			t,
+			"restore",
+			"create",
+			name,
+			"--from-backup",
+			full,
+			"--namespace-mappings",
+			strings.Join(pairs, ","),
+			"--only-from",
+			file,
+			"--preflight",
+			"look",
+			"--accept-obstacles",
+			"--yes",
+			"-o",
+			"json",
+		)
 		var d struct {
 			Plan    struct{ Will []string }
 			Outcome struct{ State, Sent, Message string }
 		}
 		if err := json.Unmarshal(document(printed), &d); err != nil || code != 0 || d.Outcome.Sent != "landed" {
-			if theLab.Version != "v1.18.3" && code == exitRefused && strings.Contains(printed, "cannot restore selected objects") {
+			if theLab.Version != "v1.18.3" && code == exitRefused &&
+				strings.Contains(printed, "cannot restore selected objects") {
 				return // it would restore other objects, or none
 			}
 			t.Fatalf("%s ended with %d, %v:\n%s", name, code, err, printed)
@@ -95,10 +115,25 @@ func TestSelections(t *testing.T) {
 		missing := slices.DeleteFunc(slices.Clone(want), func(item string) bool { return slices.Contains(came, item) })
 		more := slices.DeleteFunc(slices.Clone(came), func(item string) bool { return slices.Contains(want, item) })
 		if len(missing) != lost || len(more) != added {
-			t.Errorf("%s: selected %q\nannounced %d more and %d left out\nmissing %q\nmore %q\n%s", name, selected, added, lost, missing, more, strings.Join(d.Plan.Will, "\n"))
+			t.Errorf(
+				"%s: selected %q\nannounced %d more and %d left out\nmissing %q\nmore %q\n%s",
+				name,
+				selected,
+				added,
+				lost,
+				missing,
+				more,
+				strings.Join(d.Plan.Will, "\n"),
+			)
 		}
 		var left corev1.ConfigMap
-		if err := theLab.Client.Get(patient(t), client.ObjectKey{Namespace: lab.Namespace, Name: "veltui-" + name}, &left); !apierrors.IsNotFound(err) {
+		if err := theLab.Client.Get(
+			patient(t),
+			client.ObjectKey{Namespace: lab.Namespace, Name: "veltui-" + name},
+			&left,
+		); !apierrors.IsNotFound(
+			err,
+		) {
 			t.Errorf("%s: the ConfigMap is left: %v", name, err)
 		}
 		t.Logf("%s: %d selected, %d added, %d left out", name, len(selected), added, lost)

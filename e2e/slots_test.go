@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/veltui/veltui/e2e/lab"
-	rules "github.com/veltui/veltui/velero"
+	rules "github.com/veltui/veltui/internal/velero"
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 	velerov2alpha1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v2alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -69,7 +69,11 @@ func TestVolumesWaitForASlot(t *testing.T) {
 		moves(t, moving, 1<<20)
 		for _, by := range []time.Duration{40 * time.Minute, 6 * time.Hour} {
 			job := ofJob(t, waiter)
-			at := shifted(t, "behind-own-"+by.String(), older(by, func(kind, name string) bool { return name != moving.Name && job(kind, name) }))
+			at := shifted(
+				t,
+				"behind-own-"+by.String(),
+				older(by, func(kind, name string) bool { return name != moving.Name && job(kind, name) }),
+			)
 			wantWaitsForSlot(t, explain(t, at, "backup/"+waiter))
 			wantRefused(t, at, "Backup", waiter, "--cancel-volumes")
 		}
@@ -82,17 +86,27 @@ func TestVolumesWaitForASlot(t *testing.T) {
 // prepared, for which DataUploads count too, and cancels it as Velero does at its
 // time-out.
 func podVolumeWaits(t *testing.T) {
-	needs(t, !serverVersion(t).HangsOnCancelledVolume(), "end for a backup whose pod volume was cancelled (Velero issue 9464)")
+	needs(
+		t,
+		!serverVersion(t).HangsOnCancelledVolume(),
+		"end for a backup whose pod volume was cancelled (Velero issue 9464)",
+	)
 	ctx := patient(t)
 	const name = "slot-pod"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 	must(t, theLab.CreatePod(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "files"},
 		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{
-				Name: "main", Image: "registry.example.com/lab/files:1", VolumeMounts: []corev1.VolumeMount{{Name: "files", MountPath: "/files"}},
-			}},
-			Volumes: []corev1.Volume{{Name: "files", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			Containers: []corev1.Container{
+				{
+					Name:         "main",
+					Image:        "registry.example.com/lab/files:1",
+					VolumeMounts: []corev1.VolumeMount{{Name: "files", MountPath: "/files"}},
+				},
+			},
+			Volumes: []corev1.Volume{
+				{Name: "files", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			},
 		},
 	}))
 	must(t, theLab.RunPod(ctx, name, "files"))
@@ -100,12 +114,24 @@ func podVolumeWaits(t *testing.T) {
 	createBackup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{name}, DefaultVolumesToFsBackup: &yes}, nil)
 	var list velerov1.PodVolumeBackupList
 	for len(list.Items) == 0 {
-		must(t, theLab.Client.List(ctx, &list, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.BackupNameLabel: name}))
+		must(
+			t,
+			theLab.Client.List(
+				ctx,
+				&list,
+				client.InNamespace(lab.Namespace),
+				client.MatchingLabels{velerov1.BackupNameLabel: name},
+			),
+		)
 		time.Sleep(50 * time.Millisecond)
 	}
 	volume := &list.Items[0]
 	for _, by := range []time.Duration{40 * time.Minute, 3 * time.Hour} {
-		at := shifted(t, "pod-volume-"+by.String(), older(by, func(_, n string) bool { return n == name || n == volume.Name }))
+		at := shifted(
+			t,
+			"pod-volume-"+by.String(),
+			older(by, func(_, n string) bool { return n == name || n == volume.Name }),
+		)
 		wantWaitsForSlot(t, explain(t, at, "backup/"+name))
 		wantRefused(t, at, "Backup", name, "--cancel-volumes")
 	}
@@ -113,7 +139,14 @@ func podVolumeWaits(t *testing.T) {
 	if volume.Spec.Cancel || volume.Status.Phase != "" && volume.Status.Phase != velerov1.PodVolumeBackupPhaseNew {
 		t.Errorf("the pod volume backup is %q, cancel %v; want it new", volume.Status.Phase, volume.Spec.Cancel)
 	}
-	must(t, theLab.Client.Patch(ctx, volume, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"cancel":true}}`))))
+	must(
+		t,
+		theLab.Client.Patch(
+			ctx,
+			volume,
+			client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"cancel":true}}`)),
+		),
+	)
 	wantEnd(t, ended(t, "Backup", name), "PartiallyFailed")
 }
 
@@ -141,7 +174,16 @@ func cancelGone(t *testing.T) {
 	explain(t, at, "backup/"+waiter).wantWords(t, "MoverGone", "cancel-volumes")
 	settled := make(chan int)
 	go func() { // it observes until the volume has ended
-		code, printed := runVeltuiAt(t, at, "finalize", "backup/"+waiter, "--cancel-volumes", "--yes", "--reason", "end-to-end test")
+		code, printed := runVeltuiAt(
+			t,
+			at,
+			"finalize",
+			"backup/"+waiter,
+			"--cancel-volumes",
+			"--yes",
+			"--reason",
+			"end-to-end test",
+		)
 		t.Logf("ended with %d: %s", code, printed)
 		settled <- code
 	}()
@@ -177,7 +219,14 @@ func TestCancelOneOfThree(t *testing.T) {
 	awaitUploads(t, name, "InProgress", "InProgress", "InProgress")
 	all := uploads(t, name)
 	gone, others := all[0], all[1:]
-	must(t, theLab.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: gone.Name}}, client.GracePeriodSeconds(0)))
+	must(
+		t,
+		theLab.Client.Delete(
+			ctx,
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: gone.Name}},
+			client.GracePeriodSeconds(0),
+		),
+	)
 	at := shifted(t, name, older(6*time.Hour, ofJob(t, name)))
 	for _, u := range others {
 		wantRefused(t, at, "Backup", name, "--cancel-volumes", "--volume", u.Name)
@@ -185,7 +234,18 @@ func TestCancelOneOfThree(t *testing.T) {
 	wantNotCancelled(t, name)
 	settled := make(chan int)
 	go func() { // it observes until the volume has ended
-		code, printed := runVeltuiAt(t, at, "finalize", "backup/"+name, "--cancel-volumes", "--volume", gone.Name, "--yes", "--reason", "end-to-end test")
+		code, printed := runVeltuiAt(
+			t,
+			at,
+			"finalize",
+			"backup/"+name,
+			"--cancel-volumes",
+			"--volume",
+			gone.Name,
+			"--yes",
+			"--reason",
+			"end-to-end test",
+		)
 		t.Logf("ended with %d: %s", code, printed)
 		settled <- code
 	}()
@@ -231,7 +291,11 @@ func moveVolumes(t *testing.T, name string, claims int) {
 		must(t, theLab.CreateClaim(patient(t), name, fmt.Sprintf("data-%d", i)))
 	}
 	createBackup(t, name, velerov1.BackupSpec{
-		IncludedNamespaces: []string{name}, SnapshotMoveData: &yes, ItemOperationTimeout: metav1.Duration{Duration: 24 * time.Hour},
+		IncludedNamespaces: []string{
+			name,
+		},
+		SnapshotMoveData:     &yes,
+		ItemOperationTimeout: metav1.Duration{Duration: 24 * time.Hour},
 	}, nil)
 	await(t, "Backup", name, "wait for its volumes", lab.InPhase(waiting))
 }
@@ -240,7 +304,15 @@ func moveVolumes(t *testing.T, name string, claims int) {
 func uploads(t *testing.T, backup string) []velerov2alpha1.DataUpload {
 	t.Helper()
 	var list velerov2alpha1.DataUploadList
-	must(t, theLab.Client.List(patient(t), &list, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.BackupNameLabel: backup}))
+	must(
+		t,
+		theLab.Client.List(
+			patient(t),
+			&list,
+			client.InNamespace(lab.Namespace),
+			client.MatchingLabels{velerov1.BackupNameLabel: backup},
+		),
+	)
 	return list.Items
 }
 
@@ -306,9 +378,17 @@ func runMover(t *testing.T, u velerov2alpha1.DataUpload) {
 func says(t *testing.T, u velerov2alpha1.DataUpload, reason, message string) {
 	t.Helper()
 	must(t, theLab.Client.Create(patient(t), &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: lab.Namespace, GenerateName: u.Name + "-"},
-		InvolvedObject: corev1.ObjectReference{Kind: "DataUpload", APIVersion: "velero.io/v2alpha1", Namespace: lab.Namespace, Name: u.Name, UID: u.UID},
-		Reason:         reason, Message: message, Type: corev1.EventTypeNormal,
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, GenerateName: u.Name + "-"},
+		InvolvedObject: corev1.ObjectReference{
+			Kind:       "DataUpload",
+			APIVersion: "velero.io/v2alpha1",
+			Namespace:  lab.Namespace,
+			Name:       u.Name,
+			UID:        u.UID,
+		},
+		Reason:  reason,
+		Message: message,
+		Type:    corev1.EventTypeNormal,
 	}))
 }
 
@@ -327,7 +407,13 @@ func moves(t *testing.T, u velerov2alpha1.DataUpload, bytes int64) {
 // ends is a mover pod that has uploaded all.
 func ends(t *testing.T, u velerov2alpha1.DataUpload) {
 	t.Helper()
-	result, err := json.Marshal(map[string]any{"snapshotID": strings.ToLower(u.Name), "source": map[string]any{"byPath": "/data"}, "totalBytes": 1 << 30})
+	result, err := json.Marshal(
+		map[string]any{
+			"snapshotID": strings.ToLower(u.Name),
+			"source":     map[string]any{"byPath": "/data"},
+			"totalBytes": 1 << 30,
+		},
+	)
 	must(t, err)
 	says(t, u, "Data-Path-Started", "")
 	says(t, u, "Data-Path-Stopped", "")

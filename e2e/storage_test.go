@@ -26,10 +26,21 @@ func TestObjectStoreAway(t *testing.T) {
 		wantEnd(t, h, refused)
 		wantTold(t, h)
 	})
-	createRestore(t, "away-too", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, NamespaceMapping: to("away-too")}, nil)
+	createRestore(
+		t,
+		"away-too",
+		velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, NamespaceMapping: to("away-too")},
+		nil,
+	)
 	must(t, theLab.OpenGate("away"))
 	// The items are restored; what cannot be stored is an error.
-	h := await(t, "Restore", "away", "leave InProgress", func(h lab.History) bool { return h.State().Phase != "InProgress" })
+	h := await(
+		t,
+		"Restore",
+		"away",
+		"leave InProgress",
+		func(h lab.History) bool { return h.State().Phase != "InProgress" },
+	)
 	t.Logf("without the store: %s", h.Summary())
 	wantEnd(t, ended(t, "Restore", "away-too"), refused) // its turn comes once the worker is free
 	must(t, theLab.StartS3(patient(t)))

@@ -16,7 +16,10 @@ func heldRestore(t *testing.T, name string) lab.History {
 	t.Helper()
 	fullBackup(t)
 	createRestore(t, name, velerov1.RestoreSpec{
-		BackupName: full, IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps", "secrets"}, NamespaceMapping: to(name),
+		BackupName:         full,
+		IncludedNamespaces: []string{"media"},
+		IncludedResources:  []string{"configmaps", "secrets"},
+		NamespaceMapping:   to(name),
 	}, lab.Annotations{lab.Hold: name})
 	return await(t, "Restore", name, "be held with some items done", func(h lab.History) bool {
 		p := h.State().Progress

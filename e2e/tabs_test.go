@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/veltui/veltui/e2e/lab"
-	rules "github.com/veltui/veltui/velero"
+	rules "github.com/veltui/veltui/internal/velero"
 )
 
 // TestSchedulesStorageAndDeletions compares the tabs of what is no job, and the
@@ -27,11 +27,23 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name} }
 	// It ran two minutes ago, so that its first run is due at once.
 	ago := metav1.NewTime(time.Now().Add(-2 * time.Minute).Truncate(time.Second))
-	made := &velerov1.Schedule{ObjectMeta: meta("each-minute"), Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Template: velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}},
-		Status: velerov1.ScheduleStatus{LastBackup: &ago}}
+	made := &velerov1.Schedule{
+		ObjectMeta: meta("each-minute"),
+		Spec: velerov1.ScheduleSpec{
+			Schedule: "* * * * *",
+			Template: velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
+		},
+		Status: velerov1.ScheduleStatus{LastBackup: &ago},
+	}
 	wrong := &velerov1.Schedule{ObjectMeta: meta("wrong"), Spec: velerov1.ScheduleSpec{Schedule: "0 3 * * SO"}}
-	paused := &velerov1.Schedule{ObjectMeta: meta("paused-one"), Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Paused: true}}
-	orphan := &velerov1.DeleteBackupRequest{ObjectMeta: meta("of-nobody"), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "nobody"}}
+	paused := &velerov1.Schedule{
+		ObjectMeta: meta("paused-one"),
+		Spec:       velerov1.ScheduleSpec{Schedule: "* * * * *", Paused: true},
+	}
+	orphan := &velerov1.DeleteBackupRequest{
+		ObjectMeta: meta("of-nobody"),
+		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "nobody"},
+	}
 	for _, object := range []client.Object{made, wrong, paused, orphan} {
 		must(t, theLab.Client.Create(patient(t), object))
 		t.Cleanup(func() { must(t, client.IgnoreNotFound(theLab.Client.Delete(context.Background(), object))) })
@@ -78,7 +90,12 @@ func TestSchedulesStorageAndDeletions(t *testing.T) {
 	ended(t, "Backup", second)
 	var backups velerov1.BackupList
 	must(t, theLab.Client.List(patient(t), &backups, client.InNamespace(lab.Namespace)))
-	held := len(slices.DeleteFunc(backups.Items, func(b velerov1.Backup) bool { return b.Spec.StorageLocation != lab.Location }))
+	held := len(
+		slices.DeleteFunc(
+			backups.Items,
+			func(b velerov1.Backup) bool { return b.Spec.StorageLocation != lab.Location },
+		),
+	)
 	c.types(t, "5")
 	c.seesRow(t, lab.Location, "Available", "ReadWrite", fmt.Sprint(held))
 	c.types(t, "\r")
@@ -97,8 +114,19 @@ func awaitRun(t *testing.T, s *velerov1.Schedule, after time.Time) (name string)
 		must(t, theLab.Client.Get(ctx, client.ObjectKeyFromObject(s), s))
 		if last := s.Status.LastBackup; last != nil && last.After(after) {
 			var backups velerov1.BackupList
-			must(t, theLab.Client.List(ctx, &backups, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.ScheduleNameLabel: s.Name}))
-			newest := slices.MaxFunc(backups.Items, func(a, b velerov1.Backup) int { return strings.Compare(a.Name, b.Name) })
+			must(
+				t,
+				theLab.Client.List(
+					ctx,
+					&backups,
+					client.InNamespace(lab.Namespace),
+					client.MatchingLabels{velerov1.ScheduleNameLabel: s.Name},
+				),
+			)
+			newest := slices.MaxFunc(
+				backups.Items,
+				func(a, b velerov1.Backup) int { return strings.Compare(a.Name, b.Name) },
+			)
 			return newest.Name
 		}
 		select {

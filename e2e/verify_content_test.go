@@ -138,17 +138,82 @@ func TestVerifyComparesContents(t *testing.T) {
 	ctx := patient(t)
 	const from, to = "content", "content-2"
 	all := []string{
-		"configmap/same", "configmap/gone", "configmap/held", "configmap/changed", "configmap/added", "configmap/less", "configmap/emptied", "configmap/again", "configmap/again-same", "configmap/labelled", "configmap/unlabelled", "configmap/applied",
-		"secret/same", "secret/gone", "secret/changed", "secret/emptied", "secret/again", "token/robot-token",
-		"deployment/same", "deployment/gone", "deployment/scaled", "deployment/image", "deployment/env", "deployment/auto", "deployment/rolled", "hpa/auto",
-		"statefulset/same", "statefulset/scaled", "service/same", "service/gone", "service/ports", "service/selector", "ingress/same", "ingress/host",
-		"role/same", "role/gone", "role/fewer", "rolebinding/same", "rolebinding/emptied", "cronjob/same", "cronjob/gone", "cronjob/schedule",
-		"job/kept", "job/done", "limitrange/gone", "networkpolicy/same", "networkpolicy/other", "serviceaccount/robot", "serviceaccount/pulls", "claim/bound", "claim/gone", "cronjob/running", "limitrange/other", "secret/more", "pod/zz-hooked",
+		"configmap/same",
+		"configmap/gone",
+		"configmap/held",
+		"configmap/changed",
+		"configmap/added",
+		"configmap/less",
+		"configmap/emptied",
+		"configmap/again",
+		"configmap/again-same",
+		"configmap/labelled",
+		"configmap/unlabelled",
+		"configmap/applied",
+		"secret/same",
+		"secret/gone",
+		"secret/changed",
+		"secret/emptied",
+		"secret/again",
+		"token/robot-token",
+		"deployment/same",
+		"deployment/gone",
+		"deployment/scaled",
+		"deployment/image",
+		"deployment/env",
+		"deployment/auto",
+		"deployment/rolled",
+		"hpa/auto",
+		"statefulset/same",
+		"statefulset/scaled",
+		"service/same",
+		"service/gone",
+		"service/ports",
+		"service/selector",
+		"ingress/same",
+		"ingress/host",
+		"role/same",
+		"role/gone",
+		"role/fewer",
+		"rolebinding/same",
+		"rolebinding/emptied",
+		"cronjob/same",
+		"cronjob/gone",
+		"cronjob/schedule",
+		"job/kept",
+		"job/done",
+		"limitrange/gone",
+		"networkpolicy/same",
+		"networkpolicy/other",
+		"serviceaccount/robot",
+		"serviceaccount/pulls",
+		"claim/bound",
+		"claim/gone",
+		"cronjob/running",
+		"limitrange/other",
+		"secret/more",
+		"pod/zz-hooked",
 	}
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
-	must(t, theLab.Client.Create(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: from + "-bound"}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}}}))
+	must(
+		t,
+		theLab.Client.Create(
+			ctx,
+			&corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: from + "-bound"},
+				Spec: corev1.PersistentVolumeSpec{
+					Capacity: corev1.ResourceList{
+						"storage": resource.MustParse("1Gi"),
+					},
+					AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+					PersistentVolumeSource: corev1.PersistentVolumeSource{
+						HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+					},
+				},
+			},
+		),
+	)
 	for _, which := range all {
 		eventuallyCreate(t, contentObject(t, which, from))
 	}
@@ -168,7 +233,10 @@ func TestVerifyComparesContents(t *testing.T) {
 	time.Sleep(2 * time.Second) // controllers work on what came back
 
 	// The volume stays bound to the original: the claim of the mapped namespace can never have it.
-	unbound := map[string]string{"unbound/bound": "volume content-bound can never be bound to it: it is kept for claim content/bound", "unbound/gone": "volume content-gone can never be bound to it: it is not there"}
+	unbound := map[string]string{
+		"unbound/bound": "volume content-bound can never be bound to it: it is kept for claim content/bound",
+		"unbound/gone":  "volume content-gone can never be bound to it: it is not there",
+	}
 	_, found := verified(t, exitRefused, "restore/"+to, "--compare")
 	wantFound(t, found, unbound)
 
@@ -212,16 +280,28 @@ func TestVerifyComparesContents(t *testing.T) {
 	again("secret/again", `{apiVersion: v1, kind: Secret, stringData: {token: other}}`)
 	patch("deployment/scaled", `{spec: {replicas: 0}}`)
 	patch("statefulset/scaled", `{spec: {replicas: 3}}`)
-	patch("deployment/image", `{spec: {template: {spec: {containers: [{name: web, image: "web:2", args: [serve], env: [{name: A, value: "1"}, {name: B, value: "2"}]}]}}}}`)
-	patch("deployment/env", `{spec: {template: {spec: {containers: [{name: web, image: "web:1", args: [serve], env: [{name: A, value: "1"}, {name: C, value: "3"}, {name: B, value: "2"}]}]}}}}`)
+	patch(
+		"deployment/image",
+		`{spec: {template: {spec: {containers: [{name: web, image: "web:2", args: [serve], env: [{name: A, value: "1"}, {name: B, value: "2"}]}]}}}}`,
+	)
+	patch(
+		"deployment/env",
+		`{spec: {template: {spec: {containers: [{name: web, image: "web:1", args: [serve], env: [{name: A, value: "1"}, {name: C, value: "3"}, {name: B, value: "2"}]}]}}}}`,
+	)
 	patch("service/ports", `{spec: {ports: [{name: http, port: 81, targetPort: 8080}]}}`)
 	patch("service/selector", `{spec: {selector: {app: other}}}`)
-	patch("ingress/host", `{spec: {rules: [{host: b.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {number: 80}}}}]}}]}}`)
+	patch(
+		"ingress/host",
+		`{spec: {rules: [{host: b.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: s, port: {number: 80}}}}]}}]}}`,
+	)
 	patch("role/fewer", `{rules: [{apiGroups: [""], resources: [pods], verbs: [get, list]}]}`)
 	patch("rolebinding/emptied", `{subjects: null}`)
 	patch("cronjob/schedule", `{spec: {schedule: "0 4 * * *"}}`)
 	patch("cronjob/running", `{spec: {suspend: false}}`)
-	patch("limitrange/other", `{spec: {limits: [{type: Container, max: {cpu: "8"}, default: {cpu: "4"}, defaultRequest: {cpu: "4"}}]}}`)
+	patch(
+		"limitrange/other",
+		`{spec: {limits: [{type: Container, max: {cpu: "8"}, default: {cpu: "4"}, defaultRequest: {cpu: "4"}}]}}`,
+	)
 	patch("secret/more", `{stringData: {third: x}}`)
 	patch("networkpolicy/other", `{spec: {podSelector: {matchLabels: {app: other}}}}`)
 	patch("serviceaccount/pulls", `{imagePullSecrets: null}`)
@@ -229,8 +309,14 @@ func TestVerifyComparesContents(t *testing.T) {
 	// What nobody lost: Kubernetes, controllers and Velero do that by themselves.
 	again("configmap/again-same", "")
 	patch("configmap/unlabelled", `{metadata: {labels: {velero.io/backup-name: null, velero.io/restore-name: null}}}`)
-	patch("configmap/applied", `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}, finalizers: []}}`)
-	patch("deployment/rolled", `{spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: now}}}}}`)
+	patch(
+		"configmap/applied",
+		`{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}, finalizers: []}}`,
+	)
+	patch(
+		"deployment/rolled",
+		`{spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: now}}}}}`,
+	)
 	patch("deployment/auto", `{spec: {replicas: 7}}`)
 	must(t, theLab.Client.Delete(ctx, o("job/done"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	var pods corev1.PodList
@@ -241,20 +327,52 @@ func TestVerifyComparesContents(t *testing.T) {
 	time.Sleep(2 * time.Second)
 
 	presence := map[string]string{
-		"configmaps/gone": "Gone", "secrets/gone": "Gone", "deployments/gone": "Gone", "services/gone": "Gone", "roles/gone": "Gone", "cronjobs/gone": "Gone", "limitranges/gone": "Gone", "persistentvolumeclaims/gone": "Gone", "configmaps/held": "Deleting",
-		"unbound/bound": unbound["unbound/bound"],
+		"configmaps/gone":             "Gone",
+		"secrets/gone":                "Gone",
+		"deployments/gone":            "Gone",
+		"services/gone":               "Gone",
+		"roles/gone":                  "Gone",
+		"cronjobs/gone":               "Gone",
+		"limitranges/gone":            "Gone",
+		"persistentvolumeclaims/gone": "Gone",
+		"configmaps/held":             "Deleting",
+		"unbound/bound":               unbound["unbound/bound"],
 	}
 	d, found := verified(t, exitRefused, "restore/"+to)
 	wantFound(t, found, presence)
 	if d.LostItems != 9 || d.LostClaims != 1 || d.Changed+d.LostContents != 0 {
-		t.Errorf("%d items, %d claims, %d contents lost, %d changed", d.LostItems, d.LostClaims, d.LostContents, d.Changed)
+		t.Errorf(
+			"%d items, %d claims, %d contents lost, %d changed",
+			d.LostItems,
+			d.LostClaims,
+			d.LostContents,
+			d.Changed,
+		)
 	}
 	want := map[string]string{
-		"configmaps/changed": "Changed data.level", "configmaps/added": "Changed data.more", "configmaps/less": "Changed data.size", "configmaps/emptied": "Emptied data.level data.size", "configmaps/again": "Recreated data.level data.size",
-		"secrets/changed": "Changed data.token", "secrets/emptied": "Emptied data.token data.user", "secrets/again": "Recreated data.token data.user",
-		"deployments/scaled": "Scaled spec.replicas", "statefulsets/scaled": "Scaled spec.replicas", "deployments/image": "Changed spec.template.spec.containers[web].image",
-		"deployments/env": "Changed spec.template.spec.containers[web].env", "services/ports": "Changed spec.ports[http].port", "services/selector": "Changed spec.selector.app", "ingresses/host": "Changed spec.rules[0].host",
-		"roles/fewer": "Changed rules[1]", "rolebindings/emptied": "Emptied subjects", "cronjobs/schedule": "Changed spec.schedule", "cronjobs/running": "Changed spec.suspend", "limitranges/other": "Changed spec.limits[0].", "secrets/more": "Changed data.third", "networkpolicies/other": "Changed spec.podSelector.matchLabels.app", "serviceaccounts/pulls": "Emptied imagePullSecrets",
+		"configmaps/changed":    "Changed data.level",
+		"configmaps/added":      "Changed data.more",
+		"configmaps/less":       "Changed data.size",
+		"configmaps/emptied":    "Emptied data.level data.size",
+		"configmaps/again":      "Recreated data.level data.size",
+		"secrets/changed":       "Changed data.token",
+		"secrets/emptied":       "Emptied data.token data.user",
+		"secrets/again":         "Recreated data.token data.user",
+		"deployments/scaled":    "Scaled spec.replicas",
+		"statefulsets/scaled":   "Scaled spec.replicas",
+		"deployments/image":     "Changed spec.template.spec.containers[web].image",
+		"deployments/env":       "Changed spec.template.spec.containers[web].env",
+		"services/ports":        "Changed spec.ports[http].port",
+		"services/selector":     "Changed spec.selector.app",
+		"ingresses/host":        "Changed spec.rules[0].host",
+		"roles/fewer":           "Changed rules[1]",
+		"rolebindings/emptied":  "Emptied subjects",
+		"cronjobs/schedule":     "Changed spec.schedule",
+		"cronjobs/running":      "Changed spec.suspend",
+		"limitranges/other":     "Changed spec.limits[0].",
+		"secrets/more":          "Changed data.third",
+		"networkpolicies/other": "Changed spec.podSelector.matchLabels.app",
+		"serviceaccounts/pulls": "Emptied imagePullSecrets",
 	}
 	for what, how := range presence {
 		want[what] = how
@@ -270,7 +388,8 @@ func TestVerifyComparesContents(t *testing.T) {
 			t.Errorf("it prints the value %q: %s", secret, printed)
 		}
 	}
-	if !strings.Contains(printed, "\nother content\n") || !strings.Contains(printed, "configmaps content-2/changed (from content): differs in data.level") {
+	if !strings.Contains(printed, "\nother content\n") ||
+		!strings.Contains(printed, "configmaps content-2/changed (from content): differs in data.level") {
 		t.Error(printed)
 	}
 	t.Log(printed)
@@ -294,7 +413,13 @@ func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
 		}
 	}
 	if len(found) == 0 || d.LostItems+d.LostContents+d.Changed != 0 {
-		t.Errorf("%d are not compared, %d items and %d contents lost, %d changed", len(found), d.LostItems, d.LostContents, d.Changed)
+		t.Errorf(
+			"%d are not compared, %d items and %d contents lost, %d changed",
+			len(found),
+			d.LostItems,
+			d.LostContents,
+			d.Changed,
+		)
 	}
 	for _, args := range [][]string{{"restore/twice-none", "--compare"}, {"restore/twice-update", "--compare"}} {
 		if d, found := verified(t, 0, args...); len(found) > 0 || d.Wanted < 200 {
@@ -307,7 +432,9 @@ func TestVerifyAfterTheSameRestoreTwice(t *testing.T) {
 func TestVerifyReadsTheResourceModifier(t *testing.T) {
 	fullBackup(t)
 	ctx := patient(t)
-	mods := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "verify-mods"}, Data: map[string]string{"rules": `version: v1
+	mods := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "verify-mods"},
+		Data: map[string]string{"rules": `version: v1
 resourceModifierRules:
 - conditions: {groupResource: configmaps, namespaces: [media]}
   mergePatches:
@@ -315,10 +442,22 @@ resourceModifierRules:
 - conditions: {groupResource: deployments.apps, namespaces: [media]}
   patches:
   - {operation: add, path: /spec/template/spec/containers/0/resources, value: '{"limits": {"cpu": "1000m", "memory": "1024Mi"}, "requests": {"cpu": "0.5"}}'}
-`}}
+`},
+	}
 	must(t, theLab.Client.Create(ctx, mods))
-	wantEnd(t, restore(t, "verify-modified", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps", "deployments"},
-		NamespaceMapping: map[string]string{"media": "verify-modified"}, ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: mods.Name}}, nil), "Completed")
+	wantEnd(
+		t,
+		restore(t, "verify-modified", velerov1.RestoreSpec{
+			BackupName:         full,
+			IncludedNamespaces: []string{"media"},
+			IncludedResources:  []string{"configmaps", "deployments"},
+			NamespaceMapping: map[string]string{
+				"media": "verify-modified",
+			},
+			ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: mods.Name},
+		}, nil),
+		"Completed",
+	)
 	var changed corev1.ConfigMapList
 	must(t, theLab.Client.List(ctx, &changed, client.InNamespace("verify-modified")))
 	modified := 0

@@ -36,15 +36,33 @@ func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: target}}))
 	must(t, theLab.Client.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: "one-less"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": *resource.NewQuantity(int64(len(secrets.Items)-1), resource.DecimalSI)}},
+		Spec: corev1.ResourceQuotaSpec{
+			Hard: corev1.ResourceList{
+				"count/secrets": *resource.NewQuantity(int64(len(secrets.Items)-1), resource.DecimalSI),
+			},
+		},
 	}))
-	existed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: maps.Items[0].Name}, Data: map[string]string{"mine": "yes"}}
+	existed := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: maps.Items[0].Name},
+		Data:       map[string]string{"mine": "yes"},
+	}
 	must(t, theLab.Client.Create(ctx, existed))
 	no := false // the volumes of ops are still there, and differ
-	h := restore(t, "verified", velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &no,
-		NamespaceMapping: map[string]string{"ops": target}}, nil)
+	h := restore(
+		t,
+		"verified",
+		velerov1.RestoreSpec{BackupName: full, IncludedNamespaces: []string{"ops"}, IncludeClusterResources: &no,
+			NamespaceMapping: map[string]string{"ops": target}},
+		nil,
+	)
 	wantEnd(t, h, "PartiallyFailed")
-	must(t, theLab.Client.Delete(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: services.Items[0].Name}}))
+	must(
+		t,
+		theLab.Client.Delete(
+			ctx,
+			&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: target, Name: services.Items[0].Name}},
+		),
+	)
 
 	code, printed := runVeltui(t, "verify", "restore/verified", "-o", "json")
 	var d struct {
@@ -75,7 +93,9 @@ func TestVerifyFindsWhatDidNotComeBack(t *testing.T) {
 		}
 	}
 	slices.Sort(lost)
-	if len(lost) != 3 || !strings.HasPrefix(lost[0], "Differs configmaps/"+existed.Name+": already exists") || lost[1] != "Failed secret" || !strings.HasPrefix(lost[2], "Gone services/"+services.Items[0].Name+":") {
+	if len(lost) != 3 || !strings.HasPrefix(lost[0], "Differs configmaps/"+existed.Name+": already exists") ||
+		lost[1] != "Failed secret" ||
+		!strings.HasPrefix(lost[2], "Gone services/"+services.Items[0].Name+":") {
 		t.Errorf("verify finds %q", lost)
 	}
 	if code != 6 || d.LostItems != 3 || d.Wanted < 80 || len(d.NotSeen) > 0 || len(d.Notes) > 0 {
@@ -97,19 +117,42 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	must(t, theLab.Client.Create(ctx, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: from},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity: size, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
-			ClaimRef:               &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: from, Name: "unsaved"},
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}},
+			Capacity:                      size,
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
+			ClaimRef: &corev1.ObjectReference{
+				Kind:      "PersistentVolumeClaim",
+				Namespace: from,
+				Name:      "unsaved",
+			},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+			},
 		},
 	}))
 	none := ""
-	unsaved := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: from, Name: "unsaved"}, Spec: corev1.PersistentVolumeClaimSpec{
-		StorageClassName: &none, VolumeName: from, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: size},
-	}}
+	unsaved := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: from, Name: "unsaved"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &none,
+			VolumeName:       from,
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:        corev1.VolumeResourceRequirements{Requests: size},
+		},
+	}
 	must(t, theLab.Client.Create(ctx, unsaved))
 	must(t, theLab.AwaitClaim(ctx, unsaved))
 	wantEnd(t, backup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}}, nil), "Completed")
-	h := restore(t, to, velerov1.RestoreSpec{BackupName: from, IncludedNamespaces: []string{from}, NamespaceMapping: map[string]string{from: to}}, nil)
+	h := restore(
+		t,
+		to,
+		velerov1.RestoreSpec{
+			BackupName:         from,
+			IncludedNamespaces: []string{from},
+			NamespaceMapping:   map[string]string{from: to},
+		},
+		nil,
+	)
 	wantEnd(t, h, "Completed")
 
 	var d struct {
@@ -125,8 +168,21 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	for _, v := range d.Volumes {
 		found = append(found, v.Claim+" "+v.Method+" "+v.State)
 	}
-	if want := []string{"unsaved  Empty", "snapped CSISnapshot Restored"}; !slices.Equal(found, want) || code != 6 || d.LostItems != 0 || d.LostVolumes != 1 || len(d.Notes) > 0 {
-		t.Errorf("exit code %d, %d items and %d volumes lost, %q, notes %q; expected %q: %.4000s", code, d.LostItems, d.LostVolumes, found, d.Notes, want, printed)
+	if want := []string{
+		"unsaved  Empty",
+		"snapped CSISnapshot Restored",
+	}; !slices.Equal(found, want) || code != 6 || d.LostItems != 0 || d.LostVolumes != 1 ||
+		len(d.Notes) > 0 {
+		t.Errorf(
+			"exit code %d, %d items and %d volumes lost, %q, notes %q; expected %q: %.4000s",
+			code,
+			d.LostItems,
+			d.LostVolumes,
+			found,
+			d.Notes,
+			want,
+			printed,
+		)
 	}
 	if len(d.Volumes) > 0 && !strings.Contains(d.Volumes[0].Why, "the backup skipped it: ") {
 		t.Errorf("%+v", d.Volumes[0])

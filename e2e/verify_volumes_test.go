@@ -31,17 +31,47 @@ type claimPlant struct {
 func (p claimPlant) make(t *testing.T, namespace, volume string) {
 	t.Helper()
 	ctx := patient(t)
-	p.size, p.mode, p.policy = cmp.Or(p.size, "1Gi"), cmp.Or(p.mode, corev1.ReadWriteOnce), cmp.Or(p.policy, corev1.PersistentVolumeReclaimRetain)
-	size, modes := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(p.size)}, []corev1.PersistentVolumeAccessMode{p.mode}
-	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume, Labels: map[string]string{}}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: size, AccessModes: modes, StorageClassName: p.class, PersistentVolumeReclaimPolicy: p.policy, ClaimRef: &corev1.ObjectReference{Namespace: namespace, Name: p.name},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}}}
+	p.size, p.mode, p.policy = cmp.Or(
+		p.size,
+		"1Gi",
+	), cmp.Or(
+		p.mode,
+		corev1.ReadWriteOnce,
+	), cmp.Or(
+		p.policy,
+		corev1.PersistentVolumeReclaimRetain,
+	)
+	size, modes := corev1.ResourceList{
+		corev1.ResourceStorage: resource.MustParse(p.size),
+	}, []corev1.PersistentVolumeAccessMode{
+		p.mode,
+	}
+	pv := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: volume, Labels: map[string]string{}},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      size,
+			AccessModes:                   modes,
+			StorageClassName:              p.class,
+			PersistentVolumeReclaimPolicy: p.policy,
+			ClaimRef:                      &corev1.ObjectReference{Namespace: namespace, Name: p.name},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+			},
+		},
+	}
 	if p.unsaved {
 		pv.Labels["velero.io/exclude-from-backup"] = "true"
 	}
 	must(t, theLab.Client.Create(ctx, pv))
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: nameOf(namespace, p.name), Spec: corev1.PersistentVolumeClaimSpec{
-		StorageClassName: &p.class, VolumeName: volume, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}}}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: nameOf(namespace, p.name),
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &p.class,
+			VolumeName:       volume,
+			AccessModes:      modes,
+			Resources:        corev1.VolumeResourceRequirements{Requests: size},
+		},
+	}
 	must(t, theLab.Client.Create(ctx, claim))
 	must(t, theLab.AwaitClaim(ctx, claim))
 }
@@ -70,7 +100,16 @@ func volumeOf(name string) *corev1.PersistentVolume {
 func removeVolume(t *testing.T, name string) {
 	t.Helper()
 	must(t, client.IgnoreNotFound(theLab.Client.Delete(patient(t), volumeOf(name))))
-	must(t, client.IgnoreNotFound(theLab.Client.Patch(patient(t), volumeOf(name), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))))
+	must(
+		t,
+		client.IgnoreNotFound(
+			theLab.Client.Patch(
+				patient(t),
+				volumeOf(name),
+				client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)),
+			),
+		),
+	)
 	must(t, theLab.AwaitGone(patient(t), volumeOf(name)))
 }
 
@@ -93,8 +132,25 @@ func TestVerifyFindsLostVolumes(t *testing.T) {
 	const ns, gone = "vols", "vols-gone"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}))
 	plants := []claimPlant{
-		{name: "fine"}, {name: "made"}, {name: "released"}, {name: "foreign"}, {name: "missing", unsaved: true}, {name: "lost"}, {name: "misbound"}, {name: "rebound"}, {name: "shrunk"}, {name: "modes"}, {name: "gone"},
-		{name: "unsaved", policy: corev1.PersistentVolumeReclaimDelete, size: "7Gi"}, {name: "classless", policy: corev1.PersistentVolumeReclaimDelete, class: gone},
+		{
+			name: "fine",
+		},
+		{name: "made"},
+		{name: "released"},
+		{name: "foreign"},
+		{name: "missing", unsaved: true},
+		{name: "lost"},
+		{name: "misbound"},
+		{name: "rebound"},
+		{name: "shrunk"},
+		{name: "modes"},
+		{name: "gone"},
+		{
+			name:   "unsaved",
+			policy: corev1.PersistentVolumeReclaimDelete,
+			size:   "7Gi",
+		},
+		{name: "classless", policy: corev1.PersistentVolumeReclaimDelete, class: gone},
 	}
 	for _, p := range plants {
 		p.make(t, ns, ns+"-"+p.name)
@@ -122,7 +178,11 @@ func TestVerifyFindsLostVolumes(t *testing.T) {
 		switch p.name {
 		case "released": // its reference to the claim stays, with the uid
 		case "foreign":
-			merge(t, volume, `{"spec":{"claimRef":{"namespace":"elsewhere","name":"x","uid":null,"resourceVersion":null}}}`)
+			merge(
+				t,
+				volume,
+				`{"spec":{"claimRef":{"namespace":"elsewhere","name":"x","uid":null,"resourceVersion":null}}}`,
+			)
 		case "made", "missing", "unsaved", "classless":
 			removeVolume(t, volume.Name)
 		default:
@@ -135,17 +195,27 @@ func TestVerifyFindsLostVolumes(t *testing.T) {
 		must(t, theLab.AwaitClaim(ctx, claimOf(ns, name)))
 	}
 	want := map[string]string{
-		"unbound/released": "volume vols-released can never be bound to it: it is kept for an earlier claim", "unbound/foreign": "volume vols-foreign can never be bound to it: it is kept for claim elsewhere/x",
-		"unbound/missing": "volume vols-missing can never be bound to it: it is not there", "unbound/classless": "the cluster has no storage class " + gone,
-		"volume/released": "Empty volume vols-released", "volume/foreign": "Empty volume vols-foreign", "volume/missing": "Empty volume vols-missing", "volume/classless": "Empty the backup skipped it", "volume/unsaved": "Empty the backup skipped it",
-		"volume/made": "Unknown Velero made its old volume vols-made again",
+		"unbound/released":  "volume vols-released can never be bound to it: it is kept for an earlier claim",
+		"unbound/foreign":   "volume vols-foreign can never be bound to it: it is kept for claim elsewhere/x",
+		"unbound/missing":   "volume vols-missing can never be bound to it: it is not there",
+		"unbound/classless": "the cluster has no storage class " + gone,
+		"volume/released":   "Empty volume vols-released",
+		"volume/foreign":    "Empty volume vols-foreign",
+		"volume/missing":    "Empty volume vols-missing",
+		"volume/classless":  "Empty the backup skipped it",
+		"volume/unsaved":    "Empty the backup skipped it",
+		"volume/made":       "Unknown Velero made its old volume vols-made again",
 	}
 	d, found := verified(t, exitRefused, "restore/"+ns, "--compare")
 	wantFound(t, lostVolumes(d, found), want)
 
 	time.Sleep(11 * time.Second) // what is made from now on is later than the restore, with certainty
 	removeVolume(t, ns+"-lost")
-	merge(t, volumeOf(ns+"-misbound"), `{"spec":{"claimRef":{"namespace":"elsewhere","name":"x","uid":null,"resourceVersion":null}}}`)
+	merge(
+		t,
+		volumeOf(ns+"-misbound"),
+		`{"spec":{"claimRef":{"namespace":"elsewhere","name":"x","uid":null,"resourceVersion":null}}}`,
+	)
 	for _, again := range []claimPlant{{name: "rebound"}, {name: "shrunk", size: "512Mi"}, {name: "modes", mode: corev1.ReadOnlyMany}} {
 		removeClaim(t, ns, again.name)
 		again.make(t, ns, ns+"-"+again.name+"-2")
@@ -192,15 +262,35 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 	const from, to = "pod-volumes", "pod-volumes-2"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))
 	pod := func(namespace, name, cpu string) *corev1.Pod {
-		volume := corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}
+		volume := corev1.Volume{
+			Name: "data",
+			VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+			},
+		}
 		if name == "scratch" {
 			volume.VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 		}
 		asks := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
-		return &corev1.Pod{ObjectMeta: nameOf(namespace, name), Spec: corev1.PodSpec{Volumes: []corev1.Volume{volume}, Containers: []corev1.Container{{
-			Name: "main", Image: "main", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}, Resources: corev1.ResourceRequirements{Requests: asks, Limits: asks}}}}}
+		return &corev1.Pod{
+			ObjectMeta: nameOf(namespace, name),
+			Spec: corev1.PodSpec{Volumes: []corev1.Volume{volume}, Containers: []corev1.Container{
+				{
+					Name:         "main",
+					Image:        "main",
+					VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+					Resources:    corev1.ResourceRequirements{Requests: asks, Limits: asks},
+				},
+			}},
+		}
 	}
-	ends := map[string]velerov1.PodVolumeRestorePhase{"copied": "Completed", "failed": "Failed", "canceled": "Canceled", "scratch": "Failed", "again": "Completed"}
+	ends := map[string]velerov1.PodVolumeRestorePhase{
+		"copied":   "Completed",
+		"failed":   "Failed",
+		"canceled": "Canceled",
+		"scratch":  "Failed",
+		"again":    "Completed",
+	}
 	names := []string{"copied", "failed", "canceled", "scratch", "again", "existed", "refused"}
 	for _, name := range names {
 		if name != "scratch" {
@@ -217,10 +307,22 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 	createBackup(t, from, velerov1.BackupSpec{IncludedNamespaces: []string{from}, DefaultVolumesToFsBackup: &yes}, nil)
 	awaitTrue(t, "the copies to be made", func() bool {
 		var all velerov1.PodVolumeBackupList
-		must(t, theLab.Client.List(ctx, &all, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.BackupNameLabel: from}))
+		must(
+			t,
+			theLab.Client.List(
+				ctx,
+				&all,
+				client.InNamespace(lab.Namespace),
+				client.MatchingLabels{velerov1.BackupNameLabel: from},
+			),
+		)
 		for i := range all.Items {
 			if all.Items[i].Status.Phase != velerov1.PodVolumeBackupPhaseCompleted {
-				merge(t, &all.Items[i], `{"status":{"phase":"Completed","snapshotID":"s","path":"/p","progress":{"totalBytes":10,"bytesDone":10}}}`)
+				merge(
+					t,
+					&all.Items[i],
+					`{"status":{"phase":"Completed","snapshotID":"s","path":"/p","progress":{"totalBytes":10,"bytesDone":10}}}`,
+				)
 			}
 		}
 		return len(all.Items) == len(names)
@@ -228,7 +330,20 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 	wantEnd(t, ended(t, "Backup", from), "Completed")
 
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: to}}))
-	must(t, theLab.Client.Create(ctx, &corev1.LimitRange{ObjectMeta: nameOf(to, "most"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{"cpu": resource.MustParse("2")}}}}}))
+	must(
+		t,
+		theLab.Client.Create(
+			ctx,
+			&corev1.LimitRange{
+				ObjectMeta: nameOf(to, "most"),
+				Spec: corev1.LimitRangeSpec{
+					Limits: []corev1.LimitRangeItem{
+						{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{"cpu": resource.MustParse("2")}},
+					},
+				},
+			},
+		),
+	)
 	must(t, theLab.CreatePod(ctx, pod(to, "existed", "2")))
 	time.Sleep(11 * time.Second) // it is older than the restore, with certainty
 	createRestore(t, from, velerov1.RestoreSpec{BackupName: from, NamespaceMapping: map[string]string{from: to}}, nil)
@@ -238,7 +353,15 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 	done := map[string]bool{}
 	awaitTrue(t, "the copies to be restored", func() bool {
 		var all velerov1.PodVolumeRestoreList
-		must(t, theLab.Client.List(ctx, &all, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.RestoreNameLabel: from}))
+		must(
+			t,
+			theLab.Client.List(
+				ctx,
+				&all,
+				client.InNamespace(lab.Namespace),
+				client.MatchingLabels{velerov1.RestoreNameLabel: from},
+			),
+		)
 		for i := range all.Items {
 			v := &all.Items[i]
 			if phase, known := ends[v.Spec.Pod.Name]; known && !done[v.Spec.Pod.Name] {
@@ -255,9 +378,13 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"pods/refused": "Failed", "pods/existed": "Existed or not",
-		"volume/failed": "Failed", "volume/canceled": "Failed", "volume/scratch:data": "Failed",
-		"volume/existed": "Empty Velero copies it only into a pod that it creates, and pod existed existed", "volume/refused": "Empty Velero copies it only through pod refused, which did not come back",
+		"pods/refused":        "Failed",
+		"pods/existed":        "Existed or not",
+		"volume/failed":       "Failed",
+		"volume/canceled":     "Failed",
+		"volume/scratch:data": "Failed",
+		"volume/existed":      "Empty Velero copies it only into a pod that it creates, and pod existed existed",
+		"volume/refused":      "Empty Velero copies it only through pod refused, which did not come back",
 	}
 	delete(want, "pods/existed")
 	d, found := verified(t, exitRefused, "restore/"+from, "--compare")

@@ -8,7 +8,7 @@ import (
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/e2e/lab"
-	rules "github.com/veltui/veltui/velero"
+	rules "github.com/veltui/veltui/internal/velero"
 )
 
 // TestVolumesAndOperationsPages opens the pages of backups that a real Velero
@@ -30,7 +30,14 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	c.opens(t, "", moved, "5")
 	c.sees(t, "[5 Volumes 1]", moved+"/data-0", "preparing", "CSI snapshot, data mover")
 	c.types(t, "\r") // the details, with what volume info and the resource say
-	c.sees(t, "dataupload/"+upload.Name, "Data mover     velero", "Spec of "+upload.Name, "sourcePVC: data-0", upload.Labels[velerov1.AsyncOperationIDLabel])
+	c.sees(
+		t,
+		"dataupload/"+upload.Name,
+		"Data mover     velero",
+		"Spec of "+upload.Name,
+		"sourcePVC: data-0",
+		upload.Labels[velerov1.AsyncOperationIDLabel],
+	)
 	c.types(t, "\r6")
 	c.sees(t, "1 operation, 0 completed, 1 going on", moved+"/data-0", "persistentvolumeclaims", "in 23h")
 	c.types(t, "\r")
@@ -59,7 +66,12 @@ func TestVolumesAndOperationsPages(t *testing.T) {
 	c.types(t, "\x1b")
 
 	const acting = "pages-operations"
-	createBackup(t, acting, velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, lab.Annotations{lab.Operation: "1s", lab.OperationHold: acting})
+	createBackup(
+		t,
+		acting,
+		velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
+		lab.Annotations{lab.Operation: "1s", lab.OperationHold: acting},
+	)
 	await(t, "Backup", acting, "wait for its operations", lab.InPhase(waiting))
 	c.types(t, "\x1b")
 	c.opens(t, "1", acting, "6")

@@ -25,7 +25,19 @@ func startWaiting(t *testing.T, subject string, code int, says string) (ended fu
 	t.Helper()
 	path, err := veltui()
 	must(t, err)
-	cmd := exec.CommandContext(patient(t), path, "wait", subject, "--wait-for-creation", "--timeout", "5m", "--kubeconfig", theLab.Kubeconfig(), "-n", lab.Namespace)
+	cmd := exec.CommandContext(
+		patient(t),
+		path,
+		"wait",
+		subject,
+		"--wait-for-creation",
+		"--timeout",
+		"5m",
+		"--kubeconfig",
+		theLab.Kubeconfig(),
+		"-n",
+		lab.Namespace,
+	)
 	cmd.Env = veltuiTells.cmd.Env
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -59,7 +59,9 @@ func TestTerminatingNamespace(t *testing.T) {
 	must(t, theLab.VeleroWith(ctx, "--resource-timeout=2m", "--terminating-resource-timeout=40m"))
 	fullBackup(t)
 	const name = "terminating"
-	keeper := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "keeper", Finalizers: []string{"lab.veltui.io/keep"}}}
+	keeper := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "keeper", Finalizers: []string{"lab.veltui.io/keep"}},
+	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	must(t, theLab.Client.Create(ctx, namespace))
 	must(t, theLab.Client.Create(ctx, keeper))
@@ -67,7 +69,10 @@ func TestTerminatingNamespace(t *testing.T) {
 	_, logged, err := theLab.VeleroLog(0)
 	must(t, err)
 	createRestore(t, name, velerov1.RestoreSpec{
-		BackupName: full, IncludedNamespaces: []string{"media"}, IncludedResources: []string{"configmaps"}, NamespaceMapping: map[string]string{"media": name},
+		BackupName:         full,
+		IncludedNamespaces: []string{"media"},
+		IncludedResources:  []string{"configmaps"},
+		NamespaceMapping:   map[string]string{"media": name},
 	}, nil)
 	must(t, theLab.AwaitLog(ctx, logged, "will be restored into namespace", name))
 
@@ -76,7 +81,14 @@ func TestTerminatingNamespace(t *testing.T) {
 		explain(t, at, "restore/"+name).wantAlive(t, "namespace "+name)
 		wantRefused(t, at, "Restore", name)
 	}
-	must(t, theLab.Client.Patch(ctx, keeper, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	must(
+		t,
+		theLab.Client.Patch(
+			ctx,
+			keeper,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)),
+		),
+	)
 	wantEnd(t, ended(t, "Restore", name), "Completed")
 }
 
@@ -87,7 +99,12 @@ func TestLocationBecomesReadOnly(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.VeleroWith(ctx))
 	const name = "only-read"
-	createBackup(t, name, velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}}, lab.Annotations{lab.Operation: "1s", lab.OperationHold: name})
+	createBackup(
+		t,
+		name,
+		velerov1.BackupSpec{IncludedNamespaces: []string{"ops"}},
+		lab.Annotations{lab.Operation: "1s", lab.OperationHold: name},
+	)
 	await(t, "Backup", name, "wait for its operations", lab.InPhase(waiting))
 	must(t, theLab.PauseVelero())
 	setAccess(t, velerov1.BackupStorageLocationAccessModeReadOnly)

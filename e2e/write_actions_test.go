@@ -33,8 +33,13 @@ func runChange(t *testing.T, wantCode int, args ...string) (state, sent, message
 func TestPauseAndBackUpNow(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.VeleroWith(ctx))
-	s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "acted", Labels: map[string]string{"team": "a"}}, Spec: velerov1.ScheduleSpec{
-		Schedule: "@every 2s", Template: velerov1.BackupSpec{IncludedNamespaces: []string{"orders"}, StorageLocation: lab.Location}}}
+	s := &velerov1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "acted", Labels: map[string]string{"team": "a"}},
+		Spec: velerov1.ScheduleSpec{
+			Schedule: "@every 2s",
+			Template: velerov1.BackupSpec{IncludedNamespaces: []string{"orders"}, StorageLocation: lab.Location},
+		},
+	}
 	must(t, theLab.Client.Create(ctx, s))
 	defer func() { must(t, theLab.Remove(ctx, s)) }()
 	of := client.MatchingLabels{velerov1.ScheduleNameLabel: s.Name}
@@ -46,16 +51,43 @@ func TestPauseAndBackUpNow(t *testing.T) {
 	for count() == 0 {
 		time.Sleep(500 * time.Millisecond)
 	}
-	if state, sent, message := runChange(t, 0, "schedule", "pause", s.Name, "--observe", "2s", "--reason", "end-to-end test"); state != "settled" || sent != "landed" {
+	if state, sent, message := runChange(
+		t,
+		0,
+		"schedule",
+		"pause",
+		s.Name,
+		"--observe",
+		"2s",
+		"--reason",
+		"end-to-end test",
+	); state != "settled" ||
+		sent != "landed" {
 		t.Fatalf("%s, %s: %s", state, sent, message)
 	}
-	if state, _, message := runChange(t, exitRefused, "schedule", "pause", s.Name); state != "refused" || !strings.Contains(message, "paused already") {
+	if state, _, message := runChange(
+		t,
+		exitRefused,
+		"schedule",
+		"pause",
+		s.Name,
+	); state != "refused" ||
+		!strings.Contains(message, "paused already") {
 		t.Errorf("paused twice: %s: %s", state, message)
 	}
 	before := count()
 
 	now := "acted-now"
-	if state, sent, message := runChange(t, 0, "backup", "create", now, "--from-schedule", s.Name); state != "settled" || sent != "landed" {
+	if state, sent, message := runChange(
+		t,
+		0,
+		"backup",
+		"create",
+		now,
+		"--from-schedule",
+		s.Name,
+	); state != "settled" ||
+		sent != "landed" {
 		t.Fatalf("%s, %s: %s", state, sent, message)
 	}
 	wantEnd(t, ended(t, "Backup", now), "Completed")
@@ -73,14 +105,32 @@ func TestPauseAndBackUpNow(t *testing.T) {
 	if spec(mine) != spec(theirs) || mine.Labels["team"] != "a" || mine.Labels[velerov1.ScheduleNameLabel] != s.Name {
 		t.Errorf("veltui made\n%s %v\nVelero's command\n%s %v", spec(mine), mine.Labels, spec(theirs), theirs.Labels)
 	}
-	if state, _, message := runChange(t, exitRefused, "backup", "create", now, "--from-schedule", s.Name); state != "refused" || !strings.Contains(message, "there is a backup of that name") {
+	if state, _, message := runChange(
+		t,
+		exitRefused,
+		"backup",
+		"create",
+		now,
+		"--from-schedule",
+		s.Name,
+	); state != "refused" ||
+		!strings.Contains(message, "there is a backup of that name") {
 		t.Errorf("made twice: %s: %s", state, message)
 	}
 	if made := count() - before; made != 2 {
 		t.Errorf("%d backups while the schedule was paused, want the two that were asked for", made)
 	}
 
-	if state, _, message := runChange(t, 0, "schedule", "unpause", s.Name, "--skip-immediately", "--observe", "1s"); state != "settled" {
+	if state, _, message := runChange(
+		t,
+		0,
+		"schedule",
+		"unpause",
+		s.Name,
+		"--skip-immediately",
+		"--observe",
+		"1s",
+	); state != "settled" {
 		t.Fatalf("%s: %s", state, message)
 	}
 	code, printed := runVeltui(t, "audit", "schedule/"+s.Name)
@@ -92,24 +142,85 @@ func TestPauseAndBackUpNow(t *testing.T) {
 // TestRestoreCreateRefuses what Velero would refuse, and what stands in the way in a script.
 func TestRestoreCreateRefuses(t *testing.T) {
 	fullBackup(t)
-	if state, sent, message := runChange(t, exitRefused, "restore", "create", "refused-1", "--from-backup", "no-such-backup", "--preflight", "none"); state != "refused" || sent != "not sent" || !strings.Contains(message, "there is no backup") {
+	if state, sent, message := runChange(
+		t,
+		exitRefused,
+		"restore",
+		"create",
+		"refused-1",
+		"--from-backup",
+		"no-such-backup",
+		"--preflight",
+		"none",
+	); state != "refused" || sent != "not sent" ||
+		!strings.Contains(message, "there is no backup") {
 		t.Errorf("of a missing backup: %s, %s: %s", state, sent, message)
 	}
-	code, printed := runVeltui(t, "restore", "create", "refused-2", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:Orders_2", "--preflight", "dry-run", "--yes")
+	code, printed := runVeltui(
+		t,
+		"restore",
+		"create",
+		"refused-2",
+		"--from-backup",
+		full,
+		"--include-namespaces",
+		"orders",
+		"--namespace-mappings",
+		"orders:Orders_2",
+		"--preflight",
+		"dry-run",
+		"--yes",
+	)
 	if code != exitRefused || !strings.Contains(printed, "refused: ") || !strings.Contains(printed, "in the way") {
 		t.Errorf("onto an invalid name: %d\n%s", code, printed)
 	}
 	// Without an agreement to a dry run nobody has asked the API server: --yes does not go on by default.
-	code, printed = runVeltui(t, "restore", "create", "refused-3", "--from-backup", full, "--include-namespaces", "orders", "--namespace-mappings", "orders:acted-none", "--yes")
-	if code != exitRefused || !strings.Contains(printed, "refused: veltui could not look at admission") || !strings.Contains(printed, "--preflight dry-run") {
+	code, printed = runVeltui(
+		t,
+		"restore",
+		"create",
+		"refused-3",
+		"--from-backup",
+		full,
+		"--include-namespaces",
+		"orders",
+		"--namespace-mappings",
+		"orders:acted-none",
+		"--yes",
+	)
+	if code != exitRefused || !strings.Contains(printed, "refused: veltui could not look at admission") ||
+		!strings.Contains(printed, "--preflight dry-run") {
 		t.Errorf("without a dry run: %d\n%s", code, printed)
 	}
 	for _, name := range []string{"refused-1", "refused-2", "refused-3"} {
-		if err := theLab.Client.Get(patient(t), client.ObjectKey{Namespace: lab.Namespace, Name: name}, &velerov1.Restore{}); err == nil {
+		if err := theLab.Client.Get(
+			patient(t),
+			client.ObjectKey{Namespace: lab.Namespace, Name: name},
+			&velerov1.Restore{},
+		); err == nil {
 			t.Errorf("%s was created", name)
 		}
 	}
-	code, printed = runVeltui(t, "restore", "create", "acted-wait", "--from-backup", full, "--include-namespaces", "orders", "--include-resources", "configmaps", "--namespace-mappings", "orders:acted-orders", "--preflight", "look", "--yes", "--wait", "--reason", "end-to-end test")
+	code, printed = runVeltui(
+		t,
+		"restore",
+		"create",
+		"acted-wait",
+		"--from-backup",
+		full,
+		"--include-namespaces",
+		"orders",
+		"--include-resources",
+		"configmaps",
+		"--namespace-mappings",
+		"orders:acted-orders",
+		"--preflight",
+		"look",
+		"--yes",
+		"--wait",
+		"--reason",
+		"end-to-end test",
+	)
 	if code != 0 || !strings.Contains(printed, "restore/acted-wait") || !strings.Contains(printed, "Completed") {
 		t.Errorf("with --wait: %d\n%s", code, printed)
 	}

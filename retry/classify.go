@@ -51,7 +51,11 @@ func classifyStatus(err error, code int) Class {
 		return Unauthorized
 	case apierrors.IsConflict(err):
 		return Conflict
-	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), code == http.StatusRequestTimeout, fromEtcd(err):
+	case apierrors.IsTooManyRequests(err),
+		apierrors.IsServerTimeout(err),
+		apierrors.IsTimeout(err),
+		code == http.StatusRequestTimeout,
+		fromEtcd(err):
 		return Retriable
 	case code == http.StatusNotImplemented:
 		return Permanent
@@ -118,8 +122,15 @@ func Excludes(err error) bool {
 }
 
 var excluding = []int{
-	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-	http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity,
+	http.StatusBadRequest,
+	http.StatusUnauthorized,
+	http.StatusForbidden,
+	http.StatusNotFound,
+	http.StatusMethodNotAllowed,
+	http.StatusConflict,
+	http.StatusRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType,
+	http.StatusUnprocessableEntity,
 	http.StatusTooManyRequests,
 }
 
@@ -128,7 +139,8 @@ var excluding = []int{
 func Unsent(err error) bool {
 	var operation *net.OpError
 	var certificate *tls.CertificateVerificationError
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &operation) && operation.Op == "dial" || errors.As(err, &certificate) ||
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &operation) && operation.Op == "dial" ||
+		errors.As(err, &certificate) ||
 		err != nil && strings.Contains(err.Error(), "getting credentials: ") // how client-go reports a failed credential plugin
 }
 

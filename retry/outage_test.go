@@ -40,7 +40,13 @@ func TestOutagesThatVelerosHelperGivesUpOn(t *testing.T) {
 			server = &outage{back: time.Now().Add(c.outage), err: syscall.ECONNREFUSED}
 			err = asVelero(server.request)
 			if landed := err == nil; landed != c.veleroLands {
-				t.Errorf("outage of %s: Velero's helper landed %v after %s, want %v", c.outage, landed, time.Since(server.attempts[0]), c.veleroLands)
+				t.Errorf(
+					"outage of %s: Velero's helper landed %v after %s, want %v",
+					c.outage,
+					landed,
+					time.Since(server.attempts[0]),
+					c.veleroLands,
+				)
 			}
 		})
 	}
@@ -67,7 +73,13 @@ func TestVelerosHelperEndsAt39Seconds(t *testing.T) {
 
 // asVelero runs apimachinery's loop (wait.ExponentialBackoff).
 func asVelero(fn func(context.Context) error) error {
-	b := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 5, Jitter: 0.1, Steps: math.MaxInt, Cap: 10 * time.Minute}
+	b := wait.Backoff{
+		Duration: 10 * time.Millisecond,
+		Factor:   5,
+		Jitter:   0.1,
+		Steps:    math.MaxInt,
+		Cap:      10 * time.Minute,
+	}
 	var err error
 	for b.Steps > 0 {
 		if err = fn(context.Background()); err == nil {
@@ -125,7 +137,14 @@ func TestScheduleProperties(t *testing.T) {
 	})
 }
 
-func wrong(o Options, server *outage, slept []time.Duration, sleptUntil []time.Time, deadline time.Time, err error) string {
+func wrong(
+	o Options,
+	server *outage,
+	slept []time.Duration,
+	sleptUntil []time.Time,
+	deadline time.Time,
+	err error,
+) string {
 	b := o.Backoff.complete()
 	for i, until := range sleptUntil {
 		d := slept[i]

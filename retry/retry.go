@@ -59,7 +59,12 @@ func RetryOnErrorMaxBackOff(ctx context.Context, o Options, fn func(context.Cont
 // An Unauthorized answer is tried once more after Options.Refresh. A Retry-After of the server lengthens a delay up
 // to [MaxRetryAfter], but never past the deadline. Once a server that was away answers, if only with an error, the
 // schedule begins anew: what it lacks then it mostly has within seconds.
-func RetryOnRetriableMaxBackOff(ctx context.Context, o Options, fn func(context.Context) error, retriable func(error) bool) error {
+func RetryOnRetriableMaxBackOff(
+	ctx context.Context,
+	o Options,
+	fn func(context.Context) error,
+	retriable func(error) bool,
+) error {
 	r := o.start()
 	for {
 		if ctx.Err() != nil {

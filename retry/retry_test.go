@@ -51,8 +51,16 @@ func delays(o *Options) *[]time.Duration {
 var restores = schema.GroupResource{Group: "velero.io", Resource: "restores"}
 
 func TestClassify(t *testing.T) {
-	dial := &url.Error{Op: "Patch", URL: "https://api", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
-	reset := &url.Error{Op: "Patch", URL: "https://api", Err: &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}}
+	dial := &url.Error{
+		Op:  "Patch",
+		URL: "https://api",
+		Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+	}
+	reset := &url.Error{
+		Op:  "Patch",
+		URL: "https://api",
+		Err: &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)},
+	}
 	status := func(code int) error {
 		return apierrors.NewGenericServerResponse(code, "PATCH", restores, "r", "words", 0, true)
 	}
@@ -158,10 +166,14 @@ func TestRetryAfterIsCapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
-		err := RetryOnErrorMaxBackOff(t.Context(), Options{Deadline: 12 * time.Second, Backoff: Backoff{Cap: 2 * time.Second}}, func(context.Context) error {
-			at = append(at, time.Since(began))
-			return apierrors.NewTooManyRequests("busy", 40)
-		})
+		err := RetryOnErrorMaxBackOff(
+			t.Context(),
+			Options{Deadline: 12 * time.Second, Backoff: Backoff{Cap: 2 * time.Second}},
+			func(context.Context) error {
+				at = append(at, time.Since(began))
+				return apierrors.NewTooManyRequests("busy", 40)
+			},
+		)
 		var over *DeadlineError
 		if !errors.As(err, &over) {
 			t.Fatalf("ended with %v", err)
@@ -176,7 +188,11 @@ func TestReportOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &outage{back: time.Now().Add(time.Second), err: syscall.ECONNREFUSED}
 		var got []Attempt
-		o := Options{Deadline: time.Minute, Rand: func() float64 { return 0 }, Report: func(a Attempt) { got = append(got, a) }}
+		o := Options{
+			Deadline: time.Minute,
+			Rand:     func() float64 { return 0 },
+			Report:   func(a Attempt) { got = append(got, a) },
+		}
 		if err := RetryOnErrorMaxBackOff(t.Context(), o, server.request); err != nil {
 			t.Fatal(err)
 		}
@@ -218,14 +234,18 @@ func TestCancelledWhileWaitingStartsNothingMore(t *testing.T) {
 func TestAttemptTimeoutEndsOneAttemptOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		err := RetryOnErrorMaxBackOff(t.Context(), Options{AttemptTimeout: time.Millisecond}, func(ctx context.Context) error {
-			calls++
-			if calls == 1 {
-				<-ctx.Done() // a server that hangs
-				return ctx.Err()
-			}
-			return nil
-		})
+		err := RetryOnErrorMaxBackOff(
+			t.Context(),
+			Options{AttemptTimeout: time.Millisecond},
+			func(ctx context.Context) error {
+				calls++
+				if calls == 1 {
+					<-ctx.Done() // a server that hangs
+					return ctx.Err()
+				}
+				return nil
+			},
+		)
 		if err != nil || calls != 2 {
 			t.Errorf("%v after %d calls", err, calls)
 		}
@@ -262,7 +282,11 @@ func TestScheduleBeginsAnewOnceTheServerAnswers(t *testing.T) {
 				return starting
 			}, []time.Duration{1, 2, 4, 1, 2, 1, 2, 1}},
 		} {
-			o := Options{Rand: func() float64 { return 0 }, Backoff: Backoff{First: 1, Cap: 4, Factor: 2}, Deadline: time.Hour}
+			o := Options{
+				Rand:     func() float64 { return 0 },
+				Backoff:  Backoff{First: 1, Cap: 4, Factor: 2},
+				Deadline: time.Hour,
+			}
 			slept, calls := delays(&o), 0
 			_ = RetryOnErrorMaxBackOff(t.Context(), o, func(context.Context) error {
 				if calls++; calls > len(c.want) {

@@ -24,11 +24,21 @@ func TestStatesDifferWithoutColor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := restoreJob("crm", "nightly", 50*time.Minute, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
-		Progress: &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 200}}, 42*time.Minute)
+	quiet := restoreJob(
+		"crm",
+		"nightly",
+		50*time.Minute,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
+			Progress: &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 200}},
+		42*time.Minute,
+	)
 	rows := map[string]assess.Judged{}
 	for _, state := range []diagnosis.State{diagnosis.Progressing, diagnosis.Waiting, diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Unknown} {
-		rows[string(state)] = assess.Judged{Job: quiet, State: state, ETA: assess.TimeLeft{Known: true, Left: time.Minute}}
+		rows[string(state)] = assess.Judged{
+			Job:   quiet,
+			State: state,
+			ETA:   assess.TimeLeft{Known: true, Left: time.Minute},
+		}
 	}
 	for _, phase := range []velerov1.BackupPhase{velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation} {
 		rows[string(phase)] = assess.Judged{Job: ended("crm", phase, 88, time.Minute, time.Hour, 0, 0)}
@@ -48,7 +58,13 @@ func TestStatesDifferWithoutColor(t *testing.T) {
 						what := fmt.Sprintf("%s, selected %t, marked %t", name, selected, marked)
 						before, twice := seen[ansi.Strip(row)]
 						if twice && before[1] != row {
-							t.Errorf("%d cells: only colour tells %s from %s: %q", width, what, before[0], ansi.Strip(row))
+							t.Errorf(
+								"%d cells: only colour tells %s from %s: %q",
+								width,
+								what,
+								before[0],
+								ansi.Strip(row),
+							)
 						}
 						seen[ansi.Strip(row)] = [2]string{what, row}
 					}
@@ -74,7 +90,12 @@ func coloredRuns(frame string) map[string]string {
 			if i+1 < len(at) {
 				end = at[i+1][0]
 			}
-			if text := strings.TrimSpace(digits.ReplaceAllString(line[m[1]:end], "0")); strings.ContainsAny(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz") {
+			if text := strings.TrimSpace(
+				digits.ReplaceAllString(line[m[1]:end], "0"),
+			); strings.ContainsAny(
+				strings.ToLower(text),
+				"abcdefghijklmnopqrstuvwxyz",
+			) {
 				found[text+"\x00"+line[m[0]:m[1]]] = text
 			}
 		}
@@ -132,7 +153,9 @@ func TestFooterNamesWhatMayBeDone(t *testing.T) {
 	for _, name := range []string{"quit", "help", "command", "search", "back", "logs", "save"} {
 		all = append(all, keys.Binding{Name: name, Label: name[:1], What: name, Brief: name, Short: true})
 	}
-	if got, want := ansi.Strip(keys.Footer(c, all)), " s save  l logs  b back  s search  c command  h help  q quit"; got != want {
+	if got, want := ansi.Strip(
+		keys.Footer(c, all),
+	), " s save  l logs  b back  s search  c command  h help  q quit"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

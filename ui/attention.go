@@ -64,8 +64,17 @@ func (m *Model) setAcknowledged(of *clusterState, keys map[string]bool) tea.Cmd 
 func (m *Model) findAttention(c *clusterState) tea.Cmd {
 	c.findings = c.assessed.Attention()
 	if why := c.WriteFailure(); why != "" {
-		c.findings = append(c.findings, assess.Finding{Severity: assess.Critical, Reason: assess.WritesFail, Kind: "cluster", Name: c.Context,
-			Namespace: c.assessed.Snapshot.Namespace, Summary: "The API server does not store what is written: " + why})
+		c.findings = append(
+			c.findings,
+			assess.Finding{
+				Severity:  assess.Critical,
+				Reason:    assess.WritesFail,
+				Kind:      "cluster",
+				Name:      c.Context,
+				Namespace: c.assessed.Snapshot.Namespace,
+				Summary:   "The API server does not store what is written: " + why,
+			},
+		)
 		assess.SortFindings(c.findings)
 	}
 	if !allRead(c.assessed.Snapshot) || c.assessed.Stale() || c.health().State != watch.Live {
@@ -108,7 +117,8 @@ func attentionOf(clusters ...*clusterState) (found []clusterFinding) {
 // openFindings counts what was not acknowledged, in a tab or in all. The header counts stuck jobs on their own.
 func (d *dashboard) openFindings(in string, clusters ...*clusterState) (n int, worst assess.Severity) {
 	for _, f := range d.findings {
-		if slices.Contains(clusters, f.cluster) && !f.acknowledged && (in == "" && !f.IsStuckJob() || in != "" && string(f.In) == in) {
+		if slices.Contains(clusters, f.cluster) && !f.acknowledged &&
+			(in == "" && !f.IsStuckJob() || in != "" && string(f.In) == in) {
 			n, worst = n+1, max(worst, f.Severity)
 		}
 	}
@@ -146,7 +156,9 @@ func attentionCount(n int) string {
 func (d *dashboard) attentionRows() (rows []row) {
 	acknowledged := 0
 	for _, f := range d.findings {
-		fields := append([]string{f.Kind, f.Name, string(f.Reason), f.Summary, f.Severity.String(), f.cluster.Context}, f.Affects...)
+		fields := append(
+			[]string{f.Kind, f.Name, string(f.Reason), f.Summary, f.Severity.String(), f.cluster.Context},
+			f.Affects...)
 		if f.IsStuckJob() || !d.active.filter.matches(fields...) {
 			continue
 		}
@@ -175,7 +187,10 @@ func without(jobs []clusterJob, rows []row) []clusterJob {
 	for _, r := range rows {
 		listed[r.key] = true
 	}
-	return slices.DeleteFunc(slices.Clone(jobs), func(j clusterJob) bool { return listed[j.cluster.key(string(j.UID))] })
+	return slices.DeleteFunc(
+		slices.Clone(jobs),
+		func(j clusterJob) bool { return listed[j.cluster.key(string(j.UID))] },
+	)
 }
 
 // look returns the sign of a finding, and the styles of its name and its text.
@@ -214,8 +229,17 @@ func (d *dashboard) findingRow(c draw.Canvas, r row, selected bool) string {
 	}
 	sign, name, text := f.look(c)
 	widths := draw.FitColumns(columns, c.Width)
-	cells := []string{c.Fit(pointer(c, selected)+sign, 2), c.Cell(name, c.CutMiddle(d.inCluster(r)+f.Kind+" "+f.Name, ref), widths[1], false),
-		c.Cell(text, c.Cut(f.Summary+consequence(f.Finding), widths[2]), widths[2], false), c.Cell(text, human.Age(f.Since, c.Now), 6, true)}
+	cells := []string{
+		c.Fit(pointer(c, selected)+sign, 2),
+		c.Cell(name, c.CutMiddle(d.inCluster(r)+f.Kind+" "+f.Name, ref), widths[1], false),
+		c.Cell(
+			text,
+			c.Cut(f.Summary+consequence(f.Finding), widths[2]),
+			widths[2],
+			false,
+		),
+		c.Cell(text, human.Age(f.Since, c.Now), 6, true),
+	}
 	return draw.JoinCells(cells[:len(widths)], widths)
 }
 
@@ -225,7 +249,14 @@ func consequence(f *assess.Finding) string {
 
 // aboutFinding is the whole text about a finding.
 func (d *dashboard) aboutFinding(c draw.Canvas, f *clusterFinding) string {
-	text := f.Ref() + " (" + f.Severity.String() + ", " + string(f.Reason) + human.Clause(", since ", human.Clock(f.Since, c.Now)) + "): " + f.Summary + consequence(f.Finding) + "."
+	text := f.Ref() + " (" + f.Severity.String() + ", " + string(
+		f.Reason,
+	) + human.Clause(
+		", since ",
+		human.Clock(f.Since, c.Now),
+	) + "): " + f.Summary + consequence(
+		f.Finding,
+	) + "."
 	if f.acknowledged {
 		text += " Acknowledged until it changes; " + d.m.options.Keys.Key("acknowledge") + " takes that back."
 	}

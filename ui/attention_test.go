@@ -88,12 +88,19 @@ func TestAcknowledge(t *testing.T) {
 	failed := func(ago time.Duration) *job.Job {
 		return ended("hand", velerov1.BackupPhaseFailed, 1, time.Minute, ago, 1, 0)
 	}
-	show(m, snapshotOf(failed(2*time.Hour), ended("web", velerov1.BackupPhasePartiallyFailed, 1, time.Minute, 3*time.Hour, 1, 0)))
+	show(
+		m,
+		snapshotOf(
+			failed(2*time.Hour),
+			ended("web", velerov1.BackupPhasePartiallyFailed, 1, time.Minute, 3*time.Hour, 1, 0),
+		),
+	)
 	press(t, m, "down")
 	cmd := press(t, m, "a")
 	runAll(cmd)
 	frame := plain(checkFrame(t, m))
-	if !strings.Contains(frame, "1 needs attention") || !strings.Contains(frame, "needs attention, 1 acknowledged") || len(store.keys) != 1 {
+	if !strings.Contains(frame, "1 needs attention") || !strings.Contains(frame, "needs attention, 1 acknowledged") ||
+		len(store.keys) != 1 {
 		t.Fatalf("kept are %v:\n%s", store.keys, frame)
 	}
 	if at := strings.Index(frame, "B hand"); at < strings.Index(frame, "B web") || !hasLine(frame, "· B hand") {
@@ -102,11 +109,17 @@ func TestAcknowledge(t *testing.T) {
 	again := screen(t, nil, 120, 40, func(o *Options) { o.Clusters[0].Acknowledged = store })
 	again.Update(again.loadAcknowledged(again.at)())
 	show(again, snapshotOf(failed(2*time.Hour)))
-	if frame := plain(checkFrame(t, again)); !strings.Contains(frame, "1 acknowledged") || strings.Contains(frame, "1 needs") {
+	if frame := plain(
+		checkFrame(t, again),
+	); !strings.Contains(frame, "1 acknowledged") ||
+		strings.Contains(frame, "1 needs") {
 		t.Errorf("another dashboard does not know it:\n%s", frame)
 	}
 	show(m, snapshotOf(failed(time.Hour)))
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "1 needs attention") || strings.Contains(frame, "acknowledged") {
+	if frame := plain(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "1 needs attention") ||
+		strings.Contains(frame, "acknowledged") {
 		t.Errorf("it failed again, but:\n%s", frame)
 	}
 	if press(t, m, "a"); m.at.acknowledged == nil || len(m.at.acknowledged) != 1 {

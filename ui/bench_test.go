@@ -56,7 +56,12 @@ func (f *fakeFinalizer) Gather(ctx context.Context, _ string, _ job.Kind, name s
 	return gatheredFor(f.t, f.jobs[name], f.change...), errors.Join(f.unseen, ctx.Err())
 }
 
-func (f *fakeFinalizer) Apply(_ context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
+func (f *fakeFinalizer) Apply(
+	_ context.Context,
+	plan action.Plan,
+	dryRun bool,
+	report func(action.Progress),
+) (action.Outcome, error) {
 	what := "to " + plan.To
 	if plan.To == "" {
 		what = string(plan.Action)
@@ -76,15 +81,30 @@ func (f *fakeFinalizer) Apply(_ context.Context, plan action.Plan, dryRun bool, 
 		case action.Outcome:
 			return word, nil
 		case error:
-			return action.Outcome{State: action.Unfinished, Sent: action.Doubtful, Plan: plan, Phase: "InProgress",
-				Message: "patch: " + word.Error() + "; the patch was sent, and whether it was carried out is not known"}, word
+			return action.Outcome{
+				State:   action.Unfinished,
+				Sent:    action.Doubtful,
+				Plan:    plan,
+				Phase:   "InProgress",
+				Message: "patch: " + word.Error() + "; the patch was sent, and whether it was carried out is not known",
+			}, word
 		}
 	}
 	switch {
 	case dryRun:
-		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: plan, Message: "the API server accepts the patch; nothing was written"}, nil
+		return action.Outcome{
+			State:   action.Checked,
+			Sent:    action.NotSent,
+			Plan:    plan,
+			Message: "the API server accepts the patch; nothing was written",
+		}, nil
 	case plan.To == "":
-		return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: plan, Message: "Velero went on with it: it is Completed now"}, nil
+		return action.Outcome{
+			State:   action.Settled,
+			Sent:    action.Landed,
+			Plan:    plan,
+			Message: "Velero went on with it: it is Completed now",
+		}, nil
 	}
 	return settled(plan), nil
 }
@@ -96,12 +116,28 @@ func (f *fakeFinalizer) done() string {
 }
 
 func settled(plan action.Plan) action.Outcome {
-	return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: plan, Phase: "PartiallyFailed",
-		Message: "it is PartiallyFailed and stayed so for 70s", Log: "/home/jane/.local/state/veltui/finalize/finalize.jsonl",
-		Copy: "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml"}
+	return action.Outcome{
+		State:   action.Settled,
+		Sent:    action.Landed,
+		Plan:    plan,
+		Phase:   "PartiallyFailed",
+		Message: "it is PartiallyFailed and stayed so for 70s",
+		Log:     "/home/jane/.local/state/veltui/finalize/finalize.jsonl",
+		Copy:    "/home/jane/.local/state/veltui/finalize/copies/restore-velero-crm-old-abc.yaml",
+	}
 }
 
-var allPhases = []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}
+var allPhases = []string{
+	"New",
+	"InProgress",
+	"WaitingForPluginOperations",
+	"WaitingForPluginOperationsPartiallyFailed",
+	"Completed",
+	"PartiallyFailed",
+	"Failed",
+	"Finalizing",
+	"FinalizingPartiallyFailed",
+}
 
 // gatheredFor is what Gather would bring about a job whose last patch was lost
 // on a server that still runs.
@@ -112,14 +148,42 @@ func gatheredFor(t *testing.T, j *job.Job, change ...func(*action.Evidence)) act
 		t.Fatal(err)
 	}
 	e := action.Evidence{
-		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  velero.NewServer([]velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour), Running: true, Version: "v1.18.3", Deployment: "velero"}}, noon),
-		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, MayPatch: action.Yes, Evidence: diagnosis.Evidence{HooksSeen: true, Phases: allPhases}, By: "jane",
-		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
-		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
+		At:     noon,
+		Job:    j,
+		Object: &unstructured.Unstructured{Object: raw},
+		Server: velero.NewServer(
+			[]velero.ServerPod{
+				{
+					Name:       "velero-7d4",
+					StartedAt:  noon.Add(-80 * time.Hour),
+					Running:    true,
+					Version:    "v1.18.3",
+					Deployment: "velero",
+				},
+			},
+			noon,
+		),
+		Volumes:     action.Yes,
+		MovingKnown: action.Yes,
+		Locations:   action.Yes,
+		MayPatch:    action.Yes,
+		Evidence:    diagnosis.Evidence{HooksSeen: true, Phases: allPhases},
+		By:          "jane",
+		Location: &diagnosis.Location{
+			Name:          "default",
+			Phase:         "Available",
+			LastValidated: noon.Add(-20 * time.Second),
+		},
+		Counts: &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
 	for _, target := range action.Targets(j.Kind) {
-		e.Artifacts = append(e.Artifacts, action.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
+		e.Artifacts = append(
+			e.Artifacts,
+			action.Artifact{
+				Target:   target,
+				Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)},
+			},
+		)
 	}
 	for _, c := range change {
 		c(&e)
@@ -143,11 +207,21 @@ type bench struct {
 func newBench(t *testing.T, width, height int, change ...func(*Options)) *bench {
 	t.Helper()
 	snap := stageful()
-	b := &bench{t: t, present: noon, msgs: make(chan tea.Msg, 64), fake: &fakeFinalizer{t: t, jobs: map[string]*job.Job{}}}
+	b := &bench{
+		t:       t,
+		present: noon,
+		msgs:    make(chan tea.Msg, 64),
+		fake:    &fakeFinalizer{t: t, jobs: map[string]*job.Job{}},
+	}
 	for _, j := range snap.Jobs {
 		b.fake.jobs[j.Name] = j
 	}
-	b.Model = screen(t, snap, width, height, append([]func(*Options){func(o *Options) { fake(o).finalizer, o.Clock = b.fake, b.now }}, change...)...)
+	b.Model = screen(
+		t,
+		snap,
+		width,
+		height,
+		append([]func(*Options){func(o *Options) { fake(o).finalizer, o.Clock = b.fake, b.now }}, change...)...)
 	return b
 }
 
@@ -210,7 +284,10 @@ func (b *bench) until(what string, holds func() bool) {
 // at waits for a stage of the dialog, and until it listens.
 func (b *bench) reaches(s dialog.Stage) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("stage %d", s), func() bool { return find[*dialogScreen](b.Model) != nil && find[*dialogScreen](b.Model).Stage() == s })
+	b.until(
+		fmt.Sprintf("stage %d", s),
+		func() bool { return find[*dialogScreen](b.Model) != nil && find[*dialogScreen](b.Model).Stage() == s },
+	)
 	b.listen()
 }
 
@@ -291,7 +368,18 @@ func (b *bench) retrying() {
 	b.sees("▶ have the API server")
 	b.tells(time.Second, action.Progress{Step: action.StepPatch})
 	b.sees("▶ send it")
-	b.tells(20*time.Second, action.Progress{Step: action.StepPatch, Attempt: &retry.Attempt{Number: 4, Err: errLost, Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}})
+	b.tells(
+		20*time.Second,
+		action.Progress{
+			Step: action.StepPatch,
+			Attempt: &retry.Attempt{
+				Number: 4,
+				Err:    errLost,
+				Next:   10 * time.Second,
+				Left:   9*time.Minute + 12*time.Second,
+			},
+		},
+	)
 	b.sees("attempt 4")
 	b.pass(3 * time.Second)
 }

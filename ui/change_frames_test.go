@@ -57,7 +57,15 @@ func engine(t *testing.T, objects ...runtime.Object) *action.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := action.New(action.Options{Session: s, Namespace: "velero", Context: "prod-east", AuditDir: t.TempDir(), Now: func() time.Time { return noon }})
+	e, err := action.New(
+		action.Options{
+			Session:   s,
+			Namespace: "velero",
+			Context:   "prod-east",
+			AuditDir:  t.TempDir(),
+			Now:       func() time.Time { return noon },
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,22 +83,73 @@ func changing(t *testing.T, change ...func(*velerov1.Schedule)) *bench {
 	snap.Schedules[0] = s.DeepCopy()
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Schedule"}
 	began := metav1.NewTime(noon.Add(-80 * time.Hour))
-	e := engine(t, s,
-		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "7f1e0c52-0001"}},
-		&velerov1.Backup{TypeMeta: metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Backup"}, ObjectMeta: meta("hourly-web-0900", 21*time.Minute),
-			Spec: velerov1.BackupSpec{StorageLocation: "default"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, CompletionTimestamp: ptr(ago(20 * time.Minute))}},
-		&velerov1.Backup{TypeMeta: metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Backup"}, ObjectMeta: meta("nightly-erp", 30*time.Second), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued}},
-		&velerov1.BackupStorageLocation{TypeMeta: metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "BackupStorageLocation"}, ObjectMeta: meta("default", 24*time.Hour),
-			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable, LastValidationTime: ptr(ago(20 * time.Second))}},
-		&corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "velero-7d4", UID: "p-1", CreationTimestamp: began,
-			Labels: map[string]string{"component": "velero", "deploy": "velero"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}}}}}})
+	e := engine(
+		t,
+		s,
+		&corev1.Namespace{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "7f1e0c52-0001"},
+		},
+		&velerov1.Backup{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Backup"},
+			ObjectMeta: meta("hourly-web-0900", 21*time.Minute),
+			Spec: velerov1.BackupSpec{
+				StorageLocation: "default",
+			},
+			Status: velerov1.BackupStatus{
+				Phase:               velerov1.BackupPhaseCompleted,
+				CompletionTimestamp: ptr(ago(20 * time.Minute)),
+			},
+		},
+		&velerov1.Backup{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Backup"},
+			ObjectMeta: meta("nightly-erp", 30*time.Second),
+			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued},
+		},
+		&velerov1.BackupStorageLocation{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "BackupStorageLocation"},
+			ObjectMeta: meta("default", 24*time.Hour),
+			Status: velerov1.BackupStorageLocationStatus{
+				Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+				LastValidationTime: ptr(ago(20 * time.Second)),
+			},
+		},
+		&corev1.Pod{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:         "velero",
+				Name:              "velero-7d4",
+				UID:               "p-1",
+				CreationTimestamp: began,
+				Labels: map[string]string{
+					"component": "velero",
+					"deploy":    "velero",
+				},
+			},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning,
+				ContainerStatuses: []corev1.ContainerStatus{
+					{
+						Name:  "velero",
+						Ready: true,
+						State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}},
+					},
+				},
+			},
+		},
+	)
 	preview := shopPreview()
 	preview.Backup = "hourly-web-0900"
 	p := &previewer{answer: preview, saved: map[string]string{}, differs: cluster.Check{
 		Findings: []preflight.Finding{
-			{Severity: preflight.Obstacle, Reason: preflight.Rejected, Sentence: "The API server rejects 3 pods in namespace shop: the policy require-limits denies them."},
-			{Severity: preflight.Doubt, Sentence: "14 secrets exist already: Velero skips them."}},
+			{
+				Severity: preflight.Obstacle,
+				Reason:   preflight.Rejected,
+				Sentence: "The API server rejects 3 pods in namespace shop: the policy require-limits denies them.",
+			},
+			{Severity: preflight.Doubt, Sentence: "14 secrets exist already: Velero skips them."},
+		},
 		DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1402, Rejected: make([]preflight.Rejection, 3)}}}
 	b := newBench(t, 80, 24, func(o *Options) {
 		fake(o).previewer = p
@@ -141,7 +200,8 @@ func TestGoldenChangeFrames(t *testing.T) {
 			b.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 			b.keys("end")
 			golden(t, fmt.Sprintf("change-%s-end-80x24", frame.name), plain(checkFrame(t, b.Model)))
-			if !strings.Contains(b.frame(), "y copies it") && !strings.Contains(b.frame(), "velero ") && !strings.Contains(b.frame(), "kubectl ") {
+			if !strings.Contains(b.frame(), "y copies it") && !strings.Contains(b.frame(), "velero ") &&
+				!strings.Contains(b.frame(), "kubectl ") {
 				t.Errorf("its end shows no command:\n%s", b.frame())
 			}
 		})

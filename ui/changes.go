@@ -19,8 +19,20 @@ import (
 )
 
 // changeKey is a key that changes something about what is selected, and is there only for that.
-func changeKey[S any](m *Model, name, key, what string, selected func() (*clusterState, *S), do func(*clusterState, *S) tea.Cmd) keys.Binding {
-	return keys.Binding{Name: name, Keys: []string{key}, Label: key, What: what, Group: keys.Change, Short: true, Writes: true,
+func changeKey[S any](
+	m *Model,
+	name, key, what string,
+	selected func() (*clusterState, *S),
+	do func(*clusterState, *S) tea.Cmd,
+) keys.Binding {
+	return keys.Binding{
+		Name:   name,
+		Keys:   []string{key},
+		Label:  key,
+		What:   what,
+		Group:  keys.Change,
+		Short:  true,
+		Writes: true,
 		On: func() bool {
 			_, s := selected()
 			return m.onDashboard() && s != nil
@@ -29,7 +41,8 @@ func changeKey[S any](m *Model, name, key, what string, selected func() (*cluste
 			of, _ := selected()
 			return m.writesUnavailable(of)
 		},
-		Do: run(func() tea.Cmd { return do(selected()) })}
+		Do: run(func() tea.Cmd { return do(selected()) }),
+	}
 }
 
 // selectedSchedule is nil if the selected row is no schedule.
@@ -50,7 +63,13 @@ func (d *dashboard) selectedSchedule() (*clusterState, *velerov1.Schedule) {
 func (m *Model) backUpNow(of *clusterState, s *velerov1.Schedule) tea.Cmd {
 	r := of.Request
 	r.Unnamed = true
-	return m.openChange(of, "Make", action.Create, action.BackupOf(s.Name, restorespec.Name(s.Name, m.options.Clock().UTC())), r)
+	return m.openChange(
+		of,
+		"Make",
+		action.Create,
+		action.BackupOf(s.Name, restorespec.Name(s.Name, m.options.Clock().UTC())),
+		r,
+	)
 }
 
 func (m *Model) pauseSchedule(of *clusterState, s *velerov1.Schedule) tea.Cmd {
@@ -83,7 +102,8 @@ func (m *Model) deleteJobs(of *clusterState, jobs *[]*job.Job) tea.Cmd {
 
 // checkAccess asks the API server what we may change: once for each namespace.
 func (m *Model) checkAccess(c *clusterState) tea.Cmd {
-	if m.options.ReadOnly || c.Unavailable(cluster.Changes) != "" || c.assessed == nil || c.assessed.Snapshot.Namespace == "" {
+	if m.options.ReadOnly || c.Unavailable(cluster.Changes) != "" || c.assessed == nil ||
+		c.assessed.Snapshot.Namespace == "" {
 		return nil
 	}
 	namespace := c.assessed.Snapshot.Namespace
@@ -134,7 +154,13 @@ func (m *Model) openDialog(of *clusterState, d dialog.Options) tea.Cmd {
 }
 
 // openChange opens the dialog for an action that is about no running job.
-func (m *Model) openChange(of *clusterState, title string, name action.Name, o *unstructured.Unstructured, r action.Request) tea.Cmd {
+func (m *Model) openChange(
+	of *clusterState,
+	title string,
+	name action.Name,
+	o *unstructured.Unstructured,
+	r action.Request,
+) tea.Cmd {
 	namespace := of.assessed.Snapshot.Namespace
 	named := &job.Job{Kind: job.Kind(o.GetKind()), Namespace: namespace, Name: o.GetName()}
 	return m.openDialog(of, dialog.Options{Jobs: []*job.Job{named}, Title: title, Request: r,

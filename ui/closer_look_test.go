@@ -102,8 +102,16 @@ func (f *lookFixture) verdict(t *testing.T, name string) diagnosis.Verdict {
 // TestOpenJobIsLookedAtCloser: at once, again every half minute, never twice at
 // a time, and what is found is said on the page and in the row.
 func TestOpenJobIsLookedAtCloser(t *testing.T) {
-	w := &watcher{seen: assess.Look{At: noon, Evidence: diagnosis.Evidence{LogSeen: true,
-		Log: velero.JobLog{GaveUp: velero.LogLine{At: noon.Add(-40 * time.Minute), Text: "Error updating restore's status from InProgress to Finalizing"}, LostPhase: "Finalizing"}},
+	w := &watcher{seen: assess.Look{At: noon, Evidence: diagnosis.Evidence{
+		LogSeen: true,
+		Log: velero.JobLog{
+			GaveUp: velero.LogLine{
+				At:   noon.Add(-40 * time.Minute),
+				Text: "Error updating restore's status from InProgress to Finalizing",
+			},
+			LostPhase: "Finalizing",
+		},
+	},
 		Facts: []diagnosis.Fact{{Holds: true, Text: "you may patch it, as tester", Source: "rbac"}}}}
 	f := newLookFixture(t, w)
 	before := f.verdict(t, "crm-old")
@@ -176,8 +184,13 @@ func TestLookThatFails(t *testing.T) {
 	if frame := plain(checkFrame(t, f.Model)); !strings.Contains(frame, "could not look closer: restores.velero.io") {
 		t.Errorf("it is not said:\n%s", frame)
 	}
-	w.err, w.seen = nil, assess.Look{At: noon, Evidence: diagnosis.Evidence{LogSeen: true,
-		Log: velero.JobLog{GaveUp: velero.LogLine{At: noon.Add(-40 * time.Minute), Text: "gave up"}, LostPhase: "Finalizing"}}}
+	w.err, w.seen = nil, assess.Look{At: noon, Evidence: diagnosis.Evidence{
+		LogSeen: true,
+		Log: velero.JobLog{
+			GaveUp:    velero.LogLine{At: noon.Add(-40 * time.Minute), Text: "gave up"},
+			LostPhase: "Finalizing",
+		},
+	}}
 	f.after(lookPace)
 	f.answer(t)
 	w.err = errors.New("no answer in time")

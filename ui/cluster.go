@@ -65,7 +65,13 @@ func newCluster(ctx context.Context, o Options, shown Cluster, n int) *clusterSt
 	ctx, cancel := context.WithCancel(ctx)
 	c := &clusterState{Cluster: shown, id: strconv.Itoa(n), ctx: ctx, leave: cancel, acknowledged: map[string]bool{},
 		estimates: &assess.Estimates{BackupAge: o.BackupAge}, questions: map[types.UID]*question{}}
-	c.sources = jobview.Sources{Inspector: shown.Inspector, WhyNoClipboard: o.Terminal.WhyNoClipboard, Clock: o.Clock, Keys: o.Keys, Start: starter(ctx)}
+	c.sources = jobview.Sources{
+		Inspector:      shown.Inspector,
+		WhyNoClipboard: o.Terminal.WhyNoClipboard,
+		Clock:          o.Clock,
+		Keys:           o.Keys,
+		Start:          starter(ctx),
+	}
 	return c
 }
 
@@ -180,7 +186,10 @@ func (c *clusterState) trouble() string {
 // unanswered reports whether nothing is known yet of clusters that were switched to.
 func (m *Model) unanswered() bool {
 	return m.switching != nil && m.switching.done && len(m.screens) == 1 &&
-		!slices.ContainsFunc(m.clusters, func(c *clusterState) bool { return c.ended == nil && c.health().State != watch.Connecting })
+		!slices.ContainsFunc(
+			m.clusters,
+			func(c *clusterState) bool { return c.ended == nil && c.health().State != watch.Connecting },
+		)
 }
 
 // switchingText describes an unfinished switch and what esc does; empty for none.

@@ -34,12 +34,30 @@ func showOf(m *Model, c *clusterState, snap *watch.Snapshot) {
 // cannot be used.
 func fourClusters(t testing.TB, width, height int, change ...func(*Options)) *Model {
 	t.Helper()
-	m := screen(t, nil, width, height, append([]func(*Options){clustersNamed("prod-east", "prod-west", "lab", "old")}, change...)...)
+	m := screen(
+		t,
+		nil,
+		width,
+		height,
+		append([]func(*Options){clustersNamed("prod-east", "prod-west", "lab", "old")}, change...)...)
 	showOf(m, m.clusters[0], stageful())
 	west := snapshotOf(running("shop-restore-2", "nightly-shop-20261120", 871, 1402, 34))
-	west.Health = watch.Health{State: watch.Stale, Since: noon.Add(-12 * time.Second), Err: "no answer for 12s", RetryAt: noon.Add(5 * time.Second)}
+	west.Health = watch.Health{
+		State:   watch.Stale,
+		Since:   noon.Add(-12 * time.Second),
+		Err:     "no answer for 12s",
+		RetryAt: noon.Add(5 * time.Second),
+	}
 	showOf(m, m.clusters[1], west)
-	showOf(m, m.clusters[2], &watch.Snapshot{Seq: 1, At: noon, Health: watch.Health{State: watch.Connecting, Err: "dial tcp 127.0.0.1:6443: connection refused"}})
+	showOf(
+		m,
+		m.clusters[2],
+		&watch.Snapshot{
+			Seq:    1,
+			At:     noon,
+			Health: watch.Health{State: watch.Connecting, Err: "dial tcp 127.0.0.1:6443: connection refused"},
+		},
+	)
 	m.Update(watchEnded{m.clusters[3], errors.New("reading the kubeconfig: no such file: ca.crt")})
 	return m
 }
@@ -91,7 +109,10 @@ func TestSameUIDInTwoClusters(t *testing.T) {
 	if find[*dialogScreen](m) == nil || find[*dialogScreen](m).of == opened {
 		t.Fatal("the dialog is not about the marked job")
 	}
-	if header := strings.SplitN(ansi.Strip(checkFrame(t, m)), "\n", 2)[0]; !strings.Contains(header, find[*dialogScreen](m).of.Context+"/velero") {
+	if header := strings.SplitN(ansi.Strip(checkFrame(t, m)), "\n", 2)[0]; !strings.Contains(
+		header,
+		find[*dialogScreen](m).of.Context+"/velero",
+	) {
 		t.Errorf("the header does not name the cluster of the dialog: %s", header)
 	}
 }

@@ -41,13 +41,18 @@ func TestChosenTabs(t *testing.T) {
 	m.dashboard.choose([]string{"backups", "active"}, nil)
 	show(m, stageful())
 	line := strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[1]
-	if !strings.Contains(line, "[1 Backups") || !strings.Contains(line, "2 Active") || strings.Contains(line, "Restores") || m.dashboard.tab != m.dashboard.backups {
+	if !strings.Contains(line, "[1 Backups") || !strings.Contains(line, "2 Active") ||
+		strings.Contains(line, "Restores") ||
+		m.dashboard.tab != m.dashboard.backups {
 		t.Errorf("tabs are %q", line)
 	}
 	if press(t, m, "tab"); m.dashboard.tab != m.dashboard.active {
 		t.Error("tab does not go to the second tab")
 	}
-	if names := strings.Join(Tabs(), " "); names != "active restores backups schedules storage coverage etcd deletions" {
+	if names := strings.Join(
+		Tabs(),
+		" ",
+	); names != "active restores backups schedules storage coverage etcd deletions" {
 		t.Errorf("the tabs are called %s", names)
 	}
 }

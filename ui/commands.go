@@ -20,7 +20,13 @@ import (
 
 // tabAliases are other names of tabs, as kubectl and velero have them.
 var tabAliases = map[string][]string{
-	"restores": {"rst"}, "backups": {"bak"}, "schedules": {"sched"}, "storage": {"bsl", "locations"}, "deletions": {"dbr"},
+	"restores": {
+		"rst",
+	},
+	"backups":   {"bak"},
+	"schedules": {"sched"},
+	"storage":   {"bsl", "locations"},
+	"deletions": {"dbr"},
 }
 
 func (m *Model) newCommands() []command.Command {
@@ -30,12 +36,17 @@ func (m *Model) newCommands() []command.Command {
 		all = append(all, command.Command{Name: name, Also: tabAliases[name], What: "go to the tab " + t.name,
 			Do: func(string) (tea.Cmd, error) { return m.goToTab(t) }})
 	}
-	return append(all,
+	return append(
+		all,
 		command.Command{Name: "backup", Argument: "NAME", What: "open a backup", Values: m.names(job.Backup),
 			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Backup, name) }},
 		command.Command{Name: "restore", Argument: "NAME", What: "open a restore", Values: m.names(job.Restore),
 			Do: func(name string) (tea.Cmd, error) { return m.openNamed(job.Restore, name) }},
-		command.Command{Name: "preview", Argument: "BACKUP", What: "build a restore and preview its effect", Values: m.names(job.Backup),
+		command.Command{
+			Name:     "preview",
+			Argument: "BACKUP",
+			What:     "build a restore and preview its effect",
+			Values:   m.names(job.Backup),
 			Do: func(name string) (tea.Cmd, error) {
 				of, j, err := m.oneNamed(job.Backup, name)
 				if err != nil {
@@ -43,32 +54,83 @@ func (m *Model) newCommands() []command.Command {
 				}
 				m.showDashboard()
 				return m.openForm(of, j), nil
-			}},
-		command.Command{Name: "ctx", Also: []string{"context"}, Argument: "NAME,...", What: "show other kubeconfig contexts", List: true,
-			Values: slices.Values(m.options.Contexts), Do: m.switchContexts},
-		command.Command{Name: "ns", Also: []string{"namespace"}, Argument: "NAME", What: "show Velero in another namespace",
-			Values: m.namespaces(), Do: func(name string) (tea.Cmd, error) { return m.switchTo(nil, name), nil }},
-		command.Command{Name: "filter", Argument: "[TEXT]", What: "filter the rows as " + m.options.Keys.Key("filter") + " does; without a text show all", Do: func(text string) (tea.Cmd, error) {
-			m.showDashboard()
-			m.dashboard.setFilter(text)
-			return nil, nil
-		}},
-		command.Command{Name: "sort", Argument: "COLUMN", What: "sort the jobs, " + m.options.Keys.Key("reverse") + " reverses", Values: slices.Values(orderNames()),
-			Do: func(name string) (tea.Cmd, error) { return nil, m.sortBy(name) }},
-		command.Command{Name: "columns", Argument: "[NAME]", What: "choose the columns of jobs (a,b,...), or show all", List: true,
-			Values: slices.Values(Columns()), Do: func(text string) (tea.Cmd, error) { return nil, m.chooseColumns(text) }},
-		command.Command{Name: "theme", Argument: "NAME", What: "change the colours", Values: slices.Values(slices.Concat(draw.Themes(), m.options.Themes, []string{draw.ThemeAuto})),
-			Do: func(name string) (tea.Cmd, error) { return m.changeTheme(name) }},
-		command.Command{Name: "mouse", Argument: "on/off", What: "use the mouse; while it is on, hold shift to select text",
-			Values: slices.Values([]string{"on", "off"}), Do: m.useMouse},
-		command.Command{Name: "log", What: "what veltui has changed from this machine", Do: func(string) (tea.Cmd, error) { return m.openLog(), nil }},
+			},
+		},
+		command.Command{
+			Name:     "ctx",
+			Also:     []string{"context"},
+			Argument: "NAME,...",
+			What:     "show other kubeconfig contexts",
+			List:     true,
+			Values:   slices.Values(m.options.Contexts),
+			Do:       m.switchContexts,
+		},
+		command.Command{
+			Name:     "ns",
+			Also:     []string{"namespace"},
+			Argument: "NAME",
+			What:     "show Velero in another namespace",
+			Values:   m.namespaces(),
+			Do:       func(name string) (tea.Cmd, error) { return m.switchTo(nil, name), nil },
+		},
+		command.Command{
+			Name:     "filter",
+			Argument: "[TEXT]",
+			What:     "filter the rows as " + m.options.Keys.Key("filter") + " does; without a text show all",
+			Do: func(text string) (tea.Cmd, error) {
+				m.showDashboard()
+				m.dashboard.setFilter(text)
+				return nil, nil
+			},
+		},
+		command.Command{
+			Name:     "sort",
+			Argument: "COLUMN",
+			What:     "sort the jobs, " + m.options.Keys.Key("reverse") + " reverses",
+			Values:   slices.Values(orderNames()),
+			Do:       func(name string) (tea.Cmd, error) { return nil, m.sortBy(name) },
+		},
+		command.Command{
+			Name:     "columns",
+			Argument: "[NAME]",
+			What:     "choose the columns of jobs (a,b,...), or show all",
+			List:     true,
+			Values: slices.Values(
+				Columns(),
+			),
+			Do: func(text string) (tea.Cmd, error) { return nil, m.chooseColumns(text) },
+		},
+		command.Command{
+			Name:     "theme",
+			Argument: "NAME",
+			What:     "change the colours",
+			Values:   slices.Values(slices.Concat(draw.Themes(), m.options.Themes, []string{draw.ThemeAuto})),
+			Do:       func(name string) (tea.Cmd, error) { return m.changeTheme(name) },
+		},
+		command.Command{
+			Name:     "mouse",
+			Argument: "on/off",
+			What:     "use the mouse; while it is on, hold shift to select text",
+			Values:   slices.Values([]string{"on", "off"}),
+			Do:       m.useMouse,
+		},
+		command.Command{
+			Name: "log",
+			What: "what veltui has changed from this machine",
+			Do:   func(string) (tea.Cmd, error) { return m.openLog(), nil },
+		},
 		command.Command{Name: "help", What: "all keys and commands of this screen", Do: func(string) (tea.Cmd, error) {
 			if !m.helping() {
 				m.toggleHelp()
 			}
 			return nil, nil
 		}},
-		command.Command{Name: "quit", Also: []string{"q", "q!", "qa", "exit"}, What: "quit", Do: func(string) (tea.Cmd, error) { return m.quit(), nil }},
+		command.Command{
+			Name: "quit",
+			Also: []string{"q", "q!", "qa", "exit"},
+			What: "quit",
+			Do:   func(string) (tea.Cmd, error) { return m.quit(), nil },
+		},
 	)
 }
 
@@ -137,7 +199,12 @@ func (m *Model) oneNamed(kind job.Kind, name string) (*clusterState, *job.Job, e
 		return nil, nil, fmt.Errorf("there is no %s %s%s", kind.Word(), name, why)
 	case 1:
 	default:
-		return nil, nil, fmt.Errorf("several clusters have %s: type its context first, such as %s/%s", name, found[0].cluster.Context, name)
+		return nil, nil, fmt.Errorf(
+			"several clusters have %s: type its context first, such as %s/%s",
+			name,
+			found[0].cluster.Context,
+			name,
+		)
 	}
 	return found[0].cluster, found[0].Job, nil
 }

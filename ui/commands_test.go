@@ -159,7 +159,12 @@ func twoClusters(t *testing.T) *Model {
 		o.Clusters = []Cluster{{Context: "east", Inspector: newFake()}, {Context: "west", Inspector: newFake()}}
 	})
 	for _, c := range m.clusters {
-		m.Update(snapshotAssessed{c, c.estimates.Assess(snapshotOf(ended("same", velerov1.BackupPhaseCompleted, 3, 1, 1, 0, 0)), noon)})
+		m.Update(
+			snapshotAssessed{
+				c,
+				c.estimates.Assess(snapshotOf(ended("same", velerov1.BackupPhaseCompleted, 3, 1, 1, 0, 0)), noon),
+			},
+		)
 	}
 	return m
 }
@@ -186,7 +191,12 @@ func TestReverse(t *testing.T) {
 	} {
 		typeText(t, m, step.keys)
 		got := names()
-		if title := frameLine(t, m, 3); !strings.Contains(title, step.title) || step.first != "" && got[0] != step.first || step.last != "" && got[len(got)-1] != step.last {
+		if title := frameLine(
+			t,
+			m,
+			3,
+		); !strings.Contains(title, step.title) || step.first != "" && got[0] != step.first ||
+			step.last != "" && got[len(got)-1] != step.last {
 			t.Errorf("%s: %v under %q", step.keys, got, title)
 		}
 	}
@@ -198,7 +208,10 @@ func TestHelpIsSearched(t *testing.T) {
 	press(t, m, "?", "/")
 	typeText(t, m, "suspend")
 	press(t, m, "enter")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "ctrl+z") || !strings.Contains(frame, "/suspend 1 of 1") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "ctrl+z") ||
+		!strings.Contains(frame, "/suspend 1 of 1") {
 		t.Errorf("not found:\n%s", frame)
 	}
 	press(t, m, "esc")
@@ -233,7 +246,10 @@ func TestColumnsCommand(t *testing.T) {
 	if err := m.chooseColumns("age, Stage"); err != nil || titles() != "NAME AGE STAGE" {
 		t.Errorf("%v: %s", err, titles())
 	}
-	if err := m.chooseColumns("stage,colour"); err == nil || !strings.Contains(err.Error(), "there is no column colour; choose from") || titles() != "NAME AGE STAGE" {
+	if err := m.chooseColumns(
+		"stage,colour",
+	); err == nil || !strings.Contains(err.Error(), "there is no column colour; choose from") ||
+		titles() != "NAME AGE STAGE" {
 		t.Errorf("%v: %s", err, titles())
 	}
 	if err := m.chooseColumns(""); err != nil || titles() != usual {

@@ -29,7 +29,12 @@ type oracle struct {
 	answer func(ctx context.Context, j *job.Job) (collector.Estimate, error)
 }
 
-func (o *oracle) Estimate(ctx context.Context, j *job.Job, server velero.Server, _ cluster.Progress) (collector.Estimate, error) {
+func (o *oracle) Estimate(
+	ctx context.Context,
+	j *job.Job,
+	server velero.Server,
+	_ cluster.Progress,
+) (collector.Estimate, error) {
 	o.asked = append(o.asked, j.Name+" "+server.Version)
 	return o.answer(ctx, j)
 }
@@ -47,7 +52,12 @@ type memory struct{ rates forecast.Rates }
 var lab = memory{forecast.Rates{
 	Throttle: forecast.Cost{Seconds: 0.02, Seen: 30},
 	Resources: map[string]forecast.Cost{
-		"persistentvolumeclaims": {Seconds: 0.05, Seen: 5}, "pods": {Seconds: 0.1, Seen: 20}, "deployments.apps": {Seconds: 0.1, Seen: 20},
+		"persistentvolumeclaims": {
+			Seconds: 0.05,
+			Seen:    5,
+		},
+		"pods":             {Seconds: 0.1, Seen: 20},
+		"deployments.apps": {Seconds: 0.1, Seen: 20},
 	},
 }}
 
@@ -55,15 +65,34 @@ var lab = memory{forecast.Rates{
 func shopEstimate(context.Context, *job.Job) (collector.Estimate, error) {
 	e := collector.Estimate{
 		Steps: []collector.Step{
-			{Resource: "namespaces", Items: 3}, {Resource: "persistentvolumeclaims", Items: 40}, {Resource: "secrets", Items: 318},
-			{Resource: "configmaps", Items: 701}, {Resource: "pods", Items: 180}, {Resource: "deployments.apps", Items: 100},
+			{
+				Resource: "namespaces",
+				Items:    3,
+			},
+			{Resource: "persistentvolumeclaims", Items: 40},
+			{Resource: "secrets", Items: 318},
+			{
+				Resource: "configmaps",
+				Items:    701,
+			},
+			{Resource: "pods", Items: 180},
+			{Resource: "deployments.apps", Items: 100},
 			{Resource: "certificatesigningrequests.certificates.k8s.io", Items: 60},
 		},
-		Assumptions: []string{"Claims in the backup name their volume snapshots, so the server is taken to run with EnableCSI."},
+		Assumptions: []string{
+			"Claims in the backup name their volume snapshots, so the server is taken to run with EnableCSI.",
+		},
 	}
 	for _, s := range e.Steps {
 		e.Total += s.Items
-		e.Resources = append(e.Resources, collector.ResourceCount{Resource: s.Resource, Items: s.Items, Namespaces: map[string]int{"shop": s.Items - 1, "shop-cache": 1}})
+		e.Resources = append(
+			e.Resources,
+			collector.ResourceCount{
+				Resource:   s.Resource,
+				Items:      s.Items,
+				Namespaces: map[string]int{"shop": s.Items - 1, "shop-cache": 1},
+			},
+		)
 	}
 	e.Resources[0].Namespaces = nil
 	return e, nil
@@ -112,7 +141,9 @@ func (m *Model) askAgainAll() tea.Cmd {
 
 func TestResourcesFrames(t *testing.T) {
 	broken := func(context.Context, *job.Job) (collector.Estimate, error) {
-		return collector.Estimate{}, errors.New("not permitted: you may not create downloadrequests.velero.io in namespace velero")
+		return collector.Estimate{}, errors.New(
+			"not permitted: you may not create downloadrequests.velero.io in namespace velero",
+		)
 	}
 	for _, s := range []struct {
 		name   string
@@ -148,8 +179,20 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 		restoreJob("new", "b", time.Second, velerov1.RestoreStatus{}, time.Second),
 		running("items", "b", 10, 100, 5),
 		restoreJob("no-backup", "", time.Second, velerov1.RestoreStatus{}, time.Second),
-		restoreJob("finalizing", "b", time.Minute, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFinalizing}, time.Second),
-		restoreJob("ended", "b", time.Minute, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}, time.Second),
+		restoreJob(
+			"finalizing",
+			"b",
+			time.Minute,
+			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFinalizing},
+			time.Second,
+		),
+		restoreJob(
+			"ended",
+			"b",
+			time.Minute,
+			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+			time.Second,
+		),
 		backupJob("running", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}, time.Second),
 		backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
 	)
@@ -189,7 +232,13 @@ func TestAsksOnlyWhatIsNeeded(t *testing.T) {
 // TestEstimatedTotal stands in, marked, until Velero has a total of its own.
 func TestEstimatedTotal(t *testing.T) {
 	o := &oracle{}
-	fresh := restoreJob("fresh", "b", 5*time.Second, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(4 * time.Second))}, time.Second)
+	fresh := restoreJob(
+		"fresh",
+		"b",
+		5*time.Second,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(4 * time.Second))},
+		time.Second,
+	)
 	m := screen(t, snapshotOf(fresh), 80, 24, withOracle(o))
 	if strings.Contains(checkFrame(t, m), "1402") {
 		t.Fatal("knows the total before it was asked for")
@@ -212,17 +261,40 @@ func TestEstimatedTotal(t *testing.T) {
 	}
 	// The page tells how the two compare in the end.
 	press(t, m, "enter", "4")
-	ended := restoreJob("fresh", "b", time.Minute, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(50 * time.Second)),
-		CompletionTimestamp: ptr(ago(time.Second)), Progress: &velerov1.RestoreProgress{ItemsRestored: 1399, TotalItems: 1399}}, time.Second)
+	ended := restoreJob(
+		"fresh",
+		"b",
+		time.Minute,
+		velerov1.RestoreStatus{
+			Phase:          velerov1.RestorePhaseCompleted,
+			StartTimestamp: ptr(ago(50 * time.Second)),
+			CompletionTimestamp: ptr(
+				ago(time.Second),
+			),
+			Progress: &velerov1.RestoreProgress{ItemsRestored: 1399, TotalItems: 1399},
+		},
+		time.Second,
+	)
 	showAt(m, snapshotOf(ended), noon)
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "Velero counted 1,399 items; the estimate was 1,402.") {
+	if frame := plain(
+		checkFrame(t, m),
+	); !strings.Contains(
+		frame,
+		"Velero counted 1,399 items; the estimate was 1,402.",
+	) {
 		t.Errorf("nothing is said of the difference:\n%s", frame)
 	}
 }
 
 // TestNothingIsRestoredYet marks all as to come, and the total as estimated.
 func TestNothingIsRestoredYet(t *testing.T) {
-	m := screen(t, snapshotOf(restoreJob("new", "b", time.Second, velerov1.RestoreStatus{}, time.Second)), 80, 24, withOracle(&oracle{}))
+	m := screen(
+		t,
+		snapshotOf(restoreJob("new", "b", time.Second, velerov1.RestoreStatus{}, time.Second)),
+		80,
+		24,
+		withOracle(&oracle{}),
+	)
 	obey(t, m, m.askAgainAll())
 	press(t, m, "enter", "4")
 	frame := plain(checkFrame(t, m))
@@ -241,7 +313,15 @@ func TestLateAnswer(t *testing.T) {
 		ended <- ctx.Err()
 		return collector.Estimate{}, ctx.Err()
 	}}
-	m := screen(t, snapshotOf(backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour)), 80, 24, withOracle(o))
+	m := screen(
+		t,
+		snapshotOf(
+			backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
+		),
+		80,
+		24,
+		withOracle(o),
+	)
 	cmd := press(t, m, "3", "enter", "4")
 	answered := make(chan tea.Msg, 1)
 	go func() { answered <- cmd().(tea.BatchMsg)[0]() }()
@@ -270,7 +350,9 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 	o := &oracle{answer: func(context.Context, *job.Job) (collector.Estimate, error) {
 		return collector.Estimate{}, errors.New("the store is away")
 	}}
-	snap := snapshotOf(backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour))
+	snap := snapshotOf(
+		backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
+	)
 	m := screen(t, snap, 80, 24, withOracle(o), func(o *Options) { o.Clock = func() time.Time { return now } })
 	obey(t, m, press(t, m, "3", "enter", "4"))
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "unknown: the store is away") {
@@ -298,8 +380,19 @@ func TestErrorsAreAskedAgain(t *testing.T) {
 func TestResourcesPageSaysWhyNot(t *testing.T) {
 	for name, want := range map[string]string{"stored": "--no-artifacts", "running": "--no-artifacts"} {
 		m := screen(t, snapshotOf(
-			backupJob("running", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}, time.Second),
-			backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour)), 80, 24)
+			backupJob(
+				"running",
+				time.Minute,
+				velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+				time.Second,
+			),
+			backupJob(
+				"stored",
+				time.Hour,
+				velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+				time.Hour,
+			),
+		), 80, 24)
 		m.openJob(m.at, types.UID("uid-"+name), jobview.Overview)
 		press(t, m, "4")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, want) {

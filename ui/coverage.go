@@ -46,11 +46,19 @@ func (d *dashboard) askCoverage(c *clusterState, opened bool) tea.Cmd {
 	case c.covered.Known, c.covered.Err != nil:
 		return nil
 	}
-	return readInto(d.m, c, &c.covered, &c.coverage, 0, func() bool { return d.tab.name == tabs.CoverageName }, func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Result, error) {
-		ctx, cancel := cluster.WithTimeout(ctx, coverageTimeout)
-		defer cancel()
-		return c.Coverage(ctx, a, coverage.Options{}, say)
-	})
+	return readInto(
+		d.m,
+		c,
+		&c.covered,
+		&c.coverage,
+		0,
+		func() bool { return d.tab.name == tabs.CoverageName },
+		func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Result, error) {
+			ctx, cancel := cluster.WithTimeout(ctx, coverageTimeout)
+			defer cancel()
+			return c.Coverage(ctx, a, coverage.Options{}, say)
+		},
+	)
 }
 
 // askNextRun reads what the next run of a schedule takes when its page is opened.
@@ -58,13 +66,29 @@ func (m *Model) askNextRun(c *clusterState, schedule string) tea.Cmd {
 	if c.foreseen.About(schedule) {
 		c.nextRun = coverage.Reading[coverage.Prediction]{Schedule: schedule}
 	}
-	return readInto(m, c, &c.foreseen, &c.nextRun, coverageAge, func() bool { return len(m.screens) > 1 }, func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Prediction, error) {
-		return c.Predict(ctx, a, schedule, say)
-	})
+	return readInto(
+		m,
+		c,
+		&c.foreseen,
+		&c.nextRun,
+		coverageAge,
+		func() bool { return len(m.screens) > 1 },
+		func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Prediction, error) {
+			return c.Predict(ctx, a, schedule, say)
+		},
+	)
 }
 
 // readInto reads something of a cluster unless it is younger than age, and shows how far that is. seen is whether it is on the screen.
-func readInto[T any](m *Model, c *clusterState, answer *fetch.Answer[*T], shown *coverage.Reading[T], age time.Duration, seen func() bool, read func(context.Context, *assess.Assessment, func(string)) (*T, error)) tea.Cmd {
+func readInto[T any](
+	m *Model,
+	c *clusterState,
+	answer *fetch.Answer[*T],
+	shown *coverage.Reading[T],
+	age time.Duration,
+	seen func() bool,
+	read func(context.Context, *assess.Assessment, func(string)) (*T, error),
+) tea.Cmd {
 	a, progress := c.assessed, fetch.NewProgress[string]()
 	cmd := answer.Ask(c.asker(func() tea.Cmd {
 		progress.Close()

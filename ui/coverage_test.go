@@ -13,14 +13,41 @@ import (
 // nothing is claimed, and enter shows why.
 func TestCoverageTab(t *testing.T) {
 	reads, failure := 0, error(nil)
-	result := &coverage.Result{State: coverage.Unprotected, At: noon, Namespaces: []coverage.Namespace{{
-		Item:   coverage.Item{Kind: "Namespace", Name: "warehouse", State: coverage.Unprotected, Reason: coverage.LabelExcluded, Sentence: "claim db-1: In no backup: the label excludes it."},
-		Claims: []coverage.Item{{Kind: "PersistentVolumeClaim", Namespace: "warehouse", Name: "db-1", State: coverage.Unprotected, Reason: coverage.LabelExcluded, Sentence: "In no backup: the label excludes it."}},
-		Workloads: []coverage.Item{
-			{Kind: "Deployment", Name: "api", State: coverage.Warned, Sentence: "The newest copy is 9h old, more than 2h."},
-			{Kind: "Deployment", Name: "web", State: coverage.Warned, Sentence: "The newest copy is 9h old, more than 2h."},
+	result := &coverage.Result{State: coverage.Unprotected, At: noon, Namespaces: []coverage.Namespace{
+		{
+			Item: coverage.Item{
+				Kind:     "Namespace",
+				Name:     "warehouse",
+				State:    coverage.Unprotected,
+				Reason:   coverage.LabelExcluded,
+				Sentence: "claim db-1: In no backup: the label excludes it.",
+			},
+			Claims: []coverage.Item{
+				{
+					Kind:      "PersistentVolumeClaim",
+					Namespace: "warehouse",
+					Name:      "db-1",
+					State:     coverage.Unprotected,
+					Reason:    coverage.LabelExcluded,
+					Sentence:  "In no backup: the label excludes it.",
+				},
+			},
+			Workloads: []coverage.Item{
+				{
+					Kind:     "Deployment",
+					Name:     "api",
+					State:    coverage.Warned,
+					Sentence: "The newest copy is 9h old, more than 2h.",
+				},
+				{
+					Kind:     "Deployment",
+					Name:     "web",
+					State:    coverage.Warned,
+					Sentence: "The newest copy is 9h old, more than 2h.",
+				},
+			},
 		},
-	}}}
+	}}
 	gate := make(chan bool)
 	b := newBench(t, 120, 30, func(o *Options) {
 		fake(o).coverage = func(_ *assess.Assessment, say func(string)) (*coverage.Result, error) {
@@ -41,7 +68,12 @@ func TestCoverageTab(t *testing.T) {
 	again()
 	b.keys("enter")
 	b.sees("claim db-1: In no backup: the label excludes it.")
-	b.shows("namespace warehouse", "Claims", "Why", "Deployment api and Deployment web: The newest copy is 9h old") // one reason, one line
+	b.shows(
+		"namespace warehouse",
+		"Claims",
+		"Why",
+		"Deployment api and Deployment web: The newest copy is 9h old",
+	) // one reason, one line
 	b.keys("esc", "1", "6")
 	if reads != 1 {
 		t.Errorf("it was read %d times", reads)
@@ -66,8 +98,16 @@ func TestNextRunOnThePageOfASchedule(t *testing.T) {
 			say("reading persistentvolumeclaims")
 			read = append(read, schedule)
 			<-gate
-			return &coverage.Prediction{Schedule: schedule, Namespaces: []string{"shop"}, Claims: []string{"shop/data", "shop/scratch"}, Data: []string{"shop/data"},
-				Workloads: map[string][]string{"Deployment": {"shop/web"}}, Unknown: []string{"pods: you may not list it"}}, failure
+			return &coverage.Prediction{
+				Schedule:   schedule,
+				Namespaces: []string{"shop"},
+				Claims:     []string{"shop/data", "shop/scratch"},
+				Data:       []string{"shop/data"},
+				Workloads: map[string][]string{
+					"Deployment": {"shop/web"},
+				},
+				Unknown: []string{"pods: you may not list it"},
+			}, failure
 		}
 	})
 	b.send(snapshotAssessed{b.clusters[0], b.clusters[0].assessed})
@@ -75,7 +115,16 @@ func TestNextRunOnThePageOfASchedule(t *testing.T) {
 	b.sees("? Reading persistentvolumeclaims")
 	close(gate)
 	b.sees("shop/scratch, without its data")
-	b.shows("What the next run takes", "Namespaces", "Claims", "shop/data", "Deployments", "shop/web", "Unknown", "pods: you may not list it")
+	b.shows(
+		"What the next run takes",
+		"Namespaces",
+		"Claims",
+		"shop/data",
+		"Deployments",
+		"shop/web",
+		"Unknown",
+		"pods: you may not list it",
+	)
 	b.keys("esc", "enter")
 	b.shows("shop/web")
 	if len(read) != 1 {

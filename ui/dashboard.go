@@ -91,24 +91,128 @@ func newDashboard(m *Model) *dashboard {
 	notVerified := func() string { return jobview.VerifyUnavailable(&d.m.focus().sources, d.selectedJob()) }
 	nextOrder := keys.Run(func() { d.setOrder((d.order+1)%len(orders), false) })
 	d.keys = append([]keys.Binding{
-		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true, WhyNot: whyNotOpen, Do: d.openSelected(jobview.Overview)},
-		{Name: "describe", Keys: []string{"d"}, Label: "d", What: "describe", Group: keys.Look, WhyNot: whyNotOpen, Do: d.openSelected(jobview.Overview)},
-		{Name: "yaml", Keys: []string{"y"}, Label: "y", What: "YAML", Group: keys.Look, WhyNot: noYAML, Do: d.openSelected(jobview.YAML)},
-		{Name: "verify", Keys: []string{"V"}, Label: "V", What: "verify a restore", Group: keys.Look, WhyNot: notVerified, Do: d.openSelected(jobview.Verify)},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: "1..9", What: "go to a tab", Group: keys.Move, Do: d.turnTo},
+		{
+			Name:   "open",
+			Keys:   []string{"enter", "right"},
+			Label:  "enter",
+			What:   "open",
+			Group:  keys.Look,
+			Short:  true,
+			WhyNot: whyNotOpen,
+			Do:     d.openSelected(jobview.Overview),
+		},
+		{
+			Name:   "describe",
+			Keys:   []string{"d"},
+			Label:  "d",
+			What:   "describe",
+			Group:  keys.Look,
+			WhyNot: whyNotOpen,
+			Do:     d.openSelected(jobview.Overview),
+		},
+		{
+			Name:   "yaml",
+			Keys:   []string{"y"},
+			Label:  "y",
+			What:   "YAML",
+			Group:  keys.Look,
+			WhyNot: noYAML,
+			Do:     d.openSelected(jobview.YAML),
+		},
+		{
+			Name:   "verify",
+			Keys:   []string{"V"},
+			Label:  "V",
+			What:   "verify a restore",
+			Group:  keys.Look,
+			WhyNot: notVerified,
+			Do:     d.openSelected(jobview.Verify),
+		},
+		{
+			Keys:  []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
+			Label: "1..9",
+			What:  "go to a tab",
+			Group: keys.Move,
+			Do:    d.turnTo,
+		},
 		{Keys: []string{"0"}, Label: "0", What: "go to the last tab", Group: keys.Move, Do: d.turnTo},
 		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next tab", Group: keys.Move, Do: turn(1)},
-		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous tab", Group: keys.Move, Do: turn(-1)},
-		{Name: "filter", Keys: []string{"/"}, Label: "/", What: "filter", Group: keys.Look, Short: true, Do: d.startFilter},
-		{Name: "clear", Keys: []string{"esc"}, Label: "esc", What: "clear the filter, then the marks", Group: keys.Look, Do: keys.Run(d.clear)},
-		{Name: "acknowledge", Keys: []string{"a"}, Label: "a", What: "acknowledge", Group: keys.Look, Short: true, Fits: d.onFinding, WhyNot: d.acknowledgeUnavailable,
-			WhatNow: keys.Either(d.onFinding, "acknowledge", "acknowledge what needs attention, until it changes"), Do: d.acknowledge},
-		{Name: "sort", Keys: []string{"s"}, Label: "s", What: "sort", Group: keys.Move, Short: true, On: d.showsJobs, Do: nextOrder},
-		{Name: "reverse", Keys: []string{"S"}, Label: "S", What: "reverse the order", Group: keys.Move, On: d.showsJobs, Do: keys.Run(d.reverse)},
+		{
+			Name:  "previous-tab",
+			Keys:  []string{"shift+tab"},
+			Label: "shift+tab",
+			What:  "previous tab",
+			Group: keys.Move,
+			Do:    turn(-1),
+		},
+		{
+			Name:  "filter",
+			Keys:  []string{"/"},
+			Label: "/",
+			What:  "filter",
+			Group: keys.Look,
+			Short: true,
+			Do:    d.startFilter,
+		},
+		{
+			Name:  "clear",
+			Keys:  []string{"esc"},
+			Label: "esc",
+			What:  "clear the filter, then the marks",
+			Group: keys.Look,
+			Do:    keys.Run(d.clear),
+		},
+		{
+			Name:   "acknowledge",
+			Keys:   []string{"a"},
+			Label:  "a",
+			What:   "acknowledge",
+			Group:  keys.Look,
+			Short:  true,
+			Fits:   d.onFinding,
+			WhyNot: d.acknowledgeUnavailable,
+			WhatNow: keys.Either(
+				d.onFinding,
+				"acknowledge",
+				"acknowledge what needs attention, until it changes",
+			),
+			Do: d.acknowledge,
+		},
+		{
+			Name:  "sort",
+			Keys:  []string{"s"},
+			Label: "s",
+			What:  "sort",
+			Group: keys.Move,
+			Short: true,
+			On:    d.showsJobs,
+			Do:    nextOrder,
+		},
+		{
+			Name:  "reverse",
+			Keys:  []string{"S"},
+			Label: "S",
+			What:  "reverse the order",
+			Group: keys.Move,
+			On:    d.showsJobs,
+			Do:    keys.Run(d.reverse),
+		},
 	}, keys.Moving(func(m keys.Motion) { d.tab.moved(m) })...)
 	for _, k := range jobview.Openers() {
-		d.keys = append(d.keys, keys.Binding{Name: k.What, Keys: []string{k.Key}, Label: k.Key, What: k.What, Group: keys.Look, Short: k.Footer,
-			On: d.showsJobs, WhyNot: whyNotOpen, Do: d.openSelected(k.Page)})
+		d.keys = append(
+			d.keys,
+			keys.Binding{
+				Name:   k.What,
+				Keys:   []string{k.Key},
+				Label:  k.Key,
+				What:   k.What,
+				Group:  keys.Look,
+				Short:  k.Footer,
+				On:     d.showsJobs,
+				WhyNot: whyNotOpen,
+				Do:     d.openSelected(k.Page),
+			},
+		)
 	}
 	return d
 }
@@ -188,7 +292,18 @@ func (d *dashboard) load() {
 	if endedRows := jobRows(without(ended, attention), d.active.filter); len(endedRows) > 0 {
 		activeRows = append(append(activeRows, row{heading: "finished in the last hour"}), endedRows...)
 	}
-	d.active.count, d.restores.count, d.backups.count = len(active)+max(len(attention)-1, 0)+len(without(ended, attention)), len(restores), len(backups)
+	d.active.count, d.restores.count, d.backups.count = len(
+		active,
+	)+max(
+		len(attention)-1,
+		0,
+	)+len(
+		without(ended, attention),
+	), len(
+		restores,
+	), len(
+		backups,
+	)
 	d.active.setRows(activeRows)
 	d.restores.setRows(jobRows(orders[d.order].sort(restores, d.reversed), d.restores.filter))
 	d.backups.setRows(jobRows(orders[d.order].sort(backups, d.reversed), d.backups.filter))
@@ -227,7 +342,16 @@ func jobRows(jobs []clusterJob, f filter) []row {
 }
 
 func jobFields(j clusterJob) []string {
-	fields := []string{j.Name, j.Phase, string(j.Stage), string(j.Kind), j.BackupName, j.ScheduleName, j.StorageLocation, j.cluster.Context}
+	fields := []string{
+		j.Name,
+		j.Phase,
+		string(j.Stage),
+		string(j.Kind),
+		j.BackupName,
+		j.ScheduleName,
+		j.StorageLocation,
+		j.cluster.Context,
+	}
 	if j.Terminal() {
 		return fields
 	}

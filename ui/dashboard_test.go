@@ -71,7 +71,13 @@ func TestListsSayHowManyOlderJobsAreNotShown(t *testing.T) {
 		t.Error(frame)
 	}
 	m.dashboard.tab, m.stale = m.dashboard.active, true
-	if frame := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " "); !strings.Contains(frame, "no shown job ended") {
+	if frame := strings.Join(
+		strings.Fields(ansi.Strip(checkFrame(t, m))),
+		" ",
+	); !strings.Contains(
+		frame,
+		"no shown job ended",
+	) {
 		t.Error(frame) // one that is left out may have ended in the last hour
 	}
 }
@@ -86,7 +92,12 @@ func TestFilterCounts(t *testing.T) {
 			t.Errorf("at %d: %q", width, line)
 		}
 		filterBy(m, "no-backup-of-this-name-was-ever-made-in-this-cluster-before")
-		if line := frameLine(t, m, 1); !strings.Contains(line, "  0 of 7") || !strings.Contains(line, " 2 ") || !strings.Contains(line, "/no-") {
+		if line := frameLine(
+			t,
+			m,
+			1,
+		); !strings.Contains(line, "  0 of 7") || !strings.Contains(line, " 2 ") ||
+			!strings.Contains(line, "/no-") {
 			t.Errorf("at %d: %q", width, line)
 		}
 	}
@@ -107,7 +118,8 @@ func TestTabsKeepNamesBesideAFilter(t *testing.T) {
 					t.Errorf("tab %d is not named beside %s: %q", i+1, text, line)
 				}
 			}
-			if !strings.Contains(line, shown) || !strings.Contains(line, fmt.Sprintf(" of %d ", m.dashboard.tab.count)) {
+			if !strings.Contains(line, shown) ||
+				!strings.Contains(line, fmt.Sprintf(" of %d ", m.dashboard.tab.count)) {
 				t.Errorf("no filter with its count: %q", line)
 			}
 		}
@@ -118,16 +130,27 @@ func TestTabsKeepNamesBesideAFilter(t *testing.T) {
 func TestFilterBelongsToItsTab(t *testing.T) {
 	m := screen(t, stageful(), 120, 40)
 	press(t, m, "3", "/", "h", "o", "u", "r", "l", "y", "enter", "1")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "crm-old") || strings.Contains(frame, "/hourly") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "crm-old") ||
+		strings.Contains(frame, "/hourly") {
 		t.Errorf("the filter of Backups is on Active:\n%s", frame)
 	}
 	press(t, m, "3")
-	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "nightly-crm") || !strings.Contains(frame, "/hourly  2 of 4") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); strings.Contains(frame, "nightly-crm") ||
+		!strings.Contains(frame, "/hourly  2 of 4") {
 		t.Errorf("Backups has lost its filter:\n%s", frame)
 	}
 	press(t, m, "4")
 	filterBy(m, "no-such-schedule")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Nothing matches /no-such-schedule, which hides 1 row. esc clears the filter.") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(
+		frame,
+		"Nothing matches /no-such-schedule, which hides 1 row. esc clears the filter.",
+	) {
 		t.Errorf("the empty tab does not name its filter:\n%s", frame)
 	}
 }
@@ -150,7 +173,10 @@ func TestStartsOnTheFirstRow(t *testing.T) {
 			}
 		}
 	}
-	half.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceLive}, {Resource: watch.Restores, State: watch.SourceSyncing}}
+	half.Sources = []watch.Source{
+		{Resource: watch.Backups, State: watch.SourceLive},
+		{Resource: watch.Restores, State: watch.SourceSyncing},
+	}
 	m := screen(t, &half, 80, 24)
 	show(m, full)
 	if got := selectedName(t, m); got != "crm-old" {
@@ -239,7 +265,9 @@ func TestWideTables(t *testing.T) {
 	bad.Object.(*velerov1.Backup).Status.Expiration = ptr(metav1.NewTime(noon.Add(29*24*time.Hour + time.Minute)))
 	bad.StorageLocation = "default"
 	for width, titles := range map[int][]string{120: {"AGE", "ERR", "WARN"}, 160: {"AGE", "ERR", "WARN", "EXPIRES", "LOCATION", "FROM"}} {
-		frame := ansi.Strip(checkFrame(t, screen(t, snapshotOf(running(long, "some-backup", 3, 10, 1), bad), width, 24)))
+		frame := ansi.Strip(
+			checkFrame(t, screen(t, snapshotOf(running(long, "some-backup", 3, 10, 1), bad), width, 24)),
+		)
 		for _, title := range titles {
 			if !strings.Contains(frame, title) {
 				t.Errorf("no %s at %d cells:\n%s", title, width, frame)
@@ -247,11 +275,19 @@ func TestWideTables(t *testing.T) {
 		}
 	}
 	m := screen(t, snapshotOf(running(long, "some-backup", 3, 10, 1), bad), 200, 24)
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, long) || !hasLine(frame, "bad", "12", "345", "29d", "default") || strings.Contains(frame, "12 err") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, long) || !hasLine(frame, "bad", "12", "345", "29d", "default") ||
+		strings.Contains(frame, "12 err") {
 		t.Error(frame)
 	}
 	// What does not fit whole is left out.
-	if line := frameLine(t, screen(t, snapshotOf(bad), 80, 24), 5); !strings.Contains(line, "12 err") || strings.Contains(line, "345") {
+	if line := frameLine(
+		t,
+		screen(t, snapshotOf(bad), 80, 24),
+		5,
+	); !strings.Contains(line, "12 err") ||
+		strings.Contains(line, "345") {
 		t.Error(line)
 	}
 }
@@ -262,7 +298,8 @@ func TestAdviceNamesKeys(t *testing.T) {
 		m := screen(t, orphans(), width, 24)
 		for _, pressed := range []string{"down", "enter"} {
 			frame := ansi.Strip(checkFrame(t, m))
-			if !strings.Contains(frame, "Press f") || strings.Contains(frame, "veltui explain") || strings.Contains(frame, "veltui finalize") {
+			if !strings.Contains(frame, "Press f") || strings.Contains(frame, "veltui explain") ||
+				strings.Contains(frame, "veltui finalize") {
 				t.Errorf("at %d cells:\n%s", width, frame)
 			}
 			press(t, m, pressed)
@@ -285,7 +322,12 @@ func TestHelpHidesTheKeysBehindIt(t *testing.T) {
 
 func TestSortByStageKeepsTheQueuesOrder(t *testing.T) {
 	queued := func(name string, position int) *job.Job {
-		return backupJob(name, time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued, QueuePosition: position}, time.Minute)
+		return backupJob(
+			name,
+			time.Minute,
+			velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued, QueuePosition: position},
+			time.Minute,
+		)
 	}
 	m := screen(t, snapshotOf(queued("second", 2), queued("third", 3), queued("first", 1)), 80, 24)
 	press(t, m, "s", "s")
@@ -348,7 +390,14 @@ func TestOneETAInAFrame(t *testing.T) {
 	o := &oracle{answer: secretsThenPods, rates: lab}
 	j := running("mixed", "b", 400, 900, 50)
 	clock := noon
-	m := screen(t, snapshotOf(j), 120, 40, withOracle(o), func(o *Options) { o.Clock = func() time.Time { return clock } })
+	m := screen(
+		t,
+		snapshotOf(j),
+		120,
+		40,
+		withOracle(o),
+		func(o *Options) { o.Clock = func() time.Time { return clock } },
+	)
 	compared := 0
 	for range 40 {
 		clock = clock.Add(700 * time.Millisecond)
@@ -396,9 +445,24 @@ func TestLeftOpenShowsTheRunningJob(t *testing.T) {
 			for i := range 70 {
 				jobs := []*job.Job{running("shop", "b", 500, 1000, 10)}
 				for n := i; n >= 0; n-- {
-					jobs = append(jobs, ended(fmt.Sprintf("passed-%02d", n), velerov1.BackupPhaseCompleted, 10, time.Second, time.Minute, 0, 0))
+					jobs = append(
+						jobs,
+						ended(
+							fmt.Sprintf("passed-%02d", n),
+							velerov1.BackupPhaseCompleted,
+							10,
+							time.Second,
+							time.Minute,
+							0,
+							0,
+						),
+					)
 				}
-				jobs = append(jobs, ended("first", velerov1.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0), old)
+				jobs = append(
+					jobs,
+					ended("first", velerov1.BackupPhaseCompleted, 10, time.Minute, time.Minute, 0, 0),
+					old,
+				)
 				if now = now.Add(10 * time.Second); i == 5 && keys != nil {
 					if view := ansi.Strip(checkFrame(t, m)); !strings.Contains(view, "old") && name != "scrolled" {
 						t.Errorf("%s: the selected row left the screen after %v:\n%s", name, now.Sub(noon), view)
@@ -440,7 +504,11 @@ func TestHeaderNamesANewerVelero(t *testing.T) {
 				}
 				continue
 			}
-			if n := strings.Count(view, "newer than veltui knows"); (n == 1) != newer || n > 1 || newer && !strings.Contains(strings.Split(view, "\n")[0], version) {
+			if n := strings.Count(
+				view,
+				"newer than veltui knows",
+			); (n == 1) != newer || n > 1 ||
+				newer && !strings.Contains(strings.Split(view, "\n")[0], version) {
 				t.Errorf("%s at %d: said %d times:\n%s", version, width, n, strings.Split(view, "\n")[0])
 			}
 		}
@@ -452,19 +520,34 @@ func TestScreenSaysWhyItIsStale(t *testing.T) {
 	const hung = "the API server answers, but not what it reads from etcd: no response within 4s"
 	for _, width := range []int{80, 120, 200} {
 		snap := stageful()
-		snap.Health = watch.Health{State: watch.Stale, Since: noon.Add(-9 * time.Second), Err: hung, RetryAt: noon.Add(time.Second)}
+		snap.Health = watch.Health{
+			State:   watch.Stale,
+			Since:   noon.Add(-9 * time.Second),
+			Err:     hung,
+			RetryAt: noon.Add(time.Second),
+		}
 		view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, screen(t, snap, width, 40)))), " ")
 		if !strings.Contains(view, "stale 9s") || !strings.Contains(view, "not what it reads from etcd") {
 			t.Errorf("at %d:\n%s", width, view)
 		}
 		played := newFake()
 		m := screen(t, stageful(), width, 40, func(o *Options) { o.Clusters[0].Inspector = played })
-		if view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " "); strings.Contains(view, "writes fail") {
+		if view := strings.Join(
+			strings.Fields(ansi.Strip(checkFrame(t, m))),
+			" ",
+		); strings.Contains(
+			view,
+			"writes fail",
+		) {
 			t.Errorf("at %d:\n%s", width, view)
 		}
 		played.failure = "POST /apis/velero.io: the API server answers 500"
 		show(m, stageful())
-		if view := strings.Join(strings.Fields(ansi.Strip(checkFrame(t, m))), " "); !strings.Contains(view, "live, writes fail") || !strings.Contains(view, "does not store what is written") {
+		if view := strings.Join(
+			strings.Fields(ansi.Strip(checkFrame(t, m))),
+			" ",
+		); !strings.Contains(view, "live, writes fail") ||
+			!strings.Contains(view, "does not store what is written") {
 			t.Errorf("at %d:\n%s", width, view)
 		}
 	}

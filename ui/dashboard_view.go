@@ -89,7 +89,13 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 	}
 	if f, ok := r.item.(*clusterFinding); ok {
 		sign, _, _ := f.look(c)
-		return c.Fit(pointer(c, selected)+sign, 2) + " " + c.Cut(d.inCluster(r)+f.Ref()+" "+string(f.Reason), max(c.Width-3, 1))
+		return c.Fit(
+			pointer(c, selected)+sign,
+			2,
+		) + " " + c.Cut(
+			d.inCluster(r)+f.Ref()+" "+string(f.Reason),
+			max(c.Width-3, 1),
+		)
 	}
 	j, ok := r.item.(*job.Job)
 	if !ok {
@@ -107,7 +113,15 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 		}
 	}
 	width := max(c.Width-3-lipgloss.Width(tail), 4)
-	return mark(c, judged, selected, 2) + " " + c.Fit(c.CutMiddle(d.inCluster(r)+draw.KindLetter(j.Kind)+" "+j.Name, width), width) + tail
+	return mark(
+		c,
+		judged,
+		selected,
+		2,
+	) + " " + c.Fit(
+		c.CutMiddle(d.inCluster(r)+draw.KindLetter(j.Kind)+" "+j.Name, width),
+		width,
+	) + tail
 }
 
 // in is a canvas at the present of a row's cluster.

@@ -82,8 +82,15 @@ var dialogFrames = []struct {
 	{"doubtful", func(_ *testing.T, b *bench) { b.retrying(); b.ends(dialog.ErrStopped) }},
 	{"changed", func(t *testing.T, b *bench) {
 		b.retrying()
-		b.ends(action.Outcome{State: action.Changed, Sent: action.NotSent, Phase: "InProgress", Message: "it was changed since the plan was shown; nothing was written",
-			Plan: b.plan(t, func(e *action.Evidence) { e.MayPatch, e.MayPatchWhy = action.No, "no rule" })})
+		b.ends(
+			action.Outcome{
+				State:   action.Changed,
+				Sent:    action.NotSent,
+				Phase:   "InProgress",
+				Message: "it was changed since the plan was shown; nothing was written",
+				Plan:    b.plan(t, func(e *action.Evidence) { e.MayPatch, e.MayPatchWhy = action.No, "no rule" }),
+			},
+		)
 	}},
 	{"summary", func(_ *testing.T, b *bench) {
 		b.keys("m", "down", "m", "down", "m", "f")

@@ -57,7 +57,9 @@ func (m *Model) askContents(c *clusterState, j *job.Job, unasked bool) tea.Cmd {
 	}
 	q := c.questions[j.UID]
 	switch {
-	case j.Kind == job.Restore && j.BackupName == "", j.Kind == job.Backup && !j.Terminal(), unasked && (q != nil || busy):
+	case j.Kind == job.Restore && j.BackupName == "",
+		j.Kind == job.Backup && !j.Terminal(),
+		unasked && (q != nil || busy):
 		return nil
 	case q == nil:
 		q = &question{unasked: unasked}

@@ -17,7 +17,10 @@ import (
 
 // secretsThenPods is a restore whose second half takes far longer.
 func secretsThenPods(context.Context, *job.Job) (collector.Estimate, error) {
-	return collector.Estimate{Total: 900, Steps: []collector.Step{{Resource: "secrets", Items: 600}, {Resource: "pods", Items: 300}}}, nil
+	return collector.Estimate{
+		Total: 900,
+		Steps: []collector.Step{{Resource: "secrets", Items: 600}, {Resource: "pods", Items: 300}},
+	}, nil
 }
 
 // next is a restore a second later.
@@ -35,7 +38,14 @@ func TestETAKnowsTheMix(t *testing.T) {
 	o := &oracle{answer: secretsThenPods, rates: lab}
 	j := running("mixed", "b", 400, 900, 50)
 	clock := noon
-	m := screen(t, snapshotOf(j), 100, 24, withOracle(o), func(o *Options) { o.Clock = func() time.Time { return clock } })
+	m := screen(
+		t,
+		snapshotOf(j),
+		100,
+		24,
+		withOracle(o),
+		func(o *Options) { o.Clock = func() time.Time { return clock } },
+	)
 	shows := func(what, want string) {
 		t.Helper()
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, want) {

@@ -21,7 +21,9 @@ import (
 
 // etcdObject is one of OpenShift's objects.
 func etcdObject(group, kind, name string, age time.Duration, spec map[string]any) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1alpha1", "kind": kind, "spec": spec}}
+	u := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": group + "/v1alpha1", "kind": kind, "spec": spec},
+	}
 	u.SetName(name)
 	u.SetUID(types.UID(name))
 	u.SetCreationTimestamp(ago(age))
@@ -31,9 +33,13 @@ func etcdObject(group, kind, name string, age time.Duration, spec map[string]any
 func etcdBackup(name string, age time.Duration, claim, condition, message string) *unstructured.Unstructured {
 	u := etcdObject("operator.openshift.io", "EtcdBackup", name, age, map[string]any{"pvcName": claim})
 	if condition != "" {
-		u.Object["status"] = map[string]any{"backupJob": map[string]any{"namespace": etcd.Namespace, "name": "job-of-" + name},
-			"conditions": []any{map[string]any{"type": condition, "reason": condition, "status": "True", "message": message,
-				"lastTransitionTime": ago(age - 90*time.Second).UTC().Format(time.RFC3339)}}}
+		u.Object["status"] = map[string]any{
+			"backupJob": map[string]any{"namespace": etcd.Namespace, "name": "job-of-" + name},
+			"conditions": []any{
+				map[string]any{"type": condition, "reason": condition, "status": "True", "message": message,
+					"lastTransitionTime": ago(age - 90*time.Second).UTC().Format(time.RFC3339)},
+			},
+		}
 	}
 	return u
 }
@@ -45,7 +51,9 @@ func openShift(logs map[string]etcd.Log, unseen ...etcd.Unseen) *watch.Snapshot 
 		j.Labels = map[string]string{"app": "cluster-backup-job", "backup-name": backup}
 		j.Status.StartTime = ptr(ago(age))
 		if result != "" {
-			j.Status.Conditions = []batchv1.JobCondition{{Type: result, Status: corev1.ConditionTrue, LastTransitionTime: ago(age - time.Minute)}}
+			j.Status.Conditions = []batchv1.JobCondition{
+				{Type: result, Status: corev1.ConditionTrue, LastTransitionTime: ago(age - time.Minute)},
+			}
 		}
 		return j
 	}
@@ -57,35 +65,65 @@ func openShift(logs map[string]etcd.Log, unseen ...etcd.Unseen) *watch.Snapshot 
 	}
 	waiting := pod("before-upgrade", 40*time.Minute, corev1.PodPending)
 	waiting.Spec.NodeName, waiting.Status.StartTime = "", nil
-	waiting.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-		Message: "0/6 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/6 nodes are available."}}
+	waiting.Status.Conditions = []corev1.PodCondition{
+		{
+			Type:    corev1.PodScheduled,
+			Status:  corev1.ConditionFalse,
+			Message: "0/6 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/6 nodes are available.",
+		},
+	}
 	claim := func(name string, phase corev1.PersistentVolumeClaimPhase) *corev1.PersistentVolumeClaim {
 		c := &corev1.PersistentVolumeClaim{ObjectMeta: meta(name, 900*time.Hour)}
 		c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("50Gi")}
 		c.Status.Phase = phase
 		return c
 	}
-	cronJob := &batchv1.CronJob{ObjectMeta: meta("nightly", 900*time.Hour), Status: batchv1.CronJobStatus{LastScheduleTime: ptr(ago(9 * time.Hour))}}
+	cronJob := &batchv1.CronJob{
+		ObjectMeta: meta("nightly", 900*time.Hour),
+		Status:     batchv1.CronJobStatus{LastScheduleTime: ptr(ago(9 * time.Hour))},
+	}
 	nightly := etcdBackup("nightly-29920465", 9*time.Hour, "etcd-backup", etcd.Completed, "Complete")
-	nightly.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "nightly-29920465", "uid": "u"}}
+	nightly.Object["metadata"].(map[string]any)["ownerReferences"] = []any{
+		map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "nightly-29920465", "uid": "u"},
+	}
 	lost := etcdBackup("audit-q3", 290*time.Hour, "etcd-backup", etcd.Pending, "Executing job job-of-audit-q3")
 	lost.SetLabels(map[string]string{"state": "processed"})
 	snap := snapshotOf()
 	snap.Etcd = etcd.Read(etcd.Objects{
-		Backups: []*unstructured.Unstructured{etcdBackup("before-upgrade", 41*time.Minute, "etcd-before-upgrade", etcd.Pending, "Executing job job-of-before-upgrade"),
-			nightly, lost, etcdBackup("next", time.Minute, "etcd-backup", "", "")},
-		Schedules: []*unstructured.Unstructured{etcdObject("config.openshift.io", "Backup", "nightly", 900*time.Hour, map[string]any{"etcd": map[string]any{
-			"schedule": "0 3 * * *", "timeZone": "UTC", "pvcName": "etcd-backup"}})},
-		Jobs:     []*batchv1.Job{job("before-upgrade", 40*time.Minute, ""), job("nightly-29920465", 9*time.Hour, batchv1.JobComplete)},
+		Backups: []*unstructured.Unstructured{
+			etcdBackup(
+				"before-upgrade",
+				41*time.Minute,
+				"etcd-before-upgrade",
+				etcd.Pending,
+				"Executing job job-of-before-upgrade",
+			),
+			nightly,
+			lost,
+			etcdBackup("next", time.Minute, "etcd-backup", "", ""),
+		},
+		Schedules: []*unstructured.Unstructured{
+			etcdObject("config.openshift.io", "Backup", "nightly", 900*time.Hour, map[string]any{"etcd": map[string]any{
+				"schedule": "0 3 * * *", "timeZone": "UTC", "pvcName": "etcd-backup"}}),
+		},
+		Jobs: []*batchv1.Job{
+			job("before-upgrade", 40*time.Minute, ""),
+			job("nightly-29920465", 9*time.Hour, batchv1.JobComplete),
+		},
 		CronJobs: []*batchv1.CronJob{cronJob},
-		Claims:   []*corev1.PersistentVolumeClaim{claim("etcd-backup", corev1.ClaimBound), claim("etcd-before-upgrade", corev1.ClaimPending)},
-		Pods:     []*corev1.Pod{waiting, pod("nightly-29920465", 9*time.Hour, corev1.PodSucceeded)},
+		Claims: []*corev1.PersistentVolumeClaim{
+			claim("etcd-backup", corev1.ClaimBound),
+			claim("etcd-before-upgrade", corev1.ClaimPending),
+		},
+		Pods: []*corev1.Pod{waiting, pod("nightly-29920465", 9*time.Hour, corev1.PodSucceeded)},
 	}, unseen).WithLogs(logs)
 	return snap
 }
 
 func TestGoldenEtcd(t *testing.T) {
-	failed := map[string]etcd.Log{"job-of-nightly-29920465-x7k2p": {Failure: "could not write snapshot: no space left on device"}}
+	failed := map[string]etcd.Log{
+		"job-of-nightly-29920465-x7k2p": {Failure: "could not write snapshot: no space left on device"},
+	}
 	for _, s := range []struct {
 		name string
 		keys []string
@@ -124,7 +162,10 @@ func TestEtcdTabComesAndGoes(t *testing.T) {
 	}
 	show(m, openShift(nil))
 	press(t, m, "7")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "[7 Etcd 5 !") || !strings.Contains(frame, "before-upgrade") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "[7 Etcd 5 !") ||
+		!strings.Contains(frame, "before-upgrade") {
 		t.Errorf("no tab:\n%s", frame)
 	}
 	show(m, snapshotOf())
@@ -140,20 +181,34 @@ func TestEtcdTabWithoutRights(t *testing.T) {
 		return etcd.Unseen{Resource: resource, Why: resource + " is forbidden"}
 	}
 	u := etcdBackup("audit-q3", 290*time.Hour, "etcd-backup", etcd.Pending, "Executing job")
-	snap.Etcd = etcd.Read(etcd.Objects{Backups: []*unstructured.Unstructured{u}}, []etcd.Unseen{hidden(etcd.Jobs), hidden(etcd.Pods), hidden(etcd.Schedules)})
+	snap.Etcd = etcd.Read(
+		etcd.Objects{Backups: []*unstructured.Unstructured{u}},
+		[]etcd.Unseen{hidden(etcd.Jobs), hidden(etcd.Pods), hidden(etcd.Schedules)},
+	)
 	m := screen(t, snap, 120, 40)
 	press(t, m, "7")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "You may not list backups.config.openshift.io.") || !strings.Contains(frame, "docs/rbac.md") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "You may not list backups.config.openshift.io.") ||
+		!strings.Contains(frame, "docs/rbac.md") {
 		t.Errorf("the list does not say what is missing:\n%s", frame)
 	}
 	press(t, m, "enter")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "jobs.batch is forbidden") || !strings.Contains(frame, "JobsHidden") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "jobs.batch is forbidden") ||
+		!strings.Contains(frame, "JobsHidden") {
 		t.Errorf("the page does not say what is missing:\n%s", frame)
 	}
 	snap.Etcd = etcd.Read(etcd.Objects{}, []etcd.Unseen{hidden(etcd.Backups), hidden(etcd.Schedules)})
 	m = screen(t, snap, 120, 40)
 	press(t, m, "7")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "You may not list etcdbackups.operator.openshift.io.") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(
+		frame,
+		"You may not list etcdbackups.operator.openshift.io.",
+	) {
 		t.Errorf("nothing may be listed:\n%s", frame)
 	}
 }

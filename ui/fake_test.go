@@ -95,22 +95,41 @@ func (f *fakeCluster) ReadVolumes(ctx context.Context, _ *job.Job) ([]job.Volume
 	return never[[]job.Volume](ctx)
 }
 
-func (f *fakeCluster) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress cluster.Progress) (collector.Estimate, error) {
+func (f *fakeCluster) Estimate(
+	ctx context.Context,
+	j *job.Job,
+	server velero.Server,
+	progress cluster.Progress,
+) (collector.Estimate, error) {
 	return f.contents.Estimate(ctx, j, server, progress)
 }
 
-func (f *fakeCluster) Contents(ctx context.Context, j *job.Job, progress cluster.Progress) ([]collector.ResourceCount, error) {
+func (f *fakeCluster) Contents(
+	ctx context.Context,
+	j *job.Job,
+	progress cluster.Progress,
+) ([]collector.ResourceCount, error) {
 	return f.contents.Contents(ctx, j, progress)
 }
 
-func (f *fakeCluster) Predict(ctx context.Context, _ *assess.Assessment, schedule string, say func(string)) (*coverage.Prediction, error) {
+func (f *fakeCluster) Predict(
+	ctx context.Context,
+	_ *assess.Assessment,
+	schedule string,
+	say func(string),
+) (*coverage.Prediction, error) {
 	if f.predict == nil {
 		return never[*coverage.Prediction](ctx)
 	}
 	return f.predict(schedule, say)
 }
 
-func (f *fakeCluster) Coverage(ctx context.Context, a *assess.Assessment, _ coverage.Options, say func(string)) (*coverage.Result, error) {
+func (f *fakeCluster) Coverage(
+	ctx context.Context,
+	a *assess.Assessment,
+	_ coverage.Options,
+	say func(string),
+) (*coverage.Result, error) {
 	if f.coverage == nil {
 		return never[*coverage.Result](ctx)
 	}
@@ -148,11 +167,21 @@ func (f *fakeCluster) Items(ctx context.Context, _ *job.Job, _ velero.Server) (c
 	return f.items.items, f.items.err
 }
 
-func (f *fakeCluster) Verify(context.Context, *job.Job, *assess.Assessment, func(live.Progress), func(string)) (verify.Result, error) {
+func (f *fakeCluster) Verify(
+	context.Context,
+	*job.Job,
+	*assess.Assessment,
+	func(live.Progress),
+	func(string),
+) (verify.Result, error) {
 	return f.verified, nil
 }
 
-func (f *fakeCluster) VolumeObject(ctx context.Context, namespace string, v velero.VolumeRef) (cluster.Document, error) {
+func (f *fakeCluster) VolumeObject(
+	ctx context.Context,
+	namespace string,
+	v velero.VolumeRef,
+) (cluster.Document, error) {
 	return f.objects.VolumeObject(ctx, namespace, v)
 }
 
@@ -200,17 +229,33 @@ func (f *fakeCluster) Allowed(ctx context.Context, namespace string, kind job.Ki
 }
 
 // Propose plays no answer unless a test has one.
-func (f *fakeCluster) Propose(ctx context.Context, namespace string, name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+func (f *fakeCluster) Propose(
+	ctx context.Context,
+	namespace string,
+	name action.Name,
+	o *unstructured.Unstructured,
+	r action.Request,
+) (action.Plan, error) {
 	if f.propose == nil {
 		return never[action.Plan](ctx)
 	}
 	return f.propose(name, o, r)
 }
 
-func (f *fakeCluster) Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error) {
+func (f *fakeCluster) Gather(
+	ctx context.Context,
+	namespace string,
+	kind job.Kind,
+	name string,
+) (action.Evidence, error) {
 	return f.finalizer.Gather(ctx, namespace, kind, name)
 }
 
-func (f *fakeCluster) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
+func (f *fakeCluster) Apply(
+	ctx context.Context,
+	plan action.Plan,
+	dryRun bool,
+	report func(action.Progress),
+) (action.Outcome, error) {
 	return f.finalizer.Apply(ctx, plan, dryRun, report)
 }

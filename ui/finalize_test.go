@@ -17,7 +17,13 @@ import (
 func TestFinalizeByATypedName(t *testing.T) {
 	b := newBench(t, 80, 24)
 	b.open()
-	b.shows("Finalize restore velero/crm-old", "InProgress -> FinalizingPartiallyFailed", "3 errors", "1 warning", "Press enter to apply; you will be asked to type prod-east/crm-old")
+	b.shows(
+		"Finalize restore velero/crm-old",
+		"InProgress -> FinalizingPartiallyFailed",
+		"3 errors",
+		"1 warning",
+		"Press enter to apply; you will be asked to type prod-east/crm-old",
+	)
 	b.confirm()
 	b.reaches(dialog.Ended)
 	b.shows("Done: it is PartiallyFailed", "What remains to be done Nothing", "finalize.jsonl")
@@ -26,7 +32,8 @@ func TestFinalizeByATypedName(t *testing.T) {
 	}
 	b.listen()
 	b.keys("enter")
-	if find[*dialogScreen](b.Model) != nil || len(b.parting) != 1 || !strings.Contains(b.parting[0], "restore/crm-old: InProgress -> FinalizingPartiallyFailed") {
+	if find[*dialogScreen](b.Model) != nil || len(b.parting) != 1 ||
+		!strings.Contains(b.parting[0], "restore/crm-old: InProgress -> FinalizingPartiallyFailed") {
 		t.Errorf("dialog %v, to be said %q", find[*dialogScreen](b.Model), b.parting)
 	}
 }
@@ -46,8 +53,18 @@ func TestTheProgramIsDeafWhileTheDialogIs(t *testing.T) {
 		return find[*dialogScreen](b.Model) != nil && find[*dialogScreen](b.Model).Stage() == dialog.Choosing
 	})
 	typed()
-	if find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != dialog.Choosing || b.helping() || b.quit || b.clip != "" || b.fake.done() != "" || b.notice != "" {
-		t.Fatalf("a deaf dialog did something: executed %q, copied %q, notice %q:\n%s", b.fake.done(), b.clip, b.notice, b.frame())
+	if find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != dialog.Choosing || b.helping() ||
+		b.quit ||
+		b.clip != "" ||
+		b.fake.done() != "" ||
+		b.notice != "" {
+		t.Fatalf(
+			"a deaf dialog did something: executed %q, copied %q, notice %q:\n%s",
+			b.fake.done(),
+			b.clip,
+			b.notice,
+			b.frame(),
+		)
 	}
 	b.listen()
 	b.keys("enter")
@@ -78,7 +95,8 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
 	want := draftOf(gatheredFor(t, b.fake.jobs["crm-old"]), action.Request{Context: "prod-east"}).Commands[0]
-	if b.clip != want || !strings.HasPrefix(want, "kubectl --context prod-east -n velero patch restores.velero.io crm-old") {
+	if b.clip != want ||
+		!strings.HasPrefix(want, "kubectl --context prod-east -n velero patch restores.velero.io crm-old") {
 		t.Errorf("copied %q", b.clip)
 	}
 	b.shows("veltui also prints it on exit")
@@ -90,12 +108,26 @@ func TestTheCommandIsCopiedWhole(t *testing.T) {
 
 func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 	b := newBench(t, 80, 24)
-	now := draftOf(gatheredFor(t, b.fake.jobs["crm-old"], func(e *action.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }), action.Request{})
+	now := draftOf(
+		gatheredFor(t, b.fake.jobs["crm-old"], func(e *action.Evidence) { e.Counts = &job.StoredCounts{Errors: 1} }),
+		action.Request{},
+	)
 	b.fake.script = make(chan any, 1)
 	b.open()
 	b.confirm()
-	b.ends(action.Outcome{State: action.Changed, Sent: action.NotSent, Plan: now, Message: "it was changed since the plan was shown; nothing was written"})
-	b.shows("It changed in the meantime: nothing was written.", "Now InProgress -> FinalizingPartiallyFailed, 1 error (enter looks at this new plan)", "enter see the new plan")
+	b.ends(
+		action.Outcome{
+			State:   action.Changed,
+			Sent:    action.NotSent,
+			Plan:    now,
+			Message: "it was changed since the plan was shown; nothing was written",
+		},
+	)
+	b.shows(
+		"It changed in the meantime: nothing was written.",
+		"Now InProgress -> FinalizingPartiallyFailed, 1 error (enter looks at this new plan)",
+		"enter see the new plan",
+	)
 	b.keys("enter")
 	b.listen()
 	b.shows("this is a new plan", "Press enter to apply; you will be asked to type prod-east/crm-old")
@@ -110,7 +142,12 @@ func TestAChangeMakesANewPlanThatIsTypedAgain(t *testing.T) {
 // A refusal offers what else a person may decide, as choices of their own.
 func TestARefusalOffersOtherWays(t *testing.T) {
 	snap := stageful()
-	waits := backupJob("waits", 40*time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseReadyToStart}, 40*time.Minute)
+	waits := backupJob(
+		"waits",
+		40*time.Minute,
+		velerov1.BackupStatus{Phase: velerov1.BackupPhaseReadyToStart},
+		40*time.Minute,
+	)
 	snap.Jobs, snap.Active = append(snap.Jobs, waits), []*job.Job{waits}
 	b := newBench(t, 80, 24)
 	b.fake.jobs["waits"] = waits
@@ -154,7 +191,10 @@ func TestARestartIsOnlyACommand(t *testing.T) {
 		t.Error("a restart can be confirmed")
 	}
 	b.keys("d")
-	b.shows("Restarting is up to you", "mark 2 jobs in progress Failed and cancel their data movement: restore/crm-old and restore/shop-restore-2")
+	b.shows(
+		"Restarting is up to you",
+		"mark 2 jobs in progress Failed and cancel their data movement: restore/crm-old and restore/shop-restore-2",
+	)
 	b.keys("y")
 	b.until("it is copied", func() bool { return b.clip != "" })
 	if b.clip != "kubectl --context prod-east -n velero rollout restart deployment/velero" || b.fake.done() != "" {
@@ -347,7 +387,8 @@ func TestDialogLeftWhileTheResultIsWatched(t *testing.T) {
 		b.fake.script <- c.how
 		b.sees("restore/crm-old")
 		b.until("it is told", func() bool { return b.notice != "" })
-		if said := b.exitMessages(); b.notice != c.says || len(said) != 1 || strings.Contains(strings.ToLower(said[0]), "unfinished") {
+		if said := b.exitMessages(); b.notice != c.says || len(said) != 1 ||
+			strings.Contains(strings.ToLower(said[0]), "unfinished") {
 			t.Errorf("told is %q, want %q; said in the end %q", b.notice, c.says, said)
 		}
 	}
@@ -367,12 +408,21 @@ func TestCancelVolume(t *testing.T) {
 				b.keys("down")
 			}
 		}
-		if footer := b.frame()[strings.LastIndex(b.frame(), "\n"):]; strings.Contains(footer, "X cancel") == b.job().SelectedVolume().Ended() {
+		if footer := b.frame()[strings.LastIndex(b.frame(), "\n"):]; strings.Contains(
+			footer,
+			"X cancel",
+		) == b.job().
+			SelectedVolume().
+			Ended() {
 			t.Errorf("%s: the footer says %s", name, footer)
 		}
 		b.keys("X")
 		b.reaches(dialog.Choosing)
-		b.shows("Cancel a volume of restore velero/db-restore", want, "veltui cancels what has stalled for a known cause")
+		b.shows(
+			"Cancel a volume of restore velero/db-restore",
+			want,
+			"veltui cancels what has stalled for a known cause",
+		)
 		b.keys("esc")
 	}
 	b.keys("1")

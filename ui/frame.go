@@ -48,7 +48,13 @@ func (m *Model) render() tea.View {
 }
 
 func (m *Model) content() string {
-	c := draw.Canvas{Width: m.width, Height: m.height, Theme: m.theme, Glyphs: m.glyphs, Now: m.focus().now(m.options.Clock)}
+	c := draw.Canvas{
+		Width:  m.width,
+		Height: m.height,
+		Theme:  m.theme,
+		Glyphs: m.glyphs,
+		Now:    m.focus().now(m.options.Clock),
+	}
 	switch {
 	case m.width == 0 || m.height == 0:
 		return ""

@@ -53,7 +53,10 @@ func press(t testing.TB, m *Model, keys ...string) tea.Cmd {
 	t.Helper()
 	var cmd tea.Cmd
 	for _, k := range keys {
-		if page := regexp.MustCompile(`[\[ ](\d) ` + regexp.QuoteMeta(k) + `\b`); len(k) > 3 && unicode.IsUpper(rune(k[0])) {
+		if page := regexp.MustCompile(
+			`[\[ ](\d) ` + regexp.QuoteMeta(k) + `\b`,
+		); len(k) > 3 &&
+			unicode.IsUpper(rune(k[0])) {
 			found := page.FindStringSubmatch(ansi.Strip(m.View().Content))
 			if found == nil {
 				t.Fatalf("no page %s in\n%s", k, ansi.Strip(m.View().Content))
@@ -67,8 +70,19 @@ func press(t testing.TB, m *Model, keys ...string) tea.Cmd {
 
 func keyPress(t testing.TB, name string) tea.KeyPressMsg {
 	t.Helper()
-	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
-		"pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "home": tea.KeyHome, "end": tea.KeyEnd, "backspace": tea.KeyBackspace, "f1": tea.KeyF1}
+	codes := map[string]rune{
+		"enter":     tea.KeyEnter,
+		"esc":       tea.KeyEscape,
+		"tab":       tea.KeyTab,
+		"up":        tea.KeyUp,
+		"down":      tea.KeyDown,
+		"pgup":      tea.KeyPgUp,
+		"pgdown":    tea.KeyPgDown,
+		"home":      tea.KeyHome,
+		"end":       tea.KeyEnd,
+		"backspace": tea.KeyBackspace,
+		"f1":        tea.KeyF1,
+	}
 	if code, ok := codes[name]; ok {
 		return tea.KeyPressMsg{Code: code}
 	}
@@ -94,7 +108,11 @@ func checkFrame(t testing.TB, m *Model) string {
 		t.Errorf("%d lines on a terminal of %d", len(lines), m.height)
 	}
 	for i, line := range lines {
-		if corner := strings.TrimRight(ansi.Strip(line), " "); i == m.height-1 && m.width >= tinyWidth && lipgloss.Width(corner) == m.width {
+		if corner := strings.TrimRight(
+			ansi.Strip(line),
+			" ",
+		); i == m.height-1 && m.width >= tinyWidth &&
+			lipgloss.Width(corner) == m.width {
 			t.Errorf("the last cell of %dx%d is used: %q", m.width, m.height, corner)
 		}
 		if w := lipgloss.Width(line); w > m.width {

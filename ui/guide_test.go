@@ -12,7 +12,15 @@ import (
 // The guide follows what is on the screen, takes few lines and can be hidden.
 func TestGuideFollowsTheScreen(t *testing.T) {
 	guided := func(o *Options) {
-		o.Guide = &guide.Guide{Title: "Demo", Job: "crm-rollback", Find: "find it", Open: "<open> opens", Act: "<finalize> acts", Confirm: "confirm", Done: "done"}
+		o.Guide = &guide.Guide{
+			Title:   "Demo",
+			Job:     "crm-rollback",
+			Find:    "find it",
+			Open:    "<open> opens",
+			Act:     "<finalize> acts",
+			Confirm: "confirm",
+			Done:    "done",
+		}
 	}
 	for _, c := range []struct {
 		name          string

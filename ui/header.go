@@ -168,7 +168,8 @@ func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*cluster
 	n, idle := countJobs(clusters), len(known(clusters)) == len(clusters)
 	for _, of := range known(clusters) {
 		snap := of.assessed.Snapshot
-		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting && describe.Unseen(snap, watch.Backups, watch.Restores) == ""
+		idle = idle && len(snap.Active) == 0 && snap.Health.State != watch.Connecting &&
+			describe.Unseen(snap, watch.Backups, watch.Restores) == ""
 	}
 	attention := m.dashboard.attentionText(c, "", !words, clusters...)
 	if idle && calm {
@@ -235,7 +236,12 @@ func (d *dashboard) emptyText(c *clusterState) string {
 		return snap.Notice
 	}
 	if f := d.tab.filter; !f.empty() {
-		return fmt.Sprintf("Nothing matches /%s, which hides %s. %s clears the filter.", f.text, human.Count(d.tab.count, "row"), d.m.options.Keys.Key("clear"))
+		return fmt.Sprintf(
+			"Nothing matches /%s, which hides %s. %s clears the filter.",
+			f.text,
+			human.Count(d.tab.count, "row"),
+			d.m.options.Keys.Key("clear"),
+		)
 	}
 	if left := d.leftOut(d.tab); left > 0 {
 		return human.Count(left, "job") + " ended too long ago to be shown (--ended-within)."

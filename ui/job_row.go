@@ -56,8 +56,19 @@ const (
 )
 
 // columnNames are those that the user can choose. The others, up to the name, come first.
-var columnNames = []string{colStage: "stage", colProgress: "progress", colDone: "done", colRate: "rate", colETA: "eta", colErrors: "errors",
-	colWarnings: "warnings", colAge: "age", colExpires: "expires", colLocation: "location", colFrom: "from"}
+var columnNames = []string{
+	colStage:    "stage",
+	colProgress: "progress",
+	colDone:     "done",
+	colRate:     "rate",
+	colETA:      "eta",
+	colErrors:   "errors",
+	colWarnings: "warnings",
+	colAge:      "age",
+	colExpires:  "expires",
+	colLocation: "location",
+	colFrom:     "from",
+}
 
 // Columns are the names of the columns that can be chosen, in their usual order.
 func Columns() []string { return slices.Clone(columnNames[colStage:]) }

@@ -123,14 +123,29 @@ func TestUnboundLettersSaySo(t *testing.T) {
 
 // d, y and V act on the selected row of a list, and say why where they cannot.
 func TestKeysOfK9sOnLists(t *testing.T) {
-	restored := restoreJob("crm-restored", "nightly-crm", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted,
-		StartTimestamp: ptr(ago(time.Hour)), CompletionTimestamp: ptr(ago(50 * time.Minute))}, 50*time.Minute)
+	restored := restoreJob(
+		"crm-restored",
+		"nightly-crm",
+		time.Hour,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted,
+			StartTimestamp: ptr(ago(time.Hour)), CompletionTimestamp: ptr(ago(50 * time.Minute))},
+		50*time.Minute,
+	)
 	snap := stageful()
 	snap.Jobs = append(snap.Jobs, restored)
 	for key, page := range map[string]string{"d": "[1 Overview]", "y": "[8 YAML]", "V": "[4 Resources]"} {
-		m := screen(t, snap, 120, 40, func(o *Options) { fake(o).verified = verify.Result{At: noon, Count: map[verify.State]int{}} })
+		m := screen(
+			t,
+			snap,
+			120,
+			40,
+			func(o *Options) { fake(o).verified = verify.Result{At: noon, Count: map[verify.State]int{}} },
+		)
 		press(t, m, "2", "end", key)
-		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, page) || !strings.Contains(frame, "crm-restored") {
+		if frame := ansi.Strip(
+			checkFrame(t, m),
+		); !strings.Contains(frame, page) ||
+			!strings.Contains(frame, "crm-restored") {
 			t.Errorf("%s does not open %s:\n%s", key, page, frame)
 		}
 	}
@@ -174,20 +189,32 @@ func TestTheUsualKeysHaveNoConflict(t *testing.T) {
 // nothing any more.
 func TestChosenKeysActAndAreNamed(t *testing.T) {
 	m := screen(t, stageful(), 120, 40)
-	m.options.Keys = keys.Map{"open": {"o", "enter"}, "back": {"b"}, "search": {"ctrl+f"}, "quit": {"Q"}, "page-down": {"space"}, "half-page-down": {"ctrl+d", "pgdown", "ctrl+n", "J"}}
+	m.options.Keys = keys.Map{
+		"open":           {"o", "enter"},
+		"back":           {"b"},
+		"search":         {"ctrl+f"},
+		"quit":           {"Q"},
+		"page-down":      {"space"},
+		"half-page-down": {"ctrl+d", "pgdown", "ctrl+n", "J"},
+	}
 	press(t, m, "o")
 	if onTop(m) != "job" {
 		t.Fatal("the chosen key does not open")
 	}
 	frame := ansi.Strip(checkFrame(t, m))
-	if last := frame[strings.LastIndex(frame, "\n"):]; !strings.Contains(last, "b back") || strings.Contains(last, "esc") || !strings.Contains(last, "Q quit") {
+	if last := frame[strings.LastIndex(frame, "\n"):]; !strings.Contains(last, "b back") ||
+		strings.Contains(last, "esc") ||
+		!strings.Contains(last, "Q quit") {
 		t.Errorf("the footer says %q", last)
 	}
 	if press(t, m, "esc", "q"); onTop(m) != "job" {
 		t.Error("the usual key still goes back")
 	}
 	press(t, m, "?")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "ctrl+f          search") || !strings.Contains(frame, "    ctrl+d pgdn ctrl+n J  ") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "ctrl+f          search") ||
+		!strings.Contains(frame, "    ctrl+d pgdn ctrl+n J  ") {
 		t.Errorf("help says\n%s", frame)
 	}
 	press(t, m, "esc", "b")
@@ -225,7 +252,9 @@ func remapped(t *testing.T) (chosen keys.Map, now map[string]string) {
 
 // usualKey finds a usual key that a sentence names: a letter on its own, or what
 // follows press.
-var usualKey = regexp.MustCompile(`(?:^|[\s(,])([fwrlLeEyYnNsSmdoFvqgGkjh])(?:[\s),.;]|$)|[Pp]ress (\?|esc|enter|tab|ctrl\+\w)(?:\W|$)`)
+var usualKey = regexp.MustCompile(
+	`(?:^|[\s(,])([fwrlLeEyYnNsSmdoFvqgGkjh])(?:[\s),.;]|$)|[Pp]ress (\?|esc|enter|tab|ctrl\+\w)(?:\W|$)`,
+)
 
 // Where all keys are others, no screen names one of the usual keys.
 func TestSentencesNameChosenKeys(t *testing.T) {
@@ -292,5 +321,6 @@ func TestSentencesNameChosenKeys(t *testing.T) {
 // fixedThere reports whether a line names keys that always stay what they are: those
 // of the dialog and those that close help.
 func fixedThere(screen, line string) bool {
-	return strings.HasPrefix(screen, "dialog") && strings.Contains(line, "ress enter") || strings.Contains(line, ":quit ")
+	return strings.HasPrefix(screen, "dialog") && strings.Contains(line, "ress enter") ||
+		strings.Contains(line, ":quit ")
 }

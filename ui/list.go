@@ -195,7 +195,17 @@ func (s marks) on(c draw.Canvas, r row, line string) string {
 	if !s[r.key] {
 		return line
 	}
-	return ansi.Cut(line, 0, markCell) + c.Theme.Accent.Render(c.Glyphs.Marked) + ansi.Cut(line, markCell+1, lipgloss.Width(line))
+	return ansi.Cut(
+		line,
+		0,
+		markCell,
+	) + c.Theme.Accent.Render(
+		c.Glyphs.Marked,
+	) + ansi.Cut(
+		line,
+		markCell+1,
+		lipgloss.Width(line),
+	)
 }
 
 // order is a way to sort jobs, and how the titles show it.
@@ -208,17 +218,33 @@ type order struct {
 // orders are what the sort key goes through. The active tab has its own in place of the first.
 var orders = []order{
 	{name: "usual", compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
-	{name: "name", Sorting: draw.Sorting{Column: "NAME", Ascending: true}, compare: func(a, b *job.Job) int { return human.CompareNames(a.Name, b.Name) }},
+	{
+		name:    "name",
+		Sorting: draw.Sorting{Column: "NAME", Ascending: true},
+		compare: func(a, b *job.Job) int { return human.CompareNames(a.Name, b.Name) },
+	},
 	{name: "stage", Sorting: draw.Sorting{Column: "STAGE", Ascending: true}, compare: func(a, b *job.Job) int {
 		return cmp.Or(cmp.Compare(stageRank(a), stageRank(b)), cmp.Compare(a.QueuePosition, b.QueuePosition),
 			strings.Compare(a.Phase, b.Phase), a.Began().Compare(b.Began()))
 	}},
-	{name: "progress", Sorting: draw.Sorting{Column: "PROGRESS"}, compare: func(a, b *job.Job) int { return cmp.Compare(b.Fraction, a.Fraction) }},
-	{name: "items", Sorting: draw.Sorting{Column: "DONE"}, compare: func(a, b *job.Job) int { return cmp.Compare(b.Items.Total, a.Items.Total) }},
+	{
+		name:    "progress",
+		Sorting: draw.Sorting{Column: "PROGRESS"},
+		compare: func(a, b *job.Job) int { return cmp.Compare(b.Fraction, a.Fraction) },
+	},
+	{
+		name:    "items",
+		Sorting: draw.Sorting{Column: "DONE"},
+		compare: func(a, b *job.Job) int { return cmp.Compare(b.Items.Total, a.Items.Total) },
+	},
 	{name: "errors", Sorting: draw.Sorting{Column: "ERR"}, compare: func(a, b *job.Job) int {
 		return cmp.Or(cmp.Compare(b.Errors, a.Errors), cmp.Compare(b.Warnings, a.Warnings))
 	}},
-	{name: "age", Sorting: draw.Sorting{Column: "AGE", Ascending: true}, compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
+	{
+		name:    "age",
+		Sorting: draw.Sorting{Column: "AGE", Ascending: true},
+		compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) },
+	},
 }
 
 // byAge is the order that turns the usual one round.
@@ -232,7 +258,16 @@ func orderNames() (names []string) {
 }
 
 // stages are sorted: what runs, what waits, what has ended.
-var stages = []job.Stage{job.StageUnknown, job.StageItems, job.StageVolumes, job.StageOperations, job.StageFinalizing, job.StageQueued, job.StageDeleting, job.StageDone}
+var stages = []job.Stage{
+	job.StageUnknown,
+	job.StageItems,
+	job.StageVolumes,
+	job.StageOperations,
+	job.StageFinalizing,
+	job.StageQueued,
+	job.StageDeleting,
+	job.StageDone,
+}
 
 func stageRank(j *job.Job) int { return slices.Index(stages, j.Stage) }
 

@@ -62,13 +62,28 @@ type fleet struct {
 
 func (f *fleet) meta(kind string, i int) metav1.ObjectMeta {
 	f.version++
-	return metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("%s-%05d", kind, i), UID: types.UID(fmt.Sprintf("%s-%d", kind, i)),
-		ResourceVersion: fmt.Sprint(f.version), CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(i) * time.Second))}
+	return metav1.ObjectMeta{
+		Namespace: "velero",
+		Name:      fmt.Sprintf("%s-%05d", kind, i),
+		UID:       types.UID(fmt.Sprintf("%s-%d", kind, i)),
+		ResourceVersion: fmt.Sprint(
+			f.version,
+		),
+		CreationTimestamp: metav1.NewTime(noon.Add(time.Duration(i) * time.Second)),
+	}
 }
 
 func (f *fleet) backup(i int) client.Object {
-	return &velerov1.Backup{ObjectMeta: f.meta("backup", i), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress,
-		StartTimestamp: ptr(ago(time.Hour)), Progress: &velerov1.BackupProgress{TotalItems: 1 << 30, ItemsBackedUp: f.version}}}
+	return &velerov1.Backup{
+		ObjectMeta: f.meta("backup", i),
+		Status: velerov1.BackupStatus{
+			Phase: velerov1.BackupPhaseInProgress,
+			StartTimestamp: ptr(
+				ago(time.Hour),
+			),
+			Progress: &velerov1.BackupProgress{TotalItems: 1 << 30, ItemsBackedUp: f.version},
+		},
+	}
 }
 
 func (f *fleet) restore(i int) client.Object {
@@ -79,7 +94,10 @@ func (f *fleet) restore(i int) client.Object {
 }
 
 func (f *fleet) volume(i int) client.Object {
-	v := &velerov1.PodVolumeBackup{ObjectMeta: f.meta("volume", i), Status: velerov1.PodVolumeBackupStatus{Phase: velerov1.PodVolumeBackupPhaseInProgress}}
+	v := &velerov1.PodVolumeBackup{
+		ObjectMeta: f.meta("volume", i),
+		Status:     velerov1.PodVolumeBackupStatus{Phase: velerov1.PodVolumeBackupPhaseInProgress},
+	}
 	v.Labels = map[string]string{velerov1.BackupUIDLabel: fmt.Sprintf("backup-%d", i%loadBackups)}
 	v.Status.Progress.TotalBytes, v.Status.Progress.BytesDone = 1<<40, int64(f.version)
 	return v
@@ -166,7 +184,12 @@ func (g *glass) await(b *testing.B, text string) {
 }
 
 // onTerminal runs the dashboard on a pseudo-terminal until ctx ends.
-func onTerminal(ctx context.Context, b *testing.B, store *watch.Store, columns, rows uint16) (master io.Writer, g *glass, ended chan error) {
+func onTerminal(
+	ctx context.Context,
+	b *testing.B,
+	store *watch.Store,
+	columns, rows uint16,
+) (master io.Writer, g *glass, ended chan error) {
 	b.Helper()
 	file, tty, err := pty.Open()
 	if err != nil {
@@ -179,8 +202,19 @@ func onTerminal(ctx context.Context, b *testing.B, store *watch.Store, columns, 
 	g, ended = &glass{news: make(chan struct{}, 1)}, make(chan error, 1)
 	go func() { _, _ = io.Copy(g, file) }()
 	go func() {
-		_, err := Run(ctx, Options{Clusters: []Cluster{{Inspector: &fakeCluster{source: storeSource{store}}, Context: "load"}}, Clock: time.Now, Theme: "dark", FPS: 30,
-			Tick: time.Second, Terminal: Terminal{Title: true, Progress: true}, Input: tty, Output: tty})
+		_, err := Run(
+			ctx,
+			Options{
+				Clusters: []Cluster{{Inspector: &fakeCluster{source: storeSource{store}}, Context: "load"}},
+				Clock:    time.Now,
+				Theme:    "dark",
+				FPS:      30,
+				Tick:     time.Second,
+				Terminal: Terminal{Title: true, Progress: true},
+				Input:    tty,
+				Output:   tty,
+			},
+		)
 		ended <- err
 	}()
 	return file, g, ended
@@ -195,16 +229,30 @@ func BenchmarkBytes(b *testing.B) {
 			store := watch.NewStore(time.Now, 0)
 			for i := range 30 {
 				at := func(d time.Duration) *metav1.Time { return ptr(metav1.NewTime(time.Now().Add(-d))) }
-				store.Upsert(&velerov1.Backup{ObjectMeta: (&fleet{}).meta("backup", i), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted,
-					StartTimestamp: at(9 * time.Minute), CompletionTimestamp: at(8 * time.Minute), Progress: &velerov1.BackupProgress{TotalItems: 400, ItemsBackedUp: 400}}})
+				store.Upsert(
+					&velerov1.Backup{ObjectMeta: (&fleet{}).meta("backup", i), Status: velerov1.BackupStatus{
+						Phase: velerov1.BackupPhaseCompleted,
+						StartTimestamp: at(
+							9 * time.Minute,
+						),
+						CompletionTimestamp: at(8 * time.Minute),
+						Progress:            &velerov1.BackupProgress{TotalItems: 400, ItemsBackedUp: 400},
+					}},
+				)
 			}
 			items := 0
 			change := func() {
 				items += 20
 				for i := range running {
-					r := &velerov1.Restore{ObjectMeta: (&fleet{version: items}).meta("restore", i), Spec: velerov1.RestoreSpec{BackupName: "b"},
-						Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(metav1.NewTime(time.Now().Add(-time.Hour))),
-							Progress: &velerov1.RestoreProgress{TotalItems: 9000, ItemsRestored: items + i}}}
+					r := &velerov1.Restore{
+						ObjectMeta: (&fleet{version: items}).meta("restore", i),
+						Spec:       velerov1.RestoreSpec{BackupName: "b"},
+						Status: velerov1.RestoreStatus{
+							Phase:          velerov1.RestorePhaseInProgress,
+							StartTimestamp: ptr(metav1.NewTime(time.Now().Add(-time.Hour))),
+							Progress:       &velerov1.RestoreProgress{TotalItems: 9000, ItemsRestored: items + i},
+						},
+					}
 					r.CreationTimestamp = *r.Status.StartTimestamp
 					store.Upsert(r)
 				}

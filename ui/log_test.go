@@ -21,9 +21,38 @@ import (
 func audited(t *testing.T) func(*Options) {
 	t.Helper()
 	dir := t.TempDir()
-	one := action.Entry{Attempt: "a1", Context: "prod-east", Cluster: "https://prod-east:6443", Action: "finalize", Kind: "Restore", Namespace: "velero", Name: "crm-old", By: "jane", From: "InProgress", To: "Failed", Reason: "INC-4711"}
-	two := action.Entry{Attempt: "a2", Context: "prod-east", Action: "create", Kind: "Restore", Namespace: "velero", Name: "shop-back\x1b[2J", By: "jane", Reason: "it was asked for"}
-	three := action.Entry{Attempt: "a3", Context: "prod-west", Action: "pause", Kind: "Schedule", Namespace: "velero", Name: "nightly", By: "joe"}
+	one := action.Entry{
+		Attempt:   "a1",
+		Context:   "prod-east",
+		Cluster:   "https://prod-east:6443",
+		Action:    "finalize",
+		Kind:      "Restore",
+		Namespace: "velero",
+		Name:      "crm-old",
+		By:        "jane",
+		From:      "InProgress",
+		To:        "Failed",
+		Reason:    "INC-4711",
+	}
+	two := action.Entry{
+		Attempt:   "a2",
+		Context:   "prod-east",
+		Action:    "create",
+		Kind:      "Restore",
+		Namespace: "velero",
+		Name:      "shop-back\x1b[2J",
+		By:        "jane",
+		Reason:    "it was asked for",
+	}
+	three := action.Entry{
+		Attempt:   "a3",
+		Context:   "prod-west",
+		Action:    "pause",
+		Kind:      "Schedule",
+		Namespace: "velero",
+		Name:      "nightly",
+		By:        "joe",
+	}
 	var log strings.Builder
 	note := func(ago time.Duration, e action.Entry, event string, change func(*action.Entry)) {
 		e.Time, e.Event = noon.Add(-ago).UTC(), event
@@ -34,11 +63,21 @@ func audited(t *testing.T) func(*Options) {
 		}
 		fmt.Fprintf(&log, "%s\n", data)
 	}
-	note(50*time.Hour, one, "begin", func(e *action.Entry) { e.Commands = []string{"kubectl patch restore crm-old", "kubectl get"} })
+	note(
+		50*time.Hour,
+		one,
+		"begin",
+		func(e *action.Entry) { e.Commands = []string{"kubectl patch restore crm-old", "kubectl get"} },
+	)
 	note(50*time.Hour, one, "send", func(e *action.Entry) {
 		e.Patch = json.RawMessage(`[{"op":"add","path":"/status/phase","value":"Failed"}]`)
 	})
-	note(50*time.Hour, one, "end", func(e *action.Entry) { e.Sent, e.State, e.Message = action.Landed, action.Settled, "it stayed so" })
+	note(
+		50*time.Hour,
+		one,
+		"end",
+		func(e *action.Entry) { e.Sent, e.State, e.Message = action.Landed, action.Settled, "it stayed so" },
+	)
 	note(time.Hour, two, "begin", func(*action.Entry) {})
 	note(time.Hour, two, "send", func(e *action.Entry) { e.Object = json.RawMessage(`{"kind":"Restore"}`) })
 	note(time.Hour, two, "end", func(e *action.Entry) { e.Sent, e.State = action.Doubtful, action.Unfinished })

@@ -45,8 +45,15 @@ func logOf(lines ...string) []logs.Entry {
 			continue
 		}
 		_, rest, _ = strings.Cut(l, level+" ")
-		entries = append(entries, logs.Entry{Level: logs.ParseLevel(level),
-			Raw: []byte("time=\"" + noon.Add(-time.Duration(ago)*time.Second).UTC().Format(time.RFC3339) + "\" level=" + level + " " + rest)})
+		entries = append(entries, logs.Entry{
+			Level: logs.ParseLevel(level),
+			Raw: []byte(
+				"time=\"" + noon.Add(-time.Duration(ago)*time.Second).
+					UTC().
+					Format(time.RFC3339) +
+					"\" level=" + level + " " + rest,
+			),
+		})
 	}
 	return entries
 }
@@ -140,16 +147,31 @@ func closes(t *testing.T, s *scribe, want int32) {
 }
 
 func runningRestore() *job.Job {
-	return restoreJob("running", "nightly", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour))}, time.Minute)
+	return restoreJob(
+		"running",
+		"nightly",
+		time.Hour,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour))},
+		time.Minute,
+	)
 }
 
 func TestLogFrames(t *testing.T) {
-	live := append(logOf("Lines from before 2026-11-20 11:00:10 UTC are missing: the log of pod velero-1 was rotated"), logOf(
-		`900 info msg="Restoring item" name=token-0141 namespace=shop resource=secrets restore=velero/running`,
-		`880 error msg="Failed to get PVC media/worker-data-0006" error="connection refused" restore=velero/running`,
-		`240 info msg="Error updating restore's status from InProgress to FinalizingPartiallyFailed" Restore=velero/running`)...)
+	live := append(
+		logOf("Lines from before 2026-11-20 11:00:10 UTC are missing: the log of pod velero-1 was rotated"),
+		logOf(
+			`900 info msg="Restoring item" name=token-0141 namespace=shop resource=secrets restore=velero/running`,
+			`880 error msg="Failed to get PVC media/worker-data-0006" error="connection refused" restore=velero/running`,
+			`240 info msg="Error updating restore's status from InProgress to FinalizingPartiallyFailed" Restore=velero/running`,
+		)...)
 	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}, {40, 12}} {
-		m := screen(t, snapshotOf(storedBackup()), size[0], size[1], withLogs(writes(logs.Origin{Stored: true, Size: -1}, storedLog, nil, false)))
+		m := screen(
+			t,
+			snapshotOf(storedBackup()),
+			size[0],
+			size[1],
+			withLogs(writes(logs.Origin{Stored: true, Size: -1}, storedLog, nil, false)),
+		)
 		drive(t, m, press(t, m, "3", "l"), "5 lines", "Backed up a total")
 		drive(t, m, press(t, m, "E"), "▶")
 		golden(t, fmt.Sprintf("job-logs-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
@@ -157,7 +179,13 @@ func TestLogFrames(t *testing.T) {
 		golden(t, fmt.Sprintf("job-logs-wrapped-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 
 		// A log that began on another day says which on each line.
-		m = screen(t, snapshotOf(storedBackup()), size[0], size[1], withLogs(writes(logs.Origin{Stored: true, Size: -1}, overnight, nil, false)))
+		m = screen(
+			t,
+			snapshotOf(storedBackup()),
+			size[0],
+			size[1],
+			withLogs(writes(logs.Origin{Stored: true, Size: -1}, overnight, nil, false)),
+		)
 		frame := drive(t, m, press(t, m, "3", "l"), "2 lines")
 		for _, stamp := range []string{"11-19 23:59:58 info", "11-20 00:00:03 info"} {
 			if !strings.Contains(frame, stamp) {
@@ -166,7 +194,13 @@ func TestLogFrames(t *testing.T) {
 		}
 		golden(t, fmt.Sprintf("job-logs-overnight-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 
-		m = screen(t, snapshotOf(runningRestore()), size[0], size[1], withLogs(writes(logs.Origin{Pods: []string{"velero-1"}}, live, nil, true)))
+		m = screen(
+			t,
+			snapshotOf(runningRestore()),
+			size[0],
+			size[1],
+			withLogs(writes(logs.Origin{Pods: []string{"velero-1"}}, live, nil, true)),
+		)
 		drive(t, m, press(t, m, "l"), "nothing about this job since")
 		golden(t, fmt.Sprintf("job-logs-live-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 		press(t, m, "esc")
@@ -187,7 +221,13 @@ func TestLongLineCountsOnce(t *testing.T) {
 func TestLogKeys(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	m := screen(t, snapshotOf(storedBackup()), 120, 40, withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)))
+	m := screen(
+		t,
+		snapshotOf(storedBackup()),
+		120,
+		40,
+		withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)),
+	)
 	drive(t, m, press(t, m, "3", "l"), "5 lines, 1 error, 1 warning")
 	for _, c := range []struct {
 		key           string
@@ -245,7 +285,10 @@ func TestLogKeys(t *testing.T) {
 	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if text, err := os.ReadFile(files[0]); err != nil || strings.Count(string(text), "\n") != 5 || !strings.Contains(string(text), "item_backupper") {
+	if text, err := os.ReadFile(
+		files[0],
+	); err != nil || strings.Count(string(text), "\n") != 5 ||
+		!strings.Contains(string(text), "item_backupper") {
 		t.Errorf("saved %q, %v", text, err)
 	}
 	drive(t, m, press(t, m, "s"), "Save as: ")
@@ -266,7 +309,13 @@ func TestLogsAreReadWhileThePageIsOpen(t *testing.T) {
 	closes(t, s, 1)
 	drive(t, m, press(t, m, "l"), "at work")
 	s.write = writes(logs.Origin{Stored: true}, logOf(`9 info msg="from the store"`), nil, false).write
-	ended := restoreJob("running", "nightly", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(time.Hour))}, time.Minute)
+	ended := restoreJob(
+		"running",
+		"nightly",
+		time.Hour,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: ptr(ago(time.Hour))},
+		time.Minute,
+	)
 	_, cmd := m.Update(snapshotAssessed{m.at, m.at.estimates.Assess(snapshotOf(ended), noon)})
 	drive(t, m, cmd, "stored log", "from the store")
 	closes(t, s, 3)
@@ -274,13 +323,45 @@ func TestLogsAreReadWhileThePageIsOpen(t *testing.T) {
 }
 
 func TestLogsThatCannotBeRead(t *testing.T) {
-	m := screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{}, nil, errors.New("pods \"velero-1\" is forbidden"), false)))
+	m := screen(
+		t,
+		snapshotOf(storedBackup()),
+		80,
+		24,
+		withLogs(writes(logs.Origin{}, nil, errors.New("pods \"velero-1\" is forbidden"), false)),
+	)
 	drive(t, m, press(t, m, "3", "l"), "The log cannot be read: pods \"velero-1\" is forbidden", "press r")
 
-	m = screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{NotStored: errors.New("read-only: no DownloadRequest"), Pods: []string{"velero-1"}}, storedLog, nil, false)))
-	drive(t, m, press(t, m, "3", "l"), "what the server's pods still have", "read-only: no DownloadRequest", "Setting up")
+	m = screen(
+		t,
+		snapshotOf(storedBackup()),
+		80,
+		24,
+		withLogs(
+			writes(
+				logs.Origin{NotStored: errors.New("read-only: no DownloadRequest"), Pods: []string{"velero-1"}},
+				storedLog,
+				nil,
+				false,
+			),
+		),
+	)
+	drive(
+		t,
+		m,
+		press(t, m, "3", "l"),
+		"what the server's pods still have",
+		"read-only: no DownloadRequest",
+		"Setting up",
+	)
 
-	m = screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, storedLog[:2], errors.New("the gzip data is damaged"), false)))
+	m = screen(
+		t,
+		snapshotOf(storedBackup()),
+		80,
+		24,
+		withLogs(writes(logs.Origin{Stored: true}, storedLog[:2], errors.New("the gzip data is damaged"), false)),
+	)
 	drive(t, m, press(t, m, "3", "l"), "The log ends here: the gzip data is damaged", "Setting up")
 
 	m = screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, nil, nil, false)))
@@ -293,32 +374,56 @@ func TestLogsThatCannotBeRead(t *testing.T) {
 // TestCopyingALog holds that y copies what was found or jumped to, and Y what fits,
 // from the window on, and that both say which.
 func TestCopyingALog(t *testing.T) {
-	m := screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)))
+	m := screen(
+		t,
+		snapshotOf(storedBackup()),
+		80,
+		24,
+		withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)),
+	)
 	drive(t, m, press(t, m, "3", "l"), "Backed up a total")
-	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "level=info") || !strings.Contains(got[0], "Setting up") || !strings.Contains(m.notice, "one line") {
+	if got := copied(
+		press(t, m, "y"),
+		m,
+	); len(got) != 1 || !strings.Contains(got[0], "level=info") || !strings.Contains(got[0], "Setting up") ||
+		!strings.Contains(m.notice, "one line") {
 		t.Errorf("y copied %q and said %q", got, m.notice)
 	}
 	press(t, m, "E")
-	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "permission denied") || !strings.Contains(m.notice, "one line") {
+	if got := copied(
+		press(t, m, "y"),
+		m,
+	); len(got) != 1 || !strings.Contains(got[0], "permission denied") ||
+		!strings.Contains(m.notice, "one line") {
 		t.Errorf("y copied %q and said %q", got, m.notice)
 	}
-	if got := copied(press(t, m, "Y"), m); len(got) != 1 || strings.Count(got[0], "\n") != len(storedLog)-1 || !strings.Contains(m.notice, "all of the log") {
+	if got := copied(
+		press(t, m, "Y"),
+		m,
+	); len(got) != 1 || strings.Count(got[0], "\n") != len(storedLog)-1 ||
+		!strings.Contains(m.notice, "all of the log") {
 		t.Errorf("Y copied %q and said %q", got, m.notice)
 	}
 	long := storedLog
 	for i := range 2000 {
-		long = append(long, logOf(fmt.Sprintf(`10 info msg="Backing up item %d" backup=velero/stored odd="%s"`, i, "\x1b[2J"))...)
+		long = append(
+			long,
+			logOf(fmt.Sprintf(`10 info msg="Backing up item %d" backup=velero/stored odd="%s"`, i, "\x1b[2J"))...)
 	}
 	m = screen(t, snapshotOf(storedBackup()), 80, 24, withLogs(writes(logs.Origin{Stored: true}, long, nil, false)))
 	drive(t, m, press(t, m, "3", "l"), "Setting up", "2,005 lines")
 	got := copied(press(t, m, "Y"), m)
-	if len(got) != 1 || len(got[0]) > jobview.MaxCopied || len(got[0]) < jobview.MaxCopied*9/10 || strings.Contains(got[0], "\x1b") || !strings.Contains(m.notice, "only lines 1 to ") || !strings.Contains(m.notice, " of 2005 (s saves all)") {
+	if len(got) != 1 || len(got[0]) > jobview.MaxCopied || len(got[0]) < jobview.MaxCopied*9/10 ||
+		strings.Contains(got[0], "\x1b") ||
+		!strings.Contains(m.notice, "only lines 1 to ") ||
+		!strings.Contains(m.notice, " of 2005 (s saves all)") {
 		t.Errorf("Y copied %d texts and said %q", len(got), m.notice)
 	}
 	press(t, m, "G")
 	m.View()
 	got = copied(press(t, m, "Y"), m)
-	if len(got) != 1 || !strings.Contains(got[0], "item 1999") || len(got[0]) < jobview.MaxCopied*9/10 || !strings.Contains(m.notice, " to 2005 of 2005") {
+	if len(got) != 1 || !strings.Contains(got[0], "item 1999") || len(got[0]) < jobview.MaxCopied*9/10 ||
+		!strings.Contains(m.notice, " to 2005 of 2005") {
 		t.Errorf("Y copied %d texts and said %q", len(got), m.notice)
 	}
 }
@@ -326,17 +431,41 @@ func TestCopyingALog(t *testing.T) {
 // From a message on the Results page, l leads to its line in the log, with the lines around it.
 func TestFromAMessageToItsLogLine(t *testing.T) {
 	const denied = "pod volume backup failed: data path backup failed: unable to read /host_pods/mail/spool: permission denied"
-	failed := backupJob("stored", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 2, Warnings: 1}, time.Hour)
+	failed := backupJob(
+		"stored",
+		time.Hour,
+		velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 2, Warnings: 1},
+		time.Hour,
+	)
 	results := artifact.Results{
-		Errors: artifact.Messages{Namespaces: map[string][]string{"shop": {"name: /mail-0 message: /Error backing up item error: /" + denied, "error restoring pods/shop/web-1: what no line says"}}},
+		Errors: artifact.Messages{
+			Namespaces: map[string][]string{
+				"shop": {
+					"name: /mail-0 message: /Error backing up item error: /" + denied,
+					"error restoring pods/shop/web-1: what no line says",
+				},
+			},
+		},
 	}
 	var entries []logs.Entry
 	for i := range 300 {
-		entries = append(entries, logOf(fmt.Sprintf(`7300 info msg="Backing up item %d"`, i), `7299 error msg="Error backing up item" error="another error" name=mail-0`)...)
+		entries = append(
+			entries,
+			logOf(
+				fmt.Sprintf(`7300 info msg="Backing up item %d"`, i),
+				`7299 error msg="Error backing up item" error="another error" name=mail-0`,
+			)...)
 	}
 	entries = append(append(entries, storedLog...), entries...)
 	for _, pressed := range [][]string{{"l"}, {"enter", "l"}} { // also from the open message
-		m := screen(t, snapshotOf(failed), 120, 40, withLogs(writes(logs.Origin{Stored: true}, entries, nil, false)), func(o *Options) { fake(o).stored = &complaints{results: results} })
+		m := screen(
+			t,
+			snapshotOf(failed),
+			120,
+			40,
+			withLogs(writes(logs.Origin{Stored: true}, entries, nil, false)),
+			func(o *Options) { fake(o).stored = &complaints{results: results} },
+		)
 		drive(t, m, press(t, m, "3", "e"), "permission denied")
 		press(t, m, "down")
 		press(t, m, pressed[:len(pressed)-1]...)
@@ -349,7 +478,14 @@ func TestFromAMessageToItsLogLine(t *testing.T) {
 		}
 		press(t, m, "esc")
 	}
-	m := screen(t, snapshotOf(failed), 120, 40, withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)), func(o *Options) { fake(o).stored = &complaints{results: results} })
+	m := screen(
+		t,
+		snapshotOf(failed),
+		120,
+		40,
+		withLogs(writes(logs.Origin{Stored: true}, storedLog, nil, false)),
+		func(o *Options) { fake(o).stored = &complaints{results: results} },
+	)
 	drive(t, m, press(t, m, "3", "e"), "what no line says")
 	press(t, m, "end")
 	drive(t, m, press(t, m, "l"), "No line of this log has the message.")
@@ -362,7 +498,9 @@ func BenchmarkLogFrame(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := &scribe{write: func(_ context.Context, _ logs.Query, out logs.Output) error {
 				for i := range n {
-					if err := out.Line(logOf(fmt.Sprintf(`10 info msg="Restored %d items" name=token-%d restore=velero/running`, i, i))[0]); err != nil {
+					if err := out.Line(
+						logOf(fmt.Sprintf(`10 info msg="Restored %d items" name=token-%d restore=velero/running`, i, i))[0],
+					); err != nil {
 						return err
 					}
 				}

@@ -14,18 +14,54 @@ import (
 // spoiled is a snapshot with a malformed backup, restore, schedule, location
 // and repository.
 func spoiled() *watch.Snapshot {
-	hook := decode.Malformed{Field: "spec.hooks.resources[0].pre[0].exec.timeout", Value: `"30d"`, Error: "expected a duration"}
-	ttl := decode.Malformed{Field: "spec.template.ttl", Value: `"` + strings.Repeat("long ", 11) + `"`, Error: "expected a duration"}
+	hook := decode.Malformed{
+		Field: "spec.hooks.resources[0].pre[0].exec.timeout",
+		Value: `"30d"`,
+		Error: "expected a duration",
+	}
+	ttl := decode.Malformed{
+		Field: "spec.template.ttl",
+		Value: `"` + strings.Repeat("long ", 11) + `"`,
+		Error: "expected a duration",
+	}
 	b := &velerov1.Backup{ObjectMeta: meta("bad-backup", 0)}
-	r := &velerov1.Restore{ObjectMeta: meta("bad-restore", 0), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: ptr(ago(0))}}
+	r := &velerov1.Restore{
+		ObjectMeta: meta("bad-restore", 0),
+		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: ptr(ago(0))},
+	}
 	snap := snapshotOf(job.Next(nil, job.Input{Backup: b, Malformed: []decode.Malformed{hook}, At: noon}),
 		job.Next(nil, job.Input{Restore: r, Malformed: []decode.Malformed{hook}, At: noon}),
 		running("good", "b", 871, 1402, 34))
-	snap.Malformed = append(snap.Malformed,
-		watch.Malformed{Resource: watch.Backups, Kind: "Backup", Name: b.Name, UID: b.UID, Fields: []decode.Malformed{hook}},
-		watch.Malformed{Resource: watch.Locations, Kind: "BackupStorageLocation", Name: snap.Locations[0].Name, UID: snap.Locations[0].UID, Fields: []decode.Malformed{ttl}},
-		watch.Malformed{Resource: watch.Repositories, Kind: "BackupRepository", Name: "repo", UID: "repo", Fields: []decode.Malformed{ttl}},
-		watch.Malformed{Resource: watch.Schedules, Kind: "Schedule", Name: snap.Schedules[0].Name, UID: snap.Schedules[0].UID, Fields: []decode.Malformed{ttl}},
+	snap.Malformed = append(
+		snap.Malformed,
+		watch.Malformed{
+			Resource: watch.Backups,
+			Kind:     "Backup",
+			Name:     b.Name,
+			UID:      b.UID,
+			Fields:   []decode.Malformed{hook},
+		},
+		watch.Malformed{
+			Resource: watch.Locations,
+			Kind:     "BackupStorageLocation",
+			Name:     snap.Locations[0].Name,
+			UID:      snap.Locations[0].UID,
+			Fields:   []decode.Malformed{ttl},
+		},
+		watch.Malformed{
+			Resource: watch.Repositories,
+			Kind:     "BackupRepository",
+			Name:     "repo",
+			UID:      "repo",
+			Fields:   []decode.Malformed{ttl},
+		},
+		watch.Malformed{
+			Resource: watch.Schedules,
+			Kind:     "Schedule",
+			Name:     snap.Schedules[0].Name,
+			UID:      snap.Schedules[0].UID,
+			Fields:   []decode.Malformed{ttl},
+		},
 	)
 	return snap
 }
@@ -60,7 +96,13 @@ func TestMalformedRows(t *testing.T) {
 	}
 	press(t, m, "4")
 	frame := plain(checkFrame(t, m))
-	if text := strings.Join(strings.Fields(frame), " "); !strings.Contains(text, "expected a duration. Velero's own server may fail on it too") {
+	if text := strings.Join(
+		strings.Fields(frame),
+		" ",
+	); !strings.Contains(
+		text,
+		"expected a duration. Velero's own server may fail on it too",
+	) {
 		t.Errorf("the line about the row does not say what it means:\n%s", frame)
 	}
 }

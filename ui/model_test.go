@@ -192,10 +192,14 @@ func TestEscAndAKeyInOnePacketAreBoth(t *testing.T) {
 // Whoever may not look is not told that nothing runs.
 func TestNoRightsAreNotCalm(t *testing.T) {
 	snap := snapshotOf()
-	snap.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceForbidden}, {Resource: watch.Restores, State: watch.SourceForbidden}}
+	snap.Sources = []watch.Source{
+		{Resource: watch.Backups, State: watch.SourceForbidden},
+		{Resource: watch.Restores, State: watch.SourceForbidden},
+	}
 	snap.Notice = "this is a guess: velero"
 	frame := ansi.Strip(checkFrame(t, screen(t, snap, 80, 24)))
-	if strings.Contains(frame, "idle") || strings.Contains(frame, "Nothing is running") || !strings.Contains(frame, "You may not list") {
+	if strings.Contains(frame, "idle") || strings.Contains(frame, "Nothing is running") ||
+		!strings.Contains(frame, "You may not list") {
 		t.Errorf("without rights the dashboard shows:\n%s", frame)
 	}
 }
@@ -203,8 +207,22 @@ func TestNoRightsAreNotCalm(t *testing.T) {
 // A backup that failed validation has no time of its own, and has ended.
 func TestWhatFailedValidationIsAmongTheEnded(t *testing.T) {
 	snap := snapshotOf(
-		backupJob("wrong", time.Minute, velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation, ValidationErrors: []string{"no such location"}}, time.Minute),
-		backupJob("wrong-last-week", 150*time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: ptr(ago(150 * time.Hour))}, 150*time.Hour))
+		backupJob(
+			"wrong",
+			time.Minute,
+			velerov1.BackupStatus{
+				Phase:            velerov1.BackupPhaseFailedValidation,
+				ValidationErrors: []string{"no such location"},
+			},
+			time.Minute,
+		),
+		backupJob(
+			"wrong-last-week",
+			150*time.Hour,
+			velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: ptr(ago(150 * time.Hour))},
+			150*time.Hour,
+		),
+	)
 	frame := ansi.Strip(checkFrame(t, screen(t, snap, 80, 24)))
 	if !strings.Contains(frame, "wrong ") || strings.Contains(frame, "wrong-last-week") {
 		t.Errorf("the active tab shows:\n%s", frame)
@@ -235,7 +253,10 @@ func TestStaleDataIsDated(t *testing.T) {
 	snap.Health = watch.Health{State: watch.Stale, Since: noon.Add(-37 * time.Second), Err: "connection refused"}
 	for _, width := range []int{40, 80, 120} {
 		m := screen(t, snap, width, 24)
-		if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "stale 37s") || !strings.Contains(frame, "crm-old") {
+		if frame := ansi.Strip(
+			checkFrame(t, m),
+		); !strings.Contains(frame, "stale 37s") ||
+			!strings.Contains(frame, "crm-old") {
 			t.Errorf("at width %d stale data is not shown with its age:\n%s", width, frame)
 		}
 	}
@@ -368,7 +389,9 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 	connecting.Health = watch.Health{State: watch.Connecting, Err: "no such host"}
 	reading := snapshotOf()
 	reading.Health = watch.Health{State: watch.Connecting}
-	reading.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceSyncing, Read: 500, Total: 10000, Since: reading.At}}
+	reading.Sources = []watch.Source{
+		{Resource: watch.Backups, State: watch.SourceSyncing, Read: 500, Total: 10000, Since: reading.At},
+	}
 	for _, c := range []struct {
 		snap *watch.Snapshot
 		keys string
@@ -392,7 +415,10 @@ func TestEmptyTablesSayWhy(t *testing.T) {
 
 // Every size, screen and key leaves a frame that fits, and no panic.
 func TestAnyKeyOnAnySizeFits(t *testing.T) {
-	names := strings.Split("up down pgup pgdown home end tab enter esc / ? s r g G j k h l 1 2 3 4 5 6 x backspace ctrl+l", " ")
+	names := strings.Split(
+		"up down pgup pgdown home end tab enter esc / ? s r g G j k h l 1 2 3 4 5 6 x backspace ctrl+l",
+		" ",
+	)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		width, height := 1+random.IntN(200), 1+random.IntN(60)
@@ -455,7 +481,10 @@ func everyScreen(t *testing.T) map[string]*Model {
 	all["log"] = screen(t, stageful(), 80, 24, audited(t))
 	openLogScreen(t, all["log"])
 	for _, frame := range dialogFrames {
-		if !slices.Contains([]string{"looking", "unseen", "plan", "refused", "typing", "retrying", "changed", "summary"}, frame.name) {
+		if !slices.Contains(
+			[]string{"looking", "unseen", "plan", "refused", "typing", "retrying", "changed", "summary"},
+			frame.name,
+		) {
 			continue
 		}
 		b := newBench(t, 80, 24)
@@ -485,7 +514,11 @@ func onTop(m *Model) string {
 }
 
 func TestUnknownThemeIsAnError(t *testing.T) {
-	if _, err := newModel(context.Background(), Options{Clusters: []Cluster{{}}, Theme: "nope", Clock: time.Now}); err == nil || !strings.Contains(err.Error(), "dark") {
+	if _, err := newModel(
+		context.Background(),
+		Options{Clusters: []Cluster{{}}, Theme: "nope", Clock: time.Now},
+	); err == nil ||
+		!strings.Contains(err.Error(), "dark") {
 		t.Errorf("an unknown theme: %v", err)
 	}
 }
@@ -579,7 +612,8 @@ func TestJobsThatEndCallAPerson(t *testing.T) {
 		}
 		later.Active = slices.DeleteFunc(later.Active, func(j *job.Job) bool { return j.Name == "nightly-crm" })
 		got := bring(later)
-		if want := how == terminal.Bell; len(got) != 0 && !want || want && (len(got) != 1 || !strings.HasPrefix(got[0], "backup nightly-crm: ")) {
+		if want := how == terminal.Bell; len(got) != 0 && !want ||
+			want && (len(got) != 1 || !strings.HasPrefix(got[0], "backup nightly-crm: ")) {
 			t.Errorf("%s: after the end: %q", how, got)
 		}
 	}

@@ -126,7 +126,8 @@ func TestTheMouseNeverConfirms(t *testing.T) {
 				b.Update(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
 			}
 		}
-		if after := b.frame(); find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != stage || after != before {
+		if after := b.frame(); find[*dialogScreen](b.Model) == nil || find[*dialogScreen](b.Model).Stage() != stage ||
+			after != before {
 			t.Errorf("%s: clicks changed the dialog:\n%s", frame.name, after)
 		}
 		wheel(b.Model, tea.MouseWheelDown, 3)

@@ -20,8 +20,13 @@ func runOf(schedule string, n int, phase velerov1.BackupPhase, took, when time.D
 	b := &velerov1.Backup{ObjectMeta: meta(fmt.Sprintf("%s-%d", schedule, n), when+took)}
 	b.Labels = map[string]string{velerov1.ScheduleNameLabel: schedule}
 	b.Spec.StorageLocation = "default"
-	b.Status = velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(when + took)), CompletionTimestamp: ptr(ago(when)), Errors: errors,
-		Progress: &velerov1.BackupProgress{ItemsBackedUp: 900 + n, TotalItems: 900 + n}}
+	b.Status = velerov1.BackupStatus{
+		Phase:               phase,
+		StartTimestamp:      ptr(ago(when + took)),
+		CompletionTimestamp: ptr(ago(when)),
+		Errors:              errors,
+		Progress:            &velerov1.BackupProgress{ItemsBackedUp: 900 + n, TotalItems: 900 + n},
+	}
 	return job.Next(nil, job.Input{Backup: b, At: noon})
 }
 
@@ -36,12 +41,39 @@ func installation() *watch.Snapshot {
 		case 9, 10, 11:
 			phase, errors = velerov1.BackupPhaseFailed, 1
 		}
-		jobs = append([]*job.Job{runOf("nightly-crm", n+1, phase, time.Duration(60+20*n*(n%3))*time.Second, time.Duration(12-n)*24*time.Hour-14*time.Hour, errors)}, jobs...)
+		jobs = append(
+			[]*job.Job{
+				runOf(
+					"nightly-crm",
+					n+1,
+					phase,
+					time.Duration(60+20*n*(n%3))*time.Second,
+					time.Duration(12-n)*24*time.Hour-14*time.Hour,
+					errors,
+				),
+			},
+			jobs...)
 	}
 	for n := range 5 {
-		jobs = append([]*job.Job{runOf("hourly-web", n+1, velerov1.BackupPhaseCompleted, 90*time.Second, time.Duration(5-n)*time.Hour-58*time.Minute, 0)}, jobs...)
+		jobs = append(
+			[]*job.Job{
+				runOf(
+					"hourly-web",
+					n+1,
+					velerov1.BackupPhaseCompleted,
+					90*time.Second,
+					time.Duration(5-n)*time.Hour-58*time.Minute,
+					0,
+				),
+			},
+			jobs...)
 	}
-	deleting := backupJob("crm-2024", 900*time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseDeleting, StartTimestamp: ptr(ago(900 * time.Hour))}, 3*time.Hour)
+	deleting := backupJob(
+		"crm-2024",
+		900*time.Hour,
+		velerov1.BackupStatus{Phase: velerov1.BackupPhaseDeleting, StartTimestamp: ptr(ago(900 * time.Hour))},
+		3*time.Hour,
+	)
 	deleting.StorageLocation = "default"
 	jobs = append(jobs, deleting)
 	snap := snapshotOf(jobs...)
@@ -55,28 +87,78 @@ func installation() *watch.Snapshot {
 	crm.Spec.Template.SnapshotMoveData = ptr(true)
 	crm.Spec.Template.StorageLocation = "default"
 	crm.Spec.Template.Hooks.Resources = []velerov1.BackupResourceHookSpec{{Name: "freeze-db"}}
-	web := &velerov1.Schedule{ObjectMeta: meta("hourly-web", 900*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "CRON_TZ=Europe/Berlin 2 * * * *"},
-		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: ptr(ago(58 * time.Minute))}}
-	bad := &velerov1.Schedule{ObjectMeta: meta("weekly-all", 900*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "0 3 * * FUN"},
-		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseFailedValidation, ValidationErrors: []string{`invalid schedule: failed to parse int from FUN: strconv.Atoi: parsing "FUN": invalid syntax`}}}
-	paused := &velerov1.Schedule{ObjectMeta: meta("before-move", 900*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "@every 6h", Paused: true},
-		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: ptr(ago(300 * time.Hour)), LastSkipped: ptr(ago(294 * time.Hour))}}
-	late := &velerov1.Schedule{ObjectMeta: meta("nightly-erp", 900*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
-		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: ptr(ago(34 * time.Hour))}}
+	web := &velerov1.Schedule{
+		ObjectMeta: meta("hourly-web", 900*time.Hour),
+		Spec:       velerov1.ScheduleSpec{Schedule: "CRON_TZ=Europe/Berlin 2 * * * *"},
+		Status: velerov1.ScheduleStatus{
+			Phase:      velerov1.SchedulePhaseEnabled,
+			LastBackup: ptr(ago(58 * time.Minute)),
+		},
+	}
+	bad := &velerov1.Schedule{
+		ObjectMeta: meta("weekly-all", 900*time.Hour),
+		Spec:       velerov1.ScheduleSpec{Schedule: "0 3 * * FUN"},
+		Status: velerov1.ScheduleStatus{
+			Phase: velerov1.SchedulePhaseFailedValidation,
+			ValidationErrors: []string{
+				`invalid schedule: failed to parse int from FUN: strconv.Atoi: parsing "FUN": invalid syntax`,
+			},
+		},
+	}
+	paused := &velerov1.Schedule{
+		ObjectMeta: meta("before-move", 900*time.Hour),
+		Spec:       velerov1.ScheduleSpec{Schedule: "@every 6h", Paused: true},
+		Status: velerov1.ScheduleStatus{
+			Phase:       velerov1.SchedulePhaseEnabled,
+			LastBackup:  ptr(ago(300 * time.Hour)),
+			LastSkipped: ptr(ago(294 * time.Hour)),
+		},
+	}
+	late := &velerov1.Schedule{
+		ObjectMeta: meta("nightly-erp", 900*time.Hour),
+		Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
+		Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: ptr(ago(34 * time.Hour))},
+	}
 	snap.Schedules = append(snap.Schedules, web, bad, paused, late)
 	snap.Locations[0].Status.LastSyncedTime = ptr(ago(40 * time.Second))
-	snap.Locations = append(snap.Locations, &velerov1.BackupStorageLocation{ObjectMeta: meta("nas", 900*time.Hour),
-		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"region": "minio", "s3Url": "https://nas.example:9000"},
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "velero-archive"}}},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseUnavailable, LastValidationTime: ptr(ago(30 * time.Second)), LastSyncedTime: ptr(ago(29 * time.Hour)),
-			Message: "BackupStorageLocation \"nas\" is unavailable: rpc error: code = Unknown desc = operation error S3: ListObjectsV2, https response error StatusCode: 0, dial tcp 10.0.4.7:9000: connect: connection refused"}})
+	snap.Locations = append(snap.Locations, &velerov1.BackupStorageLocation{
+		ObjectMeta: meta("nas", 900*time.Hour),
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider: "aws",
+			Config:   map[string]string{"region": "minio", "s3Url": "https://nas.example:9000"},
+			StorageType: velerov1.StorageType{
+				ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "velero-archive"},
+			},
+		},
+		Status: velerov1.BackupStorageLocationStatus{
+			Phase:              velerov1.BackupStorageLocationPhaseUnavailable,
+			LastValidationTime: ptr(ago(30 * time.Second)),
+			LastSyncedTime:     ptr(ago(29 * time.Hour)),
+			Message:            "BackupStorageLocation \"nas\" is unavailable: rpc error: code = Unknown desc = operation error S3: ListObjectsV2, https response error StatusCode: 0, dial tcp 10.0.4.7:9000: connect: connection refused",
+		},
+	})
 	repository := func(namespace string, phase velerov1.BackupRepositoryPhase, message string, results ...velerov1.BackupRepositoryMaintenanceResult) *velerov1.BackupRepository {
-		r := &velerov1.BackupRepository{ObjectMeta: meta(namespace+"-default-kopia-x7k2p", 900*time.Hour),
-			Spec:   velerov1.BackupRepositorySpec{VolumeNamespace: namespace, BackupStorageLocation: "default", RepositoryType: "kopia", MaintenanceFrequency: metav1.Duration{Duration: time.Hour}},
-			Status: velerov1.BackupRepositoryStatus{Phase: phase, Message: message, LastMaintenanceTime: ptr(ago(31 * time.Minute))}}
+		r := &velerov1.BackupRepository{
+			ObjectMeta: meta(namespace+"-default-kopia-x7k2p", 900*time.Hour),
+			Spec: velerov1.BackupRepositorySpec{
+				VolumeNamespace:       namespace,
+				BackupStorageLocation: "default",
+				RepositoryType:        "kopia",
+				MaintenanceFrequency:  metav1.Duration{Duration: time.Hour},
+			},
+			Status: velerov1.BackupRepositoryStatus{
+				Phase:               phase,
+				Message:             message,
+				LastMaintenanceTime: ptr(ago(31 * time.Minute)),
+			},
+		}
 		for i, result := range results {
 			began := time.Duration(len(results)-i) * time.Hour
-			m := velerov1.BackupRepositoryMaintenanceStatus{Result: result, StartTimestamp: ptr(ago(began)), CompleteTimestamp: ptr(ago(began - 42*time.Second))}
+			m := velerov1.BackupRepositoryMaintenanceStatus{
+				Result:            result,
+				StartTimestamp:    ptr(ago(began)),
+				CompleteTimestamp: ptr(ago(began - 42*time.Second)),
+			}
 			if result == velerov1.BackupRepositoryMaintenanceFailed {
 				m.Message = "error running repository maintenance: pod OOMKilled"
 			}
@@ -88,17 +170,30 @@ func installation() *watch.Snapshot {
 	snap.Repositories = []*velerov1.BackupRepository{
 		repository("shop", velerov1.BackupRepositoryPhaseReady, "", good, good, good),
 		repository("crm", velerov1.BackupRepositoryPhaseReady, "", good, failed, failed),
-		repository("erp", velerov1.BackupRepositoryPhaseNotReady, "error to connect to backup repo: invalid repository password"),
+		repository(
+			"erp",
+			velerov1.BackupRepositoryPhaseNotReady,
+			"error to connect to backup repo: invalid repository password",
+		),
 	}
 	request := func(name, backup string, age time.Duration, phase velerov1.DeleteBackupRequestPhase, errors ...string) *velerov1.DeleteBackupRequest {
-		d := &velerov1.DeleteBackupRequest{ObjectMeta: meta(name, age), Spec: velerov1.DeleteBackupRequestSpec{BackupName: backup},
-			Status: velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors}}
+		d := &velerov1.DeleteBackupRequest{
+			ObjectMeta: meta(name, age),
+			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: backup},
+			Status:     velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors},
+		}
 		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ptr(ago(age))}}
 		return d
 	}
 	snap.Deletions = []*velerov1.DeleteBackupRequest{
-		request("nightly-crm-5-hx2lq", "nightly-crm-5", 26*time.Hour, velerov1.DeleteBackupRequestPhaseProcessed,
-			"error deleting pod volume snapshots: error to connect to backup repo: invalid repository password", "error deleting snapshot snap-0a1: UnauthorizedOperation"),
+		request(
+			"nightly-crm-5-hx2lq",
+			"nightly-crm-5",
+			26*time.Hour,
+			velerov1.DeleteBackupRequestPhaseProcessed,
+			"error deleting pod volume snapshots: error to connect to backup repo: invalid repository password",
+			"error deleting snapshot snap-0a1: UnauthorizedOperation",
+		),
 		request("crm-2024-k8z4d", "crm-2024", 3*time.Hour, velerov1.DeleteBackupRequestPhaseInProgress),
 		request("hourly-web-1-9sdfk", "hourly-web-1", 20*time.Minute, velerov1.DeleteBackupRequestPhaseNew),
 	}
@@ -190,7 +285,10 @@ func TestOtherPageFollows(t *testing.T) {
 	gone := installation()
 	gone.Schedules = gone.Schedules[:1]
 	show(m, gone)
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "deleted from the cluster") || !strings.Contains(frame, "hourly-web") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "deleted from the cluster") ||
+		!strings.Contains(frame, "hourly-web") {
 		t.Errorf("it does not say that it is gone:\n%s", frame)
 	}
 	show(m, installation())
@@ -226,7 +324,10 @@ func TestTabThatComesAndGoes(t *testing.T) {
 		t.Fatalf("7 leads to %s", m.dashboard.tab.name)
 	}
 	show(m, calm)
-	if frame := ansi.Strip(checkFrame(t, m)); m.dashboard.tab.name != "Deletions" || !strings.Contains(frame, "There are no requests") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); m.dashboard.tab.name != "Deletions" ||
+		!strings.Contains(frame, "There are no requests") {
 		t.Errorf("on tab %s:\n%s", m.dashboard.tab.name, frame)
 	}
 	press(t, m, "tab")
@@ -325,7 +426,11 @@ func TestOtherTabsWithOldBackupsLeftOut(t *testing.T) {
 		snap := installation()
 		snap.Jobs, snap.Active = nil, nil
 		snap.LeftRestores = 9
-		snap.LeftBackups, snap.LeftOf, snap.LeftIn = 47, map[string]int{"nightly-crm": 42}, map[string]int{"default": 47}
+		snap.LeftBackups, snap.LeftOf, snap.LeftIn = 47, map[string]int{
+			"nightly-crm": 42,
+		}, map[string]int{
+			"default": 47,
+		}
 		m := screen(t, snap, 200, 60)
 		press(t, m, c.keys...)
 		frame := ansi.Strip(checkFrame(t, m))
@@ -346,9 +451,16 @@ func TestOtherTabsWithOldBackupsLeftOut(t *testing.T) {
 func TestExpiredLogin(t *testing.T) {
 	for asks, want := range map[bool]string{true: "login expired, quit and start veltui again", false: "credentials expired, press r"} {
 		snap := installation()
-		snap.Health = watch.Health{State: watch.Unauthorized, Err: "getting credentials: the plugin says why", AsksLogin: asks}
+		snap.Health = watch.Health{
+			State:     watch.Unauthorized,
+			Err:       "getting credentials: the plugin says why",
+			AsksLogin: asks,
+		}
 		for _, size := range [][2]int{{80, 24}, {120, 40}} {
-			if frame := ansi.Strip(checkFrame(t, screen(t, snap, size[0], size[1]))); !strings.Contains(frame, want) || !strings.Contains(frame, snap.Health.Err) {
+			if frame := ansi.Strip(
+				checkFrame(t, screen(t, snap, size[0], size[1])),
+			); !strings.Contains(frame, want) ||
+				!strings.Contains(frame, snap.Health.Err) {
 				t.Errorf("%v:\n%s", size, frame)
 			}
 		}
@@ -359,7 +471,10 @@ func TestExpiredLogin(t *testing.T) {
 func TestMalformedOtherRow(t *testing.T) {
 	for kind, tab := range map[string]string{watch.Schedules: "4", watch.Repositories: "5", watch.Deletions: "7"} {
 		snap := installation()
-		m := watch.Malformed{Resource: kind, Fields: []decode.Malformed{{Field: "spec.someField", Value: `"30d"`, Error: "expected a duration"}}}
+		m := watch.Malformed{
+			Resource: kind,
+			Fields:   []decode.Malformed{{Field: "spec.someField", Value: `"30d"`, Error: "expected a duration"}},
+		}
 		switch kind {
 		case watch.Schedules:
 			m.Name, m.UID = snap.Schedules[0].Name, snap.Schedules[0].UID
@@ -380,7 +495,10 @@ func TestMalformedOtherRow(t *testing.T) {
 			}
 		}
 		press(t, screen, "enter")
-		if frame := ansi.Strip(checkFrame(t, screen)); onTop(screen) != "other" || !strings.Contains(frame, `Malformed: spec.someField is "30d": expected a duration`) {
+		if frame := ansi.Strip(
+			checkFrame(t, screen),
+		); onTop(screen) != "other" ||
+			!strings.Contains(frame, `Malformed: spec.someField is "30d": expected a duration`) {
 			t.Errorf("%s, the page:\n%s", kind, frame)
 		}
 	}

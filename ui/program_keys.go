@@ -27,14 +27,54 @@ func (m *Model) changeKeys() []keys.Binding {
 	deletion := changeKey(m, "delete", "X", "delete", m.deletable, m.deleteJobs)
 	deletion.Short = false // the footer names what is wanted often
 	return []keys.Binding{
-		{Name: "preview", Keys: []string{"R"}, Label: "R", What: "preview a restore", Group: keys.Look, On: onJobs, WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),
-			Do: run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) })},
-		{Name: "finalize", Keys: []string{"f"}, Label: "f", What: "finalize", Group: keys.Change, Short: true, Writes: true,
-			Fits: func() bool { return onJobs() && m.wantsFinalize() }, On: m.allowed(func(a allowed) bool { return a.main }), WhyNot: m.finalizeUnavailable, Do: run(m.openFinalize)},
-		{Name: "cancel-volume", Keys: []string{"X"}, Label: "X", What: "cancel this volume", Brief: "cancel", Group: keys.Change, Short: true, Writes: true,
-			On: func() bool { s, ok := m.shown().(*jobScreen); return ok && s.SelectedVolume() != nil }, Fits: func() bool { return !m.job().SelectedVolume().Ended() }, WhyNot: func() string { return m.writesUnavailable(m.focus()) }, Do: run(m.openCancelVolume)},
-		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark, to finalize or delete several", Group: keys.Change, Writes: true,
-			On: m.onDashboard, WhyNot: m.markUnavailable, Do: keys.Run(m.dashboard.toggleMark)},
+		{
+			Name:   "preview",
+			Keys:   []string{"R"},
+			Label:  "R",
+			What:   "preview a restore",
+			Group:  keys.Look,
+			On:     onJobs,
+			WhyNot: keys.Unless(func() bool { return m.meant() != nil }, noJobSelected),
+			Do:     run(func() tea.Cmd { return m.openForm(m.focus(), m.meant()) }),
+		},
+		{
+			Name:   "finalize",
+			Keys:   []string{"f"},
+			Label:  "f",
+			What:   "finalize",
+			Group:  keys.Change,
+			Short:  true,
+			Writes: true,
+			Fits:   func() bool { return onJobs() && m.wantsFinalize() },
+			On:     m.allowed(func(a allowed) bool { return a.main }),
+			WhyNot: m.finalizeUnavailable,
+			Do:     run(m.openFinalize),
+		},
+		{
+			Name:   "cancel-volume",
+			Keys:   []string{"X"},
+			Label:  "X",
+			What:   "cancel this volume",
+			Brief:  "cancel",
+			Group:  keys.Change,
+			Short:  true,
+			Writes: true,
+			On:     func() bool { s, ok := m.shown().(*jobScreen); return ok && s.SelectedVolume() != nil },
+			Fits:   func() bool { return !m.job().SelectedVolume().Ended() },
+			WhyNot: func() string { return m.writesUnavailable(m.focus()) },
+			Do:     run(m.openCancelVolume),
+		},
+		{
+			Name:   "mark",
+			Keys:   []string{"m"},
+			Label:  "m",
+			What:   "mark, to finalize or delete several",
+			Group:  keys.Change,
+			Writes: true,
+			On:     m.onDashboard,
+			WhyNot: m.markUnavailable,
+			Do:     keys.Run(m.dashboard.toggleMark),
+		},
 		changeKey(m, "backup-now", "b", "back up now", m.dashboard.selectedSchedule, m.backUpNow),
 		changeKey(m, "pause", "p", "pause, or let it go on", m.dashboard.selectedSchedule, m.pauseSchedule),
 		deletion,
@@ -57,17 +97,61 @@ func (m *Model) programKeys() []keys.Binding {
 	return []keys.Binding{
 		{Name: "reconnect", Keys: []string{"r"}, Label: "r", What: "reconnect now", Group: keys.App,
 			On: m.allowed(func(a allowed) bool { return a.main }), Do: run(m.retry)},
-		{Name: "redraw", Keys: []string{"ctrl+l"}, Label: "ctrl+l", What: "redraw the screen", Group: keys.App, Always: true, Do: run(func() tea.Cmd { return tea.ClearScreen })},
+		{
+			Name:   "redraw",
+			Keys:   []string{"ctrl+l"},
+			Label:  "ctrl+l",
+			What:   "redraw the screen",
+			Group:  keys.App,
+			Always: true,
+			Do:     run(func() tea.Cmd { return tea.ClearScreen }),
+		},
 		{Name: "suspend", Keys: []string{"ctrl+z"}, Label: "ctrl+z", What: "suspend", Group: keys.App, Always: true,
 			On: m.allowed(func(a allowed) bool { return a.suspend }), Do: run(func() tea.Cmd { return tea.Suspend })},
-		{Name: "command", Keys: []string{":"}, Label: ":", What: "command", Group: keys.App, Short: true, Fits: m.onDashboard,
-			On: m.allowed(func(a allowed) bool { return a.command }), Do: run(func() tea.Cmd { return m.command.Open() })},
+		{
+			Name:  "command",
+			Keys:  []string{":"},
+			Label: ":",
+			What:  "command",
+			Group: keys.App,
+			Short: true,
+			Fits:  m.onDashboard,
+			On: m.allowed(
+				func(a allowed) bool { return a.command },
+			),
+			Do: run(func() tea.Cmd { return m.command.Open() }),
+		},
 		{Name: "help", Keys: []string{"?"}, Label: "?", What: "help", Group: keys.App, Short: true,
 			On: func() bool { return m.helping() || m.shown().allows().help }, Do: keys.Run(m.toggleHelp)},
-		{Name: "form-help", Keys: []string{"f1"}, Label: "f1", What: "help", Group: keys.App, Short: true, On: m.writing, Do: keys.Run(m.toggleHelp)},
-		{Name: "quit", Keys: []string{"q"}, Label: "q", What: "quit", WhatNow: keys.Either(applying, "stop and quit", "quit"), Group: keys.App, Short: true,
-			On: m.allowed(func(a allowed) bool { return a.quit }), Do: run(m.quit)},
-		{Keys: []string{"ctrl+c"}, Label: "ctrl+c", What: "quit at once", Group: keys.App, Always: true, Do: run(m.interrupt)},
+		{
+			Name:  "form-help",
+			Keys:  []string{"f1"},
+			Label: "f1",
+			What:  "help",
+			Group: keys.App,
+			Short: true,
+			On:    m.writing,
+			Do:    keys.Run(m.toggleHelp),
+		},
+		{
+			Name:    "quit",
+			Keys:    []string{"q"},
+			Label:   "q",
+			What:    "quit",
+			WhatNow: keys.Either(applying, "stop and quit", "quit"),
+			Group:   keys.App,
+			Short:   true,
+			On:      m.allowed(func(a allowed) bool { return a.quit }),
+			Do:      run(m.quit),
+		},
+		{
+			Keys:   []string{"ctrl+c"},
+			Label:  "ctrl+c",
+			What:   "quit at once",
+			Group:  keys.App,
+			Always: true,
+			Do:     run(m.interrupt),
+		},
 	}
 }
 
@@ -253,7 +337,8 @@ const (
 // clicked takes a click on a tab or a row. In a dialog it does nothing: a change is never confirmed with the mouse.
 func (m *Model) clicked(at tea.MouseClickMsg) tea.Cmd {
 	on, ok := m.top().(clicker)
-	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.command.Typing() || m.saveAs.Typing() || m.prompting() != nil {
+	if !ok || at.Button != tea.MouseLeft || at.Mod != 0 || m.command.Typing() || m.saveAs.Typing() ||
+		m.prompting() != nil {
 		m.stale = false
 		return nil
 	}

@@ -49,19 +49,46 @@ func (p *previewer) Preview(ctx context.Context, d restorespec.Draft, _ *assess.
 	return p.answer
 }
 
-func (p *previewer) Check(ctx context.Context, d restorespec.Draft, _ cluster.Preview, _ *assess.Assessment) cluster.Check {
+func (p *previewer) Check(
+	ctx context.Context,
+	d restorespec.Draft,
+	_ cluster.Preview,
+	_ *assess.Assessment,
+) cluster.Check {
 	p.checked, p.dropped = append(p.checked, d), append(p.dropped, ctx.Err())
 	return p.check
 }
 
-func (p *previewer) Compare(ctx context.Context, d restorespec.Draft, _ cluster.Preview, _ *assess.Assessment, far func(string)) (cluster.Check, error) {
+func (p *previewer) Compare(
+	ctx context.Context,
+	d restorespec.Draft,
+	_ cluster.Preview,
+	_ *assess.Assessment,
+	far func(string),
+) (cluster.Check, error) {
 	p.compared, p.cancelled = append(p.compared, d), append(p.cancelled, ctx.Err())
 	far("12 of 40 MiB")
 	return p.differs, p.whyNot
 }
 
-func (p *previewer) DryRun(ctx context.Context, d restorespec.Draft, _ cluster.Preview, _ *assess.Assessment, secrets bool, far func(string)) (cluster.Check, error) {
-	p.compared, p.cancelled, p.withSecrets = append(p.compared, d), append(p.cancelled, ctx.Err()), append(p.withSecrets, secrets)
+func (p *previewer) DryRun(
+	ctx context.Context,
+	d restorespec.Draft,
+	_ cluster.Preview,
+	_ *assess.Assessment,
+	secrets bool,
+	far func(string),
+) (cluster.Check, error) {
+	p.compared, p.cancelled, p.withSecrets = append(
+		p.compared,
+		d,
+	), append(
+		p.cancelled,
+		ctx.Err(),
+	), append(
+		p.withSecrets,
+		secrets,
+	)
 	far("12 of 1402")
 	return p.differs, p.whyNot
 }
@@ -79,14 +106,34 @@ func shopPreview() cluster.Preview {
 		return collector.ResourceCount{Resource: name, Items: n, Namespaces: namespaces}
 	}
 	return cluster.Preview{
-		Backup: "nightly-shop", Takes: 42 * time.Second, Low: 31 * time.Second, High: 65 * time.Second, Learned: true,
+		Backup:  "nightly-shop",
+		Takes:   42 * time.Second,
+		Low:     31 * time.Second,
+		High:    65 * time.Second,
+		Learned: true,
 		Estimate: collector.Estimate{Total: 1402, Resources: []collector.ResourceCount{
-			counts("namespaces", 2, nil), counts("persistentvolumeclaims", 40, map[string]int{"shop": 30, "billing": 10}),
-			counts("secrets", 318, map[string]int{"shop": 300, "billing": 18}), counts("configmaps", 962, map[string]int{"shop": 900, "billing": 62}),
+			counts(
+				"namespaces",
+				2,
+				nil,
+			),
+			counts("persistentvolumeclaims", 40, map[string]int{"shop": 30, "billing": 10}),
+			counts(
+				"secrets",
+				318,
+				map[string]int{"shop": 300, "billing": 18},
+			),
+			counts("configmaps", 962, map[string]int{"shop": 900, "billing": 62}),
 			counts("widgets.example.com", 80, map[string]int{"shop": 80}),
 		}},
-		Namespaces: []string{"billing", "shop", "shop-old"}, Resources: []string{"configmaps", "secrets"}, Labels: []string{"app=db", "app=web"},
-		Notes: []string{"The time is for the items; data of volumes comes on top."},
+		Namespaces: []string{
+			"billing",
+			"shop",
+			"shop-old",
+		},
+		Resources: []string{"configmaps", "secrets"},
+		Labels:    []string{"app=db", "app=web"},
+		Notes:     []string{"The time is for the items; data of volumes comes on top."},
 	}
 }
 
@@ -95,7 +142,12 @@ func form(t testing.TB, width, height int, p *previewer, change ...func(*Options
 	t.Helper()
 	p.saved = map[string]string{}
 	change = append(change, func(o *Options) { fake(o).previewer = p })
-	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), width, height, change...)
+	m := screen(
+		t,
+		snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
+		width,
+		height,
+		change...)
 	answered(m, press(t, m, keyOf(m, "preview")))
 	return m
 }
@@ -134,7 +186,12 @@ func typeIn(t testing.TB, m *Model, text string) {
 
 func TestFormFrames(t *testing.T) {
 	obstacles := cluster.Check{Unseen: []string{"events: you may not list them."}, Findings: []preflight.Finding{
-		{Severity: preflight.Obstacle, Resource: "widgets.example.com", Sentence: "The cluster does not serve widgets.example.com (80 items).", Remedy: "Install its CRD first."},
+		{
+			Severity: preflight.Obstacle,
+			Resource: "widgets.example.com",
+			Sentence: "The cluster does not serve widgets.example.com (80 items).",
+			Remedy:   "Install its CRD first.",
+		},
 		{Severity: preflight.Doubt, Resource: "secrets", Sentence: "14 secrets exist already: Velero skips them."},
 	}}
 	for name, c := range map[string]struct {
@@ -163,7 +220,11 @@ func TestFormFrames(t *testing.T) {
 				press(t, m, c.keys...)
 				typeIn(t, m, c.types)
 				frame := checkFrame(t, m)
-				if i := strings.IndexFunc(ansi.Strip(frame), func(r rune) bool { return r > 126 }); name == "form-ascii" && i >= 0 {
+				if i := strings.IndexFunc(
+					ansi.Strip(frame),
+					func(r rune) bool { return r > 126 },
+				); name == "form-ascii" &&
+					i >= 0 {
 					t.Errorf("an ASCII frame holds %q", frame[i:])
 				}
 				golden(t, fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), plain(frame))
@@ -179,7 +240,10 @@ func TestFormTakesLetters(t *testing.T) {
 	m := form(t, 120, 40, p)
 	const all = "qRf?:yrhjk/xmes"
 	typeIn(t, m, all)
-	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; onTop(m) != "form" || m.helping() || m.command.Typing() || len(got) != 1 || got[0] != all {
+	if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; onTop(m) != "form" || m.helping() ||
+		m.command.Typing() ||
+		len(got) != 1 ||
+		got[0] != all {
 		t.Errorf("%s, namespaces %q", onTop(m), got)
 	}
 	press(t, m, "ctrl+u")
@@ -195,7 +259,10 @@ func TestFormTakesLetters(t *testing.T) {
 	if !m.helping() {
 		t.Error("f1 opens no help")
 	}
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "save YAML") || strings.Contains(frame, "mark to finalize") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "save YAML") ||
+		strings.Contains(frame, "mark to finalize") {
 		t.Errorf("help:\n%s", frame)
 	}
 }
@@ -207,14 +274,20 @@ func TestFormCompletes(t *testing.T) {
 	press(t, m, "tab")
 	typeIn(t, m, ",sh")
 	press(t, m, "tab") // shop and shop-old
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "shop  shop-old") || strings.Contains(frame, "tab shop") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "shop  shop-old") ||
+		strings.Contains(frame, "tab shop") {
 		t.Errorf("tab goes on here:\n%s", frame)
 	}
 	press(t, m, "tab") // shop is whole: on
 	press(t, m, "tab")
 	typeIn(t, m, "bill")
 	answered(m, press(t, m, "tab"))
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "billing,shop ") || !strings.Contains(frame, `"billing:": `) && !strings.Contains(frame, "Namespace map   billing:") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "billing,shop ") ||
+		!strings.Contains(frame, `"billing:": `) && !strings.Contains(frame, "Namespace map   billing:") {
 		t.Errorf("not completed:\n%s", frame)
 	}
 }
@@ -227,7 +300,8 @@ func TestFormCopiesAndSaves(t *testing.T) {
 	answered(m, press(t, m, "ctrl+s"))
 	const name = "nightly-shop-20261120120000"
 	want := "apiVersion: velero.io/v1\nkind: Restore\nmetadata:\n  name: " + name + "\n  namespace: velero\nspec:\n  backupName: nightly-shop\n  includedNamespaces:\n  - shop\n"
-	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; !strings.HasPrefix(got, want[:40]) || !strings.HasSuffix(got, want[len(want)-40:]) {
+	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; !strings.HasPrefix(got, want[:40]) ||
+		!strings.HasSuffix(got, want[len(want)-40:]) {
 		t.Errorf("saved %q, want %q", p.saved, want)
 	}
 	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Saved to") {
@@ -257,7 +331,8 @@ func TestFormCopiesAndSaves(t *testing.T) {
 		t.Error("one esc loses what was typed")
 	}
 	press(t, m, "esc")
-	if said := m.exitMessages(); onTop(m) != "dashboard" || len(said) != 1 || !strings.Contains(said[0], "--include-namespaces=shop --kubecontext prod-east -n velero") {
+	if said := m.exitMessages(); onTop(m) != "dashboard" || len(said) != 1 ||
+		!strings.Contains(said[0], "--include-namespaces=shop --kubecontext prod-east -n velero") {
 		t.Errorf("%s, said %q", onTop(m), said)
 	}
 }
@@ -273,7 +348,8 @@ func TestFormZoomsThePreview(t *testing.T) {
 	}
 	press(t, m, "ctrl+p")
 	zoomed := ansi.Strip(checkFrame(t, m))
-	if !strings.Contains(zoomed, "widgets.example.com") || !strings.Contains(zoomed, "--from-backup=nightly-shop") || strings.Contains(zoomed, "Namespaces      shop") {
+	if !strings.Contains(zoomed, "widgets.example.com") || !strings.Contains(zoomed, "--from-backup=nightly-shop") ||
+		strings.Contains(zoomed, "Namespaces      shop") {
 		t.Errorf("zoomed:\n%s", zoomed)
 	}
 	press(t, m, "down", "z")
@@ -309,17 +385,30 @@ func TestFormHearsOfItsBackup(t *testing.T) {
 	if len(p.asked) != asked {
 		t.Fatal("asked again for nothing")
 	}
-	p.answer = cluster.Preview{Refused: []string{"There is no backup nightly-shop."}, Unknown: "there is no backup to look into"}
-	find[*formScreen](m).Load(m.at.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
+	p.answer = cluster.Preview{
+		Refused: []string{"There is no backup nightly-shop."},
+		Unknown: "there is no backup to look into",
+	}
+	find[*formScreen](
+		m,
+	).Load(m.at.estimates.Assess(snapshotOf(ended("another", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), noon))
 	answered(m, find[*formScreen](m).Ask())
-	if frame := ansi.Strip(checkFrame(t, m)); len(p.asked) == asked || !strings.Contains(frame, "There is no backup nightly-shop.") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); len(p.asked) == asked ||
+		!strings.Contains(frame, "There is no backup nightly-shop.") {
 		t.Errorf("the backup is gone:\n%s", frame)
 	}
 }
 
 // What the spec alone shows is said where no backup can be read, too, and at the field.
 func TestFormRefusesWithoutTheBackup(t *testing.T) {
-	m := form(t, 120, 40, &previewer{answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}})
+	m := form(
+		t,
+		120,
+		40,
+		&previewer{answer: cluster.Preview{Unknown: "with --no-artifacts veltui does not read backups"}},
+	)
 	typeIn(t, m, "shop")
 	press(t, m, "down")
 	typeIn(t, m, "shop")
@@ -347,7 +436,10 @@ func TestFormTakesWhatIsPasted(t *testing.T) {
 		m.Update(tea.PasteMsg{Content: pasted})
 		answered(m, press(t, m, "end"))
 		typeIn(t, m, ",x")
-		if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; strings.Join(got, "|") != "shop|billing|shop-old|x" {
+		if got := p.asked[len(p.asked)-1].Restore.Spec.IncludedNamespaces; strings.Join(
+			got,
+			"|",
+		) != "shop|billing|shop-old|x" {
 			t.Errorf("%q: %q", pasted, got)
 		}
 	}
@@ -362,7 +454,8 @@ func TestFormTakesWhatIsPasted(t *testing.T) {
 			press(t, m, at)
 			m.Update(tea.PasteMsg{Content: bad})
 			frame := checkFrame(t, m)
-			if strings.Contains(frame, "\x1b]0;") || strings.Contains(frame, "\x1b[2J") || strings.Contains(frame, "\u202e") {
+			if strings.Contains(frame, "\x1b]0;") || strings.Contains(frame, "\x1b[2J") ||
+				strings.Contains(frame, "\u202e") {
 				t.Errorf("%q is drawn", bad)
 			}
 			press(t, m, "ctrl+p")
@@ -374,7 +467,12 @@ func TestFormTakesWhatIsPasted(t *testing.T) {
 
 // However narrow it is, the two halves of the title stand apart.
 func TestFormTitleKeepsApart(t *testing.T) {
-	doubts := cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Sentence: "One."}, {Severity: preflight.Doubt, Sentence: "Two."}}}
+	doubts := cluster.Check{
+		Findings: []preflight.Finding{
+			{Severity: preflight.Obstacle, Sentence: "One."},
+			{Severity: preflight.Doubt, Sentence: "Two."},
+		},
+	}
 	for _, answer := range []cluster.Preview{shopPreview(), {Unknown: "the backup is still Queued"}} {
 		for _, check := range []cluster.Check{{}, doubts} {
 			m := form(t, 200, 60, &previewer{answer: answer, check: check})
@@ -382,7 +480,9 @@ func TestFormTitleKeepsApart(t *testing.T) {
 				m.Update(tea.WindowSizeMsg{Width: width, Height: 12})
 				title := strings.TrimSpace(strings.Split(ansi.Strip(checkFrame(t, m)), "\n")[1])
 				left, right, apart := strings.Cut(title, "  ")
-				if !apart || !strings.HasPrefix(strings.TrimPrefix(left, "Restore from "), "nigh") || strings.TrimSpace(right) == "" || strings.Contains(right, "…") {
+				if !apart || !strings.HasPrefix(strings.TrimPrefix(left, "Restore from "), "nigh") ||
+					strings.TrimSpace(right) == "" ||
+					strings.Contains(right, "…") {
 					t.Errorf("%d wide: %q", width, title)
 				}
 			}
@@ -393,12 +493,19 @@ func TestFormTitleKeepsApart(t *testing.T) {
 // Like an earlier restore: as it was, under a new name.
 func TestFormAgain(t *testing.T) {
 	p := &previewer{answer: shopPreview()}
-	old := restoreJob("old", "nightly-shop", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}, time.Minute)
+	old := restoreJob(
+		"old",
+		"nightly-shop",
+		time.Hour,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+		time.Minute,
+	)
 	old.Object.(*velerov1.Restore).Spec.IncludedNamespaces = []string{"shop"}
 	m := screen(t, snapshotOf(old), 120, 40, func(o *Options) { fake(o).previewer = p })
 	answered(m, press(t, m, "2", "enter", "R"))
 	got := p.asked[0].Restore
-	if got.Spec.BackupName != "nightly-shop" || len(got.Spec.IncludedNamespaces) != 1 || got.Name == "old" || !strings.HasPrefix(got.Name, "nightly-shop-") {
+	if got.Spec.BackupName != "nightly-shop" || len(got.Spec.IncludedNamespaces) != 1 || got.Name == "old" ||
+		!strings.HasPrefix(got.Name, "nightly-shop-") {
 		t.Errorf("%+v", got)
 	}
 	press(t, m, "esc")
@@ -409,7 +516,11 @@ func TestFormAgain(t *testing.T) {
 
 // A form in a read-only dashboard works, also where nothing is known of backups.
 func TestFormReadOnlyAndKeysOfOnesOwn(t *testing.T) {
-	p := &previewer{answer: cluster.Preview{Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster"}}
+	p := &previewer{
+		answer: cluster.Preview{
+			Unknown: "read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster",
+		},
+	}
 	m := form(t, 80, 24, p, func(o *Options) {
 		o.ReadOnly = true
 		o.Keys = keys.Map{"preview": {"p"}, "save-restore": {"f2"}, "copy-restore": {"ctrl+x"}, "form-help": {"f3"}}
@@ -428,7 +539,11 @@ func TestFormCompares(t *testing.T) {
 	found := func(text string) []preflight.Finding {
 		return []preflight.Finding{{Severity: preflight.Doubt, Resource: "secrets", Sentence: text}}
 	}
-	p := &previewer{answer: shopPreview(), check: cluster.Check{Existing: 1240, Findings: found("1,240 secrets exist.")}, differs: cluster.Check{Findings: found("7 secrets differ.")}}
+	p := &previewer{
+		answer:  shopPreview(),
+		check:   cluster.Check{Existing: 1240, Findings: found("1,240 secrets exist.")},
+		differs: cluster.Check{Findings: found("7 secrets differ.")},
+	}
 	m := form(t, 120, 40, p)
 	says := framesSay(t, m)
 	says("before", "ctrl+t compare", "1,240 secrets exist.")
@@ -451,7 +566,13 @@ func TestFormCompares(t *testing.T) {
 	}
 	press(t, m, "down", "down", "down", "down", "down")
 	typeIn(t, m, "shop")
-	says("another restore", "!7 secrets", "1,240 secrets exist.", "The comparison was of another restore.", "ctrl+t compare again")
+	says(
+		"another restore",
+		"!7 secrets",
+		"1,240 secrets exist.",
+		"The comparison was of another restore.",
+		"ctrl+t compare again",
+	)
 	// A comparison that is cancelled by esc, by what is typed, and by leaving.
 	for _, end := range []string{"esc", "x", "esc esc esc"} {
 		cmd := press(t, m, "ctrl+t")
@@ -475,9 +596,26 @@ func TestFormCompares(t *testing.T) {
 
 // TestFormDryRuns: one key asks the API server, Secrets are a choice of their own, and esc cancels.
 func TestFormDryRuns(t *testing.T) {
-	p := &previewer{answer: shopPreview(), differs: cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Obstacle, Reason: preflight.Rejected, Sentence: "The API server rejects 3 pods: no."}},
-		Unseen: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
-		DryRun: &preflight.DryRun{As: "velero", Items: 1402, Sent: 1084, Rejected: make([]preflight.Rejection, 3), CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}}}}}
+	p := &previewer{
+		answer: shopPreview(),
+		differs: cluster.Check{
+			Findings: []preflight.Finding{
+				{
+					Severity: preflight.Obstacle,
+					Reason:   preflight.Rejected,
+					Sentence: "The API server rejects 3 pods: no.",
+				},
+			},
+			Unseen: []string{"the dry run of 318 secrets: only with --dry-run-secrets"},
+			DryRun: &preflight.DryRun{
+				As:         "velero",
+				Items:      1402,
+				Sent:       1084,
+				Rejected:   make([]preflight.Rejection, 3),
+				CannotTell: []preflight.Untold{{Resource: "secrets", Count: 318, Names: []string{"shop/s"}}},
+			},
+		},
+	}
 	m := form(t, 120, 40, p)
 	says := framesSay(t, m)
 	says("before", "ctrl+r dry run", "!ctrl+g")
@@ -486,7 +624,15 @@ func TestFormDryRuns(t *testing.T) {
 	for _, c := range cmd().(tea.BatchMsg) {
 		m.Update(c())
 	}
-	says("then", "The API server rejects 3 pods", "318 secrets", "1,084 of 1,402", "3 rejected", "ctrl+g dry run with Secrets", "1 obstacle")
+	says(
+		"then",
+		"The API server rejects 3 pods",
+		"318 secrets",
+		"1,084 of 1,402",
+		"3 rejected",
+		"ctrl+g dry run with Secrets",
+		"1 obstacle",
+	)
 	answered(m, press(t, m, "ctrl+g"))
 	if len(p.withSecrets) != 2 || p.withSecrets[0] || !p.withSecrets[1] {
 		t.Errorf("with Secrets: %v", p.withSecrets)
@@ -521,7 +667,14 @@ func TestFormOffersADryRun(t *testing.T) {
 	m := start(p)
 	says := framesSay(t, m)
 	answered(m, press(t, m, "ctrl+o"))
-	if says("at first", "A dry run of 12,000 objects takes about 4m", "example.com", "ctrl+r runs it", "starts without it."); opened(m) || len(p.withSecrets) > 0 {
+	if says(
+		"at first",
+		"A dry run of 12,000 objects takes about 4m",
+		"example.com",
+		"ctrl+r runs it",
+		"starts without it.",
+	); opened(m) ||
+		len(p.withSecrets) > 0 {
 		t.Errorf("%s is on top; asked %v", onTop(m), p.withSecrets)
 	}
 	typeIn(t, m, "shop")
@@ -542,12 +695,27 @@ func TestFormOffersADryRun(t *testing.T) {
 		t.Errorf("after the dry run %s is on top; asked %v", onTop(m), p.withSecrets)
 	}
 
-	p = &previewer{answer: shopPreview(), differs: cluster.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, CarriedOut: []preflight.CarriedOut{
-		{Resource: "configmaps", Namespace: "shop", Name: "probe", Why: "it has a resourceVersion", Command: "kubectl -n shop delete configmaps probe"}}}}}
+	p = &previewer{
+		answer: shopPreview(),
+		differs: cluster.Check{DryRun: &preflight.DryRun{As: "velero", Items: 1402, CarriedOut: []preflight.CarriedOut{
+			{
+				Resource:  "configmaps",
+				Namespace: "shop",
+				Name:      "probe",
+				Why:       "it has a resourceVersion",
+				Command:   "kubectl -n shop delete configmaps probe",
+			},
+		}}},
+	}
 	m = start(p)
 	says = framesSay(t, m)
 	answered(m, press(t, m, "ctrl+r"))
-	says("carried out", "A dry run was carried out and stored configmaps shop/probe", "kubectl -n shop delete configmaps probe", "!nothing stored")
+	says(
+		"carried out",
+		"A dry run was carried out and stored configmaps shop/probe",
+		"kubectl -n shop delete configmaps probe",
+		"!nothing stored",
+	)
 	answered(m, press(t, m, "ctrl+o"))
 	says("then", "Not started: A dry run was carried out")
 	answered(m, press(t, m, "ctrl+r"))
@@ -581,7 +749,10 @@ func TestFormSaysWhyItDoesNotCompare(t *testing.T) {
 			t.Errorf("%s: offered: %t\n%s", name, offered, frame)
 		}
 		answered(m, press(t, m, "ctrl+t"))
-		if frame = ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, c.says) || (len(c.p.compared) > 0) != (c.p.whyNot != nil) {
+		if frame = ansi.Strip(
+			checkFrame(t, m),
+		); !strings.Contains(frame, c.says) ||
+			(len(c.p.compared) > 0) != (c.p.whyNot != nil) {
 			t.Errorf("%s: compared %d times\n%s", name, len(c.p.compared), frame)
 		}
 	}
@@ -625,7 +796,13 @@ func TestFormWhileItMoves(t *testing.T) {
 // nor begins another.
 func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 	p := &previewer{answer: shopPreview(), saved: map[string]string{}}
-	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { fake(o).previewer = p })
+	m := screen(
+		t,
+		snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
+		120,
+		40,
+		func(o *Options) { fake(o).previewer = p },
+	)
 	// begun are the looks that a key leads to once nothing is typed for a while.
 	var begun []tea.Cmd
 	var begin func(tea.Cmd)
@@ -652,7 +829,8 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 		t.Fatalf("%d looks into the backup", len(begun))
 	}
 	answered(m, begun[0])
-	if len(p.asked) != 2 || p.ended[0] != nil || p.ended[1] != nil || strings.Join(p.asked[1].Restore.Spec.IncludedNamespaces, "|") != "shop" {
+	if len(p.asked) != 2 || p.ended[0] != nil || p.ended[1] != nil ||
+		strings.Join(p.asked[1].Restore.Spec.IncludedNamespaces, "|") != "shop" {
 		t.Errorf("asked %+v, ended %v", p.asked, p.ended)
 	}
 	// Another backup is another look.
@@ -673,8 +851,20 @@ func TestFormTypingWhileTheBackupIsRead(t *testing.T) {
 // typed meanwhile neither ends it nor begins another, and what it found stays on the
 // screen until the next one ends.
 func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
-	p := &previewer{answer: shopPreview(), check: cluster.Check{Findings: []preflight.Finding{{Severity: preflight.Doubt, Sentence: "14 secrets exist already."}}}, saved: map[string]string{}}
-	m := screen(t, snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)), 120, 40, func(o *Options) { fake(o).previewer = p })
+	p := &previewer{
+		answer: shopPreview(),
+		check: cluster.Check{
+			Findings: []preflight.Finding{{Severity: preflight.Doubt, Sentence: "14 secrets exist already."}},
+		},
+		saved: map[string]string{},
+	}
+	m := screen(
+		t,
+		snapshotOf(ended("nightly-shop", velerov1.BackupPhaseCompleted, 402, time.Minute, 20*time.Minute, 0, 0)),
+		120,
+		40,
+		func(o *Options) { fake(o).previewer = p },
+	)
 	// looks are those that have begun and not ended; previews end at once.
 	var looks []tea.Cmd
 	var run func(tea.Cmd)
@@ -704,7 +894,8 @@ func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 		t.Fatalf("%d looks at the cluster, %d previews", len(looks), len(p.asked))
 	}
 	run(looks[0])
-	if len(p.checked) != 2 || p.dropped[0] != nil || p.dropped[1] != nil || strings.Join(p.checked[1].Restore.Spec.IncludedNamespaces, "|") != "shop" {
+	if len(p.checked) != 2 || p.dropped[0] != nil || p.dropped[1] != nil ||
+		strings.Join(p.checked[1].Restore.Spec.IncludedNamespaces, "|") != "shop" {
 		t.Fatalf("looked for %+v, given up: %v", p.checked, p.dropped)
 	}
 	press(t, m, "x")
@@ -736,7 +927,13 @@ func TestFormSaysWhatIsRefused(t *testing.T) {
 // What the command of the server's version lacks, and its server ignores, is said
 // beside the command.
 func TestFormOnAnOlderVelero(t *testing.T) {
-	old := restoreJob("old", "nightly-shop", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}, time.Minute)
+	old := restoreJob(
+		"old",
+		"nightly-shop",
+		time.Hour,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+		time.Minute,
+	)
 	old.Object.(*velerov1.Restore).Spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}
 	for version, says := range map[string][2]string{
 		"v1.15.2": {"The command of Velero v1.15.2 lacks --resource-policies-configmap and --annotations. Its server ignores --resource-policies-configmap.", ""},
@@ -773,11 +970,17 @@ func TestFormWantsBothNamesOfAMapping(t *testing.T) {
 	press(t, m, "down", "down")
 	typeIn(t, m, "bill")
 	answered(m, press(t, m, "tab"))
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, `"billing:": expected src:dst`) || strings.Contains(frame, "--namespace-mappings") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, `"billing:": expected src:dst`) ||
+		strings.Contains(frame, "--namespace-mappings") {
 		t.Errorf("a mapping to no name:\n%s", frame)
 	}
 	typeIn(t, m, "new")
-	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "expected src:dst") || !strings.Contains(frame, "Command") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); strings.Contains(frame, "expected src:dst") ||
+		!strings.Contains(frame, "Command") {
 		t.Errorf("a whole mapping:\n%s", frame)
 	}
 }
@@ -795,12 +998,16 @@ func TestFormLeavesOutLoneExcludes(t *testing.T) {
 	typeIn(t, m, "pods")
 	framesSay(t, m)("excludes alone", "It has no effect without the field above.")
 	answered(m, press(t, m, "ctrl+s"))
-	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; got == "" || strings.Contains(got, "restoreStatus") {
+	if got := p.saved[restorespec.Name("nightly-shop", noon)+".yaml"]; got == "" ||
+		strings.Contains(got, "restoreStatus") {
 		t.Errorf("saved %q", got)
 	}
 	press(t, m, "up")
 	typeIn(t, m, "*")
-	if frame := ansi.Strip(checkFrame(t, m)); strings.Contains(frame, "no effect without") || !strings.Contains(frame, "--status-exclude-resources=pods") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); strings.Contains(frame, "no effect without") ||
+		!strings.Contains(frame, "--status-exclude-resources=pods") {
 		t.Errorf("with includes:\n%s", frame)
 	}
 }
@@ -816,7 +1023,10 @@ func TestFormTakesKeysThatEdit(t *testing.T) {
 	typeIn(t, m, "shop xx yy")
 	press(t, m, "ctrl+h", "ctrl+h", "alt+backspace", "home", "ctrl+d")
 	typeIn(t, m, "S")
-	if frame := ansi.Strip(checkFrame(t, m)); !strings.Contains(frame, "Namespaces      Shop") || strings.Contains(frame, "yy") || strings.Contains(frame, "xx") {
+	if frame := ansi.Strip(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "Namespaces      Shop") || strings.Contains(frame, "yy") ||
+		strings.Contains(frame, "xx") {
 		t.Errorf("not edited:\n%s", frame)
 	}
 }

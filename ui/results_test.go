@@ -47,7 +47,14 @@ func (c *complaints) Operations(context.Context, *job.Job) ([]artifact.Operation
 
 // opened is the screen of the only job, at the page of a key, with all commands
 // run.
-func opened(t testing.TB, snap *watch.Snapshot, a storedParts, width, height int, key string, change ...func(*Options)) *Model {
+func opened(
+	t testing.TB,
+	snap *watch.Snapshot,
+	a storedParts,
+	width, height int,
+	key string,
+	change ...func(*Options),
+) *Model {
 	t.Helper()
 	change = append(change, func(o *Options) {
 		if a != nil {
@@ -87,28 +94,60 @@ func follow(t testing.TB, m *Model, cmd tea.Cmd) {
 
 func opsResults() artifact.Results {
 	r := artifact.Results{Errors: artifact.Messages{
-		Cluster:    []string{`error restoring clusterroles.rbac.authorization.k8s.io/ops-admin: clusterroles.rbac.authorization.k8s.io "ops-admin" is forbidden: user "velero" is attempting to grant RBAC permissions not currently held`},
+		Cluster: []string{
+			`error restoring clusterroles.rbac.authorization.k8s.io/ops-admin: clusterroles.rbac.authorization.k8s.io "ops-admin" is forbidden: user "velero" is attempting to grant RBAC permissions not currently held`,
+		},
 		Namespaces: map[string][]string{"ops": nil},
 	}, Warnings: artifact.Messages{Cluster: []string{"could not restore, PersistentVolume:pv-ops-0 already exists. Warning: the in-cluster version is different than the backed-up version"}}}
 	for i := range 18 {
-		r.Errors.Namespaces["ops"] = append(r.Errors.Namespaces["ops"], fmt.Sprintf(`error restoring pods/ops/worker-%[1]d: pods "worker-%[1]d" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20`, i))
+		r.Errors.Namespaces["ops"] = append(
+			r.Errors.Namespaces["ops"],
+			fmt.Sprintf(
+				`error restoring pods/ops/worker-%[1]d: pods "worker-%[1]d" is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20`,
+				i,
+			),
+		)
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-		r.Errors.Namespaces["ops"] = append(r.Errors.Namespaces["ops"], "error restoring widgets.example.com/ops/"+name+": the server could not find the requested resource")
+		r.Errors.Namespaces["ops"] = append(
+			r.Errors.Namespaces["ops"],
+			"error restoring widgets.example.com/ops/"+name+": the server could not find the requested resource",
+		)
 	}
 	return r
 }
 
 func opsTrial(phase velerov1.RestorePhase) *watch.Snapshot {
-	return snapshotOf(restoreJob("ops-trial-1", "ops-20261121", time.Hour, velerov1.RestoreStatus{Phase: phase, Errors: 25, Warnings: 1,
-		Progress: &velerov1.RestoreProgress{TotalItems: 300, ItemsRestored: 300}}, time.Hour))
+	return snapshotOf(
+		restoreJob(
+			"ops-trial-1",
+			"ops-20261121",
+			time.Hour,
+			velerov1.RestoreStatus{Phase: phase, Errors: 25, Warnings: 1,
+				Progress: &velerov1.RestoreProgress{TotalItems: 300, ItemsRestored: 300}},
+			time.Hour,
+		),
+	)
 }
 
 func TestResultsFrames(t *testing.T) {
 	partly := opsTrial(velerov1.RestorePhasePartiallyFailed)
-	forbidden := &complaints{err: errors.New("not permitted: you may not create downloadrequests.velero.io in namespace velero")}
+	forbidden := &complaints{
+		err: errors.New("not permitted: you may not create downloadrequests.velero.io in namespace velero"),
+	}
 	absent := &complaints{err: fmt.Errorf("404: %w", artifact.ErrAbsent)}
-	failed := snapshotOf(restoreJob("ops-trial-1", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: "found a restore with status \"InProgress\" during the server starting, mark it as \"Failed\""}, time.Hour))
+	failed := snapshotOf(
+		restoreJob(
+			"ops-trial-1",
+			"b",
+			time.Hour,
+			velerov1.RestoreStatus{
+				Phase:         velerov1.RestorePhaseFailed,
+				FailureReason: "found a restore with status \"InProgress\" during the server starting, mark it as \"Failed\"",
+			},
+			time.Hour,
+		),
+	)
 	for _, s := range []struct {
 		name string
 		snap *watch.Snapshot
@@ -145,7 +184,15 @@ func TestResultsFrames(t *testing.T) {
 			})
 		}
 	}
-	m := opened(t, partly, &complaints{results: opsResults()}, 80, 24, "e", func(o *Options) { o.ASCII, o.NoColor = true, true })
+	m := opened(
+		t,
+		partly,
+		&complaints{results: opsResults()},
+		80,
+		24,
+		"e",
+		func(o *Options) { o.ASCII, o.NoColor = true, true },
+	)
 	if i := strings.IndexFunc(ansi.Strip(checkFrame(t, m)), func(r rune) bool { return r > 126 }); i >= 0 {
 		t.Error("an ASCII frame holds other signs")
 	}
@@ -154,8 +201,21 @@ func TestResultsFrames(t *testing.T) {
 // TestResultsAreReadOnceAndAgainAtTheEnd holds when they are asked for: not while
 // items are restored, once while it finalizes, again when it has ended.
 func TestEmptyMessageHasWords(t *testing.T) {
-	j := restoreJob("wordless", "nightly", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1}, time.Minute)
-	m := opened(t, snapshotOf(j), &complaints{results: artifact.Results{Errors: artifact.Messages{Velero: []string{""}}}}, 80, 24, "e")
+	j := restoreJob(
+		"wordless",
+		"nightly",
+		time.Hour,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1},
+		time.Minute,
+	)
+	m := opened(
+		t,
+		snapshotOf(j),
+		&complaints{results: artifact.Results{Errors: artifact.Messages{Velero: []string{""}}}},
+		80,
+		24,
+		"e",
+	)
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "(no message)") {
 		t.Errorf("a blank entry:\n%s", frame)
 	}
@@ -185,8 +245,14 @@ func TestResultsAreReadOnceAndAgainAtTheEnd(t *testing.T) {
 // the last items: the patch that was lost had the last counts too.
 func TestResultsOfAStuckJob(t *testing.T) {
 	from := &complaints{results: opsResults()}
-	stuck := restoreJob("crm-old", "b", 3*time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(3 * time.Hour)),
-		Progress: &velerov1.RestoreProgress{TotalItems: 918, ItemsRestored: 902}}, 2*time.Hour)
+	stuck := restoreJob(
+		"crm-old",
+		"b",
+		3*time.Hour,
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(3 * time.Hour)),
+			Progress: &velerov1.RestoreProgress{TotalItems: 918, ItemsRestored: 902}},
+		2*time.Hour,
+	)
 	m := opened(t, snapshotOf(stuck), from, 80, 24, "e")
 	frame := plain(checkFrame(t, m))
 	if from.asked != 1 || !strings.Contains(frame, "exceeded quota") || !strings.Contains(frame, "may add more") {
@@ -229,13 +295,36 @@ func withServerLog(l *serverLog) func(*Options) {
 }
 
 func opsLogged() logs.Problems {
-	p := logs.Problems{Errors: 21, Warnings: 1, Gaps: []string{"Lines from before 11:58:00 UTC are missing: the log of the container that ran before in pod velero-1 is gone"}}
+	p := logs.Problems{
+		Errors:   21,
+		Warnings: 1,
+		Gaps: []string{
+			"Lines from before 11:58:00 UTC are missing: the log of the container that ran before in pod velero-1 is gone",
+		},
+	}
 	for i := range 21 {
 		name := fmt.Sprintf("worker-%d", i)
-		p.Lines = append(p.Lines, logs.Line{Level: logs.Error, Text: fmt.Sprintf(`error restoring %[1]s: pods "%[1]s" is forbidden: exceeded quota: compute`, name),
-			Fields: []logs.Field{{Name: "groupResource", Value: "pods"}, {Name: "namespace", Value: "ops"}, {Name: "original name", Value: name}}})
+		p.Lines = append(
+			p.Lines,
+			logs.Line{
+				Level: logs.Error,
+				Text:  fmt.Sprintf(`error restoring %[1]s: pods "%[1]s" is forbidden: exceeded quota: compute`, name),
+				Fields: []logs.Field{
+					{Name: "groupResource", Value: "pods"},
+					{Name: "namespace", Value: "ops"},
+					{Name: "original name", Value: name},
+				},
+			},
+		)
 	}
-	p.Lines = append(p.Lines, logs.Line{Level: logs.Warning, Text: "Got error trying to update restore's status.progress", Error: "connection refused"})
+	p.Lines = append(
+		p.Lines,
+		logs.Line{
+			Level: logs.Warning,
+			Text:  "Got error trying to update restore's status.progress",
+			Error: "connection refused",
+		},
+	)
 	return p
 }
 
@@ -255,14 +344,22 @@ func TestResultsSoFar(t *testing.T) {
 			t.Errorf("%q is not on the page:\n%s", words, frame)
 		}
 	}
-	if got := copied(press(t, m, "Y"), m); len(got) != 1 || !strings.Contains(got[0], "errors, namespace ops (21)\n21x ") || !strings.Contains(got[0], "worker-20\n") || !strings.Contains(got[0], "connection refused") {
+	if got := copied(
+		press(t, m, "Y"),
+		m,
+	); len(got) != 1 || !strings.Contains(got[0], "errors, namespace ops (21)\n21x ") || !strings.Contains(got[0], "worker-20\n") ||
+		!strings.Contains(got[0], "connection refused") {
 		t.Errorf("Y copied %q", got)
 	}
 	if got := copied(press(t, m, "y"), m); !slices.Equal(got, []string{"errors, namespace ops (21)"}) {
 		t.Errorf("y copied %q", got)
 	}
 	press(t, m, "down")
-	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.HasPrefix(got[0], "21x ") || !strings.Contains(got[0], "worker-20") || strings.Contains(got[0], "\x1b") {
+	if got := copied(
+		press(t, m, "y"),
+		m,
+	); len(got) != 1 || !strings.HasPrefix(got[0], "21x ") || !strings.Contains(got[0], "worker-20") ||
+		strings.Contains(got[0], "\x1b") {
 		t.Errorf("y copied %q", got)
 	}
 	for n, after := range []time.Duration{29 * time.Second, time.Second} {
@@ -277,22 +374,46 @@ func TestResultsSoFar(t *testing.T) {
 	}
 	m.show(m.at, m.at.estimates.Assess(opsTrial(velerov1.RestorePhasePartiallyFailed), now))
 	follow(t, m, m.job().Ask())
-	if frame := plain(checkFrame(t, m)); strings.Contains(frame, "So far") || !strings.Contains(frame, "widgets") || l.asked != 2 {
+	if frame := plain(
+		checkFrame(t, m),
+	); strings.Contains(frame, "So far") || !strings.Contains(frame, "widgets") ||
+		l.asked != 2 {
 		t.Errorf("ended, but:\n%s", frame)
 	}
 
-	readOnly := &complaints{err: errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")}
-	m = opened(t, opsTrial(velerov1.RestorePhaseFinalizing), readOnly, 120, 40, "e", withServerLog(&serverLog{found: opsLogged()}))
-	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "read-only") || !strings.Contains(frame, "exceeded quota") {
+	readOnly := &complaints{
+		err: errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster"),
+	}
+	m = opened(
+		t,
+		opsTrial(velerov1.RestorePhaseFinalizing),
+		readOnly,
+		120,
+		40,
+		"e",
+		withServerLog(&serverLog{found: opsLogged()}),
+	)
+	if frame := plain(
+		checkFrame(t, m),
+	); !strings.Contains(frame, "read-only") ||
+		!strings.Contains(frame, "exceeded quota") {
 		t.Errorf("read-only:\n%s", frame)
 	}
 	for _, missing := range []string{"pods is forbidden; to read the logs of pods you need list and get on pods, and get on pods/log, in namespace velero"} {
 		m = opened(t, goesOn, from, 120, 40, "e", withServerLog(&serverLog{err: errors.New(missing)}))
-		if frame := strings.Join(strings.Fields(plain(checkFrame(t, m))), " "); !strings.Contains(frame, "The server's log cannot be read: "+missing) {
+		if frame := strings.Join(
+			strings.Fields(plain(checkFrame(t, m))),
+			" ",
+		); !strings.Contains(
+			frame,
+			"The server's log cannot be read: "+missing,
+		) {
 			t.Errorf("no %q:\n%s", missing, frame)
 		}
 	}
-	waits := snapshotOf(restoreJob("ops-trial-1", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}, time.Hour))
+	waits := snapshotOf(
+		restoreJob("ops-trial-1", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseNew}, time.Hour),
+	)
 	never := &serverLog{}
 	if opened(t, waits, from, 80, 24, "e", withServerLog(never)); never.asked != 0 {
 		t.Error("the log of a job that has not started was read")
@@ -306,18 +427,32 @@ func TestManyLinesAreSearchedInACommand(t *testing.T) {
 	kind := came.Kind{Name: "configmaps", Count: map[came.Did]int{came.Created: 1500}}
 	for i := range 1500 {
 		r.Warnings.Cluster = append(r.Warnings.Cluster, fmt.Sprintf("text %d of its own", i))
-		kind.Items = append(kind.Items, came.Item{Namespace: "shop", Name: fmt.Sprint("of-its-own-", i), Did: came.Created})
+		kind.Items = append(
+			kind.Items,
+			came.Item{Namespace: "shop", Name: fmt.Sprint("of-its-own-", i), Did: came.Created},
+		)
 	}
 	from := inventory{items: came.Items{Kinds: []came.Kind{kind}}}
 	for _, page := range []string{"e", "4"} {
-		m := opened(t, opsTrial(velerov1.RestorePhaseCompleted), &complaints{results: r}, 120, 40, page, func(o *Options) { fake(o).items = &from })
+		m := opened(
+			t,
+			opsTrial(velerov1.RestorePhaseCompleted),
+			&complaints{results: r},
+			120,
+			40,
+			page,
+			func(o *Options) { fake(o).items = &from },
+		)
 		typeText(t, m, "/1400")
 		cmd := press(t, m, "enter")
 		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "searching for 1400") {
 			t.Errorf("page %s was searched on the spot:\n%s", page, frame)
 		}
 		follow(t, m, cmd)
-		if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "1400 of its own") && !strings.Contains(frame, "of-its-own-1400") {
+		if frame := plain(
+			checkFrame(t, m),
+		); !strings.Contains(frame, "1400 of its own") &&
+			!strings.Contains(frame, "of-its-own-1400") {
 			t.Errorf("page %s:\n%s", page, frame)
 		}
 		follow(t, m, press(t, m, "n")) // there is only this one
@@ -341,9 +476,24 @@ func typeText(t testing.TB, m *Model, text string) {
 func BenchmarkResults50000(b *testing.B) {
 	var r artifact.Results
 	for i := range 50_000 {
-		r.Warnings.Cluster = append(r.Warnings.Cluster, fmt.Sprintf("could not restore, ConfigMap:settings-%d already exists. Warning: the in-cluster version is different than the backed-up version %d", i, i%25_000))
+		r.Warnings.Cluster = append(
+			r.Warnings.Cluster,
+			fmt.Sprintf(
+				"could not restore, ConfigMap:settings-%d already exists. Warning: the in-cluster version is different than the backed-up version %d",
+				i,
+				i%25_000,
+			),
+		)
 	}
-	snap := snapshotOf(restoreJob("big", "b", time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Warnings: 50_000}, time.Hour))
+	snap := snapshotOf(
+		restoreJob(
+			"big",
+			"b",
+			time.Hour,
+			velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Warnings: 50_000},
+			time.Hour,
+		),
+	)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -391,7 +541,13 @@ func quotaItems() came.Items {
 	}
 	pods := kind("pods")
 	for n := range 20 {
-		i := came.Item{Namespace: "ops-2", Name: fmt.Sprint("worker-", n), From: "ops", Did: came.Failed, Why: "is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20"}
+		i := came.Item{
+			Namespace: "ops-2",
+			Name:      fmt.Sprint("worker-", n),
+			From:      "ops",
+			Did:       came.Failed,
+			Why:       "is forbidden: exceeded quota: compute, requested: pods=1, used: pods=20, limited: pods=20",
+		}
 		if n > 17 {
 			i.Did, i.Why = came.Created, ""
 		}
@@ -400,8 +556,24 @@ func quotaItems() came.Items {
 	}
 	return came.Items{Kinds: []came.Kind{
 		pods,
-		kind("replicasets.apps", came.Item{Namespace: "ops-2", Name: "web-7f9c", From: "ops", Did: came.Missing, Why: "not in Velero's list of what it worked on"}),
-		kind("persistentvolumes", came.Item{Name: "pv-ops-0", Did: came.Skipped, Why: "the same is there already, or its claim gets a new volume"}),
+		kind(
+			"replicasets.apps",
+			came.Item{
+				Namespace: "ops-2",
+				Name:      "web-7f9c",
+				From:      "ops",
+				Did:       came.Missing,
+				Why:       "not in Velero's list of what it worked on",
+			},
+		),
+		kind(
+			"persistentvolumes",
+			came.Item{
+				Name: "pv-ops-0",
+				Did:  came.Skipped,
+				Why:  "the same is there already, or its claim gets a new volume",
+			},
+		),
 		kind("serviceaccounts", came.Item{Namespace: "ops-2", Name: "default", From: "ops", Did: came.Updated}),
 		kind("nodes", came.Item{Name: "node-a", Did: came.LeftOut, Why: "Velero never restores this kind"}),
 	}}
@@ -409,11 +581,16 @@ func quotaItems() came.Items {
 
 func TestItemsFrames(t *testing.T) {
 	partly := opsTrial(velerov1.RestorePhasePartiallyFailed)
-	backup := snapshotOf(backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour))
+	backup := snapshotOf(
+		backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}, time.Hour),
+	)
 	alone := quotaItems()
 	alone.NotCompared = "not permitted: you may not create downloadrequests.velero.io in namespace velero"
 	held := came.Listed([]artifact.Resources{
-		{Kind: "v1/Pod", Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}, {Namespace: "shop", Name: "db-1"}}},
+		{
+			Kind:  "v1/Pod",
+			Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}, {Namespace: "shop", Name: "db-1"}},
+		},
 		{Kind: "example.com/v1/Widget", Items: []artifact.Resource{{Namespace: "shop", Name: "w"}}},
 	}, nil)
 	for _, s := range []struct {
@@ -436,7 +613,15 @@ func TestItemsFrames(t *testing.T) {
 		for _, size := range sizes {
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, s.snap, &complaints{}, size[0], size[1], "4", func(o *Options) { fake(o).items = &s.from })
+				m := opened(
+					t,
+					s.snap,
+					&complaints{},
+					size[0],
+					size[1],
+					"4",
+					func(o *Options) { fake(o).items = &s.from },
+				)
 				for _, k := range s.keys {
 					press(t, m, k)
 					m.View()
@@ -449,7 +634,12 @@ func TestItemsFrames(t *testing.T) {
 
 // TestItemsOfABackupThatWaits: Velero stores the list before it waits for plugins.
 func TestItemsOfABackupThatWaits(t *testing.T) {
-	held := inventory{items: came.Listed([]artifact.Resources{{Kind: "v1/Pod", Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}}}}, nil)}
+	held := inventory{
+		items: came.Listed(
+			[]artifact.Resources{{Kind: "v1/Pod", Items: []artifact.Resource{{Namespace: "shop", Name: "db-0"}}}},
+			nil,
+		),
+	}
 	for phase, says := range map[velerov1.BackupPhase]string{
 		velerov1.BackupPhaseInProgress:                                "does not read the contents of backups",
 		velerov1.BackupPhaseWaitingForPluginOperations:                "1 item of 1 kind",
@@ -457,14 +647,24 @@ func TestItemsOfABackupThatWaits(t *testing.T) {
 		velerov1.BackupPhaseFinalizing:                                "1 item of 1 kind",
 		velerov1.BackupPhaseCompleted:                                 "1 item of 1 kind",
 	} {
-		snap := snapshotOf(backupJob("nightly", time.Hour, velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))}, time.Hour))
+		snap := snapshotOf(
+			backupJob(
+				"nightly",
+				time.Hour,
+				velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))},
+				time.Hour,
+			),
+		)
 		m := screen(t, snap, 80, 24, func(o *Options) { fake(o).items = &held })
 		press(t, m, "1")
 		if phase == velerov1.BackupPhaseCompleted {
 			press(t, m, "3")
 		}
 		frame := drive(t, m, press(t, m, "enter", "4"), says)
-		if more := strings.Contains(frame, "until the backup has ended"); more != (strings.HasPrefix(says, "1") && phase != velerov1.BackupPhaseCompleted) {
+		if more := strings.Contains(
+			frame,
+			"until the backup has ended",
+		); more != (strings.HasPrefix(says, "1") && phase != velerov1.BackupPhaseCompleted) {
 			t.Errorf("%s: it may write more: %v\n%s", phase, more, frame)
 		}
 	}
@@ -474,11 +674,22 @@ func TestItemsOfABackupThatWaits(t *testing.T) {
 func BenchmarkItems60000(b *testing.B) {
 	kind := came.Kind{Name: "configmaps", Count: map[came.Did]int{came.Created: 60_000}}
 	for i := range 60_000 {
-		kind.Items = append(kind.Items, came.Item{Namespace: "shop", Name: fmt.Sprint("settings-", i), Did: came.Created})
+		kind.Items = append(
+			kind.Items,
+			came.Item{Namespace: "shop", Name: fmt.Sprint("settings-", i), Did: came.Created},
+		)
 	}
 	from := inventory{items: came.Items{Kinds: []came.Kind{kind}}}
 	for b.Loop() {
-		m := opened(b, opsTrial(velerov1.RestorePhaseCompleted), &complaints{}, 120, 40, "4", func(o *Options) { fake(o).items = &from })
+		m := opened(
+			b,
+			opsTrial(velerov1.RestorePhaseCompleted),
+			&complaints{},
+			120,
+			40,
+			"4",
+			func(o *Options) { fake(o).items = &from },
+		)
 		for _, k := range []string{"enter", "/", "s", "-", "5", "9", "9", "9", "8", "enter"} {
 			cmd := press(b, m, k)
 			m.View()
@@ -495,13 +706,27 @@ func BenchmarkItems60000(b *testing.B) {
 // The Overview of a job with errors says why, from the same results; that of one without reads nothing.
 func TestOverviewSaysWhyAJobFailed(t *testing.T) {
 	results := artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"shop": {
-		"name: /mail-0 message: /Error backing up item error: /permission denied", "one", "two", "three", "four", "five",
+		"name: /mail-0 message: /Error backing up item error: /permission denied",
+		"one",
+		"two",
+		"three",
+		"four",
+		"five",
 	}}}, Warnings: artifact.Messages{Velero: []string{"a warning"}}}
-	failed := backupJob("failed", time.Hour, velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 6, Warnings: 1}, time.Hour)
+	failed := backupJob(
+		"failed",
+		time.Hour,
+		velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, Errors: 6, Warnings: 1},
+		time.Hour,
+	)
 	for _, size := range [][2]int{{80, 40}, {120, 40}} {
 		a := &complaints{results: results}
 		frame := plain(checkFrame(t, opened(t, snapshotOf(failed), a, size[0], size[1], "1")))
-		follow := []string{"Error backing up item: permission denied (mail-0)", "✗ one", "1 more error: press e for all"}
+		follow := []string{
+			"Error backing up item: permission denied (mail-0)",
+			"✗ one",
+			"1 more error: press e for all",
+		}
 		for _, want := range follow {
 			if !strings.Contains(frame, want) {
 				t.Errorf("no %q in\n%s", want, frame)
@@ -512,15 +737,29 @@ func TestOverviewSaysWhyAJobFailed(t *testing.T) {
 		}
 	}
 	a := &complaints{}
-	opened(t, snapshotOf(ended("well", velerov1.BackupPhaseCompleted, 3, time.Minute, time.Minute, 0, 2)), a, 80, 24, "1")
+	opened(
+		t,
+		snapshotOf(ended("well", velerov1.BackupPhaseCompleted, 3, time.Minute, time.Minute, 0, 2)),
+		a,
+		80,
+		24,
+		"1",
+	)
 	if a.asked != 0 {
 		t.Errorf("a job without errors asks %d times", a.asked)
 	}
-	frame := plain(checkFrame(t, opened(t, snapshotOf(failed), &complaints{err: errors.New("the store is away")}, 80, 40, "1")))
+	frame := plain(
+		checkFrame(t, opened(t, snapshotOf(failed), &complaints{err: errors.New("the store is away")}, 80, 40, "1")),
+	)
 	if !strings.Contains(frame, "The errors cannot be read: the store is away") {
 		t.Error(frame)
 	}
-	if frame := plain(checkFrame(t, opened(t, snapshotOf(failed), a, 120, 40, "1"))); !strings.Contains(frame, "2 Results 6 err 1 warn ") {
+	if frame := plain(
+		checkFrame(t, opened(t, snapshotOf(failed), a, 120, 40, "1")),
+	); !strings.Contains(
+		frame,
+		"2 Results 6 err 1 warn ",
+	) {
 		t.Error(frame)
 	}
 }

@@ -72,7 +72,20 @@ func Run(ctx context.Context, o Options) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = terminal.Run(ctx, cancel, model, terminal.Options{Input: o.Input, Output: o.Output, Term: o.Term, NoColor: o.NoColor, FPS: o.FPS, Notify: o.Terminal.Notify, Through: o.Terminal.Through})
+	err = terminal.Run(
+		ctx,
+		cancel,
+		model,
+		terminal.Options{
+			Input:   o.Input,
+			Output:  o.Output,
+			Term:    o.Term,
+			NoColor: o.NoColor,
+			FPS:     o.FPS,
+			Notify:  o.Terminal.Notify,
+			Through: o.Terminal.Through,
+		},
+	)
 	cause := context.Cause(ctx)
 	cancel(nil)
 	said = model.exitMessages()

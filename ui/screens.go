@@ -99,12 +99,22 @@ func (m *Model) openForm(of *clusterState, j *job.Job) tea.Cmd {
 		}
 	}
 	form, cmd := restoreform.New(restoreform.Options{
-		Draft: draft, Context: of.Context, Reach: of.Request.Reach(), Inspector: of.Inspector, Start: m.starts,
-		Clock: m.options.Clock, Keys: m.options.Keys, WhyNoClipboard: m.options.Terminal.WhyNoClipboard, Back: m.pop, WhyNotCreate: m.writesUnavailable(of),
+		Draft:          draft,
+		Context:        of.Context,
+		Reach:          of.Request.Reach(),
+		Inspector:      of.Inspector,
+		Start:          m.starts,
+		Clock:          m.options.Clock,
+		Keys:           m.options.Keys,
+		WhyNoClipboard: m.options.Terminal.WhyNoClipboard,
+		Back:           m.pop,
+		WhyNotCreate:   m.writesUnavailable(of),
 		Create: func(d restorespec.Draft, consequences []string) tea.Cmd {
 			r := of.Request
 			namespace := of.assessed.Snapshot.Namespace
-			r.Policy, r.Consequences, r.Unnamed = d.ConfigMap(namespace), consequences, d.Restore.Name == draft.Restore.Name
+			r.Policy, r.Consequences, r.Unnamed = d.ConfigMap(
+				namespace,
+			), consequences, d.Restore.Name == draft.Restore.Name
 			if words, unsaid := d.Words(); len(unsaid) == 0 {
 				r.Words = words
 			}
@@ -166,7 +176,14 @@ type helpScreen struct {
 func (m *Model) newHelp() *helpScreen {
 	s := &helpScreen{Pager: pager.New(nil), m: m}
 	s.keys = append([]keys.Binding{
-		{Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: s.Leave(m.pop)},
+		{
+			Keys:  []string{"esc", "left", "h", "backspace"},
+			Label: "esc",
+			What:  "back",
+			Group: keys.Look,
+			Short: true,
+			Do:    s.Leave(m.pop),
+		},
 		{Keys: []string{"q"}, Label: "q", What: "back", Group: keys.Look, Do: func(string) tea.Cmd { return m.pop() }},
 	}, s.Pager.Keys()...)
 	return s
@@ -247,22 +264,61 @@ type logScreen struct {
 	open  map[string]bool // the attempts whose details are shown
 }
 
-var logColumns = []draw.Column{{Title: "TIME", Width: 13}, {Title: "CONTEXT", Width: 12, Grow: 1, Limit: 30, Priority: 4}, {Title: "BY", Width: 12, Grow: 1, Limit: 40, Priority: 3},
-	{Title: "ACTION", Width: 14}, {Title: "WHAT", Width: 20, Grow: 3, Limit: 60}, {Title: "SENT", Width: 9, Priority: 2}, {Title: "STATE", Width: 13, Priority: 1},
-	{Title: "REASON", Width: 20, Grow: 3, Limit: 100, Priority: 5}}
+var logColumns = []draw.Column{
+	{Title: "TIME", Width: 13},
+	{Title: "CONTEXT", Width: 12, Grow: 1, Limit: 30, Priority: 4},
+	{Title: "BY", Width: 12, Grow: 1, Limit: 40, Priority: 3},
+	{
+		Title: "ACTION",
+		Width: 14,
+	},
+	{Title: "WHAT", Width: 20, Grow: 3, Limit: 60},
+	{Title: "SENT", Width: 9, Priority: 2},
+	{Title: "STATE", Width: 13, Priority: 1},
+	{Title: "REASON", Width: 20, Grow: 3, Limit: 100, Priority: 5},
+}
 
 func (m *Model) openLog() tea.Cmd {
 	s := &logScreen{Pager: pager.New(nil), m: m, open: map[string]bool{}}
 	selected := func() bool { return s.Selected() != "" }
 	s.keys = append([]keys.Binding{
-		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: s.Leave(m.pop)},
-		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "details", Group: keys.Look, Short: true, On: selected,
-			Do: keys.Run(func() { s.open[s.Selected()] = !s.open[s.Selected()] })},
-		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy command", Group: keys.Look, Short: true, On: selected, Do: run(s.copyCommand)},
+		{
+			Name:  "back",
+			Keys:  []string{"esc", "left", "h", "backspace"},
+			Label: "esc",
+			What:  "back",
+			Group: keys.Look,
+			Short: true,
+			Do:    s.Leave(m.pop),
+		},
+		{
+			Name:  "open",
+			Keys:  []string{"enter", "right"},
+			Label: "enter",
+			What:  "details",
+			Group: keys.Look,
+			Short: true,
+			On:    selected,
+			Do:    keys.Run(func() { s.open[s.Selected()] = !s.open[s.Selected()] }),
+		},
+		{
+			Name:  "copy",
+			Keys:  []string{"y"},
+			Label: "y",
+			What:  "copy command",
+			Group: keys.Look,
+			Short: true,
+			On:    selected,
+			Do:    run(s.copyCommand),
+		},
 	}, s.Pager.Keys()...)
 	m.showDashboard()
 	m.push(s)
-	return s.audit.Ask(fetch.Asker{Start: m.starts, Clock: m.options.Clock}, 0, func(context.Context) (*document.Audit, error) { return m.options.Audit("") })
+	return s.audit.Ask(
+		fetch.Asker{Start: m.starts, Clock: m.options.Clock},
+		0,
+		func(context.Context) (*document.Audit, error) { return m.options.Audit("") },
+	)
 }
 
 func (s *logScreen) allows() allowed                    { return onMain(false) }
@@ -276,7 +332,13 @@ func (s *logScreen) copyCommand() tea.Cmd {
 }
 
 func (s *logScreen) View(c draw.Canvas) string {
-	lines, widths := []string{" " + c.Theme.Strong.Render("What veltui has changed from this machine"), c.Rule()}, draw.FitColumns(logColumns, c.Width-1)
+	lines, widths := []string{
+		" " + c.Theme.Strong.Render("What veltui has changed from this machine"),
+		c.Rule(),
+	}, draw.FitColumns(
+		logColumns,
+		c.Width-1,
+	)
 	switch {
 	case s.audit.Err != nil:
 		lines = append(lines, c.Note(c.Theme.Waiting, "The log cannot be read: "+s.audit.Err.Error(), 1, 3)...)
@@ -303,7 +365,9 @@ func (s *logScreen) rows(c draw.Canvas, widths []int) (rows pager.Lines) {
 		rows = append(rows, pager.Line{Key: one.Attempt, Text: " " + draw.JoinCells(cells, widths)})
 		if s.open[one.Attempt] {
 			for line := range strings.Lines(one.YAML()) {
-				rows = append(rows, pager.Plain(draw.Indented(c.Sized(c.Width-4, 0).Whole(strings.TrimRight(line, "\n")), 4))...)
+				rows = append(
+					rows,
+					pager.Plain(draw.Indented(c.Sized(c.Width-4, 0).Whole(strings.TrimRight(line, "\n")), 4))...)
 			}
 		}
 	}

@@ -133,8 +133,14 @@ func scripts() *watch.Snapshot {
 	snap := stageful()
 	for i, name := range []string{"復元-データ-本番", "cafe\u0301-te\u0302te", "family-👩\u200d👩\u200d👧-🚀", "שלום-עולם-גיבוי", "नमस्ते-क्षत्रिय", "한국어-백업", "flags-🇩🇪🇯🇵", "مرحبا"} {
 		name = sanitize.Whole(name)
-		j := restoreJob(name, name, time.Hour, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour)),
-			Progress: &velerov1.RestoreProgress{ItemsRestored: i, TotalItems: 140}}, 42*time.Minute)
+		j := restoreJob(
+			name,
+			name,
+			time.Hour,
+			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Hour)),
+				Progress: &velerov1.RestoreProgress{ItemsRestored: i, TotalItems: 140}},
+			42*time.Minute,
+		)
 		snap.Jobs = append(snap.Jobs, j)
 		snap.Active = append(snap.Active, j)
 	}
@@ -207,7 +213,13 @@ func TestTerminals(t *testing.T) {
 						break
 					}
 					press(t, m, key)
-					e.types(t, map[string]string{"enter": "\r", "esc": "\x1b"}[key]+strings.TrimPrefix(strings.TrimPrefix(key, "enter"), "esc"))
+					e.types(
+						t,
+						map[string]string{"enter": "\r", "esc": "\x1b"}[key]+strings.TrimPrefix(
+							strings.TrimPrefix(key, "enter"),
+							"esc",
+						),
+					)
 					e.shows(t, "key "+key, m, styles)
 				}
 			}

@@ -16,7 +16,10 @@ import (
 // is opened again.
 func TestTimelineKeepsWhatWasSeen(t *testing.T) {
 	look := func(prev *job.Job, phase velerov1.BackupPhase, version string, back time.Duration) *job.Job {
-		b := &velerov1.Backup{ObjectMeta: meta("storied", time.Hour), Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))}}
+		b := &velerov1.Backup{
+			ObjectMeta: meta("storied", time.Hour),
+			Status:     velerov1.BackupStatus{Phase: phase, StartTimestamp: ptr(ago(time.Hour))},
+		}
 		b.ResourceVersion, b.UID = version, types.UID("uid-storied")
 		return job.Next(prev, job.Input{Backup: b, At: noon.Add(-back)})
 	}
@@ -24,7 +27,14 @@ func TestTimelineKeepsWhatWasSeen(t *testing.T) {
 	m := screen(t, snapshotOf(first), 120, 40)
 	press(t, m, "enter", "7", "esc")
 	snap := snapshotOf(look(first, velerov1.BackupPhaseFinalizing, "2", 20*time.Minute))
-	snap.Seen = []watch.Seen{{At: noon.Add(-10 * time.Minute), Until: noon.Add(-8 * time.Minute), What: watch.SeenOutage, Why: "connection refused"}}
+	snap.Seen = []watch.Seen{
+		{
+			At:    noon.Add(-10 * time.Minute),
+			Until: noon.Add(-8 * time.Minute),
+			What:  watch.SeenOutage,
+			Why:   "connection refused",
+		},
+	}
 	show(m, snap)
 	for range 2 {
 		press(t, m, "enter", "7")
@@ -34,10 +44,18 @@ func TestTimelineKeepsWhatWasSeen(t *testing.T) {
 				t.Errorf("%q is not on the page:\n%s", words, frame)
 			}
 		}
-		if got := copied(press(t, m, "y"), m); len(got) != 1 || strings.Contains(got[0], "\n") || !strings.Contains(m.notice, "one event") {
+		if got := copied(
+			press(t, m, "y"),
+			m,
+		); len(got) != 1 || strings.Contains(got[0], "\n") ||
+			!strings.Contains(m.notice, "one event") {
 			t.Errorf("y copied %q and said %q", got, m.notice)
 		}
-		if got := copied(press(t, m, "Y"), m); len(got) != 1 || !strings.Contains(got[0], "phase InProgress -> Finalizing") || strings.Contains(got[0], "\x1b") {
+		if got := copied(
+			press(t, m, "Y"),
+			m,
+		); len(got) != 1 || !strings.Contains(got[0], "phase InProgress -> Finalizing") ||
+			strings.Contains(got[0], "\x1b") {
 			t.Errorf("Y copied %q", got)
 		}
 		press(t, m, "esc")

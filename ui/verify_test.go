@@ -35,31 +35,113 @@ func TestVerifyFrames(t *testing.T) {
 		}
 		return r
 	}
-	whole := []verify.Item{{Name: "web", State: verify.Restored}, {Name: "api", State: verify.Restored}, {Name: "old", State: verify.LeftOut, Why: "the restore's label selector does not select it"}}
+	whole := []verify.Item{
+		{Name: "web", State: verify.Restored},
+		{Name: "api", State: verify.Restored},
+		{Name: "old", State: verify.LeftOut, Why: "the restore's label selector does not select it"},
+	}
 	some := result(
-		kind("secrets", verify.Item{Name: "tls", State: verify.Failed, Why: quota}, verify.Item{Name: "token", State: verify.Differs, Why: "already exists. Warning: the in-cluster version is different than the backed-up version"},
-			verify.Item{Name: "kept", State: verify.Restored}, verify.Item{Name: "other", State: verify.LeftOut}),
-		kind("services", append([]verify.Item{{Name: "svc-2", State: verify.Gone, Why: "Velero created it, and it is not there now"}}, whole...)...),
+		kind(
+			"secrets",
+			verify.Item{Name: "tls", State: verify.Failed, Why: quota},
+			verify.Item{
+				Name:  "token",
+				State: verify.Differs,
+				Why:   "already exists. Warning: the in-cluster version is different than the backed-up version",
+			},
+			verify.Item{Name: "kept", State: verify.Restored},
+			verify.Item{Name: "other", State: verify.LeftOut},
+		),
+		kind(
+			"services",
+			append(
+				[]verify.Item{{Name: "svc-2", State: verify.Gone, Why: "Velero created it, and it is not there now"}},
+				whole...)...),
 		kind("configmaps", verify.Item{Name: "settings", State: verify.NotLookedAt, Why: "you may not list it"}),
 		kind("deployments.apps", whole...),
 		kind("persistentvolumeclaims", whole[:2]...),
-		kind("replicasets.apps", verify.Item{Name: "web-5d4f", State: verify.Passing, Why: "deployments/web makes these, and gives each another name"}),
+		kind(
+			"replicasets.apps",
+			verify.Item{
+				Name:  "web-5d4f",
+				State: verify.Passing,
+				Why:   "deployments/web makes these, and gives each another name",
+			},
+		),
 	)
 	some.NotSeen = []live.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}
 	some.Bound = 3
-	some.Claims = []verify.Claim{{Namespace: "shop", Name: "cache", Phase: "Pending", Why: "the cluster has no storage class fast", Lost: true}}
-	some.Data = []verify.Data{{Name: "shop-restore-2-x7k2p", Target: "shop/db-0:data", Phase: "Failed", Done: 3 << 30, Total: 20 << 30, Message: "no space left on device", Lost: true}}
+	some.Claims = []verify.Claim{
+		{Namespace: "shop", Name: "cache", Phase: "Pending", Why: "the cluster has no storage class fast", Lost: true},
+	}
+	some.Data = []verify.Data{
+		{
+			Name:    "shop-restore-2-x7k2p",
+			Target:  "shop/db-0:data",
+			Phase:   "Failed",
+			Done:    3 << 30,
+			Total:   20 << 30,
+			Message: "no space left on device",
+			Lost:    true,
+		},
+	}
 	some.Moved, some.Bytes = 1, 6<<30
 	some.Volumes = []verify.Volume{
-		{Namespace: "shop", Claim: "uploads", State: verify.DataEmpty, Why: "the backup skipped it: volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way"},
-		{Namespace: "shop", Claim: "data-db-0", Pod: "db-0", PodVolume: "data", Method: verify.ByPod, State: verify.DataFailed},
-		{Namespace: "shop", Claim: "cache", State: verify.DataLeftOut, Why: "the backup skipped it: any: item has label velero.io/exclude-from-backup=true"},
-		{Namespace: "shop", Claim: "spool", Pod: "mail-0", PodVolume: "spool", Method: verify.ByPod, State: verify.DataRestored},
+		{
+			Namespace: "shop",
+			Claim:     "uploads",
+			State:     verify.DataEmpty,
+			Why:       "the backup skipped it: volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way",
+		},
+		{
+			Namespace: "shop",
+			Claim:     "data-db-0",
+			Pod:       "db-0",
+			PodVolume: "data",
+			Method:    verify.ByPod,
+			State:     verify.DataFailed,
+		},
+		{
+			Namespace: "shop",
+			Claim:     "cache",
+			State:     verify.DataLeftOut,
+			Why:       "the backup skipped it: any: item has label velero.io/exclude-from-backup=true",
+		},
+		{
+			Namespace: "shop",
+			Claim:     "spool",
+			Pod:       "mail-0",
+			PodVolume: "spool",
+			Method:    verify.ByPod,
+			State:     verify.DataRestored,
+		},
 	}
 	all := result(kind("deployments.apps", whole...), kind("services", whole...))
-	compared := result(kind("configmaps", verify.Item{Name: "emptied", State: verify.Restored, Content: verify.Emptied, Fields: []string{"data.a", "data.b"}},
-		verify.Item{Name: "settings", State: verify.Restored, Content: verify.Changed, Fields: []string{"data.level"}}, verify.Item{Name: "same", State: verify.Restored, Content: verify.Same}),
-		kind("deployments.apps", append([]verify.Item{{Name: "scaled", State: verify.Restored, Content: verify.Scaled, Fields: []string{"spec.replicas"}}}, whole...)...))
+	compared := result(
+		kind(
+			"configmaps",
+			verify.Item{
+				Name:    "emptied",
+				State:   verify.Restored,
+				Content: verify.Emptied,
+				Fields:  []string{"data.a", "data.b"},
+			},
+			verify.Item{
+				Name:    "settings",
+				State:   verify.Restored,
+				Content: verify.Changed,
+				Fields:  []string{"data.level"},
+			},
+			verify.Item{Name: "same", State: verify.Restored, Content: verify.Same},
+		),
+		kind(
+			"deployments.apps",
+			append(
+				[]verify.Item{
+					{Name: "scaled", State: verify.Restored, Content: verify.Scaled, Fields: []string{"spec.replicas"}},
+				},
+				whole...)...),
+	)
 	compared.Content = map[verify.Content]int{verify.Emptied: 1, verify.Changed: 1, verify.Scaled: 1, verify.Same: 3}
 	for n := range compared.Kinds {
 		compared.Kinds[n].Content = map[verify.Content]int{verify.Changed: 1}
@@ -80,7 +162,15 @@ func TestVerifyFrames(t *testing.T) {
 			}
 			name := fmt.Sprintf("%s-%dx%d", s.name, size[0], size[1])
 			t.Run(name, func(t *testing.T) {
-				m := opened(t, opsTrial(velerov1.RestorePhasePartiallyFailed), &complaints{}, size[0], size[1], "V", func(o *Options) { fake(o).verified = s.result })
+				m := opened(
+					t,
+					opsTrial(velerov1.RestorePhasePartiallyFailed),
+					&complaints{},
+					size[0],
+					size[1],
+					"V",
+					func(o *Options) { fake(o).verified = s.result },
+				)
 				obey(t, m, press(t, m, s.keys...))
 				frame := plain(checkFrame(t, m))
 				if strings.Contains(frame, "Reading what") {

@@ -104,23 +104,58 @@ func uploading(phase velerov1.BackupPhase) *watch.Snapshot {
 		CompletionTimestamp:           nil,
 	}
 	upload := func(claim, phase, node string, done, total int64, message string) job.Volume {
-		return job.Volume{Kind: velero.DataUpload, Name: "nightly-erp-" + claim, Phase: phase, Namespace: "erp", Claim: claim, Target: "erp/" + claim, Node: node,
-			Operation: "du-1." + claim, Done: done, Total: total, Message: message, Created: noon.Add(-39 * time.Minute), Started: noon.Add(-38 * time.Minute), Changed: noon.Add(-4 * time.Second)}
+		return job.Volume{
+			Kind:      velero.DataUpload,
+			Name:      "nightly-erp-" + claim,
+			Phase:     phase,
+			Namespace: "erp",
+			Claim:     claim,
+			Target:    "erp/" + claim,
+			Node:      node,
+			Operation: "du-1." + claim,
+			Done:      done,
+			Total:     total,
+			Message:   message,
+			Created:   noon.Add(-39 * time.Minute),
+			Started:   noon.Add(-38 * time.Minute),
+			Changed:   noon.Add(-4 * time.Second),
+		}
 	}
 	volumes := []job.Volume{
 		upload("data-oracle-0", velero.VolumeInProgress, "node-a", 1900<<30, 4400<<30, ""),
 		upload("data-pg-0", velero.VolumePrepared, "node-a", 0, 0, ""),
 		upload("library", velero.VolumeCompleted, "node-b", 6<<30, 6<<30, ""),
-		{Kind: velero.PodVolumeBackup, Name: "nightly-erp-7xk", Phase: velero.VolumeFailed, Namespace: "erp", Pod: "mail-0", PodVolume: "spool", Target: "erp/mail-0:spool",
-			Uploader: "kopia", Node: "node-c", Done: 1 << 20, Total: 8 << 20, Message: "data path backup failed: repository is locked",
-			Created: noon.Add(-39 * time.Minute), Started: noon.Add(-38 * time.Minute), Changed: noon.Add(-30 * time.Minute), Completed: noon.Add(-30 * time.Minute)},
+		{
+			Kind:      velero.PodVolumeBackup,
+			Name:      "nightly-erp-7xk",
+			Phase:     velero.VolumeFailed,
+			Namespace: "erp",
+			Pod:       "mail-0",
+			PodVolume: "spool",
+			Target:    "erp/mail-0:spool",
+			Uploader:  "kopia",
+			Node:      "node-c",
+			Done:      1 << 20,
+			Total:     8 << 20,
+			Message:   "data path backup failed: repository is locked",
+			Created: noon.Add(
+				-39 * time.Minute,
+			),
+			Started:   noon.Add(-38 * time.Minute),
+			Changed:   noon.Add(-30 * time.Minute),
+			Completed: noon.Add(-30 * time.Minute),
+		},
 	}
 	if phase == velerov1.BackupPhaseCompleted {
 		b.Status.CompletionTimestamp = ptr(ago(time.Minute))
 		b.Status.BackupItemOperationsCompleted = 3
 		for i := range volumes[:2] {
 			v := &volumes[i]
-			v.Phase, v.Done, v.Total, v.Handle, v.Completed, v.Changed = velero.VolumeCompleted, 4400<<30, 4400<<30, "k"+v.Claim, noon.Add(-2*time.Minute), noon.Add(-2*time.Minute)
+			v.Phase, v.Done, v.Total, v.Handle, v.Completed, v.Changed = velero.VolumeCompleted, 4400<<30, 4400<<30, "k"+v.Claim, noon.Add(
+				-2*time.Minute,
+			), noon.Add(
+				-2*time.Minute,
+			)
 		}
 	}
 	return snapshotOf(job.Next(nil, job.Input{Backup: b, Volumes: volumes, At: noon}))
@@ -131,25 +166,147 @@ func erpArchive() *archive {
 	const csi = "CSISnapshot"
 	return &archive{
 		volumes: []artifact.Volume{
-			{Namespace: "erp", Claim: "data-oracle-0", PersistentVolume: "pvc-1", Method: csi, DataMoved: true, Operation: "du-1.data-oracle-0", DataMover: "velero", Uploader: "kopia", CSIDriver: "ebs.csi.aws.com"},
-			{Namespace: "erp", Claim: "data-pg-0", PersistentVolume: "pvc-2", Method: csi, DataMoved: true, Operation: "du-1.data-pg-0", DataMover: "velero", Uploader: "kopia"},
-			{Namespace: "erp", Claim: "library", PersistentVolume: "pvc-3", Method: csi, DataMoved: true, Operation: "du-1.library", DataMover: "velero", Uploader: "kopia", Incremental: 1 << 29},
-			{Namespace: "erp", Claim: "config", PersistentVolume: "pvc-4", Method: csi, Size: 1 << 30, Handle: "snap-0a1b2c", LocalHandle: "snap-0a1b2c", Content: "snapcontent-77", CSIDriver: "ebs.csi.aws.com", Result: "succeeded", Started: at(39), Completed: at(38)},
-			{Namespace: "erp", Claim: "old-disk", PersistentVolume: "pv-5", Method: "NativeSnapshot", Handle: "snap-99", Result: "succeeded", Phase: "Completed", VolumeType: "gp3", Zone: "eu-1a", IOPS: "3000"},
-			{Namespace: "erp", Claim: "cache", PersistentVolume: "pvc-6", Skipped: true, SkippedReason: "matched action is 'skip' in chosen resource policies;podvolume: opted out due to annotation in pod cache-0;"},
+			{
+				Namespace:        "erp",
+				Claim:            "data-oracle-0",
+				PersistentVolume: "pvc-1",
+				Method:           csi,
+				DataMoved:        true,
+				Operation:        "du-1.data-oracle-0",
+				DataMover:        "velero",
+				Uploader:         "kopia",
+				CSIDriver:        "ebs.csi.aws.com",
+			},
+			{
+				Namespace:        "erp",
+				Claim:            "data-pg-0",
+				PersistentVolume: "pvc-2",
+				Method:           csi,
+				DataMoved:        true,
+				Operation:        "du-1.data-pg-0",
+				DataMover:        "velero",
+				Uploader:         "kopia",
+			},
+			{
+				Namespace:        "erp",
+				Claim:            "library",
+				PersistentVolume: "pvc-3",
+				Method:           csi,
+				DataMoved:        true,
+				Operation:        "du-1.library",
+				DataMover:        "velero",
+				Uploader:         "kopia",
+				Incremental:      1 << 29,
+			},
+			{
+				Namespace:        "erp",
+				Claim:            "config",
+				PersistentVolume: "pvc-4",
+				Method:           csi,
+				Size:             1 << 30,
+				Handle:           "snap-0a1b2c",
+				LocalHandle:      "snap-0a1b2c",
+				Content:          "snapcontent-77",
+				CSIDriver:        "ebs.csi.aws.com",
+				Result:           "succeeded",
+				Started:          at(39),
+				Completed:        at(38),
+			},
+			{
+				Namespace:        "erp",
+				Claim:            "old-disk",
+				PersistentVolume: "pv-5",
+				Method:           "NativeSnapshot",
+				Handle:           "snap-99",
+				Result:           "succeeded",
+				Phase:            "Completed",
+				VolumeType:       "gp3",
+				Zone:             "eu-1a",
+				IOPS:             "3000",
+			},
+			{
+				Namespace:        "erp",
+				Claim:            "cache",
+				PersistentVolume: "pvc-6",
+				Skipped:          true,
+				SkippedReason:    "matched action is 'skip' in chosen resource policies;podvolume: opted out due to annotation in pod cache-0;",
+			},
 		},
 		operations: []artifact.Operation{
-			{ID: "du-1.library", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "erp", Name: "library", Phase: "Completed", Done: 6 << 30, Total: 6 << 30, Units: "Bytes", Created: at(39), Started: at(38), Updated: at(20)},
-			{ID: "du-1.data-oracle-0", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "erp", Name: "data-oracle-0", Phase: "InProgress", Description: "InProgress", Done: 1900 << 30, Total: 4400 << 30, Units: "Bytes", Created: at(39), Started: at(38), Updated: at(1)},
-			{ID: "du-1.data-pg-0", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "erp", Name: "data-pg-0", Phase: "New", Created: at(39)},
-			{ID: "x", Action: "example.com/widgets", Group: "example.com", Resource: "widgets", Namespace: "erp", Name: "w", Phase: "Failed", Error: "Asynchronous action timed out", Done: 3, Total: 12, Units: "steps", Created: at(39)},
+			{
+				ID:        "du-1.library",
+				Action:    "velero.io/csi-pvc-backupper",
+				Resource:  "persistentvolumeclaims",
+				Namespace: "erp",
+				Name:      "library",
+				Phase:     "Completed",
+				Done:      6 << 30,
+				Total:     6 << 30,
+				Units:     "Bytes",
+				Created:   at(39),
+				Started:   at(38),
+				Updated:   at(20),
+			},
+			{
+				ID:          "du-1.data-oracle-0",
+				Action:      "velero.io/csi-pvc-backupper",
+				Resource:    "persistentvolumeclaims",
+				Namespace:   "erp",
+				Name:        "data-oracle-0",
+				Phase:       "InProgress",
+				Description: "InProgress",
+				Done:        1900 << 30,
+				Total:       4400 << 30,
+				Units:       "Bytes",
+				Created:     at(39),
+				Started:     at(38),
+				Updated:     at(1),
+			},
+			{
+				ID:        "du-1.data-pg-0",
+				Action:    "velero.io/csi-pvc-backupper",
+				Resource:  "persistentvolumeclaims",
+				Namespace: "erp",
+				Name:      "data-pg-0",
+				Phase:     "New",
+				Created:   at(39),
+			},
+			{
+				ID:        "x",
+				Action:    "example.com/widgets",
+				Group:     "example.com",
+				Resource:  "widgets",
+				Namespace: "erp",
+				Name:      "w",
+				Phase:     "Failed",
+				Error:     "Asynchronous action timed out",
+				Done:      3,
+				Total:     12,
+				Units:     "steps",
+				Created:   at(39),
+			},
 		},
-		documents: []cluster.Document{{Kind: "DataUpload", Name: "nightly-erp-data-oracle-0", Lines: strings.Split("apiVersion: velero.io/v2alpha1\nkind: DataUpload\nmetadata:\n  name: nightly-erp-data-oracle-0\nspec:\n  backupStorageLocation: default\n  sourcePVC: data-oracle-0\nstatus:\n  phase: InProgress", "\n")}},
+		documents: []cluster.Document{
+			{
+				Kind: "DataUpload",
+				Name: "nightly-erp-data-oracle-0",
+				Lines: strings.Split(
+					"apiVersion: velero.io/v2alpha1\nkind: DataUpload\nmetadata:\n  name: nightly-erp-data-oracle-0\nspec:\n  backupStorageLocation: default\n  sourcePVC: data-oracle-0\nstatus:\n  phase: InProgress",
+					"\n",
+				),
+			},
+		},
 	}
 }
 
 // openedBackup is a model on the first job, at a page whose questions are answered.
-func openedBackup(t *testing.T, snap *watch.Snapshot, width, height int, change func(*Options), pressed ...string) *Model {
+func openedBackup(
+	t *testing.T,
+	snap *watch.Snapshot,
+	width, height int,
+	change func(*Options),
+	pressed ...string,
+) *Model {
 	t.Helper()
 	m := screen(t, snap, width, height, change)
 	for _, key := range append([]string{"3", "enter"}, pressed...) {
@@ -160,7 +317,11 @@ func openedBackup(t *testing.T, snap *watch.Snapshot, width, height int, change 
 }
 
 func TestVolumePagesFrames(t *testing.T) {
-	waiting, completed := uploading(velerov1.BackupPhaseWaitingForPluginOperations), uploading(velerov1.BackupPhaseCompleted)
+	waiting, completed := uploading(
+		velerov1.BackupPhaseWaitingForPluginOperations,
+	), uploading(
+		velerov1.BackupPhaseCompleted,
+	)
 	for _, s := range []struct {
 		name string
 		snap *watch.Snapshot
@@ -288,7 +449,17 @@ func TestVolumeInfoIsReadAgainAtTheEnd(t *testing.T) {
 	if n != 2 {
 		t.Errorf("asked for the volume info %d times", n)
 	}
-	if m = openedBackup(t, uploading(velerov1.BackupPhaseInProgress), 120, 40, a.option, "5"); slices.Contains(a.asked[n:], "volumes") {
+	if m = openedBackup(
+		t,
+		uploading(velerov1.BackupPhaseInProgress),
+		120,
+		40,
+		a.option,
+		"5",
+	); slices.Contains(
+		a.asked[n:],
+		"volumes",
+	) {
 		t.Error("asked for what is not stored yet")
 	}
 	if frame := plain(checkFrame(t, m)); !strings.Contains(frame, "known when all items are done") {
@@ -319,26 +490,47 @@ func copied(cmd tea.Cmd, m *Model) (texts []string) {
 func TestCopying(t *testing.T) {
 	a := erpArchive()
 	m := openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
-	if got := copied(press(t, m, "y"), m); !slices.Equal(got, []string{"apiVersion: velero.io/v1"}) || m.notice != "Sent to the terminal's clipboard: one line, 24 bytes." {
+	if got := copied(
+		press(t, m, "y"),
+		m,
+	); !slices.Equal(got, []string{"apiVersion: velero.io/v1"}) ||
+		m.notice != "Sent to the terminal's clipboard: one line, 24 bytes." {
 		t.Errorf("y copied %q and said %q", got, m.notice)
 	}
 	got := copied(press(t, m, "Y"), m)
-	if len(got) != 1 || !strings.HasPrefix(got[0], "apiVersion: velero.io/v1\nkind: Backup\n") || !strings.Contains(got[0], "\n---\n# DataUpload nightly-erp-data-oracle-0\napiVersion: velero.io/v2alpha1\n") {
+	if len(got) != 1 || !strings.HasPrefix(got[0], "apiVersion: velero.io/v1\nkind: Backup\n") ||
+		!strings.Contains(got[0], "\n---\n# DataUpload nightly-erp-data-oracle-0\napiVersion: velero.io/v2alpha1\n") {
 		t.Errorf("Y copied %q", got)
 	}
 	answerAll(t, m, press(t, m, "5"))
 	m.View()
-	if got := copied(press(t, m, "y"), m); len(got) != 1 || !strings.Contains(got[0], "dataupload/nightly-erp-data-pg-0") || strings.Contains(got[0], "\x1b") {
+	if got := copied(
+		press(t, m, "y"),
+		m,
+	); len(got) != 1 || !strings.Contains(got[0], "dataupload/nightly-erp-data-pg-0") ||
+		strings.Contains(got[0], "\x1b") {
 		t.Errorf("y copied %q", got)
 	}
-	if got := copied(press(t, m, "Y"), m); len(got) != 1 || !strings.Contains(got[0], "erp/config") || strings.Contains(got[0], "\x1b") {
+	if got := copied(
+		press(t, m, "Y"),
+		m,
+	); len(got) != 1 || !strings.Contains(got[0], "erp/config") ||
+		strings.Contains(got[0], "\x1b") {
 		t.Errorf("Y copied %q", got)
 	}
 
 	a.documents[0].Lines = append(a.documents[0].Lines, strings.Repeat("x", jobview.MaxCopied))
 	m = openedBackup(t, uploading(velerov1.BackupPhaseWaitingForPluginOperations), 80, 24, a.option, "YAML")
-	if got := copied(press(t, m, "Y"), m); len(got) != 0 || !strings.Contains(m.notice, "Not copied") || !strings.Contains(m.notice, "Copy lines with y.") {
-		t.Errorf("Y copied %d bytes and said %q", len(base64.StdEncoding.EncodeToString([]byte(strings.Join(got, "")))), m.notice)
+	if got := copied(
+		press(t, m, "Y"),
+		m,
+	); len(got) != 0 || !strings.Contains(m.notice, "Not copied") ||
+		!strings.Contains(m.notice, "Copy lines with y.") {
+		t.Errorf(
+			"Y copied %d bytes and said %q",
+			len(base64.StdEncoding.EncodeToString([]byte(strings.Join(got, "")))),
+			m.notice,
+		)
 	}
 }
 

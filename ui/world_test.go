@@ -20,7 +20,12 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(noon.Add(-d)) }
 
 func meta(name string, created time.Duration) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "velero", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: ago(created)}
+	return metav1.ObjectMeta{
+		Namespace:         "velero",
+		Name:              name,
+		UID:               types.UID("uid-" + name),
+		CreationTimestamp: ago(created),
+	}
 }
 
 // backupJob and restoreJob make a job as it is after one look at a resource
@@ -32,7 +37,13 @@ func backupJob(name string, created time.Duration, status velerov1.BackupStatus,
 	return job.Next(nil, job.Input{Backup: b, At: noon})
 }
 
-func restoreJob(name, backup string, created time.Duration, status velerov1.RestoreStatus, changed time.Duration, volumes ...job.Volume) *job.Job {
+func restoreJob(
+	name, backup string,
+	created time.Duration,
+	status velerov1.RestoreStatus,
+	changed time.Duration,
+	volumes ...job.Volume,
+) *job.Job {
 	r := &velerov1.Restore{ObjectMeta: meta(name, created), Status: status}
 	r.Spec.BackupName = backup
 	r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ptr(ago(changed))}}
@@ -46,14 +57,23 @@ func running(name, backup string, done, total, perSecond int) *job.Job {
 	for s := min(seconds, 60); s >= 0; s-- {
 		r := &velerov1.Restore{ObjectMeta: meta(name, time.Duration(seconds)*time.Second)}
 		r.Spec.BackupName = backup
-		r.Status = velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(time.Duration(seconds) * time.Second)),
-			Progress: &velerov1.RestoreProgress{ItemsRestored: done - s*perSecond, TotalItems: total}}
+		r.Status = velerov1.RestoreStatus{
+			Phase:          velerov1.RestorePhaseInProgress,
+			StartTimestamp: ptr(ago(time.Duration(seconds) * time.Second)),
+			Progress:       &velerov1.RestoreProgress{ItemsRestored: done - s*perSecond, TotalItems: total},
+		}
 		j = job.Next(j, job.Input{Restore: r, At: noon.Add(-time.Duration(s) * time.Second)})
 	}
 	return j
 }
 
-func ended(name string, phase velerov1.BackupPhase, items int, took, when time.Duration, errors, warnings int) *job.Job {
+func ended(
+	name string,
+	phase velerov1.BackupPhase,
+	items int,
+	took, when time.Duration,
+	errors, warnings int,
+) *job.Job {
 	return backupJob(name, when+took, velerov1.BackupStatus{
 		Phase: phase, StartTimestamp: ptr(ago(when + took)), CompletionTimestamp: ptr(ago(when)),
 		Progress: &velerov1.BackupProgress{ItemsBackedUp: items, TotalItems: items}, Errors: errors, Warnings: warnings,
@@ -66,23 +86,67 @@ func ptr[T any](v T) *T { return &v }
 func stageful() *watch.Snapshot {
 	jobs := []*job.Job{
 		running("shop-restore-2", "nightly-shop-20261120", 871, 1402, 34),
-		restoreJob("db-restore", "nightly-db-20261120", 14*time.Minute, velerov1.RestoreStatus{
-			Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(14 * time.Minute)),
-			Progress: &velerov1.RestoreProgress{ItemsRestored: 42, TotalItems: 42},
-		}, 12*time.Minute,
-			job.Volume{Kind: velero.PodVolumeRestore, Name: "db-restore-1", UID: "v1", Phase: "InProgress", Target: "db/postgres-0:data", Node: "node-a",
-				Done: 9 << 30, Total: 20 << 30, Created: noon.Add(-13 * time.Minute), Changed: noon.Add(-6 * time.Second)},
-			job.Volume{Kind: velero.PodVolumeRestore, Name: "db-restore-2", UID: "v2", Phase: "Completed", Target: "db/postgres-0:wal", Node: "node-a",
-				Done: 4 << 30, Total: 4 << 30, Created: noon.Add(-13 * time.Minute), Completed: noon.Add(-5 * time.Minute), Changed: noon.Add(-5 * time.Minute)},
-			job.Volume{Kind: velero.PodVolumeRestore, Name: "db-restore-3", UID: "v3", Phase: "New", Target: "db/postgres-1:data",
-				Created: noon.Add(-13 * time.Minute), Changed: noon.Add(-13 * time.Minute)}),
+		restoreJob(
+			"db-restore",
+			"nightly-db-20261120",
+			14*time.Minute,
+			velerov1.RestoreStatus{
+				Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(14 * time.Minute)),
+				Progress: &velerov1.RestoreProgress{ItemsRestored: 42, TotalItems: 42},
+			},
+			12*time.Minute,
+			job.Volume{
+				Kind:    velero.PodVolumeRestore,
+				Name:    "db-restore-1",
+				UID:     "v1",
+				Phase:   "InProgress",
+				Target:  "db/postgres-0:data",
+				Node:    "node-a",
+				Done:    9 << 30,
+				Total:   20 << 30,
+				Created: noon.Add(-13 * time.Minute),
+				Changed: noon.Add(-6 * time.Second),
+			},
+			job.Volume{
+				Kind:      velero.PodVolumeRestore,
+				Name:      "db-restore-2",
+				UID:       "v2",
+				Phase:     "Completed",
+				Target:    "db/postgres-0:wal",
+				Node:      "node-a",
+				Done:      4 << 30,
+				Total:     4 << 30,
+				Created:   noon.Add(-13 * time.Minute),
+				Completed: noon.Add(-5 * time.Minute),
+				Changed:   noon.Add(-5 * time.Minute),
+			},
+			job.Volume{
+				Kind:    velero.PodVolumeRestore,
+				Name:    "db-restore-3",
+				UID:     "v3",
+				Phase:   "New",
+				Target:  "db/postgres-1:data",
+				Created: noon.Add(-13 * time.Minute),
+				Changed: noon.Add(-13 * time.Minute),
+			},
+		),
 		restoreJob("crm-old", "nightly-crm-20261119", 50*time.Minute, velerov1.RestoreStatus{
 			Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ptr(ago(50 * time.Minute)),
 			Progress: &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 140},
 		}, 42*time.Minute),
-		backupJob("nightly-crm", 41*time.Second, velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: ptr(ago(41 * time.Second)),
-			Progress: &velerov1.BackupProgress{ItemsBackedUp: 310, TotalItems: 1290}}, time.Second),
-		backupJob("nightly-erp", 30*time.Second, velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued, QueuePosition: 1}, 30*time.Second),
+		backupJob(
+			"nightly-crm",
+			41*time.Second,
+			velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: ptr(ago(41 * time.Second)),
+				Progress: &velerov1.BackupProgress{ItemsBackedUp: 310, TotalItems: 1290}},
+			time.Second,
+		),
+		backupJob(
+			"nightly-erp",
+			30*time.Second,
+			velerov1.BackupStatus{Phase: velerov1.BackupPhaseQueued, QueuePosition: 1},
+			30*time.Second,
+		),
 		ended("hourly-web-0900", velerov1.BackupPhaseCompleted, 402, 67*time.Second, 20*time.Minute, 0, 0),
 		ended("hourly-db-0900", velerov1.BackupPhasePartiallyFailed, 88, 221*time.Second, 25*time.Minute, 2, 5),
 	}
@@ -92,22 +156,63 @@ func stageful() *watch.Snapshot {
 // snapshotOf is a live snapshot with the given jobs and a healthy Velero.
 func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 	snap := &watch.Snapshot{
-		Seq: 1, At: noon, Namespace: "velero", NamespaceFrom: watch.FromSearch,
-		Health: watch.Health{State: watch.Live, Since: noon.Add(-time.Hour)},
-		Sources: []watch.Source{{Resource: "backups.velero.io", State: watch.SourceLive}, {Resource: "restores.velero.io", State: watch.SourceLive},
-			{Resource: watch.Locations, State: watch.SourceLive}, {Resource: watch.Repositories, State: watch.SourceLive},
-			{Resource: watch.Deletions, State: watch.SourceLive}},
+		Seq:           1,
+		At:            noon,
+		Namespace:     "velero",
+		NamespaceFrom: watch.FromSearch,
+		Health:        watch.Health{State: watch.Live, Since: noon.Add(-time.Hour)},
+		Sources: []watch.Source{
+			{Resource: "backups.velero.io", State: watch.SourceLive},
+			{Resource: "restores.velero.io", State: watch.SourceLive},
+			{
+				Resource: watch.Locations,
+				State:    watch.SourceLive,
+			},
+			{Resource: watch.Repositories, State: watch.SourceLive},
+			{Resource: watch.Deletions, State: watch.SourceLive},
+		},
 		Jobs: jobs,
-		Server: velero.Server{Visible: true, SeenAt: noon, ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
-			StartedAt: noon.Add(-80 * time.Hour), Flags: velero.DefaultServerFlags()}},
-		NodeAgents: []velero.Agent{{Pod: "node-agent-a", Node: "node-a", Ready: true, StartedAt: noon.Add(-80 * time.Hour)}},
-		Schedules: []*velerov1.Schedule{{ObjectMeta: meta("nightly-crm", 24*time.Hour),
-			Spec:   velerov1.ScheduleSpec{Schedule: "0 2 * * *", Template: velerov1.BackupSpec{TTL: metav1.Duration{Duration: 720 * time.Hour}, IncludedNamespaces: []string{"crm"}}},
-			Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: ptr(ago(10 * time.Hour))}}},
-		Locations: []*velerov1.BackupStorageLocation{{ObjectMeta: meta("default", 24*time.Hour),
-			Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Default: true,
-				StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "backups", Prefix: "prod-east"}}},
-			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable, LastValidationTime: ptr(ago(20 * time.Second))}}},
+		Server: velero.Server{
+			Visible: true,
+			SeenAt:  noon,
+			ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
+				StartedAt: noon.Add(-80 * time.Hour), Flags: velero.DefaultServerFlags()},
+		},
+		NodeAgents: []velero.Agent{
+			{Pod: "node-agent-a", Node: "node-a", Ready: true, StartedAt: noon.Add(-80 * time.Hour)},
+		},
+		Schedules: []*velerov1.Schedule{
+			{
+				ObjectMeta: meta("nightly-crm", 24*time.Hour),
+				Spec: velerov1.ScheduleSpec{
+					Schedule: "0 2 * * *",
+					Template: velerov1.BackupSpec{
+						TTL:                metav1.Duration{Duration: 720 * time.Hour},
+						IncludedNamespaces: []string{"crm"},
+					},
+				},
+				Status: velerov1.ScheduleStatus{
+					Phase:      velerov1.SchedulePhaseEnabled,
+					LastBackup: ptr(ago(10 * time.Hour)),
+				},
+			},
+		},
+		Locations: []*velerov1.BackupStorageLocation{
+			{
+				ObjectMeta: meta("default", 24*time.Hour),
+				Spec: velerov1.BackupStorageLocationSpec{
+					Provider: "aws",
+					Default:  true,
+					StorageType: velerov1.StorageType{
+						ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "backups", Prefix: "prod-east"},
+					},
+				},
+				Status: velerov1.BackupStorageLocationStatus{
+					Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+					LastValidationTime: ptr(ago(20 * time.Second)),
+				},
+			},
+		},
 	}
 	for _, j := range jobs {
 		if !j.Terminal() {
@@ -121,7 +226,18 @@ func snapshotOf(jobs ...*job.Job) *watch.Snapshot {
 func manyJobs(n int) *watch.Snapshot {
 	snap := stageful()
 	for i := range n {
-		snap.Jobs = append(snap.Jobs, ended(fmt.Sprintf("daily-%04d", i), velerov1.BackupPhaseCompleted, 100+i, time.Minute, time.Duration(i+2)*time.Hour, 0, 0))
+		snap.Jobs = append(
+			snap.Jobs,
+			ended(
+				fmt.Sprintf("daily-%04d", i),
+				velerov1.BackupPhaseCompleted,
+				100+i,
+				time.Minute,
+				time.Duration(i+2)*time.Hour,
+				0,
+				0,
+			),
+		)
 	}
 	return snap
 }

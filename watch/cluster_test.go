@@ -117,7 +117,9 @@ func (c *cluster) watch(o Options) *follower {
 // session is a connection whose configuration is what load returns at the time.
 func (c *cluster) session(load func() *restConfig) *session.Session {
 	c.t.Helper()
-	s, err := session.New(session.Options{Context: "prod-east", Load: func() (*restConfig, error) { return load(), nil }})
+	s, err := session.New(
+		session.Options{Context: "prod-east", Load: func() (*restConfig, error) { return load(), nil }},
+	)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -146,7 +146,9 @@ func (r reader) object(raw []byte) (*received, error) {
 
 func (r reader) request(o *metav1.ListOptions) *rest.Request {
 	o.LabelSelector, o.FieldSelector = r.kind.selector, r.kind.field
-	return r.rest.Get().AbsPath(r.path).SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+	return r.rest.Get().
+		AbsPath(r.path).
+		SpecificallyVersionedParams(o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
 func (r reader) watch(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {

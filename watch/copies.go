@@ -73,9 +73,24 @@ func (s *copies) share(o client.Object) {
 func shareBackup(s *copies, b *velerov1.Backup) {
 	s.share(b)
 	spec, status := &b.Spec, &b.Status
-	s.shareLists(&spec.IncludedNamespaces, &spec.ExcludedNamespaces, &spec.IncludedResources, &spec.ExcludedResources, &spec.VolumeSnapshotLocations,
-		&spec.IncludedClusterScopedResources, &spec.ExcludedClusterScopedResources, &spec.IncludedNamespaceScopedResources, &spec.ExcludedNamespaceScopedResources)
-	spec.StorageLocation, status.FormatVersion, status.Phase = intern(spec.StorageLocation), intern(status.FormatVersion), intern(status.Phase)
+	s.shareLists(
+		&spec.IncludedNamespaces,
+		&spec.ExcludedNamespaces,
+		&spec.IncludedResources,
+		&spec.ExcludedResources,
+		&spec.VolumeSnapshotLocations,
+		&spec.IncludedClusterScopedResources,
+		&spec.ExcludedClusterScopedResources,
+		&spec.IncludedNamespaceScopedResources,
+		&spec.ExcludedNamespaceScopedResources,
+	)
+	spec.StorageLocation, status.FormatVersion, status.Phase = intern(
+		spec.StorageLocation,
+	), intern(
+		status.FormatVersion,
+	), intern(
+		status.Phase,
+	)
 }
 
 func shareRestore(s *copies, r *velerov1.Restore) {

@@ -36,10 +36,26 @@ var (
 var etcdKinds = []*kind{
 	openShiftKind(etcd.Backups, etcdBackupGroup.WithKind("EtcdBackup")),
 	openShiftKind(etcd.Schedules, etcdScheduleGroup.WithKind("Backup")),
-	newKind[batchv1.Job](etcd.Jobs, batchv1.SchemeGroupVersion, kind{namespace: etcd.Namespace, selector: etcd.JobSelector, strip: stripEtcd}),
-	newKind[batchv1.CronJob](etcd.CronJobs, batchv1.SchemeGroupVersion, kind{namespace: etcd.Namespace, selector: etcd.CronJobSelector, strip: stripEtcd}),
-	newKind[corev1.PersistentVolumeClaim](etcd.Claims, corev1.SchemeGroupVersion, kind{namespace: etcd.Namespace, strip: stripEtcd}),
-	newKind[corev1.Pod](etcd.Pods, corev1.SchemeGroupVersion, kind{namespace: etcd.Namespace, selector: etcd.PodSelector, strip: stripEtcd}),
+	newKind[batchv1.Job](
+		etcd.Jobs,
+		batchv1.SchemeGroupVersion,
+		kind{namespace: etcd.Namespace, selector: etcd.JobSelector, strip: stripEtcd},
+	),
+	newKind[batchv1.CronJob](
+		etcd.CronJobs,
+		batchv1.SchemeGroupVersion,
+		kind{namespace: etcd.Namespace, selector: etcd.CronJobSelector, strip: stripEtcd},
+	),
+	newKind[corev1.PersistentVolumeClaim](
+		etcd.Claims,
+		corev1.SchemeGroupVersion,
+		kind{namespace: etcd.Namespace, strip: stripEtcd},
+	),
+	newKind[corev1.Pod](
+		etcd.Pods,
+		corev1.SchemeGroupVersion,
+		kind{namespace: etcd.Namespace, selector: etcd.PodSelector, strip: stripEtcd},
+	),
 }
 
 func openShiftKind(resource string, gvk schema.GroupVersionKind) *kind {
@@ -182,7 +198,10 @@ func (w *etcdWatch) snapshot(beat livenessState) *etcd.Cluster {
 		case SourceSyncing:
 			return nil
 		case SourceForbidden, SourceMissing:
-			unseen = append(unseen, etcd.Unseen{Resource: now.Resource, Missing: now.State == SourceMissing, Why: now.Err})
+			unseen = append(
+				unseen,
+				etcd.Unseen{Resource: now.Resource, Missing: now.State == SourceMissing, Why: now.Err},
+			)
 		case SourceStale:
 			if stale.IsZero() || now.Since.Before(stale) {
 				stale = now.Since
@@ -222,9 +241,21 @@ func (s *Store) etcdObjects() (etcd.Objects, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return etcd.Objects{
-		Backups: keptOf[*unstructured.Unstructured](s, etcd.Backups).byName(), Schedules: keptOf[*unstructured.Unstructured](s, etcd.Schedules).byName(),
-		Jobs: keptOf[*batchv1.Job](s, etcd.Jobs).byName(), CronJobs: keptOf[*batchv1.CronJob](s, etcd.CronJobs).byName(),
-		Claims: keptOf[*corev1.PersistentVolumeClaim](s, etcd.Claims).byName(), Pods: keptOf[*corev1.Pod](s, etcd.Pods).byName(),
+		Backups: keptOf[*unstructured.Unstructured](
+			s,
+			etcd.Backups,
+		).byName(),
+		Schedules: keptOf[*unstructured.Unstructured](s, etcd.Schedules).byName(),
+		Jobs: keptOf[*batchv1.Job](
+			s,
+			etcd.Jobs,
+		).byName(),
+		CronJobs: keptOf[*batchv1.CronJob](s, etcd.CronJobs).byName(),
+		Claims: keptOf[*corev1.PersistentVolumeClaim](
+			s,
+			etcd.Claims,
+		).byName(),
+		Pods: keptOf[*corev1.Pod](s, etcd.Pods).byName(),
 	}, s.version
 }
 
@@ -279,7 +310,10 @@ func (r *EtcdReader) Read(ctx context.Context) (*etcd.Cluster, error) {
 		_, err := newReader(k, r.rest, etcd.Namespace).all(ctx, list)
 		switch {
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-			unseen = append(unseen, etcd.Unseen{Resource: k.resource, Missing: apierrors.IsNotFound(err), Why: words(err)})
+			unseen = append(
+				unseen,
+				etcd.Unseen{Resource: k.resource, Missing: apierrors.IsNotFound(err), Why: words(err)},
+			)
 		case err != nil:
 			return nil, fmt.Errorf("listing %s: %w", k.resource, err)
 		}

@@ -53,8 +53,10 @@ func (c *cluster) installEtcdCRDs() {
 // the status has an address of its own.
 func (c *cluster) etcdBackup(name, condition, message string) *unstructured.Unstructured {
 	c.t.Helper()
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.openshift.io/v1alpha1", "kind": "EtcdBackup",
-		"spec": map[string]any{"pvcName": "etcd-backup"}}}
+	u := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "operator.openshift.io/v1alpha1", "kind": "EtcdBackup",
+			"spec": map[string]any{"pvcName": "etcd-backup"}},
+	}
 	u.SetName(name)
 	c.create(u)
 	if condition == "" {
@@ -72,9 +74,17 @@ func (c *cluster) etcdBackup(name, condition, message string) *unstructured.Unst
 }
 
 func etcdSchedule(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1alpha1", "kind": "Backup",
-		"spec": map[string]any{"etcd": map[string]any{"schedule": "0 3 * * *", "pvcName": "etcd-backup",
-			"retentionPolicy": map[string]any{"retentionType": "RetentionSize", "retentionSize": map[string]any{"maxSizeOfBackupsGb": int64(20)}}}}}}
+	u := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "config.openshift.io/v1alpha1", "kind": "Backup",
+			"spec": map[string]any{"etcd": map[string]any{
+				"schedule": "0 3 * * *",
+				"pvcName":  "etcd-backup",
+				"retentionPolicy": map[string]any{
+					"retentionType": "RetentionSize",
+					"retentionSize": map[string]any{"maxSizeOfBackupsGb": int64(20)},
+				},
+			}}},
+	}
 	u.SetName(name)
 	return u
 }
@@ -128,7 +138,9 @@ func TestWithoutEtcdBackups(t *testing.T) {
 	c := newCluster(t)
 	cfg, counted := c.Config(), &asked{}
 	cfg.Wrap(counted.wrap)
-	f := c.watch(Options{Config: cfg, Namespace: c.namespace("no-etcd"), timing: usualTiming}) // a busy machine misses no heartbeat of these
+	f := c.watch(
+		Options{Config: cfg, Namespace: c.namespace("no-etcd"), timing: usualTiming},
+	) // a busy machine misses no heartbeat of these
 	f.until("the watches are live", isLive)
 	counted.wait(t, 1, "openshift")
 	// Some heartbeats later there is still only that one.
@@ -156,14 +168,26 @@ func TestWithoutEtcdBackups(t *testing.T) {
 func TestEtcdBackupsAreWatched(t *testing.T) {
 	c := newCluster(t)
 	c.installEtcdCRDs()
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "job-nightly-1", Labels: map[string]string{"app": "cluster-backup-job", "backup-name": "nightly-1"}},
-		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
-			Containers: []corev1.Container{{Name: "cluster-backup", Image: "x"}}}}}}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: etcd.Namespace,
+			Name:      "job-nightly-1",
+			Labels:    map[string]string{"app": "cluster-backup-job", "backup-name": "nightly-1"},
+		},
+		Spec: batchv1.JobSpec{
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
+				Containers: []corev1.Container{{Name: "cluster-backup", Image: "x"}}}},
+		},
+	}
 	other := job.DeepCopy()
 	other.Name, other.Labels = "unrelated", nil
 	done := job.DeepCopy()
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "etcd-backup"},
-		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}}}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "etcd-backup"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		},
+	}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
 	c.create(job, other, claim, etcdSchedule("nightly"))
 	for _, o := range []*batchv1.Job{job, other} {
@@ -212,9 +236,19 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 		t.Fatalf("read %+v, %v", read, err)
 	}
 	// A log that cannot be read says why in the next snapshot; here no node has one.
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "job-done-x7k2p", Labels: map[string]string{"batch.kubernetes.io/job-name": "job-done"}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "cluster-backup", Image: "x"}}}}
-	done.ObjectMeta = metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "job-done", Labels: map[string]string{"app": "cluster-backup-job", "backup-name": "done"}}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: etcd.Namespace,
+			Name:      "job-done-x7k2p",
+			Labels:    map[string]string{"batch.kubernetes.io/job-name": "job-done"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "cluster-backup", Image: "x"}}},
+	}
+	done.ObjectMeta = metav1.ObjectMeta{
+		Namespace: etcd.Namespace,
+		Name:      "job-done",
+		Labels:    map[string]string{"app": "cluster-backup-job", "backup-name": "done"},
+	}
 	c.create(pod, done)
 	t.Cleanup(func() {
 		_ = c.Delete(context.Background(), pod, client.GracePeriodSeconds(0))
@@ -235,7 +269,11 @@ func TestEtcdBackupsAreWatched(t *testing.T) {
 	f.ReadEtcdLog(t.Context(), pod.Name)
 	f.until("the facts say why the log could not be read", func(s *Snapshot) bool {
 		v := s.Etcd.Judge(mustFind(t, s.Etcd, "done"), s.At).Verdict
-		return v.Reason == etcd.BackupCompleted && slices.ContainsFunc(v.Facts, func(f diagnosis.Fact) bool { return strings.Contains(f.Text, "could not be read") })
+		return v.Reason == etcd.BackupCompleted &&
+			slices.ContainsFunc(
+				v.Facts,
+				func(f diagnosis.Fact) bool { return strings.Contains(f.Text, "could not be read") },
+			)
 	})
 	if log := reader.Log(t.Context(), "gone"); log.Unread == "" || !strings.Contains(log.Unread, "not found") {
 		t.Errorf("log %+v", log)
@@ -249,13 +287,20 @@ func TestEtcdBackupsWithoutRights(t *testing.T) {
 	c.etcdBackup("visible", "", "")
 	ns := c.namespace("etcd-rights")
 	name := ns + "-user"
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{mayRead("operator.openshift.io", "etcdbackups")}}
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}}}
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Rules:      []rbacv1.PolicyRule{mayRead("operator.openshift.io", "etcdbackups")},
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}
 	c.create(role, binding)
 	cfg := c.user(name, ns, mayRead("velero.io", "*"), mayRead("", "pods"))
 
-	s := c.watch(Options{Config: cfg, Namespace: ns}).until("the backup is there", func(s *Snapshot) bool { return s.Etcd != nil && len(s.Etcd.Backups) == 1 })
+	s := c.watch(Options{Config: cfg, Namespace: ns}).
+		until("the backup is there", func(s *Snapshot) bool { return s.Etcd != nil && len(s.Etcd.Backups) == 1 })
 	hidden := func(cluster *etcd.Cluster) map[string]bool {
 		found := map[string]bool{}
 		for _, u := range cluster.Unseen {
@@ -284,7 +329,11 @@ func TestEtcdBackupsWithoutRights(t *testing.T) {
 		}
 	}
 	later := s.At.Add(time.Hour)
-	if v := s.Etcd.Judge(&s.Etcd.Backups[0], later).Verdict; v.State() != diagnosis.Unknown || v.Reason != etcd.JobsHidden {
+	if v := s.Etcd.Judge(
+		&s.Etcd.Backups[0],
+		later,
+	).Verdict; v.State() != diagnosis.Unknown ||
+		v.Reason != etcd.JobsHidden {
 		t.Errorf("judged %s %s", v.State(), v.Reason)
 	}
 }

@@ -75,7 +75,9 @@ func (d *eventDecoder) next() error {
 		d.line = append(d.line, part...)
 		switch {
 		case len(d.line) > maxEvent:
-			return &session.IncompleteError{Reason: fmt.Sprintf("incomplete: an event is longer than %d MiB", maxEvent>>20)}
+			return &session.IncompleteError{
+				Reason: fmt.Sprintf("incomplete: an event is longer than %d MiB", maxEvent>>20),
+			}
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err == io.EOF && len(bytes.TrimSpace(d.line)) > 0:

@@ -78,7 +78,9 @@ var errAny = errors.New("any")
 
 // FuzzEvents: whatever comes, each event is one that JSON would read.
 func FuzzEvents(f *testing.F) {
-	f.Add(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}` + "\n" + `{"type":"ERROR","object":{"message":"x"}}` + "\n")
+	f.Add(
+		`{"type":"ADDED","object":{"metadata":{"name":"a"}}}` + "\n" + `{"type":"ERROR","object":{"message":"x"}}` + "\n",
+	)
 	f.Add(`{"type":"A","object":{"object":","object":"}}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		d := decoderOf(text)

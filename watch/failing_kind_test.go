@@ -105,7 +105,11 @@ func TestConfigThatCannotBeUsed(t *testing.T) {
 	}
 	cfg := &restConfig{Host: "https://localhost:1"}
 	cfg.CAFile = "does-not-exist.pem"
-	if _, err := New(t.Context(), Options{Config: cfg}); err == nil || !strings.Contains(err.Error(), "does-not-exist.pem") {
+	if _, err := New(
+		t.Context(),
+		Options{Config: cfg},
+	); err == nil ||
+		!strings.Contains(err.Error(), "does-not-exist.pem") {
 		t.Errorf("a missing file is reported as %v", err)
 	}
 }

@@ -32,11 +32,29 @@ func BenchmarkFirstList(b *testing.B) {
 	for i := range writers {
 		all.Go(func() {
 			for n := i; n < many; n += writers {
-				u := dataUpload(ns, fmt.Sprintf("upload-%05d", n), velerov1.BackupUIDLabel, "u", velerov1.BackupNameLabel, "nightly",
-					velerov1.AsyncOperationIDLabel, fmt.Sprintf("du-%d", n))
-				u.Spec.CSISnapshot = &velerov2alpha1.CSISnapshotSpec{VolumeSnapshot: "velero-data", StorageClass: "fast", SnapshotClass: "snap"}
-				u.Status = velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseCompleted, SnapshotID: "7a9c", Node: "n1",
-					StartTimestamp: &now, CompletionTimestamp: &now, AcceptedTimestamp: &now}
+				u := dataUpload(
+					ns,
+					fmt.Sprintf("upload-%05d", n),
+					velerov1.BackupUIDLabel,
+					"u",
+					velerov1.BackupNameLabel,
+					"nightly",
+					velerov1.AsyncOperationIDLabel,
+					fmt.Sprintf("du-%d", n),
+				)
+				u.Spec.CSISnapshot = &velerov2alpha1.CSISnapshotSpec{
+					VolumeSnapshot: "velero-data",
+					StorageClass:   "fast",
+					SnapshotClass:  "snap",
+				}
+				u.Status = velerov2alpha1.DataUploadStatus{
+					Phase:               velerov2alpha1.DataUploadPhaseCompleted,
+					SnapshotID:          "7a9c",
+					Node:                "n1",
+					StartTimestamp:      &now,
+					CompletionTimestamp: &now,
+					AcceptedTimestamp:   &now,
+				}
 				if err := api.Create(b.Context(), u); err != nil {
 					b.Error(err)
 					return

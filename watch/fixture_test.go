@@ -55,7 +55,8 @@ func (c *cluster) removeCRDs(plurals ...string) {
 	}
 	for i := range list.Items {
 		crd := &list.Items[i]
-		if crd.Spec.Group != velerov1.SchemeGroupVersion.Group || len(plurals) > 0 && !slices.Contains(plurals, crd.Spec.Names.Plural) {
+		if crd.Spec.Group != velerov1.SchemeGroupVersion.Group ||
+			len(plurals) > 0 && !slices.Contains(plurals, crd.Spec.Names.Plural) {
 			continue
 		}
 		if err := c.Delete(c.t.Context(), crd); err != nil {
@@ -67,10 +68,16 @@ func (c *cluster) removeCRDs(plurals ...string) {
 
 func (c *cluster) waitUntilGone(o client.Object) {
 	c.t.Helper()
-	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, enough, true, func(ctx context.Context) (bool, error) {
-		err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-	})
+	err := wait.PollUntilContextTimeout(
+		c.t.Context(),
+		50*time.Millisecond,
+		enough,
+		true,
+		func(ctx context.Context) (bool, error) {
+			err := c.Get(ctx, client.ObjectKeyFromObject(o), o)
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		},
+	)
 	if err != nil {
 		c.t.Fatalf("waiting until %s is gone: %v", o.GetName(), err)
 	}
@@ -97,8 +104,15 @@ func (c *cluster) forgetLocations() {
 func (c *cluster) serviceAccount(namespace, name string) *rest.Config {
 	c.t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: named(namespace, name)}
-	role, binding := roleFor(namespace, "", name, []rbacRule{mayRead(velerov1.SchemeGroupVersion.Group, "*"), mayRead("", "pods")})
-	binding.(*rbacv1.RoleBinding).Subjects = []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: name}}
+	role, binding := roleFor(
+		namespace,
+		"",
+		name,
+		[]rbacRule{mayRead(velerov1.SchemeGroupVersion.Group, "*"), mayRead("", "pods")},
+	)
+	binding.(*rbacv1.RoleBinding).Subjects = []rbacv1.Subject{
+		{Kind: "ServiceAccount", Namespace: namespace, Name: name},
+	}
 	c.create(account, role, binding)
 	token := &authenticationv1.TokenRequest{}
 	if err := c.SubResource("token").Create(c.t.Context(), account, token); err != nil {

@@ -159,7 +159,16 @@ func (s *Store) observeLocation(o client.Object) {
 	l := o.(*velerov1.BackupStorageLocation)
 	old, known := keptOf[*velerov1.BackupStorageLocation](s, Locations).byUID[uidOf(l)]
 	if known && old.Status.Phase != l.Status.Phase {
-		s.note(Seen{At: s.now(), What: SeenLocation, Name: l.Name, From: string(old.Status.Phase), To: string(l.Status.Phase), Why: l.Status.Message})
+		s.note(
+			Seen{
+				At:   s.now(),
+				What: SeenLocation,
+				Name: l.Name,
+				From: string(old.Status.Phase),
+				To:   string(l.Status.Phase),
+				Why:  l.Status.Message,
+			},
+		)
 	}
 }
 

@@ -110,7 +110,11 @@ func (h *heartbeat) run(ctx context.Context, c *connection) error {
 		case c.gate.answers.Load() != heard || h.answers(ctx, c):
 			// A living server resumes its watches as soon as it can, and must not be made to
 			// list everything again.
-			h.liveness.miss(h.clock(), fmt.Errorf("the API server answers, but not what it reads from etcd: %w", err), wait)
+			h.liveness.miss(
+				h.clock(),
+				fmt.Errorf("the API server answers, but not what it reads from etcd: %w", err),
+				wait,
+			)
 			c.gate.unlock()
 		case failures == 1 && errors.Is(err, context.DeadlineExceeded):
 			// One slow answer is no reason to begin anew with everything.
@@ -144,7 +148,13 @@ func (h *heartbeat) ask(ctx context.Context, c *connection) (offset time.Duratio
 		}
 	}
 	if h.mayIdentify() {
-		code, offset, err := h.get(ctx, c, c.base.JoinPath("api/v1/namespaces", metav1.NamespaceSystem), h.timing.patience, h.identify)
+		code, offset, err := h.get(
+			ctx,
+			c,
+			c.base.JoinPath("api/v1/namespaces", metav1.NamespaceSystem),
+			h.timing.patience,
+			h.identify,
+		)
 		if err != nil || code != http.StatusForbidden && code != http.StatusNotFound {
 			return offset, err
 		}
@@ -188,7 +198,13 @@ func (h *heartbeat) answers(ctx context.Context, c *connection) bool {
 // get sends one request. Any answer proves life but a 401 (the server does not know us), a 429
 // (sent without a look at etcd) and a 5xx (sent by a load balancer for a dead server, or by one
 // that starts). read, if any, gets the answer.
-func (h *heartbeat) get(ctx context.Context, c *connection, address *url.URL, patience time.Duration, read func(io.Reader) error) (code int, offset time.Duration, err error) {
+func (h *heartbeat) get(
+	ctx context.Context,
+	c *connection,
+	address *url.URL,
+	patience time.Duration,
+	read func(io.Reader) error,
+) (code int, offset time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)

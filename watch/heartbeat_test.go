@@ -133,12 +133,17 @@ func TestHeartbeatReadsFromEtcd(t *testing.T) {
 		var asked []string
 		s := newStub(t, func(w http.ResponseWriter, r *http.Request) {
 			asked = append(asked, r.URL.Path)
-			if q := r.URL.Query(); r.URL.Path != "/version" && (q.Has("resourceVersion") || q.Get("limit") != "1" || q.Get("fieldSelector") != "metadata.name="+nobody) {
+			if q := r.URL.Query(); r.URL.Path != "/version" &&
+				(q.Has("resourceVersion") || q.Get("limit") != "1" || q.Get("fieldSelector") != "metadata.name="+nobody) {
 				t.Errorf("%s: %s is no small quorum read", name, r.URL)
 			}
 			w.WriteHeader(c.codes[r.URL.Path])
 		})
-		h := &heartbeat{timing: timing{patience: enough}, clock: time.Now, lists: func() []string { return []string{"/a", "/b", "/c"} }}
+		h := &heartbeat{
+			timing: timing{patience: enough},
+			clock:  time.Now,
+			lists:  func() []string { return []string{"/a", "/b", "/c"} },
+		}
 		if _, err := h.ask(t.Context(), s.connect(t)); (err == nil) != c.ok || strings.Join(asked, " ") != c.asked {
 			t.Errorf("%s: asked %v: %v", name, asked, err)
 		}

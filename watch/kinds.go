@@ -66,18 +66,62 @@ const (
 
 // kinds lists what is watched of Velero, in the order in which a reader looks for it.
 var kinds = []*kind{
-	jobKind(Backups, velerov1.BackupNameLabel, velerov1.BackupUIDLabel, shareBackup, func(b *velerov1.Backup) job.Input { return job.Input{Backup: b} }),
-	jobKind(Restores, velerov1.RestoreNameLabel, velerov1.RestoreUIDLabel, shareRestore, func(r *velerov1.Restore) job.Input { return job.Input{Restore: r} }),
-	volumeKind(PodVolumeBackups, Backups, velerov1.BackupUIDLabel, velerov1.SchemeGroupVersion, job.VolumeFromPodVolumeBackup),
-	volumeKind(PodVolumeRestores, Restores, velerov1.RestoreUIDLabel, velerov1.SchemeGroupVersion, job.VolumeFromPodVolumeRestore),
-	volumeKind(DataUploads, Backups, velerov1.BackupUIDLabel, velerov2alpha1.SchemeGroupVersion, job.VolumeFromDataUpload),
-	volumeKind(DataDownloads, Restores, velerov1.RestoreUIDLabel, velerov2alpha1.SchemeGroupVersion, job.VolumeFromDataDownload),
+	jobKind(
+		Backups,
+		velerov1.BackupNameLabel,
+		velerov1.BackupUIDLabel,
+		shareBackup,
+		func(b *velerov1.Backup) job.Input { return job.Input{Backup: b} },
+	),
+	jobKind(
+		Restores,
+		velerov1.RestoreNameLabel,
+		velerov1.RestoreUIDLabel,
+		shareRestore,
+		func(r *velerov1.Restore) job.Input { return job.Input{Restore: r} },
+	),
+	volumeKind(
+		PodVolumeBackups,
+		Backups,
+		velerov1.BackupUIDLabel,
+		velerov1.SchemeGroupVersion,
+		job.VolumeFromPodVolumeBackup,
+	),
+	volumeKind(
+		PodVolumeRestores,
+		Restores,
+		velerov1.RestoreUIDLabel,
+		velerov1.SchemeGroupVersion,
+		job.VolumeFromPodVolumeRestore,
+	),
+	volumeKind(
+		DataUploads,
+		Backups,
+		velerov1.BackupUIDLabel,
+		velerov2alpha1.SchemeGroupVersion,
+		job.VolumeFromDataUpload,
+	),
+	volumeKind(
+		DataDownloads,
+		Restores,
+		velerov1.RestoreUIDLabel,
+		velerov2alpha1.SchemeGroupVersion,
+		job.VolumeFromDataDownload,
+	),
 	newKind[velerov1.Schedule](Schedules, velerov1.SchemeGroupVersion, kind{}),
-	newKind[velerov1.BackupStorageLocation](Locations, velerov1.SchemeGroupVersion, kind{observe: (*Store).observeLocation}),
+	newKind[velerov1.BackupStorageLocation](
+		Locations,
+		velerov1.SchemeGroupVersion,
+		kind{observe: (*Store).observeLocation},
+	),
 	newKind[velerov1.VolumeSnapshotLocation](SnapshotLocations, velerov1.SchemeGroupVersion, kind{optional: true}),
 	newKind[velerov1.BackupRepository](Repositories, velerov1.SchemeGroupVersion, kind{}),
 	newKind[velerov1.DeleteBackupRequest](Deletions, velerov1.SchemeGroupVersion, kind{}),
-	newKind[velerov1.DownloadRequest](Downloads, velerov1.SchemeGroupVersion, kind{optional: true, strip: stripDownload}),
+	newKind[velerov1.DownloadRequest](
+		Downloads,
+		velerov1.SchemeGroupVersion,
+		kind{optional: true, strip: stripDownload},
+	),
 	newKind[corev1.Pod](Pods, corev1.SchemeGroupVersion, kind{strip: stripPod}),
 }
 
@@ -97,13 +141,21 @@ func newKind[T any, P pointer[T]](resource string, version schema.GroupVersion, 
 	return &k
 }
 
-func jobKind[T any, P pointer[T]](resource, nameLabel, uidLabel string, share func(*copies, P), input func(P) job.Input) *kind {
+func jobKind[T any, P pointer[T]](
+	resource, nameLabel, uidLabel string,
+	share func(*copies, P),
+	input func(P) job.Input,
+) *kind {
 	return newKind[T, P](resource, velerov1.SchemeGroupVersion, kind{nameLabel: nameLabel, uidLabel: uidLabel,
 		share: func(c *copies, o client.Object) { share(c, o.(P)) },
 		input: func(o client.Object) job.Input { return input(o.(P)) }})
 }
 
-func volumeKind[T any, P pointer[T]](resource, jobs, uidLabel string, version schema.GroupVersion, volume func(P) job.Volume) *kind {
+func volumeKind[T any, P pointer[T]](
+	resource, jobs, uidLabel string,
+	version schema.GroupVersion,
+	volume func(P) job.Volume,
+) *kind {
 	return newKind[T, P](resource, version, kind{jobs: jobs, uidLabel: uidLabel,
 		volume: func(o client.Object) job.Volume { return volume(o.(P)) }})
 }

@@ -59,7 +59,11 @@ func (l *leftOut) put(resource string, o client.Object) {
 	l.drop(uid)
 	left := leftJob{resource: resource}
 	if b, ok := o.(*velerov1.Backup); ok {
-		left.name, left.schedule, left.location = b.Name, intern(b.Labels[velerov1.ScheduleNameLabel]), intern(b.Spec.StorageLocation)
+		left.name, left.schedule, left.location = b.Name, intern(
+			b.Labels[velerov1.ScheduleNameLabel],
+		), intern(
+			b.Spec.StorageLocation,
+		)
 		l.locations[left.name] = left.location
 	}
 	l.jobs[uid] = left

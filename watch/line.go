@@ -35,7 +35,9 @@ func (e *SilenceError) Unwrap() error { return e.Err }
 type RejectedError struct{ Err error }
 
 func (e *RejectedError) Error() string {
-	return "the API server rejects your credentials: " + words(e.Err) + "; log in again or renew the credentials in the kubeconfig"
+	return "the API server rejects your credentials: " + words(
+		e.Err,
+	) + "; log in again or renew the credentials in the kubeconfig"
 }
 
 func (e *RejectedError) Unwrap() error { return e.Err }
@@ -54,7 +56,11 @@ type line struct {
 var errSilence = errors.New("nothing came in time")
 
 func newLine(clock func() time.Time, silence time.Duration, give context.CancelCauseFunc) *line {
-	return &line{meter: session.NewMeter(clock), silence: silence, timer: time.AfterFunc(silence, func() { give(errSilence) })}
+	return &line{
+		meter:   session.NewMeter(clock),
+		silence: silence,
+		timer:   time.AfterFunc(silence, func() { give(errSilence) }),
+	}
 }
 
 func (l *line) heard() { l.timer.Reset(l.silence) }
@@ -136,7 +142,8 @@ func rejected(err error) bool { return unauthenticated(err) || pluginFailed(err)
 
 // unauthenticated reports whether the API server takes us for nobody it knows.
 func unauthenticated(err error) bool {
-	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`)
+	return apierrors.IsUnauthorized(err) ||
+		apierrors.IsForbidden(err) && strings.Contains(err.Error(), `"system:anonymous"`)
 }
 
 func pluginFailed(err error) bool {
@@ -146,7 +153,11 @@ func pluginFailed(err error) bool {
 // final reports whether the same request would only be answered the same.
 func final(err error) bool {
 	var redirect *session.RedirectError
-	return session.IsIncomplete(err) || errors.As(err, &redirect) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err)
+	return session.IsIncomplete(err) || errors.As(err, &redirect) || apierrors.IsForbidden(err) ||
+		apierrors.IsNotFound(err) ||
+		apierrors.IsBadRequest(err) ||
+		apierrors.IsInvalid(err) ||
+		apierrors.IsMethodNotSupported(err)
 }
 
 // explain makes a readable error of the one that a reading ended with.

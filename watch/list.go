@@ -62,11 +62,15 @@ func (r reader) all(ctx context.Context, to listing) (version string, err error)
 // atOnce reads the list in one answer. Jobs that have ended come last: a reader waits for what runs.
 func (r reader) atOnce(ctx context.Context, version string, to listing) (string, error) {
 	late := &putOff{kind: r.kind}
-	page, err := r.taking(ctx, metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, func(raw []byte) {
-		if !late.keep(raw) {
-			r.take(raw, to)
-		}
-	})
+	page, err := r.taking(
+		ctx,
+		metav1.ListOptions{ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
+		func(raw []byte) {
+			if !late.keep(raw) {
+				r.take(raw, to)
+			}
+		},
+	)
 	for _, raw := range late.kept {
 		if err = cmp.Or(err, ctx.Err()); err == nil {
 			r.take(raw, to)
@@ -104,7 +108,9 @@ func (p *putOff) keep(raw []byte) bool {
 
 // cannotStream reports whether the API server has no streamed list, or none for us.
 func cannotStream(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, errNoEnd)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) ||
+		apierrors.IsMethodNotSupported(err) ||
+		errors.Is(err, errNoEnd)
 }
 
 // errNoEnd: a proxy may leave out of a request that the watch is to begin with all and to say where that ends.
@@ -168,15 +174,19 @@ func (r reader) streamed(ctx context.Context, to listing, heard func()) (version
 
 // pages reads the list by pages, of any size with 0, or whole if it changes too fast.
 func (r reader) pages(ctx context.Context, limit int64, to listing) (version string, err error) {
-	err = session.Pages(ctx, metav1.ListOptions{Limit: limit}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		page, err := r.page(ctx, o, to)
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			to.again(0)
-			page, err = r.page(ctx, metav1.ListOptions{}, to)
-		}
-		version = page.ResourceVersion
-		return page.Continue, err
-	})
+	err = session.Pages(
+		ctx,
+		metav1.ListOptions{Limit: limit},
+		func(ctx context.Context, o metav1.ListOptions) (string, error) {
+			page, err := r.page(ctx, o, to)
+			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+				to.again(0)
+				page, err = r.page(ctx, metav1.ListOptions{}, to)
+			}
+			version = page.ResourceVersion
+			return page.Continue, err
+		},
+	)
 	return version, err
 }
 
@@ -221,7 +231,9 @@ func (r reader) take(raw []byte, to listing) {
 // errNoList: a proxy may answer anything with 200. Taken for an empty list, all would disappear.
 var errNoList = errors.New("the answer is no list")
 
-var errEndless = &session.IncompleteError{Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems)}
+var errEndless = &session.IncompleteError{
+	Reason: fmt.Sprintf("incomplete: the list has more than %d objects", session.MaxItems),
+}
 
 // readList gives item the JSON of each element, valid until it returns. Without items, even none, it fails.
 func readList(body io.Reader, item func(raw []byte) error) (meta metav1.ListMeta, err error) {
@@ -296,7 +308,9 @@ type itemReader struct {
 
 func (r *itemReader) Read(p []byte) (int, error) {
 	if r.left <= 0 {
-		return 0, &session.IncompleteError{Reason: fmt.Sprintf("incomplete: an element is longer than %d MiB", maxItem>>20)}
+		return 0, &session.IncompleteError{
+			Reason: fmt.Sprintf("incomplete: an element is longer than %d MiB", maxItem>>20),
+		}
 	}
 	n, err := r.Reader.Read(p)
 	r.left -= n

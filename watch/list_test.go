@@ -31,12 +31,16 @@ func TestReadListTakesAnyJSONApart(t *testing.T) {
 	for what, body := range map[string]io.Reader{"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text))} {
 		var got []string
 		meta, err := readList(body, func(raw []byte) error { got = append(got, string(raw)); return nil })
-		if err != nil || !slices.Equal(got, want) || meta.Continue != "c" || meta.ResourceVersion != "7" || *meta.RemainingItemCount != 3 {
+		if err != nil || !slices.Equal(got, want) || meta.Continue != "c" || meta.ResourceVersion != "7" ||
+			*meta.RemainingItemCount != 3 {
 			t.Errorf("%s: %q, %+v, %v", what, got, meta, err)
 		}
 	}
 	for _, empty := range []string{`{"metadata":{},"items":null}`, `{"items":[]}`} {
-		if _, err := readList(strings.NewReader(empty), func([]byte) error { return errors.New("an element") }); err != nil {
+		if _, err := readList(
+			strings.NewReader(empty),
+			func([]byte) error { return errors.New("an element") },
+		); err != nil {
 			t.Errorf("%s: %v", empty, err)
 		}
 	}
@@ -45,13 +49,23 @@ func TestReadListTakesAnyJSONApart(t *testing.T) {
 func TestReadListFailsForAnAnswerThatEndsEarly(t *testing.T) {
 	const text = `{"metadata":{"resourceVersion":"7"},"items":[{"a":"b"},{"c":[1]}]}`
 	for i := range len(text) {
-		if _, err := readList(strings.NewReader(text[:i]), func([]byte) error { return nil }); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err := readList(
+			strings.NewReader(text[:i]),
+			func([]byte) error { return nil },
+		); !errors.Is(
+			err,
+			io.ErrUnexpectedEOF,
+		) {
 			t.Errorf("%s: %v", text[:i], err)
 		}
 	}
 	for _, text := range []string{`<html>`, `[]`, `{"items":[1 2]}`, `{"items":[,]}`, `{"items" [1]}`, `{1:2}`,
 		`{}`, `{"kind":"Status","metadata":{"resourceVersion":"7"},"status":"Success"}`, `{"metadata":{"resourceVersion":"7"},"items":{}}`} {
-		if _, err := readList(strings.NewReader(text), func([]byte) error { return nil }); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, err := readList(
+			strings.NewReader(text),
+			func([]byte) error { return nil },
+		); err == nil ||
+			errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -61,8 +75,14 @@ func FuzzReadList(f *testing.F) {
 	f.Add(`{"metadata":{},"items":[{"a":"\""},2]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var whole, parts []string
-		_, err := readList(strings.NewReader(text), func(raw []byte) error { whole = append(whole, string(raw)); return nil })
-		_, again := readList(iotest.OneByteReader(strings.NewReader(text)), func(raw []byte) error { parts = append(parts, string(raw)); return nil })
+		_, err := readList(
+			strings.NewReader(text),
+			func(raw []byte) error { whole = append(whole, string(raw)); return nil },
+		)
+		_, again := readList(
+			iotest.OneByteReader(strings.NewReader(text)),
+			func(raw []byte) error { parts = append(parts, string(raw)); return nil },
+		)
 		if !slices.Equal(whole, parts) || (err == nil) != (again == nil) {
 			t.Errorf("%q %v, byte by byte %q %v", whole, err, parts, again)
 		}
@@ -90,7 +110,12 @@ type answers func(r *http.Request) (status int, body string)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	status, body := a(r)
-	return &http.Response{StatusCode: status, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	return &http.Response{
+		StatusCode: status,
+		Request:    r,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(strings.NewReader(body)),
+	}, nil
 }
 
 func newREST(config *rest.Config, over *http.Client) (rest.Interface, error) {
@@ -130,9 +155,23 @@ func streamOf(events ...string) string {
 	lines := make([]string, 0, len(events)+1)
 	for _, e := range events {
 		kind, name, _ := strings.Cut(e, " ")
-		lines = append(lines, fmt.Sprintf(`{"type":%q,"object":{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"}}}`, kind, name, name))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				`{"type":%q,"object":{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"}}}`,
+				kind,
+				name,
+				name,
+			),
+		)
 	}
-	return strings.Join(append(lines, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`), "\n") + "\n"
+	return strings.Join(
+		append(
+			lines,
+			`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`,
+		),
+		"\n",
+	) + "\n"
 }
 
 // TestAListIsReadWhateverTheServerMakesOfIt plays servers that stream, that only
@@ -213,7 +252,10 @@ func TestAListIsReadWhateverTheServerMakesOfIt(t *testing.T) {
 					t.Errorf("%d jobs", n)
 				}
 				list = s.list(kinds[0])
-				version, err = backupsOf(t, func(*http.Request) (int, string) { return 200, listOf("9", "", "b", "c", "d") }).all(t.Context(), list)
+				version, err = backupsOf(
+					t,
+					func(*http.Request) (int, string) { return 200, listOf("9", "", "b", "c", "d") },
+				).all(t.Context(), list)
 			}
 			list.done()
 			got := jobNames(s.Snapshot().Jobs)
@@ -254,13 +296,21 @@ func TestAStreamWithoutAnEndIsGivenUp(t *testing.T) {
 		return 200, listOf("9", goesOn, "a", "b")
 	})
 	r := backupsOf(t, nil)
-	c, err := newREST(&rest.Config{Host: "http://127.0.0.1"}, &http.Client{Transport: roundTrips(func(q *http.Request) (*http.Response, error) {
-		if !strings.Contains(q.URL.RawQuery, "watch") {
-			return pages.RoundTrip(q)
-		}
-		events, _, _ := strings.Cut(streamOf("ADDED a", "ADDED b"), `{"type":"BOOKMARK"`)
-		return &http.Response{StatusCode: 200, Request: q, Header: http.Header{"Content-Type": {"application/json"}}, Body: opened{strings.NewReader(events), q.Context().Done()}}, nil
-	})})
+	c, err := newREST(
+		&rest.Config{Host: "http://127.0.0.1"},
+		&http.Client{Transport: roundTrips(func(q *http.Request) (*http.Response, error) {
+			if !strings.Contains(q.URL.RawQuery, "watch") {
+				return pages.RoundTrip(q)
+			}
+			events, _, _ := strings.Cut(streamOf("ADDED a", "ADDED b"), `{"type":"BOOKMARK"`)
+			return &http.Response{
+				StatusCode: 200,
+				Request:    q,
+				Header:     http.Header{"Content-Type": {"application/json"}},
+				Body:       opened{strings.NewReader(events), q.Context().Done()},
+			}, nil
+		})},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +337,12 @@ func (f roundTrips) RoundTrip(r *http.Request) (*http.Response, error) { return 
 // in one answer.
 func TestJobsThatRunAreReadFirst(t *testing.T) {
 	item := func(name, phase string) string {
-		return fmt.Sprintf(`{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"},"status":{"phase":%q}}`, name, name, phase)
+		return fmt.Sprintf(
+			`{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1"},"status":{"phase":%q}}`,
+			name,
+			name,
+			phase,
+		)
 	}
 	var read []string
 	version, err := backupsOf(t, func(r *http.Request) (int, string) {
@@ -295,7 +350,10 @@ func TestJobsThatRunAreReadFirst(t *testing.T) {
 		case strings.Contains(q, "limit=500"):
 			return 200, listOf("8", goesOn)
 		case strings.Contains(q, "resourceVersion=8") && !strings.Contains(q, "watch"):
-			return 200, `{"metadata":{"resourceVersion":"9"},"items":[` + strings.Join([]string{item("a", "Completed"), item("b", "InProgress"), item("c", "Failed"), item("d", "")}, ",") + `]}`
+			return 200, `{"metadata":{"resourceVersion":"9"},"items":[` + strings.Join(
+				[]string{item("a", "Completed"), item("b", "InProgress"), item("c", "Failed"), item("d", "")},
+				",",
+			) + `]}`
 		}
 		return 500, ""
 	}).all(t.Context(), taken(func(o *received) { read = append(read, o.GetName()) }))
@@ -378,15 +436,37 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 		}
 		return b
 	}
-	restore := object(&velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "old"}, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}, "r", "r", 1, 0)
+	restore := object(
+		&velerov1.Restore{
+			Spec:   velerov1.RestoreSpec{BackupName: "old"},
+			Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress},
+		},
+		"r",
+		"r",
+		1,
+		0,
+	)
 	check := func(what, jobs string, left int) {
 		t.Helper()
 		n := s.Snapshot()
 		got := jobNames(n.Jobs)
 		slices.Sort(got)
 		held := len(s.byKind[PodVolumeBackups].versions)
-		if got := strings.Join(got, ","); got != jobs || n.LeftBackups != left || held != strings.Count(jobs, "new") || n.Environment(n.At).BackupLocations["old"] != "offsite" {
-			t.Errorf("%s: jobs %s, %d left out, %d volumes, locations %v; want %s and %d", what, got, n.LeftBackups, held, n.Environment(n.At).BackupLocations, jobs, left)
+		if got := strings.Join(
+			got,
+			",",
+		); got != jobs || n.LeftBackups != left || held != strings.Count(jobs, "new") ||
+			n.Environment(n.At).BackupLocations["old"] != "offsite" {
+			t.Errorf(
+				"%s: jobs %s, %d left out, %d volumes, locations %v; want %s and %d",
+				what,
+				got,
+				n.LeftBackups,
+				held,
+				n.Environment(n.At).BackupLocations,
+				jobs,
+				left,
+			)
 		}
 		if n.LeftOf["nightly"] != left || n.LeftIn["offsite"] != left || len(n.LeftOf) != 1 || len(n.LeftIn) != 1 {
 			t.Errorf("%s: left out of schedules %v, in locations %v, want %d", what, n.LeftOf, n.LeftIn, left)
@@ -397,8 +477,12 @@ func TestJobsThatEndedLongAgoAreLeftOut(t *testing.T) {
 		v.Status.Phase = velerov1.PodVolumeBackupPhaseCompleted
 		return v
 	}
-	listed := []client.Object{backup("old", "Completed", 1, 2*time.Hour), backup("invalid", "FailedValidation", 1, 2*time.Hour),
-		backup("stuck", "InProgress", 1, 900*time.Hour), backup("new", "Completed", 1, time.Minute)}
+	listed := []client.Object{
+		backup("old", "Completed", 1, 2*time.Hour),
+		backup("invalid", "FailedValidation", 1, 2*time.Hour),
+		backup("stuck", "InProgress", 1, 900*time.Hour),
+		backup("new", "Completed", 1, time.Minute),
+	}
 	s.Replace(Restores, []client.Object{restore})
 	s.Replace(Backups, listed)
 	s.Replace(PodVolumeBackups, []client.Object{volume("old"), volume("new")})
@@ -448,7 +532,12 @@ func TestWhatIsLeftOutIsNotKeptWhileAListIsReadAgain(t *testing.T) {
 		}
 		list.done()
 		if n := s.Snapshot(); len(n.Jobs) != 0 || n.LeftBackups != 1 {
-			t.Errorf("after the list of %s there are %d jobs, and %d are left out", resource, len(n.Jobs), n.LeftBackups)
+			t.Errorf(
+				"after the list of %s there are %d jobs, and %d are left out",
+				resource,
+				len(n.Jobs),
+				n.LeftBackups,
+			)
 		}
 	}
 	alive := s.list(kinds[0])
@@ -523,8 +612,10 @@ func TestJobsDoNotDependOnWhatWasReadFirst(t *testing.T) {
 	want := build("vj")
 	for _, order := range []string{"jv", "jsv", "jsws", "wj"} {
 		got := build(order)
-		if fmt.Sprintf("%+v", got.Stages) != fmt.Sprintf("%+v", want.Stages) || got.QuietSince() != want.QuietSince() || !got.Changed.Equal(want.Changed) ||
-			got.PodVolumes() != want.PodVolumes() || len(got.Seen) != 0 {
+		if fmt.Sprintf("%+v", got.Stages) != fmt.Sprintf("%+v", want.Stages) || got.QuietSince() != want.QuietSince() ||
+			!got.Changed.Equal(want.Changed) ||
+			got.PodVolumes() != want.PodVolumes() ||
+			len(got.Seen) != 0 {
 			t.Errorf("%s:\n%+v\nwant\n%+v", order, got, want)
 		}
 	}
@@ -549,9 +640,18 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 	check := func(what string, kept int) {
 		t.Helper()
 		a, b := whole.Snapshot().Jobs[0], sums.Snapshot().Jobs[0]
-		if a.PodVolumes() != b.PodVolumes() || a.VolumeCount() != b.VolumeCount() || len(b.Volumes) != kept || b.LeftOut() != len(a.Volumes)-kept ||
-			fmt.Sprint(a.Stages) != fmt.Sprint(b.Stages) || a.QuietSince() != b.QuietSince() {
-			t.Errorf("%s: %d volumes and %d left out, %+v; want %+v", what, len(b.Volumes), b.LeftOut(), b.PodVolumes(), a.PodVolumes())
+		if a.PodVolumes() != b.PodVolumes() || a.VolumeCount() != b.VolumeCount() || len(b.Volumes) != kept ||
+			b.LeftOut() != len(a.Volumes)-kept ||
+			fmt.Sprint(a.Stages) != fmt.Sprint(b.Stages) ||
+			a.QuietSince() != b.QuietSince() {
+			t.Errorf(
+				"%s: %d volumes and %d left out, %+v; want %+v",
+				what,
+				len(b.Volumes),
+				b.LeftOut(),
+				b.PodVolumes(),
+				a.PodVolumes(),
+			)
 		}
 		if whole := b.WithVolumes(a.Volumes); whole.LeftOut() != 0 || whole.VolumeCount() != a.VolumeCount() {
 			t.Errorf("%s: with its volumes it leaves out %d", what, whole.LeftOut())
@@ -563,7 +663,15 @@ func TestVolumesOfEndedJobsAreOnlySummedUp(t *testing.T) {
 	}
 	for _, s := range []*Store{whole, sums} {
 		s.Replace(Backups, []client.Object{ended(1)})
-		s.Replace(PodVolumeBackups, []client.Object{volume("a", "Completed", 1), volume("c", "Completed", 1), volume("d", "Failed", 1), volume("e", "InProgress", 1)})
+		s.Replace(
+			PodVolumeBackups,
+			[]client.Object{
+				volume("a", "Completed", 1),
+				volume("c", "Completed", 1),
+				volume("d", "Failed", 1),
+				volume("e", "InProgress", 1),
+			},
+		)
 	}
 	check("listed", 2)
 	for _, s := range []*Store{whole, sums} {
@@ -628,10 +736,18 @@ func TestWhatJobsHaveInCommonIsKeptOnce(t *testing.T) {
 	}
 	n := s.Snapshot()
 	of := func(name string) *velerov1.Backup { return jobNamed(n, name).Object.(*velerov1.Backup) }
-	if x, y := of("x"), of("y"); &x.Spec.IncludedNamespaces[0] != &y.Spec.IncludedNamespaces[0] || fmt.Sprintf("%p", x.Labels) != fmt.Sprintf("%p", y.Labels) {
+	if x, y := of(
+		"x",
+	), of(
+		"y",
+	); &x.Spec.IncludedNamespaces[0] != &y.Spec.IncludedNamespaces[0] ||
+		fmt.Sprintf("%p", x.Labels) != fmt.Sprintf("%p", y.Labels) {
 		t.Error("two backups of one schedule share nothing")
 	}
-	if z := of("z"); z.Labels[velerov1.ScheduleNameLabel] != "daily" || !slices.Equal(z.Spec.IncludedNamespaces, []string{"shop", "daily"}) {
+	if z := of(
+		"z",
+	); z.Labels[velerov1.ScheduleNameLabel] != "daily" ||
+		!slices.Equal(z.Spec.IncludedNamespaces, []string{"shop", "daily"}) {
 		t.Errorf("the third has %v and %v", z.Labels, z.Spec.IncludedNamespaces)
 	}
 }

@@ -42,9 +42,16 @@ func realistic(o client.Object) {
 	}
 	labels[velerov1.StorageLocationLabel] = "default"
 	o.SetLabels(labels)
-	o.SetAnnotations(map[string]string{"velero.io/source-cluster-k8s-gitversion": "v1.36.3", "velero.io/resource-timeout": "10m0s"})
+	o.SetAnnotations(
+		map[string]string{"velero.io/source-cluster-k8s-gitversion": "v1.36.3", "velero.io/resource-timeout": "10m0s"},
+	)
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: "velero", Operation: metav1.ManagedFieldsOperationUpdate, Time: &now, FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:progress":{}}}`)},
+		{
+			Manager:   "velero",
+			Operation: metav1.ManagedFieldsOperationUpdate,
+			Time:      &now,
+			FieldsV1:  metav1.NewFieldsV1(`{"f:status":{"f:progress":{}}}`),
+		},
 	})
 }
 
@@ -63,7 +70,8 @@ func (f *fleet) restore(i int) *velerov1.Restore {
 	uid := types.UID(fmt.Sprintf("r-%d", i))
 	f.done[uid] = f.version
 	r := object(&velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "b"}, Status: velerov1.RestoreStatus{
-		Phase: velerov1.RestorePhaseInProgress, Progress: &velerov1.RestoreProgress{TotalItems: 1_000_000, ItemsRestored: f.version},
+		Phase:    velerov1.RestorePhaseInProgress,
+		Progress: &velerov1.RestoreProgress{TotalItems: 1_000_000, ItemsRestored: f.version},
 	}}, fmt.Sprintf("restore-%05d", i), uid, f.version, i)
 	realistic(r)
 	return r
@@ -230,8 +238,18 @@ func BenchmarkStart(b *testing.B) {
 	of := ""
 	put := func() {
 		if of != "" {
-			pages[of] = fmt.Sprintf(`{"metadata":{"resourceVersion":"9","continue":"c","remainingItemCount":%d},"items":[%s]}`, len(items)-firstPage, strings.Join(items[:firstPage], ","))
-			streams[of] = strings.Join(append(lines, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`), "\n") + "\n"
+			pages[of] = fmt.Sprintf(
+				`{"metadata":{"resourceVersion":"9","continue":"c","remainingItemCount":%d},"items":[%s]}`,
+				len(items)-firstPage,
+				strings.Join(items[:firstPage], ","),
+			)
+			streams[of] = strings.Join(
+				append(
+					lines,
+					`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`,
+				),
+				"\n",
+			) + "\n"
 		}
 		items, lines = nil, nil
 	}
@@ -249,12 +267,15 @@ func BenchmarkStart(b *testing.B) {
 		items, lines = append(items, string(raw)), append(lines, `{"type":"ADDED","object":`+string(raw)+"}")
 	}
 	put()
-	c, err := newREST(&rest.Config{Host: "http://127.0.0.1", QPS: -1}, &http.Client{Transport: answers(func(r *http.Request) (int, string) {
-		if strings.Contains(r.URL.RawQuery, "watch") {
-			return http.StatusOK, streams[r.URL.Path]
-		}
-		return http.StatusOK, pages[r.URL.Path]
-	})})
+	c, err := newREST(
+		&rest.Config{Host: "http://127.0.0.1", QPS: -1},
+		&http.Client{Transport: answers(func(r *http.Request) (int, string) {
+			if strings.Contains(r.URL.RawQuery, "watch") {
+				return http.StatusOK, streams[r.URL.Path]
+			}
+			return http.StatusOK, pages[r.URL.Path]
+		})},
+	)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -66,7 +66,10 @@ func TestMalformedResourcesCostTheirOwnRow(t *testing.T) {
 
 	created := c.malformedAll(ns, good.UID)
 	knowsAll := func(s *Snapshot) bool { return isLive(s) && len(s.Malformed) >= len(created) }
-	good.Status.Phase, good.Status.Progress = velerov1.BackupPhaseInProgress, &velerov1.BackupProgress{TotalItems: 9, ItemsBackedUp: 4}
+	good.Status.Phase, good.Status.Progress = velerov1.BackupPhaseInProgress, &velerov1.BackupProgress{
+		TotalItems:    9,
+		ItemsBackedUp: 4,
+	}
 	if err := c.Update(t.Context(), good); err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +112,19 @@ func checkMalformed(t *testing.T, what string, s *Snapshot, created []testbed.Ma
 		}
 		switch m.Kind.Kind {
 		case "Backup", "Restore":
-			if j := jobNamed(s, m.Object.GetName()); j == nil || len(j.Malformed) != 1 || j.Malformed[0] != known.Fields[0] {
+			if j := jobNamed(
+				s,
+				m.Object.GetName(),
+			); j == nil || len(j.Malformed) != 1 ||
+				j.Malformed[0] != known.Fields[0] {
 				t.Errorf("%s: the job with %s is %+v", what, m.Path, j)
 			}
 		case "PodVolumeBackup", "PodVolumeRestore", "DataUpload", "DataDownload":
-			if i := slices.IndexFunc(good.Volumes, func(v job.Volume) bool { return v.Name == m.Object.GetName() }); i < 0 || good.Volumes[i].Malformed != known.Fields[0] {
+			if i := slices.IndexFunc(
+				good.Volumes,
+				func(v job.Volume) bool { return v.Name == m.Object.GetName() },
+			); i < 0 ||
+				good.Volumes[i].Malformed != known.Fields[0] {
 				t.Errorf("%s: the volume with %s is not one of %v", what, m.Path, good.Volumes)
 			}
 		}
@@ -173,13 +184,19 @@ func TestWithoutASchema(t *testing.T) {
 // createOnceTaken creates an object as soon as a changed schema lets it through.
 func (c *cluster) createOnceTaken(o client.Object) {
 	c.t.Helper()
-	err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, enough, true, func(ctx context.Context) (bool, error) {
-		err := c.Create(ctx, o)
-		if apierrors.IsInvalid(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
+	err := wait.PollUntilContextTimeout(
+		c.t.Context(),
+		50*time.Millisecond,
+		enough,
+		true,
+		func(ctx context.Context) (bool, error) {
+			err := c.Create(ctx, o)
+			if apierrors.IsInvalid(err) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+	)
 	if err != nil {
 		c.t.Fatalf("creating %s: %v", o.GetName(), err)
 	}
@@ -197,7 +214,12 @@ func TestMalformedElsewhere(t *testing.T) {
 	c.forgetLocations()
 	ns, tenant := c.namespace("found"), c.namespace("a-tenant")
 	bad := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{"provider": "aws", "validationFrequency": "1d", "objectStorage": map[string]any{"bucket": "b"}}}}
+		"spec": map[string]any{
+			"provider":            "aws",
+			"validationFrequency": "1d",
+			"objectStorage":       map[string]any{"bucket": "b"},
+		},
+	}}
 	bad.SetGroupVersionKind(velerov1.SchemeGroupVersion.WithKind("BackupStorageLocation"))
 	bad.SetNamespace(tenant)
 	bad.SetName("bad")

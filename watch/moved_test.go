@@ -48,7 +48,8 @@ func TestAnotherCluster(t *testing.T) {
 			leave(other, &moved)
 			current.Store(other)
 			last := w.until("the last snapshot says so", func(s *Snapshot) bool { return s.Health.State == Stale })
-			if !strings.Contains(last.Health.Err, "context prod-east leads to another cluster now") || len(last.Jobs) != 1 {
+			if !strings.Contains(last.Health.Err, "context prod-east leads to another cluster now") ||
+				len(last.Jobs) != 1 {
 				t.Errorf("%+v with %d jobs", last.Health, len(last.Jobs))
 			}
 			var err error
@@ -72,7 +73,12 @@ type elsewhere struct {
 func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	if e.moved.Load() && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
 		body := io.NopCloser(strings.NewReader(`{"metadata":{"uid":"another"}}`))
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
+		return &http.Response{
+			StatusCode: http.StatusOK,
+			Header:     http.Header{"Content-Type": {"application/json"}},
+			Body:       body,
+			Request:    r,
+		}, nil
 	}
 	return e.next.RoundTrip(r)
 }

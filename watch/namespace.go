@@ -189,7 +189,10 @@ func noticeFor(ctx context.Context, c *client.Client, p installation, search ans
 	}
 	switch {
 	case search == forbidden && p.from == FromFallback:
-		return fmt.Sprintf("you may not look for Velero in all namespaces, so this is a guess: %s; name Velero's namespace with -n", p.namespace), nil
+		return fmt.Sprintf(
+			"you may not look for Velero in all namespaces, so this is a guess: %s; name Velero's namespace with -n",
+			p.namespace,
+		), nil
 	case search == forbidden:
 		return what, nil
 	case len(p.others) > 0:
@@ -230,13 +233,22 @@ func Namespaces(ctx context.Context, o Options) (found []string, err error) {
 // NamespaceMissing says that the named namespace does not exist and where Velero is. It is empty if the namespace
 // exists or nobody can tell.
 func NamespaceMissing(ctx context.Context, o Options) (why string) {
-	_ = look(ctx, o, func(ctx context.Context, c *client.Client) error { // what cannot be read is reported once it is watched
-		p, err := findInstallation(ctx, c, o)
-		if there, thereErr := namespaceThere(ctx, c, p.namespace); err == nil && thereErr == nil && there == missing {
-			why = p.notice
-		}
-		return nil
-	})
+	_ = look(
+		ctx,
+		o,
+		func(ctx context.Context, c *client.Client) error { // what cannot be read is reported once it is watched
+			p, err := findInstallation(ctx, c, o)
+			if there, thereErr := namespaceThere(
+				ctx,
+				c,
+				p.namespace,
+			); err == nil && thereErr == nil &&
+				there == missing {
+				why = p.notice
+			}
+			return nil
+		},
+	)
 	return why
 }
 

@@ -31,7 +31,16 @@ func TestFindInstallation(t *testing.T) {
 	check := func(what string, p installation, namespace string, from NamespaceFrom, notice string, others ...string) {
 		t.Helper()
 		if p.namespace != namespace || p.from != from || !slices.Equal(p.others, others) {
-			t.Errorf("%s: got %s from %s, others %v; want %s from %s, others %v", what, p.namespace, p.from, p.others, namespace, from, others)
+			t.Errorf(
+				"%s: got %s from %s, others %v; want %s from %s, others %v",
+				what,
+				p.namespace,
+				p.from,
+				p.others,
+				namespace,
+				from,
+				others,
+			)
 		}
 		if (notice == "") != (p.notice == "") || !strings.Contains(p.notice, notice) {
 			t.Errorf("%s: notice %q, want %q in it", what, p.notice, notice)
@@ -60,16 +69,44 @@ func TestFindInstallation(t *testing.T) {
 	check("several", find(admin, Options{}), a, FromSearch, "", b)
 	check("the context's", find(admin, Options{ContextNamespace: b}), b, FromContext, "", a)
 	check("a context without", find(admin, Options{ContextNamespace: "default"}), a, FromSearch, "", b)
-	check("the environment over the context", find(admin, Options{EnvNamespace: a, ContextNamespace: b}), a, FromEnv, "", b)
-	check("the flag over all", find(admin, Options{Namespace: b, EnvNamespace: a, ContextNamespace: a}), b, FromFlag, "", a)
-	check("the wrong flag", find(admin, Options{Namespace: "default"}), "default", FromFlag, "Velero is in "+a+", "+b, a, b)
+	check(
+		"the environment over the context",
+		find(admin, Options{EnvNamespace: a, ContextNamespace: b}),
+		a,
+		FromEnv,
+		"",
+		b,
+	)
+	check(
+		"the flag over all",
+		find(admin, Options{Namespace: b, EnvNamespace: a, ContextNamespace: a}),
+		b,
+		FromFlag,
+		"",
+		a,
+	)
+	check(
+		"the wrong flag",
+		find(admin, Options{Namespace: "default"}),
+		"default",
+		FromFlag,
+		"Velero is in "+a+", "+b,
+		a,
+		b,
+	)
 
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "velero"}}, location("velero", "l"))
 	t.Cleanup(func() { c.forget("velero") })
 	check("velero first", find(admin, Options{}), "velero", FromSearch, "", a, b)
 
 	c.create(location(own, "l"))
-	check("the context's, nobody may look elsewhere", find(limited, Options{ContextNamespace: own}), own, FromContext, "")
+	check(
+		"the context's, nobody may look elsewhere",
+		find(limited, Options{ContextNamespace: own}),
+		own,
+		FromContext,
+		"",
+	)
 	c.forgetLocations()
 }
 

@@ -42,7 +42,10 @@ func TestServerKilledAndBack(t *testing.T) {
 		t.Errorf("verdicts are told %v, want %v", a.StaleSince, s.Health.Since)
 	}
 	// A second attempt has to fail, too, before the server comes back.
-	w.until("the retry has been put off", func(later *Snapshot) bool { return later.Health.RetryAt.After(s.Health.RetryAt) })
+	w.until(
+		"the retry has been put off",
+		func(later *Snapshot) bool { return later.Health.RetryAt.After(s.Health.RetryAt) },
+	)
 
 	if err := c.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
@@ -57,7 +60,9 @@ func TestServerKilledAndBack(t *testing.T) {
 	if len(s.Active) != 0 || s.Health.Err != "" || !s.Health.RetryAt.IsZero() {
 		t.Errorf("%d active jobs, health %+v", len(s.Active), s.Health)
 	}
-	if len(s.Seen) != 1 || s.Seen[0].What != SeenOutage || s.Seen[0].At.After(killed) || !s.Seen[0].Until.After(killed) || s.Seen[0].Why == "" {
+	if len(s.Seen) != 1 || s.Seen[0].What != SeenOutage || s.Seen[0].At.After(killed) ||
+		!s.Seen[0].Until.After(killed) ||
+		s.Seen[0].Why == "" {
 		t.Errorf("the outage was seen as %+v", s.Seen)
 	}
 }
@@ -78,7 +83,10 @@ func TestServerHangsAndGoesOn(t *testing.T) {
 	if len(s.Jobs) != 1 || s.Health.Since.After(paused) {
 		t.Errorf("%d jobs, stale since %v after the pause", len(s.Jobs), s.Health.Since.Sub(paused))
 	}
-	w.until("a second attempt has failed", func(later *Snapshot) bool { return later.Health.RetryAt.After(s.Health.RetryAt) })
+	w.until(
+		"a second attempt has failed",
+		func(later *Snapshot) bool { return later.Health.RetryAt.After(s.Health.RetryAt) },
+	)
 	if err := c.ResumeAPIServer(); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,12 @@ type flight struct {
 }
 
 func newGate(next http.RoundTripper) *gate {
-	return &gate{next: next, suspected: make(chan struct{}, 1), passable: make(chan struct{}), flights: map[*flight]struct{}{}}
+	return &gate{
+		next:      next,
+		suspected: make(chan struct{}, 1),
+		passable:  make(chan struct{}),
+		flights:   map[*flight]struct{}{},
+	}
 }
 
 // RoundTrip waits until the gate is open. A read that fails on the way is sent once more when

@@ -41,7 +41,8 @@ type Query struct {
 
 // Asks reports whether jobs of a resource are asked for.
 func (q Query) Asks(resource string) bool {
-	return slices.Contains(q.Kinds, resource) || slices.ContainsFunc(q.Names, func(n JobName) bool { return n.Resource == resource })
+	return slices.Contains(q.Kinds, resource) ||
+		slices.ContainsFunc(q.Names, func(n JobName) bool { return n.Resource == resource })
 }
 
 // JobName names one job; Resource is [Backups] or [Restores].
@@ -64,8 +65,15 @@ func Read(ctx context.Context, o Options, q Query) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &onceReader{Query: q, connection: c, line: line, clock: o.Clock, held: map[string][]client.Object{}, whole: map[string]bool{},
-		unread: map[string]bool{}}
+	r := &onceReader{
+		Query:      q,
+		connection: c,
+		line:       line,
+		clock:      o.Clock,
+		held:       map[string][]client.Object{},
+		whole:      map[string]bool{},
+		unread:     map[string]bool{},
+	}
 	if err := r.all(ctx, o); err != nil {
 		if errors.Is(context.Cause(ctx), errSlow) {
 			return nil, &SlowError{For: limit, Unread: slices.Sorted(maps.Keys(r.unread))}
@@ -189,7 +197,10 @@ func (r *onceReader) volumesOf(ctx context.Context, jobs []*job.Job) error {
 			continue
 		}
 		for some := range slices.Chunk(uids[k.jobs], maxSelected) {
-			tasks = append(tasks, func() error { return r.list(ctx, k.resource, k.uidLabel+" in ("+strings.Join(some, ",")+")", nil) })
+			tasks = append(
+				tasks,
+				func() error { return r.list(ctx, k.resource, k.uidLabel+" in ("+strings.Join(some, ",")+")", nil) },
+			)
 		}
 	}
 	return together(tasks)
@@ -220,7 +231,8 @@ func (r *onceReader) restored(active []*job.Job) (names []string) {
 	}
 	for _, j := range active {
 		name := j.BackupName
-		if j.Kind == job.Restore && !slices.Contains(names, name) && len(validation.IsDNS1123Subdomain(name)) == 0 && !r.holds(Backups, name) {
+		if j.Kind == job.Restore && !slices.Contains(names, name) && len(validation.IsDNS1123Subdomain(name)) == 0 &&
+			!r.holds(Backups, name) {
 			names = append(names, name)
 		}
 	}
@@ -316,7 +328,8 @@ func (r *onceReader) needsOthers() (jobs, volumes bool) {
 
 func (r *onceReader) wants(j *job.Job) bool {
 	resource := resourceOf(j.Kind)
-	return slices.Contains(r.Kinds, resource) && Selects(r.Selector, j.Object) || slices.Contains(r.Names, JobName{resource, j.Name})
+	return slices.Contains(r.Kinds, resource) && Selects(r.Selector, j.Object) ||
+		slices.Contains(r.Names, JobName{resource, j.Name})
 }
 
 // Selects reports whether a job's labels match a selector, which nil does not ask for.
@@ -497,7 +510,10 @@ func (r *onceReader) snapshot() *Snapshot {
 	r.installation.describe(n)
 	n.Health = Health{State: Live, Since: n.At}
 	n.Sources = slices.Clone(r.sources)
-	n.Server.Visible = slices.ContainsFunc(r.sources, func(s Source) bool { return s.Resource == Pods && s.State == SourceLive })
+	n.Server.Visible = slices.ContainsFunc(
+		r.sources,
+		func(s Source) bool { return s.Resource == Pods && s.State == SourceLive },
+	)
 	r.built = n
 	return n
 }

@@ -21,14 +21,23 @@ func queriedIn(t *testing.T, a answers, names ...string) (*Snapshot, error) {
 	for _, name := range names {
 		q.Names = append(q.Names, JobName{Backups, name})
 	}
-	return Read(t.Context(), Options{Config: &rest.Config{Host: "http://127.0.0.1", Transport: a}, Namespace: "velero"}, q)
+	return Read(
+		t.Context(),
+		Options{Config: &rest.Config{Host: "http://127.0.0.1", Transport: a}, Namespace: "velero"},
+		q,
+	)
 }
 
 // playsBackups has the backup ended with one volume, and the backup queued, whose
 // verdict depends on all others. Lists of jobs are for it to refuse.
 func playsBackups(mayList bool) answers {
 	backup := func(name, phase string) string {
-		return fmt.Sprintf(`{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1","creationTimestamp":"2026-11-01T10:00:00Z"},"status":{"phase":%q}}`, name, name, phase)
+		return fmt.Sprintf(
+			`{"metadata":{"name":%q,"uid":%q,"resourceVersion":"1","creationTimestamp":"2026-11-01T10:00:00Z"},"status":{"phase":%q}}`,
+			name,
+			name,
+			phase,
+		)
 	}
 	ended, queued := backup("ended", "Completed"), backup("queued", "Queued")
 	volume := `{"metadata":{"name":"v","uid":"v","resourceVersion":"1","labels":{"velero.io/backup-uid":"ended"}},"status":{"phase":"Completed"}}`
@@ -98,13 +107,20 @@ func TestReadBySelectorLeavesItToTheServer(t *testing.T) {
 		}
 		return 200, `{"metadata":{"resourceVersion":"9"},"items":[` + items + `]}`
 	}
-	snap, err := Read(t.Context(), Options{Config: &rest.Config{Host: "http://127.0.0.1", Transport: answers(answer)}, Namespace: "velero"},
-		Query{Kinds: []string{Backups}, Selector: selector, Volumes: true, Silence: time.Minute})
+	snap, err := Read(
+		t.Context(),
+		Options{Config: &rest.Config{Host: "http://127.0.0.1", Transport: answers(answer)}, Namespace: "velero"},
+		Query{Kinds: []string{Backups}, Selector: selector, Volumes: true, Silence: time.Minute},
+	)
 	if err != nil || len(snap.Jobs) != 1 {
 		t.Fatalf("%v, %+v", err, snap)
 	}
 	slices.Sort(asked)
-	want := []string{"backups?velero.io/schedule-name=nightly", "datauploads?velero.io/backup-uid in (u)", "podvolumebackups?velero.io/backup-uid in (u)"}
+	want := []string{
+		"backups?velero.io/schedule-name=nightly",
+		"datauploads?velero.io/backup-uid in (u)",
+		"podvolumebackups?velero.io/backup-uid in (u)",
+	}
 	if !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}

@@ -62,7 +62,12 @@ func TestEtcdHangs(t *testing.T) {
 			t.Errorf("%s is live %v after a watch that began with the first answer", name, late)
 		}
 		if again := watchesOf(w); again > opened[name]+len(kinds)/2 {
-			t.Errorf("%s: %d watches were opened, %d before: the API server was alive all the time", name, again, opened[name])
+			t.Errorf(
+				"%s: %d watches were opened, %d before: the API server was alive all the time",
+				name,
+				again,
+				opened[name],
+			)
 		}
 	}
 }

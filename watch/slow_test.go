@@ -35,9 +35,14 @@ func TestDrippingList(t *testing.T) {
 	}))
 	defer s.Close()
 	o := Options{Config: &rest.Config{Host: s.URL}, Namespace: "velero"}
-	_, err := Read(t.Context(), o, Query{Kinds: []string{Backups, Restores}, NoVerdict: true, Silence: time.Minute, Limit: time.Second})
+	_, err := Read(
+		t.Context(),
+		o,
+		Query{Kinds: []string{Backups, Restores}, NoVerdict: true, Silence: time.Minute, Limit: time.Second},
+	)
 	var slow *SlowError
-	if !errors.As(err, &slow) || !slices.Equal(slow.Unread, []string{Backups}) || !strings.Contains(err.Error(), "not read: "+Backups) {
+	if !errors.As(err, &slow) || !slices.Equal(slow.Unread, []string{Backups}) ||
+		!strings.Contains(err.Error(), "not read: "+Backups) {
 		t.Errorf("%v", err)
 	}
 }

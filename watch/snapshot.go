@@ -162,12 +162,26 @@ func (s *Snapshot) Environment(now time.Time) diagnosis.Environment {
 			Ready: r.Status.Phase == velerov1.BackupRepositoryPhaseReady, Changed: job.LastWritten(r)})
 	}
 	for _, d := range s.Deletions {
-		a.Deletions = append(a.Deletions, diagnosis.Deletion{Name: d.Name, Backup: d.Spec.BackupName,
-			Phase: string(d.Status.Phase), Errors: d.Status.Errors, Created: d.CreationTimestamp.Time, Changed: job.LastWritten(d)})
+		a.Deletions = append(a.Deletions, diagnosis.Deletion{
+			Name:   d.Name,
+			Backup: d.Spec.BackupName,
+			Phase: string(
+				d.Status.Phase,
+			),
+			Errors:  d.Status.Errors,
+			Created: d.CreationTimestamp.Time,
+			Changed: job.LastWritten(d),
+		})
 	}
 	for _, l := range s.Locations {
-		a.Locations[l.Name] = diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode),
-			LastValidated: job.TimeOf(l.Status.LastValidationTime), LastSynced: job.TimeOf(l.Status.LastSyncedTime)}
+		a.Locations[l.Name] = diagnosis.Location{
+			Name:          l.Name,
+			Phase:         string(l.Status.Phase),
+			Message:       l.Status.Message,
+			AccessMode:    string(l.Spec.AccessMode),
+			LastValidated: job.TimeOf(l.Status.LastValidationTime),
+			LastSynced:    job.TimeOf(l.Status.LastSyncedTime),
+		}
 	}
 	return a
 }
@@ -179,7 +193,12 @@ func (s *Snapshot) reading() diagnosis.Reading {
 	for _, source := range s.Sources {
 		k, known := kindNamed(source.Resource)
 		if source.State == SourceSyncing && (source.Read > 0 || len(s.Jobs) > 0) && known {
-			return diagnosis.Reading{Kind: k.gvk.Kind + "s", Read: source.Read, Total: source.Total, Slow: s.At.Sub(source.Since) > slowAfter}
+			return diagnosis.Reading{
+				Kind:  k.gvk.Kind + "s",
+				Read:  source.Read,
+				Total: source.Total,
+				Slow:  s.At.Sub(source.Since) > slowAfter,
+			}
 		}
 	}
 	return diagnosis.Reading{}
@@ -241,7 +260,10 @@ func (s *Snapshot) serverAhead() time.Duration {
 	for _, l := range s.Locations {
 		now := job.WrittenBy(l, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == "velero-server" })
 		if now.After(written) {
-			written, said = now, job.Latest(job.TimeOf(l.Status.LastValidationTime), job.TimeOf(l.Status.LastSyncedTime))
+			written, said = now, job.Latest(
+				job.TimeOf(l.Status.LastValidationTime),
+				job.TimeOf(l.Status.LastSyncedTime),
+			)
 		}
 	}
 	if ahead := said.Sub(written); !said.IsZero() && ahead.Abs() >= leastAhead {
@@ -278,7 +300,8 @@ func (s *Snapshot) addBackups(a *diagnosis.Environment) {
 		a.BackupLocations[j.Name] = cmp.Or(j.StorageLocation, location)
 		if b, ok := j.Object.(*velerov1.Backup); ok {
 			a.BackupVolumes[j.Name] = b.Status.CSIVolumeSnapshotsAttempted + j.PodVolumes().Count
-			a.BackupGroups[j.Name] = b.Spec.VolumeGroupSnapshotLabelKey != "" && b.Status.CSIVolumeSnapshotsAttempted > 0
+			a.BackupGroups[j.Name] = b.Spec.VolumeGroupSnapshotLabelKey != "" &&
+				b.Status.CSIVolumeSnapshotsAttempted > 0
 		}
 	}
 }

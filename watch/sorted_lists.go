@@ -13,7 +13,12 @@ import (
 
 // compareJobs puts the newest job first. What it looks at never changes in the life of a job.
 func compareJobs(a, b *job.Job) int {
-	return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.UID, b.UID))
+	return cmp.Or(
+		b.Created.Compare(a.Created),
+		cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.UID, b.UID),
+	)
 }
 
 // step is how a job changed between two snapshots; nil means it was, or is, not there.

@@ -23,7 +23,13 @@ import (
 
 // sourceRetry is the pause between attempts to watch one kind while the server answers: a kind
 // that is forbidden or missing is tried again within half a minute.
-var sourceRetry = wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 30 * time.Second}
+var sourceRetry = wait.Backoff{
+	Duration: 500 * time.Millisecond,
+	Factor:   2,
+	Jitter:   0.2,
+	Steps:    7,
+	Cap:      30 * time.Second,
+}
 
 // steadyAfter is how long a watch must have held for its end to be no reason to back off, and
 // grace how long a source may be without a watch before it is called stale: the server ends each
@@ -68,7 +74,14 @@ type source struct {
 }
 
 func newSource(k *kind, s *Store, now func() time.Time, log *slog.Logger) *source {
-	src := &source{kind: k, store: s, now: now, log: log.With("resource", k.resource), kick: make(chan struct{}, 1), patience: turnPatience}
+	src := &source{
+		kind:     k,
+		store:    s,
+		now:      now,
+		log:      log.With("resource", k.resource),
+		kick:     make(chan struct{}, 1),
+		patience: turnPatience,
+	}
 	src.reset()
 	return src
 }
@@ -84,8 +97,17 @@ func (s *source) reset() {
 
 func (s *source) run(ctx context.Context, c rest.Interface, namespace string) {
 	logger := klog.FromContext(ctx)
-	reflector := cache.NewReflectorWithOptions(s.listWatch(newReader(s.kind, c, namespace)), nil, intake{s},
-		cache.ReflectorOptions{Name: s.kind.resource, TypeDescription: s.kind.resource, Logger: &logger, Backoff: &sourceRetry})
+	reflector := cache.NewReflectorWithOptions(
+		s.listWatch(newReader(s.kind, c, namespace)),
+		nil,
+		intake{s},
+		cache.ReflectorOptions{
+			Name:            s.kind.resource,
+			TypeDescription: s.kind.resource,
+			Logger:          &logger,
+			Backoff:         &sourceRetry,
+		},
+	)
 	for backoff := sourceRetry; ; {
 		began := s.now()
 		err := s.listAndWatch(ctx, reflector)

@@ -170,7 +170,10 @@ func (s *Store) count(resource string) int {
 func (s *Store) put(k *kind, o client.Object, malformed []decode.Malformed, journaled bool) bool {
 	uid, h := uidOf(o), s.byKind[k.resource]
 	old, known := h.versions[uid]
-	now := version{name: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, resource: o.GetResourceVersion()}
+	now := version{
+		name:     types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()},
+		resource: o.GetResourceVersion(),
+	}
 	if known && now.resource != "" && now.resource == old.resource {
 		// A list after a break brings back what is known already.
 		return false

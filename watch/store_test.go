@@ -84,7 +84,15 @@ func TestStoreOrdersJobs(t *testing.T) {
 	s := NewStore(ticker(), 0)
 	s.Upsert(runningBackup("old", "1", 1, 10, 0))
 	s.Upsert(runningBackup("same-b", "2", 1, 20, 0))
-	s.Upsert(object(&velerov1.Restore{Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}}, "same-a", "3", 1, 20))
+	s.Upsert(
+		object(
+			&velerov1.Restore{Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}},
+			"same-a",
+			"3",
+			1,
+			20,
+		),
+	)
 	s.Upsert(runningBackup("new", "4", 1, 30, 0))
 	first := s.Snapshot()
 	if got := jobNames(first.Jobs); !slices.Equal(got, []string{"new", "same-a", "same-b", "old"}) {
@@ -159,7 +167,8 @@ func TestStoreKeepsTheNewOneOfAName(t *testing.T) {
 	if len(n.Jobs) != 1 || n.Jobs[0].UID != "second" || len(n.Jobs[0].Volumes) != 0 {
 		t.Errorf("jobs %+v", n.Jobs)
 	}
-	if len(n.Changes) != 3 || !n.Changes[1].Deleted || n.Changes[1].Job.UID != "first" || n.Changes[2].Job.UID != "second" {
+	if len(n.Changes) != 3 || !n.Changes[1].Deleted || n.Changes[1].Job.UID != "first" ||
+		n.Changes[2].Job.UID != "second" {
 		t.Errorf("changes %+v", n.Changes)
 	}
 	// The same resource deleted and there again between two snapshots.
@@ -203,7 +212,8 @@ func TestJournalGivesUpTheOldest(t *testing.T) {
 		s.Upsert(runningBackup("b", "u", i+1, 0, i))
 	}
 	n := s.Snapshot()
-	if len(n.Changes) != 10 || n.Dropped != 15 || n.Changes[0].Job.Items.Done != 15 || n.Changes[9].Job.Items.Done != 24 {
+	if len(n.Changes) != 10 || n.Dropped != 15 || n.Changes[0].Job.Items.Done != 15 ||
+		n.Changes[9].Job.Items.Done != 24 {
 		t.Errorf("%d changes, %d dropped, from %d", len(n.Changes), n.Dropped, n.Changes[0].Job.Items.Done)
 	}
 	if n := s.Snapshot(); len(n.Changes) != 0 || n.Dropped != 0 {
@@ -270,7 +280,10 @@ func runModel(t *testing.T, r *rand.Rand) {
 			v, ok := vols[name]
 			if !ok || r.IntN(20) == 0 {
 				next++
-				v = thing{uid: types.UID("v" + strconv.Itoa(next)), owner: types.UID("j" + strconv.Itoa(1+r.IntN(next)))}
+				v = thing{
+					uid:   types.UID("v" + strconv.Itoa(next)),
+					owner: types.UID("j" + strconv.Itoa(1+r.IntN(next))),
+				}
 			}
 			v.done = version
 			vols[name] = v
@@ -309,7 +322,10 @@ func runModel(t *testing.T, r *rand.Rand) {
 				slices.Sort(owned)
 				rows = append(rows, row{b.created, fmt.Sprint(n, b.uid, b.done, owned)})
 			}
-			slices.SortFunc(rows, func(a, b row) int { return cmp.Or(b.created-a.created, cmp.Compare(a.text, b.text)) })
+			slices.SortFunc(
+				rows,
+				func(a, b row) int { return cmp.Or(b.created-a.created, cmp.Compare(a.text, b.text)) },
+			)
 			for _, r := range rows {
 				want = append(want, r.text)
 			}
@@ -348,10 +364,18 @@ func TestStoreRemembersWhatItSaw(t *testing.T) {
 		version++
 		p := object(&corev1.Pod{}, "velero-0", "p", version, 0)
 		p.Labels = map[string]string{"component": "velero", "deploy": "velero"}
-		p.Spec.Containers = []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3", Args: []string{"server"}}}
-		status := corev1.ContainerStatus{Name: "velero", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(started, 0)}}}
+		p.Spec.Containers = []corev1.Container{
+			{Name: "velero", Image: "velero/velero:v1.18.3", Args: []string{"server"}},
+		}
+		status := corev1.ContainerStatus{
+			Name:  "velero",
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(started, 0)}},
+		}
 		if ended > 0 {
-			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", FinishedAt: metav1.Unix(ended, 0)}
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+				Reason:     "OOMKilled",
+				FinishedAt: metav1.Unix(ended, 0),
+			}
 		}
 		p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{status}}
 		s.Upsert(p)

@@ -90,7 +90,8 @@ func (s *Store) putVolume(k *kind, o client.Object, malformed []decode.Malformed
 	}
 	if e := s.jobs[owner]; e != nil {
 		owner = e.job.UID // the same text once
-		now.summed = s.sums && e.job.Terminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 && readable(o)
+		now.summed = s.sums && e.job.Terminal() && v.Phase == velero.VolumeCompleted && len(malformed) == 0 &&
+			readable(o)
 	}
 	now.owner, now.bytes = owner, v.Total
 	grow := 1
@@ -192,16 +193,26 @@ func (s *Store) Snapshot() *Snapshot {
 	}
 	s.seq++
 	n := &Snapshot{
-		Seq: s.seq, At: s.now(), Jobs: s.ordered, Active: s.active,
+		Seq:               s.seq,
+		At:                s.now(),
+		Jobs:              s.ordered,
+		Active:            s.active,
 		Schedules:         keptOf[*velerov1.Schedule](s, Schedules).byName(),
 		Locations:         keptOf[*velerov1.BackupStorageLocation](s, Locations).byName(),
 		SnapshotLocations: keptOf[*velerov1.VolumeSnapshotLocation](s, SnapshotLocations).byName(),
 		Repositories:      keptOf[*velerov1.BackupRepository](s, Repositories).byName(),
 		Deletions:         keptOf[*velerov1.DeleteBackupRequest](s, Deletions).byName(),
 		Malformed:         s.malformed.sorted(compareMalformed),
-		Server:            s.server, NodeAgents: s.agents, AgentsGone: maps.Clone(s.agentsGone), movers: s.movers, Seen: s.seen,
-		LeftBackups: s.left.counts[Backups], LeftRestores: s.left.counts[Restores],
-		LeftOf: maps.Clone(s.left.ofSchedule), LeftIn: maps.Clone(s.left.inLocation), EndedWithin: s.left.within,
+		Server:            s.server,
+		NodeAgents:        s.agents,
+		AgentsGone:        maps.Clone(s.agentsGone),
+		movers:            s.movers,
+		Seen:              s.seen,
+		LeftBackups:       s.left.counts[Backups],
+		LeftRestores:      s.left.counts[Restores],
+		LeftOf:            maps.Clone(s.left.ofSchedule),
+		LeftIn:            maps.Clone(s.left.inLocation),
+		EndedWithin:       s.left.within,
 	}
 	for _, j := range s.active {
 		if location, left := s.left.locations[j.BackupName]; left && j.Kind == job.Restore {
@@ -257,7 +268,13 @@ type storeList struct {
 func (s *Store) list(k *kind) *storeList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &storeList{store: s, kind: k, era: s.era, first: !s.byKind[k.resource].listed, present: map[types.UID]struct{}{}}
+	return &storeList{
+		store:   s,
+		kind:    k,
+		era:     s.era,
+		first:   !s.byKind[k.resource].listed,
+		present: map[types.UID]struct{}{},
+	}
 }
 
 func (l *storeList) add(o *received) {

@@ -102,7 +102,11 @@ func (w *Watcher) ReadVolumes(ctx context.Context, j *job.Job) ([]job.Volume, er
 	var all []job.Volume
 	for _, k := range volumeKinds(resourceOf(j.Kind)) {
 		read := &collected{names: map[string]bool{}, report: func(int) {}}
-		_, err := newReader(k.selecting(labels.Set{k.uidLabel: string(j.UID)}.String()), c.rest, namespace).all(ctx, read)
+		_, err := newReader(
+			k.selecting(labels.Set{k.uidLabel: string(j.UID)}.String()),
+			c.rest,
+			namespace,
+		).all(ctx, read)
 		// A kind that may not be listed, or does not exist, is named by its source.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 			return nil, fmt.Errorf("reading the volumes of %s/%s: %s", j.Kind.Word(), j.Name, words(err))

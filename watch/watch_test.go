@@ -41,16 +41,22 @@ func location(namespace, name string) *velerov1.BackupStorageLocation {
 }
 
 func dataUpload(namespace, name string, labels ...string) *velerov2alpha1.DataUpload {
-	return &velerov2alpha1.DataUpload{ObjectMeta: labelled(namespace, name, labels...), Spec: velerov2alpha1.DataUploadSpec{
-		SnapshotType: velerov2alpha1.SnapshotTypeCSI, SourceNamespace: "shop", SourcePVC: "data",
-		BackupStorageLocation: "default", OperationTimeout: metav1.Duration{Duration: time.Hour},
-	}}
+	return &velerov2alpha1.DataUpload{
+		ObjectMeta: labelled(namespace, name, labels...),
+		Spec: velerov2alpha1.DataUploadSpec{
+			SnapshotType: velerov2alpha1.SnapshotTypeCSI, SourceNamespace: "shop", SourcePVC: "data",
+			BackupStorageLocation: "default", OperationTimeout: metav1.Duration{Duration: time.Hour},
+		},
+	}
 }
 
 func podVolumeBackup(namespace, name string, labels ...string) *velerov1.PodVolumeBackup {
-	return &velerov1.PodVolumeBackup{ObjectMeta: labelled(namespace, name, labels...), Spec: velerov1.PodVolumeBackupSpec{
-		Node: "n1", Volume: "data", Pod: corev1.ObjectReference{Namespace: "shop", Name: "web-0"},
-	}}
+	return &velerov1.PodVolumeBackup{
+		ObjectMeta: labelled(namespace, name, labels...),
+		Spec: velerov1.PodVolumeBackupSpec{
+			Node: "n1", Volume: "data", Pod: corev1.ObjectReference{Namespace: "shop", Name: "web-0"},
+		},
+	}
 }
 
 func TestEveryKindIsJoinedByUID(t *testing.T) {
@@ -64,34 +70,72 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 	c.create(backup, restore)
 	ofBackup := []string{velerov1.BackupUIDLabel, string(backup.UID), velerov1.BackupNameLabel, "nightly"}
 	ofRestore := []string{velerov1.RestoreUIDLabel, string(restore.UID)}
-	server := &corev1.Pod{ObjectMeta: labelled(ns, "velero-1", "deploy", "velero", "component", "velero"), Spec: corev1.PodSpec{
-		Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3", Args: []string{"server", "--concurrent-backups=3"}}},
-	}}
-	agent := &corev1.Pod{ObjectMeta: labelled(ns, "node-agent-x", "name", "node-agent", "component", "velero"), Spec: corev1.PodSpec{
-		NodeName: "n1", Containers: []corev1.Container{{Name: "node-agent", Image: "velero/velero:v1.18.3"}},
-	}}
+	server := &corev1.Pod{
+		ObjectMeta: labelled(ns, "velero-1", "deploy", "velero", "component", "velero"),
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{
+				{Name: "velero", Image: "velero/velero:v1.18.3", Args: []string{"server", "--concurrent-backups=3"}},
+			},
+		},
+	}
+	agent := &corev1.Pod{
+		ObjectMeta: labelled(ns, "node-agent-x", "name", "node-agent", "component", "velero"),
+		Spec: corev1.PodSpec{
+			NodeName: "n1", Containers: []corev1.Container{{Name: "node-agent", Image: "velero/velero:v1.18.3"}},
+		},
+	}
 	c.create(
 		podVolumeBackup(ns, "pvb", ofBackup...),
 		podVolumeBackup(ns, "by-name-only", velerov1.BackupNameLabel, "nightly"),
 		dataUpload(ns, "du", ofBackup...),
 		&velerov1.PodVolumeRestore{ObjectMeta: labelled(ns, "pvr", ofRestore...), Spec: velerov1.PodVolumeRestoreSpec{
-			Volume: "data", Pod: corev1.ObjectReference{Namespace: "shop", Name: "web-0"}, RepoIdentifier: "r", SnapshotID: "s", SourceNamespace: "shop", BackupStorageLocation: "default",
+			Volume:                "data",
+			Pod:                   corev1.ObjectReference{Namespace: "shop", Name: "web-0"},
+			RepoIdentifier:        "r",
+			SnapshotID:            "s",
+			SourceNamespace:       "shop",
+			BackupStorageLocation: "default",
 		}},
-		&velerov2alpha1.DataDownload{ObjectMeta: labelled(ns, "dd", ofRestore...), Spec: velerov2alpha1.DataDownloadSpec{
-			TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "data", Namespace: "shop"}, SourceNamespace: "shop",
-			BackupStorageLocation: "default", SnapshotID: "s", OperationTimeout: metav1.Duration{Duration: time.Hour},
-		}},
+		&velerov2alpha1.DataDownload{
+			ObjectMeta: labelled(ns, "dd", ofRestore...),
+			Spec: velerov2alpha1.DataDownloadSpec{
+				TargetVolume:          velerov2alpha1.TargetVolumeSpec{PVC: "data", Namespace: "shop"},
+				SourceNamespace:       "shop",
+				BackupStorageLocation: "default",
+				SnapshotID:            "s",
+				OperationTimeout:      metav1.Duration{Duration: time.Hour},
+			},
+		},
 		&velerov1.Schedule{ObjectMeta: named(ns, "daily"), Spec: velerov1.ScheduleSpec{Schedule: "@daily"}},
 		location(ns, "default"),
 		&velerov1.BackupRepository{ObjectMeta: named(ns, "repo"), Spec: velerov1.BackupRepositorySpec{
-			VolumeNamespace: "shop", BackupStorageLocation: "default", RepositoryType: "kopia", MaintenanceFrequency: metav1.Duration{Duration: time.Hour},
+			VolumeNamespace:       "shop",
+			BackupStorageLocation: "default",
+			RepositoryType:        "kopia",
+			MaintenanceFrequency:  metav1.Duration{Duration: time.Hour},
 		}},
-		&velerov1.DeleteBackupRequest{ObjectMeta: named(ns, "delete"), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "nightly"}},
-		server, agent,
-		&corev1.Pod{ObjectMeta: named(ns, "stranger"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
+		&velerov1.DeleteBackupRequest{
+			ObjectMeta: named(ns, "delete"),
+			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "nightly"},
+		},
+		server,
+		agent,
+		&corev1.Pod{
+			ObjectMeta: named(ns, "stranger"),
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+		},
 	)
-	server.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "velero", Ready: true, Image: "i", ImageID: "i",
-		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1_700_000_000, 0))}}}}
+	server.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{
+			Name:    "velero",
+			Ready:   true,
+			Image:   "i",
+			ImageID: "i",
+			State: corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1_700_000_000, 0))},
+			},
+		},
+	}
 	if err := c.Status().Update(t.Context(), server); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +151,8 @@ func TestEveryKindIsJoinedByUID(t *testing.T) {
 	if v := jobNamed(s, "back").Volumes; v[0].Kind != velero.DataDownload || v[1].Kind != velero.PodVolumeRestore {
 		t.Errorf("volumes of the restore: %+v", v)
 	}
-	if s.Server.Version != "v1.18.3" || s.Server.Flags.ConcurrentBackups != 3 || !s.Server.Visible || s.Server.StartedAt.Unix() != 1_700_000_000 {
+	if s.Server.Version != "v1.18.3" || s.Server.Flags.ConcurrentBackups != 3 || !s.Server.Visible ||
+		s.Server.StartedAt.Unix() != 1_700_000_000 {
 		t.Errorf("server: %+v", s.Server)
 	}
 	if a := s.NodeAgents[0]; a.Node != "n1" || a.Pod != "node-agent-x" {
@@ -177,7 +222,12 @@ func TestForbiddenKindsNeverStopTheOthers(t *testing.T) {
 		}
 	}
 
-	binding := c.grant(ns, "restricted-reader", mayRead(velerov1.SchemeGroupVersion.Group, "restores"), mayRead("", "pods"))
+	binding := c.grant(
+		ns,
+		"restricted-reader",
+		mayRead(velerov1.SchemeGroupVersion.Group, "restores"),
+		mayRead("", "pods"),
+	)
 	w.until("what was granted is there by itself", func(s *Snapshot) bool {
 		return len(s.Jobs) == 2 && s.Server.Visible && isLive(s)
 	})
@@ -212,7 +262,8 @@ func TestMissingKindsAreTakenUpLater(t *testing.T) {
 
 	c.removeCRDs("datauploads", "datadownloads")
 	s := w.until("the kinds are missing", func(s *Snapshot) bool {
-		return sourceState(s, DataUploads) == SourceMissing && sourceState(s, DataDownloads) == SourceMissing && isLive(s)
+		return sourceState(s, DataUploads) == SourceMissing && sourceState(s, DataDownloads) == SourceMissing &&
+			isLive(s)
 	})
 	if len(s.Jobs) != 1 || len(s.Jobs[0].Volumes) != 0 {
 		t.Errorf("jobs %v, want one without volumes", s.Jobs)
@@ -247,7 +298,10 @@ func TestClusterWithoutVelero(t *testing.T) {
 	}
 	ns := c.namespace("found-later")
 	c.create(location(ns, "default"), &velerov1.Backup{ObjectMeta: named(ns, "first")})
-	s = w.until("Velero is found by itself", func(s *Snapshot) bool { return isLive(s) && s.Namespace == ns && len(s.Jobs) == 1 })
+	s = w.until(
+		"Velero is found by itself",
+		func(s *Snapshot) bool { return isLive(s) && s.Namespace == ns && len(s.Jobs) == 1 },
+	)
 	if s.NamespaceFrom != FromSearch || s.Notice != "" {
 		t.Errorf("from %q, notice %q", s.NamespaceFrom, s.Notice)
 	}
@@ -299,7 +353,9 @@ func TestHostileTextComesOutTame(t *testing.T) {
 		Namespace: ns, Name: "b",
 		Annotations: map[string]string{"note": evil, corev1.LastAppliedConfigAnnotation: "{}"},
 	}, Spec: velerov1.BackupSpec{StorageLocation: evil}, Status: velerov1.BackupStatus{
-		Phase: velerov1.BackupPhaseFailed, FailureReason: evil + strings.Repeat("x", 10_000), ValidationErrors: []string{evil},
+		Phase:            velerov1.BackupPhaseFailed,
+		FailureReason:    evil + strings.Repeat("x", 10_000),
+		ValidationErrors: []string{evil},
 	}}
 	c.create(backup)
 	pvb := podVolumeBackup(ns, "v", velerov1.BackupUIDLabel, string(backup.UID))
@@ -312,7 +368,9 @@ func TestHostileTextComesOutTame(t *testing.T) {
 		return isLive(s) && len(s.Jobs) == 1 && len(s.Jobs[0].Volumes) == 1 && len(s.Locations) == 1
 	})
 	j := s.Jobs[0]
-	text, err := json.Marshal([]any{j.Object, j.Volumes, j.FailureReason, j.StorageLocation, j.ValidationErrors, s.Locations})
+	text, err := json.Marshal(
+		[]any{j.Object, j.Volumes, j.FailureReason, j.StorageLocation, j.ValidationErrors, s.Locations},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,8 +407,17 @@ func TestJournalHasEveryChange(t *testing.T) {
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := range patches {
-			patch := fmt.Appendf(nil, `{"status":{"phase":"InProgress","progress":{"itemsRestored":%d,"totalItems":%d}}}`, i+1, patches)
-			if err := c.Patch(t.Context(), restore.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
+			patch := fmt.Appendf(
+				nil,
+				`{"status":{"phase":"InProgress","progress":{"itemsRestored":%d,"totalItems":%d}}}`,
+				i+1,
+				patches,
+			)
+			if err := c.Patch(
+				t.Context(),
+				restore.DeepCopy(),
+				client.RawPatch("application/merge-patch+json", patch),
+			); err != nil {
 				t.Errorf("patch %d: %v", i, err)
 				return
 			}

@@ -63,8 +63,17 @@ func New(ctx context.Context, o Options) (*Watcher, error) {
 	w.store = NewStore(w.now, o.Journal)
 	w.store.sums, w.store.left.within = o.SumVolumes, o.EndedWithin
 	w.liveness = &liveness{changed: w.store.signal}
-	w.beats = &heartbeat{timing: o.timing, clock: o.Clock, liveness: w.liveness, kick: make(chan struct{}, 1), session: o.Session,
-		lists: w.lists, renew: w.renew, revived: w.retrySources, denied: w.denied}
+	w.beats = &heartbeat{
+		timing:   o.timing,
+		clock:    o.Clock,
+		liveness: w.liveness,
+		kick:     make(chan struct{}, 1),
+		session:  o.Session,
+		lists:    w.lists,
+		renew:    w.renew,
+		revived:  w.retrySources,
+		denied:   w.denied,
+	}
 	var jobs []*source
 	for _, k := range o.kinds() {
 		s := newSource(k, w.store, w.now, o.Log)

@@ -210,7 +210,12 @@ func TestClusterIsIdentifiedOnce(t *testing.T) {
 	o.Identify = func(context.Context) (types.UID, error) { asked++; return "east", nil }
 	c := Open(o)
 	broken := errors.New("broken off")
-	if _, err := c.Index(t.Context(), "a", func(context.Context) (*collector.Index, error) { return nil, broken }); err != broken || asked != 0 {
+	if _, err := c.Index(
+		t.Context(),
+		"a",
+		func(context.Context) (*collector.Index, error) { return nil, broken },
+	); err != broken ||
+		asked != 0 {
 		t.Errorf("%v; asked %d times without a file", err, asked)
 	}
 	ask(t, c, "a", counted(x, &calls))
@@ -321,7 +326,12 @@ func TestErrorsAreNotKept(t *testing.T) {
 	if got != x || !errors.Is(err, broken) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := c.Index(t.Context(), "a", func(context.Context) (*collector.Index, error) { panic("oh") }); err == nil || !strings.Contains(err.Error(), "oh") {
+	if _, err := c.Index(
+		t.Context(),
+		"a",
+		func(context.Context) (*collector.Index, error) { panic("oh") },
+	); err == nil ||
+		!strings.Contains(err.Error(), "oh") {
 		t.Errorf("a panic became %v", err)
 	}
 	calls := 0

@@ -91,15 +91,25 @@ func editPhase(r *run, ctx context.Context, s Step) error {
 	if _, err := r.await(ctx, "Restore", s.Name, "end", lab.Ended); err != nil {
 		return err
 	}
-	if err := r.edit(ctx, &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name}}, "restore/"+s.Name,
-		`{"status":{"phase":"InProgress","completionTimestamp":null}}`); err != nil {
+	if err := r.edit(
+		ctx,
+		&velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name}},
+		"restore/"+s.Name,
+		`{"status":{"phase":"InProgress","completionTimestamp":null}}`,
+	); err != nil {
 		return err
 	}
 	next := s.Name + "-next"
 	if err := r.restore(ctx, next, base, source, nil); err != nil {
 		return err
 	}
-	if _, err := r.await(ctx, "Restore", next, "begin", func(h lab.History) bool { return h.State().Phase != "" && h.State().Phase != "New" }); err != nil {
+	if _, err := r.await(
+		ctx,
+		"Restore",
+		next,
+		"begin",
+		func(h lab.History) bool { return h.State().Phase != "" && h.State().Phase != "New" },
+	); err != nil {
 		return err
 	}
 	return r.dies("restore/" + s.Name)
@@ -121,11 +131,18 @@ func deleteLocation(r *run, ctx context.Context, s Step) error {
 		return err
 	}
 	location := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: spare}}
-	if err := r.retry(ctx, func() error { return client.IgnoreNotFound(r.lab.Client.Delete(ctx, location)) }); err != nil {
+	if err := r.retry(
+		ctx,
+		func() error { return client.IgnoreNotFound(r.lab.Client.Delete(ctx, location)) },
+	); err != nil {
 		return err
 	}
-	if err := r.edit(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name}}, "backup/"+s.Name,
-		`{"status":{"phase":"Finalizing","completionTimestamp":null}}`); err != nil {
+	if err := r.edit(
+		ctx,
+		&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name}},
+		"backup/"+s.Name,
+		`{"status":{"phase":"Finalizing","completionTimestamp":null}}`,
+	); err != nil {
 		return err
 	}
 	return r.dies("backup/" + s.Name)
@@ -172,20 +189,32 @@ func deleteMover(r *run, ctx context.Context, s Step) error {
 	}
 	sleep(ctx, 5*time.Second)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: upload}}
-	if err := r.retry(ctx, func() error { return r.lab.Client.Delete(ctx, pod, client.GracePeriodSeconds(0)) }); err != nil {
+	if err := r.retry(
+		ctx,
+		func() error { return r.lab.Client.Delete(ctx, pod, client.GracePeriodSeconds(0)) },
+	); err != nil {
 		return err
 	}
 	return r.dies("backup/" + s.Name)
 }
 
 // upload waits until a DataUpload of a backup is in a phase.
-func (r *run) upload(ctx context.Context, backup string, phase velerov2alpha1.DataUploadPhase) (name string, err error) {
+func (r *run) upload(
+	ctx context.Context,
+	backup string,
+	phase velerov2alpha1.DataUploadPhase,
+) (name string, err error) {
 	var list velerov2alpha1.DataUploadList
 	_, err = r.await(ctx, "Backup", backup, "have an upload that is "+string(phase), func(h lab.History) bool {
 		if lab.Ended(h) {
 			return true
 		}
-		if r.lab.Client.List(ctx, &list, client.InNamespace(lab.Namespace), client.MatchingLabels{velerov1.BackupNameLabel: backup}) != nil {
+		if r.lab.Client.List(
+			ctx,
+			&list,
+			client.InNamespace(lab.Namespace),
+			client.MatchingLabels{velerov1.BackupNameLabel: backup},
+		) != nil {
 			return false
 		}
 		i := slices.IndexFunc(list.Items, func(u velerov2alpha1.DataUpload) bool { return u.Status.Phase == phase })
@@ -257,5 +286,15 @@ func (r *run) isDead(job string) bool {
 // versions is a patch of the trap's definition.
 func versions(first, second bool) string {
 	const version = `{"name":%q,"served":%t,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}`
-	return `{"spec":{"versions":[` + fmt.Sprintf(version, "v1", first, true) + "," + fmt.Sprintf(version, "v2", second, false) + `]}}`
+	return `{"spec":{"versions":[` + fmt.Sprintf(
+		version,
+		"v1",
+		first,
+		true,
+	) + "," + fmt.Sprintf(
+		version,
+		"v2",
+		second,
+		false,
+	) + `]}}`
 }

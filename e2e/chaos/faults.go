@@ -15,7 +15,12 @@ import (
 // is restarted by its kubelet, an API server comes back.
 var faultActs = map[Act]func(*run, context.Context, Step) error{
 	CrashServer: func(r *run, ctx context.Context, s Step) error {
-		return r.outage(ctx, s, func() error { return r.lab.KillVelero(ctx) }, func() error { return r.lab.StartVelero(ctx, r.flags...) })
+		return r.outage(
+			ctx,
+			s,
+			func() error { return r.lab.KillVelero(ctx) },
+			func() error { return r.lab.StartVelero(ctx, r.flags...) },
+		)
 	},
 	RollOutServer:  func(r *run, ctx context.Context, s Step) error { return r.rollOut(ctx, s, "") },
 	RollBackServer: rollBack,
@@ -39,11 +44,21 @@ var faultActs = map[Act]func(*run, context.Context, Step) error{
 	},
 	SecondServer: secondServer,
 	RestartAgent: func(r *run, ctx context.Context, s Step) error {
-		return r.outage(ctx, s, func() error { return r.lab.CrashNodeAgent(ctx) }, func() error { return r.lab.RunNodeAgent(ctx) })
+		return r.outage(
+			ctx,
+			s,
+			func() error { return r.lab.CrashNodeAgent(ctx) },
+			func() error { return r.lab.RunNodeAgent(ctx) },
+		)
 	},
 	RollOutAgent: func(r *run, ctx context.Context, s Step) error {
 		s.Length = min(s.Length, 15*time.Second) // an image is pulled
-		return r.outage(ctx, s, func() error { return r.endAgent(ctx) }, func() error { return r.lab.RunNodeAgent(ctx) })
+		return r.outage(
+			ctx,
+			s,
+			func() error { return r.endAgent(ctx) },
+			func() error { return r.lab.RunNodeAgent(ctx) },
+		)
 	},
 	// DrainNode cordons the node and takes its node-agent away, which comes back when the
 	// node does.

@@ -10,8 +10,21 @@ import (
 
 // hideable are the resources that a person may lack the right to read, by the names that
 // RBAC has for them.
-var hideable = []string{"pods", "pods/log", "nodes", "daemonsets", "deployments", "configmaps", "customresourcedefinitions",
-	"backupstoragelocations", "backuprepositories", "deletebackuprequests", "podvolumebackups", "datauploads", "datadownloads"}
+var hideable = []string{
+	"pods",
+	"pods/log",
+	"nodes",
+	"daemonsets",
+	"deployments",
+	"configmaps",
+	"customresourcedefinitions",
+	"backupstoragelocations",
+	"backuprepositories",
+	"deletebackuprequests",
+	"podvolumebackups",
+	"datauploads",
+	"datadownloads",
+}
 
 // resourceOf is the resource of a kind.
 func resourceOf(kind schema.GroupVersionKind) string {
@@ -32,8 +45,12 @@ func hide(resource string, next http.Handler) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403,` +
-			`"message":"` + resource + ` is forbidden: the story hides it"}`))
+		_, _ = w.Write(
+			[]byte(
+				`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403,` +
+					`"message":"` + resource + ` is forbidden: the story hides it"}`,
+			),
+		)
 	})
 }
 

@@ -53,8 +53,13 @@ var jobActs = map[Act]func(*run, context.Context, Step) error{
 		if err := r.namespaceWith(ctx, s.Name, 3); err != nil {
 			return err
 		}
-		return r.create(ctx, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name},
-			Spec: velerov1.ScheduleSpec{Schedule: "* * * * *", Template: velerov1.BackupSpec{IncludedNamespaces: []string{s.Name}}}})
+		return r.create(ctx, &velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name},
+			Spec: velerov1.ScheduleSpec{
+				Schedule: "* * * * *",
+				Template: velerov1.BackupSpec{IncludedNamespaces: []string{s.Name}},
+			},
+		})
 	},
 }
 
@@ -79,7 +84,13 @@ func (r *run) backup(ctx context.Context, name string, spec velerov1.BackupSpec,
 	if spec.StorageLocation == "" {
 		spec.StorageLocation = lab.Location
 	}
-	return r.create(ctx, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Annotations: annotations}, Spec: spec})
+	return r.create(
+		ctx,
+		&velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Annotations: annotations},
+			Spec:       spec,
+		},
+	)
 }
 
 func (r *run) namespaceWith(ctx context.Context, name string, objects int) error {
@@ -105,7 +116,11 @@ func heldBackup(r *run, ctx context.Context, s Step) error {
 	if err := r.backup(ctx, s.Name, velerov1.BackupSpec{}, lab.Annotations{lab.Hold: s.Name}); err != nil {
 		return err
 	}
-	return r.held(ctx, s, r.backup(ctx, s.Name+"-behind", velerov1.BackupSpec{IncludedNamespaces: []string{s.Name}}, nil))
+	return r.held(
+		ctx,
+		s,
+		r.backup(ctx, s.Name+"-behind", velerov1.BackupSpec{IncludedNamespaces: []string{s.Name}}, nil),
+	)
 }
 
 // hookBackup holds a backup in the hook of a pod.
@@ -128,7 +143,9 @@ func (r *run) runningPod(ctx context.Context, name string, annotations map[strin
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: "db", Image: "registry.example.com/lab/db:1",
 				VolumeMounts: []corev1.VolumeMount{{Name: "files", MountPath: "/files"}}}},
-			Volumes: []corev1.Volume{{Name: "files", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+			Volumes: []corev1.Volume{
+				{Name: "files", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			},
 		},
 	}
 	if err := r.create(ctx, pod); err != nil {
@@ -142,7 +159,12 @@ func podVolumeBackup(r *run, ctx context.Context, s Step) error {
 		return err
 	}
 	yes := true
-	return r.backup(ctx, s.Name, velerov1.BackupSpec{IncludedNamespaces: []string{s.Name}, DefaultVolumesToFsBackup: &yes}, nil)
+	return r.backup(
+		ctx,
+		s.Name,
+		velerov1.BackupSpec{IncludedNamespaces: []string{s.Name}, DefaultVolumesToFsBackup: &yes},
+		nil,
+	)
 }
 
 // hookRestore restores a pod that does not run for a while, with a command to
@@ -158,9 +180,12 @@ func hookRestore(r *run, ctx context.Context, s Step) error {
 // specHookRestore is hookRestore with the command in the restore's spec, and a pod that
 // names none.
 func specHookRestore(r *run, ctx context.Context, s Step) error {
-	hook := velerov1.RestoreResourceHookSpec{Name: "warm-up", PostHooks: []velerov1.RestoreResourceHook{{Exec: &velerov1.ExecRestoreHook{
-		Container: "db", Command: []string{"gate", s.Name},
-	}}}}
+	hook := velerov1.RestoreResourceHookSpec{
+		Name: "warm-up",
+		PostHooks: []velerov1.RestoreResourceHook{{Exec: &velerov1.ExecRestoreHook{
+			Container: "db", Command: []string{"gate", s.Name},
+		}}},
+	}
 	if err := r.create(ctx, &velerov1.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: s.Name},
 		Spec: velerov1.RestoreSpec{BackupName: plainSource, IncludedNamespaces: []string{plainSource},
@@ -190,7 +215,9 @@ func (r *run) runRestoredPod(ctx context.Context, s Step, gate string) error {
 // terminatingTarget restores into a namespace that takes long to go, or longer
 // than Velero waits.
 func terminatingTarget(r *run, ctx context.Context, s Step) error {
-	keeper := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "keeper", Finalizers: []string{"lab.veltui.io/keep"}}}
+	keeper := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "keeper", Finalizers: []string{"lab.veltui.io/keep"}},
+	}
 	if err := r.create(ctx, namespace(s.Name)); err != nil {
 		return err
 	}
@@ -203,7 +230,13 @@ func terminatingTarget(r *run, ctx context.Context, s Step) error {
 	if err := r.restore(ctx, s.Name, base, source, nil); err != nil {
 		return err
 	}
-	if _, err := r.await(ctx, "Restore", s.Name, "begin", func(h lab.History) bool { return h.State().Phase != "" }); err != nil {
+	if _, err := r.await(
+		ctx,
+		"Restore",
+		s.Name,
+		"begin",
+		func(h lab.History) bool { return h.State().Phase != "" },
+	); err != nil {
 		return err
 	}
 	sleep(ctx, s.Length)
@@ -224,8 +257,11 @@ func deletedBackup(r *run, ctx context.Context, s Step) error {
 
 // deletion asks Velero to delete a backup.
 func (r *run) deletion(ctx context.Context, name string) error {
-	return r.create(ctx, &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
-		Spec: velerov1.DeleteBackupRequestSpec{BackupName: name}})
+	return r.create(
+		ctx,
+		&velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+			Spec: velerov1.DeleteBackupRequestSpec{BackupName: name}},
+	)
 }
 
 // moving backs new volumes up whose data a mover is to move, as m says.

@@ -117,7 +117,13 @@ func JudgeRecording(entries []Entry, judge Judge) (Result, error) {
 	if truth.begin.IsZero() {
 		return Result{}, errors.New("the recording holds no beginning of a story")
 	}
-	result := Result{Story: truth.story, Dead: map[Cause]int{}, Seen: map[string]time.Duration{}, Faults: truth.faults, Failures: truth.failures}
+	result := Result{
+		Story:    truth.story,
+		Dead:     map[Cause]int{},
+		Seen:     map[string]time.Duration{},
+		Faults:   truth.faults,
+		Failures: truth.failures,
+	}
 	tally := tally{truth: truth, result: &result, counts: map[[2]string]*Count{}, open: map[string]int{}}
 	next, heard := 0, time.Time{}
 	for now := truth.begin.Truncate(time.Second).Add(time.Second); !now.After(truth.end); now = now.Add(time.Second) {
@@ -189,8 +195,13 @@ func (t *tally) add(v Verdict, now time.Time, stale bool) {
 		// What nobody can hear takes none of the minute.
 		fate.stale += time.Second
 	case fate != nil && !v.troubled() && now.After(fate.expected.Add(misses+fate.stale)) && !between(job.repairs, fate.at, now):
-		wrong, why = Miss, fmt.Sprintf("dead since %s (%s), to be seen by %s: %s", fate.at.Format(time.TimeOnly), fate.Cause,
-			fate.expected.Add(misses+fate.stale).Format(time.TimeOnly), fate.Source)
+		wrong, why = Miss, fmt.Sprintf(
+			"dead since %s (%s), to be seen by %s: %s",
+			fate.at.Format(time.TimeOnly),
+			fate.Cause,
+			fate.expected.Add(misses+fate.stale).Format(time.TimeOnly),
+			fate.Source,
+		)
 		c.Missed++
 	}
 	t.note(v, now, wrong, why)
@@ -209,7 +220,10 @@ func (t *tally) note(v Verdict, now time.Time, wrong Wrong, why string) {
 	}
 	if wrong != "" {
 		t.open[v.Job] = len(t.result.Moments)
-		t.result.Moments = append(t.result.Moments, Moment{Wrong: wrong, Verdict: v, From: now, To: now, Truth: why, Seconds: 1})
+		t.result.Moments = append(
+			t.result.Moments,
+			Moment{Wrong: wrong, Verdict: v, From: now, To: now, Truth: why, Seconds: 1},
+		)
 	}
 }
 

@@ -37,15 +37,27 @@ func (r *tape) add(second int, e Entry) {
 
 // sees records a backup in a phase; every phase has a resource version of its own.
 func (r *tape) sees(second int, name, phase string) {
-	r.add(second, Entry{Kind: ObjectEntry, Type: watch.Modified, Object: &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "velero.io/v1", "kind": "Backup",
-		"metadata": map[string]any{"namespace": "velero", "name": name, "uid": name, "resourceVersion": fmt.Sprint(second)},
-		"status":   map[string]any{"phase": phase},
-	}}})
+	r.add(
+		second,
+		Entry{Kind: ObjectEntry, Type: watch.Modified, Object: &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "velero.io/v1",
+			"kind":       "Backup",
+			"metadata": map[string]any{
+				"namespace":       "velero",
+				"name":            name,
+				"uid":             name,
+				"resourceVersion": fmt.Sprint(second),
+			},
+			"status": map[string]any{"phase": phase},
+		}}},
+	)
 }
 
 func (r *tape) dies(second int, job string, after time.Duration) {
-	r.add(second, Entry{Kind: FateEntry, Job: job, Fate: &Fate{Job: job, Cause: LostPatch, After: after, Source: "somewhere"}})
+	r.add(
+		second,
+		Entry{Kind: FateEntry, Job: job, Fate: &Fate{Job: job, Cause: LostPatch, After: after, Source: "somewhere"}},
+	)
 }
 
 func (r *tape) judged(t *testing.T, j Judge) Result {
@@ -89,7 +101,10 @@ func wantMoments(t *testing.T, r Result, want ...string) {
 	t.Helper()
 	var got []string
 	for _, m := range r.Moments {
-		got = append(got, fmt.Sprintf("%s %s %.0f-%.0f", m.Wrong, m.Job, m.From.Sub(start).Seconds(), m.To.Sub(start).Seconds()))
+		got = append(
+			got,
+			fmt.Sprintf("%s %s %.0f-%.0f", m.Wrong, m.Job, m.From.Sub(start).Seconds(), m.To.Sub(start).Seconds()),
+		)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("wrong moments %q, want %q", got, want)
@@ -182,8 +197,17 @@ func TestFateHoldsUntilAShock(t *testing.T) {
 	soon.add(120, Entry{Kind: FaultEntry, Text: "pause-etcd-a begins"})
 	soon.add(140, Entry{Kind: FaultEntry, Text: "pause-etcd-b begins"})
 	soon.sees(170, "b", "InProgress")
-	if result := soon.judged(t, &says{name: "b", state: "quiet", from: 1}); len(result.Moments) > 0 || len(result.Dead) > 0 || len(result.Woken) != 1 {
-		t.Errorf("woken before it had to be seen: moments %v, dead %v, woken %q", result.Moments, result.Dead, result.Woken)
+	if result := soon.judged(
+		t,
+		&says{name: "b", state: "quiet", from: 1},
+	); len(result.Moments) > 0 || len(result.Dead) > 0 ||
+		len(result.Woken) != 1 {
+		t.Errorf(
+			"woken before it had to be seen: moments %v, dead %v, woken %q",
+			result.Moments,
+			result.Dead,
+			result.Woken,
+		)
 	}
 	for _, fault := range []string{"kill-s3-a begins", "pause-api-server-a ends", "restart-node-agent-a begins"} {
 		if result := tape(fault).judged(t, &says{name: "b", state: "stuck", from: 101}); len(result.Refuted) != 1 {
@@ -230,8 +254,16 @@ func TestJobsAreCounted(t *testing.T) {
 	r.dies(280, "backup/late", 0)
 	result := r.judged(t, &says{name: "none", state: "quiet"})
 	if result.Jobs != 5 || !slices.Equal(result.Slow, []string{"backup/slow"}) || !slices.Equal(result.Undecided, []string{"backup/open"}) ||
-		!slices.Equal(result.Unproven, []string{"backup/late"}) || result.Dead[LostPatch] != 2 {
-		t.Errorf("jobs %d, slow %v, undecided %v, unproven %v, dead %v", result.Jobs, result.Slow, result.Undecided, result.Unproven, result.Dead)
+		!slices.Equal(result.Unproven, []string{"backup/late"}) ||
+		result.Dead[LostPatch] != 2 {
+		t.Errorf(
+			"jobs %d, slow %v, undecided %v, unproven %v, dead %v",
+			result.Jobs,
+			result.Slow,
+			result.Undecided,
+			result.Unproven,
+			result.Dead,
+		)
 	}
 	if result.Err() == nil {
 		t.Error("a story with one slow job passes")
@@ -242,11 +274,20 @@ func TestVolumesAreWorkToo(t *testing.T) {
 	r := newTape(60)
 	r.sees(1, "b", "WaitingForPluginOperations")
 	upload := func(second int, phase string) {
-		r.add(second, Entry{Kind: ObjectEntry, Type: watch.Modified, Object: &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "velero.io/v2alpha1", "kind": "DataUpload",
-			"metadata": map[string]any{"namespace": "velero", "name": "u", "uid": "u", "labels": map[string]any{"velero.io/backup-uid": "b"}},
-			"status":   map[string]any{"phase": phase},
-		}}})
+		r.add(
+			second,
+			Entry{Kind: ObjectEntry, Type: watch.Modified, Object: &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "velero.io/v2alpha1",
+				"kind":       "DataUpload",
+				"metadata": map[string]any{
+					"namespace": "velero",
+					"name":      "u",
+					"uid":       "u",
+					"labels":    map[string]any{"velero.io/backup-uid": "b"},
+				},
+				"status": map[string]any{"phase": phase},
+			}}},
+		)
 	}
 	upload(5, "Accepted")
 	upload(30, "InProgress")

@@ -103,7 +103,14 @@ func judgeFile(path, out string) error {
 		alarms.write(os.Stdout)
 		if len(alarms) > 0 {
 			errs = append(errs, fmt.Errorf("%d false alarms without %s", len(alarms), resource))
-			errs = append(errs, WriteScenarios(scenarios+"-without-"+strings.ReplaceAll(resource, "/", "-"), entries, Result{Story: result.Story, Moments: alarms}))
+			errs = append(
+				errs,
+				WriteScenarios(
+					scenarios+"-without-"+strings.ReplaceAll(resource, "/", "-"),
+					entries,
+					Result{Story: result.Story, Moments: alarms},
+				),
+			)
 		}
 	}
 	return errors.Join(errs...)
@@ -123,7 +130,12 @@ func judgeHidden(entries []Entry, resource string) (Result, error) {
 // abilities are those of the Velero whose programs the lab uses.
 func abilities(older string) Abilities {
 	version := versionOf(os.Getenv(lab.ProgramsVar))
-	return Abilities{Version: version, Queues: queuesBackups(version), RollsBack: older != "", OlderQueues: older != "" && queuesBackups(versionOf(older))}
+	return Abilities{
+		Version:     version,
+		Queues:      queuesBackups(version),
+		RollsBack:   older != "",
+		OlderQueues: older != "" && queuesBackups(versionOf(older)),
+	}
 }
 
 // versionOf reads a version from a folder's name, such as bin/lab-v1.18.3-f0c8.

@@ -99,9 +99,21 @@ func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpl
 			if int(passed.Seconds())%5 != 0 {
 				return nil
 			}
-			return report(ctx, l, u, "Data-Path-Progress", fmt.Sprintf(`{"doneBytes":%d,"totalBytes":%d}`, share, volumeBytes))
+			return report(
+				ctx,
+				l,
+				u,
+				"Data-Path-Progress",
+				fmt.Sprintf(`{"doneBytes":%d,"totalBytes":%d}`, share, volumeBytes),
+			)
 		}
-		result, err := json.Marshal(map[string]any{"snapshotID": strings.ToLower(u.Name), "source": map[string]any{"byPath": "/data"}, "totalBytes": volumeBytes})
+		result, err := json.Marshal(
+			map[string]any{
+				"snapshotID": strings.ToLower(u.Name),
+				"source":     map[string]any{"byPath": "/data"},
+				"totalBytes": volumeBytes,
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -116,8 +128,16 @@ func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpl
 // report makes the event by which a mover pod reports to the node-agent.
 func report(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpload, reason, message string) error {
 	return l.Client.Create(ctx, &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: lab.Namespace, GenerateName: u.Name + "-"},
-		InvolvedObject: corev1.ObjectReference{Kind: "DataUpload", APIVersion: "velero.io/v2alpha1", Namespace: lab.Namespace, Name: u.Name, UID: u.UID},
-		Reason:         reason, Message: message, Type: corev1.EventTypeNormal,
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, GenerateName: u.Name + "-"},
+		InvolvedObject: corev1.ObjectReference{
+			Kind:       "DataUpload",
+			APIVersion: "velero.io/v2alpha1",
+			Namespace:  lab.Namespace,
+			Name:       u.Name,
+			UID:        u.UID,
+		},
+		Reason:  reason,
+		Message: message,
+		Type:    corev1.EventTypeNormal,
 	})
 }

@@ -280,29 +280,89 @@ func (w *writer) die(act Act, share float64) {
 	switch act {
 	case RollBackServer:
 		if w.can.Queues && !w.can.OlderQueues {
-			fate("backup", s.Name+"-behind", QueueRolledBack, 0, "pkg/controller/backup_controller.go Reconcile (up to 1.17 only new ones are looked at)")
+			fate(
+				"backup",
+				s.Name+"-behind",
+				QueueRolledBack,
+				0,
+				"pkg/controller/backup_controller.go Reconcile (up to 1.17 only new ones are looked at)",
+			)
 		}
 	case CrashWithMark:
-		fate("restore", s.Name, LostMark, 0, "pkg/cmd/server/server.go markInProgressRestoresFailed (one try, the error is only logged)")
+		fate(
+			"restore",
+			s.Name,
+			LostMark,
+			0,
+			"pkg/cmd/server/server.go markInProgressRestoresFailed (one try, the error is only logged)",
+		)
 		if w.can.Queues {
-			fate("backup", s.Name, ForgottenReady, 0, "pkg/controller/backup_controller.go SetupWithManager (create events are dropped, so a backup that is ReadyToStart when the server starts is never looked at)")
+			fate(
+				"backup",
+				s.Name,
+				ForgottenReady,
+				0,
+				"pkg/controller/backup_controller.go SetupWithManager (create events are dropped, so a backup that is ReadyToStart when the server starts is never looked at)",
+			)
 		}
 	case LosePatchOfRestore, LosePatchOfBackup:
 		kind := map[Act]string{LosePatchOfRestore: "restore", LosePatchOfBackup: "backup"}[act]
 		if limit := w.story.Limits.Resource; limit > 0 {
-			fate(kind, s.Name, LostPatch, givesUpAfter(limit), "pkg/controller/"+kind+"_controller.go Reconcile, pkg/client/retry.go (counted from the last upload)")
+			fate(
+				kind,
+				s.Name,
+				LostPatch,
+				givesUpAfter(limit),
+				"pkg/controller/"+kind+"_controller.go Reconcile, pkg/client/retry.go (counted from the last upload)",
+			)
 		}
 	case EditPhase:
-		fate("restore", s.Name, PhaseEdited, 0, "pkg/controller/restore_controller.go Reconcile (only new ones are looked at; one worker, counted from its next restore)")
+		fate(
+			"restore",
+			s.Name,
+			PhaseEdited,
+			0,
+			"pkg/controller/restore_controller.go Reconcile (only new ones are looked at; one worker, counted from its next restore)",
+		)
 	case DeleteLocation:
-		fate("backup", s.Name, LocationDeleted, 0, "pkg/controller/backup_finalizer_controller.go Reconcile (tried again for ever while the location is not there)")
+		fate(
+			"backup",
+			s.Name,
+			LocationDeleted,
+			0,
+			"pkg/controller/backup_finalizer_controller.go Reconcile (tried again for ever while the location is not there)",
+		)
 	case FailDeletion:
-		fate("backup", s.Name, DeletionFailed, 0, "pkg/controller/backup_deletion_controller.go Reconcile (counted from the request's end; a processed one is skipped)")
+		fate(
+			"backup",
+			s.Name,
+			DeletionFailed,
+			0,
+			"pkg/controller/backup_deletion_controller.go Reconcile (counted from the request's end; a processed one is skipped)",
+		)
 	case DeleteMover:
-		fate("backup", s.Name, MoverDeleted, 30*time.Second, "pkg/datapath/micro_service_watcher.go Init (a deleted pod is never noticed), data_upload_controller.go (no limit in InProgress)")
+		fate(
+			"backup",
+			s.Name,
+			MoverDeleted,
+			30*time.Second,
+			"pkg/datapath/micro_service_watcher.go Init (a deleted pod is never noticed), data_upload_controller.go (no limit in InProgress)",
+		)
 	case RemoveNodeAgent:
-		fate("backup", s.Name, NodeAgentRemoved, 30*time.Second, "pkg/controller/data_upload_controller.go (only node-agents go on with a DataUpload, and give one up that is Accepted)")
+		fate(
+			"backup",
+			s.Name,
+			NodeAgentRemoved,
+			30*time.Second,
+			"pkg/controller/data_upload_controller.go (only node-agents go on with a DataUpload, and give one up that is Accepted)",
+		)
 	case HangCache:
-		fate("restore", s.Name, CacheHung, time.Minute, "pkg/restore/restore.go execute (WaitForCacheSync has no limit; the reflector's error repeats every 30 s at most)")
+		fate(
+			"restore",
+			s.Name,
+			CacheHung,
+			time.Minute,
+			"pkg/restore/restore.go execute (WaitForCacheSync has no limit; the reflector's error repeats every 30 s at most)",
+		)
 	}
 }

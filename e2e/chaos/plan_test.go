@@ -29,10 +29,21 @@ func TestPlan(t *testing.T) {
 				}
 			}
 			for _, step := range s.Steps {
-				if ends := []Act{CrashServer, RollOutServer, RollBackServer, KillAPIServer}; slices.Contains(ends, step.Act) && step.At > mark {
+				if ends := []Act{
+					CrashServer,
+					RollOutServer,
+					RollBackServer,
+					KillAPIServer,
+				}; slices.Contains(ends, step.Act) &&
+					step.At > mark {
 					t.Errorf("seed %d: %s ends the server after the mark was lost", seed, step.Name)
 				}
-				if starts := []Act{RestartAgent, RollOutAgent, DrainNode}; slices.Contains(starts, step.Act) && step.At > duration*51/100 {
+				if starts := []Act{
+					RestartAgent,
+					RollOutAgent,
+					DrainNode,
+				}; slices.Contains(starts, step.Act) &&
+					step.At > duration*51/100 {
 					t.Errorf("seed %d: %s starts a node-agent after one was lost", seed, step.Name)
 				}
 			}

@@ -98,7 +98,10 @@ func namespace(name string) *corev1.Namespace {
 func configMaps(namespace string, n int) []client.Object {
 	objects := make([]client.Object, n)
 	for i := range objects {
-		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("config-%03d", i)}, Data: map[string]string{"n": fmt.Sprint(i)}}
+		o := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("config-%03d", i)},
+			Data:       map[string]string{"n": fmt.Sprint(i)},
+		}
 		if i < acted {
 			o.Labels = map[string]string{seed.ActedLabel: seed.Early}
 		}
@@ -110,14 +113,28 @@ func configMaps(namespace string, n int) []client.Object {
 // trapDefinition is a kind with two versions, of which v1 is served and stored.
 func trapDefinition() *apiextensionsv1.CustomResourceDefinition {
 	anything := true
-	schema := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}}
+	schema := &apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything},
+	}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "things." + trapGroup},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: trapGroup, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "things", Singular: "thing", Kind: "Thing", ListKind: "ThingList"},
+			Group: trapGroup,
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural:   "things",
+				Singular: "thing",
+				Kind:     "Thing",
+				ListKind: "ThingList",
+			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
-				{Name: "v1", Served: true, Storage: true, Schema: schema}, {Name: "v2", Served: false, Storage: false, Schema: schema},
+				{
+					Name:    "v1",
+					Served:  true,
+					Storage: true,
+					Schema:  schema,
+				},
+				{Name: "v2", Served: false, Storage: false, Schema: schema},
 			},
 		},
 	}
@@ -129,10 +146,17 @@ func (r *run) spareLocation(ctx context.Context) error {
 		return err
 	}
 	var first velerov1.BackupStorageLocation
-	if err := r.lab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.Location}, &first); err != nil {
+	if err := r.lab.Client.Get(
+		ctx,
+		client.ObjectKey{Namespace: lab.Namespace, Name: lab.Location},
+		&first,
+	); err != nil {
 		return err
 	}
-	second := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: spare}, Spec: *first.Spec.DeepCopy()}
+	second := &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: spare},
+		Spec:       *first.Spec.DeepCopy(),
+	}
 	second.Spec.Default = false
 	second.Spec.ObjectStorage.Bucket = spare
 	if err := r.lab.Client.Create(ctx, second); err != nil {
@@ -156,7 +180,9 @@ func (r *run) databasePods(ctx context.Context) error {
 	} {
 		if err := r.lab.CreatePod(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "db-0", Annotations: annotations},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "db", Image: "registry.example.com/lab/db:1"}}},
+			Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "db", Image: "registry.example.com/lab/db:1"}},
+			},
 		}); err != nil {
 			return err
 		}

@@ -61,7 +61,12 @@ type Product struct {
 // NewProduct makes a Product for somebody who may not read the hidden resource, unless
 // that is empty; Close ends it.
 func NewProduct(hidden string) (*Product, error) {
-	p := &Product{hidden: hidden, looked: map[types.UID]time.Time{}, objects: map[types.UID]*unstructured.Unstructured{}, logs: map[string][]cluster.Line{}}
+	p := &Product{
+		hidden:  hidden,
+		looked:  map[types.UID]time.Time{},
+		objects: map[types.UID]*unstructured.Unstructured{},
+		logs:    map[string][]cluster.Line{},
+	}
 	p.store = watch.NewStore(func() time.Time { return p.now }, 0)
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		(*p.served.Load()).ServeHTTP(w, r)
@@ -73,7 +78,14 @@ func NewProduct(hidden string) (*Product, error) {
 		p.Close()
 		return nil, err
 	}
-	p.engine, err = action.New(action.Options{Session: connection, Namespace: lab.Namespace, ReadOnly: true, Now: func() time.Time { return p.now }})
+	p.engine, err = action.New(
+		action.Options{
+			Session:   connection,
+			Namespace: lab.Namespace,
+			ReadOnly:  true,
+			Now:       func() time.Time { return p.now },
+		},
+	)
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -151,7 +163,15 @@ func (p *Product) Verdicts(now, heard time.Time, stale bool) ([]Verdict, error) 
 	var verdicts []Verdict
 	for _, j := range assessed.Snapshot.Active {
 		v := assessed.Of(j).Verdict
-		verdicts = append(verdicts, Verdict{Job: j.Kind.Word() + "/" + j.Name, State: string(v.State()), Reason: string(v.Reason), Summary: v.Summary()})
+		verdicts = append(
+			verdicts,
+			Verdict{
+				Job:     j.Kind.Word() + "/" + j.Name,
+				State:   string(v.State()),
+				Reason:  string(v.Reason),
+				Summary: v.Summary(),
+			},
+		)
 	}
 	slices.SortFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(a.Job, b.Job) })
 	return verdicts, nil

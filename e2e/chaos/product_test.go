@@ -82,8 +82,16 @@ func TestProduct(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := load(t, filepath.Join(scenarios, name+".yaml"), now)
 			v := verdictOn(t, recordingOf(s, now), s.Expect.Job, now)
-			if len(s.Expect.State) > 0 && !slices.Contains(s.Expect.State, v.State) || slices.Contains(s.Expect.Never, v.State) {
-				t.Errorf("it is %s (%s): %s; want one of %q, none of %q", v.State, v.Reason, v.Summary, s.Expect.State, s.Expect.Never)
+			if len(s.Expect.State) > 0 && !slices.Contains(s.Expect.State, v.State) ||
+				slices.Contains(s.Expect.Never, v.State) {
+				t.Errorf(
+					"it is %s (%s): %s; want one of %q, none of %q",
+					v.State,
+					v.Reason,
+					v.Summary,
+					s.Expect.State,
+					s.Expect.Never,
+				)
 			}
 		})
 	}
@@ -106,8 +114,20 @@ func TestScenarioOfAMoment(t *testing.T) {
 	}
 	later := now.Add(1000 * time.Hour)
 	written := load(t, files[0], later)
-	if after := verdictOn(t, recordingOf(written, later), s.Expect.Job, later); after.State != before.State || after.Reason != before.Reason {
-		t.Errorf("what was written is %s (%s), what was recorded %s (%s)", after.State, after.Reason, before.State, before.Reason)
+	if after := verdictOn(
+		t,
+		recordingOf(written, later),
+		s.Expect.Job,
+		later,
+	); after.State != before.State ||
+		after.Reason != before.Reason {
+		t.Errorf(
+			"what was written is %s (%s), what was recorded %s (%s)",
+			after.State,
+			after.Reason,
+			before.State,
+			before.Reason,
+		)
 	}
 	if len(written.Logs) != len(s.Logs) || !strings.Contains(written.Name, "a test") {
 		t.Errorf("%d lines of %d, name %q", len(written.Logs), len(s.Logs), written.Name)

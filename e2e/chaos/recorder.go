@@ -29,7 +29,10 @@ type kind struct {
 }
 
 func resource(group, version, plural, namespace string) kind {
-	return kind{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: plural}, namespace: namespace}
+	return kind{
+		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: plural},
+		namespace:            namespace,
+	}
 }
 
 // kinds are all that veltui looks at for a verdict.
@@ -49,7 +52,8 @@ func kinds() []kind {
 	}
 	crds := resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "")
 	crds.wanted = func(o *unstructured.Unstructured) bool {
-		return !strings.HasSuffix(o.GetName(), ".velero.io") || o.GetName() == "backups.velero.io" || o.GetName() == "restores.velero.io"
+		return !strings.HasSuffix(o.GetName(), ".velero.io") || o.GetName() == "backups.velero.io" ||
+			o.GetName() == "restores.velero.io"
 	}
 	return append(all, crds)
 }
@@ -78,7 +82,12 @@ func record(ctx context.Context, l *lab.Lab, out *Writer) (*recorder, error) {
 	r := &recorder{out: out, lab: l, cancel: cancel}
 	r.server.Store("")
 	for _, k := range kinds() {
-		s := &stream{recorder: r, kind: k, seen: map[types.UID]*unstructured.Unstructured{}, api: api.Resource(k.GroupVersionResource)}
+		s := &stream{
+			recorder: r,
+			kind:     k,
+			seen:     map[types.UID]*unstructured.Unstructured{},
+			api:      api.Resource(k.GroupVersionResource),
+		}
 		if k.namespace != "" {
 			s.api = api.Resource(k.GroupVersionResource).Namespace(k.namespace)
 		}

@@ -107,8 +107,17 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
-	*e = Entry{At: time.UnixMicro(int64(l.T * 1e6)).UTC(), Kind: l.Kind, Type: l.Type, Pod: l.Pod, Text: l.Text, Job: l.Job,
-		Version: l.Version, Fate: l.Fate, Story: l.Story}
+	*e = Entry{
+		At:      time.UnixMicro(int64(l.T * 1e6)).UTC(),
+		Kind:    l.Kind,
+		Type:    l.Type,
+		Pod:     l.Pod,
+		Text:    l.Text,
+		Job:     l.Job,
+		Version: l.Version,
+		Fate:    l.Fate,
+		Story:   l.Story,
+	}
 	if l.Object == nil {
 		return nil
 	}

@@ -16,12 +16,33 @@ func (r Result) Write(w io.Writer) {
 	for _, n := range r.Dead {
 		dead += n
 	}
-	fmt.Fprintf(w, "Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), %d fault events, %d judgements\n\n",
-		r.Story.Seed, r.Story.Version, r.Story.Duration, r.Jobs, dead, len(r.Dead), len(r.Slow), len(r.Undecided), len(r.Faults), r.Seconds)
+	fmt.Fprintf(
+		w,
+		"Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), %d fault events, %d judgements\n\n",
+		r.Story.Seed,
+		r.Story.Version,
+		r.Story.Duration,
+		r.Jobs,
+		dead,
+		len(r.Dead),
+		len(r.Slow),
+		len(r.Undecided),
+		len(r.Faults),
+		r.Seconds,
+	)
 	fmt.Fprintf(w, "| state | reason | seconds | false alarms | misses | unsettled |\n|---|---|---|---|---|---|\n")
 	var all Count
 	for _, c := range r.Counts {
-		fmt.Fprintf(w, "| %s | %s | %d | %d | %d | %d |\n", c.State, c.Reason, c.Seconds, c.False, c.Missed, c.Unsettled)
+		fmt.Fprintf(
+			w,
+			"| %s | %s | %d | %d | %d | %d |\n",
+			c.State,
+			c.Reason,
+			c.Seconds,
+			c.False,
+			c.Missed,
+			c.Unsettled,
+		)
 		all.Seconds, all.False, all.Missed, all.Unsettled = all.Seconds+c.Seconds, all.False+c.False, all.Missed+c.Missed, all.Unsettled+c.Unsettled
 	}
 	fmt.Fprintf(w, "| all | | %d | %d | %d | %d |\n\n", all.Seconds, all.False, all.Missed, all.Unsettled)
@@ -52,13 +73,27 @@ func (r Result) Write(w io.Writer) {
 // write prints each moment, the longest first.
 func (m Moments) write(w io.Writer) {
 	for _, moment := range byLength(m) {
-		fmt.Fprintf(w, "- %s, %s, %s to %s (%d s): %s %s: %s\n  %s\n", moment.Wrong, moment.Job, moment.From.Format(time.TimeOnly),
-			moment.To.Format(time.TimeOnly), moment.Seconds, moment.State, moment.Reason, moment.Summary, moment.Truth)
+		fmt.Fprintf(
+			w,
+			"- %s, %s, %s to %s (%d s): %s %s: %s\n  %s\n",
+			moment.Wrong,
+			moment.Job,
+			moment.From.Format(time.TimeOnly),
+			moment.To.Format(time.TimeOnly),
+			moment.Seconds,
+			moment.State,
+			moment.Reason,
+			moment.Summary,
+			moment.Truth,
+		)
 	}
 }
 
 func byLength(moments []Moment) []Moment {
-	return slices.SortedStableFunc(slices.Values(moments), func(a, b Moment) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	return slices.SortedStableFunc(
+		slices.Values(moments),
+		func(a, b Moment) int { return cmp.Compare(b.Seconds, a.Seconds) },
+	)
 }
 
 // causes are the kinds of dead jobs of a story.

@@ -45,7 +45,12 @@ func WriteScenarios(dir string, entries []Entry, r Result) error {
 		if err != nil {
 			return fmt.Errorf("writing the scenarios: %w", err)
 		}
-		name := fmt.Sprintf("%03d-%s-%s.yaml", i+1, strings.ReplaceAll(string(m.Wrong), " ", "-"), strings.ReplaceAll(m.Job, "/", "-"))
+		name := fmt.Sprintf(
+			"%03d-%s-%s.yaml",
+			i+1,
+			strings.ReplaceAll(string(m.Wrong), " ", "-"),
+			strings.ReplaceAll(m.Job, "/", "-"),
+		)
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 			return fmt.Errorf("writing the scenarios: %w", err)
 		}
@@ -79,7 +84,10 @@ func scenarioOf(entries []Entry, story Story, m Moment) scenario {
 				continue // a scenario has the log of one server
 			}
 			server = e.Pod
-			s.Logs = append(s.Logs, fmt.Sprintf("[%s] %s", relative(e.At, m.From), timeOfLine.ReplaceAllString(e.Text, "time=... ")))
+			s.Logs = append(
+				s.Logs,
+				fmt.Sprintf("[%s] %s", relative(e.At, m.From), timeOfLine.ReplaceAllString(e.Text, "time=... ")),
+			)
 		}
 	}
 	_, running := objects["v1Pod/"+lab.Namespace+"/"+strings.TrimPrefix(server, lab.Namespace+"/")]

@@ -128,7 +128,8 @@ var shocks = []Act{CrashServer, CrashWithMark, SecondServer, PauseServer, PauseA
 
 // isShock reports whether a fault's entry is the beginning of one.
 func isShock(e Entry) bool {
-	return strings.HasSuffix(e.Text, " begins") && slices.ContainsFunc(shocks, func(a Act) bool { return strings.HasPrefix(e.Text, string(a)+"-") })
+	return strings.HasSuffix(e.Text, " begins") &&
+		slices.ContainsFunc(shocks, func(a Act) bool { return strings.HasPrefix(e.Text, string(a)+"-") })
 }
 
 // learn reads the truth from a recording.

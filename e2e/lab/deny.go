@@ -20,17 +20,29 @@ func (l *Lab) Deny(ctx context.Context, kind, name string, phases ...string) err
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 			RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-				Rule:       admissionv1.Rule{APIGroups: []string{"velero.io"}, APIVersions: []string{"*"}, Resources: []string{strings.ToLower(kind) + "s"}},
+				Rule: admissionv1.Rule{
+					APIGroups:   []string{"velero.io"},
+					APIVersions: []string{"*"},
+					Resources:   []string{strings.ToLower(kind) + "s"},
+				},
 			},
 		}}},
-		Validations: []admissionv1.Validation{{
-			Expression: `object.metadata.name != "` + name + `" || !has(object.status) || !has(object.status.phase) || ` +
-				`!(object.status.phase in ["` + strings.Join(phases, `","`) + `"])`,
-		}},
+		Validations: []admissionv1.Validation{
+			{
+				Expression: `object.metadata.name != "` + name + `" || !has(object.status) || !has(object.status.phase) || ` +
+					`!(object.status.phase in ["` + strings.Join(
+					phases,
+					`","`,
+				) + `"])`,
+			},
+		},
 	}}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-	}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: meta,
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
 	for _, object := range []client.Object{policy, binding} {
 		if err := client.IgnoreAlreadyExists(l.Client.Create(ctx, object)); err != nil {
 			return fmt.Errorf("denying phases of %s: %w", name, err)
@@ -39,8 +51,11 @@ func (l *Lab) Deny(ctx context.Context, kind, name string, phases ...string) err
 	// A policy takes effect a moment after it was made.
 	return poll(ctx, "the phases of "+name+" to be denied", func() (bool, error) {
 		probe := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "velero.io/v1", "kind": kind, "metadata": map[string]any{"namespace": Namespace, "name": name},
-			"spec": map[string]any{"backupName": "none"}, "status": map[string]any{"phase": phases[0]},
+			"apiVersion": "velero.io/v1",
+			"kind":       kind,
+			"metadata":   map[string]any{"namespace": Namespace, "name": name},
+			"spec":       map[string]any{"backupName": "none"},
+			"status":     map[string]any{"phase": phases[0]},
 		}}
 		err := l.Client.Create(ctx, probe, client.DryRunAll)
 		if apierrors.IsInvalid(err) {

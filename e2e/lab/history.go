@@ -141,7 +141,13 @@ func (h History) Summary() string {
 	if s.Progress != nil {
 		progress = fmt.Sprintf("%d/%d", s.Progress.Done, s.Progress.Total)
 	}
-	return fmt.Sprintf("%s, %s, %d warnings, %d errors", strings.Join(h.Phases(), " > "), progress, h.Status("warnings"), h.Status("errors"))
+	return fmt.Sprintf(
+		"%s, %s, %d warnings, %d errors",
+		strings.Join(h.Phases(), " > "),
+		progress,
+		h.Status("warnings"),
+		h.Status("errors"),
+	)
 }
 
 // terminal are the phases that Velero itself never leaves but to delete.

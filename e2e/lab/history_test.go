@@ -16,10 +16,16 @@ func told(t *testing.T, statuses ...string) History {
 	var h History
 	for i, status := range statuses {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(`{"kind":"Restore","metadata":{"name":"r"},"status":`+status+`}`), &object); err != nil {
+		if err := json.Unmarshal(
+			[]byte(`{"kind":"Restore","metadata":{"name":"r"},"status":`+status+`}`),
+			&object,
+		); err != nil {
 			t.Fatal(err)
 		}
-		h = append(h, Event{At: time.Unix(int64(i), 0), Type: watch.Modified, Object: &unstructured.Unstructured{Object: object}})
+		h = append(
+			h,
+			Event{At: time.Unix(int64(i), 0), Type: watch.Modified, Object: &unstructured.Unstructured{Object: object}},
+		)
 	}
 	return h
 }
@@ -33,7 +39,9 @@ func TestHistoryOfARestore(t *testing.T) {
 		`{"phase":"InProgress","progress":{"itemsRestored":4,"totalItems":9},"warnings":1}`,
 		`{"phase":"Completed","progress":{"itemsRestored":8,"totalItems":8},"warnings":3}`,
 	)
-	if got, want := Describe(h.States()), " > InProgress > InProgress 0/9 > InProgress 4/9 > Completed 8/8"; got != want {
+	if got, want := Describe(
+		h.States(),
+	), " > InProgress > InProgress 0/9 > InProgress 4/9 > Completed 8/8"; got != want {
 		t.Errorf("states %q, want %q", got, want)
 	}
 	if got, want := h.Phases(), []string{"", "InProgress", "Completed"}; !slices.Equal(got, want) {

@@ -113,7 +113,11 @@ func (l *Lab) location() *velerov1.BackupStorageLocation {
 func (l *Lab) deployment() *appsv1.Deployment {
 	none := int32(0)
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "velero", Labels: map[string]string{"component": "velero"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: Namespace,
+			Name:      "velero",
+			Labels:    map[string]string{"component": "velero"},
+		},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &none,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"deploy": "velero"}},

@@ -53,7 +53,12 @@ func (l *Lab) CreateBackup(ctx context.Context, name string, spec velerov1.Backu
 }
 
 // CreateRestore creates a Restore as the velero CLI does.
-func (l *Lab) CreateRestore(ctx context.Context, name string, spec velerov1.RestoreSpec, annotations Annotations) error {
+func (l *Lab) CreateRestore(
+	ctx context.Context,
+	name string,
+	spec velerov1.RestoreSpec,
+	annotations Annotations,
+) error {
 	restore := &velerov1.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: annotations},
 		Spec:       spec,

@@ -115,8 +115,13 @@ func (l *Lab) startControllers() error {
 	l.controllers, err = program{
 		name: "kube-controller-manager",
 		path: l.programs.controllerManager(),
-		args: []string{"--kubeconfig=" + l.Kubeconfig(), "--root-ca-file=" + ca, "--leader-elect=false", "--secure-port=0",
-			"--node-monitor-grace-period=24h"},
+		args: []string{
+			"--kubeconfig=" + l.Kubeconfig(),
+			"--root-ca-file=" + ca,
+			"--leader-elect=false",
+			"--secure-port=0",
+			"--node-monitor-grace-period=24h",
+		},
 	}.start(l.Dir())
 	return err
 }

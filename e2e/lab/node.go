@@ -54,7 +54,9 @@ func (l *Lab) startNode(ctx context.Context) error {
 	object.Status = corev1.NodeStatus{
 		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: host}},
 		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(number)}},
-		Conditions:      []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}},
+		Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()},
+		},
 	}
 	if err := l.Client.Status().Patch(ctx, object, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("making the node ready: %w", err)
@@ -109,7 +111,12 @@ func (l *Lab) RunPodOn(ctx context.Context, namespace, name, node string) error 
 		pod.Status.Phase = corev1.PodRunning
 		setReady(pod, true)
 		for _, c := range pod.Spec.Containers {
-			setContainer(pod, c, true, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
+			setContainer(
+				pod,
+				c,
+				true,
+				corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+			)
 		}
 	})
 }
@@ -162,7 +169,10 @@ func (l *Lab) patchPod(ctx context.Context, namespace, name string, change func(
 }
 
 func setReady(pod *corev1.Pod, ready bool) {
-	pod.Status.Conditions = []corev1.PodCondition{readiness(corev1.PodReady, ready), readiness(corev1.ContainersReady, ready)}
+	pod.Status.Conditions = []corev1.PodCondition{
+		readiness(corev1.PodReady, ready),
+		readiness(corev1.ContainersReady, ready),
+	}
 }
 
 // setContainer puts down a container's state; a running one's end before is

@@ -24,22 +24,35 @@ func agentLabels() map[string]string {
 // for their data in a fixed folder of the machine.
 func (l *Lab) StartNodeAgent(ctx context.Context, config string) error {
 	daemons := &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "node-agent", Labels: map[string]string{"component": "velero"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: Namespace,
+			Name:      "node-agent",
+			Labels:    map[string]string{"component": "velero"},
+		},
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "node-agent"}},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: agentLabels()},
 				Spec: corev1.PodSpec{
 					NodeSelector: map[string]string{corev1.LabelHostname: NodeName},
-					Containers: []corev1.Container{{
-						Name: "node-agent", Image: l.image(),
-						Command: []string{"/velero"}, Args: []string{"node-agent", "server", "--node-agent-configmap=" + agentConfig},
-					}},
+					Containers: []corev1.Container{
+						{
+							Name:  "node-agent",
+							Image: l.image(),
+							Command: []string{
+								"/velero",
+							},
+							Args: []string{"node-agent", "server", "--node-agent-configmap=" + agentConfig},
+						},
+					},
 				},
 			},
 		},
 	}
-	configs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: agentConfig}, Data: map[string]string{"config.json": config}}
+	configs := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: agentConfig},
+		Data:       map[string]string{"config.json": config},
+	}
 	for _, object := range []client.Object{configs, daemons} {
 		if err := l.Client.Create(ctx, object); err != nil {
 			return fmt.Errorf("creating %T %s: %w", object, object.GetName(), err)
@@ -130,7 +143,12 @@ func (l *Lab) EndNodeAgent(ctx context.Context) error {
 func (l *Lab) agentPod(ctx context.Context) (name string, err error) {
 	err = poll(ctx, "the node-agent's pod", func() (bool, error) {
 		var pods corev1.PodList
-		if err := l.Client.List(ctx, &pods, client.InNamespace(Namespace), client.MatchingLabels(agentLabels())); err != nil {
+		if err := l.Client.List(
+			ctx,
+			&pods,
+			client.InNamespace(Namespace),
+			client.MatchingLabels(agentLabels()),
+		); err != nil {
 			return false, err
 		}
 		if len(pods.Items) == 0 {
@@ -156,7 +174,13 @@ func (l *Lab) StopNodeAgent(ctx context.Context) error {
 		}
 	}
 	pods := &corev1.Pod{}
-	if err := l.Client.DeleteAllOf(ctx, pods, client.InNamespace(Namespace), client.MatchingLabels(agentLabels()), client.GracePeriodSeconds(0)); err != nil {
+	if err := l.Client.DeleteAllOf(
+		ctx,
+		pods,
+		client.InNamespace(Namespace),
+		client.MatchingLabels(agentLabels()),
+		client.GracePeriodSeconds(0),
+	); err != nil {
 		return fmt.Errorf("removing the node-agent's pod: %w", err)
 	}
 	return nil

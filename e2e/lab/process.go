@@ -43,7 +43,9 @@ func (p program) start(dir string) (*process, error) {
 
 	pidFile := filepath.Join(dir, p.name+".pid")
 	cmd := exec.Command("/bin/sh", append([]string{"-c", launch, pidFile, p.path}, p.args...)...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp")}, p.env...)
+	cmd.Env = append(
+		[]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp")},
+		p.env...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -20,7 +20,10 @@ func startFamily(t *testing.T, dir, onTerm string) (*process, int) {
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf(`trap '%s' TERM; sleep 600 & echo $! > child.tmp && mv child.tmp child; while :; do wait; done`, onTerm)
+	script := fmt.Sprintf(
+		`trap '%s' TERM; sleep 600 & echo $! > child.tmp && mv child.tmp child; while :; do wait; done`,
+		onTerm,
+	)
 	s, err := program{name: "family", path: "/bin/sh", args: []string{"-c", script}}.start(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +79,10 @@ func TestKillEndsAllThatAServerStarted(t *testing.T) {
 	needProc(t)
 	dir := t.TempDir()
 	s, child := startFamily(t, dir, "")
-	if data, err := os.ReadFile(filepath.Join(dir, "family.pid")); err != nil || strings.TrimSpace(string(data)) != "-"+strconv.Itoa(s.pid) {
+	if data, err := os.ReadFile(
+		filepath.Join(dir, "family.pid"),
+	); err != nil ||
+		strings.TrimSpace(string(data)) != "-"+strconv.Itoa(s.pid) {
 		t.Errorf("the watchdog reads %q, %v; want the process group of %d", data, err, s.pid)
 	}
 	if err := s.kill(); err != nil {

@@ -25,7 +25,9 @@ func (p programs) controllerManager() string {
 func findPrograms() (programs, error) {
 	dir := os.Getenv(ProgramsVar)
 	if dir == "" {
-		return "", errors.New(ProgramsVar + " is not set: run the lab through `make e2e` or `make lab`, which build its programs")
+		return "", errors.New(
+			ProgramsVar + " is not set: run the lab through `make e2e` or `make lab`, which build its programs",
+		)
 	}
 	return programsIn(dir)
 }

@@ -64,7 +64,8 @@ func Record(config *rest.Config, out io.Writer) (*Recorder, error) {
 		r.out.SetEscapeHTML(false)
 	}
 	for _, plural := range []string{"backups", "restores"} {
-		resource := api.Resource(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Version: "v1", Resource: plural}).Namespace(Namespace)
+		resource := api.Resource(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Version: "v1", Resource: plural}).
+			Namespace(Namespace)
 		version, err := r.list(ctx, resource)
 		if err != nil {
 			cancel()
@@ -119,7 +120,8 @@ func (r *Recorder) list(ctx context.Context, resource dynamic.ResourceInterface)
 
 func (r *Recorder) seen(object *unstructured.Unstructured) bool {
 	h := r.Job(object.GetKind(), object.GetName())
-	return len(h) > 0 && h.Last().Object.GetUID() == object.GetUID() && h.Last().Object.GetResourceVersion() == object.GetResourceVersion()
+	return len(h) > 0 && h.Last().Object.GetUID() == object.GetUID() &&
+		h.Last().Object.GetResourceVersion() == object.GetResourceVersion()
 }
 
 // drain records the events of one watch and returns the last version seen.

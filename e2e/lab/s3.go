@@ -43,8 +43,18 @@ func (l *Lab) startS3(ctx context.Context) error {
 		program: program{
 			name: "s3",
 			path: l.programs.s3(),
-			args: []string{"--port", address, "--health", "/health", "--quiet", "posix", "--sidecar", l.path("attributes"), l.path("s3")},
-			env:  []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey},
+			args: []string{
+				"--port",
+				address,
+				"--health",
+				"/health",
+				"--quiet",
+				"posix",
+				"--sidecar",
+				l.path("attributes"),
+				l.path("s3"),
+			},
+			env: []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey},
 		},
 	}
 	return l.StartS3(ctx)

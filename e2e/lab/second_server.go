@@ -40,7 +40,13 @@ func (l *Lab) StopSecondServer(ctx context.Context) error {
 		}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: SecondServerPod}}
-	if err := l.Client.Delete(context.WithoutCancel(ctx), pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+	if err := l.Client.Delete(
+		context.WithoutCancel(ctx),
+		pod,
+		client.GracePeriodSeconds(0),
+	); client.IgnoreNotFound(
+		err,
+	) != nil {
 		return fmt.Errorf("removing the second server's pod: %w", err)
 	}
 	return nil

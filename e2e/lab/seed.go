@@ -28,7 +28,10 @@ func (l *Lab) seed(ctx context.Context, set seed.Set) error {
 		}
 		crds = append(crds, crd)
 	}
-	if _, err := envtest.InstallCRDs(l.Config(), envtest.CRDInstallOptions{Scheme: l.Client.Scheme(), CRDs: crds}); err != nil {
+	if _, err := envtest.InstallCRDs(
+		l.Config(),
+		envtest.CRDInstallOptions{Scheme: l.Client.Scheme(), CRDs: crds},
+	); err != nil {
 		return fmt.Errorf("seeding definitions: %w", err)
 	}
 	create := func(object client.Object) error { return l.Client.Create(ctx, object) }
@@ -38,7 +41,10 @@ func (l *Lab) seed(ctx context.Context, set seed.Set) error {
 	if err := inParallel(set.Objects, create); err != nil {
 		return err
 	}
-	if err := inParallel(set.Ended, func(object client.Object) error { return l.createEnded(ctx, object) }); err != nil {
+	if err := inParallel(
+		set.Ended,
+		func(object client.Object) error { return l.createEnded(ctx, object) },
+	); err != nil {
 		return err
 	}
 	return poll(ctx, "the controllers to settle", func() (bool, error) { return l.settled(ctx, set) })
@@ -82,7 +88,13 @@ func (l *Lab) settled(ctx context.Context, set seed.Set) (bool, error) {
 		if err := l.Client.List(ctx, &deployments, in); err != nil {
 			return false, err
 		}
-		if err := l.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &account); client.IgnoreNotFound(err) != nil {
+		if err := l.Client.Get(
+			ctx,
+			client.ObjectKey{Namespace: namespace, Name: "default"},
+			&account,
+		); client.IgnoreNotFound(
+			err,
+		) != nil {
 			return false, err
 		} else if err != nil {
 			return false, nil
@@ -114,7 +126,9 @@ func inParallel(objects []client.Object, do func(client.Object) error) error {
 		wait.Go(func() {
 			for object := range queue {
 				if err := do(object); err != nil {
-					once.Do(func() { first = fmt.Errorf("seeding %T %s: %w", object, client.ObjectKeyFromObject(object), err) })
+					once.Do(
+						func() { first = fmt.Errorf("seeding %T %s: %w", object, client.ObjectKeyFromObject(object), err) },
+					)
 				}
 			}
 		})

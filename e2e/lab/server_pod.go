@@ -57,9 +57,14 @@ func (l *Lab) serverEnded(ctx context.Context, code int32, reason string) error 
 	}
 	return l.patchPod(ctx, Namespace, pod.Name, func(pod *corev1.Pod) {
 		setReady(pod, false)
-		setContainer(pod, pod.Spec.Containers[0], false, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-			ExitCode: code, Reason: reason, StartedAt: runningSince(pod), FinishedAt: metav1.Now(),
-		}})
+		setContainer(
+			pod,
+			pod.Spec.Containers[0],
+			false,
+			corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: code, Reason: reason, StartedAt: runningSince(pod), FinishedAt: metav1.Now(),
+			}},
+		)
 	})
 }
 
@@ -75,7 +80,12 @@ func runningSince(pod *corev1.Pod) metav1.Time {
 // server's Pod is another.
 func (l *Lab) serverPod(ctx context.Context) (*corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := l.Client.List(ctx, &pods, client.InNamespace(Namespace), client.MatchingLabels(serverLabels())); err != nil {
+	if err := l.Client.List(
+		ctx,
+		&pods,
+		client.InNamespace(Namespace),
+		client.MatchingLabels(serverLabels()),
+	); err != nil {
 		return nil, fmt.Errorf("looking for the server's pod: %w", err)
 	}
 	for i := range pods.Items {

@@ -208,7 +208,10 @@ func ageDocument(document map[string]any, age age) any {
 func (p *Shifted) age(object map[string]any, kind string) any {
 	for _, way := range [][]string{{"status", "downloadURL"}, {"spec", "config", "s3Url"}} {
 		if to, ok, _ := unstructured.NestedString(object, way...); ok {
-			_ = unstructured.SetNestedField(object, strings.Replace(to, p.stored, p.server.URL+strings.TrimSuffix(storedPath, "/"), 1), way...)
+			_ = unstructured.SetNestedField(
+				object,
+				strings.Replace(to, p.stored, p.server.URL+strings.TrimSuffix(storedPath, "/"), 1),
+				way...)
 		}
 	}
 	meta, _ := object["metadata"].(map[string]any)

@@ -23,7 +23,15 @@ const (
 )
 
 func TestAgeDocumentMovesOnlySomeObjects(t *testing.T) {
-	list := `{"kind":"BackupList","items":[` + strings.ReplaceAll(objectAtNoon, "NAME", "old") + "," + strings.ReplaceAll(objectAtNoon, "NAME", "new") + "]}"
+	list := `{"kind":"BackupList","items":[` + strings.ReplaceAll(
+		objectAtNoon,
+		"NAME",
+		"old",
+	) + "," + strings.ReplaceAll(
+		objectAtNoon,
+		"NAME",
+		"new",
+	) + "]}"
 	var document map[string]any
 	if err := json.Unmarshal([]byte(list), &document); err != nil {
 		t.Fatal(err)
@@ -37,7 +45,10 @@ func TestAgeDocumentMovesOnlySomeObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(data); strings.Count(got, atEleven) != 1 || strings.Count(got, atNoon) != 1 || !strings.Contains(got, "720h0m0s") {
+	if got := string(
+		data,
+	); strings.Count(got, atEleven) != 1 || strings.Count(got, atNoon) != 1 ||
+		!strings.Contains(got, "720h0m0s") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -52,7 +52,10 @@ func (l *Lab) StartSnapshots(ctx context.Context) error {
 		snapshotKind("VolumeSnapshotContent", apiextensionsv1.ClusterScoped),
 		snapshotKind("VolumeSnapshotClass", apiextensionsv1.ClusterScoped),
 	}
-	if _, err := envtest.InstallCRDs(l.Config(), envtest.CRDInstallOptions{Scheme: l.Client.Scheme(), CRDs: crds}); err != nil {
+	if _, err := envtest.InstallCRDs(
+		l.Config(),
+		envtest.CRDInstallOptions{Scheme: l.Client.Scheme(), CRDs: crds},
+	); err != nil {
 		return fmt.Errorf("installing the kinds of snapshots: %w", err)
 	}
 	class := snapshotObject("VolumeSnapshotClass")
@@ -79,7 +82,9 @@ func (l *Lab) CreateClaim(ctx context.Context, namespace, name string) error {
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: new(SnapshotClass),
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: oneGibibyte}},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: oneGibibyte},
+			},
 		},
 	}
 	if err := l.Client.Create(ctx, claim); err != nil {
@@ -125,16 +130,24 @@ func (s *snapshots) provision(ctx context.Context) error {
 	}
 	for i := range claims.Items {
 		c := &claims.Items[i]
-		if c.Spec.StorageClassName == nil || *c.Spec.StorageClassName != SnapshotClass || c.Spec.VolumeName != "" || c.Status.Phase != corev1.ClaimPending {
+		if c.Spec.StorageClassName == nil || *c.Spec.StorageClassName != SnapshotClass || c.Spec.VolumeName != "" ||
+			c.Status.Phase != corev1.ClaimPending {
 			continue
 		}
 		name := "pv-" + string(c.UID)
 		if err := s.client.Create(ctx, &corev1.PersistentVolume{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: corev1.PersistentVolumeSpec{
-				StorageClassName: SnapshotClass, AccessModes: c.Spec.AccessModes, Capacity: c.Spec.Resources.Requests, VolumeMode: c.Spec.VolumeMode,
+				StorageClassName:              SnapshotClass,
+				AccessModes:                   c.Spec.AccessModes,
+				Capacity:                      c.Spec.Resources.Requests,
+				VolumeMode:                    c.Spec.VolumeMode,
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-				ClaimRef:                      &corev1.ObjectReference{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+				ClaimRef: &corev1.ObjectReference{
+					Namespace: c.Namespace,
+					Name:      c.Name,
+					UID:       c.UID,
+				},
 				PersistentVolumeSource: corev1.PersistentVolumeSource{
 					CSI: &corev1.CSIPersistentVolumeSource{Driver: SnapshotDriver, VolumeHandle: name},
 				},
@@ -148,7 +161,8 @@ func (s *snapshots) provision(ctx context.Context) error {
 		return err
 	}
 	for i := range volumes.Items {
-		if v := &volumes.Items[i]; v.Spec.StorageClassName == SnapshotClass && (v.Status.Phase == corev1.VolumeReleased || v.Status.Phase == corev1.VolumeFailed) {
+		if v := &volumes.Items[i]; v.Spec.StorageClassName == SnapshotClass &&
+			(v.Status.Phase == corev1.VolumeReleased || v.Status.Phase == corev1.VolumeFailed) {
 			if err := client.IgnoreNotFound(s.client.Delete(ctx, v)); err != nil {
 				return err
 			}
@@ -171,7 +185,12 @@ func (s *snapshots) take(ctx context.Context) error {
 			continue
 		}
 		content, _, _ := unstructured.NestedString(snapshot.Object, "spec", "source", "volumeSnapshotContentName")
-		if class, _, _ := unstructured.NestedString(snapshot.Object, "spec", "volumeSnapshotClassName"); content == "" && class != SnapshotClass {
+		if class, _, _ := unstructured.NestedString(
+			snapshot.Object,
+			"spec",
+			"volumeSnapshotClassName",
+		); content == "" &&
+			class != SnapshotClass {
 			continue // another driver's
 		}
 		if content == "" {
@@ -196,11 +215,21 @@ func contentOf(snapshot *unstructured.Unstructured, name string) *unstructured.U
 	content := snapshotObject("VolumeSnapshotContent")
 	content.SetName(name)
 	content.Object["spec"] = map[string]any{
-		"driver": SnapshotDriver, "deletionPolicy": "Delete", "volumeSnapshotClassName": SnapshotClass,
-		"source":            map[string]any{"volumeHandle": name},
-		"volumeSnapshotRef": map[string]any{"namespace": snapshot.GetNamespace(), "name": snapshot.GetName(), "uid": string(snapshot.GetUID())},
+		"driver":                  SnapshotDriver,
+		"deletionPolicy":          "Delete",
+		"volumeSnapshotClassName": SnapshotClass,
+		"source":                  map[string]any{"volumeHandle": name},
+		"volumeSnapshotRef": map[string]any{
+			"namespace": snapshot.GetNamespace(),
+			"name":      snapshot.GetName(),
+			"uid":       string(snapshot.GetUID()),
+		},
 	}
-	content.Object["status"] = map[string]any{"snapshotHandle": "handle-" + name, "readyToUse": true, "restoreSize": oneGibibyte.Value()}
+	content.Object["status"] = map[string]any{
+		"snapshotHandle": "handle-" + name,
+		"readyToUse":     true,
+		"restoreSize":    oneGibibyte.Value(),
+	}
 	return content
 }
 
@@ -216,8 +245,10 @@ func snapshotKind(kind string, scope apiextensionsv1.ResourceScope) *apiextensio
 	names := snapshotNames[kind]
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        names.Plural + "." + snapshotGroup,
-			Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "https://github.com/kubernetes-csi/external-snapshotter/pull/814"},
+			Name: names.Plural + "." + snapshotGroup,
+			Annotations: map[string]string{
+				apiextensionsv1.KubeAPIApprovedAnnotation: "https://github.com/kubernetes-csi/external-snapshotter/pull/814",
+			},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: snapshotGroup, Scope: scope, Names: names,
@@ -232,7 +263,22 @@ func snapshotKind(kind string, scope apiextensionsv1.ResourceScope) *apiextensio
 }
 
 var snapshotNames = map[string]apiextensionsv1.CustomResourceDefinitionNames{
-	"VolumeSnapshot":        {Kind: "VolumeSnapshot", ListKind: "VolumeSnapshotList", Plural: "volumesnapshots", Singular: "volumesnapshot"},
-	"VolumeSnapshotContent": {Kind: "VolumeSnapshotContent", ListKind: "VolumeSnapshotContentList", Plural: "volumesnapshotcontents", Singular: "volumesnapshotcontent"},
-	"VolumeSnapshotClass":   {Kind: "VolumeSnapshotClass", ListKind: "VolumeSnapshotClassList", Plural: "volumesnapshotclasses", Singular: "volumesnapshotclass"},
+	"VolumeSnapshot": {
+		Kind:     "VolumeSnapshot",
+		ListKind: "VolumeSnapshotList",
+		Plural:   "volumesnapshots",
+		Singular: "volumesnapshot",
+	},
+	"VolumeSnapshotContent": {
+		Kind:     "VolumeSnapshotContent",
+		ListKind: "VolumeSnapshotContentList",
+		Plural:   "volumesnapshotcontents",
+		Singular: "volumesnapshotcontent",
+	},
+	"VolumeSnapshotClass": {
+		Kind:     "VolumeSnapshotClass",
+		ListKind: "VolumeSnapshotClassList",
+		Plural:   "volumesnapshotclasses",
+		Singular: "volumesnapshotclass",
+	},
 }

@@ -41,10 +41,14 @@ func (l *Lab) HoldUploads(ctx context.Context, keys ...string) (*UploadHold, err
 		r.Out.URL.Scheme, r.Out.URL.Host = "http", l.s3.address
 		r.Out.Host = r.In.Host // the host is part of what is signed
 	}}
-	h.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // loopback, and uploads may take long
-		h.wait(r)
-		pass.ServeHTTP(w, r)
-	})}
+	h.server = &http.Server{
+		Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // loopback, and uploads may take long
+				h.wait(r)
+				pass.ServeHTTP(w, r)
+			},
+		),
+	}
 	go func() { _ = h.server.Serve(listener) }() // ends with close
 	l.holds = append(l.holds, h)
 	if err := h.lead(ctx, "http://"+listener.Addr().String()); err != nil {

@@ -202,7 +202,10 @@ func (l *Lab) AwaitLog(ctx context.Context, offset int, words ...string) error {
 // VeleroCLI runs Velero's own command against the lab and returns what it
 // printed.
 func (l *Lab) VeleroCLI(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, l.programs.velero(), append(args, "--kubeconfig", l.Kubeconfig(), "--namespace", Namespace)...)
+	cmd := exec.CommandContext(
+		ctx,
+		l.programs.velero(),
+		append(args, "--kubeconfig", l.Kubeconfig(), "--namespace", Namespace)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.Dir(), "TMPDIR=" + l.path("tmp")}
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer

@@ -60,7 +60,10 @@ func launch() (*state, error) {
 		case err := <-ended:
 			return nil, fmt.Errorf("the lab did not start (%w); see %s", err, logFile)
 		case <-timeout:
-			return nil, errors.Join(fmt.Errorf("the lab was not ready after %s; see %s", startTimeout, logFile), cmd.Process.Signal(syscall.SIGTERM))
+			return nil, errors.Join(
+				fmt.Errorf("the lab was not ready after %s; see %s", startTimeout, logFile),
+				cmd.Process.Signal(syscall.SIGTERM),
+			)
 		case <-time.After(100 * time.Millisecond):
 			if s, err := read(); err == nil && s != nil {
 				return s, nil
@@ -112,7 +115,13 @@ func serve() (err error) {
 	if err := l.CreateBackup(ctx, "full", velerov1.BackupSpec{}, nil); err != nil {
 		return err
 	}
-	s := state{PID: os.Getpid(), Version: l.Version, Dir: l.Dir(), Kubeconfig: l.Kubeconfig(), VeleroCLI: l.VeleroCLIPath()}
+	s := state{
+		PID:        os.Getpid(),
+		Version:    l.Version,
+		Dir:        l.Dir(),
+		Kubeconfig: l.Kubeconfig(),
+		VeleroCLI:  l.VeleroCLIPath(),
+	}
 	if err := s.write(); err != nil {
 		return err
 	}

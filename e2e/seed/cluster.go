@@ -29,11 +29,19 @@ func (m *maker) cluster() {
 		definition("Part", "parts", apiextensionsv1.NamespaceScoped), // none are made
 	)
 	for _, s := range sizes {
-		m.base(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace, Labels: map[string]string{"made-by": "lab"}}})
+		m.base(
+			&corev1.Namespace{
+				ObjectMeta: metav1.ObjectMeta{Name: s.namespace, Labels: map[string]string{"made-by": "lab"}},
+			},
+		)
 	}
 	binding := storagev1.VolumeBindingImmediate
 	m.base(
-		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: "lab.veltui.io/none", VolumeBindingMode: &binding},
+		&storagev1.StorageClass{
+			ObjectMeta:        metav1.ObjectMeta{Name: storageClass},
+			Provisioner:       "lab.veltui.io/none",
+			VolumeBindingMode: &binding,
+		},
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: priorityClass}, Value: 1000},
 	)
 	for i := range 6 {
@@ -85,5 +93,7 @@ func (m *maker) custom(kind string, meta metav1.ObjectMeta) *unstructured.Unstru
 }
 
 func rules() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}}
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}},
+	}
 }

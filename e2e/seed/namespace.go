@@ -18,7 +18,10 @@ const actedEvery = 25
 func (m *maker) namespace(s size) {
 	ns := s.namespace
 	for i := range s.configMaps {
-		object := &corev1.ConfigMap{ObjectMeta: m.named(ns, "config", i), Data: map[string]string{"settings": m.text(300)}}
+		object := &corev1.ConfigMap{
+			ObjectMeta: m.named(ns, "config", i),
+			Data:       map[string]string{"settings": m.text(300)},
+		}
 		if i%actedEvery == actedEvery-1 {
 			object.Labels[ActedLabel] = Early
 		}
@@ -90,26 +93,35 @@ func (m *maker) policies(s size) {
 		policy := m.named(ns, "policy", i)
 		m.add(&networkingv1.NetworkPolicy{
 			ObjectMeta: policy,
-			Spec:       networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": policy.Labels["app"]}}},
+			Spec: networkingv1.NetworkPolicySpec{
+				PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": policy.Labels["app"]}},
+			},
 		})
 		ingress := m.named(ns, "ingress", i)
 		m.add(&networkingv1.Ingress{
 			ObjectMeta: ingress,
-			Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{
-				Host: ingress.Name + ".example.com",
-				IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{
-					Path: "/", PathType: &prefix,
-					Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-						Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80},
-					}},
-				}}}},
-			}}},
+			Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{
+				{
+					Host: ingress.Name + ".example.com",
+					IngressRuleValue: networkingv1.IngressRuleValue{
+						HTTP: &networkingv1.HTTPIngressRuleValue{Paths: []networkingv1.HTTPIngressPath{{
+							Path: "/", PathType: &prefix,
+							Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
+								Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80},
+							}},
+						}}},
+					},
+				},
+			}},
 		})
 		budget := m.named(ns, "budget", i)
 		one := intstr.FromInt32(1)
 		m.add(&policyv1.PodDisruptionBudget{
 			ObjectMeta: budget,
-			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}}},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MaxUnavailable: &one,
+				Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}},
+			},
 		})
 	}
 	m.add(&corev1.LimitRange{

@@ -26,9 +26,16 @@ func Rules() Set {
 	crate.Spec.Names.ShortNames = []string{"ct"}
 	service := definition("Service", "services", apiextensionsv1.NamespaceScoped)
 	service.Spec.Names.ShortNames = []string{"lsvc"}
-	m.set.Definitions = append(m.set.Definitions, crate, service, definition("Depot", "depots", apiextensionsv1.ClusterScoped))
+	m.set.Definitions = append(
+		m.set.Definitions,
+		crate,
+		service,
+		definition("Depot", "depots", apiextensionsv1.ClusterScoped),
+	)
 	for _, name := range []string{Orders, Stock, Archive} {
-		m.base(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"part-of": "rules"}}})
+		m.base(
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"part-of": "rules"}}},
+		)
 	}
 	m.add(
 		m.custom("Depot", labelled("", "depot-web", "web", "red")),
@@ -60,7 +67,12 @@ func (m *maker) orders() {
 		{"config-0", "web", "red"}, {"config-1", "web", "blue"}, {"config-2", "db", "red"},
 		{"config-3", "db", "blue"}, {"config-4", "cache", "red"},
 	} {
-		m.add(&corev1.ConfigMap{ObjectMeta: labelled(Orders, c.name, c.app, c.team), Data: map[string]string{"settings": m.text(30)}})
+		m.add(
+			&corev1.ConfigMap{
+				ObjectMeta: labelled(Orders, c.name, c.app, c.team),
+				Data:       map[string]string{"settings": m.text(30)},
+			},
+		)
 	}
 	acted := labelled(Orders, "config-acted", "cache", "blue")
 	acted.Labels[ActedLabel] = Early
@@ -86,7 +98,12 @@ func (m *maker) orders() {
 	suspended := true
 	job := podTemplate(nil)
 	job.Spec.RestartPolicy = corev1.RestartPolicyNever
-	m.add(&batchv1.Job{ObjectMeta: labelled(Orders, "suspended-0", "db", "red"), Spec: batchv1.JobSpec{Suspend: &suspended, Template: job}})
+	m.add(
+		&batchv1.Job{
+			ObjectMeta: labelled(Orders, "suspended-0", "db", "red"),
+			Spec:       batchv1.JobSpec{Suspend: &suspended, Template: job},
+		},
+	)
 }
 
 // rulePods are pods that bring a PriorityClass, or a claim of other labels.
@@ -116,7 +133,11 @@ func (m *maker) unboundClaim(namespace string) {
 	m.add(&corev1.PersistentVolumeClaim{
 		ObjectMeta: labelled(namespace, unbound, "none", "none"),
 		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &none, Resources: oneGibibyte,
+			AccessModes: []corev1.PersistentVolumeAccessMode{
+				corev1.ReadWriteOnce,
+			},
+			StorageClassName: &none,
+			Resources:        oneGibibyte,
 		},
 	})
 }

@@ -92,7 +92,23 @@ func (m *maker) named(namespace, kind string, i int) metav1.ObjectMeta {
 func (m *maker) text(n int) string {
 	var b strings.Builder
 	for length := n + m.random.IntN(n+1); b.Len() < length; {
-		b.WriteString(pick(m.random, "alder ", "birch ", "cedar ", "elm ", "fir ", "hazel ", "larch ", "maple\n", "oak ", "pine ", "rowan ", "yew\n"))
+		b.WriteString(
+			pick(
+				m.random,
+				"alder ",
+				"birch ",
+				"cedar ",
+				"elm ",
+				"fir ",
+				"hazel ",
+				"larch ",
+				"maple\n",
+				"oak ",
+				"pine ",
+				"rowan ",
+				"yew\n",
+			),
+		)
 	}
 	return b.String()
 }

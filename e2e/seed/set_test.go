@@ -27,7 +27,11 @@ func TestNewRepeatsNoName(t *testing.T) {
 	count := 0
 	for _, list := range [][]client.Object{set.Definitions, set.Bases, set.Objects, set.Ended} {
 		for _, object := range list {
-			k := key{reflect.TypeOf(object), object.GetObjectKind().GroupVersionKind().String(), client.ObjectKeyFromObject(object)}
+			k := key{
+				reflect.TypeOf(object),
+				object.GetObjectKind().GroupVersionKind().String(),
+				client.ObjectKeyFromObject(object),
+			}
 			if seen[k] {
 				t.Errorf("%v is there twice", k)
 			}

@@ -23,7 +23,11 @@ func (m *maker) workload(ns string, i int) {
 	template := podTemplate(selector)
 	m.add(&appsv1.Deployment{
 		ObjectMeta: deployment,
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: selector}, Template: template},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: template,
+		},
 	})
 	if i%4 != 0 {
 		return
@@ -55,15 +59,26 @@ func (m *maker) endedJob(ns string, i int) {
 	spec := podSpec()
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	condition := func(t batchv1.JobConditionType) batchv1.JobCondition {
-		return batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, Reason: "CompletionsReached", LastTransitionTime: ran, LastProbeTime: ran}
+		return batchv1.JobCondition{
+			Type:               t,
+			Status:             corev1.ConditionTrue,
+			Reason:             "CompletionsReached",
+			LastTransitionTime: ran,
+			LastProbeTime:      ran,
+		}
 	}
 	m.ended(&batchv1.Job{
 		ObjectMeta: m.named(ns, "job", i),
 		Spec:       batchv1.JobSpec{ManagedBy: &nobody, Template: corev1.PodTemplateSpec{Spec: spec}},
 		Status: batchv1.JobStatus{
-			Succeeded: 1, StartTime: &ran, CompletionTime: &ran,
+			Succeeded:               1,
+			StartTime:               &ran,
+			CompletionTime:          &ran,
 			UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
-			Conditions:              []batchv1.JobCondition{condition(batchv1.JobSuccessCriteriaMet), condition(batchv1.JobComplete)},
+			Conditions: []batchv1.JobCondition{
+				condition(batchv1.JobSuccessCriteriaMet),
+				condition(batchv1.JobComplete),
+			},
 		},
 	})
 }
@@ -92,16 +107,22 @@ func (m *maker) pod(ns string, i int) {
 func (m *maker) claim(ns string, i int) {
 	meta := m.named(ns, "data", i)
 	class := storageClass
-	size := corev1.ResourceList{corev1.ResourceStorage: *resource.NewQuantity(int64(1+m.random.IntN(50))<<30, resource.BinarySI)}
+	size := corev1.ResourceList{
+		corev1.ResourceStorage: *resource.NewQuantity(int64(1+m.random.IntN(50))<<30, resource.BinarySI),
+	}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	volume := fmt.Sprintf("pv-%s-%02d", ns, i)
 	m.base(&corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: volume, Labels: meta.Labels},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity: size, AccessModes: modes, StorageClassName: class,
+			Capacity:                      size,
+			AccessModes:                   modes,
+			StorageClassName:              class,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/none/" + volume}},
-			ClaimRef:                      &corev1.ObjectReference{Namespace: ns, Name: meta.Name},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/none/" + volume},
+			},
+			ClaimRef: &corev1.ObjectReference{Namespace: ns, Name: meta.Name},
 		},
 	})
 	m.add(&corev1.PersistentVolumeClaim{

@@ -103,7 +103,11 @@ func (s skew) doubt() string {
 	if s.by <= maxSkew {
 		return ""
 	}
-	return fmt.Sprintf("%s differ by %s, so that veltui cannot tell how long nothing has moved", s.what, human.Duration(s.by))
+	return fmt.Sprintf(
+		"%s differ by %s, so that veltui cannot tell how long nothing has moved",
+		s.what,
+		human.Duration(s.by),
+	)
 }
 
 // remark is what a plan that no age decides says of clocks that differ, empty if they do not.
@@ -111,7 +115,11 @@ func (s skew) remark() string {
 	if s.by <= maxSkew {
 		return ""
 	}
-	return fmt.Sprintf("%s differ by %s: the ages shown may be wrong, and decide nothing here", s.what, human.Duration(s.by))
+	return fmt.Sprintf(
+		"%s differ by %s: the ages shown may be wrong, and decide nothing here",
+		s.what,
+		human.Duration(s.by),
+	)
 }
 
 const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, then look again."

@@ -24,7 +24,9 @@ const (
 // and backups that are ready to start, and reads the same objects and CRDs as before.
 func restart(e *Evidence, w *Plan) bool {
 	j, o := e.Job, e.owner()
-	if j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource || e.schemaTooOld() || !e.handled() {
+	if j.Deleting || !o.live() || e.justStarted() || e.logMoves() || len(e.Malformed) > 0 || e.StatusSubresource ||
+		e.schemaTooOld() ||
+		!e.handled() {
 		return false
 	}
 	found := false
@@ -48,7 +50,10 @@ func restart(e *Evidence, w *Plan) bool {
 
 // justStarted reports whether a server may still be marking what it found at its start.
 func (e *Evidence) justStarted() bool {
-	return slices.ContainsFunc(e.Server.Pods, func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < velero.RestartGrace })
+	return slices.ContainsFunc(
+		e.Server.Pods,
+		func(c velero.ServerPod) bool { return e.At.Sub(c.StartedAt) < velero.RestartGrace },
+	)
 }
 
 // schemaTooOld reports whether the CRD lacks phases of the server. An unknown version counts as the newest.
@@ -82,9 +87,15 @@ func restartOver(e *Evidence, w *Plan) bool {
 	switch {
 	case e.Job.Kind == job.Backup && e.olderFiles() && !e.Job.Items.Known:
 		w.Why = "its name is taken in the object store, so Velero would have marked it Failed (backup already exists in object storage)"
-		w.WillNot = append(w.WillNot, "change the older backup of that name; deleting this one through Velero would delete its files")
+		w.WillNot = append(
+			w.WillNot,
+			"change the older backup of that name; deleting this one through Velero would delete its files",
+		)
 	case e.resultsStored():
-		w.Why = fmt.Sprintf("its results are stored, so Velero has finished its work, but the job has not changed for %s", human.Duration(e.quiet()))
+		w.Why = fmt.Sprintf(
+			"its results are stored, so Velero has finished its work, but the job has not changed for %s",
+			human.Duration(e.quiet()),
+		)
 	default:
 		return false
 	}
@@ -94,8 +105,10 @@ func restartOver(e *Evidence, w *Plan) bool {
 
 // resultsStored reports whether the results, uploaded after all work, are stored.
 func (e *Evidence) resultsStored() bool {
-	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] && e.Artifacts[0].State == job.Present &&
-		e.Artifacts[0].LastModified.After(e.began()) && e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
+	return len(e.Artifacts) > 0 && e.Artifacts[0].Target == Targets(e.Job.Kind)[0] &&
+		e.Artifacts[0].State == job.Present &&
+		e.Artifacts[0].LastModified.After(e.began()) &&
+		e.At.Sub(e.Artifacts[0].LastModified) >= patchWindow(e)
 }
 
 // restartFinalizer: the finalizer hangs on a hook that cannot run, or, of a backup, on a patch without end
@@ -106,8 +119,15 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 		if h == nil || e.quiet() < velero.HookHangs {
 			return false
 		}
-		w.Why = fmt.Sprintf("it waits without limit for the hook of pod %s, whose container cannot start: %s (Velero issues 9744, 9749)", h.Pod, h.Blocked)
-		w.WillNot = append(w.WillNot, "run its hooks: the restarted server forgets them and ends the restore as if they had run")
+		w.Why = fmt.Sprintf(
+			"it waits without limit for the hook of pod %s, whose container cannot start: %s (Velero issues 9744, 9749)",
+			h.Pod,
+			h.Blocked,
+		)
+		w.WillNot = append(
+			w.WillNot,
+			"run its hooks: the restarted server forgets them and ends the restore as if they had run",
+		)
 		w.Then = append(w.Then, "Velero continues to finalize it when it starts")
 		return true
 	}
@@ -118,7 +138,11 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 	if e.quiet() < finalizerHangs || busy || e.OthersWhy != "" || l == nil || l.Phase != velero.LocationAvailable {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has been %s for %s; the finalizer may be repeating a patch that always fails", e.Job.Phase, human.Duration(e.quiet()))
+	w.Why = fmt.Sprintf(
+		"it has been %s for %s; the finalizer may be repeating a patch that always fails",
+		e.Job.Phase,
+		human.Duration(e.quiet()),
+	)
 	w.Then = append(w.Then, "Velero continues to finalize it when it starts")
 	return true
 }
@@ -127,10 +151,15 @@ func restartFinalizer(e *Evidence, w *Plan) bool {
 // answered, and with one worker for all (backup_operations_controller.go getBackupItemOperationProgress).
 func restartOperations(e *Evidence, w *Plan) bool {
 	limit := velero.ItemOperationTimeout(e.Job.Object, e.Server.Flags)
-	if e.quiet() < limit+velero.OperationLooks(e.Server.Flags)+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 || canFinalize(e).refusal != "" {
+	if e.quiet() < limit+velero.OperationLooks(e.Server.Flags)+limitMargin || e.Volumes != Yes || len(e.moving()) > 0 ||
+		canFinalize(e).refusal != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf("its operations are %s past their limit of %s, at which Velero should have given up: a plugin may hang", human.Duration(e.quiet()-limit), human.Duration(limit))
+	w.Why = fmt.Sprintf(
+		"its operations are %s past their limit of %s, at which Velero should have given up: a plugin may hang",
+		human.Duration(e.quiet()-limit),
+		human.Duration(limit),
+	)
 	w.Then = append(w.Then, "Velero reads its operations again and continues")
 	return true
 }
@@ -140,7 +169,10 @@ func restartQueue(e *Evidence, w *Plan) bool {
 	if e.Job.Kind != job.Backup || e.quiet() < notPickedUp {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has been ReadyToStart for %s and holds a slot of the queue; the server that queued it does not start it", human.Duration(e.quiet()))
+	w.Why = fmt.Sprintf(
+		"it has been ReadyToStart for %s and holds a slot of the queue; the server that queued it does not start it",
+		human.Duration(e.quiet()),
+	)
 	w.Then = append(w.Then, "the slot is free, so other backups may start",
 		"Velero forgets this backup: then wake it (--wake), or give it up")
 	return true
@@ -151,7 +183,10 @@ func restartWorker(e *Evidence, w *Plan) bool {
 	if e.quiet() < notPickedUp || e.busy() != "" || e.OthersWhy != "" {
 		return false
 	}
-	w.Why = fmt.Sprintf("it has waited for %s although nothing else is in progress; the server's worker or queue may be stuck (Velero issues 4128, 10519)", human.Duration(e.quiet()))
+	w.Why = fmt.Sprintf(
+		"it has waited for %s although nothing else is in progress; the server's worker or queue may be stuck (Velero issues 4128, 10519)",
+		human.Duration(e.quiet()),
+	)
 	w.Then = append(w.Then, "Velero picks it up when it starts")
 	return true
 }
@@ -180,20 +215,38 @@ func describeRestart(e *Evidence, w *Plan) {
 	}
 	switch {
 	case e.OthersWhy != "":
-		w.Will = append(w.Will, "mark every job in progress Failed and cancel its data movement; veltui cannot list them all: "+e.OthersWhy)
+		w.Will = append(
+			w.Will,
+			"mark every job in progress Failed and cancel its data movement; veltui cannot list them all: "+e.OthersWhy,
+		)
 	case len(w.Fails) > 0:
-		w.Will = append(w.Will, fmt.Sprintf("mark %s in progress Failed and cancel their data movement: %s", human.Count(len(w.Fails), "job"), human.List(w.Fails, 10)))
+		w.Will = append(
+			w.Will,
+			fmt.Sprintf(
+				"mark %s in progress Failed and cancel their data movement: %s",
+				human.Count(len(w.Fails), "job"),
+				human.List(w.Fails, 10),
+			),
+		)
 	default:
 		w.Will = append(w.Will, "fail nothing: no job is in progress")
 	}
 	w.Will = append(w.Will, "clear the server's memory, so that it accepts deletions that it refused")
 	if forgets := e.forgotten(); len(forgets) > 0 {
-		w.Will = append(w.Will, "forget backups that are ready to start; wake them afterwards: "+human.List(forgets, 10))
+		w.Will = append(
+			w.Will,
+			"forget backups that are ready to start; wake them afterwards: "+human.List(forgets, 10),
+		)
 	}
-	w.WillNot = append(w.WillNot, "remove snapshots or objects that failed jobs leave behind",
-		"change jobs that wait for operations or are being finalized: they continue, but restore hooks that have not run never will")
+	w.WillNot = append(
+		w.WillNot,
+		"remove snapshots or objects that failed jobs leave behind",
+		"change jobs that wait for operations or are being finalized: they continue, but restore hooks that have not run never will",
+	)
 	if e.Server.Deployment != "" {
-		w.Commands = []string{w.request.Reach().Kubectl(j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment)}
+		w.Commands = []string{
+			w.request.Reach().Kubectl(j.Namespace, "rollout", "restart", "deployment/"+e.Server.Deployment),
+		}
 	} else {
 		for _, c := range e.Server.Pods {
 			w.Commands = append(w.Commands, w.request.Reach().Kubectl(j.Namespace, "delete", "pod", c.Name))
@@ -239,7 +292,11 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 	}
 	slices.Sort(nodes)
 	w.Title = "restart the node-agent on " + human.List(nodes, 3)
-	w.Why = fmt.Sprintf("the pods of %s have succeeded, but the node-agent has not noticed: %s", volumesTitle(lost), someVolumes(lost))
+	w.Why = fmt.Sprintf(
+		"the pods of %s have succeeded, but the node-agent has not noticed: %s",
+		volumesTitle(lost),
+		someVolumes(lost),
+	)
 	w.Will = []string{"let the node-agent pick up the finished work"}
 	w.WillNot = []string{"cancel anything: the new node-agent takes over the other volumes in progress on the node"}
 	if !v.MovesInPods(velero.PodVolumeBackup) {
@@ -247,7 +304,11 @@ func restartNodeAgent(e *Evidence, w *Plan) bool {
 	}
 	w.Then = []string{"Velero continues with the " + e.Job.Kind.Word()}
 	for _, node := range nodes {
-		w.Commands = append(w.Commands, w.request.Reach().Kubectl(w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node))
+		w.Commands = append(
+			w.Commands,
+			w.request.Reach().
+				Kubectl(w.Namespace, "delete", "pod", "-l", "role=node-agent", "--field-selector", "spec.nodeName="+node),
+		)
 	}
 	w.Refusal, w.Advice = "restarting is up to you: veltui only shows the command", "Run the command."
 	return true
@@ -289,7 +350,9 @@ func fixField(e *Evidence, w *Plan) bool {
 		return false
 	}
 	w.Title, w.Why = "correct the malformed field", what
-	w.Will = []string{"correct a value whose meaning is clear and remove any other, only if nothing has changed it since"}
+	w.Will = []string{
+		"correct a value whose meaning is clear and remove any other, only if nothing has changed it since",
+	}
 	w.WillNot = []string{"be needed with a later Velero that accepts the value"}
 	w.Then = []string{"Velero's server can read all resources of this kind again"}
 	fields, resource, name := e.Job.Malformed, qualified(e.Job.Kind), e.Job.Name
@@ -298,7 +361,9 @@ func fixField(e *Evidence, w *Plan) bool {
 		fields, resource, name = []decode.Malformed{v.Malformed}, qualified(v.Kind), v.Name
 	}
 	if patch := decode.Patch(fields); patch != "" {
-		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch)}
+		w.Commands = []string{
+			w.request.Reach().Kubectl(e.Job.Namespace, "patch", resource, name, "--type=json", "-p", patch),
+		}
 	} else {
 		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "edit", resource, name)}
 	}

@@ -33,7 +33,10 @@ func spoiledJob(fields []decode.Malformed) change {
 func spoiledVolume(field decode.Malformed) change {
 	return func(e *Evidence) {
 		j := *e.Job
-		j.Volumes = append(j.Volumes, job.Volume{Kind: velero.DataUpload, Name: "v", Phase: "Completed", Malformed: field})
+		j.Volumes = append(
+			j.Volumes,
+			job.Volume{Kind: velero.DataUpload, Name: "v", Phase: "Completed", Malformed: field},
+		)
 		e.Job = &j
 	}
 }
@@ -59,12 +62,15 @@ func TestMalformedIsRefused(t *testing.T) {
 					e := evidence(t, job.Backup, phase, server, stored, c.spoil)
 					r := Request{Phase: asked, Context: "prod"}
 					p := draft(e, r)
-					if p.Effect() != Refuse || !strings.Contains(p.Refusal, c.refusal) || !strings.Contains(p.Refusal, decode.ServerWarning) ||
-						!strings.Contains(p.Advice, c.command) || !strings.Contains(p.Advice, "Restarting the Velero server does not help") {
+					if p.Effect() != Refuse || !strings.Contains(p.Refusal, c.refusal) ||
+						!strings.Contains(p.Refusal, decode.ServerWarning) ||
+						!strings.Contains(p.Advice, c.command) ||
+						!strings.Contains(p.Advice, "Restarting the Velero server does not help") {
 						t.Fatalf("%s, %q, asked for %q: %q %q", name, phase, asked, p.Refusal, p.Advice)
 					}
 					others := remedies(e, r)
-					if len(others) != 1 || others[0].Action != FixField || others[0].Refusal == "" || !strings.Contains(others[0].Commands[0], c.command) {
+					if len(others) != 1 || others[0].Action != FixField || others[0].Refusal == "" ||
+						!strings.Contains(others[0].Commands[0], c.command) {
 						t.Fatalf("%s, %q: %+v", name, phase, others)
 					}
 				}
@@ -72,7 +78,13 @@ func TestMalformedIsRefused(t *testing.T) {
 		}
 	}
 	for _, phase := range []string{"Completed", "Failed"} {
-		if p := draft(evidence(t, job.Backup, phase, alive, spoiledJob(days)), Request{}); !strings.Contains(p.Refusal, "it has ended") {
+		if p := draft(
+			evidence(t, job.Backup, phase, alive, spoiledJob(days)),
+			Request{},
+		); !strings.Contains(
+			p.Refusal,
+			"it has ended",
+		) {
 			t.Errorf("%s: %s", phase, p.Refusal)
 		}
 	}

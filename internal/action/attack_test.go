@@ -65,7 +65,8 @@ func TestAttacks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, out := applyUnder(t, c.tamper)
-				if out.Sent != c.sent || out.State != c.state || !strings.Contains(out.Message, c.says) || c.never != "" && strings.Contains(out.Message, c.never) {
+				if out.Sent != c.sent || out.State != c.state || !strings.Contains(out.Message, c.says) ||
+					c.never != "" && strings.Contains(out.Message, c.never) {
 					t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 				}
 				if landed := len(b.api.landings(b.path)); landed != c.landed || b.api.foreign != 0 {
@@ -77,7 +78,10 @@ func TestAttacks(t *testing.T) {
 }
 
 // onFirstWrite answers the first write so, then lets something happen.
-func onFirstWrite(answer string, then func(*sendBench)) func(*sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
+func onFirstWrite(
+	answer string,
+	then func(*sendBench),
+) func(*sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
 	return func(b *sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
 		first := true
 		return func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
@@ -96,7 +100,9 @@ func onFirstWrite(answer string, then func(*sendBench)) func(*sendBench) func(st
 }
 
 // onWrites answers the writes so, one after the other.
-func onWrites(each ...string) func(*sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
+func onWrites(
+	each ...string,
+) func(*sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
 	return func(b *sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
 		left := each
 		return func(step string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
@@ -113,7 +119,10 @@ func onWrites(each ...string) func(*sendBench) func(string, *http.Request, func(
 
 // applyUnder plans to set a restore to Failed, and applies the plan while the API
 // server, or what is before it, behaves so.
-func applyUnder(t *testing.T, tamper func(*sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error)) (*sendBench, Outcome) {
+func applyUnder(
+	t *testing.T,
+	tamper func(*sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error),
+) (*sendBench, Outcome) {
 	t.Helper()
 	b := newSendBench(finalizeSend)
 	engine, err := New(b.options(t.TempDir()))
@@ -148,7 +157,8 @@ func TestClocksApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, _ := For(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
-			if apart := date.Abs() > maxSkew; p.Possible() == apart || apart && !strings.Contains(p.Refusal, "differ by") {
+			if apart := date.Abs() > maxSkew; p.Possible() == apart ||
+				apart && !strings.Contains(p.Refusal, "differ by") {
 				t.Errorf("%s: possible %v: %s", name, p.Possible(), p.Refusal)
 			}
 			if e.At.After(time.Now()) {
@@ -158,13 +168,16 @@ func TestClocksApart(t *testing.T) {
 	}
 	// The API server that would write has another clock than the one that answered.
 	synctest.Test(t, func(t *testing.T) {
-		_, out := applyUnder(t, func(b *sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
-			b.api.wrote = func() time.Time { return time.Now().Add(-8 * time.Minute) }
-			return func(_ string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
-				connected(r)
-				return serve(), nil
-			}
-		})
+		_, out := applyUnder(
+			t,
+			func(b *sendBench) func(string, *http.Request, func() *http.Response) (*http.Response, error) {
+				b.api.wrote = func() time.Time { return time.Now().Add(-8 * time.Minute) }
+				return func(_ string, r *http.Request, serve func() *http.Response) (*http.Response, error) {
+					connected(r)
+					return serve(), nil
+				}
+			},
+		)
 		if out.State != Refused || out.Sent != NotSent || !strings.Contains(out.Message, "differ by 8m") {
 			t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 		}

@@ -121,7 +121,9 @@ func (x *execution) entry(event string, w write) Entry {
 	o, entry := x.f.o, x.record
 	entry.Time, entry.Event, entry.Attempt = o.Now().UTC(), event, x.stamp.attempt
 	cluster := x.f.access.Identity()
-	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(cluster.UID), x.out.Copy
+	entry.Context, entry.Cluster, entry.ClusterUID, entry.Copy = o.Context, cluster.Server, string(
+		cluster.UID,
+	), x.out.Copy
 	entry.Host, entry.DryRun = x.host, x.dryRun
 	entry.By = strings.ToValidUTF8(x.stamp.by, "?")
 	if w != nil && !x.isJob(w.object()) {

@@ -53,8 +53,14 @@ func observeCancel(x *execution, ctx context.Context, late bool) error {
 	case open == 0:
 		return x.stop(Settled, "%s: all ended", all)
 	case late:
-		return x.stop(Moving, "%s: %d of %d did not end within %s; Velero marks them Canceled within an hour of the request",
-			all, open, len(x.writes), human.Duration(x.limit()))
+		return x.stop(
+			Moving,
+			"%s: %d of %d did not end within %s; Velero marks them Canceled within an hour of the request",
+			all,
+			open,
+			len(x.writes),
+			human.Duration(x.limit()),
+		)
 	}
 	return nil
 }
@@ -87,7 +93,9 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	switch {
 	case named != "" && len(dead)+len(forbidden) != 1:
 		w.Title, w.Why = "cancel no volume", "it was asked for"
-		w.Refusal, w.Advice = e.notCancelled(named), "veltui cancels what has stalled for a known cause, or whose job has failed. Name it as KIND/NAME."
+		w.Refusal, w.Advice = e.notCancelled(
+			named,
+		), "veltui cancels what has stalled for a known cause, or whose job has failed. Name it as KIND/NAME."
 		return true
 	case len(dead) > 0:
 		describeCancel(e, w, dead)
@@ -103,10 +111,17 @@ func cancelVolumes(e *Evidence, w *Plan) bool {
 	}
 	w.Why = fmt.Sprintf("%s: unchanged for %s; %s", volumesTitle(all), human.Duration(silence(e, all)), cause)
 	if e.Job.Terminal() {
-		w.Why = fmt.Sprintf("the %s has ended, but %s not", e.Job.Kind.Word(), human.Plural(len(all), "of its volumes has", "of its volumes have"))
+		w.Why = fmt.Sprintf(
+			"the %s has ended, but %s not",
+			e.Job.Kind.Word(),
+			human.Plural(len(all), "of its volumes has", "of its volumes have"),
+		)
 	}
 	if len(dead) > 0 && len(forbidden) > 0 {
-		w.WillNot = append(w.WillNot, fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)))
+		w.WillNot = append(
+			w.WillNot,
+			fmt.Sprintf("cancel %s: %s", volumesTitle(forbidden), podVolumeRisk(e, forbidden[0].Kind)),
+		)
 	}
 	return true
 }
@@ -130,7 +145,12 @@ func (e *Evidence) notCancelled(name string) string {
 		return "somebody has requested to cancel " + e.Job.Volumes[i].Name + " already"
 	}
 	v := e.Job.Volumes[i]
-	return fmt.Sprintf("%s is %s and last changed %s ago: nothing proves that it alone has stalled", v.Name, orNone(v.Phase), human.Duration(max(0, e.At.Sub(v.Changed))))
+	return fmt.Sprintf(
+		"%s is %s and last changed %s ago: nothing proves that it alone has stalled",
+		v.Name,
+		orNone(v.Phase),
+		human.Duration(max(0, e.At.Sub(v.Changed))),
+	)
 }
 
 // unwanted reports whether Velero itself says that the job has failed. One that a person set to Failed may still be
@@ -180,7 +200,8 @@ func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 // those that did end are lost too (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed; pull request 9999).
 func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
 	v, known := e.version()
-	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) && v.Before(velero.Version{1, 18, 3}) {
+	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) &&
+		v.Before(velero.Version{1, 18, 3}) {
 		return "Get the node-agent that should move them running. Do not wait for Velero's timeout: Velero " + v.String() + " then loses the list of the volumes that did end."
 	}
 	return "Get the node-agent that should move them running, or wait for Velero's timeout."
@@ -191,8 +212,14 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	for _, v := range volumes {
 		w.targets = append(w.targets, e.volumes[v.Ref()])
 	}
-	w.Will = []string{fmt.Sprintf("set spec.cancel on %s, each only if nothing has changed it since: %s", volumesTitle(volumes), someVolumes(volumes)),
-		"record in their annotations who did it, when and why"}
+	w.Will = []string{
+		fmt.Sprintf(
+			"set spec.cancel on %s, each only if nothing has changed it since: %s",
+			volumesTitle(volumes),
+			someVolumes(volumes),
+		),
+		"record in their annotations who did it, when and why",
+	}
 	w.WillNot = []string{"save the data of these volumes, or remove what was moved so far"}
 	switch {
 	case e.Job.Terminal():
@@ -200,7 +227,10 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	case e.Job.Kind == job.Backup:
 		w.Then = append(w.Then, "Velero counts them as failed and continues; the backup ends PartiallyFailed at best")
 	default:
-		w.Then = append(w.Then, "Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay without data")
+		w.Then = append(
+			w.Then,
+			"Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay without data",
+		)
 	}
 	w.Then = append(w.Then, cancelTiming(e, volumes))
 	c := e.volumeContext()
@@ -222,7 +252,13 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 		if w.Refusal != "" {
 			break
 		}
-		w.refuse(permission(e.MayCancel[v.Kind], rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), w.Namespace), ""))
+		w.refuse(
+			permission(
+				e.MayCancel[v.Kind],
+				rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), w.Namespace),
+				"",
+			),
+		)
 	}
 }
 

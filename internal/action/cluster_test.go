@@ -60,12 +60,22 @@ func install(t *testing.T) *installation {
 	if err := in.Namespace(t.Context(), in.namespace); err != nil {
 		t.Fatal(err)
 	}
-	in.create(&velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "default"},
-		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", AccessMode: velerov1.BackupStorageLocationAccessModeReadWrite,
-			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}},
-		&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "source"},
-			Spec: velerov1.BackupSpec{StorageLocation: "default"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}})
+	in.create(&velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "default"},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider:    "aws",
+			AccessMode:  velerov1.BackupStorageLocationAccessModeReadWrite,
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+		},
+		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+	},
+		&velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "source"},
+			Spec: velerov1.BackupSpec{
+				StorageLocation: "default",
+			},
+			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+		})
 	return in
 }
 
@@ -82,12 +92,21 @@ func (in *installation) create(objects ...client.Object) {
 func (in *installation) server(started time.Time) {
 	in.t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: in.namespace,
+			Name:      "velero-0",
+			Labels:    map[string]string{"component": "velero", "deploy": "velero"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
 	}
 	in.create(pod)
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}}}}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+		{
+			Name:  "velero",
+			Ready: true,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}},
+		},
+	}}
 	if err := in.Status().Update(in.t.Context(), pod); err != nil {
 		in.t.Fatal(err)
 	}
@@ -114,7 +133,12 @@ func (in *installation) recorded(file string) *unstructured.Unstructured {
 			in.t.Fatal(err)
 		}
 	}
-	if err := unstructured.SetNestedField(o.Object, time.Now().UTC().Format(time.RFC3339), "status", "startTimestamp"); err != nil {
+	if err := unstructured.SetNestedField(
+		o.Object,
+		time.Now().UTC().Format(time.RFC3339),
+		"status",
+		"startTimestamp",
+	); err != nil {
 		in.t.Fatal(err)
 	}
 	if err := in.Create(in.t.Context(), o, client.FieldOwner("velero-server")); err != nil {
@@ -143,7 +167,12 @@ func (in *installation) restore(name string) *velerov1.Restore {
 func (in *installation) veleroWrites(kind job.Kind, name, phase string) {
 	in.t.Helper()
 	patch := fmt.Sprintf(`{"status":{"phase":%q}}`, phase)
-	err := in.Patch(in.t.Context(), bare(jobKind(kind), in.namespace, name), client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("velero-server"))
+	err := in.Patch(
+		in.t.Context(),
+		bare(jobKind(kind), in.namespace, name),
+		client.RawPatch("application/merge-patch+json", []byte(patch)),
+		client.FieldOwner("velero-server"),
+	)
 	if err != nil {
 		in.t.Errorf("Velero's own write: %v", err)
 	}
@@ -211,10 +240,19 @@ func holding(c job.StoredCounts) *store {
 func (in *installation) finalizer(change ...func(*Options)) *Engine {
 	in.t.Helper()
 	o := Options{
-		Session: in.session(in.Config()), Namespace: in.namespace, By: "nobody", Context: "prod-east", AuditDir: filepath.Join(in.t.TempDir(), "audit"),
-		Deadline: 5 * time.Minute, Backoff: retry.Backoff{First: 50 * time.Millisecond, Cap: time.Second},
-		Observe: time.Second, Poll: 50 * time.Millisecond, Now: later,
-		Prober: &store{presence: job.Presence{State: job.Absent}},
+		Session: in.session(
+			in.Config(),
+		),
+		Namespace: in.namespace,
+		By:        "nobody",
+		Context:   "prod-east",
+		AuditDir:  filepath.Join(in.t.TempDir(), "audit"),
+		Deadline:  5 * time.Minute,
+		Backoff:   retry.Backoff{First: 50 * time.Millisecond, Cap: time.Second},
+		Observe:   time.Second,
+		Poll:      50 * time.Millisecond,
+		Now:       later,
+		Prober:    &store{presence: job.Presence{State: job.Absent}},
 	}
 	for _, c := range change {
 		c(&o)
@@ -306,7 +344,8 @@ func (q *requests) patches() int {
 
 // isWrite tells requests that change something from reads, reviews and dry runs.
 func isWrite(r *http.Request) bool {
-	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "selfsubject") && r.URL.Query().Get("dryRun") == ""
+	return r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "selfsubject") &&
+		r.URL.Query().Get("dryRun") == ""
 }
 
 func isPatch(r *http.Request) bool { return r.Method == http.MethodPatch && isWrite(r) }

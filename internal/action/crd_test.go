@@ -69,7 +69,10 @@ func TestCRDWithoutThePhase(t *testing.T) {
 	in.restore("r")
 	in.changeCRD("restores.velero.io", func(v map[string]any) {
 		path := []string{"schema", "openAPIV3Schema", "properties", "status", "properties", "phase", "enum"}
-		err := unstructured.SetNestedSlice(v, []any{"New", "FailedValidation", "InProgress", "Completed", "PartiallyFailed", "Failed"}, path...)
+		err := unstructured.SetNestedSlice(
+			v,
+			[]any{"New", "FailedValidation", "InProgress", "Completed", "PartiallyFailed", "Failed"},
+			path...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,14 +80,18 @@ func TestCRDWithoutThePhase(t *testing.T) {
 	withStore := func(o *Options) { s := holding(job.StoredCounts{}); o.Prober, o.Counter = s, s }
 
 	p := in.plan(in.finalizer(withStore), job.Restore, "r", Request{})
-	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "does not allow phase Finalizing") || !strings.Contains(p.Advice, "crds-only") {
+	if p.Effect() != Refuse || !strings.Contains(p.Refusal, "does not allow phase Finalizing") ||
+		!strings.Contains(p.Advice, "crds-only") {
 		t.Errorf("%s: %q, %q", p.Action, p.Refusal, p.Advice)
 	}
 	if schema := p.Evidence().Schema.String(); schema != "v1.18.3 or later" { // the rest of it is as it was
 		t.Errorf("the CRD is of %s", schema)
 	}
 
-	f := in.finalizer(withStore, func(o *Options) { o.Session = in.session(in.user("operator-"+in.namespace, operator...)) })
+	f := in.finalizer(
+		withStore,
+		func(o *Options) { o.Session = in.session(in.user("operator-"+in.namespace, operator...)) },
+	)
 	p = in.plan(f, job.Restore, "r", Request{})
 	if p.To != "Finalizing" {
 		t.Fatalf("%s: %q", p.Action, p.Refusal)
@@ -117,7 +124,10 @@ func TestCRDWithStatusSubresource(t *testing.T) {
 	if err := x.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.check(t.Context()); err != errStop || x.out.State != Refused || !strings.Contains(x.out.Message, "status subresource") {
+	if err := x.check(
+		t.Context(),
+	); err != errStop || x.out.State != Refused ||
+		!strings.Contains(x.out.Message, "status subresource") {
 		t.Errorf("%v, %+v", err, x.out)
 	}
 }

@@ -20,9 +20,18 @@ import (
 
 func creating() definition {
 	return definition{
-		name: Create, gather: gatherCreation, fill: create, nothing: "create nothing", creates: true, marks: created, ages: noAge,
-		observe: observing(observeCreation), event: "Created", did: done("created it"),
-		others: func(*unstructured.Unstructured) string { return "created one of that name" }, lookBefore: lookAtSource,
+		name:       Create,
+		gather:     gatherCreation,
+		fill:       create,
+		nothing:    "create nothing",
+		creates:    true,
+		marks:      created,
+		ages:       noAge,
+		observe:    observing(observeCreation),
+		event:      "Created",
+		did:        done("created it"),
+		others:     func(*unstructured.Unstructured) string { return "created one of that name" },
+		lookBefore: lookAtSource,
 	}
 }
 
@@ -31,9 +40,16 @@ func gatherCreation(g *gathering) {
 	kind := job.Kind(o.asked.GetKind())
 	if o.exists {
 		by := g.e.Object.GetAnnotations()[string(created)+"-by"]
-		o.refuse(refuse("Choose another name, or look at that one: veltui describe "+kind.Word()+"/"+o.asked.GetName(),
-			"there is a %s of that name: %s, made %s ago%s", kind.Word(), orNone(sanitize.String(phaseOf(g.e.Object))),
-			human.Duration(max(0, g.e.At.Sub(g.e.Object.GetCreationTimestamp().Time))), human.Clause(" by ", sanitize.String(by))))
+		o.refuse(refuse(
+			"Choose another name, or look at that one: veltui describe "+kind.Word()+"/"+o.asked.GetName(),
+			"there is a %s of that name: %s, made %s ago%s",
+			kind.Word(),
+			orNone(sanitize.String(phaseOf(g.e.Object))),
+			human.Duration(
+				max(0, g.e.At.Sub(g.e.Object.GetCreationTimestamp().Time)),
+			),
+			human.Clause(" by ", sanitize.String(by)),
+		))
 	}
 	from := g.backupTemplate
 	if kind == job.Restore {
@@ -47,7 +63,12 @@ func gatherCreation(g *gathering) {
 func (g *gathering) restoreSource() {
 	o := g.e.proposal
 	name, _, _ := unstructured.NestedString(o.asked.Object, "spec", "backupName")
-	if schedule, _, _ := unstructured.NestedString(o.asked.Object, "spec", "scheduleName"); name == "" && schedule != "" {
+	if schedule, _, _ := unstructured.NestedString(
+		o.asked.Object,
+		"spec",
+		"scheduleName",
+	); name == "" &&
+		schedule != "" {
 		if name = g.newestCompleted(schedule); name == "" {
 			return
 		}
@@ -62,11 +83,24 @@ func (g *gathering) restoreSource() {
 	}
 	phase := string(b.Status.Phase)
 	whole := phase == velero.PhaseCompleted
-	o.ledger.Note(whole, diagnosis.SourceAPI, job.TimeOf(b.Status.CompletionTimestamp), "backup %s is %s", name, orNone(phase))
+	o.ledger.Note(
+		whole,
+		diagnosis.SourceAPI,
+		job.TimeOf(b.Status.CompletionTimestamp),
+		"backup %s is %s",
+		name,
+		orNone(phase),
+	)
 	if phase == velero.PhaseDeleting || b.DeletionTimestamp != nil {
 		o.refuse(refuse("Choose another backup.", "backup %s is being deleted", name))
 	} else if !velero.TerminalPhase(phase) {
-		o.refuse(refuse("Wait until it has ended: veltui wait backup/"+name, "backup %s has not ended: what it holds is not stored yet", name))
+		o.refuse(
+			refuse(
+				"Wait until it has ended: veltui wait backup/"+name,
+				"backup %s has not ended: what it holds is not stored yet",
+				name,
+			),
+		)
 	}
 	o.source = b.UID
 	if velero.Expired(&b, g.e.At) {
@@ -96,7 +130,14 @@ func (g *gathering) sourceDeletion(b *velerov1.Backup) {
 	switch r, reason := velero.DeletionRequest(b, requests); reason {
 	case velero.CopyDeletionRequested:
 		const advice = "Choose another backup, or withdraw the request if Velero has not begun with it: veltui get deletions"
-		o.refuse(refuse(advice, "the deletion of backup %s is requested (%s): Velero deletes it while it is restored", b.Name, r.Name))
+		o.refuse(
+			refuse(
+				advice,
+				"the deletion of backup %s is requested (%s): Velero deletes it while it is restored",
+				b.Name,
+				r.Name,
+			),
+		)
 	case velero.CopyDeletionFailed:
 		o.ledger.Doubts(diagnosis.SourceAPI, r.CreationTimestamp.Time,
 			"a deletion of backup %s failed: part of its data may be gone", b.Name)
@@ -128,19 +169,42 @@ func (g *gathering) newestCompleted(schedule string) (name string) {
 	o := g.e.proposal
 	raw, why := g.all(job.Backup, velerov1.ScheduleNameLabel+"="+schedule)
 	if why != "" {
-		o.refuse(unknown("Ask for the right to list backups in namespace "+g.o.Namespace+".", "which backup of schedule "+schedule+" Velero takes", why))
+		o.refuse(
+			unknown(
+				"Ask for the right to list backups in namespace "+g.o.Namespace+".",
+				"which backup of schedule "+schedule+" Velero takes",
+				why,
+			),
+		)
 		return ""
 	}
 	newest := ""
 	for i := range raw {
-		if began, _, _ := unstructured.NestedString(raw[i].Object, "status", "startTimestamp"); phaseOf(&raw[i]) == velero.PhaseCompleted && (name == "" || began > newest) {
+		if began, _, _ := unstructured.NestedString(
+			raw[i].Object,
+			"status",
+			"startTimestamp",
+		); phaseOf(&raw[i]) == velero.PhaseCompleted &&
+			(name == "" || began > newest) {
 			name, newest = raw[i].GetName(), began
 		}
 	}
 	if name == "" {
-		o.refuse(refuse("veltui get backups lists those that there are.", "schedule %s has no completed backup: Velero would refuse the restore", schedule))
+		o.refuse(
+			refuse(
+				"veltui get backups lists those that there are.",
+				"schedule %s has no completed backup: Velero would refuse the restore",
+				schedule,
+			),
+		)
 	} else {
-		o.ledger.Supports(diagnosis.SourceAPI, g.e.At, "Velero takes the newest completed backup of schedule %s when it begins; now that is %s", schedule, name)
+		o.ledger.Supports(
+			diagnosis.SourceAPI,
+			g.e.At,
+			"Velero takes the newest completed backup of schedule %s when it begins; now that is %s",
+			schedule,
+			name,
+		)
 	}
 	return name
 }
@@ -160,7 +224,13 @@ func (g *gathering) usableLocation(name string, write bool) {
 	case g.e.LocationGone:
 		what = "storage location " + name + " does not exist"
 	case l == nil:
-		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell whether storage location %s is available%s", name, because(g.e.LocationWhy))
+		o.ledger.Doubts(
+			diagnosis.SourceAPI,
+			g.e.At,
+			"cannot tell whether storage location %s is available%s",
+			name,
+			because(g.e.LocationWhy),
+		)
 	case l.Phase != velero.LocationAvailable:
 		what = "storage location " + name + " is not available" + because(l.Message)
 	case write && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
@@ -207,7 +277,17 @@ func backupOf(o *proposal, name string) *unstructured.Unstructured {
 	b.SetAnnotations(notes)
 	if own := s.Spec.UseOwnerReferencesInBackup; own != nil && *own {
 		isController := true
-		b.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Schedule", Name: s.Name, UID: s.UID, Controller: &isController}})
+		b.SetOwnerReferences(
+			[]metav1.OwnerReference{
+				{
+					APIVersion: velerov1.SchemeGroupVersion.String(),
+					Kind:       "Schedule",
+					Name:       s.Name,
+					UID:        s.UID,
+					Controller: &isController,
+				},
+			},
+		)
 	}
 	return b
 }
@@ -229,7 +309,10 @@ func create(e *Evidence, p *Plan) bool {
 	p.targets = []*unstructured.Unstructured{o.asked}
 	if o.request.Policy != nil {
 		p.targets = []*unstructured.Unstructured{o.request.Policy, o.asked}
-		p.Will = append(p.Will, "create ConfigMap "+o.request.Policy.GetName()+" before, which names the selected objects, and delete it once Velero has read it")
+		p.Will = append(
+			p.Will,
+			"create ConfigMap "+o.request.Policy.GetName()+" before, which names the selected objects, and delete it once Velero has read it",
+		)
 	}
 	p.Will = append(p.Will, "create "+word+" "+p.Name+", only if nothing has that name")
 	p.Will = append(p.Will, p.request.Consequences...)
@@ -248,12 +331,21 @@ func create(e *Evidence, p *Plan) bool {
 	}
 	if s := o.schedule; s != nil {
 		p.Commands = append(p.Commands, veleroCommand(p, "backup", "create", p.Name, "--from-schedule="+s.Name)...)
-		p.Then = append(p.Then, "it counts as a run of schedule "+s.Name+" in veltui, a restore from the schedule may take it, and it expires as its backups do")
+		p.Then = append(
+			p.Then,
+			"it counts as a run of schedule "+s.Name+" in veltui, a restore from the schedule may take it, and it expires as its backups do",
+		)
 		if !s.Spec.Paused {
-			p.Then = append(p.Then, "the schedule's own next run stays as it is, and waits while this one is New or InProgress")
+			p.Then = append(
+				p.Then,
+				"the schedule's own next run stays as it is, and waits while this one is New or InProgress",
+			)
 		}
 		if len(o.asked.GetOwnerReferences()) > 0 {
-			p.Then = append(p.Then, "deleting the schedule deletes this Backup object, not what is stored: the schedule uses owner references")
+			p.Then = append(
+				p.Then,
+				"deleting the schedule deletes this Backup object, not what is stored: the schedule uses owner references",
+			)
 		}
 	}
 	return true
@@ -297,12 +389,23 @@ func observeCreation(x *execution, o *unstructured.Unstructured, late bool) erro
 	switch phase := x.out.Phase; {
 	case phase == velero.PhaseFailedValidation:
 		wrong, _, _ := unstructured.NestedStringSlice(o.Object, "status", "validationErrors")
-		return x.stop(NoEffect, "Velero refused the %s: %s", word, human.Shorten(sanitize.String(strings.Join(wrong, "; ")), 500))
+		return x.stop(
+			NoEffect,
+			"Velero refused the %s: %s",
+			word,
+			human.Shorten(sanitize.String(strings.Join(wrong, "; ")), 500),
+		)
 	case phase != "" && phase != velero.PhaseNew:
 		return x.stop(Settled, "Velero has taken it up: it is %s", phase)
 	case late:
-		return x.stop(NoEffect, "the %s exists, and Velero has not begun it after %s: see what it waits for with veltui explain %s/%s",
-			word, human.Duration(x.f.o.Observe), word, x.plan.Name)
+		return x.stop(
+			NoEffect,
+			"the %s exists, and Velero has not begun it after %s: see what it waits for with veltui explain %s/%s",
+			word,
+			human.Duration(x.f.o.Observe),
+			word,
+			x.plan.Name,
+		)
 	}
 	return nil
 }

@@ -62,7 +62,12 @@ func TestCreateRefuses(t *testing.T) {
 		"a backup whose deletion has begun": {func(b *sendBench) { b.deletionRequest("source", "InProgress") },
 			"the deletion of backup source is requested (source-x): Velero deletes it while it is restored"},
 	} {
-		if p := proposed(t, createSend, c.change); p.Possible() || !strings.HasPrefix(p.Refusal, c.want) || p.Advice == "" {
+		if p := proposed(
+			t,
+			createSend,
+			c.change,
+		); p.Possible() || !strings.HasPrefix(p.Refusal, c.want) ||
+			p.Advice == "" {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
 		}
 	}
@@ -129,8 +134,19 @@ func TestRestoreOfABackupThatGoes(t *testing.T) {
 					return response, nil
 				}
 				outcome, _ := engine.Apply(t.Context(), p, false, nil)
-				if n := len(b.api.landings(createSend.path)); n > 0 || outcome.Sent != NotSent || outcome.State != Changed {
-					t.Errorf("%s after the %s: %d requests, %v %v %q", name, step, n, outcome.State, outcome.Sent, outcome.Message)
+				if n := len(
+					b.api.landings(createSend.path),
+				); n > 0 || outcome.Sent != NotSent ||
+					outcome.State != Changed {
+					t.Errorf(
+						"%s after the %s: %d requests, %v %v %q",
+						name,
+						step,
+						n,
+						outcome.State,
+						outcome.Sent,
+						outcome.Message,
+					)
 				}
 			})
 		}
@@ -147,7 +163,9 @@ func TestBackupOfAChangedSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := engine.Propose(t.Context(), Create, BackupOf("nightly", "now"), Request{})
-		if err != nil || !p.Possible() || !strings.Contains(strings.Join(p.Will, "\n"), "with includedNamespaces: shop") || len(p.Commands) != 1 {
+		if err != nil || !p.Possible() ||
+			!strings.Contains(strings.Join(p.Will, "\n"), "with includedNamespaces: shop") ||
+			len(p.Commands) != 1 {
 			t.Fatalf("%q %q %q %v", p.Refusal, p.Will, p.Commands, err)
 		}
 		b.api.put(b.path, func(o map[string]any) {
@@ -163,12 +181,24 @@ func TestBackupOfAChangedSchedule(t *testing.T) {
 // A backup has what is stored of the template, also fields of a newer Velero; annotations of veltui are its own.
 func TestBackupOfASchedule(t *testing.T) {
 	yes := true
-	s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "nightly", UID: "s-1", Labels: map[string]string{"team": "a"},
-		Annotations: map[string]string{"note": "b", lastApplied: "{}", "veltui.io/paused-by": "jane"}},
-		Spec: velerov1.ScheduleSpec{UseOwnerReferencesInBackup: &yes}}
+	s := &velerov1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   "velero",
+			Name:        "nightly",
+			UID:         "s-1",
+			Labels:      map[string]string{"team": "a"},
+			Annotations: map[string]string{"note": "b", lastApplied: "{}", "veltui.io/paused-by": "jane"},
+		},
+		Spec: velerov1.ScheduleSpec{UseOwnerReferencesInBackup: &yes},
+	}
 	template := map[string]any{"includedNamespaces": []any{"shop"}, "filterToCome": "x"}
 	made := func() *unstructured.Unstructured {
-		c, err := newCreation(backupOf(&proposal{schedule: s, template: template}, "now"), created, stamp{attempt: "1"}, "because")
+		c, err := newCreation(
+			backupOf(&proposal{schedule: s, template: template}, "now"),
+			created,
+			stamp{attempt: "1"},
+			"because",
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,11 +208,14 @@ func TestBackupOfASchedule(t *testing.T) {
 	notes := b.GetAnnotations()
 	if notes["note"] != "b" || notes[lastApplied] != "" || notes["veltui.io/paused-by"] != "" || notes[created.attempt()] == "" ||
 		!maps.Equal(b.GetLabels(), map[string]string{"team": "a", velerov1.ScheduleNameLabel: "nightly"}) ||
-		len(b.GetOwnerReferences()) != 1 || b.GetOwnerReferences()[0].UID != "s-1" || !sameJSON(b.Object["spec"], template) {
+		len(b.GetOwnerReferences()) != 1 ||
+		b.GetOwnerReferences()[0].UID != "s-1" ||
+		!sameJSON(b.Object["spec"], template) {
 		t.Errorf("%+v", b)
 	}
 	s.Spec.Template.Labels = map[string]string{"own": "c"}
-	if b := made(); !maps.Equal(b.GetLabels(), map[string]string{"own": "c", velerov1.ScheduleNameLabel: "nightly"}) || len(s.Spec.Template.Labels) != 1 {
+	if b := made(); !maps.Equal(b.GetLabels(), map[string]string{"own": "c", velerov1.ScheduleNameLabel: "nightly"}) ||
+		len(s.Spec.Template.Labels) != 1 {
 		t.Errorf("%v", b.GetLabels())
 	}
 }
@@ -202,13 +235,19 @@ func TestCreateLooksAtTheLocation(t *testing.T) {
 			return f.Propose(ctx, Create, BackupOf("nightly", "now"), Request{})
 		}
 		there := func(b *sendBench) {
-			b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["spec"] = map[string]any{"storageLocation": "default"} })
+			b.api.put(
+				fakeNamespace+"backups/source",
+				func(o map[string]any) { o["spec"] = map[string]any{"storageLocation": "default"} },
+			)
 			b.location(c.access, c.phase)
 			b.api.put(backup.path, func(o map[string]any) {
 				if o["kind"] == nil {
 					fillSchedule(o, b.start, "s-1")
 				}
-				o["spec"] = map[string]any{"schedule": "0 1 * * *", "template": map[string]any{"storageLocation": "default"}}
+				o["spec"] = map[string]any{
+					"schedule": "0 1 * * *",
+					"template": map[string]any{"storageLocation": "default"},
+				}
 			})
 		}
 		for what, got := range map[string][2]string{"backup": {proposed(t, backup, there).Refusal, c.backup}, "restore": {proposed(t, createSend, there).Refusal, c.restore}} {
@@ -218,9 +257,16 @@ func TestCreateLooksAtTheLocation(t *testing.T) {
 		}
 	}
 	gone := func(b *sendBench) {
-		b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["spec"] = map[string]any{"storageLocation": "default"} })
+		b.api.put(
+			fakeNamespace+"backups/source",
+			func(o map[string]any) { o["spec"] = map[string]any{"storageLocation": "default"} },
+		)
 	}
-	if p := proposed(t, createSend, gone); p.Refusal != "storage location default does not exist: Velero would refuse it" {
+	if p := proposed(
+		t,
+		createSend,
+		gone,
+	); p.Refusal != "storage location default does not exist: Velero would refuse it" {
 		t.Errorf("%q", p.Refusal)
 	}
 }
@@ -233,15 +279,29 @@ func TestRestoreFromASchedule(t *testing.T) {
 		o.Object["spec"] = map[string]any{"scheduleName": "nightly"}
 		return f.Propose(ctx, Create, o, Request{})
 	}
-	if p := proposed(t, from, func(*sendBench) {}); p.Refusal != "schedule nightly has no completed backup: Velero would refuse the restore" || p.Advice == "" {
+	if p := proposed(
+		t,
+		from,
+		func(*sendBench) {},
+	); p.Refusal != "schedule nightly has no completed backup: Velero would refuse the restore" ||
+		p.Advice == "" {
 		t.Errorf("%q", p.Refusal)
 	}
 	p := proposed(t, from, func(b *sendBench) {
 		for name, began := range map[string]string{"nightly-1": "2026-11-19T01:00:00Z", "nightly-2": "2026-11-20T01:00:00Z"} {
 			b.api.put(fakeNamespace+"backups/"+name, func(o map[string]any) {
 				o["apiVersion"], o["kind"] = "velero.io/v1", "Backup"
-				o["metadata"] = map[string]any{"name": name, "namespace": "velero", "labels": map[string]any{velerov1.ScheduleNameLabel: "nightly"}}
-				o["spec"], o["status"] = map[string]any{"storageLocation": "default"}, map[string]any{"phase": "Completed", "startTimestamp": began}
+				o["metadata"] = map[string]any{
+					"name":      name,
+					"namespace": "velero",
+					"labels":    map[string]any{velerov1.ScheduleNameLabel: "nightly"},
+				}
+				o["spec"], o["status"] = map[string]any{
+					"storageLocation": "default",
+				}, map[string]any{
+					"phase":          "Completed",
+					"startTimestamp": began,
+				}
 			})
 		}
 		b.location("ReadWrite", "Available")
@@ -261,7 +321,8 @@ func TestProposeWithoutTheRightToRead(t *testing.T) {
 			return serve(), nil
 		}
 	})
-	if !strings.HasPrefix(p.Refusal, "you may not get schedules.velero.io") || !strings.Contains(p.Advice, "--with pause-schedules") {
+	if !strings.HasPrefix(p.Refusal, "you may not get schedules.velero.io") ||
+		!strings.Contains(p.Advice, "--with pause-schedules") {
 		t.Errorf("%q, %q", p.Refusal, p.Advice)
 	}
 }
@@ -290,7 +351,13 @@ func TestFirstRun(t *testing.T) {
 		"what Velero does not read": {"now and then", at, &no, "", false, "it makes no backup: "},
 	} {
 		last := metav1.NewTime(c.last)
-		o := &proposal{holdup: c.holdup, schedule: &velerov1.Schedule{Spec: velerov1.ScheduleSpec{Schedule: c.cron, SkipImmediately: c.skips}, Status: velerov1.ScheduleStatus{LastBackup: &last}}}
+		o := &proposal{
+			holdup: c.holdup,
+			schedule: &velerov1.Schedule{
+				Spec:   velerov1.ScheduleSpec{Schedule: c.cron, SkipImmediately: c.skips},
+				Status: velerov1.ScheduleStatus{LastBackup: &last},
+			},
+		}
 		if got := firstRun(o, at, c.skip); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -347,7 +414,8 @@ func TestSettleCreation(t *testing.T) {
 			b.api.tamper = nil
 			c.later(b)
 			unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
-			if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].Describe(time.Now()), "create restore/new") {
+			if err != nil || len(unfinished) != 1 ||
+				!strings.Contains(unfinished[0].Describe(time.Now()), "create restore/new") {
 				t.Fatalf("%s: %v %v", name, unfinished, err)
 			}
 			fate, err := engine.Settle(t.Context(), &unfinished[0])

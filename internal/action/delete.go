@@ -19,9 +19,20 @@ func DeletionOf(kind job.Kind) Name { return Name("delete-" + kind.Word()) }
 // deletingRestore deletes a Restore as `velero restore delete` does (pkg/cmd/cli/restore/delete.go; 1.14 to 1.18.3),
 // if it is as it was seen. A finalizer holds it until Velero has deleted its files.
 func deletingRestore() definition {
-	return definition{name: DeleteRestore, gather: gatherRestoreDeletion, fill: fillRestoreDeletion, nothing: "delete nothing", marks: deleted,
-		deletes: true, removes: true, observe: observing(observeRestoreDeletion), endedByVelero: true, event: "Deleted", did: done("deleted it"),
-		ages: func(e *Evidence) bool { return endedByPerson(e.Object) }}
+	return definition{
+		name:          DeleteRestore,
+		gather:        gatherRestoreDeletion,
+		fill:          fillRestoreDeletion,
+		nothing:       "delete nothing",
+		marks:         deleted,
+		deletes:       true,
+		removes:       true,
+		observe:       observing(observeRestoreDeletion),
+		endedByVelero: true,
+		event:         "Deleted",
+		did:           done("deleted it"),
+		ages:          func(e *Evidence) bool { return endedByPerson(e.Object) },
+	}
 }
 
 // deletable reads what is to be deleted, which must exist and have ended.
@@ -36,12 +47,30 @@ func (g *gathering) deletable(into any) bool {
 	o.ledger.Note(ended, diagnosis.SourceAPI, job.LastWritten(e.Object), "%s is %s", what, orNone(phase))
 	switch {
 	case e.Object.GetDeletionTimestamp() != nil:
-		o.refuse(refuse("A Velero server releases it once its storage location is available; see both with veltui check.", "%s is being deleted%s",
-			what, human.Clause(", held by ", sanitize.String(strings.Join(e.Object.GetFinalizers(), ", ")))))
+		o.refuse(
+			refuse(
+				"A Velero server releases it once its storage location is available; see both with veltui check.",
+				"%s is being deleted%s",
+				what,
+				human.Clause(", held by ", sanitize.String(strings.Join(e.Object.GetFinalizers(), ", "))),
+			),
+		)
 	case !ended && phase != velero.PhaseDeleting:
-		o.refuse(refuse("Wait until it has ended: veltui wait "+what+"; what does not move: veltui explain "+what, "%s has not ended, and deleting it does not stop it", what))
+		o.refuse(
+			refuse(
+				"Wait until it has ended: veltui wait "+what+"; what does not move: veltui explain "+what,
+				"%s has not ended, and deleting it does not stop it",
+				what,
+			),
+		)
 	case runsOn(e.Object, e.At):
-		o.refuse(refuse("Try again once Velero no longer writes to it.", "somebody wrote the phase of %s, and Velero goes on with it", what))
+		o.refuse(
+			refuse(
+				"Try again once Velero no longer writes to it.",
+				"somebody wrote the phase of %s, and Velero goes on with it",
+				what,
+			),
+		)
 	}
 	return true
 }
@@ -65,7 +94,14 @@ func (g *gathering) restoreFiles(r *velerov1.Restore) {
 	} else if g.seen("reading the backup", err, &why) {
 		g.locationNamed(b.Spec.StorageLocation)
 		there := g.e.Location != nil && g.e.Location.Phase == velero.LocationAvailable
-		l.Note(there, diagnosis.SourceAPI, g.e.At, "its files are in storage location %s, which is %savailable", b.Spec.StorageLocation, map[bool]string{false: "not known to be "}[there])
+		l.Note(
+			there,
+			diagnosis.SourceAPI,
+			g.e.At,
+			"its files are in storage location %s, which is %savailable",
+			b.Spec.StorageLocation,
+			map[bool]string{false: "not known to be "}[there],
+		)
 	}
 }
 
@@ -81,7 +117,11 @@ func fillRestoreDeletion(e *Evidence, p *Plan) bool {
 // observeRestoreDeletion waits until the restore is gone.
 func observeRestoreDeletion(x *execution, o *unstructured.Unstructured, late bool) error {
 	if late {
-		return x.stop(NoEffect, "it is marked for deletion, and held by %s until a Velero server has deleted its files; see veltui check", human.List(o.GetFinalizers(), 3))
+		return x.stop(
+			NoEffect,
+			"it is marked for deletion, and held by %s until a Velero server has deleted its files; see veltui check",
+			human.List(o.GetFinalizers(), 3),
+		)
 	}
 	return nil
 }

@@ -33,10 +33,24 @@ type backupDeletion struct {
 // deletingBackup creates the request of `velero backup delete` (pkg/cmd/cli/backup/delete.go Run; 1.14 to 1.18.3), but
 // under a name that follows from the backup's state: sent twice, or by two people, it is one request.
 func deletingBackup() definition {
-	return definition{name: DeleteBackup, gather: gatherBackupDeletion, fill: fillBackupDeletion, nothing: "delete nothing", marks: deleted,
-		creates: true, byName: true, removes: true, observe: observeRequest, endedByVelero: true, event: "DeletionRequested",
-		did: done("requested its deletion"), others: func(*unstructured.Unstructured) string { return "requested the same deletion" },
-		lookBefore: lookBeforeDeletion}
+	return definition{
+		name:          DeleteBackup,
+		gather:        gatherBackupDeletion,
+		fill:          fillBackupDeletion,
+		nothing:       "delete nothing",
+		marks:         deleted,
+		creates:       true,
+		byName:        true,
+		removes:       true,
+		observe:       observeRequest,
+		endedByVelero: true,
+		event:         "DeletionRequested",
+		did: done(
+			"requested its deletion",
+		),
+		others:     func(*unstructured.Unstructured) string { return "requested the same deletion" },
+		lookBefore: lookBeforeDeletion,
+	}
 }
 
 // gatherBackupDeletion finds what Velero would delete and what it would refuse (pkg/controller/backup_deletion_controller.go
@@ -49,24 +63,49 @@ func gatherBackupDeletion(g *gathering) {
 	origin, why := velero.OriginOf(&d.Backup)
 	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
 	if origin != velero.OriginHere && !o.request.FromAnotherCluster {
-		v := refuse("If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while there are files: kubectl delete "+
-			qualified(job.Backup)+" -n "+g.o.Namespace+" "+d.Name, "%s; deleting it may delete another cluster's only copy", why)
+		v := refuse(
+			"If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while there are files: kubectl delete "+
+				qualified(
+					job.Backup,
+				)+" -n "+g.o.Namespace+" "+d.Name,
+			"%s; deleting it may delete another cluster's only copy",
+			why,
+		)
 		v.doubt = origin == velero.OriginUnknown
 		o.refuse(v)
 	}
-	g.ask(func() { g.may("create", deletionRequest) }, g.servers, func() { g.usableLocation(d.Spec.StorageLocation, true) },
-		func() { each(g, job.Restore, d.addRestore) }, func() { each(g, deletionRequest, d.addRequest) }, func() { each(g, job.Backup, d.copies.add) },
+	g.ask(
+		func() { g.may("create", deletionRequest) },
+		g.servers,
+		func() { g.usableLocation(d.Spec.StorageLocation, true) },
+		func() { each(g, job.Restore, d.addRestore) },
+		func() { each(g, deletionRequest, d.addRequest) },
+		func() { each(g, job.Backup, d.copies.add) },
 		g.judgeCopies,
-		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") })
+		func() { d.volumes = human.Count(len(g.volumes(job.Backup)), "volume") },
+	)
 	if slices.Sort(d.restores); e.Volumes != Yes {
 		d.volumes = "its volumes, which could not be listed"
 	}
 	slices.Sort(d.requests)
 	if e.Location == nil {
-		o.refuse(unknown(mendLocation, "whether Velero can delete from the backup's storage location", cmp.Or(e.LocationWhy, "it names none")))
+		o.refuse(
+			unknown(
+				mendLocation,
+				"whether Velero can delete from the backup's storage location",
+				cmp.Or(e.LocationWhy, "it names none"),
+			),
+		)
 	}
 	if n := len(d.running); n > 0 {
-		o.refuse(refuse("Wait until they have ended: veltui get restores", "%s it: %s", human.Plural(n, "restore reads", "restores read"), human.List(d.running, 5)))
+		o.refuse(
+			refuse(
+				"Wait until they have ended: veltui get restores",
+				"%s it: %s",
+				human.Plural(n, "restore reads", "restores read"),
+				human.List(d.running, 5),
+			),
+		)
 	}
 }
 
@@ -74,7 +113,13 @@ func gatherBackupDeletion(g *gathering) {
 func each[O any](g *gathering, kind job.Kind, add func(*gathering, *unstructured.Unstructured, *O)) {
 	raw, why := g.all(kind)
 	if why != "" {
-		g.e.proposal.refuse(unknown("Ask for the right to list "+kind.Resource()+" in namespace "+g.o.Namespace+".", "what else it deletes", why))
+		g.e.proposal.refuse(
+			unknown(
+				"Ask for the right to list "+kind.Resource()+" in namespace "+g.o.Namespace+".",
+				"what else it deletes",
+				why,
+			),
+		)
 		return
 	}
 	for i := range raw {
@@ -135,14 +180,33 @@ func (d *backupDeletion) addRequest(g *gathering, raw *unstructured.Unstructured
 	}
 	d.requests = append(d.requests, r.Name)
 	o, s, began := g.e.proposal, g.e.Server, job.LastWritten(raw)
-	left := s.Visible && !slices.ContainsFunc(s.Pods, func(p velero.ServerPod) bool { return !p.StartedAt.After(began) })
+	left := s.Visible &&
+		!slices.ContainsFunc(s.Pods, func(p velero.ServerPod) bool { return !p.StartedAt.After(began) })
 	switch phase := string(r.Status.Phase); {
 	case phase == velero.DeletionProcessed:
-		o.ledger.Doubts(diagnosis.SourceAPI, began, "request %s failed, and Velero does not try it again: %s", r.Name, human.Shorten(strings.Join(r.Status.Errors, "; "), 300))
+		o.ledger.Doubts(
+			diagnosis.SourceAPI,
+			began,
+			"request %s failed, and Velero does not try it again: %s",
+			r.Name,
+			human.Shorten(strings.Join(r.Status.Errors, "; "), 300),
+		)
 	case phase == velero.DeletionInProgress && left:
-		o.ledger.Doubts(diagnosis.SourceAPI, began, "a server that is gone began with request %s, and none goes on with it", r.Name)
+		o.ledger.Doubts(
+			diagnosis.SourceAPI,
+			began,
+			"a server that is gone began with request %s, and none goes on with it",
+			r.Name,
+		)
 	default:
-		o.refuse(refuse("Follow it: veltui get deletions", "its deletion is requested already: %s is %s", r.Name, orNone(phase)))
+		o.refuse(
+			refuse(
+				"Follow it: veltui get deletions",
+				"its deletion is requested already: %s is %s",
+				r.Name,
+				orNone(phase),
+			),
+		)
 	}
 }
 
@@ -155,14 +219,30 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	name := strings.TrimRight(p.Name[:min(len(p.Name), 200)], ".-")
 	state := sha256.Sum256([]byte(string(p.UID) + e.Object.GetResourceVersion() + strings.Join(d.requests, " ")))
 	r := bare(jobKind(deletionRequest), p.Namespace, fmt.Sprintf("%s-%x", name, state[:5]))
-	r.SetLabels(map[string]string{velerov1.BackupNameLabel: label.GetValidName(p.Name), velerov1.BackupUIDLabel: string(p.UID)})
+	r.SetLabels(
+		map[string]string{velerov1.BackupNameLabel: label.GetValidName(p.Name), velerov1.BackupUIDLabel: string(p.UID)},
+	)
 	r.Object["spec"] = map[string]any{"backupName": p.Name}
 	p.targets = []*unstructured.Unstructured{r}
 	snapshots := d.Status.VolumeSnapshotsCompleted + d.Status.CSIVolumeSnapshotsCompleted
-	p.Will = []string{"create DeleteBackupRequest " + r.GetName() + ", only if nothing has changed the backup since", fmt.Sprintf(
-		"have Velero delete its files in storage location %s, the data of %s, and %s", d.Spec.StorageLocation, d.volumes, human.Count(snapshots, "snapshot"))}
+	p.Will = []string{
+		"create DeleteBackupRequest " + r.GetName() + ", only if nothing has changed the backup since",
+		fmt.Sprintf(
+			"have Velero delete its files in storage location %s, the data of %s, and %s",
+			d.Spec.StorageLocation,
+			d.volumes,
+			human.Count(snapshots, "snapshot"),
+		),
+	}
 	if len(d.restores) > 0 {
-		p.Will = append(p.Will, fmt.Sprintf("have Velero delete its %s, with log and results: %s", human.Count(len(d.restores), "restore"), human.List(d.restores, 10)))
+		p.Will = append(
+			p.Will,
+			fmt.Sprintf(
+				"have Velero delete its %s, with log and results: %s",
+				human.Count(len(d.restores), "restore"),
+				human.List(d.restores, 10),
+			),
+		)
 	}
 	if d.copies.last != "" {
 		p.Title += ", " + d.copies.last
@@ -171,8 +251,13 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	if origin, why := velero.OriginOf(&d.Backup); origin != velero.OriginHere {
 		p.Will = append(p.Will, "delete it for every cluster that reads that storage location: "+why)
 	}
-	p.WillNot = []string{"protect another backup that takes this name just before Velero looks: the request names no uid", "delete what its restores have restored"}
-	p.Then = []string{"Velero deletes one backup at a time, and waits for jobs that use the same repository; nothing brings it back"}
+	p.WillNot = []string{
+		"protect another backup that takes this name just before Velero looks: the request names no uid",
+		"delete what its restores have restored",
+	}
+	p.Then = []string{
+		"Velero deletes one backup at a time, and waits for jobs that use the same repository; nothing brings it back",
+	}
 	p.Commands = veleroCommand(p, "backup", "delete", p.Name, "--confirm")
 	return true
 }
@@ -185,20 +270,38 @@ func (x *execution) misdirected(other, request *unstructured.Unstructured, isOve
 	failed, _, _ := unstructured.NestedStringSlice(request.Object, "status", "errors")
 	switch {
 	case isOver:
-		return x.stop(Settled, "the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that deletes that one",
-			x.clock(other.GetCreationTimestamp().Time), other.GetUID())
+		return x.stop(
+			Settled,
+			"the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that deletes that one",
+			x.clock(other.GetCreationTimestamp().Time),
+			other.GetUID(),
+		)
 	case phase == velero.DeletionProcessed:
-		return x.stop(NoEffect, "another backup has its name now (uid %s); Velero did not delete it, and does not try again: %s",
-			other.GetUID(), human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500))
+		return x.stop(
+			NoEffect,
+			"another backup has its name now (uid %s); Velero did not delete it, and does not try again: %s",
+			other.GetUID(),
+			human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500),
+		)
 	}
 	withdraw := x.undoCommand(request.GetNamespace(), []string{"delete", qualified(deletionRequest), request.GetName()})
 	if phase == velero.DeletionInProgress {
-		return x.stop(Misdirected, "another backup has its name now (uid %s, made at %s), and Velero has begun to delete what has the name: "+
-			"it may be THAT one; look at it at once", other.GetUID(), x.clock(other.GetCreationTimestamp().Time))
+		return x.stop(
+			Misdirected,
+			"another backup has its name now (uid %s, made at %s), and Velero has begun to delete what has the name: "+
+				"it may be THAT one; look at it at once",
+			other.GetUID(),
+			x.clock(other.GetCreationTimestamp().Time),
+		)
 	}
 	x.out.Undo = withdraw
-	return x.stop(Misdirected, "another backup has its name now (uid %s, made at %s): Velero will delete THAT one, unless you withdraw the request "+
-		"before Velero takes it", other.GetUID(), x.clock(other.GetCreationTimestamp().Time))
+	return x.stop(
+		Misdirected,
+		"another backup has its name now (uid %s, made at %s): Velero will delete THAT one, unless you withdraw the request "+
+			"before Velero takes it",
+		other.GetUID(),
+		x.clock(other.GetCreationTimestamp().Time),
+	)
 }
 
 // observeRequest waits until the backup is gone, or its request says why it is not.
@@ -220,11 +323,18 @@ func observeRequest(x *execution, ctx context.Context, late bool) error {
 	}
 	switch failed, _, _ := unstructured.NestedStringSlice(o.Object, "status", "errors"); {
 	case len(failed) > 0:
-		return x.stop(NoEffect, "Velero did not delete it, and does not try again: %s", human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500))
+		return x.stop(
+			NoEffect,
+			"Velero did not delete it, and does not try again: %s",
+			human.Shorten(sanitize.String(strings.Join(failed, "; ")), 500),
+		)
 	case late && phaseOf(o) == velero.DeletionInProgress:
 		return x.stop(Moving, "Velero is deleting it; follow it with veltui get deletions")
 	case late:
-		return x.stop(NoEffect, "Velero has not begun with the request, or dropped it for another; see veltui get deletions")
+		return x.stop(
+			NoEffect,
+			"Velero has not begun with the request, or dropped it for another; see veltui get deletions",
+		)
 	}
 	return nil
 }

@@ -49,15 +49,30 @@ func (g *gathering) judgeCopies() {
 	rules := g.copyRules(slices.Concat(candidates, others))
 	copies, excluded := sortCopies(rules, candidates)
 	l := &g.e.proposal.ledger
-	left := human.Plural(len(copies), "other completed backup", "other completed backups") + " " + scope + because(human.List(copies, 3))
+	left := human.Plural(
+		len(copies),
+		"other completed backup",
+		"other completed backups",
+	) + " " + scope + because(
+		human.List(copies, 3),
+	)
 	l.Note(len(copies) > 0, diagnosis.SourceAPI, at, "%s", left)
 	for _, e := range excluded {
 		l.Note(e.Reason != velero.CopyUnknown, diagnosis.SourceAPI, at, "%s", e)
 	}
 	holders, _ := sortCopies(rules, others)
 	if len(holders) > 0 {
-		l.Supports(diagnosis.SourceAPI, at, "%s its namespaces, by their filters: %s",
-			human.Plural(len(holders), "other completed backup holds", "other completed backups hold"), human.List(holders, 3))
+		l.Supports(
+			diagnosis.SourceAPI,
+			at,
+			"%s its namespaces, by their filters: %s",
+			human.Plural(
+				len(holders),
+				"other completed backup holds",
+				"other completed backups hold",
+			),
+			human.List(holders, 3),
+		)
 	}
 	if len(copies) == 0 {
 		d.copies.noteLast(&d.Backup, schedule, len(holders) > 0)
@@ -96,7 +111,9 @@ func (d *backupDeletion) refuseLast(p *Plan) verdict {
 // other reason.
 func (p *Plan) AcceptLastCopy() (Plan, bool) {
 	o := p.evidence.proposal
-	if p.Action != DeleteBackup || o == nil || o.refusal.refusal != "" || p.Refusal == "" || o.deletion.copies.last == "" || p.request.LastCopy {
+	if p.Action != DeleteBackup || o == nil || o.refusal.refusal != "" || p.Refusal == "" ||
+		o.deletion.copies.last == "" ||
+		p.request.LastCopy {
 		return Plan{}, false
 	}
 	r := p.request
@@ -113,7 +130,11 @@ const copyLasts = time.Hour
 func (g *gathering) copyRules(candidates []*velerov1.Backup) *velero.Copies {
 	d := &g.e.proposal.deletion
 	c := &velero.Copies{
-		Now: g.e.At, Target: &d.Backup, Lasts: copyLasts, Marked: g.e.proposal.request.Marked, Origin: velero.OriginHere,
+		Now:       g.e.At,
+		Target:    &d.Backup,
+		Lasts:     copyLasts,
+		Marked:    g.e.proposal.request.Marked,
+		Origin:    velero.OriginHere,
 		Requests:  velero.RequestsByBackup(d.copies.requests),
 		Locations: map[string]velerov1.BackupStorageLocationPhase{},
 	}
@@ -163,7 +184,10 @@ func (e excludedCopies) String() string {
 func sortCopies(rules *velero.Copies, backups []*velerov1.Backup) (copies []string, excluded []excludedCopies) {
 	backups = slices.Clone(backups)
 	slices.SortStableFunc(backups, func(a, b *velerov1.Backup) int {
-		return cmp.Or(job.TimeOf(b.Status.StartTimestamp).Compare(job.TimeOf(a.Status.StartTimestamp)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			job.TimeOf(b.Status.StartTimestamp).Compare(job.TimeOf(a.Status.StartTimestamp)),
+			cmp.Compare(a.Name, b.Name),
+		)
 	})
 	for _, b := range backups {
 		no := rules.Excludes(b)

@@ -12,7 +12,13 @@ import (
 const heldByVelero = "restores.velero.io/external-resources-finalizer"
 
 // deleteRestoreSend deletes a restore that a finalizer holds. Nobody plays Velero.
-var deleteRestoreSend = sendAction{fakeNamespace + "restores/r", deleted, fillEnded, true, proposing(DeleteRestore, "Restore", "r", Request{Reason: "no longer needed"})}
+var deleteRestoreSend = sendAction{
+	fakeNamespace + "restores/r",
+	deleted,
+	fillEnded,
+	true,
+	proposing(DeleteRestore, "Restore", "r", Request{Reason: "no longer needed"}),
+}
 
 func proposing(name Name, kind, of string, r Request) func(context.Context, *Engine) (Plan, error) {
 	return func(ctx context.Context, f *Engine) (Plan, error) { return f.Propose(ctx, name, Named(kind, of), r) }
@@ -26,7 +32,13 @@ func fillEnded(o map[string]any, start time.Time, uid string) {
 
 // deleteBackupSend requests the deletion of a backup of this cluster.
 func deleteBackupSend(t *testing.T) sendAction {
-	a := sendAction{"", deleted, fillDeletion, false, proposing(DeleteBackup, "Backup", "source", Request{Reason: "no longer needed", LastCopy: true})}
+	a := sendAction{
+		"",
+		deleted,
+		fillDeletion,
+		false,
+		proposing(DeleteBackup, "Backup", "source", Request{Reason: "no longer needed", LastCopy: true}),
+	}
 	p := proposed(t, a, func(*sendBench) {})
 	if !p.Possible() {
 		t.Fatalf("no plan: %s", p.Refusal)
@@ -37,7 +49,12 @@ func deleteBackupSend(t *testing.T) sendAction {
 
 func fillDeletion(o map[string]any, start time.Time, uid string) {
 	o["apiVersion"], o["kind"] = "velero.io/v1", "DeleteBackupRequest"
-	o["metadata"] = map[string]any{"name": "source-1", "namespace": "velero", "uid": uid, "creationTimestamp": start.UTC().Format(time.RFC3339)}
+	o["metadata"] = map[string]any{
+		"name":              "source-1",
+		"namespace":         "velero",
+		"uid":               uid,
+		"creationTimestamp": start.UTC().Format(time.RFC3339),
+	}
 	o["spec"] = map[string]any{"backupName": "source"}
 }
 
@@ -45,7 +62,13 @@ func fillDeletion(o map[string]any, start time.Time, uid string) {
 func ownBackup(b *sendBench) {
 	at := b.start.UTC().Format(time.RFC3339)
 	b.api.put(fakeNamespace+"backups/source", func(o map[string]any) {
-		o["metadata"] = map[string]any{"name": "source", "namespace": "velero", "uid": "b-1", "generation": int64(8), "creationTimestamp": at}
+		o["metadata"] = map[string]any{
+			"name":              "source",
+			"namespace":         "velero",
+			"uid":               "b-1",
+			"generation":        int64(8),
+			"creationTimestamp": at,
+		}
 		o["spec"] = map[string]any{"storageLocation": "default", "includedNamespaces": []any{"shop"}}
 		o["status"] = map[string]any{"phase": "Completed", "startTimestamp": at, "completionTimestamp": at}
 	})
@@ -104,7 +127,10 @@ func TestDeletionFasterThanItsAnswer(t *testing.T) {
 				return response, err
 			}
 			out, _ := engine.Apply(t.Context(), p, false, nil)
-			if n := len(b.api.landings(b.path)); n != 1 || out.Sent == NotSent || strings.Contains(out.Message, "nothing was written") {
+			if n := len(
+				b.api.landings(b.path),
+			); n != 1 || out.Sent == NotSent ||
+				strings.Contains(out.Message, "nothing was written") {
 				t.Errorf("%s: %d requests, %s, %s: %s", name, n, out.State, out.Sent, out.Message)
 			}
 		})
@@ -181,10 +207,15 @@ func TestSettleDeletion(t *testing.T) {
 			b.api.tamper = nil
 			c.later(b)
 			unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
-			if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].Describe(time.Now()), "delete restore/r") {
+			if err != nil || len(unfinished) != 1 ||
+				!strings.Contains(unfinished[0].Describe(time.Now()), "delete restore/r") {
 				t.Fatalf("%s: %v %v", name, unfinished, err)
 			}
-			if fate, err := engine.Settle(t.Context(), &unfinished[0]); err != nil || fate.Sent != c.want || fate.Known != c.known {
+			if fate, err := engine.Settle(
+				t.Context(),
+				&unfinished[0],
+			); err != nil || fate.Sent != c.want ||
+				fate.Known != c.known {
 				t.Errorf("%s: %+v %v", name, fate, err)
 			}
 		})
@@ -213,7 +244,8 @@ func TestSettleDeletionRequest(t *testing.T) {
 		b.api.tamper = nil
 		time.Sleep(3 * time.Minute)
 		unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
-		if err != nil || len(unfinished) != 1 || !strings.Contains(unfinished[0].Describe(time.Now()), "delete backup/source") {
+		if err != nil || len(unfinished) != 1 ||
+			!strings.Contains(unfinished[0].Describe(time.Now()), "delete backup/source") {
 			t.Fatalf("%v %v", unfinished, err)
 		}
 		if fate, err := engine.Settle(t.Context(), &unfinished[0]); err != nil || fate.Sent != Landed || !fate.Known {

@@ -21,8 +21,19 @@ func (b *sendBench) known(resource, kind, name string, spec, status map[string]a
 			marks[labels[i]] = labels[i+1]
 		}
 		o["apiVersion"], o["kind"] = "velero.io/v1", kind
-		o["metadata"] = map[string]any{"name": name, "namespace": "velero", "uid": "u-" + name, "labels": marks,
-			"managedFields": []any{map[string]any{"manager": "velero-server", "operation": "Update", "time": b.start.UTC().Format(time.RFC3339)}}}
+		o["metadata"] = map[string]any{
+			"name":      name,
+			"namespace": "velero",
+			"uid":       "u-" + name,
+			"labels":    marks,
+			"managedFields": []any{
+				map[string]any{
+					"manager":   "velero-server",
+					"operation": "Update",
+					"time":      b.start.UTC().Format(time.RFC3339),
+				},
+			},
+		}
 		o["spec"], o["status"] = spec, status
 	})
 }
@@ -39,7 +50,13 @@ func (b *sendBench) source(change func(metadata, spec, status map[string]any)) {
 func TestDeleteBackupRefuses(t *testing.T) {
 	a := deleteBackupSend(t)
 	request := func(b *sendBench, phase string, errors ...any) {
-		b.known("deletebackuprequests", "DeleteBackupRequest", "source-x", map[string]any{"backupName": "source"}, map[string]any{"phase": phase, "errors": errors})
+		b.known(
+			"deletebackuprequests",
+			"DeleteBackupRequest",
+			"source-x",
+			map[string]any{"backupName": "source"},
+			map[string]any{"phase": phase, "errors": errors},
+		)
 	}
 	for name, c := range map[string]struct {
 		change func(*sendBench)
@@ -91,7 +108,15 @@ func TestDeleteBackupRefuses(t *testing.T) {
 		"its server is gone": {func(b *sendBench) { b.phase("Deleting"); request(b, "InProgress") }, "a server that is gone began with request source-x"},
 		"no request is left": {func(b *sendBench) { b.phase("Deleting") }, "backup/source is Deleting"},
 	} {
-		if p := proposed(t, a, c.change); !p.Possible() || !slices.ContainsFunc(p.doubts(), func(d string) bool { return strings.HasPrefix(d, numbers.ReplaceAllString(c.want, "#")) }) {
+		if p := proposed(
+			t,
+			a,
+			c.change,
+		); !p.Possible() ||
+			!slices.ContainsFunc(
+				p.doubts(),
+				func(d string) bool { return strings.HasPrefix(d, numbers.ReplaceAllString(c.want, "#")) },
+			) {
 			t.Errorf("%s: %q %q", name, p.Refusal, p.doubts())
 		}
 	}
@@ -114,10 +139,30 @@ func TestDeleteBackupConsequences(t *testing.T) {
 	p := proposed(t, a, func(b *sendBench) {
 		b.source(func(_, _, s map[string]any) { s["csiVolumeSnapshotsCompleted"] = int64(2) })
 		for _, name := range []string{"r1", "r2"} {
-			b.known("restores", "Restore", name, map[string]any{"backupName": "source"}, map[string]any{"phase": "Completed"})
+			b.known(
+				"restores",
+				"Restore",
+				name,
+				map[string]any{"backupName": "source"},
+				map[string]any{"phase": "Completed"},
+			)
 		}
-		b.known("restores", "Restore", "other", map[string]any{"backupName": "another"}, map[string]any{"phase": "InProgress"})
-		b.known("podvolumebackups", "PodVolumeBackup", "v", map[string]any{}, map[string]any{"phase": "Completed"}, "velero.io/backup-uid", "b-1")
+		b.known(
+			"restores",
+			"Restore",
+			"other",
+			map[string]any{"backupName": "another"},
+			map[string]any{"phase": "InProgress"},
+		)
+		b.known(
+			"podvolumebackups",
+			"PodVolumeBackup",
+			"v",
+			map[string]any{},
+			map[string]any{"phase": "Completed"},
+			"velero.io/backup-uid",
+			"b-1",
+		)
 	})
 	will := strings.Join(append(p.Will, p.WillNot...), "\n")
 	for _, want := range []string{"in storage location default, the data of 1 volume, and 2 snapshots", "its 2 restores, with log and results: r1 and r2",
@@ -126,10 +171,15 @@ func TestDeleteBackupConsequences(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, will)
 		}
 	}
-	if len(p.Commands) != 1 || !strings.HasPrefix(p.Commands[0], "velero backup delete source --confirm") || p.Program() != "velero" {
+	if len(p.Commands) != 1 || !strings.HasPrefix(p.Commands[0], "velero backup delete source --confirm") ||
+		p.Program() != "velero" {
 		t.Errorf("%q", p.Commands)
 	}
-	if got := p.targets[0]; !maps.Equal(got.GetLabels(), map[string]string{"velero.io/backup-name": "source", "velero.io/backup-uid": "b-1"}) || fmt.Sprint(got.Object["spec"]) != "map[backupName:source]" {
+	if got := p.targets[0]; !maps.Equal(
+		got.GetLabels(),
+		map[string]string{"velero.io/backup-name": "source", "velero.io/backup-uid": "b-1"},
+	) ||
+		fmt.Sprint(got.Object["spec"]) != "map[backupName:source]" {
 		t.Errorf("%v", got.Object)
 	}
 }
@@ -138,8 +188,14 @@ func TestDeleteBackupConsequences(t *testing.T) {
 func (b *sendBench) copyOf(name string, change func(metadata, spec, status map[string]any)) {
 	at := b.start.Add(-24 * time.Hour).UTC().Format(time.RFC3339)
 	b.api.put(fakeNamespace+"backups/"+name, func(o map[string]any) {
-		metadata := map[string]any{"name": name, "namespace": "velero", "uid": "u-" + name, "generation": int64(8), "creationTimestamp": at,
-			"labels": map[string]any{"velero.io/schedule-name": "nightly"}}
+		metadata := map[string]any{
+			"name":              name,
+			"namespace":         "velero",
+			"uid":               "u-" + name,
+			"generation":        int64(8),
+			"creationTimestamp": at,
+			"labels":            map[string]any{"velero.io/schedule-name": "nightly"},
+		}
 		spec := map[string]any{"storageLocation": "default", "includedNamespaces": []any{"shop"}}
 		status := map[string]any{"phase": "Completed", "startTimestamp": at, "completionTimestamp": at}
 		if change != nil {
@@ -155,7 +211,13 @@ func (b *sendBench) scheduled() {
 
 func (b *sendBench) deletionRequest(backup, phase string, errors ...any) {
 	name := backup + "-x"
-	b.known("deletebackuprequests", "DeleteBackupRequest", name, map[string]any{"backupName": backup}, map[string]any{"phase": phase, "errors": errors})
+	b.known(
+		"deletebackuprequests",
+		"DeleteBackupRequest",
+		name,
+		map[string]any{"backupName": backup},
+		map[string]any{"phase": phase, "errors": errors},
+	)
 	b.api.put(fakeNamespace+"deletebackuprequests/"+name, func(o map[string]any) {
 		o["metadata"].(map[string]any)["creationTimestamp"] = b.start.UTC().Format(time.RFC3339)
 	})
@@ -270,7 +332,10 @@ func TestDeleteBackupCopies(t *testing.T) {
 		}
 		p := refused(Request{Marked: []string{"source", "marked"}})
 		said := func(want string) bool {
-			return slices.ContainsFunc(p.Facts(), func(f diagnosis.Fact) bool { return strings.HasPrefix(f.Text, want) })
+			return slices.ContainsFunc(
+				p.Facts(),
+				func(f diagnosis.Fact) bool { return strings.HasPrefix(f.Text, want) },
+			)
 		}
 		if copies := c.fact == "" && name != "of other namespaces"; copies {
 			if !p.Possible() || !said("1 other completed backup of schedule nightly: n-2") || says(p.Will, "LAST") {
@@ -278,11 +343,16 @@ func TestDeleteBackupCopies(t *testing.T) {
 			}
 			continue
 		}
-		if p.Possible() || !strings.HasPrefix(p.Refusal, "it is the LAST completed backup of schedule nightly: ") || !strings.Contains(p.Advice, "--last-copy") || !said(c.fact) {
+		if p.Possible() || !strings.HasPrefix(p.Refusal, "it is the LAST completed backup of schedule nightly: ") ||
+			!strings.Contains(p.Advice, "--last-copy") ||
+			!said(c.fact) {
 			t.Errorf("%s: %q %q %v", name, p.Refusal, p.Advice, p.Facts())
 		}
 		q, ok := p.AcceptLastCopy()
-		if p = refused(Request{Marked: []string{"source", "marked"}, LastCopy: true}); !ok || !p.Possible() || !says(p.Will, "delete the LAST completed backup of schedule nightly: ") || !q.Same(&p) {
+		if p = refused(
+			Request{Marked: []string{"source", "marked"}, LastCopy: true},
+		); !ok || !p.Possible() || !says(p.Will, "delete the LAST completed backup of schedule nightly: ") ||
+			!q.Same(&p) {
 			t.Errorf("%s, with consent: %q %q, in the dialog %v %q", name, p.Refusal, p.Will, ok, q.Will)
 		}
 	}
@@ -406,7 +476,12 @@ func TestDeleteBackupOfAnotherCluster(t *testing.T) {
 	a := deleteBackupSend(t)
 	synced := func(b *sendBench) { b.source(func(m, _, _ map[string]any) { m["generation"] = int64(1) }) }
 	a.plan = proposing(DeleteBackup, "Backup", "source", Request{FromAnotherCluster: true, LastCopy: true})
-	if p := proposed(t, a, synced); !p.Possible() || !says(p.Will, "for every cluster that reads that storage location") {
+	if p := proposed(
+		t,
+		a,
+		synced,
+	); !p.Possible() ||
+		!says(p.Will, "for every cluster that reads that storage location") {
 		t.Errorf("%q %q", p.Refusal, p.Will)
 	}
 	// Nothing else is let pass with it.
@@ -435,7 +510,11 @@ func TestDeleteRestoreRefuses(t *testing.T) {
 			t.Errorf("%s: %q, %q", name, p.Refusal, p.Advice)
 		}
 	}
-	if p := proposed(t, deleteRestoreSend, func(b *sendBench) { b.api.delete(b.path) }); p.Refusal != "there is no restore r in namespace velero" {
+	if p := proposed(
+		t,
+		deleteRestoreSend,
+		func(b *sendBench) { b.api.delete(b.path) },
+	); p.Refusal != "there is no restore r in namespace velero" {
 		t.Errorf("%q", p.Refusal)
 	}
 	for want, change := range map[string]func(*sendBench){
@@ -444,7 +523,9 @@ func TestDeleteRestoreRefuses(t *testing.T) {
 		"no Velero server is running": func(b *sendBench) { b.api.delete("/api/v1/namespaces/velero/pods/velero-0") },
 	} {
 		p := proposed(t, deleteRestoreSend, change)
-		if !p.Possible() || !slices.ContainsFunc(p.doubts(), func(d string) bool { return strings.HasPrefix(d, want) }) || !says(p.WillNot, "the objects and their data stay") {
+		if !p.Possible() ||
+			!slices.ContainsFunc(p.doubts(), func(d string) bool { return strings.HasPrefix(d, want) }) ||
+			!says(p.WillNot, "the objects and their data stay") {
 			t.Errorf("%s: %q %q", want, p.Refusal, p.doubts())
 		}
 	}

@@ -232,7 +232,11 @@ func (x *execution) settle(ctx context.Context, d *delivery, cause error, patien
 			return nil
 		case errors.Is(err, errChanged) && ctx.Err() == nil:
 			return errChanged
-		case errors.Is(err, errChanged), errors.Is(cause, errAltered), ctx.Err() != nil, d.state() != Doubtful, retry.Elapsed(ends, x.f.o.Now()) >= 0:
+		case errors.Is(err, errChanged),
+			errors.Is(cause, errAltered),
+			ctx.Err() != nil,
+			d.state() != Doubtful,
+			retry.Elapsed(ends, x.f.o.Now()) >= 0:
 			return cause
 		}
 		retry.Sleep(ctx, x.f.o.Poll)
@@ -260,7 +264,10 @@ func (w *writer) send(ctx context.Context, one write, dryRun bool) reply {
 	var r reply
 	ctx, cancel := context.WithTimeout(ctx, w.access.timeout)
 	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.connected = true }})
+	ctx = httptrace.WithClientTrace(
+		ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { r.connected = true }},
+	)
 	ctx = context.WithValue(ctx, exchangeKey{}, &r)
 	var only []string
 	if dryRun {
@@ -303,7 +310,10 @@ func (x *execution) confirm(ctx context.Context) error {
 }
 
 // once reads a resource of the cluster that was shown in one attempt.
-func (x *execution) once(ctx context.Context, seen *unstructured.Unstructured) (o *unstructured.Unstructured, err error) {
+func (x *execution) once(
+	ctx context.Context,
+	seen *unstructured.Unstructured,
+) (o *unstructured.Unstructured, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout(x.f.o))
 	defer cancel()
 	read := func() error {

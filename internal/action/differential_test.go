@@ -42,7 +42,10 @@ func judge(sp *space, s situation) judged {
 
 // atRest reports whether the verdict is that the job does not go on by itself, or may not.
 func (j *judged) atRest() bool {
-	return slices.Contains([]diagnosis.State{diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown}, j.verdict.State())
+	return slices.Contains(
+		[]diagnosis.State{diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown},
+		j.verdict.State(),
+	)
 }
 
 // gentler are the other actions that can be done, or whose commands are shown.
@@ -74,37 +77,64 @@ var disagreements = []disagreement{
 		return j.verdict.Action != "" && (p == nil || !p.Possible() && len(p.Commands) == 0 && !p.InDoubt)
 	}, nil},
 	{"a job is proven to have no server, and the plan sees one at work", func(j *judged) bool {
-		return j.verdict.Reason == diagnosis.ServerRestarted && j.verdict.State() == diagnosis.Orphaned && j.owner != ownerRestarted
+		return j.verdict.Reason == diagnosis.ServerRestarted && j.verdict.State() == diagnosis.Orphaned &&
+			j.owner != ownerRestarted
 	}, nil},
 	{"a lost patch is proven by the log of a server that the plan does not take for the job's", func(j *judged) bool {
 		return j.verdict.Proof.Kind() == diagnosis.ProofGaveUp && j.owner != ownerAlive
 	}, nil},
-	{"the plan takes every server to have restarted, and the verdict on a job in progress does not", func(j *judged) bool {
-		return j.phase == velero.PhaseInProgress && j.owner == ownerRestarted && j.verdict.Reason != diagnosis.ServerRestarted
-	}, nil},
+	{
+		"the plan takes every server to have restarted, and the verdict on a job in progress does not",
+		func(j *judged) bool {
+			return j.phase == velero.PhaseInProgress && j.owner == ownerRestarted &&
+				j.verdict.Reason != diagnosis.ServerRestarted
+		},
+		nil,
+	},
 	{"finalizing is possible, and the verdict says that the job goes on", func(j *judged) bool {
 		return j.finalize.Possible() && !j.atRest()
 	}, nil},
-	{"finalizing is possible, and the verdict does not offer that", func(j *judged) bool {
-		return j.finalize.Possible() && j.atRest() && j.verdict.Action != diagnosis.Finalize
-	}, []exception{
-		{"a server that comes back marks the job Failed by itself; ending it before is a person's decision", func(j *judged) bool {
-			return j.verdict.Reason == diagnosis.ServerDown || j.verdict.Reason == diagnosis.ServerCrashLooping
-		}},
-		{"Velero's start marks a job Failed whatever its volumes do, but the verdict advises nothing before they were seen", func(j *judged) bool {
-			return j.verdict.Reason == diagnosis.ServerRestarted && j.volumes == "unlisted"
-		}},
-	}},
-	{"a gentler action is possible on a job that goes on", func(j *judged) bool {
-		return !j.terminal() && !j.atRest() && len(j.gentler()) > 0
-	}, []exception{
-		{"that nobody carries a volume on is proven of the volume alone; the rest of its job may go on", func(j *judged) bool {
-			return slices.Equal(j.gentler(), []Name{CancelVolumes})
-		}},
-		{"a server that starts looks at no backup that is ready to start, so that waking it need not wait until the server has settled", func(j *judged) bool {
-			return j.verdict.Reason == diagnosis.ServerRestarted && j.phase == velero.PhaseReadyToStart && !slices.Contains(j.gentler(), Restart)
-		}},
-	}},
+	{
+		"finalizing is possible, and the verdict does not offer that",
+		func(j *judged) bool {
+			return j.finalize.Possible() && j.atRest() && j.verdict.Action != diagnosis.Finalize
+		},
+		[]exception{
+			{
+				"a server that comes back marks the job Failed by itself; ending it before is a person's decision",
+				func(j *judged) bool {
+					return j.verdict.Reason == diagnosis.ServerDown || j.verdict.Reason == diagnosis.ServerCrashLooping
+				},
+			},
+			{
+				"Velero's start marks a job Failed whatever its volumes do, but the verdict advises nothing before they were seen",
+				func(j *judged) bool {
+					return j.verdict.Reason == diagnosis.ServerRestarted && j.volumes == "unlisted"
+				},
+			},
+		},
+	},
+	{
+		"a gentler action is possible on a job that goes on",
+		func(j *judged) bool {
+			return !j.terminal() && !j.atRest() && len(j.gentler()) > 0
+		},
+		[]exception{
+			{
+				"that nobody carries a volume on is proven of the volume alone; the rest of its job may go on",
+				func(j *judged) bool {
+					return slices.Equal(j.gentler(), []Name{CancelVolumes})
+				},
+			},
+			{
+				"a server that starts looks at no backup that is ready to start, so that waking it need not wait until the server has settled",
+				func(j *judged) bool {
+					return j.verdict.Reason == diagnosis.ServerRestarted && j.phase == velero.PhaseReadyToStart &&
+						!slices.Contains(j.gentler(), Restart)
+				},
+			},
+		},
+	},
 }
 
 // TestPlanAndVerdictAgree holds the plans of the situations of the invariants against the verdicts that are made of the
@@ -133,16 +163,38 @@ func TestPlanAndVerdictAgree(t *testing.T) {
 			if x := slices.IndexFunc(d.but, func(x exception) bool { return x.is(&j) }); x >= 0 {
 				met[d.but[x].why] = true
 			} else if seen[key]++; seen[key] <= 2 {
-				t.Errorf("%s (%s) offers %q: %s\nplan %s: refusal %q, others %q\n%v", key, j.verdict.Proof.Kind(), j.verdict.Action,
-					j.verdict.Text, j.finalize.Effect(), j.finalize.Refusal, j.gentler(), s)
+				t.Errorf(
+					"%s (%s) offers %q: %s\nplan %s: refusal %q, others %q\n%v",
+					key,
+					j.verdict.Proof.Kind(),
+					j.verdict.Action,
+					j.verdict.Text,
+					j.finalize.Effect(),
+					j.finalize.Refusal,
+					j.gentler(),
+					s,
+				)
 			}
 			mu.Unlock()
 		}
 	}
 	yes, no, one := []string{"yes"}, []bool{false}, []string{"v1.18.3"}
-	all := part{[]string{"", "ReadyToStart", "InProgress", "WaitingForPluginOperations", "Finalizing", "Failed"}, one, yes, no,
-		[]string{"unread", "silent", "lost Finalizing", "lost Finalizing, then a write", "lost Finalizing, then a file", "fresh line"},
-		[]string{"fine", "malformed backup", "no node-agent"}, []string{""}}
+	all := part{
+		[]string{"", "ReadyToStart", "InProgress", "WaitingForPluginOperations", "Finalizing", "Failed"},
+		one,
+		yes,
+		no,
+		[]string{
+			"unread",
+			"silent",
+			"lost Finalizing",
+			"lost Finalizing, then a write",
+			"lost Finalizing, then a file",
+			"fresh line",
+		},
+		[]string{"fine", "malformed backup", "no node-agent"},
+		[]string{""},
+	}
 	n := all.every(stride, compare)
 	for what, count := range seen {
 		t.Logf("%d times: %s", count, what)

@@ -131,8 +131,14 @@ func (x *execution) storedByDryRun(d *delivery, answer *unstructured.Unstructure
 	default:
 		d.open = true
 		x.update()
-		return x.stop(Altered, "the answer to the dry run is no dry run's: version %q of %s %s, without veltui's mark; %s",
-			answer.GetResourceVersion(), answer.GetKind(), answer.GetName(), x.nothing())
+		return x.stop(
+			Altered,
+			"the answer to the dry run is no dry run's: version %q of %s %s, without veltui's mark; %s",
+			answer.GetResourceVersion(),
+			answer.GetKind(),
+			answer.GetName(),
+			x.nothing(),
+		)
 	}
 	return x.carriedOut(d)
 }
@@ -201,8 +207,14 @@ func (x *execution) checkNotDeleted(d *delivery, now *unstructured.Unstructured,
 func (x *execution) maybeDeleted(d *delivery) error {
 	d.open, x.host = true, d.host
 	x.update()
-	return x.stop(CarriedOut, "%s %s is deleted since the dry run: that was carried out, or somebody else deleted it at the "+
-		"same moment; nothing more was sent%s", d.object().GetKind(), d.object().GetName(), x.copyAdvice())
+	return x.stop(
+		CarriedOut,
+		"%s %s is deleted since the dry run: that was carried out, or somebody else deleted it at the "+
+			"same moment; nothing more was sent%s",
+		d.object().GetKind(),
+		d.object().GetName(),
+		x.copyAdvice(),
+	)
 }
 
 // carriedOut ends an execution whose dry run was none. Nothing more is sent, not even an Event: whatever drops dryRun may

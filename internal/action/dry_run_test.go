@@ -20,9 +20,16 @@ import (
 
 // strippable are the actions of the fake API server, by name.
 func strippable(t *testing.T) map[string]sendAction {
-	return map[string]sendAction{"finalize": finalizeSend, "create a restore": createSend, "create a selection": selectSend,
-		"create a backup": backupSend, "pause": pauseSend, "unpause": unpauseSend, "delete a restore": deleteRestoreSend,
-		"delete a backup": deleteBackupSend(t)}
+	return map[string]sendAction{
+		"finalize":           finalizeSend,
+		"create a restore":   createSend,
+		"create a selection": selectSend,
+		"create a backup":    backupSend,
+		"pause":              pauseSend,
+		"unpause":            unpauseSend,
+		"delete a restore":   deleteRestoreSend,
+		"delete a backup":    deleteBackupSend(t),
+	}
 }
 
 // stripFirst drops dryRun of the first dry run; the request for good is refused.
@@ -60,7 +67,8 @@ func TestDryRunCarriedOut(t *testing.T) {
 				if len(p.targets) > 1 {
 					sent = Partly
 				}
-				if err != nil || out.State != CarriedOut || out.Sent != sent || strings.Contains(out.Message, "nothing was written") {
+				if err != nil || out.State != CarriedOut || out.Sent != sent ||
+					strings.Contains(out.Message, "nothing was written") {
 					t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 				}
 				if slices.ContainsFunc(b.api.log, isSend) {
@@ -71,7 +79,8 @@ func TestDryRunCarriedOut(t *testing.T) {
 				}
 				log := entries(t, out.Log)
 				end := log[len(log)-1]
-				if log[0].Event != "begin" || log[1].Event != "check" || end.State != CarriedOut || end.Sent != sent || end.DryRun != dryRun {
+				if log[0].Event != "begin" || log[1].Event != "check" || end.State != CarriedOut || end.Sent != sent ||
+					end.DryRun != dryRun {
 					t.Errorf("%s: the journal is %+v", name, log)
 				}
 			})
@@ -235,8 +244,18 @@ func TestObjectsThatVeltuiMade(t *testing.T) {
 func madeByVeltui(o map[string]any, at time.Time) {
 	meta := o["metadata"].(map[string]any)
 	fields, _ := meta["managedFields"].([]any)
-	meta["managedFields"] = append(fields, map[string]any{"manager": fieldManager, "operation": "Update", "apiVersion": "velero.io/v1",
-		"time": at.UTC().Format(time.RFC3339), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{}}})
+	meta["managedFields"] = append(
+		fields,
+		map[string]any{
+			"manager":    fieldManager,
+			"operation":  "Update",
+			"apiVersion": "velero.io/v1",
+			"time": at.UTC().
+				Format(time.RFC3339),
+			"fieldsType": "FieldsV1",
+			"fieldsV1":   map[string]any{"f:spec": map[string]any{}},
+		},
+	)
 }
 
 // A deletion is checked against the clock of the API server that would do it, by the time in the answer to its dry run.
@@ -292,7 +311,15 @@ func TestUndo(t *testing.T) {
 	for _, s := range steps {
 		got = append(got, s.Op+" "+s.Path)
 	}
-	if want := []string{"test /metadata/uid", "test /metadata/resourceVersion", "remove /spec/paused", "remove /metadata/annotations"}; !slices.Equal(got, want) {
+	if want := []string{
+		"test /metadata/uid",
+		"test /metadata/resourceVersion",
+		"remove /spec/paused",
+		"remove /metadata/annotations",
+	}; !slices.Equal(
+		got,
+		want,
+	) {
 		t.Errorf("%q", got)
 	}
 }

@@ -128,7 +128,14 @@ type Artifact struct {
 // restore's volume information is the last (pkg/controller/restore_controller.go runValidatedRestore).
 func Targets(kind job.Kind) []string {
 	if kind == job.Backup {
-		return []string{"BackupResults", "BackupContents", "BackupItemOperations", "BackupResourceList", "BackupVolumeSnapshots", "BackupVolumeInfos"}
+		return []string{
+			"BackupResults",
+			"BackupContents",
+			"BackupItemOperations",
+			"BackupResourceList",
+			"BackupVolumeSnapshots",
+			"BackupVolumeInfos",
+		}
 	}
 	return []string{"RestoreResults", "RestoreItemOperations", "RestoreResourceList", "RestoreVolumeInfo"}
 }

@@ -25,17 +25,30 @@ var (
 func evidence(t *testing.T, kind job.Kind, phase string, change ...func(*Evidence)) Evidence {
 	t.Helper()
 	wrote := metav1.NewTime(began.Add(10 * time.Minute))
-	meta := metav1.ObjectMeta{Namespace: "velero", Name: "x", UID: "u-1", ResourceVersion: "77",
+	meta := metav1.ObjectMeta{
+		Namespace:         "velero",
+		Name:              "x",
+		UID:               "u-1",
+		ResourceVersion:   "77",
 		CreationTimestamp: metav1.NewTime(began),
-		ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "velero-server", Operation: metav1.ManagedFieldsOperationUpdate, Time: &wrote}}}
+		ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "velero-server", Operation: metav1.ManagedFieldsOperationUpdate, Time: &wrote},
+		},
+	}
 	start := metav1.NewTime(began)
 	var in job.Input
 	var typed any
 	if kind == job.Backup {
-		in.Backup = &velerov1.Backup{ObjectMeta: meta, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhase(phase), StartTimestamp: &start}}
+		in.Backup = &velerov1.Backup{
+			ObjectMeta: meta,
+			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhase(phase), StartTimestamp: &start},
+		}
 		typed = in.Backup
 	} else {
-		in.Restore = &velerov1.Restore{ObjectMeta: meta, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhase(phase), StartTimestamp: &start}}
+		in.Restore = &velerov1.Restore{
+			ObjectMeta: meta,
+			Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhase(phase), StartTimestamp: &start},
+		}
 		typed = in.Restore
 	}
 	in.At = now
@@ -77,7 +90,10 @@ func down(e *Evidence) {
 func stored(e *Evidence) {
 	e.Artifacts = nil
 	for _, target := range Targets(e.Job.Kind) {
-		e.Artifacts = append(e.Artifacts, Artifact{target, job.Presence{State: job.Present, LastModified: began.Add(9 * time.Minute)}})
+		e.Artifacts = append(
+			e.Artifacts,
+			Artifact{target, job.Presence{State: job.Present, LastModified: began.Add(9 * time.Minute)}},
+		)
 	}
 	e.Counts = &job.StoredCounts{Items: 9, ItemsKnown: true}
 }

@@ -64,7 +64,8 @@ func TestLostFinalPatchIsNudged(t *testing.T) {
 			if _, there, _ := unstructured.NestedString(after.Object, "status", "failureReason"); there {
 				t.Error("a nudge wrote a failure reason")
 			}
-			if !reflect.DeepEqual(after.Object["spec"], before.Object["spec"]) || !reflect.DeepEqual(after.GetFinalizers(), before.GetFinalizers()) {
+			if !reflect.DeepEqual(after.Object["spec"], before.Object["spec"]) ||
+				!reflect.DeepEqual(after.GetFinalizers(), before.GetFinalizers()) {
 				t.Error("spec or finalizers were changed")
 			}
 			checkRecords(t, in, &p, &out, before, after)
@@ -76,7 +77,9 @@ func TestLostFinalPatchIsNudged(t *testing.T) {
 func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before, after *unstructured.Unstructured) {
 	t.Helper()
 	notes := after.GetAnnotations()
-	if notes["veltui.io/finalized-by"] == "" || notes["veltui.io/finalized-from"] != p.From || notes["veltui.io/finalized-to"] != p.To || notes["veltui.io/finalized-reason"] != p.Reason {
+	if notes["veltui.io/finalized-by"] == "" || notes["veltui.io/finalized-from"] != p.From ||
+		notes["veltui.io/finalized-to"] != p.To ||
+		notes["veltui.io/finalized-reason"] != p.Reason {
 		t.Errorf("annotations %v", notes)
 	}
 	if _, err := time.Parse(time.RFC3339, notes["veltui.io/finalized-at"]); err != nil {
@@ -86,13 +89,16 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 	if err := in.List(t.Context(), &events, client.InNamespace(in.namespace)); err != nil {
 		t.Fatal(err)
 	}
-	if len(events.Items) != 1 || events.Items[0].InvolvedObject.UID != after.GetUID() || !strings.Contains(events.Items[0].Message, p.To) {
+	if len(events.Items) != 1 || events.Items[0].InvolvedObject.UID != after.GetUID() ||
+		!strings.Contains(events.Items[0].Message, p.To) {
 		t.Errorf("events %+v", events.Items)
 	}
 	var got []string
 	for _, e := range entries(t, out.Log) {
 		got = append(got, e.Event)
-		if e.UID != string(after.GetUID()) || e.By != notes["veltui.io/finalized-by"] || e.To != p.To || e.Context != "prod-east" || e.Attempt+" ." != notes["veltui.io/finalized-attempt"] {
+		if e.UID != string(after.GetUID()) || e.By != notes["veltui.io/finalized-by"] || e.To != p.To ||
+			e.Context != "prod-east" ||
+			e.Attempt+" ." != notes["veltui.io/finalized-attempt"] {
 			t.Errorf("log entry %+v", e)
 		}
 	}
@@ -112,7 +118,10 @@ func checkRecords(t *testing.T, in *installation, p *Plan, out *Outcome, before,
 	if err := yaml.Unmarshal(data, &copied); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual((&unstructured.Unstructured{Object: copied}).GetResourceVersion(), before.GetResourceVersion()) {
+	if !reflect.DeepEqual(
+		(&unstructured.Unstructured{Object: copied}).GetResourceVersion(),
+		before.GetResourceVersion(),
+	) {
 		t.Error("the copy is not of the object before")
 	}
 }
@@ -138,7 +147,8 @@ func TestOrphanIsFailed(t *testing.T) {
 	if err := in.Get(t.Context(), client.ObjectKey{Namespace: in.namespace, Name: "orphan"}, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Status.CompletionTimestamp == nil || !strings.Contains(r.Status.FailureReason, "the node died") || !strings.Contains(r.Status.FailureReason, "veltui") {
+	if r.Status.CompletionTimestamp == nil || !strings.Contains(r.Status.FailureReason, "the node died") ||
+		!strings.Contains(r.Status.FailureReason, "veltui") {
 		t.Errorf("status %+v", r.Status)
 	}
 	if r.Status.Progress.ItemsRestored != 7 || r.Status.StartTimestamp == nil {
@@ -197,7 +207,8 @@ func TestRights(t *testing.T) {
 	}
 	// Even with somebody else's plan nothing is sent.
 	out, err := f.Apply(t.Context(), in.plan(in.finalizer(), job.Restore, "r", Request{}), false, nil)
-	if err != nil || out.State != Changed || in.requests.patches() != 0 || !strings.Contains(out.Message, "and the plan was shown to admin") {
+	if err != nil || out.State != Changed || in.requests.patches() != 0 ||
+		!strings.Contains(out.Message, "and the plan was shown to admin") {
 		t.Errorf("viewer with a plan: %v, %+v", err, out)
 	}
 
@@ -256,7 +267,8 @@ func TestConcurrentChange(t *testing.T) {
 			if phase := phaseOf(in.read(job.Restore, "r")); phase != "Completed" {
 				t.Errorf("at %s: Velero's Completed was overwritten with %s", c.at, phase)
 			}
-			if c.want == Changed && (out.Sent != NotSent || !strings.Contains(out.Message, "from InProgress to Completed")) {
+			if c.want == Changed &&
+				(out.Sent != NotSent || !strings.Contains(out.Message, "from InProgress to Completed")) {
 				t.Errorf("at %s: %s, %q", c.at, out.Sent, out.Message)
 			}
 		}
@@ -275,8 +287,16 @@ func TestConcurrentProgress(t *testing.T) {
 			if now.Step != step || now.Attempt != nil || now.Phase != "" {
 				return
 			}
-			progress := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"progress":{"itemsRestored":8}}}`))
-			if err := in.Patch(t.Context(), bare(jobKind(job.Restore), in.namespace, "r"), progress, client.FieldOwner("velero-server")); err != nil {
+			progress := client.RawPatch(
+				"application/merge-patch+json",
+				[]byte(`{"status":{"progress":{"itemsRestored":8}}}`),
+			)
+			if err := in.Patch(
+				t.Context(),
+				bare(jobKind(job.Restore), in.namespace, "r"),
+				progress,
+				client.FieldOwner("velero-server"),
+			); err != nil {
 				t.Error(err)
 			}
 		})
@@ -322,7 +342,8 @@ func TestTwoOperators(t *testing.T) {
 		winner = 1
 	}
 	loser := outs[1-winner]
-	if outs[winner].State != Settled || loser.State != Changed || loser.Sent != NotSent || !strings.Contains(loser.Message, names[winner]+" set it to Failed") {
+	if outs[winner].State != Settled || loser.State != Changed || loser.Sent != NotSent ||
+		!strings.Contains(loser.Message, names[winner]+" set it to Failed") {
 		t.Errorf("%+v\n%+v", outs[0], outs[1])
 	}
 }
@@ -422,7 +443,8 @@ func TestCancelledInMidRetry(t *testing.T) {
 					cancel(stop)
 				}
 			})
-			if !errors.Is(err, stop) || out.State != Unfinished || out.Sent != c.sent || !strings.Contains(out.Message, sentWords[c.sent]) {
+			if !errors.Is(err, stop) || out.State != Unfinished || out.Sent != c.sent ||
+				!strings.Contains(out.Message, sentWords[c.sent]) {
 				t.Errorf("%v, %+v", err, out)
 			}
 			landed := phaseOf(in.read(job.Restore, "r")) == "Failed"
@@ -466,7 +488,9 @@ func TestDeadlineIsOver(t *testing.T) {
 // Who says how long to watch waits no longer.
 func TestObserveBoundsTheWatch(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: DefaultObserve + untilEnded, 3 * time.Second: 3 * time.Second} {
-		f, err := New(Options{Session: (&installation{t: t, requests: &requests{}}).session(&rest.Config{}), Observe: given})
+		f, err := New(
+			Options{Session: (&installation{t: t, requests: &requests{}}).session(&rest.Config{}), Observe: given},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -527,7 +551,10 @@ func TestEvidenceWithoutRights(t *testing.T) {
 	if err := in.Delete(t.Context(), agent, client.GracePeriodSeconds(0)); err != nil {
 		t.Fatal(err)
 	}
-	again := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "node-agent-2", Labels: agent.Labels}, Spec: agent.Spec}
+	again := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "node-agent-2", Labels: agent.Labels},
+		Spec:       agent.Spec,
+	}
 	again.Spec.Containers[0].Args = []string{"node-agent", "server", "--node-agent-configmap=agents"}
 	in.create(again)
 	again.Status = agent.Status

@@ -336,7 +336,9 @@ func (x *execution) observed() bool { return !x.f.o.Now().Before(x.observeUntil)
 
 // observing observes by the present state of what the plan is about, or what was created. It ends the execution once
 // that is gone.
-func observing(judge func(x *execution, o *unstructured.Unstructured, late bool) error) func(*execution, context.Context, bool) error {
+func observing(
+	judge func(x *execution, o *unstructured.Unstructured, late bool) error,
+) func(*execution, context.Context, bool) error {
 	return func(x *execution, ctx context.Context, late bool) error {
 		o, err := x.readSubject(ctx)
 		if err != nil {

@@ -63,10 +63,23 @@ func (l *ledger) progress() {
 	}
 	l.Supports(diagnosis.SourceAPI, e.At, "phase %s", phase)
 	if j.Items.Known {
-		l.Supports(diagnosis.SourceAPI, j.QuietSince(), "%d of %d items, unchanged for %s", j.Items.Done, j.Items.Total, human.Duration(e.quiet()))
+		l.Supports(
+			diagnosis.SourceAPI,
+			j.QuietSince(),
+			"%d of %d items, unchanged for %s",
+			j.Items.Done,
+			j.Items.Total,
+			human.Duration(e.quiet()),
+		)
 	} else {
 		// Velero writes it before the first item: a backup without it may have failed before.
-		l.Note(j.Kind != job.Backup || j.Phase != velero.PhaseInProgress, diagnosis.SourceAPI, j.QuietSince(), "no item count, unchanged for %s", human.Duration(e.quiet()))
+		l.Note(
+			j.Kind != job.Backup || j.Phase != velero.PhaseInProgress,
+			diagnosis.SourceAPI,
+			j.QuietSince(),
+			"no item count, unchanged for %s",
+			human.Duration(e.quiet()),
+		)
 	}
 }
 
@@ -88,8 +101,16 @@ func (l *ledger) volumes() {
 		if loc.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly) {
 			readOnly = " and read-only"
 		}
-		l.Note(loc.Phase == velero.LocationAvailable && (readOnly == "" || e.Job.Kind == job.Restore), diagnosis.SourceAPI, loc.LastValidated,
-			"storage location %s is %s%s%s", loc.Name, loc.Phase, readOnly, because(loc.Message))
+		l.Note(
+			loc.Phase == velero.LocationAvailable && (readOnly == "" || e.Job.Kind == job.Restore),
+			diagnosis.SourceAPI,
+			loc.LastValidated,
+			"storage location %s is %s%s%s",
+			loc.Name,
+			loc.Phase,
+			readOnly,
+			because(loc.Message),
+		)
 	} else if e.LocationWhy != "" {
 		l.doubt(diagnosis.SourceAPI, "whether the storage location is available", e.LocationWhy)
 	}
@@ -101,10 +122,25 @@ func (l *ledger) namespaces() {
 	case e.Job.Kind != job.Restore || e.Job.Terminal():
 	case !e.NamespacesSeen && proof(e).refusal == "": // all is restored, so that it waits for none
 	case !e.NamespacesSeen:
-		l.doubt(diagnosis.SourceNamespaces, "whether it restores into a namespace that is being deleted", e.NamespacesWhy)
+		l.doubt(
+			diagnosis.SourceNamespaces,
+			"whether it restores into a namespace that is being deleted",
+			e.NamespacesWhy,
+		)
 	case len(e.Terminating) > 0:
-		l.Doubts(diagnosis.SourceNamespaces, e.At, "%s: Velero waits up to 10 minutes for each item in it (Velero issues 5697, 8234)",
-			human.Plural(len(e.Terminating), "namespace that it restores into is being deleted", "namespaces that it restores into are being deleted")+" ("+human.List(e.Terminating, 5)+")")
+		l.Doubts(
+			diagnosis.SourceNamespaces,
+			e.At,
+			"%s: Velero waits up to 10 minutes for each item in it (Velero issues 5697, 8234)",
+			human.Plural(
+				len(e.Terminating),
+				"namespace that it restores into is being deleted",
+				"namespaces that it restores into are being deleted",
+			)+" ("+human.List(
+				e.Terminating,
+				5,
+			)+")",
+		)
 	default:
 		l.Supports(diagnosis.SourceNamespaces, e.At, "no namespace that it restores into is being deleted")
 	}
@@ -121,17 +157,34 @@ func (l *ledger) storage() {
 		case a.LastModified.After(e.began()):
 			l.Supports(diagnosis.SourceStorage, a.LastModified, "%s is stored, newer than the job's start", a.Target)
 		default:
-			l.Doubts(diagnosis.SourceStorage, a.LastModified, "%s is stored, but may be older than the job's start", a.Target)
+			l.Doubts(
+				diagnosis.SourceStorage,
+				a.LastModified,
+				"%s is stored, but may be older than the job's start",
+				a.Target,
+			)
 		}
 	}
 	if len(e.Artifacts) == 0 && !e.Job.Terminal() && e.Job.Stage != job.StageQueued {
 		l.Doubts(diagnosis.SourceStorage, e.At, diagnosis.ResultsUnchecked)
 	}
 	if e.Counts != nil && e.Counts.ItemsKnown {
-		l.Note(e.Counts.Items > 0 || e.Job.Kind == job.Restore, diagnosis.SourceStorage, e.At, "its stored resource list names %s", human.Count(e.Counts.Items, "item"))
+		l.Note(
+			e.Counts.Items > 0 || e.Job.Kind == job.Restore,
+			diagnosis.SourceStorage,
+			e.At,
+			"its stored resource list names %s",
+			human.Count(e.Counts.Items, "item"),
+		)
 	}
 	if e.Counts != nil {
-		l.Supports(diagnosis.SourceStorage, e.At, "its results report %s and %s", human.Count(e.Counts.Errors, "error"), human.Count(e.Counts.Warnings, "warning"))
+		l.Supports(
+			diagnosis.SourceStorage,
+			e.At,
+			"its results report %s and %s",
+			human.Count(e.Counts.Errors, "error"),
+			human.Count(e.Counts.Warnings, "warning"),
+		)
 	} else if e.CountsWhy != "" {
 		l.Doubts(diagnosis.SourceStorage, e.At, "cannot read its results: %s", e.CountsWhy)
 	}
@@ -150,10 +203,17 @@ func (l *ledger) server() {
 			if c.StartedAt.After(e.began()) {
 				when = "after"
 			}
-			l.Supports(diagnosis.SourcePod, c.StartedAt, "Velero server %s is running, since %s the job started", c.Name, when)
+			l.Supports(
+				diagnosis.SourcePod,
+				c.StartedAt,
+				"Velero server %s is running, since %s the job started",
+				c.Name,
+				when,
+			)
 		}
 	}
-	if e.owner() == ownerAlive && slices.ContainsFunc(e.Server.Pods, func(c velero.ServerPod) bool { return c.StartedAt.After(e.began()) }) {
+	if e.owner() == ownerAlive &&
+		slices.ContainsFunc(e.Server.Pods, func(c velero.ServerPod) bool { return c.StartedAt.After(e.began()) }) {
 		l.Doubts(diagnosis.SourceAPI, e.VeleroWrote, "Velero changed the job after that server started")
 	}
 	if s := e.Server; s.LastTermination != "" {
@@ -175,7 +235,13 @@ func (l *ledger) log() {
 	case !e.LogSeen && e.LogWhy != "":
 		l.Doubts(diagnosis.SourceLog, e.At, "what the server's log says could not be read%s", because(e.LogWhy))
 	case e.LogSeen && !e.Log.Last.At.IsZero():
-		l.Note(e.At.Sub(e.Log.Last.At) >= velero.Lifeless, diagnosis.SourceLog, e.Log.Last.At, "%s", diagnosis.LoggedText(e.Log.Last))
+		l.Note(
+			e.At.Sub(e.Log.Last.At) >= velero.Lifeless,
+			diagnosis.SourceLog,
+			e.Log.Last.At,
+			"%s",
+			diagnosis.LoggedText(e.Log.Last),
+		)
 	}
 }
 
@@ -202,10 +268,18 @@ func (l *ledger) api(to string) {
 // schema names the phases still to come that the CRD does not allow. An older Velero does not use them either.
 func (l *ledger) schema() {
 	e := l.e
-	missing := slices.DeleteFunc(slices.Clone(onward), func(phase string) bool { return slices.Contains(e.Phases, phase) })
+	missing := slices.DeleteFunc(
+		slices.Clone(onward),
+		func(phase string) bool { return slices.Contains(e.Phases, phase) },
+	)
 	if len(missing) == 0 {
 		l.Supports(diagnosis.SourceSchema, e.At, "the CRD allows all phases that may follow")
 		return
 	}
-	l.Doubts(diagnosis.SourceSchema, e.At, "the CRD does not allow %s: if the server is newer than it, its last patch was refused (Velero issue 6170)", strings.Join(missing, ", "))
+	l.Doubts(
+		diagnosis.SourceSchema,
+		e.At,
+		"the CRD does not allow %s: if the server is newer than it, its last patch was refused (Velero issue 6170)",
+		strings.Join(missing, ", "),
+	)
 }

@@ -74,16 +74,28 @@ func TestTerminatingNamespaces(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(-time.Hour))
 	doomed, spared := "doomed-"+in.namespace, "spared-"+in.namespace
-	in.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: doomed}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: spared}})
+	in.create(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: doomed}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: spared}},
+	)
 	if err := in.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: doomed}}); err != nil {
 		t.Fatal(err)
 	}
-	in.create(&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "b"}, Spec: velerov1.BackupSpec{IncludedNamespaces: []string{"shop", spared}}})
+	in.create(
+		&velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "b"},
+			Spec:       velerov1.BackupSpec{IncludedNamespaces: []string{"shop", spared}},
+		},
+	)
 	for name, spec := range map[string]velerov1.RestoreSpec{
 		"into-doomed": {BackupName: "b", NamespaceMapping: map[string]string{"shop": doomed}},
 		"into-spared": {BackupName: "b", IncludedNamespaces: []string{spared}},
 	} {
-		r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name}, Spec: spec, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}
+		r := &velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
+			Spec:       spec,
+			Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress},
+		}
 		if err := in.Create(t.Context(), r, client.FieldOwner("velero-server")); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +107,8 @@ func TestTerminatingNamespaces(t *testing.T) {
 		}
 	}
 	blind := in.user("blind-"+in.namespace, operator...)
-	e, err := in.finalizer(func(o *Options) { o.Session = in.session(blind) }).Gather(t.Context(), job.Restore, "into-doomed")
+	e, err := in.finalizer(func(o *Options) { o.Session = in.session(blind) }).
+		Gather(t.Context(), job.Restore, "into-doomed")
 	if err != nil || e.NamespacesSeen || !strings.Contains(e.NamespacesWhy, "forbidden") || e.Terminating != nil {
 		t.Errorf("%v, %v, %q", err, e.NamespacesSeen, e.NamespacesWhy)
 	}

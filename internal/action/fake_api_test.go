@@ -48,7 +48,14 @@ const (
 )
 
 func newFakeAPI() *fakeAPI {
-	return &fakeAPI{host: fakeHost, user: fakeUser, uid: fakeUID, version: 100, objects: map[string]map[string]any{}, landed: map[string][]string{}}
+	return &fakeAPI{
+		host:    fakeHost,
+		user:    fakeUser,
+		uid:     fakeUID,
+		version: 100,
+		objects: map[string]map[string]any{},
+		landed:  map[string][]string{},
+	}
 }
 
 const fakeNamespace = "/apis/velero.io/v1/namespaces/velero/"
@@ -86,7 +93,8 @@ func (f *fakeAPI) delete(path string) {
 func stepOf(r *http.Request) string {
 	last := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 	switch {
-	case r.Method == http.MethodPatch && r.URL.Query().Get("dryRun") != "", r.Method == http.MethodPost && r.URL.Query().Get("dryRun") != "",
+	case r.Method == http.MethodPatch && r.URL.Query().Get("dryRun") != "",
+		r.Method == http.MethodPost && r.URL.Query().Get("dryRun") != "",
 		r.Method == http.MethodDelete && bytes.Contains(bodyOf(r), []byte(`"dryRun"`)):
 		return "dry run"
 	case r.Method == http.MethodPatch, r.Method == http.MethodDelete:
@@ -179,16 +187,53 @@ func (f *fakeAPI) serve(r *http.Request) *http.Response {
 	dryRun := r.URL.Query().Get("dryRun") != ""
 	switch {
 	case last == "selfsubjectreviews":
-		return answerJSON(r, 201, map[string]any{"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1", "status": map[string]any{"userInfo": map[string]any{"username": f.user}}})
+		return answerJSON(
+			r,
+			201,
+			map[string]any{
+				"kind":       "SelfSubjectReview",
+				"apiVersion": "authentication.k8s.io/v1",
+				"status":     map[string]any{"userInfo": map[string]any{"username": f.user}},
+			},
+		)
 	case last == "selfsubjectaccessreviews":
-		return answerJSON(r, 201, map[string]any{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": map[string]any{"allowed": true}})
+		return answerJSON(
+			r,
+			201,
+			map[string]any{
+				"kind":       "SelfSubjectAccessReview",
+				"apiVersion": "authorization.k8s.io/v1",
+				"status":     map[string]any{"allowed": true},
+			},
+		)
 	case last == "kube-system":
-		return answerJSON(r, 200, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": "kube-system", "uid": f.uid}})
+		return answerJSON(
+			r,
+			200,
+			map[string]any{
+				"kind":       "Namespace",
+				"apiVersion": "v1",
+				"metadata":   map[string]any{"name": "kube-system", "uid": f.uid},
+			},
+		)
 	case last == "events":
 		f.events++
-		return answerJSON(r, 201, map[string]any{"kind": "Event", "apiVersion": "v1", "metadata": map[string]any{"name": "e"}})
+		return answerJSON(
+			r,
+			201,
+			map[string]any{"kind": "Event", "apiVersion": "v1", "metadata": map[string]any{"name": "e"}},
+		)
 	case path == "/apis/velero.io/v1":
-		return answerJSON(r, 200, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "velero.io/v1", "resources": []any{}})
+		return answerJSON(
+			r,
+			200,
+			map[string]any{
+				"kind":         "APIResourceList",
+				"apiVersion":   "v1",
+				"groupVersion": "velero.io/v1",
+				"resources":    []any{},
+			},
+		)
 	case r.Method == http.MethodPatch:
 		return f.patch(r, path, body, dryRun)
 	case r.Method == http.MethodPost:
@@ -201,7 +246,16 @@ func (f *fakeAPI) serve(r *http.Request) *http.Response {
 		return statusAnswer(r, 403, "Forbidden")
 	}
 	if items, kind := f.list(path, r.URL.Query().Get("labelSelector")); kind != "" {
-		return answerJSON(r, 200, map[string]any{"kind": kind + "List", "apiVersion": apiVersionOf(path), "metadata": map[string]any{"resourceVersion": fmt.Sprint(f.version)}, "items": items})
+		return answerJSON(
+			r,
+			200,
+			map[string]any{
+				"kind":       kind + "List",
+				"apiVersion": apiVersionOf(path),
+				"metadata":   map[string]any{"resourceVersion": fmt.Sprint(f.version)},
+				"items":      items,
+			},
+		)
 	}
 	return statusAnswer(r, 404, "NotFound")
 }
@@ -214,16 +268,29 @@ func apiVersionOf(path string) string {
 	return parts[2] + "/" + parts[3]
 }
 
-var fakeKinds = map[string]string{"restores": "Restore", "backups": "Backup", "pods": "Pod", "namespaces": "Namespace", "datauploads": "DataUpload",
-	"datadownloads": "DataDownload", "podvolumebackups": "PodVolumeBackup", "podvolumerestores": "PodVolumeRestore", "backupstoragelocations": "BackupStorageLocation",
-	"volumesnapshots": "VolumeSnapshot", "deletebackuprequests": "DeleteBackupRequest", "configmaps": "ConfigMap", "schedules": "Schedule"}
+var fakeKinds = map[string]string{
+	"restores":               "Restore",
+	"backups":                "Backup",
+	"pods":                   "Pod",
+	"namespaces":             "Namespace",
+	"datauploads":            "DataUpload",
+	"datadownloads":          "DataDownload",
+	"podvolumebackups":       "PodVolumeBackup",
+	"podvolumerestores":      "PodVolumeRestore",
+	"backupstoragelocations": "BackupStorageLocation",
+	"volumesnapshots":        "VolumeSnapshot",
+	"deletebackuprequests":   "DeleteBackupRequest",
+	"configmaps":             "ConfigMap",
+	"schedules":              "Schedule",
+}
 
 func (f *fakeAPI) list(path, selector string) (items []any, kind string) {
 	kind = fakeKinds[path[strings.LastIndex(path, "/")+1:]]
 	items = []any{}
 	label, value, _ := strings.Cut(selector, "=")
 	for name, o := range f.objects {
-		if strings.HasPrefix(name, path+"/") && (selector == "" || (&unstructured.Unstructured{Object: o}).GetLabels()[label] == value) {
+		if strings.HasPrefix(name, path+"/") &&
+			(selector == "" || (&unstructured.Unstructured{Object: o}).GetLabels()[label] == value) {
 			items = append(items, o)
 		}
 	}
@@ -335,7 +402,9 @@ func (f *fakeAPI) remove(r *http.Request, path string, body []byte, dryRun bool)
 		return statusAnswer(r, 404, "NotFound")
 	}
 	meta := o["metadata"].(map[string]any)
-	if meta["uid"] != options.Preconditions.UID || options.Preconditions.ResourceVersion != "" && meta["resourceVersion"] != options.Preconditions.ResourceVersion {
+	if meta["uid"] != options.Preconditions.UID ||
+		options.Preconditions.ResourceVersion != "" &&
+			meta["resourceVersion"] != options.Preconditions.ResourceVersion {
 		return statusAnswer(r, 409, "Conflict")
 	}
 	after := (&unstructured.Unstructured{Object: o}).DeepCopy()
@@ -358,7 +427,16 @@ func (f *fakeAPI) remove(r *http.Request, path string, body []byte, dryRun bool)
 	if held {
 		return answerJSON(r, 200, after.Object)
 	}
-	return answerJSON(r, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success", "details": map[string]any{"uid": options.Preconditions.UID}})
+	return answerJSON(
+		r,
+		200,
+		map[string]any{
+			"kind":       "Status",
+			"apiVersion": "v1",
+			"status":     "Success",
+			"details":    map[string]any{"uid": options.Preconditions.UID},
+		},
+	)
 }
 
 func answerJSON(r *http.Request, code int, content any) *http.Response {
@@ -367,10 +445,32 @@ func answerJSON(r *http.Request, code int, content any) *http.Response {
 }
 
 func statusAnswer(r *http.Request, code int, reason string) *http.Response {
-	return answerJSON(r, code, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "the fake says " + reason})
+	return answerJSON(
+		r,
+		code,
+		map[string]any{
+			"kind":       "Status",
+			"apiVersion": "v1",
+			"status":     "Failure",
+			"reason":     reason,
+			"code":       code,
+			"message":    "the fake says " + reason,
+		},
+	)
 }
 
 func answerText(r *http.Request, code int, contentType, text string) *http.Response {
-	return &http.Response{StatusCode: code, Status: fmt.Sprint(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text))}
+	return &http.Response{
+		StatusCode: code,
+		Status:     fmt.Sprint(code),
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Request:    r,
+		Header: http.Header{
+			"Content-Type": {contentType},
+		},
+		Body:          io.NopCloser(strings.NewReader(text)),
+		ContentLength: int64(len(text)),
+	}
 }

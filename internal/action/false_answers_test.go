@@ -27,7 +27,8 @@ func TestFalseAnswerToDryRun(t *testing.T) {
 						return serve(), nil
 					}
 					out, err := engine.Apply(t.Context(), p, dryRun, nil)
-					if err != nil || out.State != CarriedOut || out.Sent == NotSent || strings.Contains(out.Message, "nothing was written") {
+					if err != nil || out.State != CarriedOut || out.Sent == NotSent ||
+						strings.Contains(out.Message, "nothing was written") {
 						t.Errorf("%s, %s: %s, %s: %s, %v", name, answer, out.State, out.Sent, out.Message, err)
 					}
 					if slices.ContainsFunc(b.api.log, isSend) {

@@ -19,8 +19,14 @@ import (
 
 func finalizing() definition {
 	return definition{
-		name: Finalize, fill: finalize, changes: finalizeChanges, marks: finalized, endedByVelero: true, observe: observing(observeFinalize),
-		event: "Finalized", did: func(p *Plan) string { return "changed its phase from " + orNone(p.From) + " to " + p.To },
+		name:          Finalize,
+		fill:          finalize,
+		changes:       finalizeChanges,
+		marks:         finalized,
+		endedByVelero: true,
+		observe:       observing(observeFinalize),
+		event:         "Finalized",
+		did:           func(p *Plan) string { return "changed its phase from " + orNone(p.From) + " to " + p.To },
 		others: func(now *unstructured.Unstructured) string {
 			return "set it to " + now.GetAnnotations()[string(finalized)+"-to"]
 		},
@@ -103,11 +109,15 @@ func ruleFor(e *Evidence, r Request) verdict {
 	j := e.Job
 	switch {
 	case j.Deleting:
-		return refuse("Velero deletes it once it has removed its files. That needs a running server and the storage location.",
-			"it is being deleted")
+		return refuse(
+			"Velero deletes it once it has removed its files. That needs a running server and the storage location.",
+			"it is being deleted",
+		)
 	case j.Phase == velero.PhaseDeleting:
-		return refuse("Look at the errors of its DeleteBackupRequest, fix them, and delete it again: velero backup delete "+j.Name,
-			"Velero has begun to delete it, and a phase does not change that")
+		return refuse(
+			"Look at the errors of its DeleteBackupRequest, fix them, and delete it again: velero backup delete "+j.Name,
+			"Velero has begun to delete it, and a phase does not change that",
+		)
 	case j.Terminal():
 		return refuse("There is nothing left to finalize. To remove it: velero "+j.Kind.Word()+" delete "+j.Name,
 			"it has ended: %s is a final phase", j.Phase)
@@ -150,17 +160,28 @@ func unseen(e *Evidence) string {
 
 // Phases lists what finalize can write, if the evidence allows it.
 func Phases() []string {
-	return []string{velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseWaiting, velero.PhaseWaitingPartly}
+	return []string{
+		velero.PhaseFailed,
+		velero.PhasePartiallyFailed,
+		velero.PhaseFinalizing,
+		velero.PhaseFinalizingPartly,
+		velero.PhaseWaiting,
+		velero.PhaseWaitingPartly,
+	}
 }
 
 func checkRequest(e *Evidence, r Request) verdict {
 	switch {
 	case r.Phase == velero.PhaseCompleted && e.Job.Kind == job.Backup:
-		return refuse("Omit --phase to let the evidence decide.",
-			"veltui never writes Completed on a backup: only Velero's finalizer knows whether it is complete, and Velero removes a backup that is not stored within a minute")
+		return refuse(
+			"Omit --phase to let the evidence decide.",
+			"veltui never writes Completed on a backup: only Velero's finalizer knows whether it is complete, and Velero removes a backup that is not stored within a minute",
+		)
 	case r.Phase == velero.PhaseCompleted:
-		return refuse("Omit --phase to let the evidence decide.",
-			"veltui never writes Completed on a restore: only Velero's finalizer knows whether volumes and hooks are done")
+		return refuse(
+			"Omit --phase to let the evidence decide.",
+			"veltui never writes Completed on a restore: only Velero's finalizer knows whether volumes and hooks are done",
+		)
 	case r.Phase == velero.PhaseFailedValidation:
 		return refuse("Use --phase Failed.", "FailedValidation means that the spec is invalid, and this spec is valid")
 	case r.Phase != "" && !slices.Contains(Phases(), r.Phase):
@@ -171,8 +192,13 @@ func checkRequest(e *Evidence, r Request) verdict {
 }
 
 func checkReason(r Request) verdict {
-	if utf8.RuneCountInString(r.Reason) > maxReason || !utf8.ValidString(r.Reason) || strings.ContainsFunc(r.Reason, unicode.IsControl) {
-		return refuse("Give a shorter reason, without control characters.", "the reason must be one line of at most %d characters", maxReason)
+	if utf8.RuneCountInString(r.Reason) > maxReason || !utf8.ValidString(r.Reason) ||
+		strings.ContainsFunc(r.Reason, unicode.IsControl) {
+		return refuse(
+			"Give a shorter reason, without control characters.",
+			"the reason must be one line of at most %d characters",
+			maxReason,
+		)
 	}
 	return verdict{}
 }
@@ -183,7 +209,10 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	shown := cmp.Or(j.Phase, velero.PhaseNew)
 	giveUp := "To give it up: --phase Failed."
 	if diagnosis.Undeletable(e.Job) {
-		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " + deleteCommand(e, r)
+		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " + deleteCommand(
+			e,
+			r,
+		)
 	}
 	switch {
 	case r.Phase != "" && r.Phase != velero.PhaseFailed:
@@ -195,8 +224,10 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	case r.Phase == velero.PhaseFailed:
 		return goTo(velero.PhaseFailed, "given up in phase "+shown+", before Velero started it")
 	case j.Phase == velero.PhaseReadyToStart && o == ownerAlive:
-		return refuse("Wait two minutes, then wake it (--wake). If Velero still does not start it, see the server's log.",
-			"it is ready to start, and the server that queued it is running")
+		return refuse(
+			"Wait two minutes, then wake it (--wake). If Velero still does not start it, see the server's log.",
+			"it is ready to start, and the server that queued it is running",
+		)
 	case j.Phase == velero.PhaseReadyToStart && o.live():
 		return refuse("Wait two minutes, then wake it (--wake). "+giveUp,
 			"it is ready to start, but a server that restarts forgets such a backup until something changes it")
@@ -213,8 +244,10 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 // AddReadyToStart; backup_tracker.go: only Add, AddPostProcessing and Delete remove the entry).
 // With --concurrent-backups 1 no backup would start any more. Since 1.18.
 func counted(e *Evidence) verdict {
-	return refuse("Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
-		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue")
+	return refuse(
+		"Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
+		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue",
+	)
 }
 
 // deleteCommand removes the resource alone: nothing is stored of a backup that has not begun.
@@ -229,7 +262,10 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	}
 	switch o {
 	case ownerRestarting:
-		return refuse("Try again in two minutes.", "Velero has just restarted and is about to mark such jobs Failed itself")
+		return refuse(
+			"Try again in two minutes.",
+			"Velero has just restarted and is about to mark such jobs Failed itself",
+		)
 	case ownerDown:
 		return abandoned(e, r)
 	}
@@ -251,8 +287,11 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	case missing.refusal == "" && (r.Phase == "" || r.Phase == to):
 		return goTo(to, why)
 	case o == ownerRestarted && r.Phase == "" && missing.doubt:
-		v := refuse(missing.advice+" After an outage Velero may need a minute to answer. To give it up anyway: --phase Failed.",
-			restartedWhy+", but it may be complete: %s", missing.refusal)
+		v := refuse(
+			missing.advice+" After an outage Velero may need a minute to answer. To give it up anyway: --phase Failed.",
+			restartedWhy+", but it may be complete: %s",
+			missing.refusal,
+		)
 		v.doubt, v.unchecked = missing.unchecked, missing.unchecked
 		return v
 	case o == ownerRestarted && r.Phase == velero.PhaseFailed,
@@ -261,12 +300,24 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 	case missing.refusal != "" && (r.Phase == "" || !velero.TerminalPhase(r.Phase)):
 		return missing
 	case missing.refusal == "":
-		return refuse("Omit --phase, or use --phase "+to+".",
-			"all its results are stored and a server is running, so Velero can finish it from %s; %s would be wrong", to, r.Phase)
+		return refuse(
+			"Omit --phase, or use --phase "+to+".",
+			"all its results are stored and a server is running, so Velero can finish it from %s; %s would be wrong",
+			to,
+			r.Phase,
+		)
 	case o == ownerRestarted:
-		return refuse("--phase Failed is allowed.", "%s requires proof that its results are stored: %s", r.Phase, missing.refusal)
+		return refuse(
+			"--phase Failed is allowed.",
+			"%s requires proof that its results are stored: %s",
+			r.Phase,
+			missing.refusal,
+		)
 	}
-	return refuse(waitAdvice, "the Velero server that started it is running and may still work on it; it would overwrite a phase written now")
+	return refuse(
+		waitAdvice,
+		"the Velero server that started it is running and may still work on it; it would overwrite a phase written now",
+	)
 }
 
 const (
@@ -281,8 +332,11 @@ const (
 // stillWorking refuses while a server that may own the job shows signs of it.
 func stillWorking(e *Evidence) verdict {
 	if moving := e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore); len(moving) > 0 {
-		return refuse("Wait for them. With Velero 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours (Velero issue 9464).",
-			"a Velero server is working on it: %s not ended", human.Plural(len(moving), "volume has", "volumes have"))
+		return refuse(
+			"Wait for them. With Velero 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours (Velero issue 9464).",
+			"a Velero server is working on it: %s not ended",
+			human.Plural(len(moving), "volume has", "volumes have"),
+		)
 	}
 	if e.Volumes != Yes {
 		return unknown(askToList(e, volumeResources), "whether a volume is still moving", e.VolumesWhy)
@@ -294,11 +348,18 @@ func stillWorking(e *Evidence) verdict {
 	quiet := min(e.quiet(), max(0, e.At.Sub(job.Latest(e.lastWork(), e.Log.Last.At))))
 	switch {
 	case needed >= velero.Endless:
-		return refuse("Wait until Velero writes it: it tries again by itself, at ever longer intervals.",
-			"a Velero server may still be working on it: it last changed %s ago, and its --resource-timeout, which is zero or cannot be read, sets no end to its attempts at the last status", e.Style.Duration(quiet))
+		return refuse(
+			"Wait until Velero writes it: it tries again by itself, at ever longer intervals.",
+			"a Velero server may still be working on it: it last changed %s ago, and its --resource-timeout, which is zero or cannot be read, sets no end to its attempts at the last status",
+			e.Style.Duration(quiet),
+		)
 	case quiet < needed:
-		return refuse(fmt.Sprintf("Try again in %s.", e.Style.Duration(needed-quiet)),
-			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s", e.Style.Duration(quiet), e.Style.Duration(needed))
+		return refuse(
+			fmt.Sprintf("Try again in %s.", e.Style.Duration(needed-quiet)),
+			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s",
+			e.Style.Duration(quiet),
+			e.Style.Duration(needed),
+		)
 	}
 	return verdict{}
 }
@@ -311,18 +372,31 @@ func abandoned(e *Evidence, r Request) verdict {
 	}
 	switch {
 	case r.Phase != "" && !velero.TerminalPhase(r.Phase):
-		return refuse("Get the Velero server running.", "no pod was recognised as a running Velero server that could continue from %s", r.Phase)
+		return refuse(
+			"Get the Velero server running.",
+			"no pod was recognised as a running Velero server that could continue from %s",
+			r.Phase,
+		)
 	case r.Phase == velero.PhaseFailed:
 		return goTo(velero.PhaseFailed, downWhy)
 	case complete.refusal == "" && !e.dataMover():
-		return goTo(velero.PhasePartiallyFailed, "no Velero server is running; its stored results are complete, but Velero did not finalize it")
+		return goTo(
+			velero.PhasePartiallyFailed,
+			"no Velero server is running; its stored results are complete, but Velero did not finalize it",
+		)
 	case r.Phase == "":
 		return goTo(velero.PhaseFailed, downWhy)
 	case complete.refusal == "":
-		return refuse("--phase Failed is allowed.",
-			"PartiallyFailed would be wrong: volumes moved by a data mover can only be restored after Velero's finalizer has run")
+		return refuse(
+			"--phase Failed is allowed.",
+			"PartiallyFailed would be wrong: volumes moved by a data mover can only be restored after Velero's finalizer has run",
+		)
 	}
-	return refuse("--phase Failed is allowed.", "PartiallyFailed requires proof that its results are stored: %s", complete.refusal)
+	return refuse(
+		"--phase Failed is allowed.",
+		"PartiallyFailed requires proof that its results are stored: %s",
+		complete.refusal,
+	)
 }
 
 // afterUpload: in these phases Velero continues by itself, after a restart too.
@@ -342,13 +416,23 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 		return refuse("If this lasts more than five minutes, wake it (--wake).",
 			"a Velero server is running and finalizing it; it would overwrite a phase written now")
 	case o.live():
-		return refuse(hookAdvice(e), "a Velero server is running and finalizing it; it would overwrite a phase written now")
+		return refuse(
+			hookAdvice(e),
+			"a Velero server is running and finalizing it; it would overwrite a phase written now",
+		)
 	case r.Phase == "":
-		return refuse(serverDownAdvice(e, target), "no pod was recognised as a running Velero server; one that comes back continues with it by itself")
+		return refuse(
+			serverDownAdvice(e, target),
+			"no pod was recognised as a running Velero server; one that comes back continues with it by itself",
+		)
 	case r.Phase != target && r.Phase != velero.PhaseFailed:
 		return refuse("Without a server, --phase "+target+" is allowed.", "%s would be wrong", r.Phase)
 	case waiting && j.Kind == job.Restore && len(e.moving(velero.DataDownload)) > 0:
-		return refuse(cancelAdvice(e), "%s not ended", human.Plural(len(e.moving(velero.DataDownload)), "data download has", "data downloads have"))
+		return refuse(
+			cancelAdvice(e),
+			"%s not ended",
+			human.Plural(len(e.moving(velero.DataDownload)), "data download has", "data downloads have"),
+		)
 	}
 	return goTo(r.Phase, "no pod was recognised as a running Velero server that could finalize it")
 }
@@ -382,17 +466,26 @@ func guard(e *Evidence, v verdict) verdict {
 	case right.refusal != "":
 		return right
 	case e.StatusSubresource:
-		return refuse("Apply Velero's own CRDs, which have none. With it the API server drops the phase that veltui, or Velero, writes.",
-			"this cluster's CRD has a status subresource")
+		return refuse(
+			"Apply Velero's own CRDs, which have none. With it the API server drops the phase that veltui, or Velero, writes.",
+			"this cluster's CRD has a status subresource",
+		)
 	case e.Phases != nil && !slices.Contains(e.Phases, v.to):
-		return refuse("Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
-			"this cluster's CRD does not allow phase %s: it is older than the Velero server, which may be why the job is stuck (Velero issue 6170)", v.to)
+		return refuse(
+			"Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+			"this cluster's CRD does not allow phase %s: it is older than the Velero server, which may be why the job is stuck (Velero issue 6170)",
+			v.to,
+		)
 	}
 	return v
 }
 
 func mayPatch(e *Evidence) verdict {
-	return permission(e.MayPatch, rightTo("patch", velerov1.SchemeGroupVersion, e.Job.Kind.Resource(), e.Job.Namespace), e.MayPatchWhy)
+	return permission(
+		e.MayPatch,
+		rightTo("patch", velerov1.SchemeGroupVersion, e.Job.Kind.Resource(), e.Job.Namespace),
+		e.MayPatchWhy,
+	)
 }
 
 func because(why string) string {

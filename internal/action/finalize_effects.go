@@ -16,7 +16,17 @@ import (
 
 // describe fills in what the plan does, does not do, and leads to.
 func (p *Plan) describe(e *Evidence) {
-	p.Will = append(p.Will, fmt.Sprintf("change the phase of %s %s/%s from %s to %s, only if nothing has changed it since", p.Kind.Word(), p.Namespace, p.Name, orNone(p.From), p.To))
+	p.Will = append(
+		p.Will,
+		fmt.Sprintf(
+			"change the phase of %s %s/%s from %s to %s, only if nothing has changed it since",
+			p.Kind.Word(),
+			p.Namespace,
+			p.Name,
+			orNone(p.From),
+			p.To,
+		),
+	)
 	for _, f := range p.Set {
 		p.Will = append(p.Will, fmt.Sprintf("set %s to %d", f.Name, f.Value))
 	}
@@ -48,18 +58,30 @@ func (p *Plan) describeNudge(e *Evidence) {
 	if p.Kind == job.Restore && e.owner() != ownerAlive && e.mayHaveHooks() {
 		// The hook tracker is in memory, and an empty one counts as complete
 		// (internal/hook/hook_tracker.go IsComplete).
-		p.WillNot = append(p.WillNot, "run hooks that have not run: the restarted server has forgotten them, and ends the restore without them")
+		p.WillNot = append(
+			p.WillNot,
+			"run hooks that have not run: the restarted server has forgotten them, and ends the restore without them",
+		)
 	}
 	if p.Kind == job.Backup {
-		p.WillNot = append(p.WillNot, "restore the volume snapshot counts of the lost patch",
-			"make the server forget it before it ends: until then Velero refuses to delete it, unless you restart the server")
+		p.WillNot = append(
+			p.WillNot,
+			"restore the volume snapshot counts of the lost patch",
+			"make the server forget it before it ends: until then Velero refuses to delete it, unless you restart the server",
+		)
 	}
 }
 
 func (p *Plan) describeEnd(e *Evidence) {
 	p.WillNot = append(p.WillNot, "be reversible: a final phase stays")
 	if moving := e.moving(); len(moving) > 0 {
-		p.WillNot = append(p.WillNot, fmt.Sprintf("stop %s, or remove snapshots and other leftovers", human.Plural(len(moving), "volume that has not ended", "volumes that have not ended")))
+		p.WillNot = append(
+			p.WillNot,
+			fmt.Sprintf(
+				"stop %s, or remove snapshots and other leftovers",
+				human.Plural(len(moving), "volume that has not ended", "volumes that have not ended"),
+			),
+		)
 	} else {
 		p.WillNot = append(p.WillNot, "remove snapshots, data or objects that were left behind")
 	}
@@ -76,20 +98,35 @@ func (p *Plan) describeEnd(e *Evidence) {
 func (p *Plan) describeEndedBackup(e *Evidence) {
 	begun := e.Job.Stage != job.StageQueued
 	if e.owner() == ownerAlive && begun {
-		p.WillNot = append(p.WillNot, "make the server forget it: Velero may refuse to delete it until the server restarts")
+		p.WillNot = append(
+			p.WillNot,
+			"make the server forget it: Velero may refuse to delete it until the server restarts",
+		)
 	}
 	if begun {
 		p.WillNot = append(p.WillNot, "change the copy of it in the object store, which other clusters may read")
 	}
 	if diagnosis.Undeletable(e.Job) {
-		p.Then = append(p.Then, "Velero cannot delete it, because it names no storage location, and never expires it; to remove it: "+deleteCommand(e, p.request))
+		p.Then = append(
+			p.Then,
+			"Velero cannot delete it, because it names no storage location, and never expires it; to remove it: "+deleteCommand(
+				e,
+				p.request,
+			),
+		)
 	}
 	if begun && p.To == velero.PhaseFailed {
 		// velero-io main, restore_controller.go fetchBackupInfo; up to 1.18.3 a named backup may have any phase.
-		p.Then = append(p.Then, "Velero versions after 1.18 cannot restore from it: they accept only Completed and PartiallyFailed backups; in any version it may be incomplete")
+		p.Then = append(
+			p.Then,
+			"Velero versions after 1.18 cannot restore from it: they accept only Completed and PartiallyFailed backups; in any version it may be incomplete",
+		)
 	}
 	if e.olderFiles() {
-		p.Then = append(p.Then, "the object store holds an older backup of this name: deleting this one through Velero, or its expiry, deletes the older one's files")
+		p.Then = append(
+			p.Then,
+			"the object store holds an older backup of this name: deleting this one through Velero, or its expiry, deletes the older one's files",
+		)
 	}
 	if e.Job.ScheduleName != "" {
 		p.Then = append(p.Then, "schedule "+e.Job.ScheduleName+" may create its next backup")
@@ -102,7 +139,10 @@ func (p *Plan) describeEndedRestore(e *Evidence) {
 		p.WillNot = append(p.WillNot, "run hooks that have not run")
 	}
 	if e.olderFiles() {
-		p.Then = append(p.Then, "the object store holds results of an older restore of this name: deleting this one deletes those")
+		p.Then = append(
+			p.Then,
+			"the object store holds results of an older restore of this name: deleting this one deletes those",
+		)
 	}
 }
 
@@ -116,9 +156,15 @@ func finalizeChanges(p *Plan, o *unstructured.Unstructured, s stamp) (ops []oper
 	}
 	if p.Effect() == End {
 		at := s.at.UTC().Format(time.RFC3339)
-		ops = append(ops,
+		ops = append(
+			ops,
 			operation{"add", "/status/completionTimestamp", at},
-			operation{"add", "/status/failureReason", fmt.Sprintf("%s (finalized by %s with veltui at %s)", p.Reason, cmp.Or(s.by, "an unknown user"), at)})
+			operation{
+				"add",
+				"/status/failureReason",
+				fmt.Sprintf("%s (finalized by %s with veltui at %s)", p.Reason, cmp.Or(s.by, "an unknown user"), at),
+			},
+		)
 	}
 	return ops, [][2]string{{"-from", p.From}, {"-to", p.To}}
 }
@@ -139,7 +185,15 @@ func observeFinalize(x *execution, _ *unstructured.Unstructured, late bool) erro
 }
 
 // onward are the phases that may follow each other, in order.
-var onward = []string{velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed}
+var onward = []string{
+	velero.PhaseWaiting,
+	velero.PhaseWaitingPartly,
+	velero.PhaseFinalizing,
+	velero.PhaseFinalizingPartly,
+	velero.PhaseCompleted,
+	velero.PhasePartiallyFailed,
+	velero.PhaseFailed,
+}
 
 // holds reports whether a phase follows from the plan, and whether it is the last.
 func (p *Plan) holds(phase string) (held, over bool) {

@@ -52,7 +52,8 @@ func TestConsequences(t *testing.T) {
 	} {
 		p := draft(evidence(t, c.kind, c.phase, c.changes...), Request{Phase: c.ask})
 		said := strings.Join(append(p.WillNot, p.Then...), "\n")
-		if p.Effect() == Refuse || !strings.Contains(said, c.says) || c.silent != "" && strings.Contains(said, c.silent) {
+		if p.Effect() == Refuse || !strings.Contains(said, c.says) ||
+			c.silent != "" && strings.Contains(said, c.silent) {
 			t.Errorf("%s: %s %q, says\n%s", c.name, p.Action, p.Refusal, said)
 		}
 	}
@@ -91,7 +92,13 @@ func TestCancelTiming(t *testing.T) {
 		"they end within 5 minutes, most of them at once":  {node("n1"), agents("n1")},
 		"on a node without a node-agent end after an hour": {node("n3"), agents("n1")},
 	} {
-		e := evidence(t, job.Backup, "WaitingForPluginOperations", append([]change{alive, veleroVersion("v1.18.3"), mover(velero.DataUpload, "du", "InProgress", time.Hour)}, changes...)...)
+		e := evidence(
+			t,
+			job.Backup,
+			"WaitingForPluginOperations",
+			append(
+				[]change{alive, veleroVersion("v1.18.3"), mover(velero.DataUpload, "du", "InProgress", time.Hour)},
+				changes...)...)
 		if w := planOf(CancelVolumes, remedies(e, Request{})); !strings.Contains(strings.Join(w.Then, "\n"), says) {
 			t.Errorf("%q, want %q", w.Then, says)
 		}

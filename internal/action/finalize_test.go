@@ -240,10 +240,17 @@ func resourceTimeoutOf(d string) change {
 
 // Whatever the combination, the rules hold that protect data.
 func TestDraftNeverBreaksTheRules(t *testing.T) {
-	phases := append([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "Completed", "FailedValidation", "Odd"}, onward...)
+	phases := append(
+		[]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "Completed", "FailedValidation", "Odd"},
+		onward...)
 	servers := []change{alive, restarted, down, func(*Evidence) {}}
 	storage := []change{func(*Evidence) {}, stored, func(e *Evidence) { stored(e); e.Artifacts[0].State = job.Absent }}
-	volumes := []change{func(*Evidence) {}, volume(velero.DataUpload, "InProgress"), volume(velero.DataDownload, "Completed"), volume(velero.PodVolumeBackup, "InProgress")}
+	volumes := []change{
+		func(*Evidence) {},
+		volume(velero.DataUpload, "InProgress"),
+		volume(velero.DataDownload, "Completed"),
+		volume(velero.PodVolumeBackup, "InProgress"),
+	}
 	plans := 0
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range phases {

@@ -59,7 +59,12 @@ func (f *Engine) Gather(ctx context.Context, kind job.Kind, name string) (e Evid
 
 // patiently asks again while the API server is busy or away.
 func (f *Engine) patiently(ctx context.Context, ask func(context.Context) (Evidence, error)) (e Evidence, err error) {
-	o := retry.Options{Backoff: f.o.Backoff, Deadline: gatherDeadline, AttemptTimeout: gatherAttempt(f.o), Refresh: f.access.refresh}
+	o := retry.Options{
+		Backoff:        f.o.Backoff,
+		Deadline:       gatherDeadline,
+		AttemptTimeout: gatherAttempt(f.o),
+		Refresh:        f.access.refresh,
+	}
 	err = retry.RetryOnErrorMaxBackOff(ctx, o, func(ctx context.Context) (err error) {
 		e, err = ask(ctx)
 		return err
@@ -88,7 +93,21 @@ func (f *Engine) gather(ctx context.Context, kind job.Kind, name string) (Eviden
 	in.At = e.At
 	e.Job = job.Next(nil, in)
 	e.VeleroWrote = veleroWrote(e.Object)
-	g.ask(g.server, g.slots, g.log, g.location, g.locations, g.hooks, g.snapshots, g.targets, g.permissions, g.phases, g.subresource, g.others, g.identity)
+	g.ask(
+		g.server,
+		g.slots,
+		g.log,
+		g.location,
+		g.locations,
+		g.hooks,
+		g.snapshots,
+		g.targets,
+		g.permissions,
+		g.phases,
+		g.subresource,
+		g.others,
+		g.identity,
+	)
 	return e, g.err
 }
 
@@ -112,7 +131,11 @@ func (g *gathering) seen(what string, err error, why *string) bool {
 	return false
 }
 
-func typed(kind job.Kind, o *unstructured.Unstructured, read func(*unstructured.Unstructured, any) ([]decode.Malformed, error)) (in job.Input, err error) {
+func typed(
+	kind job.Kind,
+	o *unstructured.Unstructured,
+	read func(*unstructured.Unstructured, any) ([]decode.Malformed, error),
+) (in job.Input, err error) {
 	if kind == job.Restore {
 		in.Restore = &velerov1.Restore{}
 		in.Malformed, err = read(o, in.Restore)
@@ -130,7 +153,9 @@ func (g *gathering) permissions() {
 	g.e.MayCancel = map[velero.VolumeKind]Answer{}
 	for _, v := range g.e.moving() {
 		if _, asked := g.e.MayCancel[v.Kind]; !asked && g.err == nil {
-			g.e.MayCancel[v.Kind], _ = g.allowed(rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), g.o.Namespace))
+			g.e.MayCancel[v.Kind], _ = g.allowed(
+				rightTo("patch", v.Kind.GroupVersionKind().GroupVersion(), v.Kind.Resource(), g.o.Namespace),
+			)
 		}
 	}
 }
@@ -163,7 +188,14 @@ func (g *gathering) phases() {
 			g.e.StatusSubresource = true
 		}
 		spec, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec", "properties")
-		status, _, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "status", "properties")
+		status, _, _ := unstructured.NestedMap(
+			version,
+			"schema",
+			"openAPIV3Schema",
+			"properties",
+			"status",
+			"properties",
+		)
 		g.e.Schema, _ = velero.SchemaVersionsOf(string(g.e.Job.Kind), spec, status)
 		enum, _, _ := unstructured.NestedSlice(status, "phase", "enum")
 		for _, value := range enum {
@@ -178,7 +210,10 @@ func (g *gathering) phases() {
 func (g *gathering) subresource() {
 	list, err := g.client.Resources(g.ctx, velerov1.SchemeGroupVersion)
 	if g.seen("asking for Velero's resources", err, nil) &&
-		slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == g.e.Job.Kind.Resource()+"/status" }) {
+		slices.ContainsFunc(
+			list.APIResources,
+			func(r metav1.APIResource) bool { return r.Name == g.e.Job.Kind.Resource()+"/status" },
+		) {
 		g.e.StatusSubresource = true
 	}
 }
@@ -198,7 +233,10 @@ func (g *gathering) others() {
 		if g.seen("listing "+kind.Resource(), err, &g.e.OthersWhy); g.err != nil {
 			return
 		}
-		slices.SortStableFunc(raw, func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) })
+		slices.SortStableFunc(
+			raw,
+			func(a, b unstructured.Unstructured) int { return cmp.Compare(queuePosition(&a), queuePosition(&b)) },
+		)
 		for i := range raw {
 			g.other(kind, &raw[i])
 		}
@@ -214,7 +252,10 @@ func (g *gathering) other(kind job.Kind, o *unstructured.Unstructured) {
 	name, phase := sanitize.String(o.GetName()), sanitize.String(phaseOf(o))
 	// An object that was read as one is one, so that there is no error.
 	if in, _ := typed(kind, o, decode.Unstructured); len(in.Malformed) > 0 {
-		g.e.Malformed = append(g.e.Malformed, diagnosis.Malformed{Ref: kind.Word() + "/" + name, Field: in.Malformed[0]})
+		g.e.Malformed = append(
+			g.e.Malformed,
+			diagnosis.Malformed{Ref: kind.Word() + "/" + name, Field: in.Malformed[0]},
+		)
 	}
 	if o.GetUID() == g.e.Job.UID {
 		return
@@ -257,7 +298,11 @@ func (g *gathering) get(kind schema.GroupVersionKind, name string, into client.O
 }
 
 // list lists resources of a namespace, or of all, as the API server sends them.
-func (g *gathering) list(kind schema.GroupVersionKind, namespace string, labels ...string) ([]unstructured.Unstructured, error) {
+func (g *gathering) list(
+	kind schema.GroupVersionKind,
+	namespace string,
+	labels ...string,
+) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
 	err := g.client.List(g.ctx, list, namespace, metav1.ListOptions{LabelSelector: strings.Join(labels, ",")})

@@ -19,7 +19,10 @@ import (
 func gaveUpOn(phase string, after time.Duration) change {
 	return func(e *Evidence) {
 		e.LogSeen = true
-		e.Log = velero.JobLog{GaveUp: velero.LogLine{At: began.Add(after), Text: "Error updating restore's status", Error: "refused"}, LostPhase: phase}
+		e.Log = velero.JobLog{
+			GaveUp:    velero.LogLine{At: began.Add(after), Text: "Error updating restore's status", Error: "refused"},
+			LostPhase: phase,
+		}
 	}
 }
 
@@ -72,8 +75,13 @@ func (in *installation) logOf(answer func(*http.Request) string) {
 		if !strings.HasSuffix(r.URL.Path, "/log") {
 			return nil, nil
 		}
-		return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"text/plain"}},
-			Body: io.NopCloser(strings.NewReader(answer(r))), Request: r}, nil
+		return &http.Response{
+			StatusCode: http.StatusOK,
+			Proto:      "HTTP/1.1",
+			Header:     http.Header{"Content-Type": {"text/plain"}},
+			Body:       io.NopCloser(strings.NewReader(answer(r))),
+			Request:    r,
+		}, nil
 	})
 }
 
@@ -83,7 +91,9 @@ func TestLogIsRead(t *testing.T) {
 	r := in.restore("r9")
 	ref, at := in.namespace+"/r9", time.Now().Add(time.Second).UTC().Format(time.RFC3339)
 	line := func(fields string) string { return fmt.Sprintf("time=%q level=info %s\n", at, fields) }
-	gaveUp := line(`msg="Error updating restore's status from InProgress to Finalizing" error="bad \x1b[2J\u202e thing" Restore=` + ref)
+	gaveUp := line(
+		`msg="Error updating restore's status from InProgress to Finalizing" error="bad \x1b[2J\u202e thing" Restore=` + ref,
+	)
 	others := strings.Repeat(line(`msg="Restored 1 items" restore=`+ref+`9`), logNewest)
 	asked := 0
 	in.logOf(func(q *http.Request) string {
@@ -101,7 +111,8 @@ func TestLogIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !e.LogSeen || e.Log.LostPhase != "Finalizing" || len(e.Log.Last.Text) > 5000 || strings.ContainsAny(e.Log.GaveUp.Error, "\x1b\u202e") {
+	if !e.LogSeen || e.Log.LostPhase != "Finalizing" || len(e.Log.Last.Text) > 5000 ||
+		strings.ContainsAny(e.Log.GaveUp.Error, "\x1b\u202e") {
 		t.Errorf("the log tells %v %q, %.80q, %q", e.LogSeen, e.Log.LostPhase, e.Log.Last.Text, e.Log.GaveUp.Error)
 	}
 	if seen := e.ForVerdict(); !seen.LogSeen || seen.Log.LostPhase != "Finalizing" {
@@ -126,8 +137,12 @@ func TestLogOfANewerServer(t *testing.T) {
 	}
 	r := in.restore("r9")
 	in.logOf(func(*http.Request) string {
-		return fmt.Sprintf("time=%q level=info msg=%q Restore=%s/r9\n", time.Now().Add(time.Second).UTC().Format(time.RFC3339),
-			"Error updating restore's status from InProgress to Finalizing", in.namespace)
+		return fmt.Sprintf(
+			"time=%q level=info msg=%q Restore=%s/r9\n",
+			time.Now().Add(time.Second).UTC().Format(time.RFC3339),
+			"Error updating restore's status from InProgress to Finalizing",
+			in.namespace,
+		)
 	})
 	e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)
 	if err != nil || !e.LogSeen || !e.Log.GaveUp.At.IsZero() {
@@ -166,7 +181,13 @@ func TestLogWithoutEnd(t *testing.T) {
 			}
 			asked++
 			body = &endless{stall: stall, until: q.Context().Done()}
-			return &http.Response{StatusCode: http.StatusOK, Proto: "HTTP/1.1", Header: http.Header{}, Body: body, Request: q}, nil
+			return &http.Response{
+				StatusCode: http.StatusOK,
+				Proto:      "HTTP/1.1",
+				Header:     http.Header{},
+				Body:       body,
+				Request:    q,
+			}, nil
 		})
 		start := time.Now()
 		e, err := in.finalizer().Gather(t.Context(), job.Restore, r.Name)

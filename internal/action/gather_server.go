@@ -80,7 +80,11 @@ func (g *gathering) log() {
 }
 
 // containerLog reads a container's log, and its predecessor's if the job was there then.
-func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since time.Time) (found velero.JobLog, err error) {
+func (g *gathering) containerLog(
+	ctx context.Context,
+	c velero.ServerPod,
+	since time.Time,
+) (found velero.JobLog, err error) {
 	read := func(o corev1.PodLogOptions) (part velero.JobLog, text string, err error) {
 		o.Container, o.SinceTime = c.Container, &metav1.Time{Time: since}
 		if text, err = readLog(ctx, g.client.Pods(g.o.Namespace), c.Name, &o); err != nil {
@@ -103,7 +107,12 @@ func (g *gathering) containerLog(ctx context.Context, c velero.ServerPod, since 
 	case err != nil:
 		return found, err
 	case len(text) == logBytes:
-		return found, fmt.Errorf("the newest %d lines of the log of pod %s are more than %s", logNewest, c.Name, human.Bytes(logBytes))
+		return found, fmt.Errorf(
+			"the newest %d lines of the log of pod %s are more than %s",
+			logNewest,
+			c.Name,
+			human.Bytes(logBytes),
+		)
 	case strings.Count(text, "\n") < logNewest:
 		return found.Then(tail), nil
 	}

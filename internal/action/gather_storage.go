@@ -69,7 +69,8 @@ func (f *Engine) GatherStored(ctx context.Context, e, earlier *Evidence) {
 			return // nobody answers, or nothing is stored yet
 		}
 	}
-	if f.o.Counter == nil || f.o.LeaveOperations && e.allStored().IsZero() || !f.o.LeaveOperations && proof(e).refusal != "" {
+	if f.o.Counter == nil || f.o.LeaveOperations && e.allStored().IsZero() ||
+		!f.o.LeaveOperations && proof(e).refusal != "" {
 		return
 	}
 	f.o.Waiting("the stored results")
@@ -97,7 +98,8 @@ func (e *Evidence) takeStored(earlier *Evidence) {
 func (e *Evidence) allStored() (newest time.Time) {
 	v, known := e.version()
 	for _, target := range Targets(e.Job.Kind) {
-		if e.operationsUnread && isOperations(target) || target == "RestoreVolumeInfo" && known && v.Before(velero.Version{1, 14, 0}) {
+		if e.operationsUnread && isOperations(target) ||
+			target == "RestoreVolumeInfo" && known && v.Before(velero.Version{1, 14, 0}) {
 			continue // not asked for, or not yet made by that version
 		}
 		i := slices.IndexFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target })
@@ -116,7 +118,11 @@ func (e *Evidence) allStored() (newest time.Time) {
 // worthProbing reports whether files may be stored, and the user may use that.
 func worthProbing(e *Evidence, readOnly bool) bool {
 	switch e.Job.Phase {
-	case velero.PhaseInProgress, velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly:
+	case velero.PhaseInProgress,
+		velero.PhaseWaiting,
+		velero.PhaseWaitingPartly,
+		velero.PhaseFinalizing,
+		velero.PhaseFinalizingPartly:
 		return !e.Job.Deleting && (e.MayPatch == Yes || readOnly)
 	}
 	return false
@@ -146,8 +152,13 @@ func (g *gathering) locationNamed(name string) {
 	if !g.seen("reading the storage location", err, &g.e.LocationWhy) {
 		return
 	}
-	g.e.Location = &diagnosis.Location{Name: l.Name, Phase: string(l.Status.Phase), Message: l.Status.Message, AccessMode: string(l.Spec.AccessMode),
-		LastValidated: job.TimeOf(l.Status.LastValidationTime)}
+	g.e.Location = &diagnosis.Location{
+		Name:          l.Name,
+		Phase:         string(l.Status.Phase),
+		Message:       l.Status.Message,
+		AccessMode:    string(l.Spec.AccessMode),
+		LastValidated: job.TimeOf(l.Status.LastValidationTime),
+	}
 }
 
 // locations finds out when a server last wrote to any storage location: it validates and syncs each, by default once

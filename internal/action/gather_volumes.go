@@ -42,14 +42,22 @@ func (g *gathering) volumes(kind job.Kind) (own []job.Volume) {
 			g.e.Moving = append(g.e.Moving, v)
 		}
 		if v.Malformed != (decode.Malformed{}) {
-			g.e.MalformedVolumes = append(g.e.MalformedVolumes, diagnosis.Malformed{Ref: v.Ref().String(), Field: v.Malformed})
+			g.e.MalformedVolumes = append(
+				g.e.MalformedVolumes,
+				diagnosis.Malformed{Ref: v.Ref().String(), Field: v.Malformed},
+			)
 		}
 	})
 	return own
 }
 
 // listVolumes returns Yes unless the API server refuses a kind. A Velero without a kind has none of it.
-func (g *gathering) listVolumes(kinds []velero.VolumeKind, why *string, each func(job.Volume, *unstructured.Unstructured), labels ...string) Answer {
+func (g *gathering) listVolumes(
+	kinds []velero.VolumeKind,
+	why *string,
+	each func(job.Volume, *unstructured.Unstructured),
+	labels ...string,
+) Answer {
 	answer := Yes
 	for _, kind := range kinds {
 		found, err := g.list(kind.GroupVersionKind(), g.o.Namespace, labels...)
@@ -172,7 +180,11 @@ func (g *gathering) snapshots() {
 	if j.Kind != job.Backup || j.Phase != velero.PhaseInProgress {
 		return
 	}
-	snapshots, err := g.list(velero.VolumeSnapshots.WithKind("VolumeSnapshot"), "", labeled(velerov1.BackupNameLabel, j.Name))
+	snapshots, err := g.list(
+		velero.VolumeSnapshots.WithKind("VolumeSnapshot"),
+		"",
+		labeled(velerov1.BackupNameLabel, j.Name),
+	)
 	if apierrors.IsNotFound(err) || !g.seen("listing VolumeSnapshots", err, &g.e.SnapshotsWhy) {
 		return // the first: a cluster without CSI snapshots
 	}
@@ -184,8 +196,16 @@ func (g *gathering) snapshots() {
 }
 
 func (g *gathering) snapshot(o *unstructured.Unstructured) {
-	s := diagnosis.Snapshot{Name: sanitize.String(o.GetNamespace() + "/" + o.GetName()), Created: o.GetCreationTimestamp().Time}
-	if ready, _, _ := unstructured.NestedBool(o.Object, "status", "readyToUse"); ready || s.Created.Before(g.e.Job.Created) {
+	s := diagnosis.Snapshot{
+		Name:    sanitize.String(o.GetNamespace() + "/" + o.GetName()),
+		Created: o.GetCreationTimestamp().Time,
+	}
+	if ready, _, _ := unstructured.NestedBool(
+		o.Object,
+		"status",
+		"readyToUse",
+	); ready ||
+		s.Created.Before(g.e.Job.Created) {
 		return
 	}
 	if bound, _, _ := unstructured.NestedString(o.Object, "status", "boundVolumeSnapshotContentName"); bound != "" {

@@ -62,7 +62,12 @@ func (g *gathering) hooks() {
 		return
 	}
 	pods := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
-	err := g.client.List(g.ctx, &pods, "", metav1.ListOptions{LabelSelector: labeled(velerov1.RestoreNameLabel, j.Name)})
+	err := g.client.List(
+		g.ctx,
+		&pods,
+		"",
+		metav1.ListOptions{LabelSelector: labeled(velerov1.RestoreNameLabel, j.Name)},
+	)
 	if !g.seen("listing restored pods", err, nil) {
 		return
 	}

@@ -20,8 +20,16 @@ import (
 // forbidden is the answer of an API server that allows nothing.
 func forbidden(r *http.Request) *http.Response {
 	const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"is forbidden","reason":"Forbidden","code":403}`
-	return &http.Response{StatusCode: http.StatusForbidden, Status: "403 Forbidden", Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
+	return &http.Response{
+		StatusCode: http.StatusForbidden,
+		Status:     "403 Forbidden",
+		Request:    r,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(strings.NewReader(body)),
+	}
 }
 
 // An API server that has just come back refuses everything until it has read
@@ -142,7 +150,8 @@ func TestDoubtIsNotReportedAsNothing(t *testing.T) {
 				return nil, nil
 			})
 			out, _ := f.Apply(t.Context(), p, false, nil)
-			if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") || !strings.Contains(out.Message, "unknown whether it was applied") {
+			if out.Sent != Doubtful || strings.Contains(out.Message, "nothing") ||
+				!strings.Contains(out.Message, "unknown whether it was applied") {
 				t.Errorf("%s, %s: %s", out.State, out.Sent, out.Message)
 			}
 		})

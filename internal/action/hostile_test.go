@@ -38,7 +38,10 @@ func TestAnnotatedResourceTimeoutIsBounded(t *testing.T) {
 // server that runs: taking it for none would write Failed over its work.
 func TestServerBesideASidecarRuns(t *testing.T) {
 	running := func(name string, at time.Time) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}}}
+		return corev1.ContainerStatus{
+			Name:  name,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}},
+		}
 	}
 	for _, c := range []struct {
 		name string
@@ -48,12 +51,23 @@ func TestServerBesideASidecarRuns(t *testing.T) {
 		{"by its command", []corev1.Container{{Name: "istio-proxy"}, {Name: "velero-server", Image: "x/y:v1.18.3", Command: []string{"/velero", "server"}}}, 1},
 		{"unknown which", []corev1.Container{{Name: "istio-proxy"}, {Name: "backup"}}, 1},
 	} {
-		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"deploy": "velero"}}, Spec: corev1.PodSpec{Containers: c.spec}}
+		pod := corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"deploy": "velero"}},
+			Spec:       corev1.PodSpec{Containers: c.spec},
+		}
 		pod.Status.Phase = corev1.PodRunning
 		for i, s := range c.spec {
-			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, running(s.Name, began.Add(time.Duration(i-2)*time.Hour)))
+			pod.Status.ContainerStatuses = append(
+				pod.Status.ContainerStatuses,
+				running(s.Name, began.Add(time.Duration(i-2)*time.Hour)),
+			)
 		}
-		e := evidence(t, job.Restore, "InProgress", func(e *Evidence) { e.Server = velero.ServerOf([]*corev1.Pod{&pod}, e.At) })
+		e := evidence(
+			t,
+			job.Restore,
+			"InProgress",
+			func(e *Evidence) { e.Server = velero.ServerOf([]*corev1.Pod{&pod}, e.At) },
+		)
 		if len(e.Server.Pods) != c.want {
 			t.Errorf("%s: %d servers run, want %d", c.name, len(e.Server.Pods), c.want)
 		}
@@ -70,7 +84,10 @@ func TestCopyOfALongName(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := evidence(t, job.Backup, "InProgress")
-	path, err := a.save(&Entry{Kind: "Backup", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("b", 253)}, e.Object)
+	path, err := a.save(
+		&Entry{Kind: "Backup", Namespace: strings.Repeat("n", 63), Name: strings.Repeat("b", 253)},
+		e.Object,
+	)
 	if err != nil || !strings.HasSuffix(path, a.attempt+".yaml") || filepath.Dir(filepath.Dir(path)) != a.dir {
 		t.Errorf("%s: %v", path, err)
 	}
@@ -89,7 +106,18 @@ func TestVolumesThatMoveAfterTheEndAreLeftAlone(t *testing.T) {
 		{"Completed", 50 * time.Minute, 1},
 		{"Failed", time.Second, 1},
 	} {
-		found := remedies(evidence(t, job.Restore, c.phase, alive, veleroVersion("v1.18.3"), agents("n1"), mover(velero.PodVolumeRestore, "pvr", "InProgress", c.silent)), Request{})
+		found := remedies(
+			evidence(
+				t,
+				job.Restore,
+				c.phase,
+				alive,
+				veleroVersion("v1.18.3"),
+				agents("n1"),
+				mover(velero.PodVolumeRestore, "pvr", "InProgress", c.silent),
+			),
+			Request{},
+		)
 		if len(found) != c.want {
 			t.Errorf("%s, silent for %s: %+v", c.phase, c.silent, found)
 		}

@@ -41,32 +41,119 @@ type situation struct {
 }
 
 func (s situation) String() string {
-	return fmt.Sprintf("%s %q server=%s sign=%s proof=%s operations=%s volumes=%s location=%s version=%s right=%s hooks=%v log=%q around=%q --phase %q",
-		s.kind, s.phase, s.server, s.sign, s.proof, s.ops, s.volumes, s.location, s.version, s.right, s.hooks, s.log, s.around, s.requested)
+	return fmt.Sprintf(
+		"%s %q server=%s sign=%s proof=%s operations=%s volumes=%s location=%s version=%s right=%s hooks=%v log=%q around=%q --phase %q",
+		s.kind,
+		s.phase,
+		s.server,
+		s.sign,
+		s.proof,
+		s.ops,
+		s.volumes,
+		s.location,
+		s.version,
+		s.right,
+		s.hooks,
+		s.log,
+		s.around,
+		s.requested,
+	)
 }
 
 var (
-	everyPhase = []string{"", "New", "Queued", "ReadyToStart", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed",
-		"Finalizing", "FinalizingPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "FailedValidation", "Deleting", "Unheard"}
-	everyServer   = []string{"hidden", "none", "crashing", "alive", "restarted", "restarting", "start unknown"}
-	everySign     = []string{"none", "job", "volume", "location", "file", "future"}
-	everyProof    = []string{"not asked", "all", "absent", "unknown", "older", "no operations file", "empty list", "list unknown", "no counts", "errors"}
-	everyOps      = []string{"none", "open", "failed"}
-	everyVolumes  = []string{"none", "unlisted", "uploading", "waits for other", "pod volume", "new", "new pod volume", "ended"}
+	everyPhase = []string{
+		"",
+		"New",
+		"Queued",
+		"ReadyToStart",
+		"InProgress",
+		"WaitingForPluginOperations",
+		"WaitingForPluginOperationsPartiallyFailed",
+		"Finalizing",
+		"FinalizingPartiallyFailed",
+		"Completed",
+		"PartiallyFailed",
+		"Failed",
+		"FailedValidation",
+		"Deleting",
+		"Unheard",
+	}
+	everyServer = []string{"hidden", "none", "crashing", "alive", "restarted", "restarting", "start unknown"}
+	everySign   = []string{"none", "job", "volume", "location", "file", "future"}
+	everyProof  = []string{
+		"not asked",
+		"all",
+		"absent",
+		"unknown",
+		"older",
+		"no operations file",
+		"empty list",
+		"list unknown",
+		"no counts",
+		"errors",
+	}
+	everyOps     = []string{"none", "open", "failed"}
+	everyVolumes = []string{
+		"none",
+		"unlisted",
+		"uploading",
+		"waits for other",
+		"pod volume",
+		"new",
+		"new pod volume",
+		"ended",
+	}
 	everyLocation = []string{"writable", "read-only", "unavailable", "unknown"}
 	everyVersion  = []string{"v1.12.4", "v1.14.1", "v1.16.2", "v1.17.1", "v1.18.0", "v1.18.3", "v1.19.0", "sha256"}
 	everyRight    = []string{"yes", "no", "unknown", "status subresource", "old CRD"}
 	// everyLog is what the server's log tells of the job: that the server gave up
 	// writing the status with the phase after "lost", and what came after that.
-	everyLog = []string{"unread", "silent", "fresh line", "lost", "lost Finalizing", "lost FinalizingPartiallyFailed", "lost WaitingForPluginOperations",
-		"lost WaitingForPluginOperationsPartiallyFailed", "lost PartiallyFailed", "lost Failed",
-		"lost Finalizing, then a line", "lost Finalizing, then a write", "lost Finalizing, then a file", "lost Finalizing, then a start"}
+	everyLog = []string{
+		"unread",
+		"silent",
+		"fresh line",
+		"lost",
+		"lost Finalizing",
+		"lost FinalizingPartiallyFailed",
+		"lost WaitingForPluginOperations",
+		"lost WaitingForPluginOperationsPartiallyFailed",
+		"lost PartiallyFailed",
+		"lost Failed",
+		"lost Finalizing, then a line",
+		"lost Finalizing, then a write",
+		"lost Finalizing, then a file",
+		"lost Finalizing, then a start",
+	}
 	// loggedPhases are those in which the log, and what is around, may matter.
-	loggedPhases = []string{"New", "ReadyToStart", "InProgress", "WaitingForPluginOperationsPartiallyFailed", "Finalizing", "Failed"}
+	loggedPhases = []string{
+		"New",
+		"ReadyToStart",
+		"InProgress",
+		"WaitingForPluginOperationsPartiallyFailed",
+		"Finalizing",
+		"Failed",
+	}
 	// everyAround is what else is in Velero's namespace: objects that Velero
 	// cannot read, and node-agents.
-	everyAround  = []string{"fine", "malformed backup", "malformed restore", "malformed volume", "no node-agent", "node-agent starts"}
-	everyRequest = []string{"", "Failed", "PartiallyFailed", "Finalizing", "FinalizingPartiallyFailed", "WaitingForPluginOperations", "Completed", "FailedValidation", "nonsense"}
+	everyAround = []string{
+		"fine",
+		"malformed backup",
+		"malformed restore",
+		"malformed volume",
+		"no node-agent",
+		"node-agent starts",
+	}
+	everyRequest = []string{
+		"",
+		"Failed",
+		"PartiallyFailed",
+		"Finalizing",
+		"FinalizingPartiallyFailed",
+		"WaitingForPluginOperations",
+		"Completed",
+		"FailedValidation",
+		"nonsense",
+	}
 )
 
 // space makes evidence; the jobs and objects are made once and shared, as
@@ -81,11 +168,17 @@ func newSpace(t *testing.T) *space {
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range everyPhase {
 			for _, hooks := range []bool{false, true} {
-				s.base[fmt.Sprint(kind, phase, hooks)] = evidence(t, kind, phase, lookedAt(24*time.Hour), func(e *Evidence) {
-					if r, ok := e.Job.Object.(*velerov1.Restore); ok && hooks {
-						r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
-					}
-				})
+				s.base[fmt.Sprint(kind, phase, hooks)] = evidence(
+					t,
+					kind,
+					phase,
+					lookedAt(24*time.Hour),
+					func(e *Evidence) {
+						if r, ok := e.Job.Object.(*velerov1.Restore); ok && hooks {
+							r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
+						}
+					},
+				)
 			}
 		}
 		for _, log := range everyLog {
@@ -116,7 +209,12 @@ func (s situation) named() (phase, then string) {
 // logText is a log as Velero writes it.
 func logText(kind job.Kind, log string) string {
 	line := func(at time.Time, msg, key string) string {
-		return fmt.Sprintf("time=%q level=error msg=%q %s=velero/x error=\"timed out\"\n", at.UTC().Format(time.RFC3339), msg, key)
+		return fmt.Sprintf(
+			"time=%q level=error msg=%q %s=velero/x error=\"timed out\"\n",
+			at.UTC().Format(time.RFC3339),
+			msg,
+			key,
+		)
 	}
 	capital, key := "error", "backuprequest"
 	if kind == job.Restore {
@@ -147,12 +245,19 @@ func (sp *space) evidence(s situation) Evidence {
 	j := *e.Job
 	e.Job = &j
 	e.Agents = []velero.Agent{{Node: "n1", Ready: true, StartedAt: began.Add(-time.Hour)}}
-	start := map[string]time.Time{"alive": began.Add(-time.Hour), "restarted": began.Add(time.Hour), "restarting": e.At.Add(-time.Minute)}
+	start := map[string]time.Time{
+		"alive":      began.Add(-time.Hour),
+		"restarted":  began.Add(time.Hour),
+		"restarting": e.At.Add(-time.Minute),
+	}
 	switch s.server {
 	case "none":
 		e.Server = serverOf()
 	case "crashing":
-		e.Server = velero.NewServer([]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff", Restarts: 9}}, e.At)
+		e.Server = velero.NewServer(
+			[]velero.ServerPod{{Name: "velero-1", Waiting: "CrashLoopBackOff", Restarts: 9}},
+			e.At,
+		)
 	case "alive", "restarted", "restarting":
 		e.Server = serverOf(velero.ServerPod{Name: "velero-1", StartedAt: start[s.server], Created: start[s.server]})
 	case "start unknown":
@@ -209,7 +314,11 @@ func (sp *space) log(e *Evidence, s situation) {
 	case "a start":
 		if len(e.Server.Pods) > 0 {
 			start := began.Add(time.Hour)
-			e.Server = serverOf(append(slices.Clone(e.Server.Pods), velero.ServerPod{Name: "velero-2", StartedAt: start, Created: start})...)
+			e.Server = serverOf(
+				append(
+					slices.Clone(e.Server.Pods),
+					velero.ServerPod{Name: "velero-2", StartedAt: start, Created: start},
+				)...)
 			e.Server.Version = s.version
 		}
 	}
@@ -218,15 +327,26 @@ func (sp *space) log(e *Evidence, s situation) {
 func (sp *space) around(e *Evidence, s situation) {
 	switch s.around {
 	case "malformed backup", "malformed restore":
-		e.Malformed = []diagnosis.Malformed{{Ref: strings.TrimPrefix(s.around, "malformed ") + "/other", Field: decode.Malformed{Field: "spec.ttl"}}}
+		e.Malformed = []diagnosis.Malformed{
+			{Ref: strings.TrimPrefix(s.around, "malformed ") + "/other", Field: decode.Malformed{Field: "spec.ttl"}},
+		}
 	case "malformed volume":
 		for _, k := range []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore} {
-			e.MalformedVolumes = append(e.MalformedVolumes, diagnosis.Malformed{Ref: velero.VolumeRef{Kind: k, Name: "other"}.String(), Field: decode.Malformed{Field: "spec.operationTimeout"}})
+			e.MalformedVolumes = append(
+				e.MalformedVolumes,
+				diagnosis.Malformed{
+					Ref:   velero.VolumeRef{Kind: k, Name: "other"}.String(),
+					Field: decode.Malformed{Field: "spec.operationTimeout"},
+				},
+			)
 		}
 	case "no node-agent":
 		e.Agents = nil
 	case "node-agent starts":
-		e.Agents = []velero.Agent{{Node: "n2", Ready: true, StartedAt: began.Add(-time.Hour)}, {Node: "n1", Created: e.At}}
+		e.Agents = []velero.Agent{
+			{Node: "n2", Ready: true, StartedAt: began.Add(-time.Hour)},
+			{Node: "n1", Created: e.At},
+		}
 	}
 }
 
@@ -246,7 +366,10 @@ func (sp *space) proof(e *Evidence, s situation) {
 			set(i, job.Presence{State: job.Present, LastModified: began.Add(-time.Hour)})
 		}
 	case "no operations file":
-		i := slices.IndexFunc(e.Artifacts, func(a Artifact) bool { return strings.HasSuffix(a.Target, "ItemOperations") })
+		i := slices.IndexFunc(
+			e.Artifacts,
+			func(a Artifact) bool { return strings.HasSuffix(a.Target, "ItemOperations") },
+		)
 		set(i, job.Presence{State: job.Absent})
 	case "empty list":
 		e.Counts.Items = 0
@@ -275,7 +398,14 @@ func (sp *space) volumes(e *Evidence, j *job.Job, s situation) {
 		mover, pod = velero.DataDownload, velero.PodVolumeRestore
 	}
 	own := job.Volume{Kind: mover, Name: "own", Node: "n1", Created: began, Changed: quiet}
-	other := job.Volume{Kind: velero.DataUpload, Name: "other", Node: "n1", Phase: "InProgress", Created: began, Changed: quiet}
+	other := job.Volume{
+		Kind:    velero.DataUpload,
+		Name:    "other",
+		Node:    "n1",
+		Phase:   "InProgress",
+		Created: began,
+		Changed: quiet,
+	}
 	switch s.volumes {
 	case "none":
 		return
@@ -300,7 +430,9 @@ func (sp *space) volumes(e *Evidence, j *job.Job, s situation) {
 	if !own.Ended() {
 		e.Moving = append(e.Moving, own)
 	}
-	e.volumes = map[velero.VolumeRef]*unstructured.Unstructured{own.Ref(): bare(own.Kind.GroupVersionKind(), "velero", own.Name)}
+	e.volumes = map[velero.VolumeRef]*unstructured.Unstructured{
+		own.Ref(): bare(own.Kind.GroupVersionKind(), "velero", own.Name),
+	}
 	e.MayCancel = map[velero.VolumeKind]Answer{own.Kind: Yes}
 }
 
@@ -372,7 +504,8 @@ func (s situation) malformedJob() bool {
 
 // stored: everything is stored, newer than the job, and says what was done.
 func (s situation) stored() bool {
-	return s.proof == "all" || s.proof == "errors" || s.kind == job.Restore && (s.proof == "empty list" || s.proof == "list unknown")
+	return s.proof == "all" || s.proof == "errors" ||
+		s.kind == job.Restore && (s.proof == "empty list" || s.proof == "list unknown")
 }
 
 // fresh: something that works on the job wrote a minute ago. Of a location that
@@ -402,15 +535,23 @@ var finalizeInvariants = []invariant{
 	{"a job that has ended, is deleted or is in an unknown phase is never written", func(s situation, p *Plan) bool {
 		return p.To != "" && (s.terminal() || s.phase == "Deleting" || s.phase == "Unheard")
 	}},
-	{"a job is moved on only with proof that all is stored and that something was backed up", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && !s.stored()
-	}},
+	{
+		"a job is moved on only with proof that all is stored and that something was backed up",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == Nudge && !s.stored()
+		},
+	},
 	{"a job whose volumes outnumber its stored operations is never moved on", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && s.ops == "none" && slices.Contains([]string{"uploading", "waits for other", "new", "ended"}, s.volumes)
+		return p.Effect() == Nudge && s.ops == "none" &&
+			slices.Contains([]string{"uploading", "waits for other", "new", "ended"}, s.volumes)
 	}},
-	{"a job is moved on only while all of its volumes are known and no pod volume moves", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && slices.Contains([]string{"unlisted", "pod volume", "new pod volume"}, s.volumes)
-	}},
+	{
+		"a job is moved on only while all of its volumes are known and no pod volume moves",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == Nudge &&
+				slices.Contains([]string{"unlisted", "pod volume", "new pod volume"}, s.volumes)
+		},
+	},
 	{"a job is moved on only to a server that runs", func(s situation, p *Plan) bool {
 		return p.Effect() == Nudge && !s.alive() && s.server != "restarted"
 	}},
@@ -420,34 +561,58 @@ var finalizeInvariants = []invariant{
 	{"a restore is moved on only where its location is Available", func(s situation, p *Plan) bool {
 		return p.Effect() == Nudge && s.kind == job.Restore && (s.location == "unavailable" || s.location == "unknown")
 	}},
-	{"no final phase while anything that works on the job wrote in the last five minutes", func(s situation, p *Plan) bool {
-		return p.Effect() == End && s.fresh()
-	}},
-	{"a job is moved on only where nothing wrote, logged or stored a file in the last five minutes, or where the server's log says after that that it gave up", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && (s.logged() || s.written() && !s.provenLost())
-	}},
+	{
+		"no final phase while anything that works on the job wrote in the last five minutes",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == End && s.fresh()
+		},
+	},
+	{
+		"a job is moved on only where nothing wrote, logged or stored a file in the last five minutes, or where the server's log says after that that it gave up",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == Nudge && (s.logged() || s.written() && !s.provenLost())
+		},
+	},
 	{"a job is never moved on to another phase than the server's log names as lost", func(s situation, p *Plan) bool {
 		return p.Effect() == Nudge && s.contradicted()
 	}},
-	{"a job that the server's log says was to be finalized is only given up when that is asked for, while a server runs", func(s situation, p *Plan) bool {
-		phase, then := s.named()
-		return p.Effect() == End && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" && phase != "" && phase != "Failed" && then != "a line"
-	}},
-	{"a job is moved on only while its server can read all backups, and of a restore all restores", func(s situation, p *Plan) bool {
-		return p.Effect() == Nudge && s.malformedJob()
-	}},
-	{"no final phase where no server was recognised and its volumes could not be listed", func(s situation, p *Plan) bool {
-		return p.Effect() == End && s.volumes == "unlisted" && (s.server == "none" || s.server == "crashing")
-	}},
+	{
+		"a job that the server's log says was to be finalized is only given up when that is asked for, while a server runs",
+		func(s situation, p *Plan) bool {
+			phase, then := s.named()
+			return p.Effect() == End && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" &&
+				phase != "" &&
+				phase != "Failed" &&
+				then != "a line"
+		},
+	},
+	{
+		"a job is moved on only while its server can read all backups, and of a restore all restores",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == Nudge && s.malformedJob()
+		},
+	},
+	{
+		"no final phase where no server was recognised and its volumes could not be listed",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == End && s.volumes == "unlisted" && (s.server == "none" || s.server == "crashing")
+		},
+	},
 	{"nothing is written while the servers, or their starts, are not known", func(s situation, p *Plan) bool {
 		return p.To != "" && (s.server == "hidden" || s.server == "start unknown")
 	}},
-	{"a backup that is ready to start is never given up under the server that queued it", func(s situation, p *Plan) bool {
-		return p.To != "" && s.phase == "ReadyToStart" && s.server == "alive"
-	}},
-	{"no final phase on a job in progress under the server that was there when it began", func(s situation, p *Plan) bool {
-		return p.Effect() == End && s.phase == "InProgress" && (s.server == "alive" || s.server == "restarting")
-	}},
+	{
+		"a backup that is ready to start is never given up under the server that queued it",
+		func(s situation, p *Plan) bool {
+			return p.To != "" && s.phase == "ReadyToStart" && s.server == "alive"
+		},
+	},
+	{
+		"no final phase on a job in progress under the server that was there when it began",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == End && s.phase == "InProgress" && (s.server == "alive" || s.server == "restarting")
+		},
+	},
 	{"nothing is written on a job that Velero ends by itself while a server runs", func(s situation, p *Plan) bool {
 		live := s.server == "alive" || s.server == "restarted" || s.server == "restarting"
 		return p.To != "" && live && (strings.HasPrefix(s.phase, "Waiting") || strings.HasPrefix(s.phase, "Finalizing"))
@@ -455,17 +620,30 @@ var finalizeInvariants = []invariant{
 	{"a job that has not begun is only given up when that is asked for", func(s situation, p *Plan) bool {
 		return p.To != "" && !s.begun() && (s.requested != "Failed" || p.To != "Failed")
 	}},
-	{"a job that may be complete after a restart is only given up when that is asked for", func(s situation, p *Plan) bool {
-		return p.Effect() == End && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" &&
-			slices.Contains([]string{"unknown", "no operations file", "no counts"}, s.proof)
-	}},
-	{"PartiallyFailed is only written with proof, and never without Velero's finalizer where data movers were at work", func(s situation, p *Plan) bool {
-		movers := slices.Contains([]string{"uploading", "waits for other", "new", "ended", "unlisted"}, s.volumes) || s.ops != "none" && s.stored()
-		return p.To == "PartiallyFailed" && s.phase == "InProgress" && (!s.stored() || movers)
-	}},
-	{"nothing is written without the right to, where the CRD does not allow it, or where the CRD would drop it", func(s situation, p *Plan) bool {
-		return p.To != "" && s.right != "yes" && s.right != "old CRD" || p.To != "" && s.right == "old CRD"
-	}},
+	{
+		"a job that may be complete after a restart is only given up when that is asked for",
+		func(s situation, p *Plan) bool {
+			return p.Effect() == End && s.phase == "InProgress" && s.server == "restarted" && s.requested == "" &&
+				slices.Contains([]string{"unknown", "no operations file", "no counts"}, s.proof)
+		},
+	},
+	{
+		"PartiallyFailed is only written with proof, and never without Velero's finalizer where data movers were at work",
+		func(s situation, p *Plan) bool {
+			movers := slices.Contains(
+				[]string{"uploading", "waits for other", "new", "ended", "unlisted"},
+				s.volumes,
+			) ||
+				s.ops != "none" && s.stored()
+			return p.To == "PartiallyFailed" && s.phase == "InProgress" && (!s.stored() || movers)
+		},
+	},
+	{
+		"nothing is written without the right to, where the CRD does not allow it, or where the CRD would drop it",
+		func(s situation, p *Plan) bool {
+			return p.To != "" && s.right != "yes" && s.right != "old CRD" || p.To != "" && s.right == "old CRD"
+		},
+	},
 	{"what was asked for is written, or nothing", func(s situation, p *Plan) bool {
 		return p.To != "" && s.requested != "" && p.To != s.requested
 	}},
@@ -473,7 +651,8 @@ var finalizeInvariants = []invariant{
 		return p.Effect() == Refuse && (p.Refusal == "" || p.Advice == "")
 	}},
 	{"every plan says why, what it does, what it does not, and the kubectl command", func(_ situation, p *Plan) bool {
-		return p.Effect() != Refuse && (p.Why == "" || len(p.Will) == 0 || len(p.WillNot) == 0 || len(p.Commands) != 1 || !p.Possible())
+		return p.Effect() != Refuse &&
+			(p.Why == "" || len(p.Will) == 0 || len(p.WillNot) == 0 || len(p.Commands) != 1 || !p.Possible())
 	}},
 	{"ending a backup that names no location says that Velero cannot delete it", func(s situation, p *Plan) bool {
 		return p.Effect() == End && s.kind == job.Backup && !says(p.Then, "Velero cannot delete it")
@@ -485,7 +664,8 @@ var finalizeInvariants = []invariant{
 		return p.Effect() == End && s.proof == "older" && !says(p.Then, "older")
 	}},
 	{"ending or moving on a restore with hooks says that hooks will not run", func(s situation, p *Plan) bool {
-		return p.To != "" && s.kind == job.Restore && s.hooks && s.begun() && !s.alive() && !says(p.WillNot, "run hooks")
+		return p.To != "" && s.kind == job.Restore && s.hooks && s.begun() && !s.alive() &&
+			!says(p.WillNot, "run hooks")
 	}},
 }
 
@@ -497,53 +677,101 @@ var remedyInvariants = []invariant{
 	{"a volume is never cancelled while it was written in the last five minutes", func(s situation, p *Plan) bool {
 		return p.Action == CancelVolumes && p.Possible() && s.sign == "volume" && !s.terminal()
 	}},
-	{"a volume is never cancelled where no node-agent would hear it: none runs, or Velero cannot read a volume of that kind", func(s situation, p *Plan) bool {
-		return p.Action == CancelVolumes && p.Possible() && (s.around == "malformed volume" || s.around == "no node-agent" && s.server != "hidden")
-	}},
-	{"a volume that waits for a node-agent is never cancelled while one starts that may begin it", func(s situation, p *Plan) bool {
-		return p.Action == CancelVolumes && p.Possible() && s.around == "node-agent starts" && strings.HasPrefix(s.volumes, "new") && !s.terminal()
-	}},
-	{"a pod volume restore is never cancelled because nobody begins it: its restored pod may still have to start", func(s situation, p *Plan) bool {
-		return p.Action == CancelVolumes && s.kind == job.Restore && s.volumes == "new pod volume" && !s.terminal()
-	}},
-	{"no volume is cancelled where not all of them could be listed or the pods not seen", func(s situation, p *Plan) bool {
-		return p.Action == CancelVolumes && p.Possible() && (s.volumes == "unlisted" || s.server == "hidden" && !s.terminal())
-	}},
-	{"the volumes of a job that ended other than Failed are cancelled only where they cannot move any more", func(s situation, p *Plan) bool {
-		return p.Action == CancelVolumes && p.Possible() && s.terminal() && s.phase != "Failed" && (s.sign == "volume" || s.volumes == "waits for other")
-	}},
-	{"pod volume backups are not cancelled where Velero cannot, or then waits for hours", func(s situation, p *Plan) bool {
-		able := []string{"v1.18.3", "v1.19.0"}
-		if s.terminal() { // nothing waits for them any more
-			able = append(able, "v1.17.1", "v1.18.0")
-		}
-		return p.Action == CancelVolumes && p.Possible() && s.kind == job.Backup && strings.HasSuffix(s.volumes, "pod volume") && !slices.Contains(able, s.version)
-	}},
-	{"only a backup is woken, only where it waits for Velero to look, and only with a server", func(s situation, p *Plan) bool {
-		waits := s.phase == "ReadyToStart" || strings.HasPrefix(s.phase, "Finalizing")
-		return p.Action == Wake && (s.kind != job.Backup || !waits || s.server == "none" || s.server == "crashing")
-	}},
+	{
+		"a volume is never cancelled where no node-agent would hear it: none runs, or Velero cannot read a volume of that kind",
+		func(s situation, p *Plan) bool {
+			return p.Action == CancelVolumes && p.Possible() &&
+				(s.around == "malformed volume" || s.around == "no node-agent" && s.server != "hidden")
+		},
+	},
+	{
+		"a volume that waits for a node-agent is never cancelled while one starts that may begin it",
+		func(s situation, p *Plan) bool {
+			return p.Action == CancelVolumes && p.Possible() && s.around == "node-agent starts" &&
+				strings.HasPrefix(s.volumes, "new") &&
+				!s.terminal()
+		},
+	},
+	{
+		"a pod volume restore is never cancelled because nobody begins it: its restored pod may still have to start",
+		func(s situation, p *Plan) bool {
+			return p.Action == CancelVolumes && s.kind == job.Restore && s.volumes == "new pod volume" && !s.terminal()
+		},
+	},
+	{
+		"no volume is cancelled where not all of them could be listed or the pods not seen",
+		func(s situation, p *Plan) bool {
+			return p.Action == CancelVolumes && p.Possible() &&
+				(s.volumes == "unlisted" || s.server == "hidden" && !s.terminal())
+		},
+	},
+	{
+		"the volumes of a job that ended other than Failed are cancelled only where they cannot move any more",
+		func(s situation, p *Plan) bool {
+			return p.Action == CancelVolumes && p.Possible() && s.terminal() && s.phase != "Failed" &&
+				(s.sign == "volume" || s.volumes == "waits for other")
+		},
+	},
+	{
+		"pod volume backups are not cancelled where Velero cannot, or then waits for hours",
+		func(s situation, p *Plan) bool {
+			able := []string{"v1.18.3", "v1.19.0"}
+			if s.terminal() { // nothing waits for them any more
+				able = append(able, "v1.17.1", "v1.18.0")
+			}
+			return p.Action == CancelVolumes && p.Possible() && s.kind == job.Backup &&
+				strings.HasSuffix(s.volumes, "pod volume") &&
+				!slices.Contains(able, s.version)
+		},
+	},
+	{
+		"only a backup is woken, only where it waits for Velero to look, and only with a server",
+		func(s situation, p *Plan) bool {
+			waits := s.phase == "ReadyToStart" || strings.HasPrefix(s.phase, "Finalizing")
+			return p.Action == Wake && (s.kind != job.Backup || !waits || s.server == "none" || s.server == "crashing")
+		},
+	},
 	{"veltui restarts nothing itself, and says so", func(_ situation, p *Plan) bool {
-		return (p.Action == Restart || p.Action == RestartNodeAgent) && (p.Possible() || p.Refusal == "" || len(p.Commands) == 0)
+		return (p.Action == Restart || p.Action == RestartNodeAgent) &&
+			(p.Possible() || p.Refusal == "" || len(p.Commands) == 0)
 	}},
-	{"a restart is never advised while volumes of the job move or could not be listed", func(s situation, p *Plan) bool {
-		return p.Action == Restart && s.phase == "InProgress" && !slices.Contains([]string{"none", "ended"}, s.volumes)
-	}},
-	{"a restart is never advised while the server's log shows that it works on the job", func(s situation, p *Plan) bool {
-		return p.Action == Restart && s.begun() && s.logged()
-	}},
-	{"a restart is never advised while the server that starts could not read a backup or a restore", func(s situation, p *Plan) bool {
-		return p.Action == Restart && (s.around == "malformed backup" || s.around == "malformed restore")
-	}},
-	{"a restart is never advised where it does not help: no server, an old CRD, a status subresource", func(s situation, p *Plan) bool {
-		live := s.server == "alive" || s.server == "restarted"
-		return p.Action == Restart && (!live || s.right == "old CRD" || s.right == "status subresource")
-	}},
-	{"a restart is never advised for a backup that the restarted server has forgotten", func(s situation, p *Plan) bool {
-		return p.Action == Restart && s.phase == "ReadyToStart" && !s.alive()
-	}},
+	{
+		"a restart is never advised while volumes of the job move or could not be listed",
+		func(s situation, p *Plan) bool {
+			return p.Action == Restart && s.phase == "InProgress" &&
+				!slices.Contains([]string{"none", "ended"}, s.volumes)
+		},
+	},
+	{
+		"a restart is never advised while the server's log shows that it works on the job",
+		func(s situation, p *Plan) bool {
+			return p.Action == Restart && s.begun() && s.logged()
+		},
+	},
+	{
+		"a restart is never advised while the server that starts could not read a backup or a restore",
+		func(s situation, p *Plan) bool {
+			return p.Action == Restart && (s.around == "malformed backup" || s.around == "malformed restore")
+		},
+	},
+	{
+		"a restart is never advised where it does not help: no server, an old CRD, a status subresource",
+		func(s situation, p *Plan) bool {
+			live := s.server == "alive" || s.server == "restarted"
+			return p.Action == Restart && (!live || s.right == "old CRD" || s.right == "status subresource")
+		},
+	},
+	{
+		"a restart is never advised for a backup that the restarted server has forgotten",
+		func(s situation, p *Plan) bool {
+			return p.Action == Restart && s.phase == "ReadyToStart" && !s.alive()
+		},
+	},
 	{"a restart is never advised in place of moving the job on", func(s situation, p *Plan) bool {
-		return p.Action == Restart && s.phase == "InProgress" && s.stored() && s.ops != "none" && s.location == "writable" && s.right == "yes" && !s.contradicted()
+		return p.Action == Restart && s.phase == "InProgress" && s.stored() && s.ops != "none" &&
+			s.location == "writable" &&
+			s.right == "yes" &&
+			!s.contradicted()
 	}},
 	{"a restart of a server over a job in progress says which jobs it fails", func(s situation, p *Plan) bool {
 		return p.Action == Restart && s.phase == "InProgress" && len(p.Fails) == 0
@@ -552,7 +780,8 @@ var remedyInvariants = []invariant{
 		return p.Action == Wake && p.Possible() && (s.right == "no" || s.right == "unknown")
 	}},
 	{"every plan says why, what it does and how; every refusal what would help", func(_ situation, p *Plan) bool {
-		return p.Why == "" && p.Refusal == "" || p.Refusal != "" && p.Advice == "" || p.Possible() && (len(p.Will) == 0 || len(p.Commands) == 0)
+		return p.Why == "" && p.Refusal == "" || p.Refusal != "" && p.Advice == "" ||
+			p.Possible() && (len(p.Will) == 0 || len(p.Commands) == 0)
 	}},
 	{"no action but finalizing writes a phase", func(_ situation, p *Plan) bool { return p.To != "" }},
 }
@@ -638,7 +867,16 @@ func TestInvariants(t *testing.T) {
 			}
 			mu.Lock()
 			if broken[i.says]++; broken[i.says] <= 3 {
-				t.Errorf("%s: broken by %v:\n%s to %q, refusal %q, why %q, then %q", i.says, s, p.Action, p.To, p.Refusal, p.Why, p.Then)
+				t.Errorf(
+					"%s: broken by %v:\n%s to %q, refusal %q, why %q, then %q",
+					i.says,
+					s,
+					p.Action,
+					p.To,
+					p.Refusal,
+					p.Why,
+					p.Then,
+				)
 			}
 			mu.Unlock()
 		}
@@ -660,7 +898,20 @@ func TestInvariants(t *testing.T) {
 			check(s, &p, remedyInvariants)
 		}
 	}
-	no, both, yes, one, unread, fine := []bool{false}, []bool{false, true}, []string{"yes"}, []string{"v1.18.3"}, []string{"unread"}, []string{"fine"}
+	no, both, yes, one, unread, fine := []bool{
+		false,
+	}, []bool{
+		false,
+		true,
+	}, []string{
+		"yes",
+	}, []string{
+		"v1.18.3",
+	}, []string{
+		"unread",
+	}, []string{
+		"fine",
+	}
 	var n int64
 	for _, w := range []part{
 		{everyPhase, one, yes, no, unread, fine, everyRequest},

@@ -206,7 +206,10 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 			unfinished = append(unfinished, *a)
 		}
 	}
-	slices.SortStableFunc(unfinished, func(a, b Attempt) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Attempt, b.Attempt)) })
+	slices.SortStableFunc(
+		unfinished,
+		func(a, b Attempt) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Attempt, b.Attempt)) },
+	)
 	return unfinished, damage, err
 }
 

@@ -83,7 +83,12 @@ func TestUnsafeAuditLog(t *testing.T) {
 			}()
 			select {
 			case err := <-done:
-				if want := strings.ReplaceAll(c.want, "DIR", dir); !errors.Is(err, errUnsafeLog) || !strings.Contains(err.Error(), want) {
+				if want := strings.ReplaceAll(
+					c.want,
+					"DIR",
+					dir,
+				); !errors.Is(err, errUnsafeLog) ||
+					!strings.Contains(err.Error(), want) {
 					t.Errorf("%v, want %q", err, want)
 				}
 			case <-time.After(time.Minute):
@@ -149,7 +154,11 @@ func TestHugeLogIsReadFromItsEnd(t *testing.T) {
 	lines := bytes.Repeat([]byte(`{"event":"begin","attempt":"x"}`+"\n"), 10)
 	for limit := int64(1); limit < int64(len(lines)); limit++ {
 		n := 0
-		damage, err := readEntries(io.NewSectionReader(bytes.NewReader(lines), 0, int64(len(lines))), limit, func(Entry) { n++ })
+		damage, err := readEntries(
+			io.NewSectionReader(bytes.NewReader(lines), 0, int64(len(lines))),
+			limit,
+			func(Entry) { n++ },
+		)
 		if want := int(limit) / (len(lines) / 10); n != want || damage.Lines != 0 || err != nil {
 			t.Fatalf("the last %d bytes: %d entries, want %d; %+v, %v", limit, n, want, damage, err)
 		}
@@ -167,7 +176,11 @@ func TestHelperProcess(t *testing.T) {
 		for w := range 8 {
 			writers.Go(func() {
 				for n := range 40 {
-					e := Entry{Event: "begin", Attempt: fmt.Sprintf("%s-%d-%d", os.Getenv("AUDIT_NAME"), w, n), Reason: strings.Repeat("r", 9000)}
+					e := Entry{
+						Event:   "begin",
+						Attempt: fmt.Sprintf("%s-%d-%d", os.Getenv("AUDIT_NAME"), w, n),
+						Reason:  strings.Repeat("r", 9000),
+					}
 					if err := appendEntry(filepath.Join(dir, LogFile), e); err != nil {
 						t.Error(err)
 					}
@@ -252,7 +265,13 @@ func TestUnfinishedAttempts(t *testing.T) {
 	machine, err := os.Hostname()
 	must(t, err)
 	line := func(event, attempt string, ago time.Duration, more string) string {
-		return fmt.Sprintf(`{"time":%q,"event":%q,"attempt":%q%s}`, now.Add(-ago).Format(time.RFC3339), event, attempt, more)
+		return fmt.Sprintf(
+			`{"time":%q,"event":%q,"attempt":%q%s}`,
+			now.Add(-ago).Format(time.RFC3339),
+			event,
+			attempt,
+			more,
+		)
 	}
 	here, there := `,"machine":`+strconv.Quote(machine), `,"machine":"elsewhere"`
 	for name, c := range map[string]struct {
@@ -302,7 +321,8 @@ func TestEarlierLog(t *testing.T) {
 	var got []Entry
 	_, err := ReadLog(dir, func(e Entry) { got = append(got, e) })
 	must(t, err)
-	if len(got) != 2 || got[0].Name != first.Name || !got[0].Time.Equal(first.Time) || got[0].By != "jane" || got[1].Machine == "" {
+	if len(got) != 2 || got[0].Name != first.Name || !got[0].Time.Equal(first.Time) || got[0].By != "jane" ||
+		got[1].Machine == "" {
 		t.Errorf("%+v", got)
 	}
 }

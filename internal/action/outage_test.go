@@ -73,7 +73,11 @@ func TestAPIServerKilledInMidRetry(t *testing.T) {
 	if in.requests.landed != 1 {
 		t.Errorf("the API server carried out %d patches", in.requests.landed)
 	}
-	t.Logf("%d failed attempts, landed %s after the API server was ready", len(failed), landed.Sub(ready).Round(time.Millisecond))
+	t.Logf(
+		"%d failed attempts, landed %s after the API server was ready",
+		len(failed),
+		landed.Sub(ready).Round(time.Millisecond),
+	)
 }
 
 // answersAttempts waits until the API server answers all that an attempt asks of it,
@@ -103,7 +107,9 @@ func TestAPIServerHangsInMidRetry(t *testing.T) {
 	before := in.restore("r")
 	in.server(time.Now().Add(10 * time.Minute))
 	p := in.plan(in.finalizer(), job.Restore, "r", Request{})
-	f := in.finalizer(func(o *Options) { o.AttemptTimeout = 3 * time.Second }) // what it sends it sends again, however slow the machine is
+	f := in.finalizer(
+		func(o *Options) { o.AttemptTimeout = 3 * time.Second },
+	) // what it sends it sends again, however slow the machine is
 	t.Cleanup(func() { _ = in.ResumeAPIServer() })
 	failed := 0
 	out, err := f.Apply(t.Context(), p, false, func(now Progress) {
@@ -135,8 +141,16 @@ func TestObservingOutlastsFailedLooks(t *testing.T) {
 	in := install(t)
 	in.server(time.Now().Add(10 * time.Minute))
 	forbidden := func(r *http.Request) *http.Response {
-		return &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-			Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))}
+		return &http.Response{
+			StatusCode: http.StatusForbidden,
+			Header:     http.Header{"Content-Type": {"application/json"}},
+			Request:    r,
+			Body: io.NopCloser(
+				strings.NewReader(
+					`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
+				),
+			),
+		}
 	}
 	for _, c := range []struct {
 		name     string
@@ -194,7 +208,13 @@ func (in *installation) changes(since client.Object) []*unstructured.Unstructure
 	}
 	restores := c.Resource(velerov1.SchemeGroupVersion.WithResource("restores")).Namespace(in.namespace)
 	patch := []byte(`{"metadata":{"annotations":{"test/last":"yes"}}}`)
-	if _, err := restores.Patch(in.t.Context(), since.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := restores.Patch(
+		in.t.Context(),
+		since.GetName(),
+		types.MergePatchType,
+		patch,
+		metav1.PatchOptions{},
+	); err != nil {
 		in.t.Fatal(err)
 	}
 	w, err := restores.Watch(in.t.Context(), metav1.ListOptions{

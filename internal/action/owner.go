@@ -56,7 +56,8 @@ func (e *Evidence) owner() owner {
 
 // startsKnown reports whether the evidence tells when the job and every server began.
 func (e *Evidence) startsKnown() bool {
-	return !e.began().IsZero() && !slices.ContainsFunc(e.Server.Pods, func(s velero.ServerPod) bool { return s.StartedAt.IsZero() })
+	return !e.began().IsZero() &&
+		!slices.ContainsFunc(e.Server.Pods, func(s velero.ServerPod) bool { return s.StartedAt.IsZero() })
 }
 
 // lastWork returns when a server last wrote to the job or stored a file of it.
@@ -169,18 +170,36 @@ func stillAlive(e *Evidence) verdict {
 			who = "no pod was recognised as a Velero server, but "
 		}
 		ago := max(0, e.At.Sub(s.at))
-		return refuse(fmt.Sprintf("Try again in %s.", e.Style.Duration(velero.Lifeless-ago+time.Second)), "%ssomething is working on it: %s %s ago", who, s.what, e.Style.Duration(ago)).inDoubt()
+		return refuse(
+			fmt.Sprintf("Try again in %s.", e.Style.Duration(velero.Lifeless-ago+time.Second)),
+			"%ssomething is working on it: %s %s ago",
+			who,
+			s.what,
+			e.Style.Duration(ago),
+		).inDoubt()
 	}
 	if e.owner() != ownerDown {
 		return verdict{}
 	}
 	switch {
 	case e.Locations != Yes:
-		return unknown(askToList(e, "backupstoragelocations"), "whether an unrecognised Velero server is running and writes to a storage location", e.LocationsWhy)
+		return unknown(
+			askToList(e, "backupstoragelocations"),
+			"whether an unrecognised Velero server is running and writes to a storage location",
+			e.LocationsWhy,
+		)
 	case e.Volumes != Yes:
-		return unknown(askToList(e, volumeResources), "whether an unrecognised Velero server is running and its volumes move", e.VolumesWhy)
+		return unknown(
+			askToList(e, volumeResources),
+			"whether an unrecognised Velero server is running and its volumes move",
+			e.VolumesWhy,
+		)
 	case !e.Server.CrashLoops() && !e.Server.Stopped.IsZero() && e.At.Sub(e.Server.Stopped) < velero.Lifeless:
-		return refuse("Try again in five minutes.", "a Velero server stopped %s ago, and another may be starting", e.Style.Duration(max(0, e.At.Sub(e.Server.Stopped)))).inDoubt()
+		return refuse(
+			"Try again in five minutes.",
+			"a Velero server stopped %s ago, and another may be starting",
+			e.Style.Duration(max(0, e.At.Sub(e.Server.Stopped))),
+		).inDoubt()
 	}
 	return verdict{}
 }

@@ -88,8 +88,12 @@ func (p *patch) verify(answer *unstructured.Unstructured, dryRun bool) string {
 			continue // a map that is made for what follows
 		}
 		if value := valueAt(answer.Object, c.Path); !sameJSON(value, c.Value) {
-			return fmt.Sprintf("set %s to %s, not %s: the CRD may not have it (or have a status subresource), or a webhook changes it",
-				strings.ReplaceAll(c.Path[1:], "~1", "/"), quoteValue(value), quoteValue(c.Value))
+			return fmt.Sprintf(
+				"set %s to %s, not %s: the CRD may not have it (or have a status subresource), or a webhook changes it",
+				strings.ReplaceAll(c.Path[1:], "~1", "/"),
+				quoteValue(value),
+				quoteValue(c.Value),
+			)
 		}
 	}
 	return ""
@@ -124,7 +128,10 @@ func (p *patch) undo(after *unstructured.Unstructured) []string {
 		operation{"test", "/metadata/resourceVersion", after.GetResourceVersion()}}
 	var undone []string
 	for _, c := range p.changes {
-		if slices.ContainsFunc(undone, func(path string) bool { return strings.HasPrefix(c.Path, path+"/") || c.Path == path }) {
+		if slices.ContainsFunc(
+			undone,
+			func(path string) bool { return strings.HasPrefix(c.Path, path+"/") || c.Path == path },
+		) {
 			continue // goes with the map that was made for it
 		}
 		undone = append(undone, c.Path)
@@ -139,7 +146,10 @@ func (p *patch) undo(after *unstructured.Unstructured) []string {
 		return nil
 	}
 	resource := qualified(job.Kind(p.seen.GetKind()))
-	if i := slices.IndexFunc(velero.VolumeKinds[:], func(k velero.VolumeKind) bool { return string(k) == p.seen.GetKind() }); i >= 0 {
+	if i := slices.IndexFunc(
+		velero.VolumeKinds[:],
+		func(k velero.VolumeKind) bool { return string(k) == p.seen.GetKind() },
+	); i >= 0 {
 		resource = qualified(velero.VolumeKinds[i])
 	}
 	return []string{"patch", resource, p.seen.GetName(), "--type=json", "-p", string(data)}
@@ -276,7 +286,12 @@ func (f *Engine) read(ctx context.Context, seen *unstructured.Unstructured) (*un
 	return o, nil
 }
 
-func (w *writer) event(ctx context.Context, subject *unstructured.Unstructured, s stamp, action, reason, message string) error {
+func (w *writer) event(
+	ctx context.Context,
+	subject *unstructured.Unstructured,
+	s stamp,
+	action, reason, message string,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
 	at := metav1.NewTime(s.at)

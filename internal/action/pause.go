@@ -18,7 +18,13 @@ import (
 // 1.12 to 1.18.3), and leave all else, where that also resets spec.skipImmediately.
 func pausing(name Name) definition {
 	return definition{
-		name: name, gather: gatherSchedule, fill: pause, nothing: "leave it as it is", marks: paused, observe: observing(observePause), ages: noAge,
+		name:    name,
+		gather:  gatherSchedule,
+		fill:    pause,
+		nothing: "leave it as it is",
+		marks:   paused,
+		observe: observing(observePause),
+		ages:    noAge,
 		changes: func(p *Plan, _ *unstructured.Unstructured, _ stamp) ([]operation, [][2]string) {
 			changes := []operation{{"add", "/spec/paused", p.Action == Pause}}
 			if p.Action == Unpause && p.request.SkipImmediately {
@@ -26,7 +32,8 @@ func pausing(name Name) definition {
 			}
 			return changes, [][2]string{{"-to", string(p.Action)}}
 		},
-		event: human.Capital(string(name)) + "d", did: done(string(name) + "d it"),
+		event: human.Capital(string(name)) + "d",
+		did:   done(string(name) + "d it"),
 		others: func(now *unstructured.Unstructured) string {
 			return "did the same or the opposite (" + now.GetAnnotations()[string(paused)+"-to"] + ")"
 		},
@@ -39,7 +46,12 @@ func Named(kind, name string) *unstructured.Unstructured {
 }
 
 func gatherSchedule(g *gathering) {
-	g.ask(func() { g.readSchedule(g.e.proposal.asked.GetName()) }, func() { g.may("patch", "Schedule") }, g.servers, g.owners)
+	g.ask(
+		func() { g.readSchedule(g.e.proposal.asked.GetName()) },
+		func() { g.may("patch", "Schedule") },
+		g.servers,
+		g.owners,
+	)
 }
 
 // owners notes who else keeps the schedule as it is, and would write over a change.
@@ -55,7 +67,12 @@ func (g *gathering) owners() {
 		by = "Helm"
 	}
 	if by != "" {
-		g.e.proposal.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "%s manages the schedule and may undo the change: change it there too", by)
+		g.e.proposal.ledger.Doubts(
+			diagnosis.SourceAPI,
+			g.e.At,
+			"%s manages the schedule and may undo the change: change it there too",
+			by,
+		)
 	}
 }
 
@@ -67,7 +84,11 @@ func pause(e *Evidence, p *Plan) bool {
 	}
 	p.Title, p.targets = string(p.Action)+" schedule "+p.Name, []*unstructured.Unstructured{e.Object}
 	if p.Action == Pause {
-		p.Will = append(p.Will, "set spec.paused, only if nothing has changed the schedule since", "let it make no more backups until it is unpaused")
+		p.Will = append(
+			p.Will,
+			"set spec.paused, only if nothing has changed the schedule since",
+			"let it make no more backups until it is unpaused",
+		)
 		p.WillNot = append(p.WillNot, "stop or delete backups that it has made: they run on, and expire as before")
 		return true
 	}
@@ -105,7 +126,9 @@ func firstRun(o *proposal, at time.Time, skip bool) string {
 	case skip && strings.Contains(s.Spec.Schedule, "@every"): // no moment: it changes while the plan is read
 		return "the next run is one interval after Velero sees it: " + sanitize.String(s.Spec.Schedule)
 	case next.IsZero():
-		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(s.Spec.Schedule) + ", and Velero takes that for due"
+		return "it makes a backup about once a minute, always: no date fits " + sanitize.String(
+			s.Spec.Schedule,
+		) + ", and Velero takes that for due"
 	case !next.After(at) && o.holdup != "":
 		return due + "once backup " + o.holdup + " has ended"
 	case !next.After(at) && skipsByDefault:

@@ -163,7 +163,9 @@ func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
 	return p.Action == q.Action && p.Effect() == q.Effect() && p.evidence.By == q.evidence.By && p.evidence.Cluster.Difference(q.evidence.Cluster) == "" &&
 		p.Kind == q.Kind && p.Namespace == q.Namespace && p.Name == q.Name && p.UID == q.UID &&
 		p.To == q.To && slices.Equal(p.Set, q.Set) && (p.To == "" || p.Reason == q.Reason) &&
-		p.source() == q.source() && includes(q.WillNot, p.WillNot) && includes(q.Then, p.Then) && includes(q.doubts(), p.doubts())
+		p.source() == q.source() && includes(q.WillNot, p.WillNot) &&
+		includes(q.Then, p.Then) &&
+		includes(q.doubts(), p.doubts())
 }
 
 // source is the uid of the backup that the plan restores, empty if it restores none.
@@ -191,7 +193,8 @@ func includes(all, some []string) bool {
 }
 
 func sameVersion(a, b *unstructured.Unstructured) bool {
-	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
+	return a.GetKind() == b.GetKind() && a.GetName() == b.GetName() && a.GetUID() == b.GetUID() &&
+		a.GetResourceVersion() == b.GetResourceVersion()
 }
 
 func orNone(phase string) string { return cmp.Or(phase, "no phase") }
@@ -262,9 +265,19 @@ func noAge(*Evidence) bool { return false }
 
 // definitions lists all actions: first those that a job may call for, in the order in which they are offered.
 func definitions() []definition {
-	return []definition{finalizing(), {name: FixField, fill: fixField}, waking(), {name: RestartNodeAgent, fill: restartNodeAgent},
-		cancelling(), {name: Restart, fill: restart}, creating(), pausing(Pause), pausing(Unpause),
-		deletingBackup(), deletingRestore()}
+	return []definition{
+		finalizing(),
+		{name: FixField, fill: fixField},
+		waking(),
+		{name: RestartNodeAgent, fill: restartNodeAgent},
+		cancelling(),
+		{name: Restart, fill: restart},
+		creating(),
+		pausing(Pause),
+		pausing(Unpause),
+		deletingBackup(),
+		deletingRestore(),
+	}
 }
 
 func definitionOf(name Name) (definition, error) {
@@ -304,12 +317,22 @@ func (d definition) planned(e *Evidence, r Request) (Plan, bool) {
 	if e.Job != nil && e.isMalformed() && d.name != Finalize && d.name != FixField {
 		return Plan{}, false // until the field is fixed Velero hears of nothing else
 	}
-	p := Plan{Action: d.name, ResourceVersion: e.Object.GetResourceVersion(), From: phaseOf(e.Object), request: r, evidence: *e}
+	p := Plan{
+		Action:          d.name,
+		ResourceVersion: e.Object.GetResourceVersion(),
+		From:            phaseOf(e.Object),
+		request:         r,
+		evidence:        *e,
+	}
 	if j := e.Job; j != nil {
 		p.Kind, p.Namespace, p.Name, p.UID = j.Kind, j.Namespace, j.Name, j.UID
 	} else {
 		o := e.Object
-		p.Kind, p.Namespace, p.Name, p.UID = job.Kind(o.GetKind()), o.GetNamespace(), sanitize.String(o.GetName()), o.GetUID()
+		p.Kind, p.Namespace, p.Name, p.UID = job.Kind(
+			o.GetKind(),
+		), o.GetNamespace(), sanitize.String(
+			o.GetName(),
+		), o.GetUID()
 	}
 	if o := e.proposal; o != nil {
 		p.Title, p.Why = d.nothing, "it was asked for"
@@ -349,7 +372,11 @@ func (d definition) commands(p *Plan) (commands []string) {
 		if o.GetUID() != p.UID {
 			resource = qualified(velero.VolumeKind(o.GetKind()))
 		}
-		commands = append(commands, p.request.Reach().Kubectl(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(patch.data)))
+		commands = append(
+			commands,
+			p.request.Reach().
+				Kubectl(o.GetNamespace(), "patch", resource, o.GetName(), "--type=json", "-p", string(patch.data)),
+		)
 	}
 	return commands
 }
@@ -392,7 +419,10 @@ func (m marks) annotate(o *unstructured.Unstructured, s stamp, reason string, mo
 	}
 	for _, n := range m.notes(o, s, reason, more...) {
 		if n[1] != "" || o.GetAnnotations()[string(m)+n[0]] != "" {
-			ops = append(ops, operation{"add", "/metadata/annotations/" + strings.ReplaceAll(string(m)+n[0], "/", "~1"), n[1]})
+			ops = append(
+				ops,
+				operation{"add", "/metadata/annotations/" + strings.ReplaceAll(string(m)+n[0], "/", "~1"), n[1]},
+			)
 		}
 	}
 	return ops

@@ -24,20 +24,37 @@ func proof(e *Evidence) verdict {
 		case a.State == job.Absent && isOperations(a.Target):
 			// Velero reads an absent list as no operations, and would end the job without the data of its volumes
 			// (pkg/persistence/object_store.go GetBackupItemOperations, tryGet).
-			return refuse(overAdvice(e), "%s is not stored, although Velero always stores it, so its operations are unknown", a.Target).inDoubt()
+			return refuse(
+				overAdvice(e),
+				"%s is not stored, although Velero always stores it, so its operations are unknown",
+				a.Target,
+			).inDoubt()
 		case a.State == job.Absent:
 			return refuse(waitAdvice, "%s is not stored, so Velero has not finished its work", a.Target)
 		case a.State != job.Present:
 			return unknown(advice, "whether "+a.Target+" is stored", a.Why)
 		case a.LastModified.IsZero():
-			return refuse(advice, "%s is stored, but its age is unknown: it may belong to an earlier %s of the same name", a.Target, e.Job.Kind.Word()).inDoubt()
+			return refuse(
+				advice,
+				"%s is stored, but its age is unknown: it may belong to an earlier %s of the same name",
+				a.Target,
+				e.Job.Kind.Word(),
+			).inDoubt()
 		case !a.LastModified.After(began):
-			return refuse(olderAdvice(e), "the stored %s is older than this %s, so it belongs to an earlier one of the same name", a.Target, e.Job.Kind.Word())
+			return refuse(
+				olderAdvice(e),
+				"the stored %s is older than this %s, so it belongs to an earlier one of the same name",
+				a.Target,
+				e.Job.Kind.Word(),
+			)
 		}
 	}
 	for _, target := range Targets(e.Job.Kind) {
 		if !slices.ContainsFunc(e.Artifacts, func(a Artifact) bool { return a.Target == target }) {
-			return refuse("To check, veltui creates DownloadRequests: veltui explain "+e.Job.Kind.Word()+"/"+e.Job.Name+" --artifacts", diagnosis.ResultsUnchecked).notLooked()
+			return refuse(
+				"To check, veltui creates DownloadRequests: veltui explain "+e.Job.Kind.Word()+"/"+e.Job.Name+" --artifacts",
+				diagnosis.ResultsUnchecked,
+			).notLooked()
 		}
 	}
 	return verdict{}
@@ -77,7 +94,9 @@ func olderAdvice(e *Evidence) string {
 	if e.Job.Kind == job.Restore {
 		return overAdvice(e)
 	}
-	return "Do not delete it through Velero: that deletes the older backup of this name from the object store. " + overAdvice(e)
+	return "Do not delete it through Velero: that deletes the older backup of this name from the object store. " + overAdvice(
+		e,
+	)
 }
 
 // workDone refuses unless the stored files show that Velero would have moved the job on.
@@ -94,18 +113,31 @@ func workDone(e *Evidence) verdict {
 	case backup && e.Counts.Items == 0:
 		// BackupWithResolvers may fail before the first item without an error in the results, and its files are
 		// stored nevertheless (pkg/backup/backup.go, backup_controller.go runBackup, persistBackup).
-		return refuse(overAdvice(e), "nothing was backed up: its stored resource list is empty, so Velero would have marked it Failed")
+		return refuse(
+			overAdvice(e),
+			"nothing was backed up: its stored resource list is empty, so Velero would have marked it Failed",
+		)
 	case e.Volumes != Yes:
 		return unknown(askToList(e, volumeResources), "which volumes it has", e.VolumesWhy)
 	case len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)) > 0:
-		return refuse("Wait for them: Velero stores the results after that.",
+		return refuse(
+			"Wait for them: Velero stores the results after that.",
 			"%s not ended, although Velero waits for those before it stores its results",
-			human.Plural(len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)), "pod volume has", "pod volumes have")).inDoubt()
+			human.Plural(
+				len(e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore)),
+				"pod volume has",
+				"pod volumes have",
+			),
+		).inDoubt()
 	case e.Counts.Operations.Attempted < e.uploads():
 		// Each DataUpload and DataDownload comes with an operation (pkg/backup/actions/csi/pvc_action.go,
 		// pkg/restore/actions/csi/pvc_action.go); the finalizer looks only at those.
-		return refuse(overAdvice(e), "it has %s, but its stored list of operations has only %d: Velero would lose their data",
-			human.Plural(e.uploads(), "volume that a data mover moves", "volumes that a data mover moves"), e.Counts.Operations.Attempted).inDoubt()
+		return refuse(
+			overAdvice(e),
+			"it has %s, but its stored list of operations has only %d: Velero would lose their data",
+			human.Plural(e.uploads(), "volume that a data mover moves", "volumes that a data mover moves"),
+			e.Counts.Operations.Attempted,
+		).inDoubt()
 	}
 	return verdict{}
 }
@@ -118,15 +150,26 @@ func canFinalize(e *Evidence) verdict {
 	}
 	switch {
 	case l == nil:
-		return unknown("Ask for the right to read backupstoragelocations in namespace "+e.Job.Namespace+".", "the state of its storage location", e.LocationWhy)
+		return unknown(
+			"Ask for the right to read backupstoragelocations in namespace "+e.Job.Namespace+".",
+			"the state of its storage location",
+			e.LocationWhy,
+		)
 	case l.Phase != velero.LocationAvailable:
-		return refuse("Make the storage location available again.",
-			"storage location %s is %s, so Velero could not finalize it", l.Name, cmp.Or(strings.ToLower(l.Phase), "not validated yet")).inDoubt()
+		return refuse(
+			"Make the storage location available again.",
+			"storage location %s is %s, so Velero could not finalize it",
+			l.Name,
+			cmp.Or(strings.ToLower(l.Phase), "not validated yet"),
+		).inDoubt()
 	case e.Job.Kind == job.Backup && l.AccessMode == string(velerov1.BackupStorageLocationAccessModeReadOnly):
 		// backup_operations_controller.go Reconcile ends Waiting* as PartiallyFailed at once and
 		// never finalizes it. Restores do not look at the access mode.
-		return refuse("Make the storage location ReadWrite again, then finalize it. Restarting the server would mark a complete backup Failed.",
-			"storage location %s is read-only: Velero would end it without finalizing it", l.Name).inDoubt()
+		return refuse(
+			"Make the storage location ReadWrite again, then finalize it. Restarting the server would mark a complete backup Failed.",
+			"storage location %s is read-only: Velero would end it without finalizing it",
+			l.Name,
+		).inDoubt()
 	}
 	return verdict{}
 }
@@ -142,8 +185,11 @@ func malformed(e *Evidence) verdict {
 		names = append(names, m.String())
 	}
 	what := human.List(names, 3)
-	return refuse("Correct or delete "+what+". Restarting the server does not help: it cannot read it after its start either.",
-		"Velero's server cannot read %s, so it sees no object of that kind", what).inDoubt()
+	return refuse(
+		"Correct or delete "+what+". Restarting the server does not help: it cannot read it after its start either.",
+		"Velero's server cannot read %s, so it sees no object of that kind",
+		what,
+	).inDoubt()
 }
 
 // nextPhase returns where Velero would have taken a job in progress with its last patch, and
@@ -156,7 +202,10 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	}
 	why = "all its results are stored, newer than its start, but its last status patch was lost (as in Velero issue 7207)"
 	if e.gaveUp() {
-		why = fmt.Sprintf("all its results are stored, newer than its start, and Velero's log says that it gave up writing its last status at %s", e.Log.GaveUp.At.UTC().Format("2006-01-02 15:04:05 MST"))
+		why = fmt.Sprintf(
+			"all its results are stored, newer than its start, and Velero's log says that it gave up writing its last status at %s",
+			e.Log.GaveUp.At.UTC().Format("2006-01-02 15:04:05 MST"),
+		)
 	}
 	ops := e.Counts.Operations
 	open := ops.Attempted > ops.Completed+ops.Failed
@@ -186,7 +235,12 @@ func contradicted(e *Evidence, phase string) verdict {
 	if e.Log.Failure != "" {
 		meant += " (" + human.Shorten(e.Log.Failure, 200) + ")"
 	}
-	return refuse(overAdvice(e), "the log of the Velero server says that the lost status was %s, but what is stored speaks for %s", meant, phase)
+	return refuse(
+		overAdvice(e),
+		"the log of the Velero server says that the lost status was %s, but what is stored speaks for %s",
+		meant,
+		phase,
+	)
 }
 
 // fields are the numbers that the lost patch carried. Velero leaves out zeros.

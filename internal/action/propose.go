@@ -75,7 +75,9 @@ func (f *Engine) gatherObject(ctx context.Context, d definition, of proposal) (E
 	case g.err != nil:
 		return e, g.err
 	default:
-		e.proposal.refuse(permission(No, rightTo("get", velerov1.SchemeGroupVersion, kind.Resource(), f.o.Namespace), why))
+		e.proposal.refuse(
+			permission(No, rightTo("get", velerov1.SchemeGroupVersion, kind.Resource(), f.o.Namespace), why),
+		)
 	}
 	e.At, e.skew = f.access.clocks(f.o.Now(), e.Object)
 	g.ask(g.server, g.identity, func() { d.gather(&g) })
@@ -111,11 +113,20 @@ func (g *gathering) mayDo(right authorizationv1.ResourceAttributes) {
 }
 
 func rightTo(verb string, of schema.GroupVersion, resource, namespace string) authorizationv1.ResourceAttributes {
-	return authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: of.Group, Version: of.Version, Resource: resource}
+	return authorizationv1.ResourceAttributes{
+		Namespace: namespace,
+		Verb:      verb,
+		Group:     of.Group,
+		Version:   of.Version,
+		Resource:  resource,
+	}
 }
 
 func describeRight(r authorizationv1.ResourceAttributes) string {
-	return r.Verb + " " + schema.GroupResource{Group: r.Group, Resource: r.Resource}.String() + " in namespace " + r.Namespace
+	return r.Verb + " " + schema.GroupResource{
+		Group:    r.Group,
+		Resource: r.Resource,
+	}.String() + " in namespace " + r.Namespace
 }
 
 // permission is a refusal unless the API server has said yes to a right.
@@ -124,16 +135,31 @@ func permission(answer Answer, right authorizationv1.ResourceAttributes, why str
 	case Yes:
 		return verdict{}
 	case No:
-		return refuse("Ask for the right; `veltui rbac operator"+human.Clause(" --with ", optionalRights[right.Verb+" "+right.Resource])+"` prints the role.",
-			"you may not %s%s", describeRight(right), because(why))
+		return refuse(
+			"Ask for the right; `veltui rbac operator"+human.Clause(
+				" --with ",
+				optionalRights[right.Verb+" "+right.Resource],
+			)+"` prints the role.",
+			"you may not %s%s",
+			describeRight(right),
+			because(why),
+		)
 	}
 	return unknown("Try again: veltui writes nothing without an answer.", "whether you may "+describeRight(right), why)
 }
 
 // optionalRights are those of `veltui rbac` for a request.
-var optionalRights = map[string]string{"create restores": "create-restores", "create backups": "create-backups", "patch schedules": "pause-schedules",
-	"get schedules": "pause-schedules", "create deletebackuprequests": "delete-backups", "delete restores": "delete-restores",
-	"get configmaps": "create-restores", "create configmaps": "create-restores", "delete configmaps": "create-restores"}
+var optionalRights = map[string]string{
+	"create restores":             "create-restores",
+	"create backups":              "create-backups",
+	"patch schedules":             "pause-schedules",
+	"get schedules":               "pause-schedules",
+	"create deletebackuprequests": "delete-backups",
+	"delete restores":             "delete-restores",
+	"get configmaps":              "create-restores",
+	"create configmaps":           "create-restores",
+	"delete configmaps":           "create-restores",
+}
 
 // servers notes whether anything would carry out what is written.
 func (g *gathering) servers() {
@@ -142,14 +168,24 @@ func (g *gathering) servers() {
 	case !s.Visible:
 		l.Doubts(diagnosis.SourcePod, g.e.At, "cannot tell whether a Velero server is running%s", because(g.e.PodsWhy))
 	case len(s.Pods) == 0:
-		l.Doubts(diagnosis.SourcePod, g.e.At, "no Velero server is running: nothing happens until one does%s", because(s.Waiting))
+		l.Doubts(
+			diagnosis.SourcePod,
+			g.e.At,
+			"no Velero server is running: nothing happens until one does%s",
+			because(s.Waiting),
+		)
 	default:
 		l.Supports(diagnosis.SourcePod, s.Pods[0].StartedAt, "Velero server %s is running", s.Pods[0].Name)
 	}
 }
 
 // named reads an object by its name. If there is none it returns nil and refuses the plan; consequence ends that sentence.
-func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, consequence string) *unstructured.Unstructured {
+func (g *gathering) named(
+	kind schema.GroupVersionKind,
+	name string,
+	into any,
+	consequence string,
+) *unstructured.Unstructured {
 	o, word, resource, why := g.e.Object, job.Kind(kind.Kind).Word(), job.Kind(kind.Kind).Resource(), ""
 	var err error
 	if !g.e.proposal.exists || o.GetKind() != kind.Kind || o.GetName() != name {
@@ -163,7 +199,16 @@ func (g *gathering) named(kind schema.GroupVersionKind, name string, into any, c
 	case g.seen("reading "+word+" "+name, err, &why):
 		return o
 	case isGone(err):
-		g.e.proposal.refuse(refuse("veltui get "+resource+" lists those that there are.", "there is no %s %s in namespace %s%s", word, name, g.o.Namespace, consequence))
+		g.e.proposal.refuse(
+			refuse(
+				"veltui get "+resource+" lists those that there are.",
+				"there is no %s %s in namespace %s%s",
+				word,
+				name,
+				g.o.Namespace,
+				consequence,
+			),
+		)
 	default:
 		g.e.proposal.refuse(permission(No, rightTo("get", kind.GroupVersion(), resource, g.o.Namespace), why))
 	}
@@ -183,7 +228,14 @@ func (g *gathering) readSchedule(name string) {
 	if s.Spec.Paused {
 		state = "paused"
 	}
-	o.ledger.Supports(diagnosis.SourceAPI, job.LastWritten(stored), "schedule %s is %s: %s", name, state, sanitize.String(s.Spec.Schedule))
+	o.ledger.Supports(
+		diagnosis.SourceAPI,
+		job.LastWritten(stored),
+		"schedule %s is %s: %s",
+		name,
+		state,
+		sanitize.String(s.Spec.Schedule),
+	)
 	raw, why := g.all(job.Backup, velerov1.ScheduleNameLabel+"="+name)
 	if why != "" {
 		o.ledger.Doubts(diagnosis.SourceAPI, g.e.At, "cannot tell which of its backups run%s", because(why))
@@ -206,7 +258,10 @@ func (g *gathering) ahead(kind job.Kind) {
 	}
 	var names []string
 	for i := range raw {
-		if phase := phaseOf(&raw[i]); !velero.TerminalPhase(phase) && phase != velero.PhaseDeleting && raw[i].GetName() != g.e.proposal.asked.GetName() {
+		if phase := phaseOf(
+			&raw[i],
+		); !velero.TerminalPhase(phase) && phase != velero.PhaseDeleting &&
+			raw[i].GetName() != g.e.proposal.asked.GetName() {
 			names = append(names, sanitize.String(raw[i].GetName())+" ("+orNone(phase)+")")
 		}
 	}
@@ -215,5 +270,12 @@ func (g *gathering) ahead(kind job.Kind) {
 		l.Supports(diagnosis.SourceAPI, g.e.At, "no other %s is going on", kind.Word())
 		return
 	}
-	l.Note(true, diagnosis.SourceAPI, g.e.At, "%s ahead of it: %s", human.Count(len(names), kind.Word()), human.List(names, 5))
+	l.Note(
+		true,
+		diagnosis.SourceAPI,
+		g.e.At,
+		"%s ahead of it: %s",
+		human.Count(len(names), kind.Word()),
+		human.List(names, 5),
+	)
 }

@@ -29,7 +29,10 @@ import (
 func (in *installation) backup(name string, phase velerov1.BackupPhase) *velerov1.Backup {
 	in.t.Helper()
 	start := metav1.NewTime(time.Now().Truncate(time.Second))
-	b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name}, Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &start}}
+	b := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
+		Status:     velerov1.BackupStatus{Phase: phase, StartTimestamp: &start},
+	}
 	if err := in.Create(in.t.Context(), b, client.FieldOwner("velero-server")); err != nil {
 		in.t.Fatal(err)
 	}
@@ -41,17 +44,31 @@ func (in *installation) uploads(of *velerov1.Backup, names ...string) {
 	in.t.Helper()
 	for _, name := range names {
 		in.create(&velerov2alpha1.DataUpload{
-			ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name, Labels: map[string]string{velerov1.BackupUIDLabel: string(of.UID)}},
-			Spec:       velerov2alpha1.DataUploadSpec{SourceNamespace: "shop", SourcePVC: name},
-			Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: in.namespace,
+				Name:      name,
+				Labels:    map[string]string{velerov1.BackupUIDLabel: string(of.UID)},
+			},
+			Spec:   velerov2alpha1.DataUploadSpec{SourceNamespace: "shop", SourcePVC: name},
+			Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress},
 		})
 	}
 	agent := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "node-agent-1", Labels: map[string]string{"name": "node-agent", "role": "node-agent"}},
-		Spec:       corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "node-agent", Image: "velero/velero:v1.18.3"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: in.namespace,
+			Name:      "node-agent-1",
+			Labels:    map[string]string{"name": "node-agent", "role": "node-agent"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:   "n1",
+			Containers: []corev1.Container{{Name: "node-agent", Image: "velero/velero:v1.18.3"}},
+		},
 	}
 	in.create(agent)
-	agent.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "node-agent", Ready: true}}}
+	agent.Status = corev1.PodStatus{
+		Phase:             corev1.PodRunning,
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "node-agent", Ready: true}},
+	}
 	if err := in.Status().Update(in.t.Context(), agent); err != nil {
 		in.t.Fatal(err)
 	}
@@ -61,7 +78,12 @@ func (in *installation) uploads(of *velerov1.Backup, names ...string) {
 func (in *installation) uploadMoves(name, status string) {
 	in.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":%s}`, status))
-	if err := in.Patch(in.t.Context(), bare(velero.DataUpload.GroupVersionKind(), in.namespace, name), patch, client.FieldOwner("node-agent-server")); err != nil {
+	if err := in.Patch(
+		in.t.Context(),
+		bare(velero.DataUpload.GroupVersionKind(), in.namespace, name),
+		patch,
+		client.FieldOwner("node-agent-server"),
+	); err != nil {
 		in.t.Errorf("the node-agent's own write: %v", err)
 	}
 }
@@ -119,11 +141,14 @@ func TestWake(t *testing.T) {
 		woken = in.read(job.Backup, "b")
 		in.veleroWrites(job.Backup, "b", "InProgress")
 	}))
-	if err != nil || out.State != Settled || out.Sent != Landed || out.Phase != "InProgress" || len(out.Warnings) > 0 || in.requests.patches() != 1 {
+	if err != nil || out.State != Settled || out.Sent != Landed || out.Phase != "InProgress" || len(out.Warnings) > 0 ||
+		in.requests.patches() != 1 {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	notes := woken.GetAnnotations()
-	if phaseOf(woken) != "ReadyToStart" || woken.GetUID() != before.UID || notes["veltui.io/woken-by"] == "" || notes["veltui.io/woken-attempt"] == "" || notes["veltui.io/finalized-by"] != "" {
+	if phaseOf(woken) != "ReadyToStart" || woken.GetUID() != before.UID || notes["veltui.io/woken-by"] == "" ||
+		notes["veltui.io/woken-attempt"] == "" ||
+		notes["veltui.io/finalized-by"] != "" {
 		t.Errorf("phase %s, annotations %v", phaseOf(woken), notes)
 	}
 	checkApplied(t, in, &out, "wake", "Woken", 1)
@@ -147,7 +172,13 @@ func checkApplied(t *testing.T, in *installation, out *Outcome, action, reason s
 		}
 	}
 	want := "begin" + strings.Repeat(" check", patches) + strings.Repeat(" send landed", patches) + " end"
-	if log := strings.Join(got, " "); strings.TrimPrefix(log, "begin"+strings.Repeat(" check", patches)+" end ") != want {
+	if log := strings.Join(
+		got,
+		" ",
+	); strings.TrimPrefix(
+		log,
+		"begin"+strings.Repeat(" check", patches)+" end ",
+	) != want {
 		t.Errorf("log has %s, want %s, perhaps after a dry run", log, want)
 	}
 	if data, err := os.ReadFile(out.Copy); err != nil || strings.Count(string(data), "resourceVersion:") != patches {
@@ -180,7 +211,14 @@ func TestWakeConcurrentChange(t *testing.T) {
 				case "phase":
 					in.veleroWrites(job.Backup, "b", "InProgress")
 				case "annotation":
-					if err := in.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"a":"b"}}}`))); err != nil {
+					if err := in.Patch(
+						t.Context(),
+						o,
+						client.RawPatch(
+							"application/merge-patch+json",
+							[]byte(`{"metadata":{"annotations":{"a":"b"}}}`),
+						),
+					); err != nil {
 						t.Error(err)
 					}
 				case "deleted":
@@ -189,7 +227,8 @@ func TestWakeConcurrentChange(t *testing.T) {
 					}
 				}
 			}))
-			if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, "nothing was written") {
+			if err != nil || out.State != Changed || out.Sent != NotSent ||
+				!strings.Contains(out.Message, "nothing was written") {
 				t.Errorf("%s at %s: %v, %+v", change, step, err, out)
 			}
 			if change != "deleted" && in.read(job.Backup, "b").GetAnnotations()["veltui.io/woken-by"] != "" {
@@ -243,7 +282,12 @@ func TestTwoOperatorsOfOtherActions(t *testing.T) {
 			for i := range outs {
 				both.Go(func() {
 					var err error
-					if outs[i], err = f.Apply(t.Context(), plan, false, at(StepPatch, func() { ready <- struct{}{}; <-start })); err != nil {
+					if outs[i], err = f.Apply(
+						t.Context(),
+						plan,
+						false,
+						at(StepPatch, func() { ready <- struct{}{}; <-start }),
+					); err != nil {
 						t.Error(err)
 					}
 				})
@@ -256,7 +300,8 @@ func TestTwoOperatorsOfOtherActions(t *testing.T) {
 			if loser.Sent == Landed {
 				winner, loser = loser, winner
 			}
-			if winner.State != c.won || winner.Sent != Landed || loser.State != Changed || loser.Sent != NotSent || !strings.Contains(loser.Message, c.lost) {
+			if winner.State != c.won || winner.Sent != Landed || loser.State != Changed || loser.Sent != NotSent ||
+				!strings.Contains(loser.Message, c.lost) {
 				t.Errorf("%+v\n%+v", winner, loser)
 			}
 			ends := map[Sent]int{}
@@ -275,8 +320,14 @@ func TestTwoOperatorsOfOtherActions(t *testing.T) {
 // schedule makes one.
 func (in *installation) schedule(name string, paused bool) *velerov1.Schedule {
 	in.t.Helper()
-	s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
-		Spec: velerov1.ScheduleSpec{Schedule: "0 1 * * *", Paused: paused, Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}}}}
+	s := &velerov1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: name},
+		Spec: velerov1.ScheduleSpec{
+			Schedule: "0 1 * * *",
+			Paused:   paused,
+			Template: velerov1.BackupSpec{IncludedNamespaces: []string{"shop"}},
+		},
+	}
 	in.create(s)
 	return s
 }
@@ -300,11 +351,17 @@ func TestRecreatedAfterThePlan(t *testing.T) {
 				in.schedule("nightly", name == Unpause)
 			}))
 			var now velerov1.Schedule
-			if err := in.Get(t.Context(), client.ObjectKey{Namespace: in.namespace, Name: "nightly"}, &now); err != nil {
+			if err := in.Get(
+				t.Context(),
+				client.ObjectKey{Namespace: in.namespace, Name: "nightly"},
+				&now,
+			); err != nil {
 				t.Fatal(err)
 			}
 			sent := map[Step]Sent{StepLook: NotSent, StepDryRun: NotSent, StepPatch: Doubtful}[step] // the one that it was sent to is gone
-			if err != nil || out.State != Changed || out.Sent != sent || now.Spec.Paused != (name == Unpause) || len(now.Annotations) > 0 || now.UID == s.UID {
+			if err != nil || out.State != Changed || out.Sent != sent || now.Spec.Paused != (name == Unpause) ||
+				len(now.Annotations) > 0 ||
+				now.UID == s.UID {
 				t.Errorf("%s at %s: %v, %+v; paused %v, %v", name, step, err, out, now.Spec.Paused, now.Annotations)
 			}
 			if out.Log == "" {
@@ -328,7 +385,12 @@ func TestCancelOneVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, _ := For(CancelVolumes, e, Request{Volume: "dataupload/du-2"})
-	out, err := f.Apply(t.Context(), w, false, at(StepObserve, func() { in.uploadMoves("du-2", `{"phase":"Canceled"}`) }))
+	out, err := f.Apply(
+		t.Context(),
+		w,
+		false,
+		at(StepObserve, func() { in.uploadMoves("du-2", `{"phase":"Canceled"}`) }),
+	)
 	if err != nil || out.State != Settled || out.Sent != Landed || in.requests.patches() != 1 {
 		t.Fatalf("%v, %+v", err, out)
 	}
@@ -407,13 +469,21 @@ func TestRemediesAndRights(t *testing.T) {
 	in.backup("r", velerov1.BackupPhaseReadyToStart)
 	as := func(cfg *rest.Config) *Engine { return in.finalizer(func(o *Options) { o.Session = in.session(cfg) }) }
 	f := as(in.user("operator-"+in.namespace, operator...))
-	if w := in.remedy(f, "b", CancelVolumes); w.Possible() || !strings.Contains(w.Refusal, "may not patch datauploads") || len(w.Commands) != 1 {
+	if w := in.remedy(
+		f,
+		"b",
+		CancelVolumes,
+	); w.Possible() || !strings.Contains(w.Refusal, "may not patch datauploads") ||
+		len(w.Commands) != 1 {
 		t.Errorf("%+v", w)
 	}
 	// Even with somebody else's plan nothing is sent.
 	for name, action := range map[string]Name{"b": CancelVolumes, "r": Wake} {
-		out, err := as(in.user("viewer-"+name+in.namespace, viewer...)).Apply(t.Context(), in.remedy(in.finalizer(), name, action), false, nil)
-		if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, "and the plan was shown to admin") {
+		out, err := as(
+			in.user("viewer-"+name+in.namespace, viewer...),
+		).Apply(t.Context(), in.remedy(in.finalizer(), name, action), false, nil)
+		if err != nil || out.State != Changed || out.Sent != NotSent ||
+			!strings.Contains(out.Message, "and the plan was shown to admin") {
 			t.Errorf("viewer, %s: %v, %+v", action, err, out)
 		}
 	}
@@ -423,9 +493,18 @@ func TestRemediesAndRights(t *testing.T) {
 	if out, err := f.Apply(t.Context(), in.remedy(f, "r", Wake), false, nil); err != nil || out.Sent != Landed {
 		t.Errorf("operator wakes: %v, %+v", err, out)
 	}
-	canceller := append([]rbacv1.PolicyRule{{APIGroups: []string{"velero.io"}, Resources: []string{"datauploads"}, Verbs: []string{"patch"}}}, viewer...)
+	canceller := append(
+		[]rbacv1.PolicyRule{
+			{APIGroups: []string{"velero.io"}, Resources: []string{"datauploads"}, Verbs: []string{"patch"}},
+		},
+		viewer...)
 	f = as(in.user("canceller-"+in.namespace, canceller...))
-	out, err := f.Apply(t.Context(), in.remedy(f, "b", CancelVolumes), false, at(StepObserve, func() { in.uploadMoves("du", `{"phase":"Canceled"}`) }))
+	out, err := f.Apply(
+		t.Context(),
+		in.remedy(f, "b", CancelVolumes),
+		false,
+		at(StepObserve, func() { in.uploadMoves("du", `{"phase":"Canceled"}`) }),
+	)
 	if err != nil || out.State != Settled || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "Event") {
 		t.Errorf("canceller, who may write no events: %v, %+v", err, out)
 	}
@@ -454,7 +533,8 @@ func TestRestartIsNeverApplied(t *testing.T) {
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
 	out, err := f.Apply(t.Context(), in.remedy(f, "b", Restart), false, nil)
-	if err != nil || out.State != Refused || out.Message != "restarting is up to you: veltui only shows the command" || len(in.requests.writes) != 0 {
+	if err != nil || out.State != Refused || out.Message != "restarting is up to you: veltui only shows the command" ||
+		len(in.requests.writes) != 0 {
 		t.Errorf("%v, %+v, sent %v", err, out, in.requests.writes)
 	}
 }
@@ -465,7 +545,13 @@ func TestMadeUpPlanIsRefused(t *testing.T) {
 	in.backup("b", velerov1.BackupPhaseReadyToStart)
 	f := in.finalizer()
 	for _, w := range []Plan{{}, {Action: Wake, Kind: job.Backup, Namespace: in.namespace, Name: "b"}} {
-		if out, err := f.Apply(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || len(in.requests.writes) != 0 {
+		if out, err := f.Apply(
+			t.Context(),
+			w,
+			false,
+			nil,
+		); err != nil || out.State != Refused || out.Sent != NotSent ||
+			len(in.requests.writes) != 0 {
 			t.Errorf("%v, %+v", err, out)
 		}
 	}
@@ -514,7 +600,8 @@ func TestCancelDeadlineIsOver(t *testing.T) {
 	})
 	out, err := f.Apply(t.Context(), w, false, nil)
 	var over *retry.DeadlineError
-	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly || !strings.Contains(out.Message, "in part") {
+	if !errors.As(err, &over) || out.State != Unfinished || out.Sent != Partly ||
+		!strings.Contains(out.Message, "in part") {
 		t.Errorf("%v, %+v", err, out)
 	}
 	if !cancelAsked(in.upload("du-1")) || cancelAsked(in.upload("du-2")) {
@@ -536,7 +623,13 @@ func TestCancelWithoutTheField(t *testing.T) {
 		out, err := f.Apply(t.Context(), w, true, nil)
 		return err == nil && out.State == Refused && strings.Contains(out.Message, "spec/cancel")
 	})
-	if out, err := f.Apply(t.Context(), w, false, nil); err != nil || out.State != Refused || out.Sent != NotSent || in.requests.patches() != 0 {
+	if out, err := f.Apply(
+		t.Context(),
+		w,
+		false,
+		nil,
+	); err != nil || out.State != Refused || out.Sent != NotSent ||
+		in.requests.patches() != 0 {
 		t.Errorf("%v, %+v", err, out)
 	}
 }

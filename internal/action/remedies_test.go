@@ -22,8 +22,11 @@ import (
 func mover(kind velero.VolumeKind, name, phase string, silent time.Duration) change {
 	return func(e *Evidence) {
 		j := *e.Job
-		j.Volumes = append(slices.Clone(j.Volumes), job.Volume{Kind: kind, Name: name, UID: types.UID("uid-" + name), Phase: phase,
-			Target: "shop/" + name, Created: began, Changed: now.Add(-silent)})
+		j.Volumes = append(
+			slices.Clone(j.Volumes),
+			job.Volume{Kind: kind, Name: name, UID: types.UID("uid-" + name), Phase: phase,
+				Target: "shop/" + name, Created: began, Changed: now.Add(-silent)},
+		)
 		e.Job = &j
 		if v := j.Volumes[len(j.Volumes)-1]; !v.Ended() {
 			e.Moving = append(e.Moving, v)
@@ -63,7 +66,16 @@ func others(o ...Other) change        { return func(e *Evidence) { e.Others = o 
 func hidden(e *Evidence)              { e.Server, e.PodsWhy = velero.Server{}, "pods is forbidden" }
 
 func malformedSpec(e *Evidence) {
-	e.Malformed = []diagnosis.Malformed{{Ref: "backup/tenant-x", Field: decode.Malformed{Field: "spec.ttl", Value: `"30d"`, Error: `time: unknown unit "d" in duration "30d"`}}}
+	e.Malformed = []diagnosis.Malformed{
+		{
+			Ref: "backup/tenant-x",
+			Field: decode.Malformed{
+				Field: "spec.ttl",
+				Value: `"30d"`,
+				Error: `time: unknown unit "d" in duration "30d"`,
+			},
+		},
+	}
 }
 
 func hook(h velero.RestoreHook) change {
@@ -116,7 +128,10 @@ func prepares(limit time.Duration) change {
 // elsewhere is a volume of another job.
 func elsewhere(kind velero.VolumeKind, phase string) change {
 	return func(e *Evidence) {
-		e.Moving = append(e.Moving, job.Volume{Kind: kind, Name: "of-another-job", Phase: phase, Node: "n1", Changed: now})
+		e.Moving = append(
+			e.Moving,
+			job.Volume{Kind: kind, Name: "of-another-job", Phase: phase, Node: "n1", Changed: now},
+		)
 	}
 }
 
@@ -311,11 +326,35 @@ func checkRemedy(t *testing.T, w *Plan) {
 
 // One volume is cancelled under the same proof as all of them, and no other is ever a target.
 func TestCancelNamedVolume(t *testing.T) {
-	changes := []change{alive, agents("n1"), veleroVersion("v1.18.1"), mover(velero.DataUpload, "stalled", "InProgress", time.Hour),
-		mover(velero.DataUpload, "also", "InProgress", time.Hour), mover(velero.DataUpload, "moves", "InProgress", time.Minute),
-		mover(velero.DataUpload, "ended", "Completed", time.Hour), mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour),
-		mover(velero.DataUpload, "twice", "InProgress", time.Hour), mover(velero.PodVolumeBackup, "twice", "InProgress", time.Hour),
-		mover(velero.DataUpload, "asked", "InProgress", time.Hour), asked("asked")}
+	changes := []change{
+		alive,
+		agents("n1"),
+		veleroVersion("v1.18.1"),
+		mover(velero.DataUpload, "stalled", "InProgress", time.Hour),
+		mover(
+			velero.DataUpload,
+			"also",
+			"InProgress",
+			time.Hour,
+		),
+		mover(velero.DataUpload, "moves", "InProgress", time.Minute),
+		mover(
+			velero.DataUpload,
+			"ended",
+			"Completed",
+			time.Hour,
+		),
+		mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour),
+		mover(
+			velero.DataUpload,
+			"twice",
+			"InProgress",
+			time.Hour,
+		),
+		mover(velero.PodVolumeBackup, "twice", "InProgress", time.Hour),
+		mover(velero.DataUpload, "asked", "InProgress", time.Hour),
+		asked("asked"),
+	}
 	for name, want := range map[string]string{
 		"stalled": "", "dataupload/stalled": "", "DataUpload/also": "", "DATAUPLOAD/twice": "",
 		"moves": "moves is InProgress and last changed 1m ago: nothing proves that it alone has stalled",
@@ -325,29 +364,64 @@ func TestCancelNamedVolume(t *testing.T) {
 	} {
 		e := evidence(t, job.Backup, "InProgress", changes...)
 		w, ok := For(CancelVolumes, e, Request{Context: "prod east", Volume: name})
-		if !ok || w.Refusal != want && (want == "" || !strings.HasPrefix(w.Refusal, want)) || want != "" && w.Advice == "" || strings.Contains(w.Refusal, "\x1b") {
+		if !ok || w.Refusal != want && (want == "" || !strings.HasPrefix(w.Refusal, want)) ||
+			want != "" && w.Advice == "" ||
+			strings.Contains(w.Refusal, "\x1b") {
 			t.Errorf("%s: %v %q, %q", name, ok, w.Refusal, w.Advice)
 		}
 		checkRemedy(t, &w)
-		if want == "" && (len(w.targets) != 1 || !isNamed(&w.Volumes[0], name) || len(w.Volumes) != 1 || !strings.Contains(w.Title, w.Volumes[0].Name)) || want != "" && len(w.targets) > 0 {
+		if want == "" &&
+			(len(w.targets) != 1 || !isNamed(&w.Volumes[0], name) || len(w.Volumes) != 1 || !strings.Contains(w.Title, w.Volumes[0].Name)) ||
+			want != "" && len(w.targets) > 0 {
 			t.Errorf("%s: %s: targets %v", name, w.Title, w.targets)
 		}
 	}
-	e := evidence(t, job.Backup, "InProgress", append(changes, func(e *Evidence) { e.Volumes, e.VolumesWhy = Unknown, "forbidden" })...)
-	if w, _ := For(CancelVolumes, e, Request{Volume: "gone"}); !strings.HasPrefix(w.Refusal, "cannot tell which volumes it has") {
+	e := evidence(
+		t,
+		job.Backup,
+		"InProgress",
+		append(changes, func(e *Evidence) { e.Volumes, e.VolumesWhy = Unknown, "forbidden" })...)
+	if w, _ := For(
+		CancelVolumes,
+		e,
+		Request{Volume: "gone"},
+	); !strings.HasPrefix(
+		w.Refusal,
+		"cannot tell which volumes it has",
+	) {
 		t.Errorf("%q", w.Refusal)
 	}
 }
 
 func TestCancelLeavesDangerousVolumesAlone(t *testing.T) {
-	e := evidence(t, job.Backup, "InProgress", alive, agents("n1"), veleroVersion("v1.18.1"),
-		mover(velero.DataUpload, "du-1", "InProgress", time.Hour), mover(velero.DataUpload, "du-2", "InProgress", time.Minute),
-		mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour))
+	e := evidence(
+		t,
+		job.Backup,
+		"InProgress",
+		alive,
+		agents("n1"),
+		veleroVersion("v1.18.1"),
+		mover(
+			velero.DataUpload,
+			"du-1",
+			"InProgress",
+			time.Hour,
+		),
+		mover(velero.DataUpload, "du-2", "InProgress", time.Minute),
+		mover(velero.PodVolumeBackup, "pvb", "InProgress", time.Hour),
+	)
 	w := planOf(CancelVolumes, remedies(e, Request{}))
-	if len(w.targets) != 1 || w.targets[0].GetName() != "du-1" || len(w.Commands) != 1 || !strings.Contains(w.Commands[0], "patch datauploads.velero.io du-1") {
+	if len(w.targets) != 1 || w.targets[0].GetName() != "du-1" || len(w.Commands) != 1 ||
+		!strings.Contains(w.Commands[0], "patch datauploads.velero.io du-1") {
 		t.Fatalf("targets %v, commands %v", w.targets, w.Commands)
 	}
-	if text := strings.Join(w.WillNot, "\n"); !strings.Contains(text, "cancel 1 pod volume backup: Velero v1.18.1 waits for hours") {
+	if text := strings.Join(
+		w.WillNot,
+		"\n",
+	); !strings.Contains(
+		text,
+		"cancel 1 pod volume backup: Velero v1.18.1 waits for hours",
+	) {
 		t.Errorf("does not say what it leaves alone:\n%s", text)
 	}
 }
@@ -355,15 +429,24 @@ func TestCancelLeavesDangerousVolumesAlone(t *testing.T) {
 // A restart costs what is in progress, and nothing else.
 func TestRestartNamesWhatItFails(t *testing.T) {
 	e := evidence(t, job.Backup, "InProgress", alive, stored, nothingBackedUp, others(
-		Other{Kind: job.Backup, Name: "night", Phase: "InProgress"}, Other{Kind: job.Backup, Name: "waits", Phase: "WaitingForPluginOperations"}, Other{Kind: job.Backup, Name: "q", Phase: "Queued"},
-		Other{Kind: job.Restore, Name: "n", Phase: "New"}), func(e *Evidence) { e.Server.Deployment = "velero" })
+		Other{
+			Kind:  job.Backup,
+			Name:  "night",
+			Phase: "InProgress",
+		},
+		Other{Kind: job.Backup, Name: "waits", Phase: "WaitingForPluginOperations"},
+		Other{Kind: job.Backup, Name: "q", Phase: "Queued"},
+		Other{Kind: job.Restore, Name: "n", Phase: "New"},
+	), func(e *Evidence) { e.Server.Deployment = "velero" })
 	w := planOf(Restart, remedies(e, Request{Context: "prod"}))
-	if fmt.Sprint(w.Fails) != "[backup/x backup/night]" || fmt.Sprint(w.Commands) != "[kubectl --context prod -n velero rollout restart deployment/velero]" {
+	if fmt.Sprint(w.Fails) != "[backup/x backup/night]" ||
+		fmt.Sprint(w.Commands) != "[kubectl --context prod -n velero rollout restart deployment/velero]" {
 		t.Errorf("fails %v, commands %v", w.Fails, w.Commands)
 	}
 	e.Server.Deployment, e.OthersWhy = "", "backups is forbidden"
 	w = planOf(Restart, remedies(e, Request{}))
-	if fmt.Sprint(w.Commands) != "[kubectl -n velero delete pod velero-1]" || !strings.Contains(w.Will[0], "cannot list them all") {
+	if fmt.Sprint(w.Commands) != "[kubectl -n velero delete pod velero-1]" ||
+		!strings.Contains(w.Will[0], "cannot list them all") {
 		t.Errorf("will %v, commands %v", w.Will, w.Commands)
 	}
 }
@@ -380,9 +463,16 @@ func TestRemediesNeedAReasonOfOneLine(t *testing.T) {
 // Whatever the combination, a remedy that veltui applies leaves a job alone that may
 // be at work.
 func TestRemediesNeverTouchWhatMoves(t *testing.T) {
-	phases := append([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "FailedValidation", "Odd"}, onward...)
+	phases := append(
+		[]string{"", "New", "Queued", "ReadyToStart", "InProgress", "Deleting", "FailedValidation", "Odd"},
+		onward...)
 	servers := []change{alive, restarted, down, hidden}
-	kinds := []velero.VolumeKind{velero.DataUpload, velero.DataDownload, velero.PodVolumeBackup, velero.PodVolumeRestore}
+	kinds := []velero.VolumeKind{
+		velero.DataUpload,
+		velero.DataDownload,
+		velero.PodVolumeBackup,
+		velero.PodVolumeRestore,
+	}
 	applied := 0
 	for _, kind := range []job.Kind{job.Backup, job.Restore} {
 		for _, phase := range phases {
@@ -391,13 +481,28 @@ func TestRemediesNeverTouchWhatMoves(t *testing.T) {
 					for _, volumePhase := range []string{"", "New", "Accepted", "Prepared", "InProgress", "Canceling", "Canceled", "Completed", "Failed", "Odd"} {
 						for _, tag := range []string{"", "v1.16.0", "v1.17.2", "v1.18.3"} {
 							for _, silent := range []time.Duration{0, 10 * time.Minute, 2 * time.Hour} {
-								e := evidence(t, kind, phase, server, agents("n"), veleroVersion(tag), mover(volume, "v", volumePhase, silent), lookedAt(20*time.Minute))
+								e := evidence(
+									t,
+									kind,
+									phase,
+									server,
+									agents("n"),
+									veleroVersion(tag),
+									mover(volume, "v", volumePhase, silent),
+									lookedAt(20*time.Minute),
+								)
 								e.At = now
 								for _, w := range remedies(e, Request{Context: "prod east"}) {
 									switch {
 									case !w.Possible():
 									case w.Action == CancelVolumes && !e.Job.Terminal() && silent < time.Hour:
-										t.Errorf("%s %q: cancels a volume that is %s for %s", kind, phase, volumePhase, silent)
+										t.Errorf(
+											"%s %q: cancels a volume that is %s for %s",
+											kind,
+											phase,
+											volumePhase,
+											silent,
+										)
 									case w.Action == Wake && !slices.Contains([]string{"ReadyToStart", "Finalizing", "FinalizingPartiallyFailed"}, phase):
 										t.Errorf("%s %q: wakes it", kind, phase)
 									default:
@@ -438,15 +543,30 @@ func TestRemediesThatCannotWork(t *testing.T) {
 		"its location is gone":           {"Finalizing", []change{func(e *Evidence) { e.LocationGone = true }}},
 		"woken, and the worker is taken": {"ReadyToStart", []change{wokenAgain, func(e *Evidence) { e.Others = []Other{{Kind: job.Backup, Name: "o", Phase: "InProgress"}} }}},
 	} {
-		e := evidence(t, job.Backup, c.phase, append([]change{restarted, veleroVersion("v1.18.3"), flags("server"), lookedAt(5 * time.Hour)}, c.change...)...)
+		e := evidence(
+			t,
+			job.Backup,
+			c.phase,
+			append(
+				[]change{restarted, veleroVersion("v1.18.3"), flags("server"), lookedAt(5 * time.Hour)},
+				c.change...)...)
 		for _, action := range []Name{Wake, Restart} {
-			if p, ok := For(action, e, Request{}); ok && p.Refusal == "" && !(action == Restart && strings.HasPrefix(name, "its location")) {
+			if p, ok := For(
+				action,
+				e,
+				Request{},
+			); ok && p.Refusal == "" &&
+				!(action == Restart && strings.HasPrefix(name, "its location")) {
 				t.Errorf("%s: %s is offered: %s", name, action, p.Why)
 			}
 		}
 	}
 	for flag, on := range map[string]bool{"--restore-only": true, "--restore-only=false": false, "--restore-only=true": true, "--disable-controllers=gc": false} {
-		if f := velero.ParseServerFlags([]string{"server", flag, "--log-level=info"}); f.Runs(velero.BackupController) == on {
+		if f := velero.ParseServerFlags(
+			[]string{"server", flag, "--log-level=info"},
+		); f.Runs(
+			velero.BackupController,
+		) == on {
 			t.Errorf("%s: runs the backup controller: %v", flag, !on)
 		}
 	}
@@ -456,7 +576,16 @@ func TestRemediesThatCannotWork(t *testing.T) {
 func wokenAgain(e *Evidence) {
 	e.Object = e.Object.DeepCopy()
 	started := metav1.NewTime(e.Server.Pods[0].StartedAt.Add(time.Minute))
-	e.Object.SetManagedFields(append(e.Object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "veltui", Operation: metav1.ManagedFieldsOperationUpdate, Time: &started}))
+	e.Object.SetManagedFields(
+		append(
+			e.Object.GetManagedFields(),
+			metav1.ManagedFieldsEntry{
+				Manager:   "veltui",
+				Operation: metav1.ManagedFieldsOperationUpdate,
+				Time:      &started,
+			},
+		),
+	)
 }
 
 // A write after a restart is a sign of work for as long as the pod before it may run

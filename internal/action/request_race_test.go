@@ -39,16 +39,21 @@ func TestAnotherBackupTakesTheName(t *testing.T) {
 				connected(r)
 				response := serve()
 				if step == "write" {
-					b.api.put(fakeNamespace+"backups/source", func(o map[string]any) { o["metadata"].(map[string]any)["uid"] = "b-2" })
+					b.api.put(
+						fakeNamespace+"backups/source",
+						func(o map[string]any) { o["metadata"].(map[string]any)["uid"] = "b-2" },
+					)
 					c.request(b)
 				}
 				return response, nil
 			}
 			out, err := engine.Apply(t.Context(), p, false, nil)
-			if err != nil || out.State != c.state || out.Sent != Landed || !strings.Contains(out.Message, c.text) || !strings.Contains(out.Message, "b-2") {
+			if err != nil || out.State != c.state || out.Sent != Landed || !strings.Contains(out.Message, c.text) ||
+				!strings.Contains(out.Message, "b-2") {
 				t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 			}
-			withdraws := len(out.Undo) == 1 && strings.HasSuffix(out.Undo[0], "delete deletebackuprequests.velero.io "+p.targets[0].GetName())
+			withdraws := len(out.Undo) == 1 &&
+				strings.HasSuffix(out.Undo[0], "delete deletebackuprequests.velero.io "+p.targets[0].GetName())
 			if withdraws != c.undo {
 				t.Errorf("%s: %q", name, out.Undo)
 			}
@@ -96,7 +101,8 @@ func TestRestoreBeginsBeforeTheRequest(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, c.want) || b.api.get(b.path) != nil {
+			if err != nil || out.State != Changed || out.Sent != NotSent || !strings.Contains(out.Message, c.want) ||
+				b.api.get(b.path) != nil {
 				t.Errorf("%s: %s, %s: %s, %v", name, out.State, out.Sent, out.Message, err)
 			}
 		})
@@ -109,8 +115,11 @@ func TestConflictIsDefinite(t *testing.T) {
 	joes := func(b *sendBench, made time.Time, mark string) {
 		b.api.put(b.path, func(o map[string]any) {
 			b.fill(o, made, "uid-3")
-			o["metadata"].(map[string]any)["annotations"] = map[string]any{b.mark.attempt(): mark, string(b.mark) + "-by": "joe",
-				string(b.mark) + "-at": made.UTC().Format(time.RFC3339)}
+			o["metadata"].(map[string]any)["annotations"] = map[string]any{
+				b.mark.attempt():       mark,
+				string(b.mark) + "-by": "joe",
+				string(b.mark) + "-at": made.UTC().Format(time.RFC3339),
+			}
 		})
 	}
 	for name, c := range map[string]struct {
@@ -151,8 +160,10 @@ func TestConflictIsDefinite(t *testing.T) {
 					return response, nil
 				}
 				out, err := engine.Apply(t.Context(), p, false, nil)
-				if out.Sent != c.want || c.want == NotSent && (err != nil || out.State != Changed || !strings.Contains(out.Message, "joe ") ||
-					!strings.Contains(out.Message, " UTC;") || strings.Contains(out.Message, "unknown")) {
+				if out.Sent != c.want ||
+					c.want == NotSent &&
+						(err != nil || out.State != Changed || !strings.Contains(out.Message, "joe ") ||
+							!strings.Contains(out.Message, " UTC;") || strings.Contains(out.Message, "unknown")) {
 					t.Errorf("%s, %s: %s, %s: %s, %v", action, name, out.State, out.Sent, out.Message, err)
 				}
 			})
@@ -174,7 +185,10 @@ func TestConflictOfADeletion(t *testing.T) {
 				connected(r)
 				if step == "write" {
 					b.api.put(b.path, func(o map[string]any) {
-						o["metadata"].(map[string]any)["deletionTimestamp"] = time.Now().Add(-c.ago).UTC().Format(time.RFC3339)
+						o["metadata"].(map[string]any)["deletionTimestamp"] = time.Now().
+							Add(-c.ago).
+							UTC().
+							Format(time.RFC3339)
 					})
 				}
 				return serve(), nil
@@ -232,9 +246,51 @@ func TestLongJournalLinesAreShortened(t *testing.T) {
 		}
 		_, err := ReadLog(dir, func(e Entry) {
 			a := Attempt{Entry: e}
-			total := len(a.Describe(time.Now())) + len(e.Name) + len(e.Namespace) + len(e.Kind) + len(e.Context) + len(e.Cluster) + len(e.By) +
-				len(e.Reason) + len(e.Message) + len(e.Error) + len(e.Action) + len(e.State) + len(e.Sent) + len(e.Phase) + len(e.From) + len(e.To) +
-				len(e.Target) + len(e.Copy) + len(e.Machine) + len(e.Host) + len(e.UID)
+			total := len(
+				a.Describe(time.Now()),
+			) + len(
+				e.Name,
+			) + len(
+				e.Namespace,
+			) + len(
+				e.Kind,
+			) + len(
+				e.Context,
+			) + len(
+				e.Cluster,
+			) + len(
+				e.By,
+			) +
+				len(
+					e.Reason,
+				) + len(
+				e.Message,
+			) + len(
+				e.Error,
+			) + len(
+				e.Action,
+			) + len(
+				e.State,
+			) + len(
+				e.Sent,
+			) + len(
+				e.Phase,
+			) + len(
+				e.From,
+			) + len(
+				e.To,
+			) +
+				len(
+					e.Target,
+				) + len(
+				e.Copy,
+			) + len(
+				e.Machine,
+			) + len(
+				e.Host,
+			) + len(
+				e.UID,
+			)
 			if total > 20_000 {
 				t.Errorf("%s: %d bytes", field, total)
 			}

@@ -31,7 +31,11 @@ func (g *gathering) restorePolicy() {
 		o.refuse(refuse("Upgrade Velero, or restore by namespaces, kinds and labels.",
 			"Velero %s cannot restore selected objects: restores have had a resource policy since v1.18.3", version))
 	case !known:
-		o.ledger.Doubts(diagnosis.SourcePod, e.At, "cannot tell whether Velero restores selected objects, as it has since v1.18.3: an older one restores nothing")
+		o.ledger.Doubts(
+			diagnosis.SourcePod,
+			e.At,
+			"cannot tell whether Velero restores selected objects, as it has since v1.18.3: an older one restores nothing",
+		)
 	}
 	var why string
 	name := o.request.Policy.GetName()
@@ -42,7 +46,13 @@ func (g *gathering) restorePolicy() {
 		o.refuse(permission(No, rightTo("get", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace), why))
 	default:
 		if !madeBy(now, o.attempt) {
-			o.refuse(refuse("Choose another name for the restore, or look at it: kubectl get configmap "+name+" -n "+g.o.Namespace, "there is a ConfigMap %s", name))
+			o.refuse(
+				refuse(
+					"Choose another name for the restore, or look at it: kubectl get configmap "+name+" -n "+g.o.Namespace,
+					"there is a ConfigMap %s",
+					name,
+				),
+			)
 		}
 	}
 	g.mayDo(rightTo("create", corev1.SchemeGroupVersion, "configmaps", g.o.Namespace))

@@ -17,13 +17,29 @@ import (
 
 const fakePolicy = "/api/v1/namespaces/velero/configmaps/veltui-new"
 
-var selectSend = sendAction{fakeNamespace + "restores/new", created, fill, false, func(ctx context.Context, f *Engine) (Plan, error) {
-	o := bare(jobKind(job.Restore), "", "new")
-	o.Object["spec"] = map[string]any{"backupName": "source", "resourcePolicy": map[string]any{"kind": "configmap", "name": "veltui-new"}}
-	policy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": "veltui-new", "namespace": "velero"}, "data": map[string]any{"policy": "{}"}}}
-	return f.Propose(ctx, Create, o, Request{Reason: "the shop is gone", Policy: policy})
-}}
+var selectSend = sendAction{
+	fakeNamespace + "restores/new",
+	created,
+	fill,
+	false,
+	func(ctx context.Context, f *Engine) (Plan, error) {
+		o := bare(jobKind(job.Restore), "", "new")
+		o.Object["spec"] = map[string]any{
+			"backupName":     "source",
+			"resourcePolicy": map[string]any{"kind": "configmap", "name": "veltui-new"},
+		}
+		policy := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1",
+			"kind":       "ConfigMap",
+			"metadata": map[string]any{
+				"name":      "veltui-new",
+				"namespace": "velero",
+			},
+			"data": map[string]any{"policy": "{}"},
+		}}
+		return f.Propose(ctx, Create, o, Request{Reason: "the shop is gone", Policy: policy})
+	},
+}
 
 // begin is Velero, which takes up a restore.
 func (b *sendBench) begin() {
@@ -90,16 +106,35 @@ func TestSelectionInvariants(t *testing.T) {
 			for _, wait := range []time.Duration{0, time.Hour, 25 * time.Hour} {
 				time.Sleep(wait)
 				settleAll(t, b, o)
-				if now := b.api.get(b.path); mine() && phaseOf(now) == "" && b.api.get(fakePolicy) == nil && len(b.api.landings(b.path)) == 1 && !b.api.mutated {
-					t.Errorf("%s: the ConfigMap of a new restore is gone (%s, %s: %s)", c, out.State, out.Sent, out.Message)
+				if now := b.api.get(
+					b.path,
+				); mine() && phaseOf(now) == "" && b.api.get(fakePolicy) == nil && len(b.api.landings(b.path)) == 1 &&
+					!b.api.mutated {
+					t.Errorf(
+						"%s: the ConfigMap of a new restore is gone (%s, %s: %s)",
+						c,
+						out.State,
+						out.Sent,
+						out.Message,
+					)
 				}
 			}
 			b.begin()
 			settleAll(t, b, o)
 			made := slices.DeleteFunc(b.api.landings(fakePolicy), func(l string) bool { return l == "deleted" })
 			// A request that arrives minutes late makes it anew, which nobody can see.
-			if left := b.api.get(fakePolicy); len(made) < 2 && left != nil && !b.api.mutated { // without its mark nobody knows whose it is
-				t.Errorf("%s: the ConfigMap is left: %v (%s, %s: %s)", c, left.GetAnnotations(), out.State, out.Sent, out.Message)
+			if left := b.api.get(
+				fakePolicy,
+			); len(made) < 2 && left != nil &&
+				!b.api.mutated { // without its mark nobody knows whose it is
+				t.Errorf(
+					"%s: the ConfigMap is left: %v (%s, %s: %s)",
+					c,
+					left.GetAnnotations(),
+					out.State,
+					out.Sent,
+					out.Message,
+				)
 			}
 		})
 	}
@@ -107,7 +142,8 @@ func TestSelectionInvariants(t *testing.T) {
 
 func TestSelectionPlan(t *testing.T) {
 	p := proposed(t, selectSend, func(*sendBench) {})
-	if !p.Possible() || len(p.targets) != 2 || p.targets[0].GetKind() != "ConfigMap" || !strings.Contains(strings.Join(p.Will, "\n"), "create ConfigMap veltui-new") {
+	if !p.Possible() || len(p.targets) != 2 || p.targets[0].GetKind() != "ConfigMap" ||
+		!strings.Contains(strings.Join(p.Will, "\n"), "create ConfigMap veltui-new") {
 		t.Errorf("%q %q", p.Refusal, p.Will)
 	}
 	for want, change := range map[string]func(b *sendBench){
@@ -155,13 +191,22 @@ func TestSelectionEnds(t *testing.T) {
 			c.then(b)
 			out, _ := engine.Apply(t.Context(), p, false, nil)
 			if is := b.api.get(fakePolicy) != nil; out.Sent != c.want || is != c.left || len(out.Warnings) > 0 {
-				t.Errorf("%s: %s, %s: %s; the ConfigMap is there: %v, %q", name, out.State, out.Sent, out.Message, is, out.Warnings)
+				t.Errorf(
+					"%s: %s, %s: %s; the ConfigMap is there: %v, %q",
+					name,
+					out.State,
+					out.Sent,
+					out.Message,
+					is,
+					out.Warnings,
+				)
 			}
 			unfinished, _, err := UnfinishedAttempts(o.AuditDir, time.Now())
 			if err != nil || (len(unfinished) == 1) != c.left {
 				t.Errorf("%s: %v %v", name, unfinished, err)
 			}
-			if c.left && c.want == Landed && !strings.HasSuffix(unfinished[0].Describe(time.Now()), "left a ConfigMap") {
+			if c.left && c.want == Landed &&
+				!strings.HasSuffix(unfinished[0].Describe(time.Now()), "left a ConfigMap") {
 				t.Errorf("%s: %s", name, unfinished[0].Describe(time.Now()))
 			}
 		})

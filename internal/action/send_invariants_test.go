@@ -125,12 +125,20 @@ var answers = map[string]func(f *fakeAPI, r *http.Request, serve func() *http.Re
 	"404 of a proxy": fixedAnswer(404, "text/plain", "not here"),
 	"400 in JSON":    fixedAnswer(400, "application/json", `{"error":"blocked"}`),
 	"502 of a proxy": fixedAnswer(502, "text/html", "<html>bad gateway</html>"),
-	"200 with a 403": fixedAnswer(200, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`),
-	"502 with a 403": fixedAnswer(502, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`),
-	"429 after it":   afterIt(statusAnswerOf(429, "TooManyRequests", "text/plain", "slow down")),
-	"403 after it":   afterIt(statusAnswerOf(403, "", "text/html", "<html>blocked</html>")),
-	"404 after it":   afterIt(statusAnswerOf(404, "", "text/html", "<html>blocked</html>")),
-	"500 after it":   afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 500, "InternalError") }),
+	"200 with a 403": fixedAnswer(
+		200,
+		"application/json",
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
+	),
+	"502 with a 403": fixedAnswer(
+		502,
+		"application/json",
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
+	),
+	"429 after it": afterIt(statusAnswerOf(429, "TooManyRequests", "text/plain", "slow down")),
+	"403 after it": afterIt(statusAnswerOf(403, "", "text/html", "<html>blocked</html>")),
+	"404 after it": afterIt(statusAnswerOf(404, "", "text/html", "<html>blocked</html>")),
+	"500 after it": afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 500, "InternalError") }),
 	"repeated": func(_ *fakeAPI, r *http.Request, serve func() *http.Response) (*http.Response, error) {
 		connected(r)
 		body := bodyOf(r)
@@ -187,9 +195,13 @@ var falseAnswers = map[string]answerFunc{
 	"400 Status after it": afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 400, "BadRequest") }),
 	"403 Status after it": afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 403, "Forbidden") }),
 	"404 Status after it": afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 404, "NotFound") }),
-	"409 Status after it": afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 409, "AlreadyExists") }),
+	"409 Status after it": afterIt(
+		func(r *http.Request) *http.Response { return statusAnswer(r, 409, "AlreadyExists") },
+	),
 	"422 Status after it": afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 422, "Invalid") }),
-	"429 Status after it": afterIt(func(r *http.Request) *http.Response { return statusAnswer(r, 429, "TooManyRequests") }),
+	"429 Status after it": afterIt(
+		func(r *http.Request) *http.Response { return statusAnswer(r, 429, "TooManyRequests") },
+	),
 }
 
 func answerNamed(name string) answerFunc {
@@ -221,7 +233,9 @@ func mutated(change func(map[string]any)) answerFunc {
 }
 
 func changes(r *http.Request) bool {
-	return r.Method == http.MethodPatch || r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, fakeNamespace) || strings.HasSuffix(r.URL.Path, "/configmaps"))
+	return r.Method == http.MethodPatch ||
+		r.Method == http.MethodPost &&
+			(strings.HasPrefix(r.URL.Path, fakeNamespace) || strings.HasSuffix(r.URL.Path, "/configmaps"))
 }
 
 func bodyOf(r *http.Request) []byte {
@@ -351,43 +365,83 @@ type sendAction struct {
 	plan  func(ctx context.Context, f *Engine) (Plan, error)
 }
 
-var finalizeSend = sendAction{fakeNamespace + "restores/r", finalized, fill, true, func(ctx context.Context, f *Engine) (Plan, error) {
-	e, err := f.Gather(ctx, job.Restore, "r")
-	if err != nil {
-		return Plan{}, err
-	}
-	p, _ := For(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
-	return p, nil
-}}
+var finalizeSend = sendAction{
+	fakeNamespace + "restores/r",
+	finalized,
+	fill,
+	true,
+	func(ctx context.Context, f *Engine) (Plan, error) {
+		e, err := f.Gather(ctx, job.Restore, "r")
+		if err != nil {
+			return Plan{}, err
+		}
+		p, _ := For(Finalize, e, Request{Phase: "Failed", Reason: "it hangs"})
+		return p, nil
+	},
+}
 
-var createSend = sendAction{fakeNamespace + "restores/new", created, fill, false, func(ctx context.Context, f *Engine) (Plan, error) {
-	o := bare(jobKind(job.Restore), "", "new")
-	o.Object["spec"] = map[string]any{"backupName": "source", "includedNamespaces": []any{"shop"}}
-	return f.Propose(ctx, Create, o, Request{Reason: "the shop is gone"})
-}}
+var createSend = sendAction{
+	fakeNamespace + "restores/new",
+	created,
+	fill,
+	false,
+	func(ctx context.Context, f *Engine) (Plan, error) {
+		o := bare(jobKind(job.Restore), "", "new")
+		o.Object["spec"] = map[string]any{"backupName": "source", "includedNamespaces": []any{"shop"}}
+		return f.Propose(ctx, Create, o, Request{Reason: "the shop is gone"})
+	},
+}
 
 // backupSend makes a backup as the schedule would.
-var backupSend = sendAction{fakeNamespace + "backups/now", created, func(o map[string]any, start time.Time, uid string) {
-	fill(o, start, uid)
-	o["kind"] = "Backup"
-}, false, func(ctx context.Context, f *Engine) (Plan, error) {
-	return f.Propose(ctx, Create, BackupOf("nightly", "now"), Request{Reason: "before the upgrade"})
-}}
+var backupSend = sendAction{
+	fakeNamespace + "backups/now",
+	created,
+	func(o map[string]any, start time.Time, uid string) {
+		fill(o, start, uid)
+		o["kind"] = "Backup"
+	},
+	false,
+	func(ctx context.Context, f *Engine) (Plan, error) {
+		return f.Propose(ctx, Create, BackupOf("nightly", "now"), Request{Reason: "before the upgrade"})
+	},
+}
 
-var unpauseSend = sendAction{fakeNamespace + "schedules/nightly", paused, func(o map[string]any, start time.Time, uid string) {
-	fillSchedule(o, start, uid)
-	o["spec"].(map[string]any)["paused"] = true
-}, true, func(ctx context.Context, f *Engine) (Plan, error) {
-	return f.Propose(ctx, Unpause, Named("Schedule", "nightly"), Request{Reason: "it is over", SkipImmediately: true})
-}}
+var unpauseSend = sendAction{
+	fakeNamespace + "schedules/nightly",
+	paused,
+	func(o map[string]any, start time.Time, uid string) {
+		fillSchedule(o, start, uid)
+		o["spec"].(map[string]any)["paused"] = true
+	},
+	true,
+	func(ctx context.Context, f *Engine) (Plan, error) {
+		return f.Propose(
+			ctx,
+			Unpause,
+			Named("Schedule", "nightly"),
+			Request{Reason: "it is over", SkipImmediately: true},
+		)
+	},
+}
 
-var pauseSend = sendAction{fakeNamespace + "schedules/nightly", paused, fillSchedule, true, func(ctx context.Context, f *Engine) (Plan, error) {
-	return f.Propose(ctx, Pause, Named("Schedule", "nightly"), Request{Reason: "maintenance"})
-}}
+var pauseSend = sendAction{
+	fakeNamespace + "schedules/nightly",
+	paused,
+	fillSchedule,
+	true,
+	func(ctx context.Context, f *Engine) (Plan, error) {
+		return f.Propose(ctx, Pause, Named("Schedule", "nightly"), Request{Reason: "maintenance"})
+	},
+}
 
 func fillSchedule(o map[string]any, start time.Time, uid string) {
 	o["apiVersion"], o["kind"] = "velero.io/v1", "Schedule"
-	o["metadata"] = map[string]any{"name": "nightly", "namespace": "velero", "uid": uid, "creationTimestamp": start.UTC().Format(time.RFC3339)}
+	o["metadata"] = map[string]any{
+		"name":              "nightly",
+		"namespace":         "velero",
+		"uid":               uid,
+		"creationTimestamp": start.UTC().Format(time.RFC3339),
+	}
 	o["spec"] = map[string]any{"schedule": "0 1 * * *", "template": map[string]any{"includedNamespaces": []any{"shop"}}}
 	o["status"] = map[string]any{"phase": "Enabled"}
 }
@@ -395,10 +449,28 @@ func fillSchedule(o map[string]any, start time.Time, uid string) {
 func fill(o map[string]any, start time.Time, uid string) {
 	at := start.UTC().Format(time.RFC3339)
 	o["apiVersion"], o["kind"] = "velero.io/v1", "Restore"
-	o["metadata"] = map[string]any{"name": "r", "namespace": "velero", "uid": uid, "creationTimestamp": at,
-		"managedFields": []any{map[string]any{"manager": "velero-server", "operation": "Update", "apiVersion": "velero.io/v1", "time": at, "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}}}
+	o["metadata"] = map[string]any{
+		"name":              "r",
+		"namespace":         "velero",
+		"uid":               uid,
+		"creationTimestamp": at,
+		"managedFields": []any{
+			map[string]any{
+				"manager":    "velero-server",
+				"operation":  "Update",
+				"apiVersion": "velero.io/v1",
+				"time":       at,
+				"fieldsType": "FieldsV1",
+				"fieldsV1":   map[string]any{},
+			},
+		},
+	}
 	o["spec"] = map[string]any{"backupName": "source"}
-	o["status"] = map[string]any{"phase": "InProgress", "startTimestamp": at, "progress": map[string]any{"itemsRestored": int64(7), "totalItems": int64(9)}}
+	o["status"] = map[string]any{
+		"phase":          "InProgress",
+		"startTimestamp": at,
+		"progress":       map[string]any{"itemsRestored": int64(7), "totalItems": int64(9)},
+	}
 }
 
 func newSendBench(a sendAction) *sendBench {
@@ -433,9 +505,26 @@ func (b *sendBench) server(since time.Time) {
 	at := since.UTC().Format(time.RFC3339)
 	b.api.put("/api/v1/namespaces/velero/pods/velero-0", func(o map[string]any) {
 		o["apiVersion"], o["kind"] = "v1", "Pod"
-		o["metadata"] = map[string]any{"name": "velero-0", "namespace": "velero", "uid": "p-1", "creationTimestamp": at, "labels": map[string]any{"component": "velero", "deploy": "velero"}}
-		o["spec"] = map[string]any{"containers": []any{map[string]any{"name": "velero", "image": "velero/velero:v1.18.3"}}}
-		o["status"] = map[string]any{"phase": "Running", "containerStatuses": []any{map[string]any{"name": "velero", "ready": true, "state": map[string]any{"running": map[string]any{"startedAt": at}}}}}
+		o["metadata"] = map[string]any{
+			"name":              "velero-0",
+			"namespace":         "velero",
+			"uid":               "p-1",
+			"creationTimestamp": at,
+			"labels":            map[string]any{"component": "velero", "deploy": "velero"},
+		}
+		o["spec"] = map[string]any{
+			"containers": []any{map[string]any{"name": "velero", "image": "velero/velero:v1.18.3"}},
+		}
+		o["status"] = map[string]any{
+			"phase": "Running",
+			"containerStatuses": []any{
+				map[string]any{
+					"name":  "velero",
+					"ready": true,
+					"state": map[string]any{"running": map[string]any{"startedAt": at}},
+				},
+			},
+		}
 	})
 }
 
@@ -511,7 +600,13 @@ func (c sendCase) run(t *testing.T, a sendAction, dir string) (wrong []string) {
 	return wrong
 }
 
-func (c sendCase) apply(t *testing.T, a sendAction, dir string, prepare func(*sendBench), dryRun bool) (*sendBench, *Outcome, []string) {
+func (c sendCase) apply(
+	t *testing.T,
+	a sendAction,
+	dir string,
+	prepare func(*sendBench),
+	dryRun bool,
+) (*sendBench, *Outcome, []string) {
 	b := newSendBench(a)
 	engine, p := b.planned(t, dir)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -552,7 +647,8 @@ func (c landingCase) run(t *testing.T, a sendAction, dir string) (wrong []string
 	}
 	mine := len(b.api.landings(b.path)) // of any attempt, and deletions
 	isDeletion := b.api.get(b.path) == nil && b.given || a.mark == deleted && a.given
-	by := slices.Contains([]string{"deleted", "replaced"}, c.interruption) || strings.HasPrefix(c.interruption, "another operator")
+	by := slices.Contains([]string{"deleted", "replaced"}, c.interruption) ||
+		strings.HasPrefix(c.interruption, "another operator")
 	if (c.first == "duplicated, the second answer" || falseAnswers[c.first] != nil) && by {
 		return nil // docs/dev/invariants.md: carried out, repeated or denied, and hidden by a third hand
 	}
@@ -656,13 +752,19 @@ func (c sendCase) check(t *testing.T, b *sendBench, out *Outcome, atEnd int) (wr
 	say(out.Sent != Landed || (len(mine) == 1 || again) && atEnd > 0, "it says landed, and nothing did")
 	say(out.Sent != Landed || !b.api.mutated, "it says landed of what was mutated")
 	say(b.api.events == 0 || out.Sent == Landed, "an Event tells of what is not proven")
-	say(out.Sent == NotSent || !strings.Contains(out.Message, "nothing was written"), "it says that nothing was written")
+	say(
+		out.Sent == NotSent || !strings.Contains(out.Message, "nothing was written"),
+		"it says that nothing was written",
+	)
 	if now := b.api.get(b.path); now != nil && len(mine) == 1 && c.interruption == "nothing" && out.State == Reverted {
 		say(b.api.mutated, "it accuses somebody")
 	}
 	if len(log) > 0 {
 		end := log[len(log)-1]
-		say(end.Event == "end" && end.Sent == out.Sent && end.State == out.State, "the journal does not end with the outcome")
+		say(
+			end.Event == "end" && end.Sent == out.Sent && end.State == out.State,
+			"the journal does not end with the outcome",
+		)
 		noted := false
 		for _, l := range log {
 			noted = noted || l.Event == "landed" && !isPolicy(l.Target)
@@ -778,7 +880,10 @@ func landingCases() (cases []landingCase) {
 				for _, interruption := range sortedKeys(interruptions) {
 					for _, then := range sortedKeys(later) {
 						for _, second := range later[then] {
-							cases = append(cases, landingCase{sendCase{"dry run", first, then, second, interruption}, every, dryRun})
+							cases = append(
+								cases,
+								landingCase{sendCase{"dry run", first, then, second, interruption}, every, dryRun},
+							)
 						}
 					}
 				}
@@ -790,7 +895,10 @@ func landingCases() (cases []landingCase) {
 					continue
 				}
 				for _, interruption := range sortedKeys(interruptions) {
-					cases = append(cases, landingCase{sendCase{step, first, "write", "answered", interruption}, every, false})
+					cases = append(
+						cases,
+						landingCase{sendCase{step, first, "write", "answered", interruption}, every, false},
+					)
 				}
 			}
 		}

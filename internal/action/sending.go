@@ -136,7 +136,11 @@ func (x *execution) gatherOnce(ctx context.Context) (e Evidence, err error) {
 		return e, err
 	}
 	if o := shown.proposal; o != nil {
-		e, err = x.f.gatherObject(ctx, x.definition, proposal{asked: o.asked, request: x.plan.request, attempt: x.stamp.attempt})
+		e, err = x.f.gatherObject(
+			ctx,
+			x.definition,
+			proposal{asked: o.asked, request: x.plan.request, attempt: x.stamp.attempt},
+		)
 	} else {
 		e, err = x.f.gather(ctx, shown.Job.Kind, shown.Job.Name)
 	}
@@ -147,7 +151,8 @@ func (x *execution) gatherOnce(ctx context.Context) (e Evidence, err error) {
 }
 
 func (e *Evidence) refusedMore(shown *Evidence) bool {
-	return shown.Server.Visible && !e.Server.Visible || shown.Volumes == Yes && e.Volumes != Yes || shown.MayPatch == Yes && e.MayPatch != Yes
+	return shown.Server.Visible && !e.Server.Visible || shown.Volumes == Yes && e.Volumes != Yes ||
+		shown.MayPatch == Yes && e.MayPatch != Yes
 }
 
 // serverTime is the present by the API server's clock.
@@ -194,9 +199,16 @@ func refusalText(err error) string {
 // again; the server refuses it; or it could not be reached.
 func (x *execution) sortAnswer(ctx context.Context, d *delivery, err error) error {
 	switch {
-	case errors.Is(err, errChanged), apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsInvalid(err):
+	case errors.Is(err, errChanged),
+		apierrors.IsNotFound(err),
+		apierrors.IsConflict(err),
+		apierrors.IsAlreadyExists(err),
+		apierrors.IsInvalid(err):
 		return x.lookAgain(ctx, d, err)
-	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
+	case apierrors.IsForbidden(err),
+		apierrors.IsBadRequest(err),
+		apierrors.IsMethodNotSupported(err),
+		apierrors.IsRequestEntityTooLargeError(err):
 		return x.stop(Refused, "the API server refused it: %s; %s", refusalText(err), x.nothing())
 	}
 	return err

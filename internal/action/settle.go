@@ -140,7 +140,10 @@ func (f *Engine) traceChecks(ctx context.Context, a *Attempt) (Fate, error) {
 		s.Sent, s.Message = Doubtful, "only a dry run was sent, and it has written nothing so far"
 	}
 	if len(landed) > 0 {
-		s.Known, s.Message = true, "the dry run was carried out: it has written "+human.List(landed, 5)+"; what it was: veltui audit"
+		s.Known, s.Message = true, "the dry run was carried out: it has written "+human.List(
+			landed,
+			5,
+		)+"; what it was: veltui audit"
 	}
 	return s, nil
 }
@@ -185,7 +188,15 @@ func readWrite(sent Entry) (write, error) {
 	if sent.Object != nil {
 		wanted := &unstructured.Unstructured{}
 		d, err := definitionOf(Name(sent.Action))
-		return &creation{wanted: wanted, mark: d.marks.attempt(), attempt: sent.Attempt, began: sent.Time}, cmp.Or(err, json.Unmarshal(sent.Object, &wanted.Object))
+		return &creation{
+				wanted:  wanted,
+				mark:    d.marks.attempt(),
+				attempt: sent.Attempt,
+				began:   sent.Time,
+			}, cmp.Or(
+				err,
+				json.Unmarshal(sent.Object, &wanted.Object),
+			)
 	}
 	seen := bare(jobKind(job.Kind(sent.Kind)), sent.Namespace, sent.Name)
 	if d := sent.Delete; d != nil && d.UID != nil && d.ResourceVersion != nil {
@@ -194,7 +205,10 @@ func readWrite(sent Entry) (write, error) {
 		return &deletion{seen}, nil
 	}
 	if kind, name, found := strings.Cut(sent.Target, "/"); found {
-		i := slices.IndexFunc(velero.VolumeKinds[:], func(k velero.VolumeKind) bool { return strings.EqualFold(string(k), kind) })
+		i := slices.IndexFunc(
+			velero.VolumeKinds[:],
+			func(k velero.VolumeKind) bool { return strings.EqualFold(string(k), kind) },
+		)
 		if i < 0 {
 			return nil, errUnreadable
 		}
@@ -250,7 +264,15 @@ func (a *Attempt) Describe(now time.Time) string {
 	if a.DryRun {
 		did += " (dry run only)"
 	}
-	return fmt.Sprintf("An attempt at %s to %s %s/%s in context %s %s", when, did, strings.ToLower(a.Kind), a.Name, cmp.Or(a.Context, "?"), end)
+	return fmt.Sprintf(
+		"An attempt at %s to %s %s/%s in context %s %s",
+		when,
+		did,
+		strings.ToLower(a.Kind),
+		a.Name,
+		cmp.Or(a.Context, "?"),
+		end,
+	)
 }
 
 // refuseAnother refuses a creation under a default name, which ends with the time, where an earlier attempt has created
@@ -262,11 +284,16 @@ func (f *Engine) refuseAnother(ctx context.Context, p *Plan) {
 	source := func(name string) string { return name[:max(len(name)-len("20060102150405"), 0)] }
 	unfinished, _, err := UnfinishedAttempts(f.o.AuditDir, f.o.Now())
 	if err != nil {
-		p.Refuse(cannotTell("whether an earlier attempt has created one", err.Error()), "Give a NAME: it is created only if nothing has it.")
+		p.Refuse(
+			cannotTell("whether an earlier attempt has created one", err.Error()),
+			"Give a NAME: it is created only if nothing has it.",
+		)
 		return
 	}
 	for i, a := range slices.Concat(p.request.Earlier, unfinished) {
-		if a.Action != string(Create) || a.Kind != string(p.Kind) || a.Namespace != p.Namespace || a.Name == p.Name || source(a.Name) != source(p.Name) || !f.IsHere(&a) {
+		if a.Action != string(Create) || a.Kind != string(p.Kind) || a.Namespace != p.Namespace || a.Name == p.Name ||
+			source(a.Name) != source(p.Name) ||
+			!f.IsHere(&a) {
 			continue
 		}
 		if i >= len(p.request.Earlier) {
@@ -274,8 +301,10 @@ func (f *Engine) refuseAnother(ctx context.Context, p *Plan) {
 				continue
 			}
 		}
-		p.Refuse(fmt.Sprintf("an earlier attempt has created %s %s, or may have", p.Kind.Word(), sanitize.String(a.Name)),
-			"Give that NAME (veltui "+p.Kind.Word()+" create NAME): it is created only if nothing has it. Another NAME makes another one.")
+		p.Refuse(
+			fmt.Sprintf("an earlier attempt has created %s %s, or may have", p.Kind.Word(), sanitize.String(a.Name)),
+			"Give that NAME (veltui "+p.Kind.Word()+" create NAME): it is created only if nothing has it. Another NAME makes another one.",
+		)
 		return
 	}
 }

@@ -40,17 +40,32 @@ func (j journal) unfinished() []Attempt {
 
 // entryOf is the entry of an attempt on a restore.
 func (in *installation) entryOf(r *velerov1.Restore, event, attempt string) Entry {
-	return Entry{Event: event, Attempt: attempt, Cluster: in.session(in.Config()).Identity().Server, Context: "prod-east", Action: string(Finalize),
-		Kind: "Restore", Namespace: r.Namespace, Name: r.Name, UID: string(r.UID), By: "jane"}
+	return Entry{
+		Event:     event,
+		Attempt:   attempt,
+		Cluster:   in.session(in.Config()).Identity().Server,
+		Context:   "prod-east",
+		Action:    string(Finalize),
+		Kind:      "Restore",
+		Namespace: r.Namespace,
+		Name:      r.Name,
+		UID:       string(r.UID),
+		By:        "jane",
+	}
 }
 
 // recordedPatch is a patch as the audit log has it, where before were the attempts
 // that its mark named already.
 func recordedPatch(r *velerov1.Restore, attempt string, before ...string) json.RawMessage {
 	data, err := json.Marshal([]operation{
-		{"test", "/metadata/uid", r.UID}, {"test", "/metadata/resourceVersion", r.ResourceVersion},
+		{"test", "/metadata/uid", r.UID},
+		{"test", "/metadata/resourceVersion", r.ResourceVersion},
 		{"add", "/status/phase", "Failed"},
-		{"add", "/metadata/annotations/veltui.io~1finalized-attempt", strings.Join(append([]string{attempt}, before...), " ") + " ."},
+		{
+			"add",
+			"/metadata/annotations/veltui.io~1finalized-attempt",
+			strings.Join(append([]string{attempt}, before...), " ") + " .",
+		},
 	})
 	if err != nil {
 		panic(err)
@@ -61,7 +76,14 @@ func recordedPatch(r *velerov1.Restore, attempt string, before ...string) json.R
 // change applies a merge patch to a restore.
 func (in *installation) change(r *velerov1.Restore, patch string) {
 	in.t.Helper()
-	must(in.t, in.Patch(in.t.Context(), bare(jobKind(job.Restore), r.Namespace, r.Name), client.RawPatch("application/merge-patch+json", []byte(patch))))
+	must(
+		in.t,
+		in.Patch(
+			in.t.Context(),
+			bare(jobKind(job.Restore), r.Namespace, r.Name),
+			client.RawPatch("application/merge-patch+json", []byte(patch)),
+		),
+	)
 }
 
 // What an attempt left behind is found out by the object, and noted once.
@@ -73,7 +95,13 @@ func TestSettle(t *testing.T) {
 		t.Fatal("the cluster has no uid")
 	}
 	mark := func(r *velerov1.Restore, text string) {
-		in.change(r, fmt.Sprintf(`{"metadata":{"annotations":{"veltui.io/finalized-attempt":%q}},"status":{"phase":"Failed"}}`, text))
+		in.change(
+			r,
+			fmt.Sprintf(
+				`{"metadata":{"annotations":{"veltui.io/finalized-attempt":%q}},"status":{"phase":"Failed"}}`,
+				text,
+			),
+		)
 	}
 	for name, c := range map[string]struct {
 		before   []string
@@ -126,7 +154,8 @@ func TestSettle(t *testing.T) {
 				t.Fatalf("unfinished: %+v", attempts)
 			}
 			fate, err := f.Settle(t.Context(), &attempts[0])
-			if err != nil || fate.Sent != c.sent || fate.Known != c.known || fate.Phase != c.phase || fate.Message == "" {
+			if err != nil || fate.Sent != c.sent || fate.Known != c.known || fate.Phase != c.phase ||
+				fate.Message == "" {
 				t.Errorf("%v, %+v", err, fate)
 			}
 			if left := len(j.unfinished()); (left == 0) != c.known {
@@ -222,13 +251,21 @@ func TestApplyThatWasKilledIsSettled(t *testing.T) {
 	data, err := os.ReadFile(out.Log)
 	must(t, err)
 	lines := strings.SplitAfter(string(data), "\n")
-	must(t, os.WriteFile(out.Log, []byte(strings.Join(lines[:2], "")+lines[2][:20]), 0o600)) // killed while it wrote "landed"
+	must(
+		t,
+		os.WriteFile(out.Log, []byte(strings.Join(lines[:2], "")+lines[2][:20]), 0o600),
+	) // killed while it wrote "landed"
 	j := journal{t, dir}
 	fate, err := f.Settle(t.Context(), &j.unfinished()[0])
 	if err != nil || fate.Sent != Landed || fate.Phase != "Failed" || len(j.unfinished()) != 0 {
 		t.Errorf("%v, %+v", err, fate)
 	}
-	if err := in.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil || r.Status.Phase != velerov1.RestorePhaseFailed {
+	if err := in.Get(
+		t.Context(),
+		client.ObjectKeyFromObject(r),
+		r,
+	); err != nil ||
+		r.Status.Phase != velerov1.RestorePhaseFailed {
 		t.Errorf("%v, %s", err, r.Status.Phase)
 	}
 }

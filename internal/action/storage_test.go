@@ -80,9 +80,19 @@ func TestStoredEvidenceIsKept(t *testing.T) {
 			if was.Stored.IsZero() || was.StoredErrors != 3 || asked == 0 {
 				t.Fatalf("leaving operations %v: the first look found %+v, asking %d times", leave, was, asked)
 			}
-			if is.Stored != was.Stored || is.StoredErrors != was.StoredErrors || is.NextPhase != was.NextPhase || store.asked != asked {
-				t.Errorf("leaving operations %v: %v %d %q, before %v %d %q, asked %d times more", leave,
-					is.Stored, is.StoredErrors, is.NextPhase, was.Stored, was.StoredErrors, was.NextPhase, store.asked-asked)
+			if is.Stored != was.Stored || is.StoredErrors != was.StoredErrors || is.NextPhase != was.NextPhase ||
+				store.asked != asked {
+				t.Errorf(
+					"leaving operations %v: %v %d %q, before %v %d %q, asked %d times more",
+					leave,
+					is.Stored,
+					is.StoredErrors,
+					is.NextPhase,
+					was.Stored,
+					was.StoredErrors,
+					was.NextPhase,
+					store.asked-asked,
+				)
 			}
 		})
 	}

@@ -30,7 +30,12 @@ func observeWake(x *execution, _ *unstructured.Unstructured, late bool) error {
 	case x.out.Phase != from:
 		return x.stop(Settled, "Velero continued: it is %s now", x.out.Phase)
 	case late:
-		return x.stop(NoEffect, "it is still %s after %s: Velero did not pick it up", from, human.Duration(x.f.o.Observe))
+		return x.stop(
+			NoEffect,
+			"it is still %s after %s: Velero did not pick it up",
+			from,
+			human.Duration(x.f.o.Observe),
+		)
 	}
 	return nil
 }
@@ -47,7 +52,11 @@ func wake(e *Evidence, w *Plan) bool {
 		needed = wakeFinalizerOperations
 	}
 	switch {
-	case j.Deleting, j.Kind != job.Backup, !starting && !finalizing, e.Server.Visible && len(e.Server.Pods) == 0, len(e.blinding()) > 0:
+	case j.Deleting,
+		j.Kind != job.Backup,
+		!starting && !finalizing,
+		e.Server.Visible && len(e.Server.Pods) == 0,
+		len(e.blinding()) > 0:
 		return false
 	case !e.handled(), finalizing && (e.LocationGone || e.logMoves()), starting && e.inWorkQueue():
 		return false // Velero does not look at it, cannot do more than it does, or is at it
@@ -56,12 +65,21 @@ func wake(e *Evidence, w *Plan) bool {
 	}
 	w.Title = "wake it"
 	w.targets = []*unstructured.Unstructured{e.Object}
-	w.Why = fmt.Sprintf("it has been %s for %s; Velero looks at it again when it changes", j.Phase, human.Duration(e.quiet()))
-	w.Will = []string{"add annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is"}
+	w.Why = fmt.Sprintf(
+		"it has been %s for %s; Velero looks at it again when it changes",
+		j.Phase,
+		human.Duration(e.quiet()),
+	)
+	w.Will = []string{
+		"add annotations that say who woke it and when, only if nothing has changed it since; the phase stays as it is",
+	}
 	if starting {
 		w.Then = append(w.Then, "Velero's server starts the backup within seconds, if it can")
 	} else {
-		w.Then = append(w.Then, "Velero's finalizer tries again at once, instead of after its growing delay of up to 17 minutes")
+		w.Then = append(
+			w.Then,
+			"Velero's finalizer tries again at once, instead of after its growing delay of up to 17 minutes",
+		)
 	}
 	if o := e.owner(); o == ownerUnknown {
 		w.WillNot = append(w.WillNot, "help if no Velero server is running; veltui cannot tell: "+unseen(e))

@@ -14,13 +14,27 @@ import (
 // The kubectl command must survive a shell, whatever is in it.
 func TestCommandSurvivesAShell(t *testing.T) {
 	for _, reason := range []string{"plain", "it's `dead` $(reboot) \"quoted\" \\ !", "ünïcödé; rm -rf ~"} {
-		p := draft(evidence(t, job.Restore, "InProgress", restarted, notStored), Request{Reason: reason, Context: "prod east's"})
-		out, err := exec.Command("sh", "-c", `kubectl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+p.Commands[0]).Output()
+		p := draft(
+			evidence(t, job.Restore, "InProgress", restarted, notStored),
+			Request{Reason: reason, Context: "prod east's"},
+		)
+		out, err := exec.Command("sh", "-c", `kubectl() { for a in "$@"; do printf '%s\0' "$a"; done; }; `+p.Commands[0]).
+			Output()
 		if err != nil {
 			t.Fatalf("%s: %v", p.Commands[0], err)
 		}
 		args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-		want := []string{"--context", "prod east's", "-n", "velero", "patch", "restores.velero.io", "x", "--type=json", "-p"}
+		want := []string{
+			"--context",
+			"prod east's",
+			"-n",
+			"velero",
+			"patch",
+			"restores.velero.io",
+			"x",
+			"--type=json",
+			"-p",
+		}
 		if len(args) != len(want)+1 || strings.Join(args[:len(want)], "|") != strings.Join(want, "|") {
 			t.Fatalf("the shell made %q of %s", args, p.Commands[0])
 		}
@@ -69,12 +83,26 @@ func TestCommandsSayWhoDoesIt(t *testing.T) {
 		d, _ := definitionOf(action)
 		for part, value := range map[string]string{"by": "jane", "at": e.At.UTC().Format(time.RFC3339), "attempt": "kubectl-" + e.At.UTC().Format("20060102T150405Z") + " .", "reason": p.Reason} {
 			text, _ := json.Marshal(value)
-			if want := strings.ReplaceAll(string(d.marks), "/", "~1") + "-" + part + `","value":` + string(text); !strings.Contains(p.Commands[0], want) {
+			if want := strings.ReplaceAll(
+				string(d.marks),
+				"/",
+				"~1",
+			) + "-" + part + `","value":` + string(
+				text,
+			); !strings.Contains(
+				p.Commands[0],
+				want,
+			) {
 				t.Errorf("%s: %s is not in %s", action, want, p.Commands[0])
 			}
 		}
 		e.By = ""
-		if p, _ = For(action, e, Request{}); action != CancelVolumes && !strings.Contains(p.Commands[0], `-by","value":""`) {
+		if p, _ = For(
+			action,
+			e,
+			Request{},
+		); action != CancelVolumes &&
+			!strings.Contains(p.Commands[0], `-by","value":""`) {
 			t.Errorf("%s: another's name is left: %s", action, p.Commands[0])
 		}
 	}
@@ -82,7 +110,10 @@ func TestCommandsSayWhoDoesIt(t *testing.T) {
 
 func TestWordsOfAPlan(t *testing.T) {
 	queued := func(e *Evidence) { e.Queued = []string{"night-1", "night-2"} }
-	p := draft(evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued), Request{})
+	p := draft(
+		evidence(t, job.Backup, "InProgress", alive, stored, counts(job.StoredCounts{Errors: 3}), queued),
+		Request{},
+	)
 	text := strings.Join(append(append(p.Will, p.WillNot...), p.Then...), "\n")
 	for _, want := range []string{"from InProgress to FinalizingPartiallyFailed", "set errors to 3", "sets it to PartiallyFailed",
 		"Velero refuses to delete it", "night-1 and night-2"} {

@@ -57,7 +57,10 @@ func newCreation(wanted *unstructured.Unstructured, m marks, s stamp, reason str
 	o := wanted.DeepCopy()
 	notes := map[string]string{}
 	maps.Copy(notes, o.GetAnnotations())
-	maps.DeleteFunc(notes, func(name, _ string) bool { return strings.HasPrefix(name, "veltui.io/") }) // of what it is a copy of
+	maps.DeleteFunc(
+		notes,
+		func(name, _ string) bool { return strings.HasPrefix(name, "veltui.io/") },
+	) // of what it is a copy of
 	o.SetAnnotations(notes)
 	for _, n := range m.notes(o, s, reason) {
 		if n[1] != "" {
@@ -76,7 +79,11 @@ func (c *creation) object() *unstructured.Unstructured { return c.wanted }
 
 // send asks for strict validation: an older CRD would drop a field that it does not have, and with it perhaps a filter.
 func (c *creation) send(ctx context.Context, api *client.Client, dryRun []string) (*unstructured.Unstructured, error) {
-	options := metav1.CreateOptions{DryRun: dryRun, FieldManager: fieldManager, FieldValidation: metav1.FieldValidationStrict}
+	options := metav1.CreateOptions{
+		DryRun:          dryRun,
+		FieldManager:    fieldManager,
+		FieldValidation: metav1.FieldValidationStrict,
+	}
 	o := c.wanted.DeepCopy()
 	if err := api.Create(ctx, o, options); err != nil {
 		return nil, err
@@ -92,7 +99,8 @@ func (c *creation) stored(answer *unstructured.Unstructured) bool {
 
 func (c *creation) ours(answer *unstructured.Unstructured) bool {
 	attempts, _ := attemptsOf(answer, c.mark)
-	return answer.GetKind() == c.wanted.GetKind() && answer.GetName() == c.wanted.GetName() && slices.Contains(attempts, c.attempt)
+	return answer.GetKind() == c.wanted.GetKind() && answer.GetName() == c.wanted.GetName() &&
+		slices.Contains(attempts, c.attempt)
 }
 
 func (c *creation) madeAt(answer *unstructured.Unstructured) time.Time {
@@ -107,7 +115,10 @@ func newOwnWrite(seen, answer *unstructured.Unstructured) time.Time {
 			return old.Manager == m.Manager && old.Time.Equal(m.Time)
 		})
 	}
-	return job.WrittenBy(answer, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager && !isKnown(m) })
+	return job.WrittenBy(
+		answer,
+		func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == fieldManager && !isKnown(m) },
+	)
 }
 
 func (c *creation) deed() string {
@@ -151,7 +162,9 @@ func (c *creation) verify(answer *unstructured.Unstructured, dryRun bool) string
 	if !dryRun && answer.GetResourceVersion() == "" {
 		return "store nothing"
 	}
-	if answer.GetKind() != c.wanted.GetKind() || answer.GetNamespace() != c.wanted.GetNamespace() || answer.GetName() != c.wanted.GetName() || answer.GetUID() == "" {
+	if answer.GetKind() != c.wanted.GetKind() || answer.GetNamespace() != c.wanted.GetNamespace() ||
+		answer.GetName() != c.wanted.GetName() ||
+		answer.GetUID() == "" {
 		return "answer with another object"
 	}
 	for _, part := range []struct {
@@ -165,12 +178,23 @@ func (c *creation) verify(answer *unstructured.Unstructured, dryRun bool) string
 	} {
 		for _, field := range slices.Sorted(maps.Keys(part.want)) {
 			if is := part.answer[field]; !sameJSON(is, part.want[field]) {
-				return fmt.Sprintf("set %s/%s to %s, not %s: a webhook changes it", part.name, field, quoteValue(is), quoteValue(part.want[field]))
+				return fmt.Sprintf(
+					"set %s/%s to %s, not %s: a webhook changes it",
+					part.name,
+					field,
+					quoteValue(is),
+					quoteValue(part.want[field]),
+				)
 			}
 		}
 		for _, field := range slices.Sorted(maps.Keys(part.answer)) {
 			if _, wanted := part.want[field]; !wanted && (part.name == "spec" || part.name == "data") {
-				return fmt.Sprintf("set %s/%s to %s, which was not asked for: a webhook changes it", part.name, field, quoteValue(part.answer[field]))
+				return fmt.Sprintf(
+					"set %s/%s to %s, which was not asked for: a webhook changes it",
+					part.name,
+					field,
+					quoteValue(part.answer[field]),
+				)
 			}
 		}
 	}

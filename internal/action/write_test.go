@@ -52,7 +52,13 @@ func TestMarksAfterAProgramThatNamesOnlyItself(t *testing.T) {
 			t.Errorf("%s: %q after %q is %v, want %v", c.name, c.now, c.before, got, c.want)
 		}
 	}
-	if got := findIn(object("9", "1 2 3 4 5 6 7 8 ."), "9", "m", "me", strings.Fields("1 2 3 4 5 6 7")); got != pending {
+	if got := findIn(
+		object("9", "1 2 3 4 5 6 7 8 ."),
+		"9",
+		"m",
+		"me",
+		strings.Fields("1 2 3 4 5 6 7"),
+	); got != pending {
 		t.Errorf("an attempt that may still land is %v", got)
 	}
 }

@@ -25,8 +25,10 @@ func restore(phase velerov1.RestorePhase, total int, done ...int) *job.Job {
 	for i, n := range done {
 		at := noon.Add(time.Duration(i) * time.Second)
 		start := metav1.NewTime(noon.Add(-time.Minute))
-		r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "shop", UID: "shop", CreationTimestamp: start,
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: &metav1.Time{Time: at}}}}}
+		r := &velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "shop", UID: "shop", CreationTimestamp: start,
+				ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: &metav1.Time{Time: at}}}},
+		}
 		r.Spec.BackupName = "b"
 		r.Status = velerov1.RestoreStatus{Phase: phase, StartTimestamp: &start}
 		if total > 0 || n > 0 {
@@ -44,8 +46,22 @@ func readOnce(phase velerov1.RestorePhase, total, done int, silence time.Duratio
 }
 
 func snapshotOf(at time.Time, jobs ...*job.Job) *watch.Snapshot {
-	snap := &watch.Snapshot{At: at, Namespace: "velero", Jobs: jobs, Health: watch.Health{State: watch.Live},
-		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, Version: "v1.18.3", StartedAt: noon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}
+	snap := &watch.Snapshot{
+		At:        at,
+		Namespace: "velero",
+		Jobs:      jobs,
+		Health:    watch.Health{State: watch.Live},
+		Server: velero.Server{
+			Visible: true,
+			ServerPod: velero.ServerPod{
+				Running:   true,
+				Ready:     true,
+				Version:   "v1.18.3",
+				StartedAt: noon.Add(-time.Hour),
+				Flags:     velero.DefaultServerFlags(),
+			},
+		},
+	}
 	for _, j := range jobs {
 		if !j.Terminal() {
 			snap.Active = append(snap.Active, j)
@@ -59,7 +75,10 @@ var secretsThenPods = []collector.Step{{Resource: "secrets", Items: 600}, {Resou
 
 var shopItems = collector.Estimate{Total: 900, Selected: 920, Steps: secretsThenPods}
 
-var lab = forecast.Rates{Throttle: forecast.Cost{Seconds: 0.02, Seen: 30}, Resources: map[string]forecast.Cost{"pods": {Seconds: 0.1, Seen: 20}}}
+var lab = forecast.Rates{
+	Throttle:  forecast.Cost{Seconds: 0.02, Seen: 30},
+	Resources: map[string]forecast.Cost{"pods": {Seconds: 0.1, Seen: 20}},
+}
 
 // However a restore goes, the verdict's sentence and the number have one ETA.
 func TestOneETA(t *testing.T) {
@@ -110,7 +129,8 @@ func TestEnrichedBeforeJudged(t *testing.T) {
 	e.Set("shop", shopItems, lab, forecast.Limit{})
 	a := e.Assess(snap, noon)
 	judged := a.Of(a.Find("shop"))
-	if !judged.Items.Estimated || judged.Items.Total != 900 || !strings.Contains(judged.Verdict.Summary(), "900 items") {
+	if !judged.Items.Estimated || judged.Items.Total != 900 ||
+		!strings.Contains(judged.Verdict.Summary(), "900 items") {
 		t.Errorf("items %+v, judged %q", judged.Items, judged.Verdict.Summary())
 	}
 	if j.Items.Known || snap.Active[0] != j || a.Source != snap || a.Environment.Jobs[0] != judged.Job {
@@ -142,7 +162,15 @@ func TestStale(t *testing.T) {
 	away.Health = watch.Health{State: watch.Stale, Since: later}
 	stale := e.Assess(&away, later.Add(time.Minute))
 	if stale.Troubled != live.Troubled || stale.Running != live.Running || stale.Queued != live.Queued {
-		t.Errorf("live %d, %d, %d, stale %d, %d, %d", live.Running, live.Queued, live.Troubled, stale.Running, stale.Queued, stale.Troubled)
+		t.Errorf(
+			"live %d, %d, %d, stale %d, %d, %d",
+			live.Running,
+			live.Queued,
+			live.Troubled,
+			stale.Running,
+			stale.Queued,
+			stale.Troubled,
+		)
 	}
 	troubled := 0
 	for _, j := range stale.Snapshot.Active {
@@ -165,9 +193,15 @@ func TestNothingIsStuckThatWasNotRead(t *testing.T) {
 	j := restore(velerov1.RestorePhaseInProgress, 100, 10)
 	snap := snapshotOf(now, j)
 	snap.Health, snap.Server = watch.Health{State: watch.Connecting, Since: now}, velero.Server{}
-	snap.Sources = []watch.Source{{Resource: watch.Backups, State: watch.SourceLive}, {Resource: watch.DataUploads, State: watch.SourceSyncing, Read: 7, Since: now}}
+	snap.Sources = []watch.Source{
+		{Resource: watch.Backups, State: watch.SourceLive},
+		{Resource: watch.DataUploads, State: watch.SourceSyncing, Read: 7, Since: now},
+	}
 	a := new(Estimates).Assess(snap, now.Add(2*time.Hour))
-	if got := a.Of(a.Snapshot.Jobs[0]); got.State != diagnosis.Unknown || a.Troubled != 0 || !strings.Contains(got.Verdict.Summary(), "reading DataUploads, 7 so far") {
+	if got := a.Of(
+		a.Snapshot.Jobs[0],
+	); got.State != diagnosis.Unknown || a.Troubled != 0 ||
+		!strings.Contains(got.Verdict.Summary(), "reading DataUploads, 7 so far") {
 		t.Errorf("%s, %d in trouble: %s", got.State, a.Troubled, got.Verdict.Summary())
 	}
 }
@@ -176,7 +210,10 @@ func TestNothingIsStuckThatWasNotRead(t *testing.T) {
 func TestLearned(t *testing.T) {
 	var e Estimates
 	e.Set("shop", shopItems, forecast.Rates{}, forecast.Limit{})
-	e.Assess(snapshotOf(noon, restore(velerov1.RestorePhaseInProgress, 900, 100, 200, 300, 400)), noon.Add(4*time.Second))
+	e.Assess(
+		snapshotOf(noon, restore(velerov1.RestorePhaseInProgress, 900, 100, 200, 300, 400)),
+		noon.Add(4*time.Second),
+	)
 	if len(e.Learned()) != 0 {
 		t.Error("learned while it runs")
 	}

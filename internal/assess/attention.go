@@ -76,7 +76,10 @@ func (f *Finding) Key() string {
 	if !f.Since.IsZero() {
 		since = f.Since.UTC().Format(time.RFC3339)
 	}
-	return strings.Join([]string{cmp.Or(string(f.UID), f.Namespace+"/"+f.Ref()), string(f.Reason), f.Severity.String(), since}, " ")
+	return strings.Join(
+		[]string{cmp.Or(string(f.UID), f.Namespace+"/"+f.Ref()), string(f.Reason), f.Severity.String(), since},
+		" ",
+	)
 }
 
 // IsStuckJob reports whether the finding is a job that has not ended: the list of jobs shows it first.
@@ -85,7 +88,14 @@ func (f *Finding) IsStuckJob() bool { return f.stuck && f.In != InEtcd }
 // CompareFindings orders findings: the worst first, then what has lasted longest as far as that is known, then by name.
 func CompareFindings(a, b *Finding) int {
 	unknown := map[bool]int{true: 1}
-	return cmp.Or(cmp.Compare(b.Severity, a.Severity), unknown[a.Since.IsZero()]-unknown[b.Since.IsZero()], a.Since.Compare(b.Since), cmp.Compare(a.Kind, b.Kind), human.CompareNames(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	return cmp.Or(
+		cmp.Compare(b.Severity, a.Severity),
+		unknown[a.Since.IsZero()]-unknown[b.Since.IsZero()],
+		a.Since.Compare(b.Since),
+		cmp.Compare(a.Kind, b.Kind),
+		human.CompareNames(a.Name, b.Name),
+		cmp.Compare(a.UID, b.UID),
+	)
 }
 
 // SortFindings sorts in the order of [CompareFindings].
@@ -200,8 +210,18 @@ func (l *attention) addServer() {
 		return
 	}
 	s := l.Environment.Server
-	l.server = l.add(Finding{Severity: Critical, Reason: why, Kind: "server", Name: cmp.Or(s.Deployment, s.Name, "velero"), Since: since,
-		Summary: "No Velero server runs" + human.Parens(cmp.Or(s.Waiting, s.LastTermination)) + ": jobs neither continue nor start"})
+	l.server = l.add(
+		Finding{
+			Severity: Critical,
+			Reason:   why,
+			Kind:     "server",
+			Name:     cmp.Or(s.Deployment, s.Name, "velero"),
+			Since:    since,
+			Summary: "No Velero server runs" + human.Parens(
+				cmp.Or(s.Waiting, s.LastTermination),
+			) + ": jobs neither continue nor start",
+		},
+	)
 }
 
 // shortKinds are the words for Velero's kinds, by the resources that [watch] names.
@@ -209,14 +229,40 @@ var shortKinds = map[string]struct {
 	kind string
 	in   Place
 }{
-	watch.Backups: {"backup", InBackups}, watch.Restores: {"restore", InRestores}, watch.Schedules: {"schedule", InSchedules},
-	watch.Locations: {"storage", InStorage}, watch.Repositories: {"repository", InStorage}, watch.Deletions: {"deletion", InDeletions},
+	watch.Backups: {
+		"backup",
+		InBackups,
+	},
+	watch.Restores:  {"restore", InRestores},
+	watch.Schedules: {"schedule", InSchedules},
+	watch.Locations: {
+		"storage",
+		InStorage,
+	},
+	watch.Repositories: {"repository", InStorage},
+	watch.Deletions:    {"deletion", InDeletions},
 }
 
 func (l *attention) addMalformed() {
 	for _, m := range l.Snapshot.Malformed {
 		short := shortKinds[m.Resource]
-		l.add(Finding{Severity: Critical, Reason: diagnosis.MalformedSpec, Kind: cmp.Or(short.kind, strings.ToLower(m.Kind)), Namespace: m.Namespace, Name: m.Name, UID: m.UID,
-			In: cmp.Or(short.in, InStorage), Summary: fmt.Sprintf("Velero cannot read %s, and may stop reading this kind until you correct it", m.Fields[0])})
+		l.add(
+			Finding{
+				Severity:  Critical,
+				Reason:    diagnosis.MalformedSpec,
+				Kind:      cmp.Or(short.kind, strings.ToLower(m.Kind)),
+				Namespace: m.Namespace,
+				Name:      m.Name,
+				UID:       m.UID,
+				In: cmp.Or(
+					short.in,
+					InStorage,
+				),
+				Summary: fmt.Sprintf(
+					"Velero cannot read %s, and may stop reading this kind until you correct it",
+					m.Fields[0],
+				),
+			},
+		)
 	}
 }

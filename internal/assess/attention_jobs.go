@@ -36,7 +36,16 @@ func (l *attention) addActive() {
 		case l.isListed(j.UID): // its fields are malformed
 			l.about[j.UID].stuck = true
 		case !l.causeOf(judged).causes(refOf(j)):
-			l.addJob(j, Finding{Severity: Critical, Reason: judged.Verdict.Reason, Since: j.QuietSince(), stuck: true, Summary: human.Capital(string(judged.State)) + ": " + judged.Verdict.Text})
+			l.addJob(
+				j,
+				Finding{
+					Severity: Critical,
+					Reason:   judged.Verdict.Reason,
+					Since:    j.QuietSince(),
+					stuck:    true,
+					Summary:  human.Capital(string(judged.State)) + ": " + judged.Verdict.Text,
+				},
+			)
 		}
 	}
 }
@@ -52,7 +61,10 @@ func (l *attention) causeOf(j Judged) *Finding {
 		}
 		return l.locations[j.StorageLocation]
 	case diagnosis.MalformedSpec: // another object's: of its kind, or of its volumes'
-		if i := slices.IndexFunc(l.found, func(f *Finding) bool { return f.Reason == diagnosis.MalformedSpec }); i >= 0 {
+		if i := slices.IndexFunc(
+			l.found,
+			func(f *Finding) bool { return f.Reason == diagnosis.MalformedSpec },
+		); i >= 0 {
 			return l.found[i]
 		}
 	}
@@ -96,12 +108,22 @@ func (l *attention) addEnded() {
 		again := repeated(j)
 		switch newest := failed[again+j.Phase]; {
 		case !j.Terminal(), synced(j), j.Kind == job.Backup && scheduled[j.ScheduleName], l.isListed(j.UID):
-		case j.Phase == velero.PhaseCompleted, l.Environment.Now.Sub(endOf(j)) >= endedRecently, good[again].After(j.Began()):
+		case j.Phase == velero.PhaseCompleted,
+			l.Environment.Now.Sub(endOf(j)) >= endedRecently,
+			good[again].After(j.Began()):
 		case j.Phase == velero.PhaseFailedValidation && l.locations[l.locationOf(j.StorageLocation)].causes(refOf(j)):
 		case newest != nil && again != "":
 			newest.repeat(endOf(j))
 		default:
-			failed[again+j.Phase] = l.addJob(j, Finding{Severity: Warning, Reason: diagnosis.Reason(j.Phase), Since: endOf(j), Summary: j.Phase + because(j)})
+			failed[again+j.Phase] = l.addJob(
+				j,
+				Finding{
+					Severity: Warning,
+					Reason:   diagnosis.Reason(j.Phase),
+					Since:    endOf(j),
+					Summary:  j.Phase + because(j),
+				},
+			)
 		}
 	}
 }
@@ -109,7 +131,13 @@ func (l *attention) addEnded() {
 // repeated is the same for jobs that do the same again, empty if that is not known.
 func repeated(j *job.Job) string {
 	if r, ok := j.Object.(*velerov1.Restore); ok {
-		return fmt.Sprint("restore ", r.Spec.BackupName, r.Spec.ScheduleName, r.Spec.IncludedNamespaces, r.Spec.NamespaceMapping)
+		return fmt.Sprint(
+			"restore ",
+			r.Spec.BackupName,
+			r.Spec.ScheduleName,
+			r.Spec.IncludedNamespaces,
+			r.Spec.NamespaceMapping,
+		)
 	}
 	return j.ScheduleName
 }
@@ -146,12 +174,24 @@ func (l *attention) addSchedules() {
 // refuses adds a schedule to the finding about its storage location, which keeps it from making backups.
 func (l *attention) refuses(s *Schedule) bool {
 	name, bad := l.locationOf(s.Spec.Template.StorageLocation), s.badRuns()
-	if !s.enabled() || l.sourceOf(watch.Locations) != watch.SourceLive || l.whyRefused(name) == "" || len(bad) > 0 && bad[0].Phase != velero.PhaseFailedValidation {
+	if !s.enabled() || l.sourceOf(watch.Locations) != watch.SourceLive || l.whyRefused(name) == "" ||
+		len(bad) > 0 && bad[0].Phase != velero.PhaseFailedValidation {
 		return false // what failed for another reason is a finding of its own
 	}
 	f := l.locations[name]
 	if _, there := l.Environment.Locations[name]; f == nil && !there {
-		f = l.add(Finding{Severity: Critical, Reason: LocationMissing, Kind: "storage", Name: name, In: InSchedules, UID: s.UID, Summary: "Missing", why: "there is no storage location of this name"})
+		f = l.add(
+			Finding{
+				Severity: Critical,
+				Reason:   LocationMissing,
+				Kind:     "storage",
+				Name:     name,
+				In:       InSchedules,
+				UID:      s.UID,
+				Summary:  "Missing",
+				why:      "there is no storage location of this name",
+			},
+		)
 		l.locations[name] = f
 	}
 	if n := len(bad); f != nil && n > 0 {

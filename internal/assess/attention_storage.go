@@ -26,7 +26,13 @@ func (l *attention) addLocations() {
 		f := Finding{Severity: Warning}
 		switch {
 		case Alarmed(b.Notes):
-			f.Reason, f.Summary, f.why = diagnosis.LocationUnavailable, cmp.Or(string(b.Status.Phase), velero.LocationUnavailable), cmp.Or(locationError(b.Status.Message), "Velero gives no reason")
+			f.Reason, f.Summary, f.why = diagnosis.LocationUnavailable, cmp.Or(
+				string(b.Status.Phase),
+				velero.LocationUnavailable,
+			), cmp.Or(
+				locationError(b.Status.Message),
+				"Velero gives no reason",
+			)
 			if users[b.Name] > 0 || b.Spec.Default {
 				f.Severity = Critical
 			}
@@ -43,13 +49,24 @@ func (l *attention) addLocations() {
 
 // locationError is the message without Velero's own lead (pkg/controller/backup_storage_location_controller.go) and that of plugins' calls.
 func locationError(message string) string {
-	if _, rest, ok := strings.Cut(message, " is unavailable: "); ok && strings.HasPrefix(message, "BackupStorageLocation ") {
+	if _, rest, ok := strings.Cut(
+		message,
+		" is unavailable: ",
+	); ok &&
+		strings.HasPrefix(message, "BackupStorageLocation ") {
 		message = rest
 	}
-	if _, cause, ok := strings.Cut(message, "request send failed, "); ok { // behind the attempts and ids of the S3 client
+	if _, cause, ok := strings.Cut(
+		message,
+		"request send failed, ",
+	); ok { // behind the attempts and ids of the S3 client
 		message = cause
 	}
-	if _, cause, ok := strings.Cut(message, "\": "); ok && (strings.HasPrefix(message, "Get \"") || strings.HasPrefix(message, "Put \"")) {
+	if _, cause, ok := strings.Cut(
+		message,
+		"\": ",
+	); ok &&
+		(strings.HasPrefix(message, "Get \"") || strings.HasPrefix(message, "Put \"")) {
 		message = cause
 	}
 	return human.Shorten(strings.TrimSuffix(strings.TrimPrefix(message, "rpc error: code = Unknown desc = "), "."), 200)
@@ -101,7 +118,8 @@ func (l *attention) addDeletions() {
 		case d.Backup != nil: // as long as Velero deletes nothing from its location, a new request fails too
 			cause = l.locations[d.Backup.StorageLocation]
 		}
-		if d.finding.Reason != "" && (d.Backup == nil || !l.isListed(d.Backup.UID)) && !cause.causes("deletion/"+d.Name) {
+		if d.finding.Reason != "" && (d.Backup == nil || !l.isListed(d.Backup.UID)) &&
+			!cause.causes("deletion/"+d.Name) {
 			newest[d.Spec.BackupName] = l.addOf(watch.Deletions, d.DeleteBackupRequest, d.finding)
 		}
 	}
@@ -114,8 +132,18 @@ func (l *attention) addEtcd() {
 		return
 	}
 	add := func(kind string, r etcd.Resource, v diagnosis.Verdict, since time.Time) {
-		f := Finding{Severity: Warning, Reason: v.Reason, Kind: kind, Namespace: etcd.Namespace, Name: r.Name, UID: r.UID, In: InEtcd, Since: since,
-			Summary: human.Capital(v.Text), stuck: v.State() == diagnosis.Stuck}
+		f := Finding{
+			Severity:  Warning,
+			Reason:    v.Reason,
+			Kind:      kind,
+			Namespace: etcd.Namespace,
+			Name:      r.Name,
+			UID:       r.UID,
+			In:        InEtcd,
+			Since:     since,
+			Summary:   human.Capital(v.Text),
+			stuck:     v.State() == diagnosis.Stuck,
+		}
 		if f.stuck || v.Reason == etcd.FalseCompletion {
 			f.Severity = Critical
 		}
@@ -125,8 +153,10 @@ func (l *attention) addEtcd() {
 	for i := range cluster.Backups { // newest first
 		b := cluster.Judge(&cluster.Backups[i], now)
 		newestGood = newestGood || b.Verdict.Reason == etcd.BackupCompleted
-		over := b.Ended() && (b.Schedule != "" || newestGood || now.Sub(b.Condition.LastTransitionTime.Time) >= endedRecently)
-		if behind := b.Verdict.Reason == etcd.BehindStuckBackup; behind || b.Trouble && !over && b.Verdict.Reason != etcd.BackupSkipped {
+		over := b.Ended() &&
+			(b.Schedule != "" || newestGood || now.Sub(b.Condition.LastTransitionTime.Time) >= endedRecently)
+		if behind := b.Verdict.Reason == etcd.BehindStuckBackup; behind ||
+			b.Trouble && !over && b.Verdict.Reason != etcd.BackupSkipped {
 			add("etcdbackup", b.Resource, b.Verdict, b.Created)
 		}
 	}

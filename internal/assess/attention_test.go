@@ -25,7 +25,11 @@ import (
 
 // plan is a schedule that ran on time, changed.
 func plan(name string, change ...func(*velerov1.Schedule)) *velerov1.Schedule {
-	s := &velerov1.Schedule{ObjectMeta: object(name, 900*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "15 * * * *"}, Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: before(40 * time.Minute)}}
+	s := &velerov1.Schedule{
+		ObjectMeta: object(name, 900*time.Hour),
+		Spec:       velerov1.ScheduleSpec{Schedule: "15 * * * *"},
+		Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: before(40 * time.Minute)},
+	}
 	for _, c := range change {
 		c(s)
 	}
@@ -44,7 +48,9 @@ func runOf(schedule, name string, phase velerov1.BackupPhase, began time.Duratio
 	b := run(name, phase, began, time.Minute).Object.DeepCopyObject().(*velerov1.Backup)
 	b.Labels = map[string]string{velerov1.ScheduleNameLabel: schedule}
 	if phase == velerov1.BackupPhaseFailedValidation {
-		b.Status.StartTimestamp, b.Status.CompletionTimestamp, b.Status.ValidationErrors = nil, nil, []string{"the location is unavailable"}
+		b.Status.StartTimestamp, b.Status.CompletionTimestamp, b.Status.ValidationErrors = nil, nil, []string{
+			"the location is unavailable",
+		}
 	}
 	if phase == velerov1.BackupPhasePartiallyFailed {
 		b.Status.Errors = 3
@@ -53,25 +59,58 @@ func runOf(schedule, name string, phase velerov1.BackupPhase, began time.Duratio
 }
 
 func restored(name, namespace string, phase velerov1.RestorePhase, began time.Duration) *job.Job {
-	r := &velerov1.Restore{ObjectMeta: object(name, began), Spec: velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{namespace}},
-		Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: before(began), CompletionTimestamp: before(began - time.Minute)}}
+	r := &velerov1.Restore{
+		ObjectMeta: object(name, began),
+		Spec:       velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{namespace}},
+		Status: velerov1.RestoreStatus{
+			Phase:               phase,
+			StartTimestamp:      before(began),
+			CompletionTimestamp: before(began - time.Minute),
+		},
+	}
 	return job.Next(nil, job.Input{Restore: r, At: noon})
 }
 
-func deletion(backup string, age time.Duration, phase velerov1.DeleteBackupRequestPhase, errors ...string) *velerov1.DeleteBackupRequest {
-	return &velerov1.DeleteBackupRequest{ObjectMeta: object(backup+"-x", age), Spec: velerov1.DeleteBackupRequestSpec{BackupName: backup}, Status: velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors}}
+func deletion(
+	backup string,
+	age time.Duration,
+	phase velerov1.DeleteBackupRequestPhase,
+	errors ...string,
+) *velerov1.DeleteBackupRequest {
+	return &velerov1.DeleteBackupRequest{
+		ObjectMeta: object(backup+"-x", age),
+		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: backup},
+		Status:     velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors},
+	}
 }
 
 func unavailable(snap *watch.Snapshot) {
-	snap.Locations[0].Status = velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseUnavailable, LastValidationTime: before(time.Minute),
-		LastSyncedTime: before(time.Minute), Message: `BackupStorageLocation "default" is unavailable: rpc error: code = Unknown desc = the key is wrong`}
+	snap.Locations[0].Status = velerov1.BackupStorageLocationStatus{
+		Phase:              velerov1.BackupStorageLocationPhaseUnavailable,
+		LastValidationTime: before(time.Minute),
+		LastSyncedTime: before(
+			time.Minute,
+		),
+		Message: `BackupStorageLocation "default" is unavailable: rpc error: code = Unknown desc = the key is wrong`,
+	}
 }
 
 func etcdOf(conditions map[string]string) *etcd.Cluster {
 	var o etcd.Objects
 	for name, condition := range conditions {
-		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"pvcName": "claim"}, "status": map[string]any{"conditions": []any{map[string]any{
-			"type": condition, "reason": condition, "status": "True", "lastTransitionTime": noon.Add(-time.Hour).Format(time.RFC3339)}}}}}
+		u := &unstructured.Unstructured{
+			Object: map[string]any{
+				"spec": map[string]any{"pvcName": "claim"},
+				"status": map[string]any{"conditions": []any{
+					map[string]any{
+						"type":               condition,
+						"reason":             condition,
+						"status":             "True",
+						"lastTransitionTime": noon.Add(-time.Hour).Format(time.RFC3339),
+					},
+				}},
+			},
+		}
 		u.SetName(name)
 		u.SetUID(object(name, 0).UID)
 		u.SetCreationTimestamp(metav1.NewTime(noon.Add(-time.Hour)))
@@ -212,7 +251,8 @@ func TestAttention(t *testing.T) {
 			}
 			keys := map[string]bool{}
 			for _, f := range found {
-				if keys[f.Key()] || f.Summary == "" || f.Namespace == "" || !slices.Contains(FindingReasons(), f.Reason) {
+				if keys[f.Key()] || f.Summary == "" || f.Namespace == "" ||
+					!slices.Contains(FindingReasons(), f.Reason) {
 					t.Errorf("%s: %+v", f.Key(), f)
 				}
 				keys[f.Key()] = true
@@ -226,7 +266,15 @@ func TestFindingKey(t *testing.T) {
 	nights := func(n int) Finding {
 		var jobs []*job.Job
 		for i := range n {
-			jobs = append(jobs, runOf("s", fmt.Sprint("night-", 9-i), velerov1.BackupPhaseFailed, time.Duration(24*(9-n+i)+1)*time.Hour))
+			jobs = append(
+				jobs,
+				runOf(
+					"s",
+					fmt.Sprint("night-", 9-i),
+					velerov1.BackupPhaseFailed,
+					time.Duration(24*(9-n+i)+1)*time.Hour,
+				),
+			)
 		}
 		jobs = append(jobs, runOf("s", "good", velerov1.BackupPhaseCompleted, 300*time.Hour))
 		snap := alive(jobs...)
@@ -272,7 +320,10 @@ func BenchmarkAttention(b *testing.B) {
 		name := fmt.Sprint("s", i)
 		snap.Schedules = append(snap.Schedules, plan(name))
 		for n := range 20 {
-			jobs = append(jobs, runOf(name, fmt.Sprint(name, "-", n), velerov1.BackupPhaseFailed, time.Duration(n+1)*time.Hour))
+			jobs = append(
+				jobs,
+				runOf(name, fmt.Sprint(name, "-", n), velerov1.BackupPhaseFailed, time.Duration(n+1)*time.Hour),
+			)
 		}
 	}
 	snap.Jobs = jobs
@@ -289,7 +340,17 @@ func BenchmarkAttention(b *testing.B) {
 // cause belongs to the finding about these.
 func TestAttentionToCoverage(t *testing.T) {
 	item := func(name string, s coverage.State, why coverage.Reason) coverage.Namespace {
-		return coverage.Namespace{Item: coverage.Item{Kind: "Namespace", Name: name, State: s, Reason: why, Sentence: "in no backup.", Schedule: "s"}, Workloads: []coverage.Item{{}}}
+		return coverage.Namespace{
+			Item: coverage.Item{
+				Kind:     "Namespace",
+				Name:     name,
+				State:    s,
+				Reason:   why,
+				Sentence: "in no backup.",
+				Schedule: "s",
+			},
+			Workloads: []coverage.Item{{}},
+		}
 	}
 	a := new(Estimates).Assess(&watch.Snapshot{At: noon}, noon)
 	a.Coverage = &coverage.Reading[coverage.Result]{}
@@ -298,10 +359,26 @@ func TestAttentionToCoverage(t *testing.T) {
 	}
 	empty := item("default", coverage.Unprotected, coverage.NamespaceNotIncluded)
 	empty.Workloads = nil
-	a.Coverage.Result = &coverage.Result{At: noon.Add(-time.Hour), Namespaces: []coverage.Namespace{item("ok", coverage.Covered, ""), item("unread", coverage.Undecided, coverage.NotRead), item("old", coverage.Warned, coverage.TooOld),
-		item("bare", coverage.Unprotected, coverage.NotInBackup), item("chosen", coverage.Unprotected, coverage.OptedOut), item("new", coverage.Warned, coverage.NotYet), empty}}
+	a.Coverage.Result = &coverage.Result{
+		At: noon.Add(-time.Hour),
+		Namespaces: []coverage.Namespace{
+			item("ok", coverage.Covered, ""),
+			item("unread", coverage.Undecided, coverage.NotRead),
+			item("old", coverage.Warned, coverage.TooOld),
+			item(
+				"bare",
+				coverage.Unprotected,
+				coverage.NotInBackup,
+			),
+			item("chosen", coverage.Unprotected, coverage.OptedOut),
+			item("new", coverage.Warned, coverage.NotYet),
+			empty,
+		},
+	}
 	found := a.Attention()
-	if got := fmt.Sprint(listed(found)); got != "[critical NamespaceUnprotected namespace/bare warning NamespaceUnprotected namespace/chosen warning CopyAtRisk namespace/old]" {
+	if got := fmt.Sprint(
+		listed(found),
+	); got != "[critical NamespaceUnprotected namespace/bare warning NamespaceUnprotected namespace/chosen warning CopyAtRisk namespace/old]" {
 		t.Errorf("%s", got)
 	}
 	if !NeedsCoverage(found[0].Key()) {
@@ -310,11 +387,16 @@ func TestAttentionToCoverage(t *testing.T) {
 	if found[0].Summary != "As of 1h ago: In no backup" {
 		t.Errorf("%s", found[0].Summary)
 	}
-	snap := alive(runOf("s", "b", velerov1.BackupPhaseFailed, time.Hour), runOf("s", "a", velerov1.BackupPhaseFailed, 2*time.Hour))
+	snap := alive(
+		runOf("s", "b", velerov1.BackupPhaseFailed, time.Hour),
+		runOf("s", "a", velerov1.BackupPhaseFailed, 2*time.Hour),
+	)
 	snap.Schedules = []*velerov1.Schedule{plan("s")}
 	b := new(Estimates).Assess(snap, noon)
 	b.Coverage = a.Coverage
-	if got := fmt.Sprint(listed(b.Attention())); got != "[critical NamespaceUnprotected namespace/bare warning FailingRepeatedly schedule/s x2 affects namespace/old warning NamespaceUnprotected namespace/chosen]" {
+	if got := fmt.Sprint(
+		listed(b.Attention()),
+	); got != "[critical NamespaceUnprotected namespace/bare warning FailingRepeatedly schedule/s x2 affects namespace/old warning NamespaceUnprotected namespace/chosen]" {
 		t.Errorf("%s", got)
 	}
 }
@@ -323,9 +405,27 @@ func TestAttentionToCoverage(t *testing.T) {
 // else is wrong with the schedule; what no backup holds stays a finding of its own.
 func TestStoppedScheduleIsOneFinding(t *testing.T) {
 	item := func(name string, s coverage.State) coverage.Namespace {
-		return coverage.Namespace{Item: coverage.Item{Kind: "Namespace", Name: name, State: s, Reason: coverage.SchedulePaused, Rule: "off"}, Workloads: []coverage.Item{{}}}
+		return coverage.Namespace{
+			Item: coverage.Item{
+				Kind:   "Namespace",
+				Name:   name,
+				State:  s,
+				Reason: coverage.SchedulePaused,
+				Rule:   "off",
+			},
+			Workloads: []coverage.Item{{}},
+		}
 	}
-	reading := &coverage.Reading[coverage.Result]{Result: &coverage.Result{At: noon, Namespaces: []coverage.Namespace{item("a", coverage.Warned), item("b", coverage.Warned), item("c", coverage.Unprotected)}}}
+	reading := &coverage.Reading[coverage.Result]{
+		Result: &coverage.Result{
+			At: noon,
+			Namespaces: []coverage.Namespace{
+				item("a", coverage.Warned),
+				item("b", coverage.Warned),
+				item("c", coverage.Unprotected),
+			},
+		},
+	}
 	for _, c := range []struct {
 		last time.Duration
 		want string
@@ -334,7 +434,9 @@ func TestStoppedScheduleIsOneFinding(t *testing.T) {
 		{72 * time.Hour, "[critical NamespaceUnprotected namespace/c warning ForgottenPause schedule/off affects namespace/a namespace/b]"},
 	} {
 		snap := alive()
-		snap.Schedules = []*velerov1.Schedule{plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(c.last) })}
+		snap.Schedules = []*velerov1.Schedule{
+			plan("off", func(s *velerov1.Schedule) { s.Spec.Paused, s.Status.LastBackup = true, before(c.last) }),
+		}
 		a := new(Estimates).Assess(snap, noon)
 		a.Coverage = reading
 		found := a.Attention()

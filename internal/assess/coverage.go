@@ -20,7 +20,17 @@ import (
 const staleCoverage = 5 * time.Minute
 
 // chosen are the reasons by which somebody decided that something is in no backup.
-var chosen = []coverage.Reason{coverage.NamespaceTerminating, coverage.BeingDeleted, coverage.OptedOut, coverage.PolicySkips, coverage.PolicyFilter, coverage.LabelExcluded, coverage.NamespaceLabelled, coverage.NamespaceExcluded, coverage.KindExcluded}
+var chosen = []coverage.Reason{
+	coverage.NamespaceTerminating,
+	coverage.BeingDeleted,
+	coverage.OptedOut,
+	coverage.PolicySkips,
+	coverage.PolicyFilter,
+	coverage.LabelExcluded,
+	coverage.NamespaceLabelled,
+	coverage.NamespaceExcluded,
+	coverage.KindExcluded,
+}
 
 // NeedsCoverage reports whether the finding with a key is known only once coverage was read.
 func NeedsCoverage(key string) bool {
@@ -38,7 +48,8 @@ func (l *attention) addCoverage() {
 	}
 	for i := range result.Namespaces {
 		n := &result.Namespaces[i]
-		if len(n.Claims)+len(n.Workloads) == 0 || n.Reason.Minor() || n.State == coverage.Warned && l.aboutSchedule(n, asOf).causes("namespace/"+n.Name) {
+		if len(n.Claims)+len(n.Workloads) == 0 || n.Reason.Minor() ||
+			n.State == coverage.Warned && l.aboutSchedule(n, asOf).causes("namespace/"+n.Name) {
 			continue
 		}
 		f := Finding{Kind: "namespace", Name: n.Name, In: InCoverage, Severity: Warning, Reason: CopyAtRisk}
@@ -80,7 +91,15 @@ func (l *attention) aboutSchedule(n *coverage.Namespace, asOf string) *Finding {
 	}
 	all := l.Snapshot.Schedules
 	if i := slices.IndexFunc(all, func(s *velerov1.Schedule) bool { return stops && s.Name == name }); i >= 0 {
-		return l.addOf(watch.Schedules, all[i], Finding{Severity: Warning, Reason: CopyAtRisk, Summary: asOf + "It makes no backups, and no other schedule takes what it took"})
+		return l.addOf(
+			watch.Schedules,
+			all[i],
+			Finding{
+				Severity: Warning,
+				Reason:   CopyAtRisk,
+				Summary:  asOf + "It makes no backups, and no other schedule takes what it took",
+			},
+		)
 	}
 	return nil
 }
@@ -89,7 +108,12 @@ func (l *attention) aboutSchedule(n *coverage.Namespace, asOf string) *Finding {
 func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 	var all []*coverage.Schedule
 	for _, s := range a.Schedules() {
-		c := &coverage.Schedule{Schedule: s.Schedule, Next: s.Next, After: s.table.After, Refused: a.whyRefused(s.Spec.Template.StorageLocation)}
+		c := &coverage.Schedule{
+			Schedule: s.Schedule,
+			Next:     s.Next,
+			After:    s.table.After,
+			Refused:  a.whyRefused(s.Spec.Template.StorageLocation),
+		}
 		if last := s.Last(); last != nil {
 			c.Last = last.Began()
 		} else if len(s.Runs) == 0 && s.Status.LastBackup != nil { // its runs are deleted
@@ -97,7 +121,10 @@ func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 		}
 		switch {
 		case s.State == ScheduleNotValid:
-			c.Invalid = "Velero rejected the schedule" + strings.TrimSuffix(": "+strings.Join(s.Status.ValidationErrors, "; "), ": ")
+			c.Invalid = "Velero rejected the schedule" + strings.TrimSuffix(
+				": "+strings.Join(s.Status.ValidationErrors, "; "),
+				": ",
+			)
 		case s.NextErr != nil:
 			c.Invalid = fmt.Sprintf("its next run is not known: %v", s.NextErr)
 		}
@@ -108,7 +135,11 @@ func (a *Assessment) CoverageSchedules() []*coverage.Schedule {
 
 // Copies are the rules by which a backup counts as a copy, whoever made it. What was not read is unknown.
 func (a *Assessment) Copies() velero.Copies {
-	c := velero.Copies{Now: a.Environment.Now, Requests: velero.RequestsByBackup(a.Snapshot.Deletions), Locations: map[string]velerov1.BackupStorageLocationPhase{}}
+	c := velero.Copies{
+		Now:       a.Environment.Now,
+		Requests:  velero.RequestsByBackup(a.Snapshot.Deletions),
+		Locations: map[string]velerov1.BackupStorageLocationPhase{},
+	}
 	for name, l := range a.Environment.Locations {
 		c.Locations[name] = velerov1.BackupStorageLocationPhase(l.Phase)
 	}

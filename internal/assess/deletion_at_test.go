@@ -17,12 +17,24 @@ func TestDeletionIsInTheVerdict(t *testing.T) {
 	now := noon.Add(time.Minute)
 	asked := metav1.NewTime(now.Add(-20 * time.Second))
 	request := func(backup string, phase velerov1.DeleteBackupRequestPhase, at metav1.Time) *velerov1.DeleteBackupRequest {
-		return &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Name: "d", CreationTimestamp: at},
-			Spec: velerov1.DeleteBackupRequestSpec{BackupName: backup}, Status: velerov1.DeleteBackupRequestStatus{Phase: phase}}
+		return &velerov1.DeleteBackupRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: "d", CreationTimestamp: at},
+			Spec: velerov1.DeleteBackupRequestSpec{
+				BackupName: backup,
+			},
+			Status: velerov1.DeleteBackupRequestStatus{Phase: phase},
+		}
 	}
 	backup := func(name string, phase velerov1.BackupPhase) *job.Job {
-		b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: "b", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
-			Status: velerov1.BackupStatus{Phase: phase}}
+		b := &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:         "velero",
+				Name:              name,
+				UID:               "b",
+				CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour)),
+			},
+			Status: velerov1.BackupStatus{Phase: phase},
+		}
 		return job.Next(nil, job.Input{Backup: b, At: now})
 	}
 	deleted := func(phase velerov1.RestorePhase) *job.Job {
@@ -56,7 +68,8 @@ func TestDeletionIsInTheVerdict(t *testing.T) {
 			}
 			a := new(Estimates).Assess(snap, now)
 			judged := a.Of(c.job)
-			says := strings.Contains(judged.Verdict.Summary(), "its deletion was requested 20s ago") || strings.Contains(judged.Verdict.Summary(), "being deleted")
+			says := strings.Contains(judged.Verdict.Summary(), "its deletion was requested 20s ago") ||
+				strings.Contains(judged.Verdict.Summary(), "being deleted")
 			if says != c.deletes || judged.DeletionAt.IsZero() == c.deletes {
 				t.Errorf("%s, server %s: deletion at %v: %s", name, server, judged.DeletionAt, judged.Verdict.Summary())
 			}

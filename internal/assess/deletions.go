@@ -60,7 +60,11 @@ func (a *Assessment) Deletions() []Deletion {
 		}
 	}
 	for i, d := range a.Snapshot.Deletions {
-		found[i] = Deletion{DeleteBackupRequest: d, Backup: backups[d.Spec.BackupName], Restores: restores[d.Spec.BackupName]}
+		found[i] = Deletion{
+			DeleteBackupRequest: d,
+			Backup:              backups[d.Spec.BackupName],
+			Restores:            restores[d.Spec.BackupName],
+		}
 		a.judgeDeletion(&found[i])
 	}
 	slices.SortStableFunc(found, func(a, b Deletion) int {
@@ -73,7 +77,12 @@ func (a *Assessment) Deletions() []Deletion {
 func (a *Assessment) judgeDeletion(d *Deletion) {
 	say := noteTo(&d.Notes)
 	need := func(reason diagnosis.Reason, format string, args ...any) {
-		d.finding = Finding{Severity: Warning, Reason: reason, Since: d.CreationTimestamp.Time, Summary: human.Shorten(say(Alarming, format, args...), 300)}
+		d.finding = Finding{
+			Severity: Warning,
+			Reason:   reason,
+			Since:    d.CreationTimestamp.Time,
+			Summary:  human.Shorten(say(Alarming, format, args...), 300),
+		}
 	}
 	again := "velero backup delete " + d.Spec.BackupName
 	switch server := a.Environment.Server; d.Status.Phase {
@@ -94,7 +103,12 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 			if expired(d.Backup, a.Environment.Now) { // pkg/controller/gc_controller.go Reconcile
 				retry = " The backup has expired, so Velero's garbage collector makes a new request every hour."
 			}
-			say(Unusual, "Velero does not try this request again. Fix the cause, then delete it again: %s.%s", again, retry)
+			say(
+				Unusual,
+				"Velero does not try this request again. Fix the cause, then delete it again: %s.%s",
+				again,
+				retry,
+			)
 		}
 	case velerov1.DeleteBackupRequestPhaseInProgress:
 		var judged Judged
@@ -105,7 +119,12 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 		case judged.Troubled():
 			need(DeletionStuck, "%s. %s", judged.Verdict.Summary(), judged.Verdict.Advice)
 		case server.Visible && server.StartedAt.After(began):
-			need(DeletionStuck, "The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s", a.ago(server.StartedAt), again)
+			need(
+				DeletionStuck,
+				"The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s",
+				a.ago(server.StartedAt),
+				again,
+			)
 		default:
 			say(Fine, "Velero has been deleting the backup for %s%s", a.ago(began), a.left(d))
 		}

@@ -56,7 +56,12 @@ func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 }
 
 // with is the verdict with what a closer look found, and whether the job needs one; before and needed are those without.
-func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdict, needed bool) (_ diagnosis.Verdict, needs bool) {
+func (l Look) with(
+	j *job.Job,
+	env diagnosis.Environment,
+	before diagnosis.Verdict,
+	needed bool,
+) (_ diagnosis.Verdict, needs bool) {
 	env.Evidence = maps.Clone(env.Evidence)
 	env.Evidence[j.UID] = l.Evidence
 	v := diagnosis.Judge(j, env)
@@ -70,7 +75,10 @@ func (l Look) with(j *job.Job, env diagnosis.Environment, before diagnosis.Verdi
 		v.Facts = merge(v.Facts, l.Facts)
 	}
 	if l.Err != "" {
-		v.Facts = append(slices.Clone(v.Facts), diagnosis.Fact{Text: "veltui could not look closer: " + l.Err, Source: "api", At: env.Now})
+		v.Facts = append(
+			slices.Clone(v.Facts),
+			diagnosis.Fact{Text: "veltui could not look closer: " + l.Err, Source: "api", At: env.Now},
+		)
 	}
 	return v, true
 }
@@ -140,7 +148,10 @@ func (l *Lookout) next(a *Assessment, pace lookPace, now time.Time, wanted func(
 		return nil
 	}
 	jobs := slices.DeleteFunc(slices.Clone(a.Snapshot.Active), func(j *job.Job) bool { return !wanted(j) })
-	jobs = slices.DeleteFunc(jobs[:min(len(jobs), pace.jobs)], func(j *job.Job) bool { return now.Sub(l.looked[j.UID]).Abs() < pace.again })
+	jobs = slices.DeleteFunc(
+		jobs[:min(len(jobs), pace.jobs)],
+		func(j *job.Job) bool { return now.Sub(l.looked[j.UID]).Abs() < pace.again },
+	)
 	if len(jobs) == 0 {
 		return nil
 	}

@@ -42,8 +42,18 @@ func TestNoRateOfADeadServer(t *testing.T) {
 			for wait := first; wait < 10*time.Minute; wait += time.Second {
 				a := e.Assess(snap, last.Add(wait))
 				judged := a.Of(a.Snapshot.Active[0])
-				if judged.ETA.Known || judged.Rate.Known || strings.Contains(judged.Verdict.Summary(), "left") || strings.Contains(judged.Verdict.Summary(), "/s") {
-					t.Fatalf("%s, %s, after %v: rate %q, ETA %q, %s: %s", name, server, wait, judged.Rate, judged.ETA, judged.State, judged.Verdict.Summary())
+				if judged.ETA.Known || judged.Rate.Known || strings.Contains(judged.Verdict.Summary(), "left") ||
+					strings.Contains(judged.Verdict.Summary(), "/s") {
+					t.Fatalf(
+						"%s, %s, after %v: rate %q, ETA %q, %s: %s",
+						name,
+						server,
+						wait,
+						judged.Rate,
+						judged.ETA,
+						judged.State,
+						judged.Verdict.Summary(),
+					)
 				}
 			}
 		}
@@ -84,7 +94,11 @@ func TestNoRateWithoutProgress(t *testing.T) {
 // 1,019 items). The estimate was right before; the bar never goes back, even where the
 // estimate turns out to be wrong.
 func TestExactTotalStays(t *testing.T) {
-	expected := collector.Estimate{Total: 1019, Selected: 1035, Steps: []collector.Step{{Resource: "secrets", Items: 1019}}}
+	expected := collector.Estimate{
+		Total:    1019,
+		Selected: 1035,
+		Steps:    []collector.Step{{Resource: "secrets", Items: 1019}},
+	}
 	for name, c := range map[string]struct {
 		totals []int
 		want   []int

@@ -43,8 +43,17 @@ func alive(jobs ...*job.Job) *watch.Snapshot {
 	for _, kind := range []string{watch.Backups, watch.Restores, watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions} {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: watch.SourceLive})
 	}
-	snap.Locations = []*velerov1.BackupStorageLocation{{ObjectMeta: object("default", 900*time.Hour), Spec: velerov1.BackupStorageLocationSpec{Default: true},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable, LastValidationTime: before(time.Minute), LastSyncedTime: before(time.Minute)}}}
+	snap.Locations = []*velerov1.BackupStorageLocation{
+		{
+			ObjectMeta: object("default", 900*time.Hour),
+			Spec:       velerov1.BackupStorageLocationSpec{Default: true},
+			Status: velerov1.BackupStorageLocationStatus{
+				Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+				LastValidationTime: before(time.Minute),
+				LastSyncedTime:     before(time.Minute),
+			},
+		},
+	}
 	return snap
 }
 
@@ -100,7 +109,11 @@ func TestSchedules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := alive(c.runs...)
-			s := &velerov1.Schedule{ObjectMeta: object("s", 30*time.Minute), Spec: velerov1.ScheduleSpec{Schedule: "15 * * * *"}, Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled}}
+			s := &velerov1.Schedule{
+				ObjectMeta: object("s", 30*time.Minute),
+				Spec:       velerov1.ScheduleSpec{Schedule: "15 * * * *"},
+				Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+			}
 			if c.last > 0 {
 				s.Status.LastBackup = before(c.last)
 			}
@@ -133,7 +146,10 @@ func TestSchedules(t *testing.T) {
 // The cron expression goes by the time zone of the server's pod.
 // Backups that Velero read from the object store were created in any order: what counts is when they began.
 func TestRunsAreInTheOrderOfTheirBeginning(t *testing.T) {
-	snap := alive(run("a", velerov1.BackupPhaseCompleted, 50*time.Hour, time.Minute), run("b", velerov1.BackupPhaseFailed, time.Hour, time.Minute))
+	snap := alive(
+		run("a", velerov1.BackupPhaseCompleted, 50*time.Hour, time.Minute),
+		run("b", velerov1.BackupPhaseFailed, time.Hour, time.Minute),
+	)
 	snap.Schedules = []*velerov1.Schedule{plan("s")}
 	if last := new(Estimates).Assess(snap, noon).Schedules()[0].Last(); last.Name != "b" {
 		t.Errorf("the last run is %s", last.Name)
@@ -142,38 +158,93 @@ func TestRunsAreInTheOrderOfTheirBeginning(t *testing.T) {
 
 func TestScheduleZone(t *testing.T) {
 	snap := alive()
-	snap.Schedules = []*velerov1.Schedule{{ObjectMeta: object("s", time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"}, Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled}}}
+	snap.Schedules = []*velerov1.Schedule{
+		{
+			ObjectMeta: object("s", time.Hour),
+			Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
+			Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+		},
+	}
 	snap.Server.TimeZone = "Asia/Tokyo"
 	var e Estimates
-	if got := e.Assess(snap, noon).Schedules()[0]; got.Zone != "Asia/Tokyo" || !got.Next.Equal(time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)) {
+	if got := e.Assess(snap, noon).Schedules()[0]; got.Zone != "Asia/Tokyo" ||
+		!got.Next.Equal(time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)) {
 		t.Errorf("in %s at %s", got.Zone, got.Next.UTC())
 	}
 	snap.Server.TimeZone = "Moon/Sea"
-	if got := e.Assess(snap, noon).Schedules()[0]; got.Zone != "UTC" || !got.Next.Equal(time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)) {
+	if got := e.Assess(snap, noon).Schedules()[0]; got.Zone != "UTC" ||
+		!got.Next.Equal(time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)) {
 		t.Errorf("in %s at %s", got.Zone, got.Next.UTC())
 	}
 }
 
 func TestStorage(t *testing.T) {
-	old, young := run("old", velerov1.BackupPhaseCompleted, 90*time.Hour, time.Minute), run("young", velerov1.BackupPhaseFailed, time.Hour, time.Minute)
+	old, young := run(
+		"old",
+		velerov1.BackupPhaseCompleted,
+		90*time.Hour,
+		time.Minute,
+	), run(
+		"young",
+		velerov1.BackupPhaseFailed,
+		time.Hour,
+		time.Minute,
+	)
 	snap := alive(young, old)
 	off := metav1.Duration{}
-	nas := &velerov1.BackupStorageLocation{ObjectMeta: object("nas", 900*time.Hour), Spec: velerov1.BackupStorageLocationSpec{AccessMode: velerov1.BackupStorageLocationAccessModeReadOnly, ValidationFrequency: &off},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseUnavailable, Message: "connection refused", LastSyncedTime: before(3 * time.Hour)}}
+	nas := &velerov1.BackupStorageLocation{
+		ObjectMeta: object("nas", 900*time.Hour),
+		Spec: velerov1.BackupStorageLocationSpec{
+			AccessMode:          velerov1.BackupStorageLocationAccessModeReadOnly,
+			ValidationFrequency: &off,
+		},
+		Status: velerov1.BackupStorageLocationStatus{
+			Phase:          velerov1.BackupStorageLocationPhaseUnavailable,
+			Message:        "connection refused",
+			LastSyncedTime: before(3 * time.Hour),
+		},
+	}
 	fresh := &velerov1.BackupStorageLocation{ObjectMeta: object("fresh", time.Second)}
 	snap.Locations = append(snap.Locations, nas, fresh)
 	maintained := func(name, location string, phase velerov1.BackupRepositoryPhase, last time.Duration, results ...velerov1.BackupRepositoryMaintenanceResult) *velerov1.BackupRepository {
-		r := &velerov1.BackupRepository{ObjectMeta: object(name, 900*time.Hour), Spec: velerov1.BackupRepositorySpec{VolumeNamespace: name, BackupStorageLocation: location, MaintenanceFrequency: metav1.Duration{Duration: time.Hour}},
-			Status: velerov1.BackupRepositoryStatus{Phase: phase, LastMaintenanceTime: before(last)}}
+		r := &velerov1.BackupRepository{
+			ObjectMeta: object(name, 900*time.Hour),
+			Spec: velerov1.BackupRepositorySpec{
+				VolumeNamespace:       name,
+				BackupStorageLocation: location,
+				MaintenanceFrequency:  metav1.Duration{Duration: time.Hour},
+			},
+			Status: velerov1.BackupRepositoryStatus{Phase: phase, LastMaintenanceTime: before(last)},
+		}
 		for _, result := range results {
-			r.Status.RecentMaintenance = append(r.Status.RecentMaintenance, velerov1.BackupRepositoryMaintenanceStatus{Result: result, Message: "out of memory"})
+			r.Status.RecentMaintenance = append(
+				r.Status.RecentMaintenance,
+				velerov1.BackupRepositoryMaintenanceStatus{Result: result, Message: "out of memory"},
+			)
 		}
 		return r
 	}
 	const ready, good, bad = velerov1.BackupRepositoryPhaseReady, velerov1.BackupRepositoryMaintenanceSucceeded, velerov1.BackupRepositoryMaintenanceFailed
 	snap.Repositories = []*velerov1.BackupRepository{
-		maintained("bad", "default", ready, time.Hour, good, bad, bad), maintained("calm", "default", ready, 30*time.Minute, bad, good),
-		maintained("frozen", "nas", ready, 90*time.Hour, good), maintained("late", "default", ready, 90*time.Hour, good), maintained("new", "default", "", time.Hour),
+		maintained(
+			"bad",
+			"default",
+			ready,
+			time.Hour,
+			good,
+			bad,
+			bad,
+		),
+		maintained("calm", "default", ready, 30*time.Minute, bad, good),
+		maintained(
+			"frozen",
+			"nas",
+			ready,
+			90*time.Hour,
+			good,
+		),
+		maintained("late", "default", ready, 90*time.Hour, good),
+		maintained("new", "default", "", time.Hour),
 		maintained("off", "default", velerov1.BackupRepositoryPhaseNotReady, time.Hour),
 	}
 	var e Estimates
@@ -186,11 +257,21 @@ func TestStorage(t *testing.T) {
 		{"fresh", "~ Not checked yet.", 0},
 		{"nas", "! Unavailable: connection refused. Velero makes no backup to it and deletes none from it.\n~ ReadOnly: Velero makes no backup to it, deletes none from it and maintains no repository in it. Restores work.\n~ Velero does not check whether it can be reached: validationFrequency is 0.\n~ Velero last looked for backups of others in it 3h ago; usually it does so every 1m.", 0},
 	} {
-		if got := a.Locations()[i]; got.Name != want.name || said(got.Notes) != want.says || got.Backups != want.backups {
-			t.Errorf("location %s holds %d and says:\n%s\nwant %s, %d:\n%s", got.Name, got.Backups, said(got.Notes), want.name, want.backups, want.says)
+		if got := a.Locations()[i]; got.Name != want.name || said(got.Notes) != want.says ||
+			got.Backups != want.backups {
+			t.Errorf(
+				"location %s holds %d and says:\n%s\nwant %s, %d:\n%s",
+				got.Name,
+				got.Backups,
+				said(got.Notes),
+				want.name,
+				want.backups,
+				want.says,
+			)
 		}
 	}
-	if l := a.Locations()[0]; l.Newest != young && l.Newest.Name != "young" || l.Oldest.Name != "old" || l.Bad != 1 || l.Repositories != 5 {
+	if l := a.Locations()[0]; l.Newest != young && l.Newest.Name != "young" || l.Oldest.Name != "old" || l.Bad != 1 ||
+		l.Repositories != 5 {
 		t.Errorf("newest %v, oldest %v, %d bad, %d repositories", l.Newest, l.Oldest, l.Bad, l.Repositories)
 	}
 	for i, want := range []string{
@@ -207,13 +288,21 @@ func TestStorage(t *testing.T) {
 func TestDeletions(t *testing.T) {
 	const inProgress, processed, new = velerov1.DeleteBackupRequestPhaseInProgress, velerov1.DeleteBackupRequestPhaseProcessed, velerov1.DeleteBackupRequestPhaseNew
 	request := func(name, backup string, age time.Duration, phase velerov1.DeleteBackupRequestPhase, errors ...string) *velerov1.DeleteBackupRequest {
-		d := &velerov1.DeleteBackupRequest{ObjectMeta: object(name, age), Spec: velerov1.DeleteBackupRequestSpec{BackupName: backup}, Status: velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors}}
+		d := &velerov1.DeleteBackupRequest{
+			ObjectMeta: object(name, age),
+			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: backup},
+			Status:     velerov1.DeleteBackupRequestStatus{Phase: phase, Errors: errors},
+		}
 		d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: before(age)}}
 		return d
 	}
 	expired := run("expired", velerov1.BackupPhaseCompleted, 900*time.Hour, time.Minute)
 	expired.Object.(*velerov1.Backup).Status.Expiration = before(time.Hour)
-	jobs := []*job.Job{run("a", velerov1.BackupPhaseCompleted, 90*time.Hour, time.Minute), run("going", velerov1.BackupPhaseDeleting, 90*time.Hour, 90*time.Hour-time.Minute), expired}
+	jobs := []*job.Job{
+		run("a", velerov1.BackupPhaseCompleted, 90*time.Hour, time.Minute),
+		run("going", velerov1.BackupPhaseDeleting, 90*time.Hour, 90*time.Hour-time.Minute),
+		expired,
+	}
 	for name, c := range map[string]struct {
 		requests []*velerov1.DeleteBackupRequest // the first one counts
 		change   func(*watch.Snapshot)
@@ -247,8 +336,18 @@ func TestDeletions(t *testing.T) {
 // How old a schedule's last Completed backup may be is the user's own limit.
 func TestBackupAge(t *testing.T) {
 	run := func(age time.Duration) *job.Job {
-		b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", UID: "b", Labels: map[string]string{velerov1.ScheduleNameLabel: "s"}, CreationTimestamp: metav1.NewTime(noon.Add(-age))}}
-		b.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, CompletionTimestamp: &metav1.Time{Time: noon.Add(-age)}}
+		b := &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:              "b",
+				UID:               "b",
+				Labels:            map[string]string{velerov1.ScheduleNameLabel: "s"},
+				CreationTimestamp: metav1.NewTime(noon.Add(-age)),
+			},
+		}
+		b.Status = velerov1.BackupStatus{
+			Phase:               velerov1.BackupPhaseCompleted,
+			CompletionTimestamp: &metav1.Time{Time: noon.Add(-age)},
+		}
 		return job.Next(nil, job.Input{Backup: b, At: noon})
 	}
 	for name, c := range map[string]struct {
@@ -273,8 +372,14 @@ func TestBackupAge(t *testing.T) {
 		"all left out":          {26 * time.Hour, nil, watch.SourceLive, false, "No backup of it that ended in the last 30d is Completed; veltui leaves out older ones (--ended-within). You allow 26h (thresholds.backup-age).", 12, 720 * time.Hour},
 		"left out too early":    {26 * time.Hour, nil, watch.SourceLive, false, "", 12, 20 * time.Hour},
 	} {
-		s := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Name: "s", CreationTimestamp: metav1.NewTime(noon.Add(-100 * time.Hour))}, Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *", Paused: c.paused},
-			Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: &metav1.Time{Time: noon.Add(-10 * time.Hour)}}}
+		s := &velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Name: "s", CreationTimestamp: metav1.NewTime(noon.Add(-100 * time.Hour))},
+			Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *", Paused: c.paused},
+			Status: velerov1.ScheduleStatus{
+				Phase:      velerov1.SchedulePhaseEnabled,
+				LastBackup: &metav1.Time{Time: noon.Add(-10 * time.Hour)},
+			},
+		}
 		e := Estimates{BackupAge: c.limit}
 		got := e.Assess(&watch.Snapshot{Health: watch.Health{State: watch.Live}, Schedules: []*velerov1.Schedule{s}, Jobs: c.jobs, Sources: []watch.Source{{Resource: watch.Backups, State: c.state}},
 			LeftBackups: c.left, LeftOf: map[string]int{"s": c.left}, EndedWithin: c.within}, noon).Schedules()[0]

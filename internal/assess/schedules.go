@@ -88,7 +88,13 @@ func (s Schedule) newest(is func(*job.Job) bool) *job.Job {
 }
 
 func (a *Assessment) schedule(s *velerov1.Schedule, runs []*job.Job) Schedule {
-	found := Schedule{Schedule: s, Runs: runs, Left: a.Snapshot.LeftOf[s.Name], State: cmp.Or(string(s.Status.Phase), velero.PhaseNew), Zone: cmp.Or(a.Environment.Server.TimeZone, "UTC")}
+	found := Schedule{
+		Schedule: s,
+		Runs:     runs,
+		Left:     a.Snapshot.LeftOf[s.Name],
+		State:    cmp.Or(string(s.Status.Phase), velero.PhaseNew),
+		Zone:     cmp.Or(a.Environment.Server.TimeZone, "UTC"),
+	}
 	zone, err := time.LoadLocation(found.Zone)
 	if err != nil { // a container that does not know its zone takes UTC
 		zone, found.Zone = time.UTC, "UTC"
@@ -110,17 +116,39 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 	case s.Spec.Paused:
 		say(Unusual, "Paused: Velero makes no backups.%s", a.whenUnpaused(s, due))
 		if due && a.Environment.Now.Sub(s.Next) >= pauseForgotten {
-			s.find(Finding{Reason: ForgottenPause, Since: s.Next, Summary: "Paused: it has missed its runs for " + a.ago(s.Next)})
+			s.find(
+				Finding{
+					Reason:  ForgottenPause,
+					Since:   s.Next,
+					Summary: "Paused: it has missed its runs for " + a.ago(s.Next),
+				},
+			)
 		}
 		s.State, s.Next = SchedulePaused, time.Time{}
 	case s.Status.Phase == velerov1.SchedulePhaseFailedValidation:
 		why := cmp.Or(strings.Join(s.Status.ValidationErrors, "; "), "it gives no reason")
-		s.find(Finding{Severity: Critical, Reason: ScheduleInvalid, Summary: say(Alarming, "Velero rejected this schedule: no backups are made: %s", why)})
+		s.find(
+			Finding{
+				Severity: Critical,
+				Reason:   ScheduleInvalid,
+				Summary:  say(Alarming, "Velero rejected this schedule: no backups are made: %s", why),
+			},
+		)
 		s.State, s.Next = ScheduleNotValid, time.Time{}
 	case s.NextErr != nil:
 		say(Unusual, "Next run unknown: %s", s.NextErr)
 	case s.Next.IsZero(): // getNextRunTime takes the zero time for a run that has come due
-		s.find(Finding{Severity: Critical, Reason: ImpossibleCron, Summary: say(Alarming, "No date fits the cron expression %s. Velero takes that for a run that is due, and makes a backup every minute", s.Spec.Schedule)})
+		s.find(
+			Finding{
+				Severity: Critical,
+				Reason:   ImpossibleCron,
+				Summary: say(
+					Alarming,
+					"No date fits the cron expression %s. Velero takes that for a run that is due, and makes a backup every minute",
+					s.Spec.Schedule,
+				),
+			},
+		)
 		s.Next, s.Interval = a.Environment.Now, velero.ScheduleCheck
 	case due:
 		s.State = ScheduleDue
@@ -136,7 +164,10 @@ func (a *Assessment) judgeSchedule(s *Schedule) {
 			say(Alarming, "The next backup will fail: %s.", why)
 		}
 		if skips(s) {
-			say(Unusual, "skipImmediately is set: Velero counts from the moment when it sees that, and leaves out a run that is due.")
+			say(
+				Unusual,
+				"skipImmediately is set: Velero counts from the moment when it sees that, and leaves out a run that is due.",
+			)
 		}
 	}
 	slices.SortStableFunc(s.Notes, func(a, b Note) int { return cmp.Compare(b.Mood, a.Mood) })
@@ -152,7 +183,19 @@ func (a *Assessment) judgeExpiry(s *Schedule) {
 		}
 	}
 	if lasts > 0 && lasts < gap && s.enabled() {
-		s.find(Finding{Reason: ExpiresFirst, Summary: noteTo(&s.Notes)(Unusual, "Its backups expire after %s, and the next run is %s later: there is no backup in between", human.Duration(lasts), human.Duration(gap))})
+		s.find(
+			Finding{
+				Reason: ExpiresFirst,
+				Summary: noteTo(
+					&s.Notes,
+				)(
+					Unusual,
+					"Its backups expire after %s, and the next run is %s later: there is no backup in between",
+					human.Duration(lasts),
+					human.Duration(gap),
+				),
+			},
+		)
 	}
 }
 
@@ -166,7 +209,11 @@ func (s *Schedule) find(f Finding) {
 func (a *Assessment) judgeLate(s *Schedule) {
 	s.State = ScheduleLate
 	why, mood := a.whyLate(s)
-	f := Finding{Reason: ScheduleMissed, Since: s.Next, Summary: noteTo(&s.Notes)(mood, "A run was due %s ago, and Velero has made no backup: %s", a.ago(s.Next), why)}
+	f := Finding{
+		Reason:  ScheduleMissed,
+		Since:   s.Next,
+		Summary: noteTo(&s.Notes)(mood, "A run was due %s ago, and Velero has made no backup: %s", a.ago(s.Next), why),
+	}
 	if a.Environment.Now.Sub(s.Next) > max(s.Interval, pauseForgotten) {
 		f.Severity = Critical
 	}
@@ -198,7 +245,11 @@ func (a *Assessment) whyLate(s *Schedule) (why string, mood Mood) {
 			if a.Of(j).Troubled() {
 				mood = Alarming
 			}
-			return fmt.Sprintf("its backup %s is still %s, and Velero makes no second one beside it", j.Name, cmp.Or(j.Phase, velero.PhaseNew)), mood
+			return fmt.Sprintf(
+				"its backup %s is still %s, and Velero makes no second one beside it",
+				j.Name,
+				cmp.Or(j.Phase, velero.PhaseNew),
+			), mood
 		}
 	}
 	switch server := a.Environment.Server; {
@@ -270,7 +321,12 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 		if good != nil {
 			f.Since = endOf(good)
 		}
-		say(Alarming, "%s You allow %s (thresholds.backup-age)", a.noneSince(s, good), a.Environment.Style.Duration(a.BackupAge))
+		say(
+			Alarming,
+			"%s You allow %s (thresholds.backup-age)",
+			a.noneSince(s, good),
+			a.Environment.Style.Duration(a.BackupAge),
+		)
 	case n == 0:
 	case good != nil:
 		say(Unusual, "The last Completed backup is %s old: %s", a.ago(endOf(good)), good.Name)
@@ -283,7 +339,12 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 		s.find(f)
 	}
 	if took := s.Last().Took(); s.Interval > 0 && took > s.Interval {
-		note(Unusual, "The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.", human.Duration(took), human.Duration(s.Interval))
+		note(
+			Unusual,
+			"The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.",
+			human.Duration(took),
+			human.Duration(s.Interval),
+		)
 	}
 }
 
@@ -307,7 +368,10 @@ func (a *Assessment) noneSince(s *Schedule, good *job.Job) string {
 	case good != nil:
 		return fmt.Sprintf("The last Completed backup is %s old: %s.", a.ago(endOf(good)), good.Name)
 	case s.Left > 0:
-		return fmt.Sprintf("No backup of it that ended in the last %s is Completed; veltui leaves out older ones (--ended-within).", a.Environment.Style.Duration(a.Snapshot.EndedWithin))
+		return fmt.Sprintf(
+			"No backup of it that ended in the last %s is Completed; veltui leaves out older ones (--ended-within).",
+			a.Environment.Style.Duration(a.Snapshot.EndedWithin),
+		)
 	}
 	return fmt.Sprintf("No backup of it is Completed, and the schedule is %s old.", a.ago(s.CreationTimestamp.Time))
 }
@@ -352,12 +416,16 @@ func (a *Assessment) whyRefused(name string) string {
 
 // Unseen reports whether a kind of [watch] cannot be seen: nothing may be said of what is missing then.
 func (a *Assessment) Unseen(resource string) bool {
-	return slices.Contains([]watch.SourceState{watch.SourceForbidden, watch.SourceMissing, watch.SourceSyncing}, a.sourceOf(resource))
+	return slices.Contains(
+		[]watch.SourceState{watch.SourceForbidden, watch.SourceMissing, watch.SourceSyncing},
+		a.sourceOf(resource),
+	)
 }
 
 // Incomplete reports whether jobs of a kind may be missing.
 func (a *Assessment) Incomplete(resource string) bool {
-	return a.Unseen(resource) || resource == watch.Backups && a.Snapshot.LeftBackups > 0 || resource == watch.Restores && a.Snapshot.LeftRestores > 0
+	return a.Unseen(resource) || resource == watch.Backups && a.Snapshot.LeftBackups > 0 ||
+		resource == watch.Restores && a.Snapshot.LeftRestores > 0
 }
 
 func (a *Assessment) sourceOf(resource string) watch.SourceState {

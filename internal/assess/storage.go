@@ -132,10 +132,18 @@ func (a *Assessment) judgeLocation(l *Location) {
 	case l.Status.LastValidationTime == nil && why == "":
 		say(Unusual, "Not checked yet.")
 	default:
-		say(Alarming, "%s: %s. Velero makes no backup to it and deletes none from it.", cmp.Or(string(l.Status.Phase), velero.LocationUnavailable), cmp.Or(why, "Velero gives no reason"))
+		say(
+			Alarming,
+			"%s: %s. Velero makes no backup to it and deletes none from it.",
+			cmp.Or(string(l.Status.Phase), velero.LocationUnavailable),
+			cmp.Or(why, "Velero gives no reason"),
+		)
 	}
 	if l.Spec.AccessMode == velerov1.BackupStorageLocationAccessModeReadOnly {
-		say(Unusual, "ReadOnly: Velero makes no backup to it, deletes none from it and maintains no repository in it. Restores work.")
+		say(
+			Unusual,
+			"ReadOnly: Velero makes no backup to it, deletes none from it and maintains no repository in it. Restores work.",
+		)
 	}
 	for _, c := range []struct {
 		what, off string
@@ -150,7 +158,13 @@ func (a *Assessment) judgeLocation(l *Location) {
 			say(Unusual, "%s", c.off)
 		case c.last.IsZero() || a.Stale() || since < uncheckedAfter*c.every:
 		default:
-			say(Unusual, "Velero last %s %s ago; usually it does so every %s.", c.what, human.Duration(since), human.Duration(c.every))
+			say(
+				Unusual,
+				"Velero last %s %s ago; usually it does so every %s.",
+				c.what,
+				human.Duration(since),
+				human.Duration(c.every),
+			)
 		}
 	}
 }
@@ -191,8 +205,16 @@ func (a *Assessment) judgeRepository(r *Repository) {
 		if f.Count > 1 {
 			mood = Alarming
 		}
-		f.Summary = say(mood, "The last %s failed: %s. Without maintenance what was deleted stays in the object store",
-			human.Plural(f.Count, "maintenance", "maintenances"), cmp.Or(human.Shorten(strings.TrimSuffix(recent[len(recent)-1].Message, "."), 300), "it gives no reason"))
+		f.Summary = say(
+			mood,
+			"The last %s failed: %s. Without maintenance what was deleted stays in the object store",
+			human.Plural(
+				f.Count,
+				"maintenance",
+				"maintenances",
+			),
+			cmp.Or(human.Shorten(strings.TrimSuffix(recent[len(recent)-1].Message, "."), 300), "it gives no reason"),
+		)
 		if mood == Alarming && r.finding.Reason == "" {
 			r.finding = f
 		}
@@ -202,7 +224,10 @@ func (a *Assessment) judgeRepository(r *Repository) {
 		return
 	}
 	r.Due = last.Add(every)
-	if late := a.Environment.Now.Sub(r.Due); f.Count == 0 && late > maintenanceSlack && !a.Stale() && !a.readOnly(r.Spec.BackupStorageLocation) {
+	if late := a.Environment.Now.Sub(
+		r.Due,
+	); f.Count == 0 && late > maintenanceSlack && !a.Stale() &&
+		!a.readOnly(r.Spec.BackupStorageLocation) {
 		say(Unusual, "Maintenance is %s overdue.", human.Duration(late))
 	}
 }

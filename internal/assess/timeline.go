@@ -142,7 +142,14 @@ func (l *telling) resource() {
 	case j.Kind == job.Backup && j.ScheduleName != "":
 		l.tell(j.Created, FromCluster, Neutral, "created by schedule %s", j.ScheduleName)
 	case j.ScheduleName != "":
-		l.tell(j.Created, FromCluster, Neutral, "created%s, to restore the newest backup of schedule %s", l.creator(), j.ScheduleName)
+		l.tell(
+			j.Created,
+			FromCluster,
+			Neutral,
+			"created%s, to restore the newest backup of schedule %s",
+			l.creator(),
+			j.ScheduleName,
+		)
 	case j.BackupName != "":
 		l.tell(j.Created, FromCluster, Neutral, "created%s, to restore backup %s", l.creator(), j.BackupName)
 	default:
@@ -214,7 +221,14 @@ func (l *telling) volumes() {
 			return 0
 		}
 		slices.SortStableFunc(list, func(v, w *job.Volume) int { return cmp.Compare(ok(v), ok(w)) })
-		l.Notes = append(l.Notes, fmt.Sprintf("Of %s only %d are shown here; the Volumes page has all.", human.Count(len(list), "volume"), maxTimelineVolumes))
+		l.Notes = append(
+			l.Notes,
+			fmt.Sprintf(
+				"Of %s only %d are shown here; the Volumes page has all.",
+				human.Count(len(list), "volume"),
+				maxTimelineVolumes,
+			),
+		)
 		list = list[:maxTimelineVolumes]
 	}
 	for _, v := range list {
@@ -251,9 +265,26 @@ func (l *telling) operations(operations []artifact.Operation) {
 		case velero.OperationCompleted:
 			l.tell(o.Updated, FromVelero, Good, "the operation for %s %s was Completed", o.Resource, item)
 		case velero.OperationFailed, velero.VolumeCanceled:
-			l.tell(o.Updated, FromVelero, Bad, "the operation for %s %s: %s%s", o.Resource, item, o.Phase, reason(o.Error))
+			l.tell(
+				o.Updated,
+				FromVelero,
+				Bad,
+				"the operation for %s %s: %s%s",
+				o.Resource,
+				item,
+				o.Phase,
+				reason(o.Error),
+			)
 		default:
-			l.tell(o.Updated, FromVelero, Neutral, "the operation for %s %s was last updated: %s", o.Resource, item, o.Phase)
+			l.tell(
+				o.Updated,
+				FromVelero,
+				Neutral,
+				"the operation for %s %s was last updated: %s",
+				o.Resource,
+				item,
+				o.Phase,
+			)
 		}
 	}
 }
@@ -262,11 +293,34 @@ func (l *telling) seen() {
 	for _, s := range l.j.Seen {
 		switch s.What {
 		case job.SeenPhase:
-			l.tell(s.At, FromVeltui, phaseMood(s.To), "phase %s -> %s", cmp.Or(s.From, velero.PhaseNew), cmp.Or(s.To, velero.PhaseNew))
+			l.tell(
+				s.At,
+				FromVeltui,
+				phaseMood(s.To),
+				"phase %s -> %s",
+				cmp.Or(s.From, velero.PhaseNew),
+				cmp.Or(s.To, velero.PhaseNew),
+			)
 		case job.SeenTotal:
-			l.tell(s.At, FromVeltui, Neutral, "Velero revised the number of items from %d to %d", s.FromItems, s.ToItems)
+			l.tell(
+				s.At,
+				FromVeltui,
+				Neutral,
+				"Velero revised the number of items from %d to %d",
+				s.FromItems,
+				s.ToItems,
+			)
 		case job.SeenVolumePhase:
-			l.tell(s.At, FromVeltui, phaseMood(s.To), "%s %s: %s -> %s", s.Kind, s.Volume, cmp.Or(s.From, velero.VolumeNew), s.To)
+			l.tell(
+				s.At,
+				FromVeltui,
+				phaseMood(s.To),
+				"%s %s: %s -> %s",
+				s.Kind,
+				s.Volume,
+				cmp.Or(s.From, velero.VolumeNew),
+				s.To,
+			)
 		}
 	}
 	location := cmp.Or(l.j.StorageLocation, l.a.Environment.BackupLocations[l.j.BackupName])
@@ -274,7 +328,16 @@ func (l *telling) seen() {
 		switch {
 		case l.over(s.At) || !s.Until.IsZero() && s.Until.Before(l.j.Created):
 		case s.What == watch.SeenLocation && s.Name == location:
-			l.tell(s.At, FromVeltui, phaseMood(s.To), "storage location %s: %s -> %s%s", s.Name, cmp.Or(s.From, "no phase"), cmp.Or(s.To, "no phase"), reason(s.Why))
+			l.tell(
+				s.At,
+				FromVeltui,
+				phaseMood(s.To),
+				"storage location %s: %s -> %s%s",
+				s.Name,
+				cmp.Or(s.From, "no phase"),
+				cmp.Or(s.To, "no phase"),
+				reason(s.Why),
+			)
 		case s.What == watch.SeenOutage:
 			l.tell(s.At, FromVeltui, Bad, "veltui no longer reached the API server%s", reason(s.Why))
 			if !s.Until.IsZero() {
@@ -288,8 +351,14 @@ func phaseMood(phase string) EventMood {
 	switch phase {
 	case velero.PhaseCompleted, velero.LocationAvailable:
 		return Good
-	case velero.PhaseFailed, velero.PhasePartiallyFailed, velero.PhaseFinalizingPartly, velero.PhaseWaitingPartly, velero.PhaseFailedValidation,
-		velero.LocationUnavailable, velero.VolumeCanceled, velero.VolumeCanceling:
+	case velero.PhaseFailed,
+		velero.PhasePartiallyFailed,
+		velero.PhaseFinalizingPartly,
+		velero.PhaseWaitingPartly,
+		velero.PhaseFailedValidation,
+		velero.LocationUnavailable,
+		velero.VolumeCanceled,
+		velero.VolumeCanceling:
 		return Bad
 	}
 	return Neutral
@@ -302,12 +371,34 @@ func (l *telling) log() {
 	}
 	found := look.Evidence.Log
 	if found.Hook.Pod != "" {
-		l.tell(found.Hook.At, FromLog, Neutral, "%s-hook %s began in pod %s", found.Hook.Phase, found.Hook.Name, found.Hook.Pod)
+		l.tell(
+			found.Hook.At,
+			FromLog,
+			Neutral,
+			"%s-hook %s began in pod %s",
+			found.Hook.Phase,
+			found.Hook.Name,
+			found.Hook.Pod,
+		)
 	}
 	if found.Last.At != found.GaveUp.At {
-		l.tell(found.Last.At, FromLog, Neutral, "the server logged about it: %s%s", found.Last.Text, reason(found.Last.Error))
+		l.tell(
+			found.Last.At,
+			FromLog,
+			Neutral,
+			"the server logged about it: %s%s",
+			found.Last.Text,
+			reason(found.Last.Error),
+		)
 	}
-	l.tell(found.GaveUp.At, FromLog, Bad, "the server gave up writing its status: %s%s", found.GaveUp.Text, reason(found.GaveUp.Error))
+	l.tell(
+		found.GaveUp.At,
+		FromLog,
+		Bad,
+		"the server gave up writing its status: %s%s",
+		found.GaveUp.Text,
+		reason(found.GaveUp.Error),
+	)
 }
 
 func (l *telling) ends() {
@@ -327,7 +418,10 @@ func (l *telling) ends() {
 	}
 	l.tell(j.Completed, FromVelero, mood, "%s%s", text, reason(j.FailureReason))
 	if j.Completed.IsZero() {
-		l.Notes = append(l.Notes, fmt.Sprintf("When it ended is not known: a job that is %s may have no completion time.", j.Phase))
+		l.Notes = append(
+			l.Notes,
+			fmt.Sprintf("When it ended is not known: a job that is %s may have no completion time.", j.Phase),
+		)
 	}
 }
 
@@ -340,11 +434,24 @@ func (l *telling) clocks() {
 		if ahead < 0 {
 			way = "behind"
 		}
-		l.Notes = append(l.Notes, fmt.Sprintf("The clock of Velero's server is %s %s the API server's. Velero's times are put right by that.", human.Duration(ahead.Abs()), way))
+		l.Notes = append(
+			l.Notes,
+			fmt.Sprintf(
+				"The clock of Velero's server is %s %s the API server's. Velero's times are put right by that.",
+				human.Duration(ahead.Abs()),
+				way,
+			),
+		)
 		return
 	}
 	if j := l.j; !j.Started.IsZero() && j.Created.Sub(j.Started) >= leastApart && !synced(j) {
-		l.Notes = append(l.Notes, fmt.Sprintf("Velero says that it began %s before the API server created it: their clocks differ.", human.Duration(j.Created.Sub(j.Started))))
+		l.Notes = append(
+			l.Notes,
+			fmt.Sprintf(
+				"Velero says that it began %s before the API server created it: their clocks differ.",
+				human.Duration(j.Created.Sub(j.Started)),
+			),
+		)
 	}
 }
 
@@ -360,7 +467,13 @@ func (l *telling) unseen() {
 		}
 	}
 	if len(hidden) > 0 {
-		l.Notes = append(l.Notes, fmt.Sprintf("You may not list %s, so what happened to them is missing here (list and watch would help).", human.List(hidden, len(hidden))))
+		l.Notes = append(
+			l.Notes,
+			fmt.Sprintf(
+				"You may not list %s, so what happened to them is missing here (list and watch would help).",
+				human.List(hidden, len(hidden)),
+			),
+		)
 	}
 	if look, looked := l.a.looks[l.j.UID]; looked && look.Evidence.LogWhy != "" {
 		l.Notes = append(l.Notes, "The server's log is missing here: "+look.Evidence.LogWhy+".")

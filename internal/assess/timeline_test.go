@@ -22,17 +22,46 @@ func earlier(d time.Duration) *metav1.Time { at := metav1.NewTime(noon.Add(-d));
 
 // storied is a backup with a bit of everything behind it.
 func storied() *job.Job {
-	b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "velero", UID: "b", CreationTimestamp: *earlier(20 * time.Minute),
-		Labels: map[string]string{velerov1.ScheduleNameLabel: "nightly"}, DeletionTimestamp: earlier(time.Minute),
-		ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "velero-server", Time: earlier(5 * time.Minute), FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:phase":{}}}`)},
-		}}}
+	b := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              "b",
+			Namespace:         "velero",
+			UID:               "b",
+			CreationTimestamp: *earlier(20 * time.Minute),
+			Labels:            map[string]string{velerov1.ScheduleNameLabel: "nightly"},
+			DeletionTimestamp: earlier(time.Minute),
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{
+					Manager:  "velero-server",
+					Time:     earlier(5 * time.Minute),
+					FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:phase":{}}}`),
+				},
+			},
+		},
+	}
 	b.Spec.StorageLocation = "default"
-	b.Status = velerov1.BackupStatus{Phase: "PartiallyFailed", StartTimestamp: earlier(19 * time.Minute), CompletionTimestamp: earlier(5 * time.Minute), Errors: 2}
-	return job.Next(nil, job.Input{Backup: b, At: noon, Volumes: []job.Volume{{
-		Kind: velero.DataUpload, Name: "b-1", Phase: "Failed", Target: "shop/data", Node: "node-a", Message: "no space left",
-		Created: noon.Add(-18 * time.Minute), Accepted: noon.Add(-17 * time.Minute), Started: noon.Add(-16 * time.Minute), Completed: noon.Add(-15 * time.Minute),
-	}}})
+	b.Status = velerov1.BackupStatus{
+		Phase:               "PartiallyFailed",
+		StartTimestamp:      earlier(19 * time.Minute),
+		CompletionTimestamp: earlier(5 * time.Minute),
+		Errors:              2,
+	}
+	return job.Next(nil, job.Input{Backup: b, At: noon, Volumes: []job.Volume{
+		{
+			Kind:    velero.DataUpload,
+			Name:    "b-1",
+			Phase:   "Failed",
+			Target:  "shop/data",
+			Node:    "node-a",
+			Message: "no space left",
+			Created: noon.Add(
+				-18 * time.Minute,
+			),
+			Accepted:  noon.Add(-17 * time.Minute),
+			Started:   noon.Add(-16 * time.Minute),
+			Completed: noon.Add(-15 * time.Minute),
+		},
+	}})
 }
 
 func texts(l Timeline) string {
@@ -46,19 +75,57 @@ func texts(l Timeline) string {
 // TestTimelineIsNewestFirstAndNamesItsSources.
 func TestTimelineIsNewestFirstAndNamesItsSources(t *testing.T) {
 	j := storied()
-	j.Seen = []job.Seen{{At: noon.Add(-5 * time.Minute), What: job.SeenPhase, From: "InProgress", To: "PartiallyFailed"}}
+	j.Seen = []job.Seen{
+		{At: noon.Add(-5 * time.Minute), What: job.SeenPhase, From: "InProgress", To: "PartiallyFailed"},
+	}
 	snap := snapshotOf(noon, j)
-	snap.Server.ServerPod = velero.ServerPod{Name: "velero-0", Running: true, StartedAt: noon.Add(-time.Hour), LastTermination: "OOMKilled", LastTerminationAt: noon.Add(-61 * time.Minute)}
-	snap.Deletions = []*velerov1.DeleteBackupRequest{{ObjectMeta: metav1.ObjectMeta{Name: "b-x", CreationTimestamp: *earlier(30 * time.Second)},
-		Spec: velerov1.DeleteBackupRequestSpec{BackupName: "b"}, Status: velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"denied"}}}}
+	snap.Server.ServerPod = velero.ServerPod{
+		Name:              "velero-0",
+		Running:           true,
+		StartedAt:         noon.Add(-time.Hour),
+		LastTermination:   "OOMKilled",
+		LastTerminationAt: noon.Add(-61 * time.Minute),
+	}
+	snap.Deletions = []*velerov1.DeleteBackupRequest{
+		{
+			ObjectMeta: metav1.ObjectMeta{Name: "b-x", CreationTimestamp: *earlier(30 * time.Second)},
+			Spec: velerov1.DeleteBackupRequestSpec{
+				BackupName: "b",
+			},
+			Status: velerov1.DeleteBackupRequestStatus{Phase: "Processed", Errors: []string{"denied"}},
+		},
+	}
 	snap.Seen = []watch.Seen{
 		{At: noon.Add(-61 * time.Minute), What: watch.SeenServerStop, Name: "velero-0", Why: "OOMKilled"},
 		{At: noon.Add(-12 * time.Minute), Until: noon.Add(-11 * time.Minute), What: watch.SeenOutage, Why: "no answer"},
-		{At: noon.Add(-10 * time.Minute), What: watch.SeenLocation, Name: "default", From: "Available", To: "Unavailable", Why: "403"},
-		{At: noon.Add(-10 * time.Minute), What: watch.SeenLocation, Name: "other", From: "Available", To: "Unavailable"},
+		{
+			At:   noon.Add(-10 * time.Minute),
+			What: watch.SeenLocation,
+			Name: "default",
+			From: "Available",
+			To:   "Unavailable",
+			Why:  "403",
+		},
+		{
+			At:   noon.Add(-10 * time.Minute),
+			What: watch.SeenLocation,
+			Name: "other",
+			From: "Available",
+			To:   "Unavailable",
+		},
 	}
-	operations := []artifact.Operation{{Action: "velero.io/csi", Resource: "persistentvolumeclaims", Namespace: "shop", Name: "data", Phase: "Failed", Error: "gone",
-		Created: noon.Add(-18 * time.Minute), Updated: noon.Add(-14 * time.Minute)}}
+	operations := []artifact.Operation{
+		{
+			Action:    "velero.io/csi",
+			Resource:  "persistentvolumeclaims",
+			Namespace: "shop",
+			Name:      "data",
+			Phase:     "Failed",
+			Error:     "gone",
+			Created:   noon.Add(-18 * time.Minute),
+			Updated:   noon.Add(-14 * time.Minute),
+		},
+	}
 	a := assess(snap, snap, nil, noon)
 	got := texts(a.Timeline(j, operations))
 	want := `30s cluster deletion of the backup and its data was asked for (b-x): Processed: denied
@@ -92,25 +159,44 @@ func TestTimelineOfDifferentClocks(t *testing.T) {
 	a := assess(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon)
 	a.Environment.ServerAhead = 12 * time.Minute
 	l := a.Timeline(j, nil)
-	if got := texts(l); !strings.Contains(got, "31m0s velero Velero began") || !strings.Contains(got, "16m0s node-agent") || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "12m ahead of") {
+	if got := texts(
+		l,
+	); !strings.Contains(got, "31m0s velero Velero began") || !strings.Contains(got, "16m0s node-agent") || len(l.Notes) != 1 ||
+		!strings.Contains(l.Notes[0], "12m ahead of") {
 		t.Errorf("%v\n%s", l.Notes, got)
 	}
 	j.Started = j.Created.Add(-time.Minute)
 	a.Environment.ServerAhead = 0
-	if l := a.Timeline(j, nil); len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "1m before the API server created it") {
+	if l := a.Timeline(
+		j,
+		nil,
+	); len(l.Notes) != 1 ||
+		!strings.Contains(l.Notes[0], "1m before the API server created it") {
 		t.Errorf("%v", l.Notes)
 	}
 }
 
 // TestTimelineTellsTheLog that a closer look has read.
 func TestTimelineTellsTheLog(t *testing.T) {
-	b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "velero", UID: "b", CreationTimestamp: *earlier(2 * time.Hour)}}
+	b := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              "b",
+			Namespace:         "velero",
+			UID:               "b",
+			CreationTimestamp: *earlier(2 * time.Hour),
+		},
+	}
 	b.Status = velerov1.BackupStatus{Phase: "InProgress", StartTimestamp: earlier(2 * time.Hour)}
 	j := job.Next(nil, job.Input{Backup: b, At: noon})
 	snap := snapshotOf(noon, j)
 	looks := map[types.UID]Look{"b": {At: noon, Evidence: diagnosis.Evidence{LogSeen: true, Log: velero.JobLog{
 		GaveUp: velero.LogLine{At: noon.Add(-time.Hour), Text: "Error updating backup's status", Error: "refused"}}}}}
-	if got := texts(assess(snap, snap, looks, noon).Timeline(j, nil)); !strings.Contains(got, "1h0m0s log the server gave up writing its status: Error updating backup's status: refused") {
+	if got := texts(
+		assess(snap, snap, looks, noon).Timeline(j, nil),
+	); !strings.Contains(
+		got,
+		"1h0m0s log the server gave up writing its status: Error updating backup's status: refused",
+	) {
 		t.Error(got)
 	}
 }
@@ -119,8 +205,15 @@ func TestTimelineTellsTheLog(t *testing.T) {
 func TestTimelineNamesWhatMayNotBeSeen(t *testing.T) {
 	j := storied()
 	snap := snapshotOf(noon, j)
-	snap.Sources = []watch.Source{{Resource: watch.Pods, State: watch.SourceForbidden}, {Resource: watch.DataUploads, State: watch.SourceForbidden},
-		{Resource: watch.DataDownloads, State: watch.SourceForbidden}, {Resource: watch.Locations, State: watch.SourceLive}}
+	snap.Sources = []watch.Source{
+		{Resource: watch.Pods, State: watch.SourceForbidden},
+		{Resource: watch.DataUploads, State: watch.SourceForbidden},
+		{
+			Resource: watch.DataDownloads,
+			State:    watch.SourceForbidden,
+		},
+		{Resource: watch.Locations, State: watch.SourceLive},
+	}
 	looks := map[types.UID]Look{"b": {At: noon, Evidence: diagnosis.Evidence{LogWhy: "you may not get pods/log"}}}
 	notes := strings.Join(assess(snap, snap, looks, noon).Timeline(j, nil).Notes, "\n")
 	for _, words := range []string{"You may not list pods and datauploads.velero.io,", "log is missing here: you may not get pods/log."} {
@@ -134,11 +227,34 @@ func TestTimelineNamesWhatMayNotBeSeen(t *testing.T) {
 func TestTimelineIsBounded(t *testing.T) {
 	j := storied()
 	for i := range 10_000 {
-		j.Volumes = append(j.Volumes, job.Volume{Kind: velero.PodVolumeBackup, Name: fmt.Sprint(i), Phase: "Completed", Target: "t", Created: noon, Completed: noon})
+		j.Volumes = append(
+			j.Volumes,
+			job.Volume{
+				Kind:      velero.PodVolumeBackup,
+				Name:      fmt.Sprint(i),
+				Phase:     "Completed",
+				Target:    "t",
+				Created:   noon,
+				Completed: noon,
+			},
+		)
 	}
-	j.Volumes = append(j.Volumes, job.Volume{Kind: velero.PodVolumeBackup, Name: "z", Phase: "Failed", Target: "last", Created: noon, Completed: noon})
+	j.Volumes = append(
+		j.Volumes,
+		job.Volume{
+			Kind:      velero.PodVolumeBackup,
+			Name:      "z",
+			Phase:     "Failed",
+			Target:    "last",
+			Created:   noon,
+			Completed: noon,
+		},
+	)
 	l := assess(snapshotOf(noon, j), snapshotOf(noon, j), nil, noon).Timeline(j, nil)
-	if n := len(l.Events); n > 5*maxTimelineVolumes+20 || len(l.Notes) != 1 || !strings.Contains(texts(l), "last: Failed") {
+	if n := len(
+		l.Events,
+	); n > 5*maxTimelineVolumes+20 || len(l.Notes) != 1 ||
+		!strings.Contains(texts(l), "last: Failed") {
 		t.Errorf("%d events, %v", n, l.Notes)
 	}
 }

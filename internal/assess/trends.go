@@ -90,12 +90,20 @@ func (a *Assessment) trend(jobs []*job.Job) []Run {
 	}
 	runs := make([]Run, len(jobs))
 	for i, j := range jobs {
-		runs[i] = Run{Job: j, VolumesKnown: known, Volumes: int64(j.VolumeCount()), Bytes: max(0, j.PodVolumes().Done+j.DataMovements().Done)}
+		runs[i] = Run{
+			Job:          j,
+			VolumesKnown: known,
+			Volumes:      int64(j.VolumeCount()),
+			Bytes:        max(0, j.PodVolumes().Done+j.DataMovements().Done),
+		}
 		b, ok := j.Object.(*velerov1.Backup)
 		if !ok {
 			continue
 		}
-		if runs[i].Volumes += int64(b.Status.VolumeSnapshotsCompleted); b.Spec.SnapshotMoveData == nil || !*b.Spec.SnapshotMoveData {
+		if runs[i].Volumes += int64(
+			b.Status.VolumeSnapshotsCompleted,
+		); b.Spec.SnapshotMoveData == nil ||
+			!*b.Spec.SnapshotMoveData {
 			runs[i].Volumes += int64(b.Status.CSIVolumeSnapshotsCompleted)
 		}
 		if i+1 < len(jobs) {
@@ -116,7 +124,8 @@ func wider(spec, than velerov1.BackupSpec) (found []string) {
 		return s.IncludedNamespaces
 	}
 	lacks := func(s velerov1.BackupSpec, name string) bool {
-		return slices.Contains(s.ExcludedNamespaces, name) || !slices.Contains(names(s), name) && !slices.Contains(names(s), "*")
+		return slices.Contains(s.ExcludedNamespaces, name) ||
+			!slices.Contains(names(s), name) && !slices.Contains(names(s), "*")
 	}
 	for _, name := range slices.Concat(names(spec), than.ExcludedNamespaces) {
 		if lacks(than, name) && !lacks(spec, name) && !slices.Contains(found, name) {
@@ -205,7 +214,14 @@ func (a *Assessment) judgeLoss(s *Schedule) {
 	for i, m := range s.Loss.Losses {
 		lost[i] = m.String()
 	}
-	text := noteTo(&s.Notes)(mood, "%s is Completed, but holds less than the runs before: %s", what, strings.Join(lost, "; "))
+	text := noteTo(
+		&s.Notes,
+	)(
+		mood,
+		"%s is Completed, but holds less than the runs before: %s",
+		what,
+		strings.Join(lost, "; "),
+	)
 	s.find(Finding{Reason: RunsLostData, Since: runs[len(runs)-1].Began(), Count: len(runs), Summary: text})
 }
 

@@ -30,14 +30,32 @@ type sizes struct {
 func nightly(sources watch.SourceState, all ...sizes) Schedule {
 	var jobs []*job.Job
 	for i, r := range all {
-		b := &velerov1.Backup{ObjectMeta: object(fmt.Sprintf("n-%d", len(all)-i), time.Duration(i)*24*time.Hour+10*time.Hour)}
+		b := &velerov1.Backup{
+			ObjectMeta: object(fmt.Sprintf("n-%d", len(all)-i), time.Duration(i)*24*time.Hour+10*time.Hour),
+		}
 		b.Labels = map[string]string{velerov1.ScheduleNameLabel: "s"}
 		b.Spec.IncludedNamespaces = r.namespaces
-		b.Status = velerov1.BackupStatus{Phase: cmp.Or(r.phase, velerov1.BackupPhaseCompleted), StartTimestamp: &b.CreationTimestamp,
-			CompletionTimestamp: &metav1.Time{Time: b.CreationTimestamp.Add(time.Minute)}, Progress: &velerov1.BackupProgress{TotalItems: r.items, ItemsBackedUp: r.items}}
+		b.Status = velerov1.BackupStatus{
+			Phase:          cmp.Or(r.phase, velerov1.BackupPhaseCompleted),
+			StartTimestamp: &b.CreationTimestamp,
+			CompletionTimestamp: &metav1.Time{
+				Time: b.CreationTimestamp.Add(time.Minute),
+			},
+			Progress: &velerov1.BackupProgress{TotalItems: r.items, ItemsBackedUp: r.items},
+		}
 		in := job.Input{Backup: b, At: noon}
 		for v := range r.volumes {
-			in.Volumes = append(in.Volumes, job.Volume{Kind: velero.PodVolumeBackup, Name: fmt.Sprint(v), UID: types.UID(fmt.Sprint(i, v)), Phase: velero.VolumeCompleted, Done: r.bytes, Total: r.bytes})
+			in.Volumes = append(
+				in.Volumes,
+				job.Volume{
+					Kind:  velero.PodVolumeBackup,
+					Name:  fmt.Sprint(v),
+					UID:   types.UID(fmt.Sprint(i, v)),
+					Phase: velero.VolumeCompleted,
+					Done:  r.bytes,
+					Total: r.bytes,
+				},
+			)
 		}
 		jobs = append(jobs, job.Next(nil, in))
 	}
@@ -45,8 +63,10 @@ func nightly(sources watch.SourceState, all ...sizes) Schedule {
 	for _, kind := range []string{watch.PodVolumeBackups, watch.DataUploads} {
 		snap.Sources = append(snap.Sources, watch.Source{Resource: kind, State: sources})
 	}
-	snap.Schedules = []*velerov1.Schedule{{ObjectMeta: object("s", 9000*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
-		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: before(10 * time.Hour)}}}
+	snap.Schedules = []*velerov1.Schedule{
+		{ObjectMeta: object("s", 9000*time.Hour), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
+			Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled, LastBackup: before(10 * time.Hour)}},
+	}
 	var e Estimates
 	return e.Assess(snap, noon).Schedules()[0]
 }
@@ -132,7 +152,8 @@ func TestTrendShowsNamespaces(t *testing.T) {
 		"only some":   {newest: []string{"a", "b"}, before: []string{"*"}, removed: []string{"*"}},
 	} {
 		s := nightly(watch.SourceLive, sizes{namespaces: c.newest}, sizes{namespaces: c.before})
-		if got := s.Trend[0]; !slices.Equal(got.Added, c.added) || !slices.Equal(got.Removed, c.removed) || s.Trend[1].Added != nil {
+		if got := s.Trend[0]; !slices.Equal(got.Added, c.added) || !slices.Equal(got.Removed, c.removed) ||
+			s.Trend[1].Added != nil {
 			t.Errorf("%s: added %q, removed %q", name, got.Added, got.Removed)
 		}
 	}

@@ -198,7 +198,10 @@ func (r *VolumeRecord) SkippedReason() string {
 	if r.Info == nil || !r.Info.Skipped {
 		return ""
 	}
-	reasons := strings.FieldsFunc(r.Info.SkippedReason, func(c rune) bool { return c == ';' }) // one of each way to save it
+	reasons := strings.FieldsFunc(
+		r.Info.SkippedReason,
+		func(c rune) bool { return c == ';' },
+	) // one of each way to save it
 	for i := range reasons {
 		reasons[i] = strings.TrimSpace(reasons[i])
 	}

@@ -16,13 +16,30 @@ import (
 )
 
 func podBackup(pod, claim, phase string) Volume {
-	return Volume{Volume: &job.Volume{Kind: velero.PodVolumeBackup, Name: "pvb-" + pod, Phase: phase, Namespace: "shop", Pod: pod, PodVolume: "data",
-		Claim: claim, Target: "shop/" + pod + ":data", Node: "a", Uploader: "kopia", Handle: "k-" + pod, Done: 3, Total: 7}}
+	return Volume{
+		Volume: &job.Volume{
+			Kind:      velero.PodVolumeBackup,
+			Name:      "pvb-" + pod,
+			Phase:     phase,
+			Namespace: "shop",
+			Pod:       pod,
+			PodVolume: "data",
+			Claim:     claim,
+			Target:    "shop/" + pod + ":data",
+			Node:      "a",
+			Uploader:  "kopia",
+			Handle:    "k-" + pod,
+			Done:      3,
+			Total:     7,
+		},
+	}
 }
 
 func upload(claim, phase string) Volume {
-	return Volume{Volume: &job.Volume{Kind: velero.DataUpload, Name: "du-" + claim, Phase: phase, Namespace: "shop", Claim: claim,
-		Target: "shop/" + claim, Operation: "du-op." + claim, Done: 1, Total: 9}}
+	return Volume{
+		Volume: &job.Volume{Kind: velero.DataUpload, Name: "du-" + claim, Phase: phase, Namespace: "shop", Claim: claim,
+			Target: "shop/" + claim, Operation: "du-op." + claim, Done: 1, Total: 9},
+	}
 }
 
 // words are what a page says of each record, in their order.
@@ -116,7 +133,10 @@ func TestTheVolumeThatHoldsTheJobUpIsFirst(t *testing.T) {
 	waiting := upload("waiting", velero.VolumePrepared)
 	for _, volumes := range [][]Volume{{failed, quick, slow}, {failed, quick, slow, waiting}} {
 		records := JoinVolumes(volumes, nil)
-		if want := Last(volumes); records[0].Moved.Name != want.Name || records[len(records)-1].Moved.Name != failed.Name {
+		if want := Last(
+			volumes,
+		); records[0].Moved.Name != want.Name ||
+			records[len(records)-1].Moved.Name != failed.Name {
 			t.Errorf("%s is held up by %s", words(records), want.Name)
 		}
 	}
@@ -148,10 +168,37 @@ func TestOperations(t *testing.T) {
 	created := noon.Add(-time.Hour)
 	du := upload("db", velero.VolumeInProgress)
 	got := a.Operations(j, []artifact.Operation{
-		{ID: "1", Phase: "Completed", Resource: "pods", Namespace: "shop", Name: "b", Created: created, Done: 5, Total: 12, Units: "steps"},
+		{
+			ID:        "1",
+			Phase:     "Completed",
+			Resource:  "pods",
+			Namespace: "shop",
+			Name:      "b",
+			Created:   created,
+			Done:      5,
+			Total:     12,
+			Units:     "steps",
+		},
 		{ID: "2", Phase: "Failed", Group: "example.com", Resource: "widgets", Name: "w", Created: created, Done: 3},
-		{ID: "3", Phase: "InProgress", Resource: "pods", Namespace: "shop", Name: "a", Created: created.Add(time.Minute), Done: 1 << 30, Total: 2 << 30, Units: "Bytes"},
-		{ID: "du-op.db", Phase: "New", Resource: "persistentvolumeclaims", Namespace: "shop", Name: "db", Created: created},
+		{
+			ID:        "3",
+			Phase:     "InProgress",
+			Resource:  "pods",
+			Namespace: "shop",
+			Name:      "a",
+			Created:   created.Add(time.Minute),
+			Done:      1 << 30,
+			Total:     2 << 30,
+			Units:     "Bytes",
+		},
+		{
+			ID:        "du-op.db",
+			Phase:     "New",
+			Resource:  "persistentvolumeclaims",
+			Namespace: "shop",
+			Name:      "db",
+			Created:   created,
+		},
 		{ID: "", Phase: "New", Resource: "pods", Namespace: "shop", Name: "z"},
 	}, []Volume{du, {Volume: &job.Volume{Name: "without an operation"}}})
 	var lines []string
@@ -166,7 +213,13 @@ func TestOperations(t *testing.T) {
 		}
 		lines = append(lines, line)
 	}
-	want := []string{"pods shop/z|", "persistentvolumeclaims shop/db||du-db|3h0m0s", "pods shop/a|1.0/2.0G|3h1m0s", "widgets.example.com w|3", "pods shop/b|5/12 steps"}
+	want := []string{
+		"pods shop/z|",
+		"persistentvolumeclaims shop/db||du-db|3h0m0s",
+		"pods shop/a|1.0/2.0G|3h1m0s",
+		"widgets.example.com w|3",
+		"pods shop/b|5/12 steps",
+	}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}

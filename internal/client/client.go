@@ -90,12 +90,18 @@ func (c *Client) List(ctx context.Context, list runtime.Object, namespace string
 
 // ListOf is a list of objects of any type.
 type ListOf[O any] struct {
-	metav1.ListMeta `json:"metadata"`
+	metav1.ListMeta `    json:"metadata"`
 	Items           []O `json:"items"`
 }
 
 // ListAny reads the objects of a resource in a namespace, or in all, into a list of any type.
-func (c *Client) ListAny(ctx context.Context, resource schema.GroupVersionResource, namespace string, o metav1.ListOptions, list any) error {
+func (c *Client) ListAny(
+	ctx context.Context,
+	resource schema.GroupVersionResource,
+	namespace string,
+	o metav1.ListOptions,
+	list any,
+) error {
 	r, err := withParams(c.REST.Get().AbsPath(groupPath(resource.GroupVersion())).Resource(resource.Resource), &o)
 	if err != nil {
 		return err
@@ -123,7 +129,13 @@ func (c *Client) Create(ctx context.Context, o Object, options metav1.CreateOpti
 	return into(r.Body(data).Do(ctx), o)
 }
 
-func (c *Client) Patch(ctx context.Context, o Object, kind types.PatchType, patch []byte, options metav1.PatchOptions) error {
+func (c *Client) Patch(
+	ctx context.Context,
+	o Object,
+	kind types.PatchType,
+	patch []byte,
+	options metav1.PatchOptions,
+) error {
 	r, err := c.request(http.MethodPatch, o, o.GetNamespace(), &options)
 	if err != nil {
 		return err
@@ -132,7 +144,11 @@ func (c *Client) Patch(ctx context.Context, o Object, kind types.PatchType, patc
 }
 
 // Delete deletes an object. The answer is the object while a finalizer holds it, else a Status.
-func (c *Client) Delete(ctx context.Context, o Object, options metav1.DeleteOptions) (answer map[string]any, err error) {
+func (c *Client) Delete(
+	ctx context.Context,
+	o Object,
+	options metav1.DeleteOptions,
+) (answer map[string]any, err error) {
 	r, err := c.request(http.MethodDelete, o, o.GetNamespace(), nil)
 	if err != nil {
 		return nil, err
@@ -146,10 +162,16 @@ func (c *Client) Delete(ctx context.Context, o Object, options metav1.DeleteOpti
 	return answer, err
 }
 
-func (c *Client) May(ctx context.Context, right authorizationv1.ResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
+func (c *Client) May(
+	ctx context.Context,
+	right authorizationv1.ResourceAttributes,
+) (authorizationv1.SubjectAccessReviewStatus, error) {
 	review := authorizationv1.SelfSubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
-		Spec:     authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: authorizationv1.SchemeGroupVersion.String(),
+			Kind:       "SelfSubjectAccessReview",
+		},
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
 	}
 	err := c.review(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review)
 	return review.Status, err
@@ -211,7 +233,10 @@ func (p *Pods) request() *rest.Request {
 
 func (c *Client) request(verb string, o runtime.Object, namespace string, options any) (*rest.Request, error) {
 	kind := o.GetObjectKind().GroupVersionKind()
-	mapping, err := c.mapper.RESTMapping(schema.GroupKind{Group: kind.Group, Kind: strings.TrimSuffix(kind.Kind, "List")}, kind.Version)
+	mapping, err := c.mapper.RESTMapping(
+		schema.GroupKind{Group: kind.Group, Kind: strings.TrimSuffix(kind.Kind, "List")},
+		kind.Version,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,10 @@ func serve(t *testing.T, answers map[string]string) (*Client, *[]string) {
 		if body == "" {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"no such thing"}`)
+			fmt.Fprint(
+				w,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"no such thing"}`,
+			)
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
@@ -56,7 +59,13 @@ func TestObjects(t *testing.T) {
 	})
 	ctx := context.Background()
 	thing := func(name string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "g/v1", "kind": "Thing", "metadata": map[string]any{"name": name, "namespace": "n"}}}
+		return &unstructured.Unstructured{
+			Object: map[string]any{
+				"apiVersion": "g/v1",
+				"kind":       "Thing",
+				"metadata":   map[string]any{"name": name, "namespace": "n"},
+			},
+		}
 	}
 	o := thing("a")
 	if err := c.Get(ctx, o); err != nil || o.GetUID() != "1" || o.Object["n"] != int64(3) {
@@ -64,20 +73,37 @@ func TestObjects(t *testing.T) {
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "ThingList"})
-	if err := c.List(ctx, list, "n", metav1.ListOptions{LabelSelector: "k=v", Limit: 5}); err != nil || len(list.Items) != 1 || list.Items[0].GetKind() != "Thing" {
+	if err := c.List(
+		ctx,
+		list,
+		"n",
+		metav1.ListOptions{LabelSelector: "k=v", Limit: 5},
+	); err != nil || len(list.Items) != 1 ||
+		list.Items[0].GetKind() != "Thing" {
 		t.Errorf("listed %v, %v", list.Items, err)
 	}
 	if err := c.Get(ctx, thing("b")); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("a thing that is not there: %v", err)
 	}
-	if err := c.Patch(ctx, thing("a"), "application/json-patch+json", []byte("[]"), metav1.PatchOptions{FieldManager: "m", DryRun: []string{"All"}}); err != nil {
+	if err := c.Patch(
+		ctx,
+		thing("a"),
+		"application/json-patch+json",
+		[]byte("[]"),
+		metav1.PatchOptions{FieldManager: "m", DryRun: []string{"All"}},
+	); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Delete(ctx, thing("a"), metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
-	want := []string{"GET /apis/g/v1/namespaces/n/things/a", "GET /apis/g/v1/namespaces/n/things?labelSelector=k%3Dv&limit=5",
-		"GET /apis/g/v1/namespaces/n/things/b", "PATCH /apis/g/v1/namespaces/n/things/a?dryRun=All&fieldManager=m", "DELETE /apis/g/v1/namespaces/n/things/a"}
+	want := []string{
+		"GET /apis/g/v1/namespaces/n/things/a",
+		"GET /apis/g/v1/namespaces/n/things?labelSelector=k%3Dv&limit=5",
+		"GET /apis/g/v1/namespaces/n/things/b",
+		"PATCH /apis/g/v1/namespaces/n/things/a?dryRun=All&fieldManager=m",
+		"DELETE /apis/g/v1/namespaces/n/things/a",
+	}
 	if !slices.Equal(*asked, want) {
 		t.Errorf("asked for %q", *asked)
 	}
@@ -125,7 +151,14 @@ func TestKinds(t *testing.T) {
 				got = append(got, fmt.Sprint(list.GroupVersion, " ", r.Name, " ", r.Kind, " ", r.Namespaced))
 			}
 		}
-		if want := []string{"v1 pods Pod true", "g/v2 things Thing true", "g/v1 olds Old false"}; !slices.Equal(got, want) {
+		if want := []string{
+			"v1 pods Pod true",
+			"g/v2 things Thing true",
+			"g/v1 olds Old false",
+		}; !slices.Equal(
+			got,
+			want,
+		) {
 			t.Errorf("%s: %q", name, got)
 		}
 		if away := (schema.GroupVersion{Group: "away", Version: "v1"}); len(k.Silent) != 1 || k.Silent[away] == nil {

@@ -82,7 +82,11 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 // root asks at /api or /apis, and returns the versions that an older server wants to be asked for.
 func (c *Client) root(ctx context.Context, path string, k *Kinds) (open []schema.GroupVersion, err error) {
 	var contentType string
-	answer := c.REST.Get().AbsPath(path).SetHeader("Accept", aggregated+",application/json").Do(ctx).ContentType(&contentType)
+	answer := c.REST.Get().
+		AbsPath(path).
+		SetHeader("Accept", aggregated+",application/json").
+		Do(ctx).
+		ContentType(&contentType)
 	if isAggregated(contentType) {
 		var groups apidiscoveryv2.APIGroupDiscoveryList
 		if err := into(answer, &groups); err != nil {
@@ -135,13 +139,20 @@ func (k *Kinds) add(g *apidiscoveryv2.APIGroupDiscovery) {
 		list := &metav1.APIResourceList{GroupVersion: of.String()}
 		for _, r := range v.Resources {
 			resource := metav1.APIResource{
-				Name: r.Resource, SingularName: r.SingularResource, Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace,
-				Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+				Name:         r.Resource,
+				SingularName: r.SingularResource,
+				Namespaced:   r.Scope == apidiscoveryv2.ScopeNamespace,
+				Verbs:        r.Verbs,
+				ShortNames:   r.ShortNames,
+				Categories:   r.Categories,
 			}
 			list.APIResources = append(list.APIResources, withKind(resource, r.ResponseKind)...)
 			for _, sub := range r.Subresources {
 				part := metav1.APIResource{
-					Name: r.Resource + "/" + sub.Subresource, SingularName: resource.SingularName, Namespaced: resource.Namespaced, Verbs: sub.Verbs,
+					Name:         r.Resource + "/" + sub.Subresource,
+					SingularName: resource.SingularName,
+					Namespaced:   resource.Namespaced,
+					Verbs:        sub.Verbs,
 				}
 				list.APIResources = append(list.APIResources, withKind(part, sub.ResponseKind)...)
 			}
@@ -160,7 +171,11 @@ func withKind(r metav1.APIResource, kind *metav1.GroupVersionKind) []metav1.APIR
 }
 
 // each asks for the resources of all versions at once.
-func (c *Client) each(ctx context.Context, versions []schema.GroupVersion, silent map[schema.GroupVersion]error) []*metav1.APIResourceList {
+func (c *Client) each(
+	ctx context.Context,
+	versions []schema.GroupVersion,
+	silent map[schema.GroupVersion]error,
+) []*metav1.APIResourceList {
 	lists := make([]*metav1.APIResourceList, len(versions))
 	var mu sync.Mutex
 	var running sync.WaitGroup

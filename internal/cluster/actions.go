@@ -33,7 +33,11 @@ func (c *Cluster) Allowed(ctx context.Context, namespace string, kind job.Kind) 
 		return "", fmt.Errorf("asking for permission: %w", err)
 	}
 	if !answer.Allowed {
-		return fmt.Sprintf("you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may", kind.Resource(), namespace), nil
+		return fmt.Sprintf(
+			"you may not patch %s.velero.io in namespace %s; docs/rbac.md names the role that may",
+			kind.Resource(),
+			namespace,
+		), nil
 	}
 	return "", nil
 }
@@ -48,7 +52,13 @@ func (c *Cluster) engine(namespace string) (*action.Engine, error) {
 }
 
 // Propose plans an action that is about no running job.
-func (c *Cluster) Propose(ctx context.Context, namespace string, name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error) {
+func (c *Cluster) Propose(
+	ctx context.Context,
+	namespace string,
+	name action.Name,
+	o *unstructured.Unstructured,
+	r action.Request,
+) (action.Plan, error) {
 	engine, err := c.engine(namespace)
 	if err != nil {
 		return action.Plan{}, Clean(err)
@@ -70,15 +80,40 @@ func (c *Cluster) Gather(ctx context.Context, namespace string, kind job.Kind, n
 }
 
 // Apply applies a plan.
-func (c *Cluster) Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
+func (c *Cluster) Apply(
+	ctx context.Context,
+	plan action.Plan,
+	dryRun bool,
+	report func(action.Progress),
+) (action.Outcome, error) {
 	evidence := plan.Evidence()
 	engine := evidence.Engine()
 	if engine == nil {
 		const why = "the plan rests on no evidence"
-		return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Message: why + "; nothing was sent"}, errors.New(why)
+		return action.Outcome{
+				State:   action.Unfinished,
+				Sent:    action.NotSent,
+				Message: why + "; nothing was sent",
+			}, errors.New(
+				why,
+			)
 	}
 	o, err := engine.Apply(ctx, plan, dryRun, cleaned(report))
-	c.Log.Info("finalizing", "kind", plan.Kind, "name", plan.Name, "dryRun", dryRun, "state", o.State, "sent", o.Sent, "message", o.Message)
+	c.Log.Info(
+		"finalizing",
+		"kind",
+		plan.Kind,
+		"name",
+		plan.Name,
+		"dryRun",
+		dryRun,
+		"state",
+		o.State,
+		"sent",
+		o.Sent,
+		"message",
+		o.Message,
+	)
 	// Errors that were joined stand on lines of their own.
 	o.Phase, o.Message = sanitize.String(o.Phase), sanitize.String(strings.ReplaceAll(o.Message, "\n", ": "))
 	for i := range o.Undo {
@@ -117,7 +152,9 @@ func Clean(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &over):
-		return errors.New(sanitize.String(fmt.Sprintf("gave up after %s: %v", human.Count(over.Attempts, "attempt"), over.Err)))
+		return errors.New(
+			sanitize.String(fmt.Sprintf("gave up after %s: %v", human.Count(over.Attempts, "attempt"), over.Err)),
+		)
 	}
 	return errors.New(sanitize.String(err.Error()))
 }

@@ -20,7 +20,12 @@ import (
 )
 
 // Estimate works out what a restore of the cluster restores.
-func (c *Cluster) Estimate(ctx context.Context, j *job.Job, server velero.Server, progress Progress) (estimate collector.Estimate, err error) {
+func (c *Cluster) Estimate(
+	ctx context.Context,
+	j *job.Job,
+	server velero.Server,
+	progress Progress,
+) (estimate collector.Estimate, err error) {
 	defer func() { err = c.explain(ctx, j, err) }()
 	spec, err := RestoreSpec(j)
 	if err != nil {
@@ -40,7 +45,11 @@ func (c *Cluster) Estimate(ctx context.Context, j *job.Job, server velero.Server
 }
 
 // Contents counts what a backup of the cluster holds.
-func (c *Cluster) Contents(ctx context.Context, j *job.Job, progress Progress) (contents []collector.ResourceCount, err error) {
+func (c *Cluster) Contents(
+	ctx context.Context,
+	j *job.Job,
+	progress Progress,
+) (contents []collector.ResourceCount, err error) {
 	defer func() { err = c.explain(ctx, j, err) }()
 	_, index, err := c.readIndex(ctx, j.Namespace, j.Name, progress)
 	if err != nil {
@@ -52,7 +61,11 @@ func (c *Cluster) Contents(ctx context.Context, j *job.Job, progress Progress) (
 }
 
 // readIndex gets a backup's index, with the credentials of now: they are renewed meanwhile.
-func (c *Cluster) readIndex(ctx context.Context, namespace, backupName string, progress Progress) (*Store, *collector.Index, error) {
+func (c *Cluster) readIndex(
+	ctx context.Context,
+	namespace, backupName string,
+	progress Progress,
+) (*Store, *collector.Index, error) {
 	e, err := c.Store(namespace)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +98,11 @@ func (e *Store) MayDownload(ctx context.Context) error {
 		Namespace: e.namespace, Verb: "create", Group: velerov1.SchemeGroupVersion.Group, Resource: "downloadrequests",
 	})
 	if err == nil && !answer.Allowed {
-		return fmt.Errorf("%w: you may not create downloadrequests.velero.io in namespace %s", artifact.ErrForbidden, e.namespace)
+		return fmt.Errorf(
+			"%w: you may not create downloadrequests.velero.io in namespace %s",
+			artifact.ErrForbidden,
+			e.namespace,
+		)
 	}
 	return nil
 }
@@ -168,7 +185,12 @@ func (f *failures) recent(uid string, now time.Time) error {
 	defer f.mu.Unlock()
 	last, failed := f.of[uid]
 	if next := last.at.Add(last.wait); failed && now.Before(next) {
-		return fmt.Errorf("%w (at %s; veltui tries again at %s)", last.err, last.at.Format(time.TimeOnly), next.Format(time.TimeOnly))
+		return fmt.Errorf(
+			"%w (at %s; veltui tries again at %s)",
+			last.err,
+			last.at.Format(time.TimeOnly),
+			next.Format(time.TimeOnly),
+		)
 	}
 	return nil
 }

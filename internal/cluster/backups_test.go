@@ -19,7 +19,11 @@ func TestFailuresBackOff(t *testing.T) {
 		f.note("a", errors.New("the second who waited"), now)
 		begin := now
 		for f.recent("a", now) != nil {
-			if err := f.recent("a", now); !errors.Is(err, broken) || !strings.Contains(err.Error(), begin.Format(time.TimeOnly)) {
+			if err := f.recent(
+				"a",
+				now,
+			); !errors.Is(err, broken) ||
+				!strings.Contains(err.Error(), begin.Format(time.TimeOnly)) {
 				t.Fatal(err)
 			}
 			now = now.Add(time.Minute)

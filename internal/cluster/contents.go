@@ -17,7 +17,16 @@ import (
 )
 
 // compareContents compares the content of what is there with what the restore was to make of the backup.
-func (c *Cluster) compareContents(ctx context.Context, j *job.Job, q SurveyQuestion, in verify.Input, result *verify.Result, reader *live.Reader, served *live.Served, far func(string)) error {
+func (c *Cluster) compareContents(
+	ctx context.Context,
+	j *job.Job,
+	q SurveyQuestion,
+	in verify.Input,
+	result *verify.Result,
+	reader *live.Reader,
+	served *live.Served,
+	far func(string),
+) error {
 	store, index, err := c.readIndex(ctx, j.Namespace, in.Backup, func(int64, int64) {})
 	if err != nil {
 		return err
@@ -28,25 +37,56 @@ func (c *Cluster) compareContents(ctx context.Context, j *job.Job, q SurveyQuest
 		return err
 	}
 	comparison := verify.NewComparison(in, result, rulesToCompare(q, around, j.Name, result), versionsOf(q))
-	broken := store.Bodies(in.Backup, func(done, total int64) { far("reading the backup: " + human.BytesOf(done, total)) })(ctx, comparison.Wants, comparison.Backup)
+	broken := store.Bodies(
+		in.Backup,
+		func(done, total int64) { far("reading the backup: " + human.BytesOf(done, total)) },
+	)(
+		ctx,
+		comparison.Wants,
+		comparison.Backup,
+	)
 	if ctx.Err() != nil || errors.Is(broken, ErrNoDownload) {
 		return broken
 	}
-	unseen, err := reader.LookWhole(ctx, served, comparison.Question(), index.Version, comparison.Live, func(p live.Progress) { far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) })
+	unseen, err := reader.LookWhole(
+		ctx,
+		served,
+		comparison.Question(),
+		index.Version,
+		comparison.Live,
+		func(p live.Progress) { far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) },
+	)
 	if err != nil {
 		return err
 	}
 	for _, namespace := range comparison.Scaled() {
-		err := live.Visit(ctx, reader, served, "horizontalpodautoscalers.autoscaling", namespace, "", func(h *autoscaler) {
-			least := int64(1)
-			if h.Spec.MinReplicas != nil {
-				least = *h.Spec.MinReplicas
-			}
-			comparison.Autoscaler(namespace, h.Spec.ScaleTargetRef.Kind, h.Spec.ScaleTargetRef.Name, least, h.Spec.MaxReplicas)
-		})
+		err := live.Visit(
+			ctx,
+			reader,
+			served,
+			"horizontalpodautoscalers.autoscaling",
+			namespace,
+			"",
+			func(h *autoscaler) {
+				least := int64(1)
+				if h.Spec.MinReplicas != nil {
+					least = *h.Spec.MinReplicas
+				}
+				comparison.Autoscaler(
+					namespace,
+					h.Spec.ScaleTargetRef.Kind,
+					h.Spec.ScaleTargetRef.Name,
+					least,
+					h.Spec.MaxReplicas,
+				)
+			},
+		)
 		if err != nil {
 			result.Unknown = true
-			result.Notes = append(result.Notes, "Whether autoscalers changed replicas in namespace "+namespace+" is not known: "+err.Error())
+			result.Notes = append(
+				result.Notes,
+				"Whether autoscalers changed replicas in namespace "+namespace+" is not known: "+err.Error(),
+			)
 		}
 	}
 	comparison.Finish(unseen, broken)

@@ -26,10 +26,16 @@ func TestRulesToCompare(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if asked++; r.URL.Path != path {
 			w.WriteHeader(http.StatusNotFound)
-			_, _ = fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+			_, _ = fmt.Fprint(
+				w,
+				`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`,
+			)
 			return
 		}
-		_, _ = fmt.Fprint(w, `{"kind": "Backup", "apiVersion": "velero.io/v1", "metadata": {"name": "b", "namespace": "velero"}, "status": {"phase": "Completed", "volumeSnapshotsAttempted": 1}}`)
+		_, _ = fmt.Fprint(
+			w,
+			`{"kind": "Backup", "apiVersion": "velero.io/v1", "metadata": {"name": "b", "namespace": "velero"}, "status": {"phase": "Completed", "volumeSnapshotsAttempted": 1}}`,
+		)
 	}))
 	defer api.Close()
 	client, err := (&Cluster{}).client(&rest.Config{Host: api.URL, QPS: -1})
@@ -37,8 +43,21 @@ func TestRulesToCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := &Store{namespace: "velero", client: client}
-	known := &watch.Snapshot{Jobs: []*job.Job{{Name: "b", Object: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{VolumeSnapshotsAttempted: 1}}}}}
-	around := &live.Surroundings{ClassMap: map[string]string{"fast": "slow"}, PluginConfigs: map[string][]string{live.ChangesClasses: {"classes"}}}
+	known := &watch.Snapshot{
+		Jobs: []*job.Job{
+			{
+				Name: "b",
+				Object: &velerov1.Backup{
+					ObjectMeta: metav1.ObjectMeta{Name: "b"},
+					Status:     velerov1.BackupStatus{VolumeSnapshotsAttempted: 1},
+				},
+			},
+		},
+	}
+	around := &live.Surroundings{
+		ClassMap:      map[string]string{"fast": "slow"},
+		PluginConfigs: map[string][]string{live.ChangesClasses: {"classes"}},
+	}
 	for name, c := range map[string]struct {
 		snap   *watch.Snapshot
 		backup string
@@ -54,7 +73,8 @@ func TestRulesToCompare(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked = 0
 			state, err := store.state(t.Context(), c.snap, c.backup)
-			if asked != c.asked || (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			if asked != c.asked || (err != nil) != (c.fails != "") ||
+				err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Fatalf("asked %d times: %v", asked, err)
 			}
 			if err != nil {
@@ -66,10 +86,15 @@ func TestRulesToCompare(t *testing.T) {
 			}
 			var result verify.Result
 			rules := rulesToCompare(SurveyQuestion{Velero: state}, &of, "r", &result)
-			if rules.Name != "r" || rules.ClassMap["fast"] != "slow" || rules.Plugins[live.ChangesClasses] == nil || !rules.NativeSnapshots {
+			if rules.Name != "r" || rules.ClassMap["fast"] != "slow" || rules.Plugins[live.ChangesClasses] == nil ||
+				!rules.NativeSnapshots {
 				t.Errorf("%+v", rules)
 			}
-			if notes := strings.Join(result.Notes, "|"); result.Unknown != (c.unread != "") || !strings.HasSuffix(notes, c.unread) || (notes == "") == result.Unknown {
+			if notes := strings.Join(
+				result.Notes,
+				"|",
+			); result.Unknown != (c.unread != "") || !strings.HasSuffix(notes, c.unread) ||
+				(notes == "") == result.Unknown {
 				t.Errorf("unknown %t: %s", result.Unknown, notes)
 			}
 		})

@@ -28,7 +28,12 @@ import (
 )
 
 // Coverage judges what a cluster holds by what is stored of its backups. say is told what is read.
-func (c *Cluster) Coverage(ctx context.Context, a *assess.Assessment, o coverage.Options, say func(string)) (*coverage.Result, error) {
+func (c *Cluster) Coverage(
+	ctx context.Context,
+	a *assess.Assessment,
+	o coverage.Options,
+	say func(string),
+) (*coverage.Result, error) {
 	l, err := c.lookAtCluster(ctx, a, o.Only, say)
 	if err != nil {
 		return nil, err
@@ -44,7 +49,12 @@ func (c *Cluster) Coverage(ctx context.Context, a *assess.Assessment, o coverage
 }
 
 // Predict says what the next backup of a schedule takes.
-func (c *Cluster) Predict(ctx context.Context, a *assess.Assessment, schedule string, say func(string)) (*coverage.Prediction, error) {
+func (c *Cluster) Predict(
+	ctx context.Context,
+	a *assess.Assessment,
+	schedule string,
+	say func(string),
+) (*coverage.Prediction, error) {
 	all := a.CoverageSchedules()
 	i := slices.IndexFunc(all, func(s *coverage.Schedule) bool { return s.Name == schedule })
 	if i < 0 {
@@ -65,7 +75,12 @@ func (c *Cluster) Predict(ctx context.Context, a *assess.Assessment, schedule st
 const mostAtOnce = 8
 
 // readRecords reads the records of backups, newest first. The first is read alone, as it may decide everything.
-func (c *Cluster) readRecords(ctx context.Context, a *assess.Assessment, judge *coverage.Judge, say func(string)) error {
+func (c *Cluster) readRecords(
+	ctx context.Context,
+	a *assess.Assessment,
+	judge *coverage.Judge,
+	say func(string),
+) error {
 	conn, err := c.Connect()
 	if err != nil {
 		return err
@@ -121,7 +136,11 @@ func WithTimeout(ctx context.Context, limit time.Duration) (context.Context, con
 	if limit <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: it took longer than %s", ErrOutOfTime, human.Duration(limit)))
+	return context.WithTimeoutCause(
+		ctx,
+		limit,
+		fmt.Errorf("%w: it took longer than %s", ErrOutOfTime, human.Duration(limit)),
+	)
 }
 
 // OutOfTime is the cause of a context that ended by [ErrOutOfTime], else nil.
@@ -143,9 +162,14 @@ func (c *Cluster) record(
 		return nil, refused
 	}
 	j := &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}
-	list, err := readArtifact(ctx, c, j, func(f *artifact.Fetcher, ctx context.Context, kind job.Kind, name string) ([]artifact.Resources, error) {
-		return f.ResourcesOf(ctx, kind, name, coverage.Wanted)
-	})
+	list, err := readArtifact(
+		ctx,
+		c,
+		j,
+		func(f *artifact.Fetcher, ctx context.Context, kind job.Kind, name string) ([]artifact.Resources, error) {
+			return f.ResourcesOf(ctx, kind, name, coverage.Wanted)
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -172,14 +196,26 @@ type coverageLook struct {
 }
 
 // lookAtCluster reads what the cluster holds, in some namespaces or in all.
-func (c *Cluster) lookAtCluster(ctx context.Context, a *assess.Assessment, only []string, say func(string)) (*coverageLook, error) {
+func (c *Cluster) lookAtCluster(
+	ctx context.Context,
+	a *assess.Assessment,
+	only []string,
+	say func(string),
+) (*coverageLook, error) {
 	reader, served, err := c.target(ctx)
 	if err != nil {
 		return nil, err
 	}
 	l := &coverageLook{found: &coverage.Cluster{
-		Objects: map[string]map[string]metav1.Object{}, Volumes: map[string]*corev1.PersistentVolume{}, Classes: map[string]string{}, Policies: map[string]*coverage.Policy{},
-		Unseen: map[string]string{}, Misread: map[string]string{}, Kinds: collector.LiveDiscovery(served.Lists), Velero: a.Snapshot.Namespace, Server: a.Environment.Server,
+		Objects:  map[string]map[string]metav1.Object{},
+		Volumes:  map[string]*corev1.PersistentVolume{},
+		Classes:  map[string]string{},
+		Policies: map[string]*coverage.Policy{},
+		Unseen:   map[string]string{},
+		Misread:  map[string]string{},
+		Kinds:    collector.LiveDiscovery(served.Lists),
+		Velero:   a.Snapshot.Namespace,
+		Server:   a.Environment.Server,
 	}}
 	l.Lists = reader.Lists(served, l.unread)
 	l.Began = func(resource string) { say("reading " + resource) }
@@ -212,7 +248,8 @@ func (c *Cluster) lookAtCluster(ctx context.Context, a *assess.Assessment, only 
 // unread notes what could not be read. Of claims, volumes and pods, one that cannot be read in full costs only what depends on it.
 func (l *coverageLook) unread(resource, _ string, err error) {
 	var misread live.MisreadError
-	if !errors.As(err, &misread) || !slices.Contains([]string{coverage.Claims, coverage.Volumes, coverage.Pods}, resource) {
+	if !errors.As(err, &misread) ||
+		!slices.Contains([]string{coverage.Claims, coverage.Volumes, coverage.Pods}, resource) {
 		l.found.Unseen[resource] = err.Error()
 		return
 	}
@@ -223,22 +260,56 @@ func (l *coverageLook) unread(resource, _ string, err error) {
 
 func (l *coverageLook) inCluster(ctx context.Context) {
 	f := l.found
-	live.Each(ctx, l.Lists, coverage.Namespaces, "", "", func(n *metav1.PartialObjectMetadata) { f.Put(coverage.Namespaces, n) })
+	live.Each(
+		ctx,
+		l.Lists,
+		coverage.Namespaces,
+		"",
+		"",
+		func(n *metav1.PartialObjectMetadata) { f.Put(coverage.Namespaces, n) },
+	)
 	live.Each(ctx, l.Lists, coverage.Volumes, "", "", func(v *corev1.PersistentVolume) {
-		f.Volumes[v.Name] = &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: v.CreationTimestamp, Labels: v.Labels}, Spec: v.Spec}
+		f.Volumes[v.Name] = &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: v.CreationTimestamp, Labels: v.Labels},
+			Spec:       v.Spec,
+		}
 	})
-	live.Each(ctx, l.Lists, coverage.StorageClasses, "", "", func(c *storagev1.StorageClass) { f.Classes[c.Name] = c.Provisioner })
-	live.Each(ctx, l.Lists, coverage.SnapshotPlaces, f.Velero, "", func(m *metav1.PartialObjectMetadata) { f.SnapshotPlaces = append(f.SnapshotPlaces, m.Name) })
+	live.Each(
+		ctx,
+		l.Lists,
+		coverage.StorageClasses,
+		"",
+		"",
+		func(c *storagev1.StorageClass) { f.Classes[c.Name] = c.Provisioner },
+	)
+	live.Each(
+		ctx,
+		l.Lists,
+		coverage.SnapshotPlaces,
+		f.Velero,
+		"",
+		func(m *metav1.PartialObjectMetadata) { f.SnapshotPlaces = append(f.SnapshotPlaces, m.Name) },
+	)
 	live.Each(ctx, l.Lists, coverage.SnapshotClasses, "", "", func(c *live.SnapshotClass) {
 		_, label := c.Labels[velerov1.VolumeSnapshotClassSelectorLabel]
 		_, annotation := c.Annotations[velerov1.VolumeSnapshotClassKubernetesAnnotation]
-		f.SnapshotClasses = append(f.SnapshotClasses, coverage.SnapshotClass{Name: c.Name, Driver: c.Driver, Default: label || annotation})
+		f.SnapshotClasses = append(
+			f.SnapshotClasses,
+			coverage.SnapshotClass{Name: c.Name, Driver: c.Driver, Default: label || annotation},
+		)
 	})
 }
 
 func (l *coverageLook) inNamespace(ctx context.Context, namespace string) {
 	live.Each(ctx, l.Lists, coverage.Pods, namespace, "", l.pod)
-	live.Each(ctx, l.Lists, coverage.Claims, namespace, "", func(c *corev1.PersistentVolumeClaim) { l.found.Put(coverage.Claims, c) })
+	live.Each(
+		ctx,
+		l.Lists,
+		coverage.Claims,
+		namespace,
+		"",
+		func(c *corev1.PersistentVolumeClaim) { l.found.Put(coverage.Claims, c) },
+	)
 	for _, resource := range coverage.Workloads {
 		live.Each(ctx, l.Lists, resource, namespace, "", func(m *metav1.PartialObjectMetadata) {
 			if metav1.GetControllerOf(m) == nil {
@@ -250,7 +321,11 @@ func (l *coverageLook) inNamespace(ctx context.Context, namespace string) {
 
 // pod keeps of a pod what decides about its volumes.
 func (l *coverageLook) pod(p *corev1.Pod) {
-	kept := &corev1.Pod{ObjectMeta: p.ObjectMeta, Spec: corev1.PodSpec{NodeName: p.Spec.NodeName}, Status: corev1.PodStatus{Phase: p.Status.Phase}}
+	kept := &corev1.Pod{
+		ObjectMeta: p.ObjectMeta,
+		Spec:       corev1.PodSpec{NodeName: p.Spec.NodeName},
+		Status:     corev1.PodStatus{Phase: p.Status.Phase},
+	}
 	maps.DeleteFunc(kept.Annotations, func(key, _ string) bool {
 		return key != velerov1.VolumesToBackupAnnotation && key != velerov1.VolumesToExcludeAnnotation
 	})
@@ -260,7 +335,10 @@ func (l *coverageLook) pod(p *corev1.Pod) {
 		}
 	}
 	for _, c := range p.Spec.Containers {
-		kept.Spec.Containers = append(kept.Spec.Containers, corev1.Container{VolumeMounts: c.VolumeMounts, VolumeDevices: c.VolumeDevices})
+		kept.Spec.Containers = append(
+			kept.Spec.Containers,
+			corev1.Container{VolumeMounts: c.VolumeMounts, VolumeDevices: c.VolumeDevices},
+		)
 	}
 	l.found.Put(coverage.Pods, kept)
 }
@@ -292,7 +370,14 @@ func (l *coverageLook) selected(ctx context.Context, s *coverage.Schedule) {
 	}
 	for _, selector := range selectors {
 		for _, resource := range resources {
-			live.Each(ctx, l.Lists, resource, metav1.NamespaceAll, selector, func(m *metav1.PartialObjectMetadata) { l.found.Selected[m.Namespace] = true })
+			live.Each(
+				ctx,
+				l.Lists,
+				resource,
+				metav1.NamespaceAll,
+				selector,
+				func(m *metav1.PartialObjectMetadata) { l.found.Selected[m.Namespace] = true },
+			)
 		}
 	}
 }

@@ -16,7 +16,10 @@ func TestMisreadCostsItself(t *testing.T) {
 	l.unread(coverage.Claims, "", live.MisreadError{"shop/data": "spec.x is 7"})
 	l.unread(coverage.StorageClasses, "", live.MisreadError{"fast": "provisioner is 7"})
 	l.unread(coverage.Pods, "", errors.New("you may not list it"))
-	if got := fmt.Sprint(l.found.Misread, l.found.Unseen); got != "map[persistentvolumeclaims shop/data:spec.x is 7] map[pods:you may not list it storageclasses.storage.k8s.io:fast: provisioner is 7]" {
+	if got := fmt.Sprint(
+		l.found.Misread,
+		l.found.Unseen,
+	); got != "map[persistentvolumeclaims shop/data:spec.x is 7] map[pods:you may not list it storageclasses.storage.k8s.io:fast: provisioner is 7]" {
 		t.Error(got)
 	}
 }

@@ -23,7 +23,11 @@ func DryRunTakes(objects int) time.Duration {
 // DryRunCost says what a dry run of some objects of these resources takes: time, and where it is not proven beforehand
 // that a dry run is one.
 func DryRunCost(objects int, resources []string) string {
-	text := fmt.Sprintf("A dry run of %s takes about %s", human.Count(objects, "object"), human.Duration(DryRunTakes(objects)))
+	text := fmt.Sprintf(
+		"A dry run of %s takes about %s",
+		human.Count(objects, "object"),
+		human.Duration(DryRunTakes(objects)),
+	)
 	var groups []string
 	for _, resource := range resources {
 		if _, group, _ := strings.Cut(resource, "."); !collector.IsBuiltIn(group) {
@@ -48,7 +52,12 @@ type DryRun struct {
 
 // dryRun sends what a restore would create. It checks first that the kubeconfig still leads to the same cluster, as
 // for every write.
-func (s *Surveyor) dryRun(ctx context.Context, q SurveyQuestion, known survey, fates *collector.Fates) (*preflight.DryRun, error) {
+func (s *Surveyor) dryRun(
+	ctx context.Context,
+	q SurveyQuestion,
+	known survey,
+	fates *collector.Fates,
+) (*preflight.DryRun, error) {
 	if s.cluster.ReadOnly {
 		return nil, dryrun.ErrReadOnly
 	}
@@ -63,7 +72,10 @@ func (s *Surveyor) dryRun(ctx context.Context, q SurveyQuestion, known survey, f
 	if b := q.Velero.Backup; b != nil {
 		account.Namespace = b.Namespace
 	}
-	sender, err := dryrun.NewSender(ctx, dryrun.Options{Config: conn.Config, ReadOnly: s.cluster.ReadOnly, QPS: q.DryRun.QPS, Velero: account})
+	sender, err := dryrun.NewSender(
+		ctx,
+		dryrun.Options{Config: conn.Config, ReadOnly: s.cluster.ReadOnly, QPS: q.DryRun.QPS, Velero: account},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +100,10 @@ func (s *Surveyor) dryRun(ctx context.Context, q SurveyQuestion, known survey, f
 	if known.around.Saw(live.Namespaces, "") {
 		query.Namespaces = known.around.Namespaces
 		if _, exists := query.Namespaces[query.StandIn]; query.StandIn != "" && !exists {
-			return nil, fmt.Errorf("namespace %s is to stand in for new ones in the dry run, and does not exist", query.StandIn)
+			return nil, fmt.Errorf(
+				"namespace %s is to stand in for new ones in the dry run, and does not exist",
+				query.StandIn,
+			)
 		}
 	}
 	for _, r := range estimate.Resources {

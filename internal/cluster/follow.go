@@ -58,7 +58,12 @@ func Follow(ctx context.Context, o FollowOptions) iter.Seq2[*assess.Assessment, 
 	return func(yield func(*assess.Assessment, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		f := follower{FollowOptions: o, snaps: make(chan *watch.Snapshot), failed: make(chan error, 1), looked: make(chan struct{}, 1)}
+		f := follower{
+			FollowOptions: o,
+			snaps:         make(chan *watch.Snapshot),
+			failed:        make(chan error, 1),
+			looked:        make(chan struct{}, 1),
+		}
 		go f.read(ctx)
 		f.run(ctx, yield)
 	}

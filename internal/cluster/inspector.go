@@ -43,7 +43,13 @@ type Inspector interface {
 	StoredVolumes(ctx context.Context, j *job.Job) ([]artifact.Volume, error)
 	Operations(ctx context.Context, j *job.Job) ([]artifact.Operation, error)
 	Items(ctx context.Context, j *job.Job, server velero.Server) (results.Items, error)
-	Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(live.Progress), far func(string)) (verify.Result, error)
+	Verify(
+		ctx context.Context,
+		j *job.Job,
+		in *assess.Assessment,
+		progress func(live.Progress),
+		far func(string),
+	) (verify.Result, error)
 
 	VolumeObject(ctx context.Context, namespace string, volume velero.VolumeRef) (Document, error)
 	VolumeObjects(ctx context.Context, j *job.Job, most int) ([]Document, error)
@@ -61,11 +67,24 @@ type Inspector interface {
 	Preview(ctx context.Context, d restorespec.Draft, a *assess.Assessment) Preview
 	Check(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment) Check
 	Compare(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment, far func(string)) (Check, error)
-	DryRun(ctx context.Context, d restorespec.Draft, p Preview, a *assess.Assessment, secrets bool, far func(string)) (Check, error)
+	DryRun(
+		ctx context.Context,
+		d restorespec.Draft,
+		p Preview,
+		a *assess.Assessment,
+		secrets bool,
+		far func(string),
+	) (Check, error)
 
 	Allowed(ctx context.Context, namespace string, kind job.Kind) (why string, err error)
 	Gather(ctx context.Context, namespace string, kind job.Kind, name string) (action.Evidence, error)
-	Propose(ctx context.Context, namespace string, name action.Name, o *unstructured.Unstructured, r action.Request) (action.Plan, error)
+	Propose(
+		ctx context.Context,
+		namespace string,
+		name action.Name,
+		o *unstructured.Unstructured,
+		r action.Request,
+	) (action.Plan, error)
 	Apply(ctx context.Context, plan action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error)
 }
 

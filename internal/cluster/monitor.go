@@ -106,7 +106,8 @@ func (m *Monitor) AssessOnce(
 func lookOrder(a *assess.Assessment, wanted func(*job.Job) bool, byName bool) (order []*job.Job) {
 	add := func(j *job.Job, evenMoving bool) {
 		moves := evenMoving && a.Of(j).State == diagnosis.Progressing
-		if (moves || a.Of(j).NeedsLook) && !slices.ContainsFunc(order, func(o *job.Job) bool { return o.UID == j.UID }) {
+		if (moves || a.Of(j).NeedsLook) &&
+			!slices.ContainsFunc(order, func(o *job.Job) bool { return o.UID == j.UID }) {
 			order = append(order, j)
 		}
 	}

@@ -56,7 +56,12 @@ func (c *Cluster) VolumeObjects(ctx context.Context, j *job.Job, most int) ([]Do
 		}
 		page := &unstructured.UnstructuredList{}
 		page.SetGroupVersionKind(kind.GroupVersionKind())
-		if err := api.List(ctx, page, j.Namespace, metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)}); err != nil {
+		if err := api.List(
+			ctx,
+			page,
+			j.Namespace,
+			metav1.ListOptions{LabelSelector: label + "=" + string(j.UID), Limit: int64(most)},
+		); err != nil {
 			c.logFailure(ctx, "reading the volumes of a job", j.Name, err)
 			failed = cmp.Or(failed, Clean(err))
 			continue

@@ -154,13 +154,29 @@ func (c *Cluster) ground(ctx context.Context, namespace, backup string) (ground,
 }
 
 // question is what is asked about a spec of a draft, with the resource policy.
-func (g *ground) question(ctx context.Context, spec velerov1.RestoreSpec, d restorespec.Draft, a *assess.Assessment) (collector.RestoreSpec, error) {
-	q := collector.RestoreSpec{Restore: spec, Policy: d.Policy(), Existing: g.existing, Server: ServerOf(a.Snapshot.Server)}
+func (g *ground) question(
+	ctx context.Context,
+	spec velerov1.RestoreSpec,
+	d restorespec.Draft,
+	a *assess.Assessment,
+) (collector.RestoreSpec, error) {
+	q := collector.RestoreSpec{
+		Restore:  spec,
+		Policy:   d.Policy(),
+		Existing: g.existing,
+		Server:   ServerOf(a.Snapshot.Server),
+	}
 	return q, g.store.ReadPolicy(ctx, &q)
 }
 
 // announce says what a restore of selected items does besides.
-func announce(ctx context.Context, index *collector.Index, q collector.RestoreSpec, kinds collector.Discovery, d restorespec.Draft) ([]string, error) {
+func announce(
+	ctx context.Context,
+	index *collector.Index,
+	q collector.RestoreSpec,
+	kinds collector.Discovery,
+	d restorespec.Draft,
+) ([]string, error) {
 	if len(d.Only) == 0 || collector.Refusals(q.Restore) != nil {
 		return nil, nil
 	}
@@ -182,18 +198,43 @@ func (c *Cluster) Check(ctx context.Context, d restorespec.Draft, preview Previe
 }
 
 // Compare does what veltui preflight --compare does.
-func (c *Cluster) Compare(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, far func(string)) (Check, error) {
+func (c *Cluster) Compare(
+	ctx context.Context,
+	d restorespec.Draft,
+	preview Preview,
+	a *assess.Assessment,
+	far func(string),
+) (Check, error) {
 	return c.checkCloser(ctx, d, preview, a, closer{compare: true, far: far})
 }
 
 // DryRun does what veltui preflight --dry-run does, with --dry-run-secrets if secrets is true.
-func (c *Cluster) DryRun(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, secrets bool, far func(string)) (Check, error) {
-	return c.checkCloser(ctx, d, preview, a, closer{far: far, dryRun: &DryRun{Secrets: secrets, Progress: func(sent, total int) {
-		far(fmt.Sprintf("%d of %d", sent, total))
-	}}})
+func (c *Cluster) DryRun(
+	ctx context.Context,
+	d restorespec.Draft,
+	preview Preview,
+	a *assess.Assessment,
+	secrets bool,
+	far func(string),
+) (Check, error) {
+	return c.checkCloser(
+		ctx,
+		d,
+		preview,
+		a,
+		closer{far: far, dryRun: &DryRun{Secrets: secrets, Progress: func(sent, total int) {
+			far(fmt.Sprintf("%d of %d", sent, total))
+		}}},
+	)
 }
 
-func (c *Cluster) checkCloser(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, how closer) (Check, error) {
+func (c *Cluster) checkCloser(
+	ctx context.Context,
+	d restorespec.Draft,
+	preview Preview,
+	a *assess.Assessment,
+	how closer,
+) (Check, error) {
 	check, err := c.check(ctx, d, preview, a, how)
 	if err != nil {
 		return check, sanitize.Error(err)
@@ -209,7 +250,13 @@ type closer struct {
 }
 
 // check looks what stands in the way.
-func (c *Cluster) check(ctx context.Context, d restorespec.Draft, preview Preview, a *assess.Assessment, how closer) (check Check, err error) {
+func (c *Cluster) check(
+	ctx context.Context,
+	d restorespec.Draft,
+	preview Preview,
+	a *assess.Assessment,
+	how closer,
+) (check Check, err error) {
 	spec, state := d.Restore.Spec, VeleroState(a.Snapshot, preview.Backup)
 	spec.BackupName, spec.ScheduleName = preview.Backup, ""
 	var result *preflight.Result
@@ -229,7 +276,10 @@ func (c *Cluster) check(ctx context.Context, d restorespec.Draft, preview Previe
 		check.WhyNotCompare = ErrNoDownload.Error()
 	}
 	for _, f := range result.Findings {
-		if slices.Contains([]preflight.Reason{preflight.ObjectsExist, preflight.ObjectsPatched, preflight.ServiceAccountsMerged}, f.Reason) {
+		if slices.Contains(
+			[]preflight.Reason{preflight.ObjectsExist, preflight.ObjectsPatched, preflight.ServiceAccountsMerged},
+			f.Reason,
+		) {
 			check.Existing += f.Count
 		}
 	}
@@ -241,7 +291,14 @@ func (c *Cluster) check(ctx context.Context, d restorespec.Draft, preview Previe
 }
 
 // survey looks at the live cluster.
-func (c *Cluster) survey(ctx context.Context, spec velerov1.RestoreSpec, d restorespec.Draft, state preflight.Velero, a *assess.Assessment, how closer) (*preflight.Result, error) {
+func (c *Cluster) survey(
+	ctx context.Context,
+	spec velerov1.RestoreSpec,
+	d restorespec.Draft,
+	state preflight.Velero,
+	a *assess.Assessment,
+	how closer,
+) (*preflight.Result, error) {
 	g, err := c.ground(ctx, a.Snapshot.Namespace, spec.BackupName)
 	if err != nil {
 		return nil, err
@@ -253,7 +310,10 @@ func (c *Cluster) survey(ctx context.Context, spec velerov1.RestoreSpec, d resto
 	}
 	progress := func(live.Progress) {}
 	if how.compare {
-		question.Bodies = g.store.Bodies(spec.BackupName, func(done, total int64) { how.far(human.BytesOf(done, total)) })
+		question.Bodies = g.store.Bodies(
+			spec.BackupName,
+			func(done, total int64) { how.far(human.BytesOf(done, total)) },
+		)
 		progress = func(p live.Progress) { how.far(fmt.Sprintf("%d of %d lists", p.Done, p.Total)) }
 	}
 	if question.DryRun = how.dryRun; question.DryRun != nil {
@@ -272,7 +332,8 @@ func (c *Cluster) addStored(ctx context.Context, state *preflight.Velero, g grou
 		return
 	}
 	AddStored(ctx, state, g.store, g.index)
-	if state.Backup != nil && state.Backup.Status.CompletionTimestamp != nil && state.FinalizedUnseen+state.VolumesUnseen == "" {
+	if state.Backup != nil && state.Backup.Status.CompletionTimestamp != nil &&
+		state.FinalizedUnseen+state.VolumesUnseen == "" {
 		c.preview.mu.Lock()
 		c.preview.stored = *state
 		c.preview.mu.Unlock()
@@ -310,15 +371,21 @@ func Source(d restorespec.Draft, a *assess.Assessment) (backup string, refused [
 	case found == nil && spec.BackupName != "":
 		return "", []string{fmt.Sprintf("There is no backup %s.", spec.BackupName)}
 	case found == nil && seen > 0:
-		return "", []string{fmt.Sprintf("None of the %s of schedule %s is Completed.", human.Count(seen, "backup"), spec.ScheduleName)}
+		return "", []string{
+			fmt.Sprintf("None of the %s of schedule %s is Completed.", human.Count(seen, "backup"), spec.ScheduleName),
+		}
 	case found == nil:
 		return "", []string{fmt.Sprintf("There is no backup of a schedule %s.", spec.ScheduleName)}
 	}
 	version, known := velero.ParseVersion(a.Snapshot.Server.Version)
 	refuses := !known || version.RefusesUnavailableLocation()
 	for _, l := range a.Snapshot.Locations {
-		if refuses && l.Name == found.StorageLocation && l.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
-			refused = append(refused, fmt.Sprintf("The storage location %s of backup %s is not Available.", l.Name, found.Name))
+		if refuses && l.Name == found.StorageLocation &&
+			l.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable {
+			refused = append(
+				refused,
+				fmt.Sprintf("The storage location %s of backup %s is not Available.", l.Name, found.Name),
+			)
 		}
 	}
 	if found.Deleting || found.Phase == velero.PhaseDeleting {

@@ -32,12 +32,21 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 		{"v1.18.3", "Available", false}, {"v1.14.1", "", false},
 	} {
 		snap := &watch.Snapshot{
-			Jobs:      []*job.Job{{Kind: job.Backup, Name: "b", StorageLocation: "default", Phase: "Completed"}},
-			Locations: []*velerov1.BackupStorageLocation{{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: velerov1.BackupStorageLocationStatus{Phase: c.phase}}},
+			Jobs: []*job.Job{{Kind: job.Backup, Name: "b", StorageLocation: "default", Phase: "Completed"}},
+			Locations: []*velerov1.BackupStorageLocation{
+				{
+					ObjectMeta: metav1.ObjectMeta{Name: "default"},
+					Status:     velerov1.BackupStorageLocationStatus{Phase: c.phase},
+				},
+			},
 		}
 		snap.Server.Version = c.version
 		backup, refused := Source(d, &assess.Assessment{Snapshot: snap})
-		if said := strings.Contains(strings.Join(refused, " "), "location default of backup b is not Available"); backup != "b" || said != c.refused {
+		if said := strings.Contains(
+			strings.Join(refused, " "),
+			"location default of backup b is not Available",
+		); backup != "b" ||
+			said != c.refused {
 			t.Errorf("%s, %q: %q is refused for %q", c.version, c.phase, backup, refused)
 		}
 	}
@@ -46,8 +55,13 @@ func TestSourceOnALocationThatIsNotAvailable(t *testing.T) {
 // TestCheckOfABackupThatCannotBeRead: what does not depend on the items is judged, and
 // what was not looked at is named.
 func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}
-	a := &assess.Assessment{Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}}}
+	backup := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Name: "b"},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+	}
+	a := &assess.Assessment{
+		Snapshot: &watch.Snapshot{Jobs: []*job.Job{{Kind: job.Backup, Name: "b", Phase: "InProgress", Object: backup}}},
+	}
 	p := &Cluster{Clock: time.Now, Log: slog.New(slog.DiscardHandler), NoArtifacts: true}
 	var d restorespec.Draft
 	d.Restore.Spec.BackupName = "b"
@@ -56,7 +70,10 @@ func TestCheckOfABackupThatCannotBeRead(t *testing.T) {
 		t.Fatalf("%+v", answer)
 	}
 	check := p.Check(t.Context(), d, answer, a)
-	if said := fmt.Sprint(check); !strings.Contains(said, "Backup b is still InProgress.") || !strings.Contains(said, "the cluster, because the items are not known") {
+	if said := fmt.Sprint(
+		check,
+	); !strings.Contains(said, "Backup b is still InProgress.") ||
+		!strings.Contains(said, "the cluster, because the items are not known") {
 		t.Errorf("%s", said)
 	}
 }

@@ -25,7 +25,10 @@ func TestPolicyOfASelectionThatIsGone(t *testing.T) {
 		asked++
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`)
+		_, _ = fmt.Fprint(
+			w,
+			`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`,
+		)
 	}))
 	defer api.Close()
 	client, err := (&Cluster{}).client(&rest.Config{Host: api.URL, QPS: -1})
@@ -33,18 +36,31 @@ func TestPolicyOfASelectionThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := &Store{namespace: "velero", client: client}
-	d := restorespec.Draft{Restore: velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Spec: velerov1.RestoreSpec{BackupName: "b"}}}
+	d := restorespec.Draft{
+		Restore: velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Name: "r"},
+			Spec:       velerov1.RestoreSpec{BackupName: "b"},
+		},
+	}
 	if err := d.Select([]restorespec.Item{{Resource: "configmaps", Namespace: "shop", Name: "cm"}}); err != nil {
 		t.Fatal(err)
 	}
 	r := restorespec.Restore(&d, "velero")
 	spec := collector.RestoreSpec{Restore: r.Spec, Policy: SelectedBy(&job.Job{Object: r})}
-	if err := store.ReadPolicy(t.Context(), &spec); err != nil || asked > 0 || len(spec.Policy.Namespaced) != 1 || spec.Policy.Namespaced[0].Filters[0].Names[0] != "cm" {
+	if err := store.ReadPolicy(
+		t.Context(),
+		&spec,
+	); err != nil || asked > 0 || len(spec.Policy.Namespaced) != 1 ||
+		spec.Policy.Namespaced[0].Filters[0].Names[0] != "cm" {
 		t.Errorf("%v, asked %d times, %+v", err, asked, spec.Policy)
 	}
 	r.Spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "own"}
 	spec = collector.RestoreSpec{Restore: r.Spec, Policy: SelectedBy(&job.Job{Object: r})}
-	if err := store.ReadPolicy(t.Context(), &spec); !errors.Is(err, ErrRefused) || err.Error() != "there is no ConfigMap own with its resource policy: velero would refuse it now" {
+	if err := store.ReadPolicy(
+		t.Context(),
+		&spec,
+	); !errors.Is(err, ErrRefused) ||
+		err.Error() != "there is no ConfigMap own with its resource policy: velero would refuse it now" {
 		t.Errorf("%v", err)
 	}
 	if SelectedBy(&job.Job{Object: &velerov1.Backup{}}) != nil || SelectedBy(&job.Job{}) != nil {

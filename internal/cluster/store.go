@@ -36,10 +36,14 @@ type Store struct {
 }
 
 // ErrNoDownload is said where what is in a backup is not known already and must not be asked for.
-var ErrNoDownload = errors.New("read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster")
+var ErrNoDownload = errors.New(
+	"read-only: to download a backup, veltui would have to create a DownloadRequest in the cluster",
+)
 
 // ErrReadOnlyDownload is the same for what Velero has stored beside a backup.
-var ErrReadOnlyDownload = errors.New("read-only: to read this, veltui would have to create a DownloadRequest in the cluster")
+var ErrReadOnlyDownload = errors.New(
+	"read-only: to read this, veltui would have to create a DownloadRequest in the cluster",
+)
 
 // Store is one for the Velero in a namespace, with the credentials of now. It made no request yet.
 func (c *Cluster) Store(namespace string) (*Store, error) {
@@ -55,7 +59,13 @@ func (c *Cluster) Store(namespace string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{namespace: namespace, client: api, artifacts: artifacts, indexes: c.Indexes, readOnly: c.ReadOnly}, nil
+	return &Store{
+		namespace: namespace,
+		client:    api,
+		artifacts: artifacts,
+		indexes:   c.Indexes,
+		readOnly:  c.ReadOnly,
+	}, nil
 }
 
 // Backup reads a Backup whose contents can be downloaded.
@@ -79,7 +89,10 @@ func (e *Store) Backup(ctx context.Context, name string) (*velerov1.Backup, erro
 		return nil, fmt.Errorf("backup %s: %s; %s", name, malformed[0], decode.ServerWarning)
 	}
 	switch b.Status.Phase {
-	case velerov1.BackupPhaseCompleted, velerov1.BackupPhasePartiallyFailed, velerov1.BackupPhaseFailed, velerov1.BackupPhaseDeleting:
+	case velerov1.BackupPhaseCompleted,
+		velerov1.BackupPhasePartiallyFailed,
+		velerov1.BackupPhaseFailed,
+		velerov1.BackupPhaseDeleting:
 		return &b, nil
 	case velerov1.BackupPhaseFailedValidation:
 		return nil, fmt.Errorf("backup %s is empty: it failed validation", name)
@@ -88,7 +101,11 @@ func (e *Store) Backup(ctx context.Context, name string) (*velerov1.Backup, erro
 	case velerov1.BackupPhaseWaitingForPluginOperations, velerov1.BackupPhaseWaitingForPluginOperationsPartiallyFailed,
 		velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
 		// FinalizeBackup writes the tarball anew (pkg/backup/backup.go), and an index is kept.
-		return nil, fmt.Errorf("backup %s is still %s; Velero may write its contents anew until it has ended", name, b.Status.Phase)
+		return nil, fmt.Errorf(
+			"backup %s is still %s; Velero may write its contents anew until it has ended",
+			name,
+			b.Status.Phase,
+		)
 	default:
 		return nil, fmt.Errorf("backup %s is still %s; its contents are known once it has ended", name, b.Status.Phase)
 	}
@@ -125,9 +142,15 @@ func (e *Store) open(ctx context.Context, backup string, progress Progress) (*co
 
 // Estimate works out the answer to a restore's spec. began is when that restore began, zero if it
 // has not. The namespaces of the target are asked for unless spec says them.
-func (e *Store) Estimate(ctx context.Context, index *collector.Index, spec collector.RestoreSpec, began time.Time) (collector.Estimate, error) {
+func (e *Store) Estimate(
+	ctx context.Context,
+	index *collector.Index,
+	spec collector.RestoreSpec,
+	began time.Time,
+) (collector.Estimate, error) {
 	refused := e.ReadPolicy(ctx, &spec)
-	if refused != nil && (!errors.Is(refused, ErrRefused) || !began.IsZero()) { // once it has begun, the policy may be gone
+	if refused != nil &&
+		(!errors.Is(refused, ErrRefused) || !began.IsZero()) { // once it has begun, the policy may be gone
 		return collector.Estimate{}, refused
 	}
 	kinds, notes, err := e.Kinds(ctx)
@@ -203,22 +226,26 @@ func (e *Store) existing(ctx context.Context, began time.Time, notes []string) (
 // Existing are the namespaces older than a restore: Velero counts those that it made.
 func (e *Store) Existing(ctx context.Context, began time.Time) (collector.Namespaces, error) {
 	known := collector.Namespaces{Known: true}
-	err := session.Pages(ctx, metav1.ListOptions{Limit: session.PageSize}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		page := &metav1.PartialObjectMetadataList{}
-		page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-		if err := e.client.List(ctx, page, "", o); err != nil {
-			return "", err
-		}
-		if o.Continue == "" {
-			known.Names = nil
-		}
-		for _, namespace := range page.Items {
-			if began.IsZero() || namespace.CreationTimestamp.Time.Before(began) {
-				known.Names = append(known.Names, namespace.Name)
+	err := session.Pages(
+		ctx,
+		metav1.ListOptions{Limit: session.PageSize},
+		func(ctx context.Context, o metav1.ListOptions) (string, error) {
+			page := &metav1.PartialObjectMetadataList{}
+			page.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+			if err := e.client.List(ctx, page, "", o); err != nil {
+				return "", err
 			}
-		}
-		return page.Continue, nil
-	})
+			if o.Continue == "" {
+				known.Names = nil
+			}
+			for _, namespace := range page.Items {
+				if began.IsZero() || namespace.CreationTimestamp.Time.Before(began) {
+					known.Names = append(known.Names, namespace.Name)
+				}
+			}
+			return page.Continue, nil
+		},
+	)
 	if err != nil {
 		return collector.Namespaces{}, err
 	}
@@ -229,7 +256,16 @@ func (e *Store) Existing(ctx context.Context, began time.Time) (collector.Namesp
 func MalformedNotes(j *job.Job) []string {
 	var notes []string
 	for _, m := range j.Malformed {
-		notes = append(notes, fmt.Sprintf("%s %s: %s. It counts as not set; %s.", strings.ToLower(string(j.Kind)), j.Name, m, decode.ServerWarning))
+		notes = append(
+			notes,
+			fmt.Sprintf(
+				"%s %s: %s. It counts as not set; %s.",
+				strings.ToLower(string(j.Kind)),
+				j.Name,
+				m,
+				decode.ServerWarning,
+			),
+		)
 	}
 	return notes
 }

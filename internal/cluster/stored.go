@@ -66,9 +66,14 @@ func (c *Cluster) WhyNotFinalized(ctx context.Context, namespace string, b *vele
 	if b.Status.BackupItemOperationsAttempted <= 0 {
 		return "", nil
 	}
-	finalized, err := readArtifact(ctx, c, &job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name}, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
-		return f.Finalized(ctx, b)
-	})
+	finalized, err := readArtifact(
+		ctx,
+		c,
+		&job.Job{Kind: job.Backup, Namespace: namespace, Name: b.Name},
+		func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) (bool, error) {
+			return f.Finalized(ctx, b)
+		},
+	)
 	if finalized || err != nil {
 		return "", err
 	}
@@ -76,7 +81,12 @@ func (c *Cluster) WhyNotFinalized(ctx context.Context, namespace string, b *vele
 }
 
 // readArtifact reads one artifact, with the credentials of now: they are renewed meanwhile.
-func readArtifact[T any](ctx context.Context, c *Cluster, j *job.Job, read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error)) (value T, err error) {
+func readArtifact[T any](
+	ctx context.Context,
+	c *Cluster,
+	j *job.Job,
+	read func(*artifact.Fetcher, context.Context, job.Kind, string) (T, error),
+) (value T, err error) {
 	defer func() {
 		c.logFailure(ctx, "reading what is stored of a job", j.Name, err)
 		err = sanitize.Error(err)
@@ -111,7 +121,11 @@ func StatusMessages(j assess.Judged) Messages {
 
 // ReadMessages returns the messages of a job. It calls read only if the status does not
 // tell them, and returns the error of read unless that says that nothing is stored.
-func ReadMessages(ctx context.Context, j assess.Judged, read func(context.Context, *job.Job) (artifact.Results, error)) (Messages, error) {
+func ReadMessages(
+	ctx context.Context,
+	j assess.Judged,
+	read func(context.Context, *job.Job) (artifact.Results, error),
+) (Messages, error) {
 	m := StatusMessages(j)
 	if m.Note != "" {
 		return m, nil
@@ -152,7 +166,11 @@ type AllMessages struct {
 
 // Messages returns the messages of a job. It calls read as [ReadMessages] does, and reads
 // the server's log where that brings none. Once ctx has ended, the answer is void.
-func (c *Cluster) Messages(ctx context.Context, j assess.Judged, read func(context.Context, *job.Job) (artifact.Results, error)) AllMessages {
+func (c *Cluster) Messages(
+	ctx context.Context,
+	j assess.Judged,
+	read func(context.Context, *job.Job) (artifact.Results, error),
+) AllMessages {
 	var all AllMessages
 	all.Messages, all.Err = ReadMessages(ctx, j, read)
 	if all.NeedsLog(j.Job) && ctx.Err() == nil {
@@ -182,10 +200,17 @@ func (c *Cluster) Items(ctx context.Context, j *job.Job, server velero.Server) (
 		return results.Listed(list, nil), err
 	}
 	sections, noReasons := c.reasons(ctx, j)
-	items, err := c.compareItems(ctx, j, server, list, sections, func(ctx context.Context, e *Store) (collector.Discovery, error) {
-		kinds, _, err := e.Kinds(ctx)
-		return kinds, err
-	})
+	items, err := c.compareItems(
+		ctx,
+		j,
+		server,
+		list,
+		sections,
+		func(ctx context.Context, e *Store) (collector.Discovery, error) {
+			kinds, _, err := e.Kinds(ctx)
+			return kinds, err
+		},
+	)
 	if err != nil {
 		if ctx.Err() != nil {
 			return results.Items{}, context.Cause(ctx)
@@ -200,7 +225,14 @@ func (c *Cluster) Items(ctx context.Context, j *job.Job, server velero.Server) (
 }
 
 // compareItems joins a restore's list with what its backup holds.
-func (c *Cluster) compareItems(ctx context.Context, j *job.Job, server velero.Server, list []artifact.Resources, sections []results.Section, served func(context.Context, *Store) (collector.Discovery, error)) (results.Items, error) {
+func (c *Cluster) compareItems(
+	ctx context.Context,
+	j *job.Job,
+	server velero.Server,
+	list []artifact.Resources,
+	sections []results.Section,
+	served func(context.Context, *Store) (collector.Discovery, error),
+) (results.Items, error) {
 	restore, err := RestoreSpec(j)
 	if err != nil {
 		return results.Items{}, err
@@ -230,7 +262,9 @@ func (c *Cluster) compareItems(ctx context.Context, j *job.Job, server velero.Se
 
 // Why stored logs are not read.
 var (
-	ErrReadOnlyLog    = errors.New("read-only: to read the stored log, veltui would have to create a DownloadRequest in the cluster")
+	ErrReadOnlyLog = errors.New(
+		"read-only: to read the stored log, veltui would have to create a DownloadRequest in the cluster",
+	)
 	ErrNoArtifactsLog = errors.New("with --no-artifacts, veltui does not read the stored log")
 )
 
@@ -296,7 +330,11 @@ const problemsTime = time.Minute
 
 // Problems reads what the server has logged so far of a job's errors and warnings.
 func (c *Cluster) Problems(ctx context.Context, j *job.Job) (logs.Problems, error) {
-	reading, cancel := context.WithTimeoutCause(ctx, problemsTime, fmt.Errorf("it was not read within %s", problemsTime))
+	reading, cancel := context.WithTimeoutCause(
+		ctx,
+		problemsTime,
+		fmt.Errorf("it was not read within %s", problemsTime),
+	)
 	defer cancel()
 	p, err := c.LogReader(j.Namespace, c.logNotStored()).Problems(reading, j)
 	if reading.Err() != nil {
@@ -309,7 +347,11 @@ func (c *Cluster) Problems(ctx context.Context, j *job.Job) (logs.Problems, erro
 // WithRights names the rights that reading pods' logs takes, where one is missing.
 func WithRights(err error, namespace string) error {
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("%w; to read the logs of pods you need list and get on pods, and get on pods/log, in namespace %s", err, namespace)
+		return fmt.Errorf(
+			"%w; to read the logs of pods you need list and get on pods, and get on pods/log, in namespace %s",
+			err,
+			namespace,
+		)
 	}
 	return err
 }

@@ -83,7 +83,11 @@ func (c *Cluster) Surveyor() (*Surveyor, error) {
 }
 
 // Check finds what stands in the way, unless ctx ends or the API server rejects the credentials.
-func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(live.Progress)) (*preflight.Result, error) {
+func (s *Surveyor) Check(
+	ctx context.Context,
+	q SurveyQuestion,
+	progress func(live.Progress),
+) (*preflight.Result, error) {
 	in := preflight.Input{Restore: q.Spec.Restore, Velero: q.Velero, Index: q.Index, Unread: q.Unread, Now: s.clock()}
 	if q.Index == nil {
 		return preflight.Check(in)
@@ -134,7 +138,12 @@ func (s *Surveyor) Check(ctx context.Context, q SurveyQuestion, progress func(li
 func (s *Surveyor) Cost() live.Cost { return s.reader.Cost() }
 
 // look reads what there is to know of the cluster for a question, but not again what is known.
-func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, progress func(live.Progress)) (survey, error) {
+func (s *Surveyor) look(
+	ctx context.Context,
+	q SurveyQuestion,
+	known survey,
+	progress func(live.Progress),
+) (survey, error) {
 	found := survey{index: q.Index, at: known.at, served: known.served, versions: known.versions}
 	var err error
 	if found.served == nil {
@@ -143,13 +152,23 @@ func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, pro
 				return found, err
 			}
 			found.served = nil
-			found.unread = append(found.unread, preflight.NotLooked{What: "the kinds that the cluster serves, and what is there of them", Why: err.Error()})
+			found.unread = append(
+				found.unread,
+				preflight.NotLooked{
+					What: "the kinds that the cluster serves, and what is there of them",
+					Why:  err.Error(),
+				},
+			)
 			return found, nil
 		}
 	}
 	spec := q.Spec
 	if q.Keep {
-		spec.Restore = velerov1.RestoreSpec{BackupName: spec.Restore.BackupName, NamespaceMapping: spec.Restore.NamespaceMapping, PreserveNodePorts: spec.Restore.PreserveNodePorts}
+		spec.Restore = velerov1.RestoreSpec{
+			BackupName:        spec.Restore.BackupName,
+			NamespaceMapping:  spec.Restore.NamespaceMapping,
+			PreserveNodePorts: spec.Restore.PreserveNodePorts,
+		}
 	}
 	fates, err := q.Index.Fates(ctx, found.spec(spec), found.discovery())
 	if err != nil {
@@ -186,7 +205,13 @@ func (s *Surveyor) look(ctx context.Context, q SurveyQuestion, known survey, pro
 }
 
 // lookAtKinds finds out in which versions the cluster serves what the backup holds, and whether it lists these.
-func (s *Surveyor) lookAtKinds(ctx context.Context, index *collector.Index, resources []string, found *survey, known survey) (err error) {
+func (s *Surveyor) lookAtKinds(
+	ctx context.Context,
+	index *collector.Index,
+	resources []string,
+	found *survey,
+	known survey,
+) (err error) {
 	if found.failing, found.changed = known.failing, known.changed; found.failing != nil {
 		found.unread = known.unread
 		return nil
@@ -194,7 +219,8 @@ func (s *Surveyor) lookAtKinds(ctx context.Context, index *collector.Index, reso
 	others, custom := []string{}, map[string]string{}
 	for _, resource := range resources {
 		stored, preferred := index.Version(resource), found.served.Version(resource)
-		if stored != "" && preferred != "" && stored != preferred { // it is stored in another one than the cluster prefers
+		if stored != "" && preferred != "" &&
+			stored != preferred { // it is stored in another one than the cluster prefers
 			others = append(others, resource)
 		}
 		if _, group, _ := strings.Cut(resource, "."); preferred != "" && !collector.IsBuiltIn(group) {
@@ -215,14 +241,25 @@ func (s *Surveyor) lookAtKinds(ctx context.Context, index *collector.Index, reso
 	}
 	var unseen []string
 	if found.failing, unseen, err = s.reader.Failing(ctx, found.served, custom); len(unseen) > 0 {
-		found.unread = append(found.unread, preflight.NotLooked{What: "whether the API server can list " + human.List(unseen, 3), Why: "you may not list it in the whole cluster, as Velero does"})
+		found.unread = append(
+			found.unread,
+			preflight.NotLooked{
+				What: "whether the API server can list " + human.List(unseen, 3),
+				Why:  "you may not list it in the whole cluster, as Velero does",
+			},
+		)
 	}
 	return err
 }
 
 // surround reads what surrounds a restore. If it wants the same as before but for the
 // namespaces with quotas and limit ranges, those that are new are added.
-func (s *Surveyor) surround(ctx context.Context, served *live.Served, want live.Around, known survey) (live.Around, *live.Surroundings, error) {
+func (s *Surveyor) surround(
+	ctx context.Context,
+	served *live.Served,
+	want live.Around,
+	known survey,
+) (live.Around, *live.Surroundings, error) {
 	before, within := known.asked, want.Within
 	before.Within, want.Within = nil, nil
 	if known.around == nil || !reflect.DeepEqual(before, want) {
@@ -230,7 +267,10 @@ func (s *Surveyor) surround(ctx context.Context, served *live.Served, want live.
 		around, err := s.reader.Surroundings(ctx, served, want)
 		return want, around, err
 	}
-	added := slices.DeleteFunc(slices.Clone(within), func(namespace string) bool { return slices.Contains(known.asked.Within, namespace) })
+	added := slices.DeleteFunc(
+		slices.Clone(within),
+		func(namespace string) bool { return slices.Contains(known.asked.Within, namespace) },
+	)
 	want.Within = slices.Concat(known.asked.Within, added)
 	if len(added) == 0 {
 		return want, known.around, nil
@@ -243,9 +283,18 @@ func (s *Surveyor) surround(ctx context.Context, served *live.Served, want live.
 	if more.Saw(live.Namespaces, "") {
 		around.Namespaces = more.Namespaces
 	}
-	around.Quotas, around.LimitRanges = slices.Concat(around.Quotas, more.Quotas), slices.Concat(around.LimitRanges, more.LimitRanges)
+	around.Quotas, around.LimitRanges = slices.Concat(
+		around.Quotas,
+		more.Quotas,
+	), slices.Concat(
+		around.LimitRanges,
+		more.LimitRanges,
+	)
 	of := func(n live.NotSeen) bool { return n.Resource == live.Quotas || n.Resource == live.LimitRanges }
-	around.NotSeen = slices.Concat(around.NotSeen, slices.DeleteFunc(slices.Clone(more.NotSeen), func(n live.NotSeen) bool { return !of(n) }))
+	around.NotSeen = slices.Concat(
+		around.NotSeen,
+		slices.DeleteFunc(slices.Clone(more.NotSeen), func(n live.NotSeen) bool { return !of(n) }),
+	)
 	return want, &around, nil
 }
 
@@ -267,8 +316,14 @@ func (f *survey) discovery() collector.Discovery {
 
 // VeleroState is what a snapshot tells of Velero and of a backup.
 func VeleroState(snap *watch.Snapshot, backup string) preflight.Velero {
-	v := preflight.Velero{Server: snap.Server, LocationsUnseen: unseenSource(snap, watch.Locations), QueueUnseen: unseenSource(snap, watch.Restores), DeletionsUnseen: unseenSource(snap, watch.Deletions),
-		Agents: snap.NodeAgents, AgentsUnseen: unseenSource(snap, watch.Pods)}
+	v := preflight.Velero{
+		Server:          snap.Server,
+		LocationsUnseen: unseenSource(snap, watch.Locations),
+		QueueUnseen:     unseenSource(snap, watch.Restores),
+		DeletionsUnseen: unseenSource(snap, watch.Deletions),
+		Agents:          snap.NodeAgents,
+		AgentsUnseen:    unseenSource(snap, watch.Pods),
+	}
 	env := snap.Environment(snap.At)
 	for _, j := range snap.Jobs {
 		switch object := j.Object.(type) {
@@ -326,7 +381,12 @@ func AddStored(ctx context.Context, v *preflight.Velero, e *Store, index *collec
 		v.VolumesUnseen = ErrReadOnlyDownload.Error()
 	case hasVolumes:
 		var err error // Velero before 1.13 stores no record
-		if v.Volumes, err = e.artifacts.Volumes(ctx, job.Backup, v.Backup.Name); err != nil && !errors.Is(err, artifact.ErrAbsent) {
+		if v.Volumes, err = e.artifacts.Volumes(
+			ctx,
+			job.Backup,
+			v.Backup.Name,
+		); err != nil &&
+			!errors.Is(err, artifact.ErrAbsent) {
 			v.VolumesUnseen = sanitize.String(err.Error())
 		}
 		sanitize.Object(&v.Volumes)
@@ -370,7 +430,13 @@ func (e *Store) Bodies(backup string, progress Progress) Bodies {
 }
 
 // compare holds the objects that exist against what the backup holds of them.
-func (s *Surveyor) compare(ctx context.Context, q SurveyQuestion, known survey, in *preflight.Input, progress func(live.Progress)) error {
+func (s *Surveyor) compare(
+	ctx context.Context,
+	q SurveyQuestion,
+	known survey,
+	in *preflight.Input,
+	progress func(live.Progress),
+) error {
 	rules, lacking := rulesOf(q, known)
 	unread := func(what string, err error) {
 		in.Unread = append(in.Unread, preflight.NotLooked{What: what, Why: err.Error()})
@@ -399,7 +465,15 @@ func (s *Surveyor) compare(ctx context.Context, q SurveyQuestion, known survey, 
 		return err
 	}
 	for _, n := range unseen {
-		in.Unread = append(in.Unread, preflight.NotLooked{What: "how " + n.Resource + " differ from the backup", Resource: n.Resource, Namespace: n.Namespace, Why: n.Why})
+		in.Unread = append(
+			in.Unread,
+			preflight.NotLooked{
+				What:      "how " + n.Resource + " differ from the backup",
+				Resource:  n.Resource,
+				Namespace: n.Namespace,
+				Why:       n.Why,
+			},
+		)
 	}
 	in.Existing = c.Existing(unseen, broken)
 	return nil

@@ -20,20 +20,43 @@ func TestRestoresAhead(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	at := func(minutes int) metav1.Time { return metav1.NewTime(now.Add(-time.Duration(minutes) * time.Minute)) }
 	restore := func(name string, phase velerov1.RestorePhase, started, changed int) *job.Job {
-		r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: types.UID(name), CreationTimestamp: at(max(started, changed))}}
+		r := &velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:         "velero",
+				Name:              name,
+				UID:               types.UID(name),
+				CreationTimestamp: at(max(started, changed)),
+			},
+		}
 		written := at(changed)
 		r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: &written}}
 		r.Status.Phase = phase
 		if started > 0 {
 			began := at(started)
-			r.Status.StartTimestamp, r.Status.Progress = &began, &velerov1.RestoreProgress{TotalItems: 9, ItemsRestored: 4}
+			r.Status.StartTimestamp, r.Status.Progress = &began, &velerov1.RestoreProgress{
+				TotalItems:    9,
+				ItemsRestored: 4,
+			}
 		}
 		return job.Next(nil, job.Input{Restore: r, At: now})
 	}
-	jobs := []*job.Job{restore("finalized", velerov1.RestorePhaseFinalizing, 90, 70), restore("left", velerov1.RestorePhaseInProgress, 60, 50),
-		restore("runs", velerov1.RestorePhaseInProgress, 30, 0), restore("next", velerov1.RestorePhaseNew, 0, 5)}
+	jobs := []*job.Job{
+		restore("finalized", velerov1.RestorePhaseFinalizing, 90, 70),
+		restore("left", velerov1.RestorePhaseInProgress, 60, 50),
+		restore("runs", velerov1.RestorePhaseInProgress, 30, 0),
+		restore("next", velerov1.RestorePhaseNew, 0, 5),
+	}
 	snap := &watch.Snapshot{At: now, Health: watch.Health{State: watch.Live}, Jobs: jobs, Active: jobs}
-	snap.Server = velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-0", Running: true, StartedAt: now.Add(-48 * time.Hour), Version: "v1.18.3", Flags: velero.DefaultServerFlags()}}
+	snap.Server = velero.Server{
+		Visible: true,
+		ServerPod: velero.ServerPod{
+			Name:      "velero-0",
+			Running:   true,
+			StartedAt: now.Add(-48 * time.Hour),
+			Version:   "v1.18.3",
+			Flags:     velero.DefaultServerFlags(),
+		},
+	}
 	v := VeleroState(snap, "nightly")
 	if !slices.Equal(v.Running, []string{"runs"}) || !slices.Equal(v.Waiting, []string{"next"}) {
 		t.Errorf("%q run and %q wait", v.Running, v.Waiting)

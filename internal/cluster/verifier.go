@@ -31,7 +31,13 @@ var errNoArtifactsVerify = errors.New("with --no-artifacts veltui does not read 
 // Verify reads what a restore was to bring back, and looks for it in the cluster. With
 // an error that is not about the cluster, the result says what is known all the same. If far is not nil, it also
 // compares the content of what is there with the backup, and far is told how far that is.
-func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment, progress func(live.Progress), far func(string)) (result verify.Result, err error) {
+func (c *Cluster) Verify(
+	ctx context.Context,
+	j *job.Job,
+	in *assess.Assessment,
+	progress func(live.Progress),
+	far func(string),
+) (result verify.Result, err error) {
 	defer func() {
 		c.logFailure(ctx, "verifying a restore", j.Name, err)
 		err = sanitize.Error(err)
@@ -54,7 +60,12 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 	input.Backup, input.Mapped = spec.BackupName, len(spec.NamespaceMapping) > 0
 	var notes []string
 	if input.Items, input.Unlisted, notes, err = c.expected(ctx, j, in.Snapshot.Server, served); err != nil {
-		result = verify.Result{Count: map[verify.State]int{}, At: c.Clock(), SoFar: !j.Terminal(), Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())}}
+		result = verify.Result{
+			Count: map[verify.State]int{},
+			At:    c.Clock(),
+			SoFar: !j.Terminal(),
+			Notes: []string{"What was to come back is not known: " + sanitize.String(err.Error())},
+		}
 		result.AddData(j.Volumes)
 		return result, fmt.Errorf("what was to come back is not known: %w", err)
 	}
@@ -77,14 +88,31 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 		}
 	}
 	// Velero itself adds the kinds that it never restores (restore_controller.go, validateAndComplete).
-	words := slices.DeleteFunc(slices.Concat(spec.IncludedResources, spec.ExcludedResources), func(word string) bool { return slices.Contains(collector.NonRestorable(), word) })
+	words := slices.DeleteFunc(
+		slices.Concat(spec.IncludedResources, spec.ExcludedResources),
+		func(word string) bool { return slices.Contains(collector.NonRestorable(), word) },
+	)
 	for _, word := range served.Untold(words) {
-		notes = append(notes, fmt.Sprintf("What the restore means by %s is not known: its API group may be one that does not answer (%s)", sanitize.String(word), served.SilentGroups()))
+		notes = append(
+			notes,
+			fmt.Sprintf(
+				"What the restore means by %s is not known: its API group may be one that does not answer (%s)",
+				sanitize.String(word),
+				served.SilentGroups(),
+			),
+		)
 	}
 	if far != nil {
 		err := noBackup
 		if err == nil {
-			question := SurveyQuestion{Velero: state, Spec: collector.RestoreSpec{Restore: spec, Policy: SelectedBy(j), Server: ServerOf(in.Snapshot.Server)}}
+			question := SurveyQuestion{
+				Velero: state,
+				Spec: collector.RestoreSpec{
+					Restore: spec,
+					Policy:  SelectedBy(j),
+					Server:  ServerOf(in.Snapshot.Server),
+				},
+			}
 			if err = store.ReadPolicy(ctx, &question.Spec); err == nil {
 				err = c.compareContents(ctx, j, question, input, &result, reader, served, far)
 			}
@@ -127,7 +155,12 @@ func (c *Cluster) Verify(ctx context.Context, j *job.Job, in *assess.Assessment,
 }
 
 // expected is what Velero lists and what the backup holds. Either is enough for an answer.
-func (c *Cluster) expected(ctx context.Context, j *job.Job, server velero.Server, served *live.Served) (items results.Items, unlisted bool, notes []string, err error) {
+func (c *Cluster) expected(
+	ctx context.Context,
+	j *job.Job,
+	server velero.Server,
+	served *live.Served,
+) (items results.Items, unlisted bool, notes []string, err error) {
 	var list []artifact.Resources
 	var sections []results.Section
 	var noReasons error
@@ -136,9 +169,16 @@ func (c *Cluster) expected(ctx context.Context, j *job.Job, server velero.Server
 		list, noList = c.Resources(ctx, j)
 		sections, noReasons = c.reasons(ctx, j)
 	}
-	items, noBackup := c.compareItems(ctx, j, server, list, sections, func(context.Context, *Store) (collector.Discovery, error) {
-		return collector.LiveDiscovery(served.Lists), nil
-	})
+	items, noBackup := c.compareItems(
+		ctx,
+		j,
+		server,
+		list,
+		sections,
+		func(context.Context, *Store) (collector.Discovery, error) {
+			return collector.LiveDiscovery(served.Lists), nil
+		},
+	)
 	switch {
 	case ctx.Err() != nil:
 		return items, false, nil, context.Cause(ctx)
@@ -163,9 +203,14 @@ func (c *Cluster) evidence(ctx context.Context, j *job.Job) verify.Evidence {
 	spec, err := RestoreSpec(j)
 	if err == nil {
 		e.NoVolumes = spec.RestorePVs != nil && !*spec.RestorePVs
-		e.Saved, err = readArtifact(ctx, c, j, func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
-			return f.Volumes(ctx, job.Backup, spec.BackupName)
-		})
+		e.Saved, err = readArtifact(
+			ctx,
+			c,
+			j,
+			func(f *artifact.Fetcher, ctx context.Context, _ job.Kind, _ string) ([]artifact.Volume, error) {
+				return f.Volumes(ctx, job.Backup, spec.BackupName)
+			},
+		)
 	}
 	switch {
 	case errors.Is(err, artifact.ErrAbsent):
@@ -192,23 +237,36 @@ func addClaims(ctx context.Context, reader *live.Reader, served *live.Served, re
 			result.Notes = append(result.Notes, what+" is not known: "+err.Error())
 		}
 	}
-	unseen, err := reader.LookWhole(ctx, served, result.ClaimsThere(), func(string) string { return "" }, func(_ string, from *unstructured.Unstructured) {
-		sanitize.Object(&from.Object)
-		var o corev1.PersistentVolumeClaim
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, &o); err != nil {
-			return // AddClaims leaves it out, and AddVolumes says so
-		}
-		c := verify.Claim{Namespace: o.Namespace, Name: o.Name, UID: o.UID, Phase: string(o.Status.Phase), Volume: o.Spec.VolumeName}
-		if class := o.Spec.StorageClassName; class != nil {
-			c.Class = *class
-		}
-		if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
-			c.Snapshot = source.Name
-		}
-		claims = append(claims, c)
-		isOpen := o.Status.Phase != corev1.ClaimBound
-		open, named = open || isOpen, named || isOpen && c.Volume != ""
-	}, nil)
+	unseen, err := reader.LookWhole(
+		ctx,
+		served,
+		result.ClaimsThere(),
+		func(string) string { return "" },
+		func(_ string, from *unstructured.Unstructured) {
+			sanitize.Object(&from.Object)
+			var o corev1.PersistentVolumeClaim
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, &o); err != nil {
+				return // AddClaims leaves it out, and AddVolumes says so
+			}
+			c := verify.Claim{
+				Namespace: o.Namespace,
+				Name:      o.Name,
+				UID:       o.UID,
+				Phase:     string(o.Status.Phase),
+				Volume:    o.Spec.VolumeName,
+			}
+			if class := o.Spec.StorageClassName; class != nil {
+				c.Class = *class
+			}
+			if source := o.Spec.DataSource; source != nil && source.Kind == "VolumeSnapshot" {
+				c.Snapshot = source.Name
+			}
+			claims = append(claims, c)
+			isOpen := o.Status.Phase != corev1.ClaimBound
+			open, named = open || isOpen, named || isOpen && c.Volume != ""
+		},
+		nil,
+	)
 	unknown("Which claims are bound", err)
 	for _, n := range unseen {
 		unknown("Which claims are bound"+human.Clause(" in namespace ", n.Namespace), errors.New(n.Why))
@@ -228,7 +286,15 @@ func addClaims(ctx context.Context, reader *live.Reader, served *live.Served, re
 	}
 	if named {
 		refs := map[string]*corev1.ObjectReference{}
-		err := live.Visit(ctx, reader, served, live.PersistentVolumes, "", "", func(v *live.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef })
+		err := live.Visit(
+			ctx,
+			reader,
+			served,
+			live.PersistentVolumes,
+			"",
+			"",
+			func(v *live.PersistentVolume) { refs[v.Name] = v.Spec.ClaimRef },
+		)
 		unknown("Whether the volumes of claims that are not bound can be bound to them", err)
 		for i := range claims {
 			c := &claims[i]
@@ -251,7 +317,9 @@ func (c *Cluster) target(ctx context.Context) (*live.Reader, *live.Served, error
 	if err != nil {
 		return nil, nil, err
 	}
-	reader, err := live.New(live.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: c.Clock, Log: c.Log})
+	reader, err := live.New(
+		live.Options{Config: config, Silence: cmp.Or(config.Timeout, patience), Clock: c.Clock, Log: c.Log},
+	)
 	if err != nil {
 		return nil, nil, err
 	}

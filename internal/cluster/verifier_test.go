@@ -20,31 +20,59 @@ import (
 func TestClaimsAreReadWithRightsInNamespacesAlone(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		namespace := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/persistentvolumeclaims")
+		namespace := strings.TrimSuffix(
+			strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"),
+			"/persistentvolumeclaims",
+		)
 		if strings.Contains(namespace, "/") || namespace == "ns-3" {
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`)
+			_, _ = fmt.Fprint(
+				w,
+				`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`,
+			)
 			return
 		}
-		_, _ = fmt.Fprintf(w, `{"kind": "PersistentVolumeClaimList", "apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-			"metadata": {"namespace": %q, "name": "data"}, "spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}]}`, namespace)
+		_, _ = fmt.Fprintf(
+			w,
+			`{"kind": "PersistentVolumeClaimList", "apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+			"metadata": {"namespace": %q, "name": "data"}, "spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}}]}`,
+			namespace,
+		)
 	}))
 	defer api.Close()
 	reader, err := live.New(live.Options{Config: &rest.Config{Host: api.URL, QPS: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := live.ServedBy(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "persistentvolumeclaims", Namespaced: true, Verbs: metav1.Verbs{"list"}}}},
-		&metav1.APIResourceList{GroupVersion: "storage.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "storageclasses", Verbs: metav1.Verbs{"list"}}}})
+	served := live.ServedBy(
+		&metav1.APIResourceList{
+			GroupVersion: "v1",
+			APIResources: []metav1.APIResource{
+				{Name: "persistentvolumeclaims", Namespaced: true, Verbs: metav1.Verbs{"list"}},
+			},
+		},
+		&metav1.APIResourceList{
+			GroupVersion: "storage.k8s.io/v1",
+			APIResources: []metav1.APIResource{{Name: "storageclasses", Verbs: metav1.Verbs{"list"}}},
+		},
+	)
 	claims := verify.Kind{Name: "persistentvolumeclaims"}
 	for i := range 9 {
-		claims.Items = append(claims.Items, verify.Item{Namespace: fmt.Sprintf("ns-%d", i), Name: "data", State: verify.Restored})
+		claims.Items = append(
+			claims.Items,
+			verify.Item{Namespace: fmt.Sprintf("ns-%d", i), Name: "data", State: verify.Restored},
+		)
 	}
 	result := verify.Result{Kinds: []verify.Kind{claims}}
 	addClaims(t.Context(), reader, served, &result)
 	if len(result.Claims) != 8 || result.LostClaims() != 0 || !result.Unknown ||
-		len(result.Notes) != 2 || !strings.Contains(result.Notes[0], "Which claims are bound in namespace ns-3 is not known: you may not list it") ||
-		!strings.Contains(result.Notes[1], "storage classes of claims that are not bound is not known: you may not list it") {
+		len(
+			result.Notes,
+		) != 2 || !strings.Contains(result.Notes[0], "Which claims are bound in namespace ns-3 is not known: you may not list it") ||
+		!strings.Contains(
+			result.Notes[1],
+			"storage classes of claims that are not bound is not known: you may not list it",
+		) {
 		t.Errorf("%d claims, unknown: %t, %q", len(result.Claims), result.Unknown, result.Notes)
 	}
 }
@@ -57,19 +85,49 @@ func TestClaimsThatNeverBind(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		asked = append(asked, r.URL.Path)
 		list := func(kind string, items ...string) {
-			_, _ = fmt.Fprintf(w, `{"kind": "%sList", "apiVersion": "v1", "items": [%s]}`, kind, strings.Join(items, ","))
+			_, _ = fmt.Fprintf(
+				w,
+				`{"kind": "%sList", "apiVersion": "v1", "items": [%s]}`,
+				kind,
+				strings.Join(items, ","),
+			)
 		}
 		claim := func(name, phase string) string {
-			return fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"namespace": "shop", "name": %[1]q, "uid": "uid-%[1]s"}, "spec": {"volumeName": "pv-%[1]s", "storageClassName": "gone"}, "status": {"phase": %[2]q}}`, name, phase)
+			return fmt.Sprintf(
+				`{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"namespace": "shop", "name": %[1]q, "uid": "uid-%[1]s"}, "spec": {"volumeName": "pv-%[1]s", "storageClassName": "gone"}, "status": {"phase": %[2]q}}`,
+				name,
+				phase,
+			)
 		}
 		volume := func(of, namespace, name, uid string) string {
-			return fmt.Sprintf(`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv-%s"}, "spec": {"claimRef": {"namespace": %q, "name": %q, "uid": %q}}}`, of, namespace, name, uid)
+			return fmt.Sprintf(
+				`{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv-%s"}, "spec": {"claimRef": {"namespace": %q, "name": %q, "uid": %q}}}`,
+				of,
+				namespace,
+				name,
+				uid,
+			)
 		}
 		switch r.URL.Path {
 		case "/api/v1/namespaces/shop/persistentvolumeclaims":
-			list("PersistentVolumeClaim", claim("bound", "Bound"), claim("original", "Pending"), claim("released", "Pending"), claim("none", "Pending"), claim("kept", "Pending"), claim("misbound", "Lost"))
+			list(
+				"PersistentVolumeClaim",
+				claim("bound", "Bound"),
+				claim("original", "Pending"),
+				claim("released", "Pending"),
+				claim("none", "Pending"),
+				claim("kept", "Pending"),
+				claim("misbound", "Lost"),
+			)
 		case "/api/v1/persistentvolumes":
-			list("PersistentVolume", volume("original", "prod", "original", "uid-x"), volume("released", "shop", "released", "uid-old"), volume("kept", "shop", "kept", ""), volume("misbound", "x", "misbound", ""), volume("other", "x", "y", "z"))
+			list(
+				"PersistentVolume",
+				volume("original", "prod", "original", "uid-x"),
+				volume("released", "shop", "released", "uid-old"),
+				volume("kept", "shop", "kept", ""),
+				volume("misbound", "x", "misbound", ""),
+				volume("other", "x", "y", "z"),
+			)
 		default:
 			list("StorageClass")
 		}
@@ -81,7 +139,13 @@ func TestClaimsThatNeverBind(t *testing.T) {
 	}
 	verbs := metav1.Verbs{"list"}
 	served := live.ServedBy(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
-		{Name: "persistentvolumeclaims", Namespaced: true, Verbs: verbs}, {Name: "persistentvolumes", Verbs: verbs}}}, &metav1.APIResourceList{GroupVersion: "storage.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "storageclasses", Verbs: verbs}}})
+		{
+			Name:       "persistentvolumeclaims",
+			Namespaced: true,
+			Verbs:      verbs,
+		},
+		{Name: "persistentvolumes", Verbs: verbs},
+	}}, &metav1.APIResourceList{GroupVersion: "storage.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "storageclasses", Verbs: verbs}}})
 	for _, soFar := range []bool{false, true} {
 		claims := verify.Kind{Name: "persistentvolumeclaims"}
 		for _, name := range []string{"bound", "original", "released", "none", "kept", "misbound"} {

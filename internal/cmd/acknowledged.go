@@ -220,7 +220,10 @@ func (all *acknowledgements) bound(most int) {
 			places = append(places, place{a.text("time"), key, i})
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(a.key, b.key)) })
+	slices.SortFunc(
+		places,
+		func(a, b place) int { return cmp.Or(cmp.Compare(b.time, a.time), cmp.Compare(a.key, b.key)) },
+	)
 	for _, p := range places[min(most, len(places)):] {
 		delete(all.clusters[p.cluster].findings, p.key)
 	}
@@ -268,7 +271,10 @@ func (all *acknowledgements) set(name clusterName, namespace string, keys map[st
 	i := slices.IndexFunc(all.clusters, func(c acknowledgedCluster) bool { return c.Server != "" && c.is(name) })
 	if i < 0 {
 		i = len(all.clusters)
-		all.clusters = append(all.clusters, acknowledgedCluster{fields: map[string]json.RawMessage{}, clusterName: name})
+		all.clusters = append(
+			all.clusters,
+			acknowledgedCluster{fields: map[string]json.RawMessage{}, clusterName: name},
+		)
 	}
 	own := &all.clusters[i]
 	own.clusterName = name

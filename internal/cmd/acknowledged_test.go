@@ -73,8 +73,11 @@ func TestAcknowledgementsAreOfOneCluster(t *testing.T) {
 
 // The first format named clusters by contexts: what is of one object is believed, the rest is not.
 func TestAcknowledgementsAreMigrated(t *testing.T) {
-	s := newAcknowledgedStore(t, `{"prod": {"0b1c Failed warning ": "2026-11-01T00:00:00Z", "velero/server/velero Down critical ": "2026-11-01T00:00:00Z"},
-		"version": {"77aa Failed warning ": "2026-11-02T00:00:00Z"}}`)
+	s := newAcknowledgedStore(
+		t,
+		`{"prod": {"0b1c Failed warning ": "2026-11-01T00:00:00Z", "velero/server/velero Down critical ": "2026-11-01T00:00:00Z"},
+		"version": {"77aa Failed warning ": "2026-11-02T00:00:00Z"}}`,
+	)
 	if got := s.keysOf(t, clusterA); got != "0b1c Failed warning " {
 		t.Errorf("read: %s", got)
 	}
@@ -135,7 +138,11 @@ func TestAcknowledgementsOfSeveralPrograms(t *testing.T) {
 			for n := range times {
 				err := statedir.ErrBusy
 				for err == statedir.ErrBusy { // a slow machine is no reason to fail
-					err = s.update(clusterA, "velero", map[string]bool{fmt.Sprintf("%d-%d R", p, n): true, fmt.Sprintf("%d-%d R", p, n-1): false})
+					err = s.update(
+						clusterA,
+						"velero",
+						map[string]bool{fmt.Sprintf("%d-%d R", p, n): true, fmt.Sprintf("%d-%d R", p, n-1): false},
+					)
 				}
 				if err != nil {
 					t.Error(err)

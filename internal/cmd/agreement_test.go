@@ -47,11 +47,22 @@ func (c *scenarioCheck) agreement() {
 		c.document(&list, args...)
 		i := slices.IndexFunc(list.Items, is)
 		if isListed, expected := i >= 0, trouble || args[1] != "--stuck"; isListed != expected {
-			c.Errorf("%s lists it: %v, and explain says %s (%s)", strings.Join(args, " "), isListed, c.said.state, c.said.reason)
+			c.Errorf(
+				"%s lists it: %v, and explain says %s (%s)",
+				strings.Join(args, " "),
+				isListed,
+				c.said.state,
+				c.said.reason,
+			)
 		} else if isListed {
 			c.agrees(strings.Join(args, " "), judgementOf(list.Items[i]))
 			if list.Items[i].Stuck != trouble {
-				c.Errorf("%s: stuck is %v of a job that is %s", strings.Join(args, " "), list.Items[i].Stuck, c.said.state)
+				c.Errorf(
+					"%s: stuck is %v of a job that is %s",
+					strings.Join(args, " "),
+					list.Items[i].Stuck,
+					c.said.state,
+				)
 			}
 		}
 	}
@@ -86,7 +97,10 @@ func (c *scenarioCheck) checkAgrees(kind, name string, trouble bool) {
 		return strings.EqualFold(f.Object.Kind, kind) && f.Object.Name == name
 	})
 	ref := strings.ToLower(kind) + "/" + name
-	follows := slices.ContainsFunc(check.Items, func(f document.Finding) bool { return slices.Contains(f.Affects, ref) })
+	follows := slices.ContainsFunc(
+		check.Items,
+		func(f document.Finding) bool { return slices.Contains(f.Affects, ref) },
+	)
 	switch {
 	case c.said.state == "":
 	case i < 0 && trouble && !follows:

@@ -110,9 +110,13 @@ func (a *askedRestore) subject(ctx context.Context, args []string, spec velerov1
 		return selection{}, usagef("expected one backup/NAME or restore/NAME, got %q", args)
 	}
 	if selected.names[0].kind == job.Restore && !reflect.DeepEqual(spec, velerov1.RestoreSpec{}) {
-		return selection{}, usagef("restore/%s has its own filters; to try other filters, give backup/NAME", selected.names[0].name)
+		return selection{}, usagef(
+			"restore/%s has its own filters; to try other filters, give backup/NAME",
+			selected.names[0].name,
+		)
 	}
-	if d := a.flags.Draft().Restore.Spec; len(given) > 0 && (d.BackupName != "" && d.BackupName != selected.names[0].name || d.ScheduleName != "") {
+	if d := a.flags.Draft().Restore.Spec; len(given) > 0 &&
+		(d.BackupName != "" && d.BackupName != selected.names[0].name || d.ScheduleName != "") {
 		return selection{}, usagef("%q beside --from-backup or --from-schedule: give one or the other", given[0])
 	}
 	return selected, nil
@@ -232,8 +236,13 @@ func parseRestore(data []byte) (*velerov1.Restore, error) {
 	}
 	d := restorespec.Draft{Restore: *found, Only: restorespec.Selection(found)}
 	var is map[string]any
-	if want := d.ConfigMap(found.Namespace); policy != nil && (want == nil || yaml.Unmarshal(policy, &is) != nil || !reflect.DeepEqual(is, want.Object)) {
-		return nil, errors.New("the ConfigMap is not that of the Restore's selection: name the objects with --only-from FILE")
+	if want := d.ConfigMap(
+		found.Namespace,
+	); policy != nil &&
+		(want == nil || yaml.Unmarshal(policy, &is) != nil || !reflect.DeepEqual(is, want.Object)) {
+		return nil, errors.New(
+			"the ConfigMap is not that of the Restore's selection: name the objects with --only-from FILE",
+		)
 	}
 	return found, nil
 }

@@ -54,10 +54,21 @@ func (c *cli) printAudit(about, output string) error {
 	return c.print(output, d, func(l *lines) {
 		if len(d.Items) > 0 {
 			t := c.newTable()
-			l.err = t.print(auditColumns, mapSlice(d.Items, func(i document.Audited) []string { return i.Cells(c.clock()) }))
+			l.err = t.print(
+				auditColumns,
+				mapSlice(d.Items, func(i document.Audited) []string { return i.Cells(c.clock()) }),
+			)
 		}
 	})
 }
 
-var auditColumns = []column{{title: "TIME"}, {title: "CONTEXT", rank: 2}, {title: "BY", rank: 1}, {title: "ACTION"}, {title: "WHAT"},
-	{title: "SENT"}, {title: "STATE"}, {title: "REASON", rank: 3, least: 20}}
+var auditColumns = []column{
+	{title: "TIME"},
+	{title: "CONTEXT", rank: 2},
+	{title: "BY", rank: 1},
+	{title: "ACTION"},
+	{title: "WHAT"},
+	{title: "SENT"},
+	{title: "STATE"},
+	{title: "REASON", rank: 3, least: 20},
+}

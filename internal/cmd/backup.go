@@ -42,7 +42,9 @@ those of 'veltui wait'.`,
 	create.Flags().StringVar(&from, "from-schedule", "", "Schedule whose template the backup takes")
 	w.addWait(create)
 	completeFlag(create, "from-schedule", c.completeJobs("Schedule"))
-	cmd.AddCommand(create, newDelete(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
+	cmd.AddCommand(
+		create,
+		newDelete(c, job.Backup, `Delete backups, as 'velero backup delete' does: Velero deletes what is stored of
 them, their snapshots and their restores, and veltui follows it. The plan shows who
 reads the backup, and which others are copies. veltui deletes no backup that this
 cluster may not have made: where clusters share a bucket, it may be another's only
@@ -56,6 +58,7 @@ cluster made.`, `  # Show evidence and plan, then ask
   veltui backup delete nightly-20260101010000
 
   # In a script, with a reason
-  veltui backup delete before-upgrade --yes --reason "INC-4711"`))
+  veltui backup delete before-upgrade --yes --reason "INC-4711"`),
+	)
 	return cmd
 }

@@ -37,8 +37,16 @@ type bomb struct {
 }
 
 var (
-	longText   = bomb{"one long text", `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"`, "A"}
-	sameObject = bomb{"the same object", `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a","namespace":"velero","uid":"u"}}`, `,{"metadata":{"name":"a","namespace":"velero","uid":"u"}}`}
+	longText = bomb{
+		"one long text",
+		`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"`,
+		"A",
+	}
+	sameObject = bomb{
+		"the same object",
+		`{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a","namespace":"velero","uid":"u"}}`,
+		`,{"metadata":{"name":"a","namespace":"velero","uid":"u"}}`,
+	}
 )
 
 // packed is the bomb in gzip.
@@ -84,7 +92,12 @@ func (b *bed) bomber(t *testing.T) *bomber {
 		t.Fatal(err)
 	}
 	p := &bomber{}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		code, target, packed := p.code, p.target, p.packed
@@ -106,7 +119,10 @@ func (b *bed) bomber(t *testing.T) *bomber {
 		server.Close()
 	})
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	p.kubeconfig, err = b.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, "bomber")
+	p.kubeconfig, err = b.KubeconfigFor(
+		&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
+		"bomber",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,12 +155,24 @@ func TestBombsCostLittle(t *testing.T) {
 		at   string
 		args [][]string
 	}{
-		{"everything", sameObject, 200, `.`, [][]string{{"get"}, finalize, {"describe", "restore/prey"}, preflight, dashboard}},
+		{
+			"everything",
+			sameObject,
+			200,
+			`.`,
+			[][]string{{"get"}, finalize, {"describe", "restore/prey"}, preflight, dashboard},
+		},
 		{"everything", longText, 200, `.`, [][]string{{"get"}, {"describe", "restore/prey"}, dashboard}},
 		{"errors", longText, 500, `.`, [][]string{{"get"}, dashboard}},
 		{"missing", sameObject, 404, `^GET /api`, [][]string{{"get"}}},
 		{"one object", longText, 200, `/(restores|backups)/`, [][]string{{"describe", "restore/prey"}}},
-		{"lists of jobs", sameObject, 200, `^GET .*/(restores|backups)(\?|$)`, [][]string{{"get", "backups", "-o", "json"}}},
+		{
+			"lists of jobs",
+			sameObject,
+			200,
+			`^GET .*/(restores|backups)(\?|$)`,
+			[][]string{{"get", "backups", "-o", "json"}},
+		},
 		{"pods", sameObject, 200, `^GET /api/v1/.*pods`, [][]string{finalize}},
 		{"access reviews", sameObject, 200, `selfsubject`, [][]string{finalize, dashboard}},
 		{"watches", longText, 200, `watch=(1|true)`, [][]string{dashboard}},

@@ -70,7 +70,10 @@ func TestBoundedLog(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text[max(0, len(text)-200):]), "dropped, because too many came") {
+	if text, err := os.ReadFile(
+		path,
+	); err != nil ||
+		!strings.Contains(string(text[max(0, len(text)-200):]), "dropped, because too many came") {
 		t.Errorf("%v, the end does not say what was dropped: %q", err, text[max(0, len(text)-200):])
 	}
 	write(1, line) // to a closed log: nothing happens
@@ -106,7 +109,13 @@ func TestFloodOfWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d warnings, %d bytes of log", sent.Load(), len(text))
-	if len(text) > 4*maxWarnings*maxWarning || strings.Count(string(text), "always the same") != 1 || !strings.Contains(string(text), "left out") {
-		t.Errorf("%d bytes, %d times the same: %.3000s", len(text), strings.Count(string(text), "always the same"), text)
+	if len(text) > 4*maxWarnings*maxWarning || strings.Count(string(text), "always the same") != 1 ||
+		!strings.Contains(string(text), "left out") {
+		t.Errorf(
+			"%d bytes, %d times the same: %.3000s",
+			len(text),
+			strings.Count(string(text), "always the same"),
+			text,
+		)
 	}
 }

@@ -82,7 +82,10 @@ func TestDashboardChangesEndInMidRetry(t *testing.T) {
 			if after := b.state(t, written(name)); after != before {
 				t.Errorf("it was %s and is %s", before, after)
 			}
-			if log := o.log(t); eventsOf(log) != "begin check send end" || log[3].Sent != action.Doubtful || log[3].Error == "" {
+			if log := o.log(
+				t,
+			); eventsOf(log) != "begin check send end" || log[3].Sent != action.Doubtful ||
+				log[3].Error == "" {
 				t.Errorf("the journal has %s: %+v", eventsOf(log), log)
 			}
 		})
@@ -91,7 +94,16 @@ func TestDashboardChangesEndInMidRetry(t *testing.T) {
 
 // dashboardChanges are keys of the dashboard that do what a command of [changes] does.
 var dashboardChanges = []struct{ change, tab, suffix, key string }{
-	{"pause", "4", "-daily", "p"}, {"unpause", "4", "-paused", "p"}, {"backup", "4", "-daily", "b"}, {"delete-restore", "2", "-old", "X"}, {"delete-backup", "3", "-gone", "X"},
+	{
+		"pause",
+		"4",
+		"-daily",
+		"p",
+	},
+	{"unpause", "4", "-paused", "p"},
+	{"backup", "4", "-daily", "b"},
+	{"delete-restore", "2", "-old", "X"},
+	{"delete-backup", "3", "-gone", "X"},
 }
 
 // changes opens the dialog of a key on a row of a tab, up to the question.

@@ -35,8 +35,18 @@ type change struct {
 // changes are the commands that change what is no running job. name is that of a location and a completed backup; -daily
 // and -paused behind it are schedules, -old is a completed restore, and -gone a backup that nothing reads.
 var changes = []change{
-	{"pause", http.MethodPatch, func(n string) []string { return []string{"schedule", "pause", n + "-daily"} }, func(n string) client.Object { return scheduleNamed(n + "-daily") }},
-	{"unpause", http.MethodPatch, func(n string) []string { return []string{"schedule", "unpause", n + "-paused"} }, func(n string) client.Object { return scheduleNamed(n + "-paused") }},
+	{
+		"pause",
+		http.MethodPatch,
+		func(n string) []string { return []string{"schedule", "pause", n + "-daily"} },
+		func(n string) client.Object { return scheduleNamed(n + "-daily") },
+	},
+	{
+		"unpause",
+		http.MethodPatch,
+		func(n string) []string { return []string{"schedule", "unpause", n + "-paused"} },
+		func(n string) client.Object { return scheduleNamed(n + "-paused") },
+	},
 	{"restore", http.MethodPost, func(n string) []string {
 		return []string{"restore", "create", n, "--from-backup", n, "--preflight", "none"}
 	}, func(n string) client.Object {
@@ -47,9 +57,14 @@ var changes = []change{
 	}, func(n string) client.Object {
 		return &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-now"}}
 	}},
-	{"delete-restore", http.MethodDelete, func(n string) []string { return []string{"restore", "delete", n + "-old"} }, func(n string) client.Object {
-		return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-old"}}
-	}},
+	{
+		"delete-restore",
+		http.MethodDelete,
+		func(n string) []string { return []string{"restore", "delete", n + "-old"} },
+		func(n string) client.Object {
+			return &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: n + "-old"}}
+		},
+	},
 	{"delete-backup", http.MethodPost, func(n string) []string {
 		return []string{"backup", "delete", n + "-gone", "--from-another-cluster", "--last-copy"}
 	}, func(n string) client.Object {
@@ -87,11 +102,25 @@ func changeable(name string) []client.Object {
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "velero", Name: name} }
 	done := velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}
 	all := []client.Object{
-		&velerov1.BackupStorageLocation{ObjectMeta: in(name), Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
-			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}},
+		&velerov1.BackupStorageLocation{
+			ObjectMeta: in(name),
+			Spec: velerov1.BackupStorageLocationSpec{
+				Provider:    "aws",
+				StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+			},
+			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+		},
 		&velerov1.Backup{ObjectMeta: in(name), Spec: velerov1.BackupSpec{StorageLocation: name}, Status: done},
-		&velerov1.Backup{ObjectMeta: in(name + "-gone"), Spec: velerov1.BackupSpec{StorageLocation: name}, Status: done},
-		&velerov1.Restore{ObjectMeta: in(name + "-old"), Spec: velerov1.RestoreSpec{BackupName: name}, Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}},
+		&velerov1.Backup{
+			ObjectMeta: in(name + "-gone"),
+			Spec:       velerov1.BackupSpec{StorageLocation: name},
+			Status:     done,
+		},
+		&velerov1.Restore{
+			ObjectMeta: in(name + "-old"),
+			Spec:       velerov1.RestoreSpec{BackupName: name},
+			Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+		},
 	}
 	for _, paused := range []bool{false, true} {
 		s := &velerov1.Schedule{ObjectMeta: in(name + "-daily"), Spec: velerov1.ScheduleSpec{
@@ -110,7 +139,11 @@ func (b *bed) settle(t *testing.T, o client.Object) {
 	switch o.(type) {
 	case *velerov1.Backup, *velerov1.Restore:
 		for n := range 3 {
-			with := fmt.Sprintf(`{"status":{"startTimestamp":%q,"progress":{"totalItems":%d}}}`, o.GetCreationTimestamp().UTC().Format(time.RFC3339), n+1)
+			with := fmt.Sprintf(
+				`{"status":{"startTimestamp":%q,"progress":{"totalItems":%d}}}`,
+				o.GetCreationTimestamp().UTC().Format(time.RFC3339),
+				n+1,
+			)
 			if err := b.client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(with))); err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +188,9 @@ func (b *bed) state(t *testing.T, o client.Object) string {
 
 // sendsChange is true for the request that changes something, not for its dry run.
 func sendsChange(r *http.Request) bool {
-	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/velero.io/") && !strings.Contains(r.URL.Path, "/downloadrequests") && !isDryRun(r)
+	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/velero.io/") &&
+		!strings.Contains(r.URL.Path, "/downloadrequests") &&
+		!isDryRun(r)
 }
 
 // isDryRun looks into the body where a deletion has its options.
@@ -208,14 +243,21 @@ func TestChangesEndInMidRetry(t *testing.T) {
 					t.Errorf("%v, want exit code %d", err, want)
 				}
 				var d document.Change
-				if err := json.Unmarshal(stdout.Bytes(), &d); err != nil || d.Outcome.State != action.Unfinished || d.Outcome.Sent != action.Doubtful || !strings.Contains(d.Outcome.Message, "unknown whether it was applied") {
+				if err := json.Unmarshal(
+					stdout.Bytes(),
+					&d,
+				); err != nil || d.Outcome.State != action.Unfinished || d.Outcome.Sent != action.Doubtful ||
+					!strings.Contains(d.Outcome.Message, "unknown whether it was applied") {
 					t.Errorf("%v\n%s", err, stdout.String())
 				}
 				if after := b.state(t, change.written(name)); after != before {
 					t.Errorf("it was %s and is %s", before, after)
 				}
 				log := (&operator{state: state}).log(t)
-				if got := eventsOf(log); got != "begin check send end" || log[3].Sent != action.Doubtful || log[3].Error == "" || len(log[0].Commands) != 1 {
+				if got := eventsOf(
+					log,
+				); got != "begin check send end" || log[3].Sent != action.Doubtful || log[3].Error == "" ||
+					len(log[0].Commands) != 1 {
 					t.Errorf("the log has %s: %+v", got, log)
 				}
 			})
@@ -248,10 +290,13 @@ func TestChangesInScripts(t *testing.T) {
 			}
 		}
 		for i, want := range []action.State{"", action.Refused} {
-			stdout, stderr, code := b.run(t, append(change.args("scripted"), "--yes", "--observe", "1s", "-o", "json")...)
+			stdout, stderr, code := b.run(
+				t,
+				append(change.args("scripted"), "--yes", "--observe", "1s", "-o", "json")...)
 			var d document.Change
 			if err := json.Unmarshal([]byte(stdout), &d); err != nil || want != "" && d.Outcome.State != want ||
-				i == 0 && d.Outcome.Sent != action.Landed || i == 1 && (code != ExitRefused || d.Outcome.Sent != action.NotSent) {
+				i == 0 &&
+					d.Outcome.Sent != action.Landed || i == 1 && (code != ExitRefused || d.Outcome.Sent != action.NotSent) {
 				t.Errorf("%s, time %d: exit code %d, %v\n%s%s", change.name, i+1, code, err, stdout, stderr)
 			}
 		}
@@ -272,12 +317,18 @@ func TestChangesByTwoAtOnce(t *testing.T) {
 			var both sync.WaitGroup
 			for i := range said {
 				var once sync.Once
-				kubeconfig := b.proxiedAs(t, b.Config(), name+strconv.Itoa(i), 0, func(_ http.ResponseWriter, r *http.Request) bool {
-					if sendsChange(r) {
-						once.Do(func() { reached.Done(); reached.Wait() })
-					}
-					return false
-				})
+				kubeconfig := b.proxiedAs(
+					t,
+					b.Config(),
+					name+strconv.Itoa(i),
+					0,
+					func(_ http.ResponseWriter, r *http.Request) bool {
+						if sendsChange(r) {
+							once.Do(func() { reached.Done(); reached.Wait() })
+						}
+						return false
+					},
+				)
 				states[i] = t.TempDir()
 				cmd := through(kubeconfig, b.command(t, append(change.args(name), "--yes", "--observe", "1s")...))
 				cmd.Env, cmd.Stdout, cmd.Stderr = append(cmd.Env, "XDG_STATE_HOME="+states[i]), &said[i], &said[i]
@@ -297,7 +348,8 @@ func TestChangesByTwoAtOnce(t *testing.T) {
 				ends[log[len(log)-1].Sent]++
 			}
 			// Of a creation that met a name nobody can tell whether it was made, and deleted, before.
-			if ends[action.Landed] != 1 || ends[action.NotSent] != 1 && (change.method != http.MethodPost || ends[action.Doubtful] != 1) {
+			if ends[action.Landed] != 1 ||
+				ends[action.NotSent] != 1 && (change.method != http.MethodPost || ends[action.Doubtful] != 1) {
 				t.Errorf("the logs say %v\n%s\n%s", ends, said[0].String(), said[1].String())
 			}
 		})
@@ -337,7 +389,10 @@ func TestChangesOfASwappedCluster(t *testing.T) {
 					if all := s.stdout + s.stderr; s.code == ExitOK || !strings.Contains(all, movedSentence) {
 						t.Errorf("exit code %d\n%s", s.code, all)
 					}
-					if after := [2]string{w.a.state(t, change.written(twinName)), w.b.state(t, change.written(twinName))}; after != before {
+					if after := [2]string{
+						w.a.state(t, change.written(twinName)),
+						w.b.state(t, change.written(twinName)),
+					}; after != before {
 						t.Errorf("it was %q and is %q", before, after)
 					}
 					w.checkSeparate(t, map[string]*front{"a": a, "b": b})

@@ -81,19 +81,25 @@ the configuration is wrong.`,
 		},
 	}
 	addOutput(cmd, &f.output, "text", "json", "yaml")
-	cmd.Flags().StringVar(&f.minSeverity, "min-severity", "warning", "Leave out findings that are less severe: warning or critical")
+	cmd.Flags().
+		StringVar(&f.minSeverity, "min-severity", "warning", "Leave out findings that are less severe: warning or critical")
 	cmd.Flags().StringSliceVar(&f.ignore, "ignore", nil, "Leave out findings with this `REASON`; repeatable")
 	cmd.Flags().BoolVar(&f.nagios, "nagios", false, "Print one line and exit as Nagios plugins do")
-	cmd.Flags().BoolVar(&f.acknowledged, "acknowledged", false, "Leave out what was acknowledged in the dashboard on this machine")
-	cmd.Flags().BoolVar(&f.coverage, "coverage", false, "Read too what backups protect, as veltui coverage does, with its rights")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", checkTimeout, "How long to read, of each context; 0 for no limit (default with --nagios 50s)")
+	cmd.Flags().
+		BoolVar(&f.acknowledged, "acknowledged", false, "Leave out what was acknowledged in the dashboard on this machine")
+	cmd.Flags().
+		BoolVar(&f.coverage, "coverage", false, "Read too what backups protect, as veltui coverage does, with its rights")
+	cmd.Flags().
+		DurationVar(&f.timeout, "timeout", checkTimeout, "How long to read, of each context; 0 for no limit (default with --nagios 50s)")
 	completeFlag(cmd, "min-severity", fixed([]string{"warning", "critical"}))
 	completeFlag(cmd, "ignore", fixed(findingReasons()))
 	return cmd
 }
 
 func findingReasons() []string {
-	return slices.Sorted(slices.Values(mapSlice(assess.FindingReasons(), func(r diagnosis.Reason) string { return string(r) })))
+	return slices.Sorted(
+		slices.Values(mapSlice(assess.FindingReasons(), func(r diagnosis.Reason) string { return string(r) })),
+	)
 }
 
 func (f *checkFlags) check(cmd *cobra.Command) error {
@@ -206,7 +212,12 @@ func (c *cli) warn(warnings []error) {
 	}
 }
 
-func (c *cli) checkCluster(ctx context.Context, f checkFlags, seen *acknowledgements, log *slog.Logger) (found checked) {
+func (c *cli) checkCluster(
+	ctx context.Context,
+	f checkFlags,
+	seen *acknowledgements,
+	log *slog.Logger,
+) (found checked) {
 	ctx, cancel := cluster.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	assessed, unread, err := c.readFindings(ctx, f, log)
@@ -246,7 +257,11 @@ func (c *cli) acknowledgedIn(ctx context.Context, seen *acknowledgements) (map[s
 // readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them lose no more.
 var readForMalformed = []string{watch.SnapshotLocations, watch.Downloads}
 
-func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) (*assess.Assessment, []document.Unread, error) {
+func (c *cli) readFindings(
+	ctx context.Context,
+	f checkFlags,
+	log *slog.Logger,
+) (*assess.Assessment, []document.Unread, error) {
 	q := watch.Query{Kinds: []string{watch.Backups, watch.Restores}, Also: slices.Concat([]string{
 		watch.Schedules, watch.Locations, watch.Repositories, watch.Deletions, watch.Pods}, readForMalformed)}
 	if !f.leavesOut(assess.Finding{Severity: assess.Warning, Reason: assess.RunsLostData}) {
@@ -264,7 +279,10 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 	examined := monitor.AssessOnce(ctx, snap, func(*job.Job) bool { return true }, false)
 	assessed := examined.Assessment
 	for _, j := range examined.Unseen {
-		unread = append(unread, document.Unread{Resource: nameOf(j).String(), Error: "veltui could not look closer at it"})
+		unread = append(
+			unread,
+			document.Unread{Resource: nameOf(j).String(), Error: "veltui could not look closer at it"},
+		)
 	}
 	if f.coverage {
 		say, done := c.startSteps("looking at the cluster")
@@ -272,7 +290,10 @@ func (c *cli) readFindings(ctx context.Context, f checkFlags, log *slog.Logger) 
 		done()
 		switch {
 		case err != nil && cluster.OutOfTime(ctx) != nil: // the other findings stand
-			return assessed, append(unread, document.Unread{Resource: "coverage", Error: cluster.OutOfTime(ctx).Error()}), nil
+			return assessed, append(
+				unread,
+				document.Unread{Resource: "coverage", Error: cluster.OutOfTime(ctx).Error()},
+			), nil
 		case err != nil:
 			return nil, unread, fmt.Errorf("reading what backups protect: %w", err)
 		}
@@ -335,8 +356,14 @@ func checkCounts(d document.Check) string {
 	return text
 }
 
-var checkColumns = []column{{title: "CONTEXT", rank: 1, least: 6, middle: true}, {title: "SEVERITY"}, {title: "OBJECT", least: 12, middle: true}, {title: "REASON", rank: 2},
-	{title: "SINCE", rank: 3}, {title: "SUMMARY", least: 20}}
+var checkColumns = []column{
+	{title: "CONTEXT", rank: 1, least: 6, middle: true},
+	{title: "SEVERITY"},
+	{title: "OBJECT", least: 12, middle: true},
+	{title: "REASON", rank: 2},
+	{title: "SINCE", rank: 3},
+	{title: "SUMMARY", least: 20},
+}
 
 func (c *cli) printCheck(d document.Check, output string, several bool) error {
 	columns, skip := checkColumns, 0
@@ -367,7 +394,13 @@ func (c *cli) printCheck(d document.Check, output string, several bool) error {
 		if u.Resource != "" {
 			what = u.Resource + human.Clause(": ", u.Error)
 		}
-		fmt.Fprintf(c.streams.ErrOut, "incomplete: %s%s%s\n", where, what, human.Clause("; you need the right to ", u.Right))
+		fmt.Fprintf(
+			c.streams.ErrOut,
+			"incomplete: %s%s%s\n",
+			where,
+			what,
+			human.Clause("; you need the right to ", u.Right),
+		)
 	}
 	if err != nil {
 		return err
@@ -398,9 +431,22 @@ func outcomeOfCheck(d document.Check) checkOutcome {
 
 // nagiosText sums up a check in a line, with data behind it.
 func nagiosText(d document.Check) (text, data string) {
-	named := mapSlice(d.Items, func(f document.Finding) string { return f.Object.Kind + "/" + f.Object.Name + " " + f.Reason })
-	return checkCounts(d) + human.Clause(": ", human.List(named, 3)), fmt.Sprintf(" | critical=%d warnings=%d unread=%d acknowledged=%d",
-		d.Critical, d.Warnings, len(d.Unread), d.AcknowledgedLeftOut)
+	named := mapSlice(
+		d.Items,
+		func(f document.Finding) string { return f.Object.Kind + "/" + f.Object.Name + " " + f.Reason },
+	)
+	return checkCounts(
+			d,
+		) + human.Clause(
+			": ",
+			human.List(named, 3),
+		), fmt.Sprintf(
+			" | critical=%d warnings=%d unread=%d acknowledged=%d",
+			d.Critical,
+			d.Warnings,
+			len(d.Unread),
+			d.AcknowledgedLeftOut,
+		)
 }
 
 // printNagios prints the line of a plugin. Only data follows a |.
@@ -412,7 +458,9 @@ func (c *cli) printNagios(o checkOutcome, text, data string) error {
 // nagiosError makes of an error of check --nagios what Nagios calls unknown, also of one in flags or configuration.
 func (c *cli) nagiosError(ran *cobra.Command, args []string, err error) error {
 	var coded exitError
-	if err == nil || ran.Name() != "check" || !slices.Contains(args, "--nagios") && !slices.Contains(args, "--nagios=true") || errors.As(err, &coded) && coded.error == nil {
+	if err == nil || ran.Name() != "check" ||
+		!slices.Contains(args, "--nagios") && !slices.Contains(args, "--nagios=true") ||
+		errors.As(err, &coded) && coded.error == nil {
 		return err
 	}
 	return c.printNagios(unknownOutcome, sanitize.String(strings.Join(strings.Fields(err.Error()), " ")), "")

@@ -26,12 +26,38 @@ func (b *bed) planted(t *testing.T, namespace string, more ...client.Object) {
 	t.Helper()
 	now := metav1.Now()
 	b.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	b.pod(t, namespace, "velero-0", map[string]string{"component": "velero", "deploy": "velero"}, corev1.Container{Name: "velero", Image: "velero/velero:v1.18.3"},
-		corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "velero", Ready: true,
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-time.Hour))}}}}})
-	location := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Name: "default"},
-		Spec:   velerov1.BackupStorageLocationSpec{Provider: "aws", Default: true, StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable, LastValidationTime: &now, LastSyncedTime: &now}}
+	b.pod(
+		t,
+		namespace,
+		"velero-0",
+		map[string]string{"component": "velero", "deploy": "velero"},
+		corev1.Container{Name: "velero", Image: "velero/velero:v1.18.3"},
+		corev1.PodStatus{
+			Phase: corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{
+				{
+					Name:  "velero",
+					Ready: true,
+					State: corev1.ContainerState{
+						Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-time.Hour))},
+					},
+				},
+			},
+		},
+	)
+	location := &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Name: "default"},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider:    "aws",
+			Default:     true,
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+		},
+		Status: velerov1.BackupStorageLocationStatus{
+			Phase:              velerov1.BackupStorageLocationPhaseAvailable,
+			LastValidationTime: &now,
+			LastSyncedTime:     &now,
+		},
+	}
 	for _, o := range append([]client.Object{location, scheduled("well", &now, "Enabled"), ran("well", "well-1", velerov1.BackupPhaseCompleted, time.Hour)}, more...) {
 		o.SetNamespace(namespace)
 		b.create(t, o)
@@ -39,13 +65,22 @@ func (b *bed) planted(t *testing.T, namespace string, more ...client.Object) {
 }
 
 func scheduled(name string, last *metav1.Time, phase velerov1.SchedulePhase) *velerov1.Schedule {
-	return &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: velerov1.ScheduleSpec{Schedule: "0 3 * * *"}, Status: velerov1.ScheduleStatus{Phase: phase, LastBackup: last}}
+	return &velerov1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       velerov1.ScheduleSpec{Schedule: "0 3 * * *"},
+		Status:     velerov1.ScheduleStatus{Phase: phase, LastBackup: last},
+	}
 }
 
 func ran(schedule, name string, phase velerov1.BackupPhase, ago time.Duration) *velerov1.Backup {
 	began, ended := metav1.NewTime(time.Now().Add(-ago)), metav1.NewTime(time.Now().Add(time.Minute-ago))
-	return &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{velerov1.ScheduleNameLabel: schedule}},
-		Spec: velerov1.BackupSpec{StorageLocation: "default"}, Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}
+	return &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{velerov1.ScheduleNameLabel: schedule}},
+		Spec: velerov1.BackupSpec{
+			StorageLocation: "default",
+		},
+		Status: velerov1.BackupStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended},
+	}
 }
 
 func found(t *testing.T, stdout string) (d document.Check, lines []string) {
@@ -65,8 +100,18 @@ func TestCheckPlantedClusters(t *testing.T) {
 	now, days := metav1.Now(), metav1.NewTime(time.Now().Add(-72*time.Hour))
 	rejected := scheduled("never", nil, velerov1.SchedulePhaseFailedValidation)
 	rejected.Status.ValidationErrors = []string{"invalid schedule"}
-	bad := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Name: "nas"}, Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}},
-		Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseUnavailable, Message: "no route to host", LastValidationTime: &now}}
+	bad := &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Name: "nas"},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider:    "aws",
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+		},
+		Status: velerov1.BackupStorageLocationStatus{
+			Phase:              velerov1.BackupStorageLocationPhaseUnavailable,
+			Message:            "no route to host",
+			LastValidationTime: &now,
+		},
+	}
 	onNAS := func(name string) *velerov1.Schedule {
 		s := scheduled(name, &now, "Enabled")
 		s.Spec.Template.StorageLocation = "nas"
@@ -74,11 +119,31 @@ func TestCheckPlantedClusters(t *testing.T) {
 	}
 	refused := ran("erp", "erp-1", velerov1.BackupPhaseFailedValidation, time.Hour)
 	refused.Spec.StorageLocation = "nas"
-	deletion := &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Name: "well-1-x"}, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "well-1"},
-		Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed, Errors: []string{"access denied"}}}
-	killed := velerov1.BackupRepositoryMaintenanceStatus{Result: velerov1.BackupRepositoryMaintenanceFailed, StartTimestamp: &days, Message: "OOMKilled"}
-	repository := &velerov1.BackupRepository{ObjectMeta: metav1.ObjectMeta{Name: "shop-default-kopia"}, Spec: velerov1.BackupRepositorySpec{VolumeNamespace: "shop", BackupStorageLocation: "default", RepositoryType: "kopia"},
-		Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseReady, RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{killed, killed}}}
+	deletion := &velerov1.DeleteBackupRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "well-1-x"},
+		Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "well-1"},
+		Status: velerov1.DeleteBackupRequestStatus{
+			Phase:  velerov1.DeleteBackupRequestPhaseProcessed,
+			Errors: []string{"access denied"},
+		},
+	}
+	killed := velerov1.BackupRepositoryMaintenanceStatus{
+		Result:         velerov1.BackupRepositoryMaintenanceFailed,
+		StartTimestamp: &days,
+		Message:        "OOMKilled",
+	}
+	repository := &velerov1.BackupRepository{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop-default-kopia"},
+		Spec: velerov1.BackupRepositorySpec{
+			VolumeNamespace:       "shop",
+			BackupStorageLocation: "default",
+			RepositoryType:        "kopia",
+		},
+		Status: velerov1.BackupRepositoryStatus{
+			Phase:             velerov1.BackupRepositoryPhaseReady,
+			RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{killed, killed},
+		},
+	}
 	for _, c := range []struct {
 		name string
 		more []client.Object
@@ -103,11 +168,14 @@ func TestCheckPlantedClusters(t *testing.T) {
 				t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 			}
 			stdout, stderr, code = b.run(t, "check", "-n", c.name)
-			if code != c.code || strings.Count(stdout, "\n") != len(c.want) || (stdout+stderr == "") != (c.want == nil) {
+			if code != c.code || strings.Count(stdout, "\n") != len(c.want) ||
+				(stdout+stderr == "") != (c.want == nil) {
 				t.Errorf("in lines: exit code %d, %s\n%s", code, stderr, stdout)
 			}
 			stdout, _, code = b.run(t, "check", "-n", c.name, "--nagios")
-			if nagios := map[int]int{ExitOK: 0, ExitPartiallyFailed: 1, ExitRefused: 2}[c.code]; code != nagios || strings.Count(stdout, "\n") != 1 || !strings.HasPrefix(stdout, "VELERO ") {
+			if nagios := map[int]int{ExitOK: 0, ExitPartiallyFailed: 1, ExitRefused: 2}[c.code]; code != nagios ||
+				strings.Count(stdout, "\n") != 1 ||
+				!strings.HasPrefix(stdout, "VELERO ") {
 				t.Errorf("for Nagios: exit code %d, %s", code, stdout)
 			}
 		})
@@ -118,7 +186,12 @@ func TestCheckPlantedClusters(t *testing.T) {
 func TestCheckFlags(t *testing.T) {
 	b := control(t)
 	days := metav1.NewTime(time.Now().Add(-72 * time.Hour))
-	b.planted(t, "check-flags", scheduled("late", &days, "Enabled"), ran("well", "well-2", velerov1.BackupPhaseFailed, 30*time.Minute))
+	b.planted(
+		t,
+		"check-flags",
+		scheduled("late", &days, "Enabled"),
+		ran("well", "well-2", velerov1.BackupPhaseFailed, 30*time.Minute),
+	)
 	for _, c := range []struct {
 		args string
 		code int
@@ -130,7 +203,9 @@ func TestCheckFlags(t *testing.T) {
 		{"--ignore ScheduleMissed,LastRunFailed", ExitOK, nil},
 		{"--ignore ScheduleMissed --ignore LastRunFailed", ExitOK, nil},
 	} {
-		stdout, _, code := b.run(t, append([]string{"check", "-n", "check-flags", "-o", "json"}, strings.Fields(c.args)...)...)
+		stdout, _, code := b.run(
+			t,
+			append([]string{"check", "-n", "check-flags", "-o", "json"}, strings.Fields(c.args)...)...)
 		d, _ := found(t, stdout)
 		var reasons []string
 		for _, f := range d.Items {
@@ -142,7 +217,10 @@ func TestCheckFlags(t *testing.T) {
 	}
 	for args, want := range map[string]string{"--ignore Nothing": "the reasons are BackupFailed, ", "--min-severity low": "must be warning or critical", "--bogus": "unknown flag: --bogus", "extra": "",
 		"--config /nowhere/veltui.yaml": "/nowhere/veltui.yaml"} {
-		if _, stderr, code := b.run(t, append([]string{"check", "-n", "check-flags"}, strings.Fields(args)...)...); code != ExitUsage || !strings.Contains(stderr, want) {
+		if _, stderr, code := b.run(
+			t,
+			append([]string{"check", "-n", "check-flags"}, strings.Fields(args)...)...); code != ExitUsage ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, %s", args, code, stderr)
 		}
 		b.nagiosUnknown(t, want, append([]string{"check", "-n", "check-flags", "--nagios"}, strings.Fields(args)...)...)
@@ -155,7 +233,8 @@ func TestCheckFlags(t *testing.T) {
 func (b *bed) nagiosUnknown(t *testing.T, want string, args ...string) {
 	t.Helper()
 	stdout, stderr, code := b.run(t, args...)
-	if code != 3 || !strings.HasPrefix(stdout, "VELERO UNKNOWN - ") || !strings.Contains(stdout, want) || strings.Count(stdout, "\n") != 1 {
+	if code != 3 || !strings.HasPrefix(stdout, "VELERO UNKNOWN - ") || !strings.Contains(stdout, want) ||
+		strings.Count(stdout, "\n") != 1 {
 		t.Errorf("%q: exit code %d, %s%s", args, code, stdout, stderr)
 	}
 }
@@ -164,10 +243,28 @@ func (b *bed) nagiosUnknown(t *testing.T, want string, args ...string) {
 func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 	b := control(t)
 	b.planted(t, "check-volumes")
-	config, err := b.UserWith(t.Context(), "no-volumes", "check-volumes",
-		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
-			Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"get", "list", "watch"}, Resources: []string{"pods"}})
+	config, err := b.UserWith(
+		t.Context(),
+		"no-volumes",
+		"check-volumes",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Verbs:     []string{"get", "list", "watch"},
+			Resources: []string{
+				"backups",
+				"schedules",
+				"restores",
+				"backupstoragelocations",
+				"backuprepositories",
+				"deletebackuprequests",
+			},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{""},
+			Verbs:     []string{"get", "list", "watch"},
+			Resources: []string{"pods"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +273,14 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for flags, wanted := range map[string]bool{"": true, "--ignore LastRunFailed": true, "--ignore RunsLostData": false, "--min-severity critical": false} {
-		_, stderr, code := b.run(t, append([]string{"check", "-n", "check-volumes", "--kubeconfig", kubeconfig}, strings.Fields(flags)...)...)
-		if asked := strings.Contains(stderr, "list podvolumebackups.velero.io"); asked != wanted || code != map[bool]int{true: ExitError}[wanted] {
+		_, stderr, code := b.run(
+			t,
+			append([]string{"check", "-n", "check-volumes", "--kubeconfig", kubeconfig}, strings.Fields(flags)...)...)
+		if asked := strings.Contains(
+			stderr,
+			"list podvolumebackups.velero.io",
+		); asked != wanted ||
+			code != map[bool]int{true: ExitError}[wanted] {
 			t.Errorf("%q: exit code %d, %s", flags, code, stderr)
 		}
 	}
@@ -187,8 +290,22 @@ func TestCheckReadsVolumesOnlyIfNeeded(t *testing.T) {
 func TestCheckIsIncomplete(t *testing.T) {
 	b := control(t)
 	b.planted(t, "check-rights", scheduled("never", nil, velerov1.SchedulePhaseFailedValidation))
-	config, err := b.UserWith(t.Context(), "check-reader", "check-rights", rbacv1.PolicyRule{APIGroups: []string{"velero.io"},
-		Resources: []string{"schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests"}, Verbs: []string{"get", "list", "watch"}})
+	config, err := b.UserWith(
+		t.Context(),
+		"check-reader",
+		"check-rights",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{
+				"schedules",
+				"restores",
+				"backupstoragelocations",
+				"backuprepositories",
+				"deletebackuprequests",
+			},
+			Verbs: []string{"get", "list", "watch"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,16 +315,35 @@ func TestCheckIsIncomplete(t *testing.T) {
 	}
 	args := []string{"check", "-n", "check-rights", "--kubeconfig", kubeconfig}
 	stdout, stderr, code := b.run(t, args...)
-	if code != ExitRefused || !strings.Contains(stdout, "schedule/never") || !holdsAll(stderr, "incomplete: backups.velero.io", "list backups.velero.io in namespace check-rights", "list pods in namespace check-rights") {
+	if code != ExitRefused || !strings.Contains(stdout, "schedule/never") ||
+		!holdsAll(
+			stderr,
+			"incomplete: backups.velero.io",
+			"list backups.velero.io in namespace check-rights",
+			"list pods in namespace check-rights",
+		) {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
-	if _, stderr, code = b.run(t, append(args, "--ignore", "ScheduleInvalid")...); code != ExitError || !strings.Contains(stderr, "incomplete: ") {
+	if _, stderr, code = b.run(
+		t,
+		append(args, "--ignore", "ScheduleInvalid")...); code != ExitError ||
+		!strings.Contains(stderr, "incomplete: ") {
 		t.Errorf("without a finding: exit code %d, %s", code, stderr)
 	}
-	if stdout, _, code = b.run(t, append(args, "--ignore", "ScheduleInvalid", "--nagios")...); code != unknownOutcome.nagios || !strings.HasPrefix(stdout, "VELERO UNKNOWN - ") {
+	if stdout, _, code = b.run(
+		t,
+		append(args, "--ignore", "ScheduleInvalid", "--nagios")...); code != unknownOutcome.nagios ||
+		!strings.HasPrefix(stdout, "VELERO UNKNOWN - ") {
 		t.Errorf("for Nagios: exit code %d, %s", code, stdout)
 	}
-	if stdout, _, code = b.run(t, "check", "--nagios", "--context", "nowhere"); code != unknownOutcome.nagios || !strings.HasPrefix(stdout, "VELERO UNKNOWN - ") {
+	if stdout, _, code = b.run(
+		t,
+		"check",
+		"--nagios",
+		"--context",
+		"nowhere",
+	); code != unknownOutcome.nagios ||
+		!strings.HasPrefix(stdout, "VELERO UNKNOWN - ") {
 		t.Errorf("without a cluster: exit code %d, %s", code, stdout)
 	}
 }
@@ -216,12 +352,40 @@ func TestCheckSeveralContexts(t *testing.T) {
 	b := control(t)
 	b.planted(t, "check-several", scheduled("never", nil, velerov1.SchedulePhaseFailedValidation))
 	kubeconfig := b.severalContexts(t)
-	stdout, stderr, code := b.run(t, "check", "-n", "check-several", "--kubeconfig", kubeconfig, "--context", "east,west")
+	stdout, stderr, code := b.run(
+		t,
+		"check",
+		"-n",
+		"check-several",
+		"--kubeconfig",
+		kubeconfig,
+		"--context",
+		"east,west",
+	)
 	if code != ExitRefused || strings.Count(stdout, "schedule/never") != 2 || !holdsAll(stdout, "east ", "west ") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
-	stdout, stderr, code = b.run(t, "check", "-n", "check-several", "--kubeconfig", kubeconfig, "--context", "east,dead", "--request-timeout", "2s", "--ignore", "ScheduleInvalid", "-o", "json")
-	if d, _ := found(t, stdout); code != ExitError || len(d.Unread) != 1 || d.Unread[0].Context != "dead" || !strings.Contains(stderr, "incomplete: context dead: ") {
+	stdout, stderr, code = b.run(
+		t,
+		"check",
+		"-n",
+		"check-several",
+		"--kubeconfig",
+		kubeconfig,
+		"--context",
+		"east,dead",
+		"--request-timeout",
+		"2s",
+		"--ignore",
+		"ScheduleInvalid",
+		"-o",
+		"json",
+	)
+	if d, _ := found(
+		t,
+		stdout,
+	); code != ExitError || len(d.Unread) != 1 || d.Unread[0].Context != "dead" ||
+		!strings.Contains(stderr, "incomplete: context dead: ") {
 		t.Errorf("one that is away: exit code %d, %s%s", code, stdout, stderr)
 	}
 }
@@ -243,7 +407,13 @@ func TestCheckDemo(t *testing.T) {
 		}
 	}
 	d, _ := found(t, stdout)
-	if i := slices.IndexFunc(d.Items, func(f document.Finding) bool { return f.Object.Name == "nas" }); !slices.Contains(d.Items[i].Affects, "deletion/erp-nightly-1-r4wzx") {
+	if i := slices.IndexFunc(
+		d.Items,
+		func(f document.Finding) bool { return f.Object.Name == "nas" },
+	); !slices.Contains(
+		d.Items[i].Affects,
+		"deletion/erp-nightly-1-r4wzx",
+	) {
 		t.Errorf("the deletion that Velero refused is not part of the location: %q", d.Items[i].Affects)
 	}
 	i := slices.IndexFunc(d.Items, func(f document.Finding) bool { return f.Object.Name == "crm-nightly" })
@@ -262,7 +432,13 @@ func TestCheckDemo(t *testing.T) {
 	}
 	h.cmd.Env = append(h.cmd.Env, "XDG_STATE_HOME="+state)
 	stdout, _, _ = h.run(t, "check", "-o", "json")
-	if d, _ = found(t, stdout); !slices.ContainsFunc(d.Items, func(f document.Finding) bool { return f.Acknowledged && f.Object.Name == "crm-nightly" }) {
+	if d, _ = found(
+		t,
+		stdout,
+	); !slices.ContainsFunc(
+		d.Items,
+		func(f document.Finding) bool { return f.Acknowledged && f.Object.Name == "crm-nightly" },
+	) {
 		t.Errorf("nothing is acknowledged:\n%s", stdout)
 	}
 	stdout, stderr, _ = h.run(t, "check", "--acknowledged")
@@ -276,7 +452,13 @@ func TestCheckDemo(t *testing.T) {
 	if left, _ := found(t, stdout); left.AcknowledgedLeftOut != 1 || len(left.Items) != len(d.Items)-1 {
 		t.Errorf("%d left out, %d of %d items", left.AcknowledgedLeftOut, len(left.Items), len(d.Items))
 	}
-	if stdout, _, _ = h.run(t, "check", "--acknowledged", "--nagios"); !strings.HasSuffix(stdout, " acknowledged=1\n") || !strings.Contains(stdout, ", 1 acknowledged left out") {
+	if stdout, _, _ = h.run(
+		t,
+		"check",
+		"--acknowledged",
+		"--nagios",
+	); !strings.HasSuffix(stdout, " acknowledged=1\n") ||
+		!strings.Contains(stdout, ", 1 acknowledged left out") {
 		t.Errorf("Nagios is not told: %s", stdout)
 	}
 	path := filepath.Join(state, "veltui", "acknowledged", acknowledgedFile)
@@ -284,7 +466,8 @@ func TestCheckDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, _ = h.run(t, "check", "--acknowledged", "--nagios")
-	if !strings.HasSuffix(stdout, " acknowledged=0\n") || strings.Count(stderr, path+" may be written by anyone on this machine; run: mv "+path) != 1 {
+	if !strings.HasSuffix(stdout, " acknowledged=0\n") ||
+		strings.Count(stderr, path+" may be written by anyone on this machine; run: mv "+path) != 1 {
 		t.Errorf("what others could have written: %s%s", stdout, stderr)
 	}
 }
@@ -295,11 +478,34 @@ func TestCheckNamesMalformedRequests(t *testing.T) {
 	const namespace = "check-malformed"
 	b.planted(t, namespace)
 	malformed := func(kind, name string, rest merge) {
-		b.create(t, &unstructured.Unstructured{Object: joined(merge{"apiVersion": "velero.io/v1", "kind": kind, "metadata": merge{"namespace": namespace, "name": name}}, rest)})
+		b.create(
+			t,
+			&unstructured.Unstructured{
+				Object: joined(
+					merge{
+						"apiVersion": "velero.io/v1",
+						"kind":       kind,
+						"metadata":   merge{"namespace": namespace, "name": name},
+					},
+					rest,
+				),
+			},
+		)
 	}
 	target := merge{"spec": merge{"target": merge{"kind": "BackupLog", "name": "well-1"}}}
-	malformed("DownloadRequest", "lower", joined(target, merge{"status": merge{"expiration": "2026-01-01t00:00:00z", "downloadURL": "https://store/signed"}}))
-	malformed("DownloadRequest", "offset", joined(target, merge{"status": merge{"expiration": "2026-01-01T00:00:00+99:99"}}))
+	malformed(
+		"DownloadRequest",
+		"lower",
+		joined(
+			target,
+			merge{"status": merge{"expiration": "2026-01-01t00:00:00z", "downloadURL": "https://store/signed"}},
+		),
+	)
+	malformed(
+		"DownloadRequest",
+		"offset",
+		joined(target, merge{"status": merge{"expiration": "2026-01-01T00:00:00+99:99"}}),
+	)
 	malformed("DownloadRequest", "sound", joined(target, merge{"status": merge{"expiration": "2026-01-01T00:00:00Z"}}))
 	stdout, stderr, code := b.run(t, "check", "-n", namespace, "-o", "json")
 	d, lines := found(t, stdout)
@@ -307,10 +513,28 @@ func TestCheckNamesMalformedRequests(t *testing.T) {
 	if code != ExitRefused || !slices.Equal(lines, want) || len(d.Unread) > 0 || strings.Contains(stdout, "signed") {
 		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
-	config, err := b.UserWith(t.Context(), "check-no-requests", namespace, rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Verbs: []string{"get", "list", "watch"},
-		Resources: []string{"backups", "schedules", "restores", "backupstoragelocations", "backuprepositories", "deletebackuprequests",
-			"podvolumebackups", "podvolumerestores", "datauploads", "datadownloads"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"list", "watch"}, Resources: []string{"pods"}})
+	config, err := b.UserWith(
+		t.Context(),
+		"check-no-requests",
+		namespace,
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Verbs:     []string{"get", "list", "watch"},
+			Resources: []string{
+				"backups",
+				"schedules",
+				"restores",
+				"backupstoragelocations",
+				"backuprepositories",
+				"deletebackuprequests",
+				"podvolumebackups",
+				"podvolumerestores",
+				"datauploads",
+				"datadownloads",
+			},
+		},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Verbs: []string{"list", "watch"}, Resources: []string{"pods"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +542,15 @@ func TestCheckNamesMalformedRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stdout, stderr, code = b.run(t, "check", "-n", namespace, "--kubeconfig", kubeconfig); code != ExitOK || stdout+stderr != "" {
+	if stdout, stderr, code = b.run(
+		t,
+		"check",
+		"-n",
+		namespace,
+		"--kubeconfig",
+		kubeconfig,
+	); code != ExitOK ||
+		stdout+stderr != "" {
 		t.Errorf("without the right to list them: exit code %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -62,7 +62,11 @@ func planes(t *testing.T, names ...string) (map[string]*testbed.ControlPlane, st
 		if err := c.Create(t.Context(), &velerov1.Restore{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "restore-" + name},
 			Spec:       velerov1.RestoreSpec{BackupName: "nightly"},
-			Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now, Progress: &velerov1.RestoreProgress{ItemsRestored: 10, TotalItems: 100}},
+			Status: velerov1.RestoreStatus{
+				Phase:          velerov1.RestorePhaseInProgress,
+				StartTimestamp: &now,
+				Progress:       &velerov1.RestoreProgress{ItemsRestored: 10, TotalItems: 100},
+			},
 		}); err != nil {
 			t.Fatal(err)
 		}

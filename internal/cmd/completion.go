@@ -50,12 +50,24 @@ func (c *cli) completeClusterFlags(root *cobra.Command) {
 			return names(raw, typed)
 		})
 	}
-	contexts := kubeconfig(func(raw *clientcmdapi.Config, typed string) []string { return afterComma(typed, contextNames(raw)) })
+	contexts := kubeconfig(
+		func(raw *clientcmdapi.Config, typed string) []string { return afterComma(typed, contextNames(raw)) },
+	)
 	completeFlag(root, contextFlag, contexts)
 	completeFlag(root, "kubecontext", contexts)
 	completeFlag(root, "namespace", c.completeValues(c.namespaces))
-	completeFlag(root, "cluster", kubeconfig(func(raw *clientcmdapi.Config, _ string) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }))
-	completeFlag(root, "user", kubeconfig(func(raw *clientcmdapi.Config, _ string) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) }))
+	completeFlag(
+		root,
+		"cluster",
+		kubeconfig(func(raw *clientcmdapi.Config, _ string) []string { return slices.Sorted(maps.Keys(raw.Clusters)) }),
+	)
+	completeFlag(
+		root,
+		"user",
+		kubeconfig(
+			func(raw *clientcmdapi.Config, _ string) []string { return slices.Sorted(maps.Keys(raw.AuthInfos)) },
+		),
+	)
 }
 
 func completeFlag(cmd *cobra.Command, flag string, values completion) {
@@ -93,7 +105,8 @@ type choice struct {
 
 func addChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, values ...string) {
 	*value = values[0]
-	cmd.Flags().VarP(choice{cmp.Or(strings.TrimSuffix("-"+shorthand, "-"), "--"+name), value, values}, name, shorthand, usage)
+	cmd.Flags().
+		VarP(choice{cmp.Or(strings.TrimSuffix("-"+shorthand, "-"), "--"+name), value, values}, name, shorthand, usage)
 	completeFlag(cmd, name, fixed(mapSlice(values, func(v string) string { return strings.TrimSuffix(v, template) })))
 }
 
@@ -148,7 +161,10 @@ func (c *cli) completeValues(names func(ctx context.Context, typed string) []str
 
 // shown are the values with the typed beginning. One that would be printed otherwise cannot be typed.
 func shown(values []string, typed string) []string {
-	return slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !strings.HasPrefix(v, typed) || sanitize.Whole(v) != v })
+	return slices.DeleteFunc(
+		slices.Clone(values),
+		func(v string) bool { return !strings.HasPrefix(v, typed) || sanitize.Whole(v) != v },
+	)
 }
 
 func (c *cli) namespaces(ctx context.Context, _ string) []string {
@@ -188,7 +204,10 @@ func (c *cli) completeNames(several bool, of ...*tabs.Kind) completion {
 		switch {
 		case len(args) == 0 && !slash:
 			form := map[bool]int{false: 1}[several] // the plural comes first
-			return shown(mapSlice(of, func(k *tabs.Kind) string { return k.Words[form] }), typed), cobra.ShellCompDirectiveNoFileComp
+			return shown(
+				mapSlice(of, func(k *tabs.Kind) string { return k.Words[form] }),
+				typed,
+			), cobra.ShellCompDirectiveNoFileComp
 		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):
 		case len(args) > 0 && !slash && !strings.Contains(args[0], "/") && (several || len(args) == 1):
 			word, prefix = args[0], ""
@@ -198,7 +217,9 @@ func (c *cli) completeNames(several bool, of ...*tabs.Kind) completion {
 		return c.completeValues(func(ctx context.Context, _ string) (names []string) {
 			for part := range strings.SplitSeq(word, ",") {
 				if k := kindNamed(part); slices.Contains(of, k) {
-					names = append(names, mapSlice(c.jobNames(ctx, k.Kind), func(name string) string { return prefix + name })...)
+					names = append(
+						names,
+						mapSlice(c.jobNames(ctx, k.Kind), func(name string) string { return prefix + name })...)
 				}
 			}
 			return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })

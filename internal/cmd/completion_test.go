@@ -73,7 +73,9 @@ func TestEveryFlagCompletesWhatItTakes(t *testing.T) {
 	t.Setenv("KUBECONFIG", manyClusters(t, "lab"))
 	file := regexp.MustCompile(`(?i)\bfile\b|^path to|directory|tarball`)
 	noFile := []string{"kubeconfig"} // the word is in flags that name what is in it
-	words := regexp.MustCompile(`(?:^|: )([a-zA-Z0-9=-]+(?:, [a-zA-Z0-9=-]+)+(?: or [a-zA-Z0-9=-]+)?|[a-z]+ or [a-z]+)(?:$| \()`)
+	words := regexp.MustCompile(
+		`(?:^|: )([a-zA-Z0-9=-]+(?:, [a-zA-Z0-9=-]+)+(?: or [a-zA-Z0-9=-]+)?|[a-z]+ or [a-z]+)(?:$| \()`,
+	)
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		cmd.InitDefaultHelpFlag()
@@ -85,13 +87,22 @@ func TestEveryFlagCompletesWhatItTakes(t *testing.T) {
 			args := append(strings.Fields(cmd.CommandPath())[1:], "--"+f.Name+"=")
 			stdout, _, _ := called(t, "veltui", append([]string{"__completeNoDesc"}, args...)...)
 			lines := strings.Split(strings.TrimSpace(stdout), "\n")
-			takesFile := file.MatchString(f.Usage) && !slices.ContainsFunc(noFile, func(w string) bool { return f.Name != w && strings.Contains(f.Usage, "name of the "+w) }) && f.Name != "theme"
+			takesFile := file.MatchString(f.Usage) &&
+				!slices.ContainsFunc(
+					noFile,
+					func(w string) bool { return f.Name != w && strings.Contains(f.Usage, "name of the "+w) },
+				) &&
+				f.Name != "theme"
 			if completesFiles := lines[len(lines)-1] == ":0"; completesFiles != takesFile {
 				t.Errorf("%s (%s) completes files: %v", name, f.Usage, completesFiles)
 			}
 			if m := words.FindStringSubmatch(f.Usage); m != nil {
 				for _, value := range strings.FieldsFunc(strings.ReplaceAll(m[1], " or ", ", "), func(r rune) bool { return r == ',' || r == ' ' }) {
-					if value = strings.TrimSuffix(value, "TEMPLATE"); !slices.Contains(lines, value) && !slices.Contains(lines, "--"+f.Name+"="+value) {
+					if value = strings.TrimSuffix(
+						value,
+						"TEMPLATE",
+					); !slices.Contains(lines, value) &&
+						!slices.Contains(lines, "--"+f.Name+"="+value) {
 						t.Errorf("%s (%s) does not complete %s: %q", name, f.Usage, value, lines)
 					}
 				}
@@ -151,12 +162,26 @@ printf '%s\n' "${COMPREPLY[@]}"`
 		{"veltui describe", "bak/complete-", "bak/complete-c"},
 		{"veltui get -n", "vel", "velero"},
 	} {
-		if got := shell("bash", "-c", bash, "bash", c.line, c.word); strings.TrimSpace(strings.Join(got, " ")) != c.want {
+		if got := shell(
+			"bash",
+			"-c",
+			bash,
+			"bash",
+			c.line,
+			c.word,
+		); strings.TrimSpace(
+			strings.Join(got, " "),
+		) != c.want {
 			t.Errorf("bash: %s %s: %q, want %s", c.line, c.word, got, c.want)
 		}
 	}
 	const fish = `veltui completion fish | source; complete -C "veltui get restore/complete-"`
-	if got := shell("fish", "-c", fish); got != nil && strings.Join(got, " ") != "restore/complete-a restore/complete-b" {
+	if got := shell(
+		"fish",
+		"-c",
+		fish,
+	); got != nil &&
+		strings.Join(got, " ") != "restore/complete-a restore/complete-b" {
 		t.Errorf("fish: %q", got)
 	}
 	shell("zsh", "-c", "autoload -U compinit && compinit -D && source <(veltui completion zsh)")
@@ -166,7 +191,14 @@ printf '%s\n' "${COMPREPLY[@]}"`
 	if err := os.WriteFile(script, []byte(pluginScript), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if got := shell(script, "explain", "restore/complete-"); !slices.Equal(got, []string{"restore/complete-a", "restore/complete-b", ":4"}) {
+	if got := shell(
+		script,
+		"explain",
+		"restore/complete-",
+	); !slices.Equal(
+		got,
+		[]string{"restore/complete-a", "restore/complete-b", ":4"},
+	) {
 		t.Errorf("kubectl: %q", got)
 	}
 
@@ -185,8 +217,16 @@ func TestCompletionIsSilent(t *testing.T) {
 	}
 	defer func() { _ = hung.Close() }()
 	plugin := filepath.Join(t.TempDir(), "waits-for-a-browser")
-	if err := os.WriteFile(plugin, []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://"+hung.Addr().String()+"'}}]\n"+
-		"users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ['600'], interactiveMode: Never}}}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		plugin,
+		[]byte(
+			"apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nclusters: [{name: c, cluster: {server: 'https://"+hung.Addr().
+				String()+
+				"'}}]\n"+
+				"users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ['600'], interactiveMode: Never}}}]\n",
+		),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{

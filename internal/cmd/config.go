@@ -88,7 +88,10 @@ func (c *settings) aboutConfig() string {
 	if !c.configFile.there {
 		file += " (not there)"
 	}
-	return fmt.Sprintf("# veltui's settings in force, each with where it comes from. A line that starts\n# with # and no space is an example of what nobody has set.\n# Its file: %s\n", file)
+	return fmt.Sprintf(
+		"# veltui's settings in force, each with where it comes from. A line that starts\n# with # and no space is an example of what nobody has set.\n# Its file: %s\n",
+		file,
+	)
 }
 
 const maxFPS = 60 // frames a second
@@ -97,40 +100,149 @@ const maxFPS = 60 // frames a second
 // of writes are not among them, nor --allow-plain-http: that is decided each time.
 func allSettings() []config.Setting {
 	return []config.Setting{
-		{Name: "contexts", Kind: config.List, What: "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands then need --context.",
-			Default: "the current context", Example: "[prod-east, prod-west]", Flag: contextFlag, Env: "VELTUI_CONTEXTS"},
-		{Name: "namespace", What: "Velero's namespace.", Default: "the context's if Velero is there, else veltui searches for it",
-			Example: "openshift-adp", Flag: "namespace", Env: "VELERO_NAMESPACE", Check: matching(namespaceName, "cannot be a namespace: use lower-case letters, digits and -, at most 63")},
-		{Name: "read-only", Kind: config.Bool, What: "Never change the cluster. VELTUI_READ_ONLY=1 wins over --read-only=false, and any value but a clear no counts as yes.",
-			Default: "false", Example: "true", Flag: "read-only", Env: "VELTUI_READ_ONLY", Stays: true},
-		{Name: "no-artifacts", Kind: config.Bool, What: "The dashboard and wait do not download from the object store, not even the contents of backups.",
-			Default: "false", Example: "true", Flag: "no-artifacts", Env: "VELTUI_NO_ARTIFACTS"},
-		{Name: "cacert", Path: true, What: "PEM file with the CA certificates of the object store. In the file, a relative path starts at the file's folder.",
-			Default: "the storage location's, else the system's", Example: "store-ca.pem", Flag: "cacert", Env: "VELTUI_CACERT"},
-		{Name: "theme", What: "Colours: a built-in theme, the name of a file in the folder themes beside the file, or a path. With NO_COLOR, veltui takes mono.",
-			Default: draw.ThemeAuto, Example: "contrast", Flag: "theme", Env: "VELTUI_THEME"},
+		{
+			Name:    "contexts",
+			Kind:    config.List,
+			What:    "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands then need --context.",
+			Default: "the current context",
+			Example: "[prod-east, prod-west]",
+			Flag:    contextFlag,
+			Env:     "VELTUI_CONTEXTS",
+		},
+		{
+			Name:    "namespace",
+			What:    "Velero's namespace.",
+			Default: "the context's if Velero is there, else veltui searches for it",
+			Example: "openshift-adp",
+			Flag:    "namespace",
+			Env:     "VELERO_NAMESPACE",
+			Check:   matching(namespaceName, "cannot be a namespace: use lower-case letters, digits and -, at most 63"),
+		},
+		{
+			Name:    "read-only",
+			Kind:    config.Bool,
+			What:    "Never change the cluster. VELTUI_READ_ONLY=1 wins over --read-only=false, and any value but a clear no counts as yes.",
+			Default: "false",
+			Example: "true",
+			Flag:    "read-only",
+			Env:     "VELTUI_READ_ONLY",
+			Stays:   true,
+		},
+		{
+			Name:    "no-artifacts",
+			Kind:    config.Bool,
+			What:    "The dashboard and wait do not download from the object store, not even the contents of backups.",
+			Default: "false",
+			Example: "true",
+			Flag:    "no-artifacts",
+			Env:     "VELTUI_NO_ARTIFACTS",
+		},
+		{
+			Name:    "cacert",
+			Path:    true,
+			What:    "PEM file with the CA certificates of the object store. In the file, a relative path starts at the file's folder.",
+			Default: "the storage location's, else the system's",
+			Example: "store-ca.pem",
+			Flag:    "cacert",
+			Env:     "VELTUI_CACERT",
+		},
+		{
+			Name:    "theme",
+			What:    "Colours: a built-in theme, the name of a file in the folder themes beside the file, or a path. With NO_COLOR, veltui takes mono.",
+			Default: draw.ThemeAuto,
+			Example: "contrast",
+			Flag:    "theme",
+			Env:     "VELTUI_THEME",
+		},
 		{Name: "ascii", Kind: config.Bool, What: "Draw with ASCII only.",
 			Default: "true where the locale is not UTF-8", Example: "true", Flag: "ascii", Env: "VELTUI_ASCII"},
-		{Name: "fps", Kind: config.Number, Least: 1, Most: maxFPS, What: "How many frames a second the dashboard draws at most, 1 to 60.",
-			Default: "30, or 10 over ssh", Example: "4", Flag: "fps", Env: "VELTUI_FPS"},
+		{
+			Name:    "fps",
+			Kind:    config.Number,
+			Least:   1,
+			Most:    maxFPS,
+			What:    "How many frames a second the dashboard draws at most, 1 to 60.",
+			Default: "30, or 10 over ssh",
+			Example: "4",
+			Flag:    "fps",
+			Env:     "VELTUI_FPS",
+		},
 		{Name: "no-alt-screen", Kind: config.Bool, What: "Draw on the normal screen, not on the alternate screen.",
 			Default: "false", Example: "true", Flag: "no-alt-screen", Env: "VELTUI_NO_ALT_SCREEN"},
-		{Name: "plain", Kind: config.Bool, What: "Print events as plain lines and read commands, instead of the dashboard.",
-			Default: "false", Example: "true", Flag: "plain", Env: "VELTUI_PLAIN"},
-		{Name: "notifications", What: "How the dashboard notifies you when a job ends, fails or is stuck: none, bell, osc9 or osc777.",
-			Default: string(uiterminal.NoNotification), Example: "bell", Flag: "notify", Env: "VELTUI_NOTIFICATIONS", Allowed: uiterminal.Notifications()},
-		{Name: "thresholds", Kind: config.Map, What: "Limits of your own. backup-age is how old a schedule's last Completed backup may be, such as 26h or 2d, before the Schedules tab calls that an alarm.",
-			Default: "none", Example: "{backup-age: 26h}", Fields: []config.Setting{{Name: backupAge, Check: matching(ageText, "must be a number and m, h or d, such as 90m, 26h or 2d")}}},
-		{Name: "tabs", Kind: config.List, What: "The dashboard's tabs, in this order. The first one is open at the start.",
-			Default: "all that the cluster has", Example: "[restores, backups, active]", Env: "VELTUI_TABS", Allowed: ui.Tabs()},
-		{Name: "columns", Kind: config.List, What: "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to warnings stay together.",
-			Default: "all that fit", Example: "[stage, progress, eta, age]", Env: "VELTUI_COLUMNS", Allowed: ui.Columns()},
-		{Name: "ended-within", What: "The dashboard leaves out jobs that ended longer ago, to need less memory. What runs or is stuck stays, and the lists say how many are not shown.",
-			Default: "all jobs", Example: "720h", Flag: "ended-within", Env: "VELTUI_ENDED_WITHIN", Check: durationFault},
-		{Name: "keys", Kind: config.Map, What: "The keys of an action, in place of its usual ones. An action that you do not name keeps its own.",
-			Default: "the keys that help (?) names", Example: "{finalize: X, open: [enter, o]}", Fields: keySettings()},
-		{Name: "mouse", Kind: config.Bool, What: "Use the mouse: the wheel scrolls, a click opens a tab or selects a row. The terminal then selects text only while you hold shift.",
-			Default: "false", Example: "true", Flag: "mouse", Env: "VELTUI_MOUSE"},
+		{
+			Name:    "plain",
+			Kind:    config.Bool,
+			What:    "Print events as plain lines and read commands, instead of the dashboard.",
+			Default: "false",
+			Example: "true",
+			Flag:    "plain",
+			Env:     "VELTUI_PLAIN",
+		},
+		{
+			Name: "notifications",
+			What: "How the dashboard notifies you when a job ends, fails or is stuck: none, bell, osc9 or osc777.",
+			Default: string(
+				uiterminal.NoNotification,
+			),
+			Example: "bell",
+			Flag:    "notify",
+			Env:     "VELTUI_NOTIFICATIONS",
+			Allowed: uiterminal.Notifications(),
+		},
+		{
+			Name:    "thresholds",
+			Kind:    config.Map,
+			What:    "Limits of your own. backup-age is how old a schedule's last Completed backup may be, such as 26h or 2d, before the Schedules tab calls that an alarm.",
+			Default: "none",
+			Example: "{backup-age: 26h}",
+			Fields: []config.Setting{
+				{Name: backupAge, Check: matching(ageText, "must be a number and m, h or d, such as 90m, 26h or 2d")},
+			},
+		},
+		{
+			Name:    "tabs",
+			Kind:    config.List,
+			What:    "The dashboard's tabs, in this order. The first one is open at the start.",
+			Default: "all that the cluster has",
+			Example: "[restores, backups, active]",
+			Env:     "VELTUI_TABS",
+			Allowed: ui.Tabs(),
+		},
+		{
+			Name:    "columns",
+			Kind:    config.List,
+			What:    "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to warnings stay together.",
+			Default: "all that fit",
+			Example: "[stage, progress, eta, age]",
+			Env:     "VELTUI_COLUMNS",
+			Allowed: ui.Columns(),
+		},
+		{
+			Name:    "ended-within",
+			What:    "The dashboard leaves out jobs that ended longer ago, to need less memory. What runs or is stuck stays, and the lists say how many are not shown.",
+			Default: "all jobs",
+			Example: "720h",
+			Flag:    "ended-within",
+			Env:     "VELTUI_ENDED_WITHIN",
+			Check:   durationFault,
+		},
+		{
+			Name:    "keys",
+			Kind:    config.Map,
+			What:    "The keys of an action, in place of its usual ones. An action that you do not name keeps its own.",
+			Default: "the keys that help (?) names",
+			Example: "{finalize: X, open: [enter, o]}",
+			Fields:  keySettings(),
+		},
+		{
+			Name:    "mouse",
+			Kind:    config.Bool,
+			What:    "Use the mouse: the wheel scrolls, a click opens a tab or selects a row. The terminal then selects text only while you hold shift.",
+			Default: "false",
+			Example: "true",
+			Flag:    "mouse",
+			Env:     "VELTUI_MOUSE",
+		},
 	}
 }
 
@@ -161,7 +273,9 @@ func (c *settings) threshold(name string) time.Duration {
 	for _, field := range c.setting("thresholds").Value.Fields {
 		if parts := ageText.FindStringSubmatch(field.Text); field.Name == name && parts != nil {
 			n, _ := strconv.Atoi(parts[1]) // five digits
-			return time.Duration(n) * map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[parts[2]]
+			return time.Duration(
+				n,
+			) * map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[parts[2]]
 		}
 	}
 	return 0

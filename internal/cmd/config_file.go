@@ -92,7 +92,11 @@ func (c *settings) configure(cmd *cobra.Command) error {
 	c.keys, conflicts = chosenKeys(c.configFile.path, file)
 	c.inForce, faults = config.Resolve(all, file, c.env, givenFlag(cmd.Flags()))
 	if problems = slices.Concat(problems, conflicts, faults, c.loadTheme()); len(problems) > 0 {
-		return usagef("the configuration is not valid:\n%w\nSee '%s config --help'.", indented{problems}, cmd.Root().CommandPath())
+		return usagef(
+			"the configuration is not valid:\n%w\nSee '%s config --help'.",
+			indented{problems},
+			cmd.Root().CommandPath(),
+		)
 	}
 	for _, s := range c.inForce {
 		if err := c.setFlag(cmd.Flags(), s); err != nil {
@@ -127,7 +131,8 @@ func givenFlag(flags *pflag.FlagSet) func(string) (string, bool) {
 // setFlag sets a flag that was not given. VELERO_NAMESPACE is handled by package watch.
 func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 	f := flags.Lookup(s.Flag)
-	if f == nil || s.Source == config.FromDefault || s.Source == config.FromFlag || s.Env == "VELERO_NAMESPACE" && s.Source == config.FromEnvironment {
+	if f == nil || s.Source == config.FromDefault || s.Source == config.FromFlag ||
+		s.Env == "VELERO_NAMESPACE" && s.Source == config.FromEnvironment {
 		return nil
 	}
 	text := s.Value.Joined()
@@ -169,7 +174,13 @@ func (c *settings) from(s config.InForce) string {
 	return "default"
 }
 
-var needsNoConfig = []string{"version", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+var needsNoConfig = []string{
+	"version",
+	"help",
+	"completion",
+	cobra.ShellCompRequestCmd,
+	cobra.ShellCompNoDescRequestCmd,
+}
 
 func (c *settings) preRun(cmd *cobra.Command, _ []string) error {
 	for command := cmd; command != nil; command = command.Parent() {
@@ -194,7 +205,16 @@ func (c *settings) loadTheme() config.Problems {
 		if theme.Source != config.FromFlag {
 			place = fmt.Sprintf("%s: theme: %q", c.from(theme), name)
 		}
-		return config.Problems{{File: place, Text: fmt.Sprintf("must be one of %s, or a file%s", strings.Join(c.themes(), ", "), config.Suggestion(name, c.themes()))}}
+		return config.Problems{
+			{
+				File: place,
+				Text: fmt.Sprintf(
+					"must be one of %s, or a file%s",
+					strings.Join(c.themes(), ", "),
+					config.Suggestion(name, c.themes()),
+				),
+			},
+		}
 	}
 	var problems config.Problems
 	c.userTheme, problems = readTheme(path, c.from(theme))
@@ -273,7 +293,13 @@ func (c *settings) themes() []string {
 func themeSettings() []config.Setting {
 	var plain []config.Setting
 	for _, name := range []string{"color", "background"} {
-		plain = append(plain, config.Setting{Name: name, Check: matching(colorText, "is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes")})
+		plain = append(
+			plain,
+			config.Setting{
+				Name:  name,
+				Check: matching(colorText, "is no colour: use a number from 0 to 255, or \"#rrggbb\" in quotes"),
+			},
+		)
 	}
 	for _, name := range []string{"bold", "faint", "reverse", "underline"} {
 		plain = append(plain, config.Setting{Name: name, Kind: config.Bool})

@@ -28,7 +28,15 @@ func configured(t *testing.T, text string, env []string, args ...string) (stdout
 	}
 	var out, errs strings.Builder
 	cmd := exec.Command(control(t).binary, args...)
-	cmd.Env = append(append(os.Environ(), "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir, "VELERO_NAMESPACE=", "KUBECONFIG=/dev/null"), env...)
+	cmd.Env = append(
+		append(
+			os.Environ(),
+			"XDG_CONFIG_HOME="+dir,
+			"XDG_STATE_HOME="+dir,
+			"VELERO_NAMESPACE=",
+			"KUBECONFIG=/dev/null",
+		),
+		env...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		t.Fatal(err)
@@ -89,7 +97,15 @@ func TestConfigPrecedence(t *testing.T) {
 func TestConfigCanBeSaved(t *testing.T) {
 	const file = "theme: dark\nfps: 4\n"
 	printed, stderr, code := configured(t, file, []string{"VELTUI_ASCII=1"}, "config", "--no-alt-screen")
-	if code != ExitOK || !holdsAll(printed, "theme: dark  # ", "config.yaml:1", "ascii: true  # VELTUI_ASCII", "no-alt-screen: true  # --no-alt-screen", "#cacert: ") {
+	if code != ExitOK ||
+		!holdsAll(
+			printed,
+			"theme: dark  # ",
+			"config.yaml:1",
+			"ascii: true  # VELTUI_ASCII",
+			"no-alt-screen: true  # --no-alt-screen",
+			"#cacert: ",
+		) {
 		t.Fatalf("exit code %d\n%s%s", code, printed, stderr)
 	}
 	again, stderr, code := configured(t, printed, nil, "config")
@@ -105,14 +121,23 @@ func TestConfigMistakesEndTheProgram(t *testing.T) {
 	for _, args := range [][]string{nil, {"demo"}, {"get"}, {"config"}, {"finalize", "restore/x"}} {
 		stdout, stderr, code := configured(t, file, []string{"VELTUI_ASCII=perhaps"}, args...)
 		if code != ExitUsage || stdout != "" || strings.Contains(stderr, "\x1b") ||
-			!holdsAll(stderr, `config.yaml:1:1: unknown key "thmee" (did you mean theme?)`, "config.yaml:2:6: fps:", "config.yaml:3:12: namespace:", "VELTUI_ASCII:") {
+			!holdsAll(
+				stderr,
+				`config.yaml:1:1: unknown key "thmee" (did you mean theme?)`,
+				"config.yaml:2:6: fps:",
+				"config.yaml:3:12: namespace:",
+				"VELTUI_ASCII:",
+			) {
 			t.Errorf("%v: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
 	const conflicts = "keys:\n  finalize: [x, F]\n  quit: ctrl+c\n  back:\n    - b\n    - 3\n"
-	if _, stderr, code := configured(t, conflicts, nil); code != ExitUsage || !holdsAll(stderr,
+	if _, stderr, code := configured(t, conflicts, nil); code != ExitUsage || !holdsAll(
+		stderr,
 		`config.yaml:2:17: keys.finalize: "F" is already "follow the end of a log" on the same screen (action follow)`,
-		"config.yaml:3:9: keys.quit: ctrl+c always quits", `config.yaml:6:7: keys.back: "3" is already "go to a tab or page"`) {
+		"config.yaml:3:9: keys.quit: ctrl+c always quits",
+		`config.yaml:6:7: keys.back: "3" is already "go to a tab or page"`,
+	) {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 	for _, args := range [][]string{{"version"}, {"--help"}, {"help", "get"}, {"completion", "bash"}} {
@@ -153,11 +178,25 @@ func TestConfigFilesThatAreNotRead(t *testing.T) {
 		if code != c.code || !strings.Contains(stdout+stderr, c.want) {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
 		}
-		if stdout, stderr, code := configured(t, "", []string{"VELTUI_CONFIG=" + c.file}, "config"); code != c.code || !strings.Contains(stdout+stderr, c.want) {
+		if stdout, stderr, code := configured(
+			t,
+			"",
+			[]string{"VELTUI_CONFIG=" + c.file},
+			"config",
+		); code != c.code ||
+			!strings.Contains(stdout+stderr, c.want) {
 			t.Errorf("%s, by the environment: exit code %d\n%s%s", name, code, stdout, stderr)
 		}
 	}
-	if stdout, stderr, code := configured(t, "fps: 8", []string{"VELTUI_CONFIG=" + path("nope")}, "config", "--config", fine); code != ExitOK || !strings.Contains(stdout, "fps: 7") {
+	if stdout, stderr, code := configured(
+		t,
+		"fps: 8",
+		[]string{"VELTUI_CONFIG=" + path("nope")},
+		"config",
+		"--config",
+		fine,
+	); code != ExitOK ||
+		!strings.Contains(stdout, "fps: 7") {
 		t.Errorf("--config does not win: exit code %d\n%s%s", code, stdout, stderr)
 	}
 }

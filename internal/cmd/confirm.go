@@ -25,7 +25,9 @@ func (c *stdio) mayAsk() error {
 	case !isTerminal(c.stdin):
 		return usagef("there is no terminal to ask on: use --yes or --dry-run=server")
 	case !isTerminal(c.stderr):
-		return usagef("standard error is not a terminal, so you would not see the question: use --yes or --dry-run=server")
+		return usagef(
+			"standard error is not a terminal, so you would not see the question: use --yes or --dry-run=server",
+		)
 	}
 	return nil
 }

@@ -27,7 +27,12 @@ func TestConfirmThrowsAwayTypeAhead(t *testing.T) {
 	answer := currentContext(t, b) + "/typed-ahead\n"
 	for _, output := range []string{"text", "json"} {
 		t.Run(output, func(t *testing.T) {
-			c := startConsole(t, b.command(t, "finalize", "restore/typed-ahead", "--phase", "Failed", "-o", output), 200, 100)
+			c := startConsole(
+				t,
+				b.command(t, "finalize", "restore/typed-ahead", "--phase", "Failed", "-o", output),
+				200,
+				100,
+			)
 			c.types(t, answer+answer)
 			c.sees(t, "plan: InProgress -> Failed")
 			for range 20 {
@@ -51,12 +56,21 @@ func TestConfirmOfAWakeThrowsAwayTypeAhead(t *testing.T) {
 	b.readyToStart(t, "typed-wake")
 	b.veleroPod(t, time.Now().Add(10*time.Minute))
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
-	c := startConsole(t, through(kubeconfig, b.command(t, "finalize", "backup/typed-wake", "--wake", "-o", "yaml")), 200, 100)
+	c := startConsole(
+		t,
+		through(kubeconfig, b.command(t, "finalize", "backup/typed-wake", "--wake", "-o", "yaml")),
+		200,
+		100,
+	)
 	c.types(t, "local/typed-wake\n")
 	c.sees(t, "wake backup velero/typed-wake", "it will", "Type local/typed-wake to confirm")
 	code := c.answers(t, "\n")
 	var backup velerov1.Backup
-	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "typed-wake"}, &backup); err != nil {
+	if err := b.client.Get(
+		t.Context(),
+		client.ObjectKey{Namespace: "velero", Name: "typed-wake"},
+		&backup,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if code != ExitError || len(backup.Annotations) > 0 {
@@ -99,11 +113,20 @@ func TestConfirmTakesOneWholeLine(t *testing.T) {
 			confirms := currentContext(t, b) + "/" + name
 			of := strings.NewReplacer(right, confirms, "{UPPER}", strings.ToUpper(confirms), "{NAME}", name)
 			b.quiet(t, inProgress(name, time.Hour))
-			c := startConsole(t, b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s"), 200, 100)
+			c := startConsole(
+				t,
+				b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--observe", "1s"),
+				200,
+				100,
+			)
 			before := freshTermios(t) // the program may have changed its own already
 			code := c.answers(t, of.Replace(a.typed))
 			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
-			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.Screen(), of.Replace(a.says)) {
+			if phase := b.restorePhase(
+				t,
+				name,
+			); code != a.code || phase != want ||
+				!strings.Contains(c.Screen(), of.Replace(a.says)) {
 				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.Screen())
 			}
 			if after := termiosOf(t, c.TTY()); after != before {
@@ -180,13 +203,23 @@ func TestPastesDoNotConfirm(t *testing.T) {
 			a.do(t, c, currentContext(t, b)+"/"+name)
 			code := c.exits(t)
 			want := map[bool]string{true: "Failed", false: "InProgress"}[a.code == ExitOK]
-			if phase := b.restorePhase(t, name); code != a.code || phase != want || !strings.Contains(c.Screen(), a.says) {
+			if phase := b.restorePhase(
+				t,
+				name,
+			); code != a.code || phase != want ||
+				!strings.Contains(c.Screen(), a.says) {
 				t.Errorf("exit code %d, phase %s\n%s", code, phase, c.Screen())
 			}
 			if after := termiosOf(t, c.TTY()); after != before {
 				t.Errorf("the terminal's modes were %+v and are %+v", before, after)
 			}
-			begun, ended := strings.LastIndex(c.Output(), ansi.SetModeBracketedPaste), strings.LastIndex(c.Output(), ansi.ResetModeBracketedPaste)
+			begun, ended := strings.LastIndex(
+				c.Output(),
+				ansi.SetModeBracketedPaste,
+			), strings.LastIndex(
+				c.Output(),
+				ansi.ResetModeBracketedPaste,
+			)
 			if marks := a.term == "xterm-256color"; marks != (begun >= 0) || marks && ended < begun {
 				t.Errorf("the terminal marks pastes from %d to %d", begun, ended)
 			}
@@ -234,7 +267,13 @@ func TestFinalizeWithoutATerminal(t *testing.T) {
 	b := control(t)
 	b.quiet(t, inProgress("unasked", time.Hour))
 	now := time.Now()
-	b.create(t, restore("over", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: metaTime(now)}))
+	b.create(
+		t,
+		restore(
+			"over",
+			velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, CompletionTimestamp: metaTime(now)},
+		),
+	)
 	for _, c := range []struct {
 		name string
 		code int
@@ -286,7 +325,8 @@ func TestConfirmGivesUpOnEndlessInput(t *testing.T) {
 	code := c.exits(t)
 	_ = c.TTY().Close()
 	<-done
-	if code != ExitError || !strings.Contains(c.Screen(), "keeps sending input") || b.restorePhase(t, "endless") != "InProgress" {
+	if code != ExitError || !strings.Contains(c.Screen(), "keeps sending input") ||
+		b.restorePhase(t, "endless") != "InProgress" {
 		t.Errorf("exit code %d, phase %s\n%s", code, b.restorePhase(t, "endless"), c.Screen())
 	}
 }

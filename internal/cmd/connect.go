@@ -36,8 +36,13 @@ type connector struct {
 
 func newConnector(p *process) connector {
 	return connector{
-		process: p, flags: session.NewFlags(), warnings: &session.Warnings{}, logins: &logins{}, pinned: &pinned{}, requests: &atomic.Int64{},
-		writes: &session.WriteFailures{Clock: func() time.Time { return p.clock() }},
+		process:  p,
+		flags:    session.NewFlags(),
+		warnings: &session.Warnings{},
+		logins:   &logins{},
+		pinned:   &pinned{},
+		requests: &atomic.Int64{},
+		writes:   &session.WriteFailures{Clock: func() time.Time { return p.clock() }},
 	}
 }
 
@@ -101,7 +106,9 @@ func (c *connector) openSession() (*session.Session, error) {
 		return c.pinned.session, nil // one that cannot be read now leads nowhere else
 	}
 	s, err := session.New(session.Options{
-		Load: c.loadConfig, Context: cmp.Or(c.flags.CurrentContext, inCluster), Clock: func() time.Time { return c.clock() },
+		Load:    c.loadConfig,
+		Context: cmp.Or(c.flags.CurrentContext, inCluster),
+		Clock:   func() time.Time { return c.clock() },
 	})
 	if err != nil {
 		return nil, err
@@ -144,7 +151,12 @@ func (c *connector) loadConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func (c *connector) watch(ctx context.Context, conn cluster.Connection, log *slog.Logger, change func(*watch.Options)) (*watch.Watcher, error) {
+func (c *connector) watch(
+	ctx context.Context,
+	conn cluster.Connection,
+	log *slog.Logger,
+	change func(*watch.Options),
+) (*watch.Watcher, error) {
 	o := c.watchOptions(conn)
 	o.Log = log
 	change(&o)
@@ -163,8 +175,22 @@ func (c *connector) watchOptions(conn cluster.Connection) watch.Options {
 }
 
 // reachFlags lead another program to the same cluster and user. --token is a secret.
-var reachFlags = []string{"kubeconfig", "cluster", "user", "server", "tls-server-name", "certificate-authority", "client-certificate", "client-key",
-	"as", "as-uid", "as-group", "as-user-extra", "proxy-url", "insecure-skip-tls-verify"}
+var reachFlags = []string{
+	"kubeconfig",
+	"cluster",
+	"user",
+	"server",
+	"tls-server-name",
+	"certificate-authority",
+	"client-certificate",
+	"client-key",
+	"as",
+	"as-uid",
+	"as-group",
+	"as-user-extra",
+	"proxy-url",
+	"insecure-skip-tls-verify",
+}
 
 var fileFlags = []string{"kubeconfig", "certificate-authority", "client-certificate", "client-key"}
 
@@ -172,7 +198,10 @@ var fileFlags = []string{"kubeconfig", "certificate-authority", "client-certific
 // cluster, without the context. Paths are absolute. A proxy with a password is left out.
 func (c *connector) connectionFlags() (flags, environment []string) {
 	if c.flags.Kubeconfig == "" {
-		named := slices.DeleteFunc(filepath.SplitList(c.env("KUBECONFIG")), func(file string) bool { return file == "" })
+		named := slices.DeleteFunc(
+			filepath.SplitList(c.env("KUBECONFIG")),
+			func(file string) bool { return file == "" },
+		)
 		files := appendNew(nil, mapSlice(named, absolutePath)...)
 		switch len(files) {
 		case 0:

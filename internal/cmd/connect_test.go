@@ -78,7 +78,21 @@ func TestContextStaysWhatItWas(t *testing.T) {
 func TestCommandsLeadToTheSameCluster(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	twoClusters(t, path, "east")
-	conn, err := withFlags(t, "--kubeconfig", path, "--context", "west", "--as", "jane", "--as-group", "a", "--as-group", "b", "--token", "secret").connect()
+	conn, err := withFlags(
+		t,
+		"--kubeconfig",
+		path,
+		"--context",
+		"west",
+		"--as",
+		"jane",
+		"--as-group",
+		"a",
+		"--as-group",
+		"b",
+		"--token",
+		"secret",
+	).connect()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +120,13 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 		}
 	}
 	// Without a kubeconfig there is no context that kubectl would know.
-	conn, err = withFlags(t, "--kubeconfig", filepath.Join(t.TempDir(), "none"), "--server", "https://east.example").connect()
+	conn, err = withFlags(
+		t,
+		"--kubeconfig",
+		filepath.Join(t.TempDir(), "none"),
+		"--server",
+		"https://east.example",
+	).connect()
 	if err == nil && (conn.Request.Context != "" || conn.Context != "in-cluster") {
 		t.Errorf("%+v", conn)
 	}
@@ -116,7 +136,23 @@ func TestCommandsLeadToTheSameCluster(t *testing.T) {
 func TestForContextSharesFlags(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	twoClusters(t, path, "east")
-	c := withFlags(t, "--kubeconfig", path, "-n", "velero", "--as", "ann", "--as-group", "ops", "--as-group", "dba", "--as-user-extra", "team=a", "--request-timeout", "9s")
+	c := withFlags(
+		t,
+		"--kubeconfig",
+		path,
+		"-n",
+		"velero",
+		"--as",
+		"ann",
+		"--as-group",
+		"ops",
+		"--as-group",
+		"dba",
+		"--as-user-extra",
+		"team=a",
+		"--request-timeout",
+		"9s",
+	)
 	other := c.forContext("west", "")
 	c.flags.Set.VisitAll(func(f *pflag.Flag) {
 		if theirs := other.flags.Set.Lookup(f.Name).Value.String(); f.Name != "context" && theirs != f.Value.String() {
@@ -124,7 +160,8 @@ func TestForContextSharesFlags(t *testing.T) {
 		}
 	})
 	west, err := other.connect()
-	if err != nil || west.Context != "west" || west.Config.Host != "https://west.example:6443" || other.watchOptions(west).Namespace != "velero" {
+	if err != nil || west.Context != "west" || west.Config.Host != "https://west.example:6443" ||
+		other.watchOptions(west).Namespace != "velero" {
 		t.Errorf("%+v, %v", west, err)
 	}
 	adp := c.forContext("west", "adp")

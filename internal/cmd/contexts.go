@@ -114,7 +114,10 @@ func contextsLike(known []string, word string) ([]string, error) {
 	}
 	var found []string
 	for _, name := range known {
-		if matches, _, _ := pattern.Match(name, globSteps); matches { // a name that takes too many steps is not what was meant
+		if matches, _, _ := pattern.Match(
+			name,
+			globSteps,
+		); matches { // a name that takes too many steps is not what was meant
 			found = append(found, name)
 		}
 	}
@@ -153,7 +156,12 @@ func (c *connector) oneContext() (string, error) {
 		if c.allContexts {
 			flag = "--all-contexts"
 		}
-		return "", usagef("this needs one context, and %s names %d; give one of them, such as --context %s", flag, len(named), named[0])
+		return "", usagef(
+			"this needs one context, and %s names %d; give one of them, such as --context %s",
+			flag,
+			len(named),
+			named[0],
+		)
 	}
 	return named[0], nil
 }
@@ -279,10 +287,18 @@ func (l *logins) silent(ctx context.Context, conn cluster.Connection) error {
 		return nil
 	}
 	if exec.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
-		return fmt.Errorf("its credential plugin %s asks on the terminal, where the dashboard is (interactiveMode: Always); quit veltui and start it with --context %s", exec.Command, conn.Context)
+		return fmt.Errorf(
+			"its credential plugin %s asks on the terminal, where the dashboard is (interactiveMode: Always); quit veltui and start it with --context %s",
+			exec.Command,
+			conn.Context,
+		)
 	}
 	if err := runPlugin(ctx, conn); err != nil {
-		return fmt.Errorf("%w; if the plugin has to ask you something, first run in another terminal: kubectl --context %s get --raw /version", err, conn.Context)
+		return fmt.Errorf(
+			"%w; if the plugin has to ask you something, first run in another terminal: kubectl --context %s get --raw /version",
+			err,
+			conn.Context,
+		)
 	}
 	return nil
 }

@@ -87,7 +87,9 @@ func TestEachContextIsItsOwn(t *testing.T) {
 		}
 		reloaded, err := restConfig(own)
 		if want := "https://" + names[i] + ".example:6443"; err != nil || conn.Config.Host != want || reloaded.Host != want ||
-			conn.Context != names[i] || conn.Request.Context != names[i] || conn.Namespace != "of-"+names[i] || conn.Config.Impersonate.UserName != "jane" {
+			conn.Context != names[i] || conn.Request.Context != names[i] ||
+			conn.Namespace != "of-"+names[i] ||
+			conn.Config.Impersonate.UserName != "jane" {
 			t.Errorf("%s: %v, %+v", names[i], err, conn)
 		}
 	}
@@ -109,7 +111,12 @@ func TestServerIsNotShownUnderOtherContexts(t *testing.T) {
 	path := manyClusters(t, "east", "west")
 	c := withFlags(t, "--kubeconfig", path, "--context", "east", "--server", "https://127.0.0.1:1")
 	shown := &clusters{cli: c, noArtifacts: true, log: slog.New(slog.DiscardHandler)}
-	if connected, err := shown.switchTo(t.Context(), []string{"west"}, ""); err == nil || !strings.Contains(err.Error(), "--server") {
+	if connected, err := shown.switchTo(
+		t.Context(),
+		[]string{"west"},
+		"",
+	); err == nil ||
+		!strings.Contains(err.Error(), "--server") {
 		t.Errorf("%v, %+v", err, connected)
 	}
 	connected, err := shown.switchTo(t.Context(), []string{"east"}, "adp")
@@ -124,7 +131,11 @@ func TestOneContext(t *testing.T) {
 	path := manyClusters(t, "east", "west")
 	for _, args := range [][]string{{"--context", "*"}, {"--all-contexts"}} {
 		c := withFlags(t, append(args, "--kubeconfig", path)...)
-		if _, err := c.connect(); err == nil || !strings.Contains(err.Error(), strings.Join(args, " ")+" names 2; give one of them, such as --context east") {
+		if _, err := c.connect(); err == nil ||
+			!strings.Contains(
+				err.Error(),
+				strings.Join(args, " ")+" names 2; give one of them, such as --context east",
+			) {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
@@ -133,7 +144,11 @@ func TestOneContext(t *testing.T) {
 func TestContextsWithoutKubeconfig(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	t.Setenv("KUBECONFIG", none)
-	if _, err := withFlags(t, "--all-contexts").contexts(); err == nil || !strings.Contains(err.Error(), "no cluster is configured") {
+	if _, err := withFlags(
+		t,
+		"--all-contexts",
+	).contexts(); err == nil ||
+		!strings.Contains(err.Error(), "no cluster is configured") {
 		t.Error(err)
 	}
 	names, err := withFlags(t, "--server", "https://x.example").contexts()
@@ -141,7 +156,8 @@ func TestContextsWithoutKubeconfig(t *testing.T) {
 		t.Error(names, err)
 	}
 	conn, err := withFlags(t, "--server", "https://x.example").connect()
-	if err != nil || conn.Context != "in-cluster" || conn.Request.Context != "" || conn.Config.Host != "https://x.example" {
+	if err != nil || conn.Context != "in-cluster" || conn.Request.Context != "" ||
+		conn.Config.Host != "https://x.example" {
 		t.Errorf("%v %+v", err, conn)
 	}
 }

@@ -76,7 +76,12 @@ be renewed, 6 if something is in no backup, 1 if not everything could be read.`,
 		RunE: func(cmd *cobra.Command, namespaces []string) error { return f.run(cmd.Context(), namespaces) },
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.maxAge, "max-age", 0, "How old the newest copy may be, such as 24h (default until the second run after it)")
+	flags.DurationVar(
+		&f.maxAge,
+		"max-age",
+		0,
+		"How old the newest copy may be, such as 24h (default until the second run after it)",
+	)
 	flags.DurationVar(&f.timeout, "timeout", coverageTimeout, "How long to read; 0 for no limit")
 	flags.BoolVar(&f.unprotected, "unprotected", false, "Only what is in no backup")
 	flags.BoolVar(&f.claims, "claims", false, "Print claims and workloads, not only namespaces")
@@ -99,7 +104,15 @@ func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
 	ctx, cancel := cluster.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	log := f.logging(ctx)
-	snap, err := f.read(ctx, watch.Query{Kinds: []string{watch.Backups}, Also: []string{watch.Schedules, watch.Locations, watch.Deletions, watch.Pods}, NoVerdict: true}, log)
+	snap, err := f.read(
+		ctx,
+		watch.Query{
+			Kinds:     []string{watch.Backups},
+			Also:      []string{watch.Schedules, watch.Locations, watch.Deletions, watch.Pods},
+			NoVerdict: true,
+		},
+		log,
+	)
 	if err != nil {
 		return err
 	}
@@ -128,13 +141,23 @@ func (f *coverageCommand) run(ctx context.Context, namespaces []string) error {
 	return nil
 }
 
-var coverageExits = map[coverage.State]int{coverage.Unprotected: ExitRefused, coverage.Undecided: ExitError, coverage.Warned: ExitPartiallyFailed}
+var coverageExits = map[coverage.State]int{
+	coverage.Unprotected: ExitRefused,
+	coverage.Undecided:   ExitError,
+	coverage.Warned:      ExitPartiallyFailed,
+}
 
 // records keeps what backups hold, as names and states.
 func (c *files) records() cluster.Records {
 	r := cluster.Records{Failed: func(err error) { slog.Warn("the cache of what backups hold", "error", err) }}
 	if dir, err := c.folder("XDG_CACHE_HOME", ".cache"); err == nil {
-		r.Dir = statedir.Dir{Path: filepath.Join(dir, "coverage"), Suffix: cluster.RecordSuffix, Files: 2000, Bytes: 512 << 20, Clock: c.clock}
+		r.Dir = statedir.Dir{
+			Path:   filepath.Join(dir, "coverage"),
+			Suffix: cluster.RecordSuffix,
+			Files:  2000,
+			Bytes:  512 << 20,
+			Clock:  c.clock,
+		}
 	}
 	return r
 }
@@ -181,7 +204,13 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 		gone := func(i coverage.Item) bool { return i.State != coverage.Unprotected }
 		for _, n := range r.Namespaces {
 			if claims || f.output == "json" || f.output == "yaml" { // else the table counts them
-				n.Covered, n.Claims, n.Workloads = 0, slices.DeleteFunc(slices.Clone(n.Claims), gone), slices.DeleteFunc(slices.Clone(n.Workloads), gone)
+				n.Covered, n.Claims, n.Workloads = 0, slices.DeleteFunc(
+					slices.Clone(n.Claims),
+					gone,
+				), slices.DeleteFunc(
+					slices.Clone(n.Workloads),
+					gone,
+				)
 			}
 			if n.State == coverage.Unprotected {
 				shown.Namespaces = append(shown.Namespaces, n)
@@ -193,7 +222,10 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 		if claims {
 			hidden = []string{"CLAIMS"}
 		}
-		columns := slices.DeleteFunc(chooseColumns(coverageColumns, f.output == "wide", "WHY"), func(c column) bool { return slices.Contains(hidden, c.title) })
+		columns := slices.DeleteFunc(
+			chooseColumns(coverageColumns, f.output == "wide", "WHY"),
+			func(c column) bool { return slices.Contains(hidden, c.title) },
+		)
 		var rows [][]string
 		for _, n := range shown.Namespaces {
 			items := []coverage.Item{n.Item}
@@ -220,11 +252,31 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 	return nil
 }
 
-var coverageStates = map[coverage.State]string{coverage.Covered: "covered", coverage.Warned: "! warning", coverage.Undecided: "?", coverage.Unprotected: "! unprotected"}
+var coverageStates = map[coverage.State]string{
+	coverage.Covered:     "covered",
+	coverage.Warned:      "! warning",
+	coverage.Undecided:   "?",
+	coverage.Unprotected: "! unprotected",
+}
 
 func coverageCells(i coverage.Item, n coverage.Namespace, now time.Time) map[string]string {
 	return map[string]string{
-		"NAMESPACE": cmp.Or(i.Namespace, i.Name), "KIND": i.Kind, "NAME": i.Name, "STATE": coverageStates[i.State], "NEWEST COPY": i.Backup, "AGE": human.Age(i.At, now),
-		"NEXT": cmp.Or(human.In(i.Next, now), "never"), "CLAIMS": n.ClaimsCovered(), "LAST COPY EXPIRES": i.Expiry(now), "REASON": string(i.Reason), "WHY": strings.TrimSuffix(i.Sentence, "."),
+		"NAMESPACE": cmp.Or(
+			i.Namespace,
+			i.Name,
+		),
+		"KIND":        i.Kind,
+		"NAME":        i.Name,
+		"STATE":       coverageStates[i.State],
+		"NEWEST COPY": i.Backup,
+		"AGE":         human.Age(i.At, now),
+		"NEXT": cmp.Or(
+			human.In(i.Next, now),
+			"never",
+		),
+		"CLAIMS":            n.ClaimsCovered(),
+		"LAST COPY EXPIRES": i.Expiry(now),
+		"REASON":            string(i.Reason),
+		"WHY":               strings.TrimSuffix(i.Sentence, "."),
 	}
 }

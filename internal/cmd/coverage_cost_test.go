@@ -57,13 +57,31 @@ func TestCoverageCost(t *testing.T) {
 		listed = append(listed, fmt.Sprintf(`"cost-%d/data-%d"`, i%namespaces, i))
 		deployments = append(deployments, fmt.Sprintf(`"cost-%d/web-%d"`, i%namespaces, i))
 		if i > 0 {
-			volumes = append(volumes, fmt.Sprintf(`{"pvcName": "data-%d", "pvcNamespace": "cost-%d", "pvName": "cost-%d", "backupMethod": "CSISnapshot", "result": "succeeded"}`, i, i%namespaces, i))
+			volumes = append(
+				volumes,
+				fmt.Sprintf(
+					`{"pvcName": "data-%d", "pvcNamespace": "cost-%d", "pvName": "cost-%d", "backupMethod": "CSISnapshot", "result": "succeeded"}`,
+					i,
+					i%namespaces,
+					i,
+				),
+			)
 		}
 	}
 	inParallel(claims, func(i int) error {
 		n := fmt.Sprintf("cost-%d", i%namespaces)
-		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: fmt.Sprintf("data-%d", i)}, Spec: corev1.PersistentVolumeClaimSpec{
-			VolumeName: fmt.Sprintf("cost-%d", i), StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}}}
+		c := &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: fmt.Sprintf("data-%d", i)},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				VolumeName: fmt.Sprintf(
+					"cost-%d",
+					i,
+				),
+				StorageClassName: &class,
+				AccessModes:      modes,
+				Resources:        corev1.VolumeResourceRequirements{Requests: size},
+			},
+		}
 		if err := create(c); err != nil {
 			return err
 		}
@@ -71,27 +89,90 @@ func TestCoverageCost(t *testing.T) {
 		if err := b.client.Status().Update(t.Context(), c); err != nil {
 			return err
 		}
-		if err := create(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cost-%d", i)}, Spec: corev1.PersistentVolumeSpec{StorageClassName: class, Capacity: size, AccessModes: modes,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "x", VolumeHandle: "x"}}}}); err != nil {
+		if err := create(
+			&corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("cost-%d", i)},
+				Spec: corev1.PersistentVolumeSpec{
+					StorageClassName: class,
+					Capacity:         size,
+					AccessModes:      modes,
+					PersistentVolumeSource: corev1.PersistentVolumeSource{
+						CSI: &corev1.CSIPersistentVolumeSource{Driver: "x", VolumeHandle: "x"},
+					},
+				},
+			},
+		); err != nil {
 			return err
 		}
-		pod := corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "c", VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}}},
-			Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.Name}}}}}
-		if err := create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: fmt.Sprintf("web-%d", i)}, Spec: pod}); err != nil {
+		pod := corev1.PodSpec{
+			NodeName: "n",
+			Containers: []corev1.Container{
+				{Name: "c", Image: "c", VolumeMounts: []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}},
+			},
+			Volumes: []corev1.Volume{
+				{
+					Name: "v",
+					VolumeSource: corev1.VolumeSource{
+						PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.Name},
+					},
+				},
+			},
+		}
+		if err := create(
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: fmt.Sprintf("web-%d", i)}, Spec: pod},
+		); err != nil {
 			return err
 		}
 		pod.NodeName = ""
-		return create(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: fmt.Sprintf("web-%d", i)}, Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod}}})
+		return create(
+			&appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: fmt.Sprintf("web-%d", i)},
+				Spec: appsv1.DeploymentSpec{
+					Selector: &metav1.LabelSelector{
+						MatchLabels: labels,
+					},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: pod},
+				},
+			},
+		)
 	})
-	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cost"}, Spec: velerov1.ScheduleSpec{Schedule: "0 * * * *"}})
-	list := fmt.Sprintf(`{"v1/PersistentVolumeClaim": [%s], "apps/v1/Deployment": [%s]}`, strings.Join(listed, ","), strings.Join(deployments, ","))
+	b.create(
+		t,
+		&velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cost"},
+			Spec:       velerov1.ScheduleSpec{Schedule: "0 * * * *"},
+		},
+	)
+	list := fmt.Sprintf(
+		`{"v1/PersistentVolumeClaim": [%s], "apps/v1/Deployment": [%s]}`,
+		strings.Join(listed, ","),
+		strings.Join(deployments, ","),
+	)
 	s.files = map[string]string{}
 	s.stored(t, b, "cost-0", velerov1.BackupPhaseCompleted)
 	inParallel(backups, func(i int) error {
-		start, end := metav1.NewTime(time.Now().Add(-time.Duration(i)*time.Hour)), metav1.NewTime(time.Now().Add(720*time.Hour-time.Duration(i)*time.Hour))
-		return create(&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("cost-b%d", i), Labels: map[string]string{velerov1.ScheduleNameLabel: "cost"}},
-			Spec: velerov1.BackupSpec{StorageLocation: "of-cost-0"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &start, Expiration: &end}})
+		start, end := metav1.NewTime(
+			time.Now().Add(-time.Duration(i)*time.Hour),
+		), metav1.NewTime(
+			time.Now().Add(720*time.Hour-time.Duration(i)*time.Hour),
+		)
+		return create(
+			&velerov1.Backup{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "velero",
+					Name:      fmt.Sprintf("cost-b%d", i),
+					Labels:    map[string]string{velerov1.ScheduleNameLabel: "cost"},
+				},
+				Spec: velerov1.BackupSpec{
+					StorageLocation: "of-cost-0",
+				},
+				Status: velerov1.BackupStatus{
+					Phase:          velerov1.BackupPhaseCompleted,
+					StartTimestamp: &start,
+					Expiration:     &end,
+				},
+			},
+		)
 	})
 	for i := range backups {
 		s.files[fmt.Sprintf("BackupResourceList/cost-b%d", i)] = list
@@ -111,7 +192,17 @@ func TestCoverageCost(t *testing.T) {
 			t.Fatalf("%v: %s", err, errs.String())
 		}
 		usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-		t.Logf("%s reading: %.1f s (%.1f s of CPU), %d MiB, %d requests to the API server for what there is, %d backups read, %d not, exit code %d, %d namespaces",
-			which, took.Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), usage.Maxrss>>10, d.Requests, d.Read, d.Unread, cmd.ProcessState.ExitCode(), len(d.Namespaces))
+		t.Logf(
+			"%s reading: %.1f s (%.1f s of CPU), %d MiB, %d requests to the API server for what there is, %d backups read, %d not, exit code %d, %d namespaces",
+			which,
+			took.Seconds(),
+			(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
+			usage.Maxrss>>10,
+			d.Requests,
+			d.Read,
+			d.Unread,
+			cmd.ProcessState.ExitCode(),
+			len(d.Namespaces),
+		)
 	}
 }

@@ -27,10 +27,29 @@ func (b *bed) boundClaim(t *testing.T, namespace, name string, labels map[string
 	t.Helper()
 	class, size := "cov", corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	b.create(t, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-" + name}, Spec: corev1.PersistentVolumeSpec{StorageClassName: class, Capacity: size, AccessModes: modes,
-		PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "x", Path: "/x"}}}})
-	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}, Spec: corev1.PersistentVolumeClaimSpec{
-		VolumeName: "pv-" + name, StorageClassName: &class, AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size}}}
+	b.create(
+		t,
+		&corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: "pv-" + name},
+			Spec: corev1.PersistentVolumeSpec{
+				StorageClassName: class,
+				Capacity:         size,
+				AccessModes:      modes,
+				PersistentVolumeSource: corev1.PersistentVolumeSource{
+					NFS: &corev1.NFSVolumeSource{Server: "x", Path: "/x"},
+				},
+			},
+		},
+	)
+	c := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			VolumeName:       "pv-" + name,
+			StorageClassName: &class,
+			AccessModes:      modes,
+			Resources:        corev1.VolumeResourceRequirements{Requests: size},
+		},
+	}
 	b.create(t, c)
 	c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: size}
 	if err := b.client.Status().Update(t.Context(), c); err != nil {
@@ -50,15 +69,41 @@ func TestCoverage(t *testing.T) {
 	b.boundClaim(t, "cov-off", "lost", nil)
 	labels := map[string]string{"app": "web"}
 	for _, name := range []string{"web", "refused"} {
-		b.create(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "cov-shop", Name: name}, Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}}}}})
+		b.create(
+			t,
+			&appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "cov-shop", Name: name},
+				Spec: appsv1.DeploymentSpec{
+					Selector: &metav1.LabelSelector{MatchLabels: labels},
+					Template: corev1.PodTemplateSpec{
+						ObjectMeta: metav1.ObjectMeta{Labels: labels},
+						Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "c"}}},
+					},
+				},
+			},
+		)
 	}
 	yes := true
-	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-hourly"}, Spec: velerov1.ScheduleSpec{Schedule: "0 * * * *",
-		Template: velerov1.BackupSpec{IncludedNamespaces: []string{"cov-shop"}, DefaultVolumesToFsBackup: &yes}}})
+	b.create(
+		t,
+		&velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-hourly"},
+			Spec: velerov1.ScheduleSpec{
+				Schedule: "0 * * * *",
+				Template: velerov1.BackupSpec{
+					IncludedNamespaces:       []string{"cov-shop"},
+					DefaultVolumesToFsBackup: &yes,
+				},
+			},
+		},
+	)
 	s.stored(t, b, "cov-1", velerov1.BackupPhasePartiallyFailed)
 	partly := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "cov-1"}}
-	if err := b.client.Patch(t.Context(), partly, client.RawPatch(types.MergePatchType, []byte(`{"status": {"errors": 1}}`))); err != nil {
+	if err := b.client.Patch(
+		t.Context(),
+		partly,
+		client.RawPatch(types.MergePatchType, []byte(`{"status": {"errors": 1}}`)),
+	); err != nil {
 		t.Fatal(err)
 	}
 	s.files = map[string]string{
@@ -114,7 +159,8 @@ func TestCoverage(t *testing.T) {
 	}
 	cache = t.TempDir()
 	d, _, code = run("--read-only", "cov-shop")
-	if code != ExitError || d.State != coverage.Undecided || d.Unread == 0 || !strings.Contains(strings.Join(d.NotSeen, " "), "read-only") {
+	if code != ExitError || d.State != coverage.Undecided || d.Unread == 0 ||
+		!strings.Contains(strings.Join(d.NotSeen, " "), "read-only") {
 		t.Errorf("read-only without a cache: exit code %d, %+v", code, d)
 	}
 
@@ -123,14 +169,28 @@ func TestCoverage(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
 	}
-	if fmt.Sprint(p.Namespaces, p.Claims, p.Data, p.Workloads) != "[cov-shop] [cov-shop/saved] [] map[Deployment:[cov-shop/refused cov-shop/web]]" {
+	if fmt.Sprint(
+		p.Namespaces,
+		p.Claims,
+		p.Data,
+		p.Workloads,
+	) != "[cov-shop] [cov-shop/saved] [] map[Deployment:[cov-shop/refused cov-shop/web]]" {
 		t.Errorf("%+v", p)
 	}
 	stdout, _, _ = b.run(t, "coverage", "-n", "velero", "cov-shop")
 	if !strings.Contains(stdout, "hidden") || !strings.Contains(stdout, "! unprotected") {
 		t.Errorf("%s", stdout)
 	}
-	if stdout, _, _ = b.run(t, "coverage", "-n", "velero", "--unprotected", "cov-off", "cov-shop"); strings.Contains(stdout, "web") || !strings.Contains(stdout, "lost") {
+	if stdout, _, _ = b.run(
+		t,
+		"coverage",
+		"-n",
+		"velero",
+		"--unprotected",
+		"cov-off",
+		"cov-shop",
+	); strings.Contains(stdout, "web") ||
+		!strings.Contains(stdout, "lost") {
 		t.Errorf("unprotected: %s", stdout)
 	}
 	for _, args := range [][]string{{"--next", "x", "cov-shop"}, {"--next", "x", "--unprotected"}, {"--max-age", "-1h"}, {"-o", "toml"}} {
@@ -154,7 +214,8 @@ func TestCoverageOutOfTime(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
-	if code != ExitError || d.State != coverage.Undecided || !strings.Contains(strings.Join(d.NotSeen, " "), "backup cov-late-1: not read in time") {
+	if code != ExitError || d.State != coverage.Undecided ||
+		!strings.Contains(strings.Join(d.NotSeen, " "), "backup cov-late-1: not read in time") {
 		t.Errorf("exit code %d, %s", code, stdout)
 	}
 }

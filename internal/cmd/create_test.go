@@ -26,10 +26,26 @@ import (
 func TestWhatIsCreated(t *testing.T) {
 	b := control(t)
 	file := filepath.Join(t.TempDir(), "r.yaml")
-	if err := os.WriteFile(file, []byte("apiVersion: velero.io/v1\nkind: Restore\nmetadata: {namespace: elsewhere}\nspec: {backupName: b, labelSelector: {matchLabels: {a: b}}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		file,
+		[]byte(
+			"apiVersion: velero.io/v1\nkind: Restore\nmetadata: {namespace: elsewhere}\nspec: {backupName: b, labelSelector: {matchLabels: {a: b}}}\n",
+		),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
-	restore, backup := []string{"restore", "create", "--dry-run=client", "--from-backup=b"}, []string{"backup", "create", "--from-schedule=s", "--yes"}
+	restore, backup := []string{
+		"restore",
+		"create",
+		"--dry-run=client",
+		"--from-backup=b",
+	}, []string{
+		"backup",
+		"create",
+		"--from-schedule=s",
+		"--yes",
+	}
 	for _, c := range []struct {
 		command, args []string
 		code          int
@@ -61,28 +77,54 @@ func TestWhatIsCreated(t *testing.T) {
 // TestCreateAndWait prints one document, with what came of waiting in it.
 func TestCreateAndWait(t *testing.T) {
 	b := control(t)
-	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "waited-for"}, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}})
+	b.create(
+		t,
+		&velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "waited-for"},
+			Spec:       velerov1.ScheduleSpec{Schedule: "@daily"},
+		},
+	)
 	for output, name := range map[string]string{"json": "waited-json", "yaml": "waited-yaml"} {
 		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}}
 		t.Cleanup(func() { _ = b.client.Delete(context.Background(), backup) })
 		go func() {
 			for range time.Tick(50 * time.Millisecond) {
-				if b.client.Get(t.Context(), client.ObjectKeyFromObject(backup), backup) == nil || t.Context().Err() != nil {
+				if b.client.Get(t.Context(), client.ObjectKeyFromObject(backup), backup) == nil ||
+					t.Context().Err() != nil {
 					break
 				}
 			}
 			backup.Status.Phase = velerov1.BackupPhasePartiallyFailed
 			_ = b.client.Update(t.Context(), backup)
 		}()
-		stdout, stderr, code := b.run(t, "backup", "create", name, "-n", "velero", "--from-schedule", "waited-for", "--yes", "-w", "-o", output)
+		stdout, stderr, code := b.run(
+			t,
+			"backup",
+			"create",
+			name,
+			"-n",
+			"velero",
+			"--from-schedule",
+			"waited-for",
+			"--yes",
+			"-w",
+			"-o",
+			output,
+		)
 		if output == "yaml" {
-			if strings.Count(stdout, "apiVersion: ") != 1 || !holdsAll(stdout, "kind: Change", "wait:", "exitCode: 3") || code != ExitPartiallyFailed {
+			if strings.Count(stdout, "apiVersion: ") != 1 ||
+				!holdsAll(stdout, "kind: Change", "wait:", "exitCode: 3") ||
+				code != ExitPartiallyFailed {
 				t.Errorf("exit code %d:\n%s\n%s", code, stdout, stderr)
 			}
 			continue
 		}
 		var d document.Change
-		if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitPartiallyFailed || d.Kind != "Change" || d.Object.Kind != "backup" || d.Wait == nil || d.Wait.ExitCode != code || d.Wait.Job == nil {
+		if err := json.Unmarshal(
+			[]byte(stdout),
+			&d,
+		); err != nil || code != ExitPartiallyFailed || d.Kind != "Change" || d.Object.Kind != "backup" || d.Wait == nil || d.Wait.ExitCode != code ||
+			d.Wait.Job == nil {
 			t.Errorf("%v, exit code %d:\n%s\n%s", err, code, stdout, stderr)
 		}
 	}
@@ -91,13 +133,38 @@ func TestCreateAndWait(t *testing.T) {
 // TestRestoreUnseen: what the look before could not see keeps --yes from starting a restore, as an obstacle does.
 func TestRestoreUnseen(t *testing.T) {
 	b := control(t)
-	b.create(t, &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"}, Spec: velerov1.BackupStorageLocationSpec{Provider: "aws",
-		StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}}, Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}})
-	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"}, Spec: velerov1.BackupSpec{StorageLocation: "unseen"},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}})
-	config, err := b.UserWith(t.Context(), "unseeing", "velero",
-		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"restores"}, Verbs: []string{"create"}})
+	b.create(
+		t,
+		&velerov1.BackupStorageLocation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"},
+			Spec: velerov1.BackupStorageLocationSpec{
+				Provider: "aws",
+				StorageType: velerov1.StorageType{
+					ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"},
+				},
+			},
+			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable},
+		},
+	)
+	b.create(
+		t,
+		&velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "unseen"},
+			Spec:       velerov1.BackupSpec{StorageLocation: "unseen"},
+			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+		},
+	)
+	config, err := b.UserWith(
+		t.Context(),
+		"unseeing",
+		"velero",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"*"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"restores"}, Verbs: []string{"create"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +172,44 @@ func TestRestoreUnseen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"restore", "create", "unseen-back", "-n", "velero", "--kubeconfig", kubeconfig, "--from-backup", "unseen", "--yes", "--observe", "1s"}
+	args := []string{
+		"restore",
+		"create",
+		"unseen-back",
+		"-n",
+		"velero",
+		"--kubeconfig",
+		kubeconfig,
+		"--from-backup",
+		"unseen",
+		"--yes",
+		"--observe",
+		"1s",
+	}
 	if _, stderr, code := b.run(t, append(args, "--accept-obstacles", "--dry-run=server")...); code != ExitOK {
 		t.Errorf("accepted: exit code %d: %s", code, stderr)
 	}
-	if stdout, _, code := b.run(t, args...); code != ExitRefused || !holdsAll(stdout, "refused: veltui could not look at what is in the backup", "--accept-obstacles starts") {
+	if stdout, _, code := b.run(
+		t,
+		args...); code != ExitRefused ||
+		!holdsAll(stdout, "refused: veltui could not look at what is in the backup", "--accept-obstacles starts") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
 	stdout, stderr, code := b.run(t, append(args, "-o", "json")...)
 	var d document.Change
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitRefused || d.Outcome.State != "refused" || !strings.Contains(d.Outcome.Message, "could not look at") || d.Preflight == nil {
+	if err := json.Unmarshal(
+		[]byte(stdout),
+		&d,
+	); err != nil || code != ExitRefused || d.Outcome.State != "refused" || !strings.Contains(d.Outcome.Message, "could not look at") ||
+		d.Preflight == nil {
 		t.Errorf("%v, exit code %d:\n%s\n%s", err, code, stdout, stderr)
 	}
-	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "unseen-back"}, &velerov1.Restore{}); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := b.client.Get(
+		t.Context(),
+		client.ObjectKey{Namespace: "velero", Name: "unseen-back"},
+		&velerov1.Restore{},
+	); client.IgnoreNotFound(err) != nil ||
+		err == nil {
 		t.Errorf("it exists: %v", err)
 	}
 }
@@ -126,11 +218,18 @@ func TestRestoreUnseen(t *testing.T) {
 func TestCreateAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	b := control(t)
-	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "lost"}, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}})
+	b.create(
+		t,
+		&velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "lost"},
+			Spec:       velerov1.ScheduleSpec{Schedule: "@daily"},
+		},
+	)
 	var losing atomic.Bool
 	losing.Store(true)
 	kubeconfig := b.proxied(t, 0, func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/backups") || r.URL.Query().Has("dryRun") || !losing.Load() {
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/backups") || r.URL.Query().Has("dryRun") ||
+			!losing.Load() {
 			return false
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -140,7 +239,27 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 	state := t.TempDir()
 	run := func(args ...string) (d document.Change, code int, said string) {
 		t.Helper()
-		cmd := b.command(t, append([]string{"backup", "create", "-n", "velero", "--kubeconfig", kubeconfig, "--from-schedule", "lost", "--yes", "--timeout", "3s", "--observe", "1s", "-o", "json"}, args...)...)
+		cmd := b.command(
+			t,
+			append(
+				[]string{
+					"backup",
+					"create",
+					"-n",
+					"velero",
+					"--kubeconfig",
+					kubeconfig,
+					"--from-schedule",
+					"lost",
+					"--yes",
+					"--timeout",
+					"3s",
+					"--observe",
+					"1s",
+					"-o",
+					"json",
+				},
+				args...)...)
 		cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
@@ -155,7 +274,9 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 		t.Fatalf("exit code %d, %+v\n%s", code, first.Outcome, said)
 	}
 	losing.Store(false)
-	if d, code, said := run(); code != ExitRefused || !holdsAll(d.Outcome.Message, "an earlier attempt has created backup "+first.Object.Name+", or may have") || !strings.Contains(d.Plan.Advice, "Give that NAME") {
+	if d, code, said := run(); code != ExitRefused ||
+		!holdsAll(d.Outcome.Message, "an earlier attempt has created backup "+first.Object.Name+", or may have") ||
+		!strings.Contains(d.Plan.Advice, "Give that NAME") {
 		t.Errorf("exit code %d, %+v\n%s", code, d.Outcome, said)
 	}
 	made := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: first.Object.Name}}
@@ -164,7 +285,12 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 		t.Errorf("by its name: exit code %d, %+v\n%s", code, d.Outcome, said)
 	}
 	var all velerov1.BackupList
-	if err := b.client.List(t.Context(), &all, client.MatchingLabels{velerov1.ScheduleNameLabel: "lost"}); err != nil || len(all.Items) != 1 {
+	if err := b.client.List(
+		t.Context(),
+		&all,
+		client.MatchingLabels{velerov1.ScheduleNameLabel: "lost"},
+	); err != nil ||
+		len(all.Items) != 1 {
 		t.Errorf("%v, %d backups", err, len(all.Items))
 	}
 }
@@ -173,7 +299,21 @@ func TestCreateAfterALostAnswer(t *testing.T) {
 func TestSelectionFromItsFile(t *testing.T) {
 	b := control(t)
 	create := []string{"restore", "create", "--dry-run=client"}
-	printed, stderr, code := b.run(t, slices.Concat(create, []string{"r", "--from-backup=b", "--namespace-mappings", "shop:shop-2", "--only", "secrets/shop/db", "--only", "roles.rbac.authorization.k8s.io/shop/a:b c*"})...)
+	printed, stderr, code := b.run(
+		t,
+		slices.Concat(
+			create,
+			[]string{
+				"r",
+				"--from-backup=b",
+				"--namespace-mappings",
+				"shop:shop-2",
+				"--only",
+				"secrets/shop/db",
+				"--only",
+				"roles.rbac.authorization.k8s.io/shop/a:b c*",
+			},
+		)...)
 	if code != ExitOK || !holdsAll(printed, "kind: ConfigMap", "kind: Restore", "name: veltui-r") {
 		t.Fatalf("exit code %d: %s\n%s", code, stderr, printed)
 	}

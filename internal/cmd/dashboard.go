@@ -76,21 +76,50 @@ Velero is there; otherwise it searches for it.`,
 		},
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Never change the cluster (also VELTUI_READ_ONLY=1)")
-	cmd.PersistentFlags().BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Allow downloads from a remote object store without TLS; backups contain Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
+	cmd.PersistentFlags().
+		BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Allow downloads from a remote object store without TLS; backups contain Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
 	f.register(cmd, cmd.Flags())
 	return cmd
 }
 
 func (f *dashboardCommand) register(cmd *cobra.Command, flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ascii, "ascii", false, "Draw with ASCII only (the default where the locale is not UTF-8)")
-	flags.StringVar(&f.theme, "theme", draw.ThemeAuto, draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/config.md)")
+	flags.StringVar(
+		&f.theme,
+		"theme",
+		draw.ThemeAuto,
+		draw.ThemeAuto+", "+strings.Join(draw.Themes(), ", ")+", or a theme file of your own (see docs/config.md)",
+	)
 	flags.IntVar(&f.fps, "fps", 0, "Frames per second at most, 1 to 60 (default 30, or 10 over ssh)")
 	flags.BoolVar(&f.noAltScreen, "no-alt-screen", false, "Draw on the normal screen, not on the alternate screen")
-	flags.BoolVar(&f.plain, "plain", false, "Print events as plain lines and read commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)")
+	flags.BoolVar(
+		&f.plain,
+		"plain",
+		false,
+		"Print events as plain lines and read commands, for screen readers and dumb terminals (also VELTUI_PLAIN=1)",
+	)
 	flags.BoolVar(&f.mouse, "mouse", false, "Use the mouse: wheel, clicks on tabs and rows; hold shift to select text")
-	flags.StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
-	flags.DurationVar(&f.endedWithin, "ended-within", 0, "Hide jobs that ended longer ago, such as 720h, to use less memory; running and stuck jobs stay (default: show all)")
-	flags.BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, not even the contents of backups")
+	flags.StringVar(
+		&f.notify,
+		"notify",
+		string(uiterminal.NoNotification),
+		"Notify you when a job ends, fails or is stuck: "+strings.Join(
+			uiterminal.Notifications(),
+			", ",
+		)+" (see docs/terminals.md)",
+	)
+	flags.DurationVar(
+		&f.endedWithin,
+		"ended-within",
+		0,
+		"Hide jobs that ended longer ago, such as 720h, to use less memory; running and stuck jobs stay (default: show all)",
+	)
+	flags.BoolVar(
+		&f.noArtifacts,
+		"no-artifacts",
+		false,
+		"Do not download from the object store, not even the contents of backups",
+	)
 	f.addCAFile(cmd, flags)
 	completeFlag(cmd, "theme", f.completeValues(func(context.Context, string) []string { return f.themes() }))
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
@@ -117,7 +146,9 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 		return f.cli.plain(ctx)
 	}
 	if !isTerminal(f.stdin) || !isTerminal(f.stdout) {
-		return usagef("the dashboard needs a terminal; in scripts use 'veltui get', or 'veltui --plain' to print events as lines")
+		return usagef(
+			"the dashboard needs a terminal; in scripts use 'veltui get', or 'veltui --plain' to print events as lines",
+		)
 	}
 	term := f.terminal()
 	if term.dumb {
@@ -171,15 +202,40 @@ func (f *dashboardCommand) run(ctx context.Context) error {
 
 func (f *dashboardCommand) options(term terminal) ui.Options {
 	o := ui.Options{
-		Folder: f.saveFolder(), ReadOnly: f.isReadOnly(), Clock: f.clock, Guide: f.guide, Input: f.stdin, Output: f.screen,
-		Theme: f.theme, UserTheme: f.userTheme, Themes: f.ownThemes(), LoadTheme: f.ownTheme,
-		Keys: f.keys, Tabs: f.chosen("tabs"), Columns: f.chosen("columns"), BackupAge: f.threshold(backupAge),
-		ASCII: f.ascii || !term.utf8, NoColor: !term.color, NoAltScreen: f.noAltScreen, Mouse: f.mouse,
-		FPS: f.fps, Tick: time.Second, QuerySync: term.remote && term.window, Term: term.name,
-		Terminal: ui.Terminal{Title: term.window, Progress: term.window, Notify: uiterminal.Notification(f.notify), Through: uiterminal.MultiplexerOf(f.env)},
+		Folder:      f.saveFolder(),
+		ReadOnly:    f.isReadOnly(),
+		Clock:       f.clock,
+		Guide:       f.guide,
+		Input:       f.stdin,
+		Output:      f.screen,
+		Theme:       f.theme,
+		UserTheme:   f.userTheme,
+		Themes:      f.ownThemes(),
+		LoadTheme:   f.ownTheme,
+		Keys:        f.keys,
+		Tabs:        f.chosen("tabs"),
+		Columns:     f.chosen("columns"),
+		BackupAge:   f.threshold(backupAge),
+		ASCII:       f.ascii || !term.utf8,
+		NoColor:     !term.color,
+		NoAltScreen: f.noAltScreen,
+		Mouse:       f.mouse,
+		FPS:         f.fps,
+		Tick:        time.Second,
+		QuerySync:   term.remote && term.window,
+		Term:        term.name,
+		Terminal: ui.Terminal{
+			Title:    term.window,
+			Progress: term.window,
+			Notify:   uiterminal.Notification(f.notify),
+			Through:  uiterminal.MultiplexerOf(f.env),
+		},
 	}
 	if !term.window {
-		o.Terminal.WhyNoClipboard = fmt.Sprintf("this terminal (TERM=%s) has no clipboard. Commands such as veltui results and veltui logs print the same.", sanitize.String(term.name))
+		o.Terminal.WhyNoClipboard = fmt.Sprintf(
+			"this terminal (TERM=%s) has no clipboard. Commands such as veltui results and veltui logs print the same.",
+			sanitize.String(term.name),
+		)
 	}
 	switch {
 	case o.FPS != 0:
@@ -265,7 +321,10 @@ func (cs *clusters) switchTo(ctx context.Context, contexts []string, namespace s
 		}
 	}
 	if namespace != "" {
-		missing := mapSlice(named, func(name string) string { return cs.namespaceMissing(ctx, cs.cli.forContext(name, namespace)) })
+		missing := mapSlice(
+			named,
+			func(name string) string { return cs.namespaceMissing(ctx, cs.cli.forContext(name, namespace)) },
+		)
 		if !slices.Contains(missing, "") {
 			return nil, errors.New(missing[0])
 		}
@@ -290,7 +349,12 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 		return ui.Cluster{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := c.watch(ctx, conn, cs.log, func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.endedWithin })
+	watcher, err := c.watch(
+		ctx,
+		conn,
+		cs.log,
+		func(o *watch.Options) { o.SumVolumes, o.EndedWithin = true, cs.endedWithin },
+	)
 	if err != nil {
 		cancel()
 		return ui.Cluster{}, err
@@ -299,8 +363,13 @@ func (cs *clusters) one(ctx context.Context, c *cli) (ui.Cluster, error) {
 	if cluster.NoArtifacts = cs.noArtifacts; !cs.noArtifacts {
 		cluster.Indexes, cluster.Rates = c.openIndexes(conn), c.openRates(conn)
 	}
-	return ui.Cluster{Inspector: &shownCluster{cluster, watcher, c, conn.Config.Host}, Context: conn.Context, Request: conn.Request,
-		Acknowledged: c.acknowledgedStore().forCluster(conn), Stop: func() { cancel(); watcher.Stop() }}, nil
+	return ui.Cluster{
+		Inspector:    &shownCluster{cluster, watcher, c, conn.Config.Host},
+		Context:      conn.Context,
+		Request:      conn.Request,
+		Acknowledged: c.acknowledgedStore().forCluster(conn),
+		Stop:         func() { cancel(); watcher.Stop() },
+	}, nil
 }
 
 // unusable is a cluster of which nothing is known but why.

@@ -63,7 +63,12 @@ format.`,
 	}
 	flags := cmd.PersistentFlags()
 	f.register(cmd, flags)
-	flags.BoolVar(&f.headless, "headless", false, "Show no dashboard: print the path of a kubeconfig and serve until interrupted")
+	flags.BoolVar(
+		&f.headless,
+		"headless",
+		false,
+		"Show no dashboard: print the path of a kubeconfig and serve until interrupted",
+	)
 	flags.Float64Var(&f.speed, "speed", 1, "Speed of the recordings, 0.1 to 1000 times the original")
 	cmd.Flags().BoolVar(&f.noGuide, "no-guide", false, "Show no hints of what to press; x hides them too")
 	cmd.Flags().StringVar(&f.scene, "scene", "", "File with one scene to show")

@@ -21,7 +21,13 @@ import (
 func demoCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(control(t).binary, append([]string{"demo"}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "TERM=xterm-256color", "LANG=C.UTF-8"}
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + t.TempDir(),
+		"TMPDIR=" + t.TempDir(),
+		"TERM=xterm-256color",
+		"LANG=C.UTF-8",
+	}
 	return cmd
 }
 
@@ -99,14 +105,25 @@ func TestMouseAndCommands(t *testing.T) {
 	c.types(t, ":ns nowhere\r")
 	c.sees(t, "there is no namespace nowhere; Velero is in velero", "demo/velero", "[1 Overview]")
 	c.types(t, ":mouse off\r")
-	eventually(t, "the mouse is given back", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.Output()), " "), "1006l") })
+	eventually(
+		t,
+		"the mouse is given back",
+		func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.Output()), " "), "1006l") },
+	)
 	c.types(t, ":mouse on\r")
-	eventually(t, "the mouse is taken", func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.Output()), " "), "1006h") })
+	eventually(
+		t,
+		"the mouse is taken",
+		func() bool { return strings.HasSuffix(strings.TrimRight(mouseModes(c.Output()), " "), "1006h") },
+	)
 	c.types(t, ":q\r")
 	if code := c.exits(t); code != ExitOK {
 		t.Errorf("exit code %d", code)
 	}
-	if modes := mouseModes(c.Output()); !strings.Contains(modes, "1002l") || strings.LastIndex(modes, "1002h") > strings.LastIndex(modes, "1002l") || strings.LastIndex(modes, "1006h") > strings.LastIndex(modes, "1006l") {
+	if modes := mouseModes(
+		c.Output(),
+	); !strings.Contains(modes, "1002l") || strings.LastIndex(modes, "1002h") > strings.LastIndex(modes, "1002l") ||
+		strings.LastIndex(modes, "1006h") > strings.LastIndex(modes, "1006l") {
 		t.Errorf("the mouse is not given back: %s", modes)
 	}
 	checkNothingLeft(t, cmd)
@@ -228,7 +245,8 @@ func TestDemoServesAScene(t *testing.T) {
 		t.Errorf("explain: %d %s %s", code, out, errOut)
 	}
 	out, errOut, code = h.run(t, "finalize", "restore/crm-rollback", "--dry-run=server", "--yes")
-	if code != ExitOK || !strings.Contains(out, "InProgress -> Finalizing") || !strings.Contains(out, "nothing was written") {
+	if code != ExitOK || !strings.Contains(out, "InProgress -> Finalizing") ||
+		!strings.Contains(out, "nothing was written") {
 		t.Errorf("finalize: %d %s %s", code, out, errOut)
 	}
 	h.ends(t, os.Interrupt)

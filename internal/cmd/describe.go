@@ -78,7 +78,11 @@ func (c *cli) describe(ctx context.Context, selected selection, output string) e
 		return err
 	}
 	sections := describe.Job(judged, assessed, assessed.Environment.Now)
-	data := describe.Document{Header: document.NewHeader("Description"), Job: new(document.NewJob(judged, assessed.Volumes(judged.Job))), Sections: sections}
+	data := describe.Document{
+		Header:   document.NewHeader("Description"),
+		Job:      new(document.NewJob(judged, assessed.Volumes(judged.Job))),
+		Sections: sections,
+	}
 	return c.print(output, data, func(l *lines) {
 		l.add("%s %s/%s", judged.Kind.Word(), judged.Namespace, judged.Name)
 		l.add("%s", judged.Verdict.Summary())

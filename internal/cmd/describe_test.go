@@ -15,14 +15,23 @@ import (
 func TestDescribe(t *testing.T) {
 	b := control(t)
 	started := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second))
-	r := restore("described", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, StartTimestamp: &started, CompletionTimestamp: &started,
-		Errors: 2, FailureReason: "no \x1b[2Jluck"})
+	r := restore(
+		"described",
+		velerov1.RestoreStatus{
+			Phase:               velerov1.RestorePhasePartiallyFailed,
+			StartTimestamp:      &started,
+			CompletionTimestamp: &started,
+			Errors:              2,
+			FailureReason:       "no \x1b[2Jluck",
+		},
+	)
 	r.Spec.NamespaceMapping = map[string]string{"shop": "shop-dr"}
 	r.Labels = map[string]string{"team": "shop"}
 	b.create(t, r)
 	stdout, stderr, code := b.run(t, "describe", "restore/described")
-	if code != ExitOK || stderr != "" || strings.Contains(stdout, "\x1b") || !holdsAll(stdout, "PartiallyFailed", "shop -> shop-dr", "luck", "team=shop",
-		"(default)", started.UTC().Format("2006-01-02")) {
+	if code != ExitOK || stderr != "" || strings.Contains(stdout, "\x1b") ||
+		!holdsAll(stdout, "PartiallyFailed", "shop -> shop-dr", "luck", "team=shop",
+			"(default)", started.UTC().Format("2006-01-02")) {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 	stdout, _, code = b.run(t, "describe", "restore", "described", "-o", "json")

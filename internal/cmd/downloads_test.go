@@ -44,8 +44,14 @@ func TestFailedDownloadIsNotRepeated(t *testing.T) {
 	r.Indexes = cache.Open(cache.Options{})
 	ask := func() {
 		t.Helper()
-		_, err := r.Estimate(t.Context(), &job.Job{Kind: job.Restore, Namespace: "velero", Name: "r",
-			Object: &velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "b-broken"}}}, velero.Server{ServerPod: velero.ServerPod{Version: "v1.18.3"}}, func(int64, int64) {})
+		_, err := r.Estimate(t.Context(), &job.Job{
+			Kind:      job.Restore,
+			Namespace: "velero",
+			Name:      "r",
+			Object: &velerov1.Restore{
+				Spec: velerov1.RestoreSpec{BackupName: "b-broken"},
+			},
+		}, velero.Server{ServerPod: velero.ServerPod{Version: "v1.18.3"}}, func(int64, int64) {})
 		if err == nil || !strings.Contains(err.Error(), "500") {
 			t.Errorf("%v", err)
 		}

@@ -73,10 +73,30 @@ veltui prints its assumptions on standard error; with -o json they are in
 	flags := cmd.Flags()
 	flags.StringVar(&f.tarball, "tarball", "", "Read a backup's tarball, not a cluster ('-' for standard input)")
 	f.askedRestore.addTo(cmd)
-	flags.StringVar(&f.existing, "existing-namespaces", "", "Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)")
-	flags.StringVar(&f.version, "velero-version", "", "Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)")
-	flags.StringVar(&f.priorities, "restore-resource-priorities", "", "The Velero server's --restore-resource-priorities")
-	flags.StringSliceVar(&f.features, "features", nil, "The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)")
+	flags.StringVar(
+		&f.existing,
+		"existing-namespaces",
+		"",
+		"Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)",
+	)
+	flags.StringVar(
+		&f.version,
+		"velero-version",
+		"",
+		"Version of the Velero server, such as v1.17.2 (default: the cluster's, or v1.18.3)",
+	)
+	flags.StringVar(
+		&f.priorities,
+		"restore-resource-priorities",
+		"",
+		"The Velero server's --restore-resource-priorities",
+	)
+	flags.StringSliceVar(
+		&f.features,
+		"features",
+		nil,
+		"The Velero server's --features; only EnableCSI matters (default: the cluster's, or deduced from the backup)",
+	)
 	addOutput(cmd, &f.output, "table", "wide", "json", "yaml")
 	cmd.ValidArgsFunction = c.completeNames(false, jobKinds...)
 	completeFiles(cmd, "tarball")
@@ -99,7 +119,12 @@ func (f *estimateCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	spec := collector.RestoreSpec{Restore: restore, Policy: (&restorespec.Draft{Only: f.only}).Policy(), Existing: collector.ParseNamespaces(f.existing), Server: server}
+	spec := collector.RestoreSpec{
+		Restore:  restore,
+		Policy:   (&restorespec.Draft{Only: f.only}).Policy(),
+		Existing: collector.ParseNamespaces(f.existing),
+		Server:   server,
+	}
 	spec.Existing.Known = f.given("existing-namespaces")
 	switch {
 	case f.tarball != "" && len(args) > 0:
@@ -178,7 +203,10 @@ func (c *stdio) readTarball(ctx context.Context, path string, spec velerov1.Rest
 // answer prints an estimate, then returns readErr, which is why the index is incomplete.
 func (c *stdio) answer(index *collector.Index, e collector.Estimate, output string, readErr error) error {
 	if len(e.Refused) > 0 {
-		return fmt.Errorf("this restore fails Velero's validation:\n  %s", strings.Join(mapSlice(e.Refused, sanitize.String), "\n  "))
+		return fmt.Errorf(
+			"this restore fails Velero's validation:\n  %s",
+			strings.Join(mapSlice(e.Refused, sanitize.String), "\n  "),
+		)
 	}
 	e.Assumptions = slices.Concat(e.Assumptions, index.Noted)
 	err := c.print(output, document.NewEstimate(e), func(l *lines) {
@@ -259,14 +287,24 @@ func (f *estimateCommand) live(ctx context.Context, args []string, spec collecto
 	if err != nil {
 		return err
 	}
-	estimate.Assumptions = slices.Concat(estimate.Assumptions, cluster.MalformedNotes(subject), compareWithResult(subject, estimate))
+	estimate.Assumptions = slices.Concat(
+		estimate.Assumptions,
+		cluster.MalformedNotes(subject),
+		compareWithResult(subject, estimate),
+	)
 	return f.answer(index, estimate, f.output, readErr)
 }
 
 // compareWithResult compares an estimate with how the restore ended; a job that broke off has no final total.
 func compareWithResult(j *job.Job, e collector.Estimate) []string {
-	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total || j.Items.Total == e.Total {
+	if j.Kind != job.Restore || !j.Terminal() || !j.Items.Known || j.Items.Done != j.Items.Total ||
+		j.Items.Total == e.Total {
 		return nil
 	}
-	return []string{fmt.Sprintf("Velero ended this restore with %s (the estimate uses the target's present kinds and namespaces).", human.Count(j.Items.Total, "item"))}
+	return []string{
+		fmt.Sprintf(
+			"Velero ended this restore with %s (the estimate uses the target's present kinds and namespaces).",
+			human.Count(j.Items.Total, "item"),
+		),
+	}
 }

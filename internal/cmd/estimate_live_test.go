@@ -115,7 +115,9 @@ func (s *store) sign(ctx context.Context, b *bed) {
 			}
 			before := d.DeepCopy()
 			d.Status.Phase = velerov1.DownloadRequestPhaseProcessed
-			d.Status.DownloadURL = s.url + "/b/backups/" + d.Spec.Target.Name + ".tar.gz?signature=secret-signature&kind=" + string(d.Spec.Target.Kind) + "&name=" + d.Spec.Target.Name
+			d.Status.DownloadURL = s.url + "/b/backups/" + d.Spec.Target.Name + ".tar.gz?signature=secret-signature&kind=" + string(
+				d.Spec.Target.Kind,
+			) + "&name=" + d.Spec.Target.Name
 			d.Status.Expiration = &metav1.Time{Time: time.Now().Add(10 * time.Minute)}
 			_ = b.client.Patch(ctx, &d, client.MergeFrom(before))
 		}
@@ -199,7 +201,16 @@ func TestEstimateInCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stdout, stderr, code := b.estimates(t, cache, "-f", filepath.Join(dir, "restore.yaml"), "-o", "json", "--velero-version", "v1.18.3")
+		stdout, stderr, code := b.estimates(
+			t,
+			cache,
+			"-f",
+			filepath.Join(dir, "restore.yaml"),
+			"-o",
+			"json",
+			"--velero-version",
+			"v1.18.3",
+		)
 		if strings.Contains(stdout+stderr, "secret-signature") {
 			t.Errorf("the signed URL is told: %s%s", stdout, stderr)
 		}
@@ -215,7 +226,14 @@ func TestEstimateInCluster(t *testing.T) {
 		}
 		d := parseEstimate(t, stdout)
 		if d.Items != expected.TotalItems || d.Partial || len(d.Assumptions) > 0 {
-			t.Errorf("%s: %d items, partial %v, assuming %q; Velero ended with %d", dir, d.Items, d.Partial, d.Assumptions, expected.TotalItems)
+			t.Errorf(
+				"%s: %d items, partial %v, assuming %q; Velero ended with %d",
+				dir,
+				d.Items,
+				d.Partial,
+				d.Assumptions,
+				expected.TotalItems,
+			)
 		}
 	}
 	if n := s.contents.Load(); n != 1 {
@@ -236,7 +254,13 @@ func TestEstimateInCluster(t *testing.T) {
 	if _, stderr, code := b.estimates(t, cache, "--read-only", "backup/b-full"); code != ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if _, stderr, code := b.estimates(t, t.TempDir(), "--read-only", "backup/b-full"); code != ExitError || !strings.Contains(stderr, "read-only") {
+	if _, stderr, code := b.estimates(
+		t,
+		t.TempDir(),
+		"--read-only",
+		"backup/b-full",
+	); code != ExitError ||
+		!strings.Contains(stderr, "read-only") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if n := s.contents.Load(); n != 1 {
@@ -245,7 +269,19 @@ func TestEstimateInCluster(t *testing.T) {
 	// Flags ask another question of the same index; what was damaged meanwhile
 	// is downloaded again.
 	for _, want := range []int32{1, 2} {
-		stdout, stderr, code := b.estimates(t, cache, "backup/b-full", "--include-namespaces", "shop", "--include-resources", "cm,secrets", "--namespace-mappings", "shop:new", "-o", "json")
+		stdout, stderr, code := b.estimates(
+			t,
+			cache,
+			"backup/b-full",
+			"--include-namespaces",
+			"shop",
+			"--include-resources",
+			"cm,secrets",
+			"--namespace-mappings",
+			"shop:new",
+			"-o",
+			"json",
+		)
 		if code != ExitOK || parseEstimate(t, stdout).Items != 952 || s.contents.Load() != want {
 			t.Errorf("exit code %d, %d downloads: %s%s", code, s.contents.Load(), stdout, stderr)
 		}
@@ -267,9 +303,22 @@ func TestEstimateOfRestore(t *testing.T) {
 	begin := func(name, target string, phase velerov1.RestorePhase, total int) {
 		b.create(t, &velerov1.Restore{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-			Spec: velerov1.RestoreSpec{BackupName: "b-of-restore", IncludedNamespaces: []string{"shop"}, IncludedResources: []string{"configmaps", "secrets"},
-				ExcludedResources: []string{"nodes", "events", "restores.velero.io"}, NamespaceMapping: map[string]string{"shop": target}},
-			Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: &began, Progress: &velerov1.RestoreProgress{TotalItems: total, ItemsRestored: total}},
+			Spec: velerov1.RestoreSpec{
+				BackupName:         "b-of-restore",
+				IncludedNamespaces: []string{"shop"},
+				IncludedResources:  []string{"configmaps", "secrets"},
+				ExcludedResources: []string{
+					"nodes",
+					"events",
+					"restores.velero.io",
+				},
+				NamespaceMapping: map[string]string{"shop": target},
+			},
+			Status: velerov1.RestoreStatus{
+				Phase:          phase,
+				StartTimestamp: &began,
+				Progress:       &velerov1.RestoreProgress{TotalItems: total, ItemsRestored: total},
+			},
 		})
 	}
 	begin("made", "made-by-it", velerov1.RestorePhaseInProgress, 1)
@@ -283,7 +332,11 @@ func TestEstimateOfRestore(t *testing.T) {
 			continue
 		}
 		d := parseEstimate(t, stdout)
-		if told := strings.Contains(strings.Join(d.Assumptions, "\n"), "ended this restore with 940"); d.Items != want || told != (name == "other") {
+		if told := strings.Contains(
+			strings.Join(d.Assumptions, "\n"),
+			"ended this restore with 940",
+		); d.Items != want ||
+			told != (name == "other") {
 			t.Errorf("%s: %d items, want %d, assuming %q", name, d.Items, want, d.Assumptions)
 		}
 	}
@@ -301,7 +354,11 @@ func TestEstimateLiveErrors(t *testing.T) {
 	b.create(t, restore("of-a-schedule", velerov1.RestoreStatus{}))
 	restoreFile := func(spec string) string {
 		path := filepath.Join(t.TempDir(), "r.yaml")
-		if err := os.WriteFile(path, []byte("apiVersion: velero.io/v1\nkind: Restore\nspec: "+spec+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(
+			path,
+			[]byte("apiVersion: velero.io/v1\nkind: Restore\nspec: "+spec+"\n"),
+			0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -347,7 +404,10 @@ func TestEstimateWithFewRights(t *testing.T) {
 	allow := func(user string, verbs map[string][]string) string {
 		var rules []rbacv1.PolicyRule
 		for resource, can := range verbs {
-			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"velero.io", ""}, Resources: []string{resource}, Verbs: can})
+			rules = append(
+				rules,
+				rbacv1.PolicyRule{APIGroups: []string{"velero.io", ""}, Resources: []string{resource}, Verbs: can},
+			)
 		}
 		config, err := b.UserWith(t.Context(), user, "velero", rules...)
 		if err != nil {
@@ -365,8 +425,11 @@ func TestEstimateWithFewRights(t *testing.T) {
 	if code != ExitError || !strings.Contains(stderr, "downloadrequests") || !strings.Contains(stderr, "forbidden") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	reader := allow("estimate-reader", map[string][]string{"backups": see, "restores": see, "backupstoragelocations": see,
-		"downloadrequests": {"get", "list", "watch", "create", "delete"}})
+	reader := allow(
+		"estimate-reader",
+		map[string][]string{"backups": see, "restores": see, "backupstoragelocations": see,
+			"downloadrequests": {"get", "list", "watch", "create", "delete"}},
+	)
 	cache := t.TempDir()
 	stdout, stderr, code := b.estimates(t, cache, "--kubeconfig", reader, "backup/b-rights", "-o", "json")
 	if code != ExitOK {
@@ -376,7 +439,19 @@ func TestEstimateWithFewRights(t *testing.T) {
 	if !strings.Contains(assumed, "may not list the namespaces") || !strings.Contains(assumed, "counted as made") {
 		t.Errorf("assuming %q", assumed)
 	}
-	stdout, _, _ = b.estimates(t, cache, "--kubeconfig", reader, "backup/b-rights", "-o", "json", "--existing-namespaces", "*", "--velero-version", "v1.18.3")
+	stdout, _, _ = b.estimates(
+		t,
+		cache,
+		"--kubeconfig",
+		reader,
+		"backup/b-rights",
+		"-o",
+		"json",
+		"--existing-namespaces",
+		"*",
+		"--velero-version",
+		"v1.18.3",
+	)
 	if assumed := parseEstimate(t, stdout).Assumptions; len(assumed) > 0 {
 		t.Errorf("with the namespaces given it assumes %q", assumed)
 	}

@@ -102,14 +102,25 @@ func TestEstimateCaptures(t *testing.T) {
 			if name == "r17-errors-quota" {
 				existing += ",quota-r17"
 			}
-			cmd := exec.Command(binary, "estimate", "--tarball", captureTarball, "-f", filepath.Join(dir, "restore.yaml"),
-				"--existing-namespaces", existing, "-o", "json")
+			cmd := exec.Command(
+				binary,
+				"estimate",
+				"--tarball",
+				captureTarball,
+				"-f",
+				filepath.Join(dir, "restore.yaml"),
+				"--existing-namespaces",
+				existing,
+				"-o",
+				"json",
+			)
 			cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			err = cmd.Run()
 			if expected.Phase == "FailedValidation" {
-				if cmd.ProcessState.ExitCode() != ExitError || stdout.Len() > 0 || !strings.Contains(stderr.String(), "fails Velero's validation") {
+				if cmd.ProcessState.ExitCode() != ExitError || stdout.Len() > 0 ||
+					!strings.Contains(stderr.String(), "fails Velero's validation") {
 					t.Errorf("%v, printed %q and %q", err, stdout.String(), stderr.String())
 				}
 				return
@@ -161,7 +172,16 @@ func TestEstimateFlags(t *testing.T) {
 }
 
 func TestEstimateTable(t *testing.T) {
-	stdout, stderr, code := runOffline(t, "", "--tarball", captureTarball, "--include-namespaces", "ops,media", "--include-resources", "configmaps,secrets")
+	stdout, stderr, code := runOffline(
+		t,
+		"",
+		"--tarball",
+		captureTarball,
+		"--include-namespaces",
+		"ops,media",
+		"--include-resources",
+		"configmaps,secrets",
+	)
 	for _, want := range []string{"RESOURCE", "NAMESPACES\n", "secrets ", "media ", "\nTotal: ", " items\n"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in:\n%s", want, stdout)
@@ -186,7 +206,10 @@ func TestEstimateTable(t *testing.T) {
 
 func TestEstimateSettings(t *testing.T) {
 	items := func(args ...string) document.Estimate {
-		stdout, stderr, code := runOffline(t, "", append([]string{"--tarball", captureTarball, "-o", "json"}, args...)...)
+		stdout, stderr, code := runOffline(
+			t,
+			"",
+			append([]string{"--tarball", captureTarball, "-o", "json"}, args...)...)
 		if code != ExitOK {
 			t.Fatalf("%v: %s", args, stderr)
 		}
@@ -196,7 +219,8 @@ func TestEstimateSettings(t *testing.T) {
 	if d := items(narrow...); d.Resources[0].Resource != "configmaps" {
 		t.Errorf("the restore begins with %s", d.Resources[0].Resource)
 	}
-	if d := items(append(narrow, "--restore-resource-priorities", "services,secrets")...); d.Resources[0].Resource != "services" {
+	if d := items(
+		append(narrow, "--restore-resource-priorities", "services,secrets")...); d.Resources[0].Resource != "services" {
 		t.Errorf("with priorities of its own the restore begins with %s", d.Resources[0].Resource)
 	}
 	if d := items("--include-resources", "namespaces"); d.Items == 0 {
@@ -287,8 +311,16 @@ func TestEstimateErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			stdout, stderr, code := runOffline(t, "", c.args...)
-			if code != c.code || !strings.Contains(stderr, c.want) || !strings.HasPrefix(stderr, "error: ") || stdout != "" {
-				t.Errorf("exit code %d (want %d), %q on standard output, said %q (want %q)", code, c.code, stdout, stderr, c.want)
+			if code != c.code || !strings.Contains(stderr, c.want) || !strings.HasPrefix(stderr, "error: ") ||
+				stdout != "" {
+				t.Errorf(
+					"exit code %d (want %d), %q on standard output, said %q (want %q)",
+					code,
+					c.code,
+					stdout,
+					stderr,
+					c.want,
+				)
 			}
 		})
 	}
@@ -321,12 +353,21 @@ func otherTarball(t *testing.T) string {
 // the server's pod.
 func TestServerFlagsOrderTheEstimate(t *testing.T) {
 	of := func(args ...string) *collector.Priorities {
-		return cluster.ServerOf(velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero-1", Flags: velero.ParseServerFlags(args)}}).Priorities
+		return cluster.ServerOf(
+			velero.Server{
+				Visible:   true,
+				ServerPod: velero.ServerPod{Name: "velero-1", Flags: velero.ParseServerFlags(args)},
+			},
+		).Priorities
 	}
 	if p := of("server"); p != nil {
 		t.Errorf("the default: %+v", p)
 	}
-	if p := of("server", "--restore-resource-priorities=namespaces,pods,-,secrets"); p == nil || len(p.High) != 2 || p.High[1] != "pods" || len(p.Low) != 1 {
+	if p := of(
+		"server",
+		"--restore-resource-priorities=namespaces,pods,-,secrets",
+	); p == nil || len(p.High) != 2 || p.High[1] != "pods" ||
+		len(p.Low) != 1 {
 		t.Errorf("%+v", p)
 	}
 	if p := of("server", "--restore-resource-priorities=pods,-,secrets,-"); p != nil {

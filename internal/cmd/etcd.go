@@ -86,7 +86,11 @@ func (c *cli) readEtcd(ctx context.Context) (*etcd.Cluster, error) {
 		return nil, err
 	}
 	limit := cmp.Or(conn.Config.Timeout, firstSnapshotTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("gave up after %s (--request-timeout changes how long it tries)", limit))
+	ctx, cancel := context.WithTimeoutCause(
+		ctx,
+		limit,
+		fmt.Errorf("gave up after %s (--request-timeout changes how long it tries)", limit),
+	)
 	defer cancel()
 	cluster, err := reader.Read(ctx)
 	switch {
@@ -212,14 +216,43 @@ func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 // The columns of schedules and of backups. Those that are wide stand at the end.
 var (
 	etcdScheduleColumns = []column{
-		{title: "SCHEDULE", least: 8, middle: true}, {title: "CRON", rank: 4}, {title: "LAST RUN", rank: 1}, {title: "NEXT RUN", rank: 3},
-		{title: "LAST BACKUP", rank: 2}, {title: "VERDICT", least: 7}, {title: "AGE", rank: 5},
-		{title: "ZONE", wide: true}, {title: "KEEPS", wide: true}, {title: "CLAIM", wide: true, least: 6, middle: true}, {title: "LAST GOOD", wide: true, least: 9, middle: true},
+		{
+			title:  "SCHEDULE",
+			least:  8,
+			middle: true,
+		},
+		{title: "CRON", rank: 4},
+		{title: "LAST RUN", rank: 1},
+		{title: "NEXT RUN", rank: 3},
+		{title: "LAST BACKUP", rank: 2},
+		{title: "VERDICT", least: 7},
+		{title: "AGE", rank: 5},
+		{
+			title: "ZONE",
+			wide:  true,
+		},
+		{title: "KEEPS", wide: true},
+		{title: "CLAIM", wide: true, least: 6, middle: true},
+		{title: "LAST GOOD", wide: true, least: 9, middle: true},
 	}
 	etcdBackupColumns = []column{
-		{title: "BACKUP", least: 6, middle: true}, {title: "STAGE", least: 5}, {title: "TOOK", rank: 3}, {title: "SCHEDULE", rank: 2, least: 8, middle: true},
-		{title: "CLAIM", rank: 4, least: 6, middle: true}, {title: "VERDICT", least: 7}, {title: "AGE", rank: 1},
-		{title: "CONDITION", wide: true}, {title: "JOB", wide: true, least: 6, middle: true}, {title: "MESSAGE", wide: true, least: 7},
+		{
+			title:  "BACKUP",
+			least:  6,
+			middle: true,
+		},
+		{title: "STAGE", least: 5},
+		{title: "TOOK", rank: 3},
+		{title: "SCHEDULE", rank: 2, least: 8, middle: true},
+		{title: "CLAIM", rank: 4, least: 6, middle: true},
+		{title: "VERDICT", least: 7},
+		{title: "AGE", rank: 1},
+		{
+			title: "CONDITION",
+			wide:  true,
+		},
+		{title: "JOB", wide: true, least: 6, middle: true},
+		{title: "MESSAGE", wide: true, least: 7},
 	}
 )
 
@@ -249,7 +282,11 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 		gap = "\n"
 	}
 	for _, s := range e.schedules {
-		settings := []string{"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"), "keeps " + s.Retention.String(), "writes to PersistentVolumeClaim " + e.cluster.ClaimText(s.Claim)}
+		settings := []string{
+			"cron schedule " + dash(s.Cron) + ", time zone " + cmp.Or(s.TimeZone, "not set"),
+			"keeps " + s.Retention.String(),
+			"writes to PersistentVolumeClaim " + e.cluster.ClaimText(s.Claim),
+		}
 		if !s.LastRun.IsZero() {
 			settings = append(settings, "last run "+human.Ago(s.LastRun, e.now))
 		}
@@ -263,7 +300,10 @@ func (l *lines) explainEtcd(e judgedEtcd) {
 		if b.Schedule != "" {
 			origin = " by schedule " + b.Schedule
 		}
-		settings := []string{"made " + human.Ago(b.Created, e.now) + origin, "writes to PersistentVolumeClaim " + e.cluster.ClaimText(b.Claim)}
+		settings := []string{
+			"made " + human.Ago(b.Created, e.now) + origin,
+			"writes to PersistentVolumeClaim " + e.cluster.ClaimText(b.Claim),
+		}
 		if b.JobName != "" {
 			settings = append(settings, "Job "+b.JobName)
 		}

@@ -49,8 +49,10 @@ func (b *bed) etcdBackup(t *testing.T, name, condition, message string) {
 	t.Helper()
 	u := openShiftObject("operator.openshift.io/v1alpha1", "EtcdBackup", name, map[string]any{"pvcName": "etcd-claim"})
 	b.create(t, u)
-	u.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": condition, "reason": condition, "status": "True",
-		"message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}
+	u.Object["status"] = map[string]any{
+		"conditions": []any{map[string]any{"type": condition, "reason": condition, "status": "True",
+			"message": message, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}},
+	}
 	if err := b.client.Status().Update(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,8 @@ func (b *bed) etcdBackup(t *testing.T, name, condition, message string) {
 
 func TestEtcdWithoutTheKinds(t *testing.T) {
 	stdout, stderr, code := control(t).run(t, "etcd")
-	if code != ExitError || stdout != "" || !holdsAll(stderr, "this cluster has no etcd backups of OpenShift", "AutomatedEtcdBackup") {
+	if code != ExitError || stdout != "" ||
+		!holdsAll(stderr, "this cluster has no etcd backups of OpenShift", "AutomatedEtcdBackup") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 }
@@ -72,11 +75,26 @@ func TestEtcd(t *testing.T) {
 	}
 	b.etcdBackup(t, "good", "BackupCompleted", "Complete")
 	b.etcdBackup(t, "bad", "BackupFailed", "unable to find PVC [etcd-claim] \x1b]52;c;eA==\x07\u202e")
-	b.create(t, openShiftObject("config.openshift.io/v1alpha1", "Backup", "nightly", map[string]any{"etcd": map[string]any{
-		"schedule": "0 3 * * *", "timeZone": "UTC", "pvcName": "etcd-claim"}}))
+	b.create(
+		t,
+		openShiftObject("config.openshift.io/v1alpha1", "Backup", "nightly", map[string]any{"etcd": map[string]any{
+			"schedule": "0 3 * * *", "timeZone": "UTC", "pvcName": "etcd-claim"}}),
+	)
 
 	stdout, stderr, code = b.run(t, "etcd")
-	if code != ExitOK || stderr != "" || !holdsAll(stdout, "SCHEDULE", "nightly", "0 3 * * *", "BACKUP", "good", "Completed", "bad", "Failed", "ClaimMissing") {
+	if code != ExitOK || stderr != "" ||
+		!holdsAll(
+			stdout,
+			"SCHEDULE",
+			"nightly",
+			"0 3 * * *",
+			"BACKUP",
+			"good",
+			"Completed",
+			"bad",
+			"Failed",
+			"ClaimMissing",
+		) {
 		t.Errorf("table: exit code %d, %s%s", code, stdout, stderr)
 	}
 	stdout, _, _ = b.run(t, "etcd", "-o", "wide")
@@ -84,15 +102,32 @@ func TestEtcd(t *testing.T) {
 	if !holdsAll(stdout, "15 backups (default)", "unable to find PVC") {
 		t.Errorf("wide: %s", stdout)
 	}
-	if stdout, _, _ = b.run(t, "etcd", "-o", "name"); !holdsAll(stdout, "backup.config.openshift.io/nightly\n", "etcdbackup.operator.openshift.io/good\n") {
+	if stdout, _, _ = b.run(
+		t,
+		"etcd",
+		"-o",
+		"name",
+	); !holdsAll(
+		stdout,
+		"backup.config.openshift.io/nightly\n",
+		"etcdbackup.operator.openshift.io/good\n",
+	) {
 		t.Errorf("names: %s", stdout)
 	}
 	stdout, _, code = b.run(t, "etcd", "bad")
 	checkPlain(t, "one", stdout)
-	if code != ExitOK || !holdsAll(stdout, "verdict: ClaimMissing", "facts:", "next: Make the PersistentVolumeClaim etcd-claim") || strings.Contains(stdout, "good") {
+	if code != ExitOK ||
+		!holdsAll(stdout, "verdict: ClaimMissing", "facts:", "next: Make the PersistentVolumeClaim etcd-claim") ||
+		strings.Contains(stdout, "good") {
 		t.Errorf("one: exit code %d, %s", code, stdout)
 	}
-	if _, stderr, code = b.run(t, "etcd", "good", "nobody"); code != ExitError || !strings.Contains(stderr, `named "nobody"`) {
+	if _, stderr, code = b.run(
+		t,
+		"etcd",
+		"good",
+		"nobody",
+	); code != ExitError ||
+		!strings.Contains(stderr, `named "nobody"`) {
 		t.Errorf("one that is not there: exit code %d, %s", code, stderr)
 	}
 	if _, _, code = b.run(t, "etcd", "-o", "xml"); code != ExitUsage {
@@ -111,7 +146,8 @@ func TestEtcd(t *testing.T) {
 		t.Fatalf("document %+v", d)
 	}
 	for _, item := range d.Items {
-		if item.Name == "bad" && (!item.Trouble || item.Verdict.Reason != "ClaimMissing" || item.Condition != "BackupFailed" || item.Claim != "etcd-claim") {
+		if item.Name == "bad" &&
+			(!item.Trouble || item.Verdict.Reason != "ClaimMissing" || item.Condition != "BackupFailed" || item.Claim != "etcd-claim") {
 			t.Errorf("item %+v", item)
 		}
 	}
@@ -123,10 +159,21 @@ func TestEtcdWithoutRights(t *testing.T) {
 	b.openShift(t)
 	b.etcdBackup(t, "seen", "BackupCompleted", "Complete")
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "etcd-viewer"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"operator.openshift.io"}, Resources: []string{"etcdbackups"}, Verbs: []string{"get", "list", "watch"}}}}
+		{
+			APIGroups: []string{"operator.openshift.io"},
+			Resources: []string{"etcdbackups"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+	}}
 	b.create(t, role)
-	b.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "etcd-viewer"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "etcd-viewer"}}})
+	b.create(
+		t,
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "etcd-viewer"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "etcd-viewer"}},
+		},
+	)
 	for user, code := range map[string]int{"etcd-viewer": ExitOK, "etcd-nobody": ExitError} {
 		config, err := b.User(user)
 		if err != nil {
@@ -142,7 +189,8 @@ func TestEtcdWithoutRights(t *testing.T) {
 			out, said, got = b.run(t, "etcd", "--kubeconfig", path)
 			return got == code
 		})
-		if code == ExitOK && !(holdsAll(out, "seen", "Completed") && holdsAll(said, "jobs.batch could not be read", "cronjobs.batch", "backups.config.openshift.io", "persistentvolumeclaims", "pods")) {
+		if code == ExitOK &&
+			!(holdsAll(out, "seen", "Completed") && holdsAll(said, "jobs.batch could not be read", "cronjobs.batch", "backups.config.openshift.io", "persistentvolumeclaims", "pods")) {
 			t.Errorf("%s: %s%s", user, out, said)
 		}
 		if code == ExitError && !strings.Contains(said, "you may not list etcdbackups.operator.openshift.io") {

@@ -59,7 +59,10 @@ type explainFlags struct {
 // elsewhere drops from a request what holds on this machine only.
 func elsewhere(r action.Request) action.Request {
 	r.Environment = nil
-	r.Flags = slices.DeleteFunc(slices.Clone(r.Flags), func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig=") })
+	r.Flags = slices.DeleteFunc(
+		slices.Clone(r.Flags),
+		func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig=") },
+	)
 	return r
 }
 
@@ -84,7 +87,11 @@ func (c *cli) explain(ctx context.Context, selected selection, f explainFlags) e
 	case errors.As(err, &moved): // a verdict on the former cluster would read as one on the present
 		return err
 	case err != nil:
-		fmt.Fprintln(c.streams.ErrOut, "warning: veltui could not look closer at the job:", sanitize.String(err.Error()))
+		fmt.Fprintln(
+			c.streams.ErrOut,
+			"warning: veltui could not look closer at the job:",
+			sanitize.String(err.Error()),
+		)
 	}
 	volumes, limits := l.assessed.Volumes(l.Job), limitsOf(l.Job, l.assessed.Environment)
 	data := document.NewExplanation(l.Judged, volumes, l.plan, l.remedies, limits)
@@ -186,7 +193,11 @@ func exitFor(j *job.Job, v diagnosis.Verdict) error {
 }
 
 // endCodes are the exit codes of jobs that ended otherwise than Completed.
-var endCodes = map[string]int{velero.PhasePartiallyFailed: ExitPartiallyFailed, velero.PhaseFailed: ExitFailed, velero.PhaseFailedValidation: ExitFailed}
+var endCodes = map[string]int{
+	velero.PhasePartiallyFailed:  ExitPartiallyFailed,
+	velero.PhaseFailed:           ExitFailed,
+	velero.PhaseFailedValidation: ExitFailed,
+}
 
 func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Limit) {
 	v := j.Verdict
@@ -201,7 +212,13 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 	facts := slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() })
 	l.facts(facts, j.assessed.Environment.Now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
-	l.list("limits:", mapSlice(limits, func(limit velero.Limit) string { return limit.Name + " " + limit.Value + " (" + limit.Source + ")" }))
+	l.list(
+		"limits:",
+		mapSlice(
+			limits,
+			func(limit velero.Limit) string { return limit.Name + " " + limit.Value + " (" + limit.Source + ")" },
+		),
+	)
 	l.clause("\nnext: ", v.Advice)
 	switch plan := j.plan; {
 	case plan == nil:

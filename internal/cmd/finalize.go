@@ -78,8 +78,18 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
   veltui finalize backup/nightly-20261120 --yes --reason "INC-4711" -o json`,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.request.Phase, "phase", "", "Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)")
-	flags.BoolVar(&f.wake, "wake", false, "Instead of writing a phase, annotate the job so that Velero looks at it again")
+	flags.StringVar(
+		&f.request.Phase,
+		"phase",
+		"",
+		"Write this phase, or refuse if the evidence does not allow it (Failed, PartiallyFailed, Finalizing...)",
+	)
+	flags.BoolVar(
+		&f.wake,
+		"wake",
+		false,
+		"Instead of writing a phase, annotate the job so that Velero looks at it again",
+	)
 	flags.BoolVar(&f.cancel, "cancel-volumes", false, "Instead of writing a phase, cancel stalled data movement")
 	flags.StringVar(&f.request.Volume, "volume", "", "The same for one volume: NAME or KIND/NAME")
 	f.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
@@ -111,7 +121,10 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	}
 	if err := f.mayAskFor(); err != nil {
 		if j.Terminal() && f.action() == action.Finalize {
-			err = exitError{ExitRefused, fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Word(), j.Namespace, j.Name, j.Phase)}
+			err = exitError{
+				ExitRefused,
+				fmt.Errorf("%s %s/%s has ended: it is %s", j.Kind.Word(), j.Namespace, j.Name, j.Phase),
+			}
 		}
 		return err
 	}
@@ -125,9 +138,14 @@ func (f *finalizeCommand) run(ctx context.Context, selected selection) error {
 	}
 	plans := action.Plans(evidence, f.request)
 	plan := f.wanted(plans)
-	_, err = f.carryOut(ctx, engine, &planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
-		return document.NewFinalization(&plans[0], plans[1:], &plan, o, err)
-	}}, &plan)
+	_, err = f.carryOut(
+		ctx,
+		engine,
+		&planPrinter{&f.stdio, f.output, &plans[0], plans[1:], func(o *action.Outcome, err error) any {
+			return document.NewFinalization(&plans[0], plans[1:], &plan, o, err)
+		}},
+		&plan,
+	)
 	return err
 }
 
@@ -194,22 +212,38 @@ func (c *cli) unfinished(ctx context.Context, open *[]action.Attempt, connection
 	attempts, _, err := action.UnfinishedAttempts(dir, now)
 	var all []string
 	if err != nil {
-		all = append(all, sanitize.Whole(fmt.Sprintf("veltui does not know of all attempts that were not completed: %v", err)))
+		all = append(
+			all,
+			sanitize.Whole(fmt.Sprintf("veltui does not know of all attempts that were not completed: %v", err)),
+		)
 	}
 	ctx, cancel := context.WithTimeout(ctx, settlePatience)
 	defer cancel()
 	for i := range attempts {
 		sentence, fate := settle(ctx, c.inspected(), &attempts[i], connections)
-		if all = append(all, sanitize.Whole(attempts[i].Describe(now)+sentence)); open != nil && (!fate.Known || fate.Sent == action.Landed) {
+		if all = append(
+			all,
+			sanitize.Whole(attempts[i].Describe(now)+sentence),
+		); open != nil &&
+			(!fate.Known || fate.Sent == action.Landed) {
 			*open = append(*open, attempts[i])
 		}
 	}
 	return all
 }
 
-func settle(ctx context.Context, inspected *cluster.Cluster, a *action.Attempt, connections []cluster.Connection) (string, action.Fate) {
+func settle(
+	ctx context.Context,
+	inspected *cluster.Cluster,
+	a *action.Attempt,
+	connections []cluster.Connection,
+) (string, action.Fate) {
 	for _, conn := range connections {
-		engine, err := inspected.Engine(conn, a.Namespace, cluster.EngineOptions{ReadOnly: inspected.ReadOnly, NoStore: true})
+		engine, err := inspected.Engine(
+			conn,
+			a.Namespace,
+			cluster.EngineOptions{ReadOnly: inspected.ReadOnly, NoStore: true},
+		)
 		if err != nil || !engine.IsHere(a) {
 			continue
 		}
@@ -224,7 +258,12 @@ func settle(ctx context.Context, inspected *cluster.Cluster, a *action.Attempt, 
 		}
 		return ": " + fate.Message + ".", fate
 	}
-	return fmt.Sprintf("; its outcome is looked up when veltui is connected to %s.", a.Cluster), action.Fate{Known: true}
+	return fmt.Sprintf(
+			"; its outcome is looked up when veltui is connected to %s.",
+			a.Cluster,
+		), action.Fate{
+			Known: true,
+		}
 }
 
 func (c *connector) connections(contexts []string) []cluster.Connection {

@@ -88,7 +88,8 @@ func openGate(t *testing.T, b *bed) *gate {
 
 // saw notes a write, and reports whether it is a patch that is no dry run.
 func (g *gate) saw(t *testing.T, r *http.Request) bool {
-	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/authorization.k8s.io/") || strings.Contains(r.URL.Path, "/authentication.k8s.io/") {
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/authorization.k8s.io/") ||
+		strings.Contains(r.URL.Path, "/authentication.k8s.io/") {
 		return false
 	}
 	body, err := io.ReadAll(r.Body)
@@ -122,7 +123,9 @@ type operator struct {
 func (b *bed) operate(t *testing.T, kubeconfig string, args ...string) *operator {
 	t.Helper()
 	o := &operator{state: t.TempDir()}
-	cmd := exec.Command(b.binary, append([]string{"--kubeconfig", kubeconfig, "-n", "velero", "--no-artifacts"}, args...)...)
+	cmd := exec.Command(
+		b.binary,
+		append([]string{"--kubeconfig", kubeconfig, "-n", "velero", "--no-artifacts"}, args...)...)
 	cmd.Env = append(b.command(t).Env, "XDG_STATE_HOME="+o.state)
 	o.console = startConsole(t, cmd, 80, 24)
 	return o
@@ -145,7 +148,12 @@ func (o *operator) opens(t *testing.T, name string) {
 	o.types(t, "/"+name+"\r")
 	o.sees(t, "/"+name[:min(5, len(name))], " of ")
 	o.types(t, "f")
-	o.sees(t, "Finalize restore velero/"+name, "Press enter to apply; you will be asked to type local/"+name, "enter type the name")
+	o.sees(
+		t,
+		"Finalize restore velero/"+name,
+		"Press enter to apply; you will be asked to type local/"+name,
+		"enter type the name",
+	)
 }
 
 func (o *operator) confirms(t *testing.T, name string) {
@@ -215,7 +223,13 @@ func TestFinalizeByKeyboard(t *testing.T) {
 	}
 	o.checkRestored(t)
 	after := o.Output()[strings.LastIndex(o.Output(), "\x1b[?1049l"):]
-	if !holdsAll(after, "restore/keyed: InProgress -> Failed", "the patch was applied", "it was Failed when veltui stopped watching", "finalize.jsonl") {
+	if !holdsAll(
+		after,
+		"restore/keyed: InProgress -> Failed",
+		"the patch was applied",
+		"it was Failed when veltui stopped watching",
+		"finalize.jsonl",
+	) {
 		t.Errorf("on the user's own terminal: %q", after)
 	}
 	writes, bodies := g.seen()
@@ -245,7 +259,12 @@ func TestFinalizeByKeyboardMeetsAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.confirms(t, "contended")
-	o.sees(t, "It changed in the meantime: nothing was written.", "It changed after the plan was shown", "enter see the new plan")
+	o.sees(
+		t,
+		"It changed in the meantime: nothing was written.",
+		"It changed after the plan was shown",
+		"enter see the new plan",
+	)
 	if _, bodies := g.seen(); len(bodies) > 0 {
 		t.Errorf("patches sent: %q", bodies)
 	}
@@ -283,9 +302,21 @@ func TestReadOnlyDashboardFinalizesNothing(t *testing.T) {
 func TestDashboardWithoutTheRightToPatch(t *testing.T) {
 	b := control(t)
 	b.quiet(t, inProgress("withheld", time.Hour))
-	cfg, err := b.UserWith(t.Context(), "looker", "velero",
-		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}})
+	cfg, err := b.UserWith(
+		t.Context(),
+		"looker",
+		"velero",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"*"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{""},
+			Resources: []string{"pods"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +402,12 @@ func TestFinalizeEndsInMidRetry(t *testing.T) {
 				t.Fatal(err)
 			}
 			if code := o.exits(t); end.code >= 0 && code != end.code || end.code < 0 && code == ExitOK {
-				t.Errorf("exit code %d, want %d; last words: %q", code, end.code, o.Output()[max(len(o.Output())-600, 0):])
+				t.Errorf(
+					"exit code %d, want %d; last words: %q",
+					code,
+					end.code,
+					o.Output()[max(len(o.Output())-600, 0):],
+				)
 			}
 			if end.name != "terminal" {
 				o.checkRestored(t)
@@ -445,5 +481,8 @@ func refuse(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Retry-After", "1")
 	w.WriteHeader(http.StatusTooManyRequests)
-	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too busy","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":1}}`)
+	fmt.Fprint(
+		w,
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too busy","reason":"TooManyRequests","code":429,"details":{"retryAfterSeconds":1}}`,
+	)
 }

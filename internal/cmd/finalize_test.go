@@ -32,12 +32,24 @@ import (
 func (b *bed) veleroPod(t *testing.T, started time.Time) {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}, TerminationGracePeriodSeconds: new(int64)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "velero",
+			Name:      "velero-0",
+			Labels:    map[string]string{"component": "velero", "deploy": "velero"},
+		},
+		Spec: corev1.PodSpec{
+			Containers:                    []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}},
+			TerminationGracePeriodSeconds: new(int64),
+		},
 	}
 	b.create(t, pod)
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}}}}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+		{
+			Name:  "velero",
+			Ready: true,
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(started)}},
+		},
+	}}
 	if err := b.client.Status().Update(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +107,10 @@ func TestExplain(t *testing.T) {
 	b := control(t)
 	b.create(t, inProgress("explained", time.Hour))
 	b.create(t, restore("partly", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 2}))
-	b.create(t, restore("failed", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: "no \x1b[2Jluck"}))
+	b.create(
+		t,
+		restore("failed", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: "no \x1b[2Jluck"}),
+	)
 	b.create(t, restore("done", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
 	for _, c := range []struct {
 		args []string
@@ -117,7 +132,9 @@ func TestExplain(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, stdout)
 	}
-	if e.Kind != "Explanation" || e.Job.Name != "explained" || e.Verdict.State != "progressing" || len(e.Verdict.Facts) == 0 || e.Verdict.Facts[0].Source == "" {
+	if e.Kind != "Explanation" || e.Job.Name != "explained" || e.Verdict.State != "progressing" ||
+		len(e.Verdict.Facts) == 0 ||
+		e.Verdict.Facts[0].Source == "" {
 		t.Errorf("%+v", e)
 	}
 	for _, args := range [][]string{{"explain"}, {"explain", "restores"}, {"explain", "restore/a", "restore/b"}, {"explain", "pod/a"}, {"explain", "restore/a", "-o", "table"}} {
@@ -152,10 +169,17 @@ func TestExplainNamesTheRemedies(t *testing.T) {
 	}
 	stdout, _, code = b.run(t, append(args, "-o", "json")...)
 	var e document.Explanation
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK || e.Finalize == nil || e.Finalize.Action != "refuse" {
+	if err := json.Unmarshal(
+		[]byte(stdout),
+		&e,
+	); err != nil || code != ExitOK || e.Finalize == nil ||
+		e.Finalize.Action != "refuse" {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
-	if _, stderr, code := b.run(t, append(args, "--artifacts", "--read-only")...); code != ExitUsage || !holdsAll(stderr, "read-only") {
+	if _, stderr, code := b.run(
+		t,
+		append(args, "--artifacts", "--read-only")...); code != ExitUsage ||
+		!holdsAll(stderr, "read-only") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
@@ -178,7 +202,11 @@ func TestExplainExitCodes(t *testing.T) {
 		{"FailedValidation", "", ExitFailed},
 	} {
 		var said strings.Builder
-		if got := exitCode(exitFor(&job.Job{Phase: c.phase}, verdictIn(c.state)), &said); got != c.want || said.Len() > 0 {
+		if got := exitCode(
+			exitFor(&job.Job{Phase: c.phase}, verdictIn(c.state)),
+			&said,
+		); got != c.want ||
+			said.Len() > 0 {
 			t.Errorf("%s, %s: exit code %d, want %d; said %q", c.phase, c.state, got, c.want, said.String())
 		}
 	}
@@ -191,7 +219,8 @@ func TestFinalizeOrphan(t *testing.T) {
 	// The restore was written after that start, but not by Velero.
 	args := []string{"finalize", "restore/orphan", "--phase", "Failed", "--reason", "INC-1"}
 	stdout, stderr, code := b.run(t, append(args, "--dry-run=server")...)
-	if code != ExitOK || !holdsAll(stdout, "plan: InProgress -> Failed", "it will", "kubectl", "checked: ", "nothing was written") {
+	if code != ExitOK ||
+		!holdsAll(stdout, "plan: InProgress -> Failed", "it will", "kubectl", "checked: ", "nothing was written") {
 		t.Fatalf("dry run: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	if _, stderr, code = b.run(t, args...); code != ExitUsage || !holdsAll(stderr, "--yes") {
@@ -219,7 +248,8 @@ func TestFinalizeOrphan(t *testing.T) {
 	if err != nil || json.Unmarshal(out, &d) != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if d.Plan.To != "Failed" || d.Outcome.State != "settled" || d.Outcome.Sent != "landed" || len(d.Facts) == 0 || b.restorePhase(t, "orphan") != "Failed" {
+	if d.Plan.To != "Failed" || d.Outcome.State != "settled" || d.Outcome.Sent != "landed" || len(d.Facts) == 0 ||
+		b.restorePhase(t, "orphan") != "Failed" {
 		t.Errorf("%s", out)
 	}
 	if _, err := os.Stat(filepath.Join(state, "veltui", "finalize", "finalize.jsonl")); err != nil {
@@ -342,7 +372,10 @@ func TestFinalizeSignalInMidRetry(t *testing.T) {
 				return true
 			})
 			state := t.TempDir()
-			cmd := through(kubeconfig, b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "-o", "json"))
+			cmd := through(
+				kubeconfig,
+				b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "-o", "json"),
+			)
 			cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 			var stdout bytes.Buffer
 			cmd.Stdout = &stdout
@@ -366,7 +399,11 @@ func TestFinalizeSignalInMidRetry(t *testing.T) {
 				t.Errorf("%v, want exit code %d", err, want)
 			}
 			var d document.Finalization
-			if err := json.Unmarshal(stdout.Bytes(), &d); err != nil || d.Outcome.State != "unfinished" || d.Outcome.Sent != "in doubt" || !strings.Contains(d.Outcome.Message, "unknown whether it was applied") {
+			if err := json.Unmarshal(
+				stdout.Bytes(),
+				&d,
+			); err != nil || d.Outcome.State != "unfinished" || d.Outcome.Sent != "in doubt" ||
+				!strings.Contains(d.Outcome.Message, "unknown whether it was applied") {
 				t.Errorf("%v\n%s", err, stdout.String())
 			}
 			if phase := b.restorePhase(t, name); phase != "InProgress" || sent.Load() < 2 {

@@ -21,7 +21,10 @@ const journalSize = 10_000
 
 func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p printer) error {
 	if order != nil {
-		fmt.Fprintln(c.streams.ErrOut, "warning: --sort-by sorts the jobs that -w begins with; their changes come as they happen")
+		fmt.Fprintln(
+			c.streams.ErrOut,
+			"warning: --sort-by sorts the jobs that -w begins with; their changes come as they happen",
+		)
 	}
 	need := p.parts.and(order.needs())
 	f := follower{cli: c, selected: selected, order: order, printer: p, verdicts: need.verdicts || selected.stuck}
@@ -50,7 +53,12 @@ func (c *cli) follow(ctx context.Context, selected selection, order *sortBy, p p
 }
 
 // following starts a watch until ctx ends, for [cluster.Follow]; change narrows it.
-func (c *cli) following(ctx context.Context, selected selection, style human.Style, change func(*watch.Options)) (o cluster.FollowOptions, err error) {
+func (c *cli) following(
+	ctx context.Context,
+	selected selection,
+	style human.Style,
+	change func(*watch.Options),
+) (o cluster.FollowOptions, err error) {
 	conn, err := c.connect()
 	if err != nil {
 		return o, err
@@ -68,7 +76,10 @@ func (c *cli) following(ctx context.Context, selected selection, style human.Sty
 	}
 	monitor.SetStyle(style)
 	return cluster.FollowOptions{
-		Watcher: w, Clock: c.clock, Ready: selected.ready, Patience: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
+		Watcher:  w,
+		Clock:    c.clock,
+		Ready:    selected.ready,
+		Patience: cmp.Or(max(conn.Config.Timeout, 0), firstSnapshotTimeout),
 		Assess: func(ctx context.Context, snap *watch.Snapshot) *assess.Assessment {
 			return monitor.Assess(ctx, snap, selected.matches)
 		},
@@ -116,7 +127,11 @@ func (f *follower) take(a *assess.Assessment) error {
 	}
 	f.stale = stale
 	if snap.Dropped > 0 {
-		fmt.Fprintf(f.cli.streams.ErrOut, "warning: skipped %d changes that came faster than veltui could print them\n", snap.Dropped)
+		fmt.Fprintf(
+			f.cli.streams.ErrOut,
+			"warning: skipped %d changes that came faster than veltui could print them\n",
+			snap.Dropped,
+		)
 	}
 	f.warn.print(f.cli, snap)
 	return f.printChanges()
@@ -137,7 +152,12 @@ func (f *follower) printList() error {
 		return err
 	}
 	if len(rows) == 0 {
-		fmt.Fprintf(f.cli.streams.ErrOut, "No %s found in namespace %s. veltui prints those that come.\n", f.selected.what(), snap.Namespace)
+		fmt.Fprintf(
+			f.cli.streams.ErrOut,
+			"No %s found in namespace %s. veltui prints those that come.\n",
+			f.selected.what(),
+			snap.Namespace,
+		)
 	}
 	f.keep(rows)
 	f.warn.print(f.cli, snap)
@@ -184,7 +204,8 @@ func (f *follower) printChanges() error {
 		return nil
 	}
 	for _, j := range f.last.Snapshot.Active {
-		if before, known := f.printed[j.UID]; known && before == f.stateOf(newRow(f.context, f.last, j)) || !known && !f.selected.stuck {
+		if before, known := f.printed[j.UID]; known && before == f.stateOf(newRow(f.context, f.last, j)) ||
+			!known && !f.selected.stuck {
 			continue
 		}
 		if err := f.print(watch.Change{Job: j}); err != nil {
@@ -258,7 +279,10 @@ func (c *cli) readSources(ctx context.Context, q watch.Query, log *slog.Logger) 
 
 func hasAll(snap *watch.Snapshot, q watch.Query) bool {
 	for _, n := range q.Names {
-		if !slices.ContainsFunc(snap.Jobs, func(j *job.Job) bool { return resourceOf(j.Kind) == n.Resource && j.Name == n.Name }) {
+		if !slices.ContainsFunc(
+			snap.Jobs,
+			func(j *job.Job) bool { return resourceOf(j.Kind) == n.Resource && j.Name == n.Name },
+		) {
 			return false
 		}
 	}

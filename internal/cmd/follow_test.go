@@ -54,10 +54,25 @@ func newFollowed(stuck bool, jobs ...*job.Job) *followed {
 	c := newCLI(nil, nil, nil)
 	c.clock = func() time.Time { return f.now }
 	f.monitor = c.inspected().NewMonitor(0)
-	f.follower = follower{cli: c, printer: printer{list: f.out.list}, verdicts: true, selected: selection{stuck: stuck}, printed: map[types.UID]string{}}
-	f.snap = &watch.Snapshot{At: followNoon, Namespace: "velero", Jobs: jobs, Active: jobs, Health: watch.Health{State: watch.Live},
-		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero", Running: true, Ready: true, Version: "v1.18.3",
-			StartedAt: followNoon.Add(-time.Hour), Flags: velero.DefaultServerFlags()}}}
+	f.follower = follower{
+		cli:      c,
+		printer:  printer{list: f.out.list},
+		verdicts: true,
+		selected: selection{stuck: stuck},
+		printed:  map[types.UID]string{},
+	}
+	f.snap = &watch.Snapshot{
+		At:        followNoon,
+		Namespace: "velero",
+		Jobs:      jobs,
+		Active:    jobs,
+		Health:    watch.Health{State: watch.Live},
+		Server: velero.Server{
+			Visible: true,
+			ServerPod: velero.ServerPod{Name: "velero", Running: true, Ready: true, Version: "v1.18.3",
+				StartedAt: followNoon.Add(-time.Hour), Flags: velero.DefaultServerFlags()},
+		},
+	}
 	for _, j := range jobs {
 		f.snap.Changes = append(f.snap.Changes, watch.Change{Job: j})
 	}
@@ -79,10 +94,19 @@ var followNoon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func followedRestore(name string, done, total int) *job.Job {
 	start := metav1.NewTime(followNoon.Add(-time.Minute))
-	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: types.UID(name), CreationTimestamp: start,
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: &metav1.Time{Time: followNoon}}}},
+	r := &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         "velero",
+			Name:              name,
+			UID:               types.UID(name),
+			CreationTimestamp: start,
+			ManagedFields: []metav1.ManagedFieldsEntry{
+				{Manager: "velero-server", Time: &metav1.Time{Time: followNoon}},
+			},
+		},
 		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &start,
-			Progress: &velerov1.RestoreProgress{ItemsRestored: done, TotalItems: total}}}
+			Progress: &velerov1.RestoreProgress{ItemsRestored: done, TotalItems: total}},
+	}
 	return job.Next(nil, job.Input{Restore: r, At: followNoon})
 }
 
@@ -93,12 +117,14 @@ func TestFollowJudgesAgainAsTimePasses(t *testing.T) {
 	f.pass(t, 8*time.Hour)
 	var states []string
 	for i, item := range f.out.items {
-		if i > 0 && item.Verdict.State == f.out.items[i-1].Verdict.State && item.Verdict.Reason == f.out.items[i-1].Verdict.Reason {
+		if i > 0 && item.Verdict.State == f.out.items[i-1].Verdict.State &&
+			item.Verdict.Reason == f.out.items[i-1].Verdict.Reason {
 			t.Errorf("%s %s is printed twice", item.Verdict.State, item.Verdict.Reason)
 		}
 		states = append(states, item.Verdict.State)
 	}
-	if len(states) < 2 || states[0] != "progressing" || !slices.ContainsFunc(states, func(s string) bool { return s == "quiet" || s == "stuck" || s == "waiting" }) {
+	if len(states) < 2 || states[0] != "progressing" ||
+		!slices.ContainsFunc(states, func(s string) bool { return s == "quiet" || s == "stuck" || s == "waiting" }) {
 		t.Errorf("in eight hours of silence it printed %v", states)
 	}
 }

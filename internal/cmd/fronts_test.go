@@ -48,7 +48,8 @@ func (a askedOf) String() string { return a.method + " " + a.url.RequestURI() + 
 
 // writes reports whether a request changes the cluster, or would but for a dry run.
 func (a askedOf) writes() bool {
-	return a.method != http.MethodGet && !strings.Contains(a.url.Path, "/authorization.k8s.io/") && !strings.Contains(a.url.Path, "/authentication.k8s.io/")
+	return a.method != http.MethodGet && !strings.Contains(a.url.Path, "/authorization.k8s.io/") &&
+		!strings.Contains(a.url.Path, "/authentication.k8s.io/")
 }
 
 // newFront leads to a cluster. A token is the name of its user, an @ and the name of
@@ -160,7 +161,10 @@ func (w *twins) checkSeparate(t *testing.T, fronts map[string]*front) {
 func unauthorized(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnauthorized)
-	fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`)
+	fmt.Fprint(
+		w,
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`,
+	)
 }
 
 // kubeconfig is a file that can be replaced while veltui runs.
@@ -182,7 +186,10 @@ func (k *kubeconfig) lead(t *testing.T, f *front, token string, extra ...byte) {
 	t.Helper()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.server.Certificate().Raw})
 	c := clientcmdapi.NewConfig()
-	c.Clusters[twinContext] = &clientcmdapi.Cluster{Server: f.server.URL, CertificateAuthorityData: append(ca, extra...)}
+	c.Clusters[twinContext] = &clientcmdapi.Cluster{
+		Server:                   f.server.URL,
+		CertificateAuthorityData: append(ca, extra...),
+	}
 	c.AuthInfos[twinContext] = &clientcmdapi.AuthInfo{Token: token}
 	c.Contexts[twinContext] = &clientcmdapi.Context{Cluster: twinContext, AuthInfo: twinContext, Namespace: "velero"}
 	c.CurrentContext = twinContext

@@ -112,15 +112,21 @@ watches only what you ask for.`,
 	}
 	addOutput(cmd, &f.output, "table", "wide", "json", "yaml", "name", "jsonpath=TEMPLATE")
 	cmd.Flags().BoolVarP(&f.follow, "watch", "w", false, "Print every change until interrupted")
-	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Only those whose labels match, such as velero.io/schedule-name=nightly")
-	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
+	cmd.Flags().
+		StringVarP(&f.selector, "selector", "l", "", "Only those whose labels match, such as velero.io/schedule-name=nightly")
+	cmd.Flags().
+		StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
 	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its titles")
 	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
 	cmd.ValidArgsFunction = c.completeNames(true, kinds...)
-	completeFlag(cmd, "sort-by", func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		selected, _ := parseSelection(args, true)
-		return fixed(columnNames(selected.things))(cmd, args, typed)
-	})
+	completeFlag(
+		cmd,
+		"sort-by",
+		func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			selected, _ := parseSelection(args, true)
+			return fixed(columnNames(selected.things))(cmd, args, typed)
+		},
+	)
 	return cmd
 }
 
@@ -131,7 +137,10 @@ func (f getFlags) narrow(s *selection) (err error) {
 	case s.stuck && s.things != nil:
 		return usagef("--stuck is about jobs; of %s, see the column VERDICT", s.things.Words[0])
 	case s.stuck && names != "":
-		return usagef("--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck", names)
+		return usagef(
+			"--stuck cannot be combined with names, here %s; 'veltui explain' says whether one job is stuck",
+			names,
+		)
 	case f.selector != "" && names != "":
 		return usagef("--selector cannot be combined with names, here %s; leave one of them out", names)
 	case f.selector != "":
@@ -195,7 +204,14 @@ func (c *cli) get(ctx context.Context, selected selection, order *sortBy, p prin
 		for _, i := range some {
 			switch a := answers[i]; {
 			case a.err == nil:
-				answered, rows, malformed = append(answered, a), append(rows, a.rows...), append(malformed, a.malformed()...)
+				answered, rows, malformed = append(
+					answered,
+					a,
+				), append(
+					rows,
+					a.rows...), append(
+					malformed,
+					a.malformed()...)
 			case !several:
 				return a.err
 			}
@@ -279,7 +295,13 @@ func (c *cli) remarks(a answer, selected selection, several bool) {
 	}
 	warn.print(c, a.assessed.Snapshot)
 	if len(a.rows) == 0 && len(selected.names) == 0 {
-		fmt.Fprintf(c.streams.ErrOut, "No %s found in namespace %s%s.\n", selected.what(), a.assessed.Snapshot.Namespace, where)
+		fmt.Fprintf(
+			c.streams.ErrOut,
+			"No %s found in namespace %s%s.\n",
+			selected.what(),
+			a.assessed.Snapshot.Namespace,
+			where,
+		)
 	}
 }
 

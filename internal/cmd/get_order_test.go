@@ -25,7 +25,12 @@ func aged(name string, minutes, errors int) *job.Job {
 	return job.Next(nil, job.Input{At: noon, Restore: &velerov1.Restore{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: began},
 		Spec:       velerov1.RestoreSpec{BackupName: "b-" + name},
-		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, Errors: errors}}})
+		Status: velerov1.RestoreStatus{
+			Phase:          velerov1.RestorePhaseCompleted,
+			StartTimestamp: &began,
+			Errors:         errors,
+		},
+	}})
 }
 
 func assessed(jobs ...*job.Job) *assess.Assessment {
@@ -109,7 +114,11 @@ func TestSortedDocumentNamesMalformedResourcesOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l := listOf(sorted, answer{context: "east", assessed: a}.malformed()); len(l.Items) != len(held) || len(l.Malformed) != 1 {
+		if l := listOf(
+			sorted,
+			answer{context: "east", assessed: a}.malformed(),
+		); len(l.Items) != len(held) ||
+			len(l.Malformed) != 1 {
 			t.Errorf("%d items, %d malformed", len(l.Items), len(l.Malformed))
 		}
 	}

@@ -25,10 +25,28 @@ import (
 func TestGetPrintsTheNumbersOfTheResources(t *testing.T) {
 	b := control(t)
 	started := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second))
-	b.create(t, restore("numbers", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started,
-		Progress: &velerov1.RestoreProgress{ItemsRestored: 17, TotalItems: 40}, RestoreItemOperationsAttempted: 3, RestoreItemOperationsCompleted: 1}))
-	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "numbers"},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, FailureReason: "no luck", Errors: 2, Warnings: 3}})
+	b.create(
+		t,
+		restore("numbers", velerov1.RestoreStatus{
+			Phase:          velerov1.RestorePhaseInProgress,
+			StartTimestamp: &started,
+			Progress: &velerov1.RestoreProgress{
+				ItemsRestored: 17,
+				TotalItems:    40,
+			},
+			RestoreItemOperationsAttempted: 3,
+			RestoreItemOperationsCompleted: 1,
+		}),
+	)
+	b.create(t, &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "numbers"},
+		Status: velerov1.BackupStatus{
+			Phase:         velerov1.BackupPhaseFailed,
+			FailureReason: "no luck",
+			Errors:        2,
+			Warnings:      3,
+		},
+	})
 	b.create(t, restore("fresh", velerov1.RestoreStatus{}))
 
 	stdout, stderr, code := b.run(t, "get", "-o", "json")
@@ -115,7 +133,15 @@ func TestGetFormats(t *testing.T) {
 			text = stderr
 		}
 		if code != c.code || !holdsAll(text, c.want...) {
-			t.Errorf("%v: exit code %d, stdout %q, stderr %q; want %d and %q", c.args, code, stdout, stderr, c.code, c.want)
+			t.Errorf(
+				"%v: exit code %d, stdout %q, stderr %q; want %d and %q",
+				c.args,
+				code,
+				stdout,
+				stderr,
+				c.code,
+				c.want,
+			)
 		}
 		if strings.Contains(stderr, "panic") || strings.Contains(stderr, "goroutine") {
 			t.Errorf("%v: %s", c.args, stderr)
@@ -171,9 +197,16 @@ func TestGetWithoutAClusterSaysWhatToDo(t *testing.T) {
 	b := control(t)
 	cmd := b.command(t)
 	cmd.Args = []string{cmd.Args[0], "get"}
-	cmd.Env = append(cmd.Env, "KUBECONFIG="+filepath.Join(t.TempDir(), "none"), "HOME="+t.TempDir(), "KUBERNETES_SERVICE_HOST=", "KUBERNETES_MASTER=")
+	cmd.Env = append(
+		cmd.Env,
+		"KUBECONFIG="+filepath.Join(t.TempDir(), "none"),
+		"HOME="+t.TempDir(),
+		"KUBERNETES_SERVICE_HOST=",
+		"KUBERNETES_MASTER=",
+	)
 	out, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != ExitError || !holdsAll(string(out), "no cluster is configured", "--kubeconfig") {
+	if code := cmd.ProcessState.ExitCode(); code != ExitError ||
+		!holdsAll(string(out), "no cluster is configured", "--kubeconfig") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	_, stderr, code := b.run(t, "get", "--server", "https://127.0.0.1:1", "--request-timeout", "2s")
@@ -333,7 +366,14 @@ var hostile = "\x1b[31mred\x1b]52;c;aGk=\x07\u009b31m\u202eevil\u2066\u200b" + s
 
 func TestGetIsDeafToHostileText(t *testing.T) {
 	b := control(t)
-	o := restore("hostile", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: hostile, ValidationErrors: []string{hostile}})
+	o := restore(
+		"hostile",
+		velerov1.RestoreStatus{
+			Phase:            velerov1.RestorePhaseFailed,
+			FailureReason:    hostile,
+			ValidationErrors: []string{hostile},
+		},
+	)
 	o.Spec.BackupName = hostile
 	b.create(t, o)
 	for _, format := range []string{"table", "wide", "json", "yaml", "jsonpath={}"} {

@@ -131,7 +131,13 @@ func printSituation(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	d, err := demo.Start(demo.Options{Scene: file, Clock: func() time.Time { return goldenNow }, UID: "aaaaaaaa-0000-4000-8000-000000000001"})
+	d, err := demo.Start(
+		demo.Options{
+			Scene: file,
+			Clock: func() time.Time { return goldenNow },
+			UID:   "aaaaaaaa-0000-4000-8000-000000000001",
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +150,8 @@ func printSituation(t *testing.T, path string) string {
 	s := servedScene{t, d, t.TempDir()}
 	var out strings.Builder
 	add := func(command string, width uint16) {
-		if strings.Contains(command, "JOB") && subject == "" || strings.HasPrefix(command, "results ") && unanswered[t.Name()] {
+		if strings.Contains(command, "JOB") && subject == "" ||
+			strings.HasPrefix(command, "results ") && unanswered[t.Name()] {
 			return
 		}
 		command = strings.ReplaceAll(command, "JOB", subject)

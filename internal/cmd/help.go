@@ -35,7 +35,12 @@ func newOptions() *cobra.Command {
   veltui options`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "These flags can be given to any command:\n\n%s\n%s\n", cmd.Root().PersistentFlags().FlagUsages(), ExitCodes)
+			_, err := fmt.Fprintf(
+				cmd.OutOrStdout(),
+				"These flags can be given to any command:\n\n%s\n%s\n",
+				cmd.Root().PersistentFlags().FlagUsages(),
+				ExitCodes,
+			)
 			return err
 		},
 	}
@@ -57,7 +62,11 @@ func helpOf(whole func(*cobra.Command, []string)) func(*cobra.Command, []string)
 			}
 		}()
 		whole(cmd, args)
-		fmt.Fprintf(cmd.OutOrStdout(), "\nUse \"%s options\" for the flags that all commands take.\n", cmd.Root().CommandPath())
+		fmt.Fprintf(
+			cmd.OutOrStdout(),
+			"\nUse \"%s options\" for the flags that all commands take.\n",
+			cmd.Root().CommandPath(),
+		)
 	}
 }
 
@@ -136,7 +145,10 @@ func checkTopics(root *cobra.Command) {
 	topic.RunE = func(cmd *cobra.Command, args []string) error {
 		about := root
 		for _, word := range args {
-			i := slices.IndexFunc(about.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word || sub.HasAlias(word) })
+			i := slices.IndexFunc(
+				about.Commands(),
+				func(sub *cobra.Command) bool { return sub.Name() == word || sub.HasAlias(word) },
+			)
 			if i < 0 {
 				return wrongCommand(about, word)
 			}

@@ -65,7 +65,11 @@ func TestEveryCommandChecksItsFormat(t *testing.T) {
 		if f == nil {
 			return
 		}
-		args := slices.Concat(strings.Fields(cmd.CommandPath())[1:], argsOf(cmd, "x"), []string{"-o", "xml", "--kubeconfig", "/nowhere"})
+		args := slices.Concat(
+			strings.Fields(cmd.CommandPath())[1:],
+			argsOf(cmd, "x"),
+			[]string{"-o", "xml", "--kubeconfig", "/nowhere"},
+		)
 		_, stderr, code := called(t, "veltui", args...)
 		if code != ExitUsage || !strings.Contains(stderr, "-o xml: expected ") {
 			t.Errorf("%q: exit code %d, %q", args, code, stderr)
@@ -90,8 +94,10 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			t.Errorf("%s has no example:\n%s", path, cmd.Example)
 		}
 		stdout, stderr, code := called(t, "veltui", append(strings.Fields(path)[1:], "--help")...)
-		if code != ExitOK || stderr != "" || !strings.Contains(stdout, `Use "veltui options" for the flags that all commands take.`) ||
-			strings.Contains(stdout, "--kubeconfig string") || strings.Contains(stdout, "--as-group") {
+		if code != ExitOK || stderr != "" ||
+			!strings.Contains(stdout, `Use "veltui options" for the flags that all commands take.`) ||
+			strings.Contains(stdout, "--kubeconfig string") ||
+			strings.Contains(stdout, "--as-group") {
 			t.Errorf("%s --help: exit code %d, %s%s", path, code, stdout, stderr)
 		}
 	})
@@ -99,7 +105,9 @@ func TestHelpOfEveryCommand(t *testing.T) {
 
 func TestOptionsListTheFlagsOfAllCommands(t *testing.T) {
 	stdout, stderr, code := called(t, "veltui", "options")
-	if code != ExitOK || stderr != "" || !holdsAll(stdout, "--kubeconfig", "--as-group", "--read-only", "-n, --namespace", "  6    ", "  130  ") || strings.Contains(stdout, "--fps") {
+	if code != ExitOK || stderr != "" ||
+		!holdsAll(stdout, "--kubeconfig", "--as-group", "--read-only", "-n, --namespace", "  6    ", "  130  ") ||
+		strings.Contains(stdout, "--fps") {
 		t.Errorf("exit code %d, %s%s", code, stdout, stderr)
 	}
 }
@@ -147,7 +155,10 @@ func TestPluginNamesItselfAsItWasCalled(t *testing.T) {
 			return
 		}
 		for line := range strings.Lines(cmd.Example) {
-			if text := strings.TrimSpace(line); strings.Contains(text, "veltui ") && !strings.HasPrefix(text, "#") && !strings.Contains(text, "kubectl veltui") {
+			if text := strings.TrimSpace(
+				line,
+			); strings.Contains(text, "veltui ") && !strings.HasPrefix(text, "#") &&
+				!strings.Contains(text, "kubectl veltui") {
 				t.Errorf("%s: %q", cmd.CommandPath(), line)
 			}
 		}

@@ -45,30 +45,108 @@ func (b *bed) prey(t *testing.T) {
 	t.Helper()
 	now := metav1.Now()
 	b.create(t, inProgress("prey", time.Hour))
-	failed := restore("prey-failed", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, StartTimestamp: &now, CompletionTimestamp: &now,
-		FailureReason: "why", ValidationErrors: []string{"one", "two"}})
+	failed := restore(
+		"prey-failed",
+		velerov1.RestoreStatus{
+			Phase:               velerov1.RestorePhasePartiallyFailed,
+			StartTimestamp:      &now,
+			CompletionTimestamp: &now,
+			FailureReason:       "why",
+			ValidationErrors:    []string{"one", "two"},
+		},
+	)
 	failed.Annotations = map[string]string{"note": "text"}
 	failed.Spec.NamespaceMapping = map[string]string{"a": "b"}
 	failed.Spec.IncludedNamespaces, failed.Spec.ExcludedResources = []string{"shop"}, []string{"pods"}
 	b.create(t, failed)
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-backup"},
-		Spec:   velerov1.BackupSpec{StorageLocation: "default", IncludedNamespaces: []string{"shop"}, OrderedResources: map[string]string{"pods": "a"}},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseWaitingForPluginOperations, StartTimestamp: &now, FormatVersion: "1.1.0"}}
+	backup := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-backup"},
+		Spec: velerov1.BackupSpec{
+			StorageLocation:    "default",
+			IncludedNamespaces: []string{"shop"},
+			OrderedResources:   map[string]string{"pods": "a"},
+		},
+		Status: velerov1.BackupStatus{
+			Phase:          velerov1.BackupPhaseWaitingForPluginOperations,
+			StartTimestamp: &now,
+			FormatVersion:  "1.1.0",
+		},
+	}
 	b.create(t, backup)
 	b.create(t, &velerov2alpha1.DataUpload{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-upload", Labels: map[string]string{velerov1.BackupUIDLabel: string(backup.UID), velerov1.BackupNameLabel: "prey-backup"}},
-		Spec:       velerov2alpha1.DataUploadSpec{SourcePVC: "data", SourceNamespace: "shop", BackupStorageLocation: "default", DataMover: "velero"},
-		Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1", Message: "moving"}})
-	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-schedule"}, Spec: velerov1.ScheduleSpec{Schedule: "0 1 * * *"},
-		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled}})
-	b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-run", Labels: map[string]string{velerov1.ScheduleNameLabel: "prey-schedule"}},
-		Spec: velerov1.BackupSpec{StorageLocation: "default"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: &now, FailureReason: "why"}})
-	b.create(t, &velerov1.BackupRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-repository"},
-		Spec: velerov1.BackupRepositorySpec{VolumeNamespace: "shop", BackupStorageLocation: "default", RepositoryType: "kopia", RepositoryConfig: map[string]string{"a": "b"}},
-		Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseNotReady, Message: "why",
-			RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{{Result: velerov1.BackupRepositoryMaintenanceFailed, StartTimestamp: &now, Message: "why"}}}})
-	b.create(t, &velerov1.DeleteBackupRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-deletion"}, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "prey-run"},
-		Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed, Errors: []string{"one", "two"}}})
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "velero",
+			Name:      "prey-upload",
+			Labels: map[string]string{
+				velerov1.BackupUIDLabel:  string(backup.UID),
+				velerov1.BackupNameLabel: "prey-backup",
+			},
+		},
+		Spec: velerov2alpha1.DataUploadSpec{
+			SourcePVC:             "data",
+			SourceNamespace:       "shop",
+			BackupStorageLocation: "default",
+			DataMover:             "velero",
+		},
+		Status: velerov2alpha1.DataUploadStatus{
+			Phase:   velerov2alpha1.DataUploadPhaseInProgress,
+			Node:    "node-1",
+			Message: "moving",
+		},
+	})
+	b.create(
+		t,
+		&velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-schedule"},
+			Spec:       velerov1.ScheduleSpec{Schedule: "0 1 * * *"},
+			Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+		},
+	)
+	b.create(
+		t,
+		&velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "velero",
+				Name:      "prey-run",
+				Labels:    map[string]string{velerov1.ScheduleNameLabel: "prey-schedule"},
+			},
+			Spec: velerov1.BackupSpec{
+				StorageLocation: "default",
+			},
+			Status: velerov1.BackupStatus{
+				Phase:          velerov1.BackupPhaseFailed,
+				StartTimestamp: &now,
+				FailureReason:  "why",
+			},
+		},
+	)
+	b.create(t, &velerov1.BackupRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-repository"},
+		Spec: velerov1.BackupRepositorySpec{
+			VolumeNamespace:       "shop",
+			BackupStorageLocation: "default",
+			RepositoryType:        "kopia",
+			RepositoryConfig:      map[string]string{"a": "b"},
+		},
+		Status: velerov1.BackupRepositoryStatus{
+			Phase:   velerov1.BackupRepositoryPhaseNotReady,
+			Message: "why",
+			RecentMaintenance: []velerov1.BackupRepositoryMaintenanceStatus{
+				{Result: velerov1.BackupRepositoryMaintenanceFailed, StartTimestamp: &now, Message: "why"},
+			},
+		},
+	})
+	b.create(
+		t,
+		&velerov1.DeleteBackupRequest{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "prey-deletion"},
+			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "prey-run"},
+			Status: velerov1.DeleteBackupRequestStatus{
+				Phase:  velerov1.DeleteBackupRequestPhaseProcessed,
+				Errors: []string{"one", "two"},
+			},
+		},
+	)
 	b.veleroPod(t, now.Add(-2*time.Hour))
 }
 
@@ -78,8 +156,16 @@ func hostilities() map[string]testbed.Hostility {
 		return testbed.Hostility{Refuse: func(*http.Request) int { return code }}
 	}
 	return map[string]testbed.Hostility{
-		"texts": {}, "names": {Names: true}, "everything": {Names: true, Everything: true},
-		"unauthorized": refusing(401), "forbidden": refusing(403), "invalid": refusing(422), "failing": refusing(500), "broken proxy": refusing(-502),
+		"texts":      {},
+		"names":      {Names: true},
+		"everything": {Names: true, Everything: true},
+		"unauthorized": refusing(
+			401,
+		),
+		"forbidden":    refusing(403),
+		"invalid":      refusing(422),
+		"failing":      refusing(500),
+		"broken proxy": refusing(-502),
 		"refusing patches": {Refuse: func(r *http.Request) int {
 			if r.Method == http.MethodPatch {
 				return 422
@@ -99,15 +185,67 @@ var (
 	// quickCommands are run against every hostility, and allCommands against
 	// those that answer.
 	quickCommands = [][]string{
-		{"get"}, {"get", "-o", "json"}, {"check"}, {"explain", "restore/prey"}, {"explain", "backup/prey-backup", "-o", "json"},
-		{"finalize", "restore/prey", "--dry-run"}, {"finalize", "restore/prey", "--yes", "-o", "json", "--timeout", "2s", "--observe", "1s", "--phase", "Failed"},
-		{"estimate", "backup/prey-backup"}, {"results", "restore/prey"}, {"logs", "restore/prey"}, {"describe", "restore/prey-failed"}, {"describe", "backup/prey-backup", "-o", "json"},
+		{
+			"get",
+		},
+		{"get", "-o", "json"},
+		{"check"},
+		{"explain", "restore/prey"},
+		{"explain", "backup/prey-backup", "-o", "json"},
+		{
+			"finalize",
+			"restore/prey",
+			"--dry-run",
+		},
+		{"finalize", "restore/prey", "--yes", "-o", "json", "--timeout", "2s", "--observe", "1s", "--phase", "Failed"},
+		{
+			"estimate",
+			"backup/prey-backup",
+		},
+		{"results", "restore/prey"},
+		{"logs", "restore/prey"},
+		{"describe", "restore/prey-failed"},
+		{"describe", "backup/prey-backup", "-o", "json"},
 	}
 	moreCommands = [][]string{
-		{"check", "-o", "json"}, {"check", "--nagios"}, {"get", "-o", "wide"}, {"get", "-o", "yaml"}, {"get", "-o", "name"}, {"get", "-o", "jsonpath={.items[*]}"}, {"get", "restore/prey"},
-		{"explain", "restore/prey-failed"}, {"explain", "backup/prey-backup"}, {"explain", "restore/prey", "-o", "yaml"}, {"explain", "restore/prey", "--artifacts"},
-		{"finalize", "backup/prey-backup", "--cancel-volumes", "--dry-run"}, {"finalize", "backup/prey-backup", "--wake", "--dry-run", "-o", "yaml"},
-		{"estimate", "restore/prey", "-o", "json"}, {"results", "restore/prey", "-o", "json"}, {"logs", "restore/prey", "-o", "json"}, {"etcd"}, {"version"}, {"completion", "bash"}, {"completion", "zsh"}, {"get", "--help"},
+		{
+			"check",
+			"-o",
+			"json",
+		},
+		{"check", "--nagios"},
+		{"get", "-o", "wide"},
+		{"get", "-o", "yaml"},
+		{"get", "-o", "name"},
+		{"get", "-o", "jsonpath={.items[*]}"},
+		{"get", "restore/prey"},
+		{
+			"explain",
+			"restore/prey-failed",
+		},
+		{"explain", "backup/prey-backup"},
+		{"explain", "restore/prey", "-o", "yaml"},
+		{"explain", "restore/prey", "--artifacts"},
+		{
+			"finalize",
+			"backup/prey-backup",
+			"--cancel-volumes",
+			"--dry-run",
+		},
+		{"finalize", "backup/prey-backup", "--wake", "--dry-run", "-o", "yaml"},
+		{
+			"estimate",
+			"restore/prey",
+			"-o",
+			"json",
+		},
+		{"results", "restore/prey", "-o", "json"},
+		{"logs", "restore/prey", "-o", "json"},
+		{"etcd"},
+		{"version"},
+		{"completion", "bash"},
+		{"completion", "zsh"},
+		{"get", "--help"},
 	}
 )
 
@@ -260,7 +398,12 @@ func TestHostileServerAndTheQuestion(t *testing.T) {
 	b := control(t)
 	b.quiet(t, inProgress("asked-prey", time.Hour))
 	kubeconfig := b.hostileTo(t, testbed.Hostility{})
-	c := startConsole(t, through(kubeconfig, b.command(t, "finalize", "restore/asked-prey", "--phase", "Failed", "-n", "velero")), 200, 100)
+	c := startConsole(
+		t,
+		through(kubeconfig, b.command(t, "finalize", "restore/asked-prey", "--phase", "Failed", "-n", "velero")),
+		200,
+		100,
+	)
 	if code := c.answers(t, "no\n"); code != ExitError {
 		t.Errorf("exit code %d", code)
 	}
@@ -278,7 +421,8 @@ func TestHostileServerAndEveryScreen(t *testing.T) {
 			cmd := through(kubeconfig, b.command(t, "-n", "velero"))
 			c := startConsole(t, cmd, 100, 30)
 			c.sees(t, "veltui", "quit")
-			answers := h.Refuse == nil && !h.Everything || strings.HasPrefix(name, "refusing") || strings.HasPrefix(name, "forbidding")
+			answers := h.Refuse == nil && !h.Everything || strings.HasPrefix(name, "refusing") ||
+				strings.HasPrefix(name, "forbidding")
 			if answers {
 				c.sees(t, "prey", "live")
 			}
@@ -329,12 +473,24 @@ func TestHostileTextFromThisMachine(t *testing.T) {
 	poison := "x\x1b]52;c;aGk=\x07\u009b31m\u202e\x1b[2J"
 	plugin := filepath.Join(t.TempDir(), "plugin")
 	config := b.Config()
-	credential, err := json.Marshal(map[string]any{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
-		"status": map[string]any{"clientCertificateData": string(config.CertData), "clientKeyData": string(config.KeyData)}})
+	credential, err := json.Marshal(
+		map[string]any{
+			"apiVersion": "client.authentication.k8s.io/v1",
+			"kind":       "ExecCredential",
+			"status": map[string]any{
+				"clientCertificateData": string(config.CertData),
+				"clientKeyData":         string(config.KeyData),
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\nprintf '" + strings.NewReplacer("\x1b", `\033`, "\x07", `\007`).Replace(poison) + "please wait\\n' >&2\ncat <<'EOF'\n" + string(credential) + "\nEOF\n"
+	script := "#!/bin/sh\nprintf '" + strings.NewReplacer("\x1b", `\033`, "\x07", `\007`).
+		Replace(poison) +
+		"please wait\\n' >&2\ncat <<'EOF'\n" + string(
+		credential,
+	) + "\nEOF\n"
 	if err := os.WriteFile(plugin, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +518,8 @@ func TestHostileTextFromThisMachine(t *testing.T) {
 		_ = cmd.Run()
 		checkPlain(t, fmt.Sprintf("%q", args), stdout.String())
 		checkPlain(t, fmt.Sprintf("%q (messages)", args), stderr.String())
-		if len(args) == 1 && args[0] == "get" && (!strings.Contains(stderr.String(), "please wait") || !strings.Contains(stdout.String(), "local-prey")) {
+		if len(args) == 1 && args[0] == "get" &&
+			(!strings.Contains(stderr.String(), "please wait") || !strings.Contains(stdout.String(), "local-prey")) {
 			t.Errorf("the plugin says %q, get prints %q", stderr.String(), stdout.String())
 		}
 	}

@@ -27,8 +27,17 @@ import (
 func (c *cli) inspected() *cluster.Cluster {
 	log := slog.Default()
 	return &cluster.Cluster{
-		Connect: c.connect, Clock: c.clock, Log: log, ReadOnly: c.isReadOnly(), CAFile: c.caFile,
-		AllowPlainHTTP: c.plainHTTP.allows(), Announce: c.plainHTTP.announcer(c.streams.ErrOut, log), Version: version, Requests: c.requests, AuditDir: c.auditDir, Records: c.records(),
+		Connect:        c.connect,
+		Clock:          c.clock,
+		Log:            log,
+		ReadOnly:       c.isReadOnly(),
+		CAFile:         c.caFile,
+		AllowPlainHTTP: c.plainHTTP.allows(),
+		Announce:       c.plainHTTP.announcer(c.streams.ErrOut, log),
+		Version:        version,
+		Requests:       c.requests,
+		AuditDir:       c.auditDir,
+		Records:        c.records(),
 	}
 }
 
@@ -71,7 +80,11 @@ func (p *plainHTTP) announcer(errOut io.Writer, log *slog.Logger) func(artifact.
 		}
 		log.Warn("a download comes over plain http", "host", r.Host, "via", r.Via)
 		if !p.silent {
-			fmt.Fprintf(errOut, "warning: downloading from %s over plain http; anyone on the network can read the data\n", r.Host)
+			fmt.Fprintf(
+				errOut,
+				"warning: downloading from %s over plain http; anyone on the network can read the data\n",
+				r.Host,
+			)
 		}
 	}
 }

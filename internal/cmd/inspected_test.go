@@ -25,8 +25,12 @@ func TestDashboardForesees(t *testing.T) {
 	begin := func(name string) *velerov1.Restore {
 		now := aLaterSecond(t)
 		r := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now})
-		r.Spec = velerov1.RestoreSpec{BackupName: "b-foreseen", IncludedNamespaces: []string{"shop"}, IncludedResources: []string{"configmaps", "secrets"},
-			NamespaceMapping: map[string]string{"shop": "there-before"}}
+		r.Spec = velerov1.RestoreSpec{
+			BackupName:         "b-foreseen",
+			IncludedNamespaces: []string{"shop"},
+			IncludedResources:  []string{"configmaps", "secrets"},
+			NamespaceMapping:   map[string]string{"shop": "there-before"},
+		}
 		b.create(t, r)
 		return r
 	}
@@ -68,7 +72,9 @@ func TestDashboardForesees(t *testing.T) {
 	c.sees(t, "Completed")
 	var books []string
 	eventually(t, "what was learned is written down", func() bool {
-		books, _ = filepath.Glob(filepath.Join(strings.TrimPrefix(home[0], "XDG_STATE_HOME="), "veltui", "rates", "*.rates"))
+		books, _ = filepath.Glob(
+			filepath.Join(strings.TrimPrefix(home[0], "XDG_STATE_HOME="), "veltui", "rates", "*.rates"),
+		)
 		return len(books) == 1
 	})
 	if data, err := os.ReadFile(books[0]); err != nil || !bytes.Contains(data, []byte("secondsPerItem")) {

@@ -60,7 +60,11 @@ func (s *shell) run(t *testing.T, command string, words ...string) int {
 	var jobs []int
 	eventually(t, command+" runs", func() bool { jobs = s.jobs(t); return len(jobs) > 0 })
 	for _, word := range words { // once more than in the echo of the command
-		eventually(t, command+" prints "+word, func() bool { return strings.Count(s.Output(), word) > strings.Count(command, word) })
+		eventually(
+			t,
+			command+" prints "+word,
+			func() bool { return strings.Count(s.Output(), word) > strings.Count(command, word) },
+		)
 	}
 	return jobs[len(jobs)-1]
 }
@@ -199,7 +203,12 @@ func TestAScriptsDashboardIsAJob(t *testing.T) {
 	t.Parallel()
 	demo := demoCommand(t)
 	s := startShell(t, demo.Env)
-	pid := s.run(t, "bash -c "+shellLine([]string{shellLine([]string{demo.Path}) + " demo; echo over"}), "live", "crm-rollback")
+	pid := s.run(
+		t,
+		"bash -c "+shellLine([]string{shellLine([]string{demo.Path}) + " demo; echo over"}),
+		"live",
+		"crm-rollback",
+	)
 	for range 2 {
 		s.types(t, "\x1a")
 		s.stops(t, pid)
@@ -209,7 +218,11 @@ func TestAScriptsDashboardIsAJob(t *testing.T) {
 	}
 	s.types(t, "q")
 	s.sees(t, "over")
-	eventually(t, "the shell takes a line", func() bool { return strings.HasSuffix(strings.TrimSpace(s.Screen()), "ready>") })
+	eventually(
+		t,
+		"the shell takes a line",
+		func() bool { return strings.HasSuffix(strings.TrimSpace(s.Screen()), "ready>") },
+	)
 	s.types(t, "exit\n")
 	s.exits(t)
 }
@@ -272,7 +285,11 @@ func TestCommandsAreJobs(t *testing.T) {
 				s.types(t, "fg\n")
 				eventually(t, "it goes on", func() bool { return strings.Contains("SR", processState(pid)) })
 				if again, draws := map[string]int{"wait": 2, "finalize": 1}[c.args[0]]; draws {
-					eventually(t, "it shows again where it stands", func() bool { return strings.Count(s.Output(), c.seen) >= seen+again })
+					eventually(
+						t,
+						"it shows again where it stands",
+						func() bool { return strings.Count(s.Output(), c.seen) >= seen+again },
+					)
 				}
 			}
 			s.types(t, "\x03")

@@ -27,8 +27,21 @@ func TestStuckExampleNamesWhatIsCounted(t *testing.T) {
 			Status:     velerov1.RestoreStatus{Phase: phase, StartTimestamp: &before}}})
 	}
 	orphaned, ended := one("orphaned", velerov1.RestorePhaseInProgress), one("ended", velerov1.RestorePhaseCompleted)
-	snap := &watch.Snapshot{At: now, Jobs: []*job.Job{orphaned, ended}, Active: []*job.Job{orphaned}, Health: watch.Health{State: watch.Live},
-		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, StartedAt: now.Add(-10 * time.Minute), Flags: velero.DefaultServerFlags()}}}
+	snap := &watch.Snapshot{
+		At:     now,
+		Jobs:   []*job.Job{orphaned, ended},
+		Active: []*job.Job{orphaned},
+		Health: watch.Health{State: watch.Live},
+		Server: velero.Server{
+			Visible: true,
+			ServerPod: velero.ServerPod{
+				Running:   true,
+				Ready:     true,
+				StartedAt: now.Add(-10 * time.Minute),
+				Flags:     velero.DefaultServerFlags(),
+			},
+		},
+	}
 	a := new(assess.Estimates).Assess(snap, now)
 	if a.Troubled != 1 || a.Of(orphaned).Verdict.State() != diagnosis.Orphaned {
 		t.Fatalf("%d in trouble, %s", a.Troubled, a.Of(orphaned).Verdict.State())

@@ -417,7 +417,10 @@ func (k *keeper) acknowledgeOne(t *testing.T) {
 	for _, f := range d.Items {
 		if f.Object.Name == "crm-nightly" {
 			key := strings.Join([]string{f.Object.UID, f.Reason, f.Severity, f.Since.UTC().Format(time.RFC3339)}, " ")
-			err := k.own(t).acknowledgedStore().forCluster(conn).Set(context.WithoutCancel(t.Context()), "velero", map[string]bool{key: true})
+			err := k.own(t).
+				acknowledgedStore().
+				forCluster(conn).
+				Set(context.WithoutCancel(t.Context()), "velero", map[string]bool{key: true})
 			if err != nil {
 				t.Fatal(err)
 			}

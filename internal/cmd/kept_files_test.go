@@ -62,7 +62,10 @@ func TestKeptFilesNameWhatTheyAreOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	prefix, _, _ := strings.Cut(filepath.Base(files[0]), "-")
-	if err := os.Rename(files[0], filepath.Join(filepath.Dir(files[0]), prefix+"-"+string(other.UID)+".index")); err != nil {
+	if err := os.Rename(
+		files[0],
+		filepath.Join(filepath.Dir(files[0]), prefix+"-"+string(other.UID)+".index"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	run(1, 1, "estimate", "backup/b-other")

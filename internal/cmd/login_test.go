@@ -38,7 +38,13 @@ func TestPluginsLeaveTheKeyboardToTheDashboard(t *testing.T) {
 			t.Fatal(err)
 		}
 		config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: filepath.Join(dir, name), InteractiveMode: mode}}
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{
+			Exec: &clientcmdapi.ExecConfig{
+				APIVersion:      "client.authentication.k8s.io/v1",
+				Command:         filepath.Join(dir, name),
+				InteractiveMode: mode,
+			},
+		}
 		config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	}
 	file := filepath.Join(dir, "kubeconfig")
@@ -77,15 +83,27 @@ func TestPluginsLeaveTheKeyboardToTheDashboard(t *testing.T) {
 	}
 
 	quiet := connect("quiet")
-	if err := c.logins.silent(t.Context(), quiet); err != nil || !quiet.Config.ExecProvider.StdinUnavailable || ran("quiet") != 1 {
+	if err := c.logins.silent(
+		t.Context(),
+		quiet,
+	); err != nil || !quiet.Config.ExecProvider.StdinUnavailable ||
+		ran("quiet") != 1 {
 		t.Errorf("a plugin that asks nothing: %v, ran %d times", err, ran("quiet"))
 	}
 	err = c.logins.silent(t.Context(), connect("failing"))
-	if want := "first run in another terminal: kubectl --context failing get --raw /version"; err == nil || !holdsAll(err.Error(), "logging in to context failing", want) {
+	if want := "first run in another terminal: kubectl --context failing get --raw /version"; err == nil ||
+		!holdsAll(err.Error(), "logging in to context failing", want) {
 		t.Errorf("a plugin that fails: %v", err)
 	}
 	err = c.logins.silent(t.Context(), connect("asking"))
-	if err == nil || !holdsAll(err.Error(), filepath.Join(dir, "asking"), "interactiveMode: Always", "quit veltui and start it with --context asking") || ran("asking") != 0 {
+	if err == nil ||
+		!holdsAll(
+			err.Error(),
+			filepath.Join(dir, "asking"),
+			"interactiveMode: Always",
+			"quit veltui and start it with --context asking",
+		) ||
+		ran("asking") != 0 {
 		t.Errorf("a plugin that always asks: %v, ran %d times", err, ran("asking"))
 	}
 }

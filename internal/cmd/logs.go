@@ -74,7 +74,8 @@ says where lines are missing.`,
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "Print new lines until the job ends")
 	cmd.Flags().DurationVar(&f.since, "since", 0, "Only lines newer than this, such as 10m")
 	cmd.Flags().StringVar(&f.level, "level", "", "Only lines of this level and above: "+oneOf(levelNames))
-	cmd.Flags().BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
+	cmd.Flags().
+		BoolVar(&f.volumes, "volumes", false, "Also print what node-agents and mover pods log about the job's volumes")
 	addChoice(cmd, &f.output, "output", "o", "text or json (a document per line)", "text", "json")
 	c.addCAFile(cmd, cmd.Flags())
 	completeFlag(cmd, "level", fixed(levelNames))
@@ -116,11 +117,20 @@ func (f *logsCommand) run(ctx context.Context, selected selection) error {
 	if j.Terminal() && notStored == nil {
 		waiting(fmt.Sprintf("the log of %s %s", j.Kind.Word(), j.Name))
 	}
-	p := logPrinter{out: bufio.NewWriter(f.streams.Out), errOut: f.streams.ErrOut, json: f.output == "json", least: f.least, eager: q.Follow, clock: f.clock}
-	err = f.inspected().LogReader(j.Namespace, notStored).Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
-		waiting("")
-		p.origin(from)
-	}})
+	p := logPrinter{
+		out:    bufio.NewWriter(f.streams.Out),
+		errOut: f.streams.ErrOut,
+		json:   f.output == "json",
+		least:  f.least,
+		eager:  q.Follow,
+		clock:  f.clock,
+	}
+	err = f.inspected().
+		LogReader(j.Namespace, notStored).
+		Read(reading, q, logs.Output{Line: p.line, Origin: func(from logs.Origin) {
+			waiting("")
+			p.origin(from)
+		}})
 	waiting("")
 	if flushed := p.out.Flush(); flushed != nil && (err == nil || reading.Err() != nil) {
 		err = flushed
@@ -150,7 +160,11 @@ const endCheck = 2 * time.Second
 // awaitEnd ends the reading soon after the job ended, or if the context leads elsewhere.
 func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.CancelCauseFunc) {
 	o.Namespace = j.Namespace
-	q := watch.Query{Names: []watch.JobName{{Resource: resourceOf(j.Kind), Name: j.Name}}, NoVerdict: true, Silence: firstSnapshotTimeout}
+	q := watch.Query{
+		Names:     []watch.JobName{{Resource: resourceOf(j.Kind), Name: j.Name}},
+		NoVerdict: true,
+		Silence:   firstSnapshotTimeout,
+	}
 	tick := time.NewTicker(endCheck)
 	defer tick.Stop()
 	for ended := false; !ended; {
@@ -166,7 +180,8 @@ func awaitEnd(ctx context.Context, o watch.Options, j *job.Job, stop context.Can
 		}
 		o.Config = o.Session.Config()
 		snap, err := watch.Read(ctx, o, q)
-		if err != nil || slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State != watch.SourceLive }) {
+		if err != nil ||
+			slices.ContainsFunc(snap.Sources, func(s watch.Source) bool { return s.State != watch.SourceLive }) {
 			continue
 		}
 		ended = !slices.ContainsFunc(snap.Jobs, func(now *job.Job) bool { return now.UID == j.UID && !now.Terminal() })
@@ -241,7 +256,13 @@ func (p *logPrinter) line(e logs.Entry) error {
 func (p *logPrinter) print(e logs.Entry) error {
 	if p.json {
 		l := e.Parse()
-		d := document.LogLine{Time: document.Moment{Time: l.At}, Level: l.Level.String(), Pod: l.Source, Text: l.Text, Error: l.Error}
+		d := document.LogLine{
+			Time:  document.Moment{Time: l.At},
+			Level: l.Level.String(),
+			Pod:   l.Source,
+			Text:  l.Text,
+			Error: l.Error,
+		}
 		for _, field := range l.Fields {
 			if d.Fields == nil {
 				d.Fields = map[string]string{}

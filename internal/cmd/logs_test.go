@@ -51,9 +51,21 @@ func TestLogs(t *testing.T) {
 		{[]string{"restores"}, ExitUsage, nil, []string{"expected one KIND/NAME"}, "Setting up"},
 	} {
 		stdout, stderr, code := b.run(t, append([]string{"logs", "-n", "velero"}, c.args...)...)
-		if code != c.code || !holdsAll(stdout, c.stdout...) || !holdsAll(stderr, c.stderr...) || strings.Contains(stdout, c.silence) ||
-			len(c.stderr) == 0 && stderr != "" || len(c.stdout) == 0 && stdout != "" {
-			t.Errorf("%q: exit code %d, want %d\n%s%s\nwant %q and %q, not %q", c.args, code, c.code, stdout, stderr, c.stdout, c.stderr, c.silence)
+		if code != c.code || !holdsAll(stdout, c.stdout...) || !holdsAll(stderr, c.stderr...) ||
+			strings.Contains(stdout, c.silence) ||
+			len(c.stderr) == 0 && stderr != "" ||
+			len(c.stdout) == 0 && stdout != "" {
+			t.Errorf(
+				"%q: exit code %d, want %d\n%s%s\nwant %q and %q, not %q",
+				c.args,
+				code,
+				c.code,
+				stdout,
+				stderr,
+				c.stdout,
+				c.stderr,
+				c.silence,
+			)
 		}
 	}
 	stdout, stderr, code := b.run(t, "logs", "-n", "velero", "restore/said", "-o", "json", "--level", "error")
@@ -61,7 +73,10 @@ func TestLogs(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &l); err != nil || code != ExitOK || stderr != "" {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
 	}
-	if l.Level != "error" || l.Text != `cannot \x1b[2J` || l.Error != `no \u202eway` || l.Fields["restore"] != "velero/said" || l.Time.IsZero() || l.Time.Second() != 2 {
+	if l.Level != "error" || l.Text != `cannot \x1b[2J` || l.Error != `no \u202eway` ||
+		l.Fields["restore"] != "velero/said" ||
+		l.Time.IsZero() ||
+		l.Time.Second() != 2 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -84,21 +99,37 @@ func TestLogsFromPods(t *testing.T) {
 
 	// What is stuck has no stored log; the container that ran before has ended.
 	stdout, stderr, code := h.run(t, "logs", "restore/crm-rollback", "--read-only")
-	if code != ExitOK || !holdsAll(stdout, "restore=velero/crm-rollback", "Error updating restore's status from InProgress") || stderr != "" {
+	if code != ExitOK ||
+		!holdsAll(stdout, "restore=velero/crm-rollback", "Error updating restore's status from InProgress") ||
+		stderr != "" {
 		t.Errorf("crm-rollback: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	// So are its warnings, where its results must not be downloaded.
 	stdout, stderr, code = h.run(t, "results", "restore/crm-rollback", "--read-only")
-	if code != ExitError || !holdsAll(stdout, "The results cannot be read.", "So far, from the server's log: 0 errors, 1 warning.", "not exact counts", "warnings, velero (1)", "connection refused") || !strings.Contains(stderr, "read-only") {
+	if code != ExitError ||
+		!holdsAll(
+			stdout,
+			"The results cannot be read.",
+			"So far, from the server's log: 0 errors, 1 warning.",
+			"not exact counts",
+			"warnings, velero (1)",
+			"connection refused",
+		) ||
+		!strings.Contains(stderr, "read-only") {
 		t.Errorf("results of crm-rollback: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	stdout, stderr, _ = h.run(t, "results", "restore/crm-rollback", "--read-only", "-o", "json")
 	var d document.Results
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || d.Complete || len(d.Messages) != 0 || d.ServerLog == nil || d.ServerLog.Warnings != 1 || len(d.ServerLog.Messages) != 1 || d.ServerLog.Error != "" {
+	if err := json.Unmarshal(
+		[]byte(stdout),
+		&d,
+	); err != nil || d.Complete || len(d.Messages) != 0 || d.ServerLog == nil || d.ServerLog.Warnings != 1 || len(d.ServerLog.Messages) != 1 ||
+		d.ServerLog.Error != "" {
 		t.Errorf("results of crm-rollback: %v, %+v\n%s%s", err, d.ServerLog, stdout, stderr)
 	}
 	stdout, stderr, code = h.run(t, "logs", "restore/ops-rollback", "--read-only")
-	if code != ExitOK || !holdsAll(stdout, "restore=velero/ops-rollback") || !holdsAll(stderr, "the stored log cannot be read: read-only", "still have") {
+	if code != ExitOK || !holdsAll(stdout, "restore=velero/ops-rollback") ||
+		!holdsAll(stderr, "the stored log cannot be read: read-only", "still have") {
 		t.Errorf("ops-rollback: exit code %d\n%.300s%s", code, stdout, stderr)
 	}
 	for line := range strings.Lines(stdout) {
@@ -143,7 +174,14 @@ func TestLogsFromPods(t *testing.T) {
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != ExitInterrupted || strings.Contains(errOut.String(), "error") {
 		t.Errorf("interrupted: exit code %d\n%s", cmd.ProcessState.ExitCode(), errOut)
 	}
-	piped := exec.Command("sh", "-c", `"$0" --kubeconfig "$1" logs "$2" | head -1; exit 0`, h.cmd.Path, h.kubeconfig, running)
+	piped := exec.Command(
+		"sh",
+		"-c",
+		`"$0" --kubeconfig "$1" logs "$2" | head -1; exit 0`,
+		h.cmd.Path,
+		h.kubeconfig,
+		running,
+	)
 	piped.Env = h.cmd.Env
 	if out, err := piped.CombinedOutput(); err != nil || bytes.Count(out, []byte("\n")) != 1 {
 		t.Errorf("into head: %v\n%s", err, out)

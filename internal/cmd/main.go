@@ -80,7 +80,11 @@ type cli struct {
 func newCLI(stdin, stdout, stderr *os.File) *cli {
 	p := &process{env: os.Getenv, clock: time.Now}
 	return &cli{
-		process: p, stdio: newStdio(p, stdin, stdout, stderr), connector: newConnector(p), settings: &settings{process: p}, files: files{process: p},
+		process:   p,
+		stdio:     newStdio(p, stdin, stdout, stderr),
+		connector: newConnector(p),
+		settings:  &settings{process: p},
+		files:     files{process: p},
 		plainHTTP: &plainHTTP{process: p},
 	}
 }
@@ -112,13 +116,40 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.PersistentFlags().AddFlagSet(c.flags.Set)
 	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: a,b or 'prod-*'"
 	root.PersistentFlags().Lookup("namespace").Usage = "Velero's namespace (also VELERO_NAMESPACE; default: veltui searches for it)"
-	root.PersistentFlags().BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
-	root.PersistentFlags().StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
-	root.PersistentFlags().StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
+	root.PersistentFlags().
+		BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
+	root.PersistentFlags().
+		StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
+	root.PersistentFlags().
+		StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
 	completeFiles(root, append(fileFlags, "config")...)
 	c.completeClusterFlags(root)
 	root.PersistentPreRunE = c.preRun
-	root.AddCommand(newConfig(c), newRBAC(c), newGet(c), newCheck(c), newExplain(c), newWait(c), newDescribe(c), newResults(c), newReport(c), newVerify(c), newLogs(c), newEtcd(c), newEstimate(c), newPreflight(c), newCoverage(c), newFinalize(c), newRestore(c), newBackup(c), newSchedule(c), newAudit(c), newDemo(c), newOptions(), newVersion(c))
+	root.AddCommand(
+		newConfig(c),
+		newRBAC(c),
+		newGet(c),
+		newCheck(c),
+		newExplain(c),
+		newWait(c),
+		newDescribe(c),
+		newResults(c),
+		newReport(c),
+		newVerify(c),
+		newLogs(c),
+		newEtcd(c),
+		newEstimate(c),
+		newPreflight(c),
+		newCoverage(c),
+		newFinalize(c),
+		newRestore(c),
+		newBackup(c),
+		newSchedule(c),
+		newAudit(c),
+		newDemo(c),
+		newOptions(),
+		newVersion(c),
+	)
 	addCompletionScripts(c, root)
 	checkTopics(root)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)

@@ -85,7 +85,8 @@ func newBed() (*bed, error) {
 		return nil, err
 	}
 	b := &bed{ControlPlane: plane, binary: filepath.Join(plane.Dir(), "veltui")}
-	if out, err := exec.Command("go", "build", "-o", b.binary, "github.com/veltui/veltui").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", b.binary, "github.com/veltui/veltui").
+		CombinedOutput(); err != nil {
 		return b, fmt.Errorf("building veltui: %w\n%s", err, out)
 	}
 	if b.client, err = client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()}); err != nil {
@@ -116,8 +117,19 @@ func (b *bed) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	skipUnderRace(t)
 	cmd := exec.Command(b.binary, append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...)
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir(), "TERM=xterm-256color", "LANG=C.UTF-8", "NO_COLOR=",
-		"SSH_TTY=", "SSH_CONNECTION=", "VELERO_NAMESPACE=", "LC_ALL=", "LC_CTYPE=")
+	cmd.Env = append(
+		os.Environ(),
+		"XDG_STATE_HOME="+t.TempDir(),
+		"XDG_CACHE_HOME="+t.TempDir(),
+		"TERM=xterm-256color",
+		"LANG=C.UTF-8",
+		"NO_COLOR=",
+		"SSH_TTY=",
+		"SSH_CONNECTION=",
+		"VELERO_NAMESPACE=",
+		"LC_ALL=",
+		"LC_CTYPE=",
+	)
 	return cmd
 }
 

@@ -24,7 +24,17 @@ import (
 )
 
 // documents are all that is printed for machines.
-var documents = []any{document.JobList{}, document.Explanation{}, describe.Document{}, document.Finalization{}, document.Estimate{}, document.Results{}, document.LogLine{}, document.EtcdBackupList{}, document.Version{}}
+var documents = []any{
+	document.JobList{},
+	document.Explanation{},
+	describe.Document{},
+	document.Finalization{},
+	document.Estimate{},
+	document.Results{},
+	document.LogLine{},
+	document.EtcdBackupList{},
+	document.Version{},
+}
 
 // TestDocumentsCanAlwaysBeWritten holds the types of all documents to what can
 // be written whatever it holds.
@@ -49,7 +59,8 @@ func checkWritable(t *testing.T, path string, of reflect.Type) {
 		}
 		checkWritable(t, path, of.Elem())
 	case reflect.Struct:
-		if of.Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(of).Implements(reflect.TypeFor[json.Marshaler]()) {
+		if of.Implements(reflect.TypeFor[json.Marshaler]()) ||
+			reflect.PointerTo(of).Implements(reflect.TypeFor[json.Marshaler]()) {
 			t.Errorf("%s: %s writes itself, and may fail", path, of)
 		}
 		for i := range of.NumField() {
@@ -101,9 +112,13 @@ func TestAnyTimeAndNumberCanBeWritten(t *testing.T) {
 func extreme(name, at string, n int64) *unstructured.Unstructured {
 	text := "\x7f\u009b\ufffe\u2028<<"
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "velero.io/v1", "kind": "Restore",
-		"metadata": map[string]any{"namespace": "velero", "name": name, "annotations": map[string]any{"a": text}},
-		"spec":     map[string]any{"backupName": text, "namespaceMapping": map[string]any{"<<": "a", strings.Repeat("k", 2000): text, text: "c"}},
+		"apiVersion": "velero.io/v1",
+		"kind":       "Restore",
+		"metadata":   map[string]any{"namespace": "velero", "name": name, "annotations": map[string]any{"a": text}},
+		"spec": map[string]any{
+			"backupName":       text,
+			"namespaceMapping": map[string]any{"<<": "a", strings.Repeat("k", 2000): text, text: "c"},
+		},
 		"status": map[string]any{"phase": "InProgress", "startTimestamp": at, "completionTimestamp": at,
 			"failureReason": text, "validationErrors": []any{text, text}, "warnings": n, "errors": -n,
 			"restoreItemOperationsAttempted": n, "restoreItemOperationsCompleted": -n, "restoreItemOperationsFailed": n,
@@ -133,7 +148,17 @@ func TestAnyValuePrintsInEveryFormat(t *testing.T) {
 		})
 	}
 	// Whole numbers stay whole.
-	if stdout, _, _ := b.run(t, "get", "restore/extreme-0", "-o", "jsonpath={.errors}"); strings.TrimSpace(stdout) != fmt.Sprint(-math.MaxInt64) {
+	if stdout, _, _ := b.run(
+		t,
+		"get",
+		"restore/extreme-0",
+		"-o",
+		"jsonpath={.errors}",
+	); strings.TrimSpace(
+		stdout,
+	) != fmt.Sprint(
+		-math.MaxInt64,
+	) {
 		t.Errorf("%d errors are printed as %s", -math.MaxInt64, stdout)
 	}
 }
@@ -182,7 +207,18 @@ func TestFinalizeOfAnyValueIsPrinted(t *testing.T) {
 			name := fmt.Sprintf("extreme-end-%d", i)
 			o := extreme(name, x.at, x.n)
 			b.quiet(t, o.DeepCopy())
-			cmd := b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "--observe", "1s", "-o", format)
+			cmd := b.command(
+				t,
+				"finalize",
+				"restore/"+name,
+				"--phase",
+				"Failed",
+				"--yes",
+				"--observe",
+				"1s",
+				"-o",
+				format,
+			)
 			state := t.TempDir()
 			cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 			out, err := cmd.Output()
@@ -204,7 +240,8 @@ func TestFinalizeOfAnyValueIsPrinted(t *testing.T) {
 				t.Errorf("the copy has %+q, the restore %+q", mapping, want)
 			}
 			log, err := os.ReadFile(filepath.Join(state, "veltui", "finalize", "finalize.jsonl"))
-			if err != nil || !holdsAll(string(log), `"event":"begin"`, `"event":"send"`, `"event":"landed"`, `"event":"end"`) {
+			if err != nil ||
+				!holdsAll(string(log), `"event":"begin"`, `"event":"send"`, `"event":"landed"`, `"event":"end"`) {
 				t.Errorf("%v: %s", err, log)
 			}
 		})
@@ -226,7 +263,18 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b.quiet(t, inProgress(c.name, time.Hour))
-			cmd := b.command(t, "finalize", "restore/"+c.name, "--phase", "Failed", "--yes", "--observe", "1s", "-o", c.output)
+			cmd := b.command(
+				t,
+				"finalize",
+				"restore/"+c.name,
+				"--phase",
+				"Failed",
+				"--yes",
+				"--observe",
+				"1s",
+				"-o",
+				c.output,
+			)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			cmd.Stdout = full
@@ -244,7 +292,8 @@ func TestOutcomeIsToldWhereItCannotBePrinted(t *testing.T) {
 				}
 			}
 			err := cmd.Run()
-			if exitOf(err) != ExitOK || !holdsAll(stderr.String(), "error: cannot print the outcome", "settled, landed: ", "finalize.jsonl") {
+			if exitOf(err) != ExitOK ||
+				!holdsAll(stderr.String(), "error: cannot print the outcome", "settled, landed: ", "finalize.jsonl") {
 				t.Errorf("%v\n%s", err, stderr.String())
 			}
 			if phase := b.restorePhase(t, c.name); phase != "Failed" {
@@ -339,7 +388,10 @@ func TestOutputFormatIsCheckedFirst(t *testing.T) {
 
 func TestErrorsOfOthersAreCleanAndBounded(t *testing.T) {
 	var b strings.Builder
-	err := fmt.Errorf("reading: \x1b]52;c;aGk=\x07\u009b\u202e\nerror: forged\n%s", strings.Repeat(strings.Repeat("x", 10_000)+"\n", 100))
+	err := fmt.Errorf(
+		"reading: \x1b]52;c;aGk=\x07\u009b\u202e\nerror: forged\n%s",
+		strings.Repeat(strings.Repeat("x", 10_000)+"\n", 100),
+	)
 	if code := exitCode(err, sanitize.NewWriter(&b)); code != ExitError {
 		t.Errorf("exit code %d", code)
 	}

@@ -15,7 +15,18 @@ import (
 	"github.com/veltui/veltui/internal/view/narrate"
 )
 
-var plainCommands = []string{"get", "check", "explain", "describe", "results", "logs", "etcd", "estimate", "finalize", "version"}
+var plainCommands = []string{
+	"get",
+	"check",
+	"explain",
+	"describe",
+	"results",
+	"logs",
+	"etcd",
+	"estimate",
+	"finalize",
+	"version",
+}
 
 var plainHelp = []string{
 	"list: how everything is now.",
@@ -99,13 +110,22 @@ func (p *plain) show(names []string) {
 		}
 		for _, j := range narrate.Find(one.assessed, name) {
 			if found++; found <= plainShown {
-				lines, facts = append(lines, p.about(one, narrate.Job(j, one.assessed.Environment.Now, one.changes.Flags))), narrate.Facts(j, plainFacts)
+				lines, facts = append(
+					lines,
+					p.about(one, narrate.Job(j, one.assessed.Environment.Now, one.changes.Flags)),
+				), narrate.Facts(
+					j,
+					plainFacts,
+				)
 			}
 		}
 	}
 	switch {
 	case found == 0 && len(lines) == 0:
-		lines = append(lines, fmt.Sprintf("No backup or restore has %q in its name. Type list, or get for all of them.", name))
+		lines = append(
+			lines,
+			fmt.Sprintf("No backup or restore has %q in its name. Type list, or get for all of them.", name),
+		)
 	case found == 1:
 		lines = append(lines, facts...)
 	case found > plainShown:
@@ -125,7 +145,12 @@ func (p *plain) execute(ctx context.Context, args ...string) {
 	for _, arg := range args {
 		switch name, _, _ := strings.Cut(arg, "="); name {
 		case "-w", "--watch", "-f", "--follow":
-			p.say(fmt.Sprintf("%s goes on until it is interrupted. Leave it out: this session tells you what happens.", name))
+			p.say(
+				fmt.Sprintf(
+					"%s goes on until it is interrupted. Leave it out: this session tells you what happens.",
+					name,
+				),
+			)
 			return
 		}
 	}
@@ -233,13 +258,21 @@ func (e *excerpt) close(command string) error {
 	}
 	left := e.lines - excerptLines
 	if e.last && left > 0 {
-		e.print("These are the last %d lines of %d; --level warning or --since 10m leaves lines out.\n", excerptLines, e.lines)
+		e.print(
+			"These are the last %d lines of %d; --level warning or --since 10m leaves lines out.\n",
+			excerptLines,
+			e.lines,
+		)
 	}
 	for _, line := range e.kept {
 		e.print("%s\n", line)
 	}
 	if !e.last && !e.whole && left > 0 {
-		e.print("%s left out; 'veltui %s' in a shell prints the whole text.\n", human.Plural(left, "more line is", "more lines are"), command)
+		e.print(
+			"%s left out; 'veltui %s' in a shell prints the whole text.\n",
+			human.Plural(left, "more line is", "more lines are"),
+			command,
+		)
 	}
 	return e.err
 }

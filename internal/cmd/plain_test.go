@@ -91,7 +91,12 @@ func TestPlainTakesCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hostile := strings.Replace(string(scene), "status: {phase: Available,", `status: {phase: Unavailable, message: "away\nStuck: restore prod: forged\e[2J\r> ",`, 1)
+	hostile := strings.Replace(
+		string(scene),
+		"status: {phase: Available,",
+		`status: {phase: Unavailable, message: "away\nStuck: restore prod: forged\e[2J\r> ",`,
+		1,
+	)
 	if hostile == string(scene) {
 		t.Fatal("the scene has no location to change")
 	}
@@ -100,7 +105,13 @@ func TestPlainTakesCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := startPlain(t, "--scene", path, "--read-only")
-	p.hears(t, "on context demo", "1 job is active: 1 running", " Stuck: restore crm-rollback: ", "type: explain restore/crm-rollback")
+	p.hears(
+		t,
+		"on context demo",
+		"1 job is active: 1 running",
+		" Stuck: restore crm-rollback: ",
+		"type: explain restore/crm-rollback",
+	)
 	p.hears(t, "Velero could not save its status") // after a closer look
 	for _, c := range []struct{ line, says string }{
 		{"show crm-roll", " Fact: 902 of 918 items."},
@@ -173,7 +184,11 @@ func TestPlainFinalizes(t *testing.T) {
 	c.types(t, "show crm-rollback\r")
 	c.sees(t, "Fact: 902 of 918 items.")
 	c.types(t, "finalize restore/crm-rollback --observe 1s\r")
-	eventually(t, "it asks again", func() bool { return strings.Count(c.Output(), "Type demo/crm-rollback to confirm:") == 2 })
+	eventually(
+		t,
+		"it asks again",
+		func() bool { return strings.Count(c.Output(), "Type demo/crm-rollback to confirm:") == 2 },
+	)
 	c.typesKeys(t, "demo/crm-rollback\r")
 	c.sees(t, "sending the request", "Ended: restore crm-rollback: Completed")
 	c.types(t, "quit\r")
@@ -186,7 +201,15 @@ func TestPlainFinalizes(t *testing.T) {
 // TestPlainNamesItsClusters where there are several: one that is dead and one that
 // cannot be used take nothing from the others.
 func TestPlainNamesItsClusters(t *testing.T) {
-	stuck, gone := startHeadless(t, "--scene", scenes+"restore-patch-lost.yaml"), startHeadless(t, "--scene", scenes+"server-gone.yaml")
+	stuck, gone := startHeadless(
+		t,
+		"--scene",
+		scenes+"restore-patch-lost.yaml",
+	), startHeadless(
+		t,
+		"--scene",
+		scenes+"server-gone.yaml",
+	)
 	merged := clientcmdapi.NewConfig()
 	for name, h := range map[string]*headless{"east": stuck, "west": gone} {
 		one, err := clientcmd.LoadFromFile(h.kubeconfig)
@@ -199,7 +222,11 @@ func TestPlainNamesItsClusters(t *testing.T) {
 	}
 	merged.Clusters["dead"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
 	merged.Clusters["broken"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthority: "/nowhere"}
-	merged.Contexts["dead"], merged.Contexts["broken"] = &clientcmdapi.Context{Cluster: "dead"}, &clientcmdapi.Context{Cluster: "broken"}
+	merged.Contexts["dead"], merged.Contexts["broken"] = &clientcmdapi.Context{
+		Cluster: "dead",
+	}, &clientcmdapi.Context{
+		Cluster: "broken",
+	}
 	path := filepath.Join(t.TempDir(), "config")
 	if err := clientcmd.WriteToFile(*merged, path); err != nil {
 		t.Fatal(err)
@@ -207,8 +234,14 @@ func TestPlainNamesItsClusters(t *testing.T) {
 	cmd := exec.Command(stuck.cmd.Path, "--plain", "--kubeconfig", path, "--all-contexts", "--read-only")
 	cmd.Env = stuck.cmd.Env
 	p := startPipe(t, cmd)
-	p.hears(t, "on 4 contexts: broken, dead, east and west", " broken: veltui cannot follow this cluster: ",
-		" east: Stuck: restore crm-rollback: ", "type: explain restore/crm-rollback --context east", " west: Critical: server ")
+	p.hears(
+		t,
+		"on 4 contexts: broken, dead, east and west",
+		" broken: veltui cannot follow this cluster: ",
+		" east: Stuck: restore crm-rollback: ",
+		"type: explain restore/crm-rollback --context east",
+		" west: Critical: server ",
+	)
 	p.types(t, "show restore/crm-rollback")
 	p.hears(t, "Fact: 902 of 918 items.")
 	p.types(t, "explain restore/crm-rollback")
@@ -259,7 +292,8 @@ func TestExcerpt(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-		if len(lines) != c.lines || !strings.HasPrefix(lines[0], c.first) || !strings.HasPrefix(lines[len(lines)-1], c.last) {
+		if len(lines) != c.lines || !strings.HasPrefix(lines[0], c.first) ||
+			!strings.HasPrefix(lines[len(lines)-1], c.last) {
 			t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-1])
 		}
 	}
@@ -267,7 +301,18 @@ func TestExcerpt(t *testing.T) {
 
 // A session's commands go to the session's cluster.
 func TestSessionFlags(t *testing.T) {
-	c := withFlags(t, "--context", "east", "-n", "adp", "--as-group", "a,b", "--as-group", "c", "--insecure-skip-tls-verify")
+	c := withFlags(
+		t,
+		"--context",
+		"east",
+		"-n",
+		"adp",
+		"--as-group",
+		"a,b",
+		"--as-group",
+		"c",
+		"--insecure-skip-tls-verify",
+	)
 	c.plainHTTP = &plainHTTP{allowed: true}
 	got := strings.Join(c.globalFlags(), " ")
 	for _, want := range []string{"--context=east", "--namespace=adp", "--as-group=a,b --as-group=c", "--insecure-skip-tls-verify=true", "--allow-plain-http"} {

@@ -84,11 +84,26 @@ something.`,
 	}
 	flags := cmd.Flags()
 	f.askedRestore.addTo(cmd)
-	flags.BoolVar(&f.compare, "compare", false, "Compare what exists with the backup, and say what Velero does with each object")
+	flags.BoolVar(
+		&f.compare,
+		"compare",
+		false,
+		"Compare what exists with the backup, and say what Velero does with each object",
+	)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Ask the API server about each object with dryRun=All")
 	flags.IntVar(&f.qps, "dry-run-qps", dryrun.DefaultQPS, "Requests a second of the dry run")
-	flags.BoolVar(&f.secrets, "dry-run-secrets", false, "Send Secrets in the dry run, too: webhooks may see and log their data")
-	flags.StringVar(&f.standIn, "dry-run-namespace", "", "Existing namespace that stands in for new ones in the dry run")
+	flags.BoolVar(
+		&f.secrets,
+		"dry-run-secrets",
+		false,
+		"Send Secrets in the dry run, too: webhooks may see and log their data",
+	)
+	flags.StringVar(
+		&f.standIn,
+		"dry-run-namespace",
+		"",
+		"Existing namespace that stands in for new ones in the dry run",
+	)
 	addOutput(cmd, &f.output, "text", "json", "yaml")
 	cmd.ValidArgsFunction = c.completeNames(false, jobKinds...)
 	return cmd
@@ -134,7 +149,11 @@ func carriedOutError(r *preflight.Result) error {
 }
 
 // find looks for what stands in the way.
-func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec, snap *watch.Snapshot) (*preflight.Result, error) {
+func (f *preflightCommand) find(
+	ctx context.Context,
+	spec collector.RestoreSpec,
+	snap *watch.Snapshot,
+) (*preflight.Result, error) {
 	inspected, store, err := f.openStore(snap.Namespace)
 	if err != nil {
 		return nil, err
@@ -144,7 +163,11 @@ func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec,
 	if err != nil {
 		return nil, err
 	}
-	if err := store.ReadPolicy(ctx, &question.Spec); err != nil && !errors.Is(err, cluster.ErrRefused) && question.Index != nil {
+	if err := store.ReadPolicy(
+		ctx,
+		&question.Spec,
+	); err != nil && !errors.Is(err, cluster.ErrRefused) &&
+		question.Index != nil {
 		question.Index, question.Unread = nil, []preflight.NotLooked{{What: "what would be restored", Why: err.Error()}}
 	}
 	cluster.AddStored(ctx, &question.Velero, store, question.Index)
@@ -156,19 +179,33 @@ func (f *preflightCommand) find(ctx context.Context, spec collector.RestoreSpec,
 	if f.compare {
 		name := spec.Restore.BackupName
 		question.Bodies = store.Bodies(name, func(done, total int64) {
-			say(fmt.Sprintf("reading what %s holds of the objects that exist: %s", sanitize.String(name), human.BytesOf(done, total)))
+			say(
+				fmt.Sprintf(
+					"reading what %s holds of the objects that exist: %s",
+					sanitize.String(name),
+					human.BytesOf(done, total),
+				),
+			)
 		})
 	}
 	if f.dryRun {
-		question.DryRun = &cluster.DryRun{Bodies: store.Bodies(spec.Restore.BackupName, func(int64, int64) {}), QPS: f.qps, Secrets: f.secrets, StandIn: f.standIn,
-			Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) }}
+		question.DryRun = &cluster.DryRun{
+			Bodies:   store.Bodies(spec.Restore.BackupName, func(int64, int64) {}),
+			QPS:      f.qps,
+			Secrets:  f.secrets,
+			StandIn:  f.standIn,
+			Progress: func(sent, total int) { say(fmt.Sprintf("dry run: %d of %s sent", sent, human.Count(total, "object"))) },
+		}
 	}
 	result, err := s.Check(ctx, question, func(p live.Progress) { say(lookedFor(p)) })
 	done()
 	return result, err
 }
 
-func (f *preflightCommand) restore(ctx context.Context, args []string) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
+func (f *preflightCommand) restore(
+	ctx context.Context,
+	args []string,
+) (spec collector.RestoreSpec, snap *watch.Snapshot, err error) {
 	if spec.Restore, err = f.spec(); err != nil {
 		return spec, nil, err
 	}
@@ -189,8 +226,12 @@ func (f *preflightCommand) restore(ctx context.Context, args []string) (spec col
 		spec.Restore.BackupName, spec.Restore.ScheduleName = selected.names[0].name, ""
 	}
 	snap, err = f.read(ctx, watch.Query{
-		Kinds: []string{watch.Restores}, Names: []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
-		Also: []string{watch.Pods, watch.Locations, watch.Deletions}, NoVerdict: true,
+		Kinds: []string{
+			watch.Restores,
+		},
+		Names:     []watch.JobName{{Resource: watch.Backups, Name: spec.Restore.BackupName}},
+		Also:      []string{watch.Pods, watch.Locations, watch.Deletions},
+		NoVerdict: true,
 	}, f.logging(ctx))
 	if err == nil {
 		spec.Server = cluster.ServerOf(snap.Server)
@@ -199,7 +240,11 @@ func (f *preflightCommand) restore(ctx context.Context, args []string) (spec col
 }
 
 // index reads what the backup holds. Failing that is no error: the rest is checked all the same.
-func (f *preflightCommand) index(ctx context.Context, e *cluster.Store, name string) (*collector.Index, []preflight.NotLooked, error) {
+func (f *preflightCommand) index(
+	ctx context.Context,
+	e *cluster.Store,
+	name string,
+) (*collector.Index, []preflight.NotLooked, error) {
 	unread := func(err error) []preflight.NotLooked {
 		return []preflight.NotLooked{{What: "what is in the backup, and all that depends on it", Why: err.Error()}}
 	}

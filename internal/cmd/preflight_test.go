@@ -38,7 +38,9 @@ func tarballOf(t *testing.T, bodies map[string]string) []byte {
 	zip := gzip.NewWriter(&archive)
 	w := tar.NewWriter(zip)
 	put := func(name, body string) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600}); err != nil {
+		if err := w.WriteHeader(
+			&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600},
+		); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = w.Write([]byte(body))
@@ -70,23 +72,47 @@ func tarballOf(t *testing.T, bodies map[string]string) []byte {
 func planted(t *testing.T) []byte {
 	bodies := map[string]string{}
 	add := func(kind, resource, namespace, name, spec string) {
-		bodies[resource+"/"+namespace+"/"+name] = fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":%q}%s}`, kind, name, namespace, spec)
+		bodies[resource+"/"+namespace+"/"+name] = fmt.Sprintf(
+			`{"apiVersion":"v1","kind":%q,"metadata":{"name":%q,"namespace":%q}%s}`,
+			kind,
+			name,
+			namespace,
+			spec,
+		)
 	}
 	for _, space := range []string{"pf-clean", "pf-there", "pf-quota", "pf-going", "pf-ports", "pf-kinds", "pf-class", "pf-bound"} {
 		add("Namespace", "namespaces", "", space, "")
 		add("ConfigMap", "configmaps", space, "settings", `,"data":{"a":"b"}`)
 		add("ConfigMap", "configmaps", space, "kube-root-ca.crt", "")
-		add("Service", "services", space, "web", `,"spec":{"clusterIP":"10.0.0.7","type":"NodePort","ports":[{"port":80,"protocol":"TCP","nodePort":31987}]}`)
+		add(
+			"Service",
+			"services",
+			space,
+			"web",
+			`,"spec":{"clusterIP":"10.0.0.7","type":"NodePort","ports":[{"port":80,"protocol":"TCP","nodePort":31987}]}`,
+		)
 	}
 	add("ServiceAccount", "serviceaccounts", "pf-there", "robot", "")
 	for i := range 3 {
-		add("Pod", "pods", "pf-quota", fmt.Sprintf("p-%d", i), `,"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}}]},"status":{"phase":"Running"}`)
+		add(
+			"Pod",
+			"pods",
+			"pf-quota",
+			fmt.Sprintf("p-%d", i),
+			`,"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"500m"}}}]},"status":{"phase":"Running"}`,
+		)
 	}
 	applied := `,"spec":{"type":"NodePort","ports":[{"port":80,"protocol":"TCP","nodePort":31988}]}`
 	bodies["services/pf-ports/front"] = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"front","namespace":"pf-ports","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"ports\":[{\"nodePort\":31988}]}}"}}` + applied + `}`
 	add("Gadget", "gadgets.pf.example.com", "pf-kinds", "g", "")
 	add("HorizontalPodAutoscaler", "horizontalpodautoscalers.autoscaling", "pf-kinds", "h", "")
-	add("PersistentVolumeClaim", "persistentvolumeclaims", "pf-class", "data", `,"spec":{"storageClassName":"pf-fast","resources":{"requests":{"storage":"1Gi"}}}`)
+	add(
+		"PersistentVolumeClaim",
+		"persistentvolumeclaims",
+		"pf-class",
+		"data",
+		`,"spec":{"storageClassName":"pf-fast","resources":{"requests":{"storage":"1Gi"}}}`,
+	)
 	add("PersistentVolumeClaim", "persistentvolumeclaims", "pf-bound", "data", `,"spec":{"volumeName":"pf-volume"}`)
 	return tarballOf(t, bodies)
 }
@@ -105,7 +131,10 @@ func (b *bed) preflights(t *testing.T, cache string, args ...string) (d document
 	}
 	code = cmd.ProcessState.ExitCode()
 	// Without a dry run, what admission says is not known, of whatever is restored.
-	at := slices.IndexFunc(d.NotSeen, func(n preflight.NotLooked) bool { return strings.HasPrefix(n.What, "admission: ") })
+	at := slices.IndexFunc(
+		d.NotSeen,
+		func(n preflight.NotLooked) bool { return strings.HasPrefix(n.What, "admission: ") },
+	)
 	if asked := d.Items != nil && *d.Items > 0 && d.DryRun == nil; asked != (at >= 0) {
 		t.Errorf("%q: admission is among what was not checked: %t", args, at >= 0)
 	}
@@ -160,14 +189,21 @@ func unfinished(t *testing.T, b *bed, s *store, name string) {
 	backupIn(t, b, name, "pf", 24*time.Hour)
 	stored := time.Now().Add(-time.Hour).Truncate(time.Second)
 	s.tarballs[name], s.files = planted(t), map[string]string{"BackupResults/" + name: string(tarballOf(t, nil))}
-	s.modified = map[string]time.Time{"BackupContents/" + name: stored, "BackupResults/" + name: stored.Add(time.Second)}
+	s.modified = map[string]time.Time{
+		"BackupContents/" + name: stored,
+		"BackupResults/" + name:  stored.Add(time.Second),
+	}
 	var backup velerov1.Backup
 	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: name}, &backup); err != nil {
 		t.Fatal(err)
 	}
 	backup.Spec.SnapshotMoveData = new(true)
 	backup.Status.BackupItemOperationsAttempted, backup.Status.BackupItemOperationsCompleted = 2, 2
-	backup.Status.StartTimestamp, backup.Status.CompletionTimestamp = &metav1.Time{Time: stored.Add(-time.Minute)}, &metav1.Time{Time: stored.Add(10 * time.Minute)}
+	backup.Status.StartTimestamp, backup.Status.CompletionTimestamp = &metav1.Time{
+		Time: stored.Add(-time.Minute),
+	}, &metav1.Time{
+		Time: stored.Add(10 * time.Minute),
+	}
 	if err := b.client.Update(t.Context(), &backup); err != nil {
 		t.Fatal(err)
 	}
@@ -181,16 +217,41 @@ func TestPreflight(t *testing.T) {
 	unfinished(t, b, s, "b-unfinished")
 	b.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "settings"}})
 	b.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "robot"}})
-	b.create(t, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-quota", Name: "small"},
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("2"), "requests.cpu": resource.MustParse("10"), "limits.cpu": resource.MustParse("10")}}})
-	b.create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "holder"},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 31988}}}})
-	b.create(t, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pf-volume"}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: corev1.ResourceList{"storage": resource.MustParse("1Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		ClaimRef:               &corev1.ObjectReference{Namespace: "pf-there", Name: "other"},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"}}}})
+	b.create(t, &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "pf-quota", Name: "small"},
+		Spec: corev1.ResourceQuotaSpec{
+			Hard: corev1.ResourceList{
+				"pods":         resource.MustParse("2"),
+				"requests.cpu": resource.MustParse("10"),
+				"limits.cpu":   resource.MustParse("10"),
+			},
+		},
+	})
+	b.create(t, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "pf-there", Name: "holder"},
+		Spec: corev1.ServiceSpec{
+			Type:  corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Port: 80, NodePort: 31988}},
+		},
+	})
+	b.create(
+		t,
+		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pf-volume"}, Spec: corev1.PersistentVolumeSpec{
+			Capacity: corev1.ResourceList{
+				"storage": resource.MustParse("1Gi"),
+			},
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			ClaimRef:    &corev1.ObjectReference{Namespace: "pf-there", Name: "other"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/nowhere"},
+			},
+		}},
+	)
 	going := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pf-going"}}
-	if err := client.IgnoreNotFound(b.client.Delete(t.Context(), going)); err != nil && !strings.Contains(err.Error(), "Terminating") {
+	if err := client.IgnoreNotFound(
+		b.client.Delete(t.Context(), going),
+	); err != nil &&
+		!strings.Contains(err.Error(), "Terminating") {
 		t.Fatal(err)
 	}
 	backupIn(t, b, "b-expired", "pf", -time.Hour)
@@ -226,7 +287,10 @@ func TestPreflight(t *testing.T) {
 	} {
 		d, code := b.preflights(t, cache, c.args...)
 		said, err := json.Marshal(d)
-		if got := kindsFound(d); err != nil || got != c.want || code != c.code || !strings.Contains(string(said), c.says) {
+		if got := kindsFound(
+			d,
+		); err != nil || got != c.want || code != c.code ||
+			!strings.Contains(string(said), c.says) {
 			t.Errorf("%q: %s, exit code %d, want %s, %d and %q\n%s", c.args, got, code, c.want, c.code, c.says, said)
 		}
 		if len(d.NotSeen) > 0 && !strings.Contains(c.want, "Location") && !strings.Contains(c.want, "BackupMissing") {
@@ -249,22 +313,49 @@ func TestPreflight(t *testing.T) {
 		for _, e := range d.Existing {
 			all = append(all, strings.Join(append([]string{e.Resource, e.Name, string(e.Outcome)}, e.Fields...), " "))
 		}
-		if got := strings.Join(all, ", "); got != c.want || code != c.code || (len(d.NotSeen) > 0) != (code == ExitError) {
+		if got := strings.Join(
+			all,
+			", ",
+		); got != c.want || code != c.code ||
+			(len(d.NotSeen) > 0) != (code == ExitError) {
 			t.Errorf("%q: %s, exit code %d, want %s and %d: %+v", c.args, got, code, c.want, c.code, d)
 		}
 	}
-	if stdout, stderr, _ := b.run(t, "explain", "-n", "velero", "backup/b-unfinished", "--artifacts"); !strings.Contains(stdout, "its contents lack what its operations made") {
+	if stdout, stderr, _ := b.run(
+		t,
+		"explain",
+		"-n",
+		"velero",
+		"backup/b-unfinished",
+		"--artifacts",
+	); !strings.Contains(
+		stdout,
+		"its contents lack what its operations made",
+	) {
 		t.Errorf("explain says nothing of contents that were not stored:\n%s%s", stdout, stderr)
 	}
 	// All at once, as people read it.
 	stdout, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted")
-	if code != ExitRefused || stderr != "" || !holdsAll(stdout, "OBSTACLE  NodePortTaken  in pf-ports: front", "DOUBT  ObjectsExist", "  > ", "A restore of backup b-planted: ") {
+	if code != ExitRefused || stderr != "" ||
+		!holdsAll(
+			stdout,
+			"OBSTACLE  NodePortTaken  in pf-ports: front",
+			"DOUBT  ObjectsExist",
+			"  > ",
+			"A restore of backup b-planted: ",
+		) {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	if t.Failed() || testing.Verbose() {
 		t.Log(stdout)
 	}
-	if _, stderr, code := b.run(t, "preflight", "-n", "velero"); code != ExitUsage || !strings.Contains(stderr, "nothing to look at") {
+	if _, stderr, code := b.run(
+		t,
+		"preflight",
+		"-n",
+		"velero",
+	); code != ExitUsage ||
+		!strings.Contains(stderr, "nothing to look at") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -273,17 +364,48 @@ func TestPreflight(t *testing.T) {
 func TestPreflightWebhook(t *testing.T) {
 	b, _ := preflightBed(t)
 	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
-	b.create(t, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "pf-hook"}, Webhooks: []admissionv1.ValidatingWebhook{{
-		Name: "check.pf.example.com", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-		ClientConfig:      admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "pf-gone", Name: "hook"}},
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "pf-hooked"}},
-		Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
-			Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}},
-	}}})
+	b.create(
+		t,
+		&admissionv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "pf-hook"},
+			Webhooks: []admissionv1.ValidatingWebhook{
+				{
+					Name:                    "check.pf.example.com",
+					FailurePolicy:           &fail,
+					SideEffects:             &none,
+					AdmissionReviewVersions: []string{"v1"},
+					ClientConfig: admissionv1.WebhookClientConfig{
+						Service: &admissionv1.ServiceReference{Namespace: "pf-gone", Name: "hook"},
+					},
+					NamespaceSelector: &metav1.LabelSelector{
+						MatchLabels: map[string]string{"kubernetes.io/metadata.name": "pf-hooked"},
+					},
+					Rules: []admissionv1.RuleWithOperations{
+						{
+							Operations: []admissionv1.OperationType{admissionv1.Create},
+							Rule: admissionv1.Rule{
+								APIGroups:   []string{""},
+								APIVersions: []string{"v1"},
+								Resources:   []string{"configmaps"},
+							},
+						},
+					},
+				},
+			},
+		},
+	)
 	targetNamespaces(t, b, "pf-hooked", "pf-unhooked")
 	cache := t.TempDir()
 	for to, want := range map[string]string{"pf-hooked": "obstacle/WebhookServiceMissing", "pf-unhooked": "", "pf-not-there": "doubt/WebhookServiceMissing"} {
-		d, _ := b.preflights(t, cache, "backup/b-planted", "--include-namespaces", "pf-clean", "--namespace-mappings", "pf-clean:"+to)
+		d, _ := b.preflights(
+			t,
+			cache,
+			"backup/b-planted",
+			"--include-namespaces",
+			"pf-clean",
+			"--namespace-mappings",
+			"pf-clean:"+to,
+		)
 		if got := kindsFound(d); got != want {
 			t.Errorf("into %s: %s, want %s: %+v", to, got, want, d.Findings)
 		}
@@ -295,38 +417,114 @@ func TestPreflightWebhook(t *testing.T) {
 func TestPreflightDryRun(t *testing.T) {
 	b, _ := preflightBed(t)
 	targetNamespaces(t, b, "pf-ports", "pf-clean", "pf-dry")
-	b.create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "pf-dry", Name: "holder"},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 31988}}}})
-	b.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "pf-velero"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "velero", Name: "default"}}})
+	b.create(t, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "pf-dry", Name: "holder"},
+		Spec: corev1.ServiceSpec{
+			Type:  corev1.ServiceTypeNodePort,
+			Ports: []corev1.ServicePort{{Port: 80, NodePort: 31988}},
+		},
+	})
+	b.create(
+		t,
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "pf-velero"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "velero", Name: "default"}},
+		},
+	)
 	cache := t.TempDir()
 	d, code := b.preflights(t, cache, "backup/b-planted", "--include-namespaces", "pf-ports", "--dry-run")
-	if got := kindsFound(d); got != "obstacle/Rejected" || code != ExitRefused || d.DryRun == nil || len(d.DryRun.Rejected) != 1 || d.DryRun.Rejected[0].Name != "front" ||
-		!strings.Contains(d.Findings[0].Sentence, "provided port is already allocated") || !d.DryRun.AsVelero {
+	if got := kindsFound(
+		d,
+	); got != "obstacle/Rejected" || code != ExitRefused || d.DryRun == nil || len(d.DryRun.Rejected) != 1 || d.DryRun.Rejected[0].Name != "front" ||
+		!strings.Contains(d.Findings[0].Sentence, "provided port is already allocated") ||
+		!d.DryRun.AsVelero {
 		t.Errorf("exit code %d, %s: %+v", code, got, d)
 	}
-	d, code = b.preflights(t, cache, "backup/b-planted", "--include-namespaces", "pf-ports", "--namespace-mappings", "pf-ports:Ops_2", "--dry-run")
+	d, code = b.preflights(
+		t,
+		cache,
+		"backup/b-planted",
+		"--include-namespaces",
+		"pf-ports",
+		"--namespace-mappings",
+		"pf-ports:Ops_2",
+		"--dry-run",
+	)
 	if got := kindsFound(d); got != "obstacle/Rejected" || code != ExitRefused || len(d.DryRun.Rejected) != *d.Items {
 		t.Errorf("exit code %d, %s: %d rejected of %d: %+v", code, got, len(d.DryRun.Rejected), *d.Items, d.Findings)
 	}
-	d, code = b.preflights(t, cache, "backup/b-planted", "--include-namespaces", "pf-clean", "--namespace-mappings", "pf-clean:pf-brand-new", "--dry-run")
+	d, code = b.preflights(
+		t,
+		cache,
+		"backup/b-planted",
+		"--include-namespaces",
+		"pf-clean",
+		"--namespace-mappings",
+		"pf-clean:pf-brand-new",
+		"--dry-run",
+	)
 	if code != ExitError || len(d.Findings) > 0 || !strings.Contains(fmt.Sprint(d.NotSeen), "does not exist yet") {
 		t.Errorf("into a new namespace: exit code %d: %+v", code, d)
 	}
-	d, code = b.preflights(t, cache, "backup/b-planted", "--include-namespaces", "pf-clean", "--namespace-mappings", "pf-clean:pf-brand-new", "--dry-run", "--dry-run-namespace", "pf-clean")
-	if len(d.Findings) > 0 || strings.Contains(fmt.Sprint(d.NotSeen), "does not exist yet") || d.DryRun.StandIn != "pf-clean" || d.DryRun.Accepted != 3 {
+	d, code = b.preflights(
+		t,
+		cache,
+		"backup/b-planted",
+		"--include-namespaces",
+		"pf-clean",
+		"--namespace-mappings",
+		"pf-clean:pf-brand-new",
+		"--dry-run",
+		"--dry-run-namespace",
+		"pf-clean",
+	)
+	if len(d.Findings) > 0 || strings.Contains(fmt.Sprint(d.NotSeen), "does not exist yet") ||
+		d.DryRun.StandIn != "pf-clean" ||
+		d.DryRun.Accepted != 3 {
 		t.Errorf("with a stand-in: exit code %d: %+v", code, d)
 	}
-	stdout, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted", "--include-namespaces", "pf-ports", "--dry-run")
-	if code != ExitRefused || stderr != "" || !holdsAll(stdout, "Dry run as ", "1 rejected, nothing stored", "OBSTACLE  Rejected  in pf-ports: front", "No dry run can tell") {
+	stdout, stderr, code := b.run(
+		t,
+		"preflight",
+		"-n",
+		"velero",
+		"backup/b-planted",
+		"--include-namespaces",
+		"pf-ports",
+		"--dry-run",
+	)
+	if code != ExitRefused || stderr != "" ||
+		!holdsAll(
+			stdout,
+			"Dry run as ",
+			"1 rejected, nothing stored",
+			"OBSTACLE  Rejected  in pf-ports: front",
+			"No dry run can tell",
+		) {
 		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
 	}
 	for _, args := range [][]string{{"--dry-run", "--read-only"}, {"--dry-run", "--dry-run-qps", "0"}, {"--dry-run-secrets"}} {
-		if stdout, stderr, code := b.run(t, append([]string{"preflight", "-n", "velero", "backup/b-planted"}, args...)...); code != ExitUsage || stdout != "" || stderr == "" {
+		if stdout, stderr, code := b.run(
+			t,
+			append(
+				[]string{"preflight", "-n", "velero", "backup/b-planted"},
+				args...)...); code != ExitUsage || stdout != "" ||
+			stderr == "" {
 			t.Errorf("%q: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 	}
-	if _, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted", "--dry-run", "--dry-run-namespace", "pf-none"); code != ExitError || !strings.Contains(stderr, "does not exist") {
+	if _, stderr, code := b.run(
+		t,
+		"preflight",
+		"-n",
+		"velero",
+		"backup/b-planted",
+		"--dry-run",
+		"--dry-run-namespace",
+		"pf-none",
+	); code != ExitError ||
+		!strings.Contains(stderr, "does not exist") {
 		t.Errorf("a stand-in that does not exist: exit code %d: %s", code, stderr)
 	}
 }
@@ -335,14 +533,28 @@ func TestPreflightDryRun(t *testing.T) {
 func TestPreflightOfNothing(t *testing.T) {
 	b, _ := preflightBed(t)
 	for _, args := range [][]string{nil, {"--dry-run"}, {"--compare"}} {
-		stdout, stderr, code := b.run(t, append([]string{"preflight", "-n", "velero", "backup/b-planted", "--include-namespaces", "typo"}, args...)...)
+		stdout, stderr, code := b.run(
+			t,
+			append(
+				[]string{"preflight", "-n", "velero", "backup/b-planted", "--include-namespaces", "typo"},
+				args...)...)
 		if code != ExitError || !strings.Contains(stdout, "no item matches, so nothing would be restored") ||
 			strings.Contains(stdout, "Dry run") || strings.Contains(stdout+stderr, "dry run") {
 			t.Errorf("%q: exit code %d:\n%s\n%s", args, code, stdout, stderr)
 		}
 	}
 	// Read-only cannot download the backup, and says so; no dry run is asked for.
-	if stdout, stderr, code := b.run(t, "preflight", "-n", "velero", "backup/b-planted", "--include-namespaces", "typo", "--read-only"); code != ExitError || strings.Contains(stdout+stderr, "dry run") {
+	if stdout, stderr, code := b.run(
+		t,
+		"preflight",
+		"-n",
+		"velero",
+		"backup/b-planted",
+		"--include-namespaces",
+		"typo",
+		"--read-only",
+	); code != ExitError ||
+		strings.Contains(stdout+stderr, "dry run") {
 		t.Errorf("read-only: exit code %d:\n%s\n%s", code, stdout, stderr)
 	}
 	d, code := b.preflights(t, t.TempDir(), "backup/b-planted", "--include-namespaces", "typo", "--dry-run")
@@ -357,7 +569,11 @@ func TestPreflightWithFewRights(t *testing.T) {
 	cache := t.TempDir()
 	see := []string{"get", "list", "watch"}
 	velero := []rbacv1.PolicyRule{
-		{APIGroups: []string{"velero.io"}, Resources: []string{"backups", "restores", "backupstoragelocations", "deletebackuprequests"}, Verbs: see},
+		{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"backups", "restores", "backupstoragelocations", "deletebackuprequests"},
+			Verbs:     see,
+		},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: see},
 	}
 	kubeconfig := func(user string, rules ...rbacv1.PolicyRule) string {
@@ -381,26 +597,64 @@ func TestPreflightWithFewRights(t *testing.T) {
 	// Without the right to download: what Velero and the backup say.
 	viewer := kubeconfig("pf-viewer")
 	d, code := b.preflights(t, cache, "backup/b-planted", "--kubeconfig", viewer)
-	if code != ExitError || d.Items != nil || kindsFound(d) != "" || !strings.Contains(unlooked(d), "what is in the backup") || s.downloads.Load() > 0 {
+	if code != ExitError || d.Items != nil || kindsFound(d) != "" ||
+		!strings.Contains(unlooked(d), "what is in the backup") ||
+		s.downloads.Load() > 0 {
 		t.Errorf("exit code %d: %s, %s", code, kindsFound(d), unlooked(d))
 	}
 	// With it, and nothing of the whole cluster: what was not looked at is named.
-	downloader := kubeconfig("pf-downloader", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"downloadrequests"}, Verbs: []string{"get", "list", "watch", "create", "delete"}})
+	downloader := kubeconfig(
+		"pf-downloader",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"downloadrequests"},
+			Verbs:     []string{"get", "list", "watch", "create", "delete"},
+		},
+	)
 	d, code = b.preflights(t, cache, "backup/b-planted", "--kubeconfig", downloader)
 	said := unlooked(d)
 	if code != ExitRefused || kindsFound(d) != "obstacle/KindNotServed obstacle/VersionNotServed" ||
-		!holdsAll(said, "whether configmaps exist already in namespace pf-clean: you may not list it", "storage classes: you may not list it", "quotas in namespace pf-quota", "whether namespaces are being deleted") {
+		!holdsAll(
+			said,
+			"whether configmaps exist already in namespace pf-clean: you may not list it",
+			"storage classes: you may not list it",
+			"quotas in namespace pf-quota",
+			"whether namespaces are being deleted",
+		) {
 		t.Errorf("exit code %d: %s\n%s", code, kindsFound(d), said)
 	}
 	// One kind alone may not be listed.
-	if err := b.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pf-one"}}); client.IgnoreAlreadyExists(err) != nil {
+	if err := b.client.Create(
+		t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pf-one"}},
+	); client.IgnoreAlreadyExists(
+		err,
+	) != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.UserWith(t.Context(), "pf-downloader", "pf-one", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: see}); err != nil {
+	if _, err := b.UserWith(
+		t.Context(),
+		"pf-downloader",
+		"pf-one",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: see},
+	); err != nil {
 		t.Fatal(err)
 	}
-	d, _ = b.preflights(t, cache, "backup/b-planted", "--kubeconfig", downloader, "--include-namespaces", "pf-clean", "--namespace-mappings", "pf-clean:pf-one")
-	if said := unlooked(d); !strings.Contains(said, "whether configmaps exist") || strings.Contains(said, "whether services exist") {
+	d, _ = b.preflights(
+		t,
+		cache,
+		"backup/b-planted",
+		"--kubeconfig",
+		downloader,
+		"--include-namespaces",
+		"pf-clean",
+		"--namespace-mappings",
+		"pf-clean:pf-one",
+	)
+	if said := unlooked(
+		d,
+	); !strings.Contains(said, "whether configmaps exist") ||
+		strings.Contains(said, "whether services exist") {
 		t.Error(said)
 	}
 	if d.Kind != "Preflight" || len(d.Findings) > 0 || d.Obstacles != 0 {
@@ -416,8 +670,21 @@ func TestPreflightWithoutOneRight(t *testing.T) {
 	targetNamespaces(t, b, "pf-class", "pf-kinds")
 	velero := rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"*"}}
 	rights := map[string][]string{
-		"": {"namespaces", "configmaps", "services", "persistentvolumeclaims", "pods", "resourcequotas", "limitranges"}, "storage.k8s.io": {"storageclasses", "csidrivers"},
-		"admissionregistration.k8s.io": {"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}, "autoscaling": {"horizontalpodautoscalers"},
+		"": {
+			"namespaces",
+			"configmaps",
+			"services",
+			"persistentvolumeclaims",
+			"pods",
+			"resourcequotas",
+			"limitranges",
+		},
+		"storage.k8s.io": {"storageclasses", "csidrivers"},
+		"admissionregistration.k8s.io": {
+			"validatingwebhookconfigurations",
+			"mutatingwebhookconfigurations",
+		},
+		"autoscaling": {"horizontalpodautoscalers"},
 	}
 	all := "obstacle/KindNotServed obstacle/StorageClassMissing obstacle/VersionNotServed"
 	for _, c := range []struct {
@@ -446,13 +713,31 @@ func TestPreflightWithoutOneRight(t *testing.T) {
 		for group, resources := range rights {
 			resources = slices.DeleteFunc(slices.Clone(resources), func(r string) bool { return r == c.without })
 			if len(resources) > 0 {
-				role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: see})
+				role.Rules = append(
+					role.Rules,
+					rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: see},
+				)
 			}
 		}
 		b.create(t, role)
-		b.create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
-		if _, err := b.UserWith(t.Context(), user, "pf-class", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"limitranges", "resourcequotas"}, Verbs: see}); err != nil {
+		b.create(
+			t,
+			&rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: user},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+			},
+		)
+		if _, err := b.UserWith(
+			t.Context(),
+			user,
+			"pf-class",
+			rbacv1.PolicyRule{
+				APIGroups: []string{""},
+				Resources: []string{"limitranges", "resourcequotas"},
+				Verbs:     see,
+			},
+		); err != nil {
 			t.Fatal(err)
 		}
 		config, err := b.UserWith(t.Context(), user, "velero", velero)
@@ -463,7 +748,12 @@ func TestPreflightWithoutOneRight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, code := b.preflights(t, cache, append([]string{"backup/b-planted", "--include-namespaces", "pf-class,pf-kinds", "--kubeconfig", kubeconfig}, c.args...)...)
+		d, code := b.preflights(
+			t,
+			cache,
+			append(
+				[]string{"backup/b-planted", "--include-namespaces", "pf-class,pf-kinds", "--kubeconfig", kubeconfig},
+				c.args...)...)
 		var said []string
 		for _, n := range d.NotSeen {
 			said = append(said, n.What)
@@ -489,9 +779,18 @@ func (b *bed) apiDown(t *testing.T, group string) {
 	}
 	t.Cleanup(func() { eventually(t, group+" is gone", func() bool { return !silent() }) })
 	b.create(t, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + group},
-		"spec": map[string]any{"group": group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10), "insecureSkipTLSVerify": true,
-			"service": map[string]any{"namespace": "velero", "name": "nobody"}}}})
+		"apiVersion": "apiregistration.k8s.io/v1",
+		"kind":       "APIService",
+		"metadata":   map[string]any{"name": "v1." + group},
+		"spec": map[string]any{
+			"group":                 group,
+			"version":               "v1",
+			"groupPriorityMinimum":  int64(1000),
+			"versionPriority":       int64(10),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"namespace": "velero", "name": "nobody"},
+		},
+	}})
 	eventually(t, group+" does not answer", silent)
 }
 
@@ -517,7 +816,11 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	s := open()
 	asks := func(by *cluster.Surveyor, spec velerov1.RestoreSpec) (found string, requests int) {
 		before := by.Cost().Requests
-		result, err := by.Check(t.Context(), cluster.SurveyQuestion{Index: index, Keep: true, Spec: collector.RestoreSpec{Restore: spec}}, func(live.Progress) {})
+		result, err := by.Check(
+			t.Context(),
+			cluster.SurveyQuestion{Index: index, Keep: true, Spec: collector.RestoreSpec{Restore: spec}},
+			func(live.Progress) {},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -560,17 +863,28 @@ func TestSurveyorAsksForWhatIsNew(t *testing.T) {
 	compares := func(by *cluster.Surveyor) (existing string, requests int) {
 		before := by.Cost().Requests
 		spec := changed(func(s *velerov1.RestoreSpec) { s.IncludedNamespaces = []string{"pf-there"} })
-		result, err := by.Check(t.Context(), cluster.SurveyQuestion{Index: index, Keep: by == s, Spec: collector.RestoreSpec{Restore: spec},
-			Bodies: func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
-				return collector.Bodies(ctx, bytes.NewReader(planted(t)), collector.Limits{}, wanted, visit)
-			}}, func(live.Progress) {})
+		result, err := by.Check(
+			t.Context(),
+			cluster.SurveyQuestion{
+				Index: index,
+				Keep:  by == s,
+				Spec:  collector.RestoreSpec{Restore: spec},
+				Bodies: func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+					return collector.Bodies(ctx, bytes.NewReader(planted(t)), collector.Limits{}, wanted, visit)
+				},
+			},
+			func(live.Progress) {},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return fmt.Sprintf("%+v", result.Existing), by.Cost().Requests - before
 	}
 	existing, requests := compares(s)
-	if alone, whole := compares(open()); existing != alone || !strings.Contains(existing, "settings") || requests >= whole {
+	if alone, whole := compares(
+		open(),
+	); existing != alone || !strings.Contains(existing, "settings") ||
+		requests >= whole {
 		t.Errorf("%d requests for\n%s\nalone, %d for\n%s", requests, existing, whole, alone)
 	}
 	now = now.Add(2 * cluster.SurveyAge)
@@ -586,10 +900,19 @@ func TestCarriedOutEndsInAnError(t *testing.T) {
 	if err := carriedOutError(r); err != nil {
 		t.Error(err)
 	}
-	r.DryRun.CarriedOut = []preflight.CarriedOut{{Resource: "things.example.com", Namespace: "a", Name: "b", Why: "it has a resourceVersion", Command: "kubectl -n a delete things.example.com b"}}
+	r.DryRun.CarriedOut = []preflight.CarriedOut{
+		{
+			Resource:  "things.example.com",
+			Namespace: "a",
+			Name:      "b",
+			Why:       "it has a resourceVersion",
+			Command:   "kubectl -n a delete things.example.com b",
+		},
+	}
 	err := carriedOutError(r)
 	var exit exitError
-	if !errors.As(err, &exit) || exit.code != ExitError || !holdsAll(err.Error(), "stored things.example.com a/b", "Delete it: kubectl -n a delete things.example.com b") {
+	if !errors.As(err, &exit) || exit.code != ExitError ||
+		!holdsAll(err.Error(), "stored things.example.com a/b", "Delete it: kubectl -n a delete things.example.com b") {
 		t.Errorf("%v", err)
 	}
 }

@@ -49,7 +49,10 @@ func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, e
 		// In a pipe a column has all its text: a context that answers later would widen it.
 		return printer{parts{volumes: p.wide, verdicts: true, whole: p.width <= 0}, p.list, p}, nil
 	case "json", "yaml":
-		return selected.documents(f.follow, func(doc any) error { return printDocument(w, f.output, doc, f.follow) }), nil
+		return selected.documents(
+			f.follow,
+			func(doc any) error { return printDocument(w, f.output, doc, f.follow) },
+		), nil
 	case "name":
 		return printer{list: func(rows []row, _ []document.Malformed, _ bool) error {
 			for _, r := range rows {
@@ -70,17 +73,20 @@ func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, e
 
 // documents prints what -o json has: with each, every row by itself, else the one that was named, or the list.
 func (s selection) documents(each bool, print func(doc any) error) printer {
-	return printer{parts: parts{true, true, true}, list: func(rows []row, malformed []document.Malformed, several bool) error {
-		if one := len(s.names) == 1 && !several; !each && !one {
-			return print(s.list(rows, malformed))
-		}
-		for _, r := range rows {
-			if err := print(r.document(true)); err != nil {
-				return err
+	return printer{
+		parts: parts{true, true, true},
+		list: func(rows []row, malformed []document.Malformed, several bool) error {
+			if one := len(s.names) == 1 && !several; !each && !one {
+				return print(s.list(rows, malformed))
 			}
-		}
-		return nil
-	}}
+			for _, r := range rows {
+				if err := print(r.document(true)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
 }
 
 func (s selection) list(rows []row, malformed []document.Malformed) document.List[document.Placed] {
@@ -150,11 +156,20 @@ func (w *malformedWarnings) print(c *cli, snap *watch.Snapshot) {
 		}
 		w.warned[m.UID] = true
 		if fresh++; fresh <= maxMalformedWarnings {
-			fmt.Fprintf(c.streams.ErrOut, "warning: %s\n", sanitize.String(fmt.Sprintf("%s%s: %s; %s", w.where, m.Ref(), m.Fields[0], decode.ServerWarning)))
+			fmt.Fprintf(
+				c.streams.ErrOut,
+				"warning: %s\n",
+				sanitize.String(fmt.Sprintf("%s%s: %s; %s", w.where, m.Ref(), m.Fields[0], decode.ServerWarning)),
+			)
 		}
 	}
 	if fresh > maxMalformedWarnings {
-		fmt.Fprintf(c.streams.ErrOut, "warning: %s%d more resources are malformed; -o json lists them\n", w.where, fresh-maxMalformedWarnings)
+		fmt.Fprintf(
+			c.streams.ErrOut,
+			"warning: %s%d more resources are malformed; -o json lists them\n",
+			w.where,
+			fresh-maxMalformedWarnings,
+		)
 	}
 }
 

@@ -51,12 +51,18 @@ func (m *malformedBed) spoil() {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.created, err = testbed.CreateMalformed(m.t.Context(), m.client, malformedNamespace, fields, func(o *unstructured.Unstructured) {
-		o.SetLabels(map[string]string{velerov1.BackupUIDLabel: string(m.good.UID)})
-		if o.GetKind() == "Restore" {
-			_ = unstructured.SetNestedField(o.Object, "good", "spec", "backupName")
-		}
-	})
+	m.created, err = testbed.CreateMalformed(
+		m.t.Context(),
+		m.client,
+		malformedNamespace,
+		fields,
+		func(o *unstructured.Unstructured) {
+			o.SetLabels(map[string]string{velerov1.BackupUIDLabel: string(m.good.UID)})
+			if o.GetKind() == "Restore" {
+				_ = unstructured.SetNestedField(o.Object, "good", "spec", "backupName")
+			}
+		},
+	)
 	m.t.Cleanup(func() {
 		for _, c := range m.created {
 			if err := client.IgnoreNotFound(m.client.Delete(context.Background(), c.Object)); err != nil {
@@ -94,7 +100,8 @@ func (m *malformedBed) of(kinds ...string) []testbed.Malformed {
 // watched are the malformed resources of kinds that veltui watches.
 func (m *malformedBed) watched() []testbed.Malformed {
 	return slices.DeleteFunc(slices.Clone(m.created), func(c testbed.Malformed) bool {
-		return c.Kind.Kind == "DownloadRequest" || c.Kind.Kind == "ServerStatusRequest" || c.Kind.Kind == "VolumeSnapshotLocation"
+		return c.Kind.Kind == "DownloadRequest" || c.Kind.Kind == "ServerStatusRequest" ||
+			c.Kind.Kind == "VolumeSnapshotLocation"
 	})
 }
 
@@ -129,7 +136,12 @@ func TestMalformedResourcesCostTheirOwnRow(t *testing.T) {
 	m.checkGet()
 	m.checkExplain()
 	m.checkFinalize()
-	if stdout, stderr, code := m.run(t, "get", "backups"); code != ExitOK || stderr != "No backups found in namespace velero.\n" {
+	if stdout, stderr, code := m.run(
+		t,
+		"get",
+		"backups",
+	); code != ExitOK ||
+		stderr != "No backups found in namespace velero.\n" {
 		t.Errorf("without -n: exit code %d, %q, %q", code, stdout, stderr)
 	}
 }
@@ -149,11 +161,17 @@ func (m *malformedBed) checkScreens(c *console) {
 		c.types(m.t, tab.key)
 		c.sees(m.t, tab.title)
 		for _, bad := range m.of(tab.kinds...) {
-			eventually(m.t, fmt.Sprintf("%s %s has its row on tab %s", bad.Kind.Kind, bad.Path, tab.title), func() bool {
-				return slices.ContainsFunc(strings.Split(c.Screen(), "\n"), func(line string) bool {
-					return strings.Contains(line, bad.Object.GetName()) && strings.Contains(line, end(bad.Path, 30)) && strings.Contains(line, fmt.Sprintf("%q", bad.Value))
-				})
-			})
+			eventually(
+				m.t,
+				fmt.Sprintf("%s %s has its row on tab %s", bad.Kind.Kind, bad.Path, tab.title),
+				func() bool {
+					return slices.ContainsFunc(strings.Split(c.Screen(), "\n"), func(line string) bool {
+						return strings.Contains(line, bad.Object.GetName()) &&
+							strings.Contains(line, end(bad.Path, 30)) &&
+							strings.Contains(line, fmt.Sprintf("%q", bad.Value))
+					})
+				},
+			)
 		}
 	}
 	c.types(m.t, "1")
@@ -200,11 +218,13 @@ func (m *malformedBed) checkGet() {
 	t := m.t
 	for _, output := range []string{"table", "wide", "name", "json", "yaml", "jsonpath={.items[*].malformed[*].field} {.malformed[*].resource}"} {
 		stdout, stderr, code := m.run(t, "get", "-n", malformedNamespace, "-o", output)
-		if code != ExitOK || !strings.Contains(stderr, "Velero's own server may fail on it too") || strings.Contains(stdout+stderr, "\x1b") {
+		if code != ExitOK || !strings.Contains(stderr, "Velero's own server may fail on it too") ||
+			strings.Contains(stdout+stderr, "\x1b") {
 			t.Errorf("-o %s: exit code %d, %q", output, code, stderr)
 		}
 		for _, bad := range m.of("Backup", "Restore") {
-			if !strings.Contains(stdout, bad.Object.GetName()) || output != "name" && !strings.Contains(stdout, bad.Path) {
+			if !strings.Contains(stdout, bad.Object.GetName()) ||
+				output != "name" && !strings.Contains(stdout, bad.Path) {
 				t.Errorf("-o %s: %s with %s is not in it:\n%s", output, bad.Object.GetName(), bad.Path, stdout)
 			}
 		}
@@ -215,16 +235,18 @@ func (m *malformedBed) checkGet() {
 		for _, bad := range m.watched() {
 			ref := strings.ToLower(bad.Kind.Kind) + "/" + bad.Object.GetName()
 			if !slices.ContainsFunc(got.Malformed, func(j document.Malformed) bool {
-				return j.Resource == ref && j.Field == bad.Path && j.Value == fmt.Sprintf("%q", bad.Value) && j.Error != ""
+				return j.Resource == ref && j.Field == bad.Path && j.Value == fmt.Sprintf("%q", bad.Value) &&
+					j.Error != ""
 			}) {
 				t.Errorf("-o json does not tell of %s with %s: %+v", ref, bad.Path, got.Malformed)
 			}
 		}
 		good := got.Items[slices.IndexFunc(got.Items, func(i document.Job) bool { return i.Name == "good" })]
 		volumes := m.of("PodVolumeBackup", "DataUpload")
-		if good.Items.Done != 30 || good.Malformed != nil || !slices.ContainsFunc(good.Volumes, func(v document.Volume) bool {
-			return v.Name == volumes[0].Object.GetName() && v.Malformed[0].Field == volumes[0].Path
-		}) {
+		if good.Items.Done != 30 || good.Malformed != nil ||
+			!slices.ContainsFunc(good.Volumes, func(v document.Volume) bool {
+				return v.Name == volumes[0].Object.GetName() && v.Malformed[0].Field == volumes[0].Path
+			}) {
 			t.Errorf("the sound one: %+v", good)
 		}
 	}
@@ -235,8 +257,9 @@ func (m *malformedBed) checkExplain() {
 	for _, bad := range m.of("Backup", "Restore") {
 		name := strings.ToLower(bad.Kind.Kind) + "/" + bad.Object.GetName()
 		stdout, stderr, code := m.run(m.t, "explain", name, "-n", malformedNamespace)
-		if code != ExitRefused || stderr != "" || !holdsAll(stdout, bad.Path+" is", "verdict: stuck", "finalize would refuse: MalformedSpec",
-			"Velero's own server may fail on it too", "kubectl --context", "--type=json") {
+		if code != ExitRefused || stderr != "" ||
+			!holdsAll(stdout, bad.Path+" is", "verdict: stuck", "finalize would refuse: MalformedSpec",
+				"Velero's own server may fail on it too", "kubectl --context", "--type=json") {
 			m.t.Errorf("%s with %s: exit code %d, %q, %q", name, bad.Path, code, stdout, stderr)
 		}
 	}
@@ -245,7 +268,11 @@ func (m *malformedBed) checkExplain() {
 	if err := json.Unmarshal([]byte(stdout), &e); err != nil || code != ExitOK || stderr != "" {
 		m.t.Fatalf("exit code %d, %v, %q: %s", code, err, stderr, stdout)
 	}
-	if e.Job.Items.Done != 30 || !slices.ContainsFunc(e.Verdict.Facts, func(f document.Fact) bool { return strings.Contains(f.Text, "Velero's own server may fail") }) {
+	if e.Job.Items.Done != 30 ||
+		!slices.ContainsFunc(
+			e.Verdict.Facts,
+			func(f document.Fact) bool { return strings.Contains(f.Text, "Velero's own server may fail") },
+		) {
 		m.t.Errorf("the sound one: %+v", e)
 	}
 }
@@ -258,13 +285,20 @@ func (m *malformedBed) checkFinalize() {
 		bad := m.of(kind)[0]
 		name := strings.ToLower(kind) + "/" + bad.Object.GetName()
 		for _, args := range [][]string{{"--yes", "--phase", "Failed"}, {"--yes", "--wake"}, {"--yes", "--cancel-volumes"}, {"--dry-run=server"}} {
-			stdout, stderr, code := m.run(m.t, append([]string{"finalize", name, "-n", malformedNamespace, "-o", "json"}, args...)...)
+			stdout, stderr, code := m.run(
+				m.t,
+				append([]string{"finalize", name, "-n", malformedNamespace, "-o", "json"}, args...)...)
 			if code != ExitRefused || !holdsAll(stdout, "MalformedSpec: "+bad.Path, "patch") {
 				m.t.Errorf("%s %v: exit code %d, %q, %q", name, args, code, stdout, stderr)
 			}
 		}
 		now := bad.Object.DeepCopy()
-		if err := m.client.Get(m.t.Context(), client.ObjectKeyFromObject(now), now); err != nil || now.GetResourceVersion() != bad.Object.GetResourceVersion() {
+		if err := m.client.Get(
+			m.t.Context(),
+			client.ObjectKeyFromObject(now),
+			now,
+		); err != nil ||
+			now.GetResourceVersion() != bad.Object.GetResourceVersion() {
 			m.t.Errorf("%s was written: %v", name, err)
 		}
 	}
@@ -281,8 +315,12 @@ func TestEstimateNamesWhatItLeavesOut(t *testing.T) {
 	s := openStore(t, b)
 	s.stored(t, b, "kept-long", velerov1.BackupPhaseCompleted)
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"ttl":"30d"}}`))
-	if err := b.client.Patch(t.Context(), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "velero.io/v1", "kind": "Backup",
-		"metadata": map[string]any{"namespace": "velero", "name": "kept-long"}}}, patch); err != nil {
+	if err := b.client.Patch(
+		t.Context(),
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "velero.io/v1", "kind": "Backup",
+			"metadata": map[string]any{"namespace": "velero", "name": "kept-long"}}},
+		patch,
+	); err != nil {
 		t.Fatal(err)
 	}
 	r := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "velero.io/v1", "kind": "Restore",
@@ -290,7 +328,8 @@ func TestEstimateNamesWhatItLeavesOut(t *testing.T) {
 		"spec":     map[string]any{"backupName": "kept-long", "itemOperationTimeout": "1d"}}}
 	b.create(t, r)
 	stdout, stderr, code := b.estimates(t, t.TempDir(), "restore/slow")
-	if code != ExitOK || !strings.Contains(stdout, "Total: 2,4") || !holdsAll(stderr, `spec.itemOperationTimeout is "1d"`, "counts as not set") {
+	if code != ExitOK || !strings.Contains(stdout, "Total: 2,4") ||
+		!holdsAll(stderr, `spec.itemOperationTimeout is "1d"`, "counts as not set") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 	stdout, stderr, code = b.estimates(t, t.TempDir(), "backup/kept-long")

@@ -39,7 +39,13 @@ func (c *stdio) startMeter(delay time.Duration, text func(width int) string) (st
 	}
 }
 
-func runMeter(out io.Writer, columns func() int, delay time.Duration, text func(width int) string, quit <-chan struct{}) {
+func runMeter(
+	out io.Writer,
+	columns func() int,
+	delay time.Duration,
+	text func(width int) string,
+	quit <-chan struct{},
+) {
 	live := liveLines{columns: columns}
 	next := time.NewTimer(delay)
 	defer next.Stop()

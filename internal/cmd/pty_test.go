@@ -158,8 +158,11 @@ func TestDashboardEndsWhenItsTerminalIsGone(t *testing.T) {
 func TestDashboardIsDeafToHostileText(t *testing.T) {
 	b := control(t)
 	now := metav1.Now()
-	o := restore("hostile-screen", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, StartTimestamp: &now, CompletionTimestamp: &now,
-		FailureReason: hostile, ValidationErrors: []string{hostile}})
+	o := restore(
+		"hostile-screen",
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, StartTimestamp: &now, CompletionTimestamp: &now,
+			FailureReason: hostile, ValidationErrors: []string{hostile}},
+	)
 	o.Spec.BackupName = hostile
 	b.create(t, o)
 	c := openConsole(t, b, 80, 24)

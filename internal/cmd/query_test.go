@@ -161,12 +161,16 @@ func TestSeveralContexts(t *testing.T) {
 	}
 	out, errs, code := run("get", "restore/several", "--context", "w*,east")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != ExitOK || errs != "" || len(lines) != 3 || !strings.HasPrefix(lines[0], "CONTEXT   KIND") || !strings.HasPrefix(lines[1], "west      restore   several") || !strings.HasPrefix(lines[2], "east ") {
+	if code != ExitOK || errs != "" || len(lines) != 3 || !strings.HasPrefix(lines[0], "CONTEXT   KIND") ||
+		!strings.HasPrefix(lines[1], "west      restore   several") ||
+		!strings.HasPrefix(lines[2], "east ") {
 		t.Errorf("exit code %d, %s\n%s", code, errs, out)
 	}
 	out, errs, code = run("get", "restore/several", "--context", "east,dead", "-o", "json", "--request-timeout", "1s")
 	got := list(t, out)
-	if code != ExitError || len(got.Items) != 1 || got.Items[0].Context != "east" || !holdsAll(errs, "error: context dead: gave up after 1s", "refused") || strings.Contains(errs, "context east") {
+	if code != ExitError || len(got.Items) != 1 || got.Items[0].Context != "east" ||
+		!holdsAll(errs, "error: context dead: gave up after 1s", "refused") ||
+		strings.Contains(errs, "context east") {
 		t.Errorf("exit code %d, %s\n%s", code, errs, out)
 	}
 	out, errs, code = run("get", "restore/nope", "--context", "east,west")
@@ -174,7 +178,12 @@ func TestSeveralContexts(t *testing.T) {
 		t.Errorf("exit code %d, %s\n%s", code, errs, out)
 	}
 	for _, args := range [][]string{{"explain", "restore/several"}, {"finalize", "restore/several"}, {"get", "-w"}} {
-		if out, errs, code = run(append(args, "--context", "east,west")...); code != ExitUsage || out != "" || !strings.Contains(errs, "needs one context, and --context east,west names 2; give one of them, such as --context east") {
+		if out, errs, code = run(
+			append(args, "--context", "east,west")...); code != ExitUsage || out != "" ||
+			!strings.Contains(
+				errs,
+				"needs one context, and --context east,west names 2; give one of them, such as --context east",
+			) {
 			t.Errorf("%q: exit code %d, %s\n%s", args, code, errs, out)
 		}
 	}
@@ -189,11 +198,15 @@ func TestOnlySilenceTimesOut(t *testing.T) {
 		code           int
 	}{"slow": {300 * time.Millisecond, 2 * time.Second, ExitOK}, "silent": {time.Minute, time.Second, ExitError}} {
 		kubeconfig := b.slowly(t, c.pause)
-		cmd := through(kubeconfig, b.command(t, "get", "restores", "slow", "-n", "velero", "--request-timeout", c.silence.String()))
+		cmd := through(
+			kubeconfig,
+			b.command(t, "get", "restores", "slow", "-n", "velero", "--request-timeout", c.silence.String()),
+		)
 		began := time.Now()
 		out, _ := cmd.CombinedOutput()
 		took := time.Since(began)
-		if code := cmd.ProcessState.ExitCode(); code != c.code || code == ExitOK && took < c.silence || code != ExitOK && !strings.Contains(string(out), "the API server sent nothing for 1s") {
+		if code := cmd.ProcessState.ExitCode(); code != c.code || code == ExitOK && took < c.silence ||
+			code != ExitOK && !strings.Contains(string(out), "the API server sent nothing for 1s") {
 			t.Errorf("%s: exit code %d after %s: %s", name, code, took, out)
 		}
 	}
@@ -235,7 +248,10 @@ func (b *bed) slowly(t *testing.T, pause time.Duration) string {
 	}))
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	path, err := b.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, fmt.Sprintf("slow-%d", pause))
+	path, err := b.KubeconfigFor(
+		&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
+		fmt.Sprintf("slow-%d", pause),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

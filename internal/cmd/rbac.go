@@ -91,11 +91,26 @@ one manifest, or give each manifest a --name of its own.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.with, "with", nil, "Optional rights to add: "+strings.Join(optionalRights(), ", "))
-	flags.StringVar(&f.store, "store-namespace", "", "Namespace of an object store that only the cluster can reach: adds the rights to reach it (artifacts, operator)")
+	flags.StringVar(
+		&f.store,
+		"store-namespace",
+		"",
+		"Namespace of an object store that only the cluster can reach: adds the rights to reach it (artifacts, operator)",
+	)
 	flags.StringArrayVar(&f.groups, "group", nil, "Group to bind the role to")
 	flags.StringArrayVar(&f.users, "user", nil, "User to bind the role to")
-	flags.StringArrayVar(&f.serviceAccount, "service-account", nil, "Service account to bind the role to, as NAMESPACE:NAME")
-	flags.StringVar(&f.name, "name", "", "Begin all names in the manifest with this (default veltui-ROLE); kubectl apply replaces what has the same name")
+	flags.StringArrayVar(
+		&f.serviceAccount,
+		"service-account",
+		nil,
+		"Service account to bind the role to, as NAMESPACE:NAME",
+	)
+	flags.StringVar(
+		&f.name,
+		"name",
+		"",
+		"Begin all names in the manifest with this (default veltui-ROLE); kubectl apply replaces what has the same name",
+	)
 	addOutput(cmd, &f.output, "yaml", "json")
 	completeFlag(cmd, "with", several(optionalRights()))
 	completeFlag(cmd, "store-namespace", c.completeValues(c.namespaces))
@@ -134,11 +149,19 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 	}
 	for _, name := range f.with {
 		if !slices.Contains(optionalRights(), name) {
-			return nil, usagef("--with %s: there is no such right; there are %s", name, human.List(optionalRights(), 20))
+			return nil, usagef(
+				"--with %s: there is no such right; there are %s",
+				name,
+				human.List(optionalRights(), 20),
+			)
 		}
 		r := &rights()[slices.IndexFunc(rights(), func(r right) bool { return r.Name == name })]
 		if what != rbacPolicy && !r.of(what) {
-			return nil, usagef("--with %s: this right is for %s", name, human.List(rbacRoles[slices.Index(rbacRoles, r.Role):], 3))
+			return nil, usagef(
+				"--with %s: this right is for %s",
+				name,
+				human.List(rbacRoles[slices.Index(rbacRoles, r.Role):], 3),
+			)
 		}
 	}
 	switch {
@@ -152,11 +175,17 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 		return subjects, err
 	}
 	if len(subjects) == 0 {
-		return nil, usagef("name the operators, and who else the policy limits, with --group, --user or --service-account")
+		return nil, usagef(
+			"name the operators, and who else the policy limits, with --group, --user or --service-account",
+		)
 	}
 	for _, s := range subjects {
 		if s.holdsVelero(f.namespace) {
-			return nil, usagef("the policy would limit Velero itself, which could then not write how its jobs go: %s is or holds a service account of namespace %s whose name begins with velero", s.Name, f.namespace)
+			return nil, usagef(
+				"the policy would limit Velero itself, which could then not write how its jobs go: %s is or holds a service account of namespace %s whose name begins with velero",
+				s.Name,
+				f.namespace,
+			)
 		}
 	}
 	return subjects, nil
@@ -252,7 +281,11 @@ func (f *rbacFlags) subjects() ([]subject, error) {
 func (s subject) holdsVelero(namespace string) bool {
 	return s.Namespace == namespace && strings.HasPrefix(s.Name, "velero") ||
 		s.Kind == rbacv1.UserKind && strings.HasPrefix(s.Name, "system:serviceaccount:"+namespace+":velero") ||
-		s.Kind == rbacv1.GroupKind && slices.Contains([]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace}, s.Name)
+		s.Kind == rbacv1.GroupKind &&
+			slices.Contains(
+				[]string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + namespace},
+				s.Name,
+			)
 }
 
 func (s subject) expression() string {
@@ -277,7 +310,14 @@ func policyManifest(f *rbacFlags, named []subject) ([]byte, error) {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
 	who := mapSlice(named, subject.expression)
-	values := strings.NewReplacer("$(NAME)", cmp.Or(f.name, "veltui-operator")+"-"+f.namespace, "$(NAMESPACE)", f.namespace, "$(WHO)", strings.Join(who, " || "))
+	values := strings.NewReplacer(
+		"$(NAME)",
+		cmp.Or(f.name, "veltui-operator")+"-"+f.namespace,
+		"$(NAMESPACE)",
+		f.namespace,
+		"$(WHO)",
+		strings.Join(who, " || "),
+	)
 	return []byte(values.Replace(string(data))), nil
 }
 
@@ -355,7 +395,14 @@ func (m *manifest) object(kind, name, where string) {
 		m.text.WriteString("---\n")
 	}
 	m.begun = true
-	fmt.Fprintf(&m.text, "apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n%s", rbacv1.SchemeGroupVersion, kind, name, where)
+	fmt.Fprintf(
+		&m.text,
+		"apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n%s",
+		rbacv1.SchemeGroupVersion,
+		kind,
+		name,
+		where,
+	)
 }
 
 func rulesText(r *right, rules []rbacv1.PolicyRule) string {

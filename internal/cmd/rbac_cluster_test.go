@@ -90,14 +90,45 @@ var rbacCommands = []rbacCommand{
 	{shown: "`finalize --dry-run`", args: "finalize -n velero restore/rights-ROLE --phase Failed --dry-run=server"},
 	{shown: "`finalize`", args: "finalize -n velero restore/rights-ROLE --phase Failed --yes --observe 1s"},
 	{shown: "`finalize --wake`", args: "finalize -n velero backup/rights-wake-ROLE --wake --yes --observe 1s"},
-	{shown: "`finalize --cancel-volumes`", args: "finalize -n velero backup/rights-failed-ROLE --cancel-volumes --yes --observe 1s"},
-	{shown: "`finalize --cancel-volumes` of a restore", args: "finalize -n velero restore/rights-failed-ROLE --cancel-volumes --yes --observe 1s"},
-	{shown: "`restore create`", args: "restore create -n velero rights-new-ROLE --from-backup rights-stored --preflight none --yes --observe 1s", decides: "create-restores"},
-	{shown: "`restore create --only`", args: "restore create -n velero rights-only-ROLE --from-backup rights-stored --only secrets/shop/db --preflight none --yes", decides: "create-restores", run: takenUp},
-	{shown: "`backup create`", args: "backup create -n velero rights-new-ROLE --from-schedule rights-policy --yes --observe 1s", decides: "create-backups"},
-	{shown: "`schedule pause`", args: "schedule pause -n velero rights-ROLE --yes --observe 1s", decides: "pause-schedules"},
-	{shown: "`backup delete`", args: "backup delete -n velero rights-gone-ROLE --yes --last-copy --observe 1s", decides: "delete-backups"},
-	{shown: "`restore delete`", args: "restore delete -n velero rights-gone-ROLE --yes --observe 1s", decides: "delete-restores"},
+	{
+		shown: "`finalize --cancel-volumes`",
+		args:  "finalize -n velero backup/rights-failed-ROLE --cancel-volumes --yes --observe 1s",
+	},
+	{
+		shown: "`finalize --cancel-volumes` of a restore",
+		args:  "finalize -n velero restore/rights-failed-ROLE --cancel-volumes --yes --observe 1s",
+	},
+	{
+		shown:   "`restore create`",
+		args:    "restore create -n velero rights-new-ROLE --from-backup rights-stored --preflight none --yes --observe 1s",
+		decides: "create-restores",
+	},
+	{
+		shown:   "`restore create --only`",
+		args:    "restore create -n velero rights-only-ROLE --from-backup rights-stored --only secrets/shop/db --preflight none --yes",
+		decides: "create-restores",
+		run:     takenUp,
+	},
+	{
+		shown:   "`backup create`",
+		args:    "backup create -n velero rights-new-ROLE --from-schedule rights-policy --yes --observe 1s",
+		decides: "create-backups",
+	},
+	{
+		shown:   "`schedule pause`",
+		args:    "schedule pause -n velero rights-ROLE --yes --observe 1s",
+		decides: "pause-schedules",
+	},
+	{
+		shown:   "`backup delete`",
+		args:    "backup delete -n velero rights-gone-ROLE --yes --last-copy --observe 1s",
+		decides: "delete-backups",
+	},
+	{
+		shown:   "`restore delete`",
+		args:    "restore delete -n velero rights-gone-ROLE --yes --observe 1s",
+		decides: "delete-restores",
+	},
 	{shown: "`audit`", args: "audit"},
 	{shown: "`etcd`", args: "etcd"},
 	{shown: "the dashboard", args: "-n velero", run: onTheDashboard, live: true},
@@ -165,16 +196,27 @@ func (c *rbacCommand) cell(t *testing.T, h *holder, i int, reference *holder) st
 		return "works without " + strings.Join(lost, ", ")
 	}
 	if !strings.Contains(o.output, "may not") && !strings.Contains(o.output, "forbidden") {
-		t.Errorf("%s as %s: exit code %d, with every right %d, and no clear refusal:\n%s\nwith every right:\n%s", c.shown, h.role, o.code, with.code, o.output, with.output)
+		t.Errorf(
+			"%s as %s: exit code %d, with every right %d, and no clear refusal:\n%s\nwith every right:\n%s",
+			c.shown,
+			h.role,
+			o.code,
+			with.code,
+			o.output,
+			with.output,
+		)
 	}
 	if c.decides != "" {
 		return "refused: needs " + c.decides
 	}
 	// Of all that is missing, the role's own part is what refuses it.
-	needed := slices.DeleteFunc(rightsOf(t, c.shown+" as "+h.role, slices.Concat(o.refused, o.denied)), func(name string) bool {
-		r := rights()[slices.IndexFunc(rights(), func(r right) bool { return r.Name == name })]
-		return r.Optional && name != "etcd" && name != "checks"
-	})
+	needed := slices.DeleteFunc(
+		rightsOf(t, c.shown+" as "+h.role, slices.Concat(o.refused, o.denied)),
+		func(name string) bool {
+			r := rights()[slices.IndexFunc(rights(), func(r right) bool { return r.Name == name })]
+			return r.Optional && name != "etcd" && name != "checks"
+		},
+	)
 	return "refused: needs " + strings.Join(needed, ", ")
 }
 
@@ -208,7 +250,8 @@ func (r *right) allows(a *testbed.Asked) bool {
 		rules, namespace = r.ClusterRules, a.Namespace
 	}
 	return namespace == a.Namespace && slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
-		return (r.everywhere() || slices.Contains(rule.APIGroups, a.Group) && slices.Contains(rule.Resources, a.Resource)) && slices.Contains(rule.Verbs, a.Verb)
+		return (r.everywhere() || slices.Contains(rule.APIGroups, a.Group) && slices.Contains(rule.Resources, a.Resource)) &&
+			slices.Contains(rule.Verbs, a.Verb)
 	})
 }
 
@@ -293,10 +336,17 @@ func (b *bed) holder(t *testing.T, role string) *holder {
 		b.limited(t, config, role != rbacRoles[1])
 	}
 	var broken atomic.Bool
-	h.kubeconfig = b.proxiedAs(t, config, "rights-"+role, 40*time.Minute, func(w http.ResponseWriter, r *http.Request) bool {
-		// One watch breaks off, so that the request is looked at.
-		return strings.Contains(r.URL.Path, "downloadrequests") && r.URL.Query().Get("watch") == "true" && broken.CompareAndSwap(false, true)
-	})
+	h.kubeconfig = b.proxiedAs(
+		t,
+		config,
+		"rights-"+role,
+		40*time.Minute,
+		func(w http.ResponseWriter, r *http.Request) bool {
+			// One watch breaks off, so that the request is looked at.
+			return strings.Contains(r.URL.Path, "downloadrequests") && r.URL.Query().Get("watch") == "true" &&
+				broken.CompareAndSwap(false, true)
+		},
+	)
 	return h
 }
 
@@ -331,8 +381,18 @@ func (b *bed) granted(t *testing.T, group, key string) {
 	}
 	name, apiGroup, _ := strings.Cut(resource, ".")
 	name, subresource, _ := strings.Cut(name, "/")
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{Groups: []string{group},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: apiGroup, Resource: name, Subresource: subresource, Namespace: namespace}}}
+	review := &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			Groups: []string{group},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb:        verb,
+				Group:       apiGroup,
+				Resource:    name,
+				Subresource: subresource,
+				Namespace:   namespace,
+			},
+		},
+	}
 	switch key {
 	case "get customresourcedefinitions.apiextensions.k8s.io in \"\"":
 		review.Spec.ResourceAttributes.Name = "backups.velero.io"
@@ -392,7 +452,10 @@ func (b *bed) under(t *testing.T, h *holder, c rbacCommand) (o outcomeOf) {
 			o.refused = append(o.refused, a)
 		case a.Review != nil && !a.Granted:
 			r := a.Review
-			o.denied = append(o.denied, testbed.Asked{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Namespace: r.Namespace})
+			o.denied = append(
+				o.denied,
+				testbed.Asked{Verb: r.Verb, Group: r.Group, Resource: r.Resource, Namespace: r.Namespace},
+			)
 		}
 	}
 	return o
@@ -481,7 +544,11 @@ func onTheDashboard(t *testing.T, _ *holder, cmd *exec.Cmd) (int, string) {
 	c.sees(t, "rights-moving", "live")
 	for _, volumes := range []struct{ job, data, pod string }{{"backup rights-moving", "rights-du", "rights-pvb"}, {"restore rights-volumes", "rights-dd", "rights-pvr"}} {
 		c.types(t, ":"+volumes.job+"\r5")
-		c.sees(t, "[5 Volumes 2]", "shop/mail-0") // the row; the line above the rows may name shop/pg before they are there
+		c.sees(
+			t,
+			"[5 Volumes 2]",
+			"shop/mail-0",
+		) // the row; the line above the rows may name shop/pg before they are there
 		c.types(t, "/shop/pg\r\r")
 		c.sees(t, "Spec of "+volumes.data)
 		c.types(t, "/shop/mail-0\r\r")

@@ -28,15 +28,24 @@ func (b *bed) rightsCluster(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	s := openStore(t, b)
-	s.files = map[string]string{"RestoreResults/rights-done": quotaResults(), "RestoreLog/rights-done": "time=\"2026-01-01T00:00:00Z\" level=info msg=restored\n"}
+	s.files = map[string]string{
+		"RestoreResults/rights-done": quotaResults(),
+		"RestoreLog/rights-done":     "time=\"2026-01-01T00:00:00Z\" level=info msg=restored\n",
+	}
 	s.stored(t, b, "rights-stored", velerov1.BackupPhaseCompleted)
-	done := restore("rights-done", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 7, Warnings: 1})
+	done := restore(
+		"rights-done",
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 7, Warnings: 1},
+	)
 	done.Spec.BackupName = "rights-stored"
 	b.create(t, done)
 	b.rightsPods(t)
 	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
-	moving := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-moving"}, Spec: velerov1.BackupSpec{StorageLocation: "of-rights-stored"},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &hourAgo}}
+	moving := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-moving"},
+		Spec:       velerov1.BackupSpec{StorageLocation: "of-rights-stored"},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &hourAgo},
+	}
 	b.create(t, moving)
 	b.dataUpload(t, "rights-du", moving.UID, velerov2alpha1.DataUploadPhasePrepared)
 	b.podVolumeBackup(t, "rights-pvb", moving.UID)
@@ -47,11 +56,20 @@ func (b *bed) rightsCluster(t *testing.T) {
 	for _, role := range append(slices.Clone(rbacRoles), everything) {
 		b.create(t, inProgress("rights-"+role, time.Hour))
 		b.readyToStart(t, "rights-wake-"+role)
-		b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-" + role}, Spec: velerov1.ScheduleSpec{Schedule: "0 0 1 1 *"}})
+		b.create(
+			t,
+			&velerov1.Schedule{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-" + role},
+				Spec:       velerov1.ScheduleSpec{Schedule: "0 0 1 1 *"},
+			},
+		)
 		b.ranHere(t, "rights-gone-"+role, "of-rights-stored")
 		b.create(t, restore("rights-gone-"+role, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}))
 		name := "rights-failed-" + role
-		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed}}
+		backup := &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed},
+		}
 		failed := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed})
 		for _, o := range []client.Object{backup, failed} {
 			if err := b.client.Create(ctx, o, client.FieldOwner("velero-server")); err != nil {
@@ -65,23 +83,56 @@ func (b *bed) rightsCluster(t *testing.T) {
 		b.podVolumeRestore(t, name+"-pvr", failed.UID)
 	}
 	b.snapshotOf(t, "rights-moving")
-	b.create(t, &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-policy"}, Spec: velerov1.ScheduleSpec{Schedule: "0 0 1 1 *",
-		Template: velerov1.BackupSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "rights-slots"}}}})
+	b.create(
+		t,
+		&velerov1.Schedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-policy"},
+			Spec: velerov1.ScheduleSpec{
+				Schedule: "0 0 1 1 *",
+				Template: velerov1.BackupSpec{
+					ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "rights-slots"},
+				},
+			},
+		},
+	)
 	b.openShift(t)
 	if err := b.Namespace(ctx, etcd.Namespace); err != nil {
 		t.Fatal(err)
 	}
 	b.etcdBackup(t, "rights-etcd", "BackupCompleted", "Complete")
-	ran := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: etcd.Namespace, Name: "rights-etcd", Labels: map[string]string{"app": "cluster-backup-job", "backup-name": "rights-etcd"}},
-		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "backup", Image: "x"}}}}}}
+	ran := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: etcd.Namespace,
+			Name:      "rights-etcd",
+			Labels:    map[string]string{"app": "cluster-backup-job", "backup-name": "rights-etcd"},
+		},
+		Spec: batchv1.JobSpec{
+			Template: corev1.PodTemplateSpec{
+				Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyNever,
+					Containers:    []corev1.Container{{Name: "backup", Image: "x"}},
+				},
+			},
+		},
+	}
 	b.create(t, ran)
-	b.pod(t, etcd.Namespace, "rights-etcd-1", map[string]string{"batch.kubernetes.io/job-name": "rights-etcd"}, corev1.Container{Name: "backup", Image: "x"}, corev1.PodStatus{Phase: corev1.PodSucceeded})
+	b.pod(
+		t,
+		etcd.Namespace,
+		"rights-etcd-1",
+		map[string]string{"batch.kubernetes.io/job-name": "rights-etcd"},
+		corev1.Container{Name: "backup", Image: "x"},
+		corev1.PodStatus{Phase: corev1.PodSucceeded},
+	)
 }
 
 // ranHere creates a backup that this cluster made: its phases have changed its generation.
 func (b *bed) ranHere(t *testing.T, name, location string) *velerov1.Backup {
 	t.Helper()
-	o := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name}, Spec: velerov1.BackupSpec{StorageLocation: location}}
+	o := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+		Spec:       velerov1.BackupSpec{StorageLocation: location},
+	}
 	b.create(t, o)
 	for _, phase := range []velerov1.BackupPhase{velerov1.BackupPhaseInProgress, velerov1.BackupPhaseCompleted} {
 		o.Status.Phase = phase
@@ -93,10 +144,22 @@ func (b *bed) ranHere(t *testing.T, name, location string) *velerov1.Backup {
 	return o
 }
 
-func (b *bed) pod(t *testing.T, namespace, name string, labels map[string]string, c corev1.Container, status corev1.PodStatus) {
+func (b *bed) pod(
+	t *testing.T,
+	namespace, name string,
+	labels map[string]string,
+	c corev1.Container,
+	status corev1.PodStatus,
+) {
 	t.Helper()
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
-		Spec: corev1.PodSpec{NodeName: "rights-node", Containers: []corev1.Container{c}, TerminationGracePeriodSeconds: new(int64)}}
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: corev1.PodSpec{
+			NodeName:                      "rights-node",
+			Containers:                    []corev1.Container{c},
+			TerminationGracePeriodSeconds: new(int64),
+		},
+	}
 	b.create(t, p)
 	p.Status = status
 	if err := b.client.Status().Update(t.Context(), p); err != nil {
@@ -109,21 +172,60 @@ func (b *bed) pod(t *testing.T, namespace, name string, labels map[string]string
 func (b *bed) rightsPods(t *testing.T) {
 	t.Helper()
 	b.veleroPod(t, time.Now().Add(10*time.Minute))
-	b.create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "rights-node", Labels: map[string]string{"pool": "db"}}})
-	b.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-slots"}, Data: map[string]string{
-		"config.json": `{"loadConcurrency":{"globalConfig":1,"perNodeConfig":[{"nodeSelector":{"matchLabels":{"pool":"db"}},"number":3}]}}`}})
-	b.pod(t, "velero", "node-agent-rights", map[string]string{"role": "node-agent", "name": "node-agent"},
-		corev1.Container{Name: "node-agent", Image: "velero/velero:v1.18.3", Args: []string{"node-agent", "server", "--node-agent-configmap=rights-slots"}},
-		corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "node-agent", Ready: true,
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(10 * time.Minute))}}}}})
+	b.create(
+		t,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "rights-node", Labels: map[string]string{"pool": "db"}}},
+	)
+	b.create(
+		t,
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "rights-slots"},
+			Data: map[string]string{
+				"config.json": `{"loadConcurrency":{"globalConfig":1,"perNodeConfig":[{"nodeSelector":{"matchLabels":{"pool":"db"}},"number":3}]}}`,
+			},
+		},
+	)
+	b.pod(
+		t,
+		"velero",
+		"node-agent-rights",
+		map[string]string{"role": "node-agent", "name": "node-agent"},
+		corev1.Container{
+			Name:  "node-agent",
+			Image: "velero/velero:v1.18.3",
+			Args:  []string{"node-agent", "server", "--node-agent-configmap=rights-slots"},
+		},
+		corev1.PodStatus{
+			Phase: corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{
+				{
+					Name:  "node-agent",
+					Ready: true,
+					State: corev1.ContainerState{
+						Running: &corev1.ContainerStateRunning{
+							StartedAt: metav1.NewTime(time.Now().Add(10 * time.Minute)),
+						},
+					},
+				},
+			},
+		},
+	)
 }
 
 func ofBackup(name string, uid types.UID) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "velero", Name: name, Labels: map[string]string{velerov1.BackupUIDLabel: string(uid)}}
+	return metav1.ObjectMeta{
+		Namespace: "velero",
+		Name:      name,
+		Labels:    map[string]string{velerov1.BackupUIDLabel: string(uid)},
+	}
 }
 
 func ofRestore(name string, uid types.UID) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "velero", Name: name, Labels: map[string]string{velerov1.RestoreUIDLabel: string(uid)}}
+	return metav1.ObjectMeta{
+		Namespace: "velero",
+		Name:      name,
+		Labels:    map[string]string{velerov1.RestoreUIDLabel: string(uid)},
+	}
 }
 
 func (b *bed) dataUpload(t *testing.T, name string, uid types.UID, phase velerov2alpha1.DataUploadPhase) {
@@ -135,23 +237,36 @@ func (b *bed) dataUpload(t *testing.T, name string, uid types.UID, phase velerov
 
 func (b *bed) dataDownload(t *testing.T, name string, uid types.UID, phase velerov2alpha1.DataDownloadPhase) {
 	t.Helper()
-	b.create(t, &velerov2alpha1.DataDownload{ObjectMeta: ofRestore(name, uid),
-		Spec:   velerov2alpha1.DataDownloadSpec{TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "pg", Namespace: "shop"}},
-		Status: velerov2alpha1.DataDownloadStatus{Phase: phase, Node: "rights-node"}})
+	b.create(t, &velerov2alpha1.DataDownload{
+		ObjectMeta: ofRestore(name, uid),
+		Spec: velerov2alpha1.DataDownloadSpec{
+			TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "pg", Namespace: "shop"},
+		},
+		Status: velerov2alpha1.DataDownloadStatus{Phase: phase, Node: "rights-node"},
+	})
 }
 
 func (b *bed) podVolumeBackup(t *testing.T, name string, uid types.UID) {
 	t.Helper()
-	v := &velerov1.PodVolumeBackup{ObjectMeta: ofBackup(name, uid), Spec: velerov1.PodVolumeBackupSpec{Volume: "spool", UploaderType: "kopia", Node: "rights-node"},
-		Status: velerov1.PodVolumeBackupStatus{Phase: velerov1.PodVolumeBackupPhaseInProgress}}
+	v := &velerov1.PodVolumeBackup{
+		ObjectMeta: ofBackup(name, uid),
+		Spec:       velerov1.PodVolumeBackupSpec{Volume: "spool", UploaderType: "kopia", Node: "rights-node"},
+		Status:     velerov1.PodVolumeBackupStatus{Phase: velerov1.PodVolumeBackupPhaseInProgress},
+	}
 	v.Spec.Pod.Namespace, v.Spec.Pod.Name = "shop", "mail-0"
 	b.create(t, v)
 }
 
 func (b *bed) podVolumeRestore(t *testing.T, name string, uid types.UID) {
 	t.Helper()
-	v := &velerov1.PodVolumeRestore{ObjectMeta: ofRestore(name, uid), Spec: velerov1.PodVolumeRestoreSpec{Volume: "spool", UploaderType: "kopia"},
-		Status: velerov1.PodVolumeRestoreStatus{Phase: velerov1.PodVolumeRestorePhaseInProgress, Node: "rights-node"}}
+	v := &velerov1.PodVolumeRestore{
+		ObjectMeta: ofRestore(name, uid),
+		Spec:       velerov1.PodVolumeRestoreSpec{Volume: "spool", UploaderType: "kopia"},
+		Status: velerov1.PodVolumeRestoreStatus{
+			Phase: velerov1.PodVolumeRestorePhaseInProgress,
+			Node:  "rights-node",
+		},
+	}
 	v.Spec.Pod.Namespace, v.Spec.Pod.Name = "shop", "mail-0"
 	b.create(t, v)
 }
@@ -162,11 +277,33 @@ func (b *bed) snapshotOf(t *testing.T, backup string) {
 	yes := true
 	crd := func(plural, kind string, scope apiextensionsv1.ResourceScope) {
 		b.create(t, &apiextensionsv1.CustomResourceDefinition{
-			ObjectMeta: metav1.ObjectMeta{Name: plural + ".snapshot.storage.k8s.io", Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for a test"}},
-			Spec: apiextensionsv1.CustomResourceDefinitionSpec{Group: "snapshot.storage.k8s.io", Scope: scope,
-				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind, ListKind: kind + "List"},
-				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true,
-					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}}}}}})
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        plural + ".snapshot.storage.k8s.io",
+				Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for a test"},
+			},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: "snapshot.storage.k8s.io",
+				Scope: scope,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{
+					Plural:   plural,
+					Kind:     kind,
+					ListKind: kind + "List",
+				},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+					{
+						Name:    "v1",
+						Served:  true,
+						Storage: true,
+						Schema: &apiextensionsv1.CustomResourceValidation{
+							OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+								Type:                   "object",
+								XPreserveUnknownFields: &yes,
+							},
+						},
+					},
+				},
+			},
+		})
 	}
 	crd("volumesnapshots", "VolumeSnapshot", apiextensionsv1.NamespaceScoped)
 	crd("volumesnapshotclasses", "VolumeSnapshotClass", apiextensionsv1.ClusterScoped)
@@ -177,7 +314,11 @@ func (b *bed) snapshotOf(t *testing.T, backup string) {
 			"labels": map[string]any{velerov1.BackupNameLabel: backup}}, "status": map[string]any{"boundVolumeSnapshotContentName": "rights-content"}}},
 	} {
 		u.SetAPIVersion("snapshot.storage.k8s.io/v1")
-		eventually(t, u.GetKind()+" is served", func() bool { return b.client.Create(t.Context(), u.DeepCopy()) == nil })
+		eventually(
+			t,
+			u.GetKind()+" is served",
+			func() bool { return b.client.Create(t.Context(), u.DeepCopy()) == nil },
+		)
 		t.Cleanup(func() { _ = b.client.Delete(context.Background(), u) })
 	}
 }

@@ -32,8 +32,12 @@ func deniedByPolicy(err error) bool {
 }
 
 func download(name string, change ...func(*metav1.ObjectMeta)) *velerov1.DownloadRequest {
-	r := &velerov1.DownloadRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
-		Spec: velerov1.DownloadRequestSpec{Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"}}}
+	r := &velerov1.DownloadRequest{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name},
+		Spec: velerov1.DownloadRequestSpec{
+			Target: velerov1.DownloadTarget{Kind: velerov1.DownloadTargetKindBackupLog, Name: "b"},
+		},
+	}
 	for _, c := range change {
 		c(&r.ObjectMeta)
 	}
@@ -42,8 +46,11 @@ func download(name string, change ...func(*metav1.ObjectMeta)) *velerov1.Downloa
 
 // writeOperations are the operations of admission that verbs of RBAC allow.
 var writeOperations = map[string]admissionregistrationv1.OperationType{
-	"create": admissionregistrationv1.Create, "update": admissionregistrationv1.Update, "patch": admissionregistrationv1.Update,
-	"delete": admissionregistrationv1.Delete, "deletecollection": admissionregistrationv1.Delete,
+	"create":           admissionregistrationv1.Create,
+	"update":           admissionregistrationv1.Update,
+	"patch":            admissionregistrationv1.Update,
+	"delete":           admissionregistrationv1.Delete,
+	"deletecollection": admissionregistrationv1.Delete,
 }
 
 // writableByRoles returns which resources a role may write in Velero's namespace, with the verbs.
@@ -53,7 +60,8 @@ func writableByRoles(t *testing.T) []rbacv1.PolicyRule {
 	for _, r := range rights() {
 		for _, rule := range slices.Concat(r.Rules, r.ClusterRules) {
 			for _, verb := range rule.Verbs {
-				if _, write := writeOperations[verb]; !write && !slices.Contains([]string{"get", "list", "watch"}, verb) {
+				if _, write := writeOperations[verb]; !write &&
+					!slices.Contains([]string{"get", "list", "watch"}, verb) {
 					t.Errorf("%s: verb %s is unknown here", r.Name, verb)
 				}
 				for _, resource := range rule.Resources {
@@ -89,9 +97,14 @@ func TestPolicyCoversWhatRolesWrite(t *testing.T) {
 	}
 	covered := func(group, resource string, operation admissionregistrationv1.OperationType) bool {
 		return slices.ContainsFunc(list.Items, func(p admissionregistrationv1.ValidatingAdmissionPolicy) bool {
-			return p.Spec.MatchConstraints != nil && slices.ContainsFunc(p.Spec.MatchConstraints.ResourceRules, func(r admissionregistrationv1.NamedRuleWithOperations) bool {
-				return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Operations, operation)
-			})
+			return p.Spec.MatchConstraints != nil &&
+				slices.ContainsFunc(
+					p.Spec.MatchConstraints.ResourceRules,
+					func(r admissionregistrationv1.NamedRuleWithOperations) bool {
+						return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) &&
+							slices.Contains(r.Operations, operation)
+					},
+				)
 		})
 	}
 	checked := 0
@@ -99,7 +112,11 @@ func TestPolicyCoversWhatRolesWrite(t *testing.T) {
 		for _, verb := range rule.Verbs {
 			operation, resource := writeOperations[verb], rule.Resources[0]
 			checked++
-			if limited := covered(rule.APIGroups[0], resource, operation); limited == (verb == "delete" && slices.Contains(unlimitedDeletes, resource)) {
+			if limited := covered(
+				rule.APIGroups[0],
+				resource,
+				operation,
+			); limited == (verb == "delete" && slices.Contains(unlimitedDeletes, resource)) {
 				t.Errorf("a role may %s %s; under the policy: %v", verb, resource, limited)
 			}
 		}
@@ -132,7 +149,12 @@ func (b *bed) limitedWriter(t *testing.T, user string) *limitedWriter {
 	if w.Client, err = client.New(config, client.Options{Scheme: testbed.Scheme()}); err != nil {
 		t.Fatal(err)
 	}
-	policies := []*unstructured.Unstructured{w.base("downloadrequests", "p"), w.base("configmaps", "veltui-p"), w.base("events", "p"), w.base("schedules", "p")}
+	policies := []*unstructured.Unstructured{
+		w.base("downloadrequests", "p"),
+		w.base("configmaps", "veltui-p"),
+		w.base("events", "p"),
+		w.base("schedules", "p"),
+	}
 	w.bed.create(t, policies[3])
 	policies[0].SetLabels(map[string]string{"a": "b"})
 	policies[1].SetLabels(nil)
@@ -143,7 +165,14 @@ func (b *bed) limitedWriter(t *testing.T, user string) *limitedWriter {
 				return false
 			}
 		}
-		return deniedByPolicy(w.Patch(t.Context(), policies[3].DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)), client.DryRunAll))
+		return deniedByPolicy(
+			w.Patch(
+				t.Context(),
+				policies[3].DeepCopy(),
+				client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)),
+				client.DryRunAll,
+			),
+		)
 	})
 	return w
 }
@@ -153,10 +182,27 @@ func (w *limitedWriter) base(resource, name string) *unstructured.Unstructured {
 	created := marked("created", w.user)
 	metadata := merge{"name": name, "namespace": w.namespace}
 	velero := func(kind string, rest merge) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: joined(merge{"apiVersion": "velero.io/v1", "kind": kind, "metadata": metadata}, rest)}
+		return &unstructured.Unstructured{
+			Object: joined(merge{"apiVersion": "velero.io/v1", "kind": kind, "metadata": metadata}, rest),
+		}
 	}
-	volume := merge{"spec": merge{"snapshotType": "CSI", "sourceNamespace": "a", "backupStorageLocation": "default", "operationTimeout": "10m"}}
-	podVolume := merge{"spec": merge{"node": "n", "pod": merge{}, "volume": "v", "backupStorageLocation": "default", "repoIdentifier": "r"}}
+	volume := merge{
+		"spec": merge{
+			"snapshotType":          "CSI",
+			"sourceNamespace":       "a",
+			"backupStorageLocation": "default",
+			"operationTimeout":      "10m",
+		},
+	}
+	podVolume := merge{
+		"spec": merge{
+			"node":                  "n",
+			"pod":                   merge{},
+			"volume":                "v",
+			"backupStorageLocation": "default",
+			"repoIdentifier":        "r",
+		},
+	}
 	marks := func(notes merge) merge { return merge{"metadata": merge{"annotations": notes}} }
 	switch resource {
 	case "backups":
@@ -166,12 +212,26 @@ func (w *limitedWriter) base(resource, name string) *unstructured.Unstructured {
 	case "schedules":
 		return velero("Schedule", merge{"spec": merge{"schedule": "@daily", "template": merge{}}})
 	case "deletebackuprequests":
-		return velero("DeleteBackupRequest", merge{"metadata": merge{"annotations": marked("deleted", w.user), "labels": merge{velerov1.BackupNameLabel: name, velerov1.BackupUIDLabel: "u"}},
-			"spec": merge{"backupName": name}})
+		return velero(
+			"DeleteBackupRequest",
+			merge{
+				"metadata": merge{
+					"annotations": marked("deleted", w.user),
+					"labels":      merge{velerov1.BackupNameLabel: name, velerov1.BackupUIDLabel: "u"},
+				},
+				"spec": merge{"backupName": name},
+			},
+		)
 	case "downloadrequests":
 		return velero("DownloadRequest", merge{"spec": merge{"target": merge{"kind": "BackupLog", "name": "b"}}})
 	case "datauploads", "datadownloads":
-		u := velero(map[string]string{"datauploads": "DataUpload", "datadownloads": "DataDownload"}[resource], joined(volume, merge{"spec": merge{"snapshotID": "s", "targetVolume": merge{"pvc": "p", "pv": "v", "namespace": "a"}}}))
+		u := velero(
+			map[string]string{"datauploads": "DataUpload", "datadownloads": "DataDownload"}[resource],
+			joined(
+				volume,
+				merge{"spec": merge{"snapshotID": "s", "targetVolume": merge{"pvc": "p", "pv": "v", "namespace": "a"}}},
+			),
+		)
 		if resource == "datauploads" {
 			unstructured.RemoveNestedField(u.Object, "spec", "snapshotID")
 			unstructured.RemoveNestedField(u.Object, "spec", "targetVolume")
@@ -182,13 +242,32 @@ func (w *limitedWriter) base(resource, name string) *unstructured.Unstructured {
 	case "podvolumebackups":
 		return velero("PodVolumeBackup", podVolume)
 	case "podvolumerestores":
-		return velero("PodVolumeRestore", joined(podVolume, merge{"spec": merge{"snapshotID": "s", "sourceNamespace": "a"}}))
+		return velero(
+			"PodVolumeRestore",
+			joined(podVolume, merge{"spec": merge{"snapshotID": "s", "sourceNamespace": "a"}}),
+		)
 	case "configmaps":
-		return &unstructured.Unstructured{Object: joined(merge{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": merge{"policy": "{}"}},
-			merge{"metadata": merge{"annotations": created, "labels": merge{"veltui.io/selection": "true"}}})}
+		return &unstructured.Unstructured{
+			Object: joined(
+				merge{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": merge{"policy": "{}"}},
+				merge{"metadata": merge{"annotations": created, "labels": merge{"veltui.io/selection": "true"}}},
+			),
+		}
 	case "events":
-		return &unstructured.Unstructured{Object: merge{"apiVersion": "v1", "kind": "Event", "metadata": metadata, "reason": "Woken", "type": "Warning", "message": w.user + " woke it",
-			"source": merge{"component": "veltui"}, "involvedObject": merge{"kind": "Restore", "namespace": w.namespace, "name": "r"}}}
+		return &unstructured.Unstructured{
+			Object: merge{
+				"apiVersion": "v1",
+				"kind":       "Event",
+				"metadata":   metadata,
+				"reason":     "Woken",
+				"type":       "Warning",
+				"message":    w.user + " woke it",
+				"source": merge{
+					"component": "veltui",
+				},
+				"involvedObject": merge{"kind": "Restore", "namespace": w.namespace, "name": "r"},
+			},
+		}
 	}
 	panic("no object of " + resource + " is known here")
 }
@@ -204,19 +283,54 @@ func (w *limitedWriter) mayWrite(verb string) (resources []string) {
 }
 
 func forgedWriter(manager string, more merge) []any {
-	return []any{joined(merge{"manager": manager, "operation": "Update", "apiVersion": "velero.io/v1", "time": "2020-01-01T00:00:00Z", "fieldsType": "FieldsV1",
-		"fieldsV1": merge{"f:metadata": merge{"f:labels": merge{"f:forged": merge{}}}}}, more)}
+	return []any{
+		joined(
+			merge{
+				"manager":    manager,
+				"operation":  "Update",
+				"apiVersion": "velero.io/v1",
+				"time":       "2020-01-01T00:00:00Z",
+				"fieldsType": "FieldsV1",
+				"fieldsV1":   merge{"f:metadata": merge{"f:labels": merge{"f:forged": merge{}}}},
+			},
+			more,
+		),
+	}
 }
 
 // metadataTricks are changes of metadata that make an object more than what it says.
 var metadataTricks = map[string]merge{
-	"a finalizer":                 {"finalizers": []any{"example.org/stay"}},
-	"a finalizer of Kubernetes":   {"finalizers": []any{"foregroundDeletion"}},
-	"a generated name":            {"name": nil, "generateName": "veltui-"},
-	"a pod as owner":              {"ownerReferences": []any{merge{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}}},
-	"a schedule as owner":         {"ownerReferences": []any{merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true}}},
-	"an owner that blocks":        {"labels": merge{velerov1.ScheduleNameLabel: "s"}, "ownerReferences": []any{merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true, "blockOwnerDeletion": true}}},
-	"two owners":                  {"labels": merge{velerov1.ScheduleNameLabel: "s"}, "ownerReferences": []any{merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true}, merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "v"}}},
+	"a finalizer":               {"finalizers": []any{"example.org/stay"}},
+	"a finalizer of Kubernetes": {"finalizers": []any{"foregroundDeletion"}},
+	"a generated name":          {"name": nil, "generateName": "veltui-"},
+	"a pod as owner": {
+		"ownerReferences": []any{merge{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}},
+	},
+	"a schedule as owner": {
+		"ownerReferences": []any{
+			merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true},
+		},
+	},
+	"an owner that blocks": {
+		"labels": merge{velerov1.ScheduleNameLabel: "s"},
+		"ownerReferences": []any{
+			merge{
+				"apiVersion":         "velero.io/v1",
+				"kind":               "Schedule",
+				"name":               "s",
+				"uid":                "u",
+				"controller":         true,
+				"blockOwnerDeletion": true,
+			},
+		},
+	},
+	"two owners": {
+		"labels": merge{velerov1.ScheduleNameLabel: "s"},
+		"ownerReferences": []any{
+			merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true},
+			merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "v"},
+		},
+	},
 	"a mark of another kind":      {"annotations": merge{"veltui.io/finalized-by": "jane"}},
 	"an unknown mark":             {"annotations": merge{"veltui.io/created-foo": "x"}},
 	"an escape":                   {"annotations": merge{"example.org/note": "\x1b]52;c;eA==\x07"}},
@@ -225,11 +339,15 @@ var metadataTricks = map[string]merge{
 	"a long note":                 {"annotations": merge{"example.org/note": strings.Repeat("x", 33000)}},
 	"many notes":                  {"annotations": manyNotes()},
 	"an escape as selected items": {"annotations": merge{"selection.veltui.io/items": "\x1b[2J"}},
-	"a writer of old":             {"managedFields": forgedWriter("velero-server", merge{"fieldsV1": merge{"f:status": merge{"f:phase": merge{}}}})},
-	"a person of old":             {"managedFields": forgedWriter("kubectl-edit", nil)},
-	"another operation":           {"managedFields": forgedWriter("veltui", merge{"operation": "Apply"})},
-	"a writer of the status":      {"managedFields": forgedWriter("veltui", merge{"subresource": "status"})},
-	"the status of the request":   {"managedFields": forgedWriter("veltui", merge{"fieldsV1": merge{"f:status": merge{"f:phase": merge{}}}})},
+	"a writer of old": {
+		"managedFields": forgedWriter("velero-server", merge{"fieldsV1": merge{"f:status": merge{"f:phase": merge{}}}}),
+	},
+	"a person of old":        {"managedFields": forgedWriter("kubectl-edit", nil)},
+	"another operation":      {"managedFields": forgedWriter("veltui", merge{"operation": "Apply"})},
+	"a writer of the status": {"managedFields": forgedWriter("veltui", merge{"subresource": "status"})},
+	"the status of the request": {
+		"managedFields": forgedWriter("veltui", merge{"fieldsV1": merge{"f:status": merge{"f:phase": merge{}}}}),
+	},
 }
 
 // withMetadata is an object with more metadata. Writers are noted in the object's own version: the API server drops others.
@@ -283,8 +401,17 @@ func TestPolicyOnCreatedMetadata(t *testing.T) {
 			}
 		}
 	}
-	schedule := merge{"labels": merge{velerov1.ScheduleNameLabel: "s"}, "ownerReferences": []any{merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true}},
-		"annotations": merge{"team": "shop\nmail", "kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("{}\n", 5000), "emoji": "\U0001f468\u200d\U0001f469"}}
+	schedule := merge{
+		"labels": merge{velerov1.ScheduleNameLabel: "s"},
+		"ownerReferences": []any{
+			merge{"apiVersion": "velero.io/v1", "kind": "Schedule", "name": "s", "uid": "u", "controller": true},
+		},
+		"annotations": merge{
+			"team": "shop\nmail",
+			"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("{}\n", 5000),
+			"emoji": "\U0001f468\u200d\U0001f469",
+		},
+	}
 	selected := merge{"annotations": merge{"selection.veltui.io/items": strings.Repeat("x", 131072)}}
 	for what, honest := range map[string]*unstructured.Unstructured{
 		"a backup of its schedule":      {Object: joined(w.base("backups", "of-s").Object, merge{"metadata": schedule})},
@@ -341,7 +468,15 @@ func TestPolicyKeepsVeleroReadable(t *testing.T) {
 	t.Parallel()
 	w := control(t).limitedWriter(t, "limited-kinds")
 	const seed = 20261128
-	g := &generator{t: t, w: w, random: rand.New(rand.NewPCG(seed, 11)), fields: map[string][]testbed.MalformedField{}, refused: map[string]int{}, allowed: map[string]int{}, unreadable: map[string]int{}}
+	g := &generator{
+		t:          t,
+		w:          w,
+		random:     rand.New(rand.NewPCG(seed, 11)),
+		fields:     map[string][]testbed.MalformedField{},
+		refused:    map[string]int{},
+		allowed:    map[string]int{},
+		unreadable: map[string]int{},
+	}
 	fields, err := testbed.MalformedFields()
 	if err != nil {
 		t.Fatal(err)
@@ -360,12 +495,23 @@ func TestPolicyKeepsVeleroReadable(t *testing.T) {
 		g.patches(resource)
 	}
 	for _, resource := range slices.Sorted(maps.Keys(g.refused)) {
-		t.Logf("%s: %d allowed, %d refused by the policy, of which Velero could not read %d", resource, g.allowed[resource], g.refused[resource], g.unreadable[resource])
+		t.Logf(
+			"%s: %d allowed, %d refused by the policy, of which Velero could not read %d",
+			resource,
+			g.allowed[resource],
+			g.refused[resource],
+			g.unreadable[resource],
+		)
 	}
 	t.Logf("seed %d: %d generated writes, %d not valid for the API server", seed, g.tries, g.invalid)
 	for _, resource := range []string{"backups", "restores", "downloadrequests"} {
 		if g.unreadable[resource] == 0 || g.allowed[resource] == 0 {
-			t.Errorf("%s: %d allowed, %d unreadable: nothing is shown", resource, g.allowed[resource], g.unreadable[resource])
+			t.Errorf(
+				"%s: %d allowed, %d unreadable: nothing is shown",
+				resource,
+				g.allowed[resource],
+				g.unreadable[resource],
+			)
 		}
 	}
 }
@@ -382,7 +528,19 @@ type generator struct {
 	refused, allowed, unreadable map[string]int
 }
 
-var junkTexts = []any{"2026-01-01t00:00:00z", "2026-01-01T00:00:00+99:99", "0001-01-01T00:00:00Z", "1h", "99999999h", "1d", "-1h", "\x1b[2J", "1e30", "1Ti", "x"}
+var junkTexts = []any{
+	"2026-01-01t00:00:00z",
+	"2026-01-01T00:00:00+99:99",
+	"0001-01-01T00:00:00Z",
+	"1h",
+	"99999999h",
+	"1d",
+	"-1h",
+	"\x1b[2J",
+	"1e30",
+	"1Ti",
+	"x",
+}
 
 // creations tries each field that Velero's type may not hold, with each value, and random changes beside it.
 func (g *generator) creations(resource string) {
@@ -391,7 +549,8 @@ func (g *generator) creations(resource string) {
 		o := g.w.base(resource, fmt.Sprintf("veltui-%d", n))
 		bad := v.field.Object(g.w.namespace, "x", v.value)
 		for _, part := range []string{"spec", "status"} {
-			if content, there := bad.Object[part]; there && (part == "status" || strings.HasPrefix(v.field.Path, "spec")) {
+			if content, there := bad.Object[part]; there &&
+				(part == "status" || strings.HasPrefix(v.field.Path, "spec")) {
 				o.Object[part] = content
 			}
 		}
@@ -429,7 +588,12 @@ func (g *generator) values(resource string) (all []malformedValue) {
 }
 
 func orDefault(o *unstructured.Unstructured, name string) string {
-	if backup, _, _ := unstructured.NestedString(o.Object, "spec", "backupName"); regexp.MustCompile(`^[a-z0-9]+$`).MatchString(backup) {
+	if backup, _, _ := unstructured.NestedString(
+		o.Object,
+		"spec",
+		"backupName",
+	); regexp.MustCompile(`^[a-z0-9]+$`).
+		MatchString(backup) {
 		return backup
 	}
 	return name
@@ -456,7 +620,9 @@ func (g *generator) create(resource string, o *unstructured.Unstructured) {
 		}
 		return
 	}
-	if !g.decodes(made) || len(made.GetFinalizers()) > 0 || made.GetGenerateName() != "" || len(made.GetManagedFields()) > 1 || hasStatus(made) {
+	if !g.decodes(made) || len(made.GetFinalizers()) > 0 || made.GetGenerateName() != "" ||
+		len(made.GetManagedFields()) > 1 ||
+		hasStatus(made) {
 		g.t.Errorf("%s passed", jsonOf(made.Object))
 	}
 	g.look(made)
@@ -471,10 +637,18 @@ func (g *generator) patches(resource string) {
 	case "schedules":
 	case "backups", "restores":
 		base.Object["status"] = merge{"phase": "InProgress"}
-		honest = joined(merge{"status": merge{"phase": "Failed"}}, merge{"metadata": merge{"annotations": marked("finalized", g.w.user, "from", "InProgress", "to", "Failed")}})
+		honest = joined(
+			merge{"status": merge{"phase": "Failed"}},
+			merge{
+				"metadata": merge{"annotations": marked("finalized", g.w.user, "from", "InProgress", "to", "Failed")},
+			},
+		)
 		base.SetAnnotations(nil)
 	default:
-		honest = joined(merge{"spec": merge{"cancel": true}}, merge{"metadata": merge{"annotations": marked("cancelled", g.w.user)}})
+		honest = joined(
+			merge{"spec": merge{"cancel": true}},
+			merge{"metadata": merge{"annotations": marked("cancelled", g.w.user)}},
+		)
 	}
 	var o *unstructured.Unstructured
 	for _, v := range g.values(resource) {
@@ -548,7 +722,13 @@ func (g *generator) look(o *unstructured.Unstructured) {
 	}
 	var configures corev1.ConfigMapList
 	for _, label := range []string{"velero.io/plugin-config", velerov1.ResourceUsageLabel} {
-		if err := g.w.client.List(g.t.Context(), &configures, client.InNamespace(g.w.namespace), client.HasLabels{label}); err != nil || len(configures.Items) > 0 {
+		if err := g.w.client.List(
+			g.t.Context(),
+			&configures,
+			client.InNamespace(g.w.namespace),
+			client.HasLabels{label},
+		); err != nil ||
+			len(configures.Items) > 0 {
 			g.t.Fatalf("after %s: %v, %d configure Velero", jsonOf(o.Object), err, len(configures.Items))
 		}
 	}

@@ -28,7 +28,12 @@ type merge = map[string]any
 
 // marked are the annotations of a change by a user.
 func marked(mark, user string, more ...string) merge {
-	notes := merge{"veltui.io/" + mark + "-by": user, "veltui.io/" + mark + "-at": "2026-01-01T00:00:00Z", "veltui.io/" + mark + "-reason": "INC-1", "veltui.io/" + mark + "-attempt": "one"}
+	notes := merge{
+		"veltui.io/" + mark + "-by":      user,
+		"veltui.io/" + mark + "-at":      "2026-01-01T00:00:00Z",
+		"veltui.io/" + mark + "-reason":  "INC-1",
+		"veltui.io/" + mark + "-attempt": "one",
+	}
 	for i := 0; i < len(more); i += 2 {
 		notes["veltui.io/"+mark+"-"+more[i]] = more[i+1]
 	}
@@ -78,17 +83,38 @@ func TestPolicy(t *testing.T) {
 	restoring := on(stuck)
 	ended := on(restore("limited-ended", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed}))
 	begun := on(restore("limited-begun", velerov1.RestoreStatus{}))
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-wake"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing}}
+	backup := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-wake"},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing},
+	}
 	waiting := on(backup)
-	moving := on(&velerov2alpha1.DataUpload{ObjectMeta: ofBackup("limited-du", types.UID("of-nobody")), Spec: velerov2alpha1.DataUploadSpec{SourcePVC: "pg"},
-		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress}})
+	moving := on(
+		&velerov2alpha1.DataUpload{
+			ObjectMeta: ofBackup("limited-du", types.UID("of-nobody")),
+			Spec:       velerov2alpha1.DataUploadSpec{SourcePVC: "pg"},
+			Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress},
+		},
+	)
 
 	metadata := func(notes merge) merge { return merge{"metadata": merge{"annotations": notes}} }
 	status := func(fields merge) merge { return merge{"status": fields} }
 	spec := func(fields merge) merge { return merge{"spec": fields} }
-	end := joined(metadata(marked("finalized", user, "from", "InProgress", "to", "Failed")),
-		status(merge{"phase": "Failed", "completionTimestamp": "2026-01-01T00:00:00Z", "failureReason": "given up", "errors": 4, "restoreItemOperationsAttempted": 2}))
-	nudge := joined(metadata(marked("finalized", user, "from", "InProgress", "to", "Finalizing")), status(merge{"phase": "Finalizing", "warnings": 1}))
+	end := joined(
+		metadata(marked("finalized", user, "from", "InProgress", "to", "Failed")),
+		status(
+			merge{
+				"phase":                          "Failed",
+				"completionTimestamp":            "2026-01-01T00:00:00Z",
+				"failureReason":                  "given up",
+				"errors":                         4,
+				"restoreItemOperationsAttempted": 2,
+			},
+		),
+	)
+	nudge := joined(
+		metadata(marked("finalized", user, "from", "InProgress", "to", "Finalizing")),
+		status(merge{"phase": "Finalizing", "warnings": 1}),
+	)
 	giveUp := joined(metadata(marked("finalized", user, "to", "Failed")), status(merge{"phase": "Failed"}))
 	wake := metadata(marked("woken", user))
 	cancel := joined(metadata(marked("cancelled", user)), spec(merge{"cancel": true}))
@@ -103,10 +129,25 @@ func TestPolicy(t *testing.T) {
 		o.SetAnnotations(all)
 		return o
 	}
-	earlier := on(by(&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-earlier"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing}},
-		marked("finalized", "jane", "from", "InProgress", "to", "Finalizing"), marked("woken", "jane")))
-	cancelledEarlier := on(by(&velerov2alpha1.DataUpload{ObjectMeta: ofBackup("limited-cancelled", types.UID("of-nobody")), Spec: velerov2alpha1.DataUploadSpec{SourcePVC: "pg", Cancel: true},
-		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress}}, marked("cancelled", "jane")))
+	earlier := on(
+		by(
+			&velerov1.Backup{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-earlier"},
+				Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing},
+			},
+			marked("finalized", "jane", "from", "InProgress", "to", "Finalizing"),
+			marked("woken", "jane"),
+		),
+	)
+	cancelledEarlier := on(
+		by(&velerov2alpha1.DataUpload{
+			ObjectMeta: ofBackup("limited-cancelled", types.UID("of-nobody")),
+			Spec:       velerov2alpha1.DataUploadSpec{SourcePVC: "pg", Cancel: true},
+			Status: velerov2alpha1.DataUploadStatus{
+				Phase: velerov2alpha1.DataUploadPhaseInProgress,
+			},
+		}, marked("cancelled", "jane")),
+	)
 	again := func(mark string, more ...string) merge {
 		return metadata(joined(marked(mark, user, more...), merge{"veltui.io/" + mark + "-attempt": "two one"}))
 	}
@@ -127,37 +168,131 @@ func TestPolicy(t *testing.T) {
 		{"waking what another has woken", earlier, again("woken"), true},
 		{"finalizing what another has put forward", earlier, endEarlier, true},
 
-		{"Completed", restoring, joined(end, joined(status(merge{"phase": "Completed"}), metadata(merge{"veltui.io/finalized-to": "Completed"}))), false},
-		{"New", restoring, joined(nudge, joined(status(merge{"phase": "New"}), metadata(merge{"veltui.io/finalized-to": "New"}))), false},
-		{"over a final phase", ended, joined(end, joined(status(merge{"phase": "PartiallyFailed"}), metadata(merge{"veltui.io/finalized-to": "PartiallyFailed"}))), false},
-		{"a phase that goes on, of what has not begun", begun, joined(giveUp, joined(status(merge{"phase": "Finalizing"}), metadata(merge{"veltui.io/finalized-to": "Finalizing"}))), false},
+		{
+			"Completed",
+			restoring,
+			joined(
+				end,
+				joined(status(merge{"phase": "Completed"}), metadata(merge{"veltui.io/finalized-to": "Completed"})),
+			),
+			false,
+		},
+		{
+			"New",
+			restoring,
+			joined(nudge, joined(status(merge{"phase": "New"}), metadata(merge{"veltui.io/finalized-to": "New"}))),
+			false,
+		},
+		{
+			"over a final phase",
+			ended,
+			joined(
+				end,
+				joined(
+					status(merge{"phase": "PartiallyFailed"}),
+					metadata(merge{"veltui.io/finalized-to": "PartiallyFailed"}),
+				),
+			),
+			false,
+		},
+		{
+			"a phase that goes on, of what has not begun",
+			begun,
+			joined(
+				giveUp,
+				joined(status(merge{"phase": "Finalizing"}), metadata(merge{"veltui.io/finalized-to": "Finalizing"})),
+			),
+			false,
+		},
 		{"no phase", restoring, joined(end, status(merge{"phase": nil})), false},
-		{"no status", restoring, joined(metadata(marked("finalized", user, "from", "InProgress", "to", "Failed")), merge{"status": nil}), false},
+		{
+			"no status",
+			restoring,
+			joined(metadata(marked("finalized", user, "from", "InProgress", "to", "Failed")), merge{"status": nil}),
+			false,
+		},
 		{"without annotations", restoring, status(merge{"phase": "Failed"}), false},
 		{"without an attempt", restoring, joined(end, metadata(merge{"veltui.io/finalized-attempt": nil})), false},
 		{"in another's name", restoring, joined(end, metadata(merge{"veltui.io/finalized-by": "somebody"})), false},
-		{"another phase in the annotations", restoring, joined(end, metadata(merge{"veltui.io/finalized-to": "PartiallyFailed"})), false},
+		{
+			"another phase in the annotations",
+			restoring,
+			joined(end, metadata(merge{"veltui.io/finalized-to": "PartiallyFailed"})),
+			false,
+		},
 		{"fewer errors", restoring, joined(end, status(merge{"errors": 2})), false},
 		{"no count of errors", restoring, joined(end, status(merge{"errors": nil})), false},
-		{"counts without a phase", restoring, joined(metadata(marked("finalized", user)), status(merge{"errors": 9})), false},
-		{"a reason of failure without a final phase", restoring, joined(nudge, status(merge{"failureReason": "x"})), false},
-		{"another field of the status", restoring, joined(end, status(merge{"validationErrors": []string{"x"}})), false},
+		{
+			"counts without a phase",
+			restoring,
+			joined(metadata(marked("finalized", user)), status(merge{"errors": 9})),
+			false,
+		},
+		{
+			"a reason of failure without a final phase",
+			restoring,
+			joined(nudge, status(merge{"failureReason": "x"})),
+			false,
+		},
+		{
+			"another field of the status",
+			restoring,
+			joined(end, status(merge{"validationErrors": []string{"x"}})),
+			false,
+		},
 		{"progress", restoring, joined(end, status(merge{"progress": merge{"itemsRestored": 9}})), false},
 		{"the spec of a job", restoring, joined(end, spec(merge{"backupName": "another"})), false},
 		{"the spec of a job alone", waiting, spec(merge{"ttl": "1h"}), false},
 		{"a label", restoring, joined(end, merge{"metadata": merge{"labels": merge{"team": "b"}}}), false},
 		{"a label less", restoring, joined(end, merge{"metadata": merge{"labels": nil}}), false},
-		{"a finalizer", waiting, joined(wake, merge{"metadata": merge{"finalizers": []string{"example.org/stay"}}}), false},
-		{"an owner", waiting, joined(wake, merge{"metadata": merge{"ownerReferences": []merge{{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "b"}}}}), false},
+		{
+			"a finalizer",
+			waiting,
+			joined(wake, merge{"metadata": merge{"finalizers": []string{"example.org/stay"}}}),
+			false,
+		},
+		{
+			"an owner",
+			waiting,
+			joined(
+				wake,
+				merge{
+					"metadata": merge{
+						"ownerReferences": []merge{{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "b"}},
+					},
+				},
+			),
+			false,
+		},
 		{"another annotation", waiting, joined(wake, metadata(merge{"note": "x"})), false},
 		{"an annotation less", restoring, joined(end, metadata(merge{"note": nil})), false},
-		{"an annotation of veltui's for volumes", waiting, joined(wake, metadata(merge{"veltui.io/cancelled-by": user})), false},
+		{
+			"an annotation of veltui's for volumes",
+			waiting,
+			joined(wake, metadata(merge{"veltui.io/cancelled-by": user})),
+			false,
+		},
 		{"woken in another's name", waiting, joined(wake, metadata(merge{"veltui.io/woken-by": "somebody"})), false},
 		{"woken, with the phase", restoring, joined(end, wake), false},
 		{"woken, as if it were the attempt of another", earlier, metadata(marked("woken", user)), false},
-		{"finalized, and the phase stays", restoring, metadata(marked("finalized", user, "from", "InProgress", "to", "InProgress")), false},
-		{"finalized, with the attempt of another", earlier, joined(endEarlier, metadata(merge{"veltui.io/finalized-attempt": "one"})), false},
-		{"finalized from another phase", restoring, joined(end, metadata(merge{"veltui.io/finalized-from": "New"})), false},
+		{
+			"finalized, and the phase stays",
+			restoring,
+			metadata(marked("finalized", user, "from", "InProgress", "to", "InProgress")),
+			false,
+		},
+		{
+			"finalized, with the attempt of another",
+			earlier,
+			joined(endEarlier, metadata(merge{"veltui.io/finalized-attempt": "one"})),
+			false,
+		},
+		{
+			"finalized from another phase",
+			restoring,
+			joined(end, metadata(merge{"veltui.io/finalized-from": "New"})),
+			false,
+		},
 		{"finalized from no phase", restoring, joined(end, metadata(merge{"veltui.io/finalized-from": nil})), false},
 		{"finalized at no time", restoring, joined(end, metadata(merge{"veltui.io/finalized-at": "yesterday"})), false},
 		{"cancelled without spec.cancel", moving, metadata(marked("cancelled", user)), false},
@@ -167,40 +302,130 @@ func TestPolicy(t *testing.T) {
 		{"not cancelling", moving, joined(cancel, spec(merge{"cancel": false})), false},
 		{"the spec of a volume", moving, joined(cancel, spec(merge{"sourcePVC": "another"})), false},
 		{"the status of a volume", moving, joined(cancel, status(merge{"phase": "Completed"})), false},
-		{"a label of a volume", moving, joined(cancel, merge{"metadata": merge{"labels": merge{velerov1.BackupUIDLabel: "another"}}}), false},
+		{
+			"a label of a volume",
+			moving,
+			joined(cancel, merge{"metadata": merge{"labels": merge{velerov1.BackupUIDLabel: "another"}}}),
+			false,
+		},
 	}
 	// Times that the API server takes and Go does not, or reads as another.
 	for _, at := range []string{"2026-01-01t00:00:00Z", "2026-01-01T00:00:00z", "2026-01-01T00:00:00+99:99", "2026-01-01T00:00:00+01:00", "2026-01-01T00:00:00.5Z",
 		"2026-01-01T24:00:00Z", "2026-01-01T23:59:60Z", "2026-01-01 00:00:00Z", "0000-01-01T00:00:00Z", "12026-01-01T00:00:00Z", " 2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z\n"} {
-		cases = append(cases, policyCase{"finalized at " + at, restoring, joined(end, metadata(merge{"veltui.io/finalized-at": at})), false},
-			policyCase{"woken at " + at, waiting, joined(wake, metadata(merge{"veltui.io/woken-at": at})), false})
+		cases = append(
+			cases,
+			policyCase{
+				"finalized at " + at,
+				restoring,
+				joined(end, metadata(merge{"veltui.io/finalized-at": at})),
+				false,
+			},
+			policyCase{"woken at " + at, waiting, joined(wake, metadata(merge{"veltui.io/woken-at": at})), false},
+		)
 		if strings.ContainsAny(at, "t+z") && !strings.Contains(at, " ") {
-			cases = append(cases, policyCase{"completed at " + at, restoring, joined(end, status(merge{"completionTimestamp": at})), false})
+			cases = append(
+				cases,
+				policyCase{
+					"completed at " + at,
+					restoring,
+					joined(end, status(merge{"completionTimestamp": at})),
+					false,
+				},
+			)
 		}
 	}
 	// Texts that are long, or do more than say something.
 	for name, text := range map[string]string{"long": strings.Repeat("x", 3000), "an escape": "a\x1b]0;b\x07", "lines": "a\r\nb", "a bidi control": "a\u202eb", "a C1 control": "a\u009bb", "a line separator": "a\u2028b", "a tab": "a\tb"} {
-		cases = append(cases, policyCase{"a reason with " + name, waiting, joined(wake, metadata(merge{"veltui.io/woken-reason": text})), false},
-			policyCase{"an attempt with " + name, waiting, joined(wake, metadata(merge{"veltui.io/woken-attempt": text})), false},
-			policyCase{"a reason of failure with " + name, restoring, joined(end, status(merge{"failureReason": text})), false})
+		cases = append(
+			cases,
+			policyCase{
+				"a reason with " + name,
+				waiting,
+				joined(wake, metadata(merge{"veltui.io/woken-reason": text})),
+				false,
+			},
+			policyCase{
+				"an attempt with " + name,
+				waiting,
+				joined(wake, metadata(merge{"veltui.io/woken-attempt": text})),
+				false,
+			},
+			policyCase{
+				"a reason of failure with " + name,
+				restoring,
+				joined(end, status(merge{"failureReason": text})),
+				false,
+			},
+		)
 	}
 	for _, count := range []any{1000001, int64(9223372036854775807)} {
-		cases = append(cases, policyCase{fmt.Sprintf("%v errors", count), restoring, joined(end, status(merge{"errors": count})), false})
+		cases = append(
+			cases,
+			policyCase{fmt.Sprintf("%v errors", count), restoring, joined(end, status(merge{"errors": count})), false},
+		)
 	}
-	cases = append(cases,
-		policyCase{"a reason in another script", waiting, joined(wake, metadata(merge{"veltui.io/woken-reason": "停止 – éè 🙂"})), true},
-		policyCase{"an attempt in place of that of another", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two"})), false},
-		policyCase{"an attempt as if none before another were left out", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two one ."})), false},
-		policyCase{"an attempt before one that is not there", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two three one"})), false},
-		policyCase{"a long attempt", waiting, joined(wake, metadata(merge{"veltui.io/woken-attempt": strings.Repeat("x", 65)})), false},
-		policyCase{"nine attempts", waiting, joined(wake, metadata(merge{"veltui.io/woken-attempt": "1 2 3 4 5 6 7 8 9"})), false},
-		policyCase{"an attempt behind that of another", earlier, joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "one two ."})), false})
+	cases = append(
+		cases,
+		policyCase{
+			"a reason in another script",
+			waiting,
+			joined(wake, metadata(merge{"veltui.io/woken-reason": "停止 – éè 🙂"})),
+			true,
+		},
+		policyCase{
+			"an attempt in place of that of another",
+			earlier,
+			joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two"})),
+			false,
+		},
+		policyCase{
+			"an attempt as if none before another were left out",
+			earlier,
+			joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two one ."})),
+			false,
+		},
+		policyCase{
+			"an attempt before one that is not there",
+			earlier,
+			joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "two three one"})),
+			false,
+		},
+		policyCase{
+			"a long attempt",
+			waiting,
+			joined(wake, metadata(merge{"veltui.io/woken-attempt": strings.Repeat("x", 65)})),
+			false,
+		},
+		policyCase{
+			"nine attempts",
+			waiting,
+			joined(wake, metadata(merge{"veltui.io/woken-attempt": "1 2 3 4 5 6 7 8 9"})),
+			false,
+		},
+		policyCase{
+			"an attempt behind that of another",
+			earlier,
+			joined(again("woken"), metadata(merge{"veltui.io/woken-attempt": "one two ."})),
+			false,
+		},
+	)
 	// Who wrote what.
 	writers := func(entries ...any) merge { return merge{"metadata": merge{"managedFields": entries}} }
-	server := merge{"manager": "velero-server", "operation": "Update", "apiVersion": "velero.io/v1", "time": "2020-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": merge{"f:status": merge{"f:startTimestamp": merge{}}}}
+	server := merge{
+		"manager":    "velero-server",
+		"operation":  "Update",
+		"apiVersion": "velero.io/v1",
+		"time":       "2020-01-01T00:00:00Z",
+		"fieldsType": "FieldsV1",
+		"fieldsV1":   merge{"f:status": merge{"f:startTimestamp": merge{}}},
+	}
 	for name, forged := range map[string]merge{"emptied": writers(merge{}), "forged": writers(server)} {
-		cases = append(cases, policyCase{"writers " + name, restoring, forged, false}, policyCase{"waking, with writers " + name, waiting, joined(wake, forged), false},
-			policyCase{"ending, with writers " + name, restoring, joined(end, forged), false})
+		cases = append(
+			cases,
+			policyCase{"writers " + name, restoring, forged, false},
+			policyCase{"waking, with writers " + name, waiting, joined(wake, forged), false},
+			policyCase{"ending, with writers " + name, restoring, joined(end, forged), false},
+		)
 	}
 	// Each annotation: not left out, not alone, and neither rewritten nor removed later.
 	for _, m := range []struct {
@@ -277,8 +502,14 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	b.create(t, existing)
 	meta := metav1.ObjectMeta{Namespace: "velero", Name: "limited-new"}
 	event := func(message string, change ...func(*corev1.Event)) *corev1.Event {
-		e := &corev1.Event{ObjectMeta: meta, InvolvedObject: corev1.ObjectReference{Kind: "Restore", Namespace: "velero", Name: "limited-existing"},
-			Type: corev1.EventTypeWarning, Reason: "Woken", Message: message, Source: corev1.EventSource{Component: "veltui"}}
+		e := &corev1.Event{
+			ObjectMeta:     meta,
+			InvolvedObject: corev1.ObjectReference{Kind: "Restore", Namespace: "velero", Name: "limited-existing"},
+			Type:           corev1.EventTypeWarning,
+			Reason:         "Woken",
+			Message:        message,
+			Source:         corev1.EventSource{Component: "veltui"},
+		}
 		for _, c := range change {
 			c(e)
 		}
@@ -286,7 +517,12 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	}
 	creator := func(by string, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		m := meta
-		m.Annotations = map[string]string{"veltui.io/created-by": by, "veltui.io/created-at": "2026-01-01T00:00:00Z", "veltui.io/created-reason": "INC-1", "veltui.io/created-attempt": "one ."}
+		m.Annotations = map[string]string{
+			"veltui.io/created-by":      by,
+			"veltui.io/created-at":      "2026-01-01T00:00:00Z",
+			"veltui.io/created-reason":  "INC-1",
+			"veltui.io/created-attempt": "one .",
+		}
 		for _, c := range change {
 			c(&m)
 		}
@@ -295,14 +531,22 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	requester := func(by string, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		m := meta
 		m.Labels = map[string]string{velerov1.BackupNameLabel: "limited", velerov1.BackupUIDLabel: "b-1"}
-		m.Annotations = map[string]string{"veltui.io/deleted-by": by, "veltui.io/deleted-at": "2026-01-01T00:00:00Z", "veltui.io/deleted-reason": "INC-1", "veltui.io/deleted-attempt": "one ."}
+		m.Annotations = map[string]string{
+			"veltui.io/deleted-by":      by,
+			"veltui.io/deleted-at":      "2026-01-01T00:00:00Z",
+			"veltui.io/deleted-reason":  "INC-1",
+			"veltui.io/deleted-attempt": "one .",
+		}
 		for _, c := range change {
 			c(&m)
 		}
 		return m
 	}
 	deletion := func(m metav1.ObjectMeta) client.Object {
-		return &velerov1.DeleteBackupRequest{ObjectMeta: m, Spec: velerov1.DeleteBackupRequestSpec{BackupName: "limited"}}
+		return &velerov1.DeleteBackupRequest{
+			ObjectMeta: m,
+			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "limited"},
+		}
 	}
 	selection := func(m metav1.ObjectMeta) *corev1.ConfigMap {
 		if m.Labels = map[string]string{"veltui.io/selection": "true"}; m.Name == meta.Name {
@@ -391,7 +635,10 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		{"Backup", `{"spec":{"orLabelSelectors":[null]}}`, false},
 	} {
 		var o unstructured.Unstructured
-		if err := json.Unmarshal([]byte(`{"apiVersion":"velero.io/v1","kind":"`+c.kind+`",`+c.body[1:]), &o.Object); err != nil {
+		if err := json.Unmarshal(
+			[]byte(`{"apiVersion":"velero.io/v1","kind":"`+c.kind+`",`+c.body[1:]),
+			&o.Object,
+		); err != nil {
 			t.Fatal(err)
 		}
 		o.SetNamespace("velero")
@@ -400,14 +647,20 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		if err := limited.Create(t.Context(), &o); (err == nil) != c.allowed {
 			t.Errorf("%s %s: %v", c.kind, c.body, err)
 		}
-		if err := errors.Join(b.client.List(t.Context(), &velerov1.RestoreList{}), b.client.List(t.Context(), &velerov1.BackupList{})); err != nil {
+		if err := errors.Join(
+			b.client.List(t.Context(), &velerov1.RestoreList{}),
+			b.client.List(t.Context(), &velerov1.BackupList{}),
+		); err != nil {
 			t.Errorf("%s %s: then Velero reads nothing any more: %v", c.kind, c.body, err)
 		}
 		_ = b.client.Delete(t.Context(), &o)
 	}
 	running := restore("limited-running", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress})
 	b.create(t, running)
-	kept := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-kept"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}
+	kept := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-kept"},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+	}
 	b.create(t, kept)
 	asSeen := func(o client.Object) client.DeleteOption {
 		uid, version := o.GetUID(), o.GetResourceVersion()
@@ -425,7 +678,14 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 		"a restore that runs":      {running, asSeen(running), false},
 		"a backup":                 {kept, asSeen(kept), false},
 	} {
-		if err := limited.Delete(t.Context(), c.object, c.option, client.DryRunAll); apierrors.IsForbidden(err) == c.allowed {
+		if err := limited.Delete(
+			t.Context(),
+			c.object,
+			c.option,
+			client.DryRunAll,
+		); apierrors.IsForbidden(
+			err,
+		) == c.allowed {
 			t.Errorf("deleting %s: %v", name, err)
 		}
 	}
@@ -439,7 +699,14 @@ func TestPolicyOnCreateAndDelete(t *testing.T) {
 	if err := limited.Delete(t.Context(), own); err != nil {
 		t.Errorf("deleting a selection: %v", err)
 	}
-	if err := limited.DeleteAllOf(t.Context(), &velerov1.Restore{}, client.InNamespace("velero"), client.DryRunAll); !apierrors.IsForbidden(err) {
+	if err := limited.DeleteAllOf(
+		t.Context(),
+		&velerov1.Restore{},
+		client.InNamespace("velero"),
+		client.DryRunAll,
+	); !apierrors.IsForbidden(
+		err,
+	) {
 		t.Errorf("deleting all: %v", err)
 	}
 }
@@ -449,7 +716,12 @@ func TestPolicyOnSchedules(t *testing.T) {
 	b := control(t)
 	const user = "limited-pauser"
 	b.apply(t, user, "policy", "--user", user, "-o", "json")
-	config, err := b.UserWith(t.Context(), user, "velero", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	config, err := b.UserWith(
+		t.Context(),
+		user,
+		"velero",
+		rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +729,10 @@ func TestPolicyOnSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedule := &velerov1.Schedule{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-schedule"}, Spec: velerov1.ScheduleSpec{Schedule: "@daily"}}
+	schedule := &velerov1.Schedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-schedule"},
+		Spec:       velerov1.ScheduleSpec{Schedule: "@daily"},
+	}
 	b.create(t, schedule)
 	tries := func(c client.Client, change merge) error {
 		data, err := json.Marshal(change)
@@ -468,7 +743,11 @@ func TestPolicyOnSchedules(t *testing.T) {
 	}
 	marks := merge{"metadata": merge{"annotations": marked("paused", user, "to", "pause")}}
 	pause := joined(marks, merge{"spec": merge{"paused": true}})
-	eventually(t, "the policy is in force", func() bool { return apierrors.IsForbidden(tries(limited, merge{"spec": merge{"paused": true}})) })
+	eventually(
+		t,
+		"the policy is in force",
+		func() bool { return apierrors.IsForbidden(tries(limited, merge{"spec": merge{"paused": true}})) },
+	)
 	for _, c := range []struct {
 		name    string
 		change  merge
@@ -514,9 +793,32 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 	const seed = 20261123
 	random := rand.New(rand.NewPCG(seed, 7))
 	pick := func(of ...any) any { return of[random.IntN(len(of))] }
-	times := []any{"2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-06-30T23:59:59Z", "2026-01-01t00:00:00z", "2026-01-01T00:00:00+99:99", "2026-02-30T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "x", nil, "2026-01-01T00:00:00.123456789Z"}
+	times := []any{
+		"2026-01-01T00:00:00Z",
+		"2026-01-01T00:00:00Z",
+		"2026-06-30T23:59:59Z",
+		"2026-01-01t00:00:00z",
+		"2026-01-01T00:00:00+99:99",
+		"2026-02-30T00:00:00Z",
+		"0001-01-01T00:00:00Z",
+		"9999-12-31T23:59:59Z",
+		"x",
+		nil,
+		"2026-01-01T00:00:00.123456789Z",
+	}
 	counts := []any{0, 4, 7, 1000, 1e3, 1e6, 1e19, -1, "4", nil, 4.5, int64(9223372036854775807)}
-	texts := []any{"given up", "x", "é", "", "\x00", "a\u202eb", strings.Repeat("é", 1024), strings.Repeat("x", 5000), nil, 7}
+	texts := []any{
+		"given up",
+		"x",
+		"é",
+		"",
+		"\x00",
+		"a\u202eb",
+		strings.Repeat("é", 1024),
+		strings.Repeat("x", 5000),
+		nil,
+		7,
+	}
 	phases := []any{"Failed", "Failed", "PartiallyFailed", "Failed", "Finalizing", "Completed", nil}
 	tries, passed := 150, 0
 	if testing.Short() {
@@ -525,7 +827,12 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 	eventually(t, "the policy is in force", func() bool {
 		r := inProgress("limited-probe", time.Hour)
 		b.create(t, r)
-		err := limited.Patch(t.Context(), r, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)), client.DryRunAll)
+		err := limited.Patch(
+			t.Context(),
+			r,
+			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`)),
+			client.DryRunAll,
+		)
 		_ = b.client.Delete(t.Context(), r)
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
 	})
@@ -535,7 +842,8 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 		phase := pick(phases...)
 		notes := marked("finalized", user, "from", "InProgress", "to", fmt.Sprint(phase))
 		if random.IntN(3) == 0 {
-			notes["veltui.io/finalized-"+fmt.Sprint(pick("by", "at", "reason", "attempt"))] = pick(append(texts, times...)...)
+			notes["veltui.io/finalized-"+fmt.Sprint(pick("by", "at", "reason", "attempt"))] = pick(
+				append(texts, times...)...)
 		}
 		fields := merge{"phase": phase}
 		for _, name := range []string{"errors", "warnings", "restoreItemOperationsAttempted"} {
@@ -557,9 +865,15 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := r.DeepCopy()
-		if limited.Patch(t.Context(), r, client.RawPatch(types.MergePatchType, data), client.FieldOwner("veltui")) == nil {
+		if limited.Patch(
+			t.Context(),
+			r,
+			client.RawPatch(types.MergePatchType, data),
+			client.FieldOwner("veltui"),
+		) == nil {
 			passed++
-			if !reflect.DeepEqual(r.Spec, before.Spec) || !reflect.DeepEqual(r.Labels, before.Labels) || !before.Status.StartTimestamp.Equal(r.Status.StartTimestamp) {
+			if !reflect.DeepEqual(r.Spec, before.Spec) || !reflect.DeepEqual(r.Labels, before.Labels) ||
+				!before.Status.StartTimestamp.Equal(r.Status.StartTimestamp) {
 				t.Errorf("seed %d, %d: more has changed with %s", seed, i, data)
 			}
 		}
@@ -569,7 +883,10 @@ func TestPolicyKeepsJobsReadable(t *testing.T) {
 		}
 		var restores velerov1.RestoreList
 		var backups velerov1.BackupList
-		if err := errors.Join(b.client.List(t.Context(), &restores, client.InNamespace("velero")), b.client.List(t.Context(), &backups, client.InNamespace("velero"))); err != nil {
+		if err := errors.Join(
+			b.client.List(t.Context(), &restores, client.InNamespace("velero")),
+			b.client.List(t.Context(), &backups, client.InNamespace("velero")),
+		); err != nil {
 			t.Fatalf("seed %d, %d: after %s no list can be read: %v", seed, i, data, err)
 		}
 		_ = b.client.Delete(t.Context(), r)
@@ -598,17 +915,36 @@ func TestPolicyLetsLaterPatchesPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-later"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing}}
+	backup := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "limited-later"},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFinalizing},
+	}
 	b.create(t, backup)
 	wake := func(attempt string) error {
-		data, _ := json.Marshal(merge{"metadata": merge{"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": attempt})}})
-		return limited.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner("veltui"))
+		data, _ := json.Marshal(
+			merge{
+				"metadata": merge{
+					"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": attempt}),
+				},
+			},
+		)
+		return limited.Patch(
+			t.Context(),
+			backup.DeepCopy(),
+			client.RawPatch(types.MergePatchType, data),
+			client.FieldOwner("veltui"),
+		)
 	}
 	eventually(t, "the rights are granted", func() bool { return wake("zero .") == nil })
 	attempts := []string{"zero"}
 	for i := range 14 {
 		note := fmt.Sprintf(`{"metadata":{"annotations":{"note-%d":"x"}},"status":{"warnings":%d}}`, i, i)
-		if err := b.client.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(note)), client.FieldOwner(fmt.Sprintf("writer-%d", i))); err != nil {
+		if err := b.client.Patch(
+			t.Context(),
+			backup.DeepCopy(),
+			client.RawPatch(types.MergePatchType, []byte(note)),
+			client.FieldOwner(fmt.Sprintf("writer-%d", i)),
+		); err != nil {
 			t.Fatal(err)
 		}
 		attempts = append([]string{fmt.Sprintf("later-%d", i)}, attempts[:min(len(attempts), 7)]...)
@@ -617,8 +953,26 @@ func TestPolicyLetsLaterPatchesPass(t *testing.T) {
 		}
 	}
 	// kubectl with the printed command takes over what veltui wrote.
-	data, _ := json.Marshal(merge{"metadata": merge{"annotations": joined(marked("woken", user), merge{"veltui.io/woken-attempt": "by-kubectl " + strings.Join(attempts[:7], " ") + " .", "veltui.io/woken-reason": "another", "veltui.io/woken-at": "2026-01-02T00:00:00Z"})}})
-	if err := limited.Patch(t.Context(), backup.DeepCopy(), client.RawPatch(types.MergePatchType, data), client.FieldOwner("kubectl-patch")); err != nil {
+	data, _ := json.Marshal(
+		merge{
+			"metadata": merge{
+				"annotations": joined(
+					marked("woken", user),
+					merge{
+						"veltui.io/woken-attempt": "by-kubectl " + strings.Join(attempts[:7], " ") + " .",
+						"veltui.io/woken-reason":  "another",
+						"veltui.io/woken-at":      "2026-01-02T00:00:00Z",
+					},
+				),
+			},
+		},
+	)
+	if err := limited.Patch(
+		t.Context(),
+		backup.DeepCopy(),
+		client.RawPatch(types.MergePatchType, data),
+		client.FieldOwner("kubectl-patch"),
+	); err != nil {
 		t.Errorf("kubectl: %v", err)
 	}
 }

@@ -67,7 +67,8 @@ func TestRights(t *testing.T) {
 			if r.Role != role {
 				continue
 			}
-			if r.Name == "" || r.For == "" || r.Without == "" || len(r.Rules)+len(r.ClusterRules) == 0 || !slices.Contains(rbacRoles, r.Role) {
+			if r.Name == "" || r.For == "" || r.Without == "" || len(r.Rules)+len(r.ClusterRules) == 0 ||
+				!slices.Contains(rbacRoles, r.Role) {
 				t.Errorf("%+v", r)
 			}
 			optional, where := "", ""
@@ -88,7 +89,15 @@ func TestRights(t *testing.T) {
 			for _, rule := range r.ClusterRules {
 				rules = append(rules, ruleText(rule)+" in the whole cluster")
 			}
-			fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.Name, optional, strings.Join(rules, "; "), r.For, r.Without)
+			fmt.Fprintf(
+				&table,
+				"| %s | %s | %s | %s | %s |\n",
+				r.Name,
+				optional,
+				strings.Join(rules, "; "),
+				r.For,
+				r.Without,
+			)
 		}
 		checkDocumented(t, "rights "+role, table.String())
 	}

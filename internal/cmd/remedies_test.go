@@ -41,7 +41,13 @@ func (b *bed) proxied(t *testing.T, ahead time.Duration, answer func(http.Respon
 
 // proxiedAs is [bed.proxied] for a user who is not the administrator, with the
 // name of the kubeconfig's file.
-func (b *bed) proxiedAs(t *testing.T, config *rest.Config, file string, ahead time.Duration, answer func(http.ResponseWriter, *http.Request) bool) string {
+func (b *bed) proxiedAs(
+	t *testing.T,
+	config *rest.Config,
+	file string,
+	ahead time.Duration,
+	answer func(http.ResponseWriter, *http.Request) bool,
+) string {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -61,7 +67,8 @@ func (b *bed) proxiedAs(t *testing.T, config *rest.Config, file string, ahead ti
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ModifyResponse: func(r *http.Response) error {
 			// The answer to a write has the time at which it is made.
-			if ahead != 0 && r.Request.Method == http.MethodGet && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+			if ahead != 0 && r.Request.Method == http.MethodGet &&
+				strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
 				r.Body = &agedBody{body: r.Body, lines: bufio.NewReader(r.Body), by: ahead}
 				r.ContentLength = -1
 				r.Header.Del("Content-Length")
@@ -76,7 +83,10 @@ func (b *bed) proxiedAs(t *testing.T, config *rest.Config, file string, ahead ti
 	}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	path, err := b.KubeconfigFor(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, file)
+	path, err := b.KubeconfigFor(
+		&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
+		file,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,32 +144,57 @@ func TestFinalizeWakes(t *testing.T) {
 
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/forgotten", "-o", "json")).Output()
 	var e document.Explanation
-	if json.Unmarshal(stdout, &e) != nil || len(e.Remedies) != 1 || e.Remedies[0].Action != "wake" || !e.Remedies[0].Possible {
+	if json.Unmarshal(stdout, &e) != nil || len(e.Remedies) != 1 || e.Remedies[0].Action != "wake" ||
+		!e.Remedies[0].Possible {
 		t.Fatalf("%v\n%s", err, stdout)
 	}
 	stdout, _ = through(kubeconfig, b.command(t, "explain", "backup/forgotten")).Output()
-	if !holdsAll(string(stdout), "option: wake it", "veltui finalize backup/forgotten --wake", " patch backups.velero.io forgotten --type=json ", "woken-by", "woken-at", "woken-reason", "woken-attempt") {
+	if !holdsAll(
+		string(stdout),
+		"option: wake it",
+		"veltui finalize backup/forgotten --wake",
+		" patch backups.velero.io forgotten --type=json ",
+		"woken-by",
+		"woken-at",
+		"woken-reason",
+		"woken-attempt",
+	) {
 		t.Errorf("explain says\n%s", stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--yes")).Output()
 	if exitOf(err) != ExitRefused || !holdsAll(string(stdout), "refused: it is ready to start", "option: wake it") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
-	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--read-only")).CombinedOutput()
+	stdout, err = through(
+		kubeconfig,
+		b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--read-only"),
+	).CombinedOutput()
 	if exitOf(err) != ExitRefused || strings.Count(string(stdout), "read-only") != 1 {
 		t.Errorf("%v\n%s", err, stdout)
 	}
-	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--dry-run=server", "-o", "json")).Output()
+	stdout, err = through(
+		kubeconfig,
+		b.command(t, "finalize", "backup/forgotten", "--wake", "--dry-run=server", "-o", "json"),
+	).Output()
 	var d document.Finalization
-	if err != nil || json.Unmarshal(stdout, &d) != nil || d.Asked != "wake" || d.Outcome.State != "checked" || len(d.Remedies) != 1 {
+	if err != nil || json.Unmarshal(stdout, &d) != nil || d.Asked != "wake" || d.Outcome.State != "checked" ||
+		len(d.Remedies) != 1 {
 		t.Errorf("%v\n%s", err, stdout)
 	}
-	stdout, err = through(kubeconfig, b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--observe", "1s")).Output()
-	if exitOf(err) != ExitTimeout || !holdsAll(string(stdout), "no effect: it is still ReadyToStart", "to do the same with kubectl:", "log: ") {
+	stdout, err = through(
+		kubeconfig,
+		b.command(t, "finalize", "backup/forgotten", "--wake", "--yes", "--observe", "1s"),
+	).Output()
+	if exitOf(err) != ExitTimeout ||
+		!holdsAll(string(stdout), "no effect: it is still ReadyToStart", "to do the same with kubectl:", "log: ") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	var forgotten velerov1.Backup
-	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "forgotten"}, &forgotten); err != nil {
+	if err := b.client.Get(
+		t.Context(),
+		client.ObjectKey{Namespace: "velero", Name: "forgotten"},
+		&forgotten,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if forgotten.Annotations["veltui.io/woken-by"] == "" || forgotten.Status.Phase != velerov1.BackupPhaseReadyToStart {
@@ -173,16 +208,29 @@ func TestFinalizeRefusesRemedies(t *testing.T) {
 	b.readyToStart(t, "starting")
 	b.veleroPod(t, time.Now().Add(-10*time.Minute))
 	stdout, stderr, code := b.run(t, "finalize", "backup/starting", "--wake", "--yes")
-	if code != ExitRefused || stderr != "" || !holdsAll(stdout, "wake backup velero/starting", "refused: the evidence does not call for it", "phase ReadyToStart") {
+	if code != ExitRefused || stderr != "" ||
+		!holdsAll(
+			stdout,
+			"wake backup velero/starting",
+			"refused: the evidence does not call for it",
+			"phase ReadyToStart",
+		) {
 		t.Errorf("exit code %d, %q\n%s", code, stderr, stdout)
 	}
 	stdout, _, code = b.run(t, "finalize", "backup/starting", "--cancel-volumes", "--yes", "-o", "json")
 	var d document.Finalization
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != ExitRefused || d.Asked != "cancel-volumes" || d.Outcome.State != "refused" || d.Outcome.Message == "" {
+	if err := json.Unmarshal(
+		[]byte(stdout),
+		&d,
+	); err != nil || code != ExitRefused || d.Asked != "cancel-volumes" || d.Outcome.State != "refused" ||
+		d.Outcome.Message == "" {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
 	for _, args := range [][]string{{"--wake", "--cancel-volumes"}, {"--wake", "--phase", "Failed"}, {"--cancel-volumes", "--phase", "Failed"}} {
-		if _, stderr, code := b.run(t, append([]string{"finalize", "backup/starting", "--yes"}, args...)...); code != ExitUsage || !holdsAll(stderr, "at most one") {
+		if _, stderr, code := b.run(
+			t,
+			append([]string{"finalize", "backup/starting", "--yes"}, args...)...); code != ExitUsage ||
+			!holdsAll(stderr, "at most one") {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr)
 		}
 	}
@@ -192,20 +240,31 @@ func TestFinalizeRefusesRemedies(t *testing.T) {
 // it could be cancelled, if anybody heard it.
 func TestExplainEndedButMoving(t *testing.T) {
 	b := control(t)
-	failed := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "ended"}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed}}
+	failed := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "ended"},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed},
+	}
 	b.create(t, failed)
 	b.create(t, &velerov2alpha1.DataUpload{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "goes-on", Labels: map[string]string{velerov1.BackupUIDLabel: string(failed.UID)}},
-		Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress}})
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "velero",
+			Name:      "goes-on",
+			Labels:    map[string]string{velerov1.BackupUIDLabel: string(failed.UID)},
+		},
+		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress},
+	})
 	kubeconfig := b.proxied(t, 40*time.Minute, nil)
 	stdout, err := through(kubeconfig, b.command(t, "explain", "backup/ended")).Output()
-	if exitOf(err) != ExitFailed || !holdsAll(string(stdout), "option: cancel 1 data upload", "the backup has ended, but 1 of its volumes has not",
-		"no node-agent is running to cancel them", "patch datauploads.velero.io goes-on --type=json") || strings.Contains(string(stdout), "--cancel-volumes") {
+	if exitOf(err) != ExitFailed ||
+		!holdsAll(string(stdout), "option: cancel 1 data upload", "the backup has ended, but 1 of its volumes has not",
+			"no node-agent is running to cancel them", "patch datauploads.velero.io goes-on --type=json") ||
+		strings.Contains(string(stdout), "--cancel-volumes") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	stdout, err = through(kubeconfig, b.command(t, "explain", "backup/ended", "-o", "json")).Output()
 	var e document.Explanation
-	if json.Unmarshal(stdout, &e) != nil || e.Finalize != nil || len(e.Remedies) != 1 || e.Remedies[0].Possible || strings.Join(e.Remedies[0].Volumes, " ") != "dataupload/goes-on" {
+	if json.Unmarshal(stdout, &e) != nil || e.Finalize != nil || len(e.Remedies) != 1 || e.Remedies[0].Possible ||
+		strings.Join(e.Remedies[0].Volumes, " ") != "dataupload/goes-on" {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 }

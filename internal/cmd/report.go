@@ -109,12 +109,21 @@ type reporting struct {
 }
 
 // reportOn makes the report, and names in it what cannot be read. A moved context fails it.
-func (c *cli) reportOn(ctx context.Context, assessed *assess.Assessment, judged assess.Judged, f reportFlags) (report.Document, error) {
+func (c *cli) reportOn(
+	ctx context.Context,
+	assessed *assess.Assessment,
+	judged assess.Judged,
+	f reportFlags,
+) (report.Document, error) {
 	conn, err := c.connect()
 	if err != nil {
 		return report.Document{}, err
 	}
-	r := &reporting{cli: c, flags: f, Input: report.Input{Veltui: version, Context: conn.Context, Assessed: assessed, Judged: judged}}
+	r := &reporting{
+		cli:   c,
+		flags: f,
+		Input: report.Input{Veltui: version, Context: conn.Context, Assessed: assessed, Judged: judged},
+	}
 	switch {
 	case c.isReadOnly():
 		r.noStore = errors.New("read-only: to read it, veltui would have to create a DownloadRequest in the cluster")
@@ -157,7 +166,10 @@ func (r *reporting) plans(ctx context.Context, reach action.Request) {
 	subject := j.Kind.Word() + "/" + j.Name
 	command := func(args ...string) string { return reach.Reach().Veltui(j.Namespace, args...) }
 	if plan != nil && plan.Effect() != action.Refuse {
-		left(fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why), command("finalize", subject))
+		left(
+			fmt.Sprintf("Finalize it, which moves it from %s to %s: %s", dash(plan.From), plan.To, plan.Why),
+			command("finalize", subject),
+		)
 	}
 	if v.Advice != "" {
 		left(v.Advice)
@@ -187,7 +199,9 @@ func (r *reporting) afterwards(left func(text string, commands ...string), comma
 	}
 	switch {
 	case j.Phase == velero.PhaseFailedValidation:
-		left("Velero does not look at it again. Correct what the validation error says, and create a new " + j.Kind.Word() + ".")
+		left(
+			"Velero does not look at it again. Correct what the validation error says, and create a new " + j.Kind.Word() + ".",
+		)
 	case j.Kind == job.Restore && j.Phase == velero.PhaseFailed:
 		left("Velero does not go on with it. Remove the cause, and create a new restore.")
 	case j.Kind == job.Backup && j.Phase == velero.PhaseFailed:
@@ -199,7 +213,11 @@ func (r *reporting) afterwards(left func(text string, commands ...string), comma
 }
 
 // deeds are veltui's marks on a resource, by what their names begin with.
-var deeds = map[string]string{"finalized": "finalized it", "woken": "had Velero look at it again", "cancelled": "cancelled volumes"}
+var deeds = map[string]string{
+	"finalized": "finalized it",
+	"woken":     "had Velero look at it again",
+	"cancelled": "cancelled volumes",
+}
 
 // annotations reports changes by veltui, and reads no other annotation.
 func (r *reporting) annotations() {
@@ -251,7 +269,14 @@ func (r *reporting) audit(in string) {
 				d.sent = "but it was applied at " + at
 			case "end":
 				d.isDryRun = e.DryRun && e.Sent == action.NotSent
-				d.end = fmt.Sprintf("; %s at %s, %s. Phase then: %s. %s", e.State, at, cmp.Or(string(e.Sent), "nothing sent"), dash(e.Phase), cmp.Or(e.Error, e.Message))
+				d.end = fmt.Sprintf(
+					"; %s at %s, %s. Phase then: %s. %s",
+					e.State,
+					at,
+					cmp.Or(string(e.Sent), "nothing sent"),
+					dash(e.Phase),
+					cmp.Or(e.Error, e.Message),
+				)
 				d.end = strings.TrimRight(d.end, ". ")
 				d.Text += d.end
 			}
@@ -281,7 +306,13 @@ func auditedDeed(e action.Entry) report.Deed {
 	if e.Event != "begin" {
 		text += " (the entry of its beginning is lost)"
 	}
-	return report.Deed{At: document.Moment{Time: e.Time.UTC().Truncate(time.Second)}, By: e.By, Text: text, Reason: e.Reason, Source: "audit log of veltui on the machine of this report"}
+	return report.Deed{
+		At:     document.Moment{Time: e.Time.UTC().Truncate(time.Second)},
+		By:     e.By,
+		Text:   text,
+		Reason: e.Reason,
+		Source: "audit log of veltui on the machine of this report",
+	}
 }
 
 func (r *reporting) stored(ctx context.Context) {
@@ -339,7 +370,10 @@ func (r *reporting) log(ctx context.Context) {
 		},
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
-		r.NotSeen = slices.DeleteFunc(r.NotSeen, func(n report.NotSeen) bool { return n.What == "the stored log" }) // the error says so, too
+		r.NotSeen = slices.DeleteFunc(
+			r.NotSeen,
+			func(n report.NotSeen) bool { return n.What == "the stored log" },
+		) // the error says so, too
 		r.missing("the log", cluster.WithRights(err, j.Namespace))
 	}
 }

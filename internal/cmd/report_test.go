@@ -27,13 +27,25 @@ func TestReportHoldsNoCredential(t *testing.T) {
 		"RestoreLog/told":     `time="2026-11-20T10:00:00Z" level=error msg="calling the hook: Authorization: Bearer ` + secretLike["log"] + `"` + "\n",
 	}
 	s.stored(t, b, "b-told", velerov1.BackupPhaseCompleted)
-	told := restore("told", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1,
-		FailureReason: "Get https://s3.example.com/b/x?X-Amz-Signature=" + secretLike["address"] + ": refused, secretKey: " + secretLike["failure reason"]})
+	told := restore("told", velerov1.RestoreStatus{
+		Phase:         velerov1.RestorePhasePartiallyFailed,
+		Errors:        1,
+		FailureReason: "Get https://s3.example.com/b/x?X-Amz-Signature=" + secretLike["address"] + ": refused, secretKey: " + secretLike["failure reason"],
+	})
 	told.Spec.BackupName = "b-told"
 	told.Annotations = map[string]string{"example.org/password": secretLike["annotation"]}
 	b.create(t, told)
 	path := filepath.Join(t.TempDir(), "told.md")
-	if stdout, stderr, code := b.run(t, "report", "-n", "velero", "restore/told", "--file", path); code != ExitOK || stdout != "" || !strings.Contains(stderr, path) {
+	if stdout, stderr, code := b.run(
+		t,
+		"report",
+		"-n",
+		"velero",
+		"restore/told",
+		"--file",
+		path,
+	); code != ExitOK || stdout != "" ||
+		!strings.Contains(stderr, path) {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	text, err := os.ReadFile(path)
@@ -43,7 +55,16 @@ func TestReportHoldsNoCredential(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info.Mode(), err)
 	}
-	if _, stderr, code := b.run(t, "report", "-n", "velero", "restore/told", "--file", path); code != ExitError || !strings.Contains(stderr, "overwrites no file") {
+	if _, stderr, code := b.run(
+		t,
+		"report",
+		"-n",
+		"velero",
+		"restore/told",
+		"--file",
+		path,
+	); code != ExitError ||
+		!strings.Contains(stderr, "overwrites no file") {
 		t.Errorf("once more: exit code %d: %s", code, stderr)
 	}
 	if again, err := os.ReadFile(path); err != nil || string(again) != string(text) {
@@ -65,7 +86,16 @@ func TestReportHoldsNoCredential(t *testing.T) {
 func TestReportNamesMissingRights(t *testing.T) {
 	b := control(t)
 	b.create(t, restore("untold", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}))
-	config, err := b.UserWith(t.Context(), "report-viewer", "velero", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+	config, err := b.UserWith(
+		t.Context(),
+		"report-viewer",
+		"velero",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"*"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +104,8 @@ func TestReportNamesMissingRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := b.run(t, "report", "-n", "velero", "restore/untold", "--kubeconfig", viewer)
-	if code != ExitOK || !holdsAll(stdout, "# Report on restore untold", "## What could not be checked", "the log", "get on pods/log") {
+	if code != ExitOK ||
+		!holdsAll(stdout, "# Report on restore untold", "## What could not be checked", "the log", "get on pods/log") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -112,20 +143,34 @@ func TestReportAgreesWithTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := strings.NewReplacer("-2h7m12s", "-2m", "-2h5m3s", "-20s", "-2h5m2s", "-19s", "-2h4m59s", "-16s", "-2h4m58s", "-15s", "-2h1m43s", "-5s").Replace(string(text))
+	fresh := strings.NewReplacer("-2h7m12s", "-2m", "-2h5m3s", "-20s", "-2h5m2s", "-19s", "-2h4m59s", "-16s", "-2h4m58s", "-15s", "-2h1m43s", "-5s").
+		Replace(string(text))
 	path := filepath.Join(t.TempDir(), "fresh.yaml")
 	if err := os.WriteFile(path, []byte(fresh), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h := startHeadless(t, "--scene", path)
 	out, errOut, code := h.run(t, "report", "restore/crm-rollback")
-	if code != ExitOK || !holdsAll(out, "verdict `stuck` (`LostPatch`)", "1. Finalize it", "Velero gave up writing the status:", "1 warning, namespace crm-rollback") || strings.Contains(out, "Wait: it moves") {
+	if code != ExitOK ||
+		!holdsAll(
+			out,
+			"verdict `stuck` (`LostPatch`)",
+			"1. Finalize it",
+			"Velero gave up writing the status:",
+			"1 warning, namespace crm-rollback",
+		) ||
+		strings.Contains(out, "Wait: it moves") {
 		t.Errorf("exit code %d\n%s%s", code, out, errOut)
 	}
 	if strings.Contains(out, h.kubeconfig) {
 		t.Error("the report names the kubeconfig of this machine")
 	}
-	if out, _, code := h.run(t, "explain", "restore/crm-rollback"); code != ExitRefused || !strings.Contains(out, "could not save its status") {
+	if out, _, code := h.run(
+		t,
+		"explain",
+		"restore/crm-rollback",
+	); code != ExitRefused ||
+		!strings.Contains(out, "could not save its status") {
 		t.Errorf("explain: exit code %d\n%s", code, out)
 	}
 }

@@ -50,14 +50,38 @@ func TestRequests(t *testing.T) {
 	ended := metav1.NewTime(time.Now().Add(-2 * time.Hour).Truncate(time.Second))
 	began := metav1.NewTime(ended.Add(-20 * time.Minute))
 	for i := range 30 {
-		b.create(t, &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("nightly-%02d", i)},
-			Spec: velerov1.BackupSpec{StorageLocation: "default", IncludedNamespaces: []string{"shop"}, TTL: metav1.Duration{Duration: 720 * time.Hour}},
-			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended, FormatVersion: "1.1.0",
-				Progress: &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900}}})
+		b.create(
+			t,
+			&velerov1.Backup{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("nightly-%02d", i)},
+				Spec: velerov1.BackupSpec{
+					StorageLocation:    "default",
+					IncludedNamespaces: []string{"shop"},
+					TTL:                metav1.Duration{Duration: 720 * time.Hour},
+				},
+				Status: velerov1.BackupStatus{
+					Phase:               velerov1.BackupPhaseCompleted,
+					StartTimestamp:      &began,
+					CompletionTimestamp: &ended,
+					FormatVersion:       "1.1.0",
+					Progress:            &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900},
+				},
+			},
+		)
 	}
 	for i := range 5 {
-		b.create(t, restore(fmt.Sprintf("drill-%d", i), velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended,
-			Progress: &velerov1.RestoreProgress{TotalItems: 900, ItemsRestored: 900}}))
+		b.create(
+			t,
+			restore(
+				fmt.Sprintf("drill-%d", i),
+				velerov1.RestoreStatus{
+					Phase:               velerov1.RestorePhaseCompleted,
+					StartTimestamp:      &began,
+					CompletionTimestamp: &ended,
+					Progress:            &velerov1.RestoreProgress{TotalItems: 900, ItemsRestored: 900},
+				},
+			),
+		)
 	}
 	t.Run("idle", func(t *testing.T) {
 		b.measure(t, which, "30", "", func(int) []client.Object { return nil })
@@ -70,18 +94,49 @@ func TestRequests(t *testing.T) {
 	t.Run("busy", func(t *testing.T) {
 		objects.stored(t, b, "stored", velerov1.BackupPhaseCompleted)
 		now := metav1.Now()
-		r := restore("moving", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now, Progress: &velerov1.RestoreProgress{TotalItems: 2000}})
+		r := restore(
+			"moving",
+			velerov1.RestoreStatus{
+				Phase:          velerov1.RestorePhaseInProgress,
+				StartTimestamp: &now,
+				Progress:       &velerov1.RestoreProgress{TotalItems: 2000},
+			},
+		)
 		r.Spec.BackupName = "stored"
 		b.create(t, r)
-		backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "running"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
-			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &now, Progress: &velerov1.BackupProgress{TotalItems: 2000}}}
+		backup := &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "running"},
+			Spec:       velerov1.BackupSpec{StorageLocation: "default"},
+			Status: velerov1.BackupStatus{
+				Phase:          velerov1.BackupPhaseInProgress,
+				StartTimestamp: &now,
+				Progress:       &velerov1.BackupProgress{TotalItems: 2000},
+			},
+		}
 		b.create(t, backup)
 		moving := []client.Object{r, backup}
 		for i := range 3 {
-			u := &velerov2alpha1.DataUpload{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: fmt.Sprintf("running-%d", i),
-				Labels: map[string]string{velerov1.BackupUIDLabel: string(backup.UID), velerov1.BackupNameLabel: backup.Name}},
-				Spec:   velerov2alpha1.DataUploadSpec{SourcePVC: "data", SourceNamespace: "shop", BackupStorageLocation: "default", DataMover: "velero"},
-				Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1", StartTimestamp: &now}}
+			u := &velerov2alpha1.DataUpload{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "velero",
+					Name:      fmt.Sprintf("running-%d", i),
+					Labels: map[string]string{
+						velerov1.BackupUIDLabel:  string(backup.UID),
+						velerov1.BackupNameLabel: backup.Name,
+					},
+				},
+				Spec: velerov2alpha1.DataUploadSpec{
+					SourcePVC:             "data",
+					SourceNamespace:       "shop",
+					BackupStorageLocation: "default",
+					DataMover:             "velero",
+				},
+				Status: velerov2alpha1.DataUploadStatus{
+					Phase:          velerov2alpha1.DataUploadPhaseInProgress,
+					Node:           "node-1",
+					StartTimestamp: &now,
+				},
+			}
 			b.create(t, u)
 			moving = append(moving, u)
 		}
@@ -89,7 +144,10 @@ func TestRequests(t *testing.T) {
 			r.Status.Progress.ItemsRestored = 5 * second
 			backup.Status.Progress.ItemsBackedUp = 5 * second
 			for _, o := range moving[2:] {
-				o.(*velerov2alpha1.DataUpload).Status.Progress = veleroshared.DataMoveOperationProgress{TotalBytes: 10 << 30, BytesDone: int64(second) << 24}
+				o.(*velerov2alpha1.DataUpload).Status.Progress = veleroshared.DataMoveOperationProgress{
+					TotalBytes: 10 << 30,
+					BytesDone:  int64(second) << 24,
+				}
 			}
 			return moving
 		})
@@ -122,7 +180,11 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 		}
 		if i%60 == 30 {
 			location := &velerov1.BackupStorageLocation{}
-			if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: "velero", Name: "default"}, location); err != nil {
+			if err := b.client.Get(
+				t.Context(),
+				client.ObjectKey{Namespace: "velero", Name: "default"},
+				location,
+			); err != nil {
 				t.Fatal(err)
 			}
 			now := metav1.Now()
@@ -136,8 +198,16 @@ func (b *bed) measure(t *testing.T, which, sees, types string, moves func(second
 			before = now
 		case !before.At.IsZero() && now.At.Sub(before.At) >= requestsMeasure:
 			minutes := now.At.Sub(before.At).Minutes()
-			t.Logf("%.1f requests a minute, %.1f kB a minute to veltui, %.1f kB a minute from it; to the first live frame %d requests, %.1f kB to veltui",
-				float64(now.Requests-before.Requests)/minutes, float64(now.ToClient-before.ToClient)/minutes/1e3, float64(now.FromClient-before.FromClient)/minutes/1e3, started.Requests, float64(started.ToClient)/1e3)
+			t.Logf(
+				"%.1f requests a minute, %.1f kB a minute to veltui, %.1f kB a minute from it; to the first live frame %d requests, %.1f kB to veltui",
+				float64(
+					now.Requests-before.Requests,
+				)/minutes,
+				float64(now.ToClient-before.ToClient)/minutes/1e3,
+				float64(now.FromClient-before.FromClient)/minutes/1e3,
+				started.Requests,
+				float64(started.ToClient)/1e3,
+			)
 			for _, what := range slices.Sorted(maps.Keys(now.Asked)) {
 				if n := now.Asked[what] - before.Asked[what]; n > 0 {
 					t.Logf("%6.1f a minute: %s", float64(n)/minutes, what)

@@ -25,14 +25,28 @@ func TestDashboardReadsBackups(t *testing.T) {
 	targetNamespaces(t, b, "there-before")
 	now := aLaterSecond(t)
 	r := restore("resources-seen", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now})
-	r.Spec = velerov1.RestoreSpec{BackupName: "b-seen", IncludedNamespaces: []string{"shop"}, IncludedResources: []string{"configmaps", "secrets"},
-		NamespaceMapping: map[string]string{"shop": "there-before"}}
+	r.Spec = velerov1.RestoreSpec{
+		BackupName:         "b-seen",
+		IncludedNamespaces: []string{"shop"},
+		IncludedResources:  []string{"configmaps", "secrets"},
+		NamespaceMapping:   map[string]string{"shop": "there-before"},
+	}
 	b.create(t, r)
-	selected := restore("resources-selected", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now})
-	selected.Spec = velerov1.RestoreSpec{BackupName: "b-seen", IncludedNamespaces: []string{"shop"}, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-		NamespaceMapping: map[string]string{"shop": "never-there"}}
+	selected := restore(
+		"resources-selected",
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now},
+	)
+	selected.Spec = velerov1.RestoreSpec{
+		BackupName:         "b-seen",
+		IncludedNamespaces: []string{"shop"},
+		LabelSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		NamespaceMapping:   map[string]string{"shop": "never-there"},
+	}
 	b.create(t, selected)
-	ended := restore("resources-ended", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &now})
+	ended := restore(
+		"resources-ended",
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &now},
+	)
 	ended.Spec = r.Spec
 	b.create(t, ended)
 	begin := func(name string, args ...string) *console {
@@ -50,7 +64,15 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c.types(t, "\x1b/resources-selected\r\r4")
 	// Its claims come along with its pods, and its first item makes its namespace:
 	// the page and the command count them alike.
-	c.sees(t, "[4 Resources]", "RESOURCE (restore order)", "with namespaces", "with persistentvolumes", "widgets.lab.example.com", "taken for 1.18.3") // the whole frame
+	c.sees(
+		t,
+		"[4 Resources]",
+		"RESOURCE (restore order)",
+		"with namespaces",
+		"with persistentvolumes",
+		"widgets.lab.example.com",
+		"taken for 1.18.3",
+	) // the whole frame
 	of := map[string]int{}
 	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +\d+ +(\d+)`).FindAllStringSubmatch(c.Screen(), -1) {
 		n, _ := strconv.Atoi(row[2])
@@ -82,7 +104,12 @@ func TestDashboardReadsBackups(t *testing.T) {
 	c = begin("resources-ended")
 	c.sees(t, "1 created", "1 failed", "missing", "left out")
 	c.types(t, "\r")
-	c.sees(t, "failed   there-before/cm-0001 from shop: is forbidden: no", "missing  there-before/", "not in Velero's list")
+	c.sees(
+		t,
+		"failed   there-before/cm-0001 from shop: is forbidden: no",
+		"missing  there-before/",
+		"not in Velero's list",
+	)
 	c.types(t, "q")
 	c.exits(t)
 	if n := s.downloads.Load(); n != 6 { // with its list, its results, and the backup, as this process has a home of its own

@@ -78,18 +78,38 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 		},
 	}
 	f.askedRestore.addTo(create)
-	f.writing.addTo(create, "none; client: print the Restore; or server: look, and have the API server check it; both create nothing", "none", "client", "server")
-	addChoice(create, &f.preflight, "preflight", "", "How close to look before: auto, dry-run, look, or none", preflightAuto, preflightDryRun, preflightLook, preflightNone)
-	create.Flags().BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way or could not be looked at")
+	f.writing.addTo(
+		create,
+		"none; client: print the Restore; or server: look, and have the API server check it; both create nothing",
+		"none",
+		"client",
+		"server",
+	)
+	addChoice(
+		create,
+		&f.preflight,
+		"preflight",
+		"",
+		"How close to look before: auto, dry-run, look, or none",
+		preflightAuto,
+		preflightDryRun,
+		preflightLook,
+		preflightNone,
+	)
+	create.Flags().
+		BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way or could not be looked at")
 	f.addWait(create)
 	f.addSelection(create)
-	cmd.AddCommand(create, newDelete(c, job.Restore, `Delete restores, as 'velero restore delete' does: the Restore, its log and its
+	cmd.AddCommand(
+		create,
+		newDelete(c, job.Restore, `Delete restores, as 'velero restore delete' does: the Restore, its log and its
 results. What it restored stays. A restore that runs is not deleted: that would not
 stop it.`, `  # Show evidence and plan, then ask
   veltui restore delete crm-old
 
   # Several, in a script
-  veltui restore delete crm-old crm-older --yes --reason "INC-4711"`))
+  veltui restore delete crm-old crm-older --yes --reason "INC-4711"`),
+	)
 	return cmd
 }
 
@@ -106,7 +126,12 @@ func (f *createRestore) named(args []string) (restorespec.Draft, error) {
 	}
 	asked := &f.c.flags.Context.Namespace
 	if *asked = cmp.Or(*asked, restore.Namespace); restore.Namespace != "" && restore.Namespace != *asked {
-		return d, usagef("%s is for namespace %s, not %s: leave out -n, or change the file", f.file, restore.Namespace, *asked)
+		return d, usagef(
+			"%s is for namespace %s, not %s: leave out -n, or change the file",
+			f.file,
+			restore.Namespace,
+			*asked,
+		)
 	}
 	f.request.Unnamed = len(args) == 0 && restore.Name == ""
 	restore.Name, err = chosenName(args, cmp.Or(restore.Name, restorespec.Name(source, f.c.clock())))
@@ -123,7 +148,8 @@ func (f *createRestore) run(ctx context.Context, args []string) error {
 	}
 	c := f.c
 	// A Restore cannot say --allow-partially-failed: the command looks for the backup (pkg/cmd/cli/restore/create.go Run).
-	if allow := f.askedRestore.flags.Draft().AllowPartiallyFailed; allow != nil && *allow && d.Restore.Spec.ScheduleName != "" {
+	if allow := f.askedRestore.flags.Draft().AllowPartiallyFailed; allow != nil && *allow &&
+		d.Restore.Spec.ScheduleName != "" {
 		if d.Restore.Spec.BackupName, err = f.newestOf(ctx, d.Restore.Spec); err != nil {
 			return err
 		}
@@ -167,7 +193,9 @@ func (f *createRestore) weigh(d *restorespec.Draft, found *preflight.Result) err
 		return err
 	}
 	f.found = new(document.NewPreflight(spec, found))
-	f.request.Consequences = append(announced, preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
+	f.request.Consequences = append(
+		announced,
+		preflight.Consequences(found.Items, found.Findings, found.DryRun != nil, len(found.NotLooked) == 0)...)
 	if w := f.c.shown(f.output, f.asks()); w != nil {
 		l := lines{w: w}
 		if l.preflight(spec, found); l.err != nil {
@@ -200,7 +228,10 @@ func (f *createRestore) weigh(d *restorespec.Draft, found *preflight.Result) err
 }
 
 // look is a preflight as --preflight says, nil for none, and the namespace of the Velero that it is about.
-func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *preflight.Result, namespace string, err error) {
+func (f *createRestore) look(
+	ctx context.Context,
+	d restorespec.Draft,
+) (found *preflight.Result, namespace string, err error) {
 	if f.preflight == preflightNone {
 		namespace, err = f.veleroNamespace(ctx)
 		return nil, namespace, err
@@ -215,12 +246,17 @@ func (f *createRestore) look(ctx context.Context, d restorespec.Draft) (found *p
 	}
 	if f.preflight == preflightAuto && found.Items != nil && !found.MatchesNothing() {
 		resources := map[string]bool{}
-		if err := found.Fates.Each(func(i collector.Item) { resources[i.Resource] = resources[i.Resource] || i.Fate == collector.ToRestore }); err != nil {
+		if err := found.Fates.Each(
+			func(i collector.Item) { resources[i.Resource] = resources[i.Resource] || i.Fate == collector.ToRestore },
+		); err != nil {
 			return nil, "", err
 		}
 		maps.DeleteFunc(resources, func(_ string, restored bool) bool { return !restored })
-		fmt.Fprintf(f.c.streams.ErrOut, "The API server was not asked about the objects. %s: --preflight dry-run runs it.\n",
-			cluster.DryRunCost(*found.Items, slices.Collect(maps.Keys(resources))))
+		fmt.Fprintf(
+			f.c.streams.ErrOut,
+			"The API server was not asked about the objects. %s: --preflight dry-run runs it.\n",
+			cluster.DryRunCost(*found.Items, slices.Collect(maps.Keys(resources))),
+		)
 	}
 	return found, snap.Namespace, nil
 }

@@ -18,7 +18,12 @@ import (
 // addSelection adds the flags that say which objects are restored, and no others.
 func (f *createRestore) addSelection(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.only, "only", nil, "Restore this object and no others: RESOURCE/NAMESPACE/NAME, or RESOURCE/NAME (repeatable)")
+	flags.StringArrayVar(
+		&f.only,
+		"only",
+		nil,
+		"Restore this object and no others: RESOURCE/NAMESPACE/NAME, or RESOURCE/NAME (repeatable)",
+	)
 	flags.StringVar(&f.onlyFrom, "only-from", "", "File with one such object a line ('-' for standard input)")
 	flags.StringVar(&f.failedOf, "failed-of", "", "Restore what this restore lost, as it would have")
 	completeFiles(cmd, "only-from")

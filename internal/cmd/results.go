@@ -60,12 +60,15 @@ func (c *cli) results(ctx context.Context, selected selection, f resultsFlags) e
 	}
 	j := judged.Job
 	cluster := c.inspected() // read has sent it to the log file
-	r := resultsRead{judged, cluster.Messages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
-		waiting := c.tellSlow(waitingForStored)
-		waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
-		defer waiting("")
-		return cluster.Results(ctx, j)
-	})}
+	r := resultsRead{
+		judged,
+		cluster.Messages(ctx, judged, func(ctx context.Context, j *job.Job) (artifact.Results, error) {
+			waiting := c.tellSlow(waitingForStored)
+			waiting(fmt.Sprintf("the results of %s %s", j.Kind.Word(), j.Name))
+			defer waiting("")
+			return cluster.Results(ctx, j)
+		}),
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -87,8 +90,13 @@ type resultsRead struct {
 }
 
 func (r resultsRead) document(volumes []assess.Volume) document.Results {
-	d := document.Results{Header: document.NewHeader("Results"), Job: document.NewJob(r.Judged, volumes), Complete: r.Complete, Note: r.Note,
-		Messages: document.NewMessages(r.Sections)}
+	d := document.Results{
+		Header:   document.NewHeader("Results"),
+		Job:      document.NewJob(r.Judged, volumes),
+		Complete: r.Complete,
+		Note:     r.Note,
+		Messages: document.NewMessages(r.Sections),
+	}
 	if r.Log != nil {
 		d.ServerLog = &document.ServerLog{Errors: r.Log.Errors, Warnings: r.Log.Warnings,
 			Messages: document.NewMessages(r.Log.Sections), Gaps: append([]string{}, r.Log.Gaps...)}

@@ -21,15 +21,27 @@ import (
 func quotaResults() string {
 	var messages []string
 	for i := range 7 {
-		messages = append(messages, fmt.Sprintf(`"error restoring pods/ops/worker-%[1]d: pods \"worker-%[1]d\" is forbidden: exceeded quota: compute"`, i))
+		messages = append(
+			messages,
+			fmt.Sprintf(
+				`"error restoring pods/ops/worker-%[1]d: pods \"worker-%[1]d\" is forbidden: exceeded quota: compute"`,
+				i,
+			),
+		)
 	}
-	return `{"errors": {"namespaces": {"ops": [` + strings.Join(messages, ",") + `]}}, "warnings": {"cluster": ["could not restore, ClusterRole:ops already exists. \u001b[2JWarning: it differs"]}}`
+	return `{"errors": {"namespaces": {"ops": [` + strings.Join(
+		messages,
+		",",
+	) + `]}}, "warnings": {"cluster": ["could not restore, ClusterRole:ops already exists. \u001b[2JWarning: it differs"]}}`
 }
 
 func TestResults(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
-	s.files = map[string]string{"RestoreResults/into-quota": quotaResults(), "RestoreResults/wordless": `{"errors": {"velero": [""]}}`}
+	s.files = map[string]string{
+		"RestoreResults/into-quota": quotaResults(),
+		"RestoreResults/wordless":   `{"errors": {"velero": [""]}}`,
+	}
 	s.stored(t, b, "b-results", velerov1.BackupPhaseCompleted)
 	for name, status := range map[string]velerov1.RestoreStatus{
 		"into-quota":   {Phase: velerov1.RestorePhasePartiallyFailed, Errors: 8, Warnings: 1},
@@ -64,7 +76,16 @@ func TestResults(t *testing.T) {
 	} {
 		stdout, stderr, code := b.run(t, append([]string{"results", "-n", "velero"}, c.args...)...)
 		if code != c.code || !holdsAll(stdout, c.says...) || strings.Contains(stdout, c.silence) || stderr != "" {
-			t.Errorf("%q: exit code %d, want %d\n%s%s\nwant %q, not %q", c.args, code, c.code, stdout, stderr, c.says, c.silence)
+			t.Errorf(
+				"%q: exit code %d, want %d\n%s%s\nwant %q, not %q",
+				c.args,
+				code,
+				c.code,
+				stdout,
+				stderr,
+				c.says,
+				c.silence,
+			)
 		}
 	}
 	stdout, stderr, code := b.run(t, "results", "-n", "velero", "restore/into-quota", "-o", "json")
@@ -76,11 +97,15 @@ func TestResults(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	if m := d.Messages[0]; m.Severity != "error" || m.Scope != "namespace" || m.Namespace != "ops" || m.Count != 7 || len(m.Resources) != 7 ||
-		m.Resources[6] != (results.Resource{Kind: "pods", Name: "worker-6"}) || m.Text != "is forbidden: exceeded quota: compute" || !strings.HasPrefix(m.Example, "error restoring pods/ops/worker-0: ") {
+		m.Resources[6] != (results.Resource{Kind: "pods", Name: "worker-6"}) ||
+		m.Text != "is forbidden: exceeded quota: compute" ||
+		!strings.HasPrefix(m.Example, "error restoring pods/ops/worker-0: ") {
 		t.Errorf("%+v", m)
 	}
 	stdout, _, _ = b.run(t, "results", "-n", "velero", "restore/goes-on", "-o", "json")
-	if d = (document.Results{}); json.Unmarshal([]byte(stdout), &d) != nil || d.Complete || d.ServerLog == nil || !strings.Contains(d.ServerLog.Error, "no pod of") || d.ServerLog.Messages == nil {
+	if d = (document.Results{}); json.Unmarshal([]byte(stdout), &d) != nil || d.Complete || d.ServerLog == nil ||
+		!strings.Contains(d.ServerLog.Error, "no pod of") ||
+		d.ServerLog.Messages == nil {
 		t.Errorf("of one that goes on: %s", stdout)
 	}
 	for _, args := range [][]string{{"results"}, {"results", "restores"}, {"results", "restore/a", "-o", "table"}} {
@@ -96,7 +121,12 @@ func TestResultsWithoutDownloads(t *testing.T) {
 	b := control(t)
 	b.create(t, restore("unread", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3}))
 	see := []string{"get", "list", "watch"}
-	config, err := b.UserWith(t.Context(), "results-viewer", "velero", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"backups", "restores"}, Verbs: see})
+	config, err := b.UserWith(
+		t.Context(),
+		"results-viewer",
+		"velero",
+		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"backups", "restores"}, Verbs: see},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,8 +135,21 @@ func TestResultsWithoutDownloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.create(t, restore("unended", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}))
-	if stdout, stderr, code := b.run(t, "results", "-n", "velero", "restore/unended", "--kubeconfig", viewer); code != ExitOK || stderr != "" ||
-		!holdsAll(stdout, "The server's log cannot be read: ", "you need list and get on pods, and get on pods/log, in namespace velero") {
+	if stdout, stderr, code := b.run(
+		t,
+		"results",
+		"-n",
+		"velero",
+		"restore/unended",
+		"--kubeconfig",
+		viewer,
+	); code != ExitOK ||
+		stderr != "" ||
+		!holdsAll(
+			stdout,
+			"The server's log cannot be read: ",
+			"you need list and get on pods, and get on pods/log, in namespace velero",
+		) {
 		t.Errorf("without the right to read pods: exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for _, c := range []struct {
@@ -117,7 +160,8 @@ func TestResultsWithoutDownloads(t *testing.T) {
 		{[]string{"--kubeconfig", viewer}, "you may not create downloadrequests.velero.io in namespace velero"},
 	} {
 		stdout, stderr, code := b.run(t, append([]string{"results", "-n", "velero", "restore/unread"}, c.args...)...)
-		if code != ExitError || !holdsAll(stdout, "phase PartiallyFailed: 3 errors", "The results cannot be read.") || !strings.Contains(stderr, c.says) {
+		if code != ExitError || !holdsAll(stdout, "phase PartiallyFailed: 3 errors", "The results cannot be read.") ||
+			!strings.Contains(stderr, c.says) {
 			t.Errorf("%q: exit code %d\n%s%s", c.args, code, stdout, stderr)
 		}
 	}

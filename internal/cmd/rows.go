@@ -42,7 +42,15 @@ type row struct {
 }
 
 func newRow(context string, a *assess.Assessment, j *job.Job) row {
-	return row{Judged: a.Of(j), object: j.Object, uid: j.UID, ref: nameOf(j), began: j.Began(), assessed: a, context: context}
+	return row{
+		Judged:   a.Of(j),
+		object:   j.Object,
+		uid:      j.UID,
+		ref:      nameOf(j),
+		began:    j.Began(),
+		assessed: a,
+		context:  context,
+	}
 }
 
 // rows are the selected jobs or things of a cluster.
@@ -54,7 +62,18 @@ func (s selection) rows(context string, a *assess.Assessment) (rows []row) {
 	for _, t := range s.things.List(a) {
 		o, ref := t.Object, jobName{cmp.Or(t.Kind, s.things.Kind), t.Object.GetName()}
 		if s.selects(o, ref) {
-			rows = append(rows, row{thing: &t, object: o, uid: o.GetUID(), ref: ref, began: o.GetCreationTimestamp().Time, assessed: a, context: context})
+			rows = append(
+				rows,
+				row{
+					thing:    &t,
+					object:   o,
+					uid:      o.GetUID(),
+					ref:      ref,
+					began:    o.GetCreationTimestamp().Time,
+					assessed: a,
+					context:  context,
+				},
+			)
 		}
 	}
 	return rows
@@ -65,9 +84,21 @@ func refs(rows []row) []jobName { return mapSlice(rows, func(r row) jobName { re
 // state differs if something changed without an event: by time, or by what is around it.
 func (r row) state() string {
 	if r.thing != nil {
-		return fmt.Sprint(r.thing.Change, r.object.GetResourceVersion(), len(r.thing.Notes), assess.Worst(r.thing.Notes))
+		return fmt.Sprint(
+			r.thing.Change,
+			r.object.GetResourceVersion(),
+			len(r.thing.Notes),
+			assess.Worst(r.thing.Notes),
+		)
 	}
-	return fmt.Sprint(r.Verdict.State(), r.Verdict.Reason, r.Verdict.Action, r.Queue.Position, r.Queue.Reason, r.DeletionAt.IsZero())
+	return fmt.Sprint(
+		r.Verdict.State(),
+		r.Verdict.Reason,
+		r.Verdict.Action,
+		r.Queue.Position,
+		r.Queue.Reason,
+		r.DeletionAt.IsZero(),
+	)
 }
 
 // document is what -o json prints of it. Alone, it says its version.
@@ -82,7 +113,14 @@ func (r row) document(alone bool) document.Placed {
 	return d
 }
 
-var contextColumn = column{title: "CONTEXT", rank: 1, least: 6, middle: true, usual: 20, text: func(r row) string { return sanitize.String(r.context) }}
+var contextColumn = column{
+	title:  "CONTEXT",
+	rank:   1,
+	least:  6,
+	middle: true,
+	usual:  20,
+	text:   func(r row) string { return sanitize.String(r.context) },
+}
 
 // sortColumns are those of a kind, nil for jobs, with that of the context.
 func sortColumns(k *tabs.Kind) []column {
@@ -111,21 +149,41 @@ func sortColumns(k *tabs.Kind) []column {
 		}
 		columns = append(columns, of)
 	}
-	return append(columns,
-		column{title: "VERDICT", least: 7, usual: len("alarming"), text: func(r row) string { return assess.Worst(r.thing.Notes).String() }, order: func(r row) any { return float64(assess.Worst(r.thing.Notes)) }},
+	return append(
+		columns,
+		column{
+			title: "VERDICT",
+			least: 7,
+			usual: len("alarming"),
+			text:  func(r row) string { return assess.Worst(r.thing.Notes).String() },
+			order: func(r row) any { return float64(assess.Worst(r.thing.Notes)) },
+		},
 		ageColumn(8, 6),
 		column{title: "NOTE", least: 12, usual: 60, text: func(r row) string {
 			if len(r.thing.Notes) == 0 {
 				return ""
 			}
 			return r.thing.Notes[0].Text
-		}})
+		}},
+	)
 }
 
-var nameColumn = column{title: "NAME", least: 6, middle: true, usual: 40, text: func(r row) string { return r.ref.name }}
+var nameColumn = column{
+	title:  "NAME",
+	least:  6,
+	middle: true,
+	usual:  40,
+	text:   func(r row) string { return r.ref.name },
+}
 
 func ageColumn(rank, usual int) column {
-	return column{title: "AGE", rank: rank, usual: usual, text: func(r row) string { return human.Age(r.began, r.assessed.Environment.Now) }, order: func(r row) any {
-		return known(!r.began.IsZero(), r.assessed.Environment.Now.Sub(r.began).Seconds())
-	}}
+	return column{
+		title: "AGE",
+		rank:  rank,
+		usual: usual,
+		text:  func(r row) string { return human.Age(r.began, r.assessed.Environment.Now) },
+		order: func(r row) any {
+			return known(!r.began.IsZero(), r.assessed.Environment.Now.Sub(r.began).Seconds())
+		},
+	}
 }

@@ -214,9 +214,12 @@ func TestSignalEndsAHangingDialog(t *testing.T) {
 // plugin writes a kubeconfig whose credential plugin runs a script.
 func plugin(t *testing.T, kubeconfig, script string) {
 	t.Helper()
-	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
+	text := fmt.Sprintf(
+		`{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x, user: x}}],
 clusters: [{name: x, cluster: {server: "https://127.0.0.1:1"}}],
-users: [{name: x, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args: ["-c", %q]}}}]}`, script)
+users: [{name: x, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args: ["-c", %q]}}}]}`,
+		script,
+	)
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +240,8 @@ func TestPipesThatAreMeant(t *testing.T) {
 		cmd := b.command(t)
 		shell := exec.Command("bash", "-c", script, b.binary, b.Kubeconfig())
 		shell.Env = cmd.Env
-		if out, _ := shell.CombinedOutput(); !strings.Contains(string(out), want) || strings.Contains(string(out), "regular file") {
+		if out, _ := shell.CombinedOutput(); !strings.Contains(string(out), want) ||
+			strings.Contains(string(out), "regular file") {
 			t.Errorf("%s:\n%s", script, out)
 		}
 	}
@@ -262,7 +266,12 @@ func TestUnsafeAuditLogRefusesWritesOnly(t *testing.T) {
 			cmd := b.command(t, "finalize", "restore/"+restored, "--phase", "Failed", "--yes")
 			cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 			var out bytes.Buffer
-			if code := runs(t, cmd, &out); code != ExitRefused || !holdsAll(out.String(), "cannot keep a safe audit log", dir, "run: ") || b.restorePhase(t, restored) != "InProgress" {
+			if code := runs(
+				t,
+				cmd,
+				&out,
+			); code != ExitRefused || !holdsAll(out.String(), "cannot keep a safe audit log", dir, "run: ") ||
+				b.restorePhase(t, restored) != "InProgress" {
 				t.Errorf("exit code %d\n%s", code, out.String())
 			}
 			cmd = b.command(t, "report", "restore/"+restored, "--no-artifacts")
@@ -313,7 +322,10 @@ func TestKilledAttemptIsReported(t *testing.T) {
 	kill := func(name, kubeconfig, entry string) {
 		t.Helper()
 		b.quiet(t, inProgress(name, time.Hour))
-		cmd := through(kubeconfig, b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "--observe", "10m"))
+		cmd := through(
+			kubeconfig,
+			b.command(t, "finalize", "restore/"+name, "--phase", "Failed", "--yes", "--observe", "10m"),
+		)
 		cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -322,7 +334,15 @@ func TestKilledAttemptIsReported(t *testing.T) {
 			data, _ := os.ReadFile(log)
 			return strings.Contains(string(data), `"event":"`+entry+`"`)
 		})
-		if out := run(b.Kubeconfig(), "finalize", "restore/"+name, "--dry-run"); strings.Contains(out, "was not completed") {
+		if out := run(
+			b.Kubeconfig(),
+			"finalize",
+			"restore/"+name,
+			"--dry-run",
+		); strings.Contains(
+			out,
+			"was not completed",
+		) {
 			t.Errorf("reported while it runs:\n%s", out)
 		}
 		_ = cmd.Process.Kill()
@@ -338,11 +358,29 @@ func TestKilledAttemptIsReported(t *testing.T) {
 		return true
 	})
 	kill("killed", refusing, "send")
-	if out := run(b.Kubeconfig(), "finalize", "restore/killed", "--dry-run"); !holdsAll(out, unfinished, "was not completed; its outcome is looked up when veltui is connected to https://") {
+	if out := run(
+		b.Kubeconfig(),
+		"finalize",
+		"restore/killed",
+		"--dry-run",
+	); !holdsAll(
+		out,
+		unfinished,
+		"was not completed; its outcome is looked up when veltui is connected to https://",
+	) {
 		t.Errorf("on another cluster:\n%s", out)
 	}
 	for range 2 {
-		if out := run(refusing, "finalize", "restore/killed", "--dry-run"); !holdsAll(out, unfinished, "was not completed: it is unknown whether it was applied. The Restore is InProgress now.") {
+		if out := run(
+			refusing,
+			"finalize",
+			"restore/killed",
+			"--dry-run",
+		); !holdsAll(
+			out,
+			unfinished,
+			"was not completed: it is unknown whether it was applied. The Restore is InProgress now.",
+		) {
 			t.Errorf("untouched:\n%s", out)
 		}
 	}
@@ -355,10 +393,27 @@ func TestKilledAttemptIsReported(t *testing.T) {
 	}
 
 	kill("landed", b.Kubeconfig(), "landed")
-	if out := run(b.Kubeconfig(), "finalize", "restore/landed", "--dry-run"); !holdsAll(out, "to finalize restore/landed", "was not completed: it was applied.") {
+	if out := run(
+		b.Kubeconfig(),
+		"finalize",
+		"restore/landed",
+		"--dry-run",
+	); !holdsAll(
+		out,
+		"to finalize restore/landed",
+		"was not completed: it was applied.",
+	) {
 		t.Errorf("%s", out)
 	}
-	if out := run(b.Kubeconfig(), "finalize", "restore/landed", "--dry-run"); strings.Contains(out, "was not completed") {
+	if out := run(
+		b.Kubeconfig(),
+		"finalize",
+		"restore/landed",
+		"--dry-run",
+	); strings.Contains(
+		out,
+		"was not completed",
+	) {
 		t.Errorf("reported again:\n%s", out)
 	}
 	data, err := os.ReadFile(log)
@@ -370,7 +425,12 @@ func TestKilledAttemptIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	report = run(b.Kubeconfig(), "report", "restore/landed", "--no-artifacts")
-	if !holdsAll(report, "the entry of its beginning is lost", "looked up after veltui had ended: it was applied", "1 line damaged") {
+	if !holdsAll(
+		report,
+		"the entry of its beginning is lost",
+		"looked up after veltui had ended: it was applied",
+		"1 line damaged",
+	) {
 		t.Errorf("%s", report)
 	}
 }
@@ -391,8 +451,13 @@ func TestDashboardReportsAttempts(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	entry := fmt.Sprintf(`{"time":%q,"event":"begin","attempt":"x","context":"prod-east","cluster":%q,"action":"finalize","kind":"Restore","namespace":"velero","name":"left","uid":"u","machine":%q}`,
-		time.Now().Format(time.RFC3339), config.Clusters[config.Contexts[config.CurrentContext].Cluster].Server, machine)
+	entry := fmt.Sprintf(
+		`{"time":%q,"event":"begin","attempt":"x","context":"prod-east","cluster":%q,"action":"finalize","kind":"Restore","namespace":"velero","name":"left","uid":"u","machine":%q}`,
+		time.Now().
+			Format(time.RFC3339),
+		config.Clusters[config.Contexts[config.CurrentContext].Cluster].Server,
+		machine,
+	)
 	if err := os.WriteFile(filepath.Join(dir, action.LogFile), []byte(entry+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +475,11 @@ func TestDashboardReportsAttempts(t *testing.T) {
 		if code := c.exits(t); code != ExitOK {
 			t.Errorf("exit code %d", code)
 		}
-		if _, after, left := strings.Cut(c.Output(), "\x1b[?1049l"); !left || strings.Contains(after, sentence) != reported {
+		if _, after, left := strings.Cut(
+			c.Output(),
+			"\x1b[?1049l",
+		); !left ||
+			strings.Contains(after, sentence) != reported {
 			t.Errorf("start %d, after its end: %q", times+1, after)
 		}
 	}

@@ -144,7 +144,12 @@ func (c *scenarioCheck) page() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	w, err := own.watch(ctx, conn, slog.New(slog.DiscardHandler), func(*watch.Options) {}) // firstSnapshot sets the log of the whole process
+	w, err := own.watch(
+		ctx,
+		conn,
+		slog.New(slog.DiscardHandler),
+		func(*watch.Options) {},
+	) // firstSnapshot sets the log of the whole process
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -176,8 +181,18 @@ func (c *scenarioCheck) page() {
 		assessed = known.Assess(snap, time.Now())
 	}
 	judged := assessed.Of(j)
-	if string(judged.Verdict.State()) != c.state || string(judged.Verdict.Reason) != c.reason || judged.Verdict.Advice != c.advice {
-		c.Errorf("the page says %s (%s): %s\n%s\nexplain says %s (%s)\n%s", judged.Verdict.State(), judged.Verdict.Reason, judged.Verdict.Summary(), judged.Verdict.Advice, c.state, c.reason, c.advice)
+	if string(judged.Verdict.State()) != c.state || string(judged.Verdict.Reason) != c.reason ||
+		judged.Verdict.Advice != c.advice {
+		c.Errorf(
+			"the page says %s (%s): %s\n%s\nexplain says %s (%s)\n%s",
+			judged.Verdict.State(),
+			judged.Verdict.Reason,
+			judged.Verdict.Summary(),
+			judged.Verdict.Advice,
+			c.state,
+			c.reason,
+			c.advice,
+		)
 	}
 	var facts []string
 	for _, f := range judged.Verdict.Facts {
@@ -242,10 +257,17 @@ func (c *scenarioCheck) checkAdvice(f document.Finalization) {
 	backed := c.advised == "" || c.advised == action.Finalize && f.Plan.Action != action.Refuse ||
 		strings.Contains(f.Plan.Refusal, "cannot tell") // it says what it could not look at
 	for _, r := range f.Remedies {
-		backed = backed || (c.advised == action.Finalize || r.Action == c.advised) && (r.Possible || len(r.Commands) > 0)
+		backed = backed ||
+			(c.advised == action.Finalize || r.Action == c.advised) && (r.Possible || len(r.Commands) > 0)
 	}
 	if !backed {
-		c.Errorf("the verdict advises %s (%s), finalize refuses (%s) and offers %+v", c.advised, c.advice, f.Plan.Refusal, f.Remedies)
+		c.Errorf(
+			"the verdict advises %s (%s), finalize refuses (%s) and offers %+v",
+			c.advised,
+			c.advice,
+			f.Plan.Refusal,
+			f.Remedies,
+		)
 	}
 }
 

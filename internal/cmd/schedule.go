@@ -9,20 +9,45 @@ import (
 
 func newSchedule(c *cli) *cobra.Command {
 	cmd := group("schedule", "Pause schedules, and let them go on", "veltui schedule pause nightly")
-	cmd.AddCommand(newPause(c, action.Pause, "Let a schedule make no more backups", `Let a schedule make no more backups until it is unpaused. Backups that it has
-made run on, and expire as before.`), newPause(c, action.Unpause, "Let a paused schedule go on", `Let a paused schedule go on. If a run was missed meanwhile, Velero starts one at
-once; --skip-immediately leaves it out. The plan says which.`))
+	cmd.AddCommand(
+		newPause(
+			c,
+			action.Pause,
+			"Let a schedule make no more backups",
+			`Let a schedule make no more backups until it is unpaused. Backups that it has
+made run on, and expire as before.`,
+		),
+		newPause(
+			c,
+			action.Unpause,
+			"Let a paused schedule go on",
+			`Let a paused schedule go on. If a run was missed meanwhile, Velero starts one at
+once; --skip-immediately leaves it out. The plan says which.`,
+		),
+	)
 	return cmd
 }
 
 // group is a command that only holds others.
 func group(name, short, example string) *cobra.Command {
-	return &cobra.Command{Use: name, Short: short, Long: short + ".", Example: "  " + example, RunE: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 { // as Velero's own command has it
-			return usagef("unknown command %q for %q (did you mean get %s?)\nSee '%s --help'.", args[0], cmd.CommandPath(), name, cmd.CommandPath())
-		}
-		return usagef("expected a command\nSee '%s --help'.", cmd.CommandPath())
-	}}
+	return &cobra.Command{
+		Use:     name,
+		Short:   short,
+		Long:    short + ".",
+		Example: "  " + example,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 { // as Velero's own command has it
+				return usagef(
+					"unknown command %q for %q (did you mean get %s?)\nSee '%s --help'.",
+					args[0],
+					cmd.CommandPath(),
+					name,
+					cmd.CommandPath(),
+				)
+			}
+			return usagef("expected a command\nSee '%s --help'.", cmd.CommandPath())
+		},
+	}
 }
 
 const writes = `

@@ -34,10 +34,56 @@ func kindNamed(word string) *tabs.Kind {
 
 // What people ask kubectl for, and what is no name of a job.
 var (
-	otherVeleroKinds = []string{"datauploads", "dataupload", "datadownloads", "datadownload",
-		"podvolumebackups", "podvolumebackup", "podvolumerestores", "podvolumerestore", "downloadrequests", "downloadrequest", "serverstatusrequests"}
-	otherKinds = []string{"pods", "pod", "po", "deployments", "deployment", "deploy", "daemonsets", "daemonset", "ds", "jobs", "job", "cronjobs", "namespaces", "namespace", "ns", "nodes", "node",
-		"events", "event", "ev", "secrets", "secret", "configmaps", "configmap", "cm", "services", "service", "svc", "pvc", "persistentvolumeclaims", "pv", "persistentvolumes", "volumesnapshots", "crds", "crd"}
+	otherVeleroKinds = []string{
+		"datauploads",
+		"dataupload",
+		"datadownloads",
+		"datadownload",
+		"podvolumebackups",
+		"podvolumebackup",
+		"podvolumerestores",
+		"podvolumerestore",
+		"downloadrequests",
+		"downloadrequest",
+		"serverstatusrequests",
+	}
+	otherKinds = []string{
+		"pods",
+		"pod",
+		"po",
+		"deployments",
+		"deployment",
+		"deploy",
+		"daemonsets",
+		"daemonset",
+		"ds",
+		"jobs",
+		"job",
+		"cronjobs",
+		"namespaces",
+		"namespace",
+		"ns",
+		"nodes",
+		"node",
+		"events",
+		"event",
+		"ev",
+		"secrets",
+		"secret",
+		"configmaps",
+		"configmap",
+		"cm",
+		"services",
+		"service",
+		"svc",
+		"pvc",
+		"persistentvolumeclaims",
+		"pv",
+		"persistentvolumes",
+		"volumesnapshots",
+		"crds",
+		"crd",
+	}
 )
 
 type selection struct {
@@ -144,7 +190,10 @@ func (s selection) parseKind(word, name string) (job.Kind, error) {
 	case word == "all" && name == "":
 		return "", usagef("unknown kind \"all\": leave out the kind to print backups and restores")
 	case name == "" && (k != nil || slices.Contains(otherVeleroKinds, strings.TrimSuffix(word, ".velero.io"))):
-		return "", usagef("unknown kind %q: expected backups or restores; get and describe also know schedules, storage, repositories and deletions", word)
+		return "", usagef(
+			"unknown kind %q: expected backups or restores; get and describe also know schedules, storage, repositories and deletions",
+			word,
+		)
 	case name == "" && slices.Contains(otherKinds, word):
 		return "", usagef("unknown kind %q: expected backups or restores", word)
 	}
@@ -168,7 +217,11 @@ func (s selection) selects(object job.Object, ref jobName) bool {
 
 func (s selection) query() watch.Query {
 	if s.things != nil { // they are few, and are judged beside each other
-		return watch.Query{Kinds: []string{s.things.Resource}, Also: slices.Concat(s.things.Lists, s.things.Needs), Then: s.things.Then}
+		return watch.Query{
+			Kinds: []string{s.things.Resource},
+			Also:  slices.Concat(s.things.Lists, s.things.Needs),
+			Then:  s.things.Then,
+		}
 	}
 	q := watch.Query{Selector: s.labels}
 	for _, n := range s.names {

@@ -44,7 +44,8 @@ func (c *console) checkSane(t *testing.T, before unix.Termios) {
 			t.Errorf("mode %s stays on", mode)
 		}
 	}
-	if strings.LastIndex(raw, "\x1b[>1u") > strings.LastIndex(raw, "\x1b[<1u") || strings.LastIndex(raw, "\x1b[>4;2m") > strings.LastIndex(raw, "\x1b[>4m") {
+	if strings.LastIndex(raw, "\x1b[>1u") > strings.LastIndex(raw, "\x1b[<1u") ||
+		strings.LastIndex(raw, "\x1b[>4;2m") > strings.LastIndex(raw, "\x1b[>4m") {
 		t.Errorf("keys stay as the dashboard wants them: %q", raw[max(0, len(raw)-200):])
 	}
 	if after := termiosOf(t, c.TTY()); after != before {

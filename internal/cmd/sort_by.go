@@ -37,8 +37,15 @@ func parseSortBy(text string, k *tabs.Kind) (*sortBy, error) {
 	if text == "" {
 		return nil, nil
 	}
-	if column := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(text, "-"), ":desc"), ":asc"); column != text {
-		return nil, usagef("--sort-by %s: veltui sorts in ascending order; for the reverse: veltui get --sort-by %s --no-headers | tac", text, column)
+	if column := strings.TrimSuffix(
+		strings.TrimSuffix(strings.TrimPrefix(text, "-"), ":desc"),
+		":asc",
+	); column != text {
+		return nil, usagef(
+			"--sort-by %s: veltui sorts in ascending order; for the reverse: veltui get --sort-by %s --no-headers | tac",
+			text,
+			column,
+		)
 	}
 	for _, c := range sortColumns(k) {
 		if strings.EqualFold(c.title, text) {
@@ -51,8 +58,11 @@ func parseSortBy(text string, k *tabs.Kind) (*sortBy, error) {
 			return s, nil
 		}
 	}
-	return nil, usagef("--sort-by %s: expected a column (%s) or a JSONPath such as .startedAt or .metadata.creationTimestamp",
-		text, strings.Join(columnNames(k), ", "))
+	return nil, usagef(
+		"--sort-by %s: expected a column (%s) or a JSONPath such as .startedAt or .metadata.creationTimestamp",
+		text,
+		strings.Join(columnNames(k), ", "),
+	)
 }
 
 func (s *sortBy) needs() parts {
@@ -117,7 +127,12 @@ func (s *sortBy) values(rows []row) ([]any, error) {
 	if s.things != nil {
 		what = s.things.Kind.Word()
 	}
-	return nil, fmt.Errorf("--sort-by %s: no %s has such a field, and there is no such column%s", s.text, what, config.Suggestion(s.text, columnNames(s.things)))
+	return nil, fmt.Errorf(
+		"--sort-by %s: no %s has such a field, and there is no such column%s",
+		s.text,
+		what,
+		config.Suggestion(s.text, columnNames(s.things)),
+	)
 }
 
 func ownDocument(r row) (map[string]any, error) {

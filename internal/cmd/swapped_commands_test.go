@@ -63,7 +63,13 @@ func TestFollowersOfASwappedCluster(t *testing.T) {
 					if !strings.HasSuffix(request.URL.Path, "/log") {
 						return false
 					}
-					fmt.Fprintf(answer, "%s time=%q level=info msg=restoring restore=velero/%s\n", logged, logged, r.Name)
+					fmt.Fprintf(
+						answer,
+						"%s time=%q level=info msg=restoring restore=velero/%s\n",
+						logged,
+						logged,
+						r.Name,
+					)
 					if request.URL.Query().Get("follow") == "true" {
 						_ = http.NewResponseController(answer).Flush()
 						<-request.Context().Done()
@@ -138,7 +144,15 @@ func TestReadersOfASwappedCluster(t *testing.T) {
 				a.revoke("jane@a", n, func() { k.lead(t, b, "jane@b") })
 				s := k.run(t, w, args...)
 				if s.code == ExitOK || !strings.Contains(s.stderr+s.stdout, movedSentence) {
-					t.Errorf("at request %d of %d, which is %s: exit code %d\n%s\n%s", n, whole, a.seen()[min(int(n), len(a.seen()))-1], s.code, s.stdout, s.stderr)
+					t.Errorf(
+						"at request %d of %d, which is %s: exit code %d\n%s\n%s",
+						n,
+						whole,
+						a.seen()[min(int(n), len(a.seen()))-1],
+						s.code,
+						s.stdout,
+						s.stderr,
+					)
 				}
 				if asked := b.seen(); len(asked) > 0 {
 					t.Errorf("the second server was asked %s", asked)

@@ -11,7 +11,11 @@ import (
 func (w *twins) swaps() []swapped {
 	return []swapped{
 		{"another server", false, func(t *testing.T, k *kubeconfig, _, b *front) { k.lead(t, b, "jane@b") }},
-		{"another cluster at the same server", true, func(t *testing.T, _ *kubeconfig, a, _ *front) { a.behind.Store(w.b) }},
+		{
+			"another cluster at the same server",
+			true,
+			func(t *testing.T, _ *kubeconfig, a, _ *front) { a.behind.Store(w.b) },
+		},
 	}
 }
 
@@ -37,7 +41,11 @@ func TestConfirmForASwappedCluster(t *testing.T) {
 			c := startConsole(t, cmd, 200, 100)
 			c.sees(t, "The cluster is "+a.server.URL+" (uid "+string(w.uid)+").")
 			v.lead(t, k, a, b)
-			if code := c.answers(t, twinContext+"/"+r.Name+"\n"); code != ExitRefused || !holdsAll(c.Screen(), movedSentence, "nothing was written") {
+			if code := c.answers(
+				t,
+				twinContext+"/"+r.Name+"\n",
+			); code != ExitRefused ||
+				!holdsAll(c.Screen(), movedSentence, "nothing was written") {
 				t.Errorf("exit code %d\n%s", code, c.Screen())
 			}
 			w.a.untouched(t, r)

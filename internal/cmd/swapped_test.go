@@ -91,7 +91,8 @@ func TestFinalizeOfASwappedCluster(t *testing.T) {
 						unauthorized(answer)
 					})
 					s := k.run(t, w, "finalize", "restore/"+r.Name, "--yes", "--observe", "1s")
-					if all := s.stdout + s.stderr; s.code == ExitOK || !strings.Contains(all, movedSentence+": "+v.difference) {
+					if all := s.stdout + s.stderr; s.code == ExitOK ||
+						!strings.Contains(all, movedSentence+": "+v.difference) {
 						t.Errorf("exit code %d\n%s", s.code, all)
 					}
 					w.a.untouched(t, r)
@@ -117,7 +118,8 @@ func checkSwappedJournal(t *testing.T, entries []action.Entry, a *front, moment 
 		if e.Context != twinContext || e.Cluster != a.server.URL || e.By != "jane" {
 			t.Errorf("the journal has %+v", e)
 		}
-		if e.Event == "end" && (e.State != action.Changed || e.Sent != action.NotSent || !strings.Contains(e.Message, movedSentence)) {
+		if e.Event == "end" &&
+			(e.State != action.Changed || e.Sent != action.NotSent || !strings.Contains(e.Message, movedSentence)) {
 			t.Errorf("the journal ends with %+v", e)
 		}
 		sent := map[bool]string{true: host}[e.Event == "end" && moment == "the patch"]
@@ -180,7 +182,8 @@ func isPatch(r *http.Request) bool {
 func TestFinalizeAsSomebodyElse(t *testing.T) {
 	w := startTwins(t)
 	for i, m := range moments("") {
-		if m.name != "the patch" && m.name != "the dry run" && !strings.HasPrefix(m.name, "the second") && !strings.HasPrefix(m.name, "the last") {
+		if m.name != "the patch" && m.name != "the dry run" && !strings.HasPrefix(m.name, "the second") &&
+			!strings.HasPrefix(m.name, "the last") {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
@@ -192,7 +195,8 @@ func TestFinalizeAsSomebodyElse(t *testing.T) {
 				unauthorized(answer)
 			})
 			s := k.run(t, w, "finalize", "restore/"+r.Name, "--yes", "--observe", "1s")
-			if all := s.stdout + s.stderr; s.code != ExitRefused || !strings.Contains(all, "the credentials are those of joe now, no longer of jane") {
+			if all := s.stdout + s.stderr; s.code != ExitRefused ||
+				!strings.Contains(all, "the credentials are those of joe now, no longer of jane") {
 				t.Errorf("exit code %d\n%s", s.code, all)
 			}
 			w.a.untouched(t, r)

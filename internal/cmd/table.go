@@ -175,18 +175,51 @@ var tableColumns = []column{
 		}
 		return human.Percent(r.Fraction)
 	}, order: func(r row) any { return known(r.FractionKnown, r.Fraction) }},
-	{title: "DONE", rank: 8, usual: len("10000/10000"), text: func(r row) string { return r.Amount() }, order: func(r row) any {
-		done, _, _, is := r.Progress()
-		return known(is, float64(done))
-	}},
-	{title: "ETA", rank: 5, usual: len("10 to 15m"), text: func(r row) string { return r.ETA.String() }, order: func(r row) any { return known(r.ETA.Known, r.ETA.Left.Seconds()) }},
-	{title: "ERRORS", rank: 4, text: func(r row) string { return draw.NonZero(r.Errors) }, order: func(r row) any { return float64(r.Errors) }},
-	{title: "WARNINGS", rank: 7, text: func(r row) string { return draw.NonZero(r.Warnings) }, order: func(r row) any { return float64(r.Warnings) }},
+	{
+		title: "DONE",
+		rank:  8,
+		usual: len("10000/10000"),
+		text:  func(r row) string { return r.Amount() },
+		order: func(r row) any {
+			done, _, _, is := r.Progress()
+			return known(is, float64(done))
+		},
+	},
+	{
+		title: "ETA",
+		rank:  5,
+		usual: len("10 to 15m"),
+		text:  func(r row) string { return r.ETA.String() },
+		order: func(r row) any { return known(r.ETA.Known, r.ETA.Left.Seconds()) },
+	},
+	{
+		title: "ERRORS",
+		rank:  4,
+		text:  func(r row) string { return draw.NonZero(r.Errors) },
+		order: func(r row) any { return float64(r.Errors) },
+	},
+	{
+		title: "WARNINGS",
+		rank:  7,
+		text:  func(r row) string { return draw.NonZero(r.Warnings) },
+		order: func(r row) any { return float64(r.Warnings) },
+	},
 	{title: "VERDICT", least: 7, usual: len("progressing"), text: row.verdict},
 	ageColumn(6, len("10h10m")),
 	{title: "PHASE", wide: true, least: 5, usual: len("PartiallyFailed"), text: func(r row) string { return r.Phase }},
-	{title: "RATE", wide: true, usual: len("100.0 MiB/s"), text: func(r row) string { return r.Rate.String() }, order: func(r row) any { return known(r.Rate.Known, r.Rate.PerSecond) }},
-	{title: "VOLUMES", wide: true, text: func(r row) string { return fmt.Sprint(len(r.Volumes)) }, order: func(r row) any { return float64(len(r.Volumes)) }},
+	{
+		title: "RATE",
+		wide:  true,
+		usual: len("100.0 MiB/s"),
+		text:  func(r row) string { return r.Rate.String() },
+		order: func(r row) any { return known(r.Rate.Known, r.Rate.PerSecond) },
+	},
+	{
+		title: "VOLUMES",
+		wide:  true,
+		text:  func(r row) string { return fmt.Sprint(len(r.Volumes)) },
+		order: func(r row) any { return float64(len(r.Volumes)) },
+	},
 	{title: "OPERATIONS", wide: true, text: func(r row) string {
 		return fmt.Sprintf("%d/%d", r.Operations.Completed+r.Operations.Failed, r.Operations.Attempted)
 	}, order: func(r row) any { return float64(r.Operations.Completed + r.Operations.Failed) }},

@@ -32,7 +32,12 @@ func TestTableChangesKeepToTheColumns(t *testing.T) {
 	}
 	for _, w := range []bool{true, false} { // what went wrong is in every table, once
 		var text strings.Builder
-		if err := (&tablePrinter{table: table{w: &text}, wide: w}).list(rowsOf("", a, one("a", "Failed")), nil, false); err != nil || strings.Count(text.String(), "ERRORS") != 1 {
+		if err := (&tablePrinter{table: table{w: &text}, wide: w}).list(
+			rowsOf("", a, one("a", "Failed")),
+			nil,
+			false,
+		); err != nil ||
+			strings.Count(text.String(), "ERRORS") != 1 {
 			t.Errorf("%v:\n%s", err, text.String())
 		}
 	}
@@ -56,8 +61,14 @@ func TestTableSaysWhatIsDeleted(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for phase, want := range map[velerov1.RestorePhase]string{"": "Queued,deleting", "InProgress": "Items,deleting", "Completed": "Completed,deleting"} {
 		j := job.Next(nil, job.Input{At: now, Restore: &velerov1.Restore{
-			ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "u", CreationTimestamp: metav1.NewTime(now), DeletionTimestamp: &metav1.Time{Time: now}},
-			Status:     velerov1.RestoreStatus{Phase: phase}}})
+			ObjectMeta: metav1.ObjectMeta{
+				Name:              "r",
+				UID:               "u",
+				CreationTimestamp: metav1.NewTime(now),
+				DeletionTimestamp: &metav1.Time{Time: now},
+			},
+			Status: velerov1.RestoreStatus{Phase: phase},
+		}})
 		a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
 		if got := newRow("", a, j).stage(); got != want {
 			t.Errorf("phase %q: %s, want %s", phase, got, want)

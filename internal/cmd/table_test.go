@@ -24,11 +24,25 @@ func randomCells(r *rand.Rand, columns []column) []string {
 		case "KIND":
 			cells[i] = pick("backup", "restore")
 		case "NAME", "FROM":
-			cells[i] = pick("a", "shop", "everything-to-dr-20261123072919", strings.Repeat("long-", 20)+"name", "バックアップ-二〇二六年十一月", "cafe\u0301-"+strings.Repeat("e\u0301", 30), "🚀🚀🚀-ship")
+			cells[i] = pick(
+				"a",
+				"shop",
+				"everything-to-dr-20261123072919",
+				strings.Repeat("long-", 20)+"name",
+				"バックアップ-二〇二六年十一月",
+				"cafe\u0301-"+strings.Repeat("e\u0301", 30),
+				"🚀🚀🚀-ship",
+			)
 		case "STAGE", "PHASE":
 			cells[i] = pick("Items", "Completed", "PartiallyFailed", "FinalizingPartiallyFailed,deleting", "未知")
 		case "VERDICT":
-			cells[i] = pick("", "", "progressing", "stuck", "malformed: status.completionTimestamp 2026-01-01t00:00:00z")
+			cells[i] = pick(
+				"",
+				"",
+				"progressing",
+				"stuck",
+				"malformed: status.completionTimestamp 2026-01-01t00:00:00z",
+			)
 		case "ETA":
 			cells[i] = pick("", "12s", "1 to 3m")
 		default:
@@ -67,7 +81,16 @@ func TestTableIsAligned(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(width)))
 			var out strings.Builder
 			several, wide := r.IntN(3) == 0, r.IntN(4) == 0
-			p := &tablePrinter{table: table{w: &out, width: width, glyphs: &draw.Unicode, noHeaders: r.IntN(4) == 0, grows: r.IntN(3) == 0}, wide: wide}
+			p := &tablePrinter{
+				table: table{
+					w:         &out,
+					width:     width,
+					glyphs:    &draw.Unicode,
+					noHeaders: r.IntN(4) == 0,
+					grows:     r.IntN(3) == 0,
+				},
+				wide: wide,
+			}
 			columns := p.columns(several)
 			var rows [][]string
 			least := 0 // what the columns that stay need at least
@@ -110,7 +133,14 @@ func TestTableIsAligned(t *testing.T) {
 					t.Fatalf("seed %d, width %d: columns at %v and %v:\n%s", seed, width, want, got, out.String())
 				}
 				if width > 0 && width >= least && ansi.StringWidth(line) > width {
-					t.Fatalf("seed %d, width %d: a line of %d, though %d are enough:\n%s", seed, width, ansi.StringWidth(line), least, out.String())
+					t.Fatalf(
+						"seed %d, width %d: a line of %d, though %d are enough:\n%s",
+						seed,
+						width,
+						ansi.StringWidth(line),
+						least,
+						out.String(),
+					)
 				}
 			}
 			if got := len(columnStarts(lines[0])); (width == 0 || wide) && got != len(columns) {
@@ -128,7 +158,18 @@ func TestTableIsAligned(t *testing.T) {
 func TestTableDropsColumns(t *testing.T) {
 	titles := strings.Split("KIND NAME STAGE PROGRESS DONE ETA ERRORS WARNINGS VERDICT AGE", " ")
 	full := [][]string{
-		{"restore", "everything-to-dr-20261123072919", "Items", "37%", "887/2359", "12s", "1", "2", "progressing", "20s"},
+		{
+			"restore",
+			"everything-to-dr-20261123072919",
+			"Items",
+			"37%",
+			"887/2359",
+			"12s",
+			"1",
+			"2",
+			"progressing",
+			"20s",
+		},
 		{"backup", "shop", "PartiallyFailed", "100%", "51/51", "", "43", "", "stuck", "1m39s"},
 	}
 	quiet := [][]string{
@@ -154,7 +195,10 @@ func TestTableDropsColumns(t *testing.T) {
 		{quiet, 92, true, "", "KIND NAME STAGE PROGRESS ERRORS VERDICT"},
 	} {
 		var out strings.Builder
-		p := &tablePrinter{table: table{w: &out, width: c.width, glyphs: &draw.Unicode, grows: c.grows}, sorted: c.sorted}
+		p := &tablePrinter{
+			table:  table{w: &out, width: c.width, glyphs: &draw.Unicode, grows: c.grows},
+			sorted: c.sorted,
+		}
 		rows := make([][]string, len(c.rows))
 		for i := range rows {
 			rows[i] = slices.Clone(c.rows[i])
@@ -163,7 +207,13 @@ func TestTableDropsColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		title, _, _ := strings.Cut(out.String(), "\n")
-		got := strings.Join(slices.DeleteFunc(slices.Clone(titles), func(s string) bool { return !slices.Contains(strings.Fields(title), s) }), " ")
+		got := strings.Join(
+			slices.DeleteFunc(
+				slices.Clone(titles),
+				func(s string) bool { return !slices.Contains(strings.Fields(title), s) },
+			),
+			" ",
+		)
 		if got != c.want {
 			t.Errorf("width %d: %s, want %s\n%s", c.width, got, c.want, out.String())
 		}
@@ -174,7 +224,11 @@ func TestTableDropsColumns(t *testing.T) {
 func TestTableOfChangesOnATerminal(t *testing.T) {
 	var out strings.Builder
 	p := &tablePrinter{table: table{w: &out, width: 100, glyphs: &draw.Unicode, grows: true}}
-	jobs := []*job.Job{aged("shop", 5, 0), aged("everything-to-dr-20261123072919", 6, 12), aged(strings.Repeat("long-", 20)+"name", 7, 2)}
+	jobs := []*job.Job{
+		aged("shop", 5, 0),
+		aged("everything-to-dr-20261123072919", 6, 12),
+		aged(strings.Repeat("long-", 20)+"name", 7, 2),
+	}
 	a := assessed(jobs...)
 	if err := p.list(rowsOf("", a, jobs[0]), nil, false); err != nil {
 		t.Fatal(err)

@@ -30,8 +30,16 @@ type stdio struct {
 
 func newStdio(p *process, stdin, stdout, stderr *os.File) stdio {
 	return stdio{
-		process: p, stdin: stdin, stdout: stdout, stderr: stderr, screen: newScreen(stdin, stdout, os.Getenv("TERM")),
-		streams: genericiooptions.IOStreams{In: stdin, Out: stream{sanitize.NewWriter(stdout)}, ErrOut: stream{sanitize.NewWriter(stderr)}},
+		process: p,
+		stdin:   stdin,
+		stdout:  stdout,
+		stderr:  stderr,
+		screen:  newScreen(stdin, stdout, os.Getenv("TERM")),
+		streams: genericiooptions.IOStreams{
+			In:     stdin,
+			Out:    stream{sanitize.NewWriter(stdout)},
+			ErrOut: stream{sanitize.NewWriter(stderr)},
+		},
 	}
 }
 

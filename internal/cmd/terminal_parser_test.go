@@ -70,7 +70,9 @@ func ownSequence(s string) (size int, why string) {
 			return 0, "an OSC that is not clean: " + why
 		}
 		return size, ""
-	case strings.HasPrefix(s, "\x1b7"), strings.HasPrefix(s, "\x1b8"), strings.HasPrefix(s, "\x1bM"): // cursor kept, back, and up
+	case strings.HasPrefix(s, "\x1b7"),
+		strings.HasPrefix(s, "\x1b8"),
+		strings.HasPrefix(s, "\x1bM"): // cursor kept, back, and up
 		return 2, ""
 	case s[0] == '\x1b':
 		return 0, "not our escape"

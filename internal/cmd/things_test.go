@@ -24,22 +24,71 @@ func inVelero(name string) metav1.ObjectMeta {
 // createThings makes a schedule whose last run lost half of its items, a repository and a deletion.
 func createThings(t *testing.T, b *bed) {
 	t.Helper()
-	b.create(t, &velerov1.Schedule{ObjectMeta: inVelero("thin"), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"}, Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled}})
-	b.create(t, &velerov1.Schedule{ObjectMeta: inVelero("wrong"), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * SO"},
-		Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseFailedValidation, ValidationErrors: []string{hostile}}})
+	b.create(
+		t,
+		&velerov1.Schedule{
+			ObjectMeta: inVelero("thin"),
+			Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
+			Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+		},
+	)
+	b.create(t, &velerov1.Schedule{
+		ObjectMeta: inVelero("wrong"),
+		Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * SO"},
+		Status: velerov1.ScheduleStatus{
+			Phase:            velerov1.SchedulePhaseFailedValidation,
+			ValidationErrors: []string{hostile},
+		},
+	})
 	for i, items := range []int{400, 900, 900, 900} {
 		began := metav1.NewTime(time.Now().Add(-time.Duration(i*24+1) * time.Hour))
-		backup := &velerov1.Backup{ObjectMeta: inVelero("thin-" + string(rune('d'-i))), Spec: velerov1.BackupSpec{VolumeSnapshotLocations: []string{"disks"}}, Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted,
-			StartTimestamp: &began, CompletionTimestamp: &metav1.Time{Time: began.Add(time.Minute)}, Progress: &velerov1.BackupProgress{TotalItems: items, ItemsBackedUp: items}}}
+		backup := &velerov1.Backup{
+			ObjectMeta: inVelero("thin-" + string(rune('d'-i))),
+			Spec:       velerov1.BackupSpec{VolumeSnapshotLocations: []string{"disks"}},
+			Status: velerov1.BackupStatus{
+				Phase:               velerov1.BackupPhaseCompleted,
+				StartTimestamp:      &began,
+				CompletionTimestamp: &metav1.Time{Time: began.Add(time.Minute)},
+				Progress:            &velerov1.BackupProgress{TotalItems: items, ItemsBackedUp: items},
+			},
+		}
 		backup.Labels = map[string]string{velerov1.ScheduleNameLabel: "thin"}
 		b.create(t, backup)
 	}
-	b.create(t, &velerov1.VolumeSnapshotLocation{ObjectMeta: inVelero("disks"), Spec: velerov1.VolumeSnapshotLocationSpec{Provider: "aws-disks", Config: map[string]string{"region": "eu-1"},
-		Credential: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "cloud"}, Key: "disks"}}})
-	b.create(t, &velerov1.BackupRepository{ObjectMeta: inVelero("shop-default-kopia"), Spec: velerov1.BackupRepositorySpec{VolumeNamespace: "shop", BackupStorageLocation: "default", RepositoryType: "kopia"},
-		Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseReady}})
-	b.create(t, &velerov1.DeleteBackupRequest{ObjectMeta: inVelero("thin-a-x"), Spec: velerov1.DeleteBackupRequestSpec{BackupName: "thin-a"},
-		Status: velerov1.DeleteBackupRequestStatus{Phase: velerov1.DeleteBackupRequestPhaseProcessed, Errors: []string{"no luck"}}})
+	b.create(
+		t,
+		&velerov1.VolumeSnapshotLocation{ObjectMeta: inVelero("disks"), Spec: velerov1.VolumeSnapshotLocationSpec{
+			Provider: "aws-disks",
+			Config:   map[string]string{"region": "eu-1"},
+			Credential: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "cloud"},
+				Key:                  "disks",
+			},
+		}},
+	)
+	b.create(
+		t,
+		&velerov1.BackupRepository{
+			ObjectMeta: inVelero("shop-default-kopia"),
+			Spec: velerov1.BackupRepositorySpec{
+				VolumeNamespace:       "shop",
+				BackupStorageLocation: "default",
+				RepositoryType:        "kopia",
+			},
+			Status: velerov1.BackupRepositoryStatus{Phase: velerov1.BackupRepositoryPhaseReady},
+		},
+	)
+	b.create(
+		t,
+		&velerov1.DeleteBackupRequest{
+			ObjectMeta: inVelero("thin-a-x"),
+			Spec:       velerov1.DeleteBackupRequestSpec{BackupName: "thin-a"},
+			Status: velerov1.DeleteBackupRequestStatus{
+				Phase:  velerov1.DeleteBackupRequestPhaseProcessed,
+				Errors: []string{"no luck"},
+			},
+		},
+	)
 }
 
 func TestGetThings(t *testing.T) {
@@ -100,7 +149,15 @@ func TestGetThings(t *testing.T) {
 			text = stderr
 		}
 		if code != c.code || !holdsAll(text, c.want...) {
-			t.Errorf("%s: exit code %d, stdout %q, stderr %q; want %d and %q", c.args, code, stdout, stderr, c.code, c.want)
+			t.Errorf(
+				"%s: exit code %d, stdout %q, stderr %q; want %d and %q",
+				c.args,
+				code,
+				stdout,
+				stderr,
+				c.code,
+				c.want,
+			)
 		}
 		checkHarmless(t, c.args, stdout)
 	}
@@ -117,14 +174,20 @@ func TestDescribedThingIsTheOneOfGet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s := described.Schedule; s == nil || described.Job != nil || !slices.Equal(s.Notes, got.Notes) || len(s.Runs) != 4 || s.Loss.Measures[0] != got.Loss.Measures[0] {
+	if s := described.Schedule; s == nil || described.Job != nil || !slices.Equal(s.Notes, got.Notes) ||
+		len(s.Runs) != 4 ||
+		s.Loss.Measures[0] != got.Loss.Measures[0] {
 		t.Errorf("%+v, %+v", described, got)
 	}
 }
 
 func TestGetWatchesThings(t *testing.T) {
 	b := control(t)
-	s := &velerov1.Schedule{ObjectMeta: inVelero("watched"), Spec: velerov1.ScheduleSpec{Schedule: "0 2 * * *"}, Status: velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled}}
+	s := &velerov1.Schedule{
+		ObjectMeta: inVelero("watched"),
+		Spec:       velerov1.ScheduleSpec{Schedule: "0 2 * * *"},
+		Status:     velerov1.ScheduleStatus{Phase: velerov1.SchedulePhaseEnabled},
+	}
 	b.create(t, s)
 	cmd := b.command(t, "get", "schedule/watched", "-w", "-o", "json")
 	out, err := cmd.StdoutPipe()

@@ -25,12 +25,18 @@ func startInTmux(t *testing.T, options string, args ...string) *inTmux {
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "tmux.conf")
-	if err := os.WriteFile(config, []byte("set -g status off\nset -g default-terminal tmux-256color\n"+options), 0o600); err != nil {
+	if err := os.WriteFile(
+		config,
+		[]byte("set -g status off\nset -g default-terminal tmux-256color\n"+options),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	s := &inTmux{socket: filepath.Join(dir, "s")}
 	demo := demoCommand(t, args...)
-	start := exec.Command("tmux", append([]string{"-S", s.socket, "-f", config, "new-session", "-d", "-x", "80", "-y", "24"}, demo.Args...)...)
+	start := exec.Command(
+		"tmux",
+		append([]string{"-S", s.socket, "-f", config, "new-session", "-d", "-x", "80", "-y", "24"}, demo.Args...)...)
 	start.Env = demo.Env
 	if out, err := start.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -77,7 +83,8 @@ func TestTmuxDetachAndAttach(t *testing.T) {
 		again.sees(t, "live", "? help")
 		eventually(t, "the frame fits the terminal, and what it shows is what tmux has", func() bool {
 			lines := strings.Split(strings.TrimRight(s.tell(t, "capture-pane", "-p"), "\n"), "\n")
-			if len(lines) != int(size[1]) || !strings.HasPrefix(lines[0], " veltui") || !strings.Contains(lines[len(lines)-1], "? help") {
+			if len(lines) != int(size[1]) || !strings.HasPrefix(lines[0], " veltui") ||
+				!strings.Contains(lines[len(lines)-1], "? help") {
 				return false
 			}
 			shown := strings.Split(strings.TrimRight(again.Screen(), "\n"), "\n")

@@ -121,7 +121,14 @@ func (w *twins) restore(t *testing.T) *velerov1.Restore {
 	case name := <-w.names:
 		one, other := w.a.restoreNamed(t, name), w.b.restoreNamed(t, name)
 		if one.UID != other.UID || one.ResourceVersion != other.ResourceVersion {
-			t.Fatalf("%s is no twin: uids %s and %s, versions %s and %s", name, one.UID, other.UID, one.ResourceVersion, other.ResourceVersion)
+			t.Fatalf(
+				"%s is no twin: uids %s and %s, versions %s and %s",
+				name,
+				one.UID,
+				other.UID,
+				one.ResourceVersion,
+				other.ResourceVersion,
+			)
 		}
 		return one
 	default:

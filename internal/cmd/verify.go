@@ -65,8 +65,10 @@ content, 1 if veltui did not look at everything or compare it, or data may still
   veltui verify restore/shop-restore-2 > verify.txt || mail -s 'restore incomplete' on-call < verify.txt`,
 	}
 	addOutput(cmd, &f.output, "text", "json", "yaml")
-	cmd.Flags().BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
-	cmd.Flags().BoolVar(&f.compare, "compare", false, "Compare the content of what came back with the backup, and name the fields that differ")
+	cmd.Flags().
+		BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
+	cmd.Flags().
+		BoolVar(&f.compare, "compare", false, "Compare the content of what came back with the backup, and name the fields that differ")
 	c.addCAFile(cmd, cmd.Flags())
 	return c.forJob(cmd, f.run, restoreKind)
 }
@@ -101,7 +103,10 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(verifyErr, verify.ErrNotStarted):
-		return exitError{ExitRefused, fmt.Errorf("restore %s, phase %s: %w", judged.Name, dash(judged.Phase), verifyErr)}
+		return exitError{
+			ExitRefused,
+			fmt.Errorf("restore %s, phase %s: %w", judged.Name, dash(judged.Phase), verifyErr),
+		}
 	case verifyErr != nil && result.Count == nil:
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	}
@@ -198,7 +203,11 @@ func (r verified) findings(l *lines, k verify.Kind, all bool) {
 	for _, i := range k.Items {
 		switch {
 		case i.Content.Lost():
-			list.add(i.Content.Words(), itemWords(i), fmt.Sprintf("and %d more (--all)", k.Content[i.Content]-namedItems))
+			list.add(
+				i.Content.Words(),
+				itemWords(i),
+				fmt.Sprintf("and %d more (--all)", k.Content[i.Content]-namedItems),
+			)
 		case i.State.Lost() || all && !slices.Contains(quiet, i.State):
 			list.add(i.State.Words(), itemWords(i), fmt.Sprintf("and %d more (--all)", k.Count[i.State]-namedItems))
 		}
@@ -211,14 +220,26 @@ func (r verified) changes(l *lines, all bool) {
 	for _, k := range r.Kinds {
 		for _, i := range k.Items {
 			if slices.Contains(verify.Contents, i.Content) && !i.Content.Lost() {
-				list.add(i.Content.Words(), k.Name+" "+itemWords(i), fmt.Sprintf("and %d more (--all)", r.Content[i.Content]-namedItems))
+				list.add(
+					i.Content.Words(),
+					k.Name+" "+itemWords(i),
+					fmt.Sprintf("and %d more (--all)", r.Content[i.Content]-namedItems),
+				)
 			}
 		}
 	}
 }
 
 func itemWords(i verify.Item) string {
-	return human.Namespaced(i.Namespace, i.Name) + human.Parens(human.Clause("from ", i.From)) + human.Clause(": ", i.Reason())
+	return human.Namespaced(
+		i.Namespace,
+		i.Name,
+	) + human.Parens(
+		human.Clause("from ", i.From),
+	) + human.Clause(
+		": ",
+		i.Reason(),
+	)
 }
 
 func (r verified) counts(l *lines) {
@@ -247,7 +268,21 @@ func (r verified) counts(l *lines) {
 				of = append(of, fmt.Sprintf("%d %s", n, c.Words()))
 			}
 		}
-		l.add("%s", strings.TrimRight(fmt.Sprintf("%-*s  %8d  %7d  %7d  %s", width, human.Shorten(k.Name, maxResource), wanted, k.There(), k.Lost(), strings.Join(of, ", ")), " "))
+		l.add(
+			"%s",
+			strings.TrimRight(
+				fmt.Sprintf(
+					"%-*s  %8d  %7d  %7d  %s",
+					width,
+					human.Shorten(k.Name, maxResource),
+					wanted,
+					k.There(),
+					k.Lost(),
+					strings.Join(of, ", "),
+				),
+				" ",
+			),
+		)
 	}
 	if n := r.Count[verify.LeftOut]; n > 0 {
 		l.add("The restore's filters left out %s of the backup.", human.Count(n, "item"))

@@ -30,7 +30,11 @@ const verifySpace = "verify-ops"
 func (b *bed) verifyCluster(t *testing.T, s *store, name string) {
 	t.Helper()
 	meta := func(item string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: verifySpace, Name: item, Labels: map[string]string{"velero.io/restore-name": name, "velero.io/backup-name": "b-verify"}}
+		return metav1.ObjectMeta{
+			Namespace: verifySpace,
+			Name:      item,
+			Labels:    map[string]string{"velero.io/restore-name": name, "velero.io/backup-name": "b-verify"},
+		}
 	}
 	targetNamespaces(t, b, verifySpace)
 	var secrets, services []string
@@ -57,11 +61,21 @@ func (b *bed) verifyCluster(t *testing.T, s *store, name string) {
 	for i := range 5 {
 		services = append(services, fmt.Sprintf(`"%s/svc-%d(created)"`, verifySpace, i))
 		if i != 2 { // that was deleted afterwards
-			b.create(t, &corev1.Service{ObjectMeta: meta(fmt.Sprintf("svc-%d", i)), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
+			b.create(
+				t,
+				&corev1.Service{
+					ObjectMeta: meta(fmt.Sprintf("svc-%d", i)),
+					Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+				},
+			)
 		}
 	}
 	files := map[string]string{
-		"RestoreResourceList/" + name: fmt.Sprintf(`{"v1/Secret": [%s], "v1/Service": [%s]}`, strings.Join(secrets, ","), strings.Join(services, ",")),
+		"RestoreResourceList/" + name: fmt.Sprintf(
+			`{"v1/Secret": [%s], "v1/Service": [%s]}`,
+			strings.Join(secrets, ","),
+			strings.Join(services, ","),
+		),
 		"RestoreResults/" + name: `{"errors": {"namespaces": {"` + verifySpace + `": ["error restoring secrets/` + verifySpace + `/sec-0003: secrets \"sec-0003\" is forbidden: exceeded quota: compute"]}},
 			"warnings": {"namespaces": {"` + verifySpace + `": ["could not restore, Secret:sec-0004 already exists. Warning: the in-cluster version is different than the backed-up version"]}}}`,
 	}
@@ -71,17 +85,36 @@ func (b *bed) verifyCluster(t *testing.T, s *store, name string) {
 	for path, file := range files {
 		s.files[path] = file
 	}
-	began, ended := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second)), metav1.NewTime(time.Now().Truncate(time.Second))
-	r := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, Warnings: 1, StartTimestamp: &began, CompletionTimestamp: &ended})
-	r.Spec = velerov1.RestoreSpec{BackupName: "b-verify", IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"secrets", "services"},
-		NamespaceMapping: map[string]string{"ops": verifySpace}}
+	began, ended := metav1.NewTime(
+		time.Now().Add(-time.Minute).Truncate(time.Second),
+	), metav1.NewTime(
+		time.Now().Truncate(time.Second),
+	)
+	r := restore(
+		name,
+		velerov1.RestoreStatus{
+			Phase:               velerov1.RestorePhasePartiallyFailed,
+			Errors:              1,
+			Warnings:            1,
+			StartTimestamp:      &began,
+			CompletionTimestamp: &ended,
+		},
+	)
+	r.Spec = velerov1.RestoreSpec{
+		BackupName:         "b-verify",
+		IncludedNamespaces: []string{"ops"},
+		IncludedResources:  []string{"secrets", "services"},
+		NamespaceMapping:   map[string]string{"ops": verifySpace},
+	}
 	b.create(t, r)
 }
 
 // verified runs `veltui verify -o json`.
 func (b *bed) verified(t *testing.T, name string, args ...string) (d document.Verification, code int) {
 	t.Helper()
-	stdout, stderr, code := b.run(t, append([]string{"verify", "-n", "velero", "restore/" + name, "-o", "json"}, args...)...)
+	stdout, stderr, code := b.run(
+		t,
+		append([]string{"verify", "-n", "velero", "restore/" + name, "-o", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil {
 		t.Fatalf("%v: %s%s", err, stdout, stderr)
 	}
@@ -108,7 +141,12 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	b.verifyCluster(t, s, "verify-ended")
 
 	d, code := b.verified(t, "verify-ended")
-	want := []string{"Differs secrets/sec-0004", "Failed secrets/sec-0003", "Gone services/svc-2", "Missing secrets/sec-0005"}
+	want := []string{
+		"Differs secrets/sec-0004",
+		"Failed secrets/sec-0003",
+		"Gone services/svc-2",
+		"Missing secrets/sec-0005",
+	}
 	if got := lostItems(d); !slices.Equal(got, want) || code != ExitRefused || d.LostItems != 4 {
 		t.Errorf("exit code %d: %q, expected %q", code, got, want)
 	}
@@ -132,7 +170,12 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	if _, err := b.UserWith(t.Context(), "verify-few", "velero", velero); err != nil {
 		t.Fatal(err)
 	}
-	config, err := b.UserWith(t.Context(), "verify-few", verifySpace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}})
+	config, err := b.UserWith(
+		t.Context(),
+		"verify-few",
+		verifySpace,
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +184,10 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, code = b.verified(t, "verify-ended", "--kubeconfig", few)
-	if got := lostItems(d); code != ExitRefused || !slices.Equal(got, []string{"Gone services/svc-2"}) || d.Counts["NotLookedAt"] != 10 {
+	if got := lostItems(
+		d,
+	); code != ExitRefused || !slices.Equal(got, []string{"Gone services/svc-2"}) ||
+		d.Counts["NotLookedAt"] != 10 {
 		t.Errorf("exit code %d, %q, %v", code, got, d.Counts)
 	}
 	if len(d.NotSeen) != 1 || d.NotSeen[0].Resource != "secrets" || d.NotSeen[0].Why != "you may not list it" {
@@ -149,7 +195,12 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	}
 
 	// Without DownloadRequests veltui cannot tell what should have come back.
-	config, err = b.UserWith(t.Context(), "verify-viewer", "velero", rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}})
+	config, err = b.UserWith(
+		t.Context(),
+		"verify-viewer",
+		"velero",
+		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"*"}, Verbs: []string{"get", "list"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +209,8 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, code = b.verified(t, "verify-ended", "--kubeconfig", viewer)
-	if code != ExitError || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "you may not create downloadrequests.velero.io") {
+	if code != ExitError || len(d.Notes) != 1 ||
+		!strings.Contains(d.Notes[0], "you may not create downloadrequests.velero.io") {
 		t.Errorf("exit code %d, %+v", code, d.Notes)
 	}
 
@@ -166,21 +218,43 @@ func TestVerifyFindsPlantedLossesAndNothingElse(t *testing.T) {
 	delete(s.files, "RestoreResourceList/verify-ended")
 	d, code = b.verified(t, "verify-ended")
 	want = []string{"Missing secrets/sec-0003", "Missing secrets/sec-0005", "Missing services/svc-2"}
-	if got := lostItems(d); code != ExitRefused || !slices.Equal(got, want) || !strings.Contains(strings.Join(d.Notes, " "), "Velero's list of what it restored is not there") {
+	if got := lostItems(
+		d,
+	); code != ExitRefused || !slices.Equal(got, want) ||
+		!strings.Contains(strings.Join(d.Notes, " "), "Velero's list of what it restored is not there") {
 		t.Errorf("exit code %d, %q, %q", code, got, d.Notes)
 	}
 	now := metav1.Now()
-	running := restore("verify-running", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now})
-	running.Spec = velerov1.RestoreSpec{BackupName: "b-verify", IncludedNamespaces: []string{"ops"}, IncludedResources: []string{"secrets"}}
+	running := restore(
+		"verify-running",
+		velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now},
+	)
+	running.Spec = velerov1.RestoreSpec{
+		BackupName:         "b-verify",
+		IncludedNamespaces: []string{"ops"},
+		IncludedResources:  []string{"secrets"},
+	}
 	b.create(t, running)
 	if d, _ = b.verified(t, "verify-running"); !d.SoFar || d.Wanted < 10 {
 		t.Errorf("%+v", d)
 	}
 	b.create(t, restore("verify-invalid", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation}))
-	if _, stderr, code := b.run(t, "verify", "-n", "velero", "restore/verify-invalid"); code != ExitRefused || !strings.Contains(stderr, "nothing to verify") {
+	if _, stderr, code := b.run(
+		t,
+		"verify",
+		"-n",
+		"velero",
+		"restore/verify-invalid",
+	); code != ExitRefused ||
+		!strings.Contains(stderr, "nothing to verify") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-	if _, stderr, code := b.run(t, "verify", "backup/b-verify"); code != ExitUsage || !strings.Contains(stderr, "restore/NAME") {
+	if _, stderr, code := b.run(
+		t,
+		"verify",
+		"backup/b-verify",
+	); code != ExitUsage ||
+		!strings.Contains(stderr, "restore/NAME") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -204,9 +278,18 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 		infos = append(infos, `{"pvcNamespace": "old", "pvcName": "`+claim+`", "pvName": "pv-`+claim+`", `+info+`}`)
 		listed = append(listed, `"`+space+"/"+claim+`(created)"`)
 		c := &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: claim, Labels: map[string]string{"velero.io/restore-name": label.GetValidName(name)}},
-			Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pvc-" + claim, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: space,
+				Name:      claim,
+				Labels:    map[string]string{"velero.io/restore-name": label.GetValidName(name)},
+			},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				VolumeName:  "pvc-" + claim,
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources: corev1.VolumeResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				},
+			},
 		}
 		b.create(t, c)
 		c.Status.Phase = corev1.ClaimBound
@@ -222,21 +305,41 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 		"RestoreResults/" + name:      `{}`,
 	}
 	s.stored(t, b, "b-volumes", velerov1.BackupPhaseCompleted)
-	began, ended := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second)), metav1.NewTime(time.Now().Truncate(time.Second))
-	r := restore(name, velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 1, StartTimestamp: &began, CompletionTimestamp: &ended})
+	began, ended := metav1.NewTime(
+		time.Now().Add(-time.Minute).Truncate(time.Second),
+	), metav1.NewTime(
+		time.Now().Truncate(time.Second),
+	)
+	r := restore(
+		name,
+		velerov1.RestoreStatus{
+			Phase:               velerov1.RestorePhasePartiallyFailed,
+			Errors:              1,
+			StartTimestamp:      &began,
+			CompletionTimestamp: &ended,
+		},
+	)
 	r.Spec = velerov1.RestoreSpec{BackupName: "b-volumes", NamespaceMapping: map[string]string{"old": space}}
 	b.create(t, r)
 	for volume, status := range map[string]velerov1.PodVolumeRestoreStatus{
 		"copied": {Phase: velerov1.PodVolumeRestorePhaseCompleted},
 		"failed": {Phase: velerov1.PodVolumeRestorePhaseFailed, Message: "no space left on device"},
 	} {
-		v := &velerov1.PodVolumeRestore{ObjectMeta: ofRestore("verify-"+volume, r.UID), Spec: velerov1.PodVolumeRestoreSpec{Volume: volume, UploaderType: "kopia"}, Status: status}
+		v := &velerov1.PodVolumeRestore{
+			ObjectMeta: ofRestore("verify-"+volume, r.UID),
+			Spec:       velerov1.PodVolumeRestoreSpec{Volume: volume, UploaderType: "kopia"},
+			Status:     status,
+		}
 		v.Spec.Pod.Namespace, v.Spec.Pod.Name = space, "db-0"
 		b.create(t, v)
 	}
-	b.create(t, &velerov2alpha1.DataDownload{ObjectMeta: ofRestore("verify-moved", r.UID),
-		Spec:   velerov2alpha1.DataDownloadSpec{TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "moved", Namespace: space}},
-		Status: velerov2alpha1.DataDownloadStatus{Phase: velerov2alpha1.DataDownloadPhaseCompleted}})
+	b.create(t, &velerov2alpha1.DataDownload{
+		ObjectMeta: ofRestore("verify-moved", r.UID),
+		Spec: velerov2alpha1.DataDownloadSpec{
+			TargetVolume: velerov2alpha1.TargetVolumeSpec{PVC: "moved", Namespace: space},
+		},
+		Status: velerov2alpha1.DataDownloadStatus{Phase: velerov2alpha1.DataDownloadPhaseCompleted},
+	})
 
 	states := func(d document.Verification) (all []string) {
 		for _, v := range d.Volumes {
@@ -245,9 +348,25 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 		return all
 	}
 	d, code := b.verified(t, name)
-	want := []string{"forgotten  Empty", "failed PodVolume Failed", "copied PodVolume Restored", "moved DataMover Restored"}
-	if got := states(d); !slices.Equal(got, want) || code != ExitRefused || d.LostVolumes != 2 || d.LostItems != 0 || d.Counts["Restored"] != 4 || len(d.Notes) > 0 {
-		t.Errorf("exit code %d, %q, expected %q; %d lost volumes, %v, notes %q", code, got, want, d.LostVolumes, d.Counts, d.Notes)
+	want := []string{
+		"forgotten  Empty",
+		"failed PodVolume Failed",
+		"copied PodVolume Restored",
+		"moved DataMover Restored",
+	}
+	if got := states(
+		d,
+	); !slices.Equal(got, want) || code != ExitRefused || d.LostVolumes != 2 || d.LostItems != 0 || d.Counts["Restored"] != 4 ||
+		len(d.Notes) > 0 {
+		t.Errorf(
+			"exit code %d, %q, expected %q; %d lost volumes, %v, notes %q",
+			code,
+			got,
+			want,
+			d.LostVolumes,
+			d.Counts,
+			d.Notes,
+		)
 	}
 	out, stderr, _ := b.run(t, "verify", "-n", "velero", "restore/"+name)
 	for _, says := range []string{"all of 4 items came back; the data of 2 volumes did not come back",
@@ -261,12 +380,25 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 
 	// Who may not list PodVolumeRestores does not learn that anything is lost, nor that
 	// all came back.
-	_, err := b.UserWith(t.Context(), "verify-blind", space, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"list"}})
+	_, err := b.UserWith(
+		t.Context(),
+		"verify-blind",
+		space,
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"list"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := b.UserWith(t.Context(), "verify-blind", "velero",
-		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"restores", "backups", "datadownloads", "downloadrequests", "backupstoragelocations"}, Verbs: []string{"*"}})
+	config, err := b.UserWith(
+		t.Context(),
+		"verify-blind",
+		"velero",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"restores", "backups", "datadownloads", "downloadrequests", "backupstoragelocations"},
+			Verbs:     []string{"*"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,9 +406,18 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.files["BackupVolumeInfos/b-volumes"] = strings.ReplaceAll(s.files["BackupVolumeInfos/b-volumes"], `"skipped": true`, `"backupMethod": "CSISnapshot", "snapshotDataMoved": true`)
+	s.files["BackupVolumeInfos/b-volumes"] = strings.ReplaceAll(
+		s.files["BackupVolumeInfos/b-volumes"],
+		`"skipped": true`,
+		`"backupMethod": "CSISnapshot", "snapshotDataMoved": true`,
+	)
 	d, code = b.verified(t, name, "--kubeconfig", blind)
-	want = []string{"forgotten DataMover Empty", "copied PodVolume Unknown", "failed PodVolume Unknown", "moved DataMover Restored"}
+	want = []string{
+		"forgotten DataMover Empty",
+		"copied PodVolume Unknown",
+		"failed PodVolume Unknown",
+		"moved DataMover Restored",
+	}
 	if got := states(d); !slices.Equal(got, want) || code != ExitRefused {
 		t.Errorf("exit code %d, %q, expected %q", code, got, want)
 	}
@@ -285,7 +426,13 @@ func TestVerifySaysWhatBecameOfVolumes(t *testing.T) {
 	delete(s.files, "BackupVolumeInfos/b-volumes")
 	d, code = b.verified(t, name, "--kubeconfig", blind)
 	want = []string{"copied  Unknown", "failed  Unknown", "forgotten  Unknown", "moved DataMover Restored"}
-	if got := states(d); !slices.Equal(got, want) || code != ExitError || !strings.Contains(strings.Join(d.Notes, " "), "What the backup has of volumes is not known: Velero stored nothing") {
+	if got := states(
+		d,
+	); !slices.Equal(got, want) || code != ExitError ||
+		!strings.Contains(
+			strings.Join(d.Notes, " "),
+			"What the backup has of volumes is not known: Velero stored nothing",
+		) {
 		t.Errorf("exit code %d, %q, expected %q; %q", code, got, want, d.Notes)
 	}
 }
@@ -298,7 +445,11 @@ func TestVerifyBesideAnAPIThatIsDown(t *testing.T) {
 	b.verifyCluster(t, s, "verify-beside")
 	b.apiDown(t, "down.example.com")
 	var r velerov1.Restore
-	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: "velero", Name: "verify-beside"}, &r); err != nil {
+	if err := b.client.Get(
+		t.Context(),
+		types.NamespacedName{Namespace: "velero", Name: "verify-beside"},
+		&r,
+	); err != nil {
 		t.Fatal(err)
 	}
 	r.Spec.ExcludedResources = collector.NonRestorable()
@@ -312,7 +463,11 @@ func TestVerifyBesideAnAPIThatIsDown(t *testing.T) {
 	if err := b.client.Update(t.Context(), &r); err != nil {
 		t.Fatal(err)
 	}
-	if d, _ := b.verified(t, "verify-beside"); len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "What the restore means by gizmos is not known") {
+	if d, _ := b.verified(
+		t,
+		"verify-beside",
+	); len(d.Notes) != 1 ||
+		!strings.Contains(d.Notes[0], "What the restore means by gizmos is not known") {
 		t.Errorf("%q", d.Notes)
 	}
 }
@@ -322,12 +477,19 @@ func TestVerifySaysWhatTheBackupLacks(t *testing.T) {
 	b := control(t)
 	s := openStore(t, b)
 	s.tarballs = map[string][]byte{}
-	b.create(t, &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "pf"},
-		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", Config: map[string]string{"s3Url": s.url}, StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}}})
+	b.create(t, &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "pf"},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider:    "aws",
+			Config:      map[string]string{"s3Url": s.url},
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+		},
+	})
 	unfinished(t, b, s, "b-verify")
 	b.verifyCluster(t, s, "verify-lacking")
 	d, _ := b.verified(t, "verify-lacking")
-	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "Backup b-verify: Velero did not store its contents after its operations") {
+	if len(d.Notes) != 1 ||
+		!strings.Contains(d.Notes[0], "Backup b-verify: Velero did not store its contents after its operations") {
 		t.Errorf("%q", d.Notes)
 	}
 }
@@ -339,7 +501,11 @@ func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
 	s.stored(t, b, "b-verify", velerov1.BackupPhaseCompleted)
 	b.verifyCluster(t, s, "wait-verified")
 	var r velerov1.Restore
-	if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: "velero", Name: "wait-verified"}, &r); err != nil {
+	if err := b.client.Get(
+		t.Context(),
+		types.NamespacedName{Namespace: "velero", Name: "wait-verified"},
+		&r,
+	); err != nil {
 		t.Fatal(err)
 	}
 	b.set(t, &r, velerov1.RestorePhaseInProgress, 5)
@@ -351,7 +517,11 @@ func TestWaitVerifiesEachRestoreAsItEnds(t *testing.T) {
 	const found = "restore/wait-verified: verified: 4 of 15 items did not come back"
 	eventually(t, "the first is verified", func() bool {
 		var o velerov1.Restore // what changes makes veltui look
-		if err := b.client.Get(t.Context(), types.NamespacedName{Namespace: "velero", Name: "wait-unverified"}, &o); err != nil {
+		if err := b.client.Get(
+			t.Context(),
+			types.NamespacedName{Namespace: "velero", Name: "wait-unverified"},
+			&o,
+		); err != nil {
 			t.Fatal(err)
 		}
 		b.set(t, &o, velerov1.RestorePhaseInProgress, (o.Status.Progress.ItemsRestored+1)%40)
@@ -374,13 +544,35 @@ func TestVerifySelectedObjects(t *testing.T) {
 	s.files = map[string]string{}
 	const space = "verify-selected"
 	targetNamespaces(t, b, space)
-	b.create(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "sec-0000", Labels: map[string]string{"velero.io/restore-name": "selected", "velero.io/backup-name": "b-verify"}}})
-	began, ended := metav1.NewTime(time.Now().Add(-time.Minute).Truncate(time.Second)), metav1.NewTime(time.Now().Truncate(time.Second))
+	b.create(
+		t,
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: space,
+				Name:      "sec-0000",
+				Labels:    map[string]string{"velero.io/restore-name": "selected", "velero.io/backup-name": "b-verify"},
+			},
+		},
+	)
+	began, ended := metav1.NewTime(
+		time.Now().Add(-time.Minute).Truncate(time.Second),
+	), metav1.NewTime(
+		time.Now().Truncate(time.Second),
+	)
 	for name, told := range map[string]bool{"selected": true, "untold": false} {
-		status := velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended}
+		status := velerov1.RestoreStatus{
+			Phase:               velerov1.RestorePhaseCompleted,
+			StartTimestamp:      &began,
+			CompletionTimestamp: &ended,
+		}
 		d := restorespec.Draft{Restore: *restore(name, status)}
 		d.Restore.Spec = velerov1.RestoreSpec{BackupName: "b-verify", NamespaceMapping: map[string]string{"ops": space}}
-		if err := d.Select([]restorespec.Item{{Resource: "secrets", Namespace: "ops", Name: "sec-0000"}, {Resource: "secrets", Namespace: "ops", Name: "sec-0005"}}); err != nil {
+		if err := d.Select(
+			[]restorespec.Item{
+				{Resource: "secrets", Namespace: "ops", Name: "sec-0000"},
+				{Resource: "secrets", Namespace: "ops", Name: "sec-0005"},
+			},
+		); err != nil {
 			t.Fatal(err)
 		}
 		r := restorespec.Restore(&d, "velero")
@@ -395,7 +587,10 @@ func TestVerifySelectedObjects(t *testing.T) {
 		if told {
 			want, lost = 2, []string{"Missing secrets/sec-0005"}
 		}
-		if got := lostItems(v); !slices.Equal(got, lost) || v.Wanted != want || code == ExitOK || strings.Contains(fmt.Sprint(v.Notes), "there is no ConfigMap veltui-"+name) == told {
+		if got := lostItems(
+			v,
+		); !slices.Equal(got, lost) || v.Wanted != want || code == ExitOK ||
+			strings.Contains(fmt.Sprint(v.Notes), "there is no ConfigMap veltui-"+name) == told {
 			t.Errorf("%s: exit code %d, %d wanted, lost %q, %q", name, code, v.Wanted, got, v.Notes)
 		}
 	}

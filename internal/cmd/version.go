@@ -54,11 +54,24 @@ func (b buildInfo) module(path string) string {
 // document prefers what the linker was told to what the toolchain found.
 func (b buildInfo) document(version, commit, date string) document.Version {
 	d := document.Version{
-		Header: document.NewHeader("Version"), Version: version, Commit: commit, Date: date,
-		VeleroAPI: b.module("github.com/vmware-tanzu/velero"), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Header:  document.NewHeader("Version"),
+		Version: version,
+		Commit:  commit,
+		Date:    date,
+		VeleroAPI: b.module(
+			"github.com/vmware-tanzu/velero",
+		),
+		GoVersion: runtime.Version(),
+		Platform:  runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if d.Commit == "" {
-		d.Commit, d.Date, d.Modified = b.setting("vcs.revision"), b.setting("vcs.time"), b.setting("vcs.modified") == "true"
+		d.Commit, d.Date, d.Modified = b.setting(
+			"vcs.revision",
+		), b.setting(
+			"vcs.time",
+		), b.setting(
+			"vcs.modified",
+		) == "true"
 	}
 	return d
 }
@@ -68,7 +81,14 @@ func versionText(d document.Version) string {
 	if d.Modified {
 		commit += ", with changes"
 	}
-	return fmt.Sprintf("veltui %s\ncommit %s\nvelero API %s\n%s %s\n", d.Version, commit, d.VeleroAPI, d.GoVersion, d.Platform)
+	return fmt.Sprintf(
+		"veltui %s\ncommit %s\nvelero API %s\n%s %s\n",
+		d.Version,
+		commit,
+		d.VeleroAPI,
+		d.GoVersion,
+		d.Platform,
+	)
 }
 
 func newVersion(c *cli) *cobra.Command {

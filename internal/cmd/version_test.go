@@ -17,7 +17,11 @@ import (
 // What a build does not know it does not say.
 func TestVersionIsHonest(t *testing.T) {
 	velero := []*debug.Module{{Path: "github.com/vmware-tanzu/velero", Version: "v1.18.3"}}
-	vcs := []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-11-22T10:00:00Z"}, {Key: "vcs.modified", Value: "true"}}
+	vcs := []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "abc"},
+		{Key: "vcs.time", Value: "2026-11-22T10:00:00Z"},
+		{Key: "vcs.modified", Value: "true"},
+	}
 	for _, c := range []struct {
 		name, commit string
 		info         debug.BuildInfo
@@ -66,7 +70,8 @@ func TestMakefileSetsTheVersion(t *testing.T) {
 func TestVersionAsADocument(t *testing.T) {
 	out, err := exec.Command(control(t).binary, "version", "-o", "json").Output()
 	var d document.Version
-	if err != nil || json.Unmarshal(out, &d) != nil || d.Kind != "Version" || d.VeleroAPI == "unknown" || d.Platform != runtime.GOOS+"/"+runtime.GOARCH {
+	if err != nil || json.Unmarshal(out, &d) != nil || d.Kind != "Version" || d.VeleroAPI == "unknown" ||
+		d.Platform != runtime.GOOS+"/"+runtime.GOARCH {
 		t.Errorf("%s, %v", out, err)
 	}
 }

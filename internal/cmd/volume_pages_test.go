@@ -23,17 +23,32 @@ var toClipboard = regexp.MustCompile(`\x1b\]52;c;([A-Za-z0-9+/=]*)(\x07|\x1b\\)`
 func TestDashboardReadsVolumes(t *testing.T) {
 	b := control(t)
 	now := metav1.Now()
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "volumes-seen"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &now}}
+	backup := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "volumes-seen"},
+		Spec:       velerov1.BackupSpec{StorageLocation: "default"},
+		Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress, StartTimestamp: &now},
+	}
 	b.create(t, backup)
 	labels := map[string]string{velerov1.BackupUIDLabel: string(backup.UID), velerov1.AsyncOperationIDLabel: "du-7"}
 	b.create(t, &velerov2alpha1.DataUpload{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "volumes-seen-1", Labels: labels},
-		Spec:       velerov2alpha1.DataUploadSpec{SourcePVC: "pg", SourceNamespace: "shop", BackupStorageLocation: "default", CSISnapshot: &velerov2alpha1.CSISnapshotSpec{StorageClass: "gold"}},
-		Status:     velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1"}})
+		Spec: velerov2alpha1.DataUploadSpec{
+			SourcePVC:             "pg",
+			SourceNamespace:       "shop",
+			BackupStorageLocation: "default",
+			CSISnapshot:           &velerov2alpha1.CSISnapshotSpec{StorageClass: "gold"},
+		},
+		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1"},
+	})
 	pvb := &velerov1.PodVolumeBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "volumes-seen-2", Labels: labels},
-		Spec:       velerov1.PodVolumeBackupSpec{Volume: "spool", UploaderType: "kopia", Node: "node-1", Tags: map[string]string{"pod": "mail-0"}}}
+		Spec: velerov1.PodVolumeBackupSpec{
+			Volume:       "spool",
+			UploaderType: "kopia",
+			Node:         "node-1",
+			Tags:         map[string]string{"pod": "mail-0"},
+		},
+	}
 	pvb.Spec.Pod.Namespace, pvb.Spec.Pod.Name = "shop", "mail-0"
 	b.create(t, pvb)
 	open := func(args ...string) *console {
@@ -46,7 +61,14 @@ func TestDashboardReadsVolumes(t *testing.T) {
 
 	c := open()
 	c.types(t, "/shop/pg\r\r")
-	c.sees(t, "dataupload/volumes-seen-1", "du-7", "Spec of volumes-seen-1", "storageClass: gold", "InProgress: its bytes are moved")
+	c.sees(
+		t,
+		"dataupload/volumes-seen-1",
+		"du-7",
+		"Spec of volumes-seen-1",
+		"storageClass: gold",
+		"InProgress: its bytes are moved",
+	)
 	c.types(t, "\x1b")
 	c.types(t, "8")
 	c.sees(t, "kind: Backup", "name: volumes-seen", "---")
@@ -71,9 +93,21 @@ func TestDashboardReadsVolumes(t *testing.T) {
 	c.types(t, "q")
 	c.exits(t)
 
-	config, err := b.UserWith(t.Context(), "volumes-lister", "velero",
-		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"backups", "restores", "backupstoragelocations"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"velero.io"}, Resources: []string{"datauploads", "podvolumebackups"}, Verbs: []string{"watch", "list"}})
+	config, err := b.UserWith(
+		t.Context(),
+		"volumes-lister",
+		"velero",
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"backups", "restores", "backupstoragelocations"},
+			Verbs:     []string{"get", "list", "watch"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"velero.io"},
+			Resources: []string{"datauploads", "podvolumebackups"},
+			Verbs:     []string{"watch", "list"},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

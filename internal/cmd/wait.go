@@ -94,13 +94,16 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 			return c.newWaiter(selected, conditions, f).await(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
+	cmd.Flags().
+		StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait at most, such as 2h; 0 has no limit")
 	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
 	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
-	cmd.Flags().BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, and so do not verify a restore that has ended")
+	cmd.Flags().
+		BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, and so do not verify a restore that has ended")
 	addOutput(cmd, &f.output, "text", "json", "yaml")
-	cmd.Flags().StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
+	cmd.Flags().
+		StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	completeFlag(cmd, "for", fixed(conditionWords()))
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
 	cmd.ValidArgsFunction = c.completeNames(true, jobKinds...)
@@ -135,7 +138,9 @@ const verifyTime = time.Minute
 // it found.
 func (w *waiter) verify(ctx context.Context) {
 	for _, t := range w.targets {
-		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" && t.last.Terminal() && t.last.Phase != velero.PhaseFailedValidation
+		ended := t.running && (t.result == resultMet || t.result == resultEnded) && t.condition != "delete" &&
+			t.last.Terminal() &&
+			t.last.Phase != velero.PhaseFailedValidation
 		switch found := t.verified.Load(); {
 		case found != nil && !t.told:
 			t.told = true
@@ -180,11 +185,20 @@ func (w *waiter) verifyJob(ctx context.Context, name jobName) string {
 }
 
 func (w *waiter) conclude() error {
-	result := document.WaitResult{Header: document.NewHeader("WaitResult"), Items: make([]document.WaitItem, 0, len(w.targets))}
+	result := document.WaitResult{
+		Header: document.NewHeader("WaitResult"),
+		Items:  make([]document.WaitItem, 0, len(w.targets)),
+	}
 	worst := 0
 	for _, t := range w.targets {
 		worst = max(worst, t.code)
-		item := document.WaitItem{Kind: string(t.kind), Name: t.name, Result: string(t.result), Condition: t.condition, ExitCode: t.code}
+		item := document.WaitItem{
+			Kind:      string(t.kind),
+			Name:      t.name,
+			Result:    string(t.result),
+			Condition: t.condition,
+			ExitCode:  t.code,
+		}
 		if found := t.verified.Load(); found != nil {
 			item.Verified = *found
 		}
@@ -249,7 +263,15 @@ var waitedPhases = []string{
 	velero.PhaseCompleted, velero.PhasePartiallyFailed, velero.PhaseFailed, velero.PhaseDeleting,
 }
 
-var waitedStages = []job.Stage{job.StageQueued, job.StageItems, job.StageVolumes, job.StageOperations, job.StageFinalizing, job.StageDone, job.StageDeleting}
+var waitedStages = []job.Stage{
+	job.StageQueued,
+	job.StageItems,
+	job.StageVolumes,
+	job.StageOperations,
+	job.StageFinalizing,
+	job.StageDone,
+	job.StageDeleting,
+}
 
 // conditionWords are the values of --for; those that end in = need another word.
 func conditionWords() []string {
@@ -274,13 +296,19 @@ func parseConditions(texts []string) ([]condition, error) {
 			c.word = "completed"
 		}
 		if !slices.ContainsFunc(conditionWords(), func(w string) bool { return strings.EqualFold(w, c.String()) }) {
-			return nil, usagef("--for %s: must be completed, ended, stuck, create, delete, phase=PHASE or stage=STAGE%s", text, config.Suggestion(text, conditionWords()))
+			return nil, usagef(
+				"--for %s: must be completed, ended, stuck, create, delete, phase=PHASE or stage=STAGE%s",
+				text,
+				config.Suggestion(text, conditionWords()),
+			)
 		}
 		all = append(all, c)
 	}
 	switch {
 	case len(all) > 1 && slices.Contains(all, condition{word: "create"}):
-		return nil, usagef("--for create with others ends as soon as the job exists: leave it out and give --wait-for-creation")
+		return nil, usagef(
+			"--for create with others ends as soon as the job exists: leave it out and give --wait-for-creation",
+		)
 	case len(all) == 0:
 		return nil, usagef("--for needs a value, such as completed")
 	}

@@ -44,7 +44,14 @@ type waitScreen struct {
 func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
 	t := c.terminal()
 	on := isTerminal(c.stderr)
-	s := &waitScreen{cli: c, drawn: on && !t.dumb && t.name != "", theme: &draw.Theme{}, glyphs: &draw.ASCII, pace: waitFrame, live: liveLines{columns: columnsOf(c.stderr)}}
+	s := &waitScreen{
+		cli:    c,
+		drawn:  on && !t.dumb && t.name != "",
+		theme:  &draw.Theme{},
+		glyphs: &draw.ASCII,
+		pace:   waitFrame,
+		live:   liveLines{columns: columnsOf(c.stderr)},
+	}
 	if t.utf8 {
 		s.glyphs = &draw.Unicode
 	}
@@ -59,7 +66,12 @@ func (c *cli) newWaitScreen(f waitFlags) *waitScreen {
 	}
 	if on {
 		kind := uiterminal.KindOf(t.name)
-		s.notify, s.beside = uiterminal.Notification(f.notify), uiterminal.Beside{Kind: kind, Through: uiterminal.MultiplexerOf(c.env)}
+		s.notify, s.beside = uiterminal.Notification(
+			f.notify,
+		), uiterminal.Beside{
+			Kind:    kind,
+			Through: uiterminal.MultiplexerOf(c.env),
+		}
 	}
 	return s
 }
@@ -251,7 +263,10 @@ func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []stri
 	drawn := []string{c.Cut(name+named+"  "+bar+" "+text, c.Width)}
 	switch {
 	case a.Stale():
-		drawn = append(drawn, c.Cut("   "+c.Theme.Waiting.Render("the API server does not answer; this is how it was"), c.Width))
+		drawn = append(
+			drawn,
+			c.Cut("   "+c.Theme.Waiting.Render("the API server does not answer; this is how it was"), c.Width),
+		)
 	case j.State != "" && j.State != diagnosis.Progressing:
 		drawn = append(drawn, c.Cut("   "+c.Mood(j.State).Render(string(j.State)+": "+j.Verdict.Text), c.Width))
 	}

@@ -66,7 +66,16 @@ func TestWaitForWhatIsSo(t *testing.T) {
 		"wait-failed": velerov1.RestorePhaseFailed, "wait-invalid": velerov1.RestorePhaseFailedValidation} {
 		b.create(t, restore(name, velerov1.RestoreStatus{Phase: phase, StartTimestamp: &now, Errors: 2}))
 	}
-	b.create(t, restore("wait-refused", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation, ValidationErrors: []string{"backup not found"}}))
+	b.create(
+		t,
+		restore(
+			"wait-refused",
+			velerov1.RestoreStatus{
+				Phase:            velerov1.RestorePhaseFailedValidation,
+				ValidationErrors: []string{"backup not found"},
+			},
+		),
+	)
 	b.create(t, inProgress("wait-running", time.Minute))
 	for args, want := range map[string]struct {
 		code      int
@@ -98,7 +107,8 @@ func TestWaitForWhatIsSo(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
 			out, errs, code := b.run(t, append([]string{"wait", "-n", "velero"}, strings.Fields(args)...)...)
-			if code != want.code || !strings.Contains(out, want.out) || want.out == "" && out != "" || !strings.Contains(errs, want.errs) {
+			if code != want.code || !strings.Contains(out, want.out) || want.out == "" && out != "" ||
+				!strings.Contains(errs, want.errs) {
 				t.Errorf("exit code %d, %q\n%s", code, out, errs)
 			}
 		})
@@ -116,7 +126,10 @@ func TestWaitFollows(t *testing.T) {
 	finalizing := waits(t, b.command(t, append(args, "--for", "phase=finalizing")...))
 	both := waits(t, b.command(t, append(args, "restore/wait-later", "--wait-for-creation")...))
 	eventually(t, "all of them see it", func() bool {
-		return !slices.ContainsFunc([]*waiting{completed, finalizing, both}, func(w *waiting) bool { return !strings.Contains(w.errs.String(), "estore wait-follow") })
+		return !slices.ContainsFunc(
+			[]*waiting{completed, finalizing, both},
+			func(w *waiting) bool { return !strings.Contains(w.errs.String(), "estore wait-follow") },
+		)
 	})
 	b.set(t, r, velerov1.RestorePhaseInProgress, 20)
 	b.set(t, r, velerov1.RestorePhaseFinalizing, 40) // for no time at all
@@ -128,12 +141,19 @@ func TestWaitFollows(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, completed.out)
 	}
 	var result document.WaitResult
-	if err := json.Unmarshal([]byte(completed.out.String()), &result); err != nil || len(result.Items) != 1 || result.Items[0].Result != "met" ||
-		result.Items[0].Condition != "completed" || result.Items[0].Job.Phase != "Completed" || result.Kind != "WaitResult" {
+	if err := json.Unmarshal(
+		[]byte(completed.out.String()),
+		&result,
+	); err != nil || len(result.Items) != 1 || result.Items[0].Result != "met" ||
+		result.Items[0].Condition != "completed" || result.Items[0].Job.Phase != "Completed" ||
+		result.Kind != "WaitResult" {
 		t.Errorf("%v: %s", err, completed.out)
 	}
 	b.create(t, restore("wait-later", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed}))
-	if code := both.code(t); code != ExitPartiallyFailed || !holdsAll(both.out.String(), "wait-follow: Completed", "wait-later: PartiallyFailed") {
+	if code := both.code(
+		t,
+	); code != ExitPartiallyFailed ||
+		!holdsAll(both.out.String(), "wait-follow: Completed", "wait-later: PartiallyFailed") {
 		t.Errorf("exit code %d: %s", code, both.out)
 	}
 
@@ -145,12 +165,18 @@ func TestWaitFollows(t *testing.T) {
 	remade := waits(t, b.command(t, append(args, "--wait-for-creation")...))
 	interrupted := waits(t, b.command(t, append(args, "--wait-for-creation")...))
 	eventually(t, "all of them see it", func() bool {
-		return !slices.ContainsFunc([]*waiting{gone, deleted, remade, interrupted}, func(w *waiting) bool { return !strings.Contains(w.errs.String(), "estore wait-again") })
+		return !slices.ContainsFunc(
+			[]*waiting{gone, deleted, remade, interrupted},
+			func(w *waiting) bool { return !strings.Contains(w.errs.String(), "estore wait-again") },
+		)
 	})
 	if err := b.client.Delete(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	if code := gone.code(t); code != ExitError || !strings.Contains(gone.errs.String(), "error: restore/wait-again: was deleted") {
+	if code := gone.code(
+		t,
+	); code != ExitError ||
+		!strings.Contains(gone.errs.String(), "error: restore/wait-again: was deleted") {
 		t.Errorf("exit code %d: %s", code, gone.errs)
 	}
 	if code := deleted.code(t); code != ExitOK {
@@ -172,7 +198,9 @@ func TestWaitIsToldOfAStuckJob(t *testing.T) {
 	_, _, explained := h.run(t, "explain", "restore/crm-rollback")
 	for _, flag := range []string{"--for=stuck", "--fail-on-stuck"} {
 		out, errs, code := h.run(t, "wait", "restore/crm-rollback", flag, "--timeout", "1m")
-		if code != explained || code != ExitRefused || !holdsAll(out, "restore/crm-rollback: phase InProgress for ", "stuck: finished restoring") || !strings.Contains(errs, "Stuck: restore crm-rollback") {
+		if code != explained || code != ExitRefused ||
+			!holdsAll(out, "restore/crm-rollback: phase InProgress for ", "stuck: finished restoring") ||
+			!strings.Contains(errs, "Stuck: restore crm-rollback") {
 			t.Errorf("%s: exit code %d, and %d of explain: %s%s", flag, code, explained, out, errs)
 		}
 	}
@@ -186,7 +214,10 @@ func TestWaitAsksLittle(t *testing.T) {
 	r.Status.Progress.ItemsRestored = 1
 	b.create(t, r)
 	proxy := b.counted(t)
-	w := waits(t, through(proxy.Kubeconfig(), b.command(t, "wait", "-n", "velero", "restore/wait-little", "--no-artifacts")))
+	w := waits(
+		t,
+		through(proxy.Kubeconfig(), b.command(t, "wait", "-n", "velero", "restore/wait-little", "--no-artifacts")),
+	)
 	eventually(t, "it is seen", func() bool { return strings.Contains(w.errs.String(), "estore wait-little") })
 	b.set(t, r, velerov1.RestorePhaseInProgress, 20)
 	eventually(t, "it moves", func() bool { return strings.Contains(w.errs.String(), "50 percent") })
@@ -195,7 +226,9 @@ func TestWaitAsksLittle(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, w.errs)
 	}
 	for asked := range proxy.Read().Asked {
-		if strings.Contains(asked, "pods") || strings.HasSuffix(asked, "/backups") || strings.Contains(asked, "uploads") || strings.Contains(asked, "schedules") {
+		if strings.Contains(asked, "pods") || strings.HasSuffix(asked, "/backups") ||
+			strings.Contains(asked, "uploads") ||
+			strings.Contains(asked, "schedules") {
 			t.Errorf("it asks %s", asked)
 		}
 	}
@@ -207,7 +240,20 @@ func TestWaitOnATerminal(t *testing.T) {
 	r := inProgress("wait-drawn", time.Second)
 	r.Status.Progress.ItemsRestored = 1
 	b.create(t, r)
-	c := openConsole(t, b, 80, 24, "wait", "-n", "velero", "restore/wait-drawn", "restore/wait-none", "--wait-for-creation", "--notify", "bell")
+	c := openConsole(
+		t,
+		b,
+		80,
+		24,
+		"wait",
+		"-n",
+		"velero",
+		"restore/wait-drawn",
+		"restore/wait-none",
+		"--wait-for-creation",
+		"--notify",
+		"bell",
+	)
 	c.sees(t, "wait-drawn", "wait-none", "does not exist")
 	b.set(t, r, velerov1.RestorePhaseInProgress, 10)
 	c.sees(t, "25%", "10/40", "Items")
@@ -217,7 +263,8 @@ func TestWaitOnATerminal(t *testing.T) {
 	})
 	b.set(t, r, velerov1.RestorePhasePartiallyFailed, 40)
 	c.sees(t, "PartiallyFailed")
-	if raw := c.Output(); strings.Count(raw, "\a") < 1 || strings.Contains(raw, "\x1b[?1049h") || strings.Contains(raw, "\x1b[?25l") {
+	if raw := c.Output(); strings.Count(raw, "\a") < 1 || strings.Contains(raw, "\x1b[?1049h") ||
+		strings.Contains(raw, "\x1b[?25l") {
 		t.Errorf("no bell, or the screen is taken: %q", raw)
 	}
 	if err := c.Cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -227,7 +274,9 @@ func TestWaitOnATerminal(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	raw := c.Output()
-	if strings.TrimSpace(c.Screen()) != "" || strings.LastIndex(raw, "\x1b]9;4;0") < strings.LastIndex(raw, "\x1b]9;4;1") || !strings.HasSuffix(raw, "\x1b[23;2t") {
+	if strings.TrimSpace(c.Screen()) != "" ||
+		strings.LastIndex(raw, "\x1b]9;4;0") < strings.LastIndex(raw, "\x1b]9;4;1") ||
+		!strings.HasSuffix(raw, "\x1b[23;2t") {
 		t.Errorf("something is left: %q\n%s", raw[max(0, len(raw)-200):], c.Screen())
 	}
 }
@@ -238,8 +287,20 @@ func TestWaitForAnAPIServerThatIsAway(t *testing.T) {
 	b := control(t)
 	b.create(t, restore("wait-away", velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed}))
 	for _, output := range []string{"text", "json"} {
-		out, errs, code := b.run(t, "wait", "restore/wait-away", "--server", "https://127.0.0.1:1", "--timeout", "2s", "-o", output)
-		if code != ExitTimeout || !strings.Contains(out, "timeout") && !holdsAll(out, "restore/wait-away: timed out: veltui could not look whether it exists", "refused") {
+		out, errs, code := b.run(
+			t,
+			"wait",
+			"restore/wait-away",
+			"--server",
+			"https://127.0.0.1:1",
+			"--timeout",
+			"2s",
+			"-o",
+			output,
+		)
+		if code != ExitTimeout ||
+			!strings.Contains(out, "timeout") &&
+				!holdsAll(out, "restore/wait-away: timed out: veltui could not look whether it exists", "refused") {
 			t.Errorf("-o %s: exit code %d: %s%s", output, code, out, errs)
 		}
 	}
@@ -249,7 +310,10 @@ func TestWaitForAnAPIServerThatIsAway(t *testing.T) {
 		"--tls-server-name elsewhere.example --timeout 2m":  "certificate",
 		"--server https://127.0.0.1:1 --request-timeout 1s": "refused",
 	} {
-		w := waits(t, b.command(t, append([]string{"wait", "-n", "velero", "restore/wait-away"}, strings.Fields(flags)...)...))
+		w := waits(
+			t,
+			b.command(t, append([]string{"wait", "-n", "velero", "restore/wait-away"}, strings.Fields(flags)...)...),
+		)
 		if code := w.code(t); code != ExitError || !strings.Contains(w.errs.String(), says) {
 			t.Errorf("%s: exit code %d: %s%s", flags, code, w.out, w.errs)
 		}
@@ -257,12 +321,22 @@ func TestWaitForAnAPIServerThatIsAway(t *testing.T) {
 	if err := b.KillAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	w := waits(t, b.command(t, "wait", "-n", "velero", "restore/wait-away", "--request-timeout", "1s", "--timeout", "10m"))
-	eventually(t, "that nothing answers is said", func() bool { return strings.Contains(w.errs.String(), "No connection yet: ") })
+	w := waits(
+		t,
+		b.command(t, "wait", "-n", "velero", "restore/wait-away", "--request-timeout", "1s", "--timeout", "10m"),
+	)
+	eventually(
+		t,
+		"that nothing answers is said",
+		func() bool { return strings.Contains(w.errs.String(), "No connection yet: ") },
+	)
 	if err := b.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if code := w.code(t); code != ExitPartiallyFailed || !strings.Contains(w.errs.String(), "Connected.") || strings.Count(w.errs.String(), "No connection yet") != 1 {
+	if code := w.code(
+		t,
+	); code != ExitPartiallyFailed || !strings.Contains(w.errs.String(), "Connected.") ||
+		strings.Count(w.errs.String(), "No connection yet") != 1 {
 		t.Errorf("exit code %d: %s%s", code, w.out, w.errs)
 	}
 }

@@ -126,7 +126,14 @@ type fullLook struct {
 }
 
 func (c *cli) newWaiter(selected selection, conditions []condition, f waitFlags) *waiter {
-	w := &waiter{cli: c, flags: f, conditions: conditions, selected: selected, looked: make(chan fullLook, 1), screen: c.newWaitScreen(f)}
+	w := &waiter{
+		cli:        c,
+		flags:      f,
+		conditions: conditions,
+		selected:   selected,
+		looked:     make(chan fullLook, 1),
+		screen:     c.newWaitScreen(f),
+	}
 	w.cluster = c.inspected()
 	w.cluster.Log, w.cluster.NoArtifacts = slog.New(slog.DiscardHandler), f.noArtifacts
 	for _, n := range appendNew(nil, selected.names...) {
@@ -174,7 +181,12 @@ func (w *waiter) run(ctx context.Context) error {
 		case errors.As(err, &silent) && w.flags.timeout > 0:
 			if !warned {
 				warned = true
-				w.screen.say("No connection yet: " + strings.TrimRight(silent.Cause(), ".") + ". veltui keeps trying, and goes on to wait.")
+				w.screen.say(
+					"No connection yet: " + strings.TrimRight(
+						silent.Cause(),
+						".",
+					) + ". veltui keeps trying, and goes on to wait.",
+				)
 			}
 			continue
 		case err != nil:
@@ -185,7 +197,8 @@ func (w *waiter) run(ctx context.Context) error {
 		w.take(a)
 		w.verify(whole)
 		w.show()
-		if len(w.pending()) == 0 || slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck }) {
+		if len(w.pending()) == 0 ||
+			slices.ContainsFunc(w.targets, func(t *awaited) bool { return t.result == resultStuck }) {
 			return nil
 		}
 	}
@@ -253,7 +266,10 @@ func (w *waiter) judgeTarget(t *awaited) {
 	// Some phases last for less than the time between two snapshots.
 	for _, j := range t.seen {
 		for _, c := range w.conditions {
-			if _, ok := c.met(assess.Judged{Job: j}); ok && slices.Contains([]string{"phase", "stage", "create"}, c.word) {
+			if _, ok := c.met(
+				assess.Judged{Job: j},
+			); ok &&
+				slices.Contains([]string{"phase", "stage", "create"}, c.word) {
 				t.uid, t.last = j.UID, w.effective(t, j)
 				t.settle(resultMet, c.String(), ExitOK)
 				return

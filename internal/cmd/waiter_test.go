@@ -22,12 +22,17 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 	var errs bytes.Buffer
 	c := newCLI(null, null, null)
 	c.streams.ErrOut = &errs
-	w := &waiter{cli: c, screen: &waitScreen{cli: c}, targets: []*awaited{{jobName: jobName{job.Restore, "crm"}, uid: "crm"}}}
+	w := &waiter{
+		cli:     c,
+		screen:  &waitScreen{cli: c},
+		targets: []*awaited{{jobName: jobName{job.Restore, "crm"}, uid: "crm"}},
+	}
 	look := func(err error) { w.takeLook(fullLook{job: &job.Job{UID: "crm"}, err: err}) }
 	for _, err := range []error{errGone, errors.New("forbidden"), errors.New("forbidden")} {
 		look(err)
 	}
-	if said := errs.String(); strings.Count(said, "veltui cannot tell whether restore/crm is stuck: forbidden") != 1 || strings.Contains(said, "gone") {
+	if said := errs.String(); strings.Count(said, "veltui cannot tell whether restore/crm is stuck: forbidden") != 1 ||
+		strings.Contains(said, "gone") {
 		t.Errorf("%q", said)
 	}
 	look(nil)
@@ -40,7 +45,10 @@ func TestWaitSaysWhenItCannotTell(t *testing.T) {
 // TestWaitCallsOnce for each job that ends or gets stuck, and again only after it moved.
 func TestWaitCallsOnce(t *testing.T) {
 	phase := func(p string, state diagnosis.State) assess.Judged {
-		return assess.Judged{Job: &job.Job{Kind: job.Restore, Name: "crm", Phase: p, Stage: job.StageOf(p)}, State: state}
+		return assess.Judged{
+			Job:   &job.Job{Kind: job.Restore, Name: "crm", Phase: p, Stage: job.StageOf(p)},
+			State: state,
+		}
 	}
 	target := &awaited{jobName: jobName{job.Restore, "crm"}}
 	for i, step := range []struct {

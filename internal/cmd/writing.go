@@ -79,12 +79,21 @@ func (w *writing) open(ctx context.Context, namespace string) (*action.Engine, e
 	w.context = conn.Context
 	w.request.Context, w.request.Flags, w.request.Environment = conn.Request.Context, conn.Request.Flags, conn.Request.Environment
 	return c.inspected().Engine(conn, namespace, cluster.EngineOptions{
-		ReadOnly: c.isReadOnly(), NoStore: c.isReadOnly(), Timeout: w.timeout, Observe: w.observe, Waiting: c.tellSlow(waitingForAnswer),
+		ReadOnly: c.isReadOnly(),
+		NoStore:  c.isReadOnly(),
+		Timeout:  w.timeout,
+		Observe:  w.observe,
+		Waiting:  c.tellSlow(waitingForAnswer),
 	})
 }
 
 // carryOut shows a plan, asks, applies it and says what came of it.
-func (w *writing) carryOut(ctx context.Context, engine *action.Engine, show *planPrinter, plan *action.Plan) (action.Outcome, error) {
+func (w *writing) carryOut(
+	ctx context.Context,
+	engine *action.Engine,
+	show *planPrinter,
+	plan *action.Plan,
+) (action.Outcome, error) {
 	if err := show.plan(plan, w.asks()); err != nil {
 		return action.Outcome{}, err
 	}
@@ -107,11 +116,16 @@ func (w *writing) propose(ctx context.Context, name action.Name, o *unstructured
 	if err != nil {
 		return err
 	}
-	outcome, err := w.carryOut(ctx, engine, &planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
-		d := document.NewChange(&plan, w.found, o, err)
-		d.Wait = w.waitFor(ctx, jobName{plan.Kind, plan.Name}, o)
-		return d
-	}}, &plan)
+	outcome, err := w.carryOut(
+		ctx,
+		engine,
+		&planPrinter{&w.c.stdio, w.output, &plan, nil, func(o *action.Outcome, err error) any {
+			d := document.NewChange(&plan, w.found, o, err)
+			d.Wait = w.waitFor(ctx, jobName{plan.Kind, plan.Name}, o)
+			return d
+		}},
+		&plan,
+	)
 	if w.output == "text" {
 		w.waitFor(ctx, jobName{plan.Kind, plan.Name}, &outcome)
 	}
@@ -126,7 +140,11 @@ func (w *writing) waitFor(ctx context.Context, name jobName, o *action.Outcome) 
 	if !w.wait || o.Sent != action.Landed || o.State == action.CarriedOut || ctx.Err() != nil {
 		return nil
 	}
-	waiter := w.c.newWaiter(selection{names: []jobName{name}}, []condition{{word: "completed"}}, waitFlags{output: w.output, notify: "none"})
+	waiter := w.c.newWaiter(
+		selection{names: []jobName{name}},
+		[]condition{{word: "completed"}},
+		waitFlags{output: w.output, notify: "none"},
+	)
 	if w.output != "text" {
 		waiter.deliver = func(r document.WaitResult) { item = &r.Items[0] }
 	}

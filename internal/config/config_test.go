@@ -8,12 +8,47 @@ import (
 
 // sample has a setting of each kind.
 var sample = []Setting{
-	{Name: "theme", What: "Colours.", Default: "auto", Example: "light", Flag: "theme", Env: "T_THEME", Allowed: []string{"auto", "dark", "light"}},
-	{Name: "fps", Kind: Number, Least: 1, Most: 60, What: "Frames.", Default: "30", Example: "4", Flag: "fps", Env: "T_FPS"},
-	{Name: "read-only", Kind: Bool, What: "No writes.", Default: "false", Example: "true", Flag: "read-only", Env: "T_READ_ONLY", Stays: true},
+	{
+		Name:    "theme",
+		What:    "Colours.",
+		Default: "auto",
+		Example: "light",
+		Flag:    "theme",
+		Env:     "T_THEME",
+		Allowed: []string{"auto", "dark", "light"},
+	},
+	{
+		Name:    "fps",
+		Kind:    Number,
+		Least:   1,
+		Most:    60,
+		What:    "Frames.",
+		Default: "30",
+		Example: "4",
+		Flag:    "fps",
+		Env:     "T_FPS",
+	},
+	{
+		Name:    "read-only",
+		Kind:    Bool,
+		What:    "No writes.",
+		Default: "false",
+		Example: "true",
+		Flag:    "read-only",
+		Env:     "T_READ_ONLY",
+		Stays:   true,
+	},
 	{Name: "ascii", Kind: Bool, What: "ASCII.", Default: "false", Example: "true", Flag: "ascii", Env: "T_ASCII"},
 	{Name: "namespace", What: "Namespace.", Default: "found", Example: "velero", Flag: "namespace", Env: "T_NAMESPACE"},
-	{Name: "columns", Kind: List, What: "Columns.", Default: "all", Example: "[name]", Env: "T_COLUMNS", Allowed: []string{"name", "stage", "eta"}},
+	{
+		Name:    "columns",
+		Kind:    List,
+		What:    "Columns.",
+		Default: "all",
+		Example: "[name]",
+		Env:     "T_COLUMNS",
+		Allowed: []string{"name", "stage", "eta"},
+	},
 	{Name: "keys", Kind: Map, What: "Keys.", Default: "theirs", Example: "{open: o}", Fields: []Setting{
 		{Name: "open", Kind: List, Check: func(text string) string {
 			if text == "ctrl+c" {
@@ -89,7 +124,11 @@ func TestNothingIsNoMistake(t *testing.T) {
 
 func TestManyMistakesAreCut(t *testing.T) {
 	_, problems := Parse("f", []byte(strings.Repeat("? [a]\n", 1000)), sample)
-	if lines := strings.Split(problems.Error(), "\n"); len(lines) != maxProblems+1 || lines[maxProblems] != "and 980 more" {
+	if lines := strings.Split(
+		problems.Error(),
+		"\n",
+	); len(lines) != maxProblems+1 ||
+		lines[maxProblems] != "and 980 more" {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}
 }
@@ -127,7 +166,12 @@ func TestPrecedence(t *testing.T) {
 			}
 			return ""
 		}
-		in, problems := Resolve(sample, file, env, func(name string) (string, bool) { return c.flag, name == c.setting && c.flag != "" })
+		in, problems := Resolve(
+			sample,
+			file,
+			env,
+			func(name string) (string, bool) { return c.flag, name == c.setting && c.flag != "" },
+		)
 		if problems != nil {
 			t.Fatal(problems)
 		}
@@ -175,7 +219,12 @@ func TestDocumentReadsBack(t *testing.T) {
 			lines[i] = line[1:]
 		}
 	}
-	if values, problems := Parse("f", []byte(strings.Join(lines, "\n")), sample); problems != nil || len(values) != len(sample) {
+	if values, problems := Parse(
+		"f",
+		[]byte(strings.Join(lines, "\n")),
+		sample,
+	); problems != nil ||
+		len(values) != len(sample) {
 		t.Errorf("%v: %v", problems, lines)
 	}
 }
@@ -183,7 +232,10 @@ func TestDocumentReadsBack(t *testing.T) {
 func withoutPlaces(values []Value) []Value {
 	var plain []Value
 	for _, v := range values {
-		plain = append(plain, Value{Name: v.Name, Text: v.Text, Items: withoutPlaces(v.Items), Fields: withoutPlaces(v.Fields)})
+		plain = append(
+			plain,
+			Value{Name: v.Name, Text: v.Text, Items: withoutPlaces(v.Items), Fields: withoutPlaces(v.Fields)},
+		)
 	}
 	return plain
 }

@@ -217,7 +217,13 @@ func (p *parser) text(n *yaml.Node, path string, s *Setting) Value {
 	switch {
 	case !p.plain(n, path):
 	case n.Kind != yaml.ScalarNode:
-		p.at(n, path, "expected %s, found %s", cmp.Or(map[Kind]string{Bool: "true or false", Number: "a number"}[s.Kind], "a text"), kindOf(n))
+		p.at(
+			n,
+			path,
+			"expected %s, found %s",
+			cmp.Or(map[Kind]string{Bool: "true or false", Number: "a number"}[s.Kind], "a text"),
+			kindOf(n),
+		)
 	default:
 		if why := s.fault(n.Value); why != "" {
 			p.at(n, path, "%s", why)
@@ -241,7 +247,11 @@ func (p *parser) plain(n *yaml.Node, path string) bool {
 }
 
 func kindOf(n *yaml.Node) string {
-	kinds := map[yaml.Kind]string{yaml.MappingNode: "keys with values", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias"}
+	kinds := map[yaml.Kind]string{
+		yaml.MappingNode:  "keys with values",
+		yaml.SequenceNode: "a list",
+		yaml.AliasNode:    "an alias",
+	}
 	return cmp.Or(kinds[n.Kind], "the text "+quote(n.Value))
 }
 

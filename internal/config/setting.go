@@ -64,7 +64,12 @@ func (s *Setting) fault(text string) string {
 	}
 	switch {
 	case s.Allowed != nil && !slices.Contains(s.Allowed, text):
-		return fmt.Sprintf("%s must be one of %s%s", quote(text), strings.Join(s.Allowed, ", "), Suggestion(text, s.Allowed))
+		return fmt.Sprintf(
+			"%s must be one of %s%s",
+			quote(text),
+			strings.Join(s.Allowed, ", "),
+			Suggestion(text, s.Allowed),
+		)
 	case s.Check != nil:
 		return s.Check(text)
 	}
@@ -144,7 +149,12 @@ type InForce struct {
 
 // Resolve finds the value of every setting: flags win over the environment, that over the file.
 // flag returns a value and whether it was given. Problems are those of the environment.
-func Resolve(settings []Setting, file []Value, env func(string) string, flag func(string) (string, bool)) ([]InForce, Problems) {
+func Resolve(
+	settings []Setting,
+	file []Value,
+	env func(string) string,
+	flag func(string) (string, bool),
+) ([]InForce, Problems) {
 	var problems Problems
 	all := make([]InForce, len(settings))
 	for i := range settings {

@@ -48,7 +48,11 @@ func (a archive) file(k store.Key) (text []byte, modified time.Time, ok bool) {
 		return asJSON(a.restoredVolumes(j)), j.ended(), true
 	case "BackupContents":
 		return a.contents(j), j.ended(), true
-	case "RestoreItemOperations", "BackupVolumeSnapshots", "CSIBackupVolumeSnapshots", "CSIBackupVolumeSnapshotContents", "CSIBackupVolumeSnapshotClasses":
+	case "RestoreItemOperations",
+		"BackupVolumeSnapshots",
+		"CSIBackupVolumeSnapshots",
+		"CSIBackupVolumeSnapshotContents",
+		"CSIBackupVolumeSnapshotClasses":
 		return []byte("[]"), j.ended(), true
 	}
 	return nil, time.Time{}, false
@@ -66,7 +70,11 @@ func (a archive) storeLost(name string) {
 	_ = unstructured.SetNestedMap(done.Object.Object, status, "status") // it has one
 	ended := done.started().Add(134 * time.Second)
 	a.store.PutText(store.Key{Job: "restore/" + name, File: "RestoreResourceList"}, ended, asJSON(a.restored(done)))
-	a.store.PutText(store.Key{Job: "restore/" + name, File: "RestoreVolumeInfo"}, ended, asJSON(a.restoredVolumes(done)))
+	a.store.PutText(
+		store.Key{Job: "restore/" + name, File: "RestoreVolumeInfo"},
+		ended,
+		asJSON(a.restoredVolumes(done)),
+	)
 }
 
 func asJSON(v any) []byte {
@@ -119,7 +127,10 @@ func (j storyJob) stored() bool {
 	if strings.Contains(j.text("status", "failureReason"), "during the server starting") {
 		return false
 	}
-	return !slices.Contains([]string{"", "New", "Queued", "ReadyToStart", "InProgress", "FailedValidation"}, j.text("status", "phase"))
+	return !slices.Contains(
+		[]string{"", "New", "Queued", "ReadyToStart", "InProgress", "FailedValidation"},
+		j.text("status", "phase"),
+	)
 }
 
 func (j storyJob) started() time.Time { return j.time("status", "startTimestamp") }
@@ -187,7 +198,11 @@ var shapes = []struct {
 // backedUp are the items of a backup: as recorded, or as many as it counts.
 func (a archive) backedUp(j storyJob) []item {
 	var recordedList map[string][]string
-	if json.Unmarshal(a.store.Text(store.Key{Job: "backup/" + j.GetName(), File: "BackupResourceList"}), &recordedList) == nil && len(recordedList) > 0 {
+	if json.Unmarshal(
+		a.store.Text(store.Key{Job: "backup/" + j.GetName(), File: "BackupResourceList"}),
+		&recordedList,
+	) == nil &&
+		len(recordedList) > 0 {
 		var items []item
 		for _, kind := range slices.Sorted(maps.Keys(recordedList)) {
 			for _, entry := range recordedList[kind] {
@@ -210,7 +225,11 @@ func (a archive) backedUp(j storyJob) []item {
 	}
 	for _, v := range a.volumes(j) {
 		namespace, claim := fmt.Sprint(v["pvcNamespace"]), fmt.Sprint(v["pvcName"])
-		items = append(items, item{"v1/PersistentVolumeClaim", namespace, claim}, item{"v1/PersistentVolume", "", fmt.Sprint(v["pvName"])})
+		items = append(
+			items,
+			item{"v1/PersistentVolumeClaim", namespace, claim},
+			item{"v1/PersistentVolume", "", fmt.Sprint(v["pvName"])},
+		)
 		if info, ok := v["pvbInfo"].(map[string]any); ok {
 			items = append(items, item{"v1/Pod", namespace, fmt.Sprint(info["podName"])})
 		}
@@ -241,7 +260,16 @@ func (a archive) came(j storyJob) (created, failed, there []item) {
 		return nil, nil, nil
 	}
 	var items []item
-	in, out, resources := j.list("spec", "includedNamespaces"), j.list("spec", "excludedNamespaces"), j.list("spec", "includedResources")
+	in, out, resources := j.list(
+		"spec",
+		"includedNamespaces",
+	), j.list(
+		"spec",
+		"excludedNamespaces",
+	), j.list(
+		"spec",
+		"includedResources",
+	)
 	mapping, _, _ := unstructured.NestedStringMap(j.Object.Object, "spec", "namespaceMapping")
 	all := len(in) == 0 || slices.Contains(in, "*")
 	for _, i := range a.backedUp(backup) {
@@ -290,20 +318,65 @@ func (a archive) messages(j storyJob) (l []message) {
 	if j.restore() {
 		_, failed, there := a.came(j)
 		for _, i := range there {
-			l = append(l, message{"warning", fmt.Sprintf("could not restore, %s:%s already exists. Warning: the in-cluster version is different than the backed-up version", i.word(), i.name), i})
+			l = append(
+				l,
+				message{
+					"warning",
+					fmt.Sprintf(
+						"could not restore, %s:%s already exists. Warning: the in-cluster version is different than the backed-up version",
+						i.word(),
+						i.name,
+					),
+					i,
+				},
+			)
 		}
 		for _, i := range failed {
-			l = append(l, message{"error", fmt.Sprintf("error restoring %[1]s/%[2]s/%[3]s: %[1]s %[3]q is forbidden: exceeded quota: small, requested: count/%[1]s=1, used: count/%[1]s=4, limited: count/%[1]s=4", i.plural(), i.namespace, i.name), i})
+			l = append(
+				l,
+				message{
+					"error",
+					fmt.Sprintf(
+						"error restoring %[1]s/%[2]s/%[3]s: %[1]s %[3]q is forbidden: exceeded quota: small, requested: count/%[1]s=1, used: count/%[1]s=4, limited: count/%[1]s=4",
+						i.plural(),
+						i.namespace,
+						i.name,
+					),
+					i,
+				},
+			)
 		}
 		return l
 	}
 	for n := range j.number("status", "warnings") {
-		i := item{"v1/Pod", cmp.Or(strings.Join(j.list("spec", "includedNamespaces"), "-"), "default"), fmt.Sprintf("web-%d", n)}
-		l = append(l, message{"warning", "resource: /pods name: /" + i.name + " message: /Volume cache in pod " + i.String() + " is an emptyDir volume, skipping", i})
+		i := item{
+			"v1/Pod",
+			cmp.Or(strings.Join(j.list("spec", "includedNamespaces"), "-"), "default"),
+			fmt.Sprintf("web-%d", n),
+		}
+		l = append(
+			l,
+			message{
+				"warning",
+				"resource: /pods name: /" + i.name + " message: /Volume cache in pod " + i.String() + " is an emptyDir volume, skipping",
+				i,
+			},
+		)
 	}
 	for n := range j.number("status", "errors") {
-		i := item{"v1/Pod", cmp.Or(strings.Join(j.list("spec", "includedNamespaces"), "-"), "default"), fmt.Sprintf("web-%d", n)}
-		l = append(l, message{"error", "resource: /pods name: /" + i.name + " message: /Error backing up item error: /timed out waiting for the condition", i})
+		i := item{
+			"v1/Pod",
+			cmp.Or(strings.Join(j.list("spec", "includedNamespaces"), "-"), "default"),
+			fmt.Sprintf("web-%d", n),
+		}
+		l = append(
+			l,
+			message{
+				"error",
+				"resource: /pods name: /" + i.name + " message: /Error backing up item error: /timed out waiting for the condition",
+				i,
+			},
+		)
 	}
 	return l
 }
@@ -351,12 +424,23 @@ const gib = 1 << 30
 func (a archive) volumes(j storyJob) (l []map[string]any) {
 	add := func(namespace, claim, method string, more map[string]any) {
 		v := map[string]any{
-			"pvcName": claim, "pvcNamespace": namespace, "pvName": "pv-" + namespace + "-" + claim,
-			"snapshotDataMoved": false, "preserveLocalSnapshot": false, "skipped": method == "",
-			"pvInfo": map[string]any{"reclaimPolicy": "Delete", "labels": map[string]string{"topology.kubernetes.io/zone": "eu-central-1a"}},
+			"pvcName":               claim,
+			"pvcNamespace":          namespace,
+			"pvName":                "pv-" + namespace + "-" + claim,
+			"snapshotDataMoved":     false,
+			"preserveLocalSnapshot": false,
+			"skipped":               method == "",
+			"pvInfo": map[string]any{
+				"reclaimPolicy": "Delete",
+				"labels":        map[string]string{"topology.kubernetes.io/zone": "eu-central-1a"},
+			},
 		}
 		if method != "" {
-			v["backupMethod"], v["startTimestamp"], v["completionTimestamp"], v["result"] = method, stamp(j.started()), stamp(j.ended()), "succeeded"
+			v["backupMethod"], v["startTimestamp"], v["completionTimestamp"], v["result"] = method, stamp(
+				j.started(),
+			), stamp(
+				j.ended(),
+			), "succeeded"
 		}
 		maps.Copy(v, more)
 		l = append(l, v)
@@ -376,11 +460,21 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 		}
 		driver := v.text("spec", "csiSnapshot", "driver")
 		more := map[string]any{
-			"snapshotDataMoved": true, "startTimestamp": stamp(v.GetCreationTimestamp().Time),
-			"csiSnapshotInfo": map[string]any{"snapshotHandle": "snap-" + string(v.GetUID())[:8], "size": size, "driver": driver, "vscName": v.text("spec", "csiSnapshot", "volumeSnapshot")},
+			"snapshotDataMoved": true,
+			"startTimestamp":    stamp(v.GetCreationTimestamp().Time),
+			"csiSnapshotInfo": map[string]any{
+				"snapshotHandle": "snap-" + string(v.GetUID())[:8],
+				"size":           size,
+				"driver":         driver,
+				"vscName":        v.text("spec", "csiSnapshot", "volumeSnapshot"),
+			},
 			"snapshotDataMovementInfo": map[string]any{
-				"dataMover": "velero", "uploaderType": "kopia", "snapshotHandle": v.text("status", "snapshotID"), "size": size,
-				"operationID": v.GetLabels()["velero.io/async-operation-id"], "Phase": v.text("status", "phase"),
+				"dataMover":      "velero",
+				"uploaderType":   "kopia",
+				"snapshotHandle": v.text("status", "snapshotID"),
+				"size":           size,
+				"operationID":    v.GetLabels()["velero.io/async-operation-id"],
+				"Phase":          v.text("status", "phase"),
 			},
 		}
 		if end := v.time("status", "completionTimestamp"); end.IsZero() {
@@ -398,10 +492,25 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 	switch {
 	case len(l) > 0:
 	case fs:
-		pod(namespace, namespace+"-db-0", "data", "data-"+namespace+"-db-0", "node-b", "k"+string(j.GetUID())[:8], 6*gib)
+		pod(
+			namespace,
+			namespace+"-db-0",
+			"data",
+			"data-"+namespace+"-db-0",
+			"node-b",
+			"k"+string(j.GetUID())[:8],
+			6*gib,
+		)
 		pod(namespace, "mail-0", "spool", "spool-mail-0", "node-c", "k"+string(j.GetUID())[9:13], gib)
 		if v := l[len(l)-1]; j.text("status", "phase") == "PartiallyFailed" {
-			v["result"], v["pvbInfo"] = "failed", map[string]any{"uploaderType": "kopia", "volumeName": "spool", "podName": "mail-0", "podNamespace": namespace, "nodeName": "node-c", "Phase": "Failed"}
+			v["result"], v["pvbInfo"] = "failed", map[string]any{
+				"uploaderType": "kopia",
+				"volumeName":   "spool",
+				"podName":      "mail-0",
+				"podNamespace": namespace,
+				"nodeName":     "node-c",
+				"Phase":        "Failed",
+			}
 		}
 	default:
 		add(namespace, "data-"+namespace+"-db-0", "CSISnapshot", map[string]any{"csiSnapshotInfo": map[string]any{
@@ -409,7 +518,14 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 			"vscName": "snapcontent-" + string(j.GetUID()), "ReadyToUse": true,
 		}})
 	}
-	add(namespace, "scratch", "", map[string]any{"skippedReason": "podvolume: opted out due to annotation in pod web-0;volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way;"})
+	add(
+		namespace,
+		"scratch",
+		"",
+		map[string]any{
+			"skippedReason": "podvolume: opted out due to annotation in pod web-0;volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way;",
+		},
+	)
 	return l
 }
 
@@ -425,7 +541,12 @@ func (a archive) restoredVolumes(j storyJob) []map[string]any {
 			continue
 		}
 		namespace := fmt.Sprint(v["pvcNamespace"])
-		o := map[string]any{"pvcName": v["pvcName"], "pvcNamespace": cmp.Or(mapping[namespace], namespace), "pvName": v["pvName"], "snapshotDataMoved": v["snapshotDataMoved"]}
+		o := map[string]any{
+			"pvcName":           v["pvcName"],
+			"pvcNamespace":      cmp.Or(mapping[namespace], namespace),
+			"pvName":            v["pvName"],
+			"snapshotDataMoved": v["snapshotDataMoved"],
+		}
 		o["restoreMethod"] = strings.Replace(fmt.Sprint(v["backupMethod"]), "PodVolumeBackup", "PodVolumeRestore", 1)
 		for from, to := range map[string]string{"pvbInfo": "pvrInfo", "csiSnapshotInfo": "csiSnapshotInfo", "snapshotDataMovementInfo": "snapshotDataMovementInfo"} {
 			if info, ok := v[from]; ok {
@@ -445,7 +566,13 @@ func (a archive) operations(j storyJob) []map[string]any {
 			continue
 		}
 		done, total := v.number("status", "progress", "bytesDone"), v.number("status", "progress", "totalBytes")
-		status := map[string]any{"phase": "InProgress", "nCompleted": done, "nTotal": total, "operationUnits": "Bytes", "created": stamp(v.GetCreationTimestamp().Time)}
+		status := map[string]any{
+			"phase":          "InProgress",
+			"nCompleted":     done,
+			"nTotal":         total,
+			"operationUnits": "Bytes",
+			"created":        stamp(v.GetCreationTimestamp().Time),
+		}
 		if t := v.text("status", "startTimestamp"); t != "" {
 			status["started"], status["updated"] = t, t
 		}
@@ -454,10 +581,24 @@ func (a archive) operations(j storyJob) []map[string]any {
 		}
 		l = append(l, map[string]any{
 			"spec": map[string]any{
-				"backupName": j.GetName(), "backupUID": string(j.GetUID()), "backupItemAction": "velero.io/csi-pvc-backupper",
-				"resourceIdentifier": map[string]any{"Group": "", "Resource": "persistentvolumeclaims", "Namespace": v.text("spec", "sourceNamespace"), "Name": v.text("spec", "sourcePVC")},
-				"operationID":        v.GetLabels()["velero.io/async-operation-id"],
-				"postOperationItems": []any{map[string]any{"Group": "velero.io", "Resource": "datauploads", "Namespace": v.GetNamespace(), "Name": v.GetName()}},
+				"backupName":       j.GetName(),
+				"backupUID":        string(j.GetUID()),
+				"backupItemAction": "velero.io/csi-pvc-backupper",
+				"resourceIdentifier": map[string]any{
+					"Group":     "",
+					"Resource":  "persistentvolumeclaims",
+					"Namespace": v.text("spec", "sourceNamespace"),
+					"Name":      v.text("spec", "sourcePVC"),
+				},
+				"operationID": v.GetLabels()["velero.io/async-operation-id"],
+				"postOperationItems": []any{
+					map[string]any{
+						"Group":     "velero.io",
+						"Resource":  "datauploads",
+						"Namespace": v.GetNamespace(),
+						"Name":      v.GetName(),
+					},
+				},
 			},
 			"status": status,
 		})
@@ -485,21 +626,59 @@ func (a archive) log(j storyJob) []byte {
 	}
 	if j.restore() {
 		line(began, "info", "starting restore", "pkg/controller/restore_controller.go:578", "")
-		line(began, "info", "Starting restore of backup velero/"+j.text("spec", "backupName"), "pkg/restore/restore.go:719", "")
+		line(
+			began,
+			"info",
+			"Starting restore of backup velero/"+j.text("spec", "backupName"),
+			"pkg/restore/restore.go:719",
+			"",
+		)
 	} else {
 		line(began, "info", "Setting up backup temp file", "pkg/controller/backup_controller.go:745", "")
-		line(began, "info", "Including namespaces: "+strings.Join(j.list("spec", "includedNamespaces"), ", "), "pkg/backup/backup.go:309", "")
+		line(
+			began,
+			"info",
+			"Including namespaces: "+strings.Join(j.list("spec", "includedNamespaces"), ", "),
+			"pkg/backup/backup.go:309",
+			"",
+		)
 	}
 	for n, i := range items {
 		at := began.Add(took * time.Duration(n) / time.Duration(len(items)))
 		more := fmt.Sprintf("name=%s namespace=%s resource=%s ", i.name, i.namespace, i.plural())
 		if j.restore() {
-			line(at, "info", fmt.Sprintf("Attempting to restore %s: %s.", i.word(), i.name), "pkg/restore/restore.go:1820", more)
-			line(at, "info", fmt.Sprintf("Restored %d items out of an estimated total of %d (estimate will change throughout the restore)", n+1, len(items)), "pkg/restore/restore.go:1084", more)
+			line(
+				at,
+				"info",
+				fmt.Sprintf("Attempting to restore %s: %s.", i.word(), i.name),
+				"pkg/restore/restore.go:1820",
+				more,
+			)
+			line(
+				at,
+				"info",
+				fmt.Sprintf(
+					"Restored %d items out of an estimated total of %d (estimate will change throughout the restore)",
+					n+1,
+					len(items),
+				),
+				"pkg/restore/restore.go:1084",
+				more,
+			)
 			continue
 		}
 		line(at, "info", "Backing up item", "pkg/backup/item_backupper.go:179", more)
-		line(at, "info", fmt.Sprintf("Backed up %d items out of an estimated total of %d (estimate will change throughout the backup)", n+1, len(items)), "pkg/backup/backup.go:405", more)
+		line(
+			at,
+			"info",
+			fmt.Sprintf(
+				"Backed up %d items out of an estimated total of %d (estimate will change throughout the backup)",
+				n+1,
+				len(items),
+			),
+			"pkg/backup/backup.go:405",
+			more,
+		)
 	}
 	for _, m := range a.messages(j) {
 		line(j.ended(), m.level, m.text, "pkg/controller/"+kind+"_controller.go:633", "")
@@ -507,7 +686,13 @@ func (a archive) log(j storyJob) []byte {
 	if j.restore() {
 		line(j.ended(), "info", "restore completed", "pkg/controller/restore_controller.go:640", "")
 	} else {
-		line(j.ended(), "info", fmt.Sprintf("Backed up a total of %d items", len(items)), "pkg/backup/backup.go:536", "")
+		line(
+			j.ended(),
+			"info",
+			fmt.Sprintf("Backed up a total of %d items", len(items)),
+			"pkg/backup/backup.go:536",
+			"",
+		)
 	}
 	return []byte(text.String())
 }

@@ -34,7 +34,13 @@ func lostPatch(t *testing.T) *running {
 
 // guarded is a patch as finalizing sends it.
 func guarded(uid, version, phase string) []byte {
-	return fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/metadata/resourceVersion","value":%q},{"op":"add","path":"/status/phase","value":%q}]`, uid, version, phase)
+	return fmt.Appendf(
+		nil,
+		`[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/metadata/resourceVersion","value":%q},{"op":"add","path":"/status/phase","value":%q}]`,
+		uid,
+		version,
+		phase,
+	)
 }
 
 func TestPatches(t *testing.T) {
@@ -45,11 +51,23 @@ func TestPatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid, version := string(o.GetUID()), o.GetResourceVersion()
-	_, err = restores.Patch(t.Context(), o.GetName(), types.JSONPatchType, guarded(uid, "1", "Finalizing"), metav1.PatchOptions{})
+	_, err = restores.Patch(
+		t.Context(),
+		o.GetName(),
+		types.JSONPatchType,
+		guarded(uid, "1", "Finalizing"),
+		metav1.PatchOptions{},
+	)
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("a test that fails: %v", err)
 	}
-	dry, err := restores.Patch(t.Context(), o.GetName(), types.JSONPatchType, guarded(uid, version, "Finalizing"), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	dry, err := restores.Patch(
+		t.Context(),
+		o.GetName(),
+		types.JSONPatchType,
+		guarded(uid, version, "Finalizing"),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +77,24 @@ func TestPatches(t *testing.T) {
 	if got := r.phase(t, "restores", "crm-rollback"); got != "InProgress" {
 		t.Errorf("the dry run wrote %s", got)
 	}
-	after, err := restores.Patch(t.Context(), o.GetName(), types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{FieldManager: "tester"})
+	after, err := restores.Patch(
+		t.Context(),
+		o.GetName(),
+		types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{FieldManager: "tester"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after.GetGeneration() != o.GetGeneration() || after.GetResourceVersion() == version || after.GetLabels()["a"] != "b" {
-		t.Errorf("generation %d, version %s, labels %v", after.GetGeneration(), after.GetResourceVersion(), after.GetLabels())
+	if after.GetGeneration() != o.GetGeneration() || after.GetResourceVersion() == version ||
+		after.GetLabels()["a"] != "b" {
+		t.Errorf(
+			"generation %d, version %s, labels %v",
+			after.GetGeneration(),
+			after.GetResourceVersion(),
+			after.GetLabels(),
+		)
 	}
 	managers := map[string]time.Time{}
 	for _, f := range after.GetManagedFields() {
@@ -73,15 +103,34 @@ func TestPatches(t *testing.T) {
 	if time.Since(managers["tester"]) > time.Minute || time.Since(managers["velero-server"]) < 40*time.Minute {
 		t.Errorf("managed fields: %v", managers)
 	}
-	_, err = restores.Patch(t.Context(), o.GetName(), types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"labels":{"a":"c"}}}`, version), metav1.PatchOptions{})
+	_, err = restores.Patch(
+		t.Context(),
+		o.GetName(),
+		types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"labels":{"a":"c"}}}`, version),
+		metav1.PatchOptions{},
+	)
 	if !apierrors.IsConflict(err) {
 		t.Errorf("an old version: %v", err)
 	}
-	same, err := restores.Patch(t.Context(), o.GetName(), types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+	same, err := restores.Patch(
+		t.Context(),
+		o.GetName(),
+		types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"a":"b"}}}`),
+		metav1.PatchOptions{},
+	)
 	if err != nil || same.GetResourceVersion() != after.GetResourceVersion() {
 		t.Errorf("a patch that changes nothing: %s, %v", same.GetResourceVersion(), err)
 	}
-	_, err = restores.Patch(t.Context(), o.GetName(), types.JSONPatchType, guarded(uid, after.GetResourceVersion(), "Finalizing"), metav1.PatchOptions{}, "status")
+	_, err = restores.Patch(
+		t.Context(),
+		o.GetName(),
+		types.JSONPatchType,
+		guarded(uid, after.GetResourceVersion(), "Finalizing"),
+		metav1.PatchOptions{},
+		"status",
+	)
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("the status subresource that Velero's kinds do not have: %v", err)
 	}
@@ -93,7 +142,8 @@ func TestFinalizingLeadsToTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = r.velero("restores").Patch(t.Context(), o.GetName(), types.JSONPatchType, guarded(string(o.GetUID()), o.GetResourceVersion(), "Finalizing"), metav1.PatchOptions{}); err != nil {
+	if _, err = r.velero("restores").
+		Patch(t.Context(), o.GetName(), types.JSONPatchType, guarded(string(o.GetUID()), o.GetResourceVersion(), "Finalizing"), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it is Completed", func() bool { return r.phase(t, "restores", "crm-rollback") == "Completed" })
@@ -126,7 +176,13 @@ func TestInformersFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "velero.io/v1", "kind": "Backup", "status": map[string]any{"phase": "FailedValidation"}}}
+	o := &unstructured.Unstructured{
+		Object: map[string]any{
+			"apiVersion": "velero.io/v1",
+			"kind":       "Backup",
+			"status":     map[string]any{"phase": "FailedValidation"},
+		},
+	}
 	o.SetGenerateName("made-")
 	made, err := r.velero("backups").Create(t.Context(), o, metav1.CreateOptions{})
 	if err != nil {
@@ -134,7 +190,8 @@ func TestInformersFollow(t *testing.T) {
 	}
 	eventually(t, "the new one is seen", func() bool { return seen(made.GetName()) == "FailedValidation" })
 	wrong := types.UID("another")
-	err = r.velero("backups").Delete(t.Context(), made.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &wrong}})
+	err = r.velero("backups").
+		Delete(t.Context(), made.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &wrong}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("deleting with another's uid: %v", err)
 	}
@@ -143,7 +200,8 @@ func TestInformersFollow(t *testing.T) {
 	}
 	eventually(t, "it is gone", func() bool { return seen(made.GetName()) == "gone" })
 
-	w, err := r.velero("backups").Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), FieldSelector: "metadata.name=" + made.GetName()})
+	w, err := r.velero("backups").
+		Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), FieldSelector: "metadata.name=" + made.GetName()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,19 +222,29 @@ func TestTypedClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review, err := api.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{}, metav1.CreateOptions{})
+	review, err := api.AuthorizationV1().
+		SelfSubjectAccessReviews().
+		Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{}, metav1.CreateOptions{})
 	if err != nil || !review.Status.Allowed {
 		t.Errorf("%+v, %v", review, err)
 	}
-	who, err := api.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	who, err := api.AuthenticationV1().
+		SelfSubjectReviews().
+		Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil || who.Status.UserInfo.Username != "demo" {
 		t.Errorf("%+v, %v", who, err)
 	}
-	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "e"}, InvolvedObject: corev1.ObjectReference{Name: "crm-rollback"}, Reason: "Tested"}
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: "e"},
+		InvolvedObject: corev1.ObjectReference{Name: "crm-rollback"},
+		Reason:         "Tested",
+	}
 	if _, err := api.CoreV1().Events("velero").Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	events, err := api.CoreV1().Events("velero").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=crm-rollback"})
+	events, err := api.CoreV1().
+		Events("velero").
+		List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=crm-rollback"})
 	if err != nil || len(events.Items) != 1 || events.Items[0].Reason != "Tested" {
 		t.Errorf("%v, %v", events, err)
 	}
@@ -198,7 +266,8 @@ func TestTypedClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	namespaces, err := meta.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(t.Context(), metav1.ListOptions{})
+	namespaces, err := meta.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).
+		List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(namespaces.Items) != 2 || namespaces.Items[1].Name != "velero" {
 		t.Errorf("%v, %v", namespaces, err)
 	}

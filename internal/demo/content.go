@@ -77,7 +77,9 @@ func (d *Demo) put(s *scene.Scene) error {
 	for kind, f := range s.Stored.Files {
 		body := []byte(f.Body)
 		if strings.HasSuffix(kind, "Log") { // a scene's text cannot tell a relative time
-			body = []byte(strings.ReplaceAll("\n"+f.Body, "\nlevel=", "\ntime=\""+f.Modified.UTC().Format(time.RFC3339)+"\" level=")[1:])
+			body = []byte(
+				strings.ReplaceAll("\n"+f.Body, "\nlevel=", "\ntime=\""+f.Modified.UTC().Format(time.RFC3339)+"\" level=")[1:],
+			)
 		}
 		if kind == "BackupContents" && f.Body == "" {
 			body = make([]byte, 1024) // a tarball with nothing in it
@@ -106,7 +108,11 @@ func (d *Demo) storeRecorded(kind, recordedName, name string) {
 	for _, f := range files {
 		content, err := fs.ReadFile(recorded, path.Join(dir, f.Name()))
 		if err == nil {
-			d.store.Put(store.Key{Job: kind + "/" + name, File: strings.TrimSuffix(f.Name(), ".gz")}, d.options.Clock(), content)
+			d.store.Put(
+				store.Key{Job: kind + "/" + name, File: strings.TrimSuffix(f.Name(), ".gz")},
+				d.options.Clock(),
+				content,
+			)
 		}
 	}
 }

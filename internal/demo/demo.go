@@ -181,7 +181,13 @@ func (d *Demo) load() (play func(context.Context) error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.putOwn(installation, "scenes/restore-patch-lost.yaml", "scenes/history.yaml", "scenes/openshift-etcd.yaml", "scenes/location-away.yaml"); err != nil {
+	if err := d.putOwn(
+		installation,
+		"scenes/restore-patch-lost.yaml",
+		"scenes/history.yaml",
+		"scenes/openshift-etcd.yaml",
+		"scenes/location-away.yaml",
+	); err != nil {
 		return nil, err
 	}
 	d.surround()

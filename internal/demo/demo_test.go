@@ -75,7 +75,8 @@ func (r *running) velero(resource string) dynamic.ResourceInterface {
 	if strings.HasPrefix(resource, "data") {
 		version = "v2alpha1"
 	}
-	return r.client.Resource(schema.GroupVersionResource{Group: "velero.io", Version: version, Resource: resource}).Namespace("velero")
+	return r.client.Resource(schema.GroupVersionResource{Group: "velero.io", Version: version, Resource: resource}).
+		Namespace("velero")
 }
 
 func (r *running) phase(t *testing.T, resource, name string) string {
@@ -116,9 +117,15 @@ func TestScenesAreServedAsTheyAreWritten(t *testing.T) {
 			}
 			r := start(t, Options{Scene: ownScene(t, f.Name()), Clock: func() time.Time { return now }})
 			for _, o := range want.Objects {
-				resource := schema.GroupVersionResource{Group: o.GroupVersionKind().Group, Version: o.GroupVersionKind().Version, Resource: strings.ToLower(o.GetKind()) + "s"}
+				resource := schema.GroupVersionResource{
+					Group:    o.GroupVersionKind().Group,
+					Version:  o.GroupVersionKind().Version,
+					Resource: strings.ToLower(o.GetKind()) + "s",
+				}
 				resource.Resource = strings.Replace(resource.Resource, "ys", "ies", 1)
-				got, err := r.client.Resource(resource).Namespace(o.GetNamespace()).Get(t.Context(), o.GetName(), metav1.GetOptions{})
+				got, err := r.client.Resource(resource).
+					Namespace(o.GetNamespace()).
+					Get(t.Context(), o.GetName(), metav1.GetOptions{})
 				if err != nil {
 					t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
 					continue
@@ -209,10 +216,20 @@ func (r *running) download(t *testing.T, kind, name string) (status int, body st
 
 func TestWhatIsStoredCanBeFetched(t *testing.T) {
 	r := start(t, Options{Scene: ownScene(t, "restore-patch-lost.yaml")})
-	if status, body, err := r.download(t, "RestoreLog", "crm-rollback"); err != nil || status != 200 || !strings.Contains(body, "restore completed") {
+	if status, body, err := r.download(
+		t,
+		"RestoreLog",
+		"crm-rollback",
+	); err != nil || status != 200 ||
+		!strings.Contains(body, "restore completed") {
 		t.Errorf("RestoreLog: %d %q %v", status, body, err)
 	}
-	if status, body, err := r.download(t, "RestoreTypo", "crm-rollback"); err != nil || status != 404 || !strings.Contains(body, "NoSuchKey") {
+	if status, body, err := r.download(
+		t,
+		"RestoreTypo",
+		"crm-rollback",
+	); err != nil || status != 404 ||
+		!strings.Contains(body, "NoSuchKey") {
 		t.Errorf("a file that is not stored: %d %q %v", status, body, err)
 	}
 	if status, _, err := r.download(t, "BackupLog", "crm-nightly-5"); err == nil {
@@ -260,7 +277,8 @@ func TestLogsAreThoseOfTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := logOf(api).Param("tailLines", "1").Param("timestamps", "true").DoRaw(t.Context())
-	if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), "from InProgress to Finalizing") {
+	if err != nil || strings.Count(string(text), "\n") != 1 ||
+		!strings.Contains(string(text), "from InProgress to Finalizing") {
 		t.Errorf("%q, %v", text, err)
 	}
 	if _, _, found := strings.Cut(string(text), "Z time="); !found {
@@ -307,13 +325,22 @@ func TestStory(t *testing.T) {
 		}
 		return items
 	}
-	eventually(t, "the story has begun", func() bool { return total() > 0 && phases["WaitingForPluginOperations"] > 0 && phases["Queued"] > 0 })
+	eventually(
+		t,
+		"the story has begun",
+		func() bool { return total() > 0 && phases["WaitingForPluginOperations"] > 0 && phases["Queued"] > 0 },
+	)
 	if phases["InProgress"] < 3 || phases["Queued"] < 1 || phases["PartiallyFailed"] < 1 || phases["Completed"] < 10 {
 		t.Errorf("it begins with %v", phases)
 	}
 	before := total()
 	eventually(t, "something moves", func() bool { return total() > before })
-	if status, body, err := r.download(t, "BackupResourceList", "before-upgrade"); err != nil || status != 200 || !strings.Contains(body, "apps/v1/Deployment") {
+	if status, body, err := r.download(
+		t,
+		"BackupResourceList",
+		"before-upgrade",
+	); err != nil || status != 200 ||
+		!strings.Contains(body, "apps/v1/Deployment") {
 		t.Errorf("what is stored for the recorded backup: %d, %d bytes, %v", status, len(body), err)
 	}
 }
@@ -340,7 +367,8 @@ func TestStoryGoesOn(t *testing.T) {
 func TestReplay(t *testing.T) {
 	r := start(t, Options{Recordings: os.DirFS("replay/testdata"), Speed: 100})
 	eventually(t, "both recordings have ended", func() bool {
-		return r.phase(t, "restores", "a2-async") == "Completed" && r.phase(t, "restores", "r17-errors-quota") == "PartiallyFailed"
+		return r.phase(t, "restores", "a2-async") == "Completed" &&
+			r.phase(t, "restores", "r17-errors-quota") == "PartiallyFailed"
 	})
 	if got := r.phase(t, "backupstoragelocations", "default"); got != "Available" {
 		t.Errorf("the location is %s", got)
@@ -389,14 +417,21 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 				ended[prefix] = ended[prefix] || j.text("status", "completionTimestamp") != ""
 			}
 		}
-		return ended["everything-to-dr"] && ended["ops-to-quota"] && ended["widgets"] && ended["media-nightly"] && ended["shop-hourly"]
+		return ended["everything-to-dr"] && ended["ops-to-quota"] && ended["widgets"] && ended["media-nightly"] &&
+			ended["shop-hourly"]
 	})
 	// What it restored is in the cluster, but for a service.
 	services := schema.GroupVersionResource{Version: "v1", Resource: "services"}
-	if list, err := r.client.Resource(services).Namespace("widgets").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 4 {
+	if list, err := r.client.Resource(services).
+		Namespace("widgets").
+		List(t.Context(), metav1.ListOptions{}); err != nil ||
+		len(list.Items) != 4 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if o, err := r.client.Resource(services).Namespace("widgets").Get(t.Context(), "svc-1", metav1.GetOptions{}); err != nil || !strings.HasPrefix(o.GetLabels()["velero.io/restore-name"], "widgets-") {
+	if o, err := r.client.Resource(services).
+		Namespace("widgets").
+		Get(t.Context(), "svc-1", metav1.GetOptions{}); err != nil ||
+		!strings.HasPrefix(o.GetLabels()["velero.io/restore-name"], "widgets-") {
 		t.Errorf("%v, %v", o, err)
 	}
 	files := map[string][]string{
@@ -409,7 +444,11 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 			name := strings.ToLower(kind.Kind) + "/" + o.GetName()
 			for _, file := range files[kind.Kind] {
 				text, stored := r.stored(t, name, kind.Kind+file)
-				if now, ok := (archive{r.cluster, r.store}).job(strings.ToLower(kind.Kind), o.GetName()); !ok || now.text("status", "phase") != j.text("status", "phase") {
+				if now, ok := (archive{r.cluster, r.store}).job(
+					strings.ToLower(kind.Kind),
+					o.GetName(),
+				); !ok ||
+					now.text("status", "phase") != j.text("status", "phase") {
 					continue // the story went on meanwhile
 				}
 				if stored != j.stored() && o.GetName() != "crm-rollback" {
@@ -424,8 +463,15 @@ func TestStoryStoresWhatItsJobsShow(t *testing.T) {
 				switch file {
 				case "Results":
 					warnings, errors := countMessages(t, text)
-					if o.GetName() != "crm-rollback" && (warnings != j.number("status", "warnings") || errors != j.number("status", "errors") && j.text("status", "phase") != "Failed") {
-						t.Errorf("results of %s: %d warnings, %d errors; it shows %v", name, warnings, errors, o.Object["status"])
+					if o.GetName() != "crm-rollback" &&
+						(warnings != j.number("status", "warnings") || errors != j.number("status", "errors") && j.text("status", "phase") != "Failed") {
+						t.Errorf(
+							"results of %s: %d warnings, %d errors; it shows %v",
+							name,
+							warnings,
+							errors,
+							o.Object["status"],
+						)
 					}
 				}
 			}
@@ -488,7 +534,14 @@ func TestStoryWritesLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	follower, err := c.Get().Namespace("velero").Resource("pods").Name(server).SubResource("log").Param("follow", "true").Param("tailLines", "0").Stream(t.Context())
+	follower, err := c.Get().
+		Namespace("velero").
+		Resource("pods").
+		Name(server).
+		SubResource("log").
+		Param("follow", "true").
+		Param("tailLines", "0").
+		Stream(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -496,15 +549,21 @@ func TestStoryWritesLogs(t *testing.T) {
 	if line, err := bufio.NewReader(follower).ReadString('\n'); err != nil || !strings.Contains(line, "msg=") {
 		t.Errorf("the follower got %q, %v", line, err)
 	}
-	if text := read(server, "previous=true"); !strings.Contains(text, "Restored 211 items") || strings.Contains(text, "crm-rollback") {
+	if text := read(
+		server,
+		"previous=true",
+	); !strings.Contains(text, "Restored 211 items") ||
+		strings.Contains(text, "crm-rollback") {
 		t.Errorf("the log from before the restart:\n%s", text)
 	}
 	eventually(t, "the pods log what moves", func() bool {
-		return strings.Contains(read(server, ""), "restore=velero/everything-to-dr") && strings.Contains(read("node-agent-db868", ""), "Async backup started")
+		return strings.Contains(read(server, ""), "restore=velero/everything-to-dr") &&
+			strings.Contains(read("node-agent-db868", ""), "Async backup started")
 	})
 	eventually(t, "a mover pod logs", func() bool {
 		for _, p := range r.cluster.List(podKind, "") {
-			if strings.HasPrefix(p.GetName(), "media-nightly-") && strings.Contains(read(p.GetName(), ""), "Uploaded ") {
+			if strings.HasPrefix(p.GetName(), "media-nightly-") &&
+				strings.Contains(read(p.GetName(), ""), "Uploaded ") {
 				return true
 			}
 		}

@@ -73,10 +73,17 @@ func (a archive) countedObjects(backup storyJob) (objects []*cluster.Object) {
 		o.SetCreationTimestamp(metav1.NewTime(backup.started().Add(-90 * 24 * time.Hour)))
 		switch i.kind {
 		case "v1/PersistentVolumeClaim":
-			o.Object["spec"] = map[string]any{"volumeName": "pv-" + i.namespace + "-" + i.name, "storageClassName": storageClass}
+			o.Object["spec"] = map[string]any{
+				"volumeName":       "pv-" + i.namespace + "-" + i.name,
+				"storageClassName": storageClass,
+			}
 			o.Object["status"] = map[string]any{"phase": "Bound"}
 		case "v1/PersistentVolume":
-			o.Object["spec"] = map[string]any{"storageClassName": storageClass, "persistentVolumeReclaimPolicy": "Retain", "csi": map[string]any{"driver": "ebs.csi.aws.com", "volumeHandle": i.name}}
+			o.Object["spec"] = map[string]any{
+				"storageClassName":              storageClass,
+				"persistentVolumeReclaimPolicy": "Retain",
+				"csi":                           map[string]any{"driver": "ebs.csi.aws.com", "volumeHandle": i.name},
+			}
 			o.Object["status"] = map[string]any{"phase": "Bound"}
 		case "v1/Pod":
 			mount(o, infos)
@@ -92,7 +99,10 @@ func mount(pod *cluster.Object, infos []map[string]any) {
 	node := "node-a"
 	add := func(name string, info map[string]any) {
 		mounts = append(mounts, map[string]any{"name": name, "mountPath": "/" + name})
-		volumes = append(volumes, map[string]any{"name": name, "persistentVolumeClaim": map[string]any{"claimName": info["pvcName"]}})
+		volumes = append(
+			volumes,
+			map[string]any{"name": name, "persistentVolumeClaim": map[string]any{"claimName": info["pvcName"]}},
+		)
 	}
 	for _, info := range infos {
 		through, _ := info["pvbInfo"].(map[string]any)
@@ -118,7 +128,15 @@ func (a archive) contents(j storyJob) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	add := func(name string, content []byte) {
-		_ = w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content)), ModTime: j.started(), Typeflag: tar.TypeReg})
+		_ = w.WriteHeader(
+			&tar.Header{
+				Name:     name,
+				Mode:     0o755,
+				Size:     int64(len(content)),
+				ModTime:  j.started(),
+				Typeflag: tar.TypeReg,
+			},
+		)
 		_, _ = w.Write(content) // into memory, which takes all
 	}
 	add("metadata/version", []byte("1.1.0"))
@@ -165,7 +183,9 @@ func recordedObjects() (objects []*cluster.Object, err error) {
 			return nil, fmt.Errorf("reading %s of the recorded backup: %w", header.Name, err)
 		}
 		kind := strings.Trim(o.GetAPIVersion()+"/"+o.GetKind(), "/")
-		if o.GetNamespace() != "velero" && !slices.Contains(neverRestored, kind) && !strings.HasSuffix(o.GroupVersionKind().Group, "velero.io") && !strings.HasSuffix(o.GetName(), ".velero.io") {
+		if o.GetNamespace() != "velero" && !slices.Contains(neverRestored, kind) &&
+			!strings.HasSuffix(o.GroupVersionKind().Group, "velero.io") &&
+			!strings.HasSuffix(o.GetName(), ".velero.io") {
 			objects = append(objects, o)
 		}
 	}

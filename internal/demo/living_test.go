@@ -24,7 +24,8 @@ func TestLiving(t *testing.T) {
 		}
 	}
 	r := start(t, Options{})
-	claims, err := r.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}).List(t.Context(), metav1.ListOptions{})
+	claims, err := r.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}).
+		List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

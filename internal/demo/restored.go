@@ -175,7 +175,10 @@ func (a *aftermath) volumesOf(j storyJob) map[string]string {
 		return nil
 	}
 	infos := a.volumes(backup)
-	_ = json.Unmarshal(a.store.Text(store.Key{Job: "backup/" + backup.GetName(), File: "BackupVolumeInfos"}), &infos) // if it was recorded
+	_ = json.Unmarshal(
+		a.store.Text(store.Key{Job: "backup/" + backup.GetName(), File: "BackupVolumeInfos"}),
+		&infos,
+	) // if it was recorded
 	mapping, _, _ := unstructured.NestedStringMap(j.Object.Object, "spec", "namespaceMapping")
 	names := map[string]string{}
 	for _, v := range infos {

@@ -22,7 +22,10 @@ func (d *Demo) runSchedules() {
 		if paused || s.text("status", "phase") != "Enabled" || due.After(now) {
 			continue
 		}
-		if newest, found := d.newestRun(o.GetName()); found && now.Sub(newest.GetCreationTimestamp().Time) > 20*time.Minute {
+		if newest, found := d.newestRun(
+			o.GetName(),
+		); found &&
+			now.Sub(newest.GetCreationTimestamp().Time) > 20*time.Minute {
 			d.repeat(newest, o.GetName()+due.Format("-20060102150405"), due, now)
 		}
 		_, _ = d.cluster.Edit(scheduleKind, o.GetNamespace(), o.GetName(), veleroServer, func(o *cluster.Object) bool {
@@ -44,7 +47,8 @@ func interval(cron string) time.Duration {
 
 func (d *Demo) newestRun(schedule string) (newest storyJob, found bool) {
 	for _, o := range d.cluster.List(toldKinds[0], "") {
-		if o.GetLabels()["velero.io/schedule-name"] == schedule && (!found || newest.GetCreationTimestamp().Time.Before(o.GetCreationTimestamp().Time)) {
+		if o.GetLabels()["velero.io/schedule-name"] == schedule &&
+			(!found || newest.GetCreationTimestamp().Time.Before(o.GetCreationTimestamp().Time)) {
 			newest, found = storyJob{o}, true
 		}
 	}

@@ -25,7 +25,11 @@ func TestLeftOpen(t *testing.T) {
 			continue
 		}
 		made[o.GetLabels()["velero.io/schedule-name"]]++
-		if end := b.time("status", "completionTimestamp"); end.After(r.options.Clock()) || !end.IsZero() && end.Before(b.started()) {
+		if end := b.time(
+			"status",
+			"completionTimestamp",
+		); end.After(r.options.Clock()) ||
+			!end.IsZero() && end.Before(b.started()) {
 			t.Errorf("%s ended %s and began %s", o.GetName(), end, b.started())
 		}
 	}

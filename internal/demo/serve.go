@@ -42,7 +42,9 @@ func (d *Demo) listen() error {
 // serve answers on a listener until the demo is closed.
 func (d *Demo) serve(ctx context.Context, l net.Listener, h http.Handler) {
 	dated := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Date", d.options.Clock().UTC().Format(http.TimeFormat)) // the cluster's clock, not the machine's
+		w.Header().
+			Set("Date", d.options.Clock().UTC().Format(http.TimeFormat))
+			// the cluster's clock, not the machine's
 		h.ServeHTTP(w, r)
 	})
 	server := &http.Server{
@@ -64,9 +66,16 @@ func certificate(now time.Time) (tls.Certificate, []byte, error) {
 		return tls.Certificate{}, nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "veltui demo"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(30 * 24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(
+			1,
+		),
+		Subject:               pkix.Name{CommonName: "veltui demo"},
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.Add(30 * 24 * time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {

@@ -81,8 +81,14 @@ type names map[string]bool
 
 // toldKinds are the kinds that the story makes.
 var toldKinds = []schema.GroupVersionKind{
-	{Group: "velero.io", Version: "v1", Kind: "Backup"}, {Group: "velero.io", Version: "v1", Kind: "Restore"},
-	{Group: "velero.io", Version: "v1", Kind: "PodVolumeBackup"}, {Group: "velero.io", Version: "v2alpha1", Kind: "DataUpload"},
+	{Group: "velero.io", Version: "v1", Kind: "Backup"},
+	{Group: "velero.io", Version: "v1", Kind: "Restore"},
+	{
+		Group:   "velero.io",
+		Version: "v1",
+		Kind:    "PodVolumeBackup",
+	},
+	{Group: "velero.io", Version: "v2alpha1", Kind: "DataUpload"},
 }
 
 // forget deletes what a telling has left behind.
@@ -125,7 +131,12 @@ func (d *Demo) beat(ctx context.Context) {
 			now := d.options.Clock().UTC().Format(time.RFC3339)
 			_, _ = d.cluster.Edit(kind, l.GetNamespace(), l.GetName(), veleroServer, func(o *cluster.Object) bool {
 				for _, field := range []string{"lastValidationTime", "lastSyncedTime"} {
-					if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); field == "lastSyncedTime" && phase != "Available" {
+					if phase, _, _ := unstructured.NestedString(
+						o.Object,
+						"status",
+						"phase",
+					); field == "lastSyncedTime" &&
+						phase != "Available" {
 						continue // nothing is synced from what cannot be reached
 					}
 					_ = unstructured.SetNestedField(o.Object, now, "status", field) // status is a map

@@ -77,7 +77,14 @@ func (l *logger) say(pod *cluster.Object, level, msg, source, fields string) {
 		now = l.last.Add(time.Microsecond)
 	}
 	l.last = now
-	text := fmt.Sprintf("time=%q level=%s msg=%q %s logSource=%q", now.UTC().Format(time.RFC3339), level, msg, fields, source)
+	text := fmt.Sprintf(
+		"time=%q level=%s msg=%q %s logSource=%q",
+		now.UTC().Format(time.RFC3339),
+		level,
+		msg,
+		fields,
+		source,
+	)
 	l.cluster.Log(pod.GetNamespace(), pod.GetName(), cluster.Line{Time: now, Text: text})
 }
 
@@ -103,16 +110,48 @@ func (l *logger) job(j storyJob, old, now moment) {
 	case now.phase != old.phase && now.phase == "InProgress":
 		l.say(server, "info", "Setting up backup log", source+"734", about)
 	case now.phase == "InProgress" && j.restore():
-		l.say(server, "info", fmt.Sprintf("Restored %d items out of an estimated total of %d (estimate will change throughout the restore)", now.done, total), "pkg/restore/restore.go:1084", about)
+		l.say(
+			server,
+			"info",
+			fmt.Sprintf(
+				"Restored %d items out of an estimated total of %d (estimate will change throughout the restore)",
+				now.done,
+				total,
+			),
+			"pkg/restore/restore.go:1084",
+			about,
+		)
 	case now.phase == "InProgress":
-		l.say(server, "info", fmt.Sprintf("Backed up %d items out of an estimated total of %d (estimate will change throughout the backup)", now.done, total), "pkg/backup/backup.go:405", about)
+		l.say(
+			server,
+			"info",
+			fmt.Sprintf(
+				"Backed up %d items out of an estimated total of %d (estimate will change throughout the backup)",
+				now.done,
+				total,
+			),
+			"pkg/backup/backup.go:405",
+			about,
+		)
 	case now.phase == old.phase:
 	case old.phase == "InProgress" && j.restore():
 		for range j.number("status", "warnings") {
-			l.say(server, "warning", "Cluster resource restore warning: could not restore, it already exists. Warning: the in-cluster version is different than the backed-up version", source+"633", about)
+			l.say(
+				server,
+				"warning",
+				"Cluster resource restore warning: could not restore, it already exists. Warning: the in-cluster version is different than the backed-up version",
+				source+"633",
+				about,
+			)
 		}
 		for range j.number("status", "errors") {
-			l.say(server, "error", "Namespace error: exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=4, limited: count/configmaps=4", source+"637", about)
+			l.say(
+				server,
+				"error",
+				"Namespace error: exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=4, limited: count/configmaps=4",
+				source+"637",
+				about,
+			)
 		}
 		l.say(server, "info", "restore completed", source+"640", about)
 	case old.phase == "InProgress":
@@ -139,11 +178,18 @@ func (l *logger) volume(v storyJob, old, now moment) {
 		on := storyJob{p}.text("spec", "nodeName")
 		return p.GetLabels()["name"] == "node-agent" && (node == "" || on == node)
 	})
-	about := fmt.Sprintf("%s=%s/%s controller=%s", strings.ToLower(v.GetKind()), v.GetNamespace(), v.GetName(), strings.ToLower(v.GetKind()))
+	about := fmt.Sprintf(
+		"%s=%s/%s controller=%s",
+		strings.ToLower(v.GetKind()),
+		v.GetNamespace(),
+		v.GetName(),
+		strings.ToLower(v.GetKind()),
+	)
 	if now.phase != old.phase {
 		for _, text := range volumeLines[now.phase] {
 			if v.GetKind() == "PodVolumeBackup" {
-				text = strings.NewReplacer("Data upload", "PVB", "data upload", "PVB", "Exposed snapshot", "Exposed PVB", "Snapshot", "PVB").Replace(text)
+				text = strings.NewReplacer("Data upload", "PVB", "data upload", "PVB", "Exposed snapshot", "Exposed PVB", "Snapshot", "PVB").
+					Replace(text)
 			}
 			l.say(agent, "info", text, "pkg/controller/"+strings.ToLower(v.GetKind())+"_controller.go", about)
 		}
@@ -151,9 +197,21 @@ func (l *logger) volume(v storyJob, old, now moment) {
 	if now.phase == "InProgress" {
 		mover := l.pod(func(p *cluster.Object) bool { return p.GetName() == v.GetName() })
 		if old.phase != now.phase {
-			l.say(mover, "info", "Async fs backup data path started", "pkg/datamover/backup_micro_service.go:207", about)
+			l.say(
+				mover,
+				"info",
+				"Async fs backup data path started",
+				"pkg/datamover/backup_micro_service.go:207",
+				about,
+			)
 		}
-		l.say(mover, "info", fmt.Sprintf("Uploaded %d of %d bytes", now.done, v.number("status", "progress", "totalBytes")), "pkg/uploader/kopia/progress.go:110", about)
+		l.say(
+			mover,
+			"info",
+			fmt.Sprintf("Uploaded %d of %d bytes", now.done, v.number("status", "progress", "totalBytes")),
+			"pkg/uploader/kopia/progress.go:110",
+			about,
+		)
 	}
 }
 
@@ -167,7 +225,18 @@ func (l *logger) begin() {
 		at := p.GetCreationTimestamp().Time
 		for n, msg := range []string{"Setting log-level to INFO", "Starting Velero node-agent server v1.18.3", "Starting data path manager, 1 at a time", "Starting controllers"} {
 			at := at.Add(time.Duration(n) * time.Second)
-			l.cluster.Log(p.GetNamespace(), p.GetName(), cluster.Line{Time: at, Text: fmt.Sprintf("time=%q level=info msg=%q logSource=\"pkg/cmd/cli/nodeagent/server.go\"", stamp(at), msg)})
+			l.cluster.Log(
+				p.GetNamespace(),
+				p.GetName(),
+				cluster.Line{
+					Time: at,
+					Text: fmt.Sprintf(
+						"time=%q level=info msg=%q logSource=\"pkg/cmd/cli/nodeagent/server.go\"",
+						stamp(at),
+						msg,
+					),
+				},
+			)
 		}
 	}
 	l.write()

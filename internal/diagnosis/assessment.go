@@ -61,7 +61,13 @@ func (a *assessment) version() velero.Version {
 		v, basis = schema.Likely(), "; its CRD is that of "+schema.String()
 	}
 	if !a.versionNoted {
-		a.Doubts(SourcePod, a.env.Server.SeenAt, "the server's image does not tell its version%s; the rules are those of %s", basis, v)
+		a.Doubts(
+			SourcePod,
+			a.env.Server.SeenAt,
+			"the server's image does not tell its version%s; the rules are those of %s",
+			basis,
+			v,
+		)
 		a.versionNoted = true
 	}
 	return v
@@ -171,7 +177,13 @@ func (a *assessment) noteCounts() {
 	j := a.j
 	moved, _ := j.Moved()
 	if j.Items.Known {
-		a.Supports(SourceWatch, j.ItemsMoved(), "%s of %s", human.Number(j.Items.Done), human.Count(j.Items.Total, "item"))
+		a.Supports(
+			SourceWatch,
+			j.ItemsMoved(),
+			"%s of %s",
+			human.Number(j.Items.Done),
+			human.Count(j.Items.Total, "item"),
+		)
 	} else {
 		a.Supports(SourceWatch, moved, "Velero has written no item count yet")
 	}
@@ -179,7 +191,14 @@ func (a *assessment) noteCounts() {
 		a.Supports(SourceWatch, j.AnyVolumeMoved(), "%d of %s ended", n-j.ActiveVolumes(), human.Count(n, "volume"))
 	}
 	if j.Operations.Attempted > 0 {
-		a.Supports(SourceWatch, moved, "%d of %s ended, %d failed", j.Operations.Ended(), human.Count(j.Operations.Attempted, "operation"), j.Operations.Failed)
+		a.Supports(
+			SourceWatch,
+			moved,
+			"%d of %s ended, %d failed",
+			j.Operations.Ended(),
+			human.Count(j.Operations.Attempted, "operation"),
+			j.Operations.Failed,
+		)
 	}
 }
 
@@ -216,9 +235,16 @@ func (a *assessment) down() (string, Proof) {
 	if unavailable.Name == "" || unavailable.Phase != velero.LocationUnavailable {
 		return "", Proof{}
 	}
-	fact := a.Supports(SourceWatch, unavailable.LastValidated, "storage location %s is Unavailable%s", unavailable.Name, because(unavailable.Message))
+	fact := a.Supports(
+		SourceWatch,
+		unavailable.LastValidated,
+		"storage location %s is Unavailable%s",
+		unavailable.Name,
+		because(unavailable.Message),
+	)
 	proof := Proof{}
-	if velero.RefusedByStore(unavailable.Message) || a.quiet() >= lastingOutage && a.Now.Sub(unavailable.LastSynced) >= lastingOutage {
+	if velero.RefusedByStore(unavailable.Message) ||
+		a.quiet() >= lastingOutage && a.Now.Sub(unavailable.LastSynced) >= lastingOutage {
 		proof = ByRefusal(fact)
 	}
 	return "storage location " + unavailable.Name + " is unavailable", proof

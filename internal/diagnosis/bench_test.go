@@ -11,9 +11,31 @@ import (
 func BenchmarkVerdictQueued(b *testing.B) {
 	s := healthy()
 	s.Server.Flags.ConcurrentBackups = 4
-	s.Jobs = jobs(b, spec{name: "runs", phase: velero.PhaseInProgress, started: 9, changed: 0.1, done: 1, total: 9, includes: []string{"*"}})
+	s.Jobs = jobs(
+		b,
+		spec{
+			name:     "runs",
+			phase:    velero.PhaseInProgress,
+			started:  9,
+			changed:  0.1,
+			done:     1,
+			total:    9,
+			includes: []string{"*"},
+		},
+	)
 	for i := range 250 {
-		s.Jobs = append(s.Jobs, spec{name: "q" + strconv.Itoa(i), phase: velero.PhaseQueued, position: i + 1, total: -1, includes: []string{"ns-" + strconv.Itoa(i)}}.job(b))
+		s.Jobs = append(
+			s.Jobs,
+			spec{
+				name:     "q" + strconv.Itoa(i),
+				phase:    velero.PhaseQueued,
+				position: i + 1,
+				total:    -1,
+				includes: []string{"ns-" + strconv.Itoa(i)},
+			}.job(
+				b,
+			),
+		)
 	}
 	last := s.Jobs[len(s.Jobs)-1]
 	for b.Loop() {

@@ -24,7 +24,22 @@ type course struct {
 }
 
 // durations are values that flags, annotations and fields are given, some that cannot be read.
-var durations = []string{"", "0s", "-5m", "1s", "90s", "10m", "45m", "4h", "26h", "72h", "2000h", "2562047h", "$(TIMEOUT)", "4d"}
+var durations = []string{
+	"",
+	"0s",
+	"-5m",
+	"1s",
+	"90s",
+	"10m",
+	"45m",
+	"4h",
+	"26h",
+	"72h",
+	"2000h",
+	"2562047h",
+	"$(TIMEOUT)",
+	"4d",
+}
 
 // flagged is what a server makes of a flag: the default where nothing is given, nobody knows what where a variable stands.
 func flagged(value string, byDefault time.Duration) (d time.Duration, known bool) {
@@ -48,7 +63,10 @@ func podVolumeCourse(r *rand.Rand, kind job.Kind) course {
 	started := minute(r, 6000)
 	made := started * r.Float64()
 	first := made * r.Float64()
-	c := course{job: spec{kind: kind, phase: velero.PhaseInProgress, started: started, changed: first, done: 9, total: 9}, env: with(version17(version))}
+	c := course{
+		job: spec{kind: kind, phase: velero.PhaseInProgress, started: started, changed: first, done: 9, total: 9},
+		env: with(version17(version)),
+	}
 	volumeKind := velero.PodVolumeBackup
 	annotate := func(o interface{ SetAnnotations(map[string]string) }) {
 		if annotation != "" {
@@ -80,8 +98,11 @@ func podVolumeCourse(r *rand.Rand, kind job.Kind) course {
 func patchCourse(r *rand.Rand) course {
 	flag, version := pick(r, durations), pick(r, boundVersions)
 	stored := minute(r, 3000)
-	c := course{job: spec{phase: velero.PhaseInProgress, started: stored + 60, changed: stored + 1, done: 9, total: 9}, env: with(version17(version)),
-		evidence: Evidence{Stored: minutesAgo(stored)}}
+	c := course{
+		job:      spec{phase: velero.PhaseInProgress, started: stored + 60, changed: stored + 1, done: 9, total: 9},
+		env:      with(version17(version)),
+		evidence: Evidence{Stored: minutesAgo(stored)},
+	}
 	c.env.Server.Flags = parsed("resource-timeout", flag)
 	limit, known := flagged(flag, 10*time.Minute)
 	if !known || limit <= 0 || version == "v1.19.0" {
@@ -108,7 +129,18 @@ func operationsCourse(r *rand.Rand, kind job.Kind) course {
 	phase := minute(r, 6000)
 	created := phase + r.Float64()*60
 	server := minute(r, 6000)
-	c := course{job: spec{kind: kind, phase: velero.PhaseWaiting, started: created + 1, changed: phase, done: 9, total: 9, ops: [3]int{1, 0, 0}}, env: with(version17(version))}
+	c := course{
+		job: spec{
+			kind:    kind,
+			phase:   velero.PhaseWaiting,
+			started: created + 1,
+			changed: phase,
+			done:    9,
+			total:   9,
+			ops:     [3]int{1, 0, 0},
+		},
+		env: with(version17(version)),
+	}
 	asked, _ := time.ParseDuration(spec1)
 	c.job.backup = func(o *velerov1.Backup) { o.Spec.ItemOperationTimeout.Duration = asked }
 	c.job.restore = func(o *velerov1.Restore) { o.Spec.ItemOperationTimeout.Duration = asked }
@@ -145,8 +177,25 @@ func hooksCourse(r *rand.Rand) course {
 	flag, version := pick(r, durations), pick(r, boundVersions)
 	volumes := r.IntN(9)
 	phase, server, before := minute(r, 3000), minute(r, 3000), minute(r, 3000)
-	c := course{job: spec{kind: job.Restore, phase: velero.PhaseFinalizing, started: phase + 60, changed: phase, done: 9, total: 9}, env: with(version17(version))}
-	c.env.Server.Flags, c.env.Server.StartedAt, c.env.LastEnded = parsed("resource-timeout", flag), minutesAgo(server), minutesAgo(before)
+	c := course{
+		job: spec{
+			kind:    job.Restore,
+			phase:   velero.PhaseFinalizing,
+			started: phase + 60,
+			changed: phase,
+			done:    9,
+			total:   9,
+		},
+		env: with(version17(version)),
+	}
+	c.env.Server.Flags, c.env.Server.StartedAt, c.env.LastEnded = parsed(
+		"resource-timeout",
+		flag,
+	), minutesAgo(
+		server,
+	), minutesAgo(
+		before,
+	)
 	c.env.BackupVolumes = map[string]int{"nightly": volumes}
 	limit, known := flagged(flag, 10*time.Minute)
 	if !known || (version != "v1.18.3" && version != "") {
@@ -203,7 +252,15 @@ func tooEarly(t *testing.T, table []velero.Wait, cases int) (early, bounded int,
 			bounded++
 			if c.ends.IsZero() || w.until.Before(c.ends.Truncate(time.Second)) {
 				if early++; first == "" {
-					first = fmt.Sprintf("%s of a %s, %q, flags %+v: bound %s, Velero %s", name, j.Kind, c.env.Server.Version, c.env.Server.Flags, w.until, c.ends)
+					first = fmt.Sprintf(
+						"%s of a %s, %q, flags %+v: bound %s, Velero %s",
+						name,
+						j.Kind,
+						c.env.Server.Version,
+						c.env.Server.Flags,
+						w.until,
+						c.ends,
+					)
 				}
 			}
 		}
@@ -274,6 +331,8 @@ func TestBoundsThatAreEarlyAreFound(t *testing.T) {
 	}
 }
 
-func halved(of func(metav1.Object, velero.ServerFlags) time.Duration) func(metav1.Object, velero.ServerFlags) time.Duration {
+func halved(
+	of func(metav1.Object, velero.ServerFlags) time.Duration,
+) func(metav1.Object, velero.ServerFlags) time.Duration {
 	return func(o metav1.Object, f velero.ServerFlags) time.Duration { return of(o, f) / 2 }
 }

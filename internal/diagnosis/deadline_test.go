@@ -45,9 +45,16 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("%s: %v by %q in stage %s, want %v by %q", c.name, at, by, j.Stage, want, c.by)
 		}
 	}
-	hooks := spec{name: "r", kind: job.Restore, phase: velero.PhaseFinalizing, started: 60, changed: 5, restore: func(r *velerov1.Restore) {
-		r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
-	}}
+	hooks := spec{
+		name:    "r",
+		kind:    job.Restore,
+		phase:   velero.PhaseFinalizing,
+		started: 60,
+		changed: 5,
+		restore: func(r *velerov1.Restore) {
+			r.Spec.Hooks.Resources = []velerov1.RestoreResourceHookSpec{{Name: "h"}}
+		},
+	}
 	if at, _ := Deadline(hooks.job(t), healthy()); !at.Equal(minutesAgo(-15)) {
 		t.Errorf("hooks are waited for after one round of volumes, yet the bound is %v", at)
 	}

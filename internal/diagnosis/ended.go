@@ -82,7 +82,11 @@ func (a *assessment) outcome(failedVolumes int) string {
 	case velero.PhaseCompleted:
 		// Velero calls a backup Completed although volumes of it failed (Velero issues 6212 and 6490).
 		if failedVolumes > 0 {
-			return fmt.Sprintf("Completed, but %s failed%s", human.OfAll(failedVolumes, j.VolumeCount(), "volume"), tail)
+			return fmt.Sprintf(
+				"Completed, but %s failed%s",
+				human.OfAll(failedVolumes, j.VolumeCount(), "volume"),
+				tail,
+			)
 		}
 		return "Completed" + human.Clause(" in ", took) + tail
 	case velero.PhaseFailedValidation:
@@ -163,7 +167,12 @@ func volumesText(t job.Tally) string {
 	case t.Active() == 0:
 		return fmt.Sprintf("items done; %s ended", human.Count(t.Count, "volume"))
 	case t.Sized():
-		return fmt.Sprintf("items done; %s of %s in %s", human.Bytes(t.Done), human.Bytes(t.Total), human.Count(t.Count, "volume"))
+		return fmt.Sprintf(
+			"items done; %s of %s in %s",
+			human.Bytes(t.Done),
+			human.Bytes(t.Total),
+			human.Count(t.Count, "volume"),
+		)
 	}
 	return fmt.Sprintf("items done; %d of %s ended", t.Ended, human.Count(t.Count, "volume"))
 }

@@ -21,9 +21,16 @@ import (
 
 // hidden are the kinds that somebody may lack the right to list, by resource.
 var hidden = map[string]string{
-	"pods": "Pod", watch.Backups: "Backup", watch.Restores: "Restore", watch.PodVolumeBackups: "PodVolumeBackup", watch.PodVolumeRestores: "PodVolumeRestore",
-	watch.DataUploads: "DataUpload", watch.DataDownloads: "DataDownload", watch.Locations: "BackupStorageLocation",
-	watch.Repositories: "BackupRepository", watch.Deletions: "DeleteBackupRequest",
+	"pods":                  "Pod",
+	watch.Backups:           "Backup",
+	watch.Restores:          "Restore",
+	watch.PodVolumeBackups:  "PodVolumeBackup",
+	watch.PodVolumeRestores: "PodVolumeRestore",
+	watch.DataUploads:       "DataUpload",
+	watch.DataDownloads:     "DataDownload",
+	watch.Locations:         "BackupStorageLocation",
+	watch.Repositories:      "BackupRepository",
+	watch.Deletions:         "DeleteBackupRequest",
 }
 
 // TestNothingIsProvenByWhatIsHidden hides each kind in turn from each scenario: no verdict becomes stronger, offers
@@ -52,10 +59,26 @@ func TestNothingIsProvenByWhatIsHidden(t *testing.T) {
 			}
 			judged++
 			if proven(v) && !proven(all) {
-				t.Errorf("%s, %s hidden: %s (%s), with all seen %s (%s): %s", name, resource, v.State(), v.Reason, all.State(), all.Reason, v.Summary())
+				t.Errorf(
+					"%s, %s hidden: %s (%s), with all seen %s (%s): %s",
+					name,
+					resource,
+					v.State(),
+					v.Reason,
+					all.State(),
+					all.Reason,
+					v.Summary(),
+				)
 			}
 			if v.Action != "" && v.Action != all.Action {
-				t.Errorf("%s, %s hidden: offers %s, with all seen %q: %s", name, resource, v.Action, all.Action, v.Summary())
+				t.Errorf(
+					"%s, %s hidden: offers %s, with all seen %q: %s",
+					name,
+					resource,
+					v.Action,
+					all.Action,
+					v.Summary(),
+				)
 			}
 			if said := unseen(v, resource); said != "" {
 				t.Errorf("%s, %s hidden, yet it says %q", name, resource, said)
@@ -72,12 +95,19 @@ func proven(v diagnosis.Verdict) bool {
 // unseen is a fact that only what is hidden could show.
 func unseen(v diagnosis.Verdict, resource string) string {
 	absent := map[string][]string{
-		watch.PodVolumeBackups: {"volume is still moving"}, watch.PodVolumeRestores: {"volume is still moving"},
-		watch.DataUploads: {"no volume is still moving"}, watch.DataDownloads: {"no volume is still moving"},
-		watch.Deletions: {"no DeleteBackupRequest"}, watch.Locations: {"does not exist"}, "pods": {"no Velero server runs", "node-agent pod is ready"},
+		watch.PodVolumeBackups:  {"volume is still moving"},
+		watch.PodVolumeRestores: {"volume is still moving"},
+		watch.DataUploads:       {"no volume is still moving"},
+		watch.DataDownloads:     {"no volume is still moving"},
+		watch.Deletions: {
+			"no DeleteBackupRequest",
+		},
+		watch.Locations: {"does not exist"},
+		"pods":          {"no Velero server runs", "node-agent pod is ready"},
 	}
 	for _, f := range v.Facts {
-		if f.Holds && slices.ContainsFunc(absent[resource], func(words string) bool { return strings.Contains(f.Text, words) }) {
+		if f.Holds &&
+			slices.ContainsFunc(absent[resource], func(words string) bool { return strings.Contains(f.Text, words) }) {
 			return f.Text
 		}
 	}
@@ -103,7 +133,10 @@ func judgeHidden(t *testing.T, s *scene.Scene, now time.Time, resource string) (
 		snap.Server = velero.Server{}
 	}
 	kind, name := s.Expect.Target()
-	i := slices.IndexFunc(snap.Jobs, func(j *job.Job) bool { return strings.EqualFold(string(j.Kind), kind) && j.Name == name })
+	i := slices.IndexFunc(
+		snap.Jobs,
+		func(j *job.Job) bool { return strings.EqualFold(string(j.Kind), kind) && j.Name == name },
+	)
 	if i < 0 {
 		return diagnosis.Verdict{}, false
 	}

@@ -42,20 +42,44 @@ func (a *assessment) orphaned() (Verdict, bool) {
 		switch {
 		case j.Started.IsZero() || !v.StartedAt.After(j.Started):
 		case v.Others() > 0:
-			a.Doubts(SourcePod, v.StartedAt, "%d servers run, and one of them started after this job; which of them works on it is not known", v.Others()+1)
+			a.Doubts(
+				SourcePod,
+				v.StartedAt,
+				"%d servers run, and one of them started after this job; which of them works on it is not known",
+				v.Others()+1,
+			)
 		case a.evidence().Log.BeforeStart:
-			a.Doubts(SourceLog, v.StartedAt, "a Velero server started after this job, yet its log speaks of the job before that: a clock was set")
+			a.Doubts(
+				SourceLog,
+				v.StartedAt,
+				"a Velero server started after this job, yet its log speaks of the job before that: a clock was set",
+			)
 		case OwnershipOf(j, a.env) == OwnershipUnknown:
-			a.Doubts(SourcePod, v.StartedAt, "a Velero server started after this job, but so shortly that a clock may be wrong")
+			a.Doubts(
+				SourcePod,
+				v.StartedAt,
+				"a Velero server started after this job, but so shortly that a clock may be wrong",
+			)
 		default:
 			a.Doubts(SourcePod, v.StartedAt, "a Velero server started after this job, yet the job moved after that")
 		}
 		return Verdict{}, false
 	}
 	a.noteCounts()
-	gone := a.Supports(SourcePod, v.StartedAt, "the Velero server started %s ago, after this job began", a.ago(a.env.serverStarted()))
+	gone := a.Supports(
+		SourcePod,
+		v.StartedAt,
+		"the Velero server started %s ago, after this job began",
+		a.ago(a.env.serverStarted()),
+	)
 	if !a.settled() {
-		return a.Conclude(Waiting, ServerRestarted, "", "Velero restarted %s ago, it will mark this job Failed in a moment", a.ago(a.env.serverStarted())), true
+		return a.Conclude(
+			Waiting,
+			ServerRestarted,
+			"",
+			"Velero restarted %s ago, it will mark this job Failed in a moment",
+			a.ago(a.env.serverStarted()),
+		), true
 	}
 	if v.LastTermination != "" {
 		a.Supports(SourcePod, v.LastTerminationAt, "the server before it ended with %s", v.LastTermination)
@@ -64,11 +88,22 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	a.noteUnlooked()
 	action, advice := Finalize, "It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same."
 	if OwnershipOf(j, a.env) == DisownedByOneClock {
-		a.Doubts(SourcePod, v.StartedAt, "the server started so shortly after this job that a clock that was set back would explain it too; the log of the container before would tell")
+		a.Doubts(
+			SourcePod,
+			v.StartedAt,
+			"the server started so shortly after this job that a clock that was set back would explain it too; the log of the container before would tell",
+		)
 		action, advice = "", "Another restart of Velero marks it Failed, and everything else in progress."
 	}
-	return a.Prove(Orphaned, ByOwner(gone), ServerRestarted, advice,
-		"Velero restarted %s ago%s, after this job began; nobody works on it", a.ago(a.env.serverStarted()), human.Parens(v.LastTermination)).withAction(action), true
+	return a.Prove(
+		Orphaned,
+		ByOwner(gone),
+		ServerRestarted,
+		advice,
+		"Velero restarted %s ago%s, after this job began; nobody works on it",
+		a.ago(a.env.serverStarted()),
+		human.Parens(v.LastTermination),
+	).withAction(action), true
 }
 
 // reopened: a job in progress with a completion time was set back by a person, and no controller takes it
@@ -90,18 +125,23 @@ func (a *assessment) reopened() (Verdict, bool) {
 	a.noteQuiet()
 	a.noteUnlooked()
 	return a.Prove(Orphaned, ByOwner(fact), Reopened, "Check that its results are stored, then finalize it: Velero ends it again.",
-		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).withAction(Finalize), true
+			"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).
+			withAction(Finalize),
+		true
 }
 
 // leftBehind: the only worker of the kind has gone on, so this one's last status was lost
 // (docs/dev/velero.md#restore-worker; backup_controller.go, restore_controller.go SetupWithManager).
 func (a *assessment) leftBehind() (Verdict, bool) {
 	v := a.env.Server
-	if v.Others() > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) || !a.singleWorker() {
+	if v.Others() > 0 || v.StartedAt.IsZero() || a.j.Started.IsZero() || v.StartedAt.After(a.j.Started) ||
+		!a.singleWorker() {
 		return Verdict{}, false
 	}
 	for _, o := range a.env.Jobs {
-		if o.UID == a.j.UID || o.Kind != a.j.Kind || o.Namespace != a.j.Namespace || o.Phase != velero.PhaseInProgress || !o.Started.After(a.j.Started) {
+		if o.UID == a.j.UID || o.Kind != a.j.Kind || o.Namespace != a.j.Namespace ||
+			o.Phase != velero.PhaseInProgress ||
+			!o.Started.After(a.j.Started) {
 			continue
 		}
 		moved, known := a.j.Moved()
@@ -110,11 +150,25 @@ func (a *assessment) leftBehind() (Verdict, bool) {
 		}
 		a.noteCounts()
 		a.noteServer()
-		fact := a.Supports(SourceWatch, o.Started, "%s began %s ago, and Velero's only %s worker begins none before it is done with the one before", o.Name, a.ago(o.Started), a.j.Kind.Word())
+		fact := a.Supports(
+			SourceWatch,
+			o.Started,
+			"%s began %s ago, and Velero's only %s worker begins none before it is done with the one before",
+			o.Name,
+			a.ago(o.Started),
+			a.j.Kind.Word(),
+		)
 		a.noteQuiet()
 		a.noteUnread()
-		return a.stuck(ByOwner(fact), LostPatch, "Check that its results are stored, then finalize it. "+restartFails,
-			"%s; Velero's only %s worker has gone on to %s", progressText(a.j), a.j.Kind.Word(), human.Shorten(o.Name, 40)).withAction(Finalize), true
+		return a.stuck(
+			ByOwner(fact),
+			LostPatch,
+			"Check that its results are stored, then finalize it. "+restartFails,
+			"%s; Velero's only %s worker has gone on to %s",
+			progressText(a.j),
+			a.j.Kind.Word(),
+			human.Shorten(o.Name, 40),
+		).withAction(Finalize), true
 	}
 	return Verdict{}, false
 }
@@ -140,9 +194,18 @@ func (a *assessment) statusDropped() (Verdict, bool) {
 	a.noteServer()
 	a.noteLog()
 	a.noteQuiet()
-	fact := a.Supports(SourceSchema, a.Now, "the CRD has a status subresource, so the API server drops every status that Velero writes")
-	return a.stuck(ByRefusal(fact), StatusSubresource, "Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only --dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
-		"the CRD has a status subresource, and nothing that Velero writes lands; quiet for %s", a.quietWords()), true
+	fact := a.Supports(
+		SourceSchema,
+		a.Now,
+		"the CRD has a status subresource, so the API server drops every status that Velero writes",
+	)
+	return a.stuck(
+		ByRefusal(fact),
+		StatusSubresource,
+		"Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only --dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
+		"the CRD has a status subresource, and nothing that Velero writes lands; quiet for %s",
+		a.quietWords(),
+	), true
 }
 
 // collecting: no number has been written yet. Velero puts no limit on it.
@@ -179,10 +242,20 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 	if at := log.Unlisted.At; at.Sub(log.UnlistedSince) < unlistedFor && at.Sub(log.Last.At) < listedWithin {
 		return Verdict{}, false
 	}
-	fact := a.Supports(SourceLog, log.Unlisted.At, "it waits for its caches, and the server logs again and again: %s", logText(log.Unlisted))
-	return a.stuck(ByRefusal(fact), KindNotListed,
+	fact := a.Supports(
+		SourceLog,
+		log.Unlisted.At,
+		"it waits for its caches, and the server logs again and again: %s",
+		logText(log.Unlisted),
+	)
+	return a.stuck(
+		ByRefusal(fact),
+		KindNotListed,
 		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache of the server avoids it.",
-		"waits for %s until a kind can be listed: %s", a.env.Style.Duration(a.loggedAgo(log.Last.At)), human.Shorten(log.Unlisted.Error, 55)), true
+		"waits for %s until a kind can be listed: %s",
+		a.env.Style.Duration(a.loggedAgo(log.Last.At)),
+		human.Shorten(log.Unlisted.Error, 55),
+	), true
 }
 
 // afterItems: only results and one status patch are left (docs/dev/velero.md#after-the-last-item).
@@ -202,7 +275,12 @@ func (a *assessment) afterItems() Verdict {
 	}
 	all := human.All(j.Items.Total, "item") + " " + verb
 	if n := j.DataMovements().Active(); n > 0 {
-		a.Supports(SourceWatch, j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
+		a.Supports(
+			SourceWatch,
+			j.AnyVolumeMoved(),
+			"%s not ended: Velero waits for these operations next",
+			human.Count(n, "data movement"),
+		)
 	}
 	v := a.silent(all)
 	switch {
@@ -213,15 +291,27 @@ func (a *assessment) afterItems() Verdict {
 	case a.env.Listed.OwnVolumes != Whole:
 		v.Text = fmt.Sprintf("%s, quiet for %s; Velero may wait for volumes that were not seen", all, a.quietWords())
 	case v.Reason == UploadingArtifacts:
-		v.Text = fmt.Sprintf("%s, quiet for %s; Velero stores logs and results now, if nothing was lost", all, a.quietWords())
+		v.Text = fmt.Sprintf(
+			"%s, quiet for %s; Velero stores logs and results now, if nothing was lost",
+			all,
+			a.quietWords(),
+		)
 	}
 	if a.quiet() < lostPatchQuiet+time.Duration(j.Items.Total/itemsPerMinute)*time.Minute {
 		return v
 	}
 	a.noteUnlooked()
 	if where, proof := a.down(); where != "" {
-		return a.Prove(Stuck, proof, LocationUnavailable, "Get the storage location back; Velero cannot store the results without it.",
-			"%s, but %s; quiet for %s", all, where, a.quietWords())
+		return a.Prove(
+			Stuck,
+			proof,
+			LocationUnavailable,
+			"Get the storage location back; Velero cannot store the results without it.",
+			"%s, but %s; quiet for %s",
+			all,
+			where,
+			a.quietWords(),
+		)
 	}
 	if w, ok := a.cannotEnd(all); ok {
 		return w
@@ -256,22 +346,45 @@ func (a *assessment) lostPatch(v Verdict, all string) Verdict {
 		to = e.NextPhase
 		a.Supports(SourceStorage, e.Stored, "by its stored results Velero would have moved it to %s", e.NextPhase)
 	case e.StoredErrors > 0:
-		a.Supports(SourceStorage, e.Stored, "its stored results count %s, so it ends PartiallyFailed", human.Count(e.StoredErrors, "error"))
+		a.Supports(
+			SourceStorage,
+			e.Stored,
+			"its stored results count %s, so it ends PartiallyFailed",
+			human.Count(e.StoredErrors, "error"),
+		)
 	}
-	return a.stuck(v.Proof, LostPatch, "Finalize it, which moves it on to "+to+". "+restartFails,
-		"%s and stored, phase never moved on for %s; its last status patch was lost", all, a.quietWords()).withAction(Finalize)
+	return a.stuck(
+		v.Proof,
+		LostPatch,
+		"Finalize it, which moves it on to "+to+". "+restartFails,
+		"%s and stored, phase never moved on for %s; its last status patch was lost",
+		all,
+		a.quietWords(),
+	).withAction(Finalize)
 }
 
 // cannotEnd: its work is over, and something keeps Velero from ending it.
 func (a *assessment) cannotEnd(all string) (Verdict, bool) {
 	if refused := a.refusedPhases(); len(refused) > 0 {
 		fact := a.Supports(SourceSchema, a.Now, "the CRD does not allow %s", human.List(refused, 3))
-		return a.stuck(ByRefusal(fact), SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
-			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)", all), true
+		return a.stuck(
+			ByRefusal(fact),
+			SchemaTooOld,
+			"Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+			"%s, but the CRD refuses the phase that comes next (Velero issue 6170)",
+			all,
+		), true
 	}
 	if l, fact, ok := a.readOnlyLocation(); ok {
-		return a.stuck(ByRefusal(fact), LocationReadOnly, "Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
-			"%s, phase never moved on for %s; %s", all, a.quietWords(), fact.Text), true
+		return a.stuck(
+			ByRefusal(fact),
+			LocationReadOnly,
+			"Make the storage location "+l.Name+" writable first: Velero cannot finalize a backup in a read-only one.",
+			"%s, phase never moved on for %s; %s",
+			all,
+			a.quietWords(),
+			fact.Text,
+		), true
 	}
 	return Verdict{}, false
 }

@@ -73,7 +73,12 @@ func (a *assessment) unseen() string {
 func (a *assessment) judge() Verdict {
 	j, env := a.j, a.env
 	if j.Deleting {
-		a.Supports(SourceWatch, j.Object.GetDeletionTimestamp().Time, "deletion was asked for; held by %s", strings.Join(j.Object.GetFinalizers(), ", "))
+		a.Supports(
+			SourceWatch,
+			j.Object.GetDeletionTimestamp().Time,
+			"deletion was asked for; held by %s",
+			strings.Join(j.Object.GetFinalizers(), ", "),
+		)
 	}
 	a.noteMalformed()
 	switch {
@@ -117,16 +122,35 @@ func (a *assessment) blinding(v Verdict) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	m := a.env.Malformed[i]
-	fact := a.Supports(SourceWatch, a.Now, "Velero cannot read %s, and then sees nothing of that kind: %s", m.Ref, m.Field)
-	return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
-		"nothing for %s; Velero cannot read %s", a.quietWords(), human.Shorten(m.Ref, 60)), true
+	fact := a.Supports(
+		SourceWatch,
+		a.Now,
+		"Velero cannot read %s, and then sees nothing of that kind: %s",
+		m.Ref,
+		m.Field,
+	)
+	return a.stuck(
+		ByRefusal(fact),
+		MalformedSpec,
+		"Correct or delete "+m.Ref+" with kubectl. Do not restart the Velero server before: it may not come up again.",
+		"nothing for %s; Velero cannot read %s",
+		a.quietWords(),
+		human.Shorten(m.Ref, 60),
+	), true
 }
 
 func (a *assessment) stale() Verdict {
 	if r := a.env.Reading; r.Kind != "" {
 		a.Doubts(SourceWatch, a.Now, "%s have not all been looked at yet", r.Kind)
 		a.noteCounts()
-		return a.Conclude(Unknown, StaleData, "Wait until the cluster is read; what stands here is not out of date.", "cannot tell yet, %s; %s", r, progressText(a.j))
+		return a.Conclude(
+			Unknown,
+			StaleData,
+			"Wait until the cluster is read; what stands here is not out of date.",
+			"cannot tell yet, %s; %s",
+			r,
+			progressText(a.j),
+		)
 	}
 	a.Doubts(SourceWatch, a.env.StaleSince, "the cluster has not been heard for %s", a.ago(a.env.StaleSince))
 	a.noteCounts()
@@ -138,8 +162,14 @@ func (a *assessment) unknownPhase() Verdict {
 	a.noteQuiet()
 	a.noteServer()
 	a.Doubts(SourceSchema, a.Now, "phase %q is not known to this veltui", a.j.Phase)
-	return a.Conclude(Unknown, UnknownPhase, "A newer veltui may know this phase.",
-		"phase %s is not known to this veltui; last change %s ago", human.Shorten(a.j.Phase, 40), a.env.Style.Duration(a.quiet()))
+	return a.Conclude(
+		Unknown,
+		UnknownPhase,
+		"A newer veltui may know this phase.",
+		"phase %s is not known to this veltui; last change %s ago",
+		human.Shorten(a.j.Phase, 40),
+		a.env.Style.Duration(a.quiet()),
+	)
 }
 
 // blind: the pods are hidden. Only what moves before our eyes is sure.
@@ -159,8 +189,13 @@ func (a *assessment) blind() Verdict {
 		}
 	}
 	a.noteQuiet()
-	return a.Conclude(Unknown, PodsHidden, "Ask for the right to list pods in namespace "+a.j.Namespace+", or look at the velero pod there.",
-		"quiet for %s; whether Velero works on it cannot be told, its pods are not visible", a.quietWords())
+	return a.Conclude(
+		Unknown,
+		PodsHidden,
+		"Ask for the right to list pods in namespace "+a.j.Namespace+", or look at the velero pod there.",
+		"quiet for %s; whether Velero works on it cannot be told, its pods are not visible",
+		a.quietWords(),
+	)
 }
 
 // serverDown: nothing but data movers works without a server.
@@ -182,13 +217,30 @@ func (a *assessment) serverDown() Verdict {
 				return v // the same container comes back
 			}
 		}
-		return a.Conclude(Waiting, ServerStarting, "", "the Velero server is not up at the moment, last seen at work %s ago", a.ago(since))
+		return a.Conclude(
+			Waiting,
+			ServerStarting,
+			"",
+			"the Velero server is not up at the moment, last seen at work %s ago",
+			a.ago(since),
+		)
 	}
 	if l, ok := a.servedElsewhere(); ok {
-		a.Supports(SourceWatch, l.LastValidated, "some server validated storage location %s %s ago", l.Name, a.ago(job.Latest(l.LastValidated, l.LastSynced)))
+		a.Supports(
+			SourceWatch,
+			l.LastValidated,
+			"some server validated storage location %s %s ago",
+			l.Name,
+			a.ago(job.Latest(l.LastValidated, l.LastSynced)),
+		)
 		a.noteQuiet()
-		return a.Conclude(Quiet, ServerElsewhere, "Look where the server of this namespace runs; veltui recognises no pod of it.",
-			"quiet for %s; no pod is recognised as the Velero server, but one is at work", a.quietWords())
+		return a.Conclude(
+			Quiet,
+			ServerElsewhere,
+			"Look where the server of this namespace runs; veltui recognises no pod of it.",
+			"quiet for %s; no pod is recognised as the Velero server, but one is at work",
+			a.quietWords(),
+		)
 	}
 	text, reason := "no Velero server runs"+human.Parens(cmp.Or(v.Waiting, v.LastTermination)), ServerDown
 	if v.Waiting == "CrashLoopBackOff" {
@@ -222,7 +274,8 @@ const locationPeriod = 3 * time.Minute
 func (a *assessment) servedElsewhere() (Location, bool) {
 	for _, l := range a.env.Locations {
 		at := job.Latest(l.LastValidated, l.LastSynced)
-		if a.env.Server.Name == "" && !at.IsZero() && a.Now.Sub(at) < locationPeriod && at.After(a.env.Server.LastTerminationAt) {
+		if a.env.Server.Name == "" && !at.IsZero() && a.Now.Sub(at) < locationPeriod &&
+			at.After(a.env.Server.LastTerminationAt) {
 			return l, true
 		}
 	}
@@ -240,15 +293,32 @@ func (a *assessment) deleting() Verdict {
 	switch {
 	case !ok && a.env.Listed.Deletions != Whole:
 		a.Doubts(SourceWatch, a.Now, "whether a DeleteBackupRequest still asks for its deletion was not seen")
-		return a.Conclude(Unknown, Deleting, "Ask for the right to list deletebackuprequests in namespace "+a.j.Namespace+".",
-			"deletion began %s ago; whether it still runs cannot be told", a.env.Style.Duration(a.quiet()))
+		return a.Conclude(
+			Unknown,
+			Deleting,
+			"Ask for the right to list deletebackuprequests in namespace "+a.j.Namespace+".",
+			"deletion began %s ago; whether it still runs cannot be told",
+			a.env.Style.Duration(a.quiet()),
+		)
 	case !ok && a.quiet() < deletionQuiet:
 		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.env.Style.Duration(a.quiet()))
 	case !ok:
 		fact := a.Supports(SourceWatch, a.Now, "no DeleteBackupRequest asks for its deletion any more")
-		return a.stuck(ByAbsence(a.env.Listed.Deletions, fact), DeletionFailed, again, "deletion began %s ago and did not end; no request asks for it any more", a.env.Style.Duration(a.quiet()))
+		return a.stuck(
+			ByAbsence(a.env.Listed.Deletions, fact),
+			DeletionFailed,
+			again,
+			"deletion began %s ago and did not end; no request asks for it any more",
+			a.env.Style.Duration(a.quiet()),
+		)
 	}
-	fact := a.Supports(SourceWatch, d.Created, "DeleteBackupRequest %s is %s", d.Name, cmp.Or(d.Phase, velero.VolumeNew))
+	fact := a.Supports(
+		SourceWatch,
+		d.Created,
+		"DeleteBackupRequest %s is %s",
+		d.Name,
+		cmp.Or(d.Phase, velero.VolumeNew),
+	)
 	for _, e := range d.Errors {
 		a.Supports(SourceWatch, d.Created, "%s", human.Shorten(e, 400))
 	}
@@ -257,14 +327,35 @@ func (a *assessment) deleting() Verdict {
 	case d.Phase == velero.DeletionProcessed && a.Now.Sub(began) < deletionQuiet && len(d.Errors) == 0:
 		return a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
 	case d.Phase == velero.DeletionProcessed:
-		return a.stuck(ByGivingUp(fact), DeletionFailed, again, "deletion began %s ago and did not end", a.env.Style.Duration(a.quiet()))
+		return a.stuck(
+			ByGivingUp(fact),
+			DeletionFailed,
+			again,
+			"deletion began %s ago and did not end",
+			a.env.Style.Duration(a.quiet()),
+		)
 	case d.Phase == velero.DeletionInProgress && a.env.restartedSince(began) &&
 		a.env.Listed.Locations == Whole: // they tell its clock
-		fact = a.Supports(SourcePod, a.env.serverStarted(), "the Velero server restarted %s ago, after it began with the deletion", a.ago(a.env.serverStarted()))
-		return a.stuck(ByOwner(fact), DeletionFailed, "Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
-			"its deletion was cut off when Velero restarted %s ago", a.ago(a.env.serverStarted()))
+		fact = a.Supports(
+			SourcePod,
+			a.env.serverStarted(),
+			"the Velero server restarted %s ago, after it began with the deletion",
+			a.ago(a.env.serverStarted()),
+		)
+		return a.stuck(
+			ByOwner(fact),
+			DeletionFailed,
+			"Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
+			"its deletion was cut off when Velero restarted %s ago",
+			a.ago(a.env.serverStarted()),
+		)
 	case !a.env.Server.Running && a.env.Server.Visible:
-		return a.stuck(ByOwner(fact), DeletionFailed, "Get the Velero server to run again.", "being deleted, and no Velero server runs")
+		return a.stuck(
+			ByOwner(fact),
+			DeletionFailed,
+			"Get the Velero server to run again.",
+			"being deleted, and no Velero server runs",
+		)
 	}
 	v := a.Conclude(Waiting, Deleting, "", "being deleted for %s", a.ago(d.Created))
 	v.Waits = publicWaits(a.waits())

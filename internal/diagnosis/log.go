@@ -42,7 +42,10 @@ func logText(l velero.LogLine) string {
 // logMoves: the log shows work, and only silence speaks against the job. A named cause is not overruled.
 func (a *assessment) logMoves(v Verdict) bool {
 	last := a.evidence().Log.Last
-	if ago := a.loggedAgo(last.At); last.At.IsZero() || last.EndsJob() || ago > logFresh || ago < -logFresh || !a.env.Server.Running || job.StageOf(a.j.Phase) == job.StageQueued {
+	if ago := a.loggedAgo(
+		last.At,
+	); last.At.IsZero() || last.EndsJob() || ago > logFresh || ago < -logFresh || !a.env.Server.Running ||
+		job.StageOf(a.j.Phase) == job.StageQueued {
 		return false
 	}
 	switch v.Reason {
@@ -71,7 +74,8 @@ func (a *assessment) logged(l velero.LogLine) string { return a.env.Style.Durati
 // final reports whether Velero logged that it gave up on the job's last status. With more servers than one another may
 // work on it.
 func (a *assessment) final() bool {
-	return a.evidence().LogSeen && a.j.Phase == velero.PhaseInProgress && a.env.Server.Others() == 0 && OwnershipOf(a.j, a.env) == Owned &&
+	return a.evidence().LogSeen && a.j.Phase == velero.PhaseInProgress && a.env.Server.Others() == 0 &&
+		OwnershipOf(a.j, a.env) == Owned &&
 		a.evidence().Log.Final(a.env.lastWork(a.j), a.env.Server.StartedAt, a.Now.Add(a.env.ServerAhead))
 }
 
@@ -102,23 +106,42 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 	}
 	a.noteUnread()
 	if n := a.j.DataMovements().Active(); n > 0 {
-		a.Supports(SourceWatch, a.j.AnyVolumeMoved(), "%s not ended: Velero waits for these operations next", human.Count(n, "data movement"))
+		a.Supports(
+			SourceWatch,
+			a.j.AnyVolumeMoved(),
+			"%s not ended: Velero waits for these operations next",
+			human.Count(n, "data movement"),
+		)
 	}
 	done := progressText(a.j)
 	if strings.Contains(log.GaveUp.Error, "Unsupported value") {
-		return a.stuck(proof, SchemaTooOld, "Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
-			"finished %s, but the CRD refused phase %s (Velero issue 6170)", a.working(), log.LostPhase), true
+		return a.stuck(
+			proof,
+			SchemaTooOld,
+			"Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
+			"finished %s, but the CRD refused phase %s (Velero issue 6170)",
+			a.working(),
+			log.LostPhase,
+		), true
 	}
 	if v, ok := a.cannotEnd(done); ok {
 		return v, true
 	}
 	to := cmp.Or(log.LostPhase, a.evidence().NextPhase, "its next phase")
 	if n := a.j.PodVolumes().Active(); n > 0 { // finalize refuses while they may move
-		return a.stuck(proof, LostPatch, "Wait until its volumes have ended, then finalize it, which moves it on to "+to+". "+restartFails,
-			"Velero could not save its status %s ago and will not retry; %s not ended", a.logged(log.GaveUp), human.Plural(n, "volume has", "volumes have")), true
+		return a.stuck(
+			proof,
+			LostPatch,
+			"Wait until its volumes have ended, then finalize it, which moves it on to "+to+". "+restartFails,
+			"Velero could not save its status %s ago and will not retry; %s not ended",
+			a.logged(log.GaveUp),
+			human.Plural(n, "volume has", "volumes have"),
+		), true
 	}
 	return a.stuck(proof, LostPatch, "Check that its results are stored, then finalize it, which moves it on to "+to+". "+restartFails,
-		"finished %s (%s), but Velero could not save its status %s ago and will not retry", a.working(), done, a.logged(log.GaveUp)).withAction(Finalize), true
+			"finished %s (%s), but Velero could not save its status %s ago and will not retry", a.working(), done, a.logged(log.GaveUp)).
+			withAction(Finalize),
+		true
 }
 
 // restartFails is the effect of a restart on a job in progress.
@@ -147,5 +170,6 @@ func (a *assessment) expectsFailure(log velero.JobLog, proof Proof) Verdict {
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero could not save that status %s ago and will not retry", why, a.logged(log.GaveUp)).withAction(Restart)
+	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero could not save that status %s ago and will not retry", why, a.logged(log.GaveUp)).
+		withAction(Restart)
 }

@@ -26,7 +26,11 @@ func TestServersLog(t *testing.T) {
 	moving.volumes = []job.Volume{volume(velero.PodVolumeRestore, "data", "InProgress", 1, 9, 50, 10)}
 	collecting := spec{name: "crm", kind: job.Backup, phase: "InProgress", started: 60, changed: 60, total: -1}
 	gaveUp := func(to string, minutes float64) velero.JobLog {
-		return velero.JobLog{Last: line("restore completed", 9.9), GaveUp: line("Error updating", minutes), LostPhase: to}
+		return velero.JobLog{
+			Last:      line("restore completed", 9.9),
+			GaveUp:    line("Error updating", minutes),
+			LostPhase: to,
+		}
 	}
 	for _, c := range []struct {
 		name   string
@@ -74,7 +78,15 @@ func TestServersLog(t *testing.T) {
 				text += "\n" + f.Text
 			}
 			if v.State() != c.state || v.Reason != c.reason || !strings.Contains(text, c.says) {
-				t.Errorf("it is %s (%s), want %s (%s) and %q:\n%s", v.State(), v.Reason, c.state, c.reason, c.says, text)
+				t.Errorf(
+					"it is %s (%s), want %s (%s) and %q:\n%s",
+					v.State(),
+					v.Reason,
+					c.state,
+					c.reason,
+					c.says,
+					text,
+				)
 			}
 		})
 	}

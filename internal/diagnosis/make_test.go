@@ -80,9 +80,16 @@ func (s spec) input() job.Input {
 		r := &velerov1.Restore{ObjectMeta: meta}
 		r.Spec.BackupName = "nightly"
 		r.Status = velerov1.RestoreStatus{
-			Phase: velerov1.RestorePhase(s.phase), StartTimestamp: started, CompletionTimestamp: ended,
-			Errors: s.errors, Warnings: s.warnings, FailureReason: s.reason, ValidationErrors: s.invalid,
-			RestoreItemOperationsAttempted: s.ops[0], RestoreItemOperationsCompleted: s.ops[1], RestoreItemOperationsFailed: s.ops[2],
+			Phase:                          velerov1.RestorePhase(s.phase),
+			StartTimestamp:                 started,
+			CompletionTimestamp:            ended,
+			Errors:                         s.errors,
+			Warnings:                       s.warnings,
+			FailureReason:                  s.reason,
+			ValidationErrors:               s.invalid,
+			RestoreItemOperationsAttempted: s.ops[0],
+			RestoreItemOperationsCompleted: s.ops[1],
+			RestoreItemOperationsFailed:    s.ops[2],
 		}
 		if s.total >= 0 {
 			r.Status.Progress = &velerov1.RestoreProgress{TotalItems: s.total, ItemsRestored: s.done}
@@ -97,9 +104,19 @@ func (s spec) input() job.Input {
 	b.Spec.IncludedNamespaces, b.Spec.ExcludedNamespaces = s.includes, s.excludes
 	b.Spec.StorageLocation = s.location
 	b.Status = velerov1.BackupStatus{
-		Phase: velerov1.BackupPhase(s.phase), StartTimestamp: started, CompletionTimestamp: ended, QueuePosition: s.position,
-		Errors: s.errors, Warnings: s.warnings, FailureReason: s.reason, ValidationErrors: s.invalid,
-		BackupItemOperationsAttempted: s.ops[0], BackupItemOperationsCompleted: s.ops[1], BackupItemOperationsFailed: s.ops[2],
+		Phase: velerov1.BackupPhase(
+			s.phase,
+		),
+		StartTimestamp:                started,
+		CompletionTimestamp:           ended,
+		QueuePosition:                 s.position,
+		Errors:                        s.errors,
+		Warnings:                      s.warnings,
+		FailureReason:                 s.reason,
+		ValidationErrors:              s.invalid,
+		BackupItemOperationsAttempted: s.ops[0],
+		BackupItemOperationsCompleted: s.ops[1],
+		BackupItemOperationsFailed:    s.ops[2],
 	}
 	if s.total >= 0 {
 		b.Status.Progress = &velerov1.BackupProgress{TotalItems: s.total, ItemsBackedUp: s.done}
@@ -149,7 +166,9 @@ func healthy() Environment {
 			},
 		},
 		NodeAgents: []velero.Agent{{Pod: "node-agent-a", Node: "a", Ready: true, StartedAt: noon.Add(-48 * time.Hour)}},
-		Locations:  map[string]Location{"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(0.5)}},
-		Listed:     Listings{Whole, Whole, Whole, Whole, Whole},
+		Locations: map[string]Location{
+			"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(0.5)},
+		},
+		Listed: Listings{Whole, Whole, Whole, Whole, Whole},
 	}
 }

@@ -70,7 +70,14 @@ func (a *assessment) noteMalformed() {
 		if named++; named > maxMalformed {
 			return
 		}
-		a.Supports(SourceWatch, a.Now, "%s: %s; %s, and then sees nothing of that kind", m.Ref, m.Field, decode.ServerWarning)
+		a.Supports(
+			SourceWatch,
+			a.Now,
+			"%s: %s; %s, and then sees nothing of that kind",
+			m.Ref,
+			m.Field,
+			decode.ServerWarning,
+		)
 	}
 }
 
@@ -89,6 +96,11 @@ func (a *assessment) malformed() Verdict {
 		a.Doubts(SourceSchema, a.Now, "Velero %s may read what %s cannot", v, velero.Current)
 		return a.Conclude(Unknown, MalformedSpec, advice, "%s", what).withAction(FixField)
 	}
-	fact := Fact{Holds: true, Source: SourceWatch, At: a.Now, Text: fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning)}
+	fact := Fact{
+		Holds:  true,
+		Source: SourceWatch,
+		At:     a.Now,
+		Text:   fmt.Sprintf("%s; %s", a.j.Malformed[0], decode.ServerWarning),
+	}
 	return a.stuck(ByRefusal(fact), MalformedSpec, advice, "%s", what).withAction(FixField)
 }

@@ -45,7 +45,8 @@ func TestMalformed(t *testing.T) {
 			if v.Reason != StaleData && !strings.Contains(v.Summary(), days.String()) {
 				t.Errorf("the summary does not name it: %s", v.Summary())
 			}
-			if !strings.Contains(v.Facts[0].Text, days.String()) || !strings.Contains(v.Facts[0].Text, decode.ServerWarning) {
+			if !strings.Contains(v.Facts[0].Text, days.String()) ||
+				!strings.Contains(v.Facts[0].Text, decode.ServerWarning) {
 				t.Errorf("the facts do not name it: %+v", v.Facts)
 			}
 		})
@@ -56,7 +57,11 @@ func TestMalformed(t *testing.T) {
 func TestMalformedBeside(t *testing.T) {
 	s := spec{name: "x", phase: "InProgress", started: 9, changed: 0.1, done: 1, total: 2}
 	s.volumes = []job.Volume{volume(velero.DataUpload, "v", "Accepted", 0, 0, 5, 5)}
-	s.volumes[0].Malformed = decode.Malformed{Field: "spec.operationTimeout", Value: `"4"`, Error: "expected a duration"}
+	s.volumes[0].Malformed = decode.Malformed{
+		Field: "spec.operationTimeout",
+		Value: `"4"`,
+		Error: "expected a duration",
+	}
 	env := healthy()
 	for _, name := range []string{"dataupload/v", "schedule/a", "schedule/b", "schedule/c"} {
 		env.Malformed = append(env.Malformed, Malformed{Ref: name, Field: days})

@@ -52,7 +52,14 @@ func (a *assessment) behindStuck(b *job.Job, reason Reason, why, format string) 
 		return Verdict{}, false
 	}
 	fact := a.Supports(SourceWatch, b.QuietSince(), "%s is %s (%s)", b.Name, first.state, first.Reason)
-	return a.stuck(first.Proof.behind(fact), reason, "Look at "+b.Name+" first: "+why+".", format+", which is %s", b.Name, first.state), true
+	return a.stuck(
+		first.Proof.behind(fact),
+		reason,
+		"Look at "+b.Name+" first: "+why+".",
+		format+", which is %s",
+		b.Name,
+		first.state,
+	), true
 }
 
 // refused: the log says, more than once, that a controller could not take it up, say for an admission webhook.
@@ -67,7 +74,15 @@ func (a *assessment) refused() (Verdict, bool) {
 	if a.j.Kind == job.Backup && a.j.Phase == velero.PhaseReadyToStart {
 		advice += " Until then it keeps its place in the queue: others may not start."
 	}
-	return a.stuck(ByRefusal(fact), NotPickedUp, advice, "%s for %s; refused: %s", cmp.Or(a.j.Phase, velero.PhaseNew), a.quietWords(), human.Shorten(cmp.Or(r.Error, r.Text), 60)), true
+	return a.stuck(
+		ByRefusal(fact),
+		NotPickedUp,
+		advice,
+		"%s for %s; refused: %s",
+		cmp.Or(a.j.Phase, velero.PhaseNew),
+		a.quietWords(),
+		human.Shorten(cmp.Or(r.Error, r.Text), 60),
+	), true
 }
 
 // refusedAgain is longer than the longest delay after which a controller tries again.
@@ -78,7 +93,8 @@ const refusedAgain = 20 * time.Minute
 func (a *assessment) notHandled() (Verdict, bool) {
 	s, phase := a.env.Server, cmp.Or(a.j.Phase, velero.PhaseNew)
 	stage := job.StageOf(a.j.Phase)
-	if !s.Visible || !s.Running || s.Others() > 0 || stage == job.StageItems || stage == job.StageUnknown || len(a.j.Malformed) > 0 {
+	if !s.Visible || !s.Running || s.Others() > 0 || stage == job.StageItems || stage == job.StageUnknown ||
+		len(a.j.Malformed) > 0 {
 		return Verdict{}, false
 	}
 	return a.unhandled(phase)
@@ -102,15 +118,28 @@ func (a *assessment) unhandled(phase string) (Verdict, bool) {
 	switch {
 	case !ok && known:
 		fact := a.Supports(SourcePod, s.SeenAt, "Velero %s has no controller for phase %s", v, phase)
-		return a.Prove(Orphaned, ByOwner(fact), NotHandled, "Delete it, or finalize it with phase Failed; then make it again."+a.undeletable(),
-			"is %s, which Velero %s does not handle: a newer version left it so", phase, v), true
+		return a.Prove(
+			Orphaned,
+			ByOwner(fact),
+			NotHandled,
+			"Delete it, or finalize it with phase Failed; then make it again."+a.undeletable(),
+			"is %s, which Velero %s does not handle: a newer version left it so",
+			phase,
+			v,
+		), true
 	case !ok, s.Flags.Runs(c):
 		return Verdict{}, false
 	}
 	a.noteQuiet()
-	fact := a.Supports(SourcePod, s.SeenAt, "the server runs without the controller %s (--disable-controllers, --restore-only)", c)
+	fact := a.Supports(
+		SourcePod,
+		s.SeenAt,
+		"the server runs without the controller %s (--disable-controllers, --restore-only)",
+		c,
+	)
 	advice := "Let the server run that controller: the " + a.j.Kind.Word() + " then goes on by itself."
-	if job.StageOf(a.j.Phase) == job.StageQueued && (a.j.Kind == job.Restore || s.Flags.Runs(velero.BackupDeletionController)) {
+	if job.StageOf(a.j.Phase) == job.StageQueued &&
+		(a.j.Kind == job.Restore || s.Flags.Runs(velero.BackupDeletionController)) {
 		advice = "Let the server run that controller, or delete the " + a.j.Kind.Word() + "."
 	}
 	return a.Prove(Orphaned, ByOwner(fact), NotHandled, advice, "is %s, and %s", phase, fact.Text), true
@@ -135,18 +164,28 @@ func (a *assessment) untaken(w turn) Verdict {
 	case j.Phase == velero.PhaseQueued:
 		const advice = "A restart of the Velero server gets the queue going; it fails what is in progress."
 		if o := a.lostSlot(); o != nil {
-			fact := a.Supports(SourceWatch, o.Changed, "somebody set %s to %s before it started, and the server counts it as running until it restarts", o.Name, o.Phase)
-			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", a.env.Style.Duration(idle), human.Shorten(o.Name, 30), o.Phase).withAction(Restart)
+			fact := a.Supports(
+				SourceWatch,
+				o.Changed,
+				"somebody set %s to %s before it started, and the server counts it as running until it restarts",
+				o.Name,
+				o.Phase,
+			)
+			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", a.env.Style.Duration(idle), human.Shorten(o.Name, 30), o.Phase).
+				withAction(Restart)
 		}
 		// Velero issue 10519: the queue lost count of what runs.
-		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", a.env.Style.Duration(idle)).withAction(Restart)
+		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", a.env.Style.Duration(idle)).
+			withAction(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
 		return a.Conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is in progress.",
-			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).withAction(Restart)
+			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).
+			withAction(Restart)
 	}
 	return a.Conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at all backups again.",
-		"new for %s, and Velero has not picked it up", a.ago(j.Created)).withAction(Restart)
+		"new for %s, and Velero has not picked it up", a.ago(j.Created)).
+		withAction(Restart)
 }
 
 // lostSlot is a backup that a person ended before its start, nil for none: the queue counts it as long as the server lives.
@@ -163,17 +202,35 @@ func (a *assessment) lostSlot() *job.Job {
 func (a *assessment) readyToStart() Verdict {
 	j := a.j
 	if busy := a.busyWorkers(); len(busy) > 0 && j.Changed.After(a.env.serverStarted()) {
-		return a.Conclude(Waiting, ConcurrencyLimit, "", "waits for %s: %s", human.List(names(busy), 2), limitWords(len(busy)))
+		return a.Conclude(
+			Waiting,
+			ConcurrencyLimit,
+			"",
+			"waits for %s: %s",
+			human.List(names(busy), 2),
+			limitWords(len(busy)),
+		)
 	}
 	if forgotten(j, a.env) {
 		if !a.settled() {
-			return a.Conclude(Waiting, ServerRestarted, "", "ready to start; Velero restarted %s ago", a.ago(a.env.serverStarted()))
+			return a.Conclude(
+				Waiting,
+				ServerRestarted,
+				"",
+				"ready to start; Velero restarted %s ago",
+				a.ago(a.env.serverStarted()),
+			)
 		}
 		moved, _ := j.Moved()
 		fact := a.Supports(SourceWatch, moved, "ready to start since before the server's start")
-		return a.Prove(Orphaned, ByOwner(fact), ForgottenReady,
+		return a.Prove(
+			Orphaned,
+			ByOwner(fact),
+			ForgottenReady,
 			"Touch an annotation of this backup; it keeps back queued backups of the same namespaces."+a.undeletable(),
-			"was about to start when Velero restarted %s ago; Velero has forgotten it", a.ago(a.env.serverStarted())).withAction(Wake)
+			"was about to start when Velero restarted %s ago; Velero has forgotten it",
+			a.ago(a.env.serverStarted()),
+		).withAction(Wake)
 	}
 	if a.quiet() < settleGrace {
 		return a.Conclude(Waiting, Starting, "", "about to start")
@@ -191,7 +248,10 @@ func (a *assessment) readyToStart() Verdict {
 // it into the work queue (backup_controller.go SetupWithManager, since 1.18).
 func (a *assessment) busyWorkers() []*job.Job {
 	running, _ := ahead(a.j, a.env)
-	busy := slices.DeleteFunc(remembered(running, a.env), func(r *job.Job) bool { return r.Phase != velero.PhaseInProgress })
+	busy := slices.DeleteFunc(
+		remembered(running, a.env),
+		func(r *job.Job) bool { return r.Phase != velero.PhaseInProgress },
+	)
 	if limit := a.env.Server.Flags.ConcurrentBackups; limit <= 0 || len(busy) < limit {
 		return nil
 	}

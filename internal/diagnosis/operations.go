@@ -30,15 +30,29 @@ func (a *assessment) operations() Verdict {
 	}
 	if a.quiet() > settleGrace {
 		if where, proof := a.down(); where != "" && a.operationsOpen() {
-			a.Doubts(SourceWatch, a.Now, "Velero needs the location when the operations have ended; until then they go on without it")
+			a.Doubts(
+				SourceWatch,
+				a.Now,
+				"Velero needs the location when the operations have ended; until then they go on without it",
+			)
 		} else if where != "" {
 			a.noteQuiet()
-			return a.unavailable(proof, "Get the storage location back; Velero reads and writes its operations there.", "waits for operations, but %s", where)
+			return a.unavailable(
+				proof,
+				"Get the storage location back; Velero reads and writes its operations there.",
+				"waits for operations, but %s",
+				where,
+			)
 		}
 		if l, fact, ok := a.readOnlyLocation(); ok {
 			a.noteQuiet()
-			return a.stuck(ByRefusal(fact), LocationReadOnly, "Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing it, when it next looks.",
-				"waits for operations, but %s", fact.Text)
+			return a.stuck(
+				ByRefusal(fact),
+				LocationReadOnly,
+				"Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing it, when it next looks.",
+				"waits for operations, but %s",
+				fact.Text,
+			)
 		}
 	}
 	if moving {
@@ -50,11 +64,24 @@ func (a *assessment) operations() Verdict {
 		return v
 	}
 	open := max(0, int64(j.Operations.Attempted)-j.Operations.Ended())
-	w := a.Conclude(Waiting, WaitingForOperations, "", "waits for %d of %s; Velero gives up at %s (itemOperationTimeout)",
-		open, human.Count(j.Operations.Attempted, "operation"), human.Clock(bound, a.Now))
+	w := a.Conclude(
+		Waiting,
+		WaitingForOperations,
+		"",
+		"waits for %d of %s; Velero gives up at %s (itemOperationTimeout)",
+		open,
+		human.Count(j.Operations.Attempted, "operation"),
+		human.Clock(bound, a.Now),
+	)
 	if open == 0 && a.quiet() > lostPatchQuiet {
-		w = a.Conclude(Quiet, WaitingForOperations, "Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
-			"%s ended, phase not moved on for %s", human.All(j.Operations.Attempted, "operation"), a.quietWords())
+		w = a.Conclude(
+			Quiet,
+			WaitingForOperations,
+			"Look into the log of the Velero server: it looks at ended operations every 10 seconds.",
+			"%s ended, phase not moved on for %s",
+			human.All(j.Operations.Attempted, "operation"),
+			a.quietWords(),
+		)
 	}
 	return w.withWaits(v.Waits)
 }
@@ -69,11 +96,15 @@ func (a *assessment) operationsOpen() bool {
 			carried++
 		}
 	}
-	if j.Operations.Attempted > 0 && (int64(j.Operations.Attempted) <= j.Operations.Ended() || j.Operations.Attempted <= carried) {
+	if j.Operations.Attempted > 0 &&
+		(int64(j.Operations.Attempted) <= j.Operations.Ended() || j.Operations.Attempted <= carried) {
 		return false
 	}
 	waits := a.waitsIn(velero.StepOperations)
-	return slices.ContainsFunc(waits, func(w wait) bool { return w.row.Name == velero.WaitOperations && !a.passed(w.until) })
+	return slices.ContainsFunc(
+		waits,
+		func(w wait) bool { return w.row.Name == velero.WaitOperations && !a.passed(w.until) },
+	)
 }
 
 // finalizing: all work is done, Velero ends the job (docs/dev/velero.md#finalizing).
@@ -97,7 +128,12 @@ func (a *assessment) finalizing() Verdict {
 	switch {
 	case v.Reason == FinalizingBehind && a.finalizesFirst() != nil:
 		behind := "finalizing for " + a.quietWords() + " behind %s"
-		if w, ok := a.behindStuck(a.finalizesFirst(), FinalizingBehind, "one worker finalizes all jobs of a kind", behind); ok {
+		if w, ok := a.behindStuck(
+			a.finalizesFirst(),
+			FinalizingBehind,
+			"one worker finalizes all jobs of a kind",
+			behind,
+		); ok {
 			return w.withWaits(v.Waits)
 		}
 	case v.state == Quiet && a.quiet() < lostPatchQuiet:
@@ -120,22 +156,38 @@ func (a *assessment) cutOff() (Verdict, bool) {
 		other, open := a.besidesStore()
 		switch {
 		case open && other.shown && other.row.Name != velero.WaitBinding && other.row.Name != velero.WaitRewriting:
-			a.Doubts(SourceWatch, a.Now, "what it waits for now does not need the location; Velero may need it at the end")
+			a.Doubts(
+				SourceWatch,
+				a.Now,
+				"what it waits for now does not need the location; Velero may need it at the end",
+			)
 			return Verdict{}, false
 		case open && !proof.IsZero():
-			a.Doubts(SourceWatch, a.Now, "it may still be waiting for %s, which goes on without the location", other.public().For)
+			a.Doubts(
+				SourceWatch,
+				a.Now,
+				"it may still be waiting for %s, which goes on without the location",
+				other.public().For,
+			)
 			return a.Conclude(Quiet, LocationUnavailable, advice, "%s: %s", doing, where), true
 		}
 		return a.unavailable(proof, advice, "%s: %s", doing, where), true
 	}
 	name := a.j.StorageLocation
-	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Listed.Locations != Whole || a.env.Locations[name].Name != "" {
+	if a.j.Kind != job.Backup || name == "" || len(a.env.Locations) == 0 || a.env.Listed.Locations != Whole ||
+		a.env.Locations[name].Name != "" {
 		return Verdict{}, false
 	}
 	// The finalizer gets the location first, and tries again for ever (backup_finalizer_controller.go Reconcile).
 	fact := a.Supports(SourceWatch, a.Now, "storage location %s does not exist", name)
-	return a.stuck(ByRefusal(fact), LocationUnavailable, "Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
-		"%s: storage location %s does not exist", doing, name), true
+	return a.stuck(
+		ByRefusal(fact),
+		LocationUnavailable,
+		"Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
+		"%s: storage location %s does not exist",
+		doing,
+		name,
+	), true
 }
 
 // besidesStore is what a job that is finalized may be waiting for beside its store, one that is shown first.
@@ -169,7 +221,8 @@ func (a *assessment) storeAway() time.Duration {
 func (a *assessment) finalizesFirst() *job.Job {
 	var first *job.Job
 	for _, o := range a.env.Jobs {
-		if o.UID == a.j.UID || o.Kind != a.j.Kind || job.StageOf(o.Phase) != job.StageFinalizing || !o.QuietSince().Before(a.j.QuietSince()) {
+		if o.UID == a.j.UID || o.Kind != a.j.Kind || job.StageOf(o.Phase) != job.StageFinalizing ||
+			!o.QuietSince().Before(a.j.QuietSince()) {
 			continue
 		}
 		if first == nil || o.QuietSince().Before(first.QuietSince()) {

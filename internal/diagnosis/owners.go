@@ -98,7 +98,10 @@ func (c *VolumeContext) standing(v *job.Volume, row *velero.Owner) standing {
 		return standing{present: mover.Alive(), since: mover.Created}
 	case velero.RestoredPod:
 		s := c.anyAgent(v, false)
-		return standing{present: s.present, coming: s.coming} // other namespaces are not looked at; it waits for an agent
+		return standing{
+			present: s.present,
+			coming:  s.coming,
+		} // other namespaces are not looked at; it waits for an agent
 	case velero.AcceptingAgent:
 		s := c.agentOn(v.AcceptedBy)
 		if v.AcceptedBy == "" || s.present && !v.Accepted.IsZero() && s.since.After(v.Accepted) {
@@ -122,8 +125,11 @@ func (c *VolumeContext) standing(v *job.Volume, row *velero.Owner) standing {
 // agentOn is the node-agent on a node; an unknown node has the youngest as long as any may run.
 func (c *VolumeContext) agentOn(node string) standing {
 	if node == "" {
-		return standing{present: len(c.Agents) > 0, coming: len(c.Starting) > 0 || len(c.Agents) == 0 && !c.agentless(""),
-			since: job.Latest(slices.Collect(maps.Values(c.Agents))...)}
+		return standing{
+			present: len(c.Agents) > 0,
+			coming:  len(c.Starting) > 0 || len(c.Agents) == 0 && !c.agentless(""),
+			since:   job.Latest(slices.Collect(maps.Values(c.Agents))...),
+		}
 	}
 	since, ready := c.Agents[node]
 	return standing{present: ready, coming: !ready && !c.agentless(node), since: since}
@@ -148,7 +154,8 @@ func (c *VolumeContext) busy(v *job.Volume, node string) bool {
 			return false
 		}
 		limits := velero.OwnerLimits{Operation: o.OperationTimeout, Prepare: c.PrepareTimeout}
-		exposing := o.Phase == velero.VolumeAccepted && c.Now.Before(job.Latest(o.Accepted, o.Changed).Add(velero.ExposeLimit(limits)+ownerMargin))
+		exposing := o.Phase == velero.VolumeAccepted &&
+			c.Now.Before(job.Latest(o.Accepted, o.Changed).Add(velero.ExposeLimit(limits)+ownerMargin))
 		return exposing || o.Phase == velero.VolumePrepared && o.Quiet(c.Now) < ownerMargin
 	})
 }

@@ -68,7 +68,8 @@ func (w *world) alive() bool {
 			return true // the only workers are in Expose
 		}
 	}
-	if w.cancelled && w.minor < 17 && movement && (w.phase == velero.VolumeAccepted || w.phase == velero.VolumePrepared) {
+	if w.cancelled && w.minor < 17 && movement &&
+		(w.phase == velero.VolumeAccepted || w.phase == velero.VolumePrepared) {
 		for node := range w.agents {
 			if s, _ := since(node); now(s, expose) {
 				return true
@@ -133,10 +134,20 @@ func randomWorld(r *rand.Rand) *world {
 		return max(0.1, edges[r.IntN(len(edges))]-3*r.Float64())
 	}
 	w := &world{
-		kind: velero.VolumeKinds[r.IntN(4)], minor: 14 + r.IntN(5), operation: float64([]int{10, 10, 25}[r.IntN(3)]),
-		phase:  pick(velero.VolumeNew, velero.VolumeAccepted, velero.VolumePrepared, velero.VolumeInProgress, velero.VolumeInProgress),
-		agents: map[string]float64{}, pulling: map[string]bool{}, wrote: minutes(),
-		mover: velero.MoverPhase(pick("", "", "", string(velero.MoverRunning), string(velero.MoverFailed))),
+		kind:      velero.VolumeKinds[r.IntN(4)],
+		minor:     14 + r.IntN(5),
+		operation: float64([]int{10, 10, 25}[r.IntN(3)]),
+		phase: pick(
+			velero.VolumeNew,
+			velero.VolumeAccepted,
+			velero.VolumePrepared,
+			velero.VolumeInProgress,
+			velero.VolumeInProgress,
+		),
+		agents:  map[string]float64{},
+		pulling: map[string]bool{},
+		wrote:   minutes(),
+		mover:   velero.MoverPhase(pick("", "", "", string(velero.MoverRunning), string(velero.MoverFailed))),
 	}
 	if w.kind.IsPodVolume() && w.minor < 17 {
 		w.phase = pick(velero.VolumeNew, velero.VolumeInProgress)
@@ -180,8 +191,16 @@ func (w *world) context(table []velero.Owner) (*VolumeContext, *job.Volume) {
 	if w.phase == velero.VolumeInProgress {
 		v.Started = minutesAgo(w.started)
 	}
-	c := &VolumeContext{Now: noon, Complete: true, PodsSeen: true, Version: fmt.Sprintf("v1.%d.2", w.minor), Owners: table,
-		Slots: velero.Slots{Source: "none"}, Movers: map[velero.VolumeRef]velero.Mover{}, Volumes: []job.Volume{v}}
+	c := &VolumeContext{
+		Now:      noon,
+		Complete: true,
+		PodsSeen: true,
+		Version:  fmt.Sprintf("v1.%d.2", w.minor),
+		Owners:   table,
+		Slots:    velero.Slots{Source: "none"},
+		Movers:   map[velero.VolumeRef]velero.Mover{},
+		Volumes:  []job.Volume{v},
+	}
 	if w.minor == 18 {
 		c.Version = "v1.18.3"
 	}
@@ -189,12 +208,25 @@ func (w *world) context(table []velero.Owner) (*VolumeContext, *job.Volume) {
 		c.Movers[v.Ref()] = velero.Mover{Pod: "v", Phase: w.mover, Node: w.node}
 	}
 	if w.busy != "" {
-		c.Volumes = append(c.Volumes, job.Volume{Kind: w.kind, Name: "other", Phase: velero.VolumeAccepted, AcceptedBy: w.busy,
-			OperationTimeout: v.OperationTimeout, Accepted: minutesAgo(w.busySince), Changed: minutesAgo(w.busySince)})
+		c.Volumes = append(
+			c.Volumes,
+			job.Volume{
+				Kind:             w.kind,
+				Name:             "other",
+				Phase:            velero.VolumeAccepted,
+				AcceptedBy:       w.busy,
+				OperationTimeout: v.OperationTimeout,
+				Accepted:         minutesAgo(w.busySince),
+				Changed:          minutesAgo(w.busySince),
+			},
+		)
 	}
 	var agents []velero.Agent
 	for node, start := range w.agents {
-		agents = append(agents, velero.Agent{Node: node, Ready: true, StartedAt: minutesAgo(start), Created: minutesAgo(5000)})
+		agents = append(
+			agents,
+			velero.Agent{Node: node, Ready: true, StartedAt: minutesAgo(start), Created: minutesAgo(5000)},
+		)
 	}
 	for node := range w.pulling {
 		agents = append(agents, velero.Agent{Node: node, Created: minutesAgo(20), Waiting: "ContainerCreating"})
@@ -270,10 +302,14 @@ func TestEachOwnerMatters(t *testing.T) {
 	}
 	// Longer rows of the same volume cover these: the restored pod, Expose, Resume, the first process, ForceCancel.
 	covered := []string{
-		"removed Take [PodVolumeRestore]", "a quarter of Take [PodVolumeRestore]",
-		"removed NoteEnd [DataUpload]", "removed NoteEnd [PodVolumeBackup", "removed RebindVolume [DataDownload] [InProgress Canceling] the node-agent that began it",
+		"removed Take [PodVolumeRestore]",
+		"a quarter of Take [PodVolumeRestore]",
+		"removed NoteEnd [DataUpload]",
+		"removed NoteEnd [PodVolumeBackup",
+		"removed RebindVolume [DataDownload] [InProgress Canceling] the node-agent that began it",
 		"a quarter of RebindVolume [DataDownload] [InProgress Canceling] the node-agent that began it",
-		"removed Cancel [PodVolumeBackup PodVolumeRestore DataUpload DataDownload] [Prepared", "a quarter of Cancel [PodVolumeBackup PodVolumeRestore DataUpload DataDownload] [Prepared",
+		"removed Cancel [PodVolumeBackup PodVolumeRestore DataUpload DataDownload] [Prepared",
+		"a quarter of Cancel [PodVolumeBackup PodVolumeRestore DataUpload DataDownload] [Prepared",
 	}
 	for _, m := range missed {
 		if !slices.ContainsFunc(covered, func(c string) bool { return strings.HasPrefix(m, c) }) {

@@ -17,7 +17,12 @@ func TestOwnershipOf(t *testing.T) {
 	j := spec{kind: job.Restore, phase: velero.PhaseInProgress, started: 60, changed: 59.5, done: 4, total: 9}.job(t)
 	started := j.Started
 	pod := func(after time.Duration, change ...func(*velero.ServerPod)) velero.ServerPod {
-		p := velero.ServerPod{Name: "velero-1", Running: true, StartedAt: started.Add(after), Created: started.Add(-time.Hour)}
+		p := velero.ServerPod{
+			Name:      "velero-1",
+			Running:   true,
+			StartedAt: started.Add(after),
+			Created:   started.Add(-time.Hour),
+		}
 		for _, c := range change {
 			c(&p)
 		}
@@ -47,7 +52,11 @@ func TestOwnershipOf(t *testing.T) {
 		{"when one started is not known", []velero.ServerPod{pod(later), pod(later, unknown)}, Evidence{}, OwnershipUnknown},
 		{"none runs", nil, Evidence{}, OwnershipUnknown},
 	} {
-		env := Environment{Now: noon, Server: velero.NewServer(c.pods, noon), Evidence: map[types.UID]Evidence{j.UID: c.e}}
+		env := Environment{
+			Now:      noon,
+			Server:   velero.NewServer(c.pods, noon),
+			Evidence: map[types.UID]Evidence{j.UID: c.e},
+		}
 		if got := OwnershipOf(j, &env); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}

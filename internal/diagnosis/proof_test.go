@@ -86,7 +86,17 @@ func TestProofs(t *testing.T) {
 	}
 	restore := func(s spec) spec { s.kind = job.Restore; return s }
 	second := func(kind job.Kind, started float64) []spec {
-		return []spec{{name: "second", kind: kind, phase: velero.PhaseInProgress, started: started, changed: 0.1, done: 1, total: 9}}
+		return []spec{
+			{
+				name:    "second",
+				kind:    kind,
+				phase:   velero.PhaseInProgress,
+				started: started,
+				changed: 0.1,
+				done:    1,
+				total:   9,
+			},
+		}
 	}
 	server := func(change func(*velero.Server)) func(*Environment) {
 		return func(e *Environment) { e.Server.Container = "velero"; change(&e.Server) }
@@ -103,26 +113,55 @@ func TestProofs(t *testing.T) {
 	})
 	log := func(l velero.JobLog) Evidence { return Evidence{LogSeen: true, NamespacesSeen: true, Log: l} }
 	caches := func(waits, since, unlisted float64) Evidence {
-		return log(velero.JobLog{UnlistedSince: minutesAgo(since), Last: line("waiting informer cache sync ...", waits), Unlisted: velero.LogLine{At: minutesAgo(unlisted), Text: "Failed to watch", Error: "failed to list example.com/v1, Resource=widgets: no webhook"}})
+		return log(
+			velero.JobLog{
+				UnlistedSince: minutesAgo(since),
+				Last:          line("waiting informer cache sync ...", waits),
+				Unlisted: velero.LogLine{
+					At:    minutesAgo(unlisted),
+					Text:  "Failed to watch",
+					Error: "failed to list example.com/v1, Resource=widgets: no webhook",
+				},
+			},
+		)
 	}
 	refused := func(minutes float64) Evidence {
-		return log(velero.JobLog{Refused: velero.LogLine{At: minutesAgo(minutes), Text: "Reconciler error", Error: "admission webhook denied the request"}})
+		return log(
+			velero.JobLog{
+				Refused: velero.LogLine{
+					At:    minutesAgo(minutes),
+					Text:  "Reconciler error",
+					Error: "admission webhook denied the request",
+				},
+			},
+		)
 	}
 	elsewhere := func(validated float64) func(*Environment) {
 		return func(e *Environment) {
 			e.Server.ServerPod = velero.ServerPod{}
-			e.Locations = map[string]Location{"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(validated)}}
+			e.Locations = map[string]Location{
+				"default": {Name: "default", Phase: "Available", LastValidated: minutesAgo(validated)},
+			}
 		}
 	}
 	ready := spec{phase: velero.PhaseReadyToStart, total: -1, created: 20, changed: 20}
 	queued := spec{phase: velero.PhaseQueued, position: 1, total: -1, created: 20, changed: 20}
 	away := func(synced float64, message string) func(*Environment) {
 		return func(e *Environment) {
-			e.Locations = map[string]Location{"default": {Name: "default", Phase: "Unavailable", Message: message, LastSynced: minutesAgo(synced)}}
+			e.Locations = map[string]Location{
+				"default": {Name: "default", Phase: "Unavailable", Message: message, LastSynced: minutesAgo(synced)},
+			}
 		}
 	}
 	finalizing := func(minutes float64) spec {
-		return spec{phase: velero.PhaseFinalizing, location: "default", started: 300, changed: minutes, done: 9, total: 9}
+		return spec{
+			phase:    velero.PhaseFinalizing,
+			location: "default",
+			started:  300,
+			changed:  minutes,
+			done:     9,
+			total:    9,
+		}
 	}
 	for _, c := range []struct {
 		name  string
@@ -179,7 +218,15 @@ func TestProofs(t *testing.T) {
 			c.s.Evidence = map[types.UID]Evidence{j.UID: c.e}
 			v := Judge(j, c.s)
 			if v.State() != c.state || v.Proof.Kind() != c.proof || !strings.Contains(v.Summary(), c.says) {
-				t.Errorf("%s, %q: %q; want %s, %q, %q", v.State(), v.Proof.Kind(), v.Summary(), c.state, c.proof, c.says)
+				t.Errorf(
+					"%s, %q: %q; want %s, %q, %q",
+					v.State(),
+					v.Proof.Kind(),
+					v.Summary(),
+					c.state,
+					c.proof,
+					c.says,
+				)
 			}
 			if !v.Proof.IsZero() && v.Facts[0].Text != v.Proof.Fact().Text {
 				t.Errorf("the first fact is %q, not what proves it: %q", v.Facts[0].Text, v.Proof.Fact().Text)
@@ -192,9 +239,17 @@ func TestProofs(t *testing.T) {
 func TestOverriddenJobs(t *testing.T) {
 	at := func(minutes float64) *metav1.Time { m := metav1.NewTime(minutesAgo(minutes)); return &m }
 	ended := func(started *metav1.Time, server, person float64) *job.Job {
-		b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "edited", Namespace: "velero", UID: "edited", CreationTimestamp: *at(60), ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "velero-server", Time: at(server)}, {Manager: "kubectl-edit", Time: at(person)}}},
-			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: started}}
+		b := &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:              "edited",
+				Namespace:         "velero",
+				UID:               "edited",
+				CreationTimestamp: *at(60),
+				ManagedFields: []metav1.ManagedFieldsEntry{
+					{Manager: "velero-server", Time: at(server)}, {Manager: "kubectl-edit", Time: at(person)}},
+			},
+			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailed, StartTimestamp: started},
+		}
 		return job.Next(nil, job.Input{Backup: b, At: noon})
 	}
 	for _, c := range []struct {
@@ -214,8 +269,21 @@ func TestOverriddenJobs(t *testing.T) {
 		if c.other.RunsOn(noon) || c.other.LostSlot(env.Server.StartedAt) {
 			env.Overridden = []*job.Job{c.other}
 		}
-		if v := Judge(j, env); v.State() != c.state || v.Proof.Kind() != c.proof || !strings.Contains(v.Summary(), c.says) {
-			t.Errorf("%s: %s, %q: %q; want %s, %q, %q", c.name, v.State(), v.Proof.Kind(), v.Summary(), c.state, c.proof, c.says)
+		if v := Judge(
+			j,
+			env,
+		); v.State() != c.state || v.Proof.Kind() != c.proof ||
+			!strings.Contains(v.Summary(), c.says) {
+			t.Errorf(
+				"%s: %s, %q: %q; want %s, %q, %q",
+				c.name,
+				v.State(),
+				v.Proof.Kind(),
+				v.Summary(),
+				c.state,
+				c.proof,
+				c.says,
+			)
 		}
 	}
 }
@@ -237,10 +305,21 @@ func TestRefusedActionsAreNotOffered(t *testing.T) {
 
 // A job that had ended and was set back is nobody's.
 func TestReopenedJobs(t *testing.T) {
-	back := spec{name: "crm", kind: job.Restore, phase: velero.PhaseInProgress, started: 60, changed: 2, ended: 3, done: 9, total: 9}
+	back := spec{
+		name:    "crm",
+		kind:    job.Restore,
+		phase:   velero.PhaseInProgress,
+		started: 60,
+		changed: 2,
+		ended:   3,
+		done:    9,
+		total:   9,
+	}
 	logged := back
 	logged.ended = 0
-	marked := map[types.UID]Evidence{"Restore/crm": {LogSeen: true, Log: velero.JobLog{Last: line("Marking restore Completed", 2)}}}
+	marked := map[types.UID]Evidence{
+		"Restore/crm": {LogSeen: true, Log: velero.JobLog{Last: line("Marking restore Completed", 2)}},
+	}
 	for _, c := range []struct {
 		job  spec
 		e    map[types.UID]Evidence

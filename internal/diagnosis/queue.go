@@ -93,13 +93,25 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 	}
 	for _, e := range earlier {
 		if o := c.overlap(j, e); o.Any {
-			return waits(QueuedBehind, waitInQueue(e, env, c).behind, "%s, queued before it: %s", e.Name, overlapText(o))
+			return waits(
+				QueuedBehind,
+				waitInQueue(e, env, c).behind,
+				"%s, queued before it: %s",
+				e.Name,
+				overlapText(o),
+			)
 		}
 	}
 	for i, e := range earlier {
 		free := c.runnable(e, running, earlier[:i])
 		if c.left == 0 {
-			return waits(QueuedBehind, nil, "its turn; %d backups run and %d are queued before it, too many to compare with", len(running), len(earlier))
+			return waits(
+				QueuedBehind,
+				nil,
+				"its turn; %d backups run and %d are queued before it, too many to compare with",
+				len(running),
+				len(earlier),
+			)
 		}
 		if free {
 			return waits(QueuedBehind, nil, "%s, queued before it and free to start", e.Name)
@@ -109,7 +121,12 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 		return waits(QueuedBehind, nil, "its turn; %d backups run, too many to compare with", len(running))
 	}
 	if limit <= 0 && len(running) > 0 {
-		return waits(ConcurrencyLimit, running, "its turn; %s, and how many may run at once is not known", runs(running))
+		return waits(
+			ConcurrencyLimit,
+			running,
+			"its turn; %s, and how many may run at once is not known",
+			runs(running),
+		)
 	}
 	w.free, w.why, w.reason = true, NotPickedUp, "free to start; Velero looks at its queue every minute"
 	return w
@@ -118,7 +135,10 @@ func waitInQueue(j *job.Job, env *Environment, c *comparing) turn {
 // remembered are the running backups that the server counts: not those from before its start
 // (docs/dev/velero.md#queue) or given up, which still keep others back.
 func remembered(running []*job.Job, env *Environment) []*job.Job {
-	return slices.DeleteFunc(slices.Clone(running), func(r *job.Job) bool { return forgotten(r, env) || Released(r, *env) })
+	return slices.DeleteFunc(
+		slices.Clone(running),
+		func(r *job.Job) bool { return forgotten(r, env) || Released(r, *env) },
+	)
 }
 
 // Released: the worker has returned from a job in progress (backup_controller.go Reconcile calls
@@ -212,8 +232,15 @@ func waitForQueue(j *job.Job, env *Environment) turn {
 	running, _ := ahead(j, env)
 	version, known := velero.ParseVersion(env.Server.Version)
 	if !known && env.Server.Visible && len(running) > 0 {
-		return turn{ok: true, behind: running, why: VersionUnknown,
-			reason: fmt.Sprintf("%s; up to v1.17 Velero runs one backup at a time, and its version is not known", runs(running))}
+		return turn{
+			ok:     true,
+			behind: running,
+			why:    VersionUnknown,
+			reason: fmt.Sprintf(
+				"%s; up to v1.17 Velero runs one backup at a time, and its version is not known",
+				runs(running),
+			),
+		}
 	}
 	if known && !version.QueuesBackups() && len(running) > 0 {
 		return turn{ok: true, behind: running, why: ConcurrencyLimit,

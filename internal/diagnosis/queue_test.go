@@ -11,7 +11,14 @@ import (
 
 func TestQueueRule(t *testing.T) {
 	queued := func(name string, position int, includes ...string) spec {
-		return spec{name: name, phase: velero.PhaseQueued, position: position, total: -1, changed: 5, includes: includes}
+		return spec{
+			name:     name,
+			phase:    velero.PhaseQueued,
+			position: position,
+			total:    -1,
+			changed:  5,
+			includes: includes,
+		}
 	}
 	running := func(name string, includes ...string) spec {
 		return spec{name: name, phase: velero.PhaseInProgress, started: 10, total: -1, includes: includes}
@@ -99,8 +106,24 @@ func TestQueueRule(t *testing.T) {
 // A queued job has facts of its own: what is known of the job that it waits for
 // is said by name, and never as if it were the queued job's.
 func TestQueuedJobHasItsOwnFacts(t *testing.T) {
-	blocker := spec{name: "weekly", phase: velero.PhaseInProgress, started: 100, changed: 80, done: 218, total: 327, includes: []string{"x"}}
-	own := spec{name: "nightly", phase: velero.PhaseQueued, position: 1, total: -1, created: 60, changed: 60, includes: []string{"x"}}
+	blocker := spec{
+		name:     "weekly",
+		phase:    velero.PhaseInProgress,
+		started:  100,
+		changed:  80,
+		done:     218,
+		total:    327,
+		includes: []string{"x"},
+	}
+	own := spec{
+		name:     "nightly",
+		phase:    velero.PhaseQueued,
+		position: 1,
+		total:    -1,
+		created:  60,
+		changed:  60,
+		includes: []string{"x"},
+	}
 	env := with(restarted(71))
 	env.Jobs = jobs(t, blocker, own)
 	v := Judge(own.job(t), env)
@@ -108,7 +131,8 @@ func TestQueuedJobHasItsOwnFacts(t *testing.T) {
 		t.Fatalf("%s %s: %s", v.State(), v.Reason, v.Summary())
 	}
 	for _, f := range v.Facts {
-		if strings.Contains(f.Text, "this job began") || strings.Contains(f.Text, "327") || strings.Contains(f.Text, "orphaned") && !strings.Contains(f.Text, "weekly") {
+		if strings.Contains(f.Text, "this job began") || strings.Contains(f.Text, "327") ||
+			strings.Contains(f.Text, "orphaned") && !strings.Contains(f.Text, "weekly") {
 			t.Errorf("a fact of the other job: %s", f.Text)
 		}
 	}
@@ -122,8 +146,18 @@ func TestNoPlaceForTies(t *testing.T) {
 	}
 	all := []spec{
 		{name: "runs", kind: job.Restore, phase: velero.PhaseInProgress, started: 10, done: 3, total: 9},
-		restore("first", 9), restore("v1", 8), restore("v2", 8), restore("q3", 8), restore("last", 7),
-		{name: "queued", phase: velero.PhaseQueued, total: -1, created: 5}, {name: "earlier", phase: velero.PhaseQueued, position: 1, total: -1, created: 6},
+		restore("first", 9),
+		restore("v1", 8),
+		restore("v2", 8),
+		restore("q3", 8),
+		restore("last", 7),
+		{
+			name:    "queued",
+			phase:   velero.PhaseQueued,
+			total:   -1,
+			created: 5,
+		},
+		{name: "earlier", phase: velero.PhaseQueued, position: 1, total: -1, created: 6},
 	}
 	s := healthy()
 	s.Jobs = jobs(t, all...)
@@ -173,8 +207,14 @@ func TestLongQueue(t *testing.T) {
 	for i := range specs {
 		// Each overlaps only with its neighbours, so one waits for another all
 		// the way down.
-		specs[i] = spec{name: fmt.Sprintf("q-%04d", i), phase: velero.PhaseQueued, position: i + 1, total: -1, changed: 5,
-			includes: []string{fmt.Sprint("n-", i), fmt.Sprint("n-", i+1)}}
+		specs[i] = spec{
+			name:     fmt.Sprintf("q-%04d", i),
+			phase:    velero.PhaseQueued,
+			position: i + 1,
+			total:    -1,
+			changed:  5,
+			includes: []string{fmt.Sprint("n-", i), fmt.Sprint("n-", i+1)},
+		}
 	}
 	env := healthy()
 	env.Jobs = jobs(t, specs...)

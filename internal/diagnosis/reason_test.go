@@ -37,7 +37,11 @@ func TestReasonsAreDocumented(t *testing.T) {
 	documented := map[string]bool{}
 	jobs, _, _ := strings.Cut(string(raw), "\n# OpenShift's etcd backups\n") // package etcd has a test of its own
 	for line := range strings.Lines(jobs) {
-		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "`"); ok && strings.HasPrefix(line, "| `") && name != strings.ToLower(name) {
+		if name, _, ok := strings.Cut(
+			strings.TrimPrefix(line, "| `"),
+			"`",
+		); ok && strings.HasPrefix(line, "| `") &&
+			name != strings.ToLower(name) {
 			if documented[name] {
 				t.Errorf("%s is documented twice", name)
 			}

@@ -107,7 +107,14 @@ func compare(t *testing.T, v diagnosis.Verdict, want scene.Expect) {
 }
 
 // judge takes the objects in through a store and judges the job that is asked for.
-func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect, now time.Time, look func(*job.Job) diagnosis.Evidence, stored scene.Stored) diagnosis.Verdict {
+func judge(
+	t *testing.T,
+	objects []*unstructured.Unstructured,
+	want scene.Expect,
+	now time.Time,
+	look func(*job.Job) diagnosis.Evidence,
+	stored scene.Stored,
+) diagnosis.Verdict {
 	t.Helper()
 	store := watch.NewStore(func() time.Time { return now }, 0)
 	known := testbed.VeleroScheme()
@@ -118,8 +125,11 @@ func judge(t *testing.T, objects []*unstructured.Unstructured, want scene.Expect
 			store.Upsert(typed)
 		}
 		if len(fields) > 0 {
-			malformed = append(malformed, watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io", Kind: o.GetKind(),
-				Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields})
+			malformed = append(
+				malformed,
+				watch.Malformed{Resource: strings.ToLower(o.GetKind()) + "s.velero.io", Kind: o.GetKind(),
+					Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Fields: fields},
+			)
 		}
 	}
 	snap := live(store)
@@ -209,8 +219,17 @@ func storedOf(stored scene.Stored, j *job.Job) (at time.Time, errors int) {
 }
 
 // listable are the kinds that verdicts go by, beside the pods.
-var listable = []string{watch.Backups, watch.Restores, watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads,
-	watch.Locations, watch.Repositories, watch.Deletions}
+var listable = []string{
+	watch.Backups,
+	watch.Restores,
+	watch.PodVolumeBackups,
+	watch.PodVolumeRestores,
+	watch.DataUploads,
+	watch.DataDownloads,
+	watch.Locations,
+	watch.Repositories,
+	watch.Deletions,
+}
 
 // live is the store's snapshot while all is live.
 func live(store *watch.Store) *watch.Snapshot {
@@ -272,7 +291,14 @@ func checkRecording(t *testing.T, r replay.Recording) (judged int) {
 			for _, j := range snap.Jobs {
 				judged++
 				if v := diagnosis.Judge(j, env); v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned {
-					t.Errorf("%s, %s after the start: %s (%s): %s", who, now.Sub(r.Events[0].At), v.State(), v.Reason, v.Summary())
+					t.Errorf(
+						"%s, %s after the start: %s (%s): %s",
+						who,
+						now.Sub(r.Events[0].At),
+						v.State(),
+						v.Reason,
+						v.Summary(),
+					)
 				}
 			}
 		}
@@ -306,10 +332,19 @@ func checkRecording(t *testing.T, r replay.Recording) (judged int) {
 // serverPods are a Velero server and a node-agent that run since a time.
 func serverPods(since time.Time) []client.Object {
 	pod := func(name string, args ...string) client.Object {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(since)}}
+		p := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:         "velero",
+				Name:              name,
+				UID:               types.UID(name),
+				CreationTimestamp: metav1.NewTime(since),
+			},
+		}
 		p.Labels = map[string]string{"component": "velero", "name": args[0]}
 		p.Spec.NodeName = "n1"
-		p.Spec.Containers = []corev1.Container{{Name: name, Image: "velero/velero:v1.18.3", Command: []string{"/velero"}, Args: args}}
+		p.Spec.Containers = []corev1.Container{
+			{Name: name, Image: "velero/velero:v1.18.3", Command: []string{"/velero"}, Args: args},
+		}
 		p.Status.Phase = corev1.PodRunning
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: name, Ready: true,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(since)}}}}
@@ -373,7 +408,14 @@ func closerLook(t *testing.T, path string, want scene.Expect, now time.Time) fun
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, err := action.New(action.Options{Session: connection, Namespace: j.Namespace, ReadOnly: true, Now: func() time.Time { return now }})
+		engine, err := action.New(
+			action.Options{
+				Session:   connection,
+				Namespace: j.Namespace,
+				ReadOnly:  true,
+				Now:       func() time.Time { return now },
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

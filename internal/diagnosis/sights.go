@@ -22,9 +22,15 @@ type sighting struct {
 
 func sightings() map[velero.WaitName]sighting {
 	return map[velero.WaitName]sighting{
-		velero.WaitQueue: {see: (*assessment).seeTurn}, velero.WaitWorker: {see: (*assessment).seeTurn},
-		velero.WaitListing: {reason: CollectingItems}, velero.WaitDownload: {reason: CollectingItems}, velero.WaitItemAction: {reason: SlowItem},
-		velero.WaitCRD: {reason: SlowItem}, velero.WaitItems: {reason: SlowItem},
+		velero.WaitQueue:  {see: (*assessment).seeTurn},
+		velero.WaitWorker: {see: (*assessment).seeTurn},
+		velero.WaitListing: {
+			reason: CollectingItems,
+		},
+		velero.WaitDownload:     {reason: CollectingItems},
+		velero.WaitItemAction:   {reason: SlowItem},
+		velero.WaitCRD:          {reason: SlowItem},
+		velero.WaitItems:        {reason: SlowItem},
 		velero.WaitCacheSync:    {KindNotListed, (*assessment).seeCacheSync},
 		velero.WaitNamespace:    {NamespaceTerminating, (*assessment).seeNamespace},
 		velero.WaitHook:         {RunningHook, (*assessment).seeHook},
@@ -71,15 +77,22 @@ func (a *assessment) seeNamespace() sight {
 	names := a.evidence().Terminating
 	switch {
 	case len(names) > 0:
-		return sight{shown: true, what: "namespace " + human.List(names, 3) + " to be gone",
+		return sight{
+			shown:   true,
+			what:    "namespace " + human.List(names, 3) + " to be gone",
 			note:    func() { a.Supports(SourceNamespaces, a.Now, "namespace %s is being deleted", human.List(names, 3)) },
 			summary: ", quiet for " + a.quietWords() + "; waits until namespace " + human.List(names, 1) + " is gone",
-			advice:  "Look what keeps the namespace: its status names the finalizers that remain."}
+			advice:  "Look what keeps the namespace: its status names the finalizers that remain.",
+		}
 	case a.evidence().NamespacesSeen:
 		return sight{out: true}
 	}
 	return sight{note: func() {
-		a.Doubts(SourceNamespaces, a.Now, "veltui has not checked whether a namespace that it restores into is being deleted")
+		a.Doubts(
+			SourceNamespaces,
+			a.Now,
+			"veltui has not checked whether a namespace that it restores into is being deleted",
+		)
 	}}
 }
 
@@ -88,12 +101,31 @@ func (a *assessment) seeSnapshot() sight {
 	if !ok {
 		return sight{out: a.evidence().SnapshotsWhy == ""}
 	}
-	return sight{shown: true, since: s.Created, what: "VolumeSnapshot " + s.Name,
+	return sight{
+		shown: true,
+		since: s.Created,
+		what:  "VolumeSnapshot " + s.Name,
 		note: func() {
-			a.Supports(SourceSnapshots, s.Created, "VolumeSnapshot %s has no snapshot behind it yet%s", s.Name, because(s.Error))
+			a.Supports(
+				SourceSnapshots,
+				s.Created,
+				"VolumeSnapshot %s has no snapshot behind it yet%s",
+				s.Name,
+				because(s.Error),
+			)
 		},
-		summary: "; snapshot " + human.Shorten(s.Name, 60) + " not made for " + a.ago(s.Created) + " of " + a.env.Style.Duration(velero.SnapshotTimeout(a.j.Object, a.env.Server.Flags)) + because(s.Error),
-		advice:  "Look at VolumeSnapshot " + s.Name + " and at its CSI driver if this goes on."}
+		summary: "; snapshot " + human.Shorten(
+			s.Name,
+			60,
+		) + " not made for " + a.ago(
+			s.Created,
+		) + " of " + a.env.Style.Duration(
+			velero.SnapshotTimeout(a.j.Object, a.env.Server.Flags),
+		) + because(
+			s.Error,
+		),
+		advice: "Look at VolumeSnapshot " + s.Name + " and at its CSI driver if this goes on.",
+	}
 }
 
 func (a *assessment) seeRepository() sight {
@@ -112,11 +144,23 @@ func (a *assessment) seeLock() sight {
 	d, ok := a.lockingDeletion()
 	switch {
 	case ok:
-		return sight{shown: true, what: "the lock of a repository that the deletion of " + d.Backup + " may hold",
+		return sight{
+			shown: true,
+			what:  "the lock of a repository that the deletion of " + d.Backup + " may hold",
 			note: func() {
-				a.Supports(SourceWatch, d.Created, "deletion %s of backup %s is in progress and locks backup repositories", d.Name, d.Backup)
+				a.Supports(
+					SourceWatch,
+					d.Created,
+					"deletion %s of backup %s is in progress and locks backup repositories",
+					d.Name,
+					d.Backup,
+				)
 			},
-			summary: ", quiet for " + a.quietWords() + "; the deletion of " + human.Shorten(d.Backup, 30) + " may hold the lock on a repository"}
+			summary: ", quiet for " + a.quietWords() + "; the deletion of " + human.Shorten(
+				d.Backup,
+				30,
+			) + " may hold the lock on a repository",
+		}
 	case a.version().LocksForMaintenance() && slices.ContainsFunc(a.env.Repositories, func(r Repository) bool { return a.namespaces()(r.Namespace) }):
 		return sight{what: "the lock of a repository that its maintenance may hold"}
 	}
@@ -161,7 +205,15 @@ func (a *assessment) notePodVolumes() {
 			continue
 		}
 		if noted++; noted <= 3 {
-			a.Supports(SourceWatch, v.Changed, "%s %s is %s for %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)))
+			a.Supports(
+				SourceWatch,
+				v.Changed,
+				"%s %s is %s for %s",
+				v.Kind,
+				v.Target,
+				cmp.Or(v.Phase, velero.VolumeNew),
+				a.env.Style.Duration(v.Quiet(a.Now)),
+			)
 		}
 	}
 }
@@ -192,9 +244,13 @@ func (a *assessment) seeCancelled() sight {
 		if limit := velero.PodVolumeTimeout(a.j.Object, a.env.Server.Flags); limit < velero.Endless {
 			until = " until " + human.Clock(firstPodVolume(a.j).Add(limit), a.Now)
 		}
-		return sight{shown: true, note: note, action: Restart,
+		return sight{
+			shown:   true,
+			note:    note,
+			action:  Restart,
 			summary: "; hangs on a cancelled volume" + until + " (Velero issue 9464)",
-			advice:  "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress."}
+			advice:  "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
+		}
 	}
 	return sight{out: true}
 }
@@ -204,7 +260,11 @@ func (a *assessment) seeRewriting() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, note: func() {
-		a.Supports(SourceWatch, a.Now, "it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit")
+		a.Supports(
+			SourceWatch,
+			a.Now,
+			"it has operations, so Velero reads its contents back, changes them and stores them anew, without a limit",
+		)
 	}, summary: "; Velero writes its contents anew, which takes as long as they are big"}
 }
 
@@ -215,8 +275,13 @@ func (a *assessment) bindingRounds() int {
 
 func (a *assessment) seeBinding() sight {
 	n := max(a.j.VolumeCount(), a.backupVolumes())
-	return sight{rounds: a.bindingRounds(), unsure: !a.volumesCounted(), shown: n > 0, summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
-		note: func() { a.Supports(SourceWatch, a.Now, "%s to be bound, three at a time", human.Count(n, "volume")) }}
+	return sight{
+		rounds:  a.bindingRounds(),
+		unsure:  !a.volumesCounted(),
+		shown:   n > 0,
+		summary: "; Velero waits until " + human.Count(n, "volume") + " are bound, and for hooks",
+		note:    func() { a.Supports(SourceWatch, a.Now, "%s to be bound, three at a time", human.Count(n, "volume")) },
+	}
 }
 
 // volumesCounted: how many volumes a restore binds is known only with its backup and its own volumes.
@@ -228,13 +293,22 @@ func (a *assessment) volumesCounted() bool {
 func (a *assessment) backupVolumes() int { return a.env.BackupVolumes[a.j.BackupName] }
 
 func (a *assessment) seeGroups() sight {
-	return sight{out: !a.env.BackupGroups[a.j.BackupName], rounds: max(1, a.backupVolumes()), unsure: !a.volumesCounted(), what: "snapshots of volume groups"}
+	return sight{
+		out:    !a.env.BackupGroups[a.j.BackupName],
+		rounds: max(1, a.backupVolumes()),
+		unsure: !a.volumesCounted(),
+		what:   "snapshots of volume groups",
+	}
 }
 
 // seeRestoreHooks: they are waited for when all volumes are bound. A look at the pods rules them out, or shows one.
 func (a *assessment) seeRestoreHooks() sight {
-	s := sight{rounds: 1 + a.bindingRounds(), unsure: !a.volumesCounted(), what: "hooks in restored pods",
-		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run."}
+	s := sight{
+		rounds: 1 + a.bindingRounds(),
+		unsure: !a.volumesCounted(),
+		what:   "hooks in restored pods",
+		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run.",
+	}
 	open := a.openHooks()
 	runs := slices.IndexFunc(open, func(h velero.RestoreHook) bool { return h.State == velero.HookRuns })
 	switch {
@@ -255,7 +329,14 @@ func (a *assessment) seeRestoreHooks() sight {
 		h := open[0]
 		s.what = "hooks in " + human.Count(len(open), "restored container")
 		s.note = func() {
-			a.Supports(SourcePod, h.Created, "pod %s asks for a hook, and its container %s is not up%s", h.Pod, h.Container, because(h.Blocked))
+			a.Supports(
+				SourcePod,
+				h.Created,
+				"pod %s asks for a hook, and its container %s is not up%s",
+				h.Pod,
+				h.Container,
+				because(h.Blocked),
+			)
 		}
 	}
 	return s
@@ -263,7 +344,10 @@ func (a *assessment) seeRestoreHooks() sight {
 
 // openHooks are the hooks that a restore may still wait for, as far as they were seen.
 func (a *assessment) openHooks() []velero.RestoreHook {
-	return slices.DeleteFunc(slices.Clone(a.evidence().Hooks), func(h velero.RestoreHook) bool { return h.State == velero.HookOver })
+	return slices.DeleteFunc(
+		slices.Clone(a.evidence().Hooks),
+		func(h velero.RestoreHook) bool { return h.State == velero.HookOver },
+	)
 }
 
 // seeFinalizer: one worker finalizes all jobs of a kind, the first one first.
@@ -276,7 +360,13 @@ func (a *assessment) seeFinalizer() sight {
 		return sight{out: true}
 	}
 	return sight{shown: true, what: "the finalizer, which may have " + o.Name + " in hand", note: func() {
-		a.Supports(SourceWatch, o.QuietSince(), "%s is being finalized too, for %s; Velero does one at a time", o.Name, a.ago(o.QuietSince()))
+		a.Supports(
+			SourceWatch,
+			o.QuietSince(),
+			"%s is being finalized too, for %s; Velero does one at a time",
+			o.Name,
+			a.ago(o.QuietSince()),
+		)
 	}, summary: ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs of a kind."}
 }
 
@@ -292,15 +382,32 @@ func (a *assessment) seeHook() sight {
 	h := a.evidence().Log.Hook
 	ran, limit := a.loggedAgo(h.At), cmp.Or(h.Timeout, defaultHookTimeout)
 	if !h.At.IsZero() && ran <= limit+waitMargin {
-		which, where, whose := strings.TrimPrefix(h.Phase+"-hook", "-"), "container "+h.Container, "in container "+human.Shorten(h.Container, 60)
+		which, where, whose := strings.TrimPrefix(
+			h.Phase+"-hook",
+			"-",
+		), "container "+h.Container, "in container "+human.Shorten(
+			h.Container,
+			60,
+		)
 		if h.Pod != "" {
 			where, whose = where+" of pod "+h.Pod, "of pod "+human.Shorten(h.Pod, 60)
 		}
-		return sight{shown: true, since: h.At.Add(-a.env.ServerAhead), limit: limit, what: "the " + which + " in " + where,
+		return sight{
+			shown: true,
+			since: h.At.Add(-a.env.ServerAhead),
+			limit: limit,
+			what:  "the " + which + " in " + where,
 			note: func() {
 				a.Supports(SourceLog, h.At, "the server runs the %s %s in %s", which, human.Shorten(h.Name, 60), where)
 			},
-			summary: fmt.Sprintf("; %s %s runs for %s of %s", which, whose, a.env.Style.Duration(ran), a.env.Style.Duration(limit))}
+			summary: fmt.Sprintf(
+				"; %s %s runs for %s of %s",
+				which,
+				whose,
+				a.env.Style.Duration(ran),
+				a.env.Style.Duration(limit),
+			),
+		}
 	}
 	if hook := backupHookTimeout(a.j); hook > defaultHookTimeout && a.quiet() < hook+waitMargin {
 		return sight{shown: true, what: "the hooks of its spec",
@@ -331,13 +438,27 @@ func (a *assessment) hungHook() (Verdict, bool) {
 	if h == nil {
 		return Verdict{}, false
 	}
-	fact := a.Supports(SourcePod, a.Now, "pod %s asks for a hook in container %s, which never runs: %s", h.Pod, h.Container, h.Blocked)
+	fact := a.Supports(
+		SourcePod,
+		a.Now,
+		"pod %s asks for a hook in container %s, which never runs: %s",
+		h.Pod,
+		h.Container,
+		h.Blocked,
+	)
 	advice := "Get pod " + h.Pod + " to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run."
 	if !h.Repairable() {
 		advice = "Only a restart of the server ends the wait, with the hooks that have not run never run."
 	}
-	return a.stuck(ByRefusal(fact), HookHung, advice,
-		"finalizing for %s; waits without limit for the hook of pod %s, which never runs (%s)", a.quietWords(), human.Shorten(h.Pod, 60), h.Blocked), true
+	return a.stuck(
+		ByRefusal(fact),
+		HookHung,
+		advice,
+		"finalizing for %s; waits without limit for the hook of pod %s, which never runs (%s)",
+		a.quietWords(),
+		human.Shorten(h.Pod, 60),
+		h.Blocked,
+	), true
 }
 
 // backupHookTimeout is how long the hooks of a backup's spec may take for one pod, zero for none. They

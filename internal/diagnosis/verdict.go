@@ -96,7 +96,8 @@ func (v Verdict) withWaits(waits []Wait) Verdict {
 // NeedsCloserLook: evidence for this job alone may change the verdict. That a deletion holds a lock is
 // only likely: it may wait for a namespace or a hook.
 func (v Verdict) NeedsCloserLook() bool {
-	return slices.Contains([]State{Stuck, Orphaned, Quiet, Unknown}, v.state) || v.Reason == WaitingForSlot || v.Reason == RepositoryLocked
+	return slices.Contains([]State{Stuck, Orphaned, Quiet, Unknown}, v.state) || v.Reason == WaitingForSlot ||
+		v.Reason == RepositoryLocked
 }
 
 // StorageDecides reports whether the job's stored files would settle the verdict.
@@ -226,7 +227,8 @@ func ByRefusal(f Fact) Proof { return Proof{kind: ProofRefused, fact: f} }
 
 // provenByLimits returns the proof that every limit has passed; none without a wait, or with one whose limit is open.
 func provenByLimits(now time.Time, f Fact, waits ...Wait) Proof {
-	if len(waits) == 0 || slices.ContainsFunc(waits, func(w Wait) bool { return w.Until.IsZero() || now.Before(w.Until) }) {
+	if len(waits) == 0 ||
+		slices.ContainsFunc(waits, func(w Wait) bool { return w.Until.IsZero() || now.Before(w.Until) }) {
 		return Proof{}
 	}
 	return Proof{kind: ProofLimitsPassed, fact: f}

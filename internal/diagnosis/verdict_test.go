@@ -43,7 +43,9 @@ func moverOf(v job.Volume, phase velero.MoverPhase) func(*Environment) {
 
 func deletion(phase string, errors ...string) func(*Environment) {
 	return func(s *Environment) {
-		s.Deletions = []Deletion{{Name: "request", Backup: "crm-old", Phase: phase, Errors: errors, Created: minutesAgo(30)}}
+		s.Deletions = []Deletion{
+			{Name: "request", Backup: "crm-old", Phase: phase, Errors: errors, Created: minutesAgo(30)},
+		}
 	}
 }
 
@@ -370,8 +372,14 @@ func checkVerdict(t *testing.T, j *job.Job, v Verdict, want State, reason Reason
 	if (v.State() == Stuck || v.State() == Orphaned || v.State() == Unknown) && v.Advice == "" {
 		t.Errorf("%q comes with no advice", v.Summary())
 	}
-	if strings.Contains(v.Advice, "veltui finalize") || strings.Contains(v.Advice, "veltui explain") || v.Action != "" && v.Advice == "" {
-		t.Errorf("%q: a front end names the command or the key for %q, not the advice: %q", v.Summary(), v.Action, v.Advice)
+	if strings.Contains(v.Advice, "veltui finalize") || strings.Contains(v.Advice, "veltui explain") ||
+		v.Action != "" && v.Advice == "" {
+		t.Errorf(
+			"%q: a front end names the command or the key for %q, not the advice: %q",
+			v.Summary(),
+			v.Action,
+			v.Advice,
+		)
 	}
 	if v.State() == Progressing && v.Advice != "" {
 		t.Errorf("%q comes with advice %q", v.Summary(), v.Advice)
@@ -380,7 +388,15 @@ func checkVerdict(t *testing.T, j *job.Job, v Verdict, want State, reason Reason
 
 // What veltui could not look at is named, and does not count as holding.
 func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
-	lost := spec{name: "crm", kind: job.Restore, phase: velero.PhaseInProgress, started: 60, changed: 41, done: 140, total: 140}
+	lost := spec{
+		name:    "crm",
+		kind:    job.Restore,
+		phase:   velero.PhaseInProgress,
+		started: 60,
+		changed: 41,
+		done:    140,
+		total:   140,
+	}
 	for _, c := range []struct {
 		s    Environment
 		want []string
@@ -407,7 +423,10 @@ func TestVerdictNamesWhatItDidNotSee(t *testing.T) {
 func TestATouchIsNoProgress(t *testing.T) {
 	in := spec{name: "crm", phase: velero.PhaseInProgress, started: 310, changed: 300, done: 14, total: 140}.input()
 	touched := metav1.NewTime(minutesAgo(1))
-	in.Backup.ManagedFields = append(in.Backup.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl-annotate", Time: &touched})
+	in.Backup.ManagedFields = append(
+		in.Backup.ManagedFields,
+		metav1.ManagedFieldsEntry{Manager: "kubectl-annotate", Time: &touched},
+	)
 	j := job.Next(nil, in)
 	if !j.Changed.Equal(minutesAgo(1)) {
 		t.Errorf("changed %v, want the touch", j.Changed)
@@ -438,7 +457,17 @@ func TestVersionOfTheCRDs(t *testing.T) {
 		{"main", velero.SchemaVersions{From: velero.Version{1, 14, 0}, Before: velero.Version{1, 18, 3}}, "; its CRD is that of v1.14.0 or later, but before v1.18.3; the rules are those of v1.14.0"},
 		{"v1.16.2", velero.SchemaVersions{From: velero.Version{1, 18, 3}}, ""},
 	} {
-		j := spec{kind: job.Restore, name: "crm-old", phase: velero.PhaseFinalizing, started: 900, changed: 800, done: 9, total: 9}.job(t)
+		j := spec{
+			kind:    job.Restore,
+			name:    "crm-old",
+			phase:   velero.PhaseFinalizing,
+			started: 900,
+			changed: 800,
+			done:    9,
+			total:   9,
+		}.job(
+			t,
+		)
 		env := with()
 		env.Server.Version = c.tag
 		env.Evidence = map[types.UID]Evidence{j.UID: {Schema: c.schema}}
@@ -446,7 +475,8 @@ func TestVersionOfTheCRDs(t *testing.T) {
 		for _, f := range Judge(j, env).Facts {
 			facts += f.Text + "\n"
 		}
-		if c.says != "" && !strings.Contains(facts, c.says) || c.says == "" && strings.Contains(facts, "does not tell its version") {
+		if c.says != "" && !strings.Contains(facts, c.says) ||
+			c.says == "" && strings.Contains(facts, "does not tell its version") {
 			t.Errorf("%s: %s; want %q", c.tag, facts, c.says)
 		}
 	}

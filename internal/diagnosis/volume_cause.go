@@ -46,18 +46,28 @@ func (c *VolumeContext) verdict(v *job.Volume) VolumeVerdict {
 	quiet := c.Style.Duration(v.Quiet(c.Now))
 	switch {
 	case c.LostTrack(v):
-		return VolumeVerdict{Stuck: true, Reason: MoverForgotten, Cause: "its pod has moved it, but the node-agent lost track"}
+		return VolumeVerdict{
+			Stuck:  true,
+			Reason: MoverForgotten,
+			Cause:  "its pod has moved it, but the node-agent lost track",
+		}
 	case v.CancelAsked:
 		return VolumeVerdict{Reason: VolumeSilent, Cause: "a cancel was requested; the node-agent has not ended it yet"}
 	case !v.BuiltIn():
-		return VolumeVerdict{Reason: WaitingForOperations, Cause: "moved by the data mover " + human.Shorten(v.DataMover, 40)}
+		return VolumeVerdict{
+			Reason: WaitingForOperations,
+			Cause:  "moved by the data mover " + human.Shorten(v.DataMover, 40),
+		}
 	case c.Movers[v.Ref()].Blocked():
 		return VolumeVerdict{Reason: c.blockedReason(v), Cause: c.moverCause(v)}
 	case v.Phase == velero.VolumeAccepted && c.moverCause(v) != "":
 		return VolumeVerdict{Reason: PreparingVolume, Cause: c.moverCause(v)}
 	case v.Phase == velero.VolumeAccepted:
 		limit := c.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout))
-		return VolumeVerdict{Reason: PreparingVolume, Cause: "its snapshot, claim or pod has been in the making for " + quiet + " of " + limit}
+		return VolumeVerdict{
+			Reason: PreparingVolume,
+			Cause:  "its snapshot, claim or pod has been in the making for " + quiet + " of " + limit,
+		}
 	case c.WaitsForPod(v) && c.SlotHolder(v) == nil:
 		return VolumeVerdict{Reason: PreparingVolume, Cause: "waits for its restored pod to start"}
 	case v.Waiting():

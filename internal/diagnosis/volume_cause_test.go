@@ -17,13 +17,46 @@ func TestVolumeCauses(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return now.Add(-time.Duration(minutes) * time.Minute) }
 	volume := func(name, owner, phase, node string, quiet int) job.Volume {
-		return job.Volume{Kind: velero.DataUpload, Name: name, Owner: owner, Phase: phase, Node: node, Target: "shop/" + name,
-			Created: at(60), Started: at(50), Changed: at(quiet)}
+		return job.Volume{
+			Kind:    velero.DataUpload,
+			Name:    name,
+			Owner:   owner,
+			Phase:   phase,
+			Node:    node,
+			Target:  "shop/" + name,
+			Created: at(60),
+			Started: at(50),
+			Changed: at(quiet),
+		}
 	}
-	erp1, erp2 := volume("erp-1", "backup/nightly-erp", velero.VolumeInProgress, "node-3", 0), volume("erp-2", "backup/nightly-erp", velero.VolumeInProgress, "node-3", 0)
+	erp1, erp2 := volume(
+		"erp-1",
+		"backup/nightly-erp",
+		velero.VolumeInProgress,
+		"node-3",
+		0,
+	), volume(
+		"erp-2",
+		"backup/nightly-erp",
+		velero.VolumeInProgress,
+		"node-3",
+		0,
+	)
 	hr := volume("hr", "backup/hr", velero.VolumeInProgress, "node-3", 0)
 	far := volume("far", "backup/far", velero.VolumeInProgress, "node-9", 0)
-	cancelled, foreign := volume("cancelled", "backup/mine", velero.VolumeInProgress, "node-3", 3), volume("foreign", "backup/mine", velero.VolumeInProgress, "node-3", 300)
+	cancelled, foreign := volume(
+		"cancelled",
+		"backup/mine",
+		velero.VolumeInProgress,
+		"node-3",
+		3,
+	), volume(
+		"foreign",
+		"backup/mine",
+		velero.VolumeInProgress,
+		"node-3",
+		300,
+	)
 	cancelled.CancelAsked, foreign.DataMover = true, "vendor"
 	for _, c := range []struct {
 		volume job.Volume
@@ -50,8 +83,17 @@ func TestVolumeCauses(t *testing.T) {
 		env.Server.Version = "v1.18.3"
 		env.Movers = map[velero.VolumeRef]velero.Mover{c.volume.Ref(): {Phase: velero.MoverRunning}}
 		got := JudgeVolumes(&job.Job{Volumes: []job.Volume{c.volume}}, env)[0]
-		if got.Stuck != c.stuck || got.Reason != c.reason || !strings.Contains(got.Cause, c.says) || (c.says == "") != (got.Cause == "") {
-			t.Errorf("%s beside %d: %+v; want %v, %s, %q", c.volume.Phase, len(c.others), got, c.stuck, c.reason, c.says)
+		if got.Stuck != c.stuck || got.Reason != c.reason || !strings.Contains(got.Cause, c.says) ||
+			(c.says == "") != (got.Cause == "") {
+			t.Errorf(
+				"%s beside %d: %+v; want %v, %s, %q",
+				c.volume.Phase,
+				len(c.others),
+				got,
+				c.stuck,
+				c.reason,
+				c.says,
+			)
 		}
 	}
 }
@@ -69,13 +111,24 @@ func TestMoverPodsSayWhyTheyDoNotRun(t *testing.T) {
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}}
 	}
 	ended := func(reason, message string) corev1.PodStatus {
-		return corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
-			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, Message: message, ExitCode: 137}}}}}
+		return corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{
+			{
+				State: corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{Reason: reason, Message: message, ExitCode: 137},
+				},
+			},
+		}}
 	}
 	loops := waits(corev1.PodRunning, "CrashLoopBackOff", "back-off 5m0s restarting failed container")
-	loops.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+	loops.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+		Reason:   "OOMKilled",
+		ExitCode: 137,
+	}
 	proxy := waits(corev1.PodRunning, "CrashLoopBackOff", "")
-	proxy.ContainerStatuses = append(proxy.ContainerStatuses, corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	proxy.ContainerStatuses = append(
+		proxy.ContainerStatuses,
+		corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+	)
 	for _, c := range []struct {
 		name   string
 		phase  string
@@ -113,12 +166,28 @@ func TestMoverPodsSayWhyTheyDoNotRun(t *testing.T) {
 			pod.CreationTimestamp.Time = minutesAgo(12)
 			env := with(allVolumes)
 			env.Movers = velero.MoversOf([]*corev1.Pod{pod})
-			j := spec{phase: velero.PhaseWaiting, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0}, volumes: []job.Volume{v}}.job(t)
-			if got := JudgeVolumes(j, env)[0]; got.Stuck || got.Reason != c.reason || !strings.Contains(got.Cause, c.says) || strings.Contains(got.Cause, "preemption") {
+			j := spec{
+				phase:   velero.PhaseWaiting,
+				started: 60,
+				changed: 20,
+				done:    9,
+				total:   9,
+				ops:     [3]int{1, 0, 0},
+				volumes: []job.Volume{v},
+			}.job(
+				t,
+			)
+			if got := JudgeVolumes(j, env)[0]; got.Stuck || got.Reason != c.reason ||
+				!strings.Contains(got.Cause, c.says) ||
+				strings.Contains(got.Cause, "preemption") {
 				t.Errorf("volume: %+v; want %s, %q", got, c.reason, c.says)
 			}
 			verdict := Judge(j, env)
-			if named := strings.Contains(verdict.Summary(), "mover pod"); named != c.job || c.job && !strings.Contains(verdict.Summary(), c.says) || c.job && verdict.Reason != c.reason || verdict.State() == Stuck {
+			if named := strings.Contains(
+				verdict.Summary(),
+				"mover pod",
+			); named != c.job || c.job && !strings.Contains(verdict.Summary(), c.says) || c.job && verdict.Reason != c.reason ||
+				verdict.State() == Stuck {
 				t.Errorf("job: %s (%s): %s", verdict.State(), verdict.Reason, verdict.Summary())
 			}
 		})

@@ -208,7 +208,9 @@ func (c *VolumeContext) notCarried(v *job.Volume) (Reason, string) {
 	case mover.Phase == velero.MoverFailed && v.Quiet(c.Now) < carrierQuiet:
 		return "", ""
 	case mover.Phase == velero.MoverFailed:
-		return MoverGone, "its mover pod has failed" + human.Parens(moverWhy(mover)) + ", and the node-agent did not note it"
+		return MoverGone, "its mover pod has failed" + human.Parens(
+			moverWhy(mover),
+		) + ", and the node-agent did not note it"
 	case v.Started.IsZero() || !since.After(v.Started) || c.inPods(v.Kind):
 		return MoverGone, "no pod moves it any more"
 	}

@@ -67,7 +67,14 @@ func (a *assessment) volumesOverdue(open int, bound time.Time) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	a.facts = append(a.facts, fact)
-	return a.stuck(proof, LimitPassed, overdueAdvice, "%s not ended %s after Velero's own limit", human.Count(open, "volume"), a.ago(bound)), true
+	return a.stuck(
+		proof,
+		LimitPassed,
+		overdueAdvice,
+		"%s not ended %s after Velero's own limit",
+		human.Count(open, "volume"),
+		a.ago(bound),
+	), true
 }
 
 // noteOverLimit says what Velero does of a limit that has passed: that of a backup's pod volumes is acted on after the
@@ -77,11 +84,19 @@ func (a *assessment) noteOverLimit(bound time.Time, podVolumes bool) {
 	switch {
 	case !podVolumes:
 	case !a.cancelsAtLimit():
-		a.Doubts(SourceWatch, bound, "at its limit Velero goes on and leaves such volumes open, so they do not show whether it did")
+		a.Doubts(
+			SourceWatch,
+			bound,
+			"at its limit Velero goes on and leaves such volumes open, so they do not show whether it did",
+		)
 	case cancelled:
 		a.Supports(SourceWatch, bound, "they are being cancelled, and Velero waits for the node-agents to end them")
 	default:
-		a.Doubts(SourceWatch, bound, "Velero acts on the limit after the last item, and then cancels them; it has not done so yet")
+		a.Doubts(
+			SourceWatch,
+			bound,
+			"Velero acts on the limit after the last item, and then cancels them; it has not done so yet",
+		)
 	}
 }
 
@@ -91,9 +106,19 @@ func (a *assessment) cancelsAtLimit() bool {
 
 // NewVolumeContext is what the environment tells of whether the job's volumes can still move.
 func NewVolumeContext(env *Environment, j *job.Job) *VolumeContext {
-	c := &VolumeContext{Slots: env.Evidence[j.UID].Slots, Now: env.Now, Volumes: env.Volumes, Complete: env.VolumesKnown, PodsSeen: env.Server.Visible, Style: env.Style,
-		Movers: env.Movers, Version: env.Server.Version, Blinding: map[velero.VolumeKind]string{},
-		AgentsGone: env.AgentsGone, Owners: env.Owners}
+	c := &VolumeContext{
+		Slots:      env.Evidence[j.UID].Slots,
+		Now:        env.Now,
+		Volumes:    env.Volumes,
+		Complete:   env.VolumesKnown,
+		PodsSeen:   env.Server.Visible,
+		Style:      env.Style,
+		Movers:     env.Movers,
+		Version:    env.Server.Version,
+		Blinding:   map[velero.VolumeKind]string{},
+		AgentsGone: env.AgentsGone,
+		Owners:     env.Owners,
+	}
 	for _, m := range env.Malformed {
 		for _, kind := range velero.VolumeKinds {
 			if strings.HasPrefix(m.Ref, strings.ToLower(string(kind))+"/") {
@@ -112,26 +137,65 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 		case reason == MalformedSpec:
 			a.noteAgents()
 			fact := a.Supports(SourceWatch, v.Changed, "%s %s: %s", v.Kind, v.Target, cause)
-			return a.stuck(ByRefusal(fact), MalformedSpec, "Correct or delete "+c.Blinding[v.Kind]+" with kubectl. Until then the node-agents hear no cancel either.",
-				"%s cannot move: %s%s", v.Target, cause, until), true
+			return a.stuck(
+				ByRefusal(fact),
+				MalformedSpec,
+				"Correct or delete "+c.Blinding[v.Kind]+" with kubectl. Until then the node-agents hear no cancel either.",
+				"%s cannot move: %s%s",
+				v.Target,
+				cause,
+				until,
+			), true
 		case cause != "":
 			a.noteMover(v)
-			fact := a.Supports(SourceWatch, v.Changed, "%s %s is %s, unchanged for %s: %s", v.Kind, v.Target, cmp.Or(v.Phase, velero.VolumeNew), a.env.Style.Duration(v.Quiet(a.Now)), cause)
+			fact := a.Supports(
+				SourceWatch,
+				v.Changed,
+				"%s %s is %s, unchanged for %s: %s",
+				v.Kind,
+				v.Target,
+				cmp.Or(v.Phase, velero.VolumeNew),
+				a.env.Style.Duration(v.Quiet(a.Now)),
+				cause,
+			)
 			a.noteAgents()
 			if reason == NodeAgentMissing {
 				a.noteDownAgent(v.Node)
 			}
 			proof := ByOwner(fact)
-			if reason == VolumeStalled && velero.IsUnread(c.Version) { // it rests on defaults of slots and the prepare time-out
+			if reason == VolumeStalled &&
+				velero.IsUnread(c.Version) { // it rests on defaults of slots and the prepare time-out
 				proof = Proof{}
 			}
-			return a.stuck(proof, reason, a.stalledAdvice(c, v, reason), "%s cannot move: %s%s", v.Target, cause, until), true
+			return a.stuck(
+				proof,
+				reason,
+				a.stalledAdvice(c, v, reason),
+				"%s cannot move: %s%s",
+				v.Target,
+				cause,
+				until,
+			), true
 		case c.LostTrack(v):
-			fact := a.Supports(SourcePod, v.Changed, "the pod that moved %s has succeeded %s ago, and the node-agent has not noted it", v.Target, a.env.Style.Duration(v.Quiet(a.Now)))
+			fact := a.Supports(
+				SourcePod,
+				v.Changed,
+				"the pod that moved %s has succeeded %s ago, and the node-agent has not noted it",
+				v.Target,
+				a.env.Style.Duration(v.Quiet(a.Now)),
+			)
 			a.noteAgents()
-			return a.stuck(ByOwner(fact), MoverForgotten,
-				"Restart the node-agent on node "+cmp.Or(v.Node, noNode)+". Do not cancel the volume: its data are complete.",
-				"volume %s is moved, but the node-agent lost track of it%s", v.Target, until).withAction(RestartNodeAgent), true
+			return a.stuck(
+				ByOwner(fact),
+				MoverForgotten,
+				"Restart the node-agent on node "+cmp.Or(
+					v.Node,
+					noNode,
+				)+". Do not cancel the volume: its data are complete.",
+				"volume %s is moved, but the node-agent lost track of it%s",
+				v.Target,
+				until,
+			).withAction(RestartNodeAgent), true
 		}
 	}
 	for _, v := range volumes {
@@ -146,7 +210,10 @@ func (a *assessment) stalledVolume(volumes []*job.Volume, until string) (Verdict
 // waits for a cancelled pod volume as for one that is open (Velero issue 9464).
 func (a *assessment) stalledAdvice(c *VolumeContext, v *job.Volume, reason Reason) string {
 	lost := "A volume that is cancelled is lost to the " + a.j.Kind.Word() + ", which then ends PartiallyFailed."
-	if version, known := velero.ParseVersion(c.Version); v.Kind.IsPodVolume() && (!known || !version.CancelsPodVolumes() || a.j.Kind == job.Backup && version.HangsOnCancelledVolume()) {
+	if version, known := velero.ParseVersion(
+		c.Version,
+	); v.Kind.IsPodVolume() &&
+		(!known || !version.CancelsPodVolumes() || a.j.Kind == job.Backup && version.HangsOnCancelledVolume()) {
 		lost = "Without that the " + a.j.Kind.Word() + " ends PartiallyFailed at Velero's limit."
 	}
 	switch {
@@ -172,14 +239,24 @@ func (a *assessment) moverBlocked(c *VolumeContext, v *job.Volume, until string)
 		state = Quiet
 	}
 	if v.Phase == velero.VolumeAccepted {
-		advice += " The node-agent gives the volume up after " + a.env.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)) + "."
+		advice += " The node-agent gives the volume up after " + a.env.Style.Duration(
+			cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout),
+		) + "."
 	}
 	return a.Conclude(state, reason, advice, "%s: %s%s", v.Target, c.moverCause(v), until)
 }
 
 func (a *assessment) noteMover(v *job.Volume) {
 	if m := a.env.Movers[v.Ref()]; m.Reason != "" {
-		a.Supports(SourcePod, m.Created, "pod %s is to move %s and does not run: %s%s", m.Pod, v.Target, m.Reason, because(m.Message))
+		a.Supports(
+			SourcePod,
+			m.Created,
+			"pod %s is to move %s and does not run: %s%s",
+			m.Pod,
+			v.Target,
+			m.Reason,
+			because(m.Message),
+		)
 	}
 }
 
@@ -187,7 +264,15 @@ func (a *assessment) noteMover(v *job.Volume) {
 func (a *assessment) noteDownAgent(node string) {
 	for _, agent := range a.env.NodeAgents {
 		if !agent.Ready && agent.Waiting != "" && (node == "" || agent.Node == "" || agent.Node == node) {
-			a.Supports(SourcePod, a.env.Server.SeenAt, "node-agent pod %s: %s%s, restarted %s", agent.Pod, agent.Waiting, because(agent.Message), human.Times(agent.Restarts))
+			a.Supports(
+				SourcePod,
+				a.env.Server.SeenAt,
+				"node-agent pod %s: %s%s, restarted %s",
+				agent.Pod,
+				agent.Waiting,
+				because(agent.Message),
+				human.Times(agent.Restarts),
+			)
 			return
 		}
 	}
@@ -200,16 +285,45 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	preparing := false
 	for _, v := range waiting {
 		if !v.BuiltIn() {
-			a.Supports(SourceWatch, v.Changed, "%s is moved by the data mover %s, not by Velero's own", v.Target, human.Shorten(v.DataMover, 40))
-			return a.Conclude(Quiet, WaitingForOperations, "", "%s for %s; moved by %s%s", what, a.quietWords(), human.Shorten(v.DataMover, 25), until)
+			a.Supports(
+				SourceWatch,
+				v.Changed,
+				"%s is moved by the data mover %s, not by Velero's own",
+				v.Target,
+				human.Shorten(v.DataMover, 40),
+			)
+			return a.Conclude(
+				Quiet,
+				WaitingForOperations,
+				"",
+				"%s for %s; moved by %s%s",
+				what,
+				a.quietWords(),
+				human.Shorten(v.DataMover, 25),
+				until,
+			)
 		}
 		if holder := c.SlotHolder(v); holder != nil {
-			a.Supports(SourceWatch, holder.Changed, "%s %s of %s is %s and may hold its slot", holder.Kind, holder.Target, cmp.Or(holder.Node, "an unknown node"), holder.Phase)
+			a.Supports(
+				SourceWatch,
+				holder.Changed,
+				"%s %s of %s is %s and may hold its slot",
+				holder.Kind,
+				holder.Target,
+				cmp.Or(holder.Node, "an unknown node"),
+				holder.Phase,
+			)
 			a.noteSlots(c.Slots)
 			return a.Conclude(Waiting, WaitingForSlot, "", "%s; %s%s", what, c.waits(v), until)
 		}
 		if c.WaitsForPod(v) {
-			a.Supports(SourceWatch, v.Changed, "%s %s begins when its restored pod is on a node and runs its first init container", v.Kind, v.Target)
+			a.Supports(
+				SourceWatch,
+				v.Changed,
+				"%s %s begins when its restored pod is on a node and runs its first init container",
+				v.Kind,
+				v.Target,
+			)
 			a.noteAgents()
 			state := Open(Waiting)
 			if a.quiet() >= volumeStall {
@@ -224,13 +338,23 @@ func (a *assessment) waitingVolumes(waiting []*job.Volume, until string) Verdict
 	if preparing || a.quiet() < volumeStall {
 		return a.Conclude(Waiting, PreparingVolume, "", "items done; %s for %s%s", what, a.quietWords(), until)
 	}
-	a.Doubts(SourceWatch, a.Now, "preparing a volume may take %s, and volumes of other jobs may hold the slots", a.env.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)))
+	a.Doubts(
+		SourceWatch,
+		a.Now,
+		"preparing a volume may take %s, and volumes of other jobs may hold the slots",
+		a.env.Style.Duration(cmp.Or(c.PrepareTimeout, DefaultPrepareTimeout)),
+	)
 	return a.Conclude(Quiet, WaitingForSlot, "", "%s for %s; it may wait for a slot%s", what, a.quietWords(), until)
 }
 
 func (a *assessment) noteSlots(s velero.Slots) {
 	if s.Source != "" {
-		a.Supports(SourceConfig, a.Now, "how many volumes move at once: %s; node-agents read it when they start", s.Source)
+		a.Supports(
+			SourceConfig,
+			a.Now,
+			"how many volumes move at once: %s; node-agents read it when they start",
+			s.Source,
+		)
 	}
 	if s.Why != "" {
 		a.Doubts(SourceConfig, a.Now, "how many volumes move at once is not known: %s", s.Why)
@@ -240,8 +364,17 @@ func (a *assessment) noteSlots(s velero.Slots) {
 // movingVolumes: some are in progress, but their bytes stand still.
 func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 	slowest := slices.MinFunc(moving, func(v, w *job.Volume) int { return v.Changed.Compare(w.Changed) })
-	a.Supports(SourceWatch, slowest.Changed, "%s %s is %s at %s of %s, unchanged for %s", slowest.Kind, slowest.Target,
-		slowest.Phase, human.Bytes(max(0, slowest.Done)), human.Bytes(max(0, slowest.Total)), a.env.Style.Duration(slowest.Quiet(a.Now)))
+	a.Supports(
+		SourceWatch,
+		slowest.Changed,
+		"%s %s is %s at %s of %s, unchanged for %s",
+		slowest.Kind,
+		slowest.Target,
+		slowest.Phase,
+		human.Bytes(max(0, slowest.Done)),
+		human.Bytes(max(0, slowest.Total)),
+		a.env.Style.Duration(slowest.Quiet(a.Now)),
+	)
 	a.noteAgents()
 	reason := VolumeSilent
 	if a.env.Movers[slowest.Ref()].Phase == velero.MoverRunning {
@@ -249,7 +382,8 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 		reason = WaitingForOperations
 	}
 	for _, agent := range a.env.NodeAgents {
-		if agent.Node != "" && agent.Node == slowest.Node && !slowest.Started.IsZero() && agent.StartedAt.After(slowest.Started) {
+		if agent.Node != "" && agent.Node == slowest.Node && !slowest.Started.IsZero() &&
+			agent.StartedAt.After(slowest.Started) {
 			a.Supports(SourcePod, agent.StartedAt, "the node-agent on %s started after this volume did", agent.Node)
 		}
 	}
@@ -257,8 +391,18 @@ func (a *assessment) movingVolumes(moving []*job.Volume, until string) Verdict {
 	if a.quiet() < volumeStall {
 		return a.Conclude(Waiting, reason, "", "%s, no new bytes for %s%s", what, a.quietWords(), until)
 	}
-	return a.Conclude(Quiet, reason, "Look at the node-agent's log on node "+cmp.Or(slowest.Node, noNode)+" and at its data mover pod if this goes on.",
-		"%s, no new bytes for %s%s", what, a.quietWords(), until)
+	return a.Conclude(
+		Quiet,
+		reason,
+		"Look at the node-agent's log on node "+cmp.Or(
+			slowest.Node,
+			noNode,
+		)+" and at its data mover pod if this goes on.",
+		"%s, no new bytes for %s%s",
+		what,
+		a.quietWords(),
+		until,
+	)
 }
 
 func (a *assessment) noteAgents() {
@@ -268,7 +412,13 @@ func (a *assessment) noteAgents() {
 			ready++
 		}
 	}
-	a.Supports(SourcePod, a.env.Server.SeenAt, "%d of %s ready", ready, human.Count(len(a.env.NodeAgents), "node-agent"))
+	a.Supports(
+		SourcePod,
+		a.env.Server.SeenAt,
+		"%d of %s ready",
+		ready,
+		human.Count(len(a.env.NodeAgents), "node-agent"),
+	)
 }
 
 const noNode = "(not named)"

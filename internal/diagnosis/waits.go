@@ -138,7 +138,8 @@ func (a *assessment) bound(w wait) (passes, until time.Time) {
 	if w.row.Limit.Delay != nil {
 		delay = w.row.Limit.Delay(flags)
 	}
-	if w.row.Limit.Open || w.unsure || w.row.From == velero.FromMovement || delay >= velero.Endless || !a.limitsKnown() {
+	if w.row.Limit.Open || w.unsure || w.row.From == velero.FromMovement || delay >= velero.Endless ||
+		!a.limitsKnown() {
 		return passes, time.Time{}
 	}
 	return passes, job.Latest(passes, a.env.serverStarted()).Add(delay)
@@ -211,7 +212,12 @@ func (a *assessment) silent(doing string) Verdict {
 		}
 		return a.Conclude(Waiting, w.reason, w.advice, "%s%s", doing, w.summary).withAction(w.action).withWaits(all)
 	}
-	fact := Fact{Holds: true, Source: SourceWatch, At: a.Now, Text: "every limit of what it may be waiting for has passed: " + limitsText(all)}
+	fact := Fact{
+		Holds:  true,
+		Source: SourceWatch,
+		At:     a.Now,
+		Text:   "every limit of what it may be waiting for has passed: " + limitsText(all),
+	}
 	if p := a.byLimits(fact); !p.IsZero() {
 		return a.overdue(p, waits, doing)
 	}
@@ -270,7 +276,9 @@ const maxRounds = 1000
 
 // decisive is the wait that gives a stage its deadline.
 var decisive = map[job.Stage]velero.WaitName{
-	job.StageVolumes: velero.WaitPodVolumes, job.StageOperations: velero.WaitOperations, job.StageFinalizing: velero.WaitBinding,
+	job.StageVolumes:    velero.WaitPodVolumes,
+	job.StageOperations: velero.WaitOperations,
+	job.StageFinalizing: velero.WaitBinding,
 }
 
 // Deadline is when Velero gives up on the present stage, and the setting; zero without a bound (docs/dev/velero.md#waits).
@@ -295,7 +303,8 @@ func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 func firstPodVolume(j *job.Job) time.Time {
 	var first time.Time
 	for i := range j.Volumes {
-		if v := &j.Volumes[i]; v.Kind.IsPodVolume() && !v.Created.IsZero() && (first.IsZero() || v.Created.Before(first)) {
+		if v := &j.Volumes[i]; v.Kind.IsPodVolume() && !v.Created.IsZero() &&
+			(first.IsZero() || v.Created.Before(first)) {
 			first = v.Created
 		}
 	}

@@ -231,7 +231,8 @@ func readBackup(u *unstructured.Unstructured) Backup {
 	b.Claim, b.Processed = f.Spec.PVCName, f.Metadata.Labels[stateLabel] == processed
 	b.JobName, b.Conditions = f.Status.BackupJob.Name, f.Status.Conditions
 	for _, c := range b.Conditions {
-		if c.Status == metav1.ConditionTrue && (b.Condition.Type == "" || !c.LastTransitionTime.Time.Before(b.Condition.LastTransitionTime.Time)) {
+		if c.Status == metav1.ConditionTrue &&
+			(b.Condition.Type == "" || !c.LastTransitionTime.Time.Before(b.Condition.LastTransitionTime.Time)) {
 			b.Condition = c
 		}
 	}

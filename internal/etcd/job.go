@@ -58,17 +58,26 @@ type Failure struct {
 
 func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 	known := &Job{
-		Name: j.Name, Runs: j.Labels[appLabel] == jobApp, Backup: j.Labels[backupLabel], Processed: j.Labels[stateLabel] == processed,
-		Created: j.CreationTimestamp.Time, Started: job.TimeOf(j.Status.StartTime), Failed: int(j.Status.Failed), Most: defaultBackoffLimit + 1, Deadline: deadline,
+		Name:      j.Name,
+		Runs:      j.Labels[appLabel] == jobApp,
+		Backup:    j.Labels[backupLabel],
+		Processed: j.Labels[stateLabel] == processed,
+		Created:   j.CreationTimestamp.Time,
+		Started:   job.TimeOf(j.Status.StartTime),
+		Failed:    int(j.Status.Failed),
+		Most:      defaultBackoffLimit + 1,
+		Deadline:  deadline,
 	}
 	if j.Spec.BackoffLimit != nil {
 		known.Most = int(*j.Spec.BackoffLimit) + 1
 	}
-	if limit := j.Spec.Template.Spec.ActiveDeadlineSeconds; limit != nil && *limit > 0 && *limit < int64(365*24*time.Hour/time.Second) {
+	if limit := j.Spec.Template.Spec.ActiveDeadlineSeconds; limit != nil && *limit > 0 &&
+		*limit < int64(365*24*time.Hour/time.Second) {
 		known.Deadline = time.Duration(*limit) * time.Second
 	}
 	for _, condition := range j.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+		if condition.Status == corev1.ConditionTrue &&
+			(condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
 			known.Result, known.Reason, known.Message = string(condition.Type), condition.Reason, condition.Message
 			known.Ended = condition.LastTransitionTime.Time
 		}
@@ -79,13 +88,23 @@ func readJob(j *batchv1.Job, pods []*corev1.Pod) *Job {
 			known.Pods = append(known.Pods, readPod(p))
 		}
 	}
-	slices.SortStableFunc(known.Pods, func(a, b Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(
+		known.Pods,
+		func(a, b Pod) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) },
+	)
 	return known
 }
 
 func readPod(p *corev1.Pod) Pod {
-	known := Pod{Name: p.Name, Node: p.Spec.NodeName, Phase: p.Status.Phase, Reason: p.Status.Reason, Message: p.Status.Message,
-		Created: p.CreationTimestamp.Time, Started: job.TimeOf(p.Status.StartTime)}
+	known := Pod{
+		Name:    p.Name,
+		Node:    p.Spec.NodeName,
+		Phase:   p.Status.Phase,
+		Reason:  p.Status.Reason,
+		Message: p.Status.Message,
+		Created: p.CreationTimestamp.Time,
+		Started: job.TimeOf(p.Status.StartTime),
+	}
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			// What it thought of preemption is long and no cause.
@@ -96,7 +115,10 @@ func readPod(p *corev1.Pod) Pod {
 	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		switch state := s.State; {
 		case state.Terminated != nil && state.Terminated.ExitCode != 0:
-			known.Failures = append(known.Failures, Failure{s.Name, state.Terminated.Reason, strings.TrimSpace(state.Terminated.Message)})
+			known.Failures = append(
+				known.Failures,
+				Failure{s.Name, state.Terminated.Reason, strings.TrimSpace(state.Terminated.Message)},
+			)
 		case state.Running != nil && known.Container == "":
 			known.Container = s.Name
 		case state.Waiting != nil && known.Container == "":

@@ -42,7 +42,12 @@ func (c *Cluster) assess(r Resource, now time.Time) *assessment {
 }
 
 // stuck makes a verdict whose own sentence is the proof, of the kind that is given.
-func (a *assessment) stuck(by func(diagnosis.Fact) diagnosis.Proof, reason diagnosis.Reason, advice, format string, args ...any) diagnosis.Verdict {
+func (a *assessment) stuck(
+	by func(diagnosis.Fact) diagnosis.Proof,
+	reason diagnosis.Reason,
+	advice, format string,
+	args ...any,
+) diagnosis.Verdict {
 	fact := diagnosis.Fact{Holds: true, Text: fmt.Sprintf(format, args...), Source: diagnosis.SourceWatch, At: a.Now}
 	v := a.Prove(diagnosis.Stuck, by(fact), reason, advice, "%s", fact.Text)
 	v.Facts = a.Facts()
@@ -56,7 +61,14 @@ func (a *assessment) ago(t time.Time) string { return human.Duration(a.since(t))
 func (a *assessment) noteUnseen(resources ...string) {
 	for _, u := range a.cluster.Unseen {
 		if slices.Contains(resources, u.Resource) {
-			a.Doubts(diagnosis.SourceWatch, time.Time{}, "%s in namespace %s could not be read: %s", u.Resource, Namespace, u.Why)
+			a.Doubts(
+				diagnosis.SourceWatch,
+				time.Time{},
+				"%s in namespace %s could not be read: %s",
+				u.Resource,
+				Namespace,
+				u.Why,
+			)
 		}
 	}
 }
@@ -125,7 +137,15 @@ func (b *Backup) Deadline() time.Time {
 
 // troubled reports whether a backup holds no data, or needs an action.
 func troubled(v diagnosis.Verdict) bool {
-	lost := []diagnosis.Reason{FalseCompletion, BackupFailed, StorageTooSmall, ClaimMissing, DeadlineExceeded, BackupSkipped, LastBackupFailed}
+	lost := []diagnosis.Reason{
+		FalseCompletion,
+		BackupFailed,
+		StorageTooSmall,
+		ClaimMissing,
+		DeadlineExceeded,
+		BackupSkipped,
+		LastBackupFailed,
+	}
 	return v.State() == diagnosis.Stuck || v.State() == diagnosis.Orphaned || slices.Contains(lost, v.Reason)
 }
 
@@ -153,7 +173,13 @@ func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 		return a.stale("was %s when the API server last answered", b.Stage())
 	}
 	if b.Condition.Type != "" {
-		a.Supports(diagnosis.SourceWatch, b.Condition.LastTransitionTime.Time, "condition %s is True%s", b.Condition.Type, said(b.Condition.Message))
+		a.Supports(
+			diagnosis.SourceWatch,
+			b.Condition.LastTransitionTime.Time,
+			"condition %s is True%s",
+			b.Condition.Type,
+			said(b.Condition.Message),
+		)
 	}
 	switch b.Condition.Type {
 	case Completed:
@@ -161,8 +187,17 @@ func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 	case Failed:
 		return a.failed(b)
 	case Skipped:
-		a.Supports(diagnosis.SourceWatch, time.Time{}, "the operator runs one backup at a time, takes the first by name, and skips the others that wait")
-		return a.Conclude("", BackupSkipped, adviseAnother+", while no other runs", "skipped: another etcd backup was started in its place")
+		a.Supports(
+			diagnosis.SourceWatch,
+			time.Time{},
+			"the operator runs one backup at a time, takes the first by name, and skips the others that wait",
+		)
+		return a.Conclude(
+			"",
+			BackupSkipped,
+			adviseAnother+", while no other runs",
+			"skipped: another etcd backup was started in its place",
+		)
 	case Pending:
 		return a.pending(b)
 	case "":
@@ -171,7 +206,14 @@ func (a *assessment) judge(b *Backup) diagnosis.Verdict {
 		}
 		return a.Conclude(diagnosis.Unknown, UnknownCondition, "", "no condition is True")
 	}
-	return a.Conclude(diagnosis.Unknown, UnknownCondition, "", "%s, a condition that this veltui does not know%s", b.Condition.Type, said(b.Condition.Message))
+	return a.Conclude(
+		diagnosis.Unknown,
+		UnknownCondition,
+		"",
+		"%s, a condition that this veltui does not know%s",
+		b.Condition.Type,
+		said(b.Condition.Message),
+	)
 }
 
 func said(message string) string { return human.Clause(": ", message) }
@@ -194,7 +236,13 @@ func (a *assessment) completed(b *Backup) diagnosis.Verdict {
 	case log.Failure != "":
 		a.Supports(diagnosis.SourceLog, b.Job.Ended, "pod %s logged: %s%s", pod, backupFailedLine, log.Failure)
 		a.Supports(diagnosis.SourceLog, time.Time{}, "%s", why)
-		return a.Conclude("", FalseCompletion, "Do not rely on this backup. "+adviseAnother, "called completed, but the log says that the backup failed: %s", log.Failure)
+		return a.Conclude(
+			"",
+			FalseCompletion,
+			"Do not rely on this backup. "+adviseAnother,
+			"called completed, but the log says that the backup failed: %s",
+			log.Failure,
+		)
 	case !known:
 		a.Doubts(diagnosis.SourceLog, time.Time{}, "the log of pod %s was not read; %s", pod, why)
 	case log.Unread != "":
@@ -209,8 +257,14 @@ func (a *assessment) completed(b *Backup) diagnosis.Verdict {
 // failed names the cause by the operator's message (validateBackup) or the Job's pods.
 func (a *assessment) failed(b *Backup) diagnosis.Verdict {
 	if strings.HasPrefix(b.Condition.Message, "unable to find PVC") {
-		return a.Conclude("", ClaimMissing, fmt.Sprintf("Make the PersistentVolumeClaim %s in namespace %s, then a new EtcdBackup", b.Claim, Namespace),
-			"failed: there was no PersistentVolumeClaim %s in namespace %s", b.Claim, Namespace)
+		return a.Conclude(
+			"",
+			ClaimMissing,
+			fmt.Sprintf("Make the PersistentVolumeClaim %s in namespace %s, then a new EtcdBackup", b.Claim, Namespace),
+			"failed: there was no PersistentVolumeClaim %s in namespace %s",
+			b.Claim,
+			Namespace,
+		)
 	}
 	if b.Job == nil {
 		a.noteUnseen(Jobs)
@@ -220,14 +274,35 @@ func (a *assessment) failed(b *Backup) diagnosis.Verdict {
 	p := b.Job.failed()
 	if p == nil {
 		a.noteUnseen(Pods)
-		return a.Conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(strings.TrimSuffix(b.Job.Reason+": "+b.Job.Message, ": "), "the Job does not say why"))
+		return a.Conclude(
+			"",
+			BackupFailed,
+			adviseAnother,
+			"failed: %s",
+			cmp.Or(strings.TrimSuffix(b.Job.Reason+": "+b.Job.Message, ": "), "the Job does not say why"),
+		)
 	}
 	a.notePod(p)
 	switch cause := p.Cause(); {
 	case p.Reason == "DeadlineExceeded":
-		return a.Conclude("", DeadlineExceeded, adviseAnother+"; if it fails again, look at the volume's speed and at etcd's health", "failed: the pod ran for longer than %s", human.Duration(b.Job.Deadline))
+		return a.Conclude(
+			"",
+			DeadlineExceeded,
+			adviseAnother+"; if it fails again, look at the volume's speed and at etcd's health",
+			"failed: the pod ran for longer than %s",
+			human.Duration(b.Job.Deadline),
+		)
 	case tooSmall(p):
-		return a.Conclude("", StorageTooSmall, fmt.Sprintf("Free space on the volume of PersistentVolumeClaim %s or make it larger, then make a new EtcdBackup", b.Claim), "failed: %s", cause)
+		return a.Conclude(
+			"",
+			StorageTooSmall,
+			fmt.Sprintf(
+				"Free space on the volume of PersistentVolumeClaim %s or make it larger, then make a new EtcdBackup",
+				b.Claim,
+			),
+			"failed: %s",
+			cause,
+		)
 	default:
 		return a.Conclude("", BackupFailed, adviseAnother, "failed: %s", cmp.Or(cause, "the pod does not say why"))
 	}
@@ -243,7 +318,14 @@ func tooSmall(p *Pod) bool {
 func (a *assessment) noteJob(j *Job) {
 	switch {
 	case j.Result != "":
-		a.Supports(diagnosis.SourceWatch, j.Ended, "Job %s is %s%s", j.Name, j.Result, said(strings.TrimSuffix(j.Reason+": "+j.Message, ": ")))
+		a.Supports(
+			diagnosis.SourceWatch,
+			j.Ended,
+			"Job %s is %s%s",
+			j.Name,
+			j.Result,
+			said(strings.TrimSuffix(j.Reason+": "+j.Message, ": ")),
+		)
 	case !j.Started.IsZero():
 		a.Supports(diagnosis.SourceWatch, j.Started, "Job %s has run for %s", j.Name, a.ago(j.Started))
 	}

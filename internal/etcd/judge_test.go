@@ -45,7 +45,10 @@ func (w *world) backup(name string, age time.Duration, claim string, conditions 
 			"lastTransitionTime": ago(age - time.Duration(i+1)*time.Minute).UTC().Format(time.RFC3339)})
 	}
 	if list != nil {
-		u.Object["status"] = map[string]any{"conditions": list, "backupJob": map[string]any{"namespace": Namespace, "name": "job-of-" + name}}
+		u.Object["status"] = map[string]any{
+			"conditions": list,
+			"backupJob":  map[string]any{"namespace": Namespace, "name": "job-of-" + name},
+		}
 	}
 	w.Backups = append(w.Backups, u)
 	return u
@@ -56,24 +59,32 @@ func done(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"state":
 // job adds the Job of a backup. result is Complete, Failed or empty.
 func (w *world) job(backup string, age time.Duration, result string, ended time.Duration) *batchv1.Job {
 	started := ago(age)
-	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "job-of-" + backup, CreationTimestamp: started,
-		Labels: map[string]string{"app": "cluster-backup-job", "backup-name": backup}}}
+	j := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "job-of-" + backup, CreationTimestamp: started,
+			Labels: map[string]string{"app": "cluster-backup-job", "backup-name": backup}},
+	}
 	j.Status.StartTime = &started
 	if result != "" {
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobConditionType(result), Status: corev1.ConditionTrue, LastTransitionTime: ago(ended)}}
+		j.Status.Conditions = []batchv1.JobCondition{
+			{Type: batchv1.JobConditionType(result), Status: corev1.ConditionTrue, LastTransitionTime: ago(ended)},
+		}
 	}
 	w.Jobs = append(w.Jobs, j)
 	return j
 }
 
 func (w *world) pod(job string, age time.Duration, phase corev1.PodPhase) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: job + "-pod", CreationTimestamp: ago(age),
-		Labels: map[string]string{"batch.kubernetes.io/job-name": job}}}
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: job + "-pod", CreationTimestamp: ago(age),
+			Labels: map[string]string{"batch.kubernetes.io/job-name": job}},
+	}
 	started := ago(age)
 	p.Status = corev1.PodStatus{Phase: phase, StartTime: &started}
 	p.Spec.NodeName = "master-0"
 	if phase == corev1.PodRunning {
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "cluster-backup", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "cluster-backup", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+		}
 	}
 	w.Pods = append(w.Pods, p)
 	return p
@@ -82,11 +93,18 @@ func (w *world) pod(job string, age time.Duration, phase corev1.PodPhase) *corev
 func (w *world) unscheduled(job string, age time.Duration, why string) {
 	p := w.pod(job, age, corev1.PodPending)
 	p.Spec.NodeName, p.Status.StartTime = "", nil
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: why}}
+	p.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: why},
+	}
 }
 
 func ended(p *corev1.Pod, init bool, container, message string) {
-	s := corev1.ContainerStatus{Name: container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: message}}}
+	s := corev1.ContainerStatus{
+		Name: container,
+		State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: message},
+		},
+	}
 	if init {
 		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, s)
 	} else {
@@ -95,8 +113,13 @@ func ended(p *corev1.Pod, init bool, container, message string) {
 }
 
 func (w *world) claim(name string, phase corev1.PersistentVolumeClaimPhase) {
-	w.Claims = append(w.Claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, CreationTimestamp: ago(time.Hour)},
-		Status: corev1.PersistentVolumeClaimStatus{Phase: phase}})
+	w.Claims = append(
+		w.Claims,
+		&corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, CreationTimestamp: ago(time.Hour)},
+			Status:     corev1.PersistentVolumeClaimStatus{Phase: phase},
+		},
+	)
 }
 
 func (w *world) hide(resources ...string) {
@@ -344,8 +367,10 @@ func checkNamed(t *testing.T, v diagnosis.Verdict) {
 }
 
 func (w *world) schedule(name string, age time.Duration, cron string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1alpha1", "kind": "Backup",
-		"spec": map[string]any{"etcd": map[string]any{"schedule": cron, "timeZone": "UTC", "pvcName": pvc}}}}
+	u := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "config.openshift.io/v1alpha1", "kind": "Backup",
+			"spec": map[string]any{"etcd": map[string]any{"schedule": cron, "timeZone": "UTC", "pvcName": pvc}}},
+	}
 	u.SetName(name)
 	u.SetCreationTimestamp(ago(age))
 	w.Schedules = append(w.Schedules, u)
@@ -360,8 +385,18 @@ func (w *world) cronJob(name string, age, last time.Duration, active ...string) 
 	}
 	for _, job := range active {
 		c.Status.Active = append(c.Status.Active, corev1.ObjectReference{Name: job})
-		w.Jobs = append(w.Jobs, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: job, CreationTimestamp: ago(last), Labels: map[string]string{"app": "cluster-backup-cronjob"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "CronJob", Name: name}}}})
+		w.Jobs = append(
+			w.Jobs,
+			&batchv1.Job{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace:         Namespace,
+					Name:              job,
+					CreationTimestamp: ago(last),
+					Labels:            map[string]string{"app": "cluster-backup-cronjob"},
+					OwnerReferences:   []metav1.OwnerReference{{Kind: "CronJob", Name: name}},
+				},
+			},
+		)
 	}
 	w.CronJobs = append(w.CronJobs, c)
 	return c
@@ -493,7 +528,12 @@ func TestMalformedCostsItself(t *testing.T) {
 	w.backup("good", time.Hour, pvc)
 	u := w.backup("odd", time.Hour, pvc)
 	u.Object["spec"] = map[string]any{"pvcName": int64(7)}
-	u.Object["status"] = map[string]any{"conditions": []any{int64(1), map[string]any{"type": "BackupCompleted", "status": "True", "lastTransitionTime": "yesterday"}}}
+	u.Object["status"] = map[string]any{
+		"conditions": []any{
+			int64(1),
+			map[string]any{"type": "BackupCompleted", "status": "True", "lastTransitionTime": "yesterday"},
+		},
+	}
 	c := w.cluster()
 	odd, _ := c.Find("odd")
 	if len(c.Backups) != 2 || len(odd.Malformed) == 0 {

@@ -81,18 +81,33 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 	case s.Cron == "":
 		// The operator cannot make a CronJob without a schedule (periodicbackupcontroller.go, reconcileCronJob).
 		a.Supports(diagnosis.SourceWatch, s.Created, "spec.etcd.schedule is empty")
-		return a.stuck(diagnosis.ByRefusal, NoCronSchedule, "Set spec.etcd.schedule", "has no cron schedule, and never runs")
+		return a.stuck(
+			diagnosis.ByRefusal,
+			NoCronSchedule,
+			"Set spec.etcd.schedule",
+			"has no cron schedule, and never runs",
+		)
 	case s.CronJob == nil && !a.cluster.sees(CronJobs):
 		a.noteUnseen(CronJobs)
 		if v, bad := a.lastFailed(j); bad {
 			return v
 		}
-		return a.Conclude(diagnosis.Unknown, CronJobsHidden, "", "the CronJob cannot be seen, nor the time of the next run")
+		return a.Conclude(
+			diagnosis.Unknown,
+			CronJobsHidden,
+			"",
+			"the CronJob cannot be seen, nor the time of the next run",
+		)
 	case s.CronJob == nil && a.since(s.Created) < operatorPatience:
 		return a.Conclude(diagnosis.Waiting, WaitingForOperator, "", "the operator makes the CronJob within a minute")
 	case s.CronJob == nil:
 		a.Supports(diagnosis.SourceWatch, s.Created, "there is no CronJob %s in namespace %s", s.Name, Namespace)
-		return a.stuck(diagnosis.ByOwner, CronJobMissing, "The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator, "the operator has not made the CronJob: there are no runs")
+		return a.stuck(
+			diagnosis.ByOwner,
+			CronJobMissing,
+			"The condition PeriodicBackupControllerDegraded of the etcd operator may say why. "+adviseOperator,
+			"the operator has not made the CronJob: there are no runs",
+		)
 	}
 	if s.Claim == "" {
 		a.Doubts(diagnosis.SourceWatch, time.Time{}, "spec.etcd.pvcName is empty: runs cannot make an EtcdBackup")
@@ -120,18 +135,36 @@ func (a *assessment) schedule(j *JudgedSchedule) diagnosis.Verdict {
 	if j.Last != nil {
 		a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary())
 	}
-	return a.Conclude(diagnosis.Waiting, WaitingForNextRun, "", "next run %s", cmp.Or(human.In(j.Next, a.Now), "not known"))
+	return a.Conclude(
+		diagnosis.Waiting,
+		WaitingForNextRun,
+		"",
+		"next run %s",
+		cmp.Or(human.In(j.Next, a.Now), "not known"),
+	)
 }
 
 func (a *assessment) noteClaim(name string) {
 	claim := a.cluster.ClaimOf(name)
 	switch {
 	case claim == nil && a.cluster.sees(Claims):
-		a.Supports(diagnosis.SourceWatch, time.Time{}, "there is no PersistentVolumeClaim %s in namespace %s", name, Namespace)
+		a.Supports(
+			diagnosis.SourceWatch,
+			time.Time{},
+			"there is no PersistentVolumeClaim %s in namespace %s",
+			name,
+			Namespace,
+		)
 	case claim == nil:
 		a.noteUnseen(Claims)
 	case claim.Status.Phase != corev1.ClaimBound:
-		a.Supports(diagnosis.SourceWatch, claim.CreationTimestamp.Time, "PersistentVolumeClaim %s is %s", claim.Name, claim.Status.Phase)
+		a.Supports(
+			diagnosis.SourceWatch,
+			claim.CreationTimestamp.Time,
+			"PersistentVolumeClaim %s is %s",
+			claim.Name,
+			claim.Status.Phase,
+		)
 	}
 }
 
@@ -146,7 +179,13 @@ func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 			if p := j.live(); p != nil {
 				why = cmp.Or(p.Unschedulable, p.Waiting)
 			}
-			a.Supports(diagnosis.SourceWatch, j.Created, "Job %s runs since %s; the CronJob starts no other beside it", j.Name, a.ago(j.Created))
+			a.Supports(
+				diagnosis.SourceWatch,
+				j.Created,
+				"Job %s runs since %s; the CronJob starts no other beside it",
+				j.Name,
+				a.ago(j.Created),
+			)
 			if why != "" {
 				a.Supports(diagnosis.SourcePod, time.Time{}, "the pod waits: %s", why)
 			}
@@ -155,7 +194,14 @@ func (a *assessment) hangs(s *Schedule) (diagnosis.Verdict, bool) {
 			if a.cluster.sees(Claims) && a.cluster.ClaimOf(s.Claim) == nil {
 				advice = fmt.Sprintf("Make the PersistentVolumeClaim %s in namespace %s", s.Claim, Namespace)
 			}
-			return a.stuck(diagnosis.ByOwner, RunHangs, advice, "the last run has not ended for %s, and no other begins%s", a.ago(j.Created), said(why)), true
+			return a.stuck(
+				diagnosis.ByOwner,
+				RunHangs,
+				advice,
+				"the last run has not ended for %s, and no other begins%s",
+				a.ago(j.Created),
+				said(why),
+			), true
 		}
 	}
 	return diagnosis.Verdict{}, false
@@ -176,8 +222,21 @@ func (a *assessment) missed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	if s.CronJob.Spec.Suspend != nil && *s.CronJob.Spec.Suspend {
 		suspended = "; the CronJob is suspended"
 	}
-	a.Supports(diagnosis.SourceWatch, due, "a run was due %s ago, and the CronJob started none%s", a.ago(due), suspended)
-	return a.stuck(diagnosis.ByOwner, RunMissed, "Check the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace, "a run was due %s ago, and none began%s", a.ago(due), suspended), true
+	a.Supports(
+		diagnosis.SourceWatch,
+		due,
+		"a run was due %s ago, and the CronJob started none%s",
+		a.ago(due),
+		suspended,
+	)
+	return a.stuck(
+		diagnosis.ByOwner,
+		RunMissed,
+		"Check the CronJob: oc describe cronjob "+s.Name+" -n "+Namespace,
+		"a run was due %s ago, and none began%s",
+		a.ago(due),
+		suspended,
+	), true
 }
 
 // lastFailed looks at the newest backup that ended: the CronJob's Job only made it.
@@ -188,8 +247,19 @@ func (a *assessment) lastFailed(j *JudgedSchedule) (diagnosis.Verdict, bool) {
 	a.Supports(diagnosis.SourceWatch, j.Last.Condition.LastTransitionTime.Time, "%s", j.Last.Verdict.Summary())
 	good := "none that completed is known"
 	if j.Good != nil {
-		good = fmt.Sprintf("the last that completed is %s, %s ago", j.Good.Name, a.ago(j.Good.Condition.LastTransitionTime.Time))
+		good = fmt.Sprintf(
+			"the last that completed is %s, %s ago",
+			j.Good.Name,
+			a.ago(j.Good.Condition.LastTransitionTime.Time),
+		)
 	}
 	a.Supports(diagnosis.SourceWatch, time.Time{}, "%s", good)
-	return a.Conclude(diagnosis.Waiting, LastBackupFailed, j.Last.Verdict.Advice, "the last backup %s; %s", j.Last.Verdict.Summary(), good), true
+	return a.Conclude(
+		diagnosis.Waiting,
+		LastBackupFailed,
+		j.Last.Verdict.Advice,
+		"the last backup %s; %s",
+		j.Last.Verdict.Summary(),
+		good,
+	), true
 }

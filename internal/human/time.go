@@ -80,7 +80,14 @@ func (style Style) TimeLeftRange(low, high time.Duration) string {
 	case low < step && step == 10*time.Second:
 		return fmt.Sprintf("%d to %s", low/unit, style.units(int64(top/unit), name, 0, ""))
 	case low < step: // in the next smaller unit, a sixth of the larger at a time
-		return style.Duration(max(low.Truncate(step/6), time.Second)) + " to " + style.units(int64(top/unit), name, 0, "")
+		return style.Duration(
+			max(low.Truncate(step/6), time.Second),
+		) + " to " + style.units(
+			int64(top/unit),
+			name,
+			0,
+			"",
+		)
 	case bottom == top:
 		return style.Duration(top)
 	}

@@ -13,7 +13,15 @@ import (
 func manyVolumes(n int) []Volume {
 	volumes := make([]Volume, n)
 	for i := range volumes {
-		volumes[i] = volume(velero.DataUpload, fmt.Sprintf("du-%05d", i), velero.VolumeInProgress, int64(i), 1<<20, 9, 1)
+		volumes[i] = volume(
+			velero.DataUpload,
+			fmt.Sprintf("du-%05d", i),
+			velero.VolumeInProgress,
+			int64(i),
+			1<<20,
+			9,
+			1,
+		)
 	}
 	return volumes
 }
@@ -39,7 +47,14 @@ func BenchmarkNextItems(b *testing.B) {
 func BenchmarkNextVolume(b *testing.B) {
 	for _, n := range []int{2, 50, 1500} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			in := spec{name: "b", phase: velero.PhaseWaiting, started: 9, done: 9, total: 9, volumes: manyVolumes(n)}.input()
+			in := spec{
+				name:    "b",
+				phase:   velero.PhaseWaiting,
+				started: 9,
+				done:    9,
+				total:   9,
+				volumes: manyVolumes(n),
+			}.input()
 			j := Next(nil, in)
 			for i := 0; b.Loop(); i++ {
 				in.Volumes = slices.Clone(in.Volumes)

@@ -19,7 +19,8 @@ func TestWithTotal(t *testing.T) {
 	} {
 		before := *j
 		k := j.WithTotal(Total{Items: 1402})
-		if k == j || k.Items.Total != 1402 || !k.Items.Known || !k.Items.Estimated || k.Items.Done != 0 || k.Fraction != 0 {
+		if k == j || k.Items.Total != 1402 || !k.Items.Known || !k.Items.Estimated || k.Items.Done != 0 ||
+			k.Fraction != 0 {
 			t.Errorf("%s: %+v", name, k.Items)
 		}
 		if known := k.Stage == StageItems; k.FractionKnown != known {
@@ -29,7 +30,12 @@ func TestWithTotal(t *testing.T) {
 			t.Errorf("%s: the job itself was changed", name)
 		}
 		// Velero's own number wins as soon as it is there.
-		r := &velerov1.Restore{Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, Progress: &velerov1.RestoreProgress{TotalItems: 10, ItemsRestored: 5}}}
+		r := &velerov1.Restore{
+			Status: velerov1.RestoreStatus{
+				Phase:    velerov1.RestorePhaseInProgress,
+				Progress: &velerov1.RestoreProgress{TotalItems: 10, ItemsRestored: 5},
+			},
+		}
 		r.UID, r.ResourceVersion = "u", "2"
 		if next := Next(k, Input{Restore: r}); next.Items.Total != 10 || next.Items.Estimated || next.Fraction != 0.5 {
 			t.Errorf("%s: after Velero's own total: %+v, %v", name, next.Items, next.Fraction)

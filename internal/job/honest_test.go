@@ -15,16 +15,45 @@ import (
 )
 
 var anyPhase = []string{
-	"", velero.PhaseNew, velero.PhaseQueued, velero.PhaseReadyToStart, velero.PhaseInProgress, velero.PhaseInProgress, velero.PhaseInProgress, velero.PhaseInProgress,
-	velero.PhaseWaiting, velero.PhaseWaitingPartly, velero.PhaseFinalizing, velero.PhaseFinalizingPartly, velero.PhaseCompleted, velero.PhasePartiallyFailed,
-	velero.PhaseFailed, velero.PhaseFailedValidation, velero.PhaseDeleting, "Verifying",
+	"",
+	velero.PhaseNew,
+	velero.PhaseQueued,
+	velero.PhaseReadyToStart,
+	velero.PhaseInProgress,
+	velero.PhaseInProgress,
+	velero.PhaseInProgress,
+	velero.PhaseInProgress,
+	velero.PhaseWaiting,
+	velero.PhaseWaitingPartly,
+	velero.PhaseFinalizing,
+	velero.PhaseFinalizingPartly,
+	velero.PhaseCompleted,
+	velero.PhasePartiallyFailed,
+	velero.PhaseFailed,
+	velero.PhaseFailedValidation,
+	velero.PhaseDeleting,
+	"Verifying",
 }
 
 var anyVolumePhase = []string{
-	"", velero.VolumeNew, velero.VolumeAccepted, velero.VolumePrepared, velero.VolumeInProgress, velero.VolumeCanceling, velero.VolumeCanceled, velero.VolumeCompleted, velero.VolumeFailed, "Odd",
+	"",
+	velero.VolumeNew,
+	velero.VolumeAccepted,
+	velero.VolumePrepared,
+	velero.VolumeInProgress,
+	velero.VolumeCanceling,
+	velero.VolumeCanceled,
+	velero.VolumeCompleted,
+	velero.VolumeFailed,
+	"Odd",
 }
 
-var anyKind = []velero.VolumeKind{velero.PodVolumeBackup, velero.PodVolumeRestore, velero.DataUpload, velero.DataDownload}
+var anyKind = []velero.VolumeKind{
+	velero.PodVolumeBackup,
+	velero.PodVolumeRestore,
+	velero.DataUpload,
+	velero.DataDownload,
+}
 
 // anyJob makes up whatever an API server could say of a job.
 type anyJob struct {
@@ -59,9 +88,18 @@ func (r *anyJob) volumes() []Volume {
 	volumes := make([]Volume, r.IntN(4))
 	for i := range volumes {
 		volumes[i] = Volume{
-			Kind: anyKind[r.IntN(len(anyKind))], Name: strconv.Itoa(i), UID: types.UID(strconv.Itoa(i)),
-			Phase: anyVolumePhase[r.IntN(len(anyVolumePhase))], Done: int64(r.number()), Total: int64(r.number()),
-			Created: TimeOf(r.time()), Started: TimeOf(r.time()), Completed: TimeOf(r.time()), Changed: TimeOf(r.time()),
+			Kind:  anyKind[r.IntN(len(anyKind))],
+			Name:  strconv.Itoa(i),
+			UID:   types.UID(strconv.Itoa(i)),
+			Phase: anyVolumePhase[r.IntN(len(anyVolumePhase))],
+			Done:  int64(r.number()),
+			Total: int64(r.number()),
+			Created: TimeOf(
+				r.time(),
+			),
+			Started:   TimeOf(r.time()),
+			Completed: TimeOf(r.time()),
+			Changed:   TimeOf(r.time()),
 		}
 	}
 	return volumes
@@ -140,37 +178,69 @@ func TestAnyHistoryIsHonest(t *testing.T) {
 
 func FuzzNext(f *testing.F) {
 	f.Add("InProgress", 117, 242, "Failed", 117, 242, 0, 0, 0, "InProgress", int64(1), int64(2), int64(60), true)
-	f.Add("InProgress", 5, 0, "WaitingForPluginOperations", -1, math.MaxInt, 5, 9, -4, "Canceled", int64(-1), int64(math.MaxInt64), int64(-60), false)
-	f.Fuzz(func(t *testing.T, phase string, done, total int, after string, doneAfter, totalAfter, attempted, completed, failed int,
-		volumePhase string, bytes, size, seconds int64, restore bool) {
-		event := func(version, phase string, done, total int, at time.Time) Input {
-			meta := metav1.ObjectMeta{Name: "j", UID: "u", ResourceVersion: version}
-			kind := velero.PodVolumeBackup
-			in := Input{At: at}
-			if restore {
-				kind = velero.DataDownload
-				in.Restore = &velerov1.Restore{ObjectMeta: meta, Status: velerov1.RestoreStatus{
-					Phase: velerov1.RestorePhase(phase), Progress: &velerov1.RestoreProgress{TotalItems: total, ItemsRestored: done},
-					RestoreItemOperationsAttempted: attempted, RestoreItemOperationsCompleted: completed, RestoreItemOperationsFailed: failed,
-				}}
-			} else {
-				in.Backup = &velerov1.Backup{ObjectMeta: meta, Status: velerov1.BackupStatus{
-					Phase: velerov1.BackupPhase(phase), Progress: &velerov1.BackupProgress{TotalItems: total, ItemsBackedUp: done},
-					BackupItemOperationsAttempted: attempted, BackupItemOperationsCompleted: completed, BackupItemOperationsFailed: failed,
-				}}
+	f.Add(
+		"InProgress",
+		5,
+		0,
+		"WaitingForPluginOperations",
+		-1,
+		math.MaxInt,
+		5,
+		9,
+		-4,
+		"Canceled",
+		int64(-1),
+		int64(math.MaxInt64),
+		int64(-60),
+		false,
+	)
+	f.Fuzz(
+		func(t *testing.T, phase string, done, total int, after string, doneAfter, totalAfter, attempted, completed, failed int,
+			volumePhase string, bytes, size, seconds int64, restore bool) {
+			event := func(version, phase string, done, total int, at time.Time) Input {
+				meta := metav1.ObjectMeta{Name: "j", UID: "u", ResourceVersion: version}
+				kind := velero.PodVolumeBackup
+				in := Input{At: at}
+				if restore {
+					kind = velero.DataDownload
+					in.Restore = &velerov1.Restore{ObjectMeta: meta, Status: velerov1.RestoreStatus{
+						Phase: velerov1.RestorePhase(
+							phase,
+						),
+						Progress: &velerov1.RestoreProgress{
+							TotalItems:    total,
+							ItemsRestored: done,
+						},
+						RestoreItemOperationsAttempted: attempted,
+						RestoreItemOperationsCompleted: completed,
+						RestoreItemOperationsFailed:    failed,
+					}}
+				} else {
+					in.Backup = &velerov1.Backup{ObjectMeta: meta, Status: velerov1.BackupStatus{
+						Phase: velerov1.BackupPhase(
+							phase,
+						),
+						Progress:                      &velerov1.BackupProgress{TotalItems: total, ItemsBackedUp: done},
+						BackupItemOperationsAttempted: attempted,
+						BackupItemOperationsCompleted: completed,
+						BackupItemOperationsFailed:    failed,
+					}}
+				}
+				in.Volumes = []Volume{
+					{Kind: kind, Name: "v", Phase: volumePhase, Done: bytes, Total: size, Changed: at},
+				}
+				return in
 			}
-			in.Volumes = []Volume{{Kind: kind, Name: "v", Phase: volumePhase, Done: bytes, Total: size, Changed: at}}
-			return in
-		}
-		later := noon.Add(time.Duration(seconds%1e9) * time.Second)
-		first := Next(nil, event("1", phase, done, total, noon))
-		checkStep(t, nil, first)
-		second := Next(first, event("2", after, doneAfter, totalAfter, later))
-		checkStep(t, first, second)
-		third := Next(second, event("3", phase, done, total, later.Add(time.Minute)))
-		checkStep(t, second, third)
-		for _, j := range []*Job{first, second, third} {
-			ask(t, j, later)
-		}
-	})
+			later := noon.Add(time.Duration(seconds%1e9) * time.Second)
+			first := Next(nil, event("1", phase, done, total, noon))
+			checkStep(t, nil, first)
+			second := Next(first, event("2", after, doneAfter, totalAfter, later))
+			checkStep(t, first, second)
+			third := Next(second, event("3", phase, done, total, later.Add(time.Minute)))
+			checkStep(t, second, third)
+			for _, j := range []*Job{first, second, third} {
+				ask(t, j, later)
+			}
+		},
+	)
 }

@@ -79,9 +79,16 @@ func (s spec) input() Input {
 		r := &velerov1.Restore{ObjectMeta: meta}
 		r.Spec.BackupName = "nightly"
 		r.Status = velerov1.RestoreStatus{
-			Phase: velerov1.RestorePhase(s.phase), StartTimestamp: started, CompletionTimestamp: ended,
-			Errors: s.errors, Warnings: s.warnings, FailureReason: s.reason, ValidationErrors: s.invalid,
-			RestoreItemOperationsAttempted: s.ops[0], RestoreItemOperationsCompleted: s.ops[1], RestoreItemOperationsFailed: s.ops[2],
+			Phase:                          velerov1.RestorePhase(s.phase),
+			StartTimestamp:                 started,
+			CompletionTimestamp:            ended,
+			Errors:                         s.errors,
+			Warnings:                       s.warnings,
+			FailureReason:                  s.reason,
+			ValidationErrors:               s.invalid,
+			RestoreItemOperationsAttempted: s.ops[0],
+			RestoreItemOperationsCompleted: s.ops[1],
+			RestoreItemOperationsFailed:    s.ops[2],
 		}
 		if s.total >= 0 {
 			r.Status.Progress = &velerov1.RestoreProgress{TotalItems: s.total, ItemsRestored: s.done}
@@ -96,9 +103,19 @@ func (s spec) input() Input {
 	b.Spec.IncludedNamespaces, b.Spec.ExcludedNamespaces = s.includes, s.excludes
 	b.Spec.StorageLocation = s.location
 	b.Status = velerov1.BackupStatus{
-		Phase: velerov1.BackupPhase(s.phase), StartTimestamp: started, CompletionTimestamp: ended, QueuePosition: s.position,
-		Errors: s.errors, Warnings: s.warnings, FailureReason: s.reason, ValidationErrors: s.invalid,
-		BackupItemOperationsAttempted: s.ops[0], BackupItemOperationsCompleted: s.ops[1], BackupItemOperationsFailed: s.ops[2],
+		Phase: velerov1.BackupPhase(
+			s.phase,
+		),
+		StartTimestamp:                started,
+		CompletionTimestamp:           ended,
+		QueuePosition:                 s.position,
+		Errors:                        s.errors,
+		Warnings:                      s.warnings,
+		FailureReason:                 s.reason,
+		ValidationErrors:              s.invalid,
+		BackupItemOperationsAttempted: s.ops[0],
+		BackupItemOperationsCompleted: s.ops[1],
+		BackupItemOperationsFailed:    s.ops[2],
 	}
 	if s.total >= 0 {
 		b.Status.Progress = &velerov1.BackupProgress{TotalItems: s.total, ItemsBackedUp: s.done}

@@ -42,7 +42,8 @@ func Next(prev *Job, in Input) *Job {
 		prev = nil
 	}
 	sameObject := prev != nil && sameVersion(prev.Object, object)
-	sameVolumes := prev != nil && slices.Equal(prev.Volumes, in.Volumes) && prev.track.completed.value() == in.Completed.value()
+	sameVolumes := prev != nil && slices.Equal(prev.Volumes, in.Volumes) &&
+		prev.track.completed.value() == in.Completed.value()
 	if sameObject && sameVolumes {
 		return prev
 	}
@@ -118,7 +119,11 @@ func (j *Job) readBackup(b *velerov1.Backup) {
 	if p := b.Status.Progress; p != nil {
 		j.Items = Items{Known: true, Done: p.ItemsBackedUp, Total: p.TotalItems}
 	}
-	j.Operations = Operations{b.Status.BackupItemOperationsAttempted, b.Status.BackupItemOperationsCompleted, b.Status.BackupItemOperationsFailed}
+	j.Operations = Operations{
+		b.Status.BackupItemOperationsAttempted,
+		b.Status.BackupItemOperationsCompleted,
+		b.Status.BackupItemOperationsFailed,
+	}
 	j.Warnings, j.Errors = b.Status.Warnings, b.Status.Errors
 	j.FailureReason, j.ValidationErrors = b.Status.FailureReason, b.Status.ValidationErrors
 	j.ScheduleName = b.Labels[velerov1.ScheduleNameLabel]
@@ -134,7 +139,11 @@ func (j *Job) readRestore(r *velerov1.Restore) {
 	if p := r.Status.Progress; p != nil {
 		j.Items = Items{Known: true, Done: p.ItemsRestored, Total: p.TotalItems}
 	}
-	j.Operations = Operations{r.Status.RestoreItemOperationsAttempted, r.Status.RestoreItemOperationsCompleted, r.Status.RestoreItemOperationsFailed}
+	j.Operations = Operations{
+		r.Status.RestoreItemOperationsAttempted,
+		r.Status.RestoreItemOperationsCompleted,
+		r.Status.RestoreItemOperationsFailed,
+	}
 	j.Warnings, j.Errors = r.Status.Warnings, r.Status.Errors
 	j.FailureReason, j.ValidationErrors = r.Status.FailureReason, r.Status.ValidationErrors
 	j.BackupName = r.Spec.BackupName

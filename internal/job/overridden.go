@@ -12,7 +12,13 @@ import (
 // writers are when a server and others last wrote to the job.
 func (j *Job) writers() (server, other time.Time) {
 	isServer := func(m *metav1.ManagedFieldsEntry) bool { return velero.IsServerManager(m.Manager) }
-	return WrittenBy(j.Object, isServer), WrittenBy(j.Object, func(m *metav1.ManagedFieldsEntry) bool { return !isServer(m) })
+	return WrittenBy(
+			j.Object,
+			isServer,
+		), WrittenBy(
+			j.Object,
+			func(m *metav1.ManagedFieldsEntry) bool { return !isServer(m) },
+		)
 }
 
 // overridden reports whether something else ended the job: Velero notes when a job was completed.
@@ -60,7 +66,10 @@ func LastWritten(o metav1.Object) time.Time {
 // work, whatever their name, nor is a label or an annotation of Velero's own.
 func worked(o metav1.Object) time.Time {
 	fields := o.GetManagedFields()
-	exact := slices.ContainsFunc(fields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == velero.ServerManager })
+	exact := slices.ContainsFunc(
+		fields,
+		func(m metav1.ManagedFieldsEntry) bool { return m.Manager == velero.ServerManager },
+	)
 	return WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool {
 		ours := m.Manager == velero.ServerManager || m.Manager == velero.AgentManager ||
 			!exact && velero.IsServerManager(m.Manager) // a rebranded build

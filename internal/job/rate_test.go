@@ -101,7 +101,14 @@ func TestClockGoesBackOrStandsStill(t *testing.T) {
 	var j *Job
 	at := noon
 	for i := range 20 {
-		in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: 100 + 20*i, total: 1000}.input()
+		in := spec{
+			name:    "r",
+			kind:    Restore,
+			phase:   velero.PhaseInProgress,
+			started: 1,
+			done:    100 + 20*i,
+			total:   1000,
+		}.input()
 		switch {
 		case i == 10:
 			at = at.Add(-time.Hour)
@@ -130,7 +137,15 @@ func uploading(t *testing.T, phase string, volumes ...Volume) (*Job, time.Time) 
 	for i, v := range volumes {
 		at = noon.Add(time.Duration(i) * 10 * time.Second)
 		v.Changed = at
-		in := spec{name: "b", phase: phase, started: 1, done: 9, total: 9, ops: [3]int{1, 0, 0}, volumes: []Volume{v}}.input()
+		in := spec{
+			name:    "b",
+			phase:   phase,
+			started: 1,
+			done:    9,
+			total:   9,
+			ops:     [3]int{1, 0, 0},
+			volumes: []Volume{v},
+		}.input()
 		in.At = at
 		j = Next(j, in)
 	}
@@ -178,7 +193,14 @@ func TestSamplesAreBoundedAndShared(t *testing.T) {
 	var early *Job
 	var earlyRate float64
 	for i := range 5 * samplesPerList {
-		in := spec{name: "r", kind: Restore, phase: velero.PhaseInProgress, started: 1, done: 10 * i, total: 1 << 30}.input()
+		in := spec{
+			name:    "r",
+			kind:    Restore,
+			phase:   velero.PhaseInProgress,
+			started: 1,
+			done:    10 * i,
+			total:   1 << 30,
+		}.input()
 		in.At = noon.Add(time.Duration(i) * time.Second)
 		j = Next(j, in)
 		if i == 100 {

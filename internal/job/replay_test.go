@@ -233,7 +233,16 @@ func TestReplayStages(t *testing.T) {
 		}
 		passed = append(passed, r.Stage)
 	}
-	if want := []Stage{StageQueued, StageItems, StageOperations, StageFinalizing, StageDone}; !slices.Equal(passed, want) {
+	if want := []Stage{
+		StageQueued,
+		StageItems,
+		StageOperations,
+		StageFinalizing,
+		StageDone,
+	}; !slices.Equal(
+		passed,
+		want,
+	) {
 		t.Errorf("passed %v, want %v", passed, want)
 	}
 	operations := job.Record(StageOperations)

@@ -19,7 +19,14 @@ func TestSeenIsWhatChanged(t *testing.T) {
 	look := func(prev *Job, phase velerov1.RestorePhase, total int, volumes ...Volume) *Job {
 		version++
 		at = at.Add(time.Second)
-		r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "velero", UID: "r", ResourceVersion: fmt.Sprint(version)}}
+		r := &velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:            "r",
+				Namespace:       "velero",
+				UID:             "r",
+				ResourceVersion: fmt.Sprint(version),
+			},
+		}
 		r.Status.Phase = phase
 		r.Status.Progress = &velerov1.RestoreProgress{TotalItems: total, ItemsRestored: version}
 		return Next(prev, Input{Restore: r, Volumes: volumes, At: at})
@@ -28,8 +35,20 @@ func TestSeenIsWhatChanged(t *testing.T) {
 	if len(j.Seen) != 0 {
 		t.Fatalf("at first sight: %+v", j.Seen)
 	}
-	first := look(j, "InProgress", 120, Volume{Kind: velero.PodVolumeRestore, Name: "a", Phase: "New"}, Volume{Kind: velero.PodVolumeRestore, Name: "b", Phase: "New"})
-	j = look(first, "InProgress", 140, Volume{Kind: velero.PodVolumeRestore, Name: "a", Phase: "Prepared"}, Volume{Kind: velero.PodVolumeRestore, Name: "b", Phase: "InProgress", Started: at})
+	first := look(
+		j,
+		"InProgress",
+		120,
+		Volume{Kind: velero.PodVolumeRestore, Name: "a", Phase: "New"},
+		Volume{Kind: velero.PodVolumeRestore, Name: "b", Phase: "New"},
+	)
+	j = look(
+		first,
+		"InProgress",
+		140,
+		Volume{Kind: velero.PodVolumeRestore, Name: "a", Phase: "Prepared"},
+		Volume{Kind: velero.PodVolumeRestore, Name: "b", Phase: "InProgress", Started: at},
+	)
 	j = look(j, "Finalizing", 140, Volume{Kind: velero.PodVolumeRestore, Name: "b", Phase: "Completed", Completed: at})
 	want := []Seen{
 		{What: SeenTotal, FromItems: 100, ToItems: 140},

@@ -36,7 +36,16 @@ func walk(t *testing.T, steps []step) *Job {
 		j = Next(prev, in)
 		checkStep(t, prev, j)
 		if j.Stage != s.stage || !close(j.Fraction, s.fraction) || j.FractionKnown != s.known {
-			t.Fatalf("step %d: stage %s, fraction %v (%v); want %s, %v (%v)", i, j.Stage, j.Fraction, j.FractionKnown, s.stage, s.fraction, s.known)
+			t.Fatalf(
+				"step %d: stage %s, fraction %v (%v); want %s, %v (%v)",
+				i,
+				j.Stage,
+				j.Fraction,
+				j.FractionKnown,
+				s.stage,
+				s.fraction,
+				s.known,
+			)
 		}
 		done, total, unit, _ := j.Progress()
 		if s.unit != "" && (done != s.done || total != s.total || unit != s.unit) {
@@ -54,24 +63,99 @@ func TestRestoreThroughVolumes(t *testing.T) {
 		return volume(velero.PodVolumeRestore, name, phase, done, total, 9, 9)
 	}
 	running := func(done, total int, volumes []Volume) spec {
-		return spec{kind: Restore, phase: velero.PhaseInProgress, started: 1, done: done, total: total, volumes: volumes}
+		return spec{
+			kind:    Restore,
+			phase:   velero.PhaseInProgress,
+			started: 1,
+			done:    done,
+			total:   total,
+			volumes: volumes,
+		}
 	}
 	ended := spec{kind: Restore, phase: velero.PhaseCompleted, started: 1, ended: 0.1, done: 10, total: 10}
 	j := walk(t, []step{
 		{job: spec{kind: Restore, total: -1, created: 1}, stage: StageQueued},
 		{job: spec{kind: Restore, phase: velero.PhaseInProgress, started: 1, total: -1}, stage: StageItems},
-		{after: time.Second, job: running(2, 8, nil), stage: StageItems, fraction: 0.25, known: true, done: 2, total: 8, unit: UnitItems},
-		{after: time.Second, job: running(3, 20, nil), stage: StageItems, fraction: 0.25, known: true, done: 3, total: 20, unit: UnitItems},
+		{
+			after:    time.Second,
+			job:      running(2, 8, nil),
+			stage:    StageItems,
+			fraction: 0.25,
+			known:    true,
+			done:     2,
+			total:    8,
+			unit:     UnitItems,
+		},
+		{
+			after:    time.Second,
+			job:      running(3, 20, nil),
+			stage:    StageItems,
+			fraction: 0.25,
+			known:    true,
+			done:     3,
+			total:    20,
+			unit:     UnitItems,
+		},
 		{after: time.Second, job: running(10, 10, nil), stage: StageItems, fraction: almost, known: true},
-		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeNew, 0, 0), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
-			fraction: 0.5, known: true, done: 1, total: 2, unit: UnitVolumes},
-		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeInProgress, 10, 95), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
-			fraction: 0.5, known: true, done: 15, total: 100, unit: UnitBytes},
-		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeInProgress, 99, 95), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
-			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
-		{after: time.Second, job: running(10, 10, pvr(v("a", velero.VolumeCompleted, 60, 95), v("b", velero.VolumeCompleted, 5, 5))), stage: StageVolumes,
-			fraction: almost, known: true, done: 100, total: 100, unit: UnitBytes},
-		{after: time.Second, job: spec{kind: Restore, phase: velero.PhaseFinalizing, started: 1, done: 10, total: 10}, stage: StageFinalizing, fraction: almost, known: true},
+		{
+			after:    time.Second,
+			job:      running(10, 10, pvr(v("a", velero.VolumeNew, 0, 0), v("b", velero.VolumeCompleted, 5, 5))),
+			stage:    StageVolumes,
+			fraction: 0.5,
+			known:    true,
+			done:     1,
+			total:    2,
+			unit:     UnitVolumes,
+		},
+		{
+			after: time.Second,
+			job: running(
+				10,
+				10,
+				pvr(v("a", velero.VolumeInProgress, 10, 95), v("b", velero.VolumeCompleted, 5, 5)),
+			),
+			stage:    StageVolumes,
+			fraction: 0.5,
+			known:    true,
+			done:     15,
+			total:    100,
+			unit:     UnitBytes,
+		},
+		{
+			after: time.Second,
+			job: running(
+				10,
+				10,
+				pvr(v("a", velero.VolumeInProgress, 99, 95), v("b", velero.VolumeCompleted, 5, 5)),
+			),
+			stage:    StageVolumes,
+			fraction: almost,
+			known:    true,
+			done:     100,
+			total:    100,
+			unit:     UnitBytes,
+		},
+		{
+			after: time.Second,
+			job: running(
+				10,
+				10,
+				pvr(v("a", velero.VolumeCompleted, 60, 95), v("b", velero.VolumeCompleted, 5, 5)),
+			),
+			stage:    StageVolumes,
+			fraction: almost,
+			known:    true,
+			done:     100,
+			total:    100,
+			unit:     UnitBytes,
+		},
+		{
+			after:    time.Second,
+			job:      spec{kind: Restore, phase: velero.PhaseFinalizing, started: 1, done: 10, total: 10},
+			stage:    StageFinalizing,
+			fraction: almost,
+			known:    true,
+		},
 		{after: time.Second, job: running(10, 10, nil), stage: StageFinalizing, fraction: almost, known: true},
 		{after: time.Second, job: ended, stage: StageDone, fraction: 1, known: true},
 	})
@@ -103,7 +187,16 @@ func TestBackupWaitsForVolumesBeforeLastItems(t *testing.T) {
 		{after: 40 * time.Second, job: at(900, 20), stage: StageItems, fraction: 0.9, known: true},
 		{after: time.Second, job: at(985, 20), stage: StageItems, fraction: 0.985, known: true},
 		{after: 10 * time.Second, job: at(985, 30), stage: StageItems, fraction: 0.985, known: true},
-		{after: 30 * time.Second, job: at(985, 40), stage: StageVolumes, fraction: 0.4, known: true, done: 40, total: 100, unit: UnitBytes},
+		{
+			after:    30 * time.Second,
+			job:      at(985, 40),
+			stage:    StageVolumes,
+			fraction: 0.4,
+			known:    true,
+			done:     40,
+			total:    100,
+			unit:     UnitBytes,
+		},
 		{after: time.Second, job: at(986, 40), stage: StageVolumes, fraction: 0.4, known: true},
 	})
 }
@@ -113,19 +206,90 @@ func TestBackupThroughOperations(t *testing.T) {
 		return []Volume{volume(velero.DataUpload, "a", phase, done, total, 1, 1)}
 	}
 	waiting := func(completed int, volumes []Volume) spec {
-		return spec{phase: velero.PhaseWaiting, started: 1, done: 9, total: 9, ops: [3]int{4, completed, 0}, volumes: volumes}
+		return spec{
+			phase:   velero.PhaseWaiting,
+			started: 1,
+			done:    9,
+			total:   9,
+			ops:     [3]int{4, completed, 0},
+			volumes: volumes,
+		}
 	}
 	j := walk(t, []step{
 		{job: spec{phase: velero.PhaseQueued, position: 2, total: -1}, stage: StageQueued},
 		{after: time.Second, job: spec{phase: velero.PhaseReadyToStart, total: -1}, stage: StageQueued},
-		{after: time.Second, job: spec{phase: velero.PhaseInProgress, started: 1, done: 9, total: 9, volumes: du(velero.VolumeInProgress, 1, 10)}, stage: StageItems, fraction: almost, known: true},
-		{after: time.Second, job: waiting(1, nil), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
-		{after: time.Second, job: waiting(1, du(velero.VolumeInProgress, 0, 0)), stage: StageOperations, fraction: 0.25, known: true, done: 1, total: 4, unit: UnitOperations},
-		{after: time.Second, job: waiting(1, du(velero.VolumeInProgress, 4, 10)), stage: StageOperations, fraction: 0.4, known: true, done: 4, total: 10, unit: UnitBytes},
-		{after: time.Second, job: waiting(2, du(velero.VolumeFailed, 5, 10)), stage: StageOperations, fraction: almost, known: true, done: 5, total: 5, unit: UnitBytes},
-		{after: time.Second, job: spec{phase: velero.PhaseFinalizingPartly, started: 1, done: 9, total: 9}, stage: StageFinalizing, fraction: almost, known: true},
-		{after: time.Second, job: spec{phase: velero.PhasePartiallyFailed, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDone, fraction: 1, known: true},
-		{after: time.Second, job: spec{phase: velero.PhaseDeleting, started: 1, ended: 0.1, done: 9, total: 9}, stage: StageDeleting},
+		{
+			after: time.Second,
+			job: spec{
+				phase:   velero.PhaseInProgress,
+				started: 1,
+				done:    9,
+				total:   9,
+				volumes: du(velero.VolumeInProgress, 1, 10),
+			},
+			stage:    StageItems,
+			fraction: almost,
+			known:    true,
+		},
+		{
+			after:    time.Second,
+			job:      waiting(1, nil),
+			stage:    StageOperations,
+			fraction: 0.25,
+			known:    true,
+			done:     1,
+			total:    4,
+			unit:     UnitOperations,
+		},
+		{
+			after:    time.Second,
+			job:      waiting(1, du(velero.VolumeInProgress, 0, 0)),
+			stage:    StageOperations,
+			fraction: 0.25,
+			known:    true,
+			done:     1,
+			total:    4,
+			unit:     UnitOperations,
+		},
+		{
+			after:    time.Second,
+			job:      waiting(1, du(velero.VolumeInProgress, 4, 10)),
+			stage:    StageOperations,
+			fraction: 0.4,
+			known:    true,
+			done:     4,
+			total:    10,
+			unit:     UnitBytes,
+		},
+		{
+			after:    time.Second,
+			job:      waiting(2, du(velero.VolumeFailed, 5, 10)),
+			stage:    StageOperations,
+			fraction: almost,
+			known:    true,
+			done:     5,
+			total:    5,
+			unit:     UnitBytes,
+		},
+		{
+			after:    time.Second,
+			job:      spec{phase: velero.PhaseFinalizingPartly, started: 1, done: 9, total: 9},
+			stage:    StageFinalizing,
+			fraction: almost,
+			known:    true,
+		},
+		{
+			after:    time.Second,
+			job:      spec{phase: velero.PhasePartiallyFailed, started: 1, ended: 0.1, done: 9, total: 9},
+			stage:    StageDone,
+			fraction: 1,
+			known:    true,
+		},
+		{
+			after: time.Second,
+			job:   spec{phase: velero.PhaseDeleting, started: 1, ended: 0.1, done: 9, total: 9},
+			stage: StageDeleting,
+		},
 	})
 	if r := j.Record(StageDeleting); r.Began.IsZero() || j.Terminal() {
 		t.Errorf("deleting began %v, terminal %v", r.Began, j.Terminal())
@@ -137,7 +301,13 @@ func TestHowTheBarEnds(t *testing.T) {
 		return spec{phase: phase, started: 1, done: done, total: total}
 	}
 	volumes := func(phase, volumePhase string) spec {
-		return spec{phase: phase, started: 1, done: 9, total: 9, volumes: []Volume{volume(velero.PodVolumeBackup, "v", volumePhase, 41, 100, 1, 1)}}
+		return spec{
+			phase:   phase,
+			started: 1,
+			done:    9,
+			total:   9,
+			volumes: []Volume{volume(velero.PodVolumeBackup, "v", volumePhase, 41, 100, 1, 1)},
+		}
 	}
 	for name, steps := range map[string][]step{
 		"completed without items":    {{job: items(velero.PhaseCompleted, 0, 0), stage: StageDone, fraction: 1, known: true}},
@@ -194,7 +364,18 @@ func TestSeenLate(t *testing.T) {
 		}
 		return out
 	}
-	waiting := spec{name: "j", phase: velero.PhaseWaiting, created: 70, started: 60, changed: 20, done: 9, total: 9, ops: [3]int{1, 0, 0}}.job(t)
+	waiting := spec{
+		name:    "j",
+		phase:   velero.PhaseWaiting,
+		created: 70,
+		started: 60,
+		changed: 20,
+		done:    9,
+		total:   9,
+		ops:     [3]int{1, 0, 0},
+	}.job(
+		t,
+	)
 	if got := began(waiting); !slices.Equal(got, []Stage{StageQueued, StageItems, StageOperations}) {
 		t.Errorf("known: %v", got)
 	}
@@ -207,14 +388,35 @@ func TestSeenLate(t *testing.T) {
 	if !waiting.Record(StageVolumes).Skipped {
 		t.Error("volumes are not skipped, though there are none")
 	}
-	ended := spec{name: "j", phase: velero.PhaseCompleted, created: 70, started: 60, ended: 30, changed: 30, done: 9, total: 9}.job(t)
+	ended := spec{
+		name:    "j",
+		phase:   velero.PhaseCompleted,
+		created: 70,
+		started: 60,
+		ended:   30,
+		changed: 30,
+		done:    9,
+		total:   9,
+	}.job(
+		t,
+	)
 	if got := began(ended); !slices.Equal(got, []Stage{StageQueued, StageItems, StageFinalizing, StageDone}) {
 		t.Errorf("known: %v", got)
 	}
 	if got := ended.Elapsed(noon); got != 30*time.Minute {
 		t.Errorf("elapsed %v, want 30m", got)
 	}
-	failed := spec{name: "j", phase: velero.PhaseFailed, created: 70, started: 60, changed: 30, done: 9, total: 90}.job(t)
+	failed := spec{
+		name:    "j",
+		phase:   velero.PhaseFailed,
+		created: 70,
+		started: 60,
+		changed: 30,
+		done:    9,
+		total:   90,
+	}.job(
+		t,
+	)
 	for _, r := range failed.Stages[2:5] {
 		if r.Skipped || !r.Began.IsZero() {
 			t.Errorf("stage %s of a job that failed before it: %+v", r.Stage, r)

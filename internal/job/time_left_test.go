@@ -75,7 +75,11 @@ func TestItemsSince(t *testing.T) {
 	if none := j.ItemsSince(at); none != nil {
 		t.Errorf("%v", none)
 	}
-	u, _ := uploading(t, velero.PhaseWaiting, volume(velero.DataUpload, "v", velero.VolumeInProgress, 1<<20, 9<<20, 0, 0))
+	u, _ := uploading(
+		t,
+		velero.PhaseWaiting,
+		volume(velero.DataUpload, "v", velero.VolumeInProgress, 1<<20, 9<<20, 0, 0),
+	)
 	if none := u.ItemsSince(time.Time{}); none != nil {
 		t.Errorf("bytes are counted as items: %v", none)
 	}

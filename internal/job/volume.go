@@ -130,7 +130,14 @@ const exposingLabel = "velero.io/expose-on-going"
 
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec (docs/dev/velero.md#labels).
 func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
-	v := volumeOf(velero.PodVolumeBackup, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v := volumeOf(
+		velero.PodVolumeBackup,
+		o,
+		o.Status.StartTimestamp,
+		o.Status.CompletionTimestamp,
+		o.Status.AcceptedTimestamp,
+		o.Status.Progress,
+	)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
 	v.setPod(&o.Spec.Pod, o.Spec.Volume, o.Spec.UploaderType)
 	v.Node, v.Claim = o.Spec.Node, o.Annotations[pvcName]
@@ -140,7 +147,14 @@ func VolumeFromPodVolumeBackup(o *velerov1.PodVolumeBackup) Volume {
 
 // VolumeFromPodVolumeRestore takes the size of the snapshot until the uploader tells a total (Velero 1.18).
 func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
-	v := volumeOf(velero.PodVolumeRestore, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v := volumeOf(
+		velero.PodVolumeRestore,
+		o,
+		o.Status.StartTimestamp,
+		o.Status.CompletionTimestamp,
+		o.Status.AcceptedTimestamp,
+		o.Status.Progress,
+	)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
 	v.setPod(&o.Spec.Pod, o.Spec.Volume, o.Spec.UploaderType)
 	v.Node, v.Handle = o.Status.Node, o.Spec.SnapshotID
@@ -149,7 +163,14 @@ func VolumeFromPodVolumeRestore(o *velerov1.PodVolumeRestore) Volume {
 }
 
 func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
-	v := volumeOf(velero.DataUpload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v := volumeOf(
+		velero.DataUpload,
+		o,
+		o.Status.StartTimestamp,
+		o.Status.CompletionTimestamp,
+		o.Status.AcceptedTimestamp,
+		o.Status.Progress,
+	)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
 	v.setClaim(o.Spec.SourceNamespace, o.Spec.SourcePVC, o.Spec.DataMover)
 	v.Node, v.AcceptedBy, v.OperationTimeout = o.Status.Node, o.Status.AcceptedByNode, o.Spec.OperationTimeout.Duration
@@ -159,7 +180,14 @@ func VolumeFromDataUpload(o *velerov2alpha1.DataUpload) Volume {
 
 // VolumeFromDataDownload takes the size of the snapshot until the uploader tells a total (Velero 1.18).
 func VolumeFromDataDownload(o *velerov2alpha1.DataDownload) Volume {
-	v := volumeOf(velero.DataDownload, o, o.Status.StartTimestamp, o.Status.CompletionTimestamp, o.Status.AcceptedTimestamp, o.Status.Progress)
+	v := volumeOf(
+		velero.DataDownload,
+		o,
+		o.Status.StartTimestamp,
+		o.Status.CompletionTimestamp,
+		o.Status.AcceptedTimestamp,
+		o.Status.Progress,
+	)
 	v.Phase, v.Message, v.CancelAsked = string(o.Status.Phase), o.Status.Message, o.Spec.Cancel
 	v.setClaim(o.Spec.TargetVolume.Namespace, o.Spec.TargetVolume.PVC, o.Spec.DataMover)
 	v.Node, v.AcceptedBy, v.OperationTimeout = o.Status.Node, o.Status.AcceptedByNode, o.Spec.OperationTimeout.Duration
@@ -178,11 +206,23 @@ func (v *Volume) setClaim(namespace, claim, mover string) {
 	v.Target = namespace + "/" + claim
 }
 
-func volumeOf(kind velero.VolumeKind, o metav1.Object, started, completed, accepted *metav1.Time, progress shared.DataMoveOperationProgress) Volume {
+func volumeOf(
+	kind velero.VolumeKind,
+	o metav1.Object,
+	started, completed, accepted *metav1.Time,
+	progress shared.DataMoveOperationProgress,
+) Volume {
 	v := Volume{
-		Kind: kind, Name: o.GetName(), UID: o.GetUID(), Operation: o.GetLabels()[velerov1.AsyncOperationIDLabel],
-		Created: o.GetCreationTimestamp().Time, Accepted: TimeOf(accepted), Started: TimeOf(started), Completed: TimeOf(completed),
-		Done: max(0, progress.BytesDone), Total: max(0, progress.TotalBytes),
+		Kind:      kind,
+		Name:      o.GetName(),
+		UID:       o.GetUID(),
+		Operation: o.GetLabels()[velerov1.AsyncOperationIDLabel],
+		Created:   o.GetCreationTimestamp().Time,
+		Accepted:  TimeOf(accepted),
+		Started:   TimeOf(started),
+		Completed: TimeOf(completed),
+		Done:      max(0, progress.BytesDone),
+		Total:     max(0, progress.TotalBytes),
 	}
 	v.Exposing = o.GetLabels()[exposingLabel] == "true"
 	v.AgentWrote = WrittenBy(o, func(m *metav1.ManagedFieldsEntry) bool { return m.Manager == velero.AgentManager })

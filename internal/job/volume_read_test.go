@@ -15,16 +15,35 @@ import (
 func TestVolumesFromResources(t *testing.T) {
 	stamp := func(m float64) *metav1.Time { at := metav1.NewTime(minutesAgo(m)); return &at }
 	meta := metav1.ObjectMeta{
-		Name: "v", UID: "u", CreationTimestamp: *stamp(9), Annotations: map[string]string{pvcName: "pg"},
-		Labels:        map[string]string{velerov1.AsyncOperationIDLabel: "op"},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "velero", Time: stamp(2)}, {Manager: "node-agent", Time: stamp(1)}},
+		Name:              "v",
+		UID:               "u",
+		CreationTimestamp: *stamp(9),
+		Annotations:       map[string]string{pvcName: "pg"},
+		Labels:            map[string]string{velerov1.AsyncOperationIDLabel: "op"},
+		ManagedFields: []metav1.ManagedFieldsEntry{
+			{Manager: "velero", Time: stamp(2)},
+			{Manager: "node-agent", Time: stamp(1)},
+		},
 	}
 	pod := corev1.ObjectReference{Namespace: "shop", Name: "db-0"}
 	moved := shared.DataMoveOperationProgress{BytesDone: 3, TotalBytes: 7}
 
 	want := Volume{
-		Name: "v", UID: "u", Phase: velero.VolumeInProgress, Target: "shop/db-0:data", Node: "a", Done: 3, Total: 7,
-		Created: minutesAgo(9), Accepted: minutesAgo(8), Started: minutesAgo(7), Changed: minutesAgo(1), Message: "m", CancelAsked: true,
+		Name:   "v",
+		UID:    "u",
+		Phase:  velero.VolumeInProgress,
+		Target: "shop/db-0:data",
+		Node:   "a",
+		Done:   3,
+		Total:  7,
+		Created: minutesAgo(
+			9,
+		),
+		Accepted:    minutesAgo(8),
+		Started:     minutesAgo(7),
+		Changed:     minutesAgo(1),
+		Message:     "m",
+		CancelAsked: true,
 	}
 	check := func(kind velero.VolumeKind, target string, got Volume) {
 		t.Helper()
@@ -47,28 +66,63 @@ func TestVolumesFromResources(t *testing.T) {
 	pvb := &velerov1.PodVolumeBackup{ObjectMeta: meta}
 	pvb.Spec = velerov1.PodVolumeBackupSpec{Node: "a", Pod: pod, Volume: "data", Cancel: true, UploaderType: "kopia"}
 	pvb.Status = velerov1.PodVolumeBackupStatus{
-		Phase: velerov1.PodVolumeBackupPhaseInProgress, SnapshotID: "k1", IncrementalBytes: 2, Progress: moved, Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
+		Phase:             velerov1.PodVolumeBackupPhaseInProgress,
+		SnapshotID:        "k1",
+		IncrementalBytes:  2,
+		Progress:          moved,
+		Message:           "m",
+		StartTimestamp:    stamp(7),
+		AcceptedTimestamp: stamp(8),
 	}
 	check(velero.PodVolumeBackup, "shop/db-0:data", VolumeFromPodVolumeBackup(pvb))
 
 	pvr := &velerov1.PodVolumeRestore{ObjectMeta: meta}
-	pvr.Spec = velerov1.PodVolumeRestoreSpec{Pod: pod, Volume: "data", Cancel: true, SnapshotSize: 99, UploaderType: "kopia", SnapshotID: "k1"}
+	pvr.Spec = velerov1.PodVolumeRestoreSpec{
+		Pod:          pod,
+		Volume:       "data",
+		Cancel:       true,
+		SnapshotSize: 99,
+		UploaderType: "kopia",
+		SnapshotID:   "k1",
+	}
 	pvr.Status = velerov1.PodVolumeRestoreStatus{
-		Phase: velerov1.PodVolumeRestorePhaseInProgress, Progress: moved, Node: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
+		Phase:             velerov1.PodVolumeRestorePhaseInProgress,
+		Progress:          moved,
+		Node:              "a",
+		Message:           "m",
+		StartTimestamp:    stamp(7),
+		AcceptedTimestamp: stamp(8),
 	}
 	check(velero.PodVolumeRestore, "shop/db-0:data", VolumeFromPodVolumeRestore(pvr))
 
 	du := &velerov2alpha1.DataUpload{ObjectMeta: meta}
 	du.Spec = velerov2alpha1.DataUploadSpec{SourceNamespace: "shop", SourcePVC: "db", Cancel: true}
 	du.Status = velerov2alpha1.DataUploadStatus{
-		Phase: velerov2alpha1.DataUploadPhaseInProgress, SnapshotID: "k1", IncrementalBytes: 2, Progress: moved, Node: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
+		Phase:             velerov2alpha1.DataUploadPhaseInProgress,
+		SnapshotID:        "k1",
+		IncrementalBytes:  2,
+		Progress:          moved,
+		Node:              "a",
+		Message:           "m",
+		StartTimestamp:    stamp(7),
+		AcceptedTimestamp: stamp(8),
 	}
 	check(velero.DataUpload, "shop/db", VolumeFromDataUpload(du))
 
 	dd := &velerov2alpha1.DataDownload{ObjectMeta: meta}
-	dd.Spec = velerov2alpha1.DataDownloadSpec{TargetVolume: velerov2alpha1.TargetVolumeSpec{Namespace: "shop", PVC: "db"}, Cancel: true, SnapshotSize: 99, SnapshotID: "k1"}
+	dd.Spec = velerov2alpha1.DataDownloadSpec{
+		TargetVolume: velerov2alpha1.TargetVolumeSpec{Namespace: "shop", PVC: "db"},
+		Cancel:       true,
+		SnapshotSize: 99,
+		SnapshotID:   "k1",
+	}
 	dd.Status = velerov2alpha1.DataDownloadStatus{
-		Phase: velerov2alpha1.DataDownloadPhaseInProgress, Progress: moved, Node: "a", Message: "m", StartTimestamp: stamp(7), AcceptedTimestamp: stamp(8),
+		Phase:             velerov2alpha1.DataDownloadPhaseInProgress,
+		Progress:          moved,
+		Node:              "a",
+		Message:           "m",
+		StartTimestamp:    stamp(7),
+		AcceptedTimestamp: stamp(8),
 	}
 	check(velero.DataDownload, "shop/db", VolumeFromDataDownload(dd))
 

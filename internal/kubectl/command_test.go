@@ -40,7 +40,11 @@ func TestCommandsInAShell(t *testing.T) {
 		"plain", "two words", "it's", `back\slash`, "$HOME", "`id`", "$(id)", "100%", "a\nb", "a\r\nb", "tab\there", "\x1b]52;c;x\a",
 		"é", "名前", "\u202eevil", "\u0085", "\u00a0", "\xff\xfe", "", "=x", "~", "a;b", "-n", "!!", "*", "e\u0301", "'\n'", `{"a":"b\n"}`, "\n%s\\n",
 	} {
-		r := Reach{Context: odd, Flags: []string{"--kubeconfig=/home/" + odd, "--as-group=" + odd}, Environment: []string{"KUBECONFIG=/a/" + odd + "x:/b"}}
+		r := Reach{
+			Context:     odd,
+			Flags:       []string{"--kubeconfig=/home/" + odd, "--as-group=" + odd},
+			Environment: []string{"KUBECONFIG=/a/" + odd + "x:/b"},
+		}
 		want := []string{"/a/" + odd + "x:/b"}
 		var reach []string
 		if odd != "" {
@@ -63,7 +67,11 @@ func TestCommandsInAShell(t *testing.T) {
 
 func TestPlainCommandsStayPlain(t *testing.T) {
 	r := Reach{Context: "prod-east", Flags: []string{"--kubeconfig=/home/jane/prod", "--as=root"}}
-	if got, want := r.Kubectl("velero", "get", "backups.velero.io"), "kubectl --context prod-east --kubeconfig=/home/jane/prod --as=root -n velero get backups.velero.io"; got != want {
+	if got, want := r.Kubectl(
+		"velero",
+		"get",
+		"backups.velero.io",
+	), "kubectl --context prod-east --kubeconfig=/home/jane/prod --as=root -n velero get backups.velero.io"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got, want := (Reach{}).Veltui("", "explain", "restore/a"), "veltui explain restore/a"; got != want {
@@ -76,7 +84,9 @@ func TestPlainCommandsStayPlain(t *testing.T) {
 func TestVeleroReach(t *testing.T) {
 	r := Reach{Context: "prod east", Flags: []string{"--kubeconfig=/home/jane/prod", "--as=root"}}
 	line, unsaid := r.Velero("velero", "restore", "create", "--selector=a in (b)")
-	if want := "velero restore create '--selector=a in (b)' --kubecontext 'prod east' --kubeconfig=/home/jane/prod -n velero"; line != want || len(unsaid) != 1 || unsaid[0] != "--as" {
+	if want := "velero restore create '--selector=a in (b)' --kubecontext 'prod east' --kubeconfig=/home/jane/prod -n velero"; line != want ||
+		len(unsaid) != 1 ||
+		unsaid[0] != "--as" {
 		t.Errorf("%s, want %s; not said: %q", line, want, unsaid)
 	}
 }

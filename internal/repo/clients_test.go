@@ -89,7 +89,9 @@ func eachFile(t *testing.T, visit func(file string, parsed *ast.File, at func(to
 		case err != nil:
 			return err
 		case entry.IsDir():
-			if slices.Contains(noProduct, file) || file != "." && strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || file == "bin" {
+			if slices.Contains(noProduct, file) || file != "." && strings.HasPrefix(entry.Name(), ".") ||
+				entry.Name() == "testdata" ||
+				file == "bin" {
 				return filepath.SkipDir
 			}
 			return nil
@@ -139,7 +141,10 @@ func ownConnections(file *ast.File) (found []ownConnection) {
 		case *ast.StarExpr:
 			types[n.X] = true
 		case *ast.CompositeLit:
-			if of, name := named(n.Type); of == "k8s.io/client-go/rest" && name == "Config" && (hasKey(n, "Transport") || hasKey(n, "WrapTransport")) {
+			if of, name := named(
+				n.Type,
+			); of == "k8s.io/client-go/rest" && name == "Config" &&
+				(hasKey(n, "Transport") || hasKey(n, "WrapTransport")) {
 				add(n, "rest.Config with a transport")
 			}
 		case *ast.AssignStmt:
@@ -170,16 +175,30 @@ func ownConnections(file *ast.File) (found []ownConnection) {
 func makesConnection(of, name string) bool {
 	switch {
 	case of == "net/http":
-		return slices.Contains([]string{"Client", "Transport", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm"}, name)
+		return slices.Contains(
+			[]string{"Client", "Transport", "DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm"},
+			name,
+		)
 	case of == "k8s.io/client-go/transport":
 		return name == "New" || name == "HTTPWrappersForConfig"
 	case strings.HasPrefix(of, "k8s.io/client-go/tools/"):
-		return strings.Contains(name, "Dialer") && strings.HasPrefix(name, "NewSPDY") || strings.HasSuffix(name, "Executor")
+		return strings.Contains(name, "Dialer") && strings.HasPrefix(name, "NewSPDY") ||
+			strings.HasSuffix(name, "Executor")
 	case strings.HasPrefix(of, "k8s.io/client-go/transport/"):
 		return name == "RoundTripperFor"
 	case strings.HasPrefix(of, "k8s.io/"):
-		return slices.Contains([]string{"TransportFor", "HTTPClientFor", "RESTClientFor", "UnversionedRESTClientFor", "HTTPWrappersForConfig"}, name) ||
-			strings.HasPrefix(name, "New") && strings.Contains(name, "ForConfig") && !strings.HasSuffix(name, "ForConfigAndClient")
+		return slices.Contains(
+			[]string{
+				"TransportFor",
+				"HTTPClientFor",
+				"RESTClientFor",
+				"UnversionedRESTClientFor",
+				"HTTPWrappersForConfig",
+			},
+			name,
+		) ||
+			strings.HasPrefix(name, "New") && strings.Contains(name, "ForConfig") &&
+				!strings.HasSuffix(name, "ForConfigAndClient")
 	}
 	return false
 }

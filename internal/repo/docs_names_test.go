@@ -132,7 +132,8 @@ func TestDocsAreWhole(t *testing.T) {
 		switch d.path {
 		case "docs/security.md":
 			for line := range strings.Lines(d.prose) {
-				if strings.HasPrefix(line, "| ") && !strings.Contains(line, "| held by |") && !strings.Contains(line, "`Test") {
+				if strings.HasPrefix(line, "| ") && !strings.Contains(line, "| held by |") &&
+					!strings.Contains(line, "`Test") {
 					t.Errorf("%s: no test holds this line:\n%s", d.path, line)
 				}
 			}

@@ -22,16 +22,35 @@ import (
 // printed are the documents that commands print, by the names of their schemas. Those
 // with a header have the kind as name.
 var printed = map[string]any{
-	"Change": document.Change{}, "Check": document.Check{},
-	"Config": document.Config{}, "Coverage": document.Coverage{}, "Description": describe.Document{}, "Estimate": document.Estimate{}, "EtcdBackupList": document.EtcdBackupList{},
-	"Explanation": document.Explanation{}, "Finalization": document.Finalization{}, "Job": document.Job{}, "JobList": document.JobList{},
-	"LogLine": document.LogLine{}, "Prediction": document.Prediction{}, "Preflight": document.Preflight{}, "Report": report.Document{}, "Results": document.Results{},
-	"Schedule": document.Schedule{}, "ScheduleList": document.List[document.Schedule]{},
-	"BackupStorageLocation": document.StorageLocation{}, "BackupStorageLocationList": document.List[document.StorageLocation]{},
-	"VolumeSnapshotLocation": document.StorageLocation{}, "VolumeSnapshotLocationList": document.List[document.StorageLocation]{},
-	"BackupRepository": document.Repository{}, "BackupRepositoryList": document.List[document.Repository]{},
-	"DeleteBackupRequest": document.Deletion{}, "DeleteBackupRequestList": document.List[document.Deletion]{},
-	"Verification": document.Verification{}, "Version": document.Version{}, "WaitResult": document.WaitResult{},
+	"Change":                     document.Change{},
+	"Check":                      document.Check{},
+	"Config":                     document.Config{},
+	"Coverage":                   document.Coverage{},
+	"Description":                describe.Document{},
+	"Estimate":                   document.Estimate{},
+	"EtcdBackupList":             document.EtcdBackupList{},
+	"Explanation":                document.Explanation{},
+	"Finalization":               document.Finalization{},
+	"Job":                        document.Job{},
+	"JobList":                    document.JobList{},
+	"LogLine":                    document.LogLine{},
+	"Prediction":                 document.Prediction{},
+	"Preflight":                  document.Preflight{},
+	"Report":                     report.Document{},
+	"Results":                    document.Results{},
+	"Schedule":                   document.Schedule{},
+	"ScheduleList":               document.List[document.Schedule]{},
+	"BackupStorageLocation":      document.StorageLocation{},
+	"BackupStorageLocationList":  document.List[document.StorageLocation]{},
+	"VolumeSnapshotLocation":     document.StorageLocation{},
+	"VolumeSnapshotLocationList": document.List[document.StorageLocation]{},
+	"BackupRepository":           document.Repository{},
+	"BackupRepositoryList":       document.List[document.Repository]{},
+	"DeleteBackupRequest":        document.Deletion{},
+	"DeleteBackupRequestList":    document.List[document.Deletion]{},
+	"Verification":               document.Verification{},
+	"Version":                    document.Version{},
+	"WaitResult":                 document.WaitResult{},
 }
 
 // docs/schema has what the types of the documents are in JSON Schema. The tests of cmd
@@ -61,7 +80,10 @@ func TestDocsOfSchemas(t *testing.T) {
 		}
 		path := filepath.Join("docs/schema", name+".json")
 		if *update {
-			if err := errors.Join(os.MkdirAll("docs/schema", 0o755), os.WriteFile(path, want.Bytes(), 0o644)); err != nil {
+			if err := errors.Join(
+				os.MkdirAll("docs/schema", 0o755),
+				os.WriteFile(path, want.Bytes(), 0o644),
+			); err != nil {
 				t.Fatal(err)
 			}
 		} else if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want.Bytes()) {

@@ -53,7 +53,11 @@ func inDoc(t *testing.T, path, name, want string) {
 			}
 			at++
 		}
-		t.Errorf("%s is not what the code says: run make docs. The first line that differs is to be\n%s", path, wants[at])
+		t.Errorf(
+			"%s is not what the code says: run make docs. The first line that differs is to be\n%s",
+			path,
+			wants[at],
+		)
 	}
 }
 
@@ -152,7 +156,8 @@ func TestDocsOfKeys(t *testing.T) {
 			if a.Name != "" {
 				name = "`" + a.Name + "`"
 			}
-			names := strings.NewReplacer("pgdown", "pgdn", "0` `1` `2` `3` `4` `5` `6` `7` `8` `9", "1..9` `0").Replace(strings.Join(a.Keys, "` `"))
+			names := strings.NewReplacer("pgdown", "pgdn", "0` `1` `2` `3` `4` `5` `6` `7` `8` `9", "1..9` `0").
+				Replace(strings.Join(a.Keys, "` `"))
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", names, a.What, name)
 		}
 	}
@@ -180,7 +185,9 @@ func TestDocsOfKeys(t *testing.T) {
 // docs/dev/velero.md has the table of waits.
 func TestDocsOfWaits(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("\n| waits for | a job that is | since, before | worker (how many) | limit | counted from | Velero writes | shown by | a restart | source |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"\n| waits for | a job that is | since, before | worker (how many) | limit | counted from | Velero writes | shown by | a restart | source |\n|---|---|---|---|---|---|---|---|---|---|\n",
+	)
 	for _, w := range velero.Waits() {
 		steps := make([]string, len(w.Steps))
 		for i, s := range w.Steps {
@@ -201,10 +208,27 @@ func TestDocsOfWaits(t *testing.T) {
 			}
 		}
 		file, function, _ := strings.Cut(w.Source, " ")
-		fmt.Fprintf(&b, "| %s | %s: %s | %s | %s (%s) | %s | %s | %s | %s | %s | `%s` `%s` |\n", w.For, w.Subject, strings.Join(steps, ", "), strings.TrimPrefix(versions, ", "),
-			w.Worker, w.Workers, limit, from, cmp.Or(w.Writes, "nothing"), cmp.Or(w.Shows, "nothing"), w.Restart, file, strings.ReplaceAll(function, ", ", "`, `"))
+		fmt.Fprintf(
+			&b,
+			"| %s | %s: %s | %s | %s (%s) | %s | %s | %s | %s | %s | `%s` `%s` |\n",
+			w.For,
+			w.Subject,
+			strings.Join(steps, ", "),
+			strings.TrimPrefix(versions, ", "),
+			w.Worker,
+			w.Workers,
+			limit,
+			from,
+			cmp.Or(w.Writes, "nothing"),
+			cmp.Or(w.Shows, "nothing"),
+			w.Restart,
+			file,
+			strings.ReplaceAll(function, ", ", "`, `"),
+		)
 	}
-	b.WriteString("\nA job goes on from one step to another and writes nothing, so that each of these can be its step:\n\n| a job that is | may be | since, before | source |\n|---|---|---|---|\n")
+	b.WriteString(
+		"\nA job goes on from one step to another and writes nothing, so that each of these can be its step:\n\n| a job that is | may be | since, before | source |\n|---|---|---|---|\n",
+	)
 	for _, next := range velero.Successors() {
 		versions, to := "", string(next.To)
 		if next.Since != (velero.Version{}) {
@@ -217,7 +241,16 @@ func TestDocsOfWaits(t *testing.T) {
 			to += ", once all pod volumes have ended"
 		}
 		file, function, _ := strings.Cut(next.Source, " ")
-		fmt.Fprintf(&b, "| %s: %s | %s | %s | `%s` `%s` |\n", next.Subject, next.From, to, strings.TrimPrefix(versions, ", "), file, function)
+		fmt.Fprintf(
+			&b,
+			"| %s: %s | %s | %s | `%s` `%s` |\n",
+			next.Subject,
+			next.From,
+			to,
+			strings.TrimPrefix(versions, ", "),
+			file,
+			function,
+		)
 	}
 	b.WriteString("\n")
 	inDoc(t, "docs/dev/velero.md", "waits", b.String())
@@ -226,7 +259,9 @@ func TestDocsOfWaits(t *testing.T) {
 // docs/dev/velero.md has the table of owners.
 func TestDocsOfOwners(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("\n| who | does | a volume that is | of | since, before | limit | counted from | source |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"\n| who | does | a volume that is | of | since, before | limit | counted from | source |\n|---|---|---|---|---|---|---|---|\n",
+	)
 	for _, o := range velero.Owners() {
 		kinds := make([]string, len(o.Kinds))
 		for i, k := range o.Kinds {
@@ -243,8 +278,19 @@ func TestDocsOfOwners(t *testing.T) {
 			versions += ", before " + o.Before.String()
 		}
 		file, function, _ := strings.Cut(o.Source, " ")
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | `%s` `%s` |\n", o.Actor, o.Does, phases, strings.Join(kinds, ", "), strings.TrimPrefix(versions, ", "),
-			cmp.Or(o.Setting, "none"), o.From, file, strings.ReplaceAll(function, ", ", "`, `"))
+		fmt.Fprintf(
+			&b,
+			"| %s | %s | %s | %s | %s | %s | %s | `%s` `%s` |\n",
+			o.Actor,
+			o.Does,
+			phases,
+			strings.Join(kinds, ", "),
+			strings.TrimPrefix(versions, ", "),
+			cmp.Or(o.Setting, "none"),
+			o.From,
+			file,
+			strings.ReplaceAll(function, ", ", "`, `"),
+		)
 	}
 	b.WriteString("\n")
 	inDoc(t, "docs/dev/velero.md", "owners", b.String())
@@ -261,7 +307,11 @@ func TestDocsOfReasons(t *testing.T) {
 	remedies := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, " | ")
-		if name := strings.Trim(cells[0], "| `"); len(cells) == 3 && strings.HasPrefix(line, "| `") && name != strings.ToLower(name) {
+		if name := strings.Trim(
+			cells[0],
+			"| `",
+		); len(cells) == 3 && strings.HasPrefix(line, "| `") &&
+			name != strings.ToLower(name) {
 			remedies[name] = strings.TrimSuffix(strings.TrimSpace(cells[2]), " |")
 		}
 	}
@@ -305,7 +355,10 @@ func reasonTables(t *testing.T, file, what string, remedies map[string]string) s
 			}
 			remedy := remedies[name]
 			if delete(remedies, name); remedy == "" {
-				t.Errorf("docs/reasons.md does not say what to do about %s: write it into the last cell of its row", name)
+				t.Errorf(
+					"docs/reasons.md does not say what to do about %s: write it into the last cell of its row",
+					name,
+				)
 				remedy = "?"
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, means, remedy)

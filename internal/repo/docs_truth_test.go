@@ -65,7 +65,8 @@ func files(t *testing.T, suffix string) []string {
 	t.Helper()
 	var found []string
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (path == "bin" || path == "dist" || path != "." && strings.HasPrefix(d.Name(), ".")) {
+		if err == nil && d.IsDir() &&
+			(path == "bin" || path == "dist" || path != "." && strings.HasPrefix(d.Name(), ".")) {
 			return fs.SkipDir
 		}
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, suffix) {
@@ -161,7 +162,9 @@ func TestDocsCommandLines(t *testing.T) {
 // takes checks that veltui takes a command line.
 func takes(t *testing.T, path, line string, args []string) {
 	t.Helper()
-	if len(args) == 0 || strings.HasPrefix(args[0], "[") || strings.Contains(line, "[flags]") || strings.Contains(line, " [") || strings.Contains(line, "...") {
+	if len(args) == 0 || strings.HasPrefix(args[0], "[") || strings.Contains(line, "[flags]") ||
+		strings.Contains(line, " [") ||
+		strings.Contains(line, "...") {
 		return // a usage line, or one to fill in
 	}
 	c, rest, err := cmd.Root().Find(args)

@@ -59,7 +59,10 @@ func TestFilesAreOpenedPrivately(t *testing.T) {
 			}
 			name := filepath.ToSlash(path) + " " + call
 			if found[name] = true; otherFiles[name] == "" {
-				t.Errorf("%s: use internal/safefile or internal/statedir, or say why veltui does not keep this file", name)
+				t.Errorf(
+					"%s: use internal/safefile or internal/statedir, or say why veltui does not keep this file",
+					name,
+				)
 			}
 		}
 	}

@@ -35,7 +35,13 @@ func TestReleaseConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := regexp.MustCompile(`veltui/internal/cmd\.\w+=`)
-	made, released := set.FindAllString(read("Makefile"), -1), set.FindAllString(strings.Join(c.Builds[0].Ldflags, " "), -1)
+	made, released := set.FindAllString(
+		read("Makefile"),
+		-1,
+	), set.FindAllString(
+		strings.Join(c.Builds[0].Ldflags, " "),
+		-1,
+	)
 	if len(made) == 0 || !slices.Equal(made, released) {
 		t.Errorf("the Makefile sets %q, a release %q", made, released)
 	}
@@ -64,7 +70,13 @@ func TestReleaseConfiguration(t *testing.T) {
 		}
 	}
 	// goreleaser runs the command in dist.
-	if args := strings.Join(c.SBOMs[0].Args, " "); !strings.HasPrefix(args, "run -C ../tools/release . sbom -version {{ .Version }} ../../dist/") {
+	if args := strings.Join(
+		c.SBOMs[0].Args,
+		" ",
+	); !strings.HasPrefix(
+		args,
+		"run -C ../tools/release . sbom -version {{ .Version }} ../../dist/",
+	) {
 		t.Errorf("goreleaser makes an SBOM with go %s", args)
 	}
 	for _, source := range sources {

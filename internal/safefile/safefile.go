@@ -137,7 +137,11 @@ func private(path string, info fs.FileInfo) error {
 	}
 	if info.Mode().IsRegular() && isLinked(info) {
 		quoted := kubectl.Quote(path)
-		return &Error{path, "has another name too (a hard link)", fmt.Sprintf("cp -p %s %[2]s && mv %[2]s %[1]s", quoted, kubectl.Quote(path+".new"))}
+		return &Error{
+			path,
+			"has another name too (a hard link)",
+			fmt.Sprintf("cp -p %s %[2]s && mv %[2]s %[1]s", quoted, kubectl.Quote(path+".new")),
+		}
 	}
 	return nil
 }

@@ -235,7 +235,8 @@ func TestTrustedFiles(t *testing.T) {
 			path := c.make(newPlace(t))
 			ends(t, path, func() {
 				data, err := ReadTrusted(path, 10)
-				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), strings.TrimSpace(c.want)) {
+				if (err == nil) != (c.want == "") ||
+					err != nil && !strings.Contains(err.Error(), strings.TrimSpace(c.want)) {
 					t.Errorf("%v, want %q", err, c.want)
 				}
 				if err == nil && string(data) != "content of" {
@@ -251,7 +252,8 @@ func TestTrustedNamesFileAndDirectory(t *testing.T) {
 	p := newPlace(t)
 	dir := p.makeDir("d", 0o775)
 	_, err := ReadTrusted(p.write("d/f", 0o664), 10)
-	if err == nil || !strings.Contains(err.Error(), "chmod go-w "+dir+"\n") || !strings.Contains(err.Error(), "chmod go-w "+dir+"/f") {
+	if err == nil || !strings.Contains(err.Error(), "chmod go-w "+dir+"\n") ||
+		!strings.Contains(err.Error(), "chmod go-w "+dir+"/f") {
 		t.Errorf("%v", err)
 	}
 }
@@ -277,7 +279,12 @@ func TestLockEndsWithItsFile(t *testing.T) {
 
 func TestErrorNamesUser(t *testing.T) {
 	err := foreign("/x", 7)
-	if want := "/x belongs to user 7, and veltui runs as user " + strconv.Itoa(os.Geteuid()); !strings.HasPrefix(err.Error(), want) {
+	if want := "/x belongs to user 7, and veltui runs as user " + strconv.Itoa(
+		os.Geteuid(),
+	); !strings.HasPrefix(
+		err.Error(),
+		want,
+	) {
 		t.Error(err)
 	}
 }

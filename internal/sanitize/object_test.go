@@ -59,7 +59,8 @@ func TestObjectCleansEveryString(t *testing.T) {
 	if found != 12 {
 		t.Errorf("%d of the 12 hostile strings were found again", found)
 	}
-	if b.Status.Progress.TotalItems != 7 || !b.CreationTimestamp.Equal(&metav1.Time{Time: time.Unix(1, 0)}) || b.Labels["k"] != "v" {
+	if b.Status.Progress.TotalItems != 7 || !b.CreationTimestamp.Equal(&metav1.Time{Time: time.Unix(1, 0)}) ||
+		b.Labels["k"] != "v" {
 		t.Error("something else than strings changed")
 	}
 }

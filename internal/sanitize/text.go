@@ -135,7 +135,11 @@ func harmful(r rune) bool {
 		return true
 	}
 	switch {
-	case r < 0xad, r > 0xad && r < 0x300, r >= 0x2500 && r < 0x2600, r >= 0x4e00 && r <= 0x9fff, r >= 0xac00 && r <= 0xd7a3:
+	case r < 0xad,
+		r > 0xad && r < 0x300,
+		r >= 0x2500 && r < 0x2600,
+		r >= 0x4e00 && r <= 0x9fff,
+		r >= 0xac00 && r <= 0xd7a3:
 		return false // most of what there is
 	}
 	return !unicode.IsGraphic(r) || unicode.In(r, unicode.Variation_Selector,

@@ -39,18 +39,21 @@ var payloads = map[string]struct{ in, want string }{
 	"hangul filler":        {"a\u3164b", `a\u3164b`},
 	"invalid UTF-8":        {"a\xff\xc3(\xed\xa0\x80", `a\xff\xc3(\xed\xa0\x80`},
 	"replacement rune":     {"a\ufffdb", "a\ufffdb"},
-	"stacked marks":        {"e" + strings.Repeat("\u0301", 6), "e" + strings.Repeat("\u0301", maxMarks) + `\u0301\u0301`},
-	"mark on nothing":      {"\u0301a\u200b\u0301", `\u0301a\u200b\u0301`},
-	"half-width voicing":   {"ｶ\uff9e\uff9e", `ｶ\uff9e\uff9e`},
-	"sara am":              {"\u0e19\u0e33\u0eb3", "\u0e19" + `\u0e33\u0eb3`},
-	"skin tones":           {"👍\U0001f3fb\U0001f3ff", `👍\U0001f3fb\U0001f3ff`},
-	"jamo":                 {"\u1100\u1100\u1161\u11a8", `\u1100\u1100\u1161\u11a8`},
-	"spacing marks":        {"\u0915\u093e\u0903", "\u0915" + `\u093e\u0903`},
-	"virama pairs":         {"\u0915\u094d\u0937\u094d\u0937", "\u0915\u094d" + `\u0937\u094d\u0937`},
-	"flags":                {"🇩🇪", `\U0001f1e9\U0001f1ea`},
-	"joined emoji":         {"👩\u200d👩", `👩\u200d\U0001f469`},
-	"private and unknown":  {"a\ue000\U0010fffd\u0378\ufffe", `a\ue000\U0010fffd\u0378\ufffe`},
-	"empty":                {"", ""},
+	"stacked marks": {
+		"e" + strings.Repeat("\u0301", 6),
+		"e" + strings.Repeat("\u0301", maxMarks) + `\u0301\u0301`,
+	},
+	"mark on nothing":     {"\u0301a\u200b\u0301", `\u0301a\u200b\u0301`},
+	"half-width voicing":  {"ｶ\uff9e\uff9e", `ｶ\uff9e\uff9e`},
+	"sara am":             {"\u0e19\u0e33\u0eb3", "\u0e19" + `\u0e33\u0eb3`},
+	"skin tones":          {"👍\U0001f3fb\U0001f3ff", `👍\U0001f3fb\U0001f3ff`},
+	"jamo":                {"\u1100\u1100\u1161\u11a8", `\u1100\u1100\u1161\u11a8`},
+	"spacing marks":       {"\u0915\u093e\u0903", "\u0915" + `\u093e\u0903`},
+	"virama pairs":        {"\u0915\u094d\u0937\u094d\u0937", "\u0915\u094d" + `\u0937\u094d\u0937`},
+	"flags":               {"🇩🇪", `\U0001f1e9\U0001f1ea`},
+	"joined emoji":        {"👩\u200d👩", `👩\u200d\U0001f469`},
+	"private and unknown": {"a\ue000\U0010fffd\u0378\ufffe", `a\ue000\U0010fffd\u0378\ufffe`},
+	"empty":               {"", ""},
 }
 
 func TestStringMakesPayloadsVisible(t *testing.T) {
@@ -94,7 +97,10 @@ func TestWidthIsAgreed(t *testing.T) {
 		step = 29
 	}
 	for r := rune(0x20); r <= unicode.MaxRune; r += step {
-		if r >= 0x3400 && r < 0x9f00 || r >= 0xac80 && r < 0xd700 || r >= 0xd800 && r <= 0xdfff || r >= 0x12000 && r < 0x1b000 && r != 0x16ff0 || r >= 0x20100 && r < 0x2f000 || r >= 0xe1000 {
+		if r >= 0x3400 && r < 0x9f00 || r >= 0xac80 && r < 0xd700 || r >= 0xd800 && r <= 0xdfff ||
+			r >= 0x12000 && r < 0x1b000 && r != 0x16ff0 ||
+			r >= 0x20100 && r < 0x2f000 ||
+			r >= 0xe1000 {
 			continue // more of the same
 		}
 		for _, b := range before {
@@ -118,7 +124,14 @@ func TestNothingJoins(t *testing.T) {
 		clean := String(string(r))
 		for _, other := range []string{"a", " ", "─", "가", "👍"} {
 			for _, pair := range [][2]string{{other, clean}, {clean, other}} {
-				if cluster, _ := ansi.FirstGraphemeCluster(pair[0]+pair[1], ansi.GraphemeWidth); len(cluster) > len(pair[0]) {
+				if cluster, _ := ansi.FirstGraphemeCluster(
+					pair[0]+pair[1],
+					ansi.GraphemeWidth,
+				); len(
+					cluster,
+				) > len(
+					pair[0],
+				) {
 					t.Errorf("%U: %+q joins %+q", r, pair[1], pair[0])
 				}
 			}

@@ -28,7 +28,12 @@ type values struct {
 func NewFlags() *Flags {
 	f := &Flags{values: values{piped: &pipedConfig{}}, Set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
 	f.Set.StringVar(&f.Kubeconfig, "kubeconfig", "", "Path to the kubeconfig file")
-	f.Set.StringArrayVar(&f.UserExtra, "as-user-extra", nil, "Extra of the user to impersonate, as key=value; can be repeated")
+	f.Set.StringArrayVar(
+		&f.UserExtra,
+		"as-user-extra",
+		nil,
+		"Extra of the user to impersonate, as key=value; can be repeated",
+	)
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	names.ClusterOverrideFlags.APIServer.ShortName = "s"
 	// kubectl has no passwords on its command line any more.

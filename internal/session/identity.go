@@ -51,7 +51,9 @@ func (i Identity) String() string {
 	case i.UID != "":
 		return sanitize.String(fmt.Sprintf("%s (uid %s)", i.Server, i.UID))
 	case i.UIDUnavailable != "":
-		return sanitize.String(fmt.Sprintf("%s (known by its URL and certificate authority only: %s)", i.Server, i.UIDUnavailable))
+		return sanitize.String(
+			fmt.Sprintf("%s (known by its URL and certificate authority only: %s)", i.Server, i.UIDUnavailable),
+		)
 	}
 	return sanitize.String(i.Server)
 }

@@ -34,11 +34,15 @@ func TestPages(t *testing.T) {
 		"long pages":              {[]page{{"", tooLong(1)}, {"a", nil}, {"", tooLong(1)}, {"", nil}}, []string{" 500", " 50", "a 50", "a 5"}, nil},
 	} {
 		var asked []string
-		err := Pages(t.Context(), metav1.ListOptions{Limit: PageSize}, func(_ context.Context, o metav1.ListOptions) (string, error) {
-			asked = append(asked, fmt.Sprint(o.Continue, " ", o.Limit))
-			p := c.pages[len(asked)-1]
-			return p.next, p.err
-		})
+		err := Pages(
+			t.Context(),
+			metav1.ListOptions{Limit: PageSize},
+			func(_ context.Context, o metav1.ListOptions) (string, error) {
+				asked = append(asked, fmt.Sprint(o.Continue, " ", o.Limit))
+				p := c.pages[len(asked)-1]
+				return p.next, p.err
+			},
+		)
 		if !errors.Is(err, c.err) || !slices.Equal(asked, c.asked) {
 			t.Errorf("%s: %v, asked for %q", name, err, asked)
 		}
@@ -55,10 +59,14 @@ func TestPagesWithoutEnd(t *testing.T) {
 	} {
 		for _, limit := range []int64{0, 5, PageSize} {
 			n := 0
-			err := Pages(t.Context(), metav1.ListOptions{Limit: limit}, func(context.Context, metav1.ListOptions) (string, error) {
-				n++
-				return next(n), nil
-			})
+			err := Pages(
+				t.Context(),
+				metav1.ListOptions{Limit: limit},
+				func(context.Context, metav1.ListOptions) (string, error) {
+					n++
+					return next(n), nil
+				},
+			)
 			if !IsIncomplete(err) || n > maxPages {
 				t.Errorf("%s by %d: %v after %d pages", name, limit, err, n)
 			}

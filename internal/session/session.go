@@ -37,7 +37,11 @@ type Session struct {
 type MovedError struct{ Context, Difference string }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("context %s leads to another cluster now: %s. Start veltui again to use that one", e.Context, e.Difference)
+	return fmt.Sprintf(
+		"context %s leads to another cluster now: %s. Start veltui again to use that one",
+		e.Context,
+		e.Difference,
+	)
 }
 
 type OtherUserError struct{ Was, Is string }

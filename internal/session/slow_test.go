@@ -27,7 +27,10 @@ func TestDrippingAnswer(t *testing.T) {
 	}))
 	defer s.Close()
 	read := func(ctx context.Context) (int, error) {
-		c, err := HTTPClient(&rest.Config{Host: s.URL}, TransportOptions{Silence: time.Minute, Whole: 200 * time.Millisecond})
+		c, err := HTTPClient(
+			&rest.Config{Host: s.URL},
+			TransportOptions{Silence: time.Minute, Whole: 200 * time.Millisecond},
+		)
 		if err != nil {
 			return 0, err
 		}

@@ -76,7 +76,10 @@ func IsIncomplete(err error) bool {
 }
 
 func tooLong(limit int64) error {
-	return &IncompleteError{Reason: fmt.Sprintf("incomplete: the API server's answer is longer than %d MiB", limit>>20), TooLong: true}
+	return &IncompleteError{
+		Reason:  fmt.Sprintf("incomplete: the API server's answer is longer than %d MiB", limit>>20),
+		TooLong: true,
+	}
 }
 
 // RedirectError reports a redirect. It is never followed: the credentials would go with it.
@@ -86,7 +89,11 @@ type RedirectError struct {
 }
 
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("the API server answers %d and redirects to %s; veltui follows no redirect, as your credentials would go with it. Check the server's URL in the kubeconfig", e.Code, e.Location)
+	return fmt.Sprintf(
+		"the API server answers %d and redirects to %s; veltui follows no redirect, as your credentials would go with it. Check the server's URL in the kubeconfig",
+		e.Code,
+		e.Location,
+	)
 }
 
 type SilenceError struct{ After time.Duration }
@@ -141,7 +148,12 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return response, nil // no answer any more, but a connection
 	}
 	watchdog.reset()
-	response.Body = &body{ReadCloser: response.Body, meter: meter, watchdog: watchdog, limit: limitOf(request, response)}
+	response.Body = &body{
+		ReadCloser: response.Body,
+		meter:      meter,
+		watchdog:   watchdog,
+		limit:      limitOf(request, response),
+	}
 	if err := t.check(request, response); err != nil {
 		_ = response.Body.Close()
 		return nil, err
@@ -152,12 +164,21 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // check refuses answers that no client may get, and reads errors.
 func (t *transport) check(request *http.Request, response *http.Response) error {
 	switch code := response.StatusCode; code {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently,
+		http.StatusFound,
+		http.StatusSeeOther,
+		http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return &RedirectError{code, sanitize.Cut(response.Header.Get("Location"), maxLocation)}
 	}
 	// net/http has undone the compression that it asked for.
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return &IncompleteError{Reason: fmt.Sprintf("incomplete: the API server's answer is encoded as %s, which nobody asked for", sanitize.Cut(encoding, 40))}
+		return &IncompleteError{
+			Reason: fmt.Sprintf(
+				"incomplete: the API server's answer is encoded as %s, which nobody asked for",
+				sanitize.Cut(encoding, 40),
+			),
+		}
 	}
 	if limit := response.Body.(*body).limit; limit > 0 && response.ContentLength > limit {
 		return tooLong(limit)
@@ -320,7 +341,11 @@ const (
 // Pages reads a list page by page: read gets the options of each and returns the token of the
 // next. An expired list is read once more from its beginning, for which options have no token,
 // and a page that is too long in smaller ones. A list without end is an [IncompleteError].
-func Pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+func Pages(
+	ctx context.Context,
+	o metav1.ListOptions,
+	read func(context.Context, metav1.ListOptions) (next string, err error),
+) error {
 	again, items := true, 0
 	for range maxPages {
 		next, err := read(ctx, o)
@@ -339,12 +364,19 @@ func Pages(ctx context.Context, o metav1.ListOptions, read func(context.Context,
 		case next == o.Continue:
 			return &IncompleteError{Reason: "incomplete: the API server sends the same page of the list again"}
 		case len(next) > maxToken:
-			return &IncompleteError{Reason: fmt.Sprintf("incomplete: the API server's token for the next page is longer than %d kB", maxToken>>10)}
+			return &IncompleteError{
+				Reason: fmt.Sprintf(
+					"incomplete: the API server's token for the next page is longer than %d kB",
+					maxToken>>10,
+				),
+			}
 		}
 		if items += int(cmp.Or(o.Limit, PageSize)); items >= MaxItems {
 			break
 		}
 		o.Continue = next
 	}
-	return &IncompleteError{Reason: fmt.Sprintf("incomplete: the list has no end; veltui stopped after %d objects", min(items, MaxItems))}
+	return &IncompleteError{
+		Reason: fmt.Sprintf("incomplete: the list has no end; veltui stopped after %d objects", min(items, MaxItems)),
+	}
 }

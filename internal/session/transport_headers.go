@@ -148,7 +148,20 @@ func busy(request *http.Request, response *http.Response, text []byte) error {
 		status.Details.RetryAfterSeconds = seconds
 		return &apierrors.StatusError{ErrStatus: status}
 	}
-	err := apierrors.NewGenericServerResponse(response.StatusCode, request.Method, schema.GroupResource{}, "", "", int(seconds), true)
-	err.ErrStatus.Message = fmt.Sprintf("the server is busy (%d %s) and asks to come back in %d s", response.StatusCode, http.StatusText(response.StatusCode), seconds)
+	err := apierrors.NewGenericServerResponse(
+		response.StatusCode,
+		request.Method,
+		schema.GroupResource{},
+		"",
+		"",
+		int(seconds),
+		true,
+	)
+	err.ErrStatus.Message = fmt.Sprintf(
+		"the server is busy (%d %s) and asks to come back in %d s",
+		response.StatusCode,
+		http.StatusText(response.StatusCode),
+		seconds,
+	)
 	return err
 }

@@ -53,7 +53,12 @@ func serve(t *testing.T, http2 bool, handler http.HandlerFunc) *rest.Config {
 		server.Close()
 	})
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	config := &rest.Config{Host: server.URL, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAData: ca}, QPS: -1}
+	config := &rest.Config{
+		Host:            server.URL,
+		BearerToken:     "secret",
+		TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+		QPS:             -1,
+	}
 	if !http2 {
 		config.NextProtos = []string{"http/1.1"}
 	}
@@ -123,7 +128,9 @@ var encodings = map[string]func(w http.ResponseWriter, code int, start string){
 // requests are all the ways in which veltui asks an API server.
 var requests = map[string]func(context.Context, *kubernetes.Clientset, dynamic.Interface, metadata.Interface) error{
 	"one object": func(ctx context.Context, _ *kubernetes.Clientset, d dynamic.Interface, _ metadata.Interface) error {
-		_, err := d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace("n").Get(ctx, "a", metav1.GetOptions{})
+		_, err := d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
+			Namespace("n").
+			Get(ctx, "a", metav1.GetOptions{})
 		return err
 	},
 	"a typed list": func(ctx context.Context, c *kubernetes.Clientset, _ dynamic.Interface, _ metadata.Interface) error {
@@ -139,11 +146,15 @@ var requests = map[string]func(context.Context, *kubernetes.Clientset, dynamic.I
 		return err
 	},
 	"an access review": func(ctx context.Context, c *kubernetes.Clientset, _ dynamic.Interface, _ metadata.Interface) error {
-		_, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{}, metav1.CreateOptions{})
+		_, err := c.AuthorizationV1().
+			SelfSubjectAccessReviews().
+			Create(ctx, &authorizationv1.SelfSubjectAccessReview{}, metav1.CreateOptions{})
 		return err
 	},
 	"a review of the user": func(ctx context.Context, c *kubernetes.Clientset, _ dynamic.Interface, _ metadata.Interface) error {
-		_, err := c.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		_, err := c.AuthenticationV1().
+			SelfSubjectReviews().
+			Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		return err
 	},
 	"discovery": func(ctx context.Context, c *kubernetes.Clientset, _ dynamic.Interface, _ metadata.Interface) error {
@@ -163,16 +174,24 @@ var requests = map[string]func(context.Context, *kubernetes.Clientset, dynamic.I
 		return err
 	},
 	"a patch": func(ctx context.Context, _ *kubernetes.Clientset, d dynamic.Interface, _ metadata.Interface) error {
-		_, err := d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace("n").Patch(ctx, "a", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{})
+		_, err := d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
+			Namespace("n").
+			Patch(ctx, "a", types.JSONPatchType, []byte("[]"), metav1.PatchOptions{})
 		return err
 	},
 	"a create": func(ctx context.Context, _ *kubernetes.Clientset, d dynamic.Interface, _ metadata.Interface) error {
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"}}}
-		_, err := d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace("n").Create(ctx, o, metav1.CreateOptions{})
+		o := &unstructured.Unstructured{
+			Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a"}},
+		}
+		_, err := d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
+			Namespace("n").
+			Create(ctx, o, metav1.CreateOptions{})
 		return err
 	},
 	"a delete": func(ctx context.Context, _ *kubernetes.Clientset, d dynamic.Interface, _ metadata.Interface) error {
-		return d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace("n").Delete(ctx, "a", metav1.DeleteOptions{})
+		return d.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
+			Namespace("n").
+			Delete(ctx, "a", metav1.DeleteOptions{})
 	},
 	"a stream": func(ctx context.Context, c *kubernetes.Clientset, _ dynamic.Interface, _ metadata.Interface) error {
 		body, err := c.CoreV1().Pods("n").GetLogs("a", &corev1.PodLogOptions{}).Stream(ctx)
@@ -186,7 +205,11 @@ var requests = map[string]func(context.Context, *kubernetes.Clientset, dynamic.I
 }
 
 // clients are built on the transport as those of veltui are.
-func clients(t *testing.T, config *rest.Config, o TransportOptions) (*kubernetes.Clientset, dynamic.Interface, metadata.Interface) {
+func clients(
+	t *testing.T,
+	config *rest.Config,
+	o TransportOptions,
+) (*kubernetes.Clientset, dynamic.Interface, metadata.Interface) {
 	t.Helper()
 	over, err := HTTPClient(config, o)
 	if err != nil {
@@ -230,7 +253,11 @@ func TestBombs(t *testing.T) {
 						write(w, code, list)
 					})
 					meter := NewMeter(nil)
-					typed, untyped, partly := clients(t, config, TransportOptions{Meter: meter, OneAttempt: code == 500})
+					typed, untyped, partly := clients(
+						t,
+						config,
+						TransportOptions{Meter: meter, OneAttempt: code == 500},
+					)
 					for asked, ask := range requests {
 						var before, after runtime.MemStats
 						runtime.ReadMemStats(&before)
@@ -268,7 +295,10 @@ func TestStreamsHaveNoEnd(t *testing.T) {
 	})
 	typed, _, _ := clients(t, config, TransportOptions{})
 	for code = range map[int]bool{200: true, 404: true} {
-		body, err := typed.CoreV1().Pods("n").GetLogs("a", &corev1.PodLogOptions{Follow: true}).Stream(Streaming(t.Context()))
+		body, err := typed.CoreV1().
+			Pods("n").
+			GetLogs("a", &corev1.PodLogOptions{Follow: true}).
+			Stream(Streaming(t.Context()))
 		if code != 200 {
 			if !IsIncomplete(err) || apierrors.IsNotFound(err) {
 				t.Errorf("%v", err)
@@ -294,14 +324,29 @@ func TestErrorsStayWhatTheyAre(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 		}
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"details":{"name":"a"}}`)
+		_, _ = io.WriteString(
+			w,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"details":{"name":"a"}}`,
+		)
 	})
 	typed, untyped, partly := clients(t, config, TransportOptions{})
-	if err := requests["a patch"](t.Context(), typed, untyped, partly); !apierrors.IsNotFound(err) || apierrors.IsUnexpectedServerError(err) {
+	if err := requests["a patch"](
+		t.Context(),
+		typed,
+		untyped,
+		partly,
+	); !apierrors.IsNotFound(err) ||
+		apierrors.IsUnexpectedServerError(err) {
 		t.Errorf("%v", err)
 	}
 	broken = true
-	if err := requests["a patch"](t.Context(), typed, untyped, partly); apierrors.IsNotFound(err) || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := requests["a patch"](
+		t.Context(),
+		typed,
+		untyped,
+		partly,
+	); apierrors.IsNotFound(err) ||
+		!errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
 	}
 }
@@ -371,7 +416,8 @@ func TestOneAttempt(t *testing.T) {
 		calls.Store(0)
 		err := requests["a patch"](t.Context(), typed, untyped, partly)
 		after, asked := apierrors.SuggestsClientDelay(err)
-		if !apierrors.IsTooManyRequests(err) || !asked || after != 5 || calls.Load() != 1 || apierrors.IsUnexpectedServerError(err) != (text == "<html>") {
+		if !apierrors.IsTooManyRequests(err) || !asked || after != 5 || calls.Load() != 1 ||
+			apierrors.IsUnexpectedServerError(err) != (text == "<html>") {
 			t.Errorf("%v, again after %d s, %d requests", err, after, calls.Load())
 		}
 	}
@@ -435,7 +481,12 @@ func TestClockOffset(t *testing.T) {
 	} {
 		// The answer took a second, so the middle is half a second later: what
 		// the cut-off of the header makes up for.
-		if got, known := ClockOffset(c.date, now, now.Add(time.Second)); got != c.want || known != strings.Contains(c.date, "GMT") {
+		if got, known := ClockOffset(
+			c.date,
+			now,
+			now.Add(time.Second),
+		); got != c.want ||
+			known != strings.Contains(c.date, "GMT") {
 			t.Errorf("ClockOffset(%q) = %v, %t, want %v", c.date, got, known, c.want)
 		}
 	}

@@ -65,7 +65,9 @@ func (t *writeWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 func stores(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
-		unstored, dryRun := strings.Contains(r.URL.Path, "reviews") || strings.HasSuffix(r.URL.Path, "/portforward"), r.URL.Query().Has("dryRun")
+		unstored, dryRun := strings.Contains(r.URL.Path, "reviews") ||
+			strings.HasSuffix(r.URL.Path, "/portforward"), r.URL.Query().
+			Has("dryRun")
 		return !unstored && !dryRun
 	}
 	return false
@@ -87,7 +89,10 @@ func (w *WriteFailures) note(host string, r *http.Request, answer *http.Response
 	if w.failed == nil {
 		w.failed = map[string]writeFailure{}
 	}
-	w.failed[host] = writeFailure{w.Clock(), fmt.Sprintf("%s %s: %v", r.Method, r.URL.Path, sanitize.String(err.Error()))}
+	w.failed[host] = writeFailure{
+		w.Clock(),
+		fmt.Sprintf("%s %s: %v", r.Method, r.URL.Path, sanitize.String(err.Error())),
+	}
 }
 
 const (

@@ -18,7 +18,11 @@ func TestFailedWritesAreReported(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	w := &WriteFailures{Clock: func() time.Time { return now }}
 	do := func(method, path string, code int, failure error) {
-		transport := w.Watch("https://a")(answers(func() (*http.Response, error) { return &http.Response{StatusCode: code}, failure }))
+		transport := w.Watch(
+			"https://a",
+		)(
+			answers(func() (*http.Response, error) { return &http.Response{StatusCode: code}, failure }),
+		)
 		r, err := http.NewRequestWithContext(t.Context(), method, "https://a"+path, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -156,7 +156,11 @@ func TestDamagedFile(t *testing.T) {
 func TestHugeFile(t *testing.T) {
 	for name, start := range map[string][]byte{"sealed": sealedFile(t, wanted, "content"), "not sealed": nil} {
 		d, path := sealedDir(t)
-		if err := errors.Join(os.Mkdir(d.Path, 0o700), os.WriteFile(path, start, 0o600), os.Truncate(path, 2<<30)); err != nil {
+		if err := errors.Join(
+			os.Mkdir(d.Path, 0o700),
+			os.WriteFile(path, start, 0o600),
+			os.Truncate(path, 2<<30),
+		); err != nil {
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats

@@ -74,18 +74,32 @@ func (c *ControlPlane) Asked() ([]Asked, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
-		if e.Verb == "watch" != (e.Stage == "ResponseStarted") && e.Annotations["authorization.k8s.io/decision"] == "allow" {
+		if e.Verb == "watch" != (e.Stage == "ResponseStarted") &&
+			e.Annotations["authorization.k8s.io/decision"] == "allow" {
 			continue // a watch has two lines, or more
 		}
 		o := e.ObjectRef
-		a := Asked{User: e.User.Username, Verb: e.Verb, Group: o.APIGroup, Resource: o.Resource, Namespace: o.Namespace, Name: o.Name, Path: e.RequestURI,
-			Allowed: e.Annotations["authorization.k8s.io/decision"] == "allow", By: e.Annotations["authorization.k8s.io/reason"]}
+		a := Asked{
+			User:      e.User.Username,
+			Verb:      e.Verb,
+			Group:     o.APIGroup,
+			Resource:  o.Resource,
+			Namespace: o.Namespace,
+			Name:      o.Name,
+			Path:      e.RequestURI,
+			Allowed:   e.Annotations["authorization.k8s.io/decision"] == "allow",
+			By:        e.Annotations["authorization.k8s.io/reason"],
+		}
 		if o.Subresource != "" {
 			a.Resource += "/" + o.Subresource
 		}
 		if o.Resource == "selfsubjectaccessreviews" && len(e.ResponseObject) > 0 {
 			var review authorizationv1.SelfSubjectAccessReview
-			if err := json.Unmarshal(e.ResponseObject, &review); err != nil && !bytes.Contains(e.ResponseObject, []byte(`"kind":"Status"`)) {
+			if err := json.Unmarshal(
+				e.ResponseObject,
+				&review,
+			); err != nil &&
+				!bytes.Contains(e.ResponseObject, []byte(`"kind":"Status"`)) {
 				return nil, fmt.Errorf("reading the audit log: %w", err)
 			} // a Status is the answer to a review that its client gave up
 			a.Review, a.Granted = review.Spec.ResourceAttributes, review.Status.Allowed

@@ -37,7 +37,9 @@ func Assets() (string, error) {
 			return dirs[i], nil
 		}
 	}
-	return "", errors.New("kube-apiserver and etcd are not built yet: run `make testbed` (once, about five minutes on two cores), or set KUBEBUILDER_ASSETS to a folder that holds both")
+	return "", errors.New(
+		"kube-apiserver and etcd are not built yet: run `make testbed` (once, about five minutes on two cores), or set KUBEBUILDER_ASSETS to a folder that holds both",
+	)
 }
 
 func holdsPrograms(dir string) error {
@@ -65,7 +67,9 @@ func moduleRoot() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("finding the test bed: not inside veltui's source tree; set KUBEBUILDER_ASSETS to a folder that holds kube-apiserver and etcd")
+			return "", errors.New(
+				"finding the test bed: not inside veltui's source tree; set KUBEBUILDER_ASSETS to a folder that holds kube-apiserver and etcd",
+			)
 		}
 		dir = parent
 	}

@@ -97,7 +97,12 @@ func newConsole(master *os.File, o ConsoleOptions) (*Console, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the pseudo-terminal: %w", err)
 	}
-	c := &Console{options: o, tty: os.NewFile(uintptr(fd), "pseudo-terminal"), changed: make(chan struct{}, 1), done: make(chan struct{})}
+	c := &Console{
+		options: o,
+		tty:     os.NewFile(uintptr(fd), "pseudo-terminal"),
+		changed: make(chan struct{}, 1),
+		done:    make(chan struct{}),
+	}
 	c.Replace(o.Width, o.Height)
 	go c.read()
 	return c, nil

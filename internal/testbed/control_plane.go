@@ -160,7 +160,8 @@ func (c *ControlPlane) Stop() error {
 	var errs []error
 	if c.env != nil {
 		// A paused server would not hear that it shall end.
-		if err := c.ResumeAPIServer(); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, os.ErrNotExist) {
+		if err := c.ResumeAPIServer(); err != nil && !errors.Is(err, os.ErrProcessDone) &&
+			!errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
 		errs = append(errs, c.env.Stop())

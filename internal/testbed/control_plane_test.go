@@ -57,7 +57,8 @@ func TestControlPlaneKeepsItsDataOverACrash(t *testing.T) {
 	if err := errors.Join(k8s.List(ctx, &uploads), k8s.List(ctx, &restores)); err != nil {
 		t.Fatal(err)
 	}
-	if len(uploads.Items) != past.DataUploads || len(restores.Items) != past.Restores || len(uploads.Items[0].ManagedFields) != 2 {
+	if len(uploads.Items) != past.DataUploads || len(restores.Items) != past.Restores ||
+		len(uploads.Items[0].ManagedFields) != 2 {
 		t.Errorf("the fleet has %d uploads and %d restores", len(uploads.Items), len(restores.Items))
 	}
 	// What was written past the API server can be written through it.

@@ -37,7 +37,12 @@ func (c *ControlPlane) ChangeIdentity(ctx context.Context, was, is types.UID) er
 	if err != nil {
 		return fmt.Errorf("reading from etcd: %w", err)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.env.ControlPlane.Etcd.URL.JoinPath("v3/kv/range").String(), bytes.NewReader(request))
+	r, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		c.env.ControlPlane.Etcd.URL.JoinPath("v3/kv/range").String(),
+		bytes.NewReader(request),
+	)
 	if err != nil {
 		return fmt.Errorf("reading from etcd: %w", err)
 	}
@@ -51,7 +56,11 @@ func (c *ControlPlane) ChangeIdentity(ctx context.Context, was, is types.UID) er
 		return fmt.Errorf("reading from etcd: %w", err)
 	}
 	var found struct{ KVs []etcdPair }
-	if err := json.Unmarshal(text, &found); err != nil || len(found.KVs) != 1 || len(was) != len(is) || !bytes.Contains(found.KVs[0].Value, []byte(was)) {
+	if err := json.Unmarshal(
+		text,
+		&found,
+	); err != nil || len(found.KVs) != 1 || len(was) != len(is) ||
+		!bytes.Contains(found.KVs[0].Value, []byte(was)) {
 		return fmt.Errorf("changing the uid of kube-system from %s to %s: %v in %q", was, is, err, text)
 	}
 	pair := etcdPair{Key: []byte(kubeSystem), Value: bytes.ReplaceAll(found.KVs[0].Value, []byte(was), []byte(is))}

@@ -51,8 +51,12 @@ func (c *ControlPlane) Counting(file string) (*CountingProxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the API server: %w", err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Header.Del("Authorization") },
-		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Header.Del("Authorization") },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+	}
 	p := &CountingProxy{asked: map[string]int{}}
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.note(r)
@@ -63,7 +67,10 @@ func (c *ControlPlane) Counting(file string) (*CountingProxy, error) {
 	p.server.StartTLS()
 	// kubectl asks for a user's name where a kubeconfig has neither that nor a token.
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
-	p.kubeconfig, err = c.KubeconfigFor(&rest.Config{Host: p.server.URL, BearerToken: "counted", TLSClientConfig: rest.TLSClientConfig{CAData: ca}}, file)
+	p.kubeconfig, err = c.KubeconfigFor(
+		&rest.Config{Host: p.server.URL, BearerToken: "counted", TLSClientConfig: rest.TLSClientConfig{CAData: ca}},
+		file,
+	)
 	if err != nil {
 		p.Close()
 		return nil, err
@@ -78,7 +85,13 @@ func (p *CountingProxy) Kubeconfig() string { return p.kubeconfig }
 func (p *CountingProxy) Read() Traffic {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Traffic{At: time.Now(), FromClient: p.in.Load(), ToClient: p.out.Load(), Requests: p.total, Asked: maps.Clone(p.asked)}
+	return Traffic{
+		At:         time.Now(),
+		FromClient: p.in.Load(),
+		ToClient:   p.out.Load(),
+		Requests:   p.total,
+		Asked:      maps.Clone(p.asked),
+	}
 }
 
 // Close ends all connections.

@@ -59,7 +59,10 @@ func InstallOpenCRDs(ctx context.Context, cfg *rest.Config, only ...string) erro
 	yes := true
 	for _, crd := range crds {
 		for i := range crd.Spec.Versions {
-			crd.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &yes}
+			crd.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{
+				Type:                   "object",
+				XPreserveUnknownFields: &yes,
+			}
 		}
 	}
 	return InstallDefinitions(ctx, cfg, crds)
@@ -101,10 +104,16 @@ func served(ctx context.Context, cfg *rest.Config, crds []*apiextensionsv1.Custo
 				continue
 			}
 			path := fmt.Sprintf("/apis/%s/%s/%s", crd.Spec.Group, version.Name, crd.Spec.Names.Plural)
-			err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-				err := api.RESTClient().Get().AbsPath(path).Param("limit", "1").Do(ctx).Error()
-				return err == nil, client.IgnoreNotFound(err)
-			})
+			err := wait.PollUntilContextTimeout(
+				ctx,
+				20*time.Millisecond,
+				startTimeout,
+				true,
+				func(ctx context.Context) (bool, error) {
+					err := api.RESTClient().Get().AbsPath(path).Param("limit", "1").Do(ctx).Error()
+					return err == nil, client.IgnoreNotFound(err)
+				},
+			)
 			if err != nil {
 				return fmt.Errorf("waiting for %s: %w", path, err)
 			}

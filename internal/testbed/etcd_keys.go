@@ -12,7 +12,12 @@ import (
 // server stored nothing: it answers from its caches.
 func (c *ControlPlane) EtcdKeys(ctx context.Context) (map[string]string, error) {
 	// From the byte 0, to the end: https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.env.ControlPlane.Etcd.URL.String()+"/v3/kv/range", bytes.NewReader([]byte(`{"key":"AA==","range_end":"AA==","keys_only":true}`)))
+	request, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodPost,
+		c.env.ControlPlane.Etcd.URL.String()+"/v3/kv/range",
+		bytes.NewReader([]byte(`{"key":"AA==","range_end":"AA==","keys_only":true}`)),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("asking etcd: %w", err)
 	}

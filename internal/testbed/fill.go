@@ -68,7 +68,10 @@ func stored(o client.Object) (etcdPair, error) {
 	gvk := o.GetObjectKind().GroupVersionKind()
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	value, err := json.Marshal(o)
-	return etcdPair{[]byte(path.Join("/registry", gvk.Group, plural.Resource, o.GetNamespace(), o.GetName())), value}, err
+	return etcdPair{
+		[]byte(path.Join("/registry", gvk.Group, plural.Resource, o.GetNamespace(), o.GetName())),
+		value,
+	}, err
 }
 
 func putEtcd(ctx context.Context, etcd *http.Client, address string, pair etcdPair) error {
@@ -117,16 +120,31 @@ func manage(o client.Object, scheme *runtime.Scheme, creator, worker string) err
 		if err != nil {
 			return err
 		}
-		entries = append(entries, metav1.ManagedFieldsEntry{Manager: by.manager, Operation: metav1.ManagedFieldsOperationUpdate,
-			APIVersion: kinds[0].GroupVersion().String(), Time: &metav1.Time{Time: o.GetCreationTimestamp().Add(5 * time.Minute)},
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(fields))})
+		entries = append(
+			entries,
+			metav1.ManagedFieldsEntry{
+				Manager:   by.manager,
+				Operation: metav1.ManagedFieldsOperationUpdate,
+				APIVersion: kinds[0].GroupVersion().
+					String(),
+				Time:       &metav1.Time{Time: o.GetCreationTimestamp().Add(5 * time.Minute)},
+				FieldsType: "FieldsV1",
+				FieldsV1:   metav1.NewFieldsV1(string(fields)),
+			},
+		)
 	}
 	o.SetManagedFields(entries)
 	return nil
 }
 
 // unmanaged are the fields of metadata that the API server sets itself.
-var unmanaged = map[string]bool{"name": true, "namespace": true, "uid": true, "creationTimestamp": true, "generation": true}
+var unmanaged = map[string]bool{
+	"name":              true,
+	"namespace":         true,
+	"uid":               true,
+	"creationTimestamp": true,
+	"generation":        true,
+}
 
 // fieldSet names the fields of a tree in the way of FieldsV1.
 func fieldSet(tree map[string]any) map[string]any {

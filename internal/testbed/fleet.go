@@ -60,7 +60,13 @@ func uid(kind, i int) types.UID {
 }
 
 func (f Fleet) meta(kind, i int, name string, created time.Time) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: f.Namespace, Name: name, UID: uid(kind, i), Generation: 7, CreationTimestamp: metav1.NewTime(created)}
+	return metav1.ObjectMeta{
+		Namespace:         f.Namespace,
+		Name:              name,
+		UID:               uid(kind, i),
+		Generation:        7,
+		CreationTimestamp: metav1.NewTime(created),
+	}
 }
 
 func (f Fleet) schedule(i int) string {
@@ -82,18 +88,42 @@ func (f Fleet) backup(i int) *velerov1.Backup {
 	yes := true
 	b := &velerov1.Backup{
 		ObjectMeta: f.meta(1, i, f.backupName(i), began.Time),
-		Spec: velerov1.BackupSpec{IncludedNamespaces: []string{"shop", "shop-db"}, ExcludedResources: []string{"events", "events.events.k8s.io"},
-			StorageLocation: "default", VolumeSnapshotLocations: []string{"default"}, TTL: metav1.Duration{Duration: 720 * time.Hour},
-			SnapshotMoveData: &yes, DefaultVolumesToFsBackup: new(bool), CSISnapshotTimeout: metav1.Duration{Duration: 10 * time.Minute},
-			ItemOperationTimeout: metav1.Duration{Duration: 4 * time.Hour}},
-		Status: velerov1.BackupStatus{Version: 1, FormatVersion: "1.1.0", Phase: velerov1.BackupPhaseCompleted, StartTimestamp: &began,
-			CompletionTimestamp: &ended, Expiration: &expires, Progress: &velerov1.BackupProgress{TotalItems: 900 + i%7, ItemsBackedUp: 900 + i%7},
-			BackupItemOperationsAttempted: 5, BackupItemOperationsCompleted: 5, HookStatus: &velerov1.HookStatus{}},
+		Spec: velerov1.BackupSpec{
+			IncludedNamespaces:       []string{"shop", "shop-db"},
+			ExcludedResources:        []string{"events", "events.events.k8s.io"},
+			StorageLocation:          "default",
+			VolumeSnapshotLocations:  []string{"default"},
+			TTL:                      metav1.Duration{Duration: 720 * time.Hour},
+			SnapshotMoveData:         &yes,
+			DefaultVolumesToFsBackup: new(bool),
+			CSISnapshotTimeout:       metav1.Duration{Duration: 10 * time.Minute},
+			ItemOperationTimeout:     metav1.Duration{Duration: 4 * time.Hour},
+		},
+		Status: velerov1.BackupStatus{
+			Version:                       1,
+			FormatVersion:                 "1.1.0",
+			Phase:                         velerov1.BackupPhaseCompleted,
+			StartTimestamp:                &began,
+			CompletionTimestamp:           &ended,
+			Expiration:                    &expires,
+			Progress:                      &velerov1.BackupProgress{TotalItems: 900 + i%7, ItemsBackedUp: 900 + i%7},
+			BackupItemOperationsAttempted: 5,
+			BackupItemOperationsCompleted: 5,
+			HookStatus:                    &velerov1.HookStatus{},
+		},
 	}
-	b.Labels = map[string]string{velerov1.StorageLocationLabel: "default", velerov1.ScheduleNameLabel: f.schedule(i), "app.kubernetes.io/managed-by": "Helm",
-		"app.kubernetes.io/instance": "velero"}
-	b.Annotations = map[string]string{"velero.io/source-cluster-k8s-gitversion": "v1.36.3", "velero.io/source-cluster-k8s-major-version": "1",
-		"velero.io/source-cluster-k8s-minor-version": "36", "velero.io/resource-timeout": "10m0s"}
+	b.Labels = map[string]string{
+		velerov1.StorageLocationLabel:  "default",
+		velerov1.ScheduleNameLabel:     f.schedule(i),
+		"app.kubernetes.io/managed-by": "Helm",
+		"app.kubernetes.io/instance":   "velero",
+	}
+	b.Annotations = map[string]string{
+		"velero.io/source-cluster-k8s-gitversion":    "v1.36.3",
+		"velero.io/source-cluster-k8s-major-version": "1",
+		"velero.io/source-cluster-k8s-minor-version": "36",
+		"velero.io/resource-timeout":                 "10m0s",
+	}
 	if i < f.Running {
 		b.Status.Phase, b.Status.CompletionTimestamp, b.Status.Progress.ItemsBackedUp = velerov1.BackupPhaseInProgress, nil, 400
 		b.Status.BackupItemOperationsCompleted = 0
@@ -107,11 +137,34 @@ func (f Fleet) restore(i int) *velerov1.Restore {
 	from := (i + f.Running) % max(1, f.Backups)
 	r := &velerov1.Restore{
 		ObjectMeta: f.meta(2, i, "drill-"+f.backupName(from), began.Time),
-		Spec: velerov1.RestoreSpec{BackupName: f.backupName(from), IncludedNamespaces: []string{"*"}, NamespaceMapping: map[string]string{"shop": "shop-drill", "shop-db": "shop-db-drill"},
-			ExcludedResources:    []string{"nodes", "events", "events.events.k8s.io", "backups.velero.io", "restores.velero.io", "resticrepositories.velero.io", "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io", "backuprepositories.velero.io"},
-			ItemOperationTimeout: metav1.Duration{Duration: 4 * time.Hour}},
-		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended, Warnings: i % 3,
-			Progress: &velerov1.RestoreProgress{TotalItems: 880, ItemsRestored: 880}, HookStatus: &velerov1.HookStatus{}},
+		Spec: velerov1.RestoreSpec{
+			BackupName:         f.backupName(from),
+			IncludedNamespaces: []string{"*"},
+			NamespaceMapping:   map[string]string{"shop": "shop-drill", "shop-db": "shop-db-drill"},
+			ExcludedResources: []string{
+				"nodes",
+				"events",
+				"events.events.k8s.io",
+				"backups.velero.io",
+				"restores.velero.io",
+				"resticrepositories.velero.io",
+				"csinodes.storage.k8s.io",
+				"volumeattachments.storage.k8s.io",
+				"backuprepositories.velero.io",
+			},
+			ItemOperationTimeout: metav1.Duration{Duration: 4 * time.Hour},
+		},
+		Status: velerov1.RestoreStatus{
+			Phase:               velerov1.RestorePhaseCompleted,
+			StartTimestamp:      &began,
+			CompletionTimestamp: &ended,
+			Warnings:            i % 3,
+			Progress: &velerov1.RestoreProgress{
+				TotalItems:    880,
+				ItemsRestored: 880,
+			},
+			HookStatus: &velerov1.HookStatus{},
+		},
 	}
 	r.Finalizers = []string{"restores.velero.io/external-resources-finalizer"}
 	if i < f.Running {
@@ -128,18 +181,48 @@ func (f Fleet) dataUpload(i int) *velerov2alpha1.DataUpload {
 	yes := true
 	u := &velerov2alpha1.DataUpload{
 		ObjectMeta: f.meta(3, i, fmt.Sprintf("%s-%05x", name, i), accepted.Time),
-		Spec: velerov2alpha1.DataUploadSpec{SnapshotType: velerov2alpha1.SnapshotTypeCSI, SourceNamespace: "shop", SourcePVC: fmt.Sprintf("data-db-%d", i/max(1, f.Backups)),
-			CSISnapshot:           &velerov2alpha1.CSISnapshotSpec{VolumeSnapshot: fmt.Sprintf("velero-data-db-%05x", i), StorageClass: "fast-ssd", SnapshotClass: "csi-snapclass", Driver: "ebs.csi.aws.com"},
-			BackupStorageLocation: "default", OperationTimeout: metav1.Duration{Duration: 10 * time.Minute}},
-		Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseCompleted, Path: fmt.Sprintf("/host_pods/%s/volumes/kubernetes.io~csi/pvc-%s/mount", uid(4, i), uid(5, i)),
-			SnapshotID: fmt.Sprintf("%032x", i), StartTimestamp: &started, CompletionTimestamp: &ended, AcceptedTimestamp: &accepted,
-			Node: fmt.Sprintf("ip-10-0-%d-12.eu-central-1.compute.internal", i%9), AcceptedByNode: fmt.Sprintf("ip-10-0-%d-12.eu-central-1.compute.internal", i%9), NodeOS: "linux"},
+		Spec: velerov2alpha1.DataUploadSpec{
+			SnapshotType:    velerov2alpha1.SnapshotTypeCSI,
+			SourceNamespace: "shop",
+			SourcePVC:       fmt.Sprintf("data-db-%d", i/max(1, f.Backups)),
+			CSISnapshot: &velerov2alpha1.CSISnapshotSpec{
+				VolumeSnapshot: fmt.Sprintf("velero-data-db-%05x", i),
+				StorageClass:   "fast-ssd",
+				SnapshotClass:  "csi-snapclass",
+				Driver:         "ebs.csi.aws.com",
+			},
+			BackupStorageLocation: "default",
+			OperationTimeout:      metav1.Duration{Duration: 10 * time.Minute},
+		},
+		Status: velerov2alpha1.DataUploadStatus{
+			Phase: velerov2alpha1.DataUploadPhaseCompleted,
+			Path:  fmt.Sprintf("/host_pods/%s/volumes/kubernetes.io~csi/pvc-%s/mount", uid(4, i), uid(5, i)),
+			SnapshotID: fmt.Sprintf(
+				"%032x",
+				i,
+			),
+			StartTimestamp:      &started,
+			CompletionTimestamp: &ended,
+			AcceptedTimestamp:   &accepted,
+			Node: fmt.Sprintf(
+				"ip-10-0-%d-12.eu-central-1.compute.internal",
+				i%9,
+			),
+			AcceptedByNode: fmt.Sprintf("ip-10-0-%d-12.eu-central-1.compute.internal", i%9),
+			NodeOS:         "linux",
+		},
 	}
 	u.Status.Progress.TotalBytes, u.Status.Progress.BytesDone = 10<<30, 10<<30
 	u.GenerateName = name + "-"
-	u.Labels = map[string]string{velerov1.BackupNameLabel: name, velerov1.BackupUIDLabel: string(uid(1, of)), velerov1.AsyncOperationIDLabel: fmt.Sprintf("du-%s.%s", uid(1, of), uid(6, i)[:23]),
-		velerov1.PVCUIDLabel: string(uid(7, i%5))}
-	u.OwnerReferences = []metav1.OwnerReference{{APIVersion: "velero.io/v1", Kind: "Backup", Name: name, UID: uid(1, of), Controller: &yes}}
+	u.Labels = map[string]string{
+		velerov1.BackupNameLabel:       name,
+		velerov1.BackupUIDLabel:        string(uid(1, of)),
+		velerov1.AsyncOperationIDLabel: fmt.Sprintf("du-%s.%s", uid(1, of), uid(6, i)[:23]),
+		velerov1.PVCUIDLabel:           string(uid(7, i%5)),
+	}
+	u.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "velero.io/v1", Kind: "Backup", Name: name, UID: uid(1, of), Controller: &yes},
+	}
 	if i < f.Running {
 		u.Status.Phase, u.Status.CompletionTimestamp, u.Status.SnapshotID = velerov2alpha1.DataUploadPhaseInProgress, nil, ""
 		u.Status.Progress.BytesDone = 3 << 30

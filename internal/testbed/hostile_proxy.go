@@ -39,7 +39,10 @@ const rawBytes = "\uf8fe"
 var Poison = "\x1b[31m\x1b[2J\x1b]0;owned\x07\x1b]52;c;aGk=\x07\x1bP+q544e\x1b\\\x1b[6n\u009b31m\u009d52;c;aGk=\u009c" +
 	rawBytes + "\u202eevil\u2066\u200b\u2028\ufeff\U000e0041\ue000\x00\x05\b\x7f\r\nerror: forged\ta" + strings.Repeat("\u0301", 30) +
 	"ｶ" + strings.Repeat("\uff9e", 30) + "\u0e19" + strings.Repeat("\u0e33", 30) + "👍" + strings.Repeat("\U0001f3fb", 30) +
-	strings.Repeat("\u1100", 30) + "\u0915" + strings.Repeat("\u0903", 30) + strings.Repeat("\u0915\u094d", 30) + "🇩🇪👩\u200d👩\ufe0f"
+	strings.Repeat(
+		"\u1100",
+		30,
+	) + "\u0915" + strings.Repeat("\u0903", 30) + strings.Repeat("\u0915\u094d", 30) + "🇩🇪👩\u200d👩\ufe0f"
 
 // headerPoison is what Go's client takes in a header: no control of ASCII.
 const headerPoison = "\u009b31m\u009d52;c;aGk=\u009c\x9b31m\u202eevil\u200b"
@@ -99,10 +102,25 @@ func (h *Hostility) refuse(w http.ResponseWriter, code int) {
 		_, _ = io.WriteString(w, withRawBytes("<html>"+Poison))
 		return
 	}
-	reasons := map[int]string{401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 409: "Conflict", 422: "Invalid", 500: "InternalError", 503: "ServiceUnavailable"}
-	status := map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reasons[code], "message": "refused " + Poison,
+	reasons := map[int]string{
+		401: "Unauthorized",
+		403: "Forbidden",
+		404: "NotFound",
+		409: "Conflict",
+		422: "Invalid",
+		500: "InternalError",
+		503: "ServiceUnavailable",
+	}
+	status := map[string]any{
+		"apiVersion": "v1",
+		"kind":       "Status",
+		"status":     "Failure",
+		"code":       code,
+		"reason":     reasons[code],
+		"message":    "refused " + Poison,
 		"details": map[string]any{"name": Poison, "group": Poison, "kind": Poison, "uid": Poison,
-			"causes": []any{map[string]any{"reason": Poison, "message": Poison, "field": Poison}}}}
+			"causes": []any{map[string]any{"reason": Poison, "message": Poison, "field": Poison}}},
+	}
 	if h.Everything {
 		status["reason"] = reasons[code] + Poison
 	}
@@ -187,11 +205,41 @@ func withRawBytes(s string) string { return strings.ReplaceAll(s, rawBytes, "\x9
 
 var (
 	// always says of which kind a document is, and what a watch event means.
-	always = []string{"apiVersion", "kind", "type", "resourceVersion", "groupVersion", "continue", "k8s.io/initial-events-end"}
+	always = []string{
+		"apiVersion",
+		"kind",
+		"type",
+		"resourceVersion",
+		"groupVersion",
+		"continue",
+		"k8s.io/initial-events-end",
+	}
 	// structure is what clients find their way by.
-	structure = []string{"uid", "phase", "status", "preferredVersion", "version", "versions", "singularName", "shortNames",
-		"verbs", "group", "groups", "resource", "resources", "plural", "singular", "scope", "labels", "matchLabels", "ownerReferences",
-		"format", "conditionType", "storedVersions", "operation"}
+	structure = []string{
+		"uid",
+		"phase",
+		"status",
+		"preferredVersion",
+		"version",
+		"versions",
+		"singularName",
+		"shortNames",
+		"verbs",
+		"group",
+		"groups",
+		"resource",
+		"resources",
+		"plural",
+		"singular",
+		"scope",
+		"labels",
+		"matchLabels",
+		"ownerReferences",
+		"format",
+		"conditionType",
+		"storedVersions",
+		"operation",
+	}
 	// names are poisoned on demand.
 	names = []string{"name", "namespace", "backupName", "storageLocation", "scheduleName"}
 	// parsed are times, durations and quantities.

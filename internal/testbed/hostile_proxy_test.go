@@ -20,7 +20,10 @@ func TestHostilePoisonsWhatTheRealServerAnswers(t *testing.T) {
 	if err := real.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "hostile"}}); err != nil {
 		t.Fatal(err)
 	}
-	o := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "hostile", Name: "r"}, Spec: velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{"shop"}}}
+	o := &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "hostile", Name: "r"},
+		Spec:       velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{"shop"}},
+	}
 	if err := real.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +41,8 @@ func TestHostilePoisonsWhatTheRealServerAnswers(t *testing.T) {
 		if err := hostile.List(t.Context(), &list, client.InNamespace("hostile")); err != nil || len(list.Items) != 1 {
 			t.Fatal(err, len(list.Items))
 		}
-		if got := list.Items[0].Spec.IncludedNamespaces[0]; !strings.HasPrefix(got, "shop\x1b[31m") || !strings.Contains(got, "\u202eevil") {
+		if got := list.Items[0].Spec.IncludedNamespaces[0]; !strings.HasPrefix(got, "shop\x1b[31m") ||
+			!strings.Contains(got, "\u202eevil") {
 			t.Errorf("a namespace is %q", got)
 		}
 		if poisoned := list.Items[0].Name != "r"; poisoned != names {
@@ -50,7 +54,8 @@ func TestHostilePoisonsWhatTheRealServerAnswers(t *testing.T) {
 		}
 		event := <-w.ResultChan()
 		w.Stop()
-		if got, ok := event.Object.(*velerov1.Restore); !ok || !strings.Contains(got.Spec.IncludedNamespaces[0], "\x1b]52") {
+		if got, ok := event.Object.(*velerov1.Restore); !ok ||
+			!strings.Contains(got.Spec.IncludedNamespaces[0], "\x1b]52") {
 			t.Errorf("watched: %+v", event)
 		}
 		typed, err := kubernetes.NewForConfig(server.Config())

@@ -37,9 +37,25 @@ type MalformedField struct {
 // junk is what is put into a field that cannot hold it: what people write, and
 // what programs of other languages write.
 var junk = []any{
-	"30d", "junk", "", "2026-11-21t00:00:00z", "2026-11-21T00:00:00.5+25:00", "=", "YQ",
-	json.Number("1e30"), json.Number("1e19"), json.Number("-9223372036854775809"), json.Number("9223372036854775808"), json.Number("1.5"), json.Number("7"), true,
-	[]any{json.Number("1")}, map[string]any{"a": "b"}, nil,
+	"30d",
+	"junk",
+	"",
+	"2026-11-21t00:00:00z",
+	"2026-11-21T00:00:00.5+25:00",
+	"=",
+	"YQ",
+	json.Number(
+		"1e30",
+	),
+	json.Number("1e19"),
+	json.Number("-9223372036854775809"),
+	json.Number("9223372036854775808"),
+	json.Number("1.5"),
+	json.Number("7"),
+	true,
+	[]any{json.Number("1")},
+	map[string]any{"a": "b"},
+	nil,
 }
 
 // MalformedFields holds the CRDs that ship in the Velero module against its Go
@@ -57,7 +73,10 @@ func MalformedFields() ([]MalformedField, error) {
 			if err != nil {
 				return nil, fmt.Errorf("finding the type of %s: %w", kind.Kind, err)
 			}
-			w := fieldWalk{MalformedField{Kind: kind, Plural: crd.Spec.Names.Plural, schema: version.Schema.OpenAPIV3Schema}, &found}
+			w := fieldWalk{
+				MalformedField{Kind: kind, Plural: crd.Spec.Names.Plural, schema: version.Schema.OpenAPIV3Schema},
+				&found,
+			}
 			for _, part := range []string{"spec", "status"} {
 				if s, ok := version.Schema.OpenAPIV3Schema.Properties[part]; ok {
 					w.visit([]any{part}, &s, fieldNamed(reflect.TypeOf(typed).Elem(), part))
@@ -247,7 +266,13 @@ type Malformed struct {
 // CreateMalformed creates one object for each of the fields, with the first of
 // its values that the API server takes. Those of which it takes none are left
 // out. Each may be changed before it is created.
-func CreateMalformed(ctx context.Context, api client.Client, namespace string, fields []MalformedField, change func(*unstructured.Unstructured)) ([]Malformed, error) {
+func CreateMalformed(
+	ctx context.Context,
+	api client.Client,
+	namespace string,
+	fields []MalformedField,
+	change func(*unstructured.Unstructured),
+) ([]Malformed, error) {
 	var created []Malformed
 	for i, f := range fields {
 		for _, value := range f.Values {

@@ -22,18 +22,33 @@ func InstallEtcdBackupCRDs(ctx context.Context, cfg *rest.Config) error {
 // jsonSchema is what a CRD says about a value.
 type jsonSchema = apiextensionsv1.JSONSchemaProps
 
-func openShiftCRD(group, plural, kind string, properties map[string]jsonSchema) *apiextensionsv1.CustomResourceDefinition {
+func openShiftCRD(
+	group, plural, kind string,
+	properties map[string]jsonSchema,
+) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group, Annotations: map[string]string{
 			apiextensionsv1.KubeAPIApprovedAnnotation: "https://github.com/openshift/api/pull/1482"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: group, Scope: apiextensionsv1.ClusterScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind, ListKind: kind + "List"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1alpha1", Served: true, Storage: true,
-				Schema:       &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &jsonSchema{Type: "object", Required: []string{"spec"}, Properties: properties}},
-				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-			}},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				{
+					Name:    "v1alpha1",
+					Served:  true,
+					Storage: true,
+					Schema: &apiextensionsv1.CustomResourceValidation{
+						OpenAPIV3Schema: &jsonSchema{
+							Type:       "object",
+							Required:   []string{"spec"},
+							Properties: properties,
+						},
+					},
+					Subresources: &apiextensionsv1.CustomResourceSubresources{
+						Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+					},
+				},
+			},
 		},
 	}
 }
@@ -47,7 +62,9 @@ func object(required []string, properties map[string]jsonSchema) jsonSchema {
 func etcdBackupSchema() map[string]jsonSchema {
 	byType := "map"
 	claim := text()
-	claim.XValidations = apiextensionsv1.ValidationRules{{Rule: "self == oldSelf", Message: "pvcName is immutable once set"}}
+	claim.XValidations = apiextensionsv1.ValidationRules{
+		{Rule: "self == oldSelf", Message: "pvcName is immutable once set"},
+	}
 	namespace := text()
 	namespace.Pattern = "^openshift-etcd$"
 	changed := text()
@@ -63,7 +80,10 @@ func etcdBackupSchema() map[string]jsonSchema {
 	return map[string]jsonSchema{
 		"spec": object(nil, map[string]jsonSchema{"pvcName": claim}),
 		"status": object(nil, map[string]jsonSchema{
-			"backupJob": object([]string{"name", "namespace"}, map[string]jsonSchema{"name": text(), "namespace": namespace}),
+			"backupJob": object(
+				[]string{"name", "namespace"},
+				map[string]jsonSchema{"name": text(), "namespace": namespace},
+			),
 			"conditions": {Type: "array", XListType: &byType, XListMapKeys: []string{"type"},
 				Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &condition}},
 		}),
@@ -80,9 +100,15 @@ func etcdScheduleSchema() map[string]jsonSchema {
 			"etcd": object(nil, map[string]jsonSchema{
 				"schedule": text(), "timeZone": text(), "pvcName": text(),
 				"retentionPolicy": object([]string{"retentionType"}, map[string]jsonSchema{
-					"retentionType":   kind,
-					"retentionNumber": object([]string{"maxNumberOfBackups"}, map[string]jsonSchema{"maxNumberOfBackups": number}),
-					"retentionSize":   object([]string{"maxSizeOfBackupsGb"}, map[string]jsonSchema{"maxSizeOfBackupsGb": number}),
+					"retentionType": kind,
+					"retentionNumber": object(
+						[]string{"maxNumberOfBackups"},
+						map[string]jsonSchema{"maxNumberOfBackups": number},
+					),
+					"retentionSize": object(
+						[]string{"maxSizeOfBackupsGb"},
+						map[string]jsonSchema{"maxSizeOfBackupsGb": number},
+					),
 				}),
 			}),
 		}),

@@ -26,7 +26,11 @@ const dataDir = "data"
 func (c *ControlPlane) wrapPrograms(assets string) error {
 	wrap := func(program string) (string, error) {
 		path := filepath.Join(c.dir, program)
-		script := fmt.Sprintf("#!/bin/sh\necho $$ > '%s'\nexec '%s' \"$@\"\n", c.pidFile(program), filepath.Join(assets, program))
+		script := fmt.Sprintf(
+			"#!/bin/sh\necho $$ > '%s'\nexec '%s' \"$@\"\n",
+			c.pidFile(program),
+			filepath.Join(assets, program),
+		)
 		if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 			return "", fmt.Errorf("wrapping %s: %w", program, err)
 		}

@@ -22,7 +22,9 @@ func (c *ControlPlane) Namespace(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
 	}
-	_, err = k8s.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err = k8s.CoreV1().
+		Namespaces().
+		Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %s: %w", name, err)
 	}
@@ -33,7 +35,11 @@ func (c *ControlPlane) Namespace(ctx context.Context, name string) error {
 // RoleBinding that are named after the user. Called again it replaces the rights.
 // It waits until the API server grants them: RBAC hears of a binding a moment
 // after it was made.
-func (c *ControlPlane) UserWith(ctx context.Context, user, namespace string, rules ...rbacv1.PolicyRule) (*rest.Config, error) {
+func (c *ControlPlane) UserWith(
+	ctx context.Context,
+	user, namespace string,
+	rules ...rbacv1.PolicyRule,
+) (*rest.Config, error) {
 	k8s, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
@@ -67,15 +73,28 @@ func (c *ControlPlane) UserWith(ctx context.Context, user, namespace string, rul
 func granted(ctx context.Context, k8s kubernetes.Interface, user, namespace string, rule rbacv1.PolicyRule) error {
 	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
 	attributes := &authorizationv1.ResourceAttributes{
-		Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource}
+		Namespace:   namespace,
+		Verb:        rule.Verbs[0],
+		Group:       rule.APIGroups[0],
+		Resource:    resource,
+		Subresource: subresource,
+	}
 	if len(rule.ResourceNames) > 0 {
 		attributes.Name = rule.ResourceNames[0]
 	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes}}
-	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
-		answer, err := k8s.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed, err
-	})
+	review := &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: attributes},
+	}
+	err := wait.PollUntilContextTimeout(
+		ctx,
+		10*time.Millisecond,
+		startTimeout,
+		true,
+		func(ctx context.Context) (bool, error) {
+			answer, err := k8s.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			return err == nil && answer.Status.Allowed, err
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("waiting until %s may %s %s: %w", user, rule.Verbs[0], rule.Resources[0], err)
 	}

@@ -110,7 +110,10 @@ func (c *Copies) phase(b *velerov1.Backup) NoCopy {
 // that has the name when Velero begins, and does not wait for restores. A request that failed is kept for a day; Velero
 // may have deleted snapshots before the error, and its garbage collector asks again (backup_deletion_controller.go,
 // gc_controller.go Reconcile; 1.14 to 1.18.3).
-func DeletionRequest(b *velerov1.Backup, requests []*velerov1.DeleteBackupRequest) (*velerov1.DeleteBackupRequest, CopyReason) {
+func DeletionRequest(
+	b *velerov1.Backup,
+	requests []*velerov1.DeleteBackupRequest,
+) (*velerov1.DeleteBackupRequest, CopyReason) {
 	var failed *velerov1.DeleteBackupRequest
 	for _, r := range requests {
 		switch processed := string(r.Status.Phase) == DeletionProcessed; {

@@ -74,7 +74,8 @@ func TestSourcesExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := regexp.MustCompile("`((?:pkg|internal)/[a-z0-9_/]+\\.go)`((?:,? `[A-Za-z]+`)*)").FindAllStringSubmatch(string(raw), -1)
+	sources := regexp.MustCompile("`((?:pkg|internal)/[a-z0-9_/]+\\.go)`((?:,? `[A-Za-z]+`)*)").
+		FindAllStringSubmatch(string(raw), -1)
 	if len(sources) < 30 {
 		t.Fatalf("only %d sources found", len(sources))
 	}

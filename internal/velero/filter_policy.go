@@ -127,7 +127,10 @@ func validFilters(filters []ObjectFilter, mayCatchAll bool, budget *glob.Budget)
 			if !glob.Special(name) {
 				continue
 			}
-			if _, err := budget.Compile(name); err != nil && !errors.Is(err, glob.ErrTooComplex) && !errors.Is(err, glob.ErrSteps) {
+			if _, err := budget.Compile(
+				name,
+			); err != nil && !errors.Is(err, glob.ErrTooComplex) &&
+				!errors.Is(err, glob.ErrSteps) {
 				return err
 			}
 		}

@@ -14,7 +14,11 @@ import (
 )
 
 // CustomResourceDefinition is the kind that says which phases an API server accepts.
-var CustomResourceDefinition = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+var CustomResourceDefinition = schema.GroupVersionKind{
+	Group:   "apiextensions.k8s.io",
+	Version: "v1",
+	Kind:    "CustomResourceDefinition",
+}
 
 // VolumeSnapshots is the API of CSI snapshots, which a cluster need not serve.
 var VolumeSnapshots = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
@@ -27,8 +31,19 @@ func Mapper() meta.RESTMapper {
 			m.Add(group.WithKind(kind), scope)
 		}
 	}
-	add(meta.RESTScopeNamespace, velerov1.SchemeGroupVersion, "Backup", "Restore", "PodVolumeBackup", "PodVolumeRestore", "Schedule",
-		"BackupStorageLocation", "VolumeSnapshotLocation", "BackupRepository", "DeleteBackupRequest")
+	add(
+		meta.RESTScopeNamespace,
+		velerov1.SchemeGroupVersion,
+		"Backup",
+		"Restore",
+		"PodVolumeBackup",
+		"PodVolumeRestore",
+		"Schedule",
+		"BackupStorageLocation",
+		"VolumeSnapshotLocation",
+		"BackupRepository",
+		"DeleteBackupRequest",
+	)
 	add(meta.RESTScopeNamespace, velerov2alpha1.SchemeGroupVersion, "DataUpload", "DataDownload")
 	add(meta.RESTScopeNamespace, corev1.SchemeGroupVersion, "Pod", "Event", "ConfigMap")
 	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Namespace", "Node")
@@ -96,9 +111,28 @@ const (
 // refusals are answers of object stores that only a person can mend: codes of S3, Azure and Google
 // Cloud for unknown keys and buckets and missing rights (each store's list of error codes).
 var refusals = []string{
-	"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "AllAccessDisabled", "AccountProblem", "NoSuchBucket", "ExpiredToken", "InvalidToken", "PermanentRedirect",
-	"AuthenticationFailed", "AuthorizationFailure", "AuthorizationPermissionMismatch", "AccountIsDisabled", "ContainerNotFound", "ResourceNotFound",
-	"invalid_grant", "Error 401", "Error 403", "StatusCode: 401", "StatusCode: 403", "x509: ", "NotFound: no such",
+	"InvalidAccessKeyId",
+	"SignatureDoesNotMatch",
+	"AccessDenied",
+	"AllAccessDisabled",
+	"AccountProblem",
+	"NoSuchBucket",
+	"ExpiredToken",
+	"InvalidToken",
+	"PermanentRedirect",
+	"AuthenticationFailed",
+	"AuthorizationFailure",
+	"AuthorizationPermissionMismatch",
+	"AccountIsDisabled",
+	"ContainerNotFound",
+	"ResourceNotFound",
+	"invalid_grant",
+	"Error 401",
+	"Error 403",
+	"StatusCode: 401",
+	"StatusCode: 403",
+	"x509: ",
+	"NotFound: no such",
 }
 
 // RefusedByStore reports whether a location's message will not change by itself, unlike a time-out or a name that was

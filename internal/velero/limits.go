@@ -67,7 +67,12 @@ func notedResourceTimeout(o metav1.Object) (d time.Duration, noted bool) {
 func PodVolumeTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	d, err := time.ParseDuration(o.GetAnnotations()[velerov1.PodVolumeOperationTimeoutAnnotation])
 	if err != nil {
-		d = flags.timeout(flags.PodVolumeTimeout, DefaultServerFlags().PodVolumeTimeout, "fs-backup-timeout", "restic-timeout")
+		d = flags.timeout(
+			flags.PodVolumeTimeout,
+			DefaultServerFlags().PodVolumeTimeout,
+			"fs-backup-timeout",
+			"restic-timeout",
+		)
 	}
 	return min(max(0, d), Endless)
 }
@@ -77,7 +82,11 @@ func PodVolumeTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 func ItemOperationTimeout(o metav1.Object, flags ServerFlags) time.Duration {
 	d := askedItemOperationTimeout(o)
 	if d == 0 {
-		d = flags.timeout(flags.ItemOperationTimeout, DefaultServerFlags().ItemOperationTimeout, "default-item-operation-timeout")
+		d = flags.timeout(
+			flags.ItemOperationTimeout,
+			DefaultServerFlags().ItemOperationTimeout,
+			"default-item-operation-timeout",
+		)
 	}
 	return min(max(0, d), Endless)
 }
@@ -106,7 +115,11 @@ func OperationLooks(flags ServerFlags) time.Duration {
 
 // terminatingTimeout is how long a restore waits for each object that is being deleted, not at all for zero and less.
 func terminatingTimeout(_ metav1.Object, flags ServerFlags) time.Duration {
-	d := flags.timeout(flags.TerminatingTimeout, DefaultServerFlags().TerminatingTimeout, "terminating-resource-timeout")
+	d := flags.timeout(
+		flags.TerminatingTimeout,
+		DefaultServerFlags().TerminatingTimeout,
+		"terminating-resource-timeout",
+	)
 	return min(max(0, d), Endless)
 }
 
@@ -157,7 +170,11 @@ func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 			limits.addTime("spec.csiSnapshotTimeout", SnapshotTimeout(o, flags), "job spec")
 		}
 	} else {
-		limits.addTime("terminating-resource-timeout", terminatingTimeout(o, flags), limits.source("terminating-resource-timeout"))
+		limits.addTime(
+			"terminating-resource-timeout",
+			terminatingTimeout(o, flags),
+			limits.source("terminating-resource-timeout"),
+		)
 	}
 	limits.addTime("resource-timeout", ResourceTimeout(o, flags), limits.resourceSource(o))
 	volumes := limits.source("fs-backup-timeout", "restic-timeout")
@@ -170,7 +187,11 @@ func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 		operations = "job spec"
 	}
 	limits.addTime("spec.itemOperationTimeout", ItemOperationTimeout(o, flags), operations)
-	limits.addTime("item-operation-sync-frequency", OperationLooks(flags), limits.source("item-operation-sync-frequency"))
+	limits.addTime(
+		"item-operation-sync-frequency",
+		OperationLooks(flags),
+		limits.source("item-operation-sync-frequency"),
+	)
 	limits.add("client-qps", strconv.FormatFloat(flags.ClientQPS, 'g', -1, 32), limits.source("client-qps"))
 	limits.add("client-burst", strconv.Itoa(flags.ClientBurst), limits.source("client-burst"))
 	return append(limits.list, prepareLimit(agents))
@@ -251,7 +272,11 @@ func prepareLimit(agents []Agent) Limit {
 	case defaultPrepareTimeout:
 		source = "default of the node-agent"
 	case Endless:
-		return Limit{"data-mover-prepare-timeout", "unknown", "node-agent flag, whose value cannot be read in its arguments"}
+		return Limit{
+			"data-mover-prepare-timeout",
+			"unknown",
+			"node-agent flag, whose value cannot be read in its arguments",
+		}
 	}
 	return Limit{"data-mover-prepare-timeout", prepare.String(), source}
 }
@@ -266,7 +291,14 @@ func SlotLimits(s Slots) []Limit {
 		limits = append(limits, Limit{"prepareQueueLength", strconv.Itoa(s.PrepareQueue), s.Source})
 	}
 	if s.Why != "" {
-		limits = append(limits, Limit{"loadConcurrency", strconv.Itoa(defaultSlots), "not known, " + s.Why + "; Velero's default is assumed"})
+		limits = append(
+			limits,
+			Limit{
+				"loadConcurrency",
+				strconv.Itoa(defaultSlots),
+				"not known, " + s.Why + "; Velero's default is assumed",
+			},
+		)
 	}
 	return limits
 }

@@ -14,7 +14,10 @@ import (
 // TestEveryLimitIsListed changes each flag that bounds something: a bound that
 // rules read must not be missing among the limits that explain prints.
 func TestEveryLimitIsListed(t *testing.T) {
-	server := Server{Visible: true, ServerPod: ServerPod{Container: "velero", Version: "v1.18.3", Flags: DefaultServerFlags()}}
+	server := Server{
+		Visible:   true,
+		ServerPod: ServerPod{Container: "velero", Version: "v1.18.3", Flags: DefaultServerFlags()},
+	}
 	list := func(s Server) []Limit {
 		return append(Limits(&velerov1.Backup{}, s, nil), Limits(&velerov1.Restore{}, s, nil)...)
 	}
@@ -41,7 +44,9 @@ func TestSourcesOfLimits(t *testing.T) {
 	digest, unread, zero := seen, seen, seen
 	digest.Version, unread.Version = "", "v1.19.0-rc.2"
 	zero.Flags = ParseServerFlags([]string{"server", "--resource-timeout=0s"})
-	asks := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{velerov1.ResourceTimeoutAnnotation: "20m"}}}
+	asks := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{velerov1.ResourceTimeoutAnnotation: "20m"}},
+	}
 	asks.Spec.ItemOperationTimeout.Duration = time.Hour
 	for _, c := range []struct {
 		name, value, source string

@@ -68,13 +68,23 @@ func TestHostileFilters(t *testing.T) {
 	if o := (Namespaces{Includes: []string{hostile}}).Overlap(other, known); !o.Any || o.Certain {
 		t.Errorf("a hostile pattern: %v, certain %v", o.Any, o.Certain)
 	}
-	if o := (Namespaces{Includes: many}).Overlap(Namespaces{Includes: append(many, "x")}, nil); !o.Any || !o.Certain || len(o.Names) != len(many) {
+	if o := (Namespaces{Includes: many}).Overlap(
+		Namespaces{Includes: append(many, "x")},
+		nil,
+	); !o.Any || !o.Certain ||
+		len(o.Names) != len(many) {
 		t.Errorf("long lists: %v, certain %v, %d names", o.Any, o.Certain, len(o.Names))
 	}
-	if o := (Namespaces{Includes: patterns}).Overlap(Namespaces{Includes: append(patterns[1:], "q*")}, nil); !o.Any || o.Certain {
+	if o := (Namespaces{Includes: patterns}).Overlap(
+		Namespaces{Includes: append(patterns[1:], "q*")},
+		nil,
+	); !o.Any ||
+		o.Certain {
 		t.Errorf("many patterns: %v, certain %v", o.Any, o.Certain)
 	}
-	r := &velerov1.Restore{Spec: velerov1.RestoreSpec{IncludedNamespaces: []string{hostile}, NamespaceMapping: map[string]string{}}}
+	r := &velerov1.Restore{
+		Spec: velerov1.RestoreSpec{IncludedNamespaces: []string{hostile}, NamespaceMapping: map[string]string{}},
+	}
 	for _, name := range known {
 		r.Spec.NamespaceMapping[name] = "target"
 	}

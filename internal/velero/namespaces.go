@@ -59,7 +59,10 @@ func (n Namespaces) Overlap(o Namespaces, known []string) Overlap {
 		return Overlap{}
 	}
 	if known != nil {
-		both := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !x.Takes(name) || !y.Takes(name) })
+		both := slices.DeleteFunc(
+			slices.Clone(known),
+			func(name string) bool { return !x.Takes(name) || !y.Takes(name) },
+		)
 		if len(both) == 0 {
 			return Overlap{}
 		}
@@ -120,7 +123,8 @@ func overlapOfLists(a, b *namespaceFilter) Overlap {
 			continue
 		}
 		// Beyond the budget everything may meet.
-		if !a.budget.Spend(len(patterns)) || slices.ContainsFunc(patterns, func(q string) bool { return mayMeet(p, q) }) {
+		if !a.budget.Spend(len(patterns)) ||
+			slices.ContainsFunc(patterns, func(q string) bool { return mayMeet(p, q) }) {
 			perhaps = add(perhaps, p)
 		}
 	}

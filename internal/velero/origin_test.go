@@ -31,8 +31,13 @@ func TestOriginOf(t *testing.T) {
 		"written by nobody knows whom":    {"Completed", 0, 0, false, "", OriginUnknown},
 		"without a start":                 {"Completed", 4, 0, true, "", OriginUnknown},
 	} {
-		b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Generation: c.generation, CreationTimestamp: metav1.NewTime(at.Add(c.created))},
-			Status: velerov1.BackupStatus{Phase: c.phase, FailureReason: c.reason}}
+		b := &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{
+				Generation:        c.generation,
+				CreationTimestamp: metav1.NewTime(at.Add(c.created)),
+			},
+			Status: velerov1.BackupStatus{Phase: c.phase, FailureReason: c.reason},
+		}
 		if !c.never {
 			b.Status.StartTimestamp = &metav1.Time{Time: at}
 		}

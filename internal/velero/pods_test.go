@@ -16,7 +16,9 @@ func TestServerStartedByAShellRuns(t *testing.T) {
 		{[]string{"sh", "-c", "sleep 5 &&\n velero server"}, true},
 		{[]string{"sh", "-c", "velero backup create x; echo server"}, false},
 	} {
-		pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x/y", Command: c.command}}}}
+		pod := corev1.Pod{
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "x/y", Command: c.command}}},
+		}
 		if got := IsServer(&pod); got != c.want {
 			t.Errorf("%q: %v", c.command, got)
 		}

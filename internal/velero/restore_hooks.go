@@ -93,7 +93,12 @@ func execHooks(r *velerov1.Restore, p *corev1.Pod) []execHook {
 	if p.Annotations[hookCommand] != "" {
 		waits, _ := time.ParseDuration(p.Annotations[hookWait])
 		exec, _ := time.ParseDuration(p.Annotations[hookExec])
-		h := execHook{container: p.Annotations[hookContainer], waits: waits, exec: exec, ready: p.Annotations[hookReady] == "true"}
+		h := execHook{
+			container: p.Annotations[hookContainer],
+			waits:     waits,
+			exec:      exec,
+			ready:     p.Annotations[hookReady] == "true",
+		}
 		if h.container == "" {
 			h.container = first
 		}
@@ -108,7 +113,11 @@ func execHooks(r *velerov1.Restore, p *corev1.Pod) []execHook {
 			if hook.Exec == nil {
 				continue
 			}
-			h := execHook{container: hook.Exec.Container, waits: hook.Exec.WaitTimeout.Duration, exec: hook.Exec.ExecTimeout.Duration}
+			h := execHook{
+				container: hook.Exec.Container,
+				waits:     hook.Exec.WaitTimeout.Duration,
+				exec:      hook.Exec.ExecTimeout.Duration,
+			}
 			h.ready = hook.Exec.WaitForReady != nil && *hook.Exec.WaitForReady
 			if h.container == "" {
 				h.container = first
@@ -162,10 +171,16 @@ func podHooks(p *corev1.Pod, hooks []execHook, logged LoggedHook, now time.Time)
 			continue
 		}
 		ready := slices.ContainsFunc(hooks, func(o execHook) bool { return o.container == h.container && o.ready })
-		f := RestoreHook{Pod: p.Namespace + "/" + p.Name, Container: h.container, Created: p.CreationTimestamp.Time, Waits: waits}
+		f := RestoreHook{
+			Pod:       p.Namespace + "/" + p.Name,
+			Container: h.container,
+			Created:   p.CreationTimestamp.Time,
+			Waits:     waits,
+		}
 		f.State, f.Blocked = hookState(p, h.container, ready, exec, now)
 		inContainer := logged.Container == "" || logged.Container == h.container
-		if logged.Pod == p.Namespace+"/"+p.Name && inContainer && now.Sub(logged.At) <= max(logged.Timeout, defaultExecTimeout)+hookMargin {
+		if logged.Pod == p.Namespace+"/"+p.Name && inContainer &&
+			now.Sub(logged.At) <= max(logged.Timeout, defaultExecTimeout)+hookMargin {
 			f.State, f.Blocked = HookRuns, ""
 		}
 		switch {
@@ -183,7 +198,13 @@ const noSuchContainer = "the pod has no such container"
 
 // hookState is how far the hooks of a container are, which may take as long as exec once it is up: Velero needs to see
 // it up once (isContainerUp). A container that crashes again and again does come up.
-func hookState(p *corev1.Pod, container string, ready bool, exec time.Duration, now time.Time) (_ HookState, blocked string) {
+func hookState(
+	p *corev1.Pod,
+	container string,
+	ready bool,
+	exec time.Duration,
+	now time.Time,
+) (_ HookState, blocked string) {
 	switch {
 	case !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }):
 		return HookNever, noSuchContainer
@@ -215,7 +236,8 @@ func hookState(p *corev1.Pod, container string, ready bool, exec time.Duration, 
 
 // neverStarts is why a container that never ran cannot start until a person mends it.
 func neverStarts(s *corev1.ContainerStatus) string {
-	if s.State.Waiting == nil || s.RestartCount > 0 || s.LastTerminationState.Terminated != nil || !cannotStart[s.State.Waiting.Reason] {
+	if s.State.Waiting == nil || s.RestartCount > 0 || s.LastTerminationState.Terminated != nil ||
+		!cannotStart[s.State.Waiting.Reason] {
 		return ""
 	}
 	return s.State.Waiting.Reason

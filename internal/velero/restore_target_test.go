@@ -27,8 +27,19 @@ func TestRestoresInto(t *testing.T) {
 		{"swapped", "", "", map[string]string{"a": "b", "b": "a"}, "", "", "a b", ""},
 		{"patterns", "team-*", "team-x", nil, "team-*", "", "team-a", "team-x shop"},
 	} {
-		r := &velerov1.Restore{Spec: velerov1.RestoreSpec{IncludedNamespaces: words(c.included), ExcludedNamespaces: words(c.excluded), NamespaceMapping: c.mapping}}
-		b := &velerov1.Backup{Spec: velerov1.BackupSpec{IncludedNamespaces: words(c.backupIncluded), ExcludedNamespaces: words(c.backupExcluded)}}
+		r := &velerov1.Restore{
+			Spec: velerov1.RestoreSpec{
+				IncludedNamespaces: words(c.included),
+				ExcludedNamespaces: words(c.excluded),
+				NamespaceMapping:   c.mapping,
+			},
+		}
+		b := &velerov1.Backup{
+			Spec: velerov1.BackupSpec{
+				IncludedNamespaces: words(c.backupIncluded),
+				ExcludedNamespaces: words(c.backupExcluded),
+			},
+		}
 		for _, name := range words(c.into) {
 			if !RestoresInto(r, b, name) {
 				t.Errorf("%s: not into %s", c.name, name)

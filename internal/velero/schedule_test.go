@@ -56,7 +56,15 @@ func TestNextRun(t *testing.T) {
 			continue
 		}
 		if want := at(c.want); !table.NextRun(s).Equal(want.Time) {
-			t.Errorf("%s in %s after %q, skipped %q: %s, want %s", c.cron, c.zone, c.last, c.skipped, table.NextRun(s).UTC(), want.UTC())
+			t.Errorf(
+				"%s in %s after %q, skipped %q: %s, want %s",
+				c.cron,
+				c.zone,
+				c.last,
+				c.skipped,
+				table.NextRun(s).UTC(),
+				want.UTC(),
+			)
 		}
 	}
 	for _, bad := range []string{"", "daily", "61 * * * *", "* * * * * *", "CRON_TZ=Nowhere/Town 0 2 * * *", "TZ=UTC", "@every", "@every -5m", "\x00"} {

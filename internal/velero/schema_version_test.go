@@ -17,7 +17,16 @@ func TestSchemaVersionOfThisVelero(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{"Backup": "v1.18.0 or later", "Restore": "v1.18.3 or later"} {
-		raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "v1", "bases", "velero.io_"+strings.ToLower(kind)+"s.yaml"))
+		raw, err := os.ReadFile(
+			filepath.Join(
+				strings.TrimSpace(string(dir)),
+				"config",
+				"crd",
+				"v1",
+				"bases",
+				"velero.io_"+strings.ToLower(kind)+"s.yaml",
+			),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +47,12 @@ func TestSchemaVersionOfThisVelero(t *testing.T) {
 			t.Fatal(err)
 		}
 		properties := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties
-		if got, known := SchemaVersionsOf(kind, properties.Spec.Properties, properties.Status.Properties); !known || got.String() != want {
+		if got, known := SchemaVersionsOf(
+			kind,
+			properties.Spec.Properties,
+			properties.Status.Properties,
+		); !known ||
+			got.String() != want {
 			t.Errorf("%s: %v, %v; want %s", kind, got, known, want)
 		}
 	}

@@ -56,7 +56,14 @@ func ServerPods(pods []*corev1.Pod) []ServerPod {
 }
 
 func readServer(p *corev1.Pod) ServerPod {
-	s := ServerPod{Name: p.Name, Created: p.CreationTimestamp.Time, Deployment: deploymentOf(p), ServiceAccount: cmp.Or(p.Spec.ServiceAccountName, "default"), Flags: DefaultServerFlags(), Grace: 30 * time.Second}
+	s := ServerPod{
+		Name:           p.Name,
+		Created:        p.CreationTimestamp.Time,
+		Deployment:     deploymentOf(p),
+		ServiceAccount: cmp.Or(p.Spec.ServiceAccountName, "default"),
+		Flags:          DefaultServerFlags(),
+		Grace:          30 * time.Second,
+	}
 	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
 		s.Grace = time.Duration(max(0, *g)) * time.Second
 	}
@@ -327,7 +334,8 @@ func IsServer(p *corev1.Pod) bool {
 func runsServer(c corev1.Container) bool {
 	words := commandOf(c)
 	for i, w := range words {
-		if w == "server" && (i > 0 && path.Base(words[i-1]) == "velero" || i == 0 && strings.Contains(c.Image, "velero")) {
+		if w == "server" &&
+			(i > 0 && path.Base(words[i-1]) == "velero" || i == 0 && strings.Contains(c.Image, "velero")) {
 			return true
 		}
 	}

@@ -213,14 +213,16 @@ func (e *LogEntry) ofController(kind, ref string) bool {
 func (e *LogEntry) refuses(namespace, name string) bool {
 	c := e.Fields["controller"]
 	return e.Text == "Reconciler error" && (c == string(BackupController) || c == string(RestoreController) || c == string(BackupQueueController)) &&
-		e.Fields["name"] == name && (e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
+		e.Fields["name"] == name &&
+		(e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
 }
 
 // failsToList is what a reflector says of a kind that it cannot list, empty for other lines
 // (k8s.io/client-go/tools/cache/reflector.go, DefaultWatchErrorHandler; up to Velero 1.17 the
 // text begins with the reflector's place in the source).
 func (e *LogEntry) failsToList() string {
-	if !strings.HasPrefix(e.Text, "Failed to watch") && !strings.Contains(e.Text+e.Error+e.Fields["logSource"], "reflector.go:") {
+	if !strings.HasPrefix(e.Text, "Failed to watch") &&
+		!strings.Contains(e.Text+e.Error+e.Fields["logSource"], "reflector.go:") {
 		return ""
 	}
 	for _, text := range []string{e.Error, e.Text} {
@@ -240,9 +242,20 @@ const reflectorRetries = 90 * time.Second
 func unanswered(failure string) bool {
 	_, why, _ := strings.Cut(failure, ": ")
 	return strings.HasPrefix(why, `Get "`) || slices.ContainsFunc([]string{
-		"etcdserver: ", "context deadline exceeded", "context canceled", "unexpected EOF", "http2: ", "stream error: ", "client rate limiter ",
-		"the server was unable to return a response in the time allotted", "apiserver not ready", "the apiserver is shutting down",
-		"storage is (re)initializing", "Timeout: ", "Too many requests", "the server has received too many requests",
+		"etcdserver: ",
+		"context deadline exceeded",
+		"context canceled",
+		"unexpected EOF",
+		"http2: ",
+		"stream error: ",
+		"client rate limiter ",
+		"the server was unable to return a response in the time allotted",
+		"apiserver not ready",
+		"the apiserver is shutting down",
+		"storage is (re)initializing",
+		"Timeout: ",
+		"Too many requests",
+		"the server has received too many requests",
 	}, func(text string) bool { return strings.HasPrefix(why, text) })
 }
 
@@ -288,7 +301,15 @@ func givesUp(text, kind string) (to string, ok bool) {
 }
 
 // lastPhases are those that a last status may carry.
-var lastPhases = []string{PhaseWaiting, PhaseWaitingPartly, PhaseFinalizing, PhaseFinalizingPartly, PhaseCompleted, PhasePartiallyFailed, PhaseFailed}
+var lastPhases = []string{
+	PhaseWaiting,
+	PhaseWaitingPartly,
+	PhaseFinalizing,
+	PhaseFinalizingPartly,
+	PhaseCompleted,
+	PhasePartiallyFailed,
+	PhaseFailed,
+}
 
 // controllerKeys are the log fields of the controllers that alone write the status of a job in progress. Others try again.
 var controllerKeys = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
@@ -300,7 +321,15 @@ var JobKeys = map[string][]string{
 }
 
 // notWork are controllers that speak of a job without working on it.
-var notWork = []string{"backup-deletion", "backup-sync", "gc", "garbage-collector", "backup-queue", "download-request", "schedule"}
+var notWork = []string{
+	"backup-deletion",
+	"backup-sync",
+	"gc",
+	"garbage-collector",
+	"backup-queue",
+	"download-request",
+	"schedule",
+}
 
 // About reports whether a line is of the server's work on a job. kind is Backup or Restore.
 func (e *LogEntry) About(kind, namespace, name string) bool {

@@ -23,29 +23,101 @@ func TestServerGaveUp(t *testing.T) {
 		phase           string
 		gaveUp          bool
 	}{
-		"as recorded":              {lost, "Restore", "s3-apidown", "FinalizingPartiallyFailed", true},
-		"lines of others after it": {lost + later + "msg=x restore=velero/s3\n" + later + "msg=x backup=velero/s3-apidown\n", "Restore", "s3-apidown", "FinalizingPartiallyFailed", true},
-		"the server worked on it after that": {lost + later + `msg="Attempting to restore Pod: a" restore=velero/s3-apidown` + "\n",
-			"Restore", "s3-apidown", "", false},
-		"a name that begins as another":  {lost, "Restore", "s3-api", "", false},
-		"a name that another begins":     {strings.ReplaceAll(lost, "s3-apidown", "s3"), "Restore", "s3-apidown", "", false},
-		"another namespace":              {strings.ReplaceAll(lost, "=velero/", "=dr/"), "Restore", "s3-apidown", "", false},
-		"a backup of that name":          {lost, "Backup", "s3-apidown", "", false},
-		"before the job began":           {strings.ReplaceAll(lost, "T01:55", "T01:54"), "Restore", "s3-apidown", "", false},
-		"cut off in its last line":       {lost[:len(lost)-1], "Restore", "s3-apidown", "", false},
-		"a phase that does not exist":    {strings.ReplaceAll(lost, "FinalizingPartiallyFailed", "Paradise"), "Restore", "s3-apidown", "", false},
-		"said by another in its message": {later + `msg="quoted: Error updating restore's status from InProgress to Failed Restore=velero/r9" restore=velero/r9` + "\n", "Restore", "r9", "", false},
-		"forged behind a quotation mark": {later + `msg="x\" Restore=velero/r9 msg=\"Error updating restore's status from InProgress to Failed" restore=velero/r8` + "\n", "Restore", "r9", "", false},
-		"1.14": {later + `msg="Error updating restore's final status" Restore=velero/r9 error="connection refused"` + "\n",
-			"Restore", "r9", "", true},
-		"the finalizer, which tries again": {later + `msg="error updating restore's final status" restore finalizer=velero/r9 error="refused"` + "\n",
-			"Restore", "r9", "", false},
-		"a backup": {`time="2026-11-21T01:58:00Z" level=error msg="error updating backup's status from InProgress to WaitingForPluginOperations" backuprequest=velero/b1 error="etcdserver: request timed out"` + "\n",
-			"Backup", "b1", "WaitingForPluginOperations", true},
-		"JSON": {`{"Restore":"velero/r9","error.message":"refused","level":"info","msg":"Error updating restore's status from InProgress to Finalizing","time":"2026-11-21T01:58:00Z","n":1}` + "\n",
-			"Restore", "r9", "Finalizing", true},
-		"deleted after it": {lost + later + `msg="Removing backup" backup=velero/s3-apidown restore=velero/s3-apidown controller=backup-deletion` + "\n",
-			"Restore", "s3-apidown", "FinalizingPartiallyFailed", true},
+		"as recorded": {lost, "Restore", "s3-apidown", "FinalizingPartiallyFailed", true},
+		"lines of others after it": {
+			lost + later + "msg=x restore=velero/s3\n" + later + "msg=x backup=velero/s3-apidown\n",
+			"Restore",
+			"s3-apidown",
+			"FinalizingPartiallyFailed",
+			true,
+		},
+		"the server worked on it after that": {
+			lost + later + `msg="Attempting to restore Pod: a" restore=velero/s3-apidown` + "\n",
+			"Restore",
+			"s3-apidown",
+			"",
+			false,
+		},
+		"a name that begins as another": {lost, "Restore", "s3-api", "", false},
+		"a name that another begins": {
+			strings.ReplaceAll(lost, "s3-apidown", "s3"),
+			"Restore",
+			"s3-apidown",
+			"",
+			false,
+		},
+		"another namespace": {
+			strings.ReplaceAll(lost, "=velero/", "=dr/"),
+			"Restore",
+			"s3-apidown",
+			"",
+			false,
+		},
+		"a backup of that name": {lost, "Backup", "s3-apidown", "", false},
+		"before the job began": {
+			strings.ReplaceAll(lost, "T01:55", "T01:54"),
+			"Restore",
+			"s3-apidown",
+			"",
+			false,
+		},
+		"cut off in its last line": {lost[:len(lost)-1], "Restore", "s3-apidown", "", false},
+		"a phase that does not exist": {
+			strings.ReplaceAll(lost, "FinalizingPartiallyFailed", "Paradise"),
+			"Restore",
+			"s3-apidown",
+			"",
+			false,
+		},
+		"said by another in its message": {
+			later + `msg="quoted: Error updating restore's status from InProgress to Failed Restore=velero/r9" restore=velero/r9` + "\n",
+			"Restore",
+			"r9",
+			"",
+			false,
+		},
+		"forged behind a quotation mark": {
+			later + `msg="x\" Restore=velero/r9 msg=\"Error updating restore's status from InProgress to Failed" restore=velero/r8` + "\n",
+			"Restore",
+			"r9",
+			"",
+			false,
+		},
+		"1.14": {
+			later + `msg="Error updating restore's final status" Restore=velero/r9 error="connection refused"` + "\n",
+			"Restore",
+			"r9",
+			"",
+			true,
+		},
+		"the finalizer, which tries again": {
+			later + `msg="error updating restore's final status" restore finalizer=velero/r9 error="refused"` + "\n",
+			"Restore",
+			"r9",
+			"",
+			false,
+		},
+		"a backup": {
+			`time="2026-11-21T01:58:00Z" level=error msg="error updating backup's status from InProgress to WaitingForPluginOperations" backuprequest=velero/b1 error="etcdserver: request timed out"` + "\n",
+			"Backup",
+			"b1",
+			"WaitingForPluginOperations",
+			true,
+		},
+		"JSON": {
+			`{"Restore":"velero/r9","error.message":"refused","level":"info","msg":"Error updating restore's status from InProgress to Finalizing","time":"2026-11-21T01:58:00Z","n":1}` + "\n",
+			"Restore",
+			"r9",
+			"Finalizing",
+			true,
+		},
+		"deleted after it": {
+			lost + later + `msg="Removing backup" backup=velero/s3-apidown restore=velero/s3-apidown controller=backup-deletion` + "\n",
+			"Restore",
+			"s3-apidown",
+			"FinalizingPartiallyFailed",
+			true,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +171,13 @@ func TestLogInParts(t *testing.T) {
 			t.Errorf("%d: with later work in another part it is %+v", n, l)
 		}
 	}
-	stepped := ReadJobLog(`time="2026-11-21T01:50:00Z" level=info msg=x restore=velero/s3-apidown`+"\n", "Restore", "velero", "s3-apidown", logStart.Add(-time.Hour))
+	stepped := ReadJobLog(
+		`time="2026-11-21T01:50:00Z" level=info msg=x restore=velero/s3-apidown`+"\n",
+		"Restore",
+		"velero",
+		"s3-apidown",
+		logStart.Add(-time.Hour),
+	)
 	if l := read(lost).Then(stepped); !l.GaveUp.At.IsZero() || l.Last.Text != "x" {
 		t.Errorf("with later work by a clock that went back it is %+v", l)
 	}

@@ -22,7 +22,11 @@ func serverPod(name string, created int64, status corev1.ContainerStatus, args .
 	p.CreationTimestamp = metav1.Unix(created, 0)
 	p.Spec.Containers = []corev1.Container{
 		{Name: "sidecar", Image: "proxy:1"},
-		{Name: "velero", Image: "registry:5000/velero/velero:v1.18.3@sha256:abc", Args: append([]string{"server"}, args...)},
+		{
+			Name:  "velero",
+			Image: "registry:5000/velero/velero:v1.18.3@sha256:abc",
+			Args:  append([]string{"server"}, args...),
+		},
 	}
 	status.Name = "velero"
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "sidecar"}, status}
@@ -44,9 +48,14 @@ func TestServerOf(t *testing.T) {
 		t.Errorf("no pods: %+v", none)
 	}
 
-	killed := corev1.ContainerStatus{Ready: true, RestartCount: 3, State: runs(50), LastTerminationState: corev1.ContainerState{
-		Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", FinishedAt: metav1.Unix(49, 0)},
-	}}
+	killed := corev1.ContainerStatus{
+		Ready:        true,
+		RestartCount: 3,
+		State:        runs(50),
+		LastTerminationState: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", FinishedAt: metav1.Unix(49, 0)},
+		},
+	}
 	s := ServerOf([]*corev1.Pod{
 		serverPod("old", 1, corev1.ContainerStatus{State: runs(10)}),
 		serverPod("new", 40, killed, "--concurrent-backups", "4"),
@@ -87,8 +96,20 @@ func TestClientLimitsOfOlderServers(t *testing.T) {
 	} {
 		p := serverPod("s", 1, corev1.ContainerStatus{State: runs(10)}, c.args...)
 		p.Spec.Containers[1].Image = c.image
-		if s := ServerOf([]*corev1.Pod{p}, time.Unix(99, 0)); s.Flags.ClientQPS != c.qps || s.Flags.ClientBurst != c.burst {
-			t.Errorf("%s %q: %v requests a second, %d at once, want %v and %d", c.image, c.args, s.Flags.ClientQPS, s.Flags.ClientBurst, c.qps, c.burst)
+		if s := ServerOf(
+			[]*corev1.Pod{p},
+			time.Unix(99, 0),
+		); s.Flags.ClientQPS != c.qps ||
+			s.Flags.ClientBurst != c.burst {
+			t.Errorf(
+				"%s %q: %v requests a second, %d at once, want %v and %d",
+				c.image,
+				c.args,
+				s.Flags.ClientQPS,
+				s.Flags.ClientBurst,
+				c.qps,
+				c.burst,
+			)
 		}
 	}
 }
@@ -197,31 +218,56 @@ func TestAgentsOf(t *testing.T) {
 	agent := func(name, node string, ready bool) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: labelled(name, "name", "node-agent")}
 		p.Spec.NodeName = node
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "node-agent", Ready: ready, RestartCount: 2, State: runs(7)}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: "node-agent", Ready: ready, RestartCount: 2, State: runs(7)},
+		}
 		return p
 	}
-	got := AgentsOf([]*corev1.Pod{agent("z", "n2", true), serverPod("s", 1, corev1.ContainerStatus{}), agent("y", "n1", false)})
-	if len(got) != 2 || got[0].Node != "n1" || got[0].Ready || got[1].Pod != "z" || !got[1].Ready || got[1].Restarts != 2 || got[1].StartedAt.Unix() != 7 {
+	got := AgentsOf(
+		[]*corev1.Pod{agent("z", "n2", true), serverPod("s", 1, corev1.ContainerStatus{}), agent("y", "n1", false)},
+	)
+	if len(got) != 2 || got[0].Node != "n1" || got[0].Ready || got[1].Pod != "z" || !got[1].Ready ||
+		got[1].Restarts != 2 ||
+		got[1].StartedAt.Unix() != 7 {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestFlags(t *testing.T) {
-	f := ParseServerFlags([]string{"sh", "-c", "exec /velero server --resource-timeout 30m --fs-backup-timeout=24h --client-qps=1000 --client-burst 200 --features=EnableCSI,EnableX"})
+	f := ParseServerFlags(
+		[]string{
+			"sh",
+			"-c",
+			"exec /velero server --resource-timeout 30m --fs-backup-timeout=24h --client-qps=1000 --client-burst 200 --features=EnableCSI,EnableX",
+		},
+	)
 	want := DefaultServerFlags()
-	want.ResourceTimeout, want.PodVolumeTimeout, want.ClientQPS, want.ClientBurst, want.Features = 30*time.Minute, 24*time.Hour, 1000, 200, []string{"EnableCSI", "EnableX"}
+	want.ResourceTimeout, want.PodVolumeTimeout, want.ClientQPS, want.ClientBurst, want.Features = 30*time.Minute, 24*time.Hour, 1000, 200, []string{
+		"EnableCSI",
+		"EnableX",
+	}
 	want.Given = []string{"resource-timeout", "fs-backup-timeout", "client-qps", "client-burst"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v\nwant %+v", f, want)
 	}
-	f = ParseServerFlags([]string{"server", "--resource-timeout=soon", "--fs-backup-timeout=-1h", "--default-item-operation-timeout", "--client-qps=x"})
+	f = ParseServerFlags(
+		[]string{
+			"server",
+			"--resource-timeout=soon",
+			"--fs-backup-timeout=-1h",
+			"--default-item-operation-timeout",
+			"--client-qps=x",
+		},
+	)
 	want = DefaultServerFlags()
 	want.PodVolumeTimeout, want.Given = -time.Hour, []string{"fs-backup-timeout"}
 	want.Unreadable = []string{"resource-timeout", "default-item-operation-timeout", "client-qps"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("values that cannot be read, or are below zero: %+v", f)
 	}
-	a := parseAgentFlags([]string{"node-agent", "server", "--data-mover-prepare-timeout=2h", "--node-agent-configmap", "slots"})
+	a := parseAgentFlags(
+		[]string{"node-agent", "server", "--data-mover-prepare-timeout=2h", "--node-agent-configmap", "slots"},
+	)
 	if a != (AgentFlags{2 * time.Hour, "slots"}) {
 		t.Errorf("node-agent: %+v", a)
 	}

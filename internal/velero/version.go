@@ -174,7 +174,8 @@ func SchemaVersionsOf(kind string, spec, status map[string]any) (versions Schema
 	for _, m := range schemaMarkers[kind] {
 		_, inSpec := spec[m.spec]
 		_, inStatus := status[m.status]
-		if m.spec != "" && inSpec || m.status != "" && inStatus || m.phase != "" && slices.Contains(phases, any(m.phase)) {
+		if m.spec != "" && inSpec || m.status != "" && inStatus ||
+			m.phase != "" && slices.Contains(phases, any(m.phase)) {
 			versions.From = m.since
 			return versions, true
 		}
@@ -217,14 +218,27 @@ const (
 
 // restoreOnly are the controllers that --restore-only leaves out (pkg/cmd/server/server.go
 // runControllers, 1.14 to 1.18.3; the queue runs on, and nothing takes what it makes ready).
-var restoreOnly = []string{string(BackupController), string(BackupDeletionController), string(BackupFinalizerController), string(BackupOperationsController), "gc", "schedule"}
+var restoreOnly = []string{
+	string(BackupController),
+	string(BackupDeletionController),
+	string(BackupFinalizerController),
+	string(BackupOperationsController),
+	"gc",
+	"schedule",
+}
 
 func (f *ServerFlags) Runs(c Controller) bool { return !slices.Contains(f.Disabled, string(c)) }
 
 // handlers are the controllers that take a backup and a restore out of a phase.
 var handlers = map[string][2]Controller{
-	"": {BackupController, RestoreController}, PhaseNew: {BackupController, RestoreController}, PhaseInProgress: {BackupController, RestoreController},
-	PhaseQueued: {BackupQueueController}, PhaseReadyToStart: {BackupController},
+	"": {
+		BackupController,
+		RestoreController,
+	},
+	PhaseNew:              {BackupController, RestoreController},
+	PhaseInProgress:       {BackupController, RestoreController},
+	PhaseQueued:           {BackupQueueController},
+	PhaseReadyToStart:     {BackupController},
 	PhaseWaiting:          {BackupOperationsController, RestoreOperationsController},
 	PhaseWaitingPartly:    {BackupOperationsController, RestoreOperationsController},
 	PhaseFinalizing:       {BackupFinalizerController, RestoreFinalizerController},

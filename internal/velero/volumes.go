@@ -81,7 +81,14 @@ func MoversOf(pods []*corev1.Pod) map[VolumeRef]Mover {
 }
 
 func readMover(p *corev1.Pod) Mover {
-	m := Mover{Pod: p.Name, Node: p.Spec.NodeName, Phase: MoverPhase(p.Status.Phase), Created: p.CreationTimestamp.Time, Reason: p.Status.Reason, Message: p.Status.Message}
+	m := Mover{
+		Pod:     p.Name,
+		Node:    p.Spec.NodeName,
+		Phase:   MoverPhase(p.Status.Phase),
+		Created: p.CreationTimestamp.Time,
+		Reason:  p.Status.Reason,
+		Message: p.Status.Message,
+	}
 	if m.Phase == MoverSucceeded || m.Reason != "" { // such as Evicted
 		return m
 	}
@@ -122,7 +129,10 @@ func notRunning(containers []corev1.ContainerStatus) (reason, message string) {
 		case ended != nil && (ended.ExitCode != 0 || ended.Reason == "OOMKilled"):
 			return cmp.Or(ended.Reason, "Error"), ended.Message
 		case waits != nil && c.LastTerminationState.Terminated != nil && waits.Reason != "":
-			return waits.Reason, "it last ended with " + cmp.Or(c.LastTerminationState.Terminated.Reason, "no reason given")
+			return waits.Reason, "it last ended with " + cmp.Or(
+				c.LastTerminationState.Terminated.Reason,
+				"no reason given",
+			)
 		case waits != nil && (reason == "" || creating(reason)) && waits.Reason != "":
 			reason, message = waits.Reason, waits.Message
 		}

@@ -64,10 +64,28 @@ func newBench(ctx context.Context, o options) (b *bench, err error) {
 	}
 	b.table.columns = b.columns()
 	b.versions(ctx)
-	b.fleet = testbed.Fleet{Namespace: large, Now: b.started, Backups: o.jobs, Restores: o.jobs, DataUploads: o.uploads, Running: 3}
-	ended := testbed.Fleet{Namespace: small, Now: b.started.Add(-3 * time.Hour), Backups: smallBackups, Restores: smallRestores}
+	b.fleet = testbed.Fleet{
+		Namespace:   large,
+		Now:         b.started,
+		Backups:     o.jobs,
+		Restores:    o.jobs,
+		DataUploads: o.uploads,
+		Running:     3,
+	}
+	ended := testbed.Fleet{
+		Namespace: small,
+		Now:       b.started.Add(-3 * time.Hour),
+		Backups:   smallBackups,
+		Restores:  smallRestores,
+	}
 	for _, fleet := range []testbed.Fleet{ended, b.fleet} {
-		b.say("filling %s: %d backups, %d restores, %d DataUploads", fleet.Namespace, fleet.Backups, fleet.Restores, fleet.DataUploads)
+		b.say(
+			"filling %s: %d backups, %d restores, %d DataUploads",
+			fleet.Namespace,
+			fleet.Backups,
+			fleet.Restores,
+			fleet.DataUploads,
+		)
 		if err := b.install(ctx, fleet.Namespace); err != nil {
 			return b, err
 		}
@@ -85,18 +103,34 @@ func (b *bench) install(ctx context.Context, namespace string) error {
 		return err
 	}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      "velero-0",
+			Labels:    map[string]string{"component": "velero", "deploy": "velero"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
 	}
-	location := &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"},
-		Spec: velerov1.BackupStorageLocationSpec{Provider: "aws", StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}}}}
+	location := &velerov1.BackupStorageLocation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"},
+		Spec: velerov1.BackupStorageLocationSpec{
+			Provider:    "aws",
+			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "b"}},
+		},
+	}
 	for _, o := range []client.Object{pod, location} {
 		if err := b.client.Create(ctx, o); err != nil {
 			return fmt.Errorf("making %s: %w", o.GetName(), err)
 		}
 	}
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(b.started.Add(-240 * time.Hour))}}}}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+		{
+			Name:  "velero",
+			Ready: true,
+			State: corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(b.started.Add(-240 * time.Hour))},
+			},
+		},
+	}}
 	if err := b.client.Status().Update(ctx, pod); err != nil {
 		return fmt.Errorf("saying that the server runs: %w", err)
 	}
@@ -129,7 +163,14 @@ func (b *bench) say(format string, args ...any) {
 func (b *bench) command(ctx context.Context, kubeconfig, path string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	search := strings.Join([]string{filepath.Dir(b.velero), os.Getenv("PATH")}, string(os.PathListSeparator))
-	cmd.Env = []string{"HOME=" + b.home, "PATH=" + search, "KUBECONFIG=" + kubeconfig, "TERM=xterm-256color", "LANG=C.UTF-8", "TMPDIR=" + os.TempDir()}
+	cmd.Env = []string{
+		"HOME=" + b.home,
+		"PATH=" + search,
+		"KUBECONFIG=" + kubeconfig,
+		"TERM=xterm-256color",
+		"LANG=C.UTF-8",
+		"TMPDIR=" + os.TempDir(),
+	}
 	return cmd
 }
 

@@ -36,8 +36,13 @@ func (b *bench) commands(ctx context.Context) error {
 		{contender{column: columnKubectl, path: b.kubectl}, []string{"get", "restores.velero.io", "-n", large}, b.runs},
 		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", "-n", large}, b.runs}}
 	one := []call{
-		{contender{column: columnKubectl, path: b.kubectl}, []string{"get", "restores.velero.io", name, "-n", large}, b.runs},
-		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", name, "-n", large}, b.runs}}
+		{
+			contender{column: columnKubectl, path: b.kubectl},
+			[]string{"get", "restores.velero.io", name, "-n", large},
+			b.runs,
+		},
+		{contender{column: columnVelero, path: b.velero}, []string{"restore", "get", name, "-n", large}, b.runs},
+	}
 	for _, c := range b.veltuis() {
 		runs := b.runs
 		if c.column == columnBefore {

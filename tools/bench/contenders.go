@@ -55,9 +55,16 @@ func (b *bench) watched() contender {
 		}
 		return c
 	}
-	b.table.note("watch is not installed: a loop of a shell that clears the screen, calls velero and sleeps for 2 s stands in for it.")
+	b.table.note(
+		"watch is not installed: a loop of a shell that clears the screen, calls velero and sleeps for 2 s stands in for it.",
+	)
 	c.path, c.args = "/bin/sh", func(namespace string) []string {
-		return []string{"-c", `while :; do printf '\033[H\033[2J'; velero restore get -n "$1"; sleep 2; done`, "watch", namespace}
+		return []string{
+			"-c",
+			`while :; do printf '\033[H\033[2J'; velero restore get -n "$1"; sleep 2; done`,
+			"watch",
+			namespace,
+		}
 	}
 	return c
 }
@@ -87,7 +94,10 @@ func (b *bench) versions(ctx context.Context) {
 	if b.before != "" {
 		words = append(words, columnBefore+": "+strings.TrimPrefix(filepath.Base(b.before), "veltui-"))
 	}
-	words = append(words, columnKubectl+": "+strings.TrimPrefix(ask(b.kubectl, "version", "--client"), "Client Version: "))
+	words = append(
+		words,
+		columnKubectl+": "+strings.TrimPrefix(ask(b.kubectl, "version", "--client"), "Client Version: "),
+	)
 	if out, err := b.command(ctx, b.Kubeconfig(), b.velero, "version", "--client-only").CombinedOutput(); err == nil {
 		for line := range strings.Lines(string(out)) {
 			if _, version, ok := strings.Cut(line, "Version: "); ok {

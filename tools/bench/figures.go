@@ -81,8 +81,15 @@ func (t *table) note(format string, args ...any) {
 // write prints the table, and above it on what it was measured.
 func (t *table) write(w io.Writer, b *bench) error {
 	var s strings.Builder
-	fmt.Fprintf(&s, "Measured on %s, on %s. Load at the start %s, at the end %s; it took %s.\n\n", b.started.Format("2006-01-02 15:04 MST"), machine(),
-		b.load, readFirst("/proc/loadavg"), time.Since(b.started).Round(time.Second))
+	fmt.Fprintf(
+		&s,
+		"Measured on %s, on %s. Load at the start %s, at the end %s; it took %s.\n\n",
+		b.started.Format("2006-01-02 15:04 MST"),
+		machine(),
+		b.load,
+		readFirst("/proc/loadavg"),
+		time.Since(b.started).Round(time.Second),
+	)
 	line := func(cells ...string) { fmt.Fprintf(&s, "| %s |\n", strings.Join(cells, " | ")) }
 	line(append([]string{"", "target"}, t.columns...)...)
 	line(slices.Repeat([]string{"---"}, len(t.columns)+2)...)

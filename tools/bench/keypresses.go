@@ -85,7 +85,12 @@ func (b *bench) pressed(ctx context.Context, c contender, namespace, name, targe
 		if _, err := t.TTY().WriteString(key); err != nil {
 			return err
 		}
-		at, err := t.waits(ctx, "the selection to move", keyLimit, func() bool { row := t.pointer(); return row >= 0 && row != from })
+		at, err := t.waits(
+			ctx,
+			"the selection to move",
+			keyLimit,
+			func() bool { row := t.pointer(); return row >= 0 && row != from },
+		)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

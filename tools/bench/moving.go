@@ -33,9 +33,15 @@ func (b *bench) restores(ctx context.Context, namespace string, from, to int, pa
 	for i := from; i < to; i++ {
 		perSecond := 5 + 2*i
 		total := perSecond * (300 + 100*i)
-		r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("moving-%02d", i)},
-			Spec:   velerov1.RestoreSpec{BackupName: "crm-weekly"},
-			Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &now, Progress: &velerov1.RestoreProgress{TotalItems: total}}}
+		r := &velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("moving-%02d", i)},
+			Spec:       velerov1.RestoreSpec{BackupName: "crm-weekly"},
+			Status: velerov1.RestoreStatus{
+				Phase:          velerov1.RestorePhaseInProgress,
+				StartTimestamp: &now,
+				Progress:       &velerov1.RestoreProgress{TotalItems: total},
+			},
+		}
 		if err := m.add(ctx, r, pace, func(elapsed time.Duration) string {
 			done := min(int(elapsed.Seconds()*float64(perSecond)), total)
 			return fmt.Sprintf(`{"progress":{"itemsRestored":%d,"totalItems":%d}}`, done, total)
@@ -53,20 +59,48 @@ func (m *moving) uploads(ctx context.Context, namespace string, n int, pace time
 	ctx, cancel := context.WithCancel(ctx)
 	restores := m.cancel
 	m.cancel = func() { cancel(); restores() }
-	backup := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "moving-backup"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseWaitingForPluginOperations, StartTimestamp: &now, Progress: &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900},
-			BackupItemOperationsAttempted: n}}
+	backup := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "moving-backup"},
+		Spec:       velerov1.BackupSpec{StorageLocation: "default"},
+		Status: velerov1.BackupStatus{
+			Phase:                         velerov1.BackupPhaseWaitingForPluginOperations,
+			StartTimestamp:                &now,
+			Progress:                      &velerov1.BackupProgress{TotalItems: 900, ItemsBackedUp: 900},
+			BackupItemOperationsAttempted: n,
+		},
+	}
 	if err := m.b.client.Create(ctx, backup); err != nil {
 		return err
 	}
 	m.objects = append(m.objects, backup)
 	for i := range n {
-		u := &velerov2alpha1.DataUpload{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("moving-%02d", i),
-			Labels: map[string]string{velerov1.BackupUIDLabel: string(backup.UID), velerov1.BackupNameLabel: backup.Name}},
-			Spec:   velerov2alpha1.DataUploadSpec{SourcePVC: fmt.Sprintf("data-%02d", i), SourceNamespace: "shop", BackupStorageLocation: "default", DataMover: "velero"},
-			Status: velerov2alpha1.DataUploadStatus{Phase: velerov2alpha1.DataUploadPhaseInProgress, Node: "node-1", StartTimestamp: &now}}
+		u := &velerov2alpha1.DataUpload{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace,
+				Name:      fmt.Sprintf("moving-%02d", i),
+				Labels: map[string]string{
+					velerov1.BackupUIDLabel:  string(backup.UID),
+					velerov1.BackupNameLabel: backup.Name,
+				},
+			},
+			Spec: velerov2alpha1.DataUploadSpec{
+				SourcePVC:             fmt.Sprintf("data-%02d", i),
+				SourceNamespace:       "shop",
+				BackupStorageLocation: "default",
+				DataMover:             "velero",
+			},
+			Status: velerov2alpha1.DataUploadStatus{
+				Phase:          velerov2alpha1.DataUploadPhaseInProgress,
+				Node:           "node-1",
+				StartTimestamp: &now,
+			},
+		}
 		if err := m.add(ctx, u, pace, func(elapsed time.Duration) string {
-			return fmt.Sprintf(`{"progress":{"bytesDone":%d,"totalBytes":%d}}`, min(elapsed.Milliseconds()<<15, 50<<30), int64(50<<30))
+			return fmt.Sprintf(
+				`{"progress":{"bytesDone":%d,"totalBytes":%d}}`,
+				min(elapsed.Milliseconds()<<15, 50<<30),
+				int64(50<<30),
+			)
 		}); err != nil {
 			return err
 		}
@@ -75,7 +109,12 @@ func (m *moving) uploads(ctx context.Context, namespace string, n int, pace time
 }
 
 // add makes an object and begins to write its status.
-func (m *moving) add(ctx context.Context, o client.Object, pace time.Duration, status func(elapsed time.Duration) string) error {
+func (m *moving) add(
+	ctx context.Context,
+	o client.Object,
+	pace time.Duration,
+	status func(elapsed time.Duration) string,
+) error {
 	if err := m.b.client.Create(ctx, o); err != nil {
 		return err
 	}

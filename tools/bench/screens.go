@@ -57,7 +57,8 @@ func (b *bench) screens(ctx context.Context) error {
 	}
 	for _, p := range programs {
 		if strings.HasPrefix(p.column, columnVeltui) {
-			b.table.row("small cluster, resident MB", "at most 50", "%.0f").add(p.column, float64(used(p.Cmd.Process.Pid).rss)/1e6)
+			b.table.row("small cluster, resident MB", "at most 50", "%.0f").
+				add(p.column, float64(used(p.Cmd.Process.Pid).rss)/1e6)
 		}
 	}
 	one, err := b.restores(ctx, small, 0, 1, time.Second)
@@ -113,7 +114,12 @@ func (b *bench) shows(ctx context.Context, programs []shown, state, bytesTarget,
 			add("bytes/s to a terminal of 80x24", bytesTarget, "%.0f", float64(now.bytes-before[i].bytes)/seconds)
 			add("CPU, percent of a core", cpuTarget, "%.1f", 100*(now.usage.cpu-before[i].usage.cpu).Seconds()/seconds)
 			add("requests a minute", "", "%.0f", 60*float64(now.traffic.Requests-before[i].traffic.Requests)/seconds)
-			add("kB a minute from the API server", "", "%.0f", 60*float64(now.traffic.ToClient-before[i].traffic.ToClient)/1e3/seconds)
+			add(
+				"kB a minute from the API server",
+				"",
+				"%.0f",
+				60*float64(now.traffic.ToClient-before[i].traffic.ToClient)/1e3/seconds,
+			)
 			before[i] = now
 		}
 	}

@@ -10,9 +10,19 @@ import (
 )
 
 // kinds are what the dashboard reads.
-var kinds = []string{"backups.velero.io", "restores.velero.io", "podvolumebackups.velero.io", "podvolumerestores.velero.io",
-	"datauploads.velero.io", "datadownloads.velero.io", "schedules.velero.io", "backupstoragelocations.velero.io",
-	"backuprepositories.velero.io", "deletebackuprequests.velero.io", "pods"}
+var kinds = []string{
+	"backups.velero.io",
+	"restores.velero.io",
+	"podvolumebackups.velero.io",
+	"podvolumerestores.velero.io",
+	"datauploads.velero.io",
+	"datadownloads.velero.io",
+	"schedules.velero.io",
+	"backupstoragelocations.velero.io",
+	"backuprepositories.velero.io",
+	"deletebackuprequests.velero.io",
+	"pods",
+}
 
 // memorySettles is how long after the start memory is read.
 const memorySettles = 20 * time.Second
@@ -20,12 +30,20 @@ const memorySettles = 20 * time.Second
 // starts measures how long the dashboard takes to its first rows and until it has
 // everything, and the memory that it then has.
 func (b *bench) starts(ctx context.Context) error {
-	complete := b.table.row("dashboard, all read, seconds", "at most 1.3 times `kubectl get` of the same kinds in sum", "%.2f")
+	complete := b.table.row(
+		"dashboard, all read, seconds",
+		"at most 1.3 times `kubectl get` of the same kinds in sum",
+		"%.2f",
+	)
 	first := b.table.row("dashboard, first rows, seconds", "at most 1.5", "%.2f")
 	for run := range min(b.runs, 3) {
 		sum := 0.0
 		for _, kind := range kinds {
-			seconds, _, err := b.once(ctx, b.Kubeconfig(), call{contender: contender{path: b.kubectl}, args: []string{"get", kind, "-n", large}})
+			seconds, _, err := b.once(
+				ctx,
+				b.Kubeconfig(),
+				call{contender: contender{path: b.kubectl}, args: []string{"get", kind, "-n", large}},
+			)
 			if err != nil {
 				return err
 			}
@@ -47,7 +65,8 @@ func (b *bench) starts(ctx context.Context) error {
 			first.add(c.column, rows.Seconds())
 			complete.add(c.column, all.Seconds())
 			if run == 0 {
-				b.table.row(fmt.Sprintf("dashboard, resident MB with %d jobs and %d DataUploads", 2*b.jobs, b.uploads), "at most 150", "%.0f").add(c.column, float64(rss)/1e6)
+				b.table.row(fmt.Sprintf("dashboard, resident MB with %d jobs and %d DataUploads", 2*b.jobs, b.uploads), "at most 150", "%.0f").
+					add(c.column, float64(rss)/1e6)
 			}
 		}
 	}
@@ -70,7 +89,12 @@ func (b *bench) starts(ctx context.Context) error {
 
 // start starts a dashboard and measures how long it takes. Its memory is read only
 // if that is wanted.
-func (b *bench) start(ctx context.Context, c contender, namespace string, settle bool) (rows, all time.Duration, rss int64, err error) {
+func (b *bench) start(
+	ctx context.Context,
+	c contender,
+	namespace string,
+	settle bool,
+) (rows, all time.Duration, rss int64, err error) {
 	began := time.Now()
 	t, err := open(b.command(ctx, b.Kubeconfig(), c.path, c.args(namespace)...), 160, 50)
 	if err != nil {

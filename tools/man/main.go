@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/veltui/veltui/cmd"
+	"github.com/veltui/veltui/internal/cmd"
 )
 
 func main() {

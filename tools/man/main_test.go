@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/veltui/veltui/cmd"
+	"github.com/veltui/veltui/internal/cmd"
 )
 
 // Every command has a page, and each page every flag that --help lists.
@@ -46,7 +46,10 @@ func TestPages(t *testing.T) {
 	}
 	root := cmd.Root()
 	check(root)
-	if text := page(root); !strings.Contains(text, "the job is stuck or orphaned") || !strings.Contains(text, "--kubeconfig") {
+	if text := page(
+		root,
+	); !strings.Contains(text, "the job is stuck or orphaned") ||
+		!strings.Contains(text, "--kubeconfig") {
 		t.Errorf("%s", text)
 	}
 }

@@ -50,18 +50,39 @@ const style = `text{font:14px Menlo,Consolas,"DejaVu Sans Mono",monospace;white-
 func draw(film []frame, columns, rows int) string {
 	width, height := float64(columns)*cellWidth+2*margin, float64(rows)*cellHeight+titleHeight+margin
 	var b strings.Builder
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" xml:space=\"preserve\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\">\n<style>\n%s", width, height, width, height, style)
+	fmt.Fprintf(
+		&b,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" xml:space=\"preserve\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\">\n<style>\n%s",
+		width,
+		height,
+		width,
+		height,
+		style,
+	)
 	if len(film) > 1 {
 		b.WriteString(motion(film, width))
 	}
 	b.WriteString("</style>\n")
 	names, shapes := shapesOf(film)
-	fmt.Fprintf(&b, "<defs>\n%s</defs>\n<rect width=\"%g\" height=\"%g\" rx=\"8\" fill=\"var(--paper)\" stroke=\"var(--rim)\"/>\n", shapes, width, height)
-	b.WriteString("<circle cx=\"20\" cy=\"18\" r=\"6\" fill=\"#ff5f57\"/><circle cx=\"40\" cy=\"18\" r=\"6\" fill=\"#febc2e\"/><circle cx=\"60\" cy=\"18\" r=\"6\" fill=\"#28c840\"/>\n<g class=\"film\">\n")
+	fmt.Fprintf(
+		&b,
+		"<defs>\n%s</defs>\n<rect width=\"%g\" height=\"%g\" rx=\"8\" fill=\"var(--paper)\" stroke=\"var(--rim)\"/>\n",
+		shapes,
+		width,
+		height,
+	)
+	b.WriteString(
+		"<circle cx=\"20\" cy=\"18\" r=\"6\" fill=\"#ff5f57\"/><circle cx=\"40\" cy=\"18\" r=\"6\" fill=\"#febc2e\"/><circle cx=\"60\" cy=\"18\" r=\"6\" fill=\"#28c840\"/>\n<g class=\"film\">\n",
+	)
 	for i, f := range film {
 		fmt.Fprintf(&b, "<g transform=\"translate(%g %g)\">", float64(i)*width+margin, titleHeight)
 		if f.says != "" && len(film) > 1 {
-			fmt.Fprintf(&b, "<text x=\"%g\" y=\"-12\" text-anchor=\"middle\" class=\"d\">%s</text>", width/2, html.EscapeString(f.says))
+			fmt.Fprintf(
+				&b,
+				"<text x=\"%g\" y=\"-12\" text-anchor=\"middle\" class=\"d\">%s</text>",
+				width/2,
+				html.EscapeString(f.says),
+			)
 		}
 		for y, row := range f.rows {
 			if name := names[shape(row)]; name != "" {
@@ -86,7 +107,11 @@ func motion(film []frame, width float64) string {
 		fmt.Fprintf(&b, "%.3f%%{transform:translateX(%gpx)}", 100*at.Seconds()/whole.Seconds(), -float64(i)*width)
 		at += f.lasts
 	}
-	fmt.Fprintf(&b, "}\n.film{animation:film %gs step-end infinite}\n@media (prefers-reduced-motion:reduce){.film{animation:none}}\n", whole.Seconds())
+	fmt.Fprintf(
+		&b,
+		"}\n.film{animation:film %gs step-end infinite}\n@media (prefers-reduced-motion:reduce){.film{animation:none}}\n",
+		whole.Seconds(),
+	)
 	return b.String()
 }
 
@@ -111,7 +136,14 @@ func shape(row []span) string {
 	var b strings.Builder
 	for _, r := range row {
 		if r.look.bg != "" {
-			fmt.Fprintf(&b, "<rect x=\"%g\" width=\"%g\" height=\"%g\" fill=\"%s\"/>", round(r.at), round(r.cells), cellHeight, value(r.look.bg))
+			fmt.Fprintf(
+				&b,
+				"<rect x=\"%g\" width=\"%g\" height=\"%g\" fill=\"%s\"/>",
+				round(r.at),
+				round(r.cells),
+				cellHeight,
+				value(r.look.bg),
+			)
 		}
 		text := strings.TrimRight(r.text, " ")
 		indent := len(text) - len(strings.TrimLeft(text, " "))
@@ -119,7 +151,15 @@ func shape(row []span) string {
 			continue
 		}
 		cells := r.cells - indent - (len(r.text) - len(strings.TrimRight(r.text, " ")))
-		fmt.Fprintf(&b, "<text x=\"%g\" y=\"13.5\" textLength=\"%g\"%s%s>%s</text>", round(r.at+indent), round(cells), classes(r.look), fill(r.look), html.EscapeString(text))
+		fmt.Fprintf(
+			&b,
+			"<text x=\"%g\" y=\"13.5\" textLength=\"%g\"%s%s>%s</text>",
+			round(r.at+indent),
+			round(cells),
+			classes(r.look),
+			fill(r.look),
+			html.EscapeString(text),
+		)
 	}
 	return b.String()
 }

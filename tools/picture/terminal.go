@@ -102,7 +102,13 @@ func rowsOf(e *vt.Emulator) (all [][]span) {
 
 func styleOf(cell *uv.Cell) look {
 	s := cell.Style
-	l := look{fg: class(s.Fg), bg: class(s.Bg), bold: s.Attrs&uv.AttrBold != 0, faint: s.Attrs&uv.AttrFaint != 0, underlined: s.Underline != 0}
+	l := look{
+		fg:         class(s.Fg),
+		bg:         class(s.Bg),
+		bold:       s.Attrs&uv.AttrBold != 0,
+		faint:      s.Attrs&uv.AttrFaint != 0,
+		underlined: s.Underline != 0,
+	}
 	if s.Attrs&uv.AttrReverse != 0 {
 		l.fg, l.bg = l.bg, l.fg
 		if l.fg == "" {

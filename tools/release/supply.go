@@ -38,7 +38,14 @@ func writeSBOM(binary, file, version string) error {
 		parts = append(parts, component(m.Path, m.Version))
 	}
 	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{BOMRef: "veltui", Type: cdx.ComponentTypeApplication, Name: "veltui", Version: version}}
+	bom.Metadata = &cdx.Metadata{
+		Component: &cdx.Component{
+			BOMRef:  "veltui",
+			Type:    cdx.ComponentTypeApplication,
+			Name:    "veltui",
+			Version: version,
+		},
+	}
 	bom.Components = &parts
 	var b bytes.Buffer
 	if err := cdx.NewBOMEncoder(&b, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
@@ -150,7 +157,10 @@ func writeLicenses(root, file string) error {
 		}
 		for _, name := range names {
 			if !slices.Contains(allowed, name) {
-				problems = append(problems, fmt.Errorf("%s %s has the licence %s, which is not on the list", m.Path, m.Version, name))
+				problems = append(
+					problems,
+					fmt.Errorf("%s %s has the licence %s, which is not on the list", m.Path, m.Version, name),
+				)
 			}
 		}
 		fmt.Fprintf(&index, "%s %s: %s\n", m.Path, m.Version, strings.Join(names, ", "))

@@ -78,14 +78,20 @@ func named(commands []Command, name string) (*Command, error) {
 	if len(like) == 0 {
 		return nil, fmt.Errorf("unknown command :%s; :help lists all commands", name)
 	}
-	return nil, fmt.Errorf("unknown command :%s; did you mean %s?", name, strings.Join(like[:min(len(like), 3)], " or "))
+	return nil, fmt.Errorf(
+		"unknown command :%s; did you mean %s?",
+		name,
+		strings.Join(like[:min(len(like), 3)], " or "),
+	)
 }
 
 // near are the commands with a name much like a misspelt one.
 func near(commands []Command, name string) []string {
 	names := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for i := range commands {
-		names.AddCommand(&cobra.Command{Use: commands[i].Name, Aliases: commands[i].Also, Run: func(*cobra.Command, []string) {}})
+		names.AddCommand(
+			&cobra.Command{Use: commands[i].Name, Aliases: commands[i].Also, Run: func(*cobra.Command, []string) {}},
+		)
 	}
 	like := names.SuggestionsFor(name)
 	for i := range like {

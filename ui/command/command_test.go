@@ -34,14 +34,32 @@ func record(t *testing.T) (*Line, *[]string) {
 	return New([]Command{
 		{Name: "backups", Also: []string{"bak"}, What: "show the backups", Do: do("backups")},
 		{Name: "backup", Argument: "[NAME]", What: "open a backup", Values: slices.Values(many), Do: do("backup")},
-		{Name: "ctx", Argument: "NAME[,NAME]", What: "switch the context", List: true, Values: slices.Values([]string{"prod-east", "prod-west", "Stage"}), Do: do("ctx")},
+		{
+			Name:     "ctx",
+			Argument: "NAME[,NAME]",
+			What:     "switch the context",
+			List:     true,
+			Values:   slices.Values([]string{"prod-east", "prod-west", "Stage"}),
+			Do:       do("ctx"),
+		},
 		{Name: "schedules", Also: []string{"sched"}, What: "show the schedules", Do: do("schedules")},
 	}), &done
 }
 
 func press(l *Line, keys ...string) (err error) {
-	codes := map[string]tea.KeyPressMsg{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab}, "up": {Code: tea.KeyUp},
-		"down": {Code: tea.KeyDown}, "right": {Code: tea.KeyRight}, "left": {Code: tea.KeyLeft}, "backspace": {Code: tea.KeyBackspace}, "ctrl+n": {Code: 'n', Mod: tea.ModCtrl}}
+	codes := map[string]tea.KeyPressMsg{
+		"enter": {Code: tea.KeyEnter},
+		"esc":   {Code: tea.KeyEscape},
+		"tab":   {Code: tea.KeyTab},
+		"up":    {Code: tea.KeyUp},
+		"down": {
+			Code: tea.KeyDown,
+		},
+		"right":     {Code: tea.KeyRight},
+		"left":      {Code: tea.KeyLeft},
+		"backspace": {Code: tea.KeyBackspace},
+		"ctrl+n":    {Code: 'n', Mod: tea.ModCtrl},
+	}
 	for _, k := range keys {
 		if msg, ok := codes[k]; ok {
 			_, err = l.Update(msg)
@@ -181,7 +199,8 @@ func TestLinesFit(t *testing.T) {
 						t.Errorf("%v in %d cells: %q", typed, width, ansi.Strip(line))
 					}
 				}
-				if height == 2 && width > 20 && len(typed) > 3 && !strings.Contains(ansi.Strip(lines[0]), "daily-0005") {
+				if height == 2 && width > 20 && len(typed) > 3 &&
+					!strings.Contains(ansi.Strip(lines[0]), "daily-0005") {
 					t.Errorf("in %d cells the chosen one is not in sight: %q", width, ansi.Strip(lines[0]))
 				}
 			}
@@ -191,7 +210,12 @@ func TestLinesFit(t *testing.T) {
 	l.Open()
 	for typed, want := range map[string]string{"": "backups  backup  ctx  schedules", "xyz": "unknown command :xyz", "schedules": ":schedules  show the schedules", "ctx ": "prod-east  prod-west  Stage", "ctx nowhere": ":ctx NAME[,NAME]  switch the context"} {
 		l.set(typed)
-		if got := ansi.Strip(l.View(draw.Canvas{Width: 80, Height: 2, Theme: theme, Glyphs: &draw.ASCII})[0]); !strings.Contains(got, want) {
+		if got := ansi.Strip(
+			l.View(draw.Canvas{Width: 80, Height: 2, Theme: theme, Glyphs: &draw.ASCII})[0],
+		); !strings.Contains(
+			got,
+			want,
+		) {
 			t.Errorf("beside %q: %q", typed, got)
 		}
 	}

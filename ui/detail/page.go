@@ -59,7 +59,10 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 			widths := draw.FitColumns(s.Columns, max(c.Width-4, 1))
 			add("   " + c.Titles(s.Columns, widths, draw.Sorting{}))
 			for _, row := range s.Rows {
-				lines = append(lines, pager.Line{Text: "   " + cellsOf(c, s.Columns, widths, row.Cells), Key: string(row.Job)})
+				lines = append(
+					lines,
+					pager.Line{Text: "   " + cellsOf(c, s.Columns, widths, row.Cells), Key: string(row.Job)},
+				)
 			}
 		}
 		for _, text := range s.Lines {

@@ -40,7 +40,15 @@ func New(tab Tab, key string, a *assess.Assessment, back func() tea.Cmd, open fu
 	selected := func() types.UID { return types.UID(s.Selected()) }
 	leads := func() bool { return selected() != "" && s.assessed != nil && s.assessed.Find(selected()) != nil }
 	s.keys = append([]keys.Binding{
-		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", Group: keys.Look, Short: true, Do: leave},
+		{
+			Name:  "back",
+			Keys:  []string{"esc", "left", "h", "backspace"},
+			Label: "esc",
+			What:  "back",
+			Group: keys.Look,
+			Short: true,
+			Do:    leave,
+		},
 		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "open", Group: keys.Look, Short: true,
 			On: leads, Do: func(string) tea.Cmd { return open(selected()) }},
 	}, s.Pager.Keys()...)

@@ -15,7 +15,9 @@ func (d *Dialog) Watching() bool { return d.behind && d.run != nil }
 
 // holds reports whether the job has ended as the change wanted: only that nobody reverts it is still watched.
 func (d *Dialog) holds() bool {
-	return d.stage == Applying && d.run != nil && len(d.options.Jobs) == 1 && !d.run.dryRun && !d.stopping && !d.leaving && d.run.holds()
+	return d.stage == Applying && d.run != nil && len(d.options.Jobs) == 1 && !d.run.dryRun && !d.stopping &&
+		!d.leaving &&
+		d.run.holds()
 }
 
 func (r *run) holds() bool {

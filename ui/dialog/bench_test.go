@@ -48,7 +48,12 @@ func (f *fakeActions) Gather(_ context.Context, _ string, _ job.Kind, name strin
 	return evidenceOf(name, f.change), f.err
 }
 
-func (f *fakeActions) Apply(ctx context.Context, p action.Plan, dryRun bool, report func(action.Progress)) (action.Outcome, error) {
+func (f *fakeActions) Apply(
+	ctx context.Context,
+	p action.Plan,
+	dryRun bool,
+	report func(action.Progress),
+) (action.Outcome, error) {
 	f.mu.Lock()
 	f.applied = append(f.applied, fmt.Sprintf("%s dry=%v", change(&p), dryRun))
 	apply := f.apply
@@ -57,13 +62,24 @@ func (f *fakeActions) Apply(ctx context.Context, p action.Plan, dryRun bool, rep
 	case apply != nil:
 		return apply(ctx, p, dryRun, report)
 	case dryRun:
-		return action.Outcome{State: action.Checked, Sent: action.NotSent, Plan: p, Message: "the API server would take it; nothing was written"}, nil
+		return action.Outcome{
+			State:   action.Checked,
+			Sent:    action.NotSent,
+			Plan:    p,
+			Message: "the API server would take it; nothing was written",
+		}, nil
 	}
 	return settled(p), nil
 }
 
 func settled(p action.Plan) action.Outcome {
-	return action.Outcome{State: action.Settled, Sent: action.Landed, Plan: p, Phase: "PartiallyFailed", Message: "it is so now"}
+	return action.Outcome{
+		State:   action.Settled,
+		Sent:    action.Landed,
+		Plan:    p,
+		Phase:   "PartiallyFailed",
+		Message: "it is so now",
+	}
 }
 
 // set changes what the engine plays, while its commands may run.
@@ -83,9 +99,19 @@ func restoreNamed(name string) *job.Job {
 	ago := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(-d)} }
 	r := &velerov1.Restore{
 		TypeMeta: metav1.TypeMeta{APIVersion: "velero.io/v1", Kind: "Restore"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: "u-1", ResourceVersion: "7", CreationTimestamp: *ago(time.Hour),
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ago(42 * time.Minute)}}},
-		Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: ago(time.Hour), Progress: &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 140}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         "velero",
+			Name:              name,
+			UID:               "u-1",
+			ResourceVersion:   "7",
+			CreationTimestamp: *ago(time.Hour),
+			ManagedFields:     []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: ago(42 * time.Minute)}},
+		},
+		Status: velerov1.RestoreStatus{
+			Phase:          velerov1.RestorePhaseInProgress,
+			StartTimestamp: ago(time.Hour),
+			Progress:       &velerov1.RestoreProgress{ItemsRestored: 140, TotalItems: 140},
+		},
 	}
 	return job.Next(nil, job.Input{Restore: r, At: noon})
 }
@@ -99,15 +125,51 @@ func evidenceOf(name string, changed func(*action.Evidence)) action.Evidence {
 		panic(err)
 	}
 	e := action.Evidence{
-		At: noon, Job: j, Object: &unstructured.Unstructured{Object: raw},
-		Server:  velero.NewServer([]velero.ServerPod{{Name: "velero-7d4", StartedAt: noon.Add(-80 * time.Hour), Running: true, Version: "v1.18.3", Deployment: "velero"}}, noon),
-		Volumes: action.Yes, MovingKnown: action.Yes, Locations: action.Yes, MayPatch: action.Yes, By: "jane",
-		Evidence: diagnosis.Evidence{HooksSeen: true, Phases: []string{"New", "InProgress", "WaitingForPluginOperations", "WaitingForPluginOperationsPartiallyFailed", "Completed", "PartiallyFailed", "Failed", "Finalizing", "FinalizingPartiallyFailed"}},
+		At:     noon,
+		Job:    j,
+		Object: &unstructured.Unstructured{Object: raw},
+		Server: velero.NewServer(
+			[]velero.ServerPod{
+				{
+					Name:       "velero-7d4",
+					StartedAt:  noon.Add(-80 * time.Hour),
+					Running:    true,
+					Version:    "v1.18.3",
+					Deployment: "velero",
+				},
+			},
+			noon,
+		),
+		Volumes:     action.Yes,
+		MovingKnown: action.Yes,
+		Locations:   action.Yes,
+		MayPatch:    action.Yes,
+		By:          "jane",
+		Evidence: diagnosis.Evidence{
+			HooksSeen: true,
+			Phases: []string{
+				"New",
+				"InProgress",
+				"WaitingForPluginOperations",
+				"WaitingForPluginOperationsPartiallyFailed",
+				"Completed",
+				"PartiallyFailed",
+				"Failed",
+				"Finalizing",
+				"FinalizingPartiallyFailed",
+			},
+		},
 		Location: &diagnosis.Location{Name: "default", Phase: "Available", LastValidated: noon.Add(-20 * time.Second)},
 		Counts:   &job.StoredCounts{Errors: 3, Warnings: 1, Items: 140, ItemsKnown: true},
 	}
 	for _, target := range action.Targets(j.Kind) {
-		e.Artifacts = append(e.Artifacts, action.Artifact{Target: target, Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)}})
+		e.Artifacts = append(
+			e.Artifacts,
+			action.Artifact{
+				Target:   target,
+				Presence: job.Presence{State: job.Present, LastModified: noon.Add(-42 * time.Minute)},
+			},
+		)
 	}
 	if changed != nil {
 		changed(&e)
@@ -156,11 +218,17 @@ func newBench(t *testing.T, names ...string) *bench {
 	for _, name := range names {
 		jobs = append(jobs, restoreNamed(name))
 	}
-	d, cmd := Open(Options{Inspector: b.fake, Clock: b.now, Context: "prod-east",
-		Jobs: jobs, Readable: func() bool { return true }, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+	d, cmd := Open(Options{
+		Inspector: b.fake,
+		Clock:     b.now,
+		Context:   "prod-east",
+		Jobs:      jobs,
+		Readable:  func() bool { return true },
+		Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(t.Context())
 			return func() tea.Msg { return work(ctx) }, cancel
-		}})
+		},
+	})
 	b.Dialog = d
 	b.begin(cmd)
 	return b
@@ -302,14 +370,23 @@ func (b *bench) shows(words ...string) {
 }
 
 // interrupted plays an application that retries until it is stopped.
-func interrupted(begun chan<- struct{}) func(context.Context, action.Plan, bool, func(action.Progress)) (action.Outcome, error) {
+func interrupted(
+	begun chan<- struct{},
+) func(context.Context, action.Plan, bool, func(action.Progress)) (action.Outcome, error) {
 	return func(ctx context.Context, p action.Plan, _ bool, report func(action.Progress)) (action.Outcome, error) {
 		for _, s := range steps[:3] {
 			report(action.Progress{Step: s.name})
 		}
 		close(begun)
 		<-ctx.Done()
-		return action.Outcome{State: action.Unfinished, Sent: action.NotSent, Plan: p, Message: context.Cause(ctx).Error() + "; it was not carried out"}, context.Cause(ctx)
+		return action.Outcome{
+				State:   action.Unfinished,
+				Sent:    action.NotSent,
+				Plan:    p,
+				Message: context.Cause(ctx).Error() + "; it was not carried out",
+			}, context.Cause(
+				ctx,
+			)
 	}
 }
 
@@ -322,6 +399,17 @@ func (b *bench) retrying() {
 	b.confirm()
 	<-begun
 	b.until("it is being sent", func() bool { s := b.run.state(); return s.reached(action.StepPatch) })
-	b.run.report(action.Progress{Step: action.StepPatch, Attempt: &retry.Attempt{Number: 4, Err: errors.New("connect: connection refused"), Next: 10 * time.Second, Left: 9*time.Minute + 12*time.Second}}, b.now())
+	b.run.report(
+		action.Progress{
+			Step: action.StepPatch,
+			Attempt: &retry.Attempt{
+				Number: 4,
+				Err:    errors.New("connect: connection refused"),
+				Next:   10 * time.Second,
+				Left:   9*time.Minute + 12*time.Second,
+			},
+		},
+		b.now(),
+	)
 	b.pass(3 * time.Second)
 }

@@ -152,7 +152,10 @@ func (d *Dialog) look() tea.Cmd {
 	d.found = fetch.Answer[[]action.Plan]{}
 	j, along := d.job(), d.marked()
 	cmd := d.found.Ask(d.asker(d.handlePlans), 0, func(ctx context.Context) ([]action.Plan, error) {
-		another := fmt.Errorf("it was deleted, and there is a new %s; close this, and review that one first", subject(j))
+		another := fmt.Errorf(
+			"it was deleted, and there is a new %s; close this, and review that one first",
+			subject(j),
+		)
 		if propose := d.options.Propose; propose != nil {
 			p, err := propose(ctx, j, along)
 			if err == nil && j.UID != "" && p.UID != "" && p.UID != j.UID {

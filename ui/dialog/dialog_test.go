@@ -141,7 +141,8 @@ func TestLeavingInMidRetry(t *testing.T) {
 		b.keys(pressed[1:]...)
 		b.until("the program ends", func() bool { return b.quit })
 		b.shows("Stopped: nothing was written.") // it is drawn once more
-		if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "unfinished") || !strings.Contains(said[0], "not carried out") {
+		if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "unfinished") ||
+			!strings.Contains(said[0], "not carried out") {
 			t.Errorf("%q: said %q", pressed, said)
 		}
 	}
@@ -157,7 +158,8 @@ func TestPartingWaitsForTheApplication(t *testing.T) {
 	go b.run.execute(ctx)
 	<-begun
 	cancel(errors.New("hangup"))
-	if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "hangup") || !strings.Contains(said[0], "not carried out") {
+	if said := b.Parting(); len(said) != 1 || !strings.Contains(said[0], "hangup") ||
+		!strings.Contains(said[0], "not carried out") {
 		t.Errorf("said %q", said)
 	}
 	// One that the end overtook is never begun.
@@ -240,8 +242,15 @@ func TestAChangeMakesANewPlan(t *testing.T) {
 func TestAnApplicationIsShownAsItGoes(t *testing.T) {
 	b := newBench(t)
 	b.retrying()
-	b.shows("InProgress -> FinalizingPartiallyFailed", "▶ send it", "attempt 4: connect: connection refused", "attempt 5 in 7s", "9m09s left of the deadline.",
-		"veltui is sending the change. Before each retry it reads the job again.", "· watch the result")
+	b.shows(
+		"InProgress -> FinalizingPartiallyFailed",
+		"▶ send it",
+		"attempt 4: connect: connection refused",
+		"attempt 5 in 7s",
+		"9m09s left of the deadline.",
+		"veltui is sending the change. Before each retry it reads the job again.",
+		"· watch the result",
+	)
 	b.pass(8 * time.Second)
 	b.shows("attempt 5 is under way")
 	b.run.report(action.Progress{Step: action.StepObserve}, b.now())

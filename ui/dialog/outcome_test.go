@@ -32,8 +32,18 @@ func TestOutcomesToUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, state := range []action.State{action.CarriedOut, action.Misdirected} {
-		o := outcome{Outcome: action.Outcome{State: state, Sent: action.Landed, Message: "it was written", Undo: []string{"kubectl undo"}}}
-		shown := strings.Join(o.lines(draw.Canvas{Theme: theme, Width: 80, Height: 24, Glyphs: &draw.Unicode}, nil), "\n")
+		o := outcome{
+			Outcome: action.Outcome{
+				State:   state,
+				Sent:    action.Landed,
+				Message: "it was written",
+				Undo:    []string{"kubectl undo"},
+			},
+		}
+		shown := strings.Join(
+			o.lines(draw.Canvas{Theme: theme, Width: 80, Height: 24, Glyphs: &draw.Unicode}, nil),
+			"\n",
+		)
 		for _, want := range []string{"To undo it", "kubectl undo", "It was written"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("%s: %q is not in\n%s", state, want, shown)
@@ -49,7 +59,10 @@ func TestOutcomesToUndo(t *testing.T) {
 func TestEndingsOfProposals(t *testing.T) {
 	for _, state := range []action.State{action.Settled, action.NoEffect, action.Moving, action.Reverted, action.Deleted, action.Changed, action.Refused, action.Altered, action.Unfinished, action.CarriedOut, action.Misdirected} {
 		for _, sent := range []action.Sent{action.NotSent, action.Landed, action.Doubtful} {
-			o := outcome{Outcome: action.Outcome{State: state, Sent: sent, Phase: "PHASE"}, err: errors.New("timed out")}
+			o := outcome{
+				Outcome: action.Outcome{State: state, Sent: sent, Phase: "PHASE"},
+				err:     errors.New("timed out"),
+			}
 			end := o.ending(nil)
 			o.propose(&end)
 			text := end.headline + " " + end.remains
@@ -79,7 +92,10 @@ func TestFinalizeIsNotLedToAnotherJobOfThatName(t *testing.T) {
 
 // A schedule has no phase that tells of its pause: what became of it is not put in those words.
 func TestRevertedPauseNamesNoPhase(t *testing.T) {
-	o := outcome{Outcome: action.Outcome{State: action.Reverted, Sent: action.Landed, Phase: "Enabled"}, applied: action.Plan{Action: action.Pause}}
+	o := outcome{
+		Outcome: action.Outcome{State: action.Reverted, Sent: action.Landed, Phase: "Enabled"},
+		applied: action.Plan{Action: action.Pause},
+	}
 	if end := o.ending(nil); end.headline != "Reverted." || strings.Contains(end.remains, "server") {
 		t.Errorf("%q, %q", end.headline, end.remains)
 	}

@@ -50,7 +50,14 @@ type stepState struct {
 }
 
 func newRun(about *job.Job, plan action.Plan, dryRun bool, o Options) *run {
-	r := &run{options: o, subject: about, plan: plan, dryRun: dryRun, progress: fetch.NewProgress[runState](), done: make(chan struct{})}
+	r := &run{
+		options:  o,
+		subject:  about,
+		plan:     plan,
+		dryRun:   dryRun,
+		progress: fetch.NewProgress[runState](),
+		done:     make(chan struct{}),
+	}
 	r.stopped, r.stop = context.WithCancel(context.Background())
 	return r
 }
@@ -69,7 +76,12 @@ func (r *run) execute(ctx context.Context) (outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.stopped, func() { cancel(ErrStopped) })()
-	ended, err := r.options.Inspector.Apply(ctx, r.plan, r.dryRun, func(p action.Progress) { r.report(p, r.options.Clock()) })
+	ended, err := r.options.Inspector.Apply(
+		ctx,
+		r.plan,
+		r.dryRun,
+		func(p action.Progress) { r.report(p, r.options.Clock()) },
+	)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcome = outcome{ended, err, r.plan}

@@ -23,7 +23,12 @@ func (d *Dialog) View(c draw.Canvas, behind string) string {
 	if d.alarm {
 		border = c.Theme.Bad.UnsetBold()
 	}
-	return c.Over(boxed.Box(draw.Box{Border: border, Title: d.title(), Text: d.text(inner), Pinned: d.pinned(inner), View: &d.view}), behind)
+	return c.Over(
+		boxed.Box(
+			draw.Box{Border: border, Title: d.title(), Text: d.text(inner), Pinned: d.pinned(inner), View: &d.view},
+		),
+		behind,
+	)
 }
 
 func (d *Dialog) title() string {
@@ -43,14 +48,25 @@ func (d *Dialog) text(c draw.Canvas) []string {
 	now := d.options.Clock()
 	switch d.stage {
 	case Looking:
-		lines := append(c.Para(c.Theme.Strong, "Gathering evidence about "+subject(d.job())+" ... "+human.Duration(now.Sub(d.since)), 2), "")
+		lines := append(
+			c.Para(
+				c.Theme.Strong,
+				"Gathering evidence about "+subject(d.job())+" ... "+human.Duration(now.Sub(d.since)),
+				2,
+			),
+			"",
+		)
 		for _, what := range gathering(d.options.Propose != nil) {
 			lines = append(lines, c.Item(" "+c.Theme.Dim.Render(c.Glyphs.Ahead)+" ", what, 3)...)
 		}
 		return lines
 	case Unseen:
 		lines := c.Para(c.Theme.Bad, "veltui could not gather the evidence, so it can do nothing:", 2)
-		return append(append(lines, c.Wrap(d.found.Err.Error(), 8)...), "", d.options.Keys.Key("look-again")+" checks again.")
+		return append(
+			append(lines, c.Wrap(d.found.Err.Error(), 8)...),
+			"",
+			d.options.Keys.Key("look-again")+" checks again.",
+		)
 	case Applying:
 		return runLines(c, d.run, now)
 	case Ended:
@@ -95,7 +111,11 @@ func (d *Dialog) stopLines(c draw.Canvas) []string {
 	case d.stopping:
 		return c.Para(c.Theme.Waiting, "Stopping. Finding out what was sent ...", 2)
 	case d.asked:
-		return c.Para(c.Theme.Strong, "Stop? esc again stops it, "+d.options.Keys.Key("quit")+" again stops it and quits; any other key goes on.", 2)
+		return c.Para(
+			c.Theme.Strong,
+			"Stop? esc again stops it, "+d.options.Keys.Key("quit")+" again stops it and quits; any other key goes on.",
+			2,
+		)
 	}
 	return nil
 }
@@ -140,7 +160,15 @@ func planLines(c draw.Canvas, choices []action.Plan, chosen int, age time.Durati
 	if len(p.Commands) == 0 {
 		return lines
 	}
-	lines = append(lines, "", c.Theme.Strong.Render("The same with "+p.Program())+c.Theme.Dim.Render(" ("+named.Key("copy-command")+" copies it)"))
+	lines = append(
+		lines,
+		"",
+		c.Theme.Strong.Render(
+			"The same with "+p.Program(),
+		)+c.Theme.Dim.Render(
+			" ("+named.Key("copy-command")+" copies it)",
+		),
+	)
 	for _, command := range p.Commands {
 		lines = append(lines, c.Command(command)...)
 	}
@@ -160,7 +188,11 @@ func evidenceLines(c draw.Canvas, p *action.Plan, title string, age time.Duratio
 	if len(doubts) > 0 {
 		lines = append(append(lines, "", c.Theme.Strong.Render("Unknown or contradicting")), doubts...)
 	}
-	title = c.Theme.Strong.Render(title) + c.Theme.Dim.Render(" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" checks again)")
+	title = c.Theme.Strong.Render(
+		title,
+	) + c.Theme.Dim.Render(
+		" (seen "+human.Duration(age)+" ago; "+named.Key("look-again")+" checks again)",
+	)
 	return append(append(lines, "", title), holds...)
 }
 
@@ -168,7 +200,10 @@ func optionLines(c draw.Canvas, choices []action.Plan, chosen int, named keys.Ma
 	if len(choices) < 2 {
 		return nil
 	}
-	lines := []string{"", c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" ("+named.Key("next-option")+" cycles)")}
+	lines := []string{
+		"",
+		c.Theme.Strong.Render("Options") + c.Theme.Dim.Render(" ("+named.Key("next-option")+" cycles)"),
+	}
 	for i := range choices {
 		sign, style := " ", c.Theme.Text
 		if i == chosen {
@@ -216,9 +251,19 @@ func stepLines(c draw.Canvas, step step, plan *action.Plan, s *runState, now tim
 	case !begun:
 		return []string{c.Theme.Dim.Render(c.Glyphs.Ahead + " " + step.what)}
 	case !known.ended.IsZero():
-		return []string{c.Split(c.Theme.Good.Render(c.Glyphs.Done)+" "+step.what, c.Theme.Dim.Render(human.Duration(known.ended.Sub(known.began))))}
+		return []string{
+			c.Split(
+				c.Theme.Good.Render(c.Glyphs.Done)+" "+step.what,
+				c.Theme.Dim.Render(human.Duration(known.ended.Sub(known.began))),
+			),
+		}
 	}
-	lines := []string{c.Split(c.Theme.Running.Render(c.Glyphs.Now)+" "+c.Theme.Strong.Render(step.what), c.Theme.Dim.Render(human.Age(known.began, now)))}
+	lines := []string{
+		c.Split(
+			c.Theme.Running.Render(c.Glyphs.Now)+" "+c.Theme.Strong.Render(step.what),
+			c.Theme.Dim.Render(human.Age(known.began, now)),
+		),
+	}
 	inner := c.Sized(c.Width-4, 0)
 	add := func(drawn []string) { lines = append(lines, draw.Indented(drawn, 4)...) }
 	if step.name == action.StepObserve {

@@ -18,7 +18,11 @@ import (
 // gathering is what is looked at, for a job or for what is none.
 func gathering(proposed bool) []string {
 	if proposed {
-		return []string{"what it rests on, as it is now", "Velero's server: whether one is running", "your right to do it"}
+		return []string{
+			"what it rests on, as it is now",
+			"Velero's server: whether one is running",
+			"your right to do it",
+		}
 	}
 	return []string{
 		"the resource and its volumes, as they are now",
@@ -160,29 +164,61 @@ func doubted(t *draw.Theme) lipgloss.Style { return t.Waiting }
 func bad(t *draw.Theme) lipgloss.Style     { return t.Bad }
 
 var endings = map[action.State]ending{
-	action.Settled:  {good, "Done: it is PHASE.", "Nothing."},
-	action.NoEffect: {doubted, "Done, but it had no effect.", "Velero has not picked it up. See the server's log. Restarting the server may help (<finalize>, then <next-option>, shows what that fails)."},
-	action.Checked:  {good, "Checked: nothing was written.", "Nothing."},
-	action.Moving: {running, "Under way: it is PHASE.",
-		"Check it again later: Velero has not ended it yet. If it stays so, restart the server, which then continues it."},
-	action.Reverted: {bad, "Reverted: it is PHASE.",
-		"Leave it alone for now: a Velero server is working on it. If it stays as it is, restart the server, which marks this job and every other job in progress Failed."},
-	action.Deleted: {bad, "Deleted.", "Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the object store."},
+	action.Settled: {good, "Done: it is PHASE.", "Nothing."},
+	action.NoEffect: {
+		doubted,
+		"Done, but it had no effect.",
+		"Velero has not picked it up. See the server's log. Restarting the server may help (<finalize>, then <next-option>, shows what that fails).",
+	},
+	action.Checked: {good, "Checked: nothing was written.", "Nothing."},
+	action.Moving: {
+		running,
+		"Under way: it is PHASE.",
+		"Check it again later: Velero has not ended it yet. If it stays so, restart the server, which then continues it.",
+	},
+	action.Reverted: {
+		bad,
+		"Reverted: it is PHASE.",
+		"Leave it alone for now: a Velero server is working on it. If it stays as it is, restart the server, which marks this job and every other job in progress Failed.",
+	},
+	action.Deleted: {
+		bad,
+		"Deleted.",
+		"Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the object store.",
+	},
 	action.Changed: {doubted, "It changed in the meantime: nothing was written.", "Review it again before you decide."},
 	action.Refused: {bad, "Refused: nothing was written.", "See why above. Nothing has changed, so you may try again."},
-	action.Altered: {bad, "In doubt: the answer is not what was requested.",
-		"Look at the object itself (y on its page): a webhook or a proxy changes what is written. Find out which before you try again."},
+	action.Altered: {
+		bad,
+		"In doubt: the answer is not what was requested.",
+		"Look at the object itself (y on its page): a webhook or a proxy changes what is written. Find out which before you try again.",
+	},
 	action.CarriedOut: {bad, "The dry run was carried out.",
 		"Check the object itself. Find out which proxy drops dryRun before you change anything through it."},
-	action.Misdirected: {bad, "Velero may delete another one.", "Check the backup that has the name now, and the request."},
+	action.Misdirected: {
+		bad,
+		"Velero may delete another one.",
+		"Check the backup that has the name now, and the request.",
+	},
 }
 
 // stopped are the endings of what was not completed, by what had been sent.
 var stopped = map[action.Sent]ending{
-	action.Partly: {bad, "Stopped halfway: some of the patches were applied.", "Check its volumes: some were cancelled. <finalize> shows the rest."},
-	action.Landed: {doubted, "Stopped after the patch was applied.", "Check its phase in a minute or two: veltui did not watch it to the end."},
-	action.Doubtful: {bad, "Stopped, and in doubt: the patch was sent.",
-		"Press <finalize> to check. If the job's annotations name the attempt that is in the log, the patch was applied."},
+	action.Partly: {
+		bad,
+		"Stopped halfway: some of the patches were applied.",
+		"Check its volumes: some were cancelled. <finalize> shows the rest.",
+	},
+	action.Landed: {
+		doubted,
+		"Stopped after the patch was applied.",
+		"Check its phase in a minute or two: veltui did not watch it to the end.",
+	},
+	action.Doubtful: {
+		bad,
+		"Stopped, and in doubt: the patch was sent.",
+		"Press <finalize> to check. If the job's annotations name the attempt that is in the log, the patch was applied.",
+	},
 }
 
 // ending chooses what is said. If something was sent before a refusal or change, how far it came matters.
@@ -213,7 +249,8 @@ func (o *outcome) ending(named keys.Map) ending {
 		}
 	}
 	end.headline = strings.ReplaceAll(end.headline, "PHASE", o.Phase)
-	end.remains = strings.NewReplacer("<finalize>", named.Key("finalize"), "<next-option>", named.Key("next-option")).Replace(end.remains)
+	end.remains = strings.NewReplacer("<finalize>", named.Key("finalize"), "<next-option>", named.Key("next-option")).
+		Replace(end.remains)
 	return end
 }
 
@@ -249,7 +286,9 @@ func (o *outcome) lines(c draw.Canvas, named keys.Map) []string {
 	if next := o.next(); next != nil {
 		lines = append(lines, "")
 		if next.Possible() {
-			lines = append(lines, c.Labelled("Now", labelWidth, c.Theme.Strong, change(next)+" (enter looks at this new plan)", 8)...)
+			lines = append(
+				lines,
+				c.Labelled("Now", labelWidth, c.Theme.Strong, change(next)+" (enter looks at this new plan)", 8)...)
 		} else {
 			lines = append(lines, c.Labelled("Now", labelWidth, c.Theme.Text, "refused: "+refusal(next), 8)...)
 			lines = append(lines, c.Labelled("Helps", labelWidth, c.Theme.Text, next.Advice, 8)...)

@@ -20,7 +20,13 @@ var update = flag.Bool("update", false, "write the table of contrasts in docs/co
 // schemes in wide use. Solarized is of ethanschoonover.com/solarized, the others
 // of the scheme that the name says.
 var backgrounds = map[string][]ground{
-	"dark":  {{"black", "#000000"}, {"VS Code", "#1e1e1e"}, {"Solarized Dark", "#002b36"}, {"Gruvbox Dark", "#282828"}, {"Nord", "#2e3440"}},
+	"dark": {
+		{"black", "#000000"},
+		{"VS Code", "#1e1e1e"},
+		{"Solarized Dark", "#002b36"},
+		{"Gruvbox Dark", "#282828"},
+		{"Nord", "#2e3440"},
+	},
 	"light": {{"white", "#ffffff"}, {"Solarized Light", "#fdf6e3"}, {"Gruvbox Light", "#fbf1c7"}},
 }
 
@@ -33,15 +39,40 @@ var palettes = []struct {
 	colors            string
 }{
 	// XTerm-col.ad of xterm.
-	{"xterm", "#000000", "#ffffff", "000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff"},
+	{
+		"xterm",
+		"#000000",
+		"#ffffff",
+		"000000 cd0000 00cd00 cdcd00 0000ee cd00cd 00cdcd e5e5e5 7f7f7f ff0000 00ff00 ffff00 5c5cff ff00ff 00ffff ffffff",
+	},
 	// default_red, default_grn and default_blu in drivers/tty/vt/vt.c of Linux.
-	{"Linux console", "#000000", "#ffffff", "000000 aa0000 00aa00 aa5500 0000aa aa00aa 00aaaa aaaaaa 555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff"},
+	{
+		"Linux console",
+		"#000000",
+		"#ffffff",
+		"000000 aa0000 00aa00 aa5500 0000aa aa00aa 00aaaa aaaaaa 555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff",
+	},
 	// The defaults in settings.c of PuTTY.
-	{"PuTTY", "#000000", "#ffffff", "000000 bb0000 00bb00 bbbb00 0000bb bb00bb 00bbbb bbbbbb 555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff"},
+	{
+		"PuTTY",
+		"#000000",
+		"#ffffff",
+		"000000 bb0000 00bb00 bbbb00 0000bb bb00bb 00bbbb bbbbbb 555555 ff5555 55ff55 ffff55 5555ff ff55ff 55ffff ffffff",
+	},
 	// Campbell in src/cascadia/TerminalSettingsModel/defaults.json of Windows Terminal.
-	{"Windows Terminal", "#0c0c0c", "#ffffff", "0c0c0c c50f1f 13a10e c19c00 0037da 881798 3a96dd cccccc 767676 e74856 16c60c f9f1a5 3b78ff b4009e 61d6d6 f2f2f2"},
+	{
+		"Windows Terminal",
+		"#0c0c0c",
+		"#ffffff",
+		"0c0c0c c50f1f 13a10e c19c00 0037da 881798 3a96dd cccccc 767676 e74856 16c60c f9f1a5 3b78ff b4009e 61d6d6 f2f2f2",
+	},
 	// The table of values on ethanschoonover.com/solarized.
-	{"Solarized", "#002b36", "#fdf6e3", "073642 dc322f 859900 b58900 268bd2 d33682 2aa198 eee8d5 002b36 cb4b16 586e75 657b83 839496 6c71c4 93a1a1 fdf6e3"},
+	{
+		"Solarized",
+		"#002b36",
+		"#fdf6e3",
+		"073642 dc322f 859900 b58900 268bd2 d33682 2aa198 eee8d5 002b36 cb4b16 586e75 657b83 839496 6c71c4 93a1a1 fdf6e3",
+	},
 }
 
 // rgb is a colour in linear light, from 0 to 1.
@@ -234,7 +265,10 @@ func apply(m [3]rgb, c rgb) (out rgb) {
 // difference is the distance of two colours in CIELAB for D65.
 func difference(a, b rgb) float64 {
 	lab := func(c rgb) rgb {
-		xyz := apply([3]rgb{{0.4339, 0.3762, 0.1899}, {0.2126, 0.7152, 0.0722}, {0.0177, 0.1095, 0.8729}}, c) // over the white's
+		xyz := apply(
+			[3]rgb{{0.4339, 0.3762, 0.1899}, {0.2126, 0.7152, 0.0722}, {0.0177, 0.1095, 0.8729}},
+			c,
+		) // over the white's
 		for i, v := range xyz {
 			if xyz[i] = math.Cbrt(v); v <= 0.008856 {
 				xyz[i] = 7.787*v + 16.0/116

@@ -43,7 +43,18 @@ func TestThemesLoad(t *testing.T) {
 		}
 		// Colour 8 is the background itself in a palette in wide use, Solarized
 		// Dark; and a selected row must be seen without colour.
-		if drawn := theme.Dim.Render("x") + theme.BarEmpty.Render("x") + theme.Basic().Dim.Render("x") + theme.Basic().BarEmpty.Render("x"); strings.Contains(drawn, "[90m") {
+		if drawn := theme.Dim.Render(
+			"x",
+		) + theme.BarEmpty.Render(
+			"x",
+		) + theme.Basic().Dim.Render(
+			"x",
+		) + theme.Basic().BarEmpty.Render(
+			"x",
+		); strings.Contains(
+			drawn,
+			"[90m",
+		) {
 			t.Errorf("theme %s: dim text is drawn in colour 8: %q", name, drawn)
 		}
 		for _, selected := range []lipgloss.Style{theme.Selected, theme.Basic().Selected} {
@@ -149,7 +160,8 @@ func TestUserThemeFillsFromMono(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if theme.Bad.Render("x") == mono.Bad.Render("x") || theme.Basic().Bad.Render("x") == mono.Bad.Render("x") || theme.Strong.Render("x") != mono.Strong.Render("x") {
+	if theme.Bad.Render("x") == mono.Bad.Render("x") || theme.Basic().Bad.Render("x") == mono.Bad.Render("x") ||
+		theme.Strong.Render("x") != mono.Strong.Render("x") {
 		t.Errorf("%q %q", theme.Bad.Render("x"), theme.Strong.Render("x"))
 	}
 	for _, meaning := range Meanings() {
@@ -162,7 +174,17 @@ func TestUserThemeFillsFromMono(t *testing.T) {
 // What is copied from the screen is one command for a shell, or none: never the first
 // half of it alone.
 func TestCommandOnSeveralLines(t *testing.T) {
-	words := []string{"restore", "create", "shop-20261120120000", "--from-backup=" + strings.Repeat("nightly-", 12), "--include-namespaces=shop", "--selector=app in (db,web)", "--labels=a=it's", "-n", "velero"}
+	words := []string{
+		"restore",
+		"create",
+		"shop-20261120120000",
+		"--from-backup=" + strings.Repeat("nightly-", 12),
+		"--include-namespaces=shop",
+		"--selector=app in (db,web)",
+		"--labels=a=it's",
+		"-n",
+		"velero",
+	}
 	quoted := slices.Clone(words)
 	quoted[5], quoted[6] = "'"+words[5]+"'", `'--labels=a=it'\''s'`
 	for _, width := range []int{8, 30, 40, 51, 80, 200, 1000} {
@@ -197,7 +219,8 @@ func TestSelectedKeepsStyles(t *testing.T) {
 				t.Errorf("%s: %q", name, plain)
 			}
 			on, _, _ := strings.Cut(theme.Selected.Render("x"), "x")
-			if !strings.Contains(got, theme.Bad.Render("!")) || !strings.HasPrefix(got, on) || strings.HasSuffix(got, " ") {
+			if !strings.Contains(got, theme.Bad.Render("!")) || !strings.HasPrefix(got, on) ||
+				strings.HasSuffix(got, " ") {
 				t.Errorf("%s: the sign has lost its style, or the row its own: %q", name, got)
 			}
 			for _, part := range strings.Split(got, "\x1b[m")[1:] {
@@ -205,7 +228,11 @@ func TestSelectedKeepsStyles(t *testing.T) {
 					t.Errorf("%s: the row ends before %q", name, part)
 				}
 			}
-			if full := strings.Index(got, Unicode.BarFull); theme.Selected.GetReverse() && !strings.HasSuffix(got[:full], "\x1b[27m") {
+			if full := strings.Index(
+				got,
+				Unicode.BarFull,
+			); theme.Selected.GetReverse() &&
+				!strings.HasSuffix(got[:full], "\x1b[27m") {
 				t.Errorf("%s: the bar is reversed: %q", name, got)
 			}
 		}

@@ -34,7 +34,10 @@ func (c Canvas) Estimated(j *job.Job, unit job.Unit) string {
 
 // ProgressWords are a job's amount, rate and time left, as far as they are known.
 func (c Canvas) ProgressWords(j assess.Judged) []string {
-	return slices.DeleteFunc([]string{c.Amount(j), j.Rate.String(), human.Clause("ETA ", j.ETA.String())}, func(s string) bool { return s == "" })
+	return slices.DeleteFunc(
+		[]string{c.Amount(j), j.Rate.String(), human.Clause("ETA ", j.ETA.String())},
+		func(s string) bool { return s == "" },
+	)
 }
 
 // Amount is how much of a job is done, marked if it is an estimate; empty if that is not known.

@@ -94,7 +94,12 @@ func ThemeFor(name string, dark bool) (theme string, byBackground bool) {
 func LoadTheme(name string) (*Theme, error) {
 	data, err := assets.Themes.ReadFile("themes/" + name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("there is no theme %q; choose one of %s, %s", name, ThemeAuto, strings.Join(Themes(), ", "))
+		return nil, fmt.Errorf(
+			"there is no theme %q; choose one of %s, %s",
+			name,
+			ThemeAuto,
+			strings.Join(Themes(), ", "),
+		)
 	}
 	theme := &Theme{basic: &Theme{}}
 	if err := theme.read(data); err != nil {

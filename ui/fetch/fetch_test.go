@@ -51,7 +51,11 @@ func TestAnAnswerStands(t *testing.T) {
 	if !a.Pending() || a.Ask(by.Asker, time.Minute, reads(2, nil)) != nil {
 		t.Error("asked twice at a time")
 	}
-	if _, changed := deliver(t, cmd); !changed || a.Value != 1 || !a.Known || a.Pending() || by.answered != 1 || !a.Read.Equal(by.now) {
+	if _, changed := deliver(
+		t,
+		cmd,
+	); !changed || a.Value != 1 || !a.Known || a.Pending() || by.answered != 1 ||
+		!a.Read.Equal(by.now) {
 		t.Errorf("%+v", a)
 	}
 	by.now = by.now.Add(time.Minute - 1)

@@ -130,7 +130,14 @@ func stepsLine(c draw.Canvas, j *job.Job, e collector.Estimate, at collector.Pos
 
 // stepLines are the rows of a step's own resource and of those that it brings along, so that a resource's rows
 // sum up to what `veltui estimate` says. How much of the present step is whose is unknown: each has its share.
-func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position, over bool, widths []int) (lines []string) {
+func stepLines(
+	c draw.Canvas,
+	e collector.Estimate,
+	i int,
+	at collector.Position,
+	over bool,
+	widths []int,
+) (lines []string) {
 	own := e.Steps[i]
 	glyph, style, done, bar := c.Glyphs.Ahead, c.Theme.Dim, 0, ""
 	switch {
@@ -166,12 +173,28 @@ func stepLines(c draw.Canvas, e collector.Estimate, i int, at collector.Position
 func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	var texts []string
 	if j.Errors > 0 {
-		texts = append(texts, "Velero reports "+human.Count(j.Errors, "error")+": it tried to restore these items, and not all of them are restored.")
+		texts = append(
+			texts,
+			"Velero reports "+human.Count(
+				j.Errors,
+				"error",
+			)+": it tried to restore these items, and not all of them are restored.",
+		)
 	}
 	if j.Terminal() && j.Items.Known && j.Items.Done == j.Items.Total && j.Items.Total != e.Total {
-		texts = append(texts, fmt.Sprintf("Velero counted %s; the estimate was %s.", human.Count(j.Items.Total, "item"), human.Number(e.Total)))
+		texts = append(
+			texts,
+			fmt.Sprintf(
+				"Velero counted %s; the estimate was %s.",
+				human.Count(j.Items.Total, "item"),
+				human.Number(e.Total),
+			),
+		)
 	} else if !j.Terminal() && j.Items.Known && !j.Items.Estimated && j.Items.Total > e.Total {
-		texts = append(texts, fmt.Sprintf("Velero already counts %s; the estimate is %d.", human.Count(j.Items.Total, "item"), e.Total))
+		texts = append(
+			texts,
+			fmt.Sprintf("Velero already counts %s; the estimate is %d.", human.Count(j.Items.Total, "item"), e.Total),
+		)
 	}
 	texts = append(texts, e.Assumptions...)
 	if len(texts) == 0 {

@@ -112,7 +112,8 @@ func (l *jobLog) silence(c draw.Canvas) string {
 	if !l.live || !l.reading.Pending() || l.store.Dropped() > 0 || newest.IsZero() || c.Now.Sub(newest) < quietAfter {
 		return ""
 	}
-	return " " + c.Sized(c.Width-1, 0).Heading(fmt.Sprintf("nothing about this job since %s (%s)", stamp(c, newest, l.oldest()), human.Age(newest, c.Now)))
+	return " " + c.Sized(c.Width-1, 0).
+		Heading(fmt.Sprintf("nothing about this job since %s (%s)", stamp(c, newest, l.oldest()), human.Age(newest, c.Now)))
 }
 
 // logLines are the lines of a log as a pager shows them.

@@ -70,7 +70,11 @@ func (p *logsPage) begin(s *Screen) tea.Cmd {
 		if err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, s.sources.ReadLog(ctx, q, logs.Output{Line: l.add, Origin: func(from logs.Origin) { l.origin.Store(&from) }})
+		return struct{}{}, s.sources.ReadLog(
+			ctx,
+			q,
+			logs.Output{Line: l.add, Origin: func(from logs.Origin) { l.origin.Store(&from) }},
+		)
 	})
 	return tea.Batch(read, l.grown.Follow(s.asker(), redrawn, func(struct{}) bool {
 		l.view.Update()
@@ -109,7 +113,8 @@ func (p *logsPage) Forget() {
 
 // shown is the log that is drawn: the one before until the new one has lines or has ended.
 func (p *logsPage) shown() *jobLog {
-	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.view.Seen() == 0) && (p.log.reading.Pending() || p.log.reading.Err != nil) {
+	if p.log != nil && p.before != nil && (p.log.store == nil || p.log.view.Seen() == 0) &&
+		(p.log.reading.Pending() || p.log.reading.Err != nil) {
 		return p.before
 	}
 	return p.log
@@ -117,26 +122,74 @@ func (p *logsPage) shown() *jobLog {
 
 func (p *logsPage) keys(s *Screen) []keys.Binding {
 	there := func() bool { l := p.shown(); return l != nil && l.store != nil && l.view.Seen() > 0 }
-	copied := copyKeys(s, there, func() (string, string) { return p.line(s) }, func() (string, string) { return p.part(s) })
+	copied := copyKeys(
+		s,
+		there,
+		func() (string, string) { return p.line(s) },
+		func() (string, string) { return p.part(s) },
+	)
 	whole := func() bool { return there() && s.Selected() != "" }
 	copied[0].Short = true
 	return append(copied, []keys.Binding{
-		{Name: "open", Keys: []string{"enter", "right"}, Label: "enter", What: "whole line", Group: keys.Look, Short: true, On: whole, Do: keys.Run(s.ToggleWhole)},
+		{
+			Name:  "open",
+			Keys:  []string{"enter", "right"},
+			Label: "enter",
+			What:  "whole line",
+			Group: keys.Look,
+			Short: true,
+			On:    whole,
+			Do:    keys.Run(s.ToggleWhole),
+		},
 		s.Wrapping(true),
-		{Name: "level", Keys: []string{"L"}, Label: "L", What: "level", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextLevel(s) })},
-		{Name: "follow", Keys: []string{"F"}, Label: "F", What: "follow the end of a log that grows", Group: keys.Look, On: func() bool { return s.Grows },
+		{
+			Name:  "level",
+			Keys:  []string{"L"},
+			Label: "L",
+			What:  "level",
+			Group: keys.Look,
+			Short: true,
+			On:    there,
+			Do:    keys.Run(func() { p.nextLevel(s) }),
+		},
+		{
+			Name:  "follow",
+			Keys:  []string{"F"},
+			Label: "F",
+			What:  "follow the end of a log that grows",
+			Group: keys.Look,
+			On:    func() bool { return s.Grows },
 			Do: keys.Run(func() {
 				if s.Follow = !s.Follow; s.Follow {
 					s.Move(keys.Bottom)
 				}
-			})},
-		{Name: "next-error", Keys: []string{"E"}, Label: "E", What: "next error", Group: keys.Look, Short: true, On: there, Do: keys.Run(func() { p.nextError(s) })},
+			}),
+		},
+		{
+			Name:  "next-error",
+			Keys:  []string{"E"},
+			Label: "E",
+			What:  "next error",
+			Group: keys.Look,
+			Short: true,
+			On:    there,
+			Do:    keys.Run(func() { p.nextError(s) }),
+		},
 		{Name: "volume-logs", Keys: []string{"o"}, Label: "o", What: "logs of volumes too, or not", Group: keys.Look,
 			On: func() bool {
 				return s.sources.Unavailable(cluster.Logs) == "" && s.job.Job != nil && len(s.job.Volumes) > 0
 			},
 			Do: func(string) tea.Cmd { p.volumes = !p.volumes; return p.begin(s) }},
-		{Name: "save", Keys: []string{"s"}, Label: "s", What: "save", Group: keys.Look, Short: true, On: there, Do: func(string) tea.Cmd { return p.save(s) }},
+		{
+			Name:  "save",
+			Keys:  []string{"s"},
+			Label: "s",
+			What:  "save",
+			Group: keys.Look,
+			Short: true,
+			On:    there,
+			Do:    func(string) tea.Cmd { return p.save(s) },
+		},
 	}...)
 }
 
@@ -182,7 +235,12 @@ func (p *logsPage) part(s *Screen) (what, text string) {
 
 // nextLevel shows lines from the next level on, and keeps the place.
 func (p *logsPage) nextLevel(s *Screen) {
-	next := map[logs.Level]logs.Level{logs.NoLevel: logs.Info, logs.Info: logs.Warning, logs.Warning: logs.Error, logs.Error: logs.NoLevel}
+	next := map[logs.Level]logs.Level{
+		logs.NoLevel: logs.Info,
+		logs.Info:    logs.Warning,
+		logs.Warning: logs.Error,
+		logs.Error:   logs.NoLevel,
+	}
 	l := p.shown()
 	from, _ := s.Visible()
 	line := max(0, l.view.Index(from))
@@ -261,7 +319,10 @@ func (s *Screen) newFile(prefix, ext string) string {
 		}
 		return '_'
 	}, s.job.Name)
-	return strings.Join([]string{prefix, s.job.Kind.Word(), name, s.sources.Clock().Format("20060102-150405")}, "-") + ext
+	return strings.Join(
+		[]string{prefix, s.job.Kind.Word(), name, s.sources.Clock().Format("20060102-150405")},
+		"-",
+	) + ext
 }
 
 func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
@@ -297,7 +358,10 @@ func (p *logsPage) head(c draw.Canvas, s *Screen) []string {
 	lines := []string{" " + c.Cut(strings.Join(parts, c.Theme.Dim.Render("  ")), c.Width-1)}
 	say := func(style lipgloss.Style, text string) { lines = append(lines, note(c, style, text, 2)...) }
 	if from.NotStored != nil && l.view.Seen() > 0 {
-		say(c.Theme.Waiting, "These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error())
+		say(
+			c.Theme.Waiting,
+			"These lines are what the server's pods still have: the stored log cannot be read: "+from.NotStored.Error(),
+		)
 	}
 	if p.log != nil && p.log.reading.Err != nil && l.view.Seen() > 0 {
 		say(c.Theme.Bad, "The log ends here: "+p.log.reading.Err.Error())
@@ -344,11 +408,18 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 		return "Logs are not read here."
 	case l == nil:
 	case l.store != nil && l.view.Seen() > 0 && l.view.Len() == 0:
-		return fmt.Sprintf("None of %s is of level %s or above. Press %s to see others.", human.Count(l.store.Lines(), "line"), p.least, s.sources.Keys.Key("level"))
+		return fmt.Sprintf(
+			"None of %s is of level %s or above. Press %s to see others.",
+			human.Count(l.store.Lines(), "line"),
+			p.least,
+			s.sources.Keys.Key("level"),
+		)
 	case l.store != nil && l.view.Seen() > 0:
 		return ""
 	case l.reading.Err != nil:
-		return "The log cannot be read: " + l.reading.Err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key("reconnect") + " to try now."
+		return "The log cannot be read: " + l.reading.Err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key(
+			"reconnect",
+		) + " to try now."
 	case !l.reading.Pending():
 		return "Nothing was logged about this " + word + "."
 	case l.live && len(l.origin.Load().Pods) > 0:

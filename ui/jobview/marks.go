@@ -17,20 +17,43 @@ import (
 )
 
 // markKeys mark items to be restored alone: those of the selected row, else none is said, or all that a restore lost.
-func (s *Screen) markKeys(on func() bool, items func(key string) []restorespec.Item, none string, lost func() []restorespec.Item) []keys.Binding {
+func (s *Screen) markKeys(
+	on func() bool,
+	items func(key string) []restorespec.Item,
+	none string,
+	lost func() []restorespec.Item,
+) []keys.Binding {
 	return []keys.Binding{
-		{Name: "mark", Keys: []string{"m"}, Label: "m", What: "mark to restore it alone", Brief: "mark", Group: keys.Look, Short: true, On: on, Do: func(string) tea.Cmd {
-			items := items(s.Selected())
-			if len(items) == 0 {
-				return noticed(none)
-			}
-			s.mark(!s.areMarked(items), items...)
-			return s.sayMarked()
-		}},
-		{Name: "mark-failed", Keys: []string{"*"}, Label: "*", What: "mark all that was lost", Group: keys.Look, On: on, Do: func(string) tea.Cmd {
-			s.mark(true, lost()...)
-			return s.sayMarked()
-		}},
+		{
+			Name:  "mark",
+			Keys:  []string{"m"},
+			Label: "m",
+			What:  "mark to restore it alone",
+			Brief: "mark",
+			Group: keys.Look,
+			Short: true,
+			On:    on,
+			Do: func(string) tea.Cmd {
+				items := items(s.Selected())
+				if len(items) == 0 {
+					return noticed(none)
+				}
+				s.mark(!s.areMarked(items), items...)
+				return s.sayMarked()
+			},
+		},
+		{
+			Name:  "mark-failed",
+			Keys:  []string{"*"},
+			Label: "*",
+			What:  "mark all that was lost",
+			Group: keys.Look,
+			On:    on,
+			Do: func(string) tea.Cmd {
+				s.mark(true, lost()...)
+				return s.sayMarked()
+			},
+		},
 	}
 }
 
@@ -49,7 +72,14 @@ func (s *Screen) sayMarked() tea.Cmd {
 	if len(s.marked) == 0 {
 		return noticed("Nothing is marked.")
 	}
-	return noticed("Marked: " + human.Count(len(s.marked), "object") + ". " + s.sources.Keys.Key("preview") + " restores them alone.")
+	return noticed(
+		"Marked: " + human.Count(
+			len(s.marked),
+			"object",
+		) + ". " + s.sources.Keys.Key(
+			"preview",
+		) + " restores them alone.",
+	)
 }
 
 // Marked are the objects that are to be restored alone.
@@ -61,9 +91,12 @@ func (s *Screen) areMarked(items []restorespec.Item) bool {
 
 // markKeys mark the objects that messages name and the restore lost. Which those are is read once a mark asks for it.
 func (p *resultsPage) markKeys(s *Screen) []keys.Binding {
-	bindings := s.markKeys(func() bool { return s.job.Job != nil && s.job.Kind == job.Restore && len(p.sections(s)) > 0 },
-		func(key string) []restorespec.Item { return p.lost(s, key) }, "Nothing is selected here that the restore lost.",
-		func() []restorespec.Item { return cluster.FailedItems(s.resources().items.Value) })
+	bindings := s.markKeys(
+		func() bool { return s.job.Job != nil && s.job.Kind == job.Restore && len(p.sections(s)) > 0 },
+		func(key string) []restorespec.Item { return p.lost(s, key) },
+		"Nothing is selected here that the restore lost.",
+		func() []restorespec.Item { return cluster.FailedItems(s.resources().items.Value) },
+	)
 	for i := range bindings {
 		do := bindings[i].Do
 		bindings[i].Do = func(key string) tea.Cmd { return s.withItems(func() tea.Cmd { return do(key) }) }
@@ -120,7 +153,9 @@ func (p *resourcesPage) failed(namespace, name, about string) []restorespec.Item
 		p.lost = map[[3]string][]restorespec.Item{}
 		for _, k := range p.items.Value.Kinds {
 			for n, i := range k.Items {
-				one := cluster.FailedItems(results.Items{Kinds: []results.Kind{{Name: k.Name, Items: k.Items[n : n+1]}}})
+				one := cluster.FailedItems(
+					results.Items{Kinds: []results.Kind{{Name: k.Name, Items: k.Items[n : n+1]}}},
+				)
 				for _, about := range []string{k.Name, i.Why} {
 					key := [3]string{i.Namespace, i.Name, about}
 					p.lost[key] = append(p.lost[key], one...)

@@ -28,17 +28,40 @@ func (read) Unavailable(cluster.Part) string { return "" }
 
 // One row is marked, or all that a restore lost, as the backup names them.
 func TestMarks(t *testing.T) {
-	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed}}})
+	s, c := shown(
+		t,
+		job.Input{
+			Restore: &velerov1.Restore{
+				ObjectMeta: meta(),
+				Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed},
+			},
+		},
+	)
 	s.sources.Inspector = read{}
 	s.at = s.indexOf(Resources)
 	p := s.open().(*resourcesPage)
 	p.items.Known = true
 	p.items.Value = results.Items{Kinds: []results.Kind{
-		{Name: "deployments.apps", Count: map[results.Did]int{results.Failed: 2, results.Created: 1}, Items: []results.Item{
-			{Namespace: "shop-2", From: "shop", Name: "web", Did: results.Failed, Why: "the webhook says no"},
-			{Namespace: "shop-2", From: "shop", Name: "old", Did: results.Failed, Why: "it already exists and differs"},
-			{Namespace: "shop-2", From: "shop", Name: "db", Did: results.Created}}},
-		{Name: "example.com/v1/Widget", Count: map[results.Did]int{results.Missing: 1}, Items: []results.Item{{Name: "w", Did: results.Missing}}},
+		{
+			Name:  "deployments.apps",
+			Count: map[results.Did]int{results.Failed: 2, results.Created: 1},
+			Items: []results.Item{
+				{Namespace: "shop-2", From: "shop", Name: "web", Did: results.Failed, Why: "the webhook says no"},
+				{
+					Namespace: "shop-2",
+					From:      "shop",
+					Name:      "old",
+					Did:       results.Failed,
+					Why:       "it already exists and differs",
+				},
+				{Namespace: "shop-2", From: "shop", Name: "db", Did: results.Created},
+			},
+		},
+		{
+			Name:  "example.com/v1/Widget",
+			Count: map[results.Did]int{results.Missing: 1},
+			Items: []results.Item{{Name: "w", Did: results.Missing}},
+		},
 	}}
 	press := func(key string) {
 		b := keys.Find(s.Keys(), key)
@@ -69,7 +92,10 @@ func TestMarks(t *testing.T) {
 	}
 	press("m")
 	press("*")
-	if got := s.Marked(); !slices.Equal(got, []restorespec.Item{{Resource: "deployments.apps", Namespace: "shop", Name: "web"}}) {
+	if got := s.Marked(); !slices.Equal(
+		got,
+		[]restorespec.Item{{Resource: "deployments.apps", Namespace: "shop", Name: "web"}},
+	) {
 		t.Errorf("marked %v", got)
 	}
 }
@@ -82,21 +108,46 @@ type lossy struct {
 
 func (*lossy) Results(context.Context, *job.Job) (artifact.Results, error) {
 	return artifact.Results{Errors: artifact.Messages{Namespaces: map[string][]string{"shop-2": {
-		"error restoring deployments.apps/shop-2/web: the webhook says no", "error restoring services/shop-2/web: the webhook says no", "Deployment cannot be waited for"}}}}, nil
+		"error restoring deployments.apps/shop-2/web: the webhook says no",
+		"error restoring services/shop-2/web: the webhook says no",
+		"Deployment cannot be waited for",
+	}}}}, nil
 }
 
 func (l *lossy) Items(context.Context, *job.Job, velero.Server) (results.Items, error) {
 	l.asked++
 	lost := func(name string) results.Item {
-		return results.Item{Namespace: "shop-2", From: "shop", Name: name, Did: results.Failed, Why: "the webhook says no"}
+		return results.Item{
+			Namespace: "shop-2",
+			From:      "shop",
+			Name:      name,
+			Did:       results.Failed,
+			Why:       "the webhook says no",
+		}
 	}
-	return results.Items{Kinds: []results.Kind{{Name: "deployments.apps", Count: map[results.Did]int{results.Failed: 2}, Items: []results.Item{lost("web"), lost("silent")}},
-		{Name: "services", Count: map[results.Did]int{results.Failed: 1}, Items: []results.Item{lost("web")}}}}, nil
+	return results.Items{
+		Kinds: []results.Kind{
+			{
+				Name:  "deployments.apps",
+				Count: map[results.Did]int{results.Failed: 2},
+				Items: []results.Item{lost("web"), lost("silent")},
+			},
+			{Name: "services", Count: map[results.Did]int{results.Failed: 1}, Items: []results.Item{lost("web")}},
+		},
+	}, nil
 }
 
 // On the Results page the objects are marked that the messages name, once it was read which those are.
 func TestMarksOfResults(t *testing.T) {
-	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3}}})
+	s, c := shown(
+		t,
+		job.Input{
+			Restore: &velerov1.Restore{
+				ObjectMeta: meta(),
+				Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3},
+			},
+		},
+	)
 	l := &lossy{}
 	s.sources.Inspector = l
 	var answers []tea.Msg
@@ -151,7 +202,8 @@ func TestMarksOfResults(t *testing.T) {
 	press("m")
 	press("down")
 	press("down")
-	if n, ok := press("m")().(Noticed); !ok || !strings.Contains(n.Text, "Nothing is selected here that the restore lost") {
+	if n, ok := press("m")().(Noticed); !ok ||
+		!strings.Contains(n.Text, "Nothing is selected here that the restore lost") {
 		t.Errorf("%+v", n)
 	}
 	press("*")
@@ -160,7 +212,15 @@ func TestMarksOfResults(t *testing.T) {
 		t.Errorf("the items were read %d times", l.asked)
 	}
 
-	s, _ = shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}})
+	s, _ = shown(
+		t,
+		job.Input{
+			Restore: &velerov1.Restore{
+				ObjectMeta: meta(),
+				Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress},
+			},
+		},
+	)
 	s.sources.Inspector = read{}
 	s.at = s.indexOf(Results)
 	s.open().(*resultsPage).logged.Value.Sections = []results.Section{{}}
@@ -171,17 +231,34 @@ func TestMarksOfResults(t *testing.T) {
 
 // In the comparison of Verify, what differs can be marked too; all that was lost does not take it in.
 func TestMarksOfTheComparison(t *testing.T) {
-	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted}}})
+	s, c := shown(
+		t,
+		job.Input{
+			Restore: &velerov1.Restore{
+				ObjectMeta: meta(),
+				Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted},
+			},
+		},
+	)
 	s.sources.Inspector = read{}
 	s.at, s.verifying = s.indexOf(Resources), true
 	p := &s.verify
 	p.result.Known, p.compared.Known = true, true
-	p.compared.Value = verify.Result{Kinds: []verify.Kind{{Name: "configmaps", Items: []verify.Item{
-		{Namespace: "shop", Name: "lost", State: verify.Missing},
-		{Namespace: "shop", Name: "other", State: verify.Restored, Content: verify.Changed},
-		{Namespace: "shop", Name: "unread", State: verify.Restored, Content: verify.NotCompared},
-		{Namespace: "shop", Name: "same", State: verify.Restored, Content: verify.Same}},
-		Count: map[verify.State]int{verify.Missing: 1, verify.Restored: 3}, Content: map[verify.Content]int{verify.Changed: 1}}}}
+	p.compared.Value = verify.Result{Kinds: []verify.Kind{
+		{
+			Name: "configmaps",
+			Items: []verify.Item{
+				{Namespace: "shop", Name: "lost", State: verify.Missing},
+				{Namespace: "shop", Name: "other", State: verify.Restored, Content: verify.Changed},
+				{Namespace: "shop", Name: "unread", State: verify.Restored, Content: verify.NotCompared},
+				{Namespace: "shop", Name: "same", State: verify.Restored, Content: verify.Same}},
+			Count: map[verify.State]int{
+				verify.Missing:  1,
+				verify.Restored: 3,
+			},
+			Content: map[verify.Content]int{verify.Changed: 1},
+		},
+	}}
 	s.View(c)
 	s.pressed(t, "mark-failed")
 	if got := s.Marked(); len(got) != 1 || got[0].Name != "lost" {

@@ -37,7 +37,12 @@ func (p *operationsPage) load(s *Screen) tea.Cmd {
 	if s.sources.Unavailable(cluster.Stored) != "" || j.Operations.Attempted == 0 || !s.job.ListsStored() {
 		return nil
 	}
-	return p.list.Ask(s.asker(), s.job.Terminal(), readAge, func(ctx context.Context) ([]artifact.Operation, error) { return s.sources.Operations(ctx, j) })
+	return p.list.Ask(
+		s.asker(),
+		s.job.Terminal(),
+		readAge,
+		func(ctx context.Context) ([]artifact.Operation, error) { return s.sources.Operations(ctx, j) },
+	)
 }
 
 func (p *operationsPage) answers() []answer { return []answer{&p.list} }
@@ -60,7 +65,10 @@ func (p *operationsPage) head(c draw.Canvas, s *Screen) []string {
 	if o.Attempted == 0 {
 		return nil
 	}
-	parts := []string{human.Count(o.Attempted, "operation"), c.Theme.Good.Render(fmt.Sprintf("%d completed", o.Completed))}
+	parts := []string{
+		human.Count(o.Attempted, "operation"),
+		c.Theme.Good.Render(fmt.Sprintf("%d completed", o.Completed)),
+	}
 	if o.Failed > 0 {
 		parts = append(parts, c.Theme.Bad.Render(fmt.Sprintf("%d failed", o.Failed)))
 	}
@@ -112,7 +120,9 @@ var operationColumns = []draw.Column{
 func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	j := s.job.Job
 	if j.Operations.Attempted == 0 {
-		return pager.Plain([]string{"", "  Plugins have started no asynchronous operation for this job" + soFar(j) + "."})
+		return pager.Plain(
+			[]string{"", "  Plugins have started no asynchronous operation for this job" + soFar(j) + "."},
+		)
 	}
 	if !p.list.Known {
 		if len(j.Volumes) > 0 {
@@ -154,9 +164,24 @@ func operationRow(c draw.Canvas, o *assess.Operation, widths []int) string {
 		volume = o.Volume.Ref().String()
 	}
 	text, dim := c.Theme.Text, c.Theme.Dim
-	return tableRow(c, operationColumns, widths, cell{style, sign}, cell{text, c.CutMiddle(o.ItemName(), widths[1])}, cell{style, o.Phase},
-		cell{text, o.Amount()}, cell{dim, human.Age(o.Updated, c.Now)}, deadline(c, o), cell{dim, human.Age(o.Created, c.Now)},
-		cell{dim, o.ItemKind()}, cell{dim, o.Action}, cell{dim, volume})
+	return tableRow(
+		c,
+		operationColumns,
+		widths,
+		cell{style, sign},
+		cell{text, c.CutMiddle(o.ItemName(), widths[1])},
+		cell{style, o.Phase},
+		cell{
+			text,
+			o.Amount(),
+		},
+		cell{dim, human.Age(o.Updated, c.Now)},
+		deadline(c, o),
+		cell{dim, human.Age(o.Created, c.Now)},
+		cell{dim, o.ItemKind()},
+		cell{dim, o.Action},
+		cell{dim, volume},
+	)
 }
 
 // deadline is how long Velero still waits for an operation.
@@ -195,12 +220,21 @@ func operationDetails(c draw.Canvas, o *assess.Operation) []string {
 	switch {
 	case o.Deadline.IsZero():
 	case o.Deadline.After(c.Now):
-		deadline = fmt.Sprintf("Velero cancels it in %s (itemOperationTimeout, from its creation)", human.Duration(o.Deadline.Sub(c.Now)))
+		deadline = fmt.Sprintf(
+			"Velero cancels it in %s (itemOperationTimeout, from its creation)",
+			human.Duration(o.Deadline.Sub(c.Now)),
+		)
 	default:
 		deadline = fmt.Sprintf("passed %s (itemOperationTimeout, from its creation)", human.Ago(o.Deadline, c.Now))
 	}
 	all = append(all, fields{
-		{"Created", moment(c, o.Created)}, {"Started", moment(c, o.Started)}, {"Updated", moment(c, o.Updated)}, {"Deadline", deadline},
+		{
+			"Created",
+			moment(c, o.Created),
+		},
+		{"Started", moment(c, o.Started)},
+		{"Updated", moment(c, o.Updated)},
+		{"Deadline", deadline},
 	}...)
 	return all.details(c)
 }

@@ -87,7 +87,14 @@ func (f folds) isOpen(key string, byDefault bool) bool {
 
 // binding opens and closes the group that the selected row belongs to by its key.
 func (f *folds) binding(s *Screen, what string, on func() bool, group func(key string) string) keys.Binding {
-	return keys.Binding{Name: "open", Keys: []string{"enter"}, Label: "enter", What: what, Group: keys.Look, Short: true, On: on,
+	return keys.Binding{
+		Name:  "open",
+		Keys:  []string{"enter"},
+		Label: "enter",
+		What:  what,
+		Group: keys.Look,
+		Short: true,
+		On:    on,
 		Do: func(string) tea.Cmd {
 			switch key := group(s.Selected()); {
 			case key == "":
@@ -100,7 +107,8 @@ func (f *folds) binding(s *Screen, what string, on func() bool, group func(key s
 				f.turned[key] = !f.turned[key]
 			}
 			return s.Ask()
-		}}
+		},
+	}
 }
 
 // upTo returns the group that rows belong to, where groups are in each other to a depth.

@@ -48,7 +48,9 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 	if c.Width < sideBySide {
 		text := c.Sized(c.Width-2, 0)
 		lines := append(sectionLines(text, sections[:1], named), "")
-		lines = append(append(lines, verdictLines(text, s.job, named)...), append(s.verifiedLines(text), s.errorLines(text)...)...)
+		lines = append(
+			append(lines, verdictLines(text, s.job, named)...),
+			append(s.verifiedLines(text), s.errorLines(text)...)...)
 		return draw.Indented(append(append(lines, ""), sectionLines(text, sections[1:], named)...), 1)
 	}
 	width := min(c.Width*9/20, 84)
@@ -205,7 +207,11 @@ func Advice(j assess.Judged, named keys.Map) string {
 func (s *Screen) title(c draw.Canvas) string {
 	j := s.job.Job
 	named := func(width int) string {
-		return " " + c.Theme.Dim.Render(draw.KindLetter(j.Kind)) + " " + c.Theme.Strong.Render(c.CutMiddle(j.Name, width-4))
+		return " " + c.Theme.Dim.Render(
+			draw.KindLetter(j.Kind),
+		) + " " + c.Theme.Strong.Render(
+			c.CutMiddle(j.Name, width-4),
+		)
 	}
 	right := ""
 	if kind, name := draw.Origin(j); name != "" {

@@ -118,9 +118,20 @@ func (s *Sources) CopyText(what, text, instead string) tea.Cmd {
 	case s.WhyNoClipboard != "":
 		return noticed("Not copied: " + s.WhyNoClipboard)
 	case n > MaxCopied:
-		return noticed(fmt.Sprintf("Not copied: %s has %s, and a terminal's clipboard takes %s at a time. %s", what, human.Bytes(int64(n)), human.Bytes(MaxCopied), instead))
+		return noticed(
+			fmt.Sprintf(
+				"Not copied: %s has %s, and a terminal's clipboard takes %s at a time. %s",
+				what,
+				human.Bytes(int64(n)),
+				human.Bytes(MaxCopied),
+				instead,
+			),
+		)
 	default:
-		return tea.Batch(tea.SetClipboard(text), noticed(fmt.Sprintf("Sent to the terminal's clipboard: %s, %s.", what, human.Count(n, "byte"))))
+		return tea.Batch(
+			tea.SetClipboard(text),
+			noticed(fmt.Sprintf("Sent to the terminal's clipboard: %s, %s.", what, human.Count(n, "byte"))),
+		)
 	}
 }
 
@@ -136,8 +147,25 @@ func copyKeys(s *Screen, on func() bool, selected, all func() (what, text string
 	inParts := func() string { return "Copy it in parts with your terminal." }
 	byLine := func() string { return "Copy lines with " + s.sources.Keys.Key("copy") + "." }
 	return []keys.Binding{
-		{Name: "copy", Keys: []string{"y"}, Label: "y", What: "copy line", Brief: "copy", Group: keys.Look, On: on, Do: copied(selected, inParts)},
-		{Name: "copy-all", Keys: []string{"Y"}, Label: "Y", What: "copy all", Group: keys.Look, On: on, Do: copied(all, byLine)},
+		{
+			Name:  "copy",
+			Keys:  []string{"y"},
+			Label: "y",
+			What:  "copy line",
+			Brief: "copy",
+			Group: keys.Look,
+			On:    on,
+			Do:    copied(selected, inParts),
+		},
+		{
+			Name:  "copy-all",
+			Keys:  []string{"Y"},
+			Label: "Y",
+			What:  "copy all",
+			Group: keys.Look,
+			On:    on,
+			Do:    copied(all, byLine),
+		},
 	}
 }
 
@@ -191,7 +219,15 @@ func tableRow(c draw.Canvas, columns []draw.Column, widths []int, cells ...cell)
 }
 
 // countRow draws a group's row: its name and counts, of which zeros are dim.
-func countRow(c draw.Canvas, columns []draw.Column, sign string, style lipgloss.Style, name string, counts []int, styles []lipgloss.Style) string {
+func countRow(
+	c draw.Canvas,
+	columns []draw.Column,
+	sign string,
+	style lipgloss.Style,
+	name string,
+	counts []int,
+	styles []lipgloss.Style,
+) string {
 	widths := draw.FitColumns(columns, c.Width)
 	cells := []cell{{}, {text: sign}, {style, c.CutMiddle(name, widths[2])}}
 	for i, n := range counts {
@@ -233,10 +269,23 @@ type Tab struct {
 func tabs() []Tab {
 	return []Tab{
 		{Page: Overview, short: "Overview", make: func() page { return overview{} }},
-		{Page: Results, short: "Results", Key: "e", What: "errors", Footer: true, make: func() page { return &resultsPage{} }},
+		{
+			Page:   Results,
+			short:  "Results",
+			Key:    "e",
+			What:   "errors",
+			Footer: true,
+			make:   func() page { return &resultsPage{} },
+		},
 		{Page: Logs, short: "Logs", Key: "l", What: "logs", Footer: true, make: func() page { return &logsPage{} }},
 		{Page: Resources, short: "Items", make: func() page { return &resourcesPage{} }},
-		{Page: Volumes, short: "Vols", Key: "v", What: "volumes", make: func() page { return &volumesPage{objects: map[string]*fetch.Answer[cluster.Document]{}} }},
+		{
+			Page:  Volumes,
+			short: "Vols",
+			Key:   "v",
+			What:  "volumes",
+			make:  func() page { return &volumesPage{objects: map[string]*fetch.Answer[cluster.Document]{}} },
+		},
 		{Page: Operations, short: "Ops", make: func() page { return &operationsPage{} }},
 		{Page: "Timeline", short: "Time", make: func() page { return &timelinePage{} }},
 		{Page: YAML, short: "YAML", make: func() page { return &yamlPage{} }},

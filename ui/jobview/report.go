@@ -22,7 +22,12 @@ type report struct {
 func (s *Screen) reportKeys() []keys.Binding {
 	r := &s.report
 	return []keys.Binding{
-		{Name: "report", Keys: []string{"p"}, Label: "p", What: "save a report", Group: keys.Look,
+		{
+			Name:    "report",
+			Keys:    []string{"p"},
+			Label:   "p",
+			What:    "save a report",
+			Group:   keys.Look,
 			On:      func() bool { return s.sources.Unavailable(cluster.Reports) == "" && s.job.Job != nil && !s.deleted },
 			WhatNow: keys.Either(r.Pending, "cancel the report", "save a report"),
 			Do: func(string) tea.Cmd {
@@ -31,11 +36,16 @@ func (s *Screen) reportKeys() []keys.Binding {
 					return noticed("veltui no longer makes the report.")
 				}
 				return saveAs(s.newFile("veltui-report", ".md"), s.makeReport)
-			}},
+			},
+		},
 		{Name: "copy-report", Keys: []string{"P"}, Label: "P", What: "copy the report", Group: keys.Look,
 			On: func() bool { return r.Value.text != "" },
 			Do: func(string) tea.Cmd {
-				return s.sources.CopyText("the report", r.Value.text, "It is in the file that "+s.sources.Keys.Key("report")+" saves.")
+				return s.sources.CopyText(
+					"the report",
+					r.Value.text,
+					"It is in the file that "+s.sources.Keys.Key("report")+" saves.",
+				)
 			}},
 	}
 }
@@ -54,7 +64,17 @@ func (s *Screen) makeReport(path string) tea.Cmd {
 		}
 		return made, err
 	})
-	return tea.Batch(cmd, noticed(fmt.Sprintf("Making the report on %s %s. It can take more than a minute; %s cancels it.", judged.Kind.Word(), judged.Name, s.sources.Keys.Key("report"))))
+	return tea.Batch(
+		cmd,
+		noticed(
+			fmt.Sprintf(
+				"Making the report on %s %s. It can take more than a minute; %s cancels it.",
+				judged.Kind.Word(),
+				judged.Name,
+				s.sources.Keys.Key("report"),
+			),
+		),
+	)
 }
 
 // handleReport says where the document is.

@@ -61,7 +61,15 @@ func (s *Screen) follow(cmd tea.Cmd) (notice, copied string) {
 
 func reportScreen(t *testing.T, r *fakeReporter) *Screen {
 	t.Helper()
-	s, _ := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress}}})
+	s, _ := shown(
+		t,
+		job.Input{
+			Restore: &velerov1.Restore{
+				ObjectMeta: meta(),
+				Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress},
+			},
+		},
+	)
 	s.sources.Inspector, s.sources.Keys = r, keys.Map{}
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -89,14 +97,23 @@ func TestReportIsSavedThenCopied(t *testing.T) {
 	if asked, ok := s.pressed(t, "report")().(keys.SaveAs); !ok || asked.Name != name || r.saved != "" {
 		t.Errorf("without a question for the path %q is saved", r.saved)
 	}
-	if notice, _ := s.follow(s.pressed(t, "report")); r.saved != "/home/jane/"+name+": # Report on restore x" || !strings.HasPrefix(notice, "The report is in /home/jane/"+name) || !strings.HasSuffix(notice, "P copies it.") {
+	if notice, _ := s.follow(
+		s.pressed(t, "report"),
+	); r.saved != "/home/jane/"+name+": # Report on restore x" || !strings.HasPrefix(notice, "The report is in /home/jane/"+name) ||
+		!strings.HasSuffix(notice, "P copies it.") {
 		t.Errorf("%q is saved, and veltui says %q", r.saved, notice)
 	}
-	if notice, copied := s.follow(s.pressed(t, "copy-report")); copied != r.text || !strings.Contains(notice, "the report, 21 bytes") {
+	if notice, copied := s.follow(
+		s.pressed(t, "copy-report"),
+	); copied != r.text ||
+		!strings.Contains(notice, "the report, 21 bytes") {
 		t.Errorf("%q is copied, and veltui says %q", copied, notice)
 	}
 	s.sources.WhyNoClipboard = "this terminal has none."
-	if notice, copied := s.follow(s.pressed(t, "copy-report")); copied != "" || !strings.Contains(notice, "Not copied: this terminal has none.") {
+	if notice, copied := s.follow(
+		s.pressed(t, "copy-report"),
+	); copied != "" ||
+		!strings.Contains(notice, "Not copied: this terminal has none.") {
 		t.Errorf("%q is copied, and veltui says %q", copied, notice)
 	}
 }
@@ -129,7 +146,10 @@ func TestReportIsCancelled(t *testing.T) {
 		s := reportScreen(t, r)
 		made := confirmed(s.pressed(t, "report"))
 		cancel(s)
-		if notice, _ := s.follow(made); r.saved != "" || s.report.Value.text != "" || !strings.HasPrefix(notice, "Making the report on restore x. It can take") {
+		if notice, _ := s.follow(
+			made,
+		); r.saved != "" || s.report.Value.text != "" ||
+			!strings.HasPrefix(notice, "Making the report on restore x. It can take") {
 			t.Errorf("%s: saved is %q, and veltui says %q", name, r.saved, notice)
 		}
 	}

@@ -48,7 +48,12 @@ func (p *resourcesPage) ask(s *Screen, by fetch.Asker) tea.Cmd {
 		return nil
 	}
 	j, server := s.job.Job, s.assessed.Snapshot.Server
-	return p.items.Ask(by, s.job.Terminal(), 0, func(ctx context.Context) (results.Items, error) { return s.sources.Items(ctx, j, server) })
+	return p.items.Ask(
+		by,
+		s.job.Terminal(),
+		0,
+		func(ctx context.Context) (results.Items, error) { return s.sources.Items(ctx, j, server) },
+	)
 }
 
 func (p *resourcesPage) ages() bool        { return !p.items.Known }
@@ -56,14 +61,27 @@ func (p *resourcesPage) answers() []answer { return []answer{&p.items} }
 
 func (p *resourcesPage) keys(s *Screen) []keys.Binding {
 	listed := func() bool { return p.listed(s) && p.items.Known }
-	return append(s.markKeys(listed, p.item, "Nothing is selected here that can be restored alone.", func() []restorespec.Item { return cluster.FailedItems(p.items.Value) }),
-		p.folds.binding(s, "open or close", listed, upTo(1)))
+	return append(
+		s.markKeys(
+			listed,
+			p.item,
+			"Nothing is selected here that can be restored alone.",
+			func() []restorespec.Item { return cluster.FailedItems(p.items.Value) },
+		),
+		p.folds.binding(s, "open or close", listed, upTo(1)),
+	)
 }
 
 // item is what a row stands for, as the backup names it.
 func (p *resourcesPage) item(key string) []restorespec.Item {
 	var k, i int
-	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || k >= len(p.items.Value.Kinds) || i >= len(p.items.Value.Kinds[k].Items) {
+	if n, _ := fmt.Sscanf(
+		key,
+		"%d/%d",
+		&k,
+		&i,
+	); n < 2 || k >= len(p.items.Value.Kinds) ||
+		i >= len(p.items.Value.Kinds[k].Items) {
 		return nil
 	}
 	kind := &p.items.Value.Kinds[k]
@@ -77,7 +95,10 @@ func (p *resourcesPage) head(c draw.Canvas, s *Screen) []string {
 		return nil
 	}
 	columns := itemColumns(s.job.Kind)
-	return []string{itemsLine(c, s.job.Job, p.items.Value), c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})}
+	return []string{
+		itemsLine(c, s.job.Job, p.items.Value),
+		c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{}),
+	}
 }
 
 func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
@@ -94,7 +115,11 @@ func (p *resourcesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 		}
 		return pager.Plain(lines)
 	}
-	return pager.Plain(append([]string{""}, note(c, c.Theme.Dim, waiting(c, s, "Reading the list of the items", p.items.Since()), 6)...))
+	return pager.Plain(
+		append(
+			[]string{""},
+			note(c, c.Theme.Dim, waiting(c, s, "Reading the list of the items", p.items.Since()), 6)...),
+	)
 }
 
 // outline lists the kinds, with the items of those that are open.
@@ -141,7 +166,14 @@ var restoredColumns = []draw.Column{
 }
 
 // dids are what the columns of a restore count, in their order.
-var dids = []results.Did{results.Created, results.Updated, results.Skipped, results.Failed, results.Missing, results.LeftOut}
+var dids = []results.Did{
+	results.Created,
+	results.Updated,
+	results.Skipped,
+	results.Failed,
+	results.Missing,
+	results.LeftOut,
+}
 
 var heldColumns = []draw.Column{
 	{Width: 1},
@@ -198,7 +230,11 @@ func itemRow(c draw.Canvas, i *results.Item) string {
 	if i.Did != results.InBackup {
 		head += style.Render(c.Fit(string(i.Did), 8)) + " "
 	}
-	return head + c.Theme.Text.Render(human.Namespaced(i.Namespace, i.Name)) + c.Theme.Dim.Render(fromWhy(i.From, i.Why))
+	return head + c.Theme.Text.Render(
+		human.Namespaced(i.Namespace, i.Name),
+	) + c.Theme.Dim.Render(
+		fromWhy(i.From, i.Why),
+	)
 }
 
 // fromWhy is what stands behind an item: its namespace in the backup, and the reason for what became of it.
@@ -209,7 +245,9 @@ func fromWhy(from, why string) string {
 // itemsLine is what became of all items, in one line.
 func itemsLine(c draw.Canvas, j *job.Job, items results.Items) string {
 	if j.Kind == job.Backup {
-		return c.Theme.Strong.Render(fmt.Sprintf(" %s of %s", human.Count(items.Total(), "item"), human.Count(len(items.Kinds), "kind")))
+		return c.Theme.Strong.Render(
+			fmt.Sprintf(" %s of %s", human.Count(items.Total(), "item"), human.Count(len(items.Kinds), "kind")),
+		)
 	}
 	count := map[results.Did]int{}
 	for _, k := range items.Kinds {

@@ -39,7 +39,19 @@ func shown(t *testing.T, input job.Input) (*Screen, draw.Canvas) {
 	if !j.Terminal() {
 		snap.Active = snap.Jobs
 	}
-	return New(j.UID, Overview, new(assess.Estimates).Assess(snap, noon), Sources{Inspector: unread{}, Clock: func() time.Time { return noon }}, nil), draw.Canvas{Width: 80, Height: 22, Glyphs: &draw.Unicode, Theme: theme, Now: noon}
+	return New(
+			j.UID,
+			Overview,
+			new(assess.Estimates).Assess(snap, noon),
+			Sources{Inspector: unread{}, Clock: func() time.Time { return noon }},
+			nil,
+		), draw.Canvas{
+			Width:  80,
+			Height: 22,
+			Glyphs: &draw.Unicode,
+			Theme:  theme,
+			Now:    noon,
+		}
 }
 
 // unread is a cluster of which nothing that is stored can be read.
@@ -62,12 +74,27 @@ func (l leftOut) ReadVolumes(context.Context, *job.Job) ([]job.Volume, error) {
 }
 
 func meta() metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: "velero", Name: "x", UID: "u", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))}
+	return metav1.ObjectMeta{
+		Namespace:         "velero",
+		Name:              "x",
+		UID:               "u",
+		CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour)),
+	}
 }
 
 func TestResourcesPageSaysWhyNot(t *testing.T) {
-	running := job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}}
-	waiting := job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseWaitingForPluginOperations}}}
+	running := job.Input{
+		Backup: &velerov1.Backup{
+			ObjectMeta: meta(),
+			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+		},
+	}
+	waiting := job.Input{
+		Backup: &velerov1.Backup{
+			ObjectMeta: meta(),
+			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseWaitingForPluginOperations},
+		},
+	}
 	unnamed := job.Input{Restore: &velerov1.Restore{ObjectMeta: meta()}}
 	for _, c := range []struct {
 		of       job.Input
@@ -91,7 +118,15 @@ func TestResourcesPageSaysWhyNot(t *testing.T) {
 
 // To a job that has ended nothing comes any more, and nothing is ahead of it.
 func TestEndedJobsHaveNothingAhead(t *testing.T) {
-	s, c := shown(t, job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation}}})
+	s, c := shown(
+		t,
+		job.Input{
+			Backup: &velerov1.Backup{
+				ObjectMeta: meta(),
+				Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseFailedValidation},
+			},
+		},
+	)
 	text := stageLine(c, s.Job())
 	for _, name := range []Page{Volumes, Operations} {
 		p := s.pages[s.indexOf(name)]
@@ -109,10 +144,26 @@ func TestEndedJobsHaveNothingAhead(t *testing.T) {
 // A job that is gone is shown as it was, but nothing is judged of it any more.
 func TestADeletedJobIsNotStuck(t *testing.T) {
 	started := metav1.NewTime(noon.Add(-time.Hour))
-	r := &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started}}
+	r := &velerov1.Restore{
+		ObjectMeta: meta(),
+		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseInProgress, StartTimestamp: &started},
+	}
 	j := job.Next(nil, job.Input{Restore: r, At: noon})
-	snap := &watch.Snapshot{At: noon, Jobs: []*job.Job{j}, Active: []*job.Job{j}, Health: watch.Health{State: watch.Live},
-		Server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, StartedAt: noon.Add(-10 * time.Minute), Flags: velero.DefaultServerFlags()}}}
+	snap := &watch.Snapshot{
+		At:     noon,
+		Jobs:   []*job.Job{j},
+		Active: []*job.Job{j},
+		Health: watch.Health{State: watch.Live},
+		Server: velero.Server{
+			Visible: true,
+			ServerPod: velero.ServerPod{
+				Running:   true,
+				Ready:     true,
+				StartedAt: noon.Add(-10 * time.Minute),
+				Flags:     velero.DefaultServerFlags(),
+			},
+		},
+	}
 	s, c := shown(t, job.Input{Restore: r})
 	s.Load(new(assess.Estimates).Assess(snap, noon))
 	if !strings.Contains(s.View(c), "orphaned") {
@@ -120,7 +171,8 @@ func TestADeletedJobIsNotStuck(t *testing.T) {
 	}
 	s.Load(new(assess.Estimates).Assess(&watch.Snapshot{At: noon}, noon))
 	frame := s.View(c)
-	if !s.Deleted() || strings.Contains(frame, "orphaned") || !strings.Contains(frame, "deleted from the cluster") || !strings.Contains(frame, "x") {
+	if !s.Deleted() || strings.Contains(frame, "orphaned") || !strings.Contains(frame, "deleted from the cluster") ||
+		!strings.Contains(frame, "x") {
 		t.Errorf("the screen of a deleted job:\n%s", frame)
 	}
 }
@@ -128,8 +180,15 @@ func TestADeletedJobIsNotStuck(t *testing.T) {
 // Which items failed the counts do not tell, so a restore with errors does not
 // claim that all of them are restored.
 func TestErrorsAreNotCalledRestored(t *testing.T) {
-	r := &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"}, Status: velerov1.RestoreStatus{
-		Phase: velerov1.RestorePhasePartiallyFailed, Errors: 3, Progress: &velerov1.RestoreProgress{TotalItems: 7, ItemsRestored: 7}}}
+	r := &velerov1.Restore{
+		ObjectMeta: meta(),
+		Spec:       velerov1.RestoreSpec{BackupName: "b"},
+		Status: velerov1.RestoreStatus{
+			Phase:    velerov1.RestorePhasePartiallyFailed,
+			Errors:   3,
+			Progress: &velerov1.RestoreProgress{TotalItems: 7, ItemsRestored: 7},
+		},
+	}
 	s, c := shown(t, job.Input{Restore: r})
 	s.Read(&Contents{Estimate: collector.Estimate{Total: 7, Steps: []collector.Step{{Resource: "pods", Items: 7}}}})
 	text := strings.Join(contentsLines(c, s), "\n")
@@ -141,12 +200,37 @@ func TestErrorsAreNotCalledRestored(t *testing.T) {
 // Claims that pods bring along count as claims, as `veltui estimate` counts them,
 // though Velero restores them in the pods' turn.
 func TestResourcesAddUpToTheEstimate(t *testing.T) {
-	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"}, Status: velerov1.RestoreStatus{
-		Phase: velerov1.RestorePhaseInProgress, Progress: &velerov1.RestoreProgress{TotalItems: 9, ItemsRestored: 6}}}})
-	s.Read(&Contents{Estimate: collector.Estimate{Total: 9,
-		Steps:     []collector.Step{{Resource: "persistentvolumeclaims", Items: 2}, {Resource: "pods", Items: 6}, {Resource: "services", Items: 1}},
-		Brought:   []collector.Brought{{Step: 0, Resource: "namespaces", Items: 1}, {Step: 1, Resource: "persistentvolumeclaims", Items: 2}},
-		Resources: []collector.ResourceCount{{Resource: "namespaces", Items: 1}, {Resource: "persistentvolumeclaims", Items: 3}, {Resource: "pods", Items: 4}, {Resource: "services", Items: 1}}}})
+	s, c := shown(
+		t,
+		job.Input{
+			Restore: &velerov1.Restore{
+				ObjectMeta: meta(),
+				Spec:       velerov1.RestoreSpec{BackupName: "b"},
+				Status: velerov1.RestoreStatus{
+					Phase:    velerov1.RestorePhaseInProgress,
+					Progress: &velerov1.RestoreProgress{TotalItems: 9, ItemsRestored: 6},
+				},
+			},
+		},
+	)
+	s.Read(&Contents{Estimate: collector.Estimate{
+		Total: 9,
+		Steps: []collector.Step{
+			{Resource: "persistentvolumeclaims", Items: 2},
+			{Resource: "pods", Items: 6},
+			{Resource: "services", Items: 1},
+		},
+		Brought: []collector.Brought{
+			{Step: 0, Resource: "namespaces", Items: 1},
+			{Step: 1, Resource: "persistentvolumeclaims", Items: 2},
+		},
+		Resources: []collector.ResourceCount{
+			{Resource: "namespaces", Items: 1},
+			{Resource: "persistentvolumeclaims", Items: 3},
+			{Resource: "pods", Items: 4},
+			{Resource: "services", Items: 1},
+		},
+	}})
 	text := ansi.Strip(strings.Join(contentsLines(c, s), "\n"))
 	restored, of := map[string]int{}, map[string]int{}
 	for _, row := range regexp.MustCompile(`(?m)^ +(?:with )?(\S+) +\S? +(\d+) +(\d+)`).FindAllStringSubmatch(text, -1) {
@@ -170,7 +254,10 @@ func TestResourcesAddUpToTheEstimate(t *testing.T) {
 // read, on any width; on wide screens what veltui concludes stands beside.
 func TestOverviewIsReadable(t *testing.T) {
 	reason := strings.Repeat("the server was restarted while it ran and ", 8) + "END"
-	r := &velerov1.Restore{ObjectMeta: meta(), Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: reason, Errors: 3}}
+	r := &velerov1.Restore{
+		ObjectMeta: meta(),
+		Status:     velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailed, FailureReason: reason, Errors: 3},
+	}
 	r.Spec.BackupName, r.Spec.NamespaceMapping = "nightly", map[string]string{"shop": "shop-dr"}
 	s, c := shown(t, job.Input{Restore: r})
 	for _, width := range []int{40, 60, 80, 118, 120, 160, 200, 300} {
@@ -205,7 +292,10 @@ func TestLongNamesAreCutInTheMiddle(t *testing.T) {
 	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: m}})
 	for _, deleted := range []bool{false, true} {
 		s.deleted = deleted
-		if title := ansi.Strip(s.title(c.Sized(60, 20))); !strings.Contains(title, "nightly-") || !strings.Contains(title, "20261120 ") || lipgloss.Width(title) > 60 {
+		if title := ansi.Strip(
+			s.title(c.Sized(60, 20)),
+		); !strings.Contains(title, "nightly-") || !strings.Contains(title, "20261120 ") ||
+			lipgloss.Width(title) > 60 {
 			t.Errorf("%q", title)
 		}
 	}
@@ -225,7 +315,15 @@ func TestZoneWords(t *testing.T) {
 
 // A job whose volumes have not been read yet is not said to have none.
 func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
-	s, c := shown(t, job.Input{Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress}}})
+	s, c := shown(
+		t,
+		job.Input{
+			Backup: &velerov1.Backup{
+				ObjectMeta: meta(),
+				Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseInProgress},
+			},
+		},
+	)
 	s.turn(s.indexOf(Volumes))
 	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "No volume data is moved for this job so far") {
 		t.Errorf("without any:\n%s", frame)
@@ -235,7 +333,10 @@ func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
 	reading.Sources = []watch.Source{{Resource: watch.DataUploads, State: watch.SourceSyncing, Read: 7}}
 	reading.Seq++
 	s.Load(new(assess.Estimates).Assess(&reading, noon))
-	if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "not all been looked at yet: ") || strings.Contains(frame, "No volume data") {
+	if frame := ansi.Strip(
+		s.View(c),
+	); !strings.Contains(frame, "not all been looked at yet: ") ||
+		strings.Contains(frame, "No volume data") {
 		t.Errorf("while they are read:\n%s", frame)
 	}
 }
@@ -243,9 +344,22 @@ func TestVolumesThatWereNotReadAreNotNone(t *testing.T) {
 // Volumes that were only summed up are read when the screen opens, and stay where
 // the job comes again.
 func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
-	volume := job.Volume{Kind: velero.DataUpload, Name: "v", UID: "v", Phase: velero.VolumeCompleted, Target: "shop/data", Total: 9, Done: 9}
-	s, c := shown(t, job.Input{Completed: (*job.Completed)(nil).With(&volume),
-		Backup: &velerov1.Backup{ObjectMeta: meta(), Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted}}})
+	volume := job.Volume{
+		Kind:   velero.DataUpload,
+		Name:   "v",
+		UID:    "v",
+		Phase:  velero.VolumeCompleted,
+		Target: "shop/data",
+		Total:  9,
+		Done:   9,
+	}
+	s, c := shown(t, job.Input{
+		Completed: (*job.Completed)(nil).With(&volume),
+		Backup: &velerov1.Backup{
+			ObjectMeta: meta(),
+			Status:     velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted},
+		},
+	})
 	s.sources.Inspector = leftOut{volume: volume}
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
 		return func() tea.Msg { return read(t.Context()) }, func() {}
@@ -256,7 +370,10 @@ func TestVolumesThatAreLeftOutAreRead(t *testing.T) {
 	}
 	cmd().(fetch.Message).Deliver()
 	for range 2 {
-		if frame := ansi.Strip(s.View(c)); !strings.Contains(frame, "shop/data") || strings.Contains(frame, "Reading 1 volume") {
+		if frame := ansi.Strip(
+			s.View(c),
+		); !strings.Contains(frame, "shop/data") ||
+			strings.Contains(frame, "Reading 1 volume") {
 			t.Errorf("after they are read:\n%s", frame)
 		}
 		s.Load(s.assessed)

@@ -102,9 +102,11 @@ func (p *resultsPage) answers() []answer { return []answer{&p.results, &p.logged
 func (p *resultsPage) leave()            { p.logged.Close() }
 
 func (p *resultsPage) keys(s *Screen) []keys.Binding {
-	return append(append(p.markKeys(s), p.folds.binding(s, "open or close", nil, upTo(2))), copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
-		func() (string, string) { return "one line", copyOf(p.sections(s), s.Selected()) },
-		func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
+	return append(
+		append(p.markKeys(s), p.folds.binding(s, "open or close", nil, upTo(2))),
+		copyKeys(s, func() bool { return s.job.Job != nil && len(p.sections(s)) > 0 },
+			func() (string, string) { return "one line", copyOf(p.sections(s), s.Selected()) },
+			func() (string, string) { return "all messages", copyOf(p.sections(s), "") })...)
 }
 
 // copyOf is the text of a row's section, message or resource; of an empty key all of them.
@@ -276,7 +278,11 @@ func (l *messageList) message(key string, severity results.Severity, m *results.
 		if m.Count > 1 {
 			repeated = c.FitRight(fmt.Sprintf("%dx ", m.Count), times)
 		}
-		return markRow(c, marked, "   "+style.Render(sign)+" "+c.Theme.Strong.Render(repeated)+c.Theme.Text.Render(words[0]))
+		return markRow(
+			c,
+			marked,
+			"   "+style.Render(sign)+" "+c.Theme.Strong.Render(repeated)+c.Theme.Text.Render(words[0]),
+		)
 	})
 	for _, more := range words[1:] {
 		l.add("", func(c draw.Canvas) string { return margin + c.Theme.Text.Render(more) })

@@ -70,7 +70,12 @@ type filled struct {
 
 // New returns the screen of the job with a uid, open at a page. back leaves it.
 func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back func() tea.Cmd) *Screen {
-	s := &Screen{uid: uid, sources: sources, tabs: tabs(), Pager: pager.New(&fetch.Asker{Start: sources.Start, Clock: sources.Clock})}
+	s := &Screen{
+		uid:     uid,
+		sources: sources,
+		tabs:    tabs(),
+		Pager:   pager.New(&fetch.Asker{Start: sources.Start, Clock: sources.Clock}),
+	}
 	for _, t := range s.tabs {
 		s.pages = append(s.pages, t.make())
 	}
@@ -82,12 +87,46 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 		return func(string) tea.Cmd { return s.turn(to()) }
 	}
 	s.keys = []keys.Binding{
-		{Name: "back", Keys: []string{"esc", "left", "h", "backspace"}, Label: "esc", What: "back", WhatNow: keys.Either(func() bool { return s.verify.comparing(s) }, "stop comparing", "back"), Group: keys.Look, Short: true, Do: s.verify.back(s, s.Leave(back))},
-		{Keys: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, Label: fmt.Sprintf("1..%d", last+1), What: "go to a page", Group: keys.Move,
-			Do: func(key string) tea.Cmd { return s.turn(int(key[0] - '1')) }},
-		{Keys: []string{"0"}, Label: "0", What: "go to the last page", Group: keys.Move, Do: turn(func() int { return last })},
-		{Name: "next-tab", Keys: []string{"tab"}, Label: "tab", What: "next page", Group: keys.Move, Do: turn(func() int { return (s.at + 1) % len(s.tabs) })},
-		{Name: "previous-tab", Keys: []string{"shift+tab"}, Label: "shift+tab", What: "previous page", Group: keys.Move, Do: turn(func() int { return (s.at + last) % len(s.tabs) })},
+		{
+			Name:    "back",
+			Keys:    []string{"esc", "left", "h", "backspace"},
+			Label:   "esc",
+			What:    "back",
+			WhatNow: keys.Either(func() bool { return s.verify.comparing(s) }, "stop comparing", "back"),
+			Group:   keys.Look,
+			Short:   true,
+			Do:      s.verify.back(s, s.Leave(back)),
+		},
+		{
+			Keys:  []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
+			Label: fmt.Sprintf("1..%d", last+1),
+			What:  "go to a page",
+			Group: keys.Move,
+			Do:    func(key string) tea.Cmd { return s.turn(int(key[0] - '1')) },
+		},
+		{
+			Keys:  []string{"0"},
+			Label: "0",
+			What:  "go to the last page",
+			Group: keys.Move,
+			Do:    turn(func() int { return last }),
+		},
+		{
+			Name:  "next-tab",
+			Keys:  []string{"tab"},
+			Label: "tab",
+			What:  "next page",
+			Group: keys.Move,
+			Do:    turn(func() int { return (s.at + 1) % len(s.tabs) }),
+		},
+		{
+			Name:  "previous-tab",
+			Keys:  []string{"shift+tab"},
+			Label: "shift+tab",
+			What:  "previous page",
+			Group: keys.Move,
+			Do:    turn(func() int { return (s.at + last) % len(s.tabs) }),
+		},
 	}
 	for _, t := range Openers() {
 		open := func(string) tea.Cmd {
@@ -103,7 +142,20 @@ func New(uid types.UID, at Page, a *assess.Assessment, sources Sources, back fun
 			return t.What
 		}
 		elsewhere := func() bool { return s.tabs[s.at].Page != t.Page }
-		s.keys = append(s.keys, keys.Binding{Name: t.What, Keys: []string{t.Key}, Label: t.Key, What: t.What, WhatNow: what, Group: keys.Look, Short: t.Footer, Fits: elsewhere, Do: open})
+		s.keys = append(
+			s.keys,
+			keys.Binding{
+				Name:    t.What,
+				Keys:    []string{t.Key},
+				Label:   t.Key,
+				What:    t.What,
+				WhatNow: what,
+				Group:   keys.Look,
+				Short:   t.Footer,
+				Fits:    elsewhere,
+				Do:      open,
+			},
+		)
 	}
 	s.keys = append(append(s.keys, s.verifyKey()), s.reportKeys()...)
 	for _, p := range s.allPages() {
@@ -154,7 +206,10 @@ func (s *Screen) Load(a *assess.Assessment) {
 		if s.aged = s.job.Terminal() && a.Snapshot.LeftBackups+a.Snapshot.LeftRestores > 0; s.aged {
 			what = "It ended too long ago to be read any more (--ended-within), or was deleted"
 		}
-		s.job = assess.Judged{Job: s.job.Job, Verdict: diagnosis.Verdict{Text: what + "; this is how it was last seen."}}
+		s.job = assess.Judged{
+			Job:     s.job.Job,
+			Verdict: diagnosis.Verdict{Text: what + "; this is how it was last seen."},
+		}
 	}
 }
 
@@ -211,7 +266,11 @@ func (s *Screen) Ask() tea.Cmd {
 	}
 	var moved tea.Cmd
 	if j := s.job.Job; j.LeftOut() > 0 {
-		moved = s.moved.Ask(s.asker(), 0, func(ctx context.Context) ([]job.Volume, error) { return s.sources.ReadVolumes(ctx, j) })
+		moved = s.moved.Ask(
+			s.asker(),
+			0,
+			func(ctx context.Context) ([]job.Volume, error) { return s.sources.ReadVolumes(ctx, j) },
+		)
 	}
 	return tea.Batch(moved, s.open().load(s), s.verify.ended(s))
 }
@@ -292,7 +351,14 @@ func (s *Screen) View(c draw.Canvas) string {
 func (s *Screen) fill(c draw.Canvas) {
 	p := s.open()
 	s.canvas = c
-	want := filled{page: p, job: s.job.Job, contents: s.contents, width: c.Width, answers: s.answers, searching: s.Typing() || s.Searching()}
+	want := filled{
+		page:      p,
+		job:       s.job.Job,
+		contents:  s.contents,
+		width:     c.Width,
+		answers:   s.answers,
+		searching: s.Typing() || s.Searching(),
+	}
 	if p.ages() {
 		want.seconds, want.seq = c.Now.Unix(), s.seq
 	}

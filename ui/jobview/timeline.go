@@ -42,7 +42,13 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	told := s.assessed.Timeline(s.job.Job, operations)
 	if n := s.job.Operations.Attempted; n > 0 && operations == nil {
-		told.Notes = append(told.Notes, fmt.Sprintf("The job has %s; their times are here once the Operations page (6) has read them.", human.Count(n, "operation")))
+		told.Notes = append(
+			told.Notes,
+			fmt.Sprintf(
+				"The job has %s; their times are here once the Operations page (6) has read them.",
+				human.Count(n, "operation"),
+			),
+		)
 	}
 	var lines pager.Lines
 	say := func(key string, texts ...string) {
@@ -58,7 +64,11 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 		say("", "", "Nothing is known yet.")
 		return lines
 	}
-	styles := map[assess.EventMood]lipgloss.Style{assess.Neutral: c.Theme.Text, assess.Good: c.Theme.Good, assess.Bad: c.Theme.Bad}
+	styles := map[assess.EventMood]lipgloss.Style{
+		assess.Neutral: c.Theme.Text,
+		assess.Good:    c.Theme.Good,
+		assess.Bad:     c.Theme.Bad,
+	}
 	day := ""
 	for _, e := range told.Events {
 		at := e.At.In(c.Now.Location())
@@ -69,8 +79,16 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 			day = d
 		}
 		// FromAgent is the longest source.
-		say(fmt.Sprint(e.At.UnixNano(), e.Source, e.Text), fmt.Sprintf("%s %s  %s %s", at.Format("15:04:05"), c.FitRight(c.Theme.Dim.Render(human.Age(e.At, c.Now)), 6),
-			c.Fit(c.Theme.Dim.Render(string(e.Source)), len(assess.FromAgent)), styles[e.Mood].Render(e.Text)))
+		say(
+			fmt.Sprint(e.At.UnixNano(), e.Source, e.Text),
+			fmt.Sprintf(
+				"%s %s  %s %s",
+				at.Format("15:04:05"),
+				c.FitRight(c.Theme.Dim.Render(human.Age(e.At, c.Now)), 6),
+				c.Fit(c.Theme.Dim.Render(string(e.Source)), len(assess.FromAgent)),
+				styles[e.Mood].Render(e.Text),
+			),
+		)
 	}
 	p.shown = lines
 	say("", "")

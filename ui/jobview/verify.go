@@ -40,7 +40,14 @@ type verifyPage struct {
 
 // compareKey compares contents; esc stops that.
 func (p *verifyPage) compareKey(s *Screen) keys.Binding {
-	return keys.Binding{Name: "compare", Keys: []string{"c"}, Label: "c", What: "compare contents", Brief: "compare", Group: keys.Look, Short: true,
+	return keys.Binding{
+		Name:   "compare",
+		Keys:   []string{"c"},
+		Label:  "c",
+		What:   "compare contents",
+		Brief:  "compare",
+		Group:  keys.Look,
+		Short:  true,
 		On:     func() bool { return p.result.Known && !p.compared.Pending() },
 		WhyNot: func() string { return s.sources.Unavailable(cluster.Comparison) },
 		Do: func(string) tea.Cmd {
@@ -48,7 +55,8 @@ func (p *verifyPage) compareKey(s *Screen) keys.Binding {
 			p.progress.Store(nil)
 			p.far.Store(nil)
 			return p.ask(s, &p.compared, func(text string) { p.far.Store(&text) })
-		}}
+		},
+	}
 }
 
 // comparing reports whether the page is open and compares.
@@ -117,18 +125,30 @@ func (p *verifyPage) answers() []answer { return []answer{&p.result, &p.compared
 
 func (p *verifyPage) keys(s *Screen) []keys.Binding {
 	known := func() bool { return p.result.Known }
-	return append(s.markKeys(known, p.item, "Nothing is selected here that did not come back or differs.", p.lost), p.folds.binding(s, "open or close", known, verifyGroup), p.compareKey(s))
+	return append(
+		s.markKeys(known, p.item, "Nothing is selected here that did not come back or differs.", p.lost),
+		p.folds.binding(s, "open or close", known, verifyGroup),
+		p.compareKey(s),
+	)
 }
 
 // item is what a row stands for, as the backup names it, if it did not come back or its contents differ.
 func (p *verifyPage) item(key string) []restorespec.Item {
 	var k, i int
 	kinds := p.shown().Value.Kinds
-	if n, _ := fmt.Sscanf(key, "%d/%d", &k, &i); n < 2 || strings.Count(key, "/") != 1 || k >= len(kinds) || i >= len(kinds[k].Items) {
+	if n, _ := fmt.Sscanf(
+		key,
+		"%d/%d",
+		&k,
+		&i,
+	); n < 2 || strings.Count(key, "/") != 1 || k >= len(kinds) ||
+		i >= len(kinds[k].Items) {
 		return nil
 	}
 	of := &kinds[k].Items[i]
-	if differs := slices.Contains(verify.Contents, of.Content) && of.Content != verify.NotCompared; !differs && !of.State.Lost() {
+	if differs := slices.Contains(verify.Contents, of.Content) &&
+		of.Content != verify.NotCompared; !differs &&
+		!of.State.Lost() {
 		return nil
 	}
 	return cluster.SourceItem(kinds[k].Name, of.Namespace, of.Name, of.From)
@@ -149,7 +169,8 @@ func (p *verifyPage) load(s *Screen) tea.Cmd { return p.ask(s, &p.result, nil) }
 
 // ended verifies a restore that ended while its screen was open, once.
 func (p *verifyPage) ended(s *Screen) tea.Cmd {
-	if !s.ended || p.result.Known || p.result.Err != nil || s.sources.Unavailable(cluster.Comparison)+VerifyUnavailable(&s.sources, s.job.Job) != "" {
+	if !s.ended || p.result.Known || p.result.Err != nil ||
+		s.sources.Unavailable(cluster.Comparison)+VerifyUnavailable(&s.sources, s.job.Job) != "" {
 		return nil
 	}
 	return p.load(s)
@@ -160,7 +181,12 @@ func (p *verifyPage) verdict(s *Screen) string {
 	r := p.shown()
 	switch key := s.sources.Keys.Key("verify"); {
 	case r.Known:
-		return human.Capital(r.Value.Summary()) + ". " + key + " shows it, as of " + human.Ago(r.Read, s.sources.Clock()) + "."
+		return human.Capital(
+			r.Value.Summary(),
+		) + ". " + key + " shows it, as of " + human.Ago(
+			r.Read,
+			s.sources.Clock(),
+		) + "."
 	case s.ended && r.Pending():
 		return "veltui verifies what came back."
 	case s.ended && r.Err != nil:
@@ -273,7 +299,10 @@ func (p *verifyPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	for _, text := range r.Notes {
 		say(c.Theme.Waiting, text)
 	}
-	say(c.Theme.Dim, "Looked "+human.Ago(p.shown().Read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again)
+	say(
+		c.Theme.Dim,
+		"Looked "+human.Ago(p.shown().Read, c.Now)+", with "+human.Count(r.Cost.Requests, "request")+". "+again,
+	)
 	return o
 }
 
@@ -295,7 +324,15 @@ func (o verifyOutline) count(key, name string, count rowCount, all []verifiedRow
 		} else if count[0] == 0 {
 			style = c.Theme.Dim
 		}
-		return countRow(c, verifyColumns, sign, style, name, count[:], []lipgloss.Style{c.Theme.Text, c.Theme.Text, c.Theme.Bad, c.Theme.Waiting, c.Theme.Text})
+		return countRow(
+			c,
+			verifyColumns,
+			sign,
+			style,
+			name,
+			count[:],
+			[]lipgloss.Style{c.Theme.Text, c.Theme.Text, c.Theme.Bad, c.Theme.Waiting, c.Theme.Text},
+		)
 	})
 	switch {
 	case !open:
@@ -342,7 +379,9 @@ func (o verifyOutline) list(key string, rows []verifiedRow, need int) {
 	for i, r := range rows {
 		if i == mostRows {
 			o.add(key+"/more", func(c draw.Canvas) string {
-				return c.Theme.Dim.Render(fmt.Sprintf("     and %s more: veltui verify --all names all", human.Number(len(rows)-i)))
+				return c.Theme.Dim.Render(
+					fmt.Sprintf("     and %s more: veltui verify --all names all", human.Number(len(rows)-i)),
+				)
 			})
 			return
 		}
@@ -417,21 +456,39 @@ func (o verifyOutline) volumes(r *verify.Result) {
 	if need < 0 {
 		need = len(all)
 	}
-	o.count("volumes", "data of volumes", rowCount{len(r.Volumes), there, r.LostVolumes() + r.LostClaims(), notSeen, 0}, all, need, need > 0)
+	o.count(
+		"volumes",
+		"data of volumes",
+		rowCount{len(r.Volumes), there, r.LostVolumes() + r.LostClaims(), notSeen, 0},
+		all,
+		need,
+		need > 0,
+	)
 }
 
 // likeItems are the states of items that look like those of volumes.
 var likeItems = map[verify.DataState]verify.State{
-	verify.DataEmpty: verify.Failed, verify.DataUnknown: verify.NotLookedAt, verify.DataWaiting: verify.NotLookedAt,
-	verify.DataLeftOut: verify.LeftOut, verify.DataExisted: verify.Existed, verify.DataKept: verify.Existed, verify.DataRestored: verify.Restored,
+	verify.DataEmpty:    verify.Failed,
+	verify.DataUnknown:  verify.NotLookedAt,
+	verify.DataWaiting:  verify.NotLookedAt,
+	verify.DataLeftOut:  verify.LeftOut,
+	verify.DataExisted:  verify.Existed,
+	verify.DataKept:     verify.Existed,
+	verify.DataRestored: verify.Restored,
 }
 
 // kind adds a kind and its items, open at first if something did not come back.
 func (o verifyOutline) kind(key string, k *verify.Kind) {
 	all, need := make([]verifiedRow, len(k.Items)), 0
 	for i, item := range k.Items {
-		all[i] = verifiedRow{item.State, cmp.Or(shortWords[item.State], item.State.Words()), human.Namespaced(item.Namespace, item.Name), item.From, item.Reason(),
-			o.marked(cluster.SourceItem(k.Name, item.Namespace, item.Name, item.From))}
+		all[i] = verifiedRow{
+			item.State,
+			cmp.Or(shortWords[item.State], item.State.Words()),
+			human.Namespaced(item.Namespace, item.Name),
+			item.From,
+			item.Reason(),
+			o.marked(cluster.SourceItem(k.Name, item.Namespace, item.Name, item.From)),
+		}
 		switch {
 		case item.State.Lost() || !slices.Contains(verify.Contents, item.Content):
 		case item.Content.Lost():
@@ -443,7 +500,14 @@ func (o verifyOutline) kind(key string, k *verify.Kind) {
 			need++
 		}
 	}
-	o.count(key, k.Name, rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]}, all, need, k.Lost()+k.Differing() > 0)
+	o.count(
+		key,
+		k.Name,
+		rowCount{k.Wanted(), k.There(), k.Lost(), k.Count[verify.NotLookedAt], k.Count[verify.Passing]},
+		all,
+		need,
+		k.Lost()+k.Differing() > 0,
+	)
 }
 
 // shortWords stand for the words of states that are longer than a row's thirteen cells.

@@ -38,7 +38,13 @@ func (f *fakeVerifier) Unavailable(p cluster.Part) string {
 	return f.unread.Unavailable(p)
 }
 
-func (f *fakeVerifier) Verify(_ context.Context, _ *job.Job, _ *assess.Assessment, progress func(live.Progress), far func(string)) (verify.Result, error) {
+func (f *fakeVerifier) Verify(
+	_ context.Context,
+	_ *job.Job,
+	_ *assess.Assessment,
+	progress func(live.Progress),
+	far func(string),
+) (verify.Result, error) {
 	f.asked++
 	if far != nil {
 		f.compared++
@@ -66,8 +72,11 @@ func (s *Screen) pressed(t *testing.T, name string) tea.Cmd {
 func verifyScreen(t *testing.T, v *fakeVerifier, phase velerov1.RestorePhase) (*Screen, func() string, *[]tea.Msg) {
 	t.Helper()
 	began, ended := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(-50*time.Minute))
-	s, c := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
-		Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}})
+	s, c := shown(
+		t,
+		job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
+			Status: velerov1.RestoreStatus{Phase: phase, StartTimestamp: &began, CompletionTimestamp: &ended}}},
+	)
 	var answers []tea.Msg
 	s.sources.Inspector, s.sources.Keys = v, keys.Map{}
 	s.sources.Start = func(read func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
@@ -82,16 +91,32 @@ func TestVerifyShowsWhatDidNotComeBackFirst(t *testing.T) {
 		Count: map[verify.State]int{verify.Gone: 1, verify.Restored: 2, verify.NotLookedAt: 1},
 		Kinds: []verify.Kind{
 			{Name: "services", Count: map[verify.State]int{verify.Gone: 1, verify.Restored: 1}, Items: []verify.Item{
-				{Namespace: "shop", Name: "web", State: verify.Gone, Why: "Velero created it, and it is not there now"}, {Namespace: "shop", Name: "db", State: verify.Restored}}},
-			{Name: "configmaps", Count: map[verify.State]int{verify.Restored: 1}, Items: []verify.Item{{Namespace: "shop", Name: "cm", State: verify.Restored}}},
-			{Name: "secrets", Count: map[verify.State]int{verify.NotLookedAt: 1}, Items: []verify.Item{{Namespace: "shop", Name: "s", State: verify.NotLookedAt}}},
+				{
+					Namespace: "shop",
+					Name:      "web",
+					State:     verify.Gone,
+					Why:       "Velero created it, and it is not there now",
+				},
+				{Namespace: "shop", Name: "db", State: verify.Restored},
+			}},
+			{
+				Name:  "configmaps",
+				Count: map[verify.State]int{verify.Restored: 1},
+				Items: []verify.Item{{Namespace: "shop", Name: "cm", State: verify.Restored}},
+			},
+			{
+				Name:  "secrets",
+				Count: map[verify.State]int{verify.NotLookedAt: 1},
+				Items: []verify.Item{{Namespace: "shop", Name: "s", State: verify.NotLookedAt}},
+			},
 		},
 		NotSeen: []live.NotSeen{{Resource: "secrets", Namespace: "shop", Why: "you may not list it"}},
 		Cost:    live.Cost{Requests: 5},
 	}}
 	s, view, answers := verifyScreen(t, v, velerov1.RestorePhaseCompleted)
 	s.pressed(t, "verify")
-	if s.open() != page(&s.verify) || v.asked != 1 || !strings.Contains(view(), "Looking for secrets in the cluster: 3 of 9 lists") {
+	if s.open() != page(&s.verify) || v.asked != 1 ||
+		!strings.Contains(view(), "Looking for secrets in the cluster: 3 of 9 lists") {
 		t.Fatalf("asked %d times:\n%s", v.asked, view())
 	}
 	(*answers)[0].(fetch.Message).Deliver()
@@ -145,7 +170,8 @@ func TestContentsAreComparedWhenAsked(t *testing.T) {
 	s.pressed(t, "verify")
 	(*answers)[0].(fetch.Message).Deliver()
 	s.pressed(t, "compare")
-	if v.compared != 1 || !strings.Contains(view(), "Comparing contents (reading the backup: 3.0 MB)") || !strings.Contains(view(), "All of 2 items came back") {
+	if v.compared != 1 || !strings.Contains(view(), "Comparing contents (reading the backup: 3.0 MB)") ||
+		!strings.Contains(view(), "All of 2 items came back") {
 		t.Fatalf("compared %d times:\n%s", v.compared, view())
 	}
 	back("left")
@@ -185,12 +211,25 @@ func TestARestoreThatEndsIsVerifiedOnce(t *testing.T) {
 		"read-only or no artifacts": {velerov1.RestorePhaseInProgress, "read-only", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &fakeVerifier{unavailable: c.unavailable, result: verify.Result{Count: map[verify.State]int{verify.Restored: 2, verify.Gone: 1}}}
+			v := &fakeVerifier{
+				unavailable: c.unavailable,
+				result:      verify.Result{Count: map[verify.State]int{verify.Restored: 2, verify.Gone: 1}},
+			}
 			s, view, answers := verifyScreen(t, v, c.before)
 			s.Ask()
 			began, ended := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon.Add(-50*time.Minute))
-			done, _ := shown(t, job.Input{Restore: &velerov1.Restore{ObjectMeta: meta(), Spec: velerov1.RestoreSpec{BackupName: "b"},
-				Status: velerov1.RestoreStatus{Phase: velerov1.RestorePhaseCompleted, StartTimestamp: &began, CompletionTimestamp: &ended}}})
+			done, _ := shown(
+				t,
+				job.Input{Restore: &velerov1.Restore{
+					ObjectMeta: meta(),
+					Spec:       velerov1.RestoreSpec{BackupName: "b"},
+					Status: velerov1.RestoreStatus{
+						Phase:               velerov1.RestorePhaseCompleted,
+						StartTimestamp:      &began,
+						CompletionTimestamp: &ended,
+					},
+				}},
+			)
 			s.Load(done.assessed)
 			for range 3 {
 				s.Ask()
@@ -199,7 +238,10 @@ func TestARestoreThatEndsIsVerifiedOnce(t *testing.T) {
 				a.(fetch.Message).Deliver()
 			}
 			s.Ask()
-			says := strings.Contains(strings.Join(strings.Fields(view()), " "), "1 of 3 items did not come back. V shows it")
+			says := strings.Contains(
+				strings.Join(strings.Fields(view()), " "),
+				"1 of 3 items did not come back. V shows it",
+			)
 			if v.asked != c.want || v.compared != 0 || says != (c.want > 0) {
 				t.Errorf("asked %d times, and it says so: %t\n%s", v.asked, says, view())
 			}
@@ -209,7 +251,8 @@ func TestARestoreThatEndsIsVerifiedOnce(t *testing.T) {
 				for _, a := range *answers {
 					a.(fetch.Message).Deliver()
 				}
-				if v.asked != want || s.open() == page(&s.verify) && !strings.Contains(view(), "1 of 3 items did not come back") {
+				if v.asked != want ||
+					s.open() == page(&s.verify) && !strings.Contains(view(), "1 of 3 items did not come back") {
 					t.Errorf("V pressed %d times: asked %d times, want %d\n%s", n+1, v.asked, want, view())
 				}
 			}

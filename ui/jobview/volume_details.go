@@ -17,9 +17,12 @@ import (
 // volumePhases explain the phases of a volume's resource (docs/dev/velero.md#volumes). Those of a volume that has
 // not ended have a word for its row.
 var volumePhases = map[string]struct{ word, meaning string }{
-	"":                      {"queued", "none: no node-agent has looked at it yet"},
-	velero.VolumeNew:        {"queued", ": it waits for its turn to be prepared"},
-	velero.VolumeAccepted:   {"preparing", ": a node-agent prepares it: the snapshot, a claim and the pod that moves it"},
+	"":               {"queued", "none: no node-agent has looked at it yet"},
+	velero.VolumeNew: {"queued", ": it waits for its turn to be prepared"},
+	velero.VolumeAccepted: {
+		"preparing",
+		": a node-agent prepares it: the snapshot, a claim and the pod that moves it",
+	},
 	velero.VolumePrepared:   {"waiting", ": it is ready, and waits for a slot on its node"},
 	velero.VolumeInProgress: {"moving", ": its bytes are moved"},
 	velero.VolumeCanceling:  {"cancelling", ": a cancel was requested, and its pod ends"},

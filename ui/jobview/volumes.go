@@ -53,7 +53,15 @@ func (p *volumesPage) load(s *Screen) tea.Cmd {
 	var cmds []tea.Cmd
 	if s.sources.Unavailable(cluster.Stored) == "" && s.job.ListsStored() {
 		j := s.job.Job
-		cmds = append(cmds, p.info.Ask(s.asker(), s.job.Terminal(), 0, func(ctx context.Context) ([]artifact.Volume, error) { return s.sources.StoredVolumes(ctx, j) }))
+		cmds = append(
+			cmds,
+			p.info.Ask(
+				s.asker(),
+				s.job.Terminal(),
+				0,
+				func(ctx context.Context) ([]artifact.Volume, error) { return s.sources.StoredVolumes(ctx, j) },
+			),
+		)
 	}
 	for key, open := range p.folds.turned {
 		r := p.records[key]
@@ -62,9 +70,12 @@ func (p *volumesPage) load(s *Screen) tea.Cmd {
 				p.objects[key] = &fetch.Answer[cluster.Document]{}
 			}
 			namespace, ref := s.job.Namespace, r.Moved.Ref()
-			cmds = append(cmds, p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (cluster.Document, error) {
-				return s.sources.VolumeObject(ctx, namespace, ref)
-			}))
+			cmds = append(
+				cmds,
+				p.objects[key].Ask(s.asker(), readAge, func(ctx context.Context) (cluster.Document, error) {
+					return s.sources.VolumeObject(ctx, namespace, ref)
+				}),
+			)
 		}
 	}
 	return tea.Batch(cmds...)
@@ -114,7 +125,11 @@ func (s *Screen) leftOut(c draw.Canvas) (string, lipgloss.Style) {
 	case n == 0:
 		return "", c.Theme.Text
 	case s.moved.Err != nil:
-		return fmt.Sprintf("%s that completed cannot be read: %v", human.Count(n, "volume"), s.moved.Err), c.Theme.Waiting
+		return fmt.Sprintf(
+			"%s that completed cannot be read: %v",
+			human.Count(n, "volume"),
+			s.moved.Err,
+		), c.Theme.Waiting
 	}
 	return "Reading " + human.Count(n, "volume") + " that completed...", c.Theme.Dim
 }
@@ -132,7 +147,9 @@ func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	case !s.job.ListsStored():
 		return "Snapshots and skipped volumes are known when all items are done.", c.Theme.Dim
 	case s.sources.Unavailable(cluster.Stored) != "":
-		return strings.TrimSpace(s.sources.Unavailable(cluster.Stored) + " Snapshots and skipped volumes are not known."), c.Theme.Dim
+		return strings.TrimSpace(
+			s.sources.Unavailable(cluster.Stored) + " Snapshots and skipped volumes are not known.",
+		), c.Theme.Dim
 	}
 	return "", c.Theme.Text
 }
@@ -219,7 +236,20 @@ func recordKey(r *assess.VolumeRecord) string {
 		return string(v.Kind) + "/" + v.Name
 	}
 	i := r.Info
-	return strings.Join([]string{"info", i.Namespace, i.Claim, i.PersistentVolume, i.PodNamespace, i.Pod, i.PodVolume, i.Method, fmt.Sprint(i.DataMoved)}, "/")
+	return strings.Join(
+		[]string{
+			"info",
+			i.Namespace,
+			i.Claim,
+			i.PersistentVolume,
+			i.PodNamespace,
+			i.Pod,
+			i.PodVolume,
+			i.Method,
+			fmt.Sprint(i.DataMoved),
+		},
+		"/",
+	)
 }
 
 func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []draw.Column, widths []int, ended bool) string {
@@ -227,8 +257,15 @@ func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []draw.Column, wid
 	sign, word, state := volumeState(c, r)
 	done, total := r.Bytes()
 	name, amount, size := c.CutMiddle(r.Name(), widths[1]), sizeOf(total), sizeOf(total)
-	cells := map[string]cell{"": {state, sign}, "VOLUME": {t.Text, name}, "STATE": {state, word}, "HOW": {t.Dim, r.How()},
-		"NEW": {t.Dim, sizeOf(r.Incremental())}, "NODE": {t.Dim, r.Node()}, "POD": {t.Dim, r.Pod()}}
+	cells := map[string]cell{
+		"":       {state, sign},
+		"VOLUME": {t.Text, name},
+		"STATE":  {state, word},
+		"HOW":    {t.Dim, r.How()},
+		"NEW":    {t.Dim, sizeOf(r.Incremental())},
+		"NODE":   {t.Dim, r.Node()},
+		"POD":    {t.Dim, r.Pod()},
+	}
 	if ended {
 		cells["HOW"] = cell{t.Text, r.How()}
 	}
@@ -237,7 +274,16 @@ func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []draw.Column, wid
 	}
 	if v != nil {
 		amount, cells["PROGRESS"] = human.BytesOf(done, total), cell{text: c.NoBar(widths[3])}
-		cells["RATE"], cells["ETA"], cells["CHANGED"] = cell{t.Text, v.Rate.String()}, cell{t.Text, v.ETA.String()}, cell{t.Dim, human.Age(v.Changed, c.Now)}
+		cells["RATE"], cells["ETA"], cells["CHANGED"] = cell{
+			t.Text,
+			v.Rate.String(),
+		}, cell{
+			t.Text,
+			v.ETA.String(),
+		}, cell{
+			t.Dim,
+			human.Age(v.Changed, c.Now),
+		}
 		if fraction, known := v.Fraction(); known {
 			cells["PROGRESS"] = cell{text: c.Bar(fraction, widths[3]-5) + c.FitRight(human.Percent(fraction), 5)}
 		}
@@ -269,7 +315,8 @@ func volumeState(c draw.Canvas, r *assess.VolumeRecord) (sign, word string, styl
 	case assess.VolumeSkipped:
 		return g.Skipped, "skipped", t.Dim
 	case assess.VolumeFailed:
-		if r.Moved != nil && r.Moved.Phase == velero.VolumeCanceled || r.Moved == nil && r.Info.Phase == velero.VolumeCanceled {
+		if r.Moved != nil && r.Moved.Phase == velero.VolumeCanceled ||
+			r.Moved == nil && r.Info.Phase == velero.VolumeCanceled {
 			return g.Failed, "cancelled", t.Bad
 		}
 		return g.Failed, "failed", t.Bad

@@ -57,7 +57,9 @@ func (p *yamlPage) keys(s *Screen) []keys.Binding {
 	copyNow := copyAll.Do
 	copyAll.Do = func(key string) tea.Cmd {
 		if p.reading(s) {
-			return noticed("Not copied: the resources of its volumes are still being read. Press the key again when they are there.")
+			return noticed(
+				"Not copied: the resources of its volumes are still being read. Press the key again when they are there.",
+			)
 		}
 		return copyNow(key)
 	}

@@ -58,13 +58,23 @@ var Actions = []Action{
 	{Name: "clear", Keys: []string{"esc"}, What: "clear the filter, then the marks", At: Dashboard},
 	{Name: "filter", Keys: []string{"/"}, What: "filter the list", At: Dashboard},
 	{Name: "sort", Keys: []string{"s"}, What: "sort the list", At: Dashboard},
-	{Name: "acknowledge", Keys: []string{"a"}, What: "acknowledge what needs attention, until it changes", At: Dashboard},
+	{
+		Name: "acknowledge",
+		Keys: []string{"a"},
+		What: "acknowledge what needs attention, until it changes",
+		At:   Dashboard,
+	},
 	{Name: "reverse", Keys: []string{"S"}, What: "reverse the order of the list", At: Dashboard},
 	{Name: "errors", Keys: []string{"e"}, What: "a job's errors and warnings", At: Dashboard | job},
 	{Name: "logs", Keys: []string{"l"}, What: "a job's log", At: Dashboard | job},
 	{Name: "volumes", Keys: []string{"v"}, What: "a job's volumes", At: Dashboard | job},
 	{Name: "verify", Keys: []string{"V"}, What: "verify what a restore brought back", At: Dashboard | job},
-	{Name: "compare", Keys: []string{"c"}, What: "compare the contents of what a restore brought back with its backup", At: job},
+	{
+		Name: "compare",
+		Keys: []string{"c"},
+		What: "compare the contents of what a restore brought back with its backup",
+		At:   job,
+	},
 	{Name: "report", Keys: []string{"p"}, What: "save a report to hand over, or stop making one", At: job},
 	{Name: "copy-report", Keys: []string{"P"}, What: "copy the report that was saved", At: job},
 	{Name: "search", Keys: []string{"/"}, What: "search the page", At: job | Other | HelpScreen},
@@ -79,14 +89,38 @@ var Actions = []Action{
 	{Name: "volume-logs", Keys: []string{"o"}, What: "logs of volumes too, or not", At: LogsPage},
 	{Name: "save", Keys: []string{"s"}, What: "save a log", At: LogsPage},
 	{Name: "preview", Keys: []string{"R"}, What: "put a restore together and preview it", At: Dashboard | job},
-	{Name: "zoom-preview", Keys: []string{"ctrl+p"}, What: "the whole preview of a restore, or its form", At: Form, Typed: true},
-	{Name: "compare-restore", Keys: []string{"ctrl+t"}, What: "compare what exists with the backup of a restore", At: Form, Typed: true},
-	{Name: "dry-run-restore", Keys: []string{"ctrl+r"}, What: "ask the API server about each object of a restore, storing nothing", At: Form, Typed: true},
+	{
+		Name:  "zoom-preview",
+		Keys:  []string{"ctrl+p"},
+		What:  "the whole preview of a restore, or its form",
+		At:    Form,
+		Typed: true,
+	},
+	{
+		Name:  "compare-restore",
+		Keys:  []string{"ctrl+t"},
+		What:  "compare what exists with the backup of a restore",
+		At:    Form,
+		Typed: true,
+	},
+	{
+		Name:  "dry-run-restore",
+		Keys:  []string{"ctrl+r"},
+		What:  "ask the API server about each object of a restore, storing nothing",
+		At:    Form,
+		Typed: true,
+	},
 	{Name: "dry-run-secrets", Keys: []string{"ctrl+g"}, What: "the same with Secrets", At: Form, Typed: true},
 	{Name: "start-restore", Keys: []string{"ctrl+o"}, What: "start a restore", At: Form, Typed: true},
 	{Name: "save-restore", Keys: []string{"ctrl+s"}, What: "save a restore's YAML", At: Form, Typed: true},
 	{Name: "copy-restore", Keys: []string{"ctrl+y"}, What: "copy a restore's command", At: Form, Typed: true},
-	{Name: "form-help", Keys: []string{"f1"}, What: "help while you type into the form of a restore", At: Form, Typed: true},
+	{
+		Name:  "form-help",
+		Keys:  []string{"f1"},
+		What:  "help while you type into the form of a restore",
+		At:    Form,
+		Typed: true,
+	},
 	{Name: "finalize", Keys: []string{"f"}, What: "open the finalize dialog", At: screens},
 	{Name: "cancel-volume", Keys: []string{"X"}, What: "cancel the selected volume alone", At: job},
 	{Name: "backup-now", Keys: []string{"b"}, What: "make a backup now, as the selected schedule would", At: Dashboard},
@@ -110,10 +144,22 @@ var Actions = []Action{
 
 // Fixed are keys that always do the same.
 var Fixed = []Action{
-	{Keys: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, What: "go to a tab or page", At: Dashboard | job},
+	{
+		Keys: []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"},
+		What: "go to a tab or page",
+		At:   Dashboard | job,
+	},
 	{Keys: []string{"enter", "tab", "esc"}, What: "answer the dialog", At: Dialog},
-	{Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc", "q"}, What: "move in the form of a restore", At: Form},
-	{Keys: []string{"ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"}, What: "edit a field", At: Form},
+	{
+		Keys: []string{"tab", "shift+tab", "up", "down", "enter", "pgup", "pgdown", "esc", "q"},
+		What: "move in the form of a restore",
+		At:   Form,
+	},
+	{
+		Keys: []string{"ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right"},
+		What: "edit a field",
+		At:   Form,
+	},
 	{Keys: []string{"esc", "left", "h", "backspace", "q"}, What: "close help", At: HelpScreen},
 }
 
@@ -188,11 +234,44 @@ func (m Map) Conflicts() []Conflict {
 }
 
 // named are the keys with names, as Bubble Tea names them.
-var named = []string{"up", "down", "left", "right", "home", "end", "pgup", "pgdown", "enter", "tab", "esc", "space", "backspace", "delete", "insert",
-	"f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f11", "f12"}
+var named = []string{
+	"up",
+	"down",
+	"left",
+	"right",
+	"home",
+	"end",
+	"pgup",
+	"pgdown",
+	"enter",
+	"tab",
+	"esc",
+	"space",
+	"backspace",
+	"delete",
+	"insert",
+	"f1",
+	"f2",
+	"f3",
+	"f4",
+	"f5",
+	"f6",
+	"f7",
+	"f8",
+	"f9",
+	"f10",
+	"f11",
+	"f12",
+}
 
 // sentAs are keys that reach a program as others.
-var sentAs = map[string]string{"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+[": "esc", "ctrl+h": "backspace", "ctrl+j": "enter"}
+var sentAs = map[string]string{
+	"ctrl+i": "tab",
+	"ctrl+m": "enter",
+	"ctrl+[": "esc",
+	"ctrl+h": "backspace",
+	"ctrl+j": "enter",
+}
 
 // Fault says why a key cannot be chosen for an action, empty if it can.
 func (a *Action) Fault(key string) string {
@@ -210,11 +289,18 @@ func (a *Action) Fault(key string) string {
 	case strings.HasPrefix(key, "alt+"):
 		return "alt cannot be used: on a slow line it cannot be told from esc and the key"
 	case a.Typed && !control && !function:
-		return fmt.Sprintf("%q must be ctrl and a letter, or f1 to f12, because it also works while you type a name", key)
+		return fmt.Sprintf(
+			"%q must be ctrl and a letter, or f1 to f12, because it also works while you type a name",
+			key,
+		)
 	case single, control, slices.Contains(named, plain):
 		return ""
 	case len(plain) == 1 && plain != key:
 		return fmt.Sprintf("%q: write %q instead", key, strings.ToUpper(plain))
 	}
-	return fmt.Sprintf("%q is no key: use a character, ctrl+ and a letter, or one of %s", key, strings.Join(named[:15], ", ")+", f1 to f12")
+	return fmt.Sprintf(
+		"%q is no key: use a character, ctrl+ and a letter, or one of %s",
+		key,
+		strings.Join(named[:15], ", ")+", f1 to f12",
+	)
 }

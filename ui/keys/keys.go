@@ -120,9 +120,30 @@ func (m Motion) Lines(half, page, all int) int {
 
 // Moving are the bindings that move through a screen, the same for all of them.
 func Moving(move func(Motion)) []Binding {
-	moving := motions(move, [][]string{{"up", "k"}, {"down", "j"}, {"pgup", "ctrl+b"}, {"pgdown", "ctrl+f", "space"}, {"ctrl+u"}, {"ctrl+d"}, {"home", "g"}, {"end", "G"}},
+	moving := motions(
+		move,
+		[][]string{
+			{"up", "k"},
+			{"down", "j"},
+			{"pgup", "ctrl+b"},
+			{"pgdown", "ctrl+f", "space"},
+			{"ctrl+u"},
+			{"ctrl+d"},
+			{"home", "g"},
+			{"end", "G"},
+		},
 		[]string{"up k", "down j", "pgup ctrl+b", "pgdn ctrl+f", "ctrl+u", "ctrl+d", "g home", "G end"},
-		[]string{"up", "down", "a page up", "a page down", "half a page up", "half a page down", "to the top", "to the end"})
+		[]string{
+			"up",
+			"down",
+			"a page up",
+			"a page down",
+			"half a page up",
+			"half a page down",
+			"to the top",
+			"to the end",
+		},
+	)
 	for i, name := range []string{"up", "down", "page-up", "page-down", "half-page-up", "half-page-down", "top", "bottom"} {
 		moving[i].Name = name
 	}
@@ -138,7 +159,13 @@ func Scrolling(move func(Motion)) []Binding {
 func motions(move func(Motion), names [][]string, labels, what []string) []Binding {
 	bindings := make([]Binding, len(names))
 	for i := range names {
-		bindings[i] = Binding{Keys: names[i], Label: labels[i], What: what[i], Group: Move, Do: Run(func() { move(Motion(i)) })}
+		bindings[i] = Binding{
+			Keys:  names[i],
+			Label: labels[i],
+			What:  what[i],
+			Group: Move,
+			Do:    Run(func() { move(Motion(i)) }),
+		}
 	}
 	return bindings
 }
@@ -273,6 +300,15 @@ func Footer(c draw.Canvas, bindings []Binding) string {
 
 // rank orders a footer.
 func (b *Binding) rank() int {
-	return slices.IndexFunc([][]string{{"errors", "logs", "verify"}, {"back"}, {"search", "filter"}, {"command"}, {"help", "form-help"}, {"quit"}},
-		func(names []string) bool { return slices.Contains(names, b.Name) })
+	return slices.IndexFunc(
+		[][]string{
+			{"errors", "logs", "verify"},
+			{"back"},
+			{"search", "filter"},
+			{"command"},
+			{"help", "form-help"},
+			{"quit"},
+		},
+		func(names []string) bool { return slices.Contains(names, b.Name) },
+	)
 }

@@ -200,10 +200,12 @@ func (e endless) Find(ctx context.Context, text string, from int, _ bool) (int, 
 
 // asking is a pager that searches in commands.
 func asking(t *testing.T) *Pager {
-	return New(&fetch.Asker{Clock: time.Now, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
-		ctx, cancel := context.WithCancel(t.Context())
-		return func() tea.Msg { return work(ctx) }, cancel
-	}})
+	return New(
+		&fetch.Asker{Clock: time.Now, Start: func(work func(context.Context) tea.Msg) (tea.Cmd, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			return func() tea.Msg { return work(ctx) }, cancel
+		}},
+	)
 }
 
 func deliver(msg tea.Msg) { msg.(fetch.Message).Deliver() }
@@ -317,7 +319,13 @@ func TestAnyOrderOfEvents(t *testing.T) {
 			}
 			for _, line := range lines {
 				if ansi.StringWidth(line) > c.Width {
-					t.Fatalf("seed %d: a line of %d cells in a window of %d: %q", seed, ansi.StringWidth(line), c.Width, line)
+					t.Fatalf(
+						"seed %d: a line of %d cells in a window of %d: %q",
+						seed,
+						ansi.StringWidth(line),
+						c.Width,
+						line,
+					)
 				}
 			}
 			if p.cursor >= 0 && p.Selected() == "" {

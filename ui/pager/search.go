@@ -33,17 +33,51 @@ type search struct {
 // Keys are those that scroll, search and wrap.
 func (p *Pager) Keys() []keys.Binding {
 	searching := func() bool { return p.search.text != "" }
-	return append(keys.Moving(p.Move),
-		keys.Binding{Name: "search", Keys: []string{"/"}, Label: "/", What: "search", Group: keys.Look, Short: true, Do: func(string) tea.Cmd { return p.open() }},
-		keys.Binding{Name: "next-hit", Keys: []string{"n"}, Label: "n", What: "next hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(true) }},
-		keys.Binding{Name: "previous-hit", Keys: []string{"N"}, Label: "N", What: "previous hit", Group: keys.Look, On: searching, Do: func(string) tea.Cmd { return p.next(false) }},
+	return append(
+		keys.Moving(p.Move),
+		keys.Binding{
+			Name:  "search",
+			Keys:  []string{"/"},
+			Label: "/",
+			What:  "search",
+			Group: keys.Look,
+			Short: true,
+			Do:    func(string) tea.Cmd { return p.open() },
+		},
+		keys.Binding{
+			Name:  "next-hit",
+			Keys:  []string{"n"},
+			Label: "n",
+			What:  "next hit",
+			Group: keys.Look,
+			On:    searching,
+			Do:    func(string) tea.Cmd { return p.next(true) },
+		},
+		keys.Binding{
+			Name:  "previous-hit",
+			Keys:  []string{"N"},
+			Label: "N",
+			What:  "previous hit",
+			Group: keys.Look,
+			On:    searching,
+			Do:    func(string) tea.Cmd { return p.next(false) },
+		},
 		p.Wrapping(false),
 	)
 }
 
 // Wrapping toggles wrapping; a page of long lines has it in the footer.
 func (p *Pager) Wrapping(footer bool) keys.Binding {
-	return keys.Binding{Name: "wrap", Keys: []string{"w"}, Label: "w", What: "toggle wrapping", Brief: "wrap", Group: keys.Look, Short: footer, Do: keys.Run(func() { p.wrap = !p.wrap })}
+	return keys.Binding{
+		Name:  "wrap",
+		Keys:  []string{"w"},
+		Label: "w",
+		What:  "toggle wrapping",
+		Brief: "wrap",
+		Group: keys.Look,
+		Short: footer,
+		Do:    keys.Run(func() { p.wrap = !p.wrap }),
+	}
 }
 
 // Typing reports whether a search is being typed: the pager takes all keys then.

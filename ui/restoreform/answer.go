@@ -29,13 +29,17 @@ func (f *Form) answer(c draw.Canvas) []string {
 	case len(f.wrong()) > 0:
 		return append(lines, f.endings(c)...)
 	case f.options.Inspector.Unavailable(cluster.Previews) != "":
-		lines = append(lines, c.Para(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
+		lines = append(
+			lines,
+			c.Para(c.Theme.Dim, "veltui cannot look into backups here. The command is right all the same.", 3)...)
 	case f.pending && !f.previewed.Known:
 		lines = append(lines, c.Para(c.Theme.Dim, "Reading what is in the backup"+c.Glyphs.Ellipsis, 2)...)
 	}
 	if f.previewed.Known && (len(f.refused()) == 0 || p.Unknown != "") {
 		if p.Unknown != "" {
-			lines = append(lines, c.Para(c.Theme.Waiting, "The items are not known: "+strings.TrimRight(p.Unknown, ".")+".", 4)...)
+			lines = append(
+				lines,
+				c.Para(c.Theme.Waiting, "The items are not known: "+strings.TrimRight(p.Unknown, ".")+".", 4)...)
 		} else {
 			lines = append(lines, f.table(c)...)
 		}
@@ -69,7 +73,12 @@ func (f *Form) troubles(c draw.Canvas) []string {
 		return lines
 	}
 	if by := f.comparison; by != nil && by.outdated {
-		item(c.Theme.Waiting, c.Glyphs.Attention, "The "+by.is()+" was of another restore. What follows does not rest on it.", 2)
+		item(
+			c.Theme.Waiting,
+			c.Glyphs.Attention,
+			"The "+by.is()+" was of another restore. What follows does not rest on it.",
+			2,
+		)
 	}
 	for _, kind := range []struct {
 		severity preflight.Severity
@@ -179,9 +188,18 @@ func (f *Form) older() string {
 	case len(lacks) == 0:
 		return ""
 	case len(ignores) > 0:
-		return fmt.Sprintf("The command of Velero %s lacks %s. Its server ignores %s.", name, human.List(lacks, 5), human.List(ignores, 5))
+		return fmt.Sprintf(
+			"The command of Velero %s lacks %s. Its server ignores %s.",
+			name,
+			human.List(lacks, 5),
+			human.List(ignores, 5),
+		)
 	}
-	return fmt.Sprintf("The command of Velero %s lacks %s. Use the YAML, or a newer command.", name, human.List(lacks, 5))
+	return fmt.Sprintf(
+		"The command of Velero %s lacks %s. Use the YAML, or a newer command.",
+		name,
+		human.List(lacks, 5),
+	)
 }
 
 // yaml is the Restore as a file. It needs a name.
@@ -202,7 +220,9 @@ func (f *Form) named() (restorespec.Draft, error) {
 	}
 	if d.AllowPartiallyFailed != nil && *d.AllowPartiallyFailed && d.Restore.Spec.ScheduleName != "" {
 		if f.pending || f.preview.Backup == "" {
-			return d, errors.New("a Restore cannot say --allow-partially-failed, and the newest backup of the schedule is not known")
+			return d, errors.New(
+				"a Restore cannot say --allow-partially-failed, and the newest backup of the schedule is not known",
+			)
 		}
 		// So does the command (pkg/cmd/cli/restore/create.go, Run).
 		d.Restore.Spec.BackupName, d.Restore.Spec.ScheduleName = f.preview.Backup, ""

@@ -37,7 +37,11 @@ type asked[T any] struct {
 
 func (f *Form) source() source {
 	spec := &f.draft.Restore.Spec
-	return source{spec.BackupName, spec.ScheduleName, f.draft.AllowPartiallyFailed != nil && *f.draft.AllowPartiallyFailed}
+	return source{
+		spec.BackupName,
+		spec.ScheduleName,
+		f.draft.AllowPartiallyFailed != nil && *f.draft.AllowPartiallyFailed,
+	}
 }
 
 func (f *Form) asker(answered func() tea.Cmd) fetch.Asker {
@@ -46,7 +50,11 @@ func (f *Form) asker(answered func() tea.Cmd) fetch.Asker {
 
 // copyDraft is the restore that the draft makes as it is now, for another goroutine.
 func (f *Form) copyDraft() restorespec.Draft {
-	d := restorespec.Draft{Restore: *f.draft.Restore.DeepCopy(), AllowPartiallyFailed: f.draft.AllowPartiallyFailed, Only: f.draft.Only}
+	d := restorespec.Draft{
+		Restore:              *f.draft.Restore.DeepCopy(),
+		AllowPartiallyFailed: f.draft.AllowPartiallyFailed,
+		Only:                 f.draft.Only,
+	}
 	d.DropLoneExcludes(f.options.Draft.Restore.Spec)
 	return d
 }
@@ -204,7 +212,8 @@ func (f *Form) checkShown() *cluster.Check {
 
 // canCompare says whether there is something to compare, as far as that is known.
 func (f *Form) canCompare() bool {
-	return f.options.Inspector.Unavailable(cluster.Previews) == "" && (f.preview.Unknown != "" || f.found.Value.Existing > 0)
+	return f.options.Inspector.Unavailable(cluster.Previews) == "" &&
+		(f.preview.Unknown != "" || f.found.Value.Existing > 0)
 }
 
 func (f *Form) compareUnavailable() string {
@@ -213,16 +222,22 @@ func (f *Form) compareUnavailable() string {
 
 // compare holds what exists against the backup, which it downloads once more.
 func (f *Form) compare() tea.Cmd {
-	return f.lookCloser(&comparison{}, func(ctx context.Context, c *comparison, preview cluster.Preview, a *assess.Assessment) (cluster.Check, error) {
-		return f.options.Inspector.Compare(ctx, c.draft, preview, a, c.progress.Report)
-	})
+	return f.lookCloser(
+		&comparison{},
+		func(ctx context.Context, c *comparison, preview cluster.Preview, a *assess.Assessment) (cluster.Check, error) {
+			return f.options.Inspector.Compare(ctx, c.draft, preview, a, c.progress.Report)
+		},
+	)
 }
 
 // dryRun asks the API server about each object.
 func (f *Form) dryRun(secrets bool) tea.Cmd {
-	return f.lookCloser(&comparison{dryRun: true}, func(ctx context.Context, c *comparison, preview cluster.Preview, a *assess.Assessment) (cluster.Check, error) {
-		return f.options.Inspector.DryRun(ctx, c.draft, preview, a, secrets, c.progress.Report)
-	})
+	return f.lookCloser(
+		&comparison{dryRun: true},
+		func(ctx context.Context, c *comparison, preview cluster.Preview, a *assess.Assessment) (cluster.Check, error) {
+			return f.options.Inspector.DryRun(ctx, c.draft, preview, a, secrets, c.progress.Report)
+		},
+	)
 }
 
 // canDryRun says whether the API server can be asked, as far as that is known.
@@ -233,11 +248,15 @@ func (f *Form) canDryRun() bool {
 // leftSecrets says whether the last dry run left Secrets out.
 func (f *Form) leftSecrets() bool {
 	d := f.checkShown().DryRun
-	return d != nil && f.canDryRun() && slices.ContainsFunc(d.CannotTell, func(u preflight.Untold) bool { return u.Resource == "secrets" })
+	return d != nil && f.canDryRun() &&
+		slices.ContainsFunc(d.CannotTell, func(u preflight.Untold) bool { return u.Resource == "secrets" })
 }
 
 // lookCloser runs a closer check of the form's restore.
-func (f *Form) lookCloser(c *comparison, ask func(context.Context, *comparison, cluster.Preview, *assess.Assessment) (cluster.Check, error)) tea.Cmd {
+func (f *Form) lookCloser(
+	c *comparison,
+	ask func(context.Context, *comparison, cluster.Preview, *assess.Assessment) (cluster.Check, error),
+) tea.Cmd {
 	err := f.ready()
 	switch {
 	case f.compares():
@@ -253,8 +272,13 @@ func (f *Form) lookCloser(c *comparison, ask func(context.Context, *comparison, 
 	f.comparison = c
 	preview, a := f.preview, f.assessed
 	return tea.Batch(
-		c.Ask(f.asker(f.handleComparison), 0, func(ctx context.Context) (cluster.Check, error) { return ask(ctx, c, preview, a) }),
-		c.progress.Follow(f.asker(nil), pause, func(string) bool { return true }))
+		c.Ask(
+			f.asker(f.handleComparison),
+			0,
+			func(ctx context.Context) (cluster.Check, error) { return ask(ctx, c, preview, a) },
+		),
+		c.progress.Follow(f.asker(nil), pause, func(string) bool { return true }),
+	)
 }
 
 func (f *Form) handleComparison() tea.Cmd {
@@ -278,8 +302,9 @@ func (f *Form) handleComparison() tea.Cmd {
 // outdate ends and marks a comparison of another restore than the form's. The name does not matter.
 func (f *Form) outdate() {
 	c := f.comparison
-	if c == nil || c.outdated || c.asOf == f.asOf && reflect.DeepEqual(c.draft.Restore.Spec, f.copyDraft().Restore.Spec) &&
-		reflect.DeepEqual(c.draft.AllowPartiallyFailed, f.draft.AllowPartiallyFailed) {
+	if c == nil || c.outdated ||
+		c.asOf == f.asOf && reflect.DeepEqual(c.draft.Restore.Spec, f.copyDraft().Restore.Spec) &&
+			reflect.DeepEqual(c.draft.AllowPartiallyFailed, f.draft.AllowPartiallyFailed) {
 		return
 	}
 	c.close()

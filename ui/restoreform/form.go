@@ -94,7 +94,10 @@ func New(o Options, a *assess.Assessment) (*Form, tea.Cmd) {
 	for i := range f.rows {
 		f.check(i)
 	}
-	start := slices.IndexFunc(f.rows, func(r row) bool { return r.field != nil && r.field.Flag == "include-namespaces" })
+	start := slices.IndexFunc(
+		f.rows,
+		func(r row) bool { return r.field != nil && r.field.Flag == "include-namespaces" },
+	)
 	return f, tea.Batch(f.move(start), f.ask())
 }
 

@@ -17,8 +17,28 @@ func (f *Form) Typing() bool { return !f.zoomed && f.focus < len(f.rows)-1 }
 
 // edits are the keys that edit a field. Some terminals send ctrl+h for backspace.
 var edits = []string{
-	"backspace", "delete", "left", "right", "home", "end", "ctrl+a", "ctrl+d", "ctrl+e", "ctrl+h", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+left", "ctrl+right",
-	"alt+b", "alt+d", "alt+f", "alt+backspace", "alt+delete", "alt+left", "alt+right",
+	"backspace",
+	"delete",
+	"left",
+	"right",
+	"home",
+	"end",
+	"ctrl+a",
+	"ctrl+d",
+	"ctrl+e",
+	"ctrl+h",
+	"ctrl+k",
+	"ctrl+u",
+	"ctrl+w",
+	"ctrl+left",
+	"ctrl+right",
+	"alt+b",
+	"alt+d",
+	"alt+f",
+	"alt+backspace",
+	"alt+delete",
+	"alt+left",
+	"alt+right",
 }
 
 // Takes reports whether a key is one for the field: a letter, or one that edits.

@@ -43,7 +43,10 @@ func (f *Form) View(c draw.Canvas) string {
 		f.rowsWidth = left
 		form := f.form(c.Sized(left, height), 4)
 		preview := c.Sized(c.Width-left-3, height)
-		lines = append(lines, c.Sized(left, height).Beside(form, c.Theme.Dim.Render(" "+c.Glyphs.Side+" "), preview.Lines(f.shown(preview)))...)
+		lines = append(
+			lines,
+			c.Sized(left, height).
+				Beside(form, c.Theme.Dim.Render(" "+c.Glyphs.Side+" "), preview.Lines(f.shown(preview)))...)
 	default:
 		f.rowsWidth = c.Width
 		hints, above := 2, max(height*2/3, 3)

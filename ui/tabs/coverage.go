@@ -33,9 +33,19 @@ func Coverage() detail.Tab {
 				}
 				return []detail.Group{group}
 			}
-			group.Heading = "read at " + human.Clock(reading.Result.At, a.Environment.Now) + human.Clause(", ", cmp.Or(errorText(reading.Err), reading.Progress, unreadText(reading.Result)))
+			group.Heading = "read at " + human.Clock(
+				reading.Result.At,
+				a.Environment.Now,
+			) + human.Clause(
+				", ",
+				cmp.Or(errorText(reading.Err), reading.Progress, unreadText(reading.Result)),
+			)
 			for _, n := range reading.Result.Namespaces {
-				row := detail.Row{Key: "coverage/" + n.Name, Words: []string{n.Name, string(n.State), string(n.Reason), n.Schedule}, Alarm: n.State == coverage.Unprotected}
+				row := detail.Row{
+					Key:   "coverage/" + n.Name,
+					Words: []string{n.Name, string(n.State), string(n.Reason), n.Schedule},
+					Alarm: n.State == coverage.Unprotected,
+				}
 				if row.About = n.Name + ": every claim and workload is in a backup."; n.Sentence != "" {
 					row.About = n.Name + ": " + n.Sentence
 				}
@@ -75,7 +85,12 @@ var coverageColumns = []draw.Column{
 	{Title: "NEWEST COPY", Width: 24, Grow: 1, Limit: 63, Priority: 5},
 }
 
-var coverageStyles = map[coverage.State]detail.Style{coverage.Covered: detail.Good, coverage.Warned: detail.Waiting, coverage.Undecided: detail.Waiting, coverage.Unprotected: detail.Bad}
+var coverageStyles = map[coverage.State]detail.Style{
+	coverage.Covered:     detail.Good,
+	coverage.Warned:      detail.Waiting,
+	coverage.Undecided:   detail.Waiting,
+	coverage.Unprotected: detail.Bad,
+}
 
 func coverageState(s coverage.State) detail.Text {
 	text := string(s)
@@ -107,7 +122,14 @@ func coveragePage(n coverage.Namespace, now time.Time) detail.Page {
 		if part.title == "Namespace" && len(n.Claims)+len(n.Workloads) > 0 {
 			continue
 		}
-		section := detail.Section{Title: part.title, Columns: slices.Concat([]draw.Column{{Title: "NAME", Width: 24, Grow: 1, Limit: 63}}, coverageColumns[1:claimsColumn], coverageColumns[claimsColumn+1:])}
+		section := detail.Section{
+			Title: part.title,
+			Columns: slices.Concat(
+				[]draw.Column{{Title: "NAME", Width: 24, Grow: 1, Limit: 63}},
+				coverageColumns[1:claimsColumn],
+				coverageColumns[claimsColumn+1:],
+			),
+		}
 		for _, i := range part.items {
 			section.Rows = append(section.Rows, detail.Cells{Cells: coverageCells(i, now)})
 			if i.Sentence == "" {
@@ -121,7 +143,10 @@ func coveragePage(n coverage.Namespace, now time.Time) detail.Page {
 		page.Sections = append(page.Sections, section)
 	}
 	for _, i := range reasons {
-		why.Lines = append(why.Lines, detail.Styled(coverageStyles[i.State], human.List(titles[i.Sentence], 4)+": "+i.Sentence))
+		why.Lines = append(
+			why.Lines,
+			detail.Styled(coverageStyles[i.State], human.List(titles[i.Sentence], 4)+": "+i.Sentence),
+		)
 	}
 	if len(why.Lines) > 0 {
 		page.Sections = slices.Insert(page.Sections, 0, why)

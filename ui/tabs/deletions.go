@@ -28,8 +28,10 @@ func Deletions() detail.Tab {
 }
 
 var deletionKind = Kind{
-	Kind: "DeleteBackupRequest", Words: []string{"deletions", "deletion", "deletebackuprequests", "deletebackuprequest"}, Resource: watch.Deletions,
-	Needs: []string{watch.Backups, watch.Restores, watch.Pods},
+	Kind:     "DeleteBackupRequest",
+	Words:    []string{"deletions", "deletion", "deletebackuprequests", "deletebackuprequest"},
+	Resource: watch.Deletions,
+	Needs:    []string{watch.Backups, watch.Restores, watch.Pods},
 	Columns: []Column{
 		{Column: draw.Column{Title: "DELETES BACKUP", Width: 24, Grow: 2, Limit: 63}},
 		{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
@@ -43,7 +45,10 @@ var deletionKind = Kind{
 	List: func(a *assess.Assessment) []Thing {
 		return things(a, a.Deletions(), func(d assess.Deletion, _ bool) Thing {
 			return Thing{
-				Object: d.DeleteBackupRequest, Notes: d.Notes, Change: d.State(), words: []string{d.Name, d.Spec.BackupName, d.State()},
+				Object:   d.DeleteBackupRequest,
+				Notes:    d.Notes,
+				Change:   d.State(),
+				words:    []string{d.Name, d.Spec.BackupName, d.State()},
 				page:     detail.Page{Kind: "deletion of backup", Name: d.Spec.BackupName, State: deletionState(d)},
 				Cells:    func(now time.Time) []Cell { return deletionCells(d, a.Unseen(watch.Backups), now) },
 				Document: func() document.Placed { return document.NewDeletion(d, a) },
@@ -55,7 +60,11 @@ var deletionKind = Kind{
 }
 
 func deletionState(d assess.Deletion) detail.Text {
-	styles := map[string]detail.Style{assess.DeletionFailed: detail.Bad, assess.DeletionHangs: detail.Bad, string(velerov1.DeleteBackupRequestPhaseProcessed): detail.Good}
+	styles := map[string]detail.Style{
+		assess.DeletionFailed:                              detail.Bad,
+		assess.DeletionHangs:                               detail.Bad,
+		string(velerov1.DeleteBackupRequestPhaseProcessed): detail.Good,
+	}
 	return detail.Styled(cmp.Or(styles[d.State()], detail.Running), d.State())
 }
 
@@ -68,9 +77,22 @@ func deletionCells(d assess.Deletion, unseen bool, now time.Time) []Cell {
 		backup = phaseText(d.Backup)
 	}
 	return []Cell{
-		text(detail.Plain, cmp.Or(d.Spec.BackupName, d.Name)), stateCell(deletionState(d)), text(detail.Plain, d.Spec.BackupName),
-		ago(detail.Plain, d.CreationTimestamp.Time, now, ""), number(detail.Bad, len(d.Status.Errors), draw.NonZero(len(d.Status.Errors))), {Text: backup},
-		number(detail.Dim, d.Restores, draw.NonZero(d.Restores)), text(detail.Dim, d.Name),
+		text(
+			detail.Plain,
+			cmp.Or(d.Spec.BackupName, d.Name),
+		),
+		stateCell(deletionState(d)),
+		text(detail.Plain, d.Spec.BackupName),
+		ago(
+			detail.Plain,
+			d.CreationTimestamp.Time,
+			now,
+			"",
+		),
+		number(detail.Bad, len(d.Status.Errors), draw.NonZero(len(d.Status.Errors))),
+		{Text: backup},
+		number(detail.Dim, d.Restores, draw.NonZero(d.Restores)),
+		text(detail.Dim, d.Name),
 	}
 }
 
@@ -78,7 +100,10 @@ func deletionSections(a *assess.Assessment, d assess.Deletion) []detail.Section 
 	errors := detail.Section{Title: "Errors"}
 	for i, e := range d.Status.Errors {
 		if i == shownErrors {
-			errors.Lines = append(errors.Lines, detail.Styled(detail.Dim, human.Count(len(d.Status.Errors)-i, "more error")+" not shown."))
+			errors.Lines = append(
+				errors.Lines,
+				detail.Styled(detail.Dim, human.Count(len(d.Status.Errors)-i, "more error")+" not shown."),
+			)
 			break
 		}
 		errors.Lines = append(errors.Lines, detail.Styled(detail.Bad, e))
@@ -87,8 +112,13 @@ func deletionSections(a *assess.Assessment, d assess.Deletion) []detail.Section 
 	request, left := described[0], described[1]
 	if d.Backup != nil {
 		left.Fields[0].Text = phaseText(d.Backup)
-		left.Columns = []draw.Column{{Title: "BACKUP", Width: 24, Grow: 1, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}}
-		left.Rows = []detail.Cells{{Job: d.Backup.UID, Cells: []detail.Text{{Text: d.Backup.Name}, phaseText(d.Backup)}}}
+		left.Columns = []draw.Column{
+			{Title: "BACKUP", Width: 24, Grow: 1, Limit: 63},
+			{Title: "PHASE", Width: 15, Grow: 1, Limit: 24},
+		}
+		left.Rows = []detail.Cells{
+			{Job: d.Backup.UID, Cells: []detail.Text{{Text: d.Backup.Name}, phaseText(d.Backup)}},
+		}
 	}
 	return []detail.Section{request, errors, left}
 }

@@ -75,7 +75,11 @@ func etcdGroups(a *assess.Assessment) []detail.Group {
 			Page: func() detail.Page { return etcdBackupPage(cluster, b, now) },
 		})
 	}
-	schedules := detail.Group{Heading: "schedules", Columns: etcdScheduleColumns, Note: etcdUnseen(cluster, etcd.Schedules)}
+	schedules := detail.Group{
+		Heading: "schedules",
+		Columns: etcdScheduleColumns,
+		Note:    etcdUnseen(cluster, etcd.Schedules),
+	}
 	for i := range cluster.Schedules {
 		s := cluster.JudgeSchedule(&cluster.Schedules[i], now)
 		schedules.Rows = append(schedules.Rows, detail.Row{
@@ -186,9 +190,28 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 		made.Fields = append(made.Fields, plain("the pod is ended", human.In(at, now)))
 	}
 	conditions := detail.Section{Title: "Conditions", Columns: []draw.Column{
-		{Title: "TYPE", Width: 16, Grow: 1, Limit: 30}, {Title: "STATUS", Width: 7}, {Title: "SINCE", Width: 8, Priority: 1, Right: true}, {Title: "MESSAGE", Width: 30, Grow: 4, Limit: 160, Priority: 2}}}
+		{
+			Title: "TYPE",
+			Width: 16,
+			Grow:  1,
+			Limit: 30,
+		},
+		{Title: "STATUS", Width: 7},
+		{Title: "SINCE", Width: 8, Priority: 1, Right: true},
+		{Title: "MESSAGE", Width: 30, Grow: 4, Limit: 160, Priority: 2},
+	}}
 	for _, c := range b.Conditions {
-		conditions.Rows = append(conditions.Rows, detail.Cells{Cells: []detail.Text{{Text: c.Type}, {Text: string(c.Status)}, {Text: human.Age(c.LastTransitionTime.Time, now)}, {Text: c.Message}}})
+		conditions.Rows = append(
+			conditions.Rows,
+			detail.Cells{
+				Cells: []detail.Text{
+					{Text: c.Type},
+					{Text: string(c.Status)},
+					{Text: human.Age(c.LastTransitionTime.Time, now)},
+					{Text: c.Message},
+				},
+			},
+		)
 	}
 	job := detail.Section{Title: "Job", Fields: []detail.Field{plain("name", b.JobName)}}
 	if j := b.Job; j != nil {
@@ -197,14 +220,38 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 			plain("started", cmp.Or(human.Moment(j.Started, now), "not yet")),
 			plain("ended", human.Moment(j.Ended, now)),
 			plain("result", strings.TrimSuffix(strings.TrimSpace(j.Result+" "+j.Reason+": "+j.Message), ":")),
-			plain("pods", fmt.Sprintf("%d of at most %d failed; each may run for %s", j.Failed, j.Most, human.Duration(j.Deadline))),
+			plain(
+				"pods",
+				fmt.Sprintf(
+					"%d of at most %d failed; each may run for %s",
+					j.Failed,
+					j.Most,
+					human.Duration(j.Deadline),
+				),
+			),
 		}
-		job.Columns = []draw.Column{{Title: "POD", Width: 30, Grow: 1, Limit: 63}, {Title: "PHASE", Width: 10}, {Title: "AGE", Width: 7, Priority: 1, Right: true},
-			{Title: "NODE", Width: 12, Grow: 1, Limit: 40, Priority: 2}, {Title: "WAITS OR FAILED", Width: 24, Grow: 4, Limit: 160, Priority: 3}}
+		job.Columns = []draw.Column{
+			{Title: "POD", Width: 30, Grow: 1, Limit: 63},
+			{Title: "PHASE", Width: 10},
+			{Title: "AGE", Width: 7, Priority: 1, Right: true},
+			{
+				Title:    "NODE",
+				Width:    12,
+				Grow:     1,
+				Limit:    40,
+				Priority: 2,
+			},
+			{Title: "WAITS OR FAILED", Width: 24, Grow: 4, Limit: 160, Priority: 3},
+		}
 		for i := range j.Pods {
 			p := &j.Pods[i]
-			job.Rows = append(job.Rows, detail.Cells{Cells: []detail.Text{{Text: p.Name}, {Text: string(p.Phase)}, {Text: human.Age(p.Created, now)},
-				{Text: p.Node}, detail.Styled(detail.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))}})
+			job.Rows = append(
+				job.Rows,
+				detail.Cells{
+					Cells: []detail.Text{{Text: p.Name}, {Text: string(p.Phase)}, {Text: human.Age(p.Created, now)},
+						{Text: p.Node}, detail.Styled(detail.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))},
+				},
+			)
 		}
 	}
 	page.Sections = append(append([]detail.Section{made}, factSections(b.Verdict, now)...), conditions, job)
@@ -212,7 +259,12 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 }
 
 func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Time) detail.Page {
-	page := detail.Page{Kind: "etcd schedule", Name: s.Name, State: etcdScheduleState(s), Notes: etcdNotes(s.Verdict, s.Trouble)}
+	page := detail.Page{
+		Kind:  "etcd schedule",
+		Name:  s.Name,
+		State: etcdScheduleState(s),
+		Notes: etcdNotes(s.Verdict, s.Trouble),
+	}
 	settings := detail.Section{Title: "Schedule", Fields: []detail.Field{
 		plain("reason", string(s.Verdict.Reason)),
 		plain("cron", cmp.Or(s.Cron, "none")),
@@ -224,7 +276,10 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 		plain("made", human.Moment(s.Created, now)),
 	}}
 	if s.Good != nil {
-		settings.Fields = append(settings.Fields, plain("last that completed", s.Good.Name+", "+human.Ago(s.Good.Condition.LastTransitionTime.Time, now)))
+		settings.Fields = append(
+			settings.Fields,
+			plain("last that completed", s.Good.Name+", "+human.Ago(s.Good.Condition.LastTransitionTime.Time, now)),
+		)
 	}
 	runs := detail.Section{Title: "Its backups", Columns: etcdBackupColumns[:4]}
 	for i := range cluster.Backups {

@@ -119,7 +119,13 @@ func (k *Kind) group(a *assess.Assessment) detail.Group {
 		}
 	}
 	for _, t := range k.List(a) {
-		row := detail.Row{Key: string(t.Object.GetUID()), Words: t.words, About: t.about, Alarm: assess.Alarmed(t.Notes), Malformed: t.malformed}
+		row := detail.Row{
+			Key:       string(t.Object.GetUID()),
+			Words:     t.words,
+			About:     t.about,
+			Alarm:     assess.Alarmed(t.Notes),
+			Malformed: t.malformed,
+		}
 		if len(t.Notes) > 0 {
 			row.About = t.Notes[0].Text
 		}

@@ -28,7 +28,10 @@ func Schedules() detail.Tab {
 	return detail.Tab{
 		Name: SchedulesName, Short: "Sched", Kinds: []string{watch.Schedules},
 		Reads: func(a *assess.Assessment, key string) string {
-			if i := slices.IndexFunc(a.Snapshot.Schedules, func(s *velerov1.Schedule) bool { return string(s.UID) == key }); i >= 0 {
+			if i := slices.IndexFunc(
+				a.Snapshot.Schedules,
+				func(s *velerov1.Schedule) bool { return string(s.UID) == key },
+			); i >= 0 {
 				return a.Snapshot.Schedules[i].Name
 			}
 			return ""
@@ -54,13 +57,21 @@ var scheduleKind = Kind{
 		{Column: draw.Column{Title: "KEPT", Width: 4, Priority: 5, Right: true}, Get: "KEPT", Rank: 6},
 		{Column: draw.Column{Title: "RUNS", Width: 10, Grow: 1, Limit: 30, Priority: 6}},
 		{Column: draw.Column{Title: "TTL", Width: 6, Priority: 7, Right: true}},
-		{Column: draw.Column{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8}, Get: "LOCATION", Wide: true},
+		{
+			Column: draw.Column{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8},
+			Get:    "LOCATION",
+			Wide:   true,
+		},
 		{Get: "LAST GOOD", Wide: true},
 	},
 	List: func(a *assess.Assessment) []Thing {
 		return things(a, a.Schedules(), func(s assess.Schedule, _ bool) Thing {
 			t := Thing{
-				Object: s.Schedule, Notes: s.Notes, Change: s.State, words: []string{s.Name, s.Spec.Schedule, s.State}, about: backsUp(s),
+				Object:   s.Schedule,
+				Notes:    s.Notes,
+				Change:   s.State,
+				words:    []string{s.Name, s.Spec.Schedule, s.State},
+				about:    backsUp(s),
 				page:     detail.Page{Kind: "schedule", Name: s.Name, State: scheduleState(s)},
 				Cells:    func(now time.Time) []Cell { return scheduleCells(s, a.Unseen(watch.Backups), now) },
 				Document: func() document.Placed { return document.NewSchedule(s, a) },
@@ -82,7 +93,12 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []Cell {
 	}
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
-		run, took, began = Cell{Text: phaseText(newest), Get: newest.PhaseOrStage()}, known(newest.Took()), newest.Began()
+		run, took, began = Cell{
+			Text: phaseText(newest),
+			Get:  newest.PhaseOrStage(),
+		}, known(
+			newest.Took(),
+		), newest.Began()
 	}
 	kept := number(detail.Dim, len(s.Runs), fmt.Sprint(len(s.Runs)+s.Left))
 	if len(s.Runs) == 0 && s.Left > 0 {
@@ -95,9 +111,24 @@ func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []Cell {
 		lastGood = good.Name
 	}
 	return []Cell{
-		text(detail.Plain, s.Name), stateCell(scheduleState(s)), text(detail.Plain, s.Spec.Schedule), run, ago(detail.Plain, began, now, ""), due(detail.Plain, s.Next, now, "-"),
-		text(detail.Dim, took), kept, {Text: detail.Text{Phases: endings(s.Runs)}},
-		text(detail.Dim, known(s.Spec.Template.TTL.Duration)), text(detail.Dim, s.Spec.Template.StorageLocation), text(detail.Dim, lastGood),
+		text(
+			detail.Plain,
+			s.Name,
+		),
+		stateCell(scheduleState(s)),
+		text(detail.Plain, s.Spec.Schedule),
+		run,
+		ago(detail.Plain, began, now, ""),
+		due(detail.Plain, s.Next, now, "-"),
+		text(detail.Dim, took),
+		kept,
+		{Text: detail.Text{Phases: endings(s.Runs)}},
+		text(
+			detail.Dim,
+			known(s.Spec.Template.TTL.Duration),
+		),
+		text(detail.Dim, s.Spec.Template.StorageLocation),
+		text(detail.Dim, lastGood),
 	}
 }
 
@@ -135,7 +166,10 @@ func scheduleSections(a *assess.Assessment, s assess.Schedule) []detail.Section 
 
 // nextRunSection shows what `veltui coverage --next` prints, once it was read.
 func nextRunSection(read *coverage.Reading[coverage.Prediction], schedule string) detail.Section {
-	section := detail.Section{Title: "What the next run takes", Columns: []draw.Column{{Title: "KIND", Width: 13}, {Title: "NAME", Width: 24, Grow: 1, Limit: 160}}}
+	section := detail.Section{
+		Title:   "What the next run takes",
+		Columns: []draw.Column{{Title: "KIND", Width: 13}, {Title: "NAME", Width: 24, Grow: 1, Limit: 160}},
+	}
 	if read == nil || read.Schedule != schedule {
 		return section
 	}
@@ -194,7 +228,12 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 	}
 	section.BarsSay = "The newest is at the right."
 	if longest > 0 {
-		section.BarsSay = fmt.Sprintf("How long each run took, from %s to %s, and how it ended. %s", human.Duration(shortest), human.Duration(longest), section.BarsSay)
+		section.BarsSay = fmt.Sprintf(
+			"How long each run took, from %s to %s, and how it ended. %s",
+			human.Duration(shortest),
+			human.Duration(longest),
+			section.BarsSay,
+		)
 	}
 	for _, r := range s.Trend[:min(len(s.Trend), shownRuns)] {
 		items, volumes, bytes := "", "", ""
@@ -208,9 +247,19 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 			bytes = human.Bytes(r.Bytes)
 		}
 		section.Rows = append(section.Rows, detail.Cells{Job: r.UID, Cells: []detail.Text{
-			{Text: r.Name}, phaseText(r.Job), {Text: human.Age(r.Began(), now)}, {Text: known(r.Took())},
-			detail.Styled(detail.Dim, items), detail.Styled(detail.Bad, draw.NonZero(r.Errors)), detail.Styled(detail.Waiting, draw.NonZero(r.Warnings)),
-			detail.Styled(detail.Dim, volumes), detail.Styled(detail.Dim, bytes), {Text: describe.NamespaceChanges(r)},
+			{Text: r.Name},
+			phaseText(r.Job),
+			{Text: human.Age(r.Began(), now)},
+			{Text: known(r.Took())},
+			detail.Styled(
+				detail.Dim,
+				items,
+			),
+			detail.Styled(detail.Bad, draw.NonZero(r.Errors)),
+			detail.Styled(detail.Waiting, draw.NonZero(r.Warnings)),
+			detail.Styled(detail.Dim, volumes),
+			detail.Styled(detail.Dim, bytes),
+			{Text: describe.NamespaceChanges(r)},
 		}})
 	}
 	empty := func(c int) bool {
@@ -220,7 +269,17 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		section.Columns = section.Columns[:c] // no run has any
 	}
 	if more := len(s.Runs) - shownRuns; more > 0 {
-		section.Lines = append([]detail.Text{detail.Styled(detail.Dim, human.Count(more, "older backup")+" not shown. Filter the Backups tab by the schedule's name to see all.")}, section.Lines...)
+		section.Lines = append(
+			[]detail.Text{
+				detail.Styled(
+					detail.Dim,
+					human.Count(
+						more,
+						"older backup",
+					)+" not shown. Filter the Backups tab by the schedule's name to see all.",
+				),
+			},
+			section.Lines...)
 	}
 	return section
 }
@@ -253,7 +312,16 @@ func templateSection(s velerov1.ScheduleSpec, server string) detail.Section {
 		}
 	}
 	if own := s.UseOwnerReferencesInBackup; own != nil && *own {
-		section.Fields = append(section.Fields, detail.Field{Label: "owner references", Text: detail.Styled(detail.Waiting, "yes: whoever deletes the schedule deletes its backups from the cluster")})
+		section.Fields = append(
+			section.Fields,
+			detail.Field{
+				Label: "owner references",
+				Text: detail.Styled(
+					detail.Waiting,
+					"yes: whoever deletes the schedule deletes its backups from the cluster",
+				),
+			},
+		)
 	}
 	if skip := s.SkipImmediately; skip != nil && *skip {
 		section.Fields = append(section.Fields, plain("skipImmediately", "yes, until Velero has seen it"))
@@ -262,7 +330,10 @@ func templateSection(s velerov1.ScheduleSpec, server string) detail.Section {
 }
 
 var endStyles = map[string]detail.Style{
-	velero.PhaseCompleted: detail.Good, velero.PhasePartiallyFailed: detail.Waiting, velero.PhaseFailed: detail.Bad, velero.PhaseFailedValidation: detail.Bad,
+	velero.PhaseCompleted:        detail.Good,
+	velero.PhasePartiallyFailed:  detail.Waiting,
+	velero.PhaseFailed:           detail.Bad,
+	velero.PhaseFailedValidation: detail.Bad,
 }
 
 // phaseText is how a job ended, or where it stands.

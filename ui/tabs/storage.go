@@ -26,7 +26,10 @@ func Storage() detail.Tab {
 		Name: "Storage", Kinds: []string{watch.Locations},
 		Groups: func(a *assess.Assessment) []detail.Group {
 			held, repositories := locationKind.group(a), repositoryKind.group(a)
-			repositories.Heading, repositories.Note = "repositories of volume data", describe.Unseen(a.Snapshot, watch.Repositories)
+			repositories.Heading, repositories.Note = "repositories of volume data", describe.Unseen(
+				a.Snapshot,
+				watch.Repositories,
+			)
 			if len(repositories.Rows) > 0 {
 				held.Note = cmp.Or(describe.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
 			}
@@ -41,7 +44,13 @@ func noLocation(snap *watch.Snapshot) string {
 }
 
 func malformedGroup(snap *watch.Snapshot) detail.Group {
-	group := detail.Group{Heading: "malformed resources of other kinds", Columns: []draw.Column{{Title: "RESOURCE", Width: 24, Grow: 2, Limit: 60}, {Title: "FIELD", Width: 20, Grow: 3}}}
+	group := detail.Group{
+		Heading: "malformed resources of other kinds",
+		Columns: []draw.Column{
+			{Title: "RESOURCE", Width: 24, Grow: 2, Limit: 60},
+			{Title: "FIELD", Width: 20, Grow: 3},
+		},
+	}
 	if len(snap.Malformed) == 0 {
 		return group
 	}
@@ -62,7 +71,12 @@ func malformedGroup(snap *watch.Snapshot) detail.Group {
 			Key: string(m.UID), Words: []string{m.Name, m.Kind, m.Fields[0].Field}, Malformed: m,
 			Cells: func(time.Time) []detail.Text { return []detail.Text{{Text: m.Ref()}} },
 			Page: func() detail.Page {
-				return detail.Page{Kind: m.Kind, Name: m.Name, State: detail.Styled(detail.Bad, "malformed"), Notes: notes(nil, m)}
+				return detail.Page{
+					Kind:  m.Kind,
+					Name:  m.Name,
+					State: detail.Styled(detail.Bad, "malformed"),
+					Notes: notes(nil, m),
+				}
 			},
 		})
 	}
@@ -76,15 +90,31 @@ func list[T metav1.Object](listed map[types.UID]bool, objects []T) {
 }
 
 var locationKind = Kind{
-	Kind: "BackupStorageLocation", Words: []string{"storage", "location", "locations", "backupstoragelocations", "backupstoragelocation", "bsl"}, Resource: watch.Locations,
-	Lists: []string{watch.SnapshotLocations}, Needs: []string{watch.Backups, watch.Repositories}, Columns: locationColumns,
-	List: func(a *assess.Assessment) []Thing { return slices.Concat(locations(a), snapshotLocations(a)) },
+	Kind:     "BackupStorageLocation",
+	Words:    []string{"storage", "location", "locations", "backupstoragelocations", "backupstoragelocation", "bsl"},
+	Resource: watch.Locations,
+	Lists: []string{
+		watch.SnapshotLocations,
+	},
+	Needs:   []string{watch.Backups, watch.Repositories},
+	Columns: locationColumns,
+	List:    func(a *assess.Assessment) []Thing { return slices.Concat(locations(a), snapshotLocations(a)) },
 }
 
 // snapshotLocationKind are those that the list of storage has, too, by themselves.
 var snapshotLocationKind = Kind{
-	Kind: "VolumeSnapshotLocation", Words: []string{"snapshotlocations", "snapshotlocation", "volumesnapshotlocations", "volumesnapshotlocation", "vsl"}, Resource: watch.SnapshotLocations,
-	Needs: []string{watch.Backups}, Columns: locationColumns, List: snapshotLocations,
+	Kind: "VolumeSnapshotLocation",
+	Words: []string{
+		"snapshotlocations",
+		"snapshotlocation",
+		"volumesnapshotlocations",
+		"volumesnapshotlocation",
+		"vsl",
+	},
+	Resource: watch.SnapshotLocations,
+	Needs:    []string{watch.Backups},
+	Columns:  locationColumns,
+	List:     snapshotLocations,
 }
 
 var locationColumns = []Column{
@@ -101,8 +131,15 @@ var locationColumns = []Column{
 func locations(a *assess.Assessment) []Thing {
 	return things(a, a.Locations(), func(l assess.Location, _ bool) Thing {
 		return Thing{
-			Object: l.BackupStorageLocation, Notes: l.Notes,
-			words: []string{l.Name, l.Bucket(), string(l.Status.Phase), "location"}, about: l.Name + " is Available" + backupsHeld(a, l) + ".",
+			Object: l.BackupStorageLocation,
+			Notes:  l.Notes,
+			words: []string{
+				l.Name,
+				l.Bucket(),
+				string(l.Status.Phase),
+				"location",
+			},
+			about:    l.Name + " is Available" + backupsHeld(a, l) + ".",
 			page:     detail.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
 			Cells:    func(now time.Time) []Cell { return locationCells(l, a.Unseen(watch.Backups), now) },
 			Document: func() document.Placed { return document.NewStorageLocation(l, a) },
@@ -117,7 +154,16 @@ func snapshotLocations(a *assess.Assessment) []Thing {
 		return Thing{
 			Kind: "VolumeSnapshotLocation", Object: l.VolumeSnapshotLocation,
 			Cells: func(time.Time) []Cell {
-				return []Cell{text(detail.Plain, l.Name), text(detail.Plain, string(l.Status.Phase)), text(detail.Plain, l.Spec.Provider), text(detail.Dim, "snapshots"), number(detail.Plain, l.Backups, fmt.Sprint(l.Backups)), {}, {}, {}}
+				return []Cell{
+					text(detail.Plain, l.Name),
+					text(detail.Plain, string(l.Status.Phase)),
+					text(detail.Plain, l.Spec.Provider),
+					text(detail.Dim, "snapshots"),
+					number(detail.Plain, l.Backups, fmt.Sprint(l.Backups)),
+					{},
+					{},
+					{},
+				}
 			},
 			Document: func() document.Placed { return document.NewSnapshotLocation(l, a) },
 			Describe: func() []describe.Section { return describe.SnapshotLocation(l, a) },
@@ -142,8 +188,21 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []Cell {
 		name, isDefault = l.Name+" (default)", "yes"
 	}
 	return []Cell{
-		text(detail.Plain, name), stateCell(locationState(l)), text(detail.Plain, l.Bucket()), text(detail.Dim, l.Mode()), number(detail.Plain, l.Backups, backups),
-		ago(detail.Plain, job.TimeOf(l.Status.LastValidationTime), now, "never"), ago(detail.Dim, job.TimeOf(l.Status.LastSyncedTime), now, "never"),
+		text(
+			detail.Plain,
+			name,
+		),
+		stateCell(locationState(l)),
+		text(detail.Plain, l.Bucket()),
+		text(detail.Dim, l.Mode()),
+		number(detail.Plain, l.Backups, backups),
+		ago(
+			detail.Plain,
+			job.TimeOf(l.Status.LastValidationTime),
+			now,
+			"never",
+		),
+		ago(detail.Dim, job.TimeOf(l.Status.LastSyncedTime), now, "never"),
 		text(detail.Plain, isDefault),
 	}
 }
@@ -155,10 +214,22 @@ func locationSections(a *assess.Assessment, l assess.Location) []detail.Section 
 	if held.Lines = tooOld(l.Left); l.Newest == nil {
 		return found
 	}
-	held.Columns = []draw.Column{{Title: "", Width: 7}, {Title: "BACKUP", Width: 24, Grow: 2, Limit: 63}, {Title: "PHASE", Width: 15, Grow: 1, Limit: 24}, {Title: "BEGAN", Width: 22, Priority: 1}}
+	held.Columns = []draw.Column{
+		{Title: "", Width: 7},
+		{Title: "BACKUP", Width: 24, Grow: 2, Limit: 63},
+		{Title: "PHASE", Width: 15, Grow: 1, Limit: 24},
+		{Title: "BEGAN", Width: 22, Priority: 1},
+	}
 	add := func(which string, j *job.Job) {
 		held.Rows = append(held.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
-			detail.Styled(detail.Dim, which), {Text: j.Name}, phaseText(j), {Text: human.Moment(j.Began(), a.Environment.Now)}}})
+			detail.Styled(
+				detail.Dim,
+				which,
+			),
+			{Text: j.Name},
+			phaseText(j),
+			{Text: human.Moment(j.Began(), a.Environment.Now)},
+		}})
 	}
 	add("newest", l.Newest)
 	if l.Left == 0 { // else there are older ones
@@ -175,8 +246,10 @@ func backupsHeld(a *assess.Assessment, l assess.Location) string {
 }
 
 var repositoryKind = Kind{
-	Kind: "BackupRepository", Words: []string{"repositories", "repository", "repo", "repos", "backuprepositories", "backuprepository"}, Resource: watch.Repositories,
-	Needs: []string{watch.Locations},
+	Kind:     "BackupRepository",
+	Words:    []string{"repositories", "repository", "repo", "repos", "backuprepositories", "backuprepository"},
+	Resource: watch.Repositories,
+	Needs:    []string{watch.Locations},
 	Columns: []Column{
 		{Column: draw.Column{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40}},
 		{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
@@ -190,7 +263,15 @@ var repositoryKind = Kind{
 	List: func(a *assess.Assessment) []Thing {
 		return things(a, a.Repositories(), func(r assess.Repository, malformed bool) Thing {
 			return Thing{
-				Object: r.BackupRepository, Notes: r.Notes, words: []string{r.Name, r.Spec.VolumeNamespace, r.Spec.BackupStorageLocation, string(r.Status.Phase), "repository"},
+				Object: r.BackupRepository,
+				Notes:  r.Notes,
+				words: []string{
+					r.Name,
+					r.Spec.VolumeNamespace,
+					r.Spec.BackupStorageLocation,
+					string(r.Status.Phase),
+					"repository",
+				},
 				about:    r.Name + " holds volume data of namespace " + r.Spec.VolumeNamespace + " in location " + r.Spec.BackupStorageLocation + ".",
 				page:     detail.Page{Kind: "repository", Name: r.Name, State: repositoryState(r)},
 				Cells:    func(now time.Time) []Cell { return repositoryCells(r, malformed, now) },
@@ -224,9 +305,17 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []Cell 
 		name = r.Name // the resource itself has to be found
 	}
 	return []Cell{
-		text(detail.Plain, name), stateCell(repositoryState(r)), text(detail.Plain, r.Spec.VolumeNamespace), text(detail.Plain, r.Spec.BackupStorageLocation),
-		text(detail.Dim, r.Type()), {Text: failures},
-		ago(detail.Plain, job.TimeOf(r.Status.LastMaintenanceTime), now, "never"), due(detail.Dim, r.Due, now, ""),
+		text(
+			detail.Plain,
+			name,
+		),
+		stateCell(repositoryState(r)),
+		text(detail.Plain, r.Spec.VolumeNamespace),
+		text(detail.Plain, r.Spec.BackupStorageLocation),
+		text(detail.Dim, r.Type()),
+		{Text: failures},
+		ago(detail.Plain, job.TimeOf(r.Status.LastMaintenanceTime), now, "never"),
+		due(detail.Dim, r.Due, now, ""),
 	}
 }
 
@@ -236,7 +325,12 @@ func repositorySections(a *assess.Assessment, r assess.Repository) []detail.Sect
 	recent := slices.Clone(r.Status.RecentMaintenance)
 	slices.Reverse(recent)
 	if len(recent) > 0 {
-		care.Columns = []draw.Column{{Title: "RESULT", Width: 10}, {Title: "BEGAN", Width: 22}, {Title: "TOOK", Width: 7, Right: true}, {Title: "MESSAGE", Width: 20, Grow: 1, Priority: 1}}
+		care.Columns = []draw.Column{
+			{Title: "RESULT", Width: 10},
+			{Title: "BEGAN", Width: 22},
+			{Title: "TOOK", Width: 7, Right: true},
+			{Title: "MESSAGE", Width: 20, Grow: 1, Priority: 1},
+		}
 	}
 	for _, m := range recent {
 		style, took := detail.Good, ""
@@ -248,7 +342,14 @@ func repositorySections(a *assess.Assessment, r assess.Repository) []detail.Sect
 			took = human.Duration(ended.Sub(began))
 		}
 		care.Rows = append(care.Rows, detail.Cells{Cells: []detail.Text{
-			detail.Styled(style, cmp.Or(string(m.Result), "running")), {Text: human.Moment(began, now)}, {Text: took}, detail.Styled(style, m.Message)}})
+			detail.Styled(
+				style,
+				cmp.Or(string(m.Result), "running"),
+			),
+			{Text: human.Moment(began, now)},
+			{Text: took},
+			detail.Styled(style, m.Message),
+		}})
 	}
 	care.Lines = []detail.Text{detail.Styled(detail.Dim, "Velero keeps the last 3 results.")}
 	return found

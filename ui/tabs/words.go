@@ -15,7 +15,13 @@ func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
 	var texts []detail.Text
 	if malformed != nil {
 		for _, f := range malformed.Fields {
-			texts = append(texts, detail.Styled(detail.Bad, "Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until you correct it."))
+			texts = append(
+				texts,
+				detail.Styled(
+					detail.Bad,
+					"Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until you correct it.",
+				),
+			)
 		}
 	}
 	styles := map[assess.Mood]detail.Style{assess.Alarming: detail.Bad, assess.Unusual: detail.Waiting}
@@ -30,7 +36,9 @@ func tooOld(n int) []detail.Text {
 	if n == 0 {
 		return nil
 	}
-	return []detail.Text{detail.Styled(detail.Dim, human.Count(n, "backup")+" ended too long ago to be shown (--ended-within).")}
+	return []detail.Text{
+		detail.Styled(detail.Dim, human.Count(n, "backup")+" ended too long ago to be shown (--ended-within)."),
+	}
 }
 
 // sections are what describe says, with labels in lower case. state stands in place of the phase, unless it is empty.

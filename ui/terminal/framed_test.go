@@ -61,10 +61,12 @@ func TestOnlyCleanTextReachesTheClipboard(t *testing.T) {
 	}
 	selection, encoded, _ := strings.Cut(found[0][1], ";")
 	text, err := base64.StdEncoding.DecodeString(encoded)
-	if selection != "c" || err != nil || string(text) != `kubectl get \x1b]52;c;aGk=\x07\u009b31m\u202e`+"\nsecond\tline" {
+	if selection != "c" || err != nil ||
+		string(text) != `kubectl get \x1b]52;c;aGk=\x07\u009b31m\u202e`+"\nsecond\tline" {
 		t.Errorf("copied to %s: %q, %v", selection, text, err)
 	}
-	if strings.Contains(raw, "raw") || strings.Contains(raw, "printed") || !strings.Contains(raw, ansi.RequestModeSynchronizedOutput) {
+	if strings.Contains(raw, "raw") || strings.Contains(raw, "printed") ||
+		!strings.Contains(raw, ansi.RequestModeSynchronizedOutput) {
 		t.Errorf("the terminal was sent %q", raw)
 	}
 }

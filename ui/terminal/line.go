@@ -78,7 +78,14 @@ type held struct {
 type lineFree struct{}
 
 func newLine(screen Screen, kind Kind, lost context.CancelCauseFunc) *line {
-	l := &line{Screen: screen, kind: kind, lost: lost, send: func(tea.Msg) {}, work: make(chan struct{}, 1), ended: make(chan struct{})}
+	l := &line{
+		Screen: screen,
+		kind:   kind,
+		lost:   lost,
+		send:   func(tea.Msg) {},
+		work:   make(chan struct{}, 1),
+		ended:  make(chan struct{}),
+	}
 	l.expires = time.AfterFunc(time.Hour, l.expire)
 	l.expires.Stop()
 	return l
@@ -207,7 +214,9 @@ func (l *line) view(model tea.Model) tea.View {
 
 // tell has what waited go on, if it may.
 func (l *line) tell() {
-	if waits := l.held.frame || l.held.resize != nil || l.held.clear != nil || l.held.copied != nil; waits && !l.busy() {
+	if waits := l.held.frame || l.held.resize != nil || l.held.clear != nil ||
+		l.held.copied != nil; waits &&
+		!l.busy() {
 		l.held.frame = false
 		go l.send(lineFree{})
 	}

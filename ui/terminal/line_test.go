@@ -172,9 +172,17 @@ func TestSlowLineDropsFramesOnly(t *testing.T) {
 			m := newModem(t)
 			m.deaf = deaf
 			send, c, ended := dial(t, m)
-			eventually(t, "the first frame", func() bool { m.carry(capacity); return strings.Contains(m.screen(), "000000023") })
+			eventually(
+				t,
+				"the first frame",
+				func() bool { m.carry(capacity); return strings.Contains(m.screen(), "000000023") },
+			)
 			if !deaf {
-				eventually(t, "the terminal's answer", func() bool { m.carry(capacity); return strings.Count(m.screen(), askStatus) >= 2 })
+				eventually(
+					t,
+					"the terminal's answer",
+					func() bool { m.carry(capacity); return strings.Count(m.screen(), askStatus) >= 2 },
+				)
 			}
 			before := len(m.screen())
 			for i := range 3000 {
@@ -184,7 +192,11 @@ func TestSlowLineDropsFramesOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "every key", func() bool { return c.heard.Load() == 500 })
-			eventually(t, "the last frame", func() bool { m.carry(capacity); return strings.Contains(m.screen(), "2999023") })
+			eventually(
+				t,
+				"the last frame",
+				func() bool { m.carry(capacity); return strings.Contains(m.screen(), "2999023") },
+			)
 			if n := len(m.screen()) - before; n > 2*capacity {
 				t.Errorf("%d bytes of old frames came before it", n)
 			}
@@ -223,7 +235,11 @@ func TestLeavingBehindABlockedLine(t *testing.T) {
 	m := newModem(t)
 	m.deaf = true // so that it is filled
 	send, _, ended := dial(t, m)
-	eventually(t, "the first frame", func() bool { m.carry(capacity); return strings.Contains(m.screen(), "000000023") })
+	eventually(
+		t,
+		"the first frame",
+		func() bool { m.carry(capacity); return strings.Contains(m.screen(), "000000023") },
+	)
 	eventually(t, "a full line", func() bool {
 		send(tea.ClearScreen())
 		m.mu.Lock()
@@ -247,8 +263,16 @@ func TestLeavingBehindABlockedLine(t *testing.T) {
 func TestSlowLineTakesTheLastSize(t *testing.T) {
 	m := newModem(t)
 	send, _, ended := dial(t, m)
-	eventually(t, "the first frame", func() bool { m.carry(capacity); return strings.Contains(m.screen(), "000000023") })
-	eventually(t, "the terminal's answer", func() bool { m.carry(capacity); return strings.Count(m.screen(), askStatus) >= 2 })
+	eventually(
+		t,
+		"the first frame",
+		func() bool { m.carry(capacity); return strings.Contains(m.screen(), "000000023") },
+	)
+	eventually(
+		t,
+		"the terminal's answer",
+		func() bool { m.carry(capacity); return strings.Count(m.screen(), askStatus) >= 2 },
+	)
 	before := len(m.screen())
 	for i := range 200 {
 		send(tea.ClearScreen())

@@ -50,7 +50,8 @@ func TestNotificationsAreClean(t *testing.T) {
 	for _, how := range []Notification{OSC9, OSC777} {
 		got := how.Sequence(hostile, Xterm, Direct)
 		inner := strings.TrimSuffix(strings.TrimPrefix(got, "\x1b]"), "\a")
-		if strings.ContainsAny(inner, "\x1b\a\n\u009c\u202e") || len(got) > 768 || how == OSC777 && strings.Count(inner, ";") != 3 {
+		if strings.ContainsAny(inner, "\x1b\a\n\u009c\u202e") || len(got) > 768 ||
+			how == OSC777 && strings.Count(inner, ";") != 3 {
 			t.Errorf("%s: %q", how, got)
 		}
 	}
@@ -61,9 +62,15 @@ func TestNotificationsReachTheTerminal(t *testing.T) {
 	for how, want := range map[Notification]string{NoNotification: "", OSC9: "\x1b]9;veltui: crm failed\a"} {
 		out := &screen{in: strings.NewReader("")}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("the program did not end"))
-		err := Run(ctx, func(err error) { t.Error(err) }, talker{[]tea.Cmd{func() tea.Msg { return Notified{"crm failed"} }}}, Options{Input: out, Output: out, Term: "xterm", Notify: how})
+		err := Run(
+			ctx,
+			func(err error) { t.Error(err) },
+			talker{[]tea.Cmd{func() tea.Msg { return Notified{"crm failed"} }}},
+			Options{Input: out, Output: out, Term: "xterm", Notify: how},
+		)
 		cancel()
-		if raw := out.String(); err != nil || strings.Contains(raw, "crm failed") != (want != "") || !strings.Contains(raw, want) {
+		if raw := out.String(); err != nil || strings.Contains(raw, "crm failed") != (want != "") ||
+			!strings.Contains(raw, want) {
 			t.Errorf("%s: %v, %q", how, err, raw)
 		}
 	}

@@ -406,7 +406,8 @@ func TestEvidence(t *testing.T) {
 			if c.expires != 0 {
 				expires = now.Add(c.expires)
 			}
-			if got.State != c.state || got.Reason != c.reason || got.Backup != c.copy || !got.Expires.Equal(expires) || (got.State != Covered) != (got.Sentence != "") {
+			if got.State != c.state || got.Reason != c.reason || got.Backup != c.copy || !got.Expires.Equal(expires) ||
+				(got.State != Covered) != (got.Sentence != "") {
 				t.Errorf("%+v, want %s %s", got, c.state, c.reason)
 			}
 		})
@@ -437,7 +438,9 @@ func TestFromBackupsAlone(t *testing.T) {
 	}
 	j.Add(b, s.records["b"])
 	r := j.Result()
-	if len(r.Namespaces) != 1 || len(r.Namespaces[0].Claims) != 1 || r.Namespaces[0].Claims[0].State != Covered || r.State != Undecided || len(r.NotSeen) != 2 {
+	if len(r.Namespaces) != 1 || len(r.Namespaces[0].Claims) != 1 || r.Namespaces[0].Claims[0].State != Covered ||
+		r.State != Undecided ||
+		len(r.NotSeen) != 2 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -447,14 +450,19 @@ func TestNamespaces(t *testing.T) {
 	s := newScene()
 	s.spec.IncludedNamespaces = []string{"other"}
 	r, _ := s.judge(t)
-	if n := r.Namespaces[0]; n.Name != "shop" || n.Reason != NamespaceNotIncluded || n.State != Unprotected || !strings.HasPrefix(n.Sentence, "claim data and 1 more: ") {
+	if n := r.Namespaces[0]; n.Name != "shop" || n.Reason != NamespaceNotIncluded || n.State != Unprotected ||
+		!strings.HasPrefix(n.Sentence, "claim data and 1 more: ") {
 		t.Errorf("%+v", n)
 	}
 	s = newScene()
 	s.spec.SnapshotVolumes = &no
 	s.backup("b", 3*time.Hour, time.Hour, velerov1.BackupPhaseCompleted, listing())
 	r, _ = s.judge(t)
-	if n := r.Namespaces[0]; n.Reason != SnapshotsOff || !strings.HasPrefix(n.Sentence, "claim data: ") || n.Workloads[0].Name != "web" || n.Workloads[0].State != Warned || n.Backup != "b" || r.State != Unprotected {
+	if n := r.Namespaces[0]; n.Reason != SnapshotsOff || !strings.HasPrefix(n.Sentence, "claim data: ") ||
+		n.Workloads[0].Name != "web" ||
+		n.Workloads[0].State != Warned ||
+		n.Backup != "b" ||
+		r.State != Unprotected {
 		t.Errorf("%+v", n)
 	}
 }
@@ -472,7 +480,8 @@ func TestItemFailed(t *testing.T) {
 	})
 	s.backup("b", time.Hour, time.Hour, velerov1.BackupPhasePartiallyFailed, r)
 	result, claim := s.judge(t)
-	if claim.Reason != VolumeFailed || !strings.Contains(claim.Sentence, "in b, saving it failed: CSI got timed out with error: no quota.") {
+	if claim.Reason != VolumeFailed ||
+		!strings.Contains(claim.Sentence, "in b, saving it failed: CSI got timed out with error: no quota.") {
 		t.Errorf("%+v", claim)
 	}
 	for _, w := range result.Namespaces[0].Workloads {
@@ -524,11 +533,17 @@ func TestPredict(t *testing.T) {
 	s := newScene()
 	s.spec.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	p := Predict(s.cluster, s.schedule)
-	if !slices.Equal(p.Namespaces, []string{"shop"}) || len(p.Claims) > 0 || !slices.Equal(p.Workloads["Deployment"], []string{"shop/web"}) || len(p.Unknown) > 0 {
+	if !slices.Equal(p.Namespaces, []string{"shop"}) || len(p.Claims) > 0 ||
+		!slices.Equal(p.Workloads["Deployment"], []string{"shop/web"}) ||
+		len(p.Unknown) > 0 {
 		t.Errorf("%+v", p)
 	}
 	s.claim.Labels["app"] = "web"
-	if p = Predict(s.cluster, s.schedule); !slices.Equal(p.Claims, []string{"shop/data"}) || !slices.Equal(p.Data, p.Claims) {
+	if p = Predict(
+		s.cluster,
+		s.schedule,
+	); !slices.Equal(p.Claims, []string{"shop/data"}) ||
+		!slices.Equal(p.Data, p.Claims) {
 		t.Errorf("%+v", p)
 	}
 	delete(s.cluster.Objects, "deployments.apps")
@@ -548,7 +563,11 @@ func TestRuleOfTheScheduleThatNamesTheNamespace(t *testing.T) {
 	yes, no := true, false
 	s.spec.IncludedNamespaces, s.spec.DefaultVolumesToFsBackup, s.spec.SnapshotVolumes = []string{"shop"}, &yes, &no
 	s.pod.Annotations[velerov1.VolumesToExcludeAnnotation] = "vol"
-	all := &Schedule{Schedule: &velerov1.Schedule{ObjectMeta: meta("velero", "all")}, Next: now.Add(time.Hour), After: hourly}
+	all := &Schedule{
+		Schedule: &velerov1.Schedule{ObjectMeta: meta("velero", "all")},
+		Next:     now.Add(time.Hour),
+		After:    hourly,
+	}
 	all.Spec.Template.SnapshotVolumes = &no
 	for _, order := range [][]*Schedule{{all, s.schedule}, {s.schedule, all}} {
 		result := NewJudge(s.cluster, order, nil, s.o).Result()

@@ -84,10 +84,14 @@ func listed(pod *corev1.Pod, annotation, volume string) bool {
 // ShouldPerformFSBackup; podvolume/backupper.go, BackupPodVolumes). A pod that is left out still stops the snapshot.
 func (p *plan) copied(v volume, byDefault bool) (found Verdict, wanted bool) {
 	if v.action == "fs-backup" {
-		found, wanted = leftOut(NotMounted, v.policy.title+" wants a file system backup, and no pod mounts the claim"), true
+		found, wanted = leftOut(
+			NotMounted,
+			v.policy.title+" wants a file system backup, and no pod mounts the claim",
+		), true
 	}
 	for _, m := range v.mounts {
-		legacy := byDefault && !listed(m.pod, velerov1.VolumesToExcludeAnnotation, m.volume) || !byDefault && listed(m.pod, velerov1.VolumesToBackupAnnotation, m.volume)
+		legacy := byDefault && !listed(m.pod, velerov1.VolumesToExcludeAnnotation, m.volume) ||
+			!byDefault && listed(m.pod, velerov1.VolumesToBackupAnnotation, m.volume)
 		if v.action == "snapshot" || v.action == "" && !legacy {
 			continue
 		}
@@ -103,8 +107,10 @@ func (p *plan) copiedBy(v volume, m mount) Verdict {
 	pod := "pod " + m.pod.Name
 	mounted, attached := false, false
 	for _, c := range m.pod.Spec.Containers {
-		mounted = mounted || slices.ContainsFunc(c.VolumeMounts, func(m2 corev1.VolumeMount) bool { return m2.Name == m.volume })
-		attached = attached || slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.volume })
+		mounted = mounted ||
+			slices.ContainsFunc(c.VolumeMounts, func(m2 corev1.VolumeMount) bool { return m2.Name == m.volume })
+		attached = attached ||
+			slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == m.volume })
 	}
 	switch out := p.object(Pods, m.pod); {
 	case out.Answer == No:
@@ -144,11 +150,20 @@ func (p *plan) snapshot(v volume) Verdict {
 	case p.Unseen[SnapshotPlaces] != "":
 		return unknown(NotSeen, "volume snapshot locations cannot be read: "+p.Unseen[SnapshotPlaces])
 	case len(p.SnapshotPlaces) > 0:
-		return unknown(PluginDecides, "the plugin of a volume snapshot location decides whether it can snapshot the volume")
+		return unknown(
+			PluginDecides,
+			"the plugin of a volume snapshot location decides whether it can snapshot the volume",
+		)
 	case v.pv.Spec.CSI != nil:
 		return leftOut(CSIOff, "its volume is CSI, and the server runs without the feature EnableCSI")
 	}
-	return leftOut(NotSnapshottable, "its volume is "+cmp.Or(volumeType(v.pv.Spec.PersistentVolumeSource), "of no known type")+", which no CSI driver and no volume snapshot location serves")
+	return leftOut(
+		NotSnapshottable,
+		"its volume is "+cmp.Or(
+			volumeType(v.pv.Spec.PersistentVolumeSource),
+			"of no known type",
+		)+", which no CSI driver and no volume snapshot location serves",
+	)
 }
 
 func (p *plan) csiSnapshot(v volume) Verdict {
@@ -166,7 +181,10 @@ func (p *plan) csiSnapshot(v volume) Verdict {
 	case !exists:
 		return leftOut(NoStorageClass, "its storage class "+class+" does not exist")
 	case !p.hasSnapshotClass(v, driver):
-		return leftOut(NoSnapshotClass, "no VolumeSnapshotClass fits driver "+driver+", or several do and none is marked")
+		return leftOut(
+			NoSnapshotClass,
+			"no VolumeSnapshotClass fits driver "+driver+", or several do and none is marked",
+		)
 	case (moves != nil && *moves || moves == nil && p.Server.Flags.MoveData) && (p.spec.DataMover == "" || p.spec.DataMover == "velero") && len(p.agents) == 0:
 		return leftOut(NoNodeAgent, "its snapshot is to be moved, and no node-agent runs")
 	}
@@ -175,10 +193,15 @@ func (p *plan) csiSnapshot(v volume) Verdict {
 
 // hasSnapshotClass is as in pkg/util/csi/volume_snapshot.go, GetVolumeSnapshotClass.
 func (p *plan) hasSnapshotClass(v volume, driver string) bool {
-	named := []string{v.Annotations[velerov1.VolumeSnapshotClassDriverPVCAnnotation], p.Annotations[velerov1.VolumeSnapshotClassDriverBackupAnnotationPrefix+"_"+strings.ToLower(driver)]}
+	named := []string{
+		v.Annotations[velerov1.VolumeSnapshotClassDriverPVCAnnotation],
+		p.Annotations[velerov1.VolumeSnapshotClassDriverBackupAnnotationPrefix+"_"+strings.ToLower(driver)],
+	}
 	fitting := 0
 	for _, c := range p.SnapshotClasses {
-		if slices.ContainsFunc(named, func(n string) bool { return strings.EqualFold(n, c.Name) }) && strings.EqualFold(c.Driver, driver) || c.Driver == driver && c.Default {
+		if slices.ContainsFunc(named, func(n string) bool { return strings.EqualFold(n, c.Name) }) &&
+			strings.EqualFold(c.Driver, driver) ||
+			c.Driver == driver && c.Default {
 			return true
 		}
 		if c.Driver == driver {
@@ -191,14 +214,20 @@ func (p *plan) hasSnapshotClass(v volume, driver string) bool {
 // neither chooses the rule to name where no copy is wanted and no snapshot is possible.
 func (p *plan) neither(v volume, byDefault bool, snapshot Verdict) Verdict {
 	optedOut := func(m mount) bool { return listed(m.pod, velerov1.VolumesToExcludeAnnotation, m.volume) }
-	fixable := slices.Contains([]Reason{NoSnapshotClass, NoStorageClass, NoNodeAgent, CSIOff, LabelExcluded}, snapshot.Reason)
+	fixable := slices.Contains(
+		[]Reason{NoSnapshotClass, NoStorageClass, NoNodeAgent, CSIOff, LabelExcluded},
+		snapshot.Reason,
+	)
 	switch {
 	case snapshot.Answer == Unknown:
 		return snapshot
 	case v.pv.Spec.HostPath != nil:
 		return leftOut(HostPath, "its volume is a hostPath, which Velero does not back up")
 	case byDefault && slices.ContainsFunc(v.mounts, optedOut):
-		return leftOut(OptedOut, "the annotation "+velerov1.VolumesToExcludeAnnotation+" of a pod excludes it, and "+snapshot.Why)
+		return leftOut(
+			OptedOut,
+			"the annotation "+velerov1.VolumesToExcludeAnnotation+" of a pod excludes it, and "+snapshot.Why,
+		)
 	case fixable, snapshot.Reason == SnapshotsOff && !byDefault:
 		return snapshot
 	case byDefault, len(v.mounts) == 0:

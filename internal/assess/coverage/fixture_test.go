@@ -31,28 +31,67 @@ type scene struct {
 }
 
 func meta(namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(now.Add(-30 * 24 * time.Hour)), Labels: map[string]string{}, Annotations: map[string]string{}}
+	return metav1.ObjectMeta{
+		Namespace:         namespace,
+		Name:              name,
+		CreationTimestamp: metav1.NewTime(now.Add(-30 * 24 * time.Hour)),
+		Labels:            map[string]string{},
+		Annotations:       map[string]string{},
+	}
 }
 
 func newScene() *scene {
 	class := "fast"
 	s := &scene{
-		ns:     &corev1.Namespace{ObjectMeta: meta("", "shop"), Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}},
-		claim:  &corev1.PersistentVolumeClaim{ObjectMeta: meta("shop", "data"), Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-data", StorageClassName: &class}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}},
+		ns: &corev1.Namespace{
+			ObjectMeta: meta("", "shop"),
+			Status:     corev1.NamespaceStatus{Phase: corev1.NamespaceActive},
+		},
+		claim: &corev1.PersistentVolumeClaim{
+			ObjectMeta: meta("shop", "data"),
+			Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv-data", StorageClassName: &class},
+			Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+		},
 		volume: &corev1.PersistentVolume{ObjectMeta: meta("", "pv-data")},
-		pod: &corev1.Pod{ObjectMeta: meta("shop", "db"), Spec: corev1.PodSpec{NodeName: "n1",
-			Volumes:    []corev1.Volume{{Name: "vol", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}},
-			Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{{Name: "vol"}}}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}},
-		records: map[string]*Record{}, o: Options{Now: now, Copies: velero.Copies{Locations: map[string]velerov1.BackupStorageLocationPhase{"default": "Available"}}},
+		pod: &corev1.Pod{ObjectMeta: meta("shop", "db"), Spec: corev1.PodSpec{
+			NodeName: "n1",
+			Volumes: []corev1.Volume{
+				{
+					Name: "vol",
+					VolumeSource: corev1.VolumeSource{
+						PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+					},
+				},
+			},
+			Containers: []corev1.Container{
+				{VolumeMounts: []corev1.VolumeMount{{Name: "vol"}}},
+			},
+		}, Status: corev1.PodStatus{Phase: corev1.PodRunning}},
+		records: map[string]*Record{},
+		o: Options{
+			Now:    now,
+			Copies: velero.Copies{Locations: map[string]velerov1.BackupStorageLocationPhase{"default": "Available"}},
+		},
 	}
 	s.volume.Spec.StorageClassName = class
 	s.volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
 	s.volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com"}
-	agent := &corev1.Pod{ObjectMeta: meta("velero", "agent"), Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	agent := &corev1.Pod{
+		ObjectMeta: meta("velero", "agent"),
+		Spec:       corev1.PodSpec{NodeName: "n1"},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
 	agent.Labels["role"] = "node-agent"
 	s.cluster = &Cluster{
-		Objects: map[string]map[string]metav1.Object{}, Volumes: map[string]*corev1.PersistentVolume{"pv-data": s.volume}, Classes: map[string]string{"fast": "csi.example.com"},
-		SnapshotClasses: []SnapshotClass{{Name: "snap", Driver: "csi.example.com"}}, Policies: map[string]*Policy{}, Velero: "velero", Unseen: map[string]string{},
+		Objects: map[string]map[string]metav1.Object{},
+		Volumes: map[string]*corev1.PersistentVolume{"pv-data": s.volume},
+		Classes: map[string]string{"fast": "csi.example.com"},
+		SnapshotClasses: []SnapshotClass{
+			{Name: "snap", Driver: "csi.example.com"},
+		},
+		Policies: map[string]*Policy{},
+		Velero:   "velero",
+		Unseen:   map[string]string{},
 	}
 	controls := true
 	s.pod.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "db", Controller: &controls}}
@@ -63,11 +102,19 @@ func newScene() *scene {
 	web := &metav1.PartialObjectMetadata{ObjectMeta: meta("shop", "web")}
 	web.Labels["app"] = "web"
 	s.cluster.Put("deployments.apps", web)
-	s.cluster.Server = velero.Server{Visible: true, ServerPod: velero.ServerPod{Name: "velero", Flags: velero.DefaultServerFlags()}}
+	s.cluster.Server = velero.Server{
+		Visible:   true,
+		ServerPod: velero.ServerPod{Name: "velero", Flags: velero.DefaultServerFlags()},
+	}
 	s.cluster.Server.Flags.Features = []string{"EnableCSI"}
 	schedule := &velerov1.Schedule{ObjectMeta: meta("velero", "hourly")}
 	s.spec = &schedule.Spec.Template
-	s.schedule = &Schedule{Schedule: schedule, Next: now.Add(30 * time.Minute), After: hourly, Last: now.Add(-30 * time.Minute)}
+	s.schedule = &Schedule{
+		Schedule: schedule,
+		Next:     now.Add(30 * time.Minute),
+		After:    hourly,
+		Last:     now.Add(-30 * time.Minute),
+	}
 	return s
 }
 
@@ -76,7 +123,10 @@ func hourly(t time.Time) time.Time { return t.Add(time.Hour) }
 // policy gives the schedule a resource policy.
 func (s *scene) policy(text string) {
 	s.spec.ResourcePolicy = &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "rules"}
-	s.cluster.Policies["rules"] = ParsePolicy("rules", map[string]string{"policy": "version: v1\n" + strings.ReplaceAll(text, "\t", "  ")})
+	s.cluster.Policies["rules"] = ParsePolicy(
+		"rules",
+		map[string]string{"policy": "version: v1\n" + strings.ReplaceAll(text, "\t", "  ")},
+	)
 }
 
 func (s *scene) source(source corev1.PersistentVolumeSource) {
@@ -100,13 +150,27 @@ func (s *scene) backup(name string, ago, ttl time.Duration, phase velerov1.Backu
 
 func listing(volumes ...artifact.Volume) *Record {
 	return NewRecord([]artifact.Resources{
-		{Kind: "v1/Namespace", Items: []artifact.Resource{{Name: "shop"}}}, {Kind: "apps/v1/Deployment", Items: []artifact.Resource{{Namespace: "shop", Name: "web"}}},
-		{Kind: "v1/PersistentVolumeClaim", Items: []artifact.Resource{{Namespace: "shop", Name: "data"}}}, {Kind: "v1/PersistentVolume", Items: []artifact.Resource{{Name: "pv-data"}}},
+		{
+			Kind:  "v1/Namespace",
+			Items: []artifact.Resource{{Name: "shop"}},
+		},
+		{Kind: "apps/v1/Deployment", Items: []artifact.Resource{{Namespace: "shop", Name: "web"}}},
+		{
+			Kind:  "v1/PersistentVolumeClaim",
+			Items: []artifact.Resource{{Namespace: "shop", Name: "data"}},
+		},
+		{Kind: "v1/PersistentVolume", Items: []artifact.Resource{{Name: "pv-data"}}},
 	}, volumes, false)
 }
 
 func entry(change func(*artifact.Volume)) artifact.Volume {
-	v := artifact.Volume{Namespace: "shop", Claim: "data", PersistentVolume: "pv-data", Method: "CSISnapshot", Result: "succeeded"}
+	v := artifact.Volume{
+		Namespace:        "shop",
+		Claim:            "data",
+		PersistentVolume: "pv-data",
+		Method:           "CSISnapshot",
+		Result:           "succeeded",
+	}
 	if change != nil {
 		change(&v)
 	}

@@ -28,7 +28,8 @@ type Options struct {
 
 // system reports whether a namespace is judged only if it is asked for: that of Velero, Kubernetes and OpenShift.
 func (j *Judge) system(namespace string) bool {
-	return namespace == j.Velero || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") || slices.Contains([]string{"kube-system", "kube-public", "kube-node-lease"}, namespace)
+	return namespace == j.Velero || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") ||
+		slices.Contains([]string{"kube-system", "kube-public", "kube-node-lease"}, namespace)
 }
 
 // Judge says how what a cluster holds is protected. Add gives it backups, newest first, of those that Needs asks for.
@@ -59,7 +60,14 @@ type thing struct {
 
 // NewJudge returns a judge of what c holds. backups are those that exist, newest first.
 func NewJudge(c *Cluster, schedules []*Schedule, backups []*velerov1.Backup, o Options) *Judge {
-	j := &Judge{Options: o, index: newIndex(c), things: map[reference]*thing{}, within: map[string][]*thing{}, lost: map[string]lost{}, read: map[string]bool{}}
+	j := &Judge{
+		Options: o,
+		index:   newIndex(c),
+		things:  map[reference]*thing{},
+		within:  map[string][]*thing{},
+		lost:    map[string]lost{},
+		read:    map[string]bool{},
+	}
 	j.Copies.Now, j.Copies.PartiallyFailed = o.Now, true // each item of a backup is looked up
 	j.result = Result{State: Covered, At: o.Now.UTC().Truncate(time.Second), NotSeen: []string{}, LeftOut: []string{}}
 	for _, s := range schedules {
@@ -120,7 +128,12 @@ func (j *Judge) add(resource, key string, o metav1.Object) *thing {
 	}
 	t.object, t.misread = cmp.Or(t.object, o), j.Misread[resource+" "+key]
 	if claim := t.claim(); claim != nil {
-		t.Bytes, t.misread = claim.Status.Capacity.Storage().Value(), cmp.Or(t.misread, j.Misread[Volumes+" "+claim.Spec.VolumeName])
+		t.Bytes, t.misread = claim.Status.Capacity.Storage().
+			Value(),
+			cmp.Or(
+				t.misread,
+				j.Misread[Volumes+" "+claim.Spec.VolumeName],
+			)
 	}
 	return t
 }
@@ -171,8 +184,13 @@ func (j *Judge) whyLost(b *velerov1.Backup) Verdict {
 
 // lostReasons are those by which what a backup holds is no copy. A backup that has not ended is none yet.
 var lostReasons = map[velero.CopyReason]Reason{
-	velero.CopyBeingDeleted: BackupDeleted, velero.CopyDeletionRequested: BackupDeleted, velero.CopyDeletionFailed: BackupDeleted, velero.CopyMarked: BackupDeleted,
-	velero.CopyExpired: BackupExpired, velero.CopyLocationGone: LocationGone, velero.CopyLocationDown: LocationUnavailable,
+	velero.CopyBeingDeleted:      BackupDeleted,
+	velero.CopyDeletionRequested: BackupDeleted,
+	velero.CopyDeletionFailed:    BackupDeleted,
+	velero.CopyMarked:            BackupDeleted,
+	velero.CopyExpired:           BackupExpired,
+	velero.CopyLocationGone:      LocationGone,
+	velero.CopyLocationDown:      LocationUnavailable,
 }
 
 // Needs reports whether a backup may change what is known: it may hold something that has no copy, or none that lasts as long.
@@ -218,7 +236,10 @@ func (j *Judge) Unread(b *velerov1.Backup, why error) {
 // Add takes what is stored of a backup.
 func (j *Judge) Add(b *velerov1.Backup, r *Record) {
 	j.result.Read++
-	if no := j.Copies.Excludes(b); no.Reason == velero.CopyUnknown && !slices.Contains(j.result.NotSeen, no.Why) && len(j.result.NotSeen) < mostNotSeen {
+	if no := j.Copies.Excludes(
+		b,
+	); no.Reason == velero.CopyUnknown && !slices.Contains(j.result.NotSeen, no.Why) &&
+		len(j.result.NotSeen) < mostNotSeen {
 		j.result.NotSeen = append(j.result.NotSeen, no.Why)
 	}
 	j.read[b.Labels[velerov1.ScheduleNameLabel]] = true
@@ -329,7 +350,8 @@ func (j *Judge) next(t *thing) (*plan, Verdict) {
 		if v.Answer != Yes {
 			v.Why = "schedule " + p.Name + ": " + v.Why
 		}
-		sooner := best != nil && v.Answer == Yes && verdict.Answer == Yes && !p.Next.IsZero() && p.Next.Before(best.Next)
+		sooner := best != nil && v.Answer == Yes && verdict.Answer == Yes && !p.Next.IsZero() &&
+			p.Next.Before(best.Next)
 		if best == nil || v.rank() > verdict.rank() || sooner {
 			best, verdict = p, v
 		}
@@ -357,7 +379,19 @@ func (p *plan) thing(t *thing) Verdict {
 
 // distant are the reasons of schedules that do not come close, the most distant first: a rule about a thing itself
 // says more than one about its namespace.
-var distant = []Reason{NoSchedule, NamespaceNotIncluded, NamespaceExcluded, SchedulePaused, ScheduleInvalid, BackupsRefused, NamespaceLabelled, NamespaceTerminating, KindExcluded, SelectorMismatch, PolicyFilter}
+var distant = []Reason{
+	NoSchedule,
+	NamespaceNotIncluded,
+	NamespaceExcluded,
+	SchedulePaused,
+	ScheduleInvalid,
+	BackupsRefused,
+	NamespaceLabelled,
+	NamespaceTerminating,
+	KindExcluded,
+	SelectorMismatch,
+	PolicyFilter,
+}
 
 // rank is how close a schedule comes.
 func (v Verdict) rank() int {
@@ -398,7 +432,12 @@ func (j *Judge) judge(t *thing) {
 	}
 	switch {
 	case t.unbound():
-		t.say(Warned, NotBound, "the claim has no volume, its phase is %s: nothing of it can be saved.", cmp.Or(string(t.claim().Status.Phase), "not set"))
+		t.say(
+			Warned,
+			NotBound,
+			"the claim has no volume, its phase is %s: nothing of it can be saved.",
+			cmp.Or(string(t.claim().Status.Phase), "not set"),
+		)
 	case t.misread != "":
 		t.say(Undecided, NotSeen, "%s.", t.misread)
 	case t.Backup == "" && t.unread > 0:
@@ -416,11 +455,23 @@ func (j *Judge) judge(t *thing) {
 	case t.Backup == "" && t.created().After(p.Last):
 		t.say(Warned, NotYet, "in no backup yet: schedule %s takes it %s.", p.Name, next)
 	case t.Backup == "" && p.spec.TTL.Duration > 0 && p.Last.Add(p.spec.TTL.Duration).Before(p.Next):
-		t.say(Unprotected, ExpiresFirst, "in no backup: those of schedule %s last for %s, and it runs %s.", p.Name, human.Duration(p.spec.TTL.Duration), next)
+		t.say(
+			Unprotected,
+			ExpiresFirst,
+			"in no backup: those of schedule %s last for %s, and it runs %s.",
+			p.Name,
+			human.Duration(p.spec.TTL.Duration),
+			next,
+		)
 	case t.Backup == "":
 		t.say(Unprotected, NotInBackup, "in no backup, although schedule %s takes it.", p.Name)
 	case old && t.unread > 0:
-		t.say(Undecided, NotRead, "the newest copy that was read is %s old: newer backups were not read.", human.Duration(age))
+		t.say(
+			Undecided,
+			NotRead,
+			"the newest copy that was read is %s old: newer backups were not read.",
+			human.Duration(age),
+		)
 	case v.Answer == No:
 		t.say(Warned, v.Reason, "nothing takes it again: %s. %s", v.Why, last)
 	case t.missed.Answer != "":
@@ -428,7 +479,14 @@ func (j *Judge) judge(t *thing) {
 	case old && lost.Answer != "":
 		t.say(Warned, lost.Reason, "backup %s. The newest copy is %s old. %s", lost.Why, human.Duration(age), last)
 	case old:
-		t.say(Warned, TooOld, "the newest copy is %s old, more than %s. %s", human.Duration(age), human.Duration(target), last)
+		t.say(
+			Warned,
+			TooOld,
+			"the newest copy is %s old, more than %s. %s",
+			human.Duration(age),
+			human.Duration(target),
+			last,
+		)
 	case v.Answer == Yes && !t.Lasts && (t.Expires.Before(p.Next) || t.Expires.Before(j.Now)):
 		t.say(Warned, ExpiresFirst, "%s Schedule %s takes it again %s.", last, p.Name, next)
 	default:

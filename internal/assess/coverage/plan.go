@@ -34,7 +34,14 @@ type plan struct {
 }
 
 func newPlan(x *index, s *Schedule) *plan {
-	p := &plan{index: x, Schedule: s, spec: s.Spec.Template, inNamespace: map[string]Verdict{}, ofKind: map[string]Verdict{}, objects: map[metav1.Object]Verdict{}}
+	p := &plan{
+		index:       x,
+		Schedule:    s,
+		spec:        s.Spec.Template,
+		inNamespace: map[string]Verdict{},
+		ofKind:      map[string]Verdict{},
+		objects:     map[metav1.Object]Verdict{},
+	}
 	p.selectors = p.spec.OrLabelSelectors
 	if len(p.selectors) == 0 && p.spec.LabelSelector != nil {
 		p.selectors = []*metav1.LabelSelector{p.spec.LabelSelector}
@@ -56,10 +63,19 @@ func (p *plan) loadPolicy(configMap string) *Policy {
 	case configMap == "":
 		return &Policy{}
 	case policy == nil:
-		p.refused = unknown(NotSeen, "its resource policy, ConfigMap "+configMap+", cannot be read"+human.Clause(": ", p.Unseen["configmaps/"+configMap]))
+		p.refused = unknown(
+			NotSeen,
+			"its resource policy, ConfigMap "+configMap+", cannot be read"+human.Clause(
+				": ",
+				p.Unseen["configmaps/"+configMap],
+			),
+		)
 		return &Policy{}
 	case policy.err != nil:
-		p.refused = leftOut(BackupsRefused, fmt.Sprintf("Velero refuses its resource policy, ConfigMap %s: %v", configMap, policy.err))
+		p.refused = leftOut(
+			BackupsRefused,
+			fmt.Sprintf("Velero refuses its resource policy, ConfigMap %s: %v", configMap, policy.err),
+		)
 	}
 	return policy
 }
@@ -71,7 +87,11 @@ func (p *plan) stopped() Verdict {
 		star := func(list []string) bool { return len(list) > 1 && slices.Contains(list, "*") }
 		return star(included) || star(excluded) || sets.New(included...).HasAny(excluded...)
 	}
-	filters := [][2][]string{{s.IncludedResources, s.ExcludedResources}, {s.IncludedNamespaceScopedResources, s.ExcludedNamespaceScopedResources}, {s.IncludedClusterScopedResources, s.ExcludedClusterScopedResources}}
+	filters := [][2][]string{
+		{s.IncludedResources, s.ExcludedResources},
+		{s.IncludedNamespaceScopedResources, s.ExcludedNamespaceScopedResources},
+		{s.IncludedClusterScopedResources, s.ExcludedClusterScopedResources},
+	}
 	scoped := slices.Concat(filters[1][0], filters[1][1], filters[2][0], filters[2][1])
 	refuse := func(why string) Verdict { return leftOut(BackupsRefused, "Velero refuses its backups: "+why) }
 	switch {
@@ -176,11 +196,17 @@ func (p *plan) namespace(n string) Verdict {
 		included := velero.Namespaces{Includes: p.spec.IncludedNamespaces}
 		switch {
 		case !included.Takes(n): // also if it is paused or refused: it would not take it anyway
-			return leftOut(NamespaceNotIncluded, "includedNamespaces ("+human.List(p.spec.IncludedNamespaces, 3)+") does not name the namespace")
+			return leftOut(
+				NamespaceNotIncluded,
+				"includedNamespaces ("+human.List(p.spec.IncludedNamespaces, 3)+") does not name the namespace",
+			)
 		case p.refused.Answer != "":
 			return p.refused
 		case !(velero.Namespaces{Excludes: p.spec.ExcludedNamespaces}).Takes(n):
-			return leftOut(NamespaceExcluded, "excludedNamespaces ("+human.List(p.spec.ExcludedNamespaces, 3)+") names the namespace")
+			return leftOut(
+				NamespaceExcluded,
+				"excludedNamespaces ("+human.List(p.spec.ExcludedNamespaces, 3)+") names the namespace",
+			)
 		case slices.Contains(p.excluded, n):
 			return leftOut(NamespaceLabelled, "the namespace has the label velero.io/exclude-from-backup=true")
 		}
@@ -238,7 +264,12 @@ func (p *plan) collected(resource string, o metav1.Object) Verdict {
 		f := p.filter(filters, resource)
 		switch {
 		case f == nil:
-			return Verdict{No, PolicyFilter, "namespacedFilterPolicies of its resource policy leave out " + resource + " in the namespace", true}
+			return Verdict{
+				No,
+				PolicyFilter,
+				"namespacedFilterPolicies of its resource policy leave out " + resource + " in the namespace",
+				true,
+			}
 		case !f.Named(o.GetName()):
 			return leftOut(PolicyFilter, "namespacedFilterPolicies of its resource policy leave out the name")
 		case !f.Selects(o.GetLabels()):
@@ -251,7 +282,12 @@ func (p *plan) collected(resource string, o metav1.Object) Verdict {
 		return taken
 	case slices.ContainsFunc(p.selectors, func(s *metav1.LabelSelector) bool { return !velero.HasConditions(s) }):
 		// FormatLabelSelector writes <none> for an empty one, which no API server takes: nothing is listed.
-		return Verdict{No, SelectorMismatch, "a label selector of the schedule is empty, and Velero cannot list with it", true}
+		return Verdict{
+			No,
+			SelectorMismatch,
+			"a label selector of the schedule is empty, and Velero cannot list with it",
+			true,
+		}
 	case p.selects(o):
 		return taken
 	}
@@ -336,7 +372,8 @@ func (p *plan) spread() {
 			}
 			label := cmp.Or(p.spec.VolumeGroupSnapshotLabelKey, "velero.io/volume-group") // getGroupedPVCs
 			for _, other := range p.Objects[Claims] {
-				if o.Labels[label] != "" && other.GetNamespace() == o.Namespace && other.GetLabels()[label] == o.Labels[label] {
+				if o.Labels[label] != "" && other.GetNamespace() == o.Namespace &&
+					other.GetLabels()[label] == o.Labels[label] {
 					bring(other)
 				}
 			}
@@ -379,7 +416,8 @@ func (p *plan) namespaceItself(n metav1.Object) Verdict {
 func (p *plan) anyCollected(namespace string) bool {
 	for resource, objects := range p.Objects {
 		for _, o := range objects {
-			if o.GetNamespace() == namespace && p.kind(resource).Answer == Yes && p.collected(resource, o).Answer == Yes {
+			if o.GetNamespace() == namespace && p.kind(resource).Answer == Yes &&
+				p.collected(resource, o).Answer == Yes {
 				return true
 			}
 		}

@@ -112,7 +112,11 @@ func (c *conditions) parse() error {
 }
 
 // volumePolicyFor is the first that fits, else zero (Policies.match); pv is nil for a claim without one.
-func volumePolicyFor(policies []volumePolicy, pv *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) volumePolicy {
+func volumePolicyFor(
+	policies []volumePolicy,
+	pv *corev1.PersistentVolume,
+	claim *corev1.PersistentVolumeClaim,
+) volumePolicy {
 	source := corev1.PersistentVolumeSpec{}
 	if pv != nil {
 		source = pv.Spec
@@ -148,7 +152,9 @@ func (c *conditions) fitCSI(source *corev1.CSIPersistentVolumeSource) bool {
 	switch {
 	case c.CSI == nil:
 		return true
-	case source == nil, c.CSI.Driver != "" && c.CSI.Driver != source.Driver, len(c.CSI.Attributes) > 0 && len(source.VolumeAttributes) == 0:
+	case source == nil,
+		c.CSI.Driver != "" && c.CSI.Driver != source.Driver,
+		len(c.CSI.Attributes) > 0 && len(source.VolumeAttributes) == 0:
 		return false
 	}
 	for key, value := range c.CSI.Attributes {

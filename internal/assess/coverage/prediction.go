@@ -47,7 +47,15 @@ func (p Prediction) Lists() []List {
 // Predict returns what the next backup of a schedule takes.
 func Predict(c *Cluster, s *Schedule) Prediction {
 	p := newPlan(newIndex(c), s)
-	out := Prediction{Schedule: s.Name, Namespaces: []string{}, Claims: []string{}, Data: []string{}, Workloads: map[string][]string{}, Unknown: []string{}, Refused: p.refused.Why}
+	out := Prediction{
+		Schedule:   s.Name,
+		Namespaces: []string{},
+		Claims:     []string{},
+		Data:       []string{},
+		Workloads:  map[string][]string{},
+		Unknown:    []string{},
+		Refused:    p.refused.Why,
+	}
 	add := func(list []string, what, name string, v Verdict) []string {
 		switch v.Answer {
 		case Yes:

@@ -35,7 +35,12 @@ type Saved struct {
 
 // NewRecord reads what Velero stored of a backup. noVolumes is true if it stored no record of volumes.
 func NewRecord(list []artifact.Resources, volumes []artifact.Volume, noVolumes bool) *Record {
-	r := &Record{Items: map[string][]string{}, Saved: map[string]Saved{}, Failed: map[string]string{}, NoVolumes: noVolumes}
+	r := &Record{
+		Items:     map[string][]string{},
+		Saved:     map[string]Saved{},
+		Failed:    map[string]string{},
+		NoVolumes: noVolumes,
+	}
 	for _, k := range list {
 		resource := resourceOf(k.Kind)
 		for _, i := range k.Items {
@@ -82,7 +87,10 @@ func saved(v *artifact.Volume) Verdict {
 	case artifact.VolumeSaved:
 		return taken
 	case artifact.VolumeSkipped:
-		return leftOut(VolumeSkipped, "its data was skipped"+human.Clause(": ", strings.TrimSuffix(v.SkippedReason, ";")))
+		return leftOut(
+			VolumeSkipped,
+			"its data was skipped"+human.Clause(": ", strings.TrimSuffix(v.SkippedReason, ";")),
+		)
 	case artifact.VolumeFailed:
 		return leftOut(VolumeFailed, "saving its data failed"+human.Clause(": ", v.Method+" "+v.Phase))
 	}
@@ -91,7 +99,9 @@ func saved(v *artifact.Volume) Verdict {
 
 // failure matches what Velero says of an item that an action failed on: it lists the item, and stores neither that nor
 // what the action would have saved, as a snapshot that timed out (pkg/backup/item_backupper.go, executeActions).
-var failure = regexp.MustCompile(`(?s)name: /(\S+) .*\(groupResource=([^,]+), namespace=([^,]*), name=([^)]+)\): (?:rpc error: code = \w+ desc = )?(.*)`)
+var failure = regexp.MustCompile(
+	`(?s)name: /(\S+) .*\(groupResource=([^,]+), namespace=([^,]*), name=([^)]+)\): (?:rpc error: code = \w+ desc = )?(.*)`,
+)
 
 // AddErrors notes the items that errors of the backup name. What fails while a pod brings it in fails the pod, too.
 func (r *Record) AddErrors(messages []string) {
@@ -127,7 +137,10 @@ func (r *Record) data(claim string, pv corev1.PersistentVolume, began time.Time)
 	case pv.CreationTimestamp.After(began):
 		return leftOut(NoData, "it lists the claim, which had no volume or another one then")
 	case pv.Name != "" && !slices.Contains(r.Items[Volumes], pv.Name):
-		return unknown(OldVolumeRecord, "the backup leaves out its PersistentVolume, so Velero keeps no record of its data")
+		return unknown(
+			OldVolumeRecord,
+			"the backup leaves out its PersistentVolume, so Velero keeps no record of its data",
+		)
 	}
 	return leftOut(NoData, "it lists the claim, and nothing saved its data")
 }

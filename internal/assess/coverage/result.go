@@ -87,7 +87,10 @@ type Reading[T any] struct {
 // sum makes of a namespace by itself one with what is in it.
 func (n *Namespace) sum() {
 	for _, list := range [][]Item{n.Claims, n.Workloads} {
-		slices.SortStableFunc(list, func(a, b Item) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), human.CompareNames(a.Name, b.Name)) })
+		slices.SortStableFunc(
+			list,
+			func(a, b Item) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), human.CompareNames(a.Name, b.Name)) },
+		)
 	}
 	for _, c := range n.Claims {
 		if c.State == Covered {
@@ -102,7 +105,14 @@ func (n *Namespace) sum() {
 	worst := slices.MaxFunc(all, func(a, b Item) int {
 		return cmp.Or(cmp.Compare(a.State.rank(), b.State.rank()), weight[a.Reason.Minor()]-weight[b.Reason.Minor()])
 	})
-	n.Item = Item{Kind: n.Kind, Name: n.Name, State: worst.State, Reason: worst.Reason, MaxAge: worst.MaxAge, Rule: worst.Rule}
+	n.Item = Item{
+		Kind:   n.Kind,
+		Name:   n.Name,
+		State:  worst.State,
+		Reason: worst.Reason,
+		MaxAge: worst.MaxAge,
+		Rule:   worst.Rule,
+	}
 	same := 0
 	for _, i := range all {
 		if i.Backup != "" && (n.At.IsZero() || i.At.Before(n.At)) {

@@ -68,7 +68,11 @@ func (c *Cluster) route(w http.ResponseWriter, r *http.Request) error {
 		fmt.Fprint(w, "ok")
 		return nil
 	case r.URL.Path == "/api":
-		return answer(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+		return answer(
+			w,
+			http.StatusOK,
+			metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}},
+		)
 	case r.URL.Path == "/apis":
 		return answer(w, http.StatusOK, c.groups())
 	case parts[0] == "api" && len(parts) >= 2:

@@ -73,7 +73,13 @@ func (v versioned) event(match func(*Object) bool) (t watch.EventType, o *Object
 
 // follow calls emit for each change after a version that match selects, until
 // ctx ends or emit fails.
-func (c *Cluster) follow(ctx context.Context, k *kind, version uint64, match func(*Object) bool, emit func(watch.EventType, *Object) error) error {
+func (c *Cluster) follow(
+	ctx context.Context,
+	k *kind,
+	version uint64,
+	match func(*Object) bool,
+	emit func(watch.EventType, *Object) error,
+) error {
 	for {
 		list, news, err := c.since(version)
 		if err != nil {

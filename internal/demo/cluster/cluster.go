@@ -133,7 +133,13 @@ func (c *Cluster) EnsureNamespaces() error {
 			if _, err := c.get(home, "", name); err == nil {
 				continue
 			}
-			n := &Object{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "status": map[string]any{"phase": "Active"}}}
+			n := &Object{
+				Object: map[string]any{
+					"apiVersion": "v1",
+					"kind":       "Namespace",
+					"status":     map[string]any{"phase": "Active"},
+				},
+			}
 			n.SetName(name)
 			n.SetUID(uuid.NewUUID())
 			n.SetCreationTimestamp(metav1.NewTime(c.clock().Add(-90 * 24 * time.Hour)))

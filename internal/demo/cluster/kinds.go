@@ -20,16 +20,46 @@ type kind struct {
 // always are the kinds that every cluster with Velero serves. Others are served
 // when an object of theirs comes.
 var always = []schema.GroupVersionKind{
-	gvk("", "v1", "Namespace"), gvk("", "v1", "Node"), gvk("", "v1", "Pod"), gvk("", "v1", "Event"), gvk("", "v1", "Secret"),
-	gvk("", "v1", "ConfigMap"), gvk("", "v1", "Service"), gvk("", "v1", "PersistentVolume"), gvk("", "v1", "PersistentVolumeClaim"),
-	gvk("apps", "v1", "Deployment"), gvk("apps", "v1", "DaemonSet"), gvk("apps", "v1", "ReplicaSet"), gvk("batch", "v1", "Job"),
-	gvk("storage.k8s.io", "v1", "StorageClass"), gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
-	gvk(veleroGroup, "v1", "Backup"), gvk(veleroGroup, "v1", "Restore"), gvk(veleroGroup, "v1", "Schedule"),
-	gvk(veleroGroup, "v1", "BackupStorageLocation"), gvk(veleroGroup, "v1", "VolumeSnapshotLocation"),
-	gvk(veleroGroup, "v1", "BackupRepository"), gvk(veleroGroup, "v1", "DeleteBackupRequest"),
-	gvk(veleroGroup, "v1", "DownloadRequest"), gvk(veleroGroup, "v1", "ServerStatusRequest"),
-	gvk(veleroGroup, "v1", "PodVolumeBackup"), gvk(veleroGroup, "v1", "PodVolumeRestore"),
-	gvk(veleroGroup, "v2alpha1", "DataUpload"), gvk(veleroGroup, "v2alpha1", "DataDownload"),
+	gvk(
+		"",
+		"v1",
+		"Namespace",
+	),
+	gvk("", "v1", "Node"),
+	gvk("", "v1", "Pod"),
+	gvk("", "v1", "Event"),
+	gvk("", "v1", "Secret"),
+	gvk(
+		"",
+		"v1",
+		"ConfigMap",
+	),
+	gvk("", "v1", "Service"),
+	gvk("", "v1", "PersistentVolume"),
+	gvk("", "v1", "PersistentVolumeClaim"),
+	gvk(
+		"apps",
+		"v1",
+		"Deployment",
+	),
+	gvk("apps", "v1", "DaemonSet"),
+	gvk("apps", "v1", "ReplicaSet"),
+	gvk("batch", "v1", "Job"),
+	gvk("storage.k8s.io", "v1", "StorageClass"),
+	gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+	gvk(veleroGroup, "v1", "Backup"),
+	gvk(veleroGroup, "v1", "Restore"),
+	gvk(veleroGroup, "v1", "Schedule"),
+	gvk(veleroGroup, "v1", "BackupStorageLocation"),
+	gvk(veleroGroup, "v1", "VolumeSnapshotLocation"),
+	gvk(veleroGroup, "v1", "BackupRepository"),
+	gvk(veleroGroup, "v1", "DeleteBackupRequest"),
+	gvk(veleroGroup, "v1", "DownloadRequest"),
+	gvk(veleroGroup, "v1", "ServerStatusRequest"),
+	gvk(veleroGroup, "v1", "PodVolumeBackup"),
+	gvk(veleroGroup, "v1", "PodVolumeRestore"),
+	gvk(veleroGroup, "v2alpha1", "DataUpload"),
+	gvk(veleroGroup, "v2alpha1", "DataDownload"),
 }
 
 const veleroGroup = "velero.io"
@@ -101,7 +131,10 @@ func (c *Cluster) resources(gv schema.GroupVersion) *metav1.APIResourceList {
 func (c *Cluster) groups() *metav1.APIGroupList {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	list := &metav1.APIGroupList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+		Groups:   []metav1.APIGroup{},
+	}
 	versions := map[string][]string{}
 	for r := range c.kinds {
 		if r.Group != "" && !slices.Contains(versions[r.Group], r.Version) {

@@ -54,7 +54,11 @@ func (c *Cluster) log(namespace, pod string) (lines []Line, readable bool) {
 func (c *Cluster) serveLog(w http.ResponseWriter, r *http.Request, pod *Object) error {
 	lines, readable := c.log(pod.GetNamespace(), pod.GetName())
 	if !readable {
-		return apierrors.NewForbidden(podKind.gvr.GroupResource(), pod.GetName(), fmt.Errorf("its log cannot be read in this scene"))
+		return apierrors.NewForbidden(
+			podKind.gvr.GroupResource(),
+			pod.GetName(),
+			fmt.Errorf("its log cannot be read in this scene"),
+		)
 	}
 	q := r.URL.Query()
 	if name := q.Get("container"); name != "" && !hasContainer(pod, name) {

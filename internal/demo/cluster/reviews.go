@@ -10,8 +10,11 @@ var reviews = map[string]any{
 	"authorization.k8s.io/selfsubjectrulesreviews": map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": map[string]any{},
 		"status": map[string]any{
-			"incomplete": false, "nonResourceRules": []any{},
-			"resourceRules": []any{map[string]any{"verbs": []any{"*"}, "apiGroups": []any{"*"}, "resources": []any{"*"}}},
+			"incomplete":       false,
+			"nonResourceRules": []any{},
+			"resourceRules": []any{
+				map[string]any{"verbs": []any{"*"}, "apiGroups": []any{"*"}, "resources": []any{"*"}},
+			},
 		},
 	},
 	"authentication.k8s.io/selfsubjectreviews": map[string]any{

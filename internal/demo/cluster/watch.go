@@ -145,6 +145,11 @@ func (s stream) initialEnd(version uint64) error {
 func statusObject(err *apierrors.StatusError) *Object {
 	s := err.Status()
 	return &Object{Object: map[string]any{
-		"kind": "Status", "apiVersion": "v1", "status": s.Status, "code": int64(s.Code), "reason": string(s.Reason), "message": s.Message,
+		"kind":       "Status",
+		"apiVersion": "v1",
+		"status":     s.Status,
+		"code":       int64(s.Code),
+		"reason":     string(s.Reason),
+		"message":    s.Message,
 	}}
 }

@@ -59,7 +59,12 @@ func IsUnchanged(err error) bool { return errors.Is(err, errUnchanged) }
 
 // Edit changes an object by f, which gets a copy, and returns it as it is
 // served then. f returns false to leave it alone, and must not use the cluster.
-func (c *Cluster) Edit(g schema.GroupVersionKind, namespace, name string, by Author, f func(*Object) bool) (*Object, error) {
+func (c *Cluster) Edit(
+	g schema.GroupVersionKind,
+	namespace, name string,
+	by Author,
+	f func(*Object) bool,
+) (*Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.serve(g)
@@ -130,7 +135,14 @@ func (c *Cluster) update(k *kind, o *Object, by Author, dryRun bool) (*Object, e
 
 // patch applies a JSON patch or a merge patch. client-go's reaction does it, on
 // a tracker that holds nothing but the object.
-func (c *Cluster) patch(k *kind, namespace, name string, t types.PatchType, data []byte, by Author, dryRun bool) (*Object, error) {
+func (c *Cluster) patch(
+	k *kind,
+	namespace, name string,
+	t types.PatchType,
+	data []byte,
+	by Author,
+	dryRun bool,
+) (*Object, error) {
 	if t != types.JSONPatchType && t != types.MergePatchType {
 		return nil, apierrors.NewGenericServerResponse(415, "patch", k.gvr.GroupResource(), name,
 			fmt.Sprintf("the demo's cluster takes no patch of type %s", t), 0, true)
@@ -148,7 +160,11 @@ func (c *Cluster) patch(k *kind, namespace, name string, t types.PatchType, data
 	if err := scratch.Create(k.gvr, old, namespace); err != nil {
 		return nil, fmt.Errorf("patching %s %s: %w", k.gvk.Kind, name, err)
 	}
-	_, patched, err := clienttesting.ObjectReaction(scratch)(clienttesting.NewPatchAction(k.gvr, namespace, name, t, data))
+	_, patched, err := clienttesting.ObjectReaction(
+		scratch,
+	)(
+		clienttesting.NewPatchAction(k.gvr, namespace, name, t, data),
+	)
 	if err != nil {
 		// A failed test of a JSON patch is what the API server calls invalid.
 		return nil, apierrors.NewGenericServerResponse(422, "patch", k.gvr.GroupResource(), name, err.Error(), 0, true)
@@ -176,7 +192,11 @@ func (c *Cluster) delete(k *kind, namespace, name string, o metav1.DeleteOptions
 	if p := o.Preconditions; p != nil {
 		wrongUID := p.UID != nil && *p.UID != old.GetUID()
 		if wrongUID || p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion() {
-			return nil, apierrors.NewConflict(k.gvr.GroupResource(), name, errors.New("the precondition of the deletion does not hold"))
+			return nil, apierrors.NewConflict(
+				k.gvr.GroupResource(),
+				name,
+				errors.New("the precondition of the deletion does not hold"),
+			)
 		}
 	}
 	marked := old.DeepCopy()

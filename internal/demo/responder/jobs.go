@@ -68,7 +68,13 @@ func (t *task) begin() bool {
 func (t *task) total() int64 {
 	name, _, _ := unstructured.NestedString(t.object.Object, "spec", "backupName")
 	for _, b := range t.Cluster.List(veleroKind("Backup"), t.object.GetNamespace()) {
-		if n, _, _ := unstructured.NestedInt64(b.Object, "status", "progress", "totalItems"); b.GetName() == name && n > 0 {
+		if n, _, _ := unstructured.NestedInt64(
+			b.Object,
+			"status",
+			"progress",
+			"totalItems",
+		); b.GetName() == name &&
+			n > 0 {
 			return n
 		}
 	}
@@ -87,7 +93,10 @@ func (t *task) items() bool {
 			setStatus(o, map[string]any{"phase": "Finalizing"})
 			return true
 		}
-		setStatus(o, map[string]any{"progress": map[string]any{"totalItems": total, field: min(total, done+itemsAStep)}})
+		setStatus(
+			o,
+			map[string]any{"progress": map[string]any{"totalItems": total, field: min(total, done+itemsAStep)}},
+		)
 		return true
 	})
 }

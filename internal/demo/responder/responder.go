@@ -126,9 +126,15 @@ func (t *task) pause() bool {
 // is gone or f leaves it alone.
 func (t *task) edit(by cluster.Author, f func(*cluster.Object) bool) bool {
 	o := t.object
-	after, err := t.Cluster.Edit(o.GroupVersionKind(), o.GetNamespace(), o.GetName(), by, func(now *cluster.Object) bool {
-		return now.GetUID() == o.GetUID() && f(now)
-	})
+	after, err := t.Cluster.Edit(
+		o.GroupVersionKind(),
+		o.GetNamespace(),
+		o.GetName(),
+		by,
+		func(now *cluster.Object) bool {
+			return now.GetUID() == o.GetUID() && f(now)
+		},
+	)
 	if err != nil {
 		return false
 	}

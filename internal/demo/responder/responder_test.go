@@ -36,7 +36,9 @@ func newWorld(t *testing.T, objects ...string) world {
 			t.Fatal(err)
 		}
 	}
-	r := Start(Options{Cluster: c, Store: store.New(true), StoreURL: "http://store", Pace: time.Millisecond, Clock: time.Now})
+	r := Start(
+		Options{Cluster: c, Store: store.New(true), StoreURL: "http://store", Pace: time.Millisecond, Clock: time.Now},
+	)
 	t.Cleanup(r.Stop)
 	return world{t, c}
 }
@@ -153,10 +155,20 @@ func TestNothingHappensWithoutAServer(t *testing.T) {
 }
 
 func TestOperationsWaitForTheVolumes(t *testing.T) {
-	w := newWorld(t, serverPod, job("Backup", "b", "InProgress"), upload("done", "Completed"), upload("moving", "InProgress"))
+	w := newWorld(
+		t,
+		serverPod,
+		job("Backup", "b", "InProgress"),
+		upload("done", "Completed"),
+		upload("moving", "InProgress"),
+	)
 	w.moveOn("Backup", "b", "WaitingForPluginOperations")
 	w.stays("Backup", "b", "WaitingForPluginOperations")
-	w.edit("DataUpload", "moving", func(o *cluster.Object) { _ = unstructured.SetNestedField(o.Object, true, "spec", "cancel") })
+	w.edit(
+		"DataUpload",
+		"moving",
+		func(o *cluster.Object) { _ = unstructured.SetNestedField(o.Object, true, "spec", "cancel") },
+	)
 	w.becomes("DataUpload", "moving", "Canceled")
 	w.becomes("Backup", "b", "PartiallyFailed")
 	if got := w.phase("DataUpload", "done"); got != "Completed" {
@@ -165,12 +177,21 @@ func TestOperationsWaitForTheVolumes(t *testing.T) {
 }
 
 func TestDeletions(t *testing.T) {
-	w := newWorld(t, serverPod, job("Backup", "b", "Completed"), upload("u", "Completed"), job("Restore", "r", "Completed"), job("Backup", "other", "Completed"))
+	w := newWorld(
+		t,
+		serverPod,
+		job("Backup", "b", "Completed"),
+		upload("u", "Completed"),
+		job("Restore", "r", "Completed"),
+		job("Backup", "other", "Completed"),
+	)
 	if err := w.Delete(veleroKind("Restore"), "velero", "r", client); err != nil {
 		t.Fatal(err)
 	}
 	w.becomes("Restore", "r", "gone")
-	w.create(`{apiVersion: velero.io/v1, kind: DeleteBackupRequest, metadata: {name: d, namespace: velero}, spec: {backupName: b}}`)
+	w.create(
+		`{apiVersion: velero.io/v1, kind: DeleteBackupRequest, metadata: {name: d, namespace: velero}, spec: {backupName: b}}`,
+	)
 	w.becomes("DeleteBackupRequest", "d", "gone")
 	for _, gone := range [][2]string{{"Backup", "b"}, {"DataUpload", "u"}} {
 		if got := w.phase(gone[0], gone[1]); got != "gone" {
@@ -183,7 +204,11 @@ func TestDeletions(t *testing.T) {
 }
 
 func TestANewRestoreRuns(t *testing.T) {
-	w := newWorld(t, serverPod, `{apiVersion: velero.io/v1, kind: Backup, metadata: {name: b, namespace: velero}, status: {phase: Completed, progress: {totalItems: 250}}}`)
+	w := newWorld(
+		t,
+		serverPod,
+		`{apiVersion: velero.io/v1, kind: Backup, metadata: {name: b, namespace: velero}, status: {phase: Completed, progress: {totalItems: 250}}}`,
+	)
 	w.create(`{apiVersion: velero.io/v1, kind: Restore, metadata: {name: r, namespace: velero}, spec: {backupName: b}}`)
 	w.becomes("Restore", "r", "Completed")
 	o := w.List(veleroKind("Restore"), "velero")[0]

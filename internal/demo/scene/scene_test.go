@@ -69,7 +69,8 @@ func TestTimesAreRelativeToNow(t *testing.T) {
 	if got := s.Logs[0].Text; got != `time="2026-11-22T10:20:00Z" level=info msg="restore completed"` {
 		t.Errorf("log: %s", got)
 	}
-	if got := s.Logs[1]; got.Text != "panic: [-1m] time=... nil" || got.Time.Format(time.RFC3339) != "2026-11-22T10:56:48Z" {
+	if got := s.Logs[1]; got.Text != "panic: [-1m] time=... nil" ||
+		got.Time.Format(time.RFC3339) != "2026-11-22T10:56:48Z" {
 		t.Errorf("log: %+v", got)
 	}
 	if kind, name := s.Expect.Target(); kind != "restore" || name != "shop" || s.Expect.State[1] != "" {
@@ -81,7 +82,10 @@ func TestCronExpressionsAreRelativeToNow(t *testing.T) {
 	for text, want := range map[string]string{
 		"<hourly -38m>": "22 * * * *", "<cron -11h>": "0 0 * * *", "<weekly -80h>": "0 3 * * 4", "<hourly 38m>": "<hourly 38m>",
 	} {
-		s := load(t, "objects: [{apiVersion: velero.io/v1, kind: Schedule, metadata: {name: a}, spec: {schedule: \""+text+"\"}}]")
+		s := load(
+			t,
+			"objects: [{apiVersion: velero.io/v1, kind: Schedule, metadata: {name: a}, spec: {schedule: \""+text+"\"}}]",
+		)
 		if got, _, _ := unstructured.NestedString(s.Objects[0].Object, "spec", "schedule"); got != want {
 			t.Errorf("%s is %v, want %s", text, got, want)
 		}

@@ -48,7 +48,11 @@ func readStored(raw json.RawMessage, c clock) (Stored, error) {
 	for kind, f := range files {
 		modified, ok := c.time(f.Modified)
 		if !ok {
-			return Stored{}, fmt.Errorf("stored: %s: modified %q is not a time relative to now, such as -40m", kind, f.Modified)
+			return Stored{}, fmt.Errorf(
+				"stored: %s: modified %q is not a time relative to now, such as -40m",
+				kind,
+				f.Modified,
+			)
 		}
 		if strings.HasPrefix(f.Body, "[") && strings.HasSuffix(kind, "Log") {
 			lines, err := readLogs(strings.Split(strings.TrimSpace(f.Body), "\n"), c)

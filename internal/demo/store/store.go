@@ -115,7 +115,13 @@ func (s *Store) Sign(k Key) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.signed[signature] = k
-	return fmt.Sprintf("%sdemo/%s/%s.gz?X-Amz-Expires=600&X-Amz-Signature=%s", Path, k.Job, url.PathEscape(k.File), signature)
+	return fmt.Sprintf(
+		"%sdemo/%s/%s.gz?X-Amz-Expires=600&X-Amz-Signature=%s",
+		Path,
+		k.Job,
+		url.PathEscape(k.File),
+		signature,
+	)
 }
 
 // ServeHTTP answers for one file. What nobody can fetch is a connection that
@@ -148,5 +154,10 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>%s</Message></Error>\n", code, message)
+	fmt.Fprintf(
+		w,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code><Message>%s</Message></Error>\n",
+		code,
+		message,
+	)
 }

@@ -63,7 +63,12 @@ func (e *errors) percentile(p float64) float64 {
 }
 
 func (e *errors) String() string {
-	return fmt.Sprintf("%5.1f %6.1f %4.0f", e.percentile(0.5), e.percentile(0.9), 100*float64(e.blank)/float64(max(e.asked, 1)))
+	return fmt.Sprintf(
+		"%5.1f %6.1f %4.0f",
+		e.percentile(0.5),
+		e.percentile(0.9),
+		100*float64(e.blank)/float64(max(e.asked, 1)),
+	)
 }
 
 // history is what earlier restores may have taught veltui before a recording is
@@ -97,7 +102,12 @@ func scaled(r forecast.Rates, factor float64) forecast.Rates {
 // otherKinds is the history of a restore that had none of the usual kinds, and
 // in which an item took a second.
 var otherKinds = forecast.Rates{Resources: map[string]forecast.Cost{
-	"widgets.lab.example.com": {Seconds: 1, Seen: 60}, "gadgets.lab.example.com": {Seconds: 1, Seen: 60}, "replicationcontrollers": {Seconds: 1, Seen: 60},
+	"widgets.lab.example.com": {
+		Seconds: 1,
+		Seen:    60,
+	},
+	"gadgets.lab.example.com": {Seconds: 1, Seen: 60},
+	"replicationcontrollers":  {Seconds: 1, Seen: 60},
 }}
 
 // swapped is a history in which the slowest kind cost what the fastest does, and
@@ -196,8 +206,16 @@ func TestAccuracy(t *testing.T) {
 			long++
 			for i, f := range judge(all, r).forecasts {
 				rough, held = rough+f.rough, held+f.roughHeld
-				if f.percentile(0.5) > mostMedian || f.percentile(0.9) > mostNinth || !f.shown || f.wait > 5*time.Second {
-					t.Errorf("%s: %s, history %q: median, 90th percentile, none: %v %%; first after %v", what, r.name, histories[i].name, &f, f.wait)
+				if f.percentile(0.5) > mostMedian || f.percentile(0.9) > mostNinth || !f.shown ||
+					f.wait > 5*time.Second {
+					t.Errorf(
+						"%s: %s, history %q: median, 90th percentile, none: %v %%; first after %v",
+						what,
+						r.name,
+						histories[i].name,
+						&f,
+						f.wait,
+					)
 				}
 			}
 		}
@@ -267,7 +285,16 @@ func compare(out io.Writer, all []recording) {
 		row(r.name, e.mean.asked, cells...)
 		for i := range e.forecasts {
 			f := &e.forecasts[i]
-			fmt.Fprintf(out, "      %-14s first after %v; rough %d times, the range held %d; all ranges held %d of %d\n", histories[i].name, f.wait, f.rough, f.roughHeld, f.held, len(f.all))
+			fmt.Fprintf(
+				out,
+				"      %-14s first after %v; rough %d times, the range held %d; all ranges held %d of %d\n",
+				histories[i].name,
+				f.wait,
+				f.rough,
+				f.roughHeld,
+				f.held,
+				len(f.all),
+			)
 		}
 	}
 }

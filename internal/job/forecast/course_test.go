@@ -50,10 +50,24 @@ func after(seconds float64) time.Time {
 
 // usual is Velero as it comes, in a cluster nearby.
 var usual = server{throttle: throttled, own: map[string]float64{
-	claims: listed, "secrets": plain, "configmaps": plain, "services": plain, "pods": listed, "replicasets.apps": listed, "deployments.apps": listed,
+	claims:             listed,
+	"secrets":          plain,
+	"configmaps":       plain,
+	"services":         plain,
+	"pods":             listed,
+	"replicasets.apps": listed,
+	"deployments.apps": listed,
 }}
 
-var mixed = []Step{{claims, 30}, {"secrets", 400}, {"configmaps", 1100}, {"pods", 60}, {"replicasets.apps", 100}, {"services", 300}, {"deployments.apps", 100}}
+var mixed = []Step{
+	{claims, 30},
+	{"secrets", 400},
+	{"configmaps", 1100},
+	{"pods", 60},
+	{"replicasets.apps", 100},
+	{"services", 300},
+	{"deployments.apps", 100},
+}
 
 func TestForecastOfTheUsual(t *testing.T) {
 	all, end := usual.restore(mixed)
@@ -200,7 +214,14 @@ func TestHistoryThatDoesNotFit(t *testing.T) {
 				got, _ := likely(c, s.at)
 				want, _ := likely(without, s.at)
 				if i >= 2 && got != want {
-					t.Errorf("%s, a history of %v times that: %v left after %d numbers, %v without it", name, factor, got, i+1, want)
+					t.Errorf(
+						"%s, a history of %v times that: %v left after %d numbers, %v without it",
+						name,
+						factor,
+						got,
+						i+1,
+						want,
+					)
 				}
 			}
 		}
@@ -340,7 +361,9 @@ func TestNonsense(t *testing.T) {
 
 func TestRatesWith(t *testing.T) {
 	old := Rates{Resources: map[string]Cost{"pods": {0.1, 40}}}
-	both := old.With(Rates{Throttle: Cost{0.02, 5}, Resources: map[string]Cost{"pods": {0.4, 40}, "jobs.batch": {0, 9}}})
+	both := old.With(
+		Rates{Throttle: Cost{0.02, 5}, Resources: map[string]Cost{"pods": {0.4, 40}, "jobs.batch": {0, 9}}},
+	)
 	if got := both.Resources["pods"].Seconds; math.Abs(got-0.16) > 1e-9 { // 80 s for 500 items
 		t.Errorf("pods: %v", got)
 	}

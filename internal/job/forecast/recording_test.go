@@ -102,7 +102,11 @@ func recordings(t testing.TB, p places) (all []recording) {
 		if namespaces == "" {
 			namespaces = existed
 		}
-		e, err := indexes[backup].Estimate(t.Context(), collector.RestoreSpec{Restore: restore.Spec, Existing: collector.ParseNamespaces(namespaces)}, collector.Discovery{})
+		e, err := indexes[backup].Estimate(
+			t.Context(),
+			collector.RestoreSpec{Restore: restore.Spec, Existing: collector.ParseNamespaces(namespaces)},
+			collector.Discovery{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

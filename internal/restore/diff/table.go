@@ -86,7 +86,8 @@ func (t *Table) Sign(object map[string]any) []Field {
 		}
 		for key, value := range below {
 			pairs, isMap := value.(map[string]any)
-			if name != "metadata" || key != "labels" && key != "annotations" || !isMap || len(pairs) == 0 && key == "annotations" {
+			if name != "metadata" || key != "labels" && key != "annotations" || !isMap ||
+				len(pairs) == 0 && key == "annotations" {
 				add(name+"."+key, value)
 				continue
 			}
@@ -116,7 +117,8 @@ func (t *Table) deep(all []Field, path string, value any) []Field {
 		if len(path) > maxPath && len(v) > 0 {
 			return append(all, t.field(path, v))
 		}
-		quantities := slices.Contains(ofQuantities, path[strings.LastIndexByte(path, '.')+1:]) || strings.HasPrefix(path, "spec.limits[")
+		quantities := slices.Contains(ofQuantities, path[strings.LastIndexByte(path, '.')+1:]) ||
+			strings.HasPrefix(path, "spec.limits[")
 		for key, below := range v {
 			if quantities || slices.Contains(ofQuantities, key) {
 				below = canonical(below)
@@ -145,7 +147,16 @@ func (t *Table) deep(all []Field, path string, value any) []Field {
 }
 
 // ofQuantities are fields of Kubernetes that are quantities, or hold some by their names; limit ranges have more.
-var ofQuantities = []string{"limits", "requests", "hard", "podFixed", "capacity", "sizeLimit", "divisor", "averageValue"}
+var ofQuantities = []string{
+	"limits",
+	"requests",
+	"hard",
+	"podFixed",
+	"capacity",
+	"sizeLimit",
+	"divisor",
+	"averageValue",
+}
 
 // Quantity reads a quantity, but for those with an exponent, which may take long to parse.
 func Quantity(value any) (q resource.Quantity, ok bool) {

@@ -38,7 +38,12 @@ func TestSigns(t *testing.T) {
 		t.Errorf("of itself it differs in %q", table.Names(changed))
 	}
 	other := strings.NewReplacer(`"b"]`, `"c"]`, `, {"port": 2}`, "", `"replicas": 0`, `"replicas": 1`).Replace(pod)
-	if got := table.Names(Changes(deep, table.SignDeep(object(t, other)))); !slices.Equal(got, []string{"spec.args", "spec.ports[1].port", "spec.ports[]", "spec.replicas"}) {
+	if got := table.Names(
+		Changes(deep, table.SignDeep(object(t, other))),
+	); !slices.Equal(
+		got,
+		[]string{"spec.args", "spec.ports[1].port", "spec.ports[]", "spec.replicas"},
+	) {
 		t.Errorf("%q", got)
 	}
 	if !table.Has("spec.args", flat) || table.Has("spec.nothing", flat) {
@@ -86,7 +91,10 @@ func TestQuantities(t *testing.T) {
 		{`{"data": {"cpu": "1000m"}}`, `{"data": {"cpu": "1"}}`, "data.cpu"},
 	} {
 		table := NewTable()
-		if got := strings.Join(table.Names(Changes(table.SignDeep(object(t, c.a)), table.SignDeep(object(t, c.b)))), " "); got != c.want {
+		if got := strings.Join(
+			table.Names(Changes(table.SignDeep(object(t, c.a)), table.SignDeep(object(t, c.b)))),
+			" ",
+		); got != c.want {
 			t.Errorf("%s and %s differ in %q, expected %q", c.a, c.b, got, c.want)
 		}
 	}

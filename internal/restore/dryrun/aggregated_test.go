@@ -36,22 +36,42 @@ func (a *aggregatedServer) version() string { return a.group + "/v1" }
 // documents returns the discovery and OpenAPI documents by path.
 func (a *aggregatedServer) documents() map[string]any {
 	version := map[string]any{"groupVersion": a.version(), "version": "v1"}
-	group := map[string]any{"kind": "APIGroup", "apiVersion": "v1", "name": a.group, "versions": []any{version}, "preferredVersion": version}
+	group := map[string]any{
+		"kind":             "APIGroup",
+		"apiVersion":       "v1",
+		"name":             a.group,
+		"versions":         []any{version},
+		"preferredVersion": version,
+	}
 	resources, paths := []any{}, map[string]any{}
 	for plural, kind := range a.plurals {
-		resources = append(resources, map[string]any{"name": plural, "singularName": strings.ToLower(kind), "namespaced": true, "kind": kind,
-			"verbs": []string{"create", "delete", "get", "list", "patch", "update"}})
+		resources = append(
+			resources,
+			map[string]any{"name": plural, "singularName": strings.ToLower(kind), "namespaced": true, "kind": kind,
+				"verbs": []string{"create", "delete", "get", "list", "patch", "update"}},
+		)
 		paths["/apis/"+a.version()+"/namespaces/{namespace}/"+plural] = map[string]any{"post": map[string]any{
 			"parameters":                      []any{map[string]any{"name": "dryRun", "in": "query"}},
 			"x-kubernetes-group-version-kind": map[string]any{"group": a.group, "version": "v1", "kind": kind}}}
 	}
 	document := "/openapi/v3/apis/" + a.version()
 	return map[string]any{
-		"/apis":                map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{group}},
-		"/apis/" + a.group:     group,
-		"/apis/" + a.version(): map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": a.version(), "resources": resources},
-		"/openapi/v3":          map[string]any{"paths": map[string]any{"apis/" + a.version(): map[string]any{"serverRelativeURL": document + "?hash=1"}}},
-		document:               map[string]any{"openapi": "3.0.0", "info": map[string]any{"title": a.group, "version": "v1"}, "paths": paths},
+		"/apis":            map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{group}},
+		"/apis/" + a.group: group,
+		"/apis/" + a.version(): map[string]any{
+			"kind":         "APIResourceList",
+			"apiVersion":   "v1",
+			"groupVersion": a.version(),
+			"resources":    resources,
+		},
+		"/openapi/v3": map[string]any{
+			"paths": map[string]any{"apis/" + a.version(): map[string]any{"serverRelativeURL": document + "?hash=1"}},
+		},
+		document: map[string]any{
+			"openapi": "3.0.0",
+			"info":    map[string]any{"title": a.group, "version": "v1"},
+			"paths":   paths,
+		},
 	}
 }
 
@@ -82,11 +102,29 @@ func (a *aggregatedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		send(http.StatusCreated, sent)
 	case collection:
-		send(http.StatusOK, map[string]any{"kind": kind + "List", "apiVersion": a.version(), "metadata": map[string]any{}, "items": []any{}})
+		send(
+			http.StatusOK,
+			map[string]any{
+				"kind":       kind + "List",
+				"apiVersion": a.version(),
+				"metadata":   map[string]any{},
+				"items":      []any{},
+			},
+		)
 	case found:
 		send(http.StatusOK, object)
 	default:
-		send(http.StatusNotFound, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "message": "not found"})
+		send(
+			http.StatusNotFound,
+			map[string]any{
+				"kind":       "Status",
+				"apiVersion": "v1",
+				"status":     "Failure",
+				"reason":     "NotFound",
+				"code":       404,
+				"message":    "not found",
+			},
+		)
 	}
 }
 
@@ -104,19 +142,43 @@ func (b *bed) aggregate(t *testing.T, namespace, name string, a *aggregatedServe
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.make(t, &corev1.Service{ObjectMeta: meta(namespace, name), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}})
-	b.make(t, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-		"metadata": map[string]any{"name": "v1." + a.group},
-		"spec": map[string]any{"group": a.group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
-			"service": map[string]any{"namespace": namespace, "name": name, "port": port}}}})
+	b.make(
+		t,
+		&corev1.Service{
+			ObjectMeta: meta(namespace, name),
+			Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+		},
+	)
+	b.make(
+		t,
+		&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiregistration.k8s.io/v1",
+			"kind":       "APIService",
+			"metadata":   map[string]any{"name": "v1." + a.group},
+			"spec": map[string]any{
+				"group":                 a.group,
+				"version":               "v1",
+				"groupPriorityMinimum":  int64(100),
+				"versionPriority":       int64(100),
+				"insecureSkipTLSVerify": true,
+				"service":               map[string]any{"namespace": namespace, "name": name, "port": port},
+			},
+		}},
+	)
 	sender, err := NewSender(t.Context(), Options{Config: b.config})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var last error
 	for ticks := time.NewTicker(100 * time.Millisecond); t.Context().Err() == nil; <-ticks.C {
-		if last = sender.client.REST.Get().AbsPath("/openapi/v3/apis/" + a.version()).Do(t.Context()).Error(); last == nil {
-			if last = sender.client.REST.Get().AbsPath("/apis/" + a.version() + "/namespaces/" + namespace + "/" + slices.Collect(maps.Keys(a.plurals))[0]).Do(t.Context()).Error(); last == nil {
+		if last = sender.client.REST.Get().
+			AbsPath("/openapi/v3/apis/" + a.version()).
+			Do(t.Context()).
+			Error(); last == nil {
+			if last = sender.client.REST.Get().
+				AbsPath("/apis/" + a.version() + "/namespaces/" + namespace + "/" + slices.Collect(maps.Keys(a.plurals))[0]).
+				Do(t.Context()).
+				Error(); last == nil {
 				return
 			}
 		}
@@ -129,21 +191,46 @@ func (b *bed) aggregate(t *testing.T, namespace, name string, a *aggregatedServe
 func TestAggregatedServerThatStores(t *testing.T) {
 	ns := "dry-aggregated"
 	b := bedOn(t, testbed.ForTest(t, testbed.Options{}), ns)
-	liar := &aggregatedServer{group: "liar.example.com", plurals: map[string]string{"things": "Thing", "gadgets": "Gadget"}}
-	honest := &aggregatedServer{group: "honest.example.com", plurals: map[string]string{"things": "Thing"}, honours: true}
+	liar := &aggregatedServer{
+		group:   "liar.example.com",
+		plurals: map[string]string{"things": "Thing", "gadgets": "Gadget"},
+	}
+	honest := &aggregatedServer{
+		group:   "honest.example.com",
+		plurals: map[string]string{"things": "Thing"},
+		honours: true,
+	}
 	b.aggregate(t, ns, "honest", honest)
 	b.aggregate(t, ns, "liar", liar)
 	hold := func(a *aggregatedServer) {
 		for plural, kind := range a.plurals {
 			for i := range 5 {
-				b.holds(t, plural+"."+a.group, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":"%s-%d"},"spec":{}}`, a.version(), kind, ns, plural, i))
+				b.holds(
+					t,
+					plural+"."+a.group,
+					fmt.Sprintf(
+						`{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":"%s-%d"},"spec":{}}`,
+						a.version(),
+						kind,
+						ns,
+						plural,
+						i,
+					),
+				)
 			}
 		}
 	}
 	hold(honest)
 	d := b.run(t)
-	if d.Accepted != 5 || honest.posts != 5 || len(honest.stored) > 0 || len(d.CarriedOut) > 0 || d.Unproven() > 0 || !strings.Contains(d.Summary(), "5 accepted, 0 rejected, nothing stored") {
-		t.Errorf("an honest server got %d and stored %d: %s, %v", honest.posts, len(honest.stored), d.Summary(), untoldOf(d.CannotTell))
+	if d.Accepted != 5 || honest.posts != 5 || len(honest.stored) > 0 || len(d.CarriedOut) > 0 || d.Unproven() > 0 ||
+		!strings.Contains(d.Summary(), "5 accepted, 0 rejected, nothing stored") {
+		t.Errorf(
+			"an honest server got %d and stored %d: %s, %v",
+			honest.posts,
+			len(honest.stored),
+			d.Summary(),
+			untoldOf(d.CannotTell),
+		)
 	}
 	hold(liar)
 	d = b.run(t)
@@ -158,7 +245,8 @@ func TestAggregatedServerThatStores(t *testing.T) {
 	if want := "kubectl -n " + ns + " delete " + o.Resource + " " + o.Name; o.Command != want {
 		t.Errorf("%s, want %s", o.Command, want)
 	}
-	if text := d.Summary(); strings.Contains(text, "nothing stored") || strings.Contains(text, "accepted") || !strings.Contains(text, "CARRIED OUT") {
+	if text := d.Summary(); strings.Contains(text, "nothing stored") || strings.Contains(text, "accepted") ||
+		!strings.Contains(text, "CARRIED OUT") {
 		t.Error(text)
 	}
 }

@@ -29,7 +29,11 @@ func TestNoDataOfSecrets(t *testing.T) {
 			i := &item{place: place{secrets, "ns", "s"}}
 			i.decide(a.verdict, a.why)
 			r := &run{Sender: s, items: map[place]*item{i.place: i}, targets: map[place]*item{i.place: i}}
-			if said := fmt.Sprintf("%+v", r.result(nil)); strings.Contains(said, "hunter2") || !strings.Contains(said, "leaves out") {
+			if said := fmt.Sprintf(
+				"%+v",
+				r.result(nil),
+			); strings.Contains(said, "hunter2") ||
+				!strings.Contains(said, "leaves out") {
 				t.Errorf("%d of %s: %s", v, text, said)
 			}
 		}
@@ -72,14 +76,41 @@ func TestWebhooksChooseTheirCode(t *testing.T) {
 	for n, status := range []metav1.Status{{Code: 409, Reason: metav1.StatusReasonAlreadyExists}, {Code: 429}, {Code: 401}, {Code: 401, Reason: metav1.StatusReasonUnauthorized}, {Code: 404, Reason: metav1.StatusReasonNotFound}} {
 		status.Message = "not today"
 		denying, label := denier(t, &status), fmt.Sprint("h", n)
-		hooks = append(hooks, admissionv1.ValidatingWebhook{Name: label + ".test.io", ClientConfig: admissionv1.WebhookClientConfig{URL: &denying.url, CABundle: denying.ca}, FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}}, ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"h": label}},
-			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create}, Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}}})
+		hooks = append(
+			hooks,
+			admissionv1.ValidatingWebhook{
+				Name:                    label + ".test.io",
+				ClientConfig:            admissionv1.WebhookClientConfig{URL: &denying.url, CABundle: denying.ca},
+				FailurePolicy:           &fail,
+				SideEffects:             &none,
+				AdmissionReviewVersions: []string{"v1"},
+				NamespaceSelector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns},
+				},
+				ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"h": label}},
+				Rules: []admissionv1.RuleWithOperations{
+					{
+						Operations: []admissionv1.OperationType{admissionv1.Create},
+						Rule: admissionv1.Rule{
+							APIGroups:   []string{""},
+							APIVersions: []string{"v1"},
+							Resources:   []string{"configmaps"},
+						},
+					},
+				},
+			},
+		)
 		b.configMap(t, ns, label, `,"labels":{"h":"`+label+`"}`)
 	}
 	b.configMap(t, ns, "fine", "")
 	b.make(t, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta("", ns), Webhooks: hooks})
-	b.settled(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "denied", Labels: map[string]string{"h": "h4"}}}, "denied the request")
+	b.settled(
+		t,
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "denied", Labels: map[string]string{"h": "h4"}},
+		},
+		"denied the request",
+	)
 	d := b.run(t)
 	want := map[string]string{}
 	for n := range hooks {
@@ -96,7 +127,11 @@ func TestModifierLeavesNamespaces(t *testing.T) {
 	ns := shared.Name("modified")
 	b := newBed(t, ns+"-x")
 	var err error
-	b.modifier, err = modifier.Parse(map[string]string{"a": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: '*'}\n  patches: [{operation: remove, path: /metadata/annotations/gone}]\n"})
+	b.modifier, err = modifier.Parse(
+		map[string]string{
+			"a": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: '*'}\n  patches: [{operation: remove, path: /metadata/annotations/gone}]\n",
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +153,11 @@ func TestLimitRangesComeFirst(t *testing.T) {
 	b.pod(t, ns, "p", "")
 	pod := "pods/" + ns + "/p"
 	wants(t, "rejected", rejectedOf(b.run(t)), map[string]string{pod: "must specify limits.cpu"})
-	b.holds(t, "limitranges", `{"apiVersion":"v1","kind":"LimitRange","metadata":{"namespace":"`+ns+`","name":"l"},"spec":{"limits":[{"type":"Container","default":{"cpu":"1"}}]}}`)
+	b.holds(
+		t,
+		"limitranges",
+		`{"apiVersion":"v1","kind":"LimitRange","metadata":{"namespace":"`+ns+`","name":"l"},"spec":{"limits":[{"type":"Container","default":{"cpu":"1"}}]}}`,
+	)
 	d := b.run(t)
 	wants(t, "rejected", rejectedOf(d), nil)
 	wants(t, "cannot tell", untoldOf(d.CannotTell), map[string]string{pod: "limit ranges first"})

@@ -61,7 +61,13 @@ func bedOn(t *testing.T, plane *testbed.ControlPlane, namespace string) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{ControlPlane: plane, Client: c, bodies: map[string]string{}, config: plane.Config(), spec: velerov1.RestoreSpec{BackupName: "b"}}
+	b := &bed{
+		ControlPlane: plane,
+		Client:       c,
+		bodies:       map[string]string{},
+		config:       plane.Config(),
+		spec:         velerov1.RestoreSpec{BackupName: "b"},
+	}
 	b.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	b.make(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
 	return b
@@ -78,7 +84,10 @@ func (b *bed) make(t *testing.T, o client.Object) {
 // quota makes one with the status that its controller would give it.
 func (b *bed) quota(t *testing.T, namespace, name string, hard corev1.ResourceList) {
 	t.Helper()
-	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+	q := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.ResourceQuotaSpec{Hard: hard},
+	}
 	b.make(t, q)
 	q.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{}}
 	for name := range hard {
@@ -101,12 +110,30 @@ func (b *bed) holds(t *testing.T, resource, body string) {
 
 func (b *bed) configMap(t *testing.T, namespace, name, metadata string) {
 	t.Helper()
-	b.holds(t, "configmaps", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q%s},"data":{"a":"b"}}`, namespace, name, metadata))
+	b.holds(
+		t,
+		"configmaps",
+		fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":%q%s},"data":{"a":"b"}}`,
+			namespace,
+			name,
+			metadata,
+		),
+	)
 }
 
 func (b *bed) pod(t *testing.T, namespace, name, spec string) {
 	t.Helper()
-	b.holds(t, "pods", fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q},"spec":{"containers":[{"name":"a","image":"a"}]%s},"status":{"phase":"Running"}}`, namespace, name, spec))
+	b.holds(
+		t,
+		"pods",
+		fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q},"spec":{"containers":[{"name":"a","image":"a"}]%s},"status":{"phase":"Running"}}`,
+			namespace,
+			name,
+			spec,
+		),
+	)
 }
 
 func (b *bed) tarball(t *testing.T) []byte {
@@ -115,7 +142,9 @@ func (b *bed) tarball(t *testing.T) []byte {
 	zip := gzip.NewWriter(&archive)
 	w := tar.NewWriter(zip)
 	put := func(name, body string) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600}); err != nil {
+		if err := w.WriteHeader(
+			&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600},
+		); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = w.Write([]byte(body))
@@ -169,7 +198,10 @@ func (b *bed) try(t *testing.T, ctx context.Context) (*preflight.DryRun, error) 
 	must(err)
 	around, err := reader.Surroundings(t.Context(), served, live.Around{})
 	must(err)
-	spec := collector.RestoreSpec{Restore: b.spec, Existing: collector.Namespaces{Known: true, Names: slices.Collect(maps.Keys(around.Namespaces))}}
+	spec := collector.RestoreSpec{
+		Restore:  b.spec,
+		Existing: collector.Namespaces{Known: true, Names: slices.Collect(maps.Keys(around.Namespaces))},
+	}
 	fates, err := index.Fates(t.Context(), spec, collector.LiveDiscovery(served.Lists))
 	must(err)
 	question, _, err := preflight.Ask(fates, b.spec, "velero")
@@ -238,21 +270,39 @@ func quantity(text string) resource.Quantity { return resource.MustParse(text) }
 func (b *bed) asVelero(t *testing.T, namespace string) {
 	t.Helper()
 	b.velero = Account{namespace, "velero"}
-	b.make(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-velero"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "velero"}}})
+	b.make(
+		t,
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: namespace + "-velero"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "velero"}},
+		},
+	)
 	b.granted(t, b.velero.User(), namespace)
 }
 
 // granted waits until a user may create ConfigMaps in a namespace.
 func (b *bed) granted(t *testing.T, user, namespace string) {
 	t.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "create", Resource: "configmaps"}}}
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		asked := review.DeepCopy()
-		err := b.Create(ctx, asked)
-		return err == nil && asked.Status.Allowed, err
-	})
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace,
+			Verb:      "create",
+			Resource:  "configmaps",
+		},
+	}}
+	err := wait.PollUntilContextTimeout(
+		t.Context(),
+		20*time.Millisecond,
+		time.Minute,
+		true,
+		func(ctx context.Context) (bool, error) {
+			asked := review.DeepCopy()
+			err := b.Create(ctx, asked)
+			return err == nil && asked.Status.Allowed, err
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

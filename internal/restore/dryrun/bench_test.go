@@ -19,7 +19,16 @@ func TestCost(t *testing.T) {
 		items = n
 	}
 	for i := range items {
-		b.holds(t, "configmaps", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":"c-%d"},"data":{"a":%q}}`, ns, i, strings.Repeat("x", 2000)))
+		b.holds(
+			t,
+			"configmaps",
+			fmt.Sprintf(
+				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":%q,"name":"c-%d"},"data":{"a":%q}}`,
+				ns,
+				i,
+				strings.Repeat("x", 2000),
+			),
+		)
 	}
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -33,7 +42,12 @@ func TestCost(t *testing.T) {
 	}
 	began := time.Now()
 	d := b.run(t)
-	t.Logf("%d items: %s, heap at most %d MB more", items, time.Since(began).Round(time.Millisecond), (most-min(most, before.HeapAlloc))>>20)
+	t.Logf(
+		"%d items: %s, heap at most %d MB more",
+		items,
+		time.Since(began).Round(time.Millisecond),
+		(most-min(most, before.HeapAlloc))>>20,
+	)
 	if d.Accepted != items || d.Sent != items {
 		t.Errorf("%d accepted, %d sent", d.Accepted, d.Sent)
 	}

@@ -40,8 +40,16 @@ func (r *run) report(i *item, e evidence, answered []byte) {
 	r.stop(errCarriedOut)
 	i.decide(stored, e.why)
 	i.proven, i.unproven = false, ""
-	o := preflight.CarriedOut{APIVersion: e.object.APIVersion, Kind: e.object.Kind, Resource: i.resource, Namespace: i.send.namespace,
-		Name: i.send.name, UID: e.object.Metadata.UID, Patched: i.send.before != nil, Why: e.why}
+	o := preflight.CarriedOut{
+		APIVersion: e.object.APIVersion,
+		Kind:       e.object.Kind,
+		Resource:   i.resource,
+		Namespace:  i.send.namespace,
+		Name:       i.send.name,
+		UID:        e.object.Metadata.UID,
+		Patched:    i.send.before != nil,
+		Why:        e.why,
+	}
 	args := []string{"delete", i.resource, i.send.name}
 	if o.Patched {
 		args = r.undo(i, e.live, answered)

@@ -50,7 +50,9 @@ var (
 	// (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go, forbiddenMessage).
 	unauthorized = regexp.MustCompile(`^[^ ]+(?: "[^"]*")? is forbidden: User "`)
 	// k8s.io/kubernetes/pkg/registry/rbac/validation/rule.go, ConfirmNoEscalation
-	escalation = regexp.MustCompile(`is forbidden: user "[^"]*" \(groups=.*is attempting to grant RBAC permissions not currently held`)
+	escalation = regexp.MustCompile(
+		`is forbidden: user "[^"]*" \(groups=.*is attempting to grant RBAC permissions not currently held`,
+	)
 	// k8s.io/kubernetes/plugin/pkg/admission/serviceaccount/admission.go, Validate
 	account = regexp.MustCompile(`is forbidden: error looking up service account [^/ ]+/([^: ]+):`)
 	// k8s.io/kubernetes/plugin/pkg/admission/priority/admission.go, admitPod
@@ -62,7 +64,9 @@ var (
 	constraint = "unable to validate against any security context constraint"
 	// What belongs to a namespace: quotas (k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go), limit
 	// ranges (k8s.io/kubernetes/plugin/pkg/admission/limitranger), Pod Security (k8s.io/pod-security-admission/admission).
-	ofNamespace = regexp.MustCompile(`is forbidden: (?:exceeded quota: |failed quota: |insufficient quota |status unknown for quota: |violates PodSecurity |.* per (?:Container|Pod|PersistentVolumeClaim) is )`)
+	ofNamespace = regexp.MustCompile(
+		`is forbidden: (?:exceeded quota: |failed quota: |insufficient quota |status unknown for quota: |violates PodSecurity |.* per (?:Container|Pod|PersistentVolumeClaim) is )`,
+	)
 )
 
 const (
@@ -104,7 +108,11 @@ func classify(err error, resource string, in situation) answer {
 		return untold("it exists by now, and Velero patches it")
 	case apierrors.IsAlreadyExists(err):
 		return answer{verdict: notSent, why: "it exists by now"}
-	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), strings.HasPrefix(text, "etcdserver: "):
+	case apierrors.IsTooManyRequests(err),
+		apierrors.IsServiceUnavailable(err),
+		apierrors.IsTimeout(err),
+		apierrors.IsServerTimeout(err),
+		strings.HasPrefix(text, "etcdserver: "):
 		return untold("the API server is busy: %s", text)
 	// k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go, NewDryRunUnsupportedErr
 	case apierrors.IsBadRequest(err) && strings.Contains(text, "does not support dry run"):
@@ -180,7 +188,11 @@ func withoutDependency(text string, in situation) (a answer, known bool) {
 		of := d.what + " " + m[1]
 		switch {
 		case in.brings(d.resource, m[1]) && m[1] != "default":
-			return answer{verdict: cannotTell, why: "it needs " + of + ", which this restore brings", retry: d.without}, true
+			return answer{
+				verdict: cannotTell,
+				why:     "it needs " + of + ", which this restore brings",
+				retry:   d.without,
+			}, true
 		case d.resource == accounts && (m[1] == "default" || in.standIn): // which Kubernetes makes in each namespace
 			return answer{verdict: cannotTell, why: "it needs " + of + ", which is not there yet"}, true
 		}

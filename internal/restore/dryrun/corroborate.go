@@ -98,7 +98,10 @@ func (r *run) sentScopes() []scope {
 		}
 		scopes[i.send.at] = s
 	}
-	return slices.SortedFunc(maps.Values(scopes), func(a, b scope) int { return cmp.Compare(a.at.String(), b.at.String()) })
+	return slices.SortedFunc(
+		maps.Values(scopes),
+		func(a, b scope) int { return cmp.Compare(a.at.String(), b.at.String()) },
+	)
 }
 
 // findMarked looks for objects that bear the mark of this dry run, one request for each resource that was sent. A list

@@ -23,7 +23,13 @@ func falseStatus(code int, reason, message string) falsify {
 	return func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q}`, reason, code, message)
+		fmt.Fprintf(
+			w,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q}`,
+			reason,
+			code,
+			message,
+		)
 	}
 }
 
@@ -189,7 +195,8 @@ func TestUnreadableReadBack(t *testing.T) {
 				forward.ServeHTTP(w, r)
 			})
 			d := b.run(t)
-			if writes.Load() != 1 || d.Accepted > 0 || d.Unproven() != 1 || strings.Contains(d.Summary(), "nothing stored") {
+			if writes.Load() != 1 || d.Accepted > 0 || d.Unproven() != 1 ||
+				strings.Contains(d.Summary(), "nothing stored") {
 				t.Errorf("%d writes: %s: %+v", writes.Load(), d.Summary(), d)
 			}
 		})
@@ -214,7 +221,10 @@ func TestReadBackRequests(t *testing.T) {
 		forward.ServeHTTP(w, r)
 	})
 	d := b.run(t)
-	if want := int64(1 + 2 + 2); reads.Load() != want || len(d.Rejected) != 40 || !strings.Contains(d.Summary(), "20 accepted, 40 rejected, nothing stored") {
+	if want := int64(
+		1 + 2 + 2,
+	); reads.Load() != want || len(d.Rejected) != 40 ||
+		!strings.Contains(d.Summary(), "20 accepted, 40 rejected, nothing stored") {
 		t.Errorf("%d reads, want %d: %s", reads.Load(), want, d.Summary())
 	}
 }

@@ -158,7 +158,11 @@ func (d *dispatcher) probe(g *gate) {
 	case d.halted():
 		return
 	case j.unproven != "":
-		g.shut = fmt.Sprintf("the answer to the first of them, %s, proves nothing: %s", human.Namespaced(j.namespace, j.name), j.unproven)
+		g.shut = fmt.Sprintf(
+			"the answer to the first of them, %s, proves nothing: %s",
+			human.Namespaced(j.namespace, j.name),
+			j.unproven,
+		)
 	case !j.proven:
 		return // it was rejected, or nothing was sent of it
 	default:
@@ -188,7 +192,11 @@ func (d *dispatcher) confirm(g *gate, i *item) {
 		d.report(i, e, nil)
 	default:
 		i.unproven = e.why
-		g.shut = fmt.Sprintf("whether the first of them, %s, was stored is unknown: %s", human.Namespaced(i.namespace, i.name), e.why)
+		g.shut = fmt.Sprintf(
+			"whether the first of them, %s, was stored is unknown: %s",
+			human.Namespaced(i.namespace, i.name),
+			e.why,
+		)
 	}
 }
 
@@ -198,11 +206,31 @@ const harmless = 2
 // harms orders resources by what an object would do if a dry run stored it, the least harmful first; what is not named
 // is in between.
 var harms = map[string]int{
-	live.ConfigMaps: 0, "podtemplates": 1, "controllerrevisions.apps": 1, priorities: 2, runtimes: 2, accounts: 2,
-	"services": 6, "namespaces": 6, "persistentvolumeclaims": 6, "persistentvolumes": 6, "networkpolicies.networking.k8s.io": 6,
-	bindings: 7, clusterBindings: 7, live.Validating: 7, live.Mutating: 7, "customresourcedefinitions.apiextensions.k8s.io": 7,
-	"replicationcontrollers": 8, "replicasets.apps": 8, "deployments.apps": 8, "statefulsets.apps": 8, "daemonsets.apps": 8,
-	"jobs.batch": 8, "cronjobs.batch": 8, "pods": 9, secrets: 10,
+	live.ConfigMaps:                     0,
+	"podtemplates":                      1,
+	"controllerrevisions.apps":          1,
+	priorities:                          2,
+	runtimes:                            2,
+	accounts:                            2,
+	"services":                          6,
+	"namespaces":                        6,
+	"persistentvolumeclaims":            6,
+	"persistentvolumes":                 6,
+	"networkpolicies.networking.k8s.io": 6,
+	bindings:                            7,
+	clusterBindings:                     7,
+	live.Validating:                     7,
+	live.Mutating:                       7,
+	"customresourcedefinitions.apiextensions.k8s.io": 7,
+	"replicationcontrollers":                         8,
+	"replicasets.apps":                               8,
+	"deployments.apps":                               8,
+	"statefulsets.apps":                              8,
+	"daemonsets.apps":                                8,
+	"jobs.batch":                                     8,
+	"cronjobs.batch":                                 8,
+	"pods":                                           9,
+	secrets:                                          10,
 }
 
 const (
@@ -289,9 +317,18 @@ func (r *run) sendFirst(ctx context.Context) error {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	o.SetNamespace(r.probeSpace())
 	o.SetName(r.mark)
-	o.SetAnnotations(map[string]string{"veltui.io/dry-run": "veltui sent this ConfigMap as a dry run. If it exists, something dropped dryRun=All: delete it."})
+	o.SetAnnotations(
+		map[string]string{
+			"veltui.io/dry-run": "veltui sent this ConfigMap as a dry run. If it exists, something dropped dryRun=All: delete it.",
+		},
+	)
 	r.first = &item{place: place{live.ConfigMaps, o.GetNamespace(), o.GetName()}, asked: true}
-	r.first.send = request{at: schema.GroupVersionResource{Version: "v1", Resource: live.ConfigMaps}, namespace: o.GetNamespace(), name: o.GetName(), marked: true}
+	r.first.send = request{
+		at:        schema.GroupVersionResource{Version: "v1", Resource: live.ConfigMaps},
+		namespace: o.GetNamespace(),
+		name:      o.GetName(),
+		marked:    true,
+	}
 	data, err := r.create(ctx, r.first.send.at, o)
 	e := proveCreate(o, data, err)
 	r.began = e.object.Metadata.CreationTimestamp.Time

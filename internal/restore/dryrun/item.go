@@ -65,8 +65,14 @@ func (r *run) sendBody(ctx context.Context, i *item, body []byte) {
 		i.decide(cannotTell, change.Unsure)
 		return
 	}
-	in := situation{asVelero: r.AsVelero, who: r.Who, standIn: r.isNew(i.namespace), bringsKind: r.bringsKind(i),
-		updates: r.Rules.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate, bringsLimits: i.resource == "pods" && r.limits[i.namespace]}
+	in := situation{
+		asVelero:     r.AsVelero,
+		who:          r.Who,
+		standIn:      r.isNew(i.namespace),
+		bringsKind:   r.bringsKind(i),
+		updates:      r.Rules.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate,
+		bringsLimits: i.resource == "pods" && r.limits[i.namespace],
+	}
 	in.brings = func(resource, name string) bool {
 		// A pod's PriorityClass comes along with it (pkg/restore/actions/pod_action.go), its RuntimeClass does not.
 		if resource == runtimes && slices.Index(r.Order, resource) > slices.Index(r.Order, i.resource) {
@@ -140,7 +146,13 @@ func (r *run) bringsKind(i *item) bool {
 }
 
 // ask sends an object, for another try without what the restore creates before. An error ends the dry run.
-func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, o *unstructured.Unstructured, in situation) (answer, error) {
+func (r *run) ask(
+	ctx context.Context,
+	i *item,
+	at schema.GroupVersionResource,
+	o *unstructured.Unstructured,
+	in situation,
+) (answer, error) {
 	if !r.servers.isLocal(at.Group) {
 		err := r.honoursDryRun(ctx, at)
 		if err != nil && !r.serves(ctx, at, o) {
@@ -151,7 +163,12 @@ func (r *run) ask(ctx context.Context, i *item, at schema.GroupVersionResource, 
 		}
 	}
 	i.asked = true
-	i.send = request{at: at, namespace: o.GetNamespace(), name: o.GetName(), marked: o.GetLabels()[velerov1.RestoreNameLabel] == r.mark}
+	i.send = request{
+		at:        at,
+		namespace: o.GetNamespace(),
+		name:      o.GetName(),
+		marked:    o.GetLabels()[velerov1.RestoreNameLabel] == r.mark,
+	}
 	exists := i.exists
 	if i.unseen && !in.standIn {
 		_, err := r.get(ctx, at, o.GetNamespace(), o.GetName())
@@ -175,7 +192,8 @@ func (r *run) askCreate(ctx context.Context, i *item, o *unstructured.Unstructur
 	for range maxTries {
 		data, err := r.create(ctx, i.send.at, o)
 		e := r.corroborate(ctx, i, proveCreate(o, data, err), err)
-		if e.proof == notStored && apierrors.IsAlreadyExists(err) && !in.standIn { // it did not exist before: an earlier try may have stored it
+		if e.proof == notStored && apierrors.IsAlreadyExists(err) &&
+			!in.standIn { // it did not exist before: an earlier try may have stored it
 			if found, _ := r.readBack(ctx, i); found.proof == carriedOut {
 				e = found
 			}
@@ -190,7 +208,13 @@ func (r *run) askCreate(ctx context.Context, i *item, o *unstructured.Unstructur
 		}
 		got := classify(err, i.resource, in)
 		if size := len(data); got.verdict == accepted && size > etcdLimit && !collector.IsBuiltIn(i.send.at.Group) {
-			return answer{verdict: warned, why: fmt.Sprintf("it has %s as JSON, in which custom resources are stored, and etcd takes 1.5 MiB by default", human.Bytes(int64(size)))}, nil
+			return answer{
+				verdict: warned,
+				why: fmt.Sprintf(
+					"it has %s as JSON, in which custom resources are stored, and etcd takes 1.5 MiB by default",
+					human.Bytes(int64(size)),
+				),
+			}, nil
 		}
 		if got.retry == nil || r.halted() {
 			return got, nil

@@ -79,7 +79,11 @@ func proveCreate(sent *unstructured.Unstructured, data []byte, err error) eviden
 	case sent.GetResourceVersion() != "":
 		return evidence{why: "the object was sent with a resourceVersion, which the answer may repeat"}
 	}
-	return evidence{proof: carriedOut, why: "the answer to the dry run has resourceVersion " + got.Metadata.ResourceVersion, object: got}
+	return evidence{
+		proof:  carriedOut,
+		why:    "the answer to the dry run has resourceVersion " + got.Metadata.ResourceVersion,
+		object: got,
+	}
 }
 
 // provePatch judges the answer to a dry run that patches a live object: its resourceVersion stays (dryrun.go,
@@ -97,8 +101,12 @@ func provePatch(live *unstructured.Unstructured, data []byte, err error) evidenc
 	case got.Metadata.ResourceVersion == live.GetResourceVersion() && got.Metadata.UID == string(live.GetUID()):
 		return evidence{proof: notStored, object: got}
 	}
-	return evidence{proof: carriedOut, object: got, why: fmt.Sprintf("the dry run moved its resourceVersion from %s to %s",
-		live.GetResourceVersion(), got.Metadata.ResourceVersion)}
+	return evidence{
+		proof:  carriedOut,
+		object: got,
+		why: fmt.Sprintf("the dry run moved its resourceVersion from %s to %s",
+			live.GetResourceVersion(), got.Metadata.ResourceVersion),
+	}
 }
 
 // proveError judges an error. Besides what excludes that a request was carried out, these do: no connection was made,

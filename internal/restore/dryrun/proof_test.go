@@ -22,7 +22,10 @@ import (
 )
 
 // behind puts a proxy in front of the API server of a bed, and counts the writes that arrive there.
-func (b *bed) behind(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, forward http.Handler)) *atomic.Int64 {
+func (b *bed) behind(
+	t *testing.T,
+	answer func(w http.ResponseWriter, r *http.Request, forward http.Handler),
+) *atomic.Int64 {
 	t.Helper()
 	direct := b.Config()
 	transport, err := rest.TransportFor(direct)
@@ -76,7 +79,8 @@ func (b *bed) names(t *testing.T, namespace string) (names []string) {
 
 func saysCarriedOut(t *testing.T, d *preflight.DryRun) {
 	t.Helper()
-	if text := d.Summary(); !strings.Contains(text, "CARRIED OUT") || strings.Contains(text, "nothing stored") || strings.Contains(text, "accepted") {
+	if text := d.Summary(); !strings.Contains(text, "CARRIED OUT") || strings.Contains(text, "nothing stored") ||
+		strings.Contains(text, "accepted") {
 		t.Error(text)
 	}
 }
@@ -96,7 +100,11 @@ func TestDroppedDryRun(t *testing.T) {
 	})
 	d := b.run(t)
 	saysCarriedOut(t, d)
-	if names := b.names(t, ns); writes.Load() != 1 || len(names) != 1 || len(d.CarriedOut) != 1 || d.CarriedOut[0].Name != names[0] || d.CarriedOut[0].Namespace != ns || d.Sent != 0 {
+	if names := b.names(
+		t,
+		ns,
+	); writes.Load() != 1 || len(names) != 1 || len(d.CarriedOut) != 1 || d.CarriedOut[0].Name != names[0] || d.CarriedOut[0].Namespace != ns ||
+		d.Sent != 0 {
 		t.Fatalf("%d writes, stored %q: %+v", writes.Load(), names, d)
 	}
 	if want := "kubectl -n " + ns + " delete configmaps " + d.CarriedOut[0].Name; d.CarriedOut[0].Command != want {
@@ -131,7 +139,11 @@ func TestDroppedDryRunOfAPatch(t *testing.T) {
 	if !found {
 		t.Fatal(d.CarriedOut[0].Command)
 	}
-	if err := b.Patch(t.Context(), &now, client.RawPatch(types.MergePatchType, []byte(strings.TrimSuffix(patch, "'")))); err != nil {
+	if err := b.Patch(
+		t.Context(),
+		&now,
+		client.RawPatch(types.MergePatchType, []byte(strings.TrimSuffix(patch, "'"))),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if len(now.Data) != 1 || now.Data["mine"] != "1" || len(now.Labels) > 0 {
@@ -157,7 +169,9 @@ func TestMovedByAnotherHand(t *testing.T) {
 		forward.ServeHTTP(w, r)
 	})
 	d := b.run(t)
-	if len(d.CarriedOut) > 0 || d.Unproven() != 1 || !strings.Contains(fmt.Sprint(d.NotProven), "somebody else changed") || strings.Contains(d.Summary(), "nothing stored") {
+	if len(d.CarriedOut) > 0 || d.Unproven() != 1 ||
+		!strings.Contains(fmt.Sprint(d.NotProven), "somebody else changed") ||
+		strings.Contains(d.Summary(), "nothing stored") {
 		t.Errorf("%s: %+v", d.Summary(), d)
 	}
 }
@@ -184,13 +198,16 @@ func TestLostAnswers(t *testing.T) {
 			d := b.run(t)
 			if drops {
 				saysCarriedOut(t, d)
-				if len(d.CarriedOut) != 1 || d.CarriedOut[0].Name != "lost" || !strings.Contains(d.CarriedOut[0].Why, "mark") {
+				if len(d.CarriedOut) != 1 || d.CarriedOut[0].Name != "lost" ||
+					!strings.Contains(d.CarriedOut[0].Why, "mark") {
 					t.Errorf("%+v", d)
 				}
 				return
 			}
-			if len(d.CarriedOut) > 0 || d.Unproven() != 1 || !strings.Contains(fmt.Sprint(d.NotProven), "it was not there afterwards") ||
-				strings.Contains(d.Summary(), "nothing stored") || !strings.Contains(d.Summary(), "not proven of 1") {
+			if len(d.CarriedOut) > 0 || d.Unproven() != 1 ||
+				!strings.Contains(fmt.Sprint(d.NotProven), "it was not there afterwards") ||
+				strings.Contains(d.Summary(), "nothing stored") ||
+				!strings.Contains(d.Summary(), "not proven of 1") {
 				t.Errorf("%s: %+v", d.Summary(), d)
 			}
 		})
@@ -223,7 +240,9 @@ func TestAnswersThatAreNotTheObject(t *testing.T) {
 				fmt.Fprint(w, strings.ReplaceAll(answer, "NS", ns))
 			})
 			d := b.run(t)
-			if writes.Load() != 1 || d.Accepted > 0 || d.Sent > 0 || d.Unproven() != 1 || strings.Contains(d.Summary(), "nothing stored") || strings.Contains(d.Summary(), "accepted") {
+			if writes.Load() != 1 || d.Accepted > 0 || d.Sent > 0 || d.Unproven() != 1 ||
+				strings.Contains(d.Summary(), "nothing stored") ||
+				strings.Contains(d.Summary(), "accepted") {
 				t.Errorf("%d writes: %s: %+v", writes.Load(), d.Summary(), d)
 			}
 		})

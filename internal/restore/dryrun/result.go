@@ -70,7 +70,8 @@ func (r *run) result(broken error) *preflight.DryRun {
 		}
 		i := r.targets[place{resource, namespace, name}]
 		// What a stand-in lets in, the namespace itself may not.
-		return i != nil && (i.verdict == accepted && !r.isNew(namespace) || i.verdict == rejected || i.verdict == warned)
+		return i != nil &&
+			(i.verdict == accepted && !r.isNew(namespace) || i.verdict == rejected || i.verdict == warned)
 	}
 	return d
 }
@@ -82,13 +83,26 @@ func (r *run) sort(all []*item) {
 		order[resource] = n - len(r.Order)
 	}
 	slices.SortFunc(all, func(a, b *item) int {
-		return cmp.Or(order[a.resource]-order[b.resource], strings.Compare(a.resource, b.resource), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+		return cmp.Or(
+			order[a.resource]-order[b.resource],
+			strings.Compare(a.resource, b.resource),
+			strings.Compare(a.namespace, b.namespace),
+			strings.Compare(a.name, b.name),
+		)
 	})
 }
 
 func rejectionOf(i *item) preflight.Rejection {
 	text, pattern := i.text()
-	return preflight.Rejection{Resource: i.resource, Namespace: i.namespace, Name: i.name, Message: text, Warned: i.verdict == warned, ByVelero: i.byVelero, Pattern: pattern}
+	return preflight.Rejection{
+		Resource:  i.resource,
+		Namespace: i.namespace,
+		Name:      i.name,
+		Message:   text,
+		Warned:    i.verdict == warned,
+		ByVelero:  i.byVelero,
+		Pattern:   pattern,
+	}
 }
 
 // text returns what is shown of why, and the same without the item's own name.

@@ -103,7 +103,15 @@ func (s *Sender) mayImpersonate(ctx context.Context, config *rest.Config, accoun
 	case account.Name == "" || account.Namespace == "":
 		return "the service account of Velero's server is unknown"
 	}
-	answer, err := s.client.May(ctx, authorizationv1.ResourceAttributes{Verb: "impersonate", Resource: "serviceaccounts", Namespace: account.Namespace, Name: account.Name})
+	answer, err := s.client.May(
+		ctx,
+		authorizationv1.ResourceAttributes{
+			Verb:      "impersonate",
+			Resource:  "serviceaccounts",
+			Namespace: account.Namespace,
+			Name:      account.Name,
+		},
+	)
 	switch {
 	case err != nil:
 		return "asking for the right to impersonate it: " + err.Error()
@@ -121,16 +129,23 @@ func (t dryOnly) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func (t dryOnly) RoundTrip(r *http.Request) (*http.Response, error) {
 	dry := slices.Equal(r.URL.Query()["dryRun"], []string{metav1.DryRunAll})
-	review := strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") || strings.HasSuffix(r.URL.Path, "/selfsubjectreviews") // stored nowhere
+	review := strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") ||
+		strings.HasSuffix(r.URL.Path, "/selfsubjectreviews") // stored nowhere
 	switch {
-	case r.Method == http.MethodGet, r.Method == http.MethodPost && (dry || review), r.Method == http.MethodPatch && dry:
+	case r.Method == http.MethodGet,
+		r.Method == http.MethodPost && (dry || review),
+		r.Method == http.MethodPatch && dry:
 		return t.next.RoundTrip(r)
 	}
 	return nil, fmt.Errorf("%s %s is no dry run, and was not sent", r.Method, r.URL.Path)
 }
 
 // create sends an object, and returns the body of the answer, also of an error.
-func (s *Sender) create(ctx context.Context, at schema.GroupVersionResource, o *unstructured.Unstructured) ([]byte, error) {
+func (s *Sender) create(
+	ctx context.Context,
+	at schema.GroupVersionResource,
+	o *unstructured.Unstructured,
+) ([]byte, error) {
 	data, err := json.Marshal(o.Object)
 	if err != nil {
 		return nil, fmt.Errorf("writing the request: %w", err)
@@ -139,8 +154,19 @@ func (s *Sender) create(ctx context.Context, at schema.GroupVersionResource, o *
 }
 
 // patch sends a merge patch of an object, and returns the body of the answer, also of an error.
-func (s *Sender) patch(ctx context.Context, at schema.GroupVersionResource, namespace, name string, patch []byte) ([]byte, error) {
-	return raw(s.request(http.MethodPatch, at, namespace).Name(name).Body(patch).SetHeader("Content-Type", string(types.MergePatchType)).Do(ctx))
+func (s *Sender) patch(
+	ctx context.Context,
+	at schema.GroupVersionResource,
+	namespace, name string,
+	patch []byte,
+) ([]byte, error) {
+	return raw(
+		s.request(http.MethodPatch, at, namespace).
+			Name(name).
+			Body(patch).
+			SetHeader("Content-Type", string(types.MergePatchType)).
+			Do(ctx),
+	)
 }
 
 // list reads all objects of a resource of the cluster into a value.
@@ -165,7 +191,11 @@ func (s *Sender) listLabelled(ctx context.Context, at schema.GroupVersionResourc
 }
 
 // get reads an object as it is.
-func (s *Sender) get(ctx context.Context, at schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+func (s *Sender) get(
+	ctx context.Context,
+	at schema.GroupVersionResource,
+	namespace, name string,
+) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	data, err := raw(s.request(http.MethodGet, at, namespace).Name(name).Do(ctx))
 	if err != nil {
@@ -228,7 +258,8 @@ func (s *Sender) honoursDryRun(ctx context.Context, at schema.GroupVersionResour
 	for _, space := range []string{"/namespaces/{namespace}", ""} {
 		var post struct{ Parameters []struct{ Name string } }
 		operation := said.Paths["/apis/"+group.String()+space+"/"+at.Resource]["post"]
-		if json.Unmarshal(operation, &post) == nil && slices.ContainsFunc(post.Parameters, func(p struct{ Name string }) bool { return p.Name == "dryRun" }) {
+		if json.Unmarshal(operation, &post) == nil &&
+			slices.ContainsFunc(post.Parameters, func(p struct{ Name string }) bool { return p.Name == "dryRun" }) {
 			return nil
 		}
 	}

@@ -28,15 +28,32 @@ func TestNothingIsStored(t *testing.T) {
 	ns := shared.Name("stored")
 	b := newBed(t, ns)
 	b.make(t, &corev1.ConfigMap{ObjectMeta: meta(ns, "there"), Data: map[string]string{"a": "c"}})
-	b.make(t, &corev1.Service{ObjectMeta: meta(ns, "holder"), Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: 30124}}}})
+	b.make(
+		t,
+		&corev1.Service{
+			ObjectMeta: meta(ns, "holder"),
+			Spec: corev1.ServiceSpec{
+				Type:  corev1.ServiceTypeNodePort,
+				Ports: []corev1.ServicePort{{Port: 80, NodePort: 30124}},
+			},
+		},
+	)
 	b.configMap(t, ns, "there", "")
 	for i := range 200 {
 		b.configMap(t, ns, fmt.Sprintf("new-%d", i), "")
 	}
 	b.pod(t, ns, "p", "")
 	b.pod(t, ns, "rejected", `,"restartPolicy":"Perhaps"`)
-	b.holds(t, "services", `{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"`+ns+`","name":"web"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`)
-	b.holds(t, "secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"`+ns+`","name":"s"},"data":{"a":"YQ=="}}`)
+	b.holds(
+		t,
+		"services",
+		`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"`+ns+`","name":"web"},"spec":{"type":"NodePort","ports":[{"port":80}]}}`,
+	)
+	b.holds(
+		t,
+		"secrets",
+		`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"`+ns+`","name":"s"},"data":{"a":"YQ=="}}`,
+	)
 	b.configMap(t, ns+"-new", "a", "")
 	b.query.Secrets, b.query.StandIn, b.spec.ExistingResourcePolicy = true, ns, velerov1.PolicyTypeUpdate
 	keys := func() map[string]string {
@@ -70,7 +87,10 @@ func TestNothingIsStored(t *testing.T) {
 
 // written are the keys that an API server writes all by itself.
 func written(key string) bool {
-	return slices.ContainsFunc([]string{"/registry/events/", "/registry/leases/", "/registry/masterleases/", "/registry/peerserverleases/"}, func(p string) bool { return strings.HasPrefix(key, p) })
+	return slices.ContainsFunc(
+		[]string{"/registry/events/", "/registry/leases/", "/registry/masterleases/", "/registry/peerserverleases/"},
+		func(p string) bool { return strings.HasPrefix(key, p) },
+	)
 }
 
 // server answers each request as it is told, and counts the writes.
@@ -113,7 +133,12 @@ func TestOnlyDryRuns(t *testing.T) {
 	if n := writes.Load(); n > 0 {
 		t.Errorf("%d were sent", n)
 	}
-	if _, err := s.create(t.Context(), things, &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap"}}); err != nil || writes.Load() != 1 {
+	if _, err := s.create(
+		t.Context(),
+		things,
+		&unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap"}},
+	); err != nil ||
+		writes.Load() != 1 {
 		t.Errorf("a dry run: %v", err)
 	}
 }
@@ -133,7 +158,12 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if _, err := s.create(t.Context(), things, &unstructured.Unstructured{}); err != nil || writes.Load() != 2 || time.Since(began) < time.Second {
+	if _, err := s.create(
+		t.Context(),
+		things,
+		&unstructured.Unstructured{},
+	); err != nil || writes.Load() != 2 ||
+		time.Since(began) < time.Second {
 		t.Errorf("%v after %s and %d requests", err, time.Since(began), writes.Load())
 	}
 }
@@ -150,7 +180,12 @@ func TestEnds(t *testing.T) {
 		var writes *atomic.Int64
 		b.config, writes = server(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(code)
-			fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`, reason, code)
+			fmt.Fprintf(
+				w,
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"no"}`,
+				reason,
+				code,
+			)
 		})
 		_, err := b.try(t, t.Context())
 		if !apierrors.IsUnauthorized(err) || writes.Load() > 2*workers {
@@ -189,7 +224,15 @@ func TestEnds(t *testing.T) {
 // TestClassify has what the test bed cannot be made to answer.
 func TestClassify(t *testing.T) {
 	status := func(code int, text string) error {
-		err := apierrors.NewGenericServerResponse(code, "POST", schema.GroupResource{Resource: "pods"}, "x", text, 0, true)
+		err := apierrors.NewGenericServerResponse(
+			code,
+			"POST",
+			schema.GroupResource{Resource: "pods"},
+			"x",
+			text,
+			0,
+			true,
+		)
 		err.ErrStatus.Message = text
 		return err
 	}
@@ -205,7 +248,11 @@ func TestClassify(t *testing.T) {
 		`a policy that speaks of a user`:             {status(403, `pods "p" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: x is forbidden: User "b" cannot`), rejected},
 		`the authorizer`:                             {status(403, `pods is forbidden: User "b" cannot create resource "pods" in API group "" in the namespace "c"`), cannotTell},
 	} {
-		if got := classify(c.err, "pods", situation{who: "b", brings: func(string, string) bool { return false }}); got.verdict != c.want {
+		if got := classify(
+			c.err,
+			"pods",
+			situation{who: "b", brings: func(string, string) bool { return false }},
+		); got.verdict != c.want {
 			t.Errorf("%s: %d (%s), want %d", text, got.verdict, got.why, c.want)
 		}
 	}
@@ -215,7 +262,11 @@ func TestClassify(t *testing.T) {
 func TestAggregatedAPI(t *testing.T) {
 	config, writes := server(t, func(w http.ResponseWriter, r *http.Request) {
 		post := func(parameters string) {
-			fmt.Fprintf(w, `{"paths":{"/apis/a.io/v1/namespaces/{namespace}/things":{"parameters":[{"name":"namespace"}],"post":{"parameters":[%s]}}}}`, parameters)
+			fmt.Fprintf(
+				w,
+				`{"paths":{"/apis/a.io/v1/namespaces/{namespace}/things":{"parameters":[{"name":"namespace"}],"post":{"parameters":[%s]}}}}`,
+				parameters,
+			)
 		}
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/apis/a.io/v1"):
@@ -224,7 +275,10 @@ func TestAggregatedAPI(t *testing.T) {
 			post(`{"name":"pretty"}`)
 		default:
 			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"things \"x\" not found"}`)
+			fmt.Fprint(
+				w,
+				`{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"message":"things \"x\" not found"}`,
+			)
 		}
 	})
 	s, err := NewSender(t.Context(), Options{Config: config})
@@ -235,16 +289,32 @@ func TestAggregatedAPI(t *testing.T) {
 		at := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}
 		before := writes.Load()
 		for range 2 {
-			if err := s.honoursDryRun(t.Context(), at); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			if err := s.honoursDryRun(
+				t.Context(),
+				at,
+			); (err == nil) != (want == "") ||
+				err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", group, err)
 			}
 		}
 		if writes.Load() != before+1 {
 			t.Errorf("%s was asked %d times", group, writes.Load()-before)
 		}
-		r := &run{Sender: s, Query: Query{Rules: &prepare.Rules{}}, targets: map[place]*item{}, servers: &apiServers{}, mark: "m"}
+		r := &run{
+			Sender:  s,
+			Query:   Query{Rules: &prepare.Rules{}},
+			targets: map[place]*item{},
+			servers: &apiServers{},
+			mark:    "m",
+		}
 		r.ended, r.stop = context.WithCancelCause(t.Context())
-		got, err := r.ask(t.Context(), &item{place: place{"things." + group, "n", "x"}}, at, &unstructured.Unstructured{Object: map[string]any{}}, situation{brings: func(string, string) bool { return false }})
+		got, err := r.ask(
+			t.Context(),
+			&item{place: place{"things." + group, "n", "x"}},
+			at,
+			&unstructured.Unstructured{Object: map[string]any{}},
+			situation{brings: func(string, string) bool { return false }},
+		)
 		if err != nil || (got.verdict == cannotTell) != (want != "") { // the first is sent, and answered
 			t.Errorf("%s: %v, %v", group, got, err)
 		}

@@ -23,15 +23,25 @@ func (s *Sender) allowForWho(ctx context.Context, a answer) answer {
 		return a
 	}
 	if m := deniedByWebhook.FindStringSubmatch(a.why); m != nil {
-		return answer{verdict: cannotTell, why: fmt.Sprintf("webhook %s denies it to %s, and may not to Velero: %s", m[1], s.Who, a.why)}
+		return answer{
+			verdict: cannotTell,
+			why:     fmt.Sprintf("webhook %s denies it to %s, and may not to Velero: %s", m[1], s.Who, a.why),
+		}
 	}
 	if m := deniedByPolicy.FindStringSubmatch(a.why); m != nil && s.matchesUsers(ctx, m[1]) {
-		return answer{verdict: cannotTell, why: fmt.Sprintf("policy %s denies it to %s, and may look at who asks: %s", m[1], s.Who, a.why)}
+		return answer{
+			verdict: cannotTell,
+			why:     fmt.Sprintf("policy %s denies it to %s, and may look at who asks: %s", m[1], s.Who, a.why),
+		}
 	}
 	return a
 }
 
-var policies = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+var policies = schema.GroupVersionResource{
+	Group:    "admissionregistration.k8s.io",
+	Version:  "v1",
+	Resource: "validatingadmissionpolicies",
+}
 
 // matchesUsers reports whether a policy may decide by the user, also if it cannot be read.
 func (s *Sender) matchesUsers(ctx context.Context, policy string) bool {

@@ -37,7 +37,13 @@ func (r *Reader) Look(ctx context.Context, served *Served, q *Question, progress
 }
 
 // look reads each list with list.
-func (r *Reader) look(ctx context.Context, served *Served, q *Question, progress func(Progress), list func(*look, context.Context, place) error) (*State, error) {
+func (r *Reader) look(
+	ctx context.Context,
+	served *Served,
+	q *Question,
+	progress func(Progress),
+	list func(*look, context.Context, place) error,
+) (*State, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l := &look{
@@ -172,7 +178,9 @@ func (l *look) listMetadata(ctx context.Context, p place) error {
 			return page, l.client.ListAny(ctx, resource, from, o, page)
 		},
 		func(o metav1.Object) {
-			l.state.question.kinds[p.resource][o.GetNamespace()][sanitize.String(o.GetName())] = objectOf(o.(*metav1.PartialObjectMetadata))
+			l.state.question.kinds[p.resource][o.GetNamespace()][sanitize.String(o.GetName())] = objectOf(
+				o.(*metav1.PartialObjectMetadata),
+			)
 		})
 }
 
@@ -182,7 +190,13 @@ type objectList interface {
 }
 
 // visitWanted reads a list in pages of at most size objects, and visits those that are asked for, one at a time.
-func (l *look) visitWanted(ctx context.Context, p place, size int64, list func(context.Context, metav1.ListOptions) (objectList, error), visit func(metav1.Object)) error {
+func (l *look) visitWanted(
+	ctx context.Context,
+	p place,
+	size int64,
+	list func(context.Context, metav1.ListOptions) (objectList, error),
+	visit func(metav1.Object),
+) error {
 	wanted := l.state.question.kinds[p.resource]
 	return pages(ctx, p.options(size), func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		page, err := list(ctx, o)
@@ -240,4 +254,7 @@ func (l *look) notSeen(p place, err error) {
 	}
 }
 
-var errTooMany = fmt.Errorf("you may not list it in the whole cluster, and veltui lists at most %d namespaces one by one", mostOneByOne)
+var errTooMany = fmt.Errorf(
+	"you may not list it in the whole cluster, and veltui lists at most %d namespaces one by one",
+	mostOneByOne,
+)

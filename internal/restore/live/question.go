@@ -55,7 +55,8 @@ func (q *Question) Reuse(known *State) {
 				_, asked := before[name]
 				return !asked
 			}
-			if _, unseen := known.unseen[at]; unseen || known.notServed[resource] || slices.ContainsFunc(slices.Collect(maps.Keys(names)), isNew) {
+			if _, unseen := known.unseen[at]; unseen || known.notServed[resource] ||
+				slices.ContainsFunc(slices.Collect(maps.Keys(names)), isNew) {
 				continue
 			}
 			for name := range names {
@@ -152,7 +153,10 @@ const (
 func (q *Question) places() []place {
 	var all []place
 	for _, resource := range q.Resources() {
-		spaces := slices.DeleteFunc(slices.Sorted(maps.Keys(q.kinds[resource])), func(namespace string) bool { return q.answered[[2]string{resource, namespace}] })
+		spaces := slices.DeleteFunc(
+			slices.Sorted(maps.Keys(q.kinds[resource])),
+			func(namespace string) bool { return q.answered[[2]string{resource, namespace}] },
+		)
 		if len(spaces) > fewNamespaces {
 			all = append(all, place{resource: resource, within: spaces})
 			continue

@@ -155,7 +155,8 @@ func (s *Served) Untold(words []string) (untold []string) {
 func (s *Served) explains(name, group string) bool {
 	for version, r := range resources(s.Lists) {
 		names := append([]string{r.Name, r.SingularName, r.Kind}, r.ShortNames...)
-		if strings.HasPrefix(version.Group, group) && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
+		if strings.HasPrefix(version.Group, group) &&
+			slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
 			return true
 		}
 	}
@@ -218,34 +219,38 @@ func Visit[O any, P interface {
 		return err
 	}
 	visited, misread := map[types.NamespacedName]bool{}, MisreadError{} // a list that expired is read again
-	err = pages(ctx, metav1.ListOptions{Limit: r.Page, LabelSelector: selector}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		var page client.ListOf[O]
-		err := r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &page)
-		if errors.Is(err, client.ErrAnswer) { // one object that O cannot hold fails the page
-			var parts client.ListOf[json.RawMessage]
-			err = r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &parts)
-			page.ListMeta, page.Items = parts.ListMeta, make([]O, len(parts.Items))
-			for i := 0; err == nil && i < len(parts.Items); i++ {
-				var malformed []decode.Malformed
-				if malformed, err = decode.Object(parts.Items[i], &page.Items[i]); len(malformed) > 0 {
-					misread[strings.TrimPrefix(P(&page.Items[i]).GetNamespace()+"/"+P(&page.Items[i]).GetName(), "/")] = malformed[0].String()
+	err = pages(
+		ctx,
+		metav1.ListOptions{Limit: r.Page, LabelSelector: selector},
+		func(ctx context.Context, o metav1.ListOptions) (string, error) {
+			var page client.ListOf[O]
+			err := r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &page)
+			if errors.Is(err, client.ErrAnswer) { // one object that O cannot hold fails the page
+				var parts client.ListOf[json.RawMessage]
+				err = r.client.ListAny(ctx, k.GroupVersionResource, namespace, o, &parts)
+				page.ListMeta, page.Items = parts.ListMeta, make([]O, len(parts.Items))
+				for i := 0; err == nil && i < len(parts.Items); i++ {
+					var malformed []decode.Malformed
+					if malformed, err = decode.Object(parts.Items[i], &page.Items[i]); len(malformed) > 0 {
+						misread[strings.TrimPrefix(P(&page.Items[i]).GetNamespace()+"/"+P(&page.Items[i]).GetName(), "/")] = malformed[0].String()
+					}
 				}
 			}
-		}
-		if err != nil {
-			return "", err
-		}
-		for i := range page.Items {
-			object := P(&page.Items[i])
-			if name := (types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}); !visited[name] {
-				visited[name] = true
-				object.SetManagedFields(nil)
-				sanitize.Object(object)
-				visit(object)
+			if err != nil {
+				return "", err
 			}
-		}
-		return page.Continue, nil
-	})
+			for i := range page.Items {
+				object := P(&page.Items[i])
+				if name := (types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}); !visited[name] {
+					visited[name] = true
+					object.SetManagedFields(nil)
+					sanitize.Object(object)
+					visit(object)
+				}
+			}
+			return page.Continue, nil
+		},
+	)
 	if err == nil && len(misread) > 0 {
 		return misread
 	}
@@ -261,7 +266,11 @@ func (e MisreadError) Error() string {
 }
 
 // pages reads a list page by page. Its error is fit to be shown.
-func pages(ctx context.Context, o metav1.ListOptions, read func(context.Context, metav1.ListOptions) (next string, err error)) error {
+func pages(
+	ctx context.Context,
+	o metav1.ListOptions,
+	read func(context.Context, metav1.ListOptions) (next string, err error),
+) error {
 	err := session.Pages(ctx, o, read)
 	if err == nil || ctx.Err() != nil {
 		return err

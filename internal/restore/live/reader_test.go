@@ -45,7 +45,8 @@ func newServer(t *testing.T) *server {
 func status(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Message: string(reason), Code: int32(code)})
+	_ = json.NewEncoder(w).
+		Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Reason: reason, Message: string(reason), Code: int32(code)})
 }
 
 // has lets a path answer with objects, NAMESPACE/NAME, and where to go on.
@@ -54,12 +55,17 @@ func (s *server) has(path, next string, names ...string) {
 }
 
 func page(w http.ResponseWriter, next string, names ...string) {
-	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+	list := metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"},
+	}
 	list.Continue = next
 	for _, full := range names {
 		namespace, name, _ := strings.Cut(full, "/")
-		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u",
-			Labels: map[string]string{"velero.io/restore-name": "r1"}}})
+		list.Items = append(
+			list.Items,
+			metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u",
+				Labels: map[string]string{"velero.io/restore-name": "r1"}}},
+		)
 	}
 	_ = json.NewEncoder(w).Encode(list)
 }
@@ -217,7 +223,11 @@ func TestRejectedCredentialsAndCancellationEndALook(t *testing.T) {
 		cancel(gone)
 		<-r.Context().Done()
 	}
-	if _, err = s.reader(t, time.Minute).Look(ctx, served("pods"), question("pods", "shop", "a"), nil); !errors.Is(err, gone) {
+	if _, err = s.reader(t, time.Minute).
+		Look(ctx, served("pods"), question("pods", "shop", "a"), nil); !errors.Is(
+		err,
+		gone,
+	) {
 		t.Errorf("%v", err)
 	}
 }
@@ -253,7 +263,15 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 		}
 	}
 	var names []string
-	err := Visit(t.Context(), s.reader(t, time.Minute), served("pods"), "pods", "shop", "", func(p *corev1.Pod) { names = append(names, p.Name) })
+	err := Visit(
+		t.Context(),
+		s.reader(t, time.Minute),
+		served("pods"),
+		"pods",
+		"shop",
+		"",
+		func(p *corev1.Pod) { names = append(names, p.Name) },
+	)
 	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("%q, %v", names, err)
 	}
@@ -268,15 +286,20 @@ func TestAListThatExpiredIsVisitedOnce(t *testing.T) {
 func TestOneMisreadObjectCostsOnlyItself(t *testing.T) {
 	s := newServer(t)
 	s.lists["/api/v1/pods"] = func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a","namespace":"shop"}},
-			{"metadata":{"name":"b","namespace":"shop"},"spec":{"nodeName":7,"volumes":[{"name":"v"}]}},{"metadata":{"name":"c","namespace":"shop"},"spec":{"nodeName":"n"}}]}`))
+		_, _ = w.Write(
+			[]byte(
+				`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a","namespace":"shop"}},
+			{"metadata":{"name":"b","namespace":"shop"},"spec":{"nodeName":7,"volumes":[{"name":"v"}]}},{"metadata":{"name":"c","namespace":"shop"},"spec":{"nodeName":"n"}}]}`,
+			),
+		)
 	}
 	var got []string
 	err := Visit(t.Context(), s.reader(t, time.Minute), served("pods"), "pods", "", "", func(p *corev1.Pod) {
 		got = append(got, fmt.Sprint(p.Name, p.Spec.NodeName, len(p.Spec.Volumes)))
 	})
 	var misread MisreadError
-	if !slices.Equal(got, []string{"a0", "b1", "cn0"}) || !errors.As(err, &misread) || len(misread) != 1 || !strings.Contains(misread["shop/b"], "spec.nodeName") {
+	if !slices.Equal(got, []string{"a0", "b1", "cn0"}) || !errors.As(err, &misread) || len(misread) != 1 ||
+		!strings.Contains(misread["shop/b"], "spec.nodeName") {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -292,7 +315,11 @@ func TestWholeObjectsComeAsTheyAre(t *testing.T) {
 			_, _ = w.Write(bytes.Repeat([]byte(" "), session.MaxAnswer+1))
 			return
 		}
-		_, _ = w.Write([]byte(`{"kind":"PodList","apiVersion":"v2","metadata":{},"items":[{"metadata":{"name":"a","namespace":"shop","managedFields":[{"manager":"m"}]}},{"metadata":{"name":"other","namespace":"shop"}}]}`))
+		_, _ = w.Write(
+			[]byte(
+				`{"kind":"PodList","apiVersion":"v2","metadata":{},"items":[{"metadata":{"name":"a","namespace":"shop","managedFields":[{"manager":"m"}]}},{"metadata":{"name":"other","namespace":"shop"}}]}`,
+			),
+		)
 	}
 	s.lists["/api/v2/namespaces/shop/secrets"] = func(w http.ResponseWriter, _ *http.Request) {
 		status(w, http.StatusForbidden, metav1.StatusReasonForbidden)
@@ -300,10 +327,11 @@ func TestWholeObjectsComeAsTheyAre(t *testing.T) {
 	q := question("pods", "shop", "a", "b", "c")
 	q.Add("secrets", "shop", "s")
 	var got []string
-	unseen, err := s.reader(t, time.Minute).LookWhole(t.Context(), served("pods", "secrets"), q, func(string) string { return "v2" },
-		func(resource string, o *unstructured.Unstructured) {
-			got = append(got, fmt.Sprint(resource, o.GetName(), len(o.GetManagedFields())))
-		}, nil)
+	unseen, err := s.reader(t, time.Minute).
+		LookWhole(t.Context(), served("pods", "secrets"), q, func(string) string { return "v2" },
+			func(resource string, o *unstructured.Unstructured) {
+				got = append(got, fmt.Sprint(resource, o.GetName(), len(o.GetManagedFields())))
+			}, nil)
 	if err != nil || !slices.Equal(got, []string{"podsa1"}) || !slices.Equal(limits, []string{"250", "25"}) {
 		t.Errorf("%q with limits %q, %v", got, limits, err)
 	}
@@ -330,7 +358,9 @@ func TestWhoWroteLast(t *testing.T) {
 		"a scale":             {[]metav1.ManagedFieldsEntry{byVelero, entry("kubectl", "scale", 2)}, false},
 		"a scale before that": {[]metav1.ManagedFieldsEntry{entry("kubectl", "scale", 0), byVelero}, true},
 	} {
-		if got := objectOf(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: c.entries}}).ByVelero; got != c.want {
+		if got := objectOf(
+			&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: c.entries}},
+		).ByVelero; got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

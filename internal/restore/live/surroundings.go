@@ -160,7 +160,10 @@ func (a *around) refuse(ctx context.Context, resource, namespace string, why err
 
 func (a *around) lists(ctx context.Context, want Around) {
 	each(ctx, a, Namespaces, "", func(s *Surroundings, n *corev1.Namespace) {
-		s.Namespaces[n.Name] = Namespace{n.DeletionTimestamp != nil || n.Status.Phase == corev1.NamespaceTerminating, n.Labels}
+		s.Namespaces[n.Name] = Namespace{
+			n.DeletionTimestamp != nil || n.Status.Phase == corev1.NamespaceTerminating,
+			n.Labels,
+		}
 	})
 	if want.Storage {
 		each(ctx, a, StorageClasses, "", func(s *Surroundings, c *storagev1.StorageClass) {
@@ -177,20 +180,44 @@ func (a *around) lists(ctx context.Context, want Around) {
 		each(ctx, a, PersistentVolumes, "", takeVolume)
 	}
 	if want.Locations {
-		each(ctx, a, SnapshotLocations, want.Velero, func(s *Surroundings, l *metav1.PartialObjectMetadata) { s.Locations[l.Name] = true })
+		each(
+			ctx,
+			a,
+			SnapshotLocations,
+			want.Velero,
+			func(s *Surroundings, l *metav1.PartialObjectMetadata) { s.Locations[l.Name] = true },
+		)
 	}
 	if want.Storage || want.Snapshots {
 		each(ctx, a, Drivers, "", func(s *Surroundings, d *storagev1.CSIDriver) { s.Drivers[d.Name] = true })
 	}
 	if want.Snapshots {
-		each(ctx, a, SnapshotClasses, "", func(s *Surroundings, c *SnapshotClass) { s.SnapshotClasses[c.Name] = c.Driver })
+		each(
+			ctx,
+			a,
+			SnapshotClasses,
+			"",
+			func(s *Surroundings, c *SnapshotClass) { s.SnapshotClasses[c.Name] = c.Driver },
+		)
 	}
 	if want.NodePorts {
 		each(ctx, a, Services, "", takePorts)
 	}
 	for _, namespace := range want.Within[:min(len(want.Within), mostOneByOne)] {
-		each(ctx, a, Quotas, namespace, func(s *Surroundings, q *corev1.ResourceQuota) { s.Quotas = append(s.Quotas, *q) })
-		each(ctx, a, LimitRanges, namespace, func(s *Surroundings, l *corev1.LimitRange) { s.LimitRanges = append(s.LimitRanges, *l) })
+		each(
+			ctx,
+			a,
+			Quotas,
+			namespace,
+			func(s *Surroundings, q *corev1.ResourceQuota) { s.Quotas = append(s.Quotas, *q) },
+		)
+		each(
+			ctx,
+			a,
+			LimitRanges,
+			namespace,
+			func(s *Surroundings, l *corev1.LimitRange) { s.LimitRanges = append(s.LimitRanges, *l) },
+		)
 	}
 	for _, namespace := range want.Within[min(len(want.Within), mostOneByOne):] {
 		a.refuse(ctx, Quotas, namespace, errTooManyNamespaces)
@@ -213,7 +240,13 @@ const ChangesClasses = "velero.io/change-storage-class"
 func (a *around) pluginConfigs(ctx context.Context, namespace string) {
 	a.Start(ctx, ConfigMaps, "", func() (func(), error) {
 		var found client.ListOf[corev1.ConfigMap]
-		err := a.client.ListAny(ctx, corev1.SchemeGroupVersion.WithResource(ConfigMaps), namespace, metav1.ListOptions{LabelSelector: "velero.io/plugin-config"}, &found)
+		err := a.client.ListAny(
+			ctx,
+			corev1.SchemeGroupVersion.WithResource(ConfigMaps),
+			namespace,
+			metav1.ListOptions{LabelSelector: "velero.io/plugin-config"},
+			&found,
+		)
 		if err != nil {
 			return nil, safe(err)
 		}
@@ -258,9 +291,17 @@ func (a *around) services(ctx context.Context, want Around) {
 	}
 	for _, name := range names[:min(len(names), mostOneByOne)] {
 		namespace, service, _ := strings.Cut(name, "/")
-		onePage(ctx, a.Lists, Services, namespace, "v1", metav1.ListOptions{FieldSelector: "metadata.name=" + service}, func(found []metav1.PartialObjectMetadata) {
-			a.found.Services[name] = len(found) > 0
-		})
+		onePage(
+			ctx,
+			a.Lists,
+			Services,
+			namespace,
+			"v1",
+			metav1.ListOptions{FieldSelector: "metadata.name=" + service},
+			func(found []metav1.PartialObjectMetadata) {
+				a.found.Services[name] = len(found) > 0
+			},
+		)
 	}
 }
 
@@ -272,7 +313,7 @@ var (
 
 // SnapshotClass is a VolumeSnapshotClass.
 type SnapshotClass struct {
-	metav1.ObjectMeta `json:"metadata"`
+	metav1.ObjectMeta `       json:"metadata"`
 	Driver            string `json:"driver"`
 }
 
@@ -300,9 +341,12 @@ func (s *Surroundings) addWebhook(configuration string, from *admissionv1.Valida
 		return
 	}
 	w := Webhook{
-		Configuration: configuration, Name: from.Name, Service: service.Namespace + "/" + service.Name, Rules: from.Rules,
-		Fails:   from.FailurePolicy == nil || *from.FailurePolicy == admissionv1.Fail,
-		Objects: selects(from.ObjectSelector) || len(from.MatchConditions) > 0,
+		Configuration: configuration,
+		Name:          from.Name,
+		Service:       service.Namespace + "/" + service.Name,
+		Rules:         from.Rules,
+		Fails:         from.FailurePolicy == nil || *from.FailurePolicy == admissionv1.Fail,
+		Objects:       selects(from.ObjectSelector) || len(from.MatchConditions) > 0,
 	}
 	if selects(from.NamespaceSelector) {
 		w.Namespaces = from.NamespaceSelector

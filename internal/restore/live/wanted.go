@@ -37,29 +37,50 @@ type PersistentVolume struct {
 }
 
 func takeVolume(s *Surroundings, v *PersistentVolume) {
-	found := Volume{Phase: string(v.Status.Phase), Class: v.Spec.StorageClassName, Size: v.Spec.Capacity.Storage().Value()}
+	found := Volume{
+		Phase: string(v.Status.Phase),
+		Class: v.Spec.StorageClassName,
+		Size:  v.Spec.Capacity.Storage().Value(),
+	}
 	if class, ok := v.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		found.Class = class
 	}
 	if claim := v.Spec.ClaimRef; claim != nil {
-		found.Claim, found.Used = types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}.String(), claim.UID != ""
+		found.Claim, found.Used = types.NamespacedName{
+			Namespace: claim.Namespace,
+			Name:      claim.Name,
+		}.String(), claim.UID != ""
 	}
 	s.Volumes[v.Name] = found
 }
 
 // config reads a ConfigMap as it is: its data is not to be printed. What cannot be read is noted with its namespace.
 func (a *around) config(ctx context.Context, namespace, name string) {
-	onePage(ctx, a.Lists, ConfigMaps, namespace, "v1", metav1.ListOptions{FieldSelector: "metadata.name=" + name}, func(found []corev1.ConfigMap) {
-		a.found.Configs[name] = nil
-		for i := range found {
-			a.found.Configs[name] = map[string]string{}
-			maps.Copy(a.found.Configs[name], found[i].Data)
-		}
-	})
+	onePage(
+		ctx,
+		a.Lists,
+		ConfigMaps,
+		namespace,
+		"v1",
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name},
+		func(found []corev1.ConfigMap) {
+			a.found.Configs[name] = nil
+			for i := range found {
+				a.found.Configs[name] = map[string]string{}
+				maps.Copy(a.found.Configs[name], found[i].Data)
+			}
+		},
+	)
 }
 
 // onePage starts to read one page of what a cluster serves of a resource.
-func onePage[O any](ctx context.Context, l *Lists, resource, namespace, version string, o metav1.ListOptions, take func([]O)) {
+func onePage[O any](
+	ctx context.Context,
+	l *Lists,
+	resource, namespace, version string,
+	o metav1.ListOptions,
+	take func([]O),
+) {
 	l.Start(ctx, resource, namespace, func() (func(), error) {
 		k, err := l.Served.kind(resource)
 		if k.Resource == "" {
@@ -75,7 +96,11 @@ func onePage[O any](ctx context.Context, l *Lists, resource, namespace, version 
 
 // Failing asks for a page of each resource, in the version that is given with it, and returns those that
 // the API server fails to list, with why; what is slow does not count. unseen are those that you may not list.
-func (r *Reader) Failing(ctx context.Context, served *Served, versions map[string]string) (failing map[string]string, unseen []string, err error) {
+func (r *Reader) Failing(
+	ctx context.Context,
+	served *Served,
+	versions map[string]string,
+) (failing map[string]string, unseen []string, err error) {
 	failing = map[string]string{}
 	l := r.Lists(served, func(resource, _ string, err error) {
 		var status apierrors.APIStatus
@@ -99,15 +124,23 @@ func (r *Reader) Changed(ctx context.Context, served *Served, names []string) (m
 	changed := map[string]time.Time{}
 	l := r.Lists(served, func(string, string, error) {})
 	for _, name := range names {
-		onePage(ctx, l, "customresourcedefinitions.apiextensions.k8s.io", "", "v1", metav1.ListOptions{FieldSelector: "metadata.name=" + name}, func(found []metav1.PartialObjectMetadata) {
-			for i := range found {
-				for _, m := range found[i].ManagedFields {
-					if m.Subresource == "" && m.Time != nil && m.Time.After(changed[name]) {
-						changed[name] = m.Time.Time
+		onePage(
+			ctx,
+			l,
+			"customresourcedefinitions.apiextensions.k8s.io",
+			"",
+			"v1",
+			metav1.ListOptions{FieldSelector: "metadata.name=" + name},
+			func(found []metav1.PartialObjectMetadata) {
+				for i := range found {
+					for _, m := range found[i].ManagedFields {
+						if m.Subresource == "" && m.Time != nil && m.Time.After(changed[name]) {
+							changed[name] = m.Time.Time
+						}
 					}
 				}
-			}
-		})
+			},
+		)
 	}
 	return changed, l.Wait(ctx)
 }

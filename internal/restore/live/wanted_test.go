@@ -31,8 +31,10 @@ func TestFailingKinds(t *testing.T) {
 	for _, kind := range []string{"broken", "down", "slow", "forbidden", "gone", "fine", "things.example.com", "others"} {
 		versions[kind] = "v1beta1"
 	}
-	failing, unseen, err := s.reader(t, time.Minute).Failing(t.Context(), served("broken", "down", "slow", "forbidden", "gone", "fine"), versions)
-	if err != nil || len(failing) != 2 || !slices.Equal(unseen, []string{"forbidden"}) || !strings.Contains(failing["broken"]+failing["down"], "said no") {
+	failing, unseen, err := s.reader(t, time.Minute).
+		Failing(t.Context(), served("broken", "down", "slow", "forbidden", "gone", "fine"), versions)
+	if err != nil || len(failing) != 2 || !slices.Equal(unseen, []string{"forbidden"}) ||
+		!strings.Contains(failing["broken"]+failing["down"], "said no") {
 		t.Errorf("%q, %v", failing, err)
 	}
 }
@@ -44,12 +46,30 @@ func TestChanged(t *testing.T) {
 		if r.URL.Query().Get("fieldSelector") != "metadata.name=foos.trap.io" {
 			t.Errorf("asked for %s", r.URL)
 		}
-		_, _ = w.Write([]byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[{"metadata":{"name":"foos.trap.io","managedFields":[
-			{"time":"2026-11-27T08:06:00Z"},{"time":"2026-11-27T08:06:46Z"},{"time":"2026-11-27T08:07:00Z","subresource":"status"}]}}]}`))
+		_, _ = w.Write(
+			[]byte(
+				`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[{"metadata":{"name":"foos.trap.io","managedFields":[
+			{"time":"2026-11-27T08:06:00Z"},{"time":"2026-11-27T08:06:46Z"},{"time":"2026-11-27T08:07:00Z","subresource":"status"}]}}]}`,
+			),
+		)
 	}
-	kinds := ServedBy(&metav1.APIResourceList{GroupVersion: "apiextensions.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition", Verbs: metav1.Verbs{"list", "create", "get", "delete"}}}})
+	kinds := ServedBy(
+		&metav1.APIResourceList{
+			GroupVersion: "apiextensions.k8s.io/v1",
+			APIResources: []metav1.APIResource{
+				{
+					Name:  "customresourcedefinitions",
+					Kind:  "CustomResourceDefinition",
+					Verbs: metav1.Verbs{"list", "create", "get", "delete"},
+				},
+			},
+		},
+	)
 	changed, err := s.reader(t, time.Minute).Changed(t.Context(), kinds, []string{"foos.trap.io"})
-	if want := map[string]time.Time{"foos.trap.io": time.Date(2026, 11, 27, 8, 6, 46, 0, time.UTC)}; err != nil || !maps.EqualFunc(changed, want, time.Time.Equal) {
+	if want := map[string]time.Time{
+		"foos.trap.io": time.Date(2026, 11, 27, 8, 6, 46, 0, time.UTC),
+	}; err != nil ||
+		!maps.EqualFunc(changed, want, time.Time.Equal) {
 		t.Errorf("%v, %v", changed, err)
 	}
 }
@@ -62,24 +82,51 @@ func TestVolumesAndConfigs(t *testing.T) {
 			_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"List","metadata":{},"items":[` + items + `]}`))
 		}
 	}
-	answers("/api/v1/persistentvolumes", `{"metadata":{"name":"a"},"spec":{"claimRef":{"namespace":"ops","name":"data","uid":"u"}},"status":{"phase":"Released"}},
-		{"metadata":{"name":"b"},"spec":{"claimRef":{"namespace":"ops","name":"data"},"storageClassName":"fast","capacity":{"storage":"2Ki"}}},{"metadata":{"name":"c","annotations":{"volume.beta.kubernetes.io/storage-class":"old"}},"status":{"phase":"Available"}}`)
+	answers(
+		"/api/v1/persistentvolumes",
+		`{"metadata":{"name":"a"},"spec":{"claimRef":{"namespace":"ops","name":"data","uid":"u"}},"status":{"phase":"Released"}},
+		{"metadata":{"name":"b"},"spec":{"claimRef":{"namespace":"ops","name":"data"},"storageClassName":"fast","capacity":{"storage":"2Ki"}}},{"metadata":{"name":"c","annotations":{"volume.beta.kubernetes.io/storage-class":"old"}},"status":{"phase":"Available"}}`,
+	)
 	s.lists["/api/v1/namespaces/velero/configmaps"] = func(w http.ResponseWriter, r *http.Request) {
-		items := map[string]string{"metadata.name=m": `{"metadata":{"name":"m"},"data":{"rules":"version: v1\nrules: []"}}`, "metadata.name=empty": `{"metadata":{"name":"empty"}}`}
-		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[` + items[r.URL.Query().Get("fieldSelector")] + `]}`))
+		items := map[string]string{
+			"metadata.name=m":     `{"metadata":{"name":"m"},"data":{"rules":"version: v1\nrules: []"}}`,
+			"metadata.name=empty": `{"metadata":{"name":"empty"}}`,
+		}
+		_, _ = w.Write(
+			[]byte(
+				`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[` + items[r.URL.Query().Get("fieldSelector")] + `]}`,
+			),
+		)
 	}
 	kinds := served("persistentvolumes", "configmaps", "namespaces")
-	found, err := s.reader(t, time.Minute).Surroundings(t.Context(), kinds, Around{Volumes: true, Velero: "velero", Configs: []string{"m", "none", "empty"}})
+	found, err := s.reader(t, time.Minute).
+		Surroundings(t.Context(), kinds, Around{Volumes: true, Velero: "velero", Configs: []string{"m", "none", "empty"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]Volume{"a": {"ops/data", true, "Released", "", 0}, "b": {"ops/data", false, "", "fast", 2048}, "c": {"", false, "Available", "old", 0}}; !reflect.DeepEqual(found.Volumes, want) {
+	if want := map[string]Volume{
+		"a": {"ops/data", true, "Released", "", 0},
+		"b": {"ops/data", false, "", "fast", 2048},
+		"c": {"", false, "Available", "old", 0},
+	}; !reflect.DeepEqual(
+		found.Volumes,
+		want,
+	) {
 		t.Errorf("%v", found.Volumes)
 	}
-	if want := map[string]map[string]string{"m": {"rules": "version: v1\nrules: []"}, "none": nil, "empty": {}}; !reflect.DeepEqual(found.Configs, want) {
+	if want := map[string]map[string]string{
+		"m":     {"rules": "version: v1\nrules: []"},
+		"none":  nil,
+		"empty": {},
+	}; !reflect.DeepEqual(
+		found.Configs,
+		want,
+	) {
 		t.Errorf("%q", found.Configs)
 	}
-	if found, err = s.reader(t, time.Minute).Surroundings(t.Context(), kinds, Around{}); err != nil || len(found.Volumes)+len(found.Configs) > 0 {
+	if found, err = s.reader(t, time.Minute).
+		Surroundings(t.Context(), kinds, Around{}); err != nil ||
+		len(found.Volumes)+len(found.Configs) > 0 {
 		t.Errorf("%v, %v", found, err)
 	}
 }

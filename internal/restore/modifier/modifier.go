@@ -91,7 +91,10 @@ func (r *rule) validate() error {
 		return errors.New("a rule has more than one kind of patches")
 	}
 	for _, p := range r.Patches {
-		if !slices.Contains([]string{"add", "remove", "replace", "test", "move", "copy"}, strings.ToLower(p.Operation)) {
+		if !slices.Contains(
+			[]string{"add", "remove", "replace", "test", "move", "copy"},
+			strings.ToLower(p.Operation),
+		) {
 			return fmt.Errorf("no patch has the operation %q", p.Operation)
 		}
 		if p.Path == "" {

@@ -42,7 +42,8 @@ func (r *rule) patch(o *unstructured.Unstructured) error {
 		})
 	}
 	updated := &unstructured.Unstructured{}
-	if err == nil && updated.UnmarshalJSON(object) != nil { // its error has the whole object in it, which may be a Secret
+	if err == nil &&
+		updated.UnmarshalJSON(object) != nil { // its error has the whole object in it, which may be a Secret
 		err = errors.New("the patched object is no object")
 	}
 	if err != nil {
@@ -58,7 +59,13 @@ const maxCopied = 8 << 20
 func applyJSON(patches []jsonPatch, o *unstructured.Unstructured) ([]byte, error) {
 	texts := make([]string, len(patches))
 	for i, p := range patches {
-		texts[i] = fmt.Sprintf(`{"op": "%s", "from": "%s", "path": "%s", "value": %s}`, p.Operation, p.From, p.Path, quoted(p.Value))
+		texts[i] = fmt.Sprintf(
+			`{"op": "%s", "from": "%s", "path": "%s", "value": %s}`,
+			p.Operation,
+			p.From,
+			p.Path,
+			quoted(p.Value),
+		)
 	}
 	patch, err := jsonpatch.DecodePatch([]byte("[" + strings.Join(texts, ",") + "]"))
 	if err != nil {
@@ -83,13 +90,19 @@ func quoted(value string) string {
 	inQuotes := len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"'
 	_, notNumber := strconv.ParseFloat(value, 64)
 	lower := strings.ToLower(value)
-	if inQuotes || value == "null" || lower == "true" || lower == "false" || notNumber == nil || strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
+	if inQuotes || value == "null" || lower == "true" || lower == "false" || notNumber == nil ||
+		strings.HasPrefix(value, "{") ||
+		strings.HasPrefix(value, "[") {
 		return value
 	}
 	return `"` + value + `"`
 }
 
-func apply(patches []patchData, o *unstructured.Unstructured, merge func(object, patch []byte) ([]byte, error)) ([]byte, error) {
+func apply(
+	patches []patchData,
+	o *unstructured.Unstructured,
+	merge func(object, patch []byte) ([]byte, error),
+) ([]byte, error) {
 	object, err := o.MarshalJSON()
 	for i := 0; i < len(patches) && err == nil; i++ {
 		var patch []byte
@@ -102,10 +115,18 @@ func apply(patches []patchData, o *unstructured.Unstructured, merge func(object,
 
 // typed are kinds whose Go types are linked. Velero knows all of Kubernetes and its own, and has an error for others.
 var typed = map[string]any{
-	"v1 ConfigMap": corev1.ConfigMap{}, "v1 PersistentVolumeClaim": corev1.PersistentVolumeClaim{}, "v1 Pod": corev1.Pod{},
-	"v1 Secret": corev1.Secret{}, "v1 Service": corev1.Service{}, "v1 ServiceAccount": corev1.ServiceAccount{},
-	"apps/v1 DaemonSet": appsv1.DaemonSet{}, "apps/v1 Deployment": appsv1.Deployment{}, "apps/v1 ReplicaSet": appsv1.ReplicaSet{},
-	"apps/v1 StatefulSet": appsv1.StatefulSet{}, "batch/v1 CronJob": batchv1.CronJob{}, "batch/v1 Job": batchv1.Job{},
+	"v1 ConfigMap":             corev1.ConfigMap{},
+	"v1 PersistentVolumeClaim": corev1.PersistentVolumeClaim{},
+	"v1 Pod":                   corev1.Pod{},
+	"v1 Secret":                corev1.Secret{},
+	"v1 Service":               corev1.Service{},
+	"v1 ServiceAccount":        corev1.ServiceAccount{},
+	"apps/v1 DaemonSet":        appsv1.DaemonSet{},
+	"apps/v1 Deployment":       appsv1.Deployment{},
+	"apps/v1 ReplicaSet":       appsv1.ReplicaSet{},
+	"apps/v1 StatefulSet":      appsv1.StatefulSet{},
+	"batch/v1 CronJob":         batchv1.CronJob{},
+	"batch/v1 Job":             batchv1.Job{},
 }
 
 // mergeStrategic patches as the API server would (strategic_merge_patch.go).

@@ -85,41 +85,65 @@ func TestWhatCannotBeTold(t *testing.T) {
 		"a copy that grows":       {`patches: [{operation: add, path: /spec/l, value: "[1]"}, ` + strings.Repeat(`{operation: copy, from: /spec/l, path: /spec/l/-}, `, 40) + `]`, "Deployment"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rules, err := Parse(map[string]string{"a": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: '*'}\n  " + c.text})
+			rules, err := Parse(
+				map[string]string{
+					"a": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: '*'}\n  " + c.text,
+				},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "g.io/v1", "kind": c.kind, "spec": map[string]any{"x": strings.Repeat("x", 100)}}}
+			o := &unstructured.Unstructured{
+				Object: map[string]any{
+					"apiVersion": "g.io/v1",
+					"kind":       c.kind,
+					"spec":       map[string]any{"x": strings.Repeat("x", 100)},
+				},
+			}
 			if errs, unsure := rules.Apply("things", o); unsure == "" || errs != nil {
 				t.Errorf("%v, %q", errs, unsure)
 			}
 		})
 	}
-	wild, err := Parse(map[string]string{"a": "version: v1\nresourceModifierRules:\n- {conditions: {groupResource: '*a*a*a*a*a*b'}, mergePatches: [{patchData: '{}'}]}"})
+	wild, err := Parse(
+		map[string]string{
+			"a": "version: v1\nresourceModifierRules:\n- {conditions: {groupResource: '*a*a*a*a*a*b'}, mergePatches: [{patchData: '{}'}]}",
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, unsure := wild.Apply(strings.Repeat("a", 200), &unstructured.Unstructured{Object: map[string]any{"kind": "A"}}); unsure == "" {
+	if _, unsure := wild.Apply(
+		strings.Repeat("a", 200),
+		&unstructured.Unstructured{Object: map[string]any{"kind": "A"}},
+	); unsure == "" {
 		t.Error("it matched a pattern that takes years")
 	}
 	if _, err := Parse(map[string]string{"a": "", "b": ""}); err == nil {
 		t.Error("Velero refuses two keys")
 	}
-	if Name(velerov1.RestoreSpec{}, "d") != "d" || Name(velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "own"}}, "d") != "own" {
+	if Name(velerov1.RestoreSpec{}, "d") != "d" ||
+		Name(velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Name: "own"}}, "d") != "own" {
 		t.Error("the restore's own comes before the server's")
 	}
 }
 
 // TestSeveralMayApply is for the race detector: the dry run has several senders.
 func TestSeveralMayApply(t *testing.T) {
-	rules, err := Parse(map[string]string{"a": "version: v1\nresourceModifierRules:\n- {conditions: {groupResource: '*', namespaces: ['a*']}, mergePatches: [{patchData: 'data: {a: b}'}]}"})
+	rules, err := Parse(
+		map[string]string{
+			"a": "version: v1\nresourceModifierRules:\n- {conditions: {groupResource: '*', namespaces: ['a*']}, mergePatches: [{patchData: 'data: {a: b}'}]}",
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for n := range 8 {
 		all.Go(func() {
-			o := &unstructured.Unstructured{Object: map[string]any{"kind": "A", "metadata": map[string]any{"namespace": fmt.Sprint("a", n)}}}
+			o := &unstructured.Unstructured{
+				Object: map[string]any{"kind": "A", "metadata": map[string]any{"namespace": fmt.Sprint("a", n)}},
+			}
 			if errs, _ := rules.Apply("as", o); errs != nil || o.Object["data"] == nil {
 				t.Error(errs, o)
 			}

@@ -43,7 +43,12 @@ var merged = []string{"secrets", "imagePullSecrets", "metadata.labels", "metadat
 // decide is what Velero does, and what Kubernetes says to it. frozen is an object that says of itself that it
 // is immutable, bound a claim with a volume; differing are the fields in which it differs from the backup, and
 // against those in which it differs from what Velero makes of the backup.
-func (i *compared) decide(resource string, policy velerov1.PolicyType, frozen, bound bool, differing, against []string) {
+func (i *compared) decide(
+	resource string,
+	policy velerov1.PolicyType,
+	frozen, bound bool,
+	differing, against []string,
+) {
 	update := policy == velerov1.PolicyTypeUpdate
 	always := i.Differs != "" && i.Uncompared == ""
 	switch {
@@ -69,8 +74,18 @@ func (i *compared) decide(resource string, policy velerov1.PolicyType, frozen, b
 // fixed are immutable fields, as far as Kubernetes' own kinds say so
 // (pkg/apis/.../validation and pkg/registry of Kubernetes).
 var fixed = map[string][]string{
-	jobs:                                {"spec.selector", "spec.template", "spec.completionMode", "spec.manualSelector"},
-	statefulSets:                        {"spec.selector", "spec.serviceName", "spec.volumeClaimTemplates", "spec.podManagementPolicy"},
+	jobs: {
+		"spec.selector",
+		"spec.template",
+		"spec.completionMode",
+		"spec.manualSelector",
+	},
+	statefulSets: {
+		"spec.selector",
+		"spec.serviceName",
+		"spec.volumeClaimTemplates",
+		"spec.podManagementPolicy",
+	},
 	"deployments.apps":                  {"spec.selector"},
 	"daemonsets.apps":                   {"spec.selector"},
 	"replicasets.apps":                  {"spec.selector"},
@@ -79,7 +94,14 @@ var fixed = map[string][]string{
 	secrets:                             {"type"},
 	live.StorageClasses:                 {"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"},
 	"priorityclasses.scheduling.k8s.io": {"value", "preemptionPolicy"},
-	claims:                              {"spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeMode", "spec.dataSource", "spec.dataSourceRef"},
+	claims: {
+		"spec.accessModes",
+		"spec.selector",
+		"spec.storageClassName",
+		"spec.volumeMode",
+		"spec.dataSource",
+		"spec.dataSourceRef",
+	},
 }
 
 // podMayChange are fields of a pod that may change in some ways.
@@ -90,7 +112,10 @@ func (i *compared) patch(resource string, frozen, bound bool, differing, against
 	i.outcome = Patched
 	touches := func(fields ...string) bool {
 		return slices.ContainsFunc(against, func(path string) bool {
-			return slices.ContainsFunc(fields, func(f string) bool { return path == f || strings.HasPrefix(path, f+".") })
+			return slices.ContainsFunc(
+				fields,
+				func(f string) bool { return path == f || strings.HasPrefix(path, f+".") },
+			)
 		})
 	}
 	switch {

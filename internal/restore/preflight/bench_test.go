@@ -35,7 +35,11 @@ func BenchmarkCheck(b *testing.B) {
 					in := Input{Velero: fine(), Served: served(), Around: &live.Surroundings{}, Now: now, Index: index}
 					in.Restore.BackupName = "b"
 					var err error
-					if in.Fates, err = index.Fates(context.Background(), collector.RestoreSpec{Restore: in.Restore}, collector.LiveDiscovery(in.Served.Lists)); err != nil {
+					if in.Fates, err = index.Fates(
+						context.Background(),
+						collector.RestoreSpec{Restore: in.Restore},
+						collector.LiveDiscovery(in.Served.Lists),
+					); err != nil {
 						b.Fatal(err)
 					}
 					q, _, err := Ask(in.Fates, in.Restore, "velero")

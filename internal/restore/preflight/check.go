@@ -92,10 +92,22 @@ type check struct {
 // Check finds what stands in the way of a restore. Its error is the cause of the context of the fates.
 func Check(in Input) (*Result, error) {
 	c := &check{
-		saved: map[string]artifact.Volume{}, podData: map[string]bool{},
-		Input: in, unseen: slices.Clone(in.Unread), brings: map[string]map[string]bool{}, retained: map[string]bool{},
-		spaces: map[string]int{}, created: map[string]map[string]int{}, unasked: map[string]map[string]int{}, wants: map[string]*demand{}, ranges: map[string]*ranges{},
-		security: secured{labels: map[string]map[string]string{}, enforced: map[string]api.LevelVersion{}, reasons: map[judged][]string{}},
+		saved:    map[string]artifact.Volume{},
+		podData:  map[string]bool{},
+		Input:    in,
+		unseen:   slices.Clone(in.Unread),
+		brings:   map[string]map[string]bool{},
+		retained: map[string]bool{},
+		spaces:   map[string]int{},
+		created:  map[string]map[string]int{},
+		unasked:  map[string]map[string]int{},
+		wants:    map[string]*demand{},
+		ranges:   map[string]*ranges{},
+		security: secured{
+			labels:   map[string]map[string]string{},
+			enforced: map[string]api.LevelVersion{},
+			reasons:  map[judged][]string{},
+		},
 	}
 	c.velero()
 	c.modifier = ModifierOf(in.Restore, in.Velero.Server.Flags.DefaultModifier, in.Around)
@@ -106,7 +118,13 @@ func Check(in Input) (*Result, error) {
 			return nil, err
 		}
 	}
-	r := &Result{Findings: sorted(c.found), NotLooked: c.unseen, Existing: in.Existing, DryRun: in.DryRun, Fates: in.Fates}
+	r := &Result{
+		Findings:  sorted(c.found),
+		NotLooked: c.unseen,
+		Existing:  in.Existing,
+		DryRun:    in.DryRun,
+		Fates:     in.Fates,
+	}
 	if in.Fates != nil && in.Served != nil {
 		r.Items = &c.items
 	}
@@ -116,7 +134,8 @@ func Check(in Input) (*Result, error) {
 // find keeps a finding. What a resource modifier may change is no more than a doubt.
 func (c *check) find(f Finding) {
 	m, of := &c.modifier, ofBodies[f.Reason]
-	if m.Name != "" && f.Severity == Obstacle && slices.ContainsFunc(of, func(resource string) bool { return m.Rules == nil || m.Rules.Touches(resource) }) {
+	if m.Name != "" && f.Severity == Obstacle &&
+		slices.ContainsFunc(of, func(resource string) bool { return m.Rules == nil || m.Rules.Touches(resource) }) {
 		f.Severity = Doubt
 		f.Sentence += " The resource modifier " + m.Name + " may change that."
 	}
@@ -125,13 +144,30 @@ func (c *check) find(f Finding) {
 
 // ofBodies are the reasons that go by what is in the body of items, with the resources of these.
 var ofBodies = map[Reason][]string{
-	StorageClassMissing: {claims}, DefaultClassMissing: {claims}, ClaimsNeverBind: {claims, volumes}, VolumesEmpty: {claims},
-	QuotaExceeded: {pods, claims, live.Services}, QuotaNeedsResources: {pods}, LimitRangeViolated: {pods, claims},
-	NodePortTaken: {live.Services}, PodSecurityViolated: {pods},
+	StorageClassMissing: {
+		claims,
+	},
+	DefaultClassMissing: {claims},
+	ClaimsNeverBind:     {claims, volumes},
+	VolumesEmpty:        {claims},
+	QuotaExceeded:       {pods, claims, live.Services},
+	QuotaNeedsResources: {pods},
+	LimitRangeViolated:  {pods, claims},
+	NodePortTaken:       {live.Services},
+	PodSecurityViolated: {pods},
 }
 
 func (c *check) about(name string, severity Severity, reason Reason, sentence, remedy string) {
-	c.find(Finding{Severity: severity, Reason: reason, Count: 1, Names: []string{name}, Sentence: sentence, Remedy: remedy})
+	c.find(
+		Finding{
+			Severity: severity,
+			Reason:   reason,
+			Count:    1,
+			Names:    []string{name},
+			Sentence: sentence,
+			Remedy:   remedy,
+		},
+	)
 }
 
 func (c *check) notLooked(what, why string) {
@@ -220,7 +256,10 @@ func (c *check) kinds() {
 	}
 	untold := c.Served.Untold(slices.Concat(c.Restore.IncludedResources, c.Restore.ExcludedResources))
 	for _, word := range untold {
-		c.notLooked("what "+word+" stands for in --include-resources or --exclude-resources", "the API group of it may be one that does not answer: "+c.Served.SilentGroups())
+		c.notLooked(
+			"what "+word+" stands for in --include-resources or --exclude-resources",
+			"the API group of it may be one that does not answer: "+c.Served.SilentGroups(),
+		)
 	}
 	var silent []string
 	for _, resource := range slices.Sorted(maps.Keys(c.brings)) {
@@ -228,22 +267,45 @@ func (c *check) kinds() {
 		switch {
 		case c.Failing[resource] != "":
 			stored := c.Index.Version(resource)
-			c.notListable(resource, "The API server fails to list "+resource+" ("+human.Shorten(c.Failing[resource], 300)+").",
-				stored == "" || stored == c.Served.Version(resource) || slices.Contains(c.Velero.Server.Flags.Features, "EnableAPIGroupVersions"))
+			c.notListable(
+				resource,
+				"The API server fails to list "+resource+" ("+human.Shorten(c.Failing[resource], 300)+").",
+				stored == "" || stored == c.Served.Version(resource) ||
+					slices.Contains(c.Velero.Server.Flags.Features, "EnableAPIGroupVersions"),
+			)
 		case serves, c.Fates.Serves(resource):
 			c.version(resource)
 		case !known:
 			silent = append(silent, resource)
 		default:
-			c.findUnserved(resource, Finding{Severity: Obstacle, Reason: KindNotServed, Resource: resource,
-				Sentence: fmt.Sprintf("The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.", resource),
-				Remedy:   "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + "."})
+			c.findUnserved(resource, Finding{
+				Severity: Obstacle,
+				Reason:   KindNotServed,
+				Resource: resource,
+				Sentence: fmt.Sprintf(
+					"The cluster does not serve %s, and the restore brings no CRD for it. Velero has an error for each of them.",
+					resource,
+				),
+				Remedy: "Install the CRD or the operator first, or leave them out with --exclude-resources " + resource + ".",
+			})
 		}
 	}
 	if len(silent) > 0 {
-		c.notLooked("whether the cluster serves "+human.List(silent, 5)+", and what is there of them", "API groups do not answer: "+c.Served.SilentGroups())
+		c.notLooked(
+			"whether the cluster serves "+human.List(silent, 5)+", and what is there of them",
+			"API groups do not answer: "+c.Served.SilentGroups(),
+		)
 	} else if len(c.Served.Silent) > 0 && len(untold) == 0 {
-		c.find(Finding{Severity: Note, Reason: GroupsSilent, Sentence: "API groups do not answer: " + human.Shorten(c.Served.SilentGroups(), 300) + ". The restore brings nothing of them, but no namespace can be deleted until they do."})
+		c.find(
+			Finding{
+				Severity: Note,
+				Reason:   GroupsSilent,
+				Sentence: "API groups do not answer: " + human.Shorten(
+					c.Served.SilentGroups(),
+					300,
+				) + ". The restore brings nothing of them, but no namespace can be deleted until they do.",
+			},
+		)
 	}
 }
 
@@ -256,23 +318,50 @@ func (c *check) version(resource string) {
 	served := c.Versions[resource]
 	switch {
 	case len(served) == 0: // it did not tell all of the group
-		c.notLooked("whether the cluster serves "+resource+" in version "+stored, "the cluster did not tell its API versions")
+		c.notLooked(
+			"whether the cluster serves "+resource+" in version "+stored,
+			"the cluster did not tell its API versions",
+		)
 		return
 	case slices.Contains(served, stored):
 		return
 	}
 	changed := c.Changed[resource]
-	if started := c.Velero.Server.StartedAt; !c.Velero.Server.Flags.NoInformerCache && c.Now.Sub(changed) < discoveryAge && started.Before(changed) {
-		c.notListable(resource, fmt.Sprintf("The backup holds %s in version %s, which the cluster served until its CRD changed %s. Velero may not know that yet.", resource, stored, human.Ago(changed, c.Now)), true)
+	if started := c.Velero.Server.StartedAt; !c.Velero.Server.Flags.NoInformerCache &&
+		c.Now.Sub(changed) < discoveryAge &&
+		started.Before(changed) {
+		c.notListable(
+			resource,
+			fmt.Sprintf(
+				"The backup holds %s in version %s, which the cluster served until its CRD changed %s. Velero may not know that yet.",
+				resource,
+				stored,
+				human.Ago(changed, c.Now),
+			),
+			true,
+		)
 		return
 	}
-	f := Finding{Severity: Obstacle, Reason: VersionNotServed, Resource: resource,
-		Sentence: fmt.Sprintf("The backup holds %s in version %s, and the cluster does not serve that. Velero has an error for each of them.", resource, stored),
-		Remedy:   "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the cluster serves."}
+	f := Finding{
+		Severity: Obstacle,
+		Reason:   VersionNotServed,
+		Resource: resource,
+		Sentence: fmt.Sprintf(
+			"The backup holds %s in version %s, and the cluster does not serve that. Velero has an error for each of them.",
+			resource,
+			stored,
+		),
+		Remedy: "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the cluster serves.",
+	}
 	for _, other := range c.Index.Versions(resource) {
 		if slices.Contains(served, other) {
 			f.Severity = Doubt
-			f.Sentence = fmt.Sprintf("The backup holds %s in version %s, which the cluster does not serve, and in %s, which it does. Velero takes that only with the feature flag EnableAPIGroupVersions.", resource, stored, other)
+			f.Sentence = fmt.Sprintf(
+				"The backup holds %s in version %s, which the cluster does not serve, and in %s, which it does. Velero takes that only with the feature flag EnableAPIGroupVersions.",
+				resource,
+				stored,
+				other,
+			)
 			f.Remedy = "Make sure that the Velero server runs with --features=EnableAPIGroupVersions."
 		}
 	}
@@ -296,8 +385,15 @@ func (c *check) notListable(resource, cause string, listed bool) {
 	if listed && !c.Velero.Server.Flags.NoInformerCache {
 		then = " Velero lists it before it restores the first item, waits without a limit, and starts no other restore meanwhile."
 	}
-	c.find(c.itemsOf(resource).fill(Finding{Severity: Obstacle, Reason: KindNotListable, Resource: resource, Sentence: cause + then,
-		Remedy: "Have the kind served again (its conversion webhook, its API service, the version), or leave it out with --exclude-resources " + resource + ". A restore that hangs goes on then, or ends when Velero restarts."}))
+	c.find(
+		c.itemsOf(resource).fill(Finding{
+			Severity: Obstacle,
+			Reason:   KindNotListable,
+			Resource: resource,
+			Sentence: cause + then,
+			Remedy:   "Have the kind served again (its conversion webhook, its API service, the version), or leave it out with --exclude-resources " + resource + ". A restore that hangs goes on then, or ends when Velero restarts.",
+		}),
+	)
 }
 
 func (c *check) itemsOf(resource string) *group {
@@ -320,9 +416,24 @@ func (c *check) namespaces() {
 	each := cmp.Or(c.Velero.Server.Flags.TerminatingTimeout, 10*time.Minute) // --terminating-resource-timeout
 	for _, name := range slices.Sorted(maps.Keys(c.spaces)) {
 		if n := c.spaces[name]; c.Around.Namespaces[name].Terminating {
-			c.find(Finding{Severity: Obstacle, Reason: NamespaceTerminating, Resource: live.Namespaces, Namespace: name, Count: 1, Names: []string{name},
-				Sentence: fmt.Sprintf("Namespace %s is being deleted. With each of %s, Velero waits up to %s for it to go: %s in all if it does not, and then Velero restores nothing into it.", name, human.Count(n, "item"), human.Duration(each), human.Duration(time.Duration(n)*each)),
-				Remedy:   "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings."})
+			c.find(
+				Finding{
+					Severity:  Obstacle,
+					Reason:    NamespaceTerminating,
+					Resource:  live.Namespaces,
+					Namespace: name,
+					Count:     1,
+					Names:     []string{name},
+					Sentence: fmt.Sprintf(
+						"Namespace %s is being deleted. With each of %s, Velero waits up to %s for it to go: %s in all if it does not, and then Velero restores nothing into it.",
+						name,
+						human.Count(n, "item"),
+						human.Duration(each),
+						human.Duration(time.Duration(n)*each),
+					),
+					Remedy: "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings.",
+				},
+			)
 		}
 	}
 }

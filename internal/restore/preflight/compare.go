@@ -41,7 +41,12 @@ type compared struct {
 
 // NewComparison makes a Comparison of what a restore is to restore and is there. versions says of
 // a resource in which API versions the backup holds it. Its error is the cause of the context of fates.
-func NewComparison(fates *collector.Fates, state *live.State, rules prepare.Rules, versions func(resource string) []string) (*Comparison, error) {
+func NewComparison(
+	fates *collector.Fates,
+	state *live.State,
+	rules prepare.Rules,
+	versions func(resource string) []string,
+) (*Comparison, error) {
 	c := newComparison(rules, versions)
 	err := fates.Each(func(i collector.Item) {
 		if !isRestored(i) {
@@ -148,7 +153,10 @@ func (c *Comparison) Live(resource string, object *unstructured.Unstructured) {
 	live := c.Sign(object.Object)
 	opposed := diff.Changes(i.all(), live)
 	against := c.Names(opposed)
-	differing := slices.DeleteFunc(c.Names(diff.Changes(i.inBackup, live)), func(f string) bool { return !slices.Contains(against, f) })
+	differing := slices.DeleteFunc(
+		c.Names(diff.Changes(i.inBackup, live)),
+		func(f string) bool { return !slices.Contains(against, f) },
+	)
 	if resource == serviceAccounts {
 		lacking := slices.DeleteFunc(opposed, func(f diff.Field) bool { return f.Value != diff.Gone })
 		i.merge(c.Names(lacking), against, c.Restore.ExistingResourcePolicy)
@@ -169,7 +177,9 @@ func (i *compared) all() []diff.Field {
 		_, changed := over[f.Path]
 		return changed
 	})
-	return append(all, slices.DeleteFunc(slices.Clone(i.changed), func(f diff.Field) bool { return f.Value == diff.Gone })...)
+	return append(
+		all,
+		slices.DeleteFunc(slices.Clone(i.changed), func(f diff.Field) bool { return f.Value == diff.Gone })...)
 }
 
 // merge is what Velero does with a ServiceAccount, whatever the policy: it adds what
@@ -181,7 +191,8 @@ func (i *compared) merge(lacking, differing []string, policy velerov1.PolicyType
 		return
 	}
 	i.outcome = Equal
-	if policy == velerov1.PolicyTypeUpdate || slices.ContainsFunc(differing, func(f string) bool { return f != sameContent }) {
+	if policy == velerov1.PolicyTypeUpdate ||
+		slices.ContainsFunc(differing, func(f string) bool { return f != sameContent }) {
 		i.outcome = Skipped
 	}
 	for _, path := range lacking {
@@ -211,7 +222,13 @@ func uncompared(n int) string {
 // Unlooked is what was not compared because it is too much, once the backup has been read.
 func (c *Comparison) Unlooked() (unlooked []NotLooked) {
 	if c.left > 0 {
-		unlooked = append(unlooked, NotLooked{What: uncompared(c.left), Why: "veltui compares at most " + human.Count(diff.MaxObjects, "object")})
+		unlooked = append(
+			unlooked,
+			NotLooked{
+				What: uncompared(c.left),
+				Why:  "veltui compares at most " + human.Count(diff.MaxObjects, "object"),
+			},
+		)
 	}
 	if c.Unkept > 0 {
 		unlooked = append(unlooked, NotLooked{What: uncompared(c.Unkept), Why: diff.WhyUnkept})

@@ -62,7 +62,13 @@ func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 	var failed atomic.Pointer[error]
 	slots := make(chan struct{}, 16)
 	for i := from; i < n; i++ {
-		space, meta := fmt.Sprintf("bench-%02d", i%20), metav1.ObjectMeta{Name: fmt.Sprintf("item-%06d", i), Labels: map[string]string{"app": "web"}}
+		space, meta := fmt.Sprintf(
+			"bench-%02d",
+			i%20,
+		), metav1.ObjectMeta{
+			Name:   fmt.Sprintf("item-%06d", i),
+			Labels: map[string]string{"app": "web"},
+		}
 		if i < 20 {
 			if err := plane.Namespace(b.Context(), space); err != nil {
 				b.Fatal(err)
@@ -74,9 +80,13 @@ func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 			data := map[string]string{"config": strings.Repeat("x", 2000)}
 			var err error
 			if i%2 == 0 {
-				_, err = client.CoreV1().ConfigMaps(space).Create(b.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: data}, metav1.CreateOptions{})
+				_, err = client.CoreV1().
+					ConfigMaps(space).
+					Create(b.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: data}, metav1.CreateOptions{})
 			} else {
-				_, err = client.CoreV1().Secrets(space).Create(b.Context(), &corev1.Secret{ObjectMeta: meta, StringData: data}, metav1.CreateOptions{})
+				_, err = client.CoreV1().
+					Secrets(space).
+					Create(b.Context(), &corev1.Secret{ObjectMeta: meta, StringData: data}, metav1.CreateOptions{})
 			}
 			if err != nil {
 				failed.Store(&err)
@@ -94,16 +104,23 @@ func populate(b *testing.B, plane *testbed.ControlPlane, from, n int) []byte {
 		for i := range n {
 			q.Add(resource, fmt.Sprintf("bench-%02d", i%20), fmt.Sprintf("item-%06d", i))
 		}
-		unseen, err := reader.LookWhole(b.Context(), served, q, func(string) string { return "" }, func(resource string, o *unstructured.Unstructured) {
-			if len(items)%100 == 0 {
-				o.SetLabels(map[string]string{"app": "db"})
-			}
-			body, err := o.MarshalJSON()
-			if err != nil {
-				b.Fatal(err)
-			}
-			items = append(items, item{resource, o.GetNamespace(), o.GetName(), string(body)})
-		}, nil)
+		unseen, err := reader.LookWhole(
+			b.Context(),
+			served,
+			q,
+			func(string) string { return "" },
+			func(resource string, o *unstructured.Unstructured) {
+				if len(items)%100 == 0 {
+					o.SetLabels(map[string]string{"app": "db"})
+				}
+				body, err := o.MarshalJSON()
+				if err != nil {
+					b.Fatal(err)
+				}
+				items = append(items, item{resource, o.GetNamespace(), o.GetName(), string(body)})
+			},
+			nil,
+		)
 		if err != nil || len(unseen) > 0 {
 			b.Fatal(err, unseen)
 		}
@@ -128,7 +145,12 @@ func readerOf(b *testing.B, plane *testbed.ControlPlane) (*live.Reader, *live.Se
 
 // measured reports what work asks of the API server, and the most that the heap grows
 // by meanwhile.
-func measured(b *testing.B, plane *testbed.ControlPlane, index *collector.Index, work func(*live.Reader, *live.Served, *collector.Fates)) {
+func measured(
+	b *testing.B,
+	plane *testbed.ControlPlane,
+	index *collector.Index,
+	work func(*live.Reader, *live.Served, *collector.Fates),
+) {
 	b.Helper()
 	runtime.GC()
 	var before runtime.MemStats
@@ -177,7 +199,9 @@ func preflightOnce(b *testing.B, plane *testbed.ControlPlane, index *collector.I
 		if err != nil {
 			b.Fatal(err)
 		}
-		result, err := Check(Input{Velero: fine(), Index: index, Fates: fates, Served: served, State: state, Around: around, Now: now})
+		result, err := Check(
+			Input{Velero: fine(), Index: index, Fates: fates, Served: served, State: state, Around: around, Now: now},
+		)
 		if err != nil || len(result.NotLooked) > 0 || len(result.Findings) == 0 {
 			b.Fatal(err, result)
 		}
@@ -196,7 +220,13 @@ func compareOnce(b *testing.B, plane *testbed.ControlPlane, index *collector.Ind
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := collector.Bodies(b.Context(), bytes.NewReader(archive), collector.Limits{}, c.Wants, c.Backup); err != nil {
+		if err := collector.Bodies(
+			b.Context(),
+			bytes.NewReader(archive),
+			collector.Limits{},
+			c.Wants,
+			c.Backup,
+		); err != nil {
 			b.Fatal(err)
 		}
 		unseen, err := reader.LookWhole(b.Context(), served, c.Question(), index.Version, c.Live, nil)

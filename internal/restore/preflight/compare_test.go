@@ -49,15 +49,33 @@ func comparedWith(t *testing.T, resource, inBackup, live string, rules prepare.R
 	return all[0]
 }
 
-var clusterWide = []string{volumes, clusterBindings, "customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io", live.StorageClasses, live.Validating, contents}
+var clusterWide = []string{
+	volumes,
+	clusterBindings,
+	"customresourcedefinitions.apiextensions.k8s.io",
+	"apiservices.apiregistration.k8s.io",
+	live.StorageClasses,
+	live.Validating,
+	contents,
+}
 
 // whole gives a body what differs between any two objects.
 func whole(body, namespace, from string) string {
-	meta := fmt.Sprintf(`"metadata":{"name":"x","namespace":%q,"uid":%q,"resourceVersion":%q,"generation":3,"creationTimestamp":"2026-01-01T00:00:00Z",`, namespace, from, from)
+	meta := fmt.Sprintf(
+		`"metadata":{"name":"x","namespace":%q,"uid":%q,"resourceVersion":%q,"generation":3,"creationTimestamp":"2026-01-01T00:00:00Z",`,
+		namespace,
+		from,
+		from,
+	)
 	if from == "c" {
 		body = strings.Replace(body, `"labels":{`, `"labels":{"velero.io/restore-name":"r0",`, 1)
 	}
-	return strings.Replace(`{"apiVersion":"v1","kind":"X","status":{"seen":"`+from+`"},`+body+`}`, `"metadata":{`, meta, 1)
+	return strings.Replace(
+		`{"apiVersion":"v1","kind":"X","status":{"seen":"`+from+`"},`+body+`}`,
+		`"metadata":{`,
+		meta,
+		1,
+	)
 }
 
 func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
@@ -73,7 +91,9 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		return plain(`,"spec":{"resources":{"requests":{"storage":"1Gi"}}` + spec + `}`)
 	}
 	volume := func(reclaim, more string) string {
-		return plain(`,"spec":{"persistentVolumeReclaimPolicy":"` + reclaim + `","claimRef":{"namespace":"shop","uid":"` + more + `"}}`)
+		return plain(
+			`,"spec":{"persistentVolumeReclaimPolicy":"` + reclaim + `","claimRef":{"namespace":"shop","uid":"` + more + `"}}`,
+		)
 	}
 	subject := func(namespace string) string {
 		return plain(`,"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"` + namespace + `"}]`)
@@ -85,8 +105,16 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 		}
 		return r
 	}
-	debug := prepare.Rules{Restore: modified, Modifier: rules("{conditions: {groupResource: configmaps}, mergePatches: [{patchData: 'data: {level: debug}'}]}")}
-	odd := prepare.Rules{Restore: modified, Modifier: rules("{conditions: {groupResource: '*'}, strategicPatches: [{patchData: '{}'}]}")}
+	debug := prepare.Rules{
+		Restore: modified,
+		Modifier: rules(
+			"{conditions: {groupResource: configmaps}, mergePatches: [{patchData: 'data: {level: debug}'}]}",
+		),
+	}
+	odd := prepare.Rules{
+		Restore:  modified,
+		Modifier: rules("{conditions: {groupResource: '*'}, strategicPatches: [{patchData: '{}'}]}"),
+	}
 	account := func(more string) string { return `"metadata":{"labels":{"app":"web"}}` + more }
 	for name, c := range map[string]struct {
 		resource, backup, live string
@@ -180,7 +208,10 @@ func TestWhatVeleroDoesWithWhatExists(t *testing.T) {
 // TestTheRestoredNamespaceIsCompared: the backup may also hold the namespace that
 // another is mapped to. The restore leaves it out, so nothing of it is compared.
 func TestTheRestoredNamespaceIsCompared(t *testing.T) {
-	c := newComparison(prepare.Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}}, func(string) []string { return nil })
+	c := newComparison(
+		prepare.Rules{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "prod"}}},
+		func(string) []string { return nil },
+	)
 	c.items[place{live.ConfigMaps, "prod", "x"}] = &compared{from: "shop", sources: 1}
 	if c.Wants(live.ConfigMaps, "prod", "x") {
 		t.Error("the body of the namespace that is left out is wanted")
@@ -207,7 +238,10 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 	var all []Existing
 	add := func(resource, name string, outcome Outcome, why string, fields ...string) {
 		items = append(items, item{resource, "shop", name, ""})
-		all = append(all, Existing{Resource: resource, Namespace: "shop", Name: name, Outcome: outcome, Why: why, Fields: fields})
+		all = append(
+			all,
+			Existing{Resource: resource, Namespace: "shop", Name: name, Outcome: outcome, Why: why, Fields: fields},
+		)
 	}
 	add(live.ConfigMaps, "same", Equal, "")
 	add(secrets, "same", Equal, "")
@@ -219,7 +253,12 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 	add("deployments.apps", "web", CannotTell, "its images may change")
 	add("apiservices.apiregistration.k8s.io", "v1", Skipped, "")
 	add(claims, "data", Left, "")
-	g := given{items: items, there: always, compared: all, served: []string{"deployments.apps", "apiservices.apiregistration.k8s.io"}}
+	g := given{
+		items:    items,
+		there:    always,
+		compared: all,
+		served:   []string{"deployments.apps", "apiservices.apiregistration.k8s.io"},
+	}
 	r := checked(t, g)
 	want := "doubt ClaimsExist, doubt ObjectsExist, doubt ObjectsExist, note ObjectsEqual, note ObjectsExist, note ObjectsExist, note ObjectsSkipped, note ServiceAccountsMerged"
 	text := ""
@@ -241,14 +280,25 @@ func TestWhatIsComparedIsFound(t *testing.T) {
 		}
 	}
 	g.spec = velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	g.compared = []Existing{{Resource: live.ConfigMaps, Name: "a", Outcome: Patched, Fields: []string{"data.level"}}, {Resource: jobs, Name: "j", Outcome: PatchRefused, Fields: []string{"spec.template"}},
-		{Resource: live.Services, Name: "s", Outcome: Patched}}
-	if got, want := kindsOf(checked(t, g)), "doubt ClaimsExist, doubt ObjectsPatched, doubt PatchesRefused, note ObjectsPatched"; got != want {
+	g.compared = []Existing{
+		{Resource: live.ConfigMaps, Name: "a", Outcome: Patched, Fields: []string{"data.level"}},
+		{Resource: jobs, Name: "j", Outcome: PatchRefused, Fields: []string{"spec.template"}},
+		{Resource: live.Services, Name: "s", Outcome: Patched},
+	}
+	if got, want := kindsOf(
+		checked(t, g),
+	), "doubt ClaimsExist, doubt ObjectsPatched, doubt PatchesRefused, note ObjectsPatched"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	g.spec.NamespaceMapping = map[string]string{"shop": "shop-2"}
 	g.compared = []Existing{{Resource: clusterBindings, Name: "admin", Outcome: Patched, Fields: []string{"subjects"}}}
-	if f := checked(t, g).Findings; !slices.ContainsFunc(f, func(f Finding) bool { return strings.Contains(f.Sentence, "accounts of the old namespace may lose") }) {
+	if f := checked(
+		t,
+		g,
+	).Findings; !slices.ContainsFunc(
+		f,
+		func(f Finding) bool { return strings.Contains(f.Sentence, "accounts of the old namespace may lose") },
+	) {
 		t.Errorf("nothing says who loses what: %+v", f)
 	}
 }

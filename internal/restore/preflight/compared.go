@@ -56,7 +56,11 @@ func (c *Comparison) Existing(unseen []live.NotSeen, broken error) []Existing {
 		all = append(all, e)
 	}
 	slices.SortFunc(all, func(x, y Existing) int {
-		return cmp.Or(strings.Compare(x.Resource, y.Resource), strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+		return cmp.Or(
+			strings.Compare(x.Resource, y.Resource),
+			strings.Compare(x.Namespace, y.Namespace),
+			strings.Compare(x.Name, y.Name),
+		)
 	})
 	return all
 }
@@ -102,25 +106,61 @@ func (c *check) findCompared() {
 
 func (c *check) compared(g *comparedGroup) Finding {
 	f := Finding{Severity: Note, Reason: ObjectsExist, Resource: g.resource}
-	what, exist, differ := some(g.count, g.resource), verb(g.count, "exists", "exist"), verb(g.count, "differs", "differ")
+	what, exist, differ := some(
+		g.count,
+		g.resource,
+	), verb(
+		g.count,
+		"exists",
+		"exist",
+	), verb(
+		g.count,
+		"differs",
+		"differ",
+	)
 	it, them := verb(g.count, "it", "they"), verb(g.count, "it", "them")
 	update := c.Restore.ExistingResourcePolicy == velerov1.PolicyTypeUpdate
 	switch g.outcome {
 	case Equal:
 		f.Reason = ObjectsEqual
-		f.Sentence = fmt.Sprintf("%s %s already and %s as the backup holds %s. Velero leaves %s and does not warn.", human.Count(g.count, "object"), exist, is(g.count), them, them)
+		f.Sentence = fmt.Sprintf(
+			"%s %s already and %s as the backup holds %s. Velero leaves %s and does not warn.",
+			human.Count(g.count, "object"),
+			exist,
+			is(g.count),
+			them,
+			them,
+		)
 		if update {
-			f.Sentence = fmt.Sprintf("%s %s already and %s as the backup holds %s. Velero sets only its own labels.", human.Count(g.count, "object"), exist, is(g.count), them)
+			f.Sentence = fmt.Sprintf(
+				"%s %s already and %s as the backup holds %s. Velero sets only its own labels.",
+				human.Count(g.count, "object"),
+				exist,
+				is(g.count),
+				them,
+			)
 		}
 	case Skipped:
 		f.Reason = ObjectsSkipped
 		f.Sentence = fmt.Sprintf("%s %s already. Velero does not touch %s and does not warn.", what, exist, them)
 	case Merged:
 		f.Reason = ServiceAccountsMerged
-		f.Sentence = fmt.Sprintf("%s %s already. Velero adds what %s %s: %s.", what, exist, it, verb(g.count, "lacks", "lack"), g.fieldNames())
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Velero adds what %s %s: %s.",
+			what,
+			exist,
+			it,
+			verb(g.count, "lacks", "lack"),
+			g.fieldNames(),
+		)
 	case PatchRefused:
 		f.Severity, f.Reason = Doubt, PatchesRefused
-		f.Sentence = fmt.Sprintf("%s %s already. Velero's patch changes fields that Kubernetes lets nobody change, so it fails with a warning, and Velero sets only its own labels.%s", what, exist, g.from())
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Velero's patch changes fields that Kubernetes lets nobody change, so it fails with a warning, and Velero sets only its own labels.%s",
+			what,
+			exist,
+			g.from(),
+		)
 		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
 	case CannotTell:
 		f = c.exists(g.resource, g.count)
@@ -128,19 +168,49 @@ func (c *check) compared(g *comparedGroup) Finding {
 	case Patched:
 		f.Reason = ObjectsPatched
 		if g.same {
-			f.Sentence = fmt.Sprintf("%s %s already with the same content. Velero patches %s all the same: %s.", what, exist, them, g.nothing())
+			f.Sentence = fmt.Sprintf(
+				"%s %s already with the same content. Velero patches %s all the same: %s.",
+				what,
+				exist,
+				them,
+				g.nothing(),
+			)
 			break
 		}
 		f.Severity = Doubt
-		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero patches %s to what the backup holds.%s%s", what, exist, differ, them, g.from(), c.moved(g, "lose to those of the new one what these bindings allow"))
+		f.Sentence = fmt.Sprintf(
+			"%s %s already and %s from the backup. Velero patches %s to what the backup holds.%s%s",
+			what,
+			exist,
+			differ,
+			them,
+			g.from(),
+			c.moved(g, "lose to those of the new one what these bindings allow"),
+		)
 		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
 	case Left:
 		if g.same {
-			f.Sentence = fmt.Sprintf("%s %s already with the same content. Velero leaves %s, but warns that %s %s: %s.", what, exist, them, it, differ, g.nothing())
+			f.Sentence = fmt.Sprintf(
+				"%s %s already with the same content. Velero leaves %s, but warns that %s %s: %s.",
+				what,
+				exist,
+				them,
+				it,
+				differ,
+				g.nothing(),
+			)
 			break
 		}
 		f.Severity = Doubt
-		f.Sentence = fmt.Sprintf("%s %s already and %s from the backup. Velero leaves %s with a warning.%s%s", what, exist, differ, them, g.from(), c.moved(g, "keep what these bindings allow, and those of the new one do not get it"))
+		f.Sentence = fmt.Sprintf(
+			"%s %s already and %s from the backup. Velero leaves %s with a warning.%s%s",
+			what,
+			exist,
+			differ,
+			them,
+			g.from(),
+			c.moved(g, "keep what these bindings allow, and those of the new one do not get it"),
+		)
 		f.Remedy = c.exists(g.resource, g.count).Remedy
 	}
 	return f

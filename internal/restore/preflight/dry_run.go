@@ -55,7 +55,13 @@ func (o *CarriedOut) Sentence() string {
 	if o.Patched {
 		what = "changed"
 	}
-	return fmt.Sprintf("A dry run was carried out and %s %s %s: %s", what, o.Resource, human.Namespaced(o.Namespace, o.Name), human.Stop(o.Why))
+	return fmt.Sprintf(
+		"A dry run was carried out and %s %s %s: %s",
+		what,
+		o.Resource,
+		human.Namespaced(o.Namespace, o.Name),
+		human.Stop(o.Why),
+	)
 }
 
 // Remedy says how to take it back.
@@ -180,8 +186,19 @@ func (c *check) dryRun() {
 // carriedOut makes a finding of each object that a dry run stored.
 func (c *check) carriedOut(all []CarriedOut) {
 	for _, o := range all {
-		c.found = append(c.found, Finding{Severity: Obstacle, Reason: DryRunCarriedOut, Resource: o.Resource, Namespace: o.Namespace, Names: []string{o.Name},
-			Count: 1, Sentence: o.Sentence(), Remedy: o.Remedy()})
+		c.found = append(
+			c.found,
+			Finding{
+				Severity:  Obstacle,
+				Reason:    DryRunCarriedOut,
+				Resource:  o.Resource,
+				Namespace: o.Namespace,
+				Names:     []string{o.Name},
+				Count:     1,
+				Sentence:  o.Sentence(),
+				Remedy:    o.Remedy(),
+			},
+		)
 	}
 }
 
@@ -226,7 +243,11 @@ func (c *check) rejected(all []Rejection) {
 		}
 		if r.Warned {
 			f.Severity = Doubt
-			f.Sentence = fmt.Sprintf("Velero may not bring %s to the state of the backup: %s", what, strings.TrimSuffix(text, ".")+".")
+			f.Sentence = fmt.Sprintf(
+				"Velero may not bring %s to the state of the backup: %s",
+				what,
+				strings.TrimSuffix(text, ".")+".",
+			)
 			f.Remedy = "Delete what is in the way first, or leave them out."
 		}
 		c.find(g.fill(f))

@@ -13,13 +13,29 @@ import (
 
 // TestDryRunGroups: the same said of several objects is one finding, whatever their names and amounts.
 func TestDryRunGroups(t *testing.T) {
-	d := &DryRun{As: "bob", WhyNot: "you may not impersonate it", Answered: func(string, string, string) bool { return true }}
+	d := &DryRun{
+		As:       "bob",
+		WhyNot:   "you may not impersonate it",
+		Answered: func(string, string, string) bool { return true },
+	}
 	for i := range 9 {
 		name := fmt.Sprintf("web-%d", i)
-		d.Rejected = append(d.Rejected, Rejection{Resource: "configmaps", Namespace: "shop", Name: name, Message: name + " wants 1" + fmt.Sprint(i), Pattern: "* wants 1" + fmt.Sprint(i)})
+		d.Rejected = append(
+			d.Rejected,
+			Rejection{
+				Resource:  "configmaps",
+				Namespace: "shop",
+				Name:      name,
+				Message:   name + " wants 1" + fmt.Sprint(i),
+				Pattern:   "* wants 1" + fmt.Sprint(i),
+			},
+		)
 	}
-	d.Rejected = append(d.Rejected, Rejection{Resource: pods, Namespace: "ops", Name: "p", Message: "other", Pattern: "other"},
-		Rejection{Resource: pods, Namespace: "ops", Name: "q", Message: "other", Pattern: "other", Warned: true})
+	d.Rejected = append(
+		d.Rejected,
+		Rejection{Resource: pods, Namespace: "ops", Name: "p", Message: "other", Pattern: "other"},
+		Rejection{Resource: pods, Namespace: "ops", Name: "q", Message: "other", Pattern: "other", Warned: true},
+	)
 	d.CannotTell = NewUntold(func(add func(why, pattern, resource, namespace, name string)) {
 		add("small", "small", pods, "shop", "p")
 		add("a is large", "* is large", "configmaps", "shop", "a")
@@ -42,9 +58,19 @@ func TestDryRunGroups(t *testing.T) {
 
 // TestDryRunTakesTheRulesPlace: where the API server answered, no rule says it again or says otherwise.
 func TestDryRunTakesTheRulesPlace(t *testing.T) {
-	small := limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{"cpu": resource.MustParse("100m")}})
-	g := given{items: []item{{pods, "shop", "p", oneCPU}, {"gadgets.x.io", "shop", "g", ""}},
-		around: live.Surroundings{Namespaces: map[string]live.Namespace{"shop": {}}, LimitRanges: []corev1.LimitRange{small}}}
+	small := limitRange(
+		corev1.LimitRangeItem{
+			Type: corev1.LimitTypeContainer,
+			Max:  corev1.ResourceList{"cpu": resource.MustParse("100m")},
+		},
+	)
+	g := given{
+		items: []item{{pods, "shop", "p", oneCPU}, {"gadgets.x.io", "shop", "g", ""}},
+		around: live.Surroundings{
+			Namespaces:  map[string]live.Namespace{"shop": {}},
+			LimitRanges: []corev1.LimitRange{small},
+		},
+	}
 	if got := kindsOf(checked(t, g)); got != "obstacle KindNotServed, obstacle LimitRangeViolated" {
 		t.Fatalf("without a dry run: %s", got)
 	}
@@ -56,7 +82,13 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 	if got := kindsOf(checked(t, g)); got != "" {
 		t.Errorf("of both: %s", got)
 	}
-	patched := given{items: []item{{"configmaps", "shop", "a", ""}}, there: always, compared: []Existing{{Resource: "configmaps", Namespace: "shop", Name: "a", Outcome: PatchRefused, Fields: []string{"data.a"}}}}
+	patched := given{
+		items: []item{{"configmaps", "shop", "a", ""}},
+		there: always,
+		compared: []Existing{
+			{Resource: "configmaps", Namespace: "shop", Name: "a", Outcome: PatchRefused, Fields: []string{"data.a"}},
+		},
+	}
 	if got := kindsOf(checked(t, patched)); got != "doubt PatchesRefused" {
 		t.Fatalf("a patch, without a dry run: %s", got)
 	}
@@ -67,8 +99,20 @@ func TestDryRunTakesTheRulesPlace(t *testing.T) {
 
 // TestSummary: where nothing was sent, it says why.
 func TestSummary(t *testing.T) {
-	there := Untold{Why: "it exists, and the policy is none", Resource: "secrets", Names: []string{"secrets/shop/a"}, Count: 40}
-	d := &DryRun{As: "ann", Items: 41, NotSent: []Untold{there}, CannotTell: []Untold{{Why: "its body is too large", Resource: "secrets", Names: []string{"secrets/shop/b"}, Count: 1}}}
+	there := Untold{
+		Why:      "it exists, and the policy is none",
+		Resource: "secrets",
+		Names:    []string{"secrets/shop/a"},
+		Count:    40,
+	}
+	d := &DryRun{
+		As:      "ann",
+		Items:   41,
+		NotSent: []Untold{there},
+		CannotTell: []Untold{
+			{Why: "its body is too large", Resource: "secrets", Names: []string{"secrets/shop/b"}, Count: 1},
+		},
+	}
 	if got, want := d.Summary(), "Dry run as ann: 0 of 41 objects sent, 0 accepted, 0 rejected, nothing stored; not sent: 40 objects of secrets, such as secrets/shop/a: it exists, and the policy is none"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -55,9 +55,17 @@ func (c *check) existing() error {
 		}
 	}
 	for resource, g := range going.sorted() {
-		c.find(g.fill(Finding{Severity: Doubt, Reason: ObjectsTerminating, Resource: resource,
-			Sentence: fmt.Sprintf("%s in the cluster %s being deleted. Velero treats them as there; then they are gone.", some(g.count, resource), is(g.count)),
-			Remedy:   "Wait until they are gone."}))
+		c.find(g.fill(Finding{
+			Severity: Doubt,
+			Reason:   ObjectsTerminating,
+			Resource: resource,
+			Sentence: fmt.Sprintf(
+				"%s in the cluster %s being deleted. Velero treats them as there; then they are gone.",
+				some(g.count, resource),
+				is(g.count),
+			),
+			Remedy: "Wait until they are gone.",
+		}))
 	}
 	if c.State == nil {
 		c.notLooked("which objects exist already", "the cluster was not checked")
@@ -116,15 +124,32 @@ func (c *check) exists(resource string, n int) Finding {
 	switch {
 	case resource == serviceAccounts:
 		f.Severity, f.Reason = Note, ServiceAccountsMerged
-		f.Sentence = fmt.Sprintf("%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is there, and takes nothing away.", what, exist)
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is there, and takes nothing away.",
+			what,
+			exist,
+		)
 	case resource == volumes:
 		f.Severity, f.Reason = Note, VolumesExist
-		f.Sentence = fmt.Sprintf("%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.", what, exist) + c.inPlace()
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.",
+			what,
+			exist,
+		) + c.inPlace()
 	case resource == snapshots || resource == contents:
 		f.Severity = Note
-		f.Sentence = fmt.Sprintf("%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.", what, exist)
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.",
+			what,
+			exist,
+		)
 		if c.before(1, 16) { // pkg/restore/actions/csi/volumesnapshot_action.go, IsVolumeSnapshotExists
-			f.Sentence = fmt.Sprintf("%s %s already. Velero %s leaves what exists as it is, and restores claims from the snapshots that exist.", what, exist, c.Velero.Server.Version)
+			f.Sentence = fmt.Sprintf(
+				"%s %s already. Velero %s leaves what exists as it is, and restores claims from the snapshots that exist.",
+				what,
+				exist,
+				c.Velero.Server.Version,
+			)
 		}
 	case resource == claims:
 		does := "leaves the claim, with a warning"
@@ -132,25 +157,51 @@ func (c *check) exists(resource string, n int) Finding {
 			does = "patches of the claim what Kubernetes lets it"
 		}
 		f.Reason = ClaimsExist
-		f.Sentence = fmt.Sprintf("%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.", what, exist, does) + c.inPlace()
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.",
+			what,
+			exist,
+			does,
+		) + c.inPlace()
 		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the data of a snapshot, delete the claims and the pods that use them first."
 	case resource == pods || resource == jobs:
 		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
 		if !update {
-			f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in %s before it compares always makes a difference.", what, exist, resource)
+			f.Sentence = fmt.Sprintf(
+				"%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in %s before it compares always makes a difference.",
+				what,
+				exist,
+				resource,
+			)
 			return f
 		}
 		f.Reason = ObjectsPatched
-		f.Sentence = fmt.Sprintf("%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it touches others, and Velero sets only its own labels.", what, exist)
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it touches others, and Velero sets only its own labels.",
+			what,
+			exist,
+		)
 	case resource == live.Services && !update:
-		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in services before it compares always makes a difference.", what, exist)
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in services before it compares always makes a difference.",
+			what,
+			exist,
+		)
 		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
 	case update:
 		f.Reason = ObjectsPatched
-		f.Sentence = fmt.Sprintf("%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses that.", what, exist)
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses that.",
+			what,
+			exist,
+		)
 		f.Remedy = "To keep them as they are, restore with existingResourcePolicy none."
 	default:
-		f.Sentence = fmt.Sprintf("%s %s already. Velero leaves what exists as it is, with a warning where it differs from the backup.", what, exist)
+		f.Sentence = fmt.Sprintf(
+			"%s %s already. Velero leaves what exists as it is, with a warning where it differs from the backup.",
+			what,
+			exist,
+		)
 		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
 	}
 	return f
@@ -223,7 +274,8 @@ func Ask(fates *collector.Fates, spec velerov1.RestoreSpec, velero string) (*liv
 // isRestored says whether Velero tries to create an item. Namespaces are not asked
 // for as items: all of them are listed.
 func isRestored(i collector.Item) bool {
-	return i.Fate == collector.ToRestore && !i.Mirror && i.Resource != live.Namespaces && !(i.Resource == live.ConfigMaps && i.Name == rootCA)
+	return i.Fate == collector.ToRestore && !i.Mirror && i.Resource != live.Namespaces &&
+		!(i.Resource == live.ConfigMaps && i.Name == rootCA)
 }
 
 func preservesPorts(spec velerov1.RestoreSpec) bool {

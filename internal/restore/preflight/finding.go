@@ -216,7 +216,12 @@ func Consequences(items *int, findings []Finding, asked, whole bool) (lines []st
 			lines = append(lines, "meet an obstacle: "+strings.TrimSuffix(f.Sentence, "."))
 		}
 	}
-	text := fmt.Sprintf("try to restore %s: preflight found %s and %s", what, human.Count(counts[Obstacle], "obstacle"), human.Count(counts[Doubt], "doubt"))
+	text := fmt.Sprintf(
+		"try to restore %s: preflight found %s and %s",
+		what,
+		human.Count(counts[Obstacle], "obstacle"),
+		human.Count(counts[Doubt], "doubt"),
+	)
 	if !asked {
 		text += ", without a dry run"
 	}

@@ -199,46 +199,94 @@ func (c *check) has(resource, name string, there bool) bool {
 func (c *check) findStorage(s *storage) {
 	a := c.Around
 	if s.empty.count > 0 {
-		c.find(s.empty.fill(Finding{Severity: Obstacle, Reason: VolumesEmpty, Resource: claims,
-			Sentence: fmt.Sprintf("The data of %s is in CSI snapshots or was moved from them, and the Velero server runs without the feature flag EnableCSI. Velero restores the claims, and their volumes are empty.", human.Count(s.empty.count, "claim")),
-			Remedy:   "Start the Velero server with --features=EnableCSI before you restore."}))
+		c.find(s.empty.fill(Finding{
+			Severity: Obstacle,
+			Reason:   VolumesEmpty,
+			Resource: claims,
+			Sentence: fmt.Sprintf(
+				"The data of %s is in CSI snapshots or was moved from them, and the Velero server runs without the feature flag EnableCSI. Velero restores the claims, and their volumes are empty.",
+				human.Count(s.empty.count, "claim"),
+			),
+			Remedy: "Start the Velero server with --features=EnableCSI before you restore.",
+		}))
 	}
 	if a.Saw(live.StorageClasses, "") {
 		for change, g := range s.changed.sorted() {
-			c.find(g.fill(Finding{Severity: Obstacle, Reason: StorageClassMissing, Resource: claims,
-				Sentence: fmt.Sprintf("A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, and restores none of them.", change),
-				Remedy:   "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction in the namespace of Velero."}))
+			c.find(g.fill(Finding{
+				Severity: Obstacle,
+				Reason:   StorageClassMissing,
+				Resource: claims,
+				Sentence: fmt.Sprintf(
+					"A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, and restores none of them.",
+					change,
+				),
+				Remedy: "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction in the namespace of Velero.",
+			}))
 		}
 		defaults := slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
 		if s.noClass.count > 0 && !defaults {
-			c.find(s.noClass.fill(Finding{Severity: Obstacle, Reason: DefaultClassMissing, Resource: claims,
-				Sentence: fmt.Sprintf("%s no storage class, and the cluster has no default one. They stay Pending.", human.Plural(s.noClass.count, "claim names", "claims name")) + c.crash(s.crashes),
-				Remedy:   "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\")."}))
+			c.find(s.noClass.fill(Finding{
+				Severity: Obstacle,
+				Reason:   DefaultClassMissing,
+				Resource: claims,
+				Sentence: fmt.Sprintf(
+					"%s no storage class, and the cluster has no default one. They stay Pending.",
+					human.Plural(s.noClass.count, "claim names", "claims name"),
+				) + c.crash(
+					s.crashes,
+				),
+				Remedy: "Mark a storage class as the default (annotation storageclass.kubernetes.io/is-default-class: \"true\").",
+			}))
 		}
 		missing := func(of groups, severity Severity, then string) {
 			for class, g := range of.sorted() {
 				if _, there := a.StorageClasses[class]; c.has(live.StorageClasses, class, there) {
 					continue
 				}
-				c.find(g.fill(Finding{Severity: severity, Reason: StorageClassMissing, Resource: claims,
-					Sentence: fmt.Sprintf("Storage class %s does not exist, and %s it. %s", class, human.Plural(g.count, "claim wants", "claims want"), then),
-					Remedy:   "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists."}))
+				c.find(g.fill(Finding{
+					Severity: severity,
+					Reason:   StorageClassMissing,
+					Resource: claims,
+					Sentence: fmt.Sprintf(
+						"Storage class %s does not exist, and %s it. %s",
+						class,
+						human.Plural(g.count, "claim wants", "claims want"),
+						then,
+					),
+					Remedy: "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists.",
+				}))
 			}
 		}
 		if a.Saw(live.ConfigMaps, "") {
 			missing(s.classes, Obstacle, "They stay Pending.")
 		} else {
-			missing(s.classes, Doubt, "They stay Pending, unless Velero changes the class: its ConfigMap for that could not be read.")
+			missing(
+				s.classes,
+				Doubt,
+				"They stay Pending, unless Velero changes the class: its ConfigMap for that could not be read.",
+			)
 		}
-		missing(s.retained, Doubt, "Their volumes were kept (reclaim policy Retain), or may be in native snapshots, and Velero's record of that is not known; where Velero does neither keep nor restore them, the claims stay Pending.")
+		missing(
+			s.retained,
+			Doubt,
+			"Their volumes were kept (reclaim policy Retain), or may be in native snapshots, and Velero's record of that is not known; where Velero does neither keep nor restore them, the claims stay Pending.",
+		)
 	}
 	c.findSnapshotClasses(s)
 	if a.Saw(live.Drivers, "") {
 		for driver, g := range s.drivers.sorted() {
 			if !c.has(live.Drivers, driver, a.Drivers[driver]) {
-				c.find(g.fill(Finding{Severity: Doubt, Reason: DriverMissing, Resource: live.Drivers,
-					Sentence: fmt.Sprintf("The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.", driver, human.Plural(g.count, "item needs", "items need")),
-					Remedy:   "Install the CSI driver, or leave these volumes out."}))
+				c.find(g.fill(Finding{
+					Severity: Doubt,
+					Reason:   DriverMissing,
+					Resource: live.Drivers,
+					Sentence: fmt.Sprintf(
+						"The cluster has no CSIDriver %s, and %s it. Without the driver no pod gets these volumes.",
+						driver,
+						human.Plural(g.count, "item needs", "items need"),
+					),
+					Remedy: "Install the CSI driver, or leave these volumes out.",
+				}))
 			}
 		}
 	}
@@ -263,8 +311,15 @@ func (c *check) findPorts(s *storage) {
 		remedy = "Restore without --preserve-nodeports, or free the ports."
 	}
 	for _, g := range s.ports.sorted() {
-		c.find(g.fill(Finding{Severity: Obstacle, Reason: NodePortTaken, Resource: live.Services,
-			Sentence: fmt.Sprintf("Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.", human.Shorten(g.why(", "), 300)),
-			Remedy:   remedy}))
+		c.find(g.fill(Finding{
+			Severity: Obstacle,
+			Reason:   NodePortTaken,
+			Resource: live.Services,
+			Sentence: fmt.Sprintf(
+				"Node ports are taken: %s. Kubernetes refuses the Services that Velero restores with them.",
+				human.Shorten(g.why(", "), 300),
+			),
+			Remedy: remedy,
+		}))
 	}
 }

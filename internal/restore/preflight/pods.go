@@ -69,7 +69,10 @@ func (p *pod) read(needs []collector.Need) {
 	for _, n := range needs {
 		switch n.Kind {
 		case collector.NeedContainer, collector.NeedInitContainer, collector.NeedSidecar:
-			p.containers = append(p.containers, container{init: n.Kind != collector.NeedContainer, sidecar: n.Kind == collector.NeedSidecar})
+			p.containers = append(
+				p.containers,
+				container{init: n.Kind != collector.NeedContainer, sidecar: n.Kind == collector.NeedSidecar},
+			)
 			at = &p.containers[len(p.containers)-1].asks
 		case collector.NeedPodResources:
 			at, p.hasLevel = &p.level, true
@@ -288,7 +291,8 @@ func (a asks) outside(item corev1.LimitRangeItem) string {
 				return fmt.Sprintf("at most %s %s for a %s", q.String(), name, of)
 			}
 		}
-		if q, ok := item.MaxLimitRequestRatio[name]; ok && (request == 0 || limit == 0 || float64(limit)/float64(request)*1000 > float64(q.MilliValue())) {
+		if q, ok := item.MaxLimitRequestRatio[name]; ok &&
+			(request == 0 || limit == 0 || float64(limit)/float64(request)*1000 > float64(q.MilliValue())) {
 			return fmt.Sprintf("a %s limit of at most %s times the request for a %s", name, q.String(), of)
 		}
 	}

@@ -45,7 +45,9 @@ func archiveOf(t testing.TB, items ...item) []byte {
 	zip := gzip.NewWriter(&archive)
 	w := tar.NewWriter(zip)
 	put := func(name, body string) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600}); err != nil {
+		if err := w.WriteHeader(
+			&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(body)), Mode: 0o600},
+		); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = w.Write([]byte(body))
@@ -58,7 +60,12 @@ func archiveOf(t testing.TB, items ...item) []byte {
 		}
 		body := i.rest
 		if !strings.HasPrefix(body, "{") {
-			body = fmt.Sprintf(`{"apiVersion":"v1","kind":"X","metadata":{"name":%q,"namespace":%q}%s}`, i.name, i.namespace, i.rest)
+			body = fmt.Sprintf(
+				`{"apiVersion":"v1","kind":"X","metadata":{"name":%q,"namespace":%q}%s}`,
+				i.name,
+				i.namespace,
+				i.rest,
+			)
 		}
 		put("resources/"+i.resource+"/v1-preferredversion/"+scope+i.name+".json", body)
 		put("resources/"+i.resource+"/"+scope+i.name+".json", body)
@@ -80,8 +87,14 @@ func served(names ...string) *live.Served {
 		if version != "" {
 			in = group + "/" + version
 		}
-		lists = append(lists, &metav1.APIResourceList{GroupVersion: in, APIResources: []metav1.APIResource{{Name: plural, Namespaced: true, Kind: plural,
-			Verbs: metav1.Verbs{"list", "create", "get", "delete"}}}})
+		lists = append(
+			lists,
+			&metav1.APIResourceList{
+				GroupVersion: in,
+				APIResources: []metav1.APIResource{{Name: plural, Namespaced: true, Kind: plural,
+					Verbs: metav1.Verbs{"list", "create", "get", "delete"}}},
+			},
+		)
 	}
 	return live.ServedBy(lists...)
 }
@@ -89,8 +102,14 @@ func served(names ...string) *live.Served {
 // fine is Velero with nothing in the way.
 func fine() Velero {
 	v := Velero{
-		Backup: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: velerov1.BackupSpec{StorageLocation: "default"},
-			Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, Expiration: &metav1.Time{Time: now.Add(24 * time.Hour)}}},
+		Backup: &velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Name: "b"},
+			Spec:       velerov1.BackupSpec{StorageLocation: "default"},
+			Status: velerov1.BackupStatus{
+				Phase:      velerov1.BackupPhaseCompleted,
+				Expiration: &metav1.Time{Time: now.Add(24 * time.Hour)},
+			},
+		},
 		Location: &velerov1.BackupStorageLocation{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "velero"},
 			Status: velerov1.BackupStorageLocationStatus{Phase: velerov1.BackupStorageLocationPhaseAvailable}},
 		Server: velero.Server{Visible: true},
@@ -122,7 +141,16 @@ type given struct {
 
 func checked(t *testing.T, g given) *Result {
 	t.Helper()
-	in := Input{Restore: g.spec, Velero: fine(), Served: served(g.served...), Versions: g.versions, Around: &g.around, Now: now, Index: indexOf(t, g.items...), DryRun: g.dry}
+	in := Input{
+		Restore:  g.spec,
+		Velero:   fine(),
+		Served:   served(g.served...),
+		Versions: g.versions,
+		Around:   &g.around,
+		Now:      now,
+		Index:    indexOf(t, g.items...),
+		DryRun:   g.dry,
+	}
 	if in.DryRun == nil { // one that answers nothing
 		in.DryRun = &DryRun{AsVelero: true, Answered: func(string, string, string) bool { return false }}
 	}
@@ -153,7 +181,8 @@ func checked(t *testing.T, g given) *Result {
 		t.Fatal(err)
 	}
 	for _, f := range r.Findings {
-		if f.Sentence == "" || f.Severity != Note && f.Remedy == "" || len(f.Names) > maxNames || strings.Contains(f.Sentence+f.Remedy, "%!") {
+		if f.Sentence == "" || f.Severity != Note && f.Remedy == "" || len(f.Names) > maxNames ||
+			strings.Contains(f.Sentence+f.Remedy, "%!") {
 			t.Errorf("not fit to be read: %+v", f)
 		}
 	}
@@ -182,9 +211,15 @@ const (
 )
 
 func quota(name, hard, used string, scopes ...corev1.ResourceQuotaScope) live.Surroundings {
-	q := corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Scopes: scopes}}
+	q := corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"},
+		Spec:       corev1.ResourceQuotaSpec{Scopes: scopes},
+	}
 	q.Spec.Hard = corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(hard)}
-	q.Status = corev1.ResourceQuotaStatus{Hard: q.Spec.Hard, Used: corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(used)}}
+	q.Status = corev1.ResourceQuotaStatus{
+		Hard: q.Spec.Hard,
+		Used: corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(used)},
+	}
 	return live.Surroundings{Quotas: []corev1.ResourceQuota{q}}
 }
 
@@ -199,7 +234,10 @@ func annotated(key, rest string) string {
 }
 
 func limitRange(item corev1.LimitRangeItem) corev1.LimitRange {
-	return corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}
+	return corev1.LimitRange{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "l"},
+		Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}},
+	}
 }
 
 func list(name, amount string) corev1.ResourceList {
@@ -207,12 +245,26 @@ func list(name, amount string) corev1.ResourceList {
 }
 
 func webhook(change func(*live.Webhook), services map[string]bool) live.Surroundings {
-	w := live.Webhook{Configuration: live.Validating + "/c", Name: "w", Service: "ops/hook", Fails: true,
-		Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{"CREATE"}, Rule: admissionv1.Rule{APIGroups: []string{""}, Resources: []string{"configmaps"}}}}}
+	w := live.Webhook{
+		Configuration: live.Validating + "/c",
+		Name:          "w",
+		Service:       "ops/hook",
+		Fails:         true,
+		Rules: []admissionv1.RuleWithOperations{
+			{
+				Operations: []admissionv1.OperationType{"CREATE"},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, Resources: []string{"configmaps"}},
+			},
+		},
+	}
 	if change != nil {
 		change(&w)
 	}
-	return live.Surroundings{Webhooks: []live.Webhook{w}, Services: services, Namespaces: map[string]live.Namespace{"shop": {Labels: map[string]string{"a": "b"}}}}
+	return live.Surroundings{
+		Webhooks:   []live.Webhook{w},
+		Services:   services,
+		Namespaces: map[string]live.Namespace{"shop": {Labels: map[string]string{"a": "b"}}},
+	}
 }
 
 // TestFindings has each finding, and what is nearly one.
@@ -228,8 +280,19 @@ func TestFindings(t *testing.T) {
 	unseen := func(resource string) []live.NotSeen {
 		return []live.NotSeen{{Resource: resource, Namespace: "shop", Why: "you may not list it"}}
 	}
-	threePorts := []item{{"services", "shop", "web", `,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":443,"nodePort":30443},{"port":22,"nodePort":30022}]}`}}
-	failing, gone := map[string]string{"gadgets.example.com": "no endpoints"}, map[string][]string{"gadgets.example.com": {"v2"}}
+	threePorts := []item{
+		{
+			"services",
+			"shop",
+			"web",
+			`,"spec":{"type":"NodePort","ports":[{"port":80,"nodePort":30080},{"port":443,"nodePort":30443},{"port":22,"nodePort":30022}]}`,
+		},
+	}
+	failing, gone := map[string]string{
+		"gadgets.example.com": "no endpoints",
+	}, map[string][]string{
+		"gadgets.example.com": {"v2"},
+	}
 	justNow := map[string]time.Time{"gadgets.example.com": now.Add(-time.Minute)}
 	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
 	withFast := live.Surroundings{StorageClasses: map[string]bool{"fast": false}}
@@ -240,7 +303,10 @@ func TestFindings(t *testing.T) {
 		return func(v *Velero) { v.Server.Version, v.Server.Flags.Features = version, []string{"EnableCSI"} }
 	}
 	snapshotClass := func(driver string) live.Surroundings {
-		return live.Surroundings{SnapshotClasses: map[string]string{"mine": driver}, Drivers: map[string]bool{"d": true}}
+		return live.Surroundings{
+			SnapshotClasses: map[string]string{"mine": driver},
+			Drivers:         map[string]bool{"d": true},
+		}
 	}
 	configs := func(action string, s live.Surroundings) live.Surroundings {
 		s.PluginConfigs = map[string][]string{action: {"a", "b"}}
@@ -258,15 +324,31 @@ func TestFindings(t *testing.T) {
 		return s
 	}
 	started := func(policy string) []item {
-		return []item{{pods, "shop", "p", `,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1"}}}],"initContainers":[{"resources":{"requests":{"cpu":"2"},"limits":{"cpu":"2"}}` + policy + `}]}`}}
+		return []item{
+			{
+				pods,
+				"shop",
+				"p",
+				`,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1"}}}],"initContainers":[{"resources":{"requests":{"cpu":"2"},"limits":{"cpu":"2"}}` + policy + `}]}`,
+			},
+		}
 	}
-	levelPod := []item{{pods, "shop", "p", `,"spec":{"resources":{"requests":{"memory":"1Gi"},"limits":{"memory":"2Gi"}},"containers":[{}]}`}}
+	levelPod := []item{
+		{
+			pods,
+			"shop",
+			"p",
+			`,"spec":{"resources":{"requests":{"memory":"1Gi"},"limits":{"memory":"2Gi"}},"containers":[{}]}`,
+		},
+	}
 	selects := func(value string) func(*live.Webhook) {
 		return func(w *live.Webhook) {
 			w.Namespaces = &metav1.LabelSelector{MatchLabels: map[string]string{"a": value}}
 		}
 	}
-	yes, policy := true, velerov1.RestoreSpec{ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "p"}}
+	yes, policy := true, velerov1.RestoreSpec{
+		ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "p"},
+	}
 	for name, c := range map[string]struct {
 		given
 		want string
@@ -478,30 +560,129 @@ func TestNotLookedAt(t *testing.T) {
 			t.Errorf("%+v", r.Findings)
 		}
 	}
-	says(checked(t, given{items: settings, unseen: []live.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}}}), "whether configmaps exist already in namespace shop", "you may not list it")
-	says(checked(t, given{items: settings, around: live.Surroundings{NotSeen: []live.NotSeen{{Resource: live.Quotas, Namespace: "shop", Why: "no"}, {Resource: live.Namespaces, Why: "no"}}}}), "quotas in namespace shop", "namespaces are being deleted, or refuse pods")
-	says(checked(t, given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }}), "whether the Velero server runs, its version and its flags", "restores ahead", "storage location")
-	says(checked(t, given{items: settings, spec: velerov1.RestoreSpec{ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"}, ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"}}}), "resource modifier m", "resource policy p")
-	says(checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Flags.DefaultModifier = "m" }}), "resource modifier m")
-	says(checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Version = "v1.19.0" }}), "what Velero v1.19.0 does otherwise than v1.18.3", "in place", "restic")
-	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")}), "quota q in namespace shop: requests.ephemeral-storage")
-	scratch := limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}})
-	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, around: live.Surroundings{LimitRanges: []corev1.LimitRange{scratch}}}), "limit range l in namespace shop: ephemeral-storage")
+	says(
+		checked(
+			t,
+			given{
+				items:  settings,
+				unseen: []live.NotSeen{{Resource: "configmaps", Namespace: "shop", Why: "you may not list it"}},
+			},
+		),
+		"whether configmaps exist already in namespace shop",
+		"you may not list it",
+	)
+	says(
+		checked(
+			t,
+			given{
+				items: settings,
+				around: live.Surroundings{
+					NotSeen: []live.NotSeen{
+						{Resource: live.Quotas, Namespace: "shop", Why: "no"},
+						{Resource: live.Namespaces, Why: "no"},
+					},
+				},
+			},
+		),
+		"quotas in namespace shop",
+		"namespaces are being deleted, or refuse pods",
+	)
+	says(
+		checked(
+			t,
+			given{velero: func(v *Velero) { v.Server, v.QueueUnseen, v.LocationsUnseen = velero.Server{}, "no", "no" }},
+		),
+		"whether the Velero server runs, its version and its flags",
+		"restores ahead",
+		"storage location",
+	)
+	says(
+		checked(
+			t,
+			given{
+				items: settings,
+				spec: velerov1.RestoreSpec{
+					ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"},
+					ResourcePolicy:   &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "p"},
+				},
+			},
+		),
+		"resource modifier m",
+		"resource policy p",
+	)
+	says(
+		checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Flags.DefaultModifier = "m" }}),
+		"resource modifier m",
+	)
+	says(
+		checked(t, given{items: settings, velero: func(v *Velero) { v.Server.Version = "v1.19.0" }}),
+		"what Velero v1.19.0 does otherwise than v1.18.3",
+		"in place",
+		"restic",
+	)
+	says(
+		checked(
+			t,
+			given{items: []item{{pods, "shop", "p", oneCPU}}, around: quota("requests.ephemeral-storage", "1", "0")},
+		),
+		"quota q in namespace shop: requests.ephemeral-storage",
+	)
+	scratch := limitRange(
+		corev1.LimitRangeItem{
+			Type: corev1.LimitTypeContainer,
+			Max:  corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")},
+		},
+	)
+	says(
+		checked(
+			t,
+			given{
+				items:  []item{{pods, "shop", "p", oneCPU}},
+				around: live.Surroundings{LimitRanges: []corev1.LimitRange{scratch}},
+			},
+		),
+		"limit range l in namespace shop: ephemeral-storage",
+	)
 	withoutRecord := func(v *Velero) { v.VolumesUnseen = "read-only" }
-	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, velero: withoutRecord}), "how the data of volumes comes back", "read-only")
+	says(
+		checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, velero: withoutRecord}),
+		"how the data of volumes comes back",
+		"read-only",
+	)
 	if r := checked(t, given{items: settings, velero: withoutRecord}); len(r.NotLooked) > 0 {
 		t.Errorf("%+v", r.NotLooked)
 	}
 	says(checked(t, given{items: []item{{pods, "shop", "p", oneCPU}}, velero: func(v *Velero) {
-		v.AgentsUnseen, v.Volumes = "you may not list them", []artifact.Volume{{Method: artifact.ByPod, PodNamespace: "shop", Pod: "p", Result: "succeeded"}}
+		v.AgentsUnseen, v.Volumes = "you may not list them", []artifact.Volume{
+			{Method: artifact.ByPod, PodNamespace: "shop", Pod: "p", Result: "succeeded"},
+		}
 	}}), "whether node-agents run, which bring the data of 1 pod or claim")
 	unseenHook := live.Surroundings{NotSeen: []live.NotSeen{{Resource: live.Services, Namespace: "ops", Why: "no"}}}
-	says(checked(t, given{items: []item{{live.Validating, "", "c", hooked}}, around: unseenHook}), "the Service ops/hook of webhooks that the restore brings")
-	r := checked(t, given{items: []item{{"a.example.com", "shop", "a", ""}, {"b.example.com", "shop", "b", ""}}, silent: "example.com", unseen: []live.NotSeen{{Resource: "a.example.com", Namespace: "shop", Why: "silent"}}})
-	if says(r, "whether the cluster serves a.example.com and b.example.com, and what is there of them"); len(r.NotLooked) != 1 {
+	says(
+		checked(t, given{items: []item{{live.Validating, "", "c", hooked}}, around: unseenHook}),
+		"the Service ops/hook of webhooks that the restore brings",
+	)
+	r := checked(
+		t,
+		given{
+			items:  []item{{"a.example.com", "shop", "a", ""}, {"b.example.com", "shop", "b", ""}},
+			silent: "example.com",
+			unseen: []live.NotSeen{{Resource: "a.example.com", Namespace: "shop", Why: "silent"}},
+		},
+	)
+	if says(
+		r,
+		"whether the cluster serves a.example.com and b.example.com, and what is there of them",
+	); len(
+		r.NotLooked,
+	) != 1 {
 		t.Errorf("%+v", r.NotLooked)
 	}
-	routes := given{items: settings, silent: "route.openshift.io", spec: velerov1.RestoreSpec{IncludedResources: []string{"routes", "configmaps", "things.route.openshift.io"}}}
+	routes := given{
+		items:  settings,
+		silent: "route.openshift.io",
+		spec:   velerov1.RestoreSpec{IncludedResources: []string{"routes", "configmaps", "things.route.openshift.io"}},
+	}
 	r = checked(t, routes)
 	if says(r, "what routes stands for", "route.openshift.io"); len(r.NotLooked) != 1 {
 		t.Errorf("%+v", r.NotLooked)
@@ -518,7 +699,10 @@ func TestNotLookedAt(t *testing.T) {
 	}
 	says(r, "which objects exist already", "quotas", "admission: ", "only a dry run asks")
 	// Nothing is known of the backup.
-	if r, err = Check(Input{Velero: fine(), Now: now, Refused: "Velero refuses this restore: x."}); err != nil || kindsOf(r) != "obstacle Refused" || r.Items != nil {
+	if r, err = Check(
+		Input{Velero: fine(), Now: now, Refused: "Velero refuses this restore: x."},
+	); err != nil || kindsOf(r) != "obstacle Refused" ||
+		r.Items != nil {
 		t.Errorf("%s, %v", kindsOf(r), err)
 	}
 }
@@ -530,7 +714,8 @@ func TestNamesAreBounded(t *testing.T) {
 		many = append(many, item{"configmaps", []string{"shop", "ops"}[i%2], fmt.Sprintf("c-%03d", i), ""})
 	}
 	r := checked(t, given{items: many, there: always})
-	if len(r.Findings) != 1 || r.Findings[0].Count != 500 || r.Findings[0].Namespace != "" || !slices.Equal(r.Findings[0].Names[:1], []string{"ops/c-001"}) {
+	if len(r.Findings) != 1 || r.Findings[0].Count != 500 || r.Findings[0].Namespace != "" ||
+		!slices.Equal(r.Findings[0].Names[:1], []string{"ops/c-001"}) {
 		t.Errorf("%+v", r.Findings)
 	}
 }

@@ -40,7 +40,13 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 	switch {
 	case !scoped:
 	case ofClaims(q):
-		d, created = &demand{storage: d.storage, storageOf: d.storageOf, claimsOf: d.claimsOf}, map[string]int{claims: created[claims]}
+		d, created = &demand{
+			storage:   d.storage,
+			storageOf: d.storageOf,
+			claimsOf:  d.claimsOf,
+		}, map[string]int{
+			claims: created[claims],
+		}
 		known = false
 	default: // it is about pods alone
 		d, created = &demand{podDemand: sum}, map[string]int{pods: sum.pods}
@@ -67,28 +73,64 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 				least.n -= int64(d.loadBalancers)
 			}
 			sure = sure || least.n > 0 && beyond(hard, used, least)
-			over = append(over, fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want))
+			over = append(
+				over,
+				fmt.Sprintf("%s: %s of %s used, %s more wanted", name, used.String(), hard.String(), want),
+			)
 		}
 		if i := computedBy(string(name)); i >= 0 && d.without[i] > 0 {
 			unnamed = append(unnamed, fmt.Sprintf("%s: %s", name, human.Count(d.without[i], "pod")))
 		}
 	}
 	if len(others) > 0 {
-		c.notLooked("how much the restore takes of quota "+q.Name+in(q.Namespace)+": "+strings.Join(others, ", "), "veltui does not count these")
+		c.notLooked(
+			"how much the restore takes of quota "+q.Name+in(q.Namespace)+": "+strings.Join(others, ", "),
+			"veltui does not count these",
+		)
 	}
 	if len(over) > 0 {
 		exceeded := severity
 		if !sure {
 			exceeded = Doubt
 		}
-		c.find(Finding{Severity: exceeded, Reason: QuotaExceeded, Resource: live.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
-			Sentence: fmt.Sprintf("Quota %s in namespace %s is too small (%s). Kubernetes refuses what does not fit.%s", q.Name, q.Namespace, strings.Join(over, "; "), scopes),
-			Remedy:   "Raise the quota for the restore, or restore less."})
+		c.find(
+			Finding{
+				Severity:  exceeded,
+				Reason:    QuotaExceeded,
+				Resource:  live.Quotas,
+				Namespace: q.Namespace,
+				Names:     []string{q.Name},
+				Count:     1,
+				Sentence: fmt.Sprintf(
+					"Quota %s in namespace %s is too small (%s). Kubernetes refuses what does not fit.%s",
+					q.Name,
+					q.Namespace,
+					strings.Join(over, "; "),
+					scopes,
+				),
+				Remedy: "Raise the quota for the restore, or restore less.",
+			},
+		)
 	}
 	if len(unnamed) > 0 {
-		c.find(Finding{Severity: severity, Reason: QuotaNeedsResources, Resource: live.Quotas, Namespace: q.Namespace, Names: []string{q.Name}, Count: 1,
-			Sentence: fmt.Sprintf("Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes refuses these pods.%s", q.Name, q.Namespace, strings.Join(unnamed, "; "), scopes),
-			Remedy:   "Add a LimitRange with defaults to the namespace, or lift the quota for the restore."})
+		c.find(
+			Finding{
+				Severity:  severity,
+				Reason:    QuotaNeedsResources,
+				Resource:  live.Quotas,
+				Namespace: q.Namespace,
+				Names:     []string{q.Name},
+				Count:     1,
+				Sentence: fmt.Sprintf(
+					"Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes refuses these pods.%s",
+					q.Name,
+					q.Namespace,
+					strings.Join(unnamed, "; "),
+					scopes,
+				),
+				Remedy: "Add a LimitRange with defaults to the namespace, or lift the quota for the restore.",
+			},
+		)
 	}
 }
 
@@ -168,14 +210,22 @@ func (c *check) limits() {
 					if c.answered(claims, namespace, claim.name) {
 						continue
 					}
-					if says := outside("storage", item, amount{n: claim.storage, bytes: true}); item.Type == corev1.LimitTypePersistentVolumeClaim && says != "" {
+					if says := outside(
+						"storage",
+						item,
+						amount{n: claim.storage, bytes: true},
+					); item.Type == corev1.LimitTypePersistentVolumeClaim &&
+						says != "" {
 						of.claims.add(namespace, claim.name)
 						of.claims.because(says)
 					}
 				}
 			}
 			if others := uncounted(l); len(others) > 0 && c.wants[namespace].unasked > 0 {
-				c.notLooked("whether pods keep to limit range "+l.Name+in(namespace)+": "+strings.Join(others, ", "), "veltui does not count these")
+				c.notLooked(
+					"whether pods keep to limit range "+l.Name+in(namespace)+": "+strings.Join(others, ", "),
+					"veltui does not count these",
+				)
 			}
 			c.refusedBy(l, pods, &of.pods)
 			c.refusedBy(l, claims, &of.claims)
@@ -202,9 +252,19 @@ func (c *check) refusedBy(l *corev1.LimitRange, resource string, g *group) {
 	if g.count == 0 {
 		return
 	}
-	c.find(g.fill(Finding{Severity: Obstacle, Reason: LimitRangeViolated, Resource: resource,
-		Sentence: fmt.Sprintf("Limit range %s in namespace %s refuses %s (it wants %s).", l.Name, l.Namespace, some(g.count, resource), g.why("; ")),
-		Remedy:   "Change the limit range for the restore, or restore into another namespace."}))
+	c.find(g.fill(Finding{
+		Severity: Obstacle,
+		Reason:   LimitRangeViolated,
+		Resource: resource,
+		Sentence: fmt.Sprintf(
+			"Limit range %s in namespace %s refuses %s (it wants %s).",
+			l.Name,
+			l.Namespace,
+			some(g.count, resource),
+			g.why("; "),
+		),
+		Remedy: "Change the limit range for the restore, or restore into another namespace.",
+	}))
 }
 
 // outside says whether what a claim asks for is above a maximum or below a minimum.

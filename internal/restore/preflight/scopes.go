@@ -31,7 +31,10 @@ func (d *demand) within(q *corev1.ResourceQuota) (sum podDemand, scoped, known b
 
 func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequirement) {
 	for _, scope := range q.Spec.Scopes {
-		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
+		all = append(
+			all,
+			corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists},
+		)
 	}
 	if q.Spec.ScopeSelector != nil {
 		all = append(all, q.Spec.ScopeSelector.MatchExpressions...)

@@ -17,13 +17,27 @@ func TestScopes(t *testing.T) {
 	items := []item{
 		{pods, "shop", "plain", `,"spec":{"containers":[{}]}`},
 		{pods, "shop", "big", oneCPU},
-		{pods, "shop", "high", `,"spec":{"priorityClassName":"high","containers":[{"resources":{"limits":{"memory":"1Gi"}}}]}`},
-		{pods, "shop", "low", `,"spec":{"priorityClassName":"low","activeDeadlineSeconds":60,"containers":[{"resources":{"requests":{"cpu":"0"}}}]}`},
+		{
+			pods,
+			"shop",
+			"high",
+			`,"spec":{"priorityClassName":"high","containers":[{"resources":{"limits":{"memory":"1Gi"}}}]}`,
+		},
+		{
+			pods,
+			"shop",
+			"low",
+			`,"spec":{"priorityClassName":"low","activeDeadlineSeconds":60,"containers":[{"resources":{"requests":{"cpu":"0"}}}]}`,
+		},
 		{"configmaps", "shop", "settings", ""},
 	}
 	selector := func(operator corev1.ScopeSelectorOperator, values ...string) live.Surroundings {
 		s := quota("pods", "0", "0")
-		s.Quotas[0].Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: operator, Values: values}}}
+		s.Quotas[0].Spec.ScopeSelector = &corev1.ScopeSelector{
+			MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+				{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: operator, Values: values},
+			},
+		}
 		return s
 	}
 	scope := func(scopes ...corev1.ResourceQuotaScope) live.Surroundings {
@@ -66,7 +80,10 @@ func TestScopes(t *testing.T) {
 
 // TestScopesOfClaims: a quota by VolumeAttributesClass counts claims, and which is not known.
 func TestScopesOfClaims(t *testing.T) {
-	of := []item{{claims, "shop", "data", `,"spec":{"storageClassName":"fast","resources":{"requests":{"storage":"1Gi"}}}`}, {pods, "shop", "plain", `,"spec":{"containers":[{}]}`}}
+	of := []item{
+		{claims, "shop", "data", `,"spec":{"storageClassName":"fast","resources":{"requests":{"storage":"1Gi"}}}`},
+		{pods, "shop", "plain", `,"spec":{"containers":[{}]}`},
+	}
 	scoped := func(name, hard string) live.Surroundings {
 		s := quota(name, hard, "0", corev1.ResourceQuotaScopeVolumeAttributesClass)
 		s.StorageClasses = map[string]bool{"fast": false}
@@ -100,14 +117,31 @@ func TestScopesOfClaims(t *testing.T) {
 
 // TestWaits: Velero's own container in a pod with file-system backups counts as any other.
 func TestWaits(t *testing.T) {
-	items := []item{{pods, "shop", "p", `,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}}]}`}}
+	items := []item{
+		{
+			pods,
+			"shop",
+			"p",
+			`,"spec":{"containers":[{"resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1","memory":"1Gi"}}}]}`,
+		},
+	}
 	least := func(configs ...string) live.Surroundings {
-		return live.Surroundings{PluginConfigs: map[string][]string{prepare.PodVolumes: configs}, LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer,
-			Min: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("128Mi")}})}}
+		return live.Surroundings{
+			PluginConfigs: map[string][]string{prepare.PodVolumes: configs},
+			LimitRanges: []corev1.LimitRange{limitRange(corev1.LimitRangeItem{
+				Type: corev1.LimitTypeContainer,
+				Min: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse("200m"),
+					corev1.ResourceMemory: resource.MustParse("128Mi"),
+				},
+			})},
+		}
 	}
 	copied := func(pod string) func(*Velero) {
 		return func(v *Velero) {
-			v.Volumes, v.AgentsUnseen = []artifact.Volume{{Method: artifact.ByPod, PodNamespace: "shop", Pod: pod, Result: "succeeded"}}, "not looked"
+			v.Volumes, v.AgentsUnseen = []artifact.Volume{
+				{Method: artifact.ByPod, PodNamespace: "shop", Pod: pod, Result: "succeeded"},
+			}, "not looked"
 		}
 	}
 	for name, c := range map[string]struct {
@@ -134,8 +168,16 @@ func TestLegacyClass(t *testing.T) {
 		body string
 		want string
 	}{"spec": {claimOfFast, ""}, "annotation": {legacy, "obstacle StorageClassMissing"}} {
-		around := live.Surroundings{StorageClasses: map[string]bool{"slow": false}, ClassMap: map[string]string{"fast": "slow"}}
-		if r := checked(t, given{items: []item{{claims, "shop", "data", c.body}}, around: around}); kindsOf(r) != c.want {
+		around := live.Surroundings{
+			StorageClasses: map[string]bool{"slow": false},
+			ClassMap:       map[string]string{"fast": "slow"},
+		}
+		if r := checked(
+			t,
+			given{items: []item{{claims, "shop", "data", c.body}}, around: around},
+		); kindsOf(
+			r,
+		) != c.want {
 			t.Errorf("%s: %s, want %s", name, kindsOf(r), c.want)
 		}
 	}

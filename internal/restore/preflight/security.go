@@ -104,7 +104,9 @@ func (s *secured) judge(q judged, served *live.Served) (reasons []string, known 
 	if json.Unmarshal([]byte(q.pod), &pod) != nil {
 		return nil, false
 	}
-	reasons = policy.AggregateCheckResults(s.evaluator.EvaluatePod(q.level, &pod.ObjectMeta, &pod.Spec)).ForbiddenReasons
+	reasons = policy.AggregateCheckResults(
+		s.evaluator.EvaluatePod(q.level, &pod.ObjectMeta, &pod.Spec),
+	).ForbiddenReasons
 	for i := range reasons {
 		reasons[i] = sanitize.String(reasons[i])
 	}
@@ -119,11 +121,29 @@ func (c *check) findInsecure() {
 		if _, there := c.Around.Namespaces[namespace]; !there {
 			enforces = "will enforce, as in the backup,"
 		}
-		c.find(g.fill(Finding{Severity: Obstacle, Reason: PodSecurityViolated, Resource: pods,
-			Sentence: fmt.Sprintf("Namespace %s %s the Pod Security level %s, and Kubernetes refuses %s there (%s).", namespace, enforces, level.Level, human.Count(g.count, "pod"), human.Shorten(g.why("; "), 300)),
-			Remedy:   "Lower the namespace's label " + api.EnforceLevelLabel + " for the restore, or restore into a namespace that enforces less."}))
+		c.find(g.fill(Finding{
+			Severity: Obstacle,
+			Reason:   PodSecurityViolated,
+			Resource: pods,
+			Sentence: fmt.Sprintf(
+				"Namespace %s %s the Pod Security level %s, and Kubernetes refuses %s there (%s).",
+				namespace,
+				enforces,
+				level.Level,
+				human.Count(g.count, "pod"),
+				human.Shorten(g.why("; "), 300),
+			),
+			Remedy: "Lower the namespace's label " + api.EnforceLevelLabel + " for the restore, or restore into a namespace that enforces less.",
+		}))
 	}
 	if s.unknown.count > 0 {
-		c.notLooked(fmt.Sprintf("whether Pod Security lets %s in, such as %s", human.Count(s.unknown.count, "pod"), s.unknown.names[0]), "what it looks at is too long, or cannot be read")
+		c.notLooked(
+			fmt.Sprintf(
+				"whether Pod Security lets %s in, such as %s",
+				human.Count(s.unknown.count, "pod"),
+				s.unknown.names[0],
+			),
+			"what it looks at is too long, or cannot be read",
+		)
 	}
 }

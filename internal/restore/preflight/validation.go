@@ -65,18 +65,36 @@ func Configs(r velerov1.RestoreSpec, byDefault string) (names []string) {
 // validate finds what Velero refuses a restore for and its filters do not say (validateAndComplete).
 func (c *check) validate() {
 	refuse := func(why string) {
-		c.find(Finding{Severity: Obstacle, Reason: Refused, Sentence: "Velero refuses this restore: " + sanitize.String(why) + ".", Remedy: "Change the restore, or what it refers to: as it is, Velero ends it at once."})
+		c.find(
+			Finding{
+				Severity: Obstacle,
+				Reason:   Refused,
+				Sentence: "Velero refuses this restore: " + sanitize.String(why) + ".",
+				Remedy:   "Change the restore, or what it refers to: as it is, Velero ends it at once.",
+			},
+		)
 	}
 	if c.Refused != "" {
-		c.find(Finding{Severity: Obstacle, Reason: Refused, Sentence: c.Refused, Remedy: "Change the restore: as it is, Velero ends it at once."})
+		c.find(
+			Finding{
+				Severity: Obstacle,
+				Reason:   Refused,
+				Sentence: c.Refused,
+				Remedy:   "Change the restore: as it is, Velero ends it at once.",
+			},
+		)
 	}
-	if p := c.Restore.ExistingResourcePolicy; p != "" && p != velerov1.PolicyTypeNone && p != velerov1.PolicyTypeUpdate {
+	if p := c.Restore.ExistingResourcePolicy; p != "" && p != velerov1.PolicyTypeNone &&
+		p != velerov1.PolicyTypeUpdate {
 		refuse("existingResourcePolicy " + string(p) + " is neither none nor update")
 	}
 	for _, why := range invalidHooks(c.Restore.Hooks.Resources) {
 		refuse(why)
 	}
-	around, unread := cmp.Or(c.Around, &live.Surroundings{}), "the cluster was not checked, or the ConfigMap is not valid"
+	around, unread := cmp.Or(
+		c.Around,
+		&live.Surroundings{},
+	), "the cluster was not checked, or the ConfigMap is not valid"
 	if c.Velero.Backup != nil {
 		unread = cmp.Or(around.Why(live.ConfigMaps, c.Velero.Backup.Namespace), unread)
 	}
@@ -87,7 +105,16 @@ func (c *check) validate() {
 	case m.Name != "" && m.Rules == nil && c.Fates != nil:
 		c.notLooked("what the resource modifier "+m.Name+" changes", unread)
 	case m.Name == "" && own != nil:
-		c.about("--resource-modifier-configmap", Doubt, FieldIgnored, fmt.Sprintf("Velero ignores a resource modifier of kind %s, and changes nothing.", sanitize.String(own.Kind)), "Refer to a ConfigMap.")
+		c.about(
+			"--resource-modifier-configmap",
+			Doubt,
+			FieldIgnored,
+			fmt.Sprintf(
+				"Velero ignores a resource modifier of kind %s, and changes nothing.",
+				sanitize.String(own.Kind),
+			),
+			"Refer to a ConfigMap.",
+		)
 	}
 	p := c.Restore.ResourcePolicy
 	if p == nil || !c.reads("resource-policies-configmap") {
@@ -119,8 +146,12 @@ func invalidHooks(hooks []velerov1.RestoreResourceHookSpec) (all []string) {
 			}
 			for _, raw := range hook.Init.InitContainers {
 				var container corev1.Container
-				if json.Unmarshal(raw.Raw, &container) != nil || len(container.Command) == 0 || container.Name == "" || container.Image == "" {
-					all = append(all, "an init container of restore hook "+resource.Name+" cannot be read, or lacks its name, image or command")
+				if json.Unmarshal(raw.Raw, &container) != nil || len(container.Command) == 0 || container.Name == "" ||
+					container.Image == "" {
+					all = append(
+						all,
+						"an init container of restore hook "+resource.Name+" cannot be read, or lacks its name, image or command",
+					)
 				}
 			}
 		}

@@ -26,10 +26,24 @@ func TestRefused(t *testing.T) {
 		}
 		return live.Surroundings{Configs: map[string]map[string]string{name: data}}
 	}
-	modified, policed := velerov1.RestoreSpec{ResourceModifier: config("m")}, velerov1.RestoreSpec{ResourcePolicy: config("p")}
+	modified, policed := velerov1.RestoreSpec{
+		ResourceModifier: config("m"),
+	}, velerov1.RestoreSpec{
+		ResourcePolicy: config("p"),
+	}
 	hooked := func(raw string, selector *metav1.LabelSelector) velerov1.RestoreSpec {
-		return velerov1.RestoreSpec{Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{{Name: "h", LabelSelector: selector,
-			PostHooks: []velerov1.RestoreResourceHook{{Exec: &velerov1.ExecRestoreHook{}}, {Init: &velerov1.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(raw)}}}}}}}}}
+		return velerov1.RestoreSpec{
+			Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{
+				{
+					Name:          "h",
+					LabelSelector: selector,
+					PostHooks: []velerov1.RestoreResourceHook{
+						{Exec: &velerov1.ExecRestoreHook{}},
+						{Init: &velerov1.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(raw)}}}},
+					},
+				},
+			}},
+		}
 	}
 	const valid = "version: v1\nresourceModifierRules:\n- conditions:\n    groupResource: configmaps\n  mergePatches:\n  - patchData: '{}'\n"
 	const refused = "obstacle Refused"
@@ -69,7 +83,15 @@ func TestRefused(t *testing.T) {
 				unseen += n.What
 			}
 			if got := kindsOf(r); got != c.want || !strings.Contains(text, c.says) || unseen != c.unseen {
-				t.Errorf("%s, want %s saying %q: %+v, not checked %q, want %q", got, c.want, c.says, r.Findings, unseen, c.unseen)
+				t.Errorf(
+					"%s, want %s saying %q: %+v, not checked %q, want %q",
+					got,
+					c.want,
+					c.says,
+					r.Findings,
+					unseen,
+					c.unseen,
+				)
 			}
 		})
 	}

@@ -21,7 +21,13 @@ const soon = 2 * time.Hour
 func (c *check) velero() {
 	if b := c.Velero.Backup; b == nil {
 		name := c.Restore.BackupName
-		c.about(name, Obstacle, BackupMissing, fmt.Sprintf("There is no backup %s.", name), "veltui get backups lists those that there are.")
+		c.about(
+			name,
+			Obstacle,
+			BackupMissing,
+			fmt.Sprintf("There is no backup %s.", name),
+			"veltui get backups lists those that there are.",
+		)
 	} else {
 		c.state(b)
 		c.location()
@@ -35,19 +41,51 @@ func (c *check) state(b *velerov1.Backup) {
 	switch phase := b.Status.Phase; phase {
 	case velerov1.BackupPhaseCompleted, velerov1.BackupPhaseDeleting:
 	case velerov1.BackupPhasePartiallyFailed:
-		c.about(b.Name, Doubt, BackupPartiallyFailed,
-			fmt.Sprintf("Backup %s is PartiallyFailed with %s: something is not in it.", b.Name, human.Count(b.Status.Errors, "error")),
-			"Read its errors: veltui results backup/"+b.Name+".")
+		c.about(
+			b.Name,
+			Doubt,
+			BackupPartiallyFailed,
+			fmt.Sprintf(
+				"Backup %s is PartiallyFailed with %s: something is not in it.",
+				b.Name,
+				human.Count(b.Status.Errors, "error"),
+			),
+			"Read its errors: veltui results backup/"+b.Name+".",
+		)
 	case "", velerov1.BackupPhaseNew:
-		c.about(b.Name, Obstacle, BackupNotReady, fmt.Sprintf("Backup %s has not started.", b.Name), "Wait until it has ended, or take another backup.")
+		c.about(
+			b.Name,
+			Obstacle,
+			BackupNotReady,
+			fmt.Sprintf("Backup %s has not started.", b.Name),
+			"Wait until it has ended, or take another backup.",
+		)
 	case velerov1.BackupPhaseFailed, velerov1.BackupPhaseFailedValidation:
-		c.about(b.Name, Obstacle, BackupNotReady, fmt.Sprintf("Backup %s is %s: there may be nothing of it to restore.", b.Name, phase), "Take another backup.")
+		c.about(
+			b.Name,
+			Obstacle,
+			BackupNotReady,
+			fmt.Sprintf("Backup %s is %s: there may be nothing of it to restore.", b.Name, phase),
+			"Take another backup.",
+		)
 	default:
-		c.about(b.Name, Obstacle, BackupNotReady, fmt.Sprintf("Backup %s is still %s.", b.Name, phase), "Wait until it has ended.")
+		c.about(
+			b.Name,
+			Obstacle,
+			BackupNotReady,
+			fmt.Sprintf("Backup %s is still %s.", b.Name, phase),
+			"Wait until it has ended.",
+		)
 	}
 	c.finalized(b)
 	if b.Status.Phase == velerov1.BackupPhaseDeleting || b.DeletionTimestamp != nil || c.Velero.Deletion != nil {
-		c.about(b.Name, Obstacle, BackupDeleting, fmt.Sprintf("Backup %s is being deleted.", b.Name), "Take another backup.")
+		c.about(
+			b.Name,
+			Obstacle,
+			BackupDeleting,
+			fmt.Sprintf("Backup %s is being deleted.", b.Name),
+			"Take another backup.",
+		)
 		return
 	}
 	if c.Velero.DeletionsUnseen != "" {
@@ -58,13 +96,29 @@ func (c *check) state(b *velerov1.Backup) {
 	}
 	switch left := b.Status.Expiration.Sub(c.Now); {
 	case left <= 0:
-		c.about(b.Name, Obstacle, BackupExpired,
-			fmt.Sprintf("Backup %s expired %s. Velero may delete it, and its data, at any moment.", b.Name, human.Ago(b.Status.Expiration.Time, c.Now)),
-			"Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop Velero's garbage collection (--garbage-collection-frequency).")
+		c.about(
+			b.Name,
+			Obstacle,
+			BackupExpired,
+			fmt.Sprintf(
+				"Backup %s expired %s. Velero may delete it, and its data, at any moment.",
+				b.Name,
+				human.Ago(b.Status.Expiration.Time, c.Now),
+			),
+			"Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop Velero's garbage collection (--garbage-collection-frequency).",
+		)
 	case left < soon:
-		c.about(b.Name, Doubt, BackupExpiresSoon,
-			fmt.Sprintf("Backup %s expires in %s. Velero may delete it while the restore runs.", b.Name, human.Duration(left)),
-			"Take a newer backup, or raise spec.ttl and status.expiration of this one first.")
+		c.about(
+			b.Name,
+			Doubt,
+			BackupExpiresSoon,
+			fmt.Sprintf(
+				"Backup %s expires in %s. Velero may delete it while the restore runs.",
+				b.Name,
+				human.Duration(left),
+			),
+			"Take a newer backup, or raise spec.ttl and status.expiration of this one first.",
+		)
 	}
 }
 
@@ -82,10 +136,17 @@ func (c *check) finalized(b *velerov1.Backup) {
 	if b.Spec.SnapshotMoveData != nil && *b.Spec.SnapshotMoveData {
 		severity = Obstacle
 	}
-	c.about(b.Name, severity, BackupNotFinalized,
-		fmt.Sprintf("Velero ended backup %s without storing its contents after %s: what they made, such as moved volumes, cannot be restored.",
-			b.Name, human.Count(b.Status.BackupItemOperationsAttempted, "operation")),
-		"Take another backup.")
+	c.about(
+		b.Name,
+		severity,
+		BackupNotFinalized,
+		fmt.Sprintf(
+			"Velero ended backup %s without storing its contents after %s: what they made, such as moved volumes, cannot be restored.",
+			b.Name,
+			human.Count(b.Status.BackupItemOperationsAttempted, "operation"),
+		),
+		"Take another backup.",
+	)
 }
 
 // reads says whether the server reads a field of the Restore; one of unknown version reads all.
@@ -103,7 +164,12 @@ func (c *check) ignored() {
 			continue
 		}
 		severity, remedy := Doubt, "Leave it out, or upgrade Velero before you restore."
-		sentence := fmt.Sprintf("Velero %s ignores --%s: servers read it since %s.", c.Velero.Server.Version, f.Flag, f.Since())
+		sentence := fmt.Sprintf(
+			"Velero %s ignores --%s: servers read it since %s.",
+			c.Velero.Server.Version,
+			f.Flag,
+			f.Since(),
+		)
 		if f.Filters {
 			severity, remedy = Obstacle, "Use other filters, or upgrade Velero before you restore."
 			sentence += " The restore brings back what it would leave out, too."
@@ -119,8 +185,13 @@ func (c *check) location() {
 	case v.LocationsUnseen != "":
 		c.notLooked("the backup's storage location", v.LocationsUnseen)
 	case v.Location == nil:
-		c.about(name, Obstacle, LocationMissing, fmt.Sprintf("The backup's storage location %s does not exist. Velero refuses the restore.", name),
-			"Create the BackupStorageLocation again, with the same name.")
+		c.about(
+			name,
+			Obstacle,
+			LocationMissing,
+			fmt.Sprintf("The backup's storage location %s does not exist. Velero refuses the restore.", name),
+			"Create the BackupStorageLocation again, with the same name.",
+		)
 	case v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
 		severity, then := Obstacle, "Velero refuses the restore."
 		if version, known := velero.ParseVersion(v.Server.Version); known && !version.RefusesUnavailableLocation() {
@@ -132,8 +203,13 @@ func (c *check) location() {
 		if message := v.Location.Status.Message; message != "" {
 			then += " Velero says: " + human.Shorten(message, 300)
 		}
-		c.about(name, severity, LocationUnavailable, fmt.Sprintf("The backup's storage location %s is not Available. %s", name, then),
-			"Check the object store and its credentials: kubectl -n "+v.Location.Namespace+" describe backupstoragelocation "+name+".")
+		c.about(
+			name,
+			severity,
+			LocationUnavailable,
+			fmt.Sprintf("The backup's storage location %s is not Available. %s", name, then),
+			"Check the object store and its credentials: kubectl -n "+v.Location.Namespace+" describe backupstoragelocation "+name+".",
+		)
 	}
 }
 
@@ -141,28 +217,61 @@ func (c *check) server() {
 	v := c.Velero
 	switch {
 	case !v.Server.Visible:
-		c.notLooked("whether the Velero server runs, its version and its flags", "you may not list pods in its namespace")
+		c.notLooked(
+			"whether the Velero server runs, its version and its flags",
+			"you may not list pods in its namespace",
+		)
 	case v.Server.Name == "":
-		c.find(Finding{Severity: Obstacle, Reason: ServerNotRunning, Sentence: "No pod of the Velero server was found. The restore will wait until one runs.", Remedy: "Start it: kubectl get deployments, in the namespace of Velero, tells whether it is scaled down."})
+		c.find(
+			Finding{
+				Severity: Obstacle,
+				Reason:   ServerNotRunning,
+				Sentence: "No pod of the Velero server was found. The restore will wait until one runs.",
+				Remedy:   "Start it: kubectl get deployments, in the namespace of Velero, tells whether it is scaled down.",
+			},
+		)
 	case !v.Server.Running:
 		why := ""
 		if v.Server.Waiting != "" {
 			why = " (" + v.Server.Waiting + ")"
 		}
-		c.about(v.Server.Name, Obstacle, ServerNotRunning,
-			fmt.Sprintf("The Velero server's pod %s does not run%s. The restore will wait until it does.", v.Server.Name, why), "veltui explain says why jobs wait.")
+		c.about(
+			v.Server.Name,
+			Obstacle,
+			ServerNotRunning,
+			fmt.Sprintf(
+				"The Velero server's pod %s does not run%s. The restore will wait until it does.",
+				v.Server.Name,
+				why,
+			),
+			"veltui explain says why jobs wait.",
+		)
 	}
 	if newer := v.Server.Version; velero.IsUnread(newer) {
-		c.notLooked("what Velero "+newer+" does otherwise than "+velero.Current.String(),
-			"veltui does not know its rules; it may restore volumes in place, over the data of claims that exist, and cannot read data that restic stored")
+		c.notLooked(
+			"what Velero "+newer+" does otherwise than "+velero.Current.String(),
+			"veltui does not know its rules; it may restore volumes in place, over the data of claims that exist, and cannot read data that restic stored",
+		)
 	}
 	ahead := slices.Concat(v.Running, v.Waiting)
 	switch {
 	case v.QueueUnseen != "":
 		c.notLooked("the restores ahead", v.QueueUnseen)
 	case len(ahead) > 0:
-		c.find(Finding{Severity: Note, Reason: RestoresAhead, Resource: "restores.velero.io", Count: len(ahead), Names: ahead[:min(len(ahead), maxNames)],
-			Sentence: fmt.Sprintf("Velero works on one restore after another: %s before this one.", human.Plural(len(ahead), "other comes", "others come")), Remedy: "veltui get restores shows how far they are."})
+		c.find(
+			Finding{
+				Severity: Note,
+				Reason:   RestoresAhead,
+				Resource: "restores.velero.io",
+				Count:    len(ahead),
+				Names:    ahead[:min(len(ahead), maxNames)],
+				Sentence: fmt.Sprintf(
+					"Velero works on one restore after another: %s before this one.",
+					human.Plural(len(ahead), "other comes", "others come"),
+				),
+				Remedy: "veltui get restores shows how far they are.",
+			},
+		)
 	}
 }
 
@@ -196,12 +305,28 @@ func (c *check) pluginConfigs() {
 		if len(names) < 2 || len(acts) == 0 || action == "velero.io/change-pvc-node-selector" && !c.before(1, 17) {
 			continue
 		}
-		f := Finding{Severity: Obstacle, Reason: PluginConfigAmbiguous, Resource: live.ConfigMaps, Namespace: namespace, Count: len(names), Names: names[:min(len(names), maxNames)],
-			Sentence: fmt.Sprintf("%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each item of %s, and restores none of them.", len(names), action, human.List(acts, 3)),
-			Remedy:   "Keep one of the ConfigMaps, and delete the others or their labels."}
+		f := Finding{
+			Severity:  Obstacle,
+			Reason:    PluginConfigAmbiguous,
+			Resource:  live.ConfigMaps,
+			Namespace: namespace,
+			Count:     len(names),
+			Names:     names[:min(len(names), maxNames)],
+			Sentence: fmt.Sprintf(
+				"%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each item of %s, and restores none of them.",
+				len(names),
+				action,
+				human.List(acts, 3),
+			),
+			Remedy: "Keep one of the ConfigMaps, and delete the others or their labels.",
+		}
 		if action == prepare.PodVolumes {
 			f.Severity = Doubt
-			f.Sentence = fmt.Sprintf("%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each pod with file-system backups, and restores none of them.", len(names), action)
+			f.Sentence = fmt.Sprintf(
+				"%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each pod with file-system backups, and restores none of them.",
+				len(names),
+				action,
+			)
 		}
 		c.find(f)
 	}
@@ -244,9 +369,17 @@ func (c *check) findSnapshotClasses(s *storage) {
 			if c.has(live.SnapshotClasses, ofDriver+driver, slices.Contains(drivers, driver)) {
 				continue
 			}
-			c.find(g.fill(Finding{Severity: Note, Reason: SnapshotClassMissing, Resource: contents,
-				Sentence: fmt.Sprintf("No volume snapshot class is of driver %s. Velero restores %s without a class: a driver that needs credentials to read a snapshot, such as Ceph's, fails.", driver, human.Count(g.count, "snapshot")),
-				Remedy:   "Create a volume snapshot class of that driver if it needs credentials."}))
+			c.find(g.fill(Finding{
+				Severity: Note,
+				Reason:   SnapshotClassMissing,
+				Resource: contents,
+				Sentence: fmt.Sprintf(
+					"No volume snapshot class is of driver %s. Velero restores %s without a class: a driver that needs credentials to read a snapshot, such as Ceph's, fails.",
+					driver,
+					human.Count(g.count, "snapshot"),
+				),
+				Remedy: "Create a volume snapshot class of that driver if it needs credentials.",
+			}))
 		}
 		return
 	}
@@ -258,8 +391,17 @@ func (c *check) findSnapshotClasses(s *storage) {
 		if _, there := a.SnapshotClasses[class]; c.has(live.SnapshotClasses, class, there) {
 			continue
 		}
-		c.find(g.fill(Finding{Severity: Doubt, Reason: SnapshotClassMissing, Resource: snapshots,
-			Sentence: fmt.Sprintf("Volume snapshot class %s does not exist, and %s it. %s", class, human.Plural(g.count, "snapshot names", "snapshots name"), then),
-			Remedy:   "Create a class of that name and of the snapshots' driver."}))
+		c.find(g.fill(Finding{
+			Severity: Doubt,
+			Reason:   SnapshotClassMissing,
+			Resource: snapshots,
+			Sentence: fmt.Sprintf(
+				"Volume snapshot class %s does not exist, and %s it. %s",
+				class,
+				human.Plural(g.count, "snapshot names", "snapshots name"),
+				then,
+			),
+			Remedy: "Create a class of that name and of the snapshots' driver.",
+		}))
 	}
 }

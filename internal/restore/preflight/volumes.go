@@ -116,8 +116,21 @@ func (c *check) findUnbound(s *storage) {
 		{&s.taken, Doubt, human.Count(s.taken.count, "claim"), "Velero patches volumes that exist, and gives them to %s (%s). The claims that have them now lose them.", "", "Restore with existingResourcePolicy none, or leave out the volumes."},
 	} {
 		if found.count > 0 {
-			c.find(found.fill(Finding{Severity: found.severity, Reason: ClaimsNeverBind, Resource: claims, Remedy: found.remedy,
-				Sentence: fmt.Sprintf(found.sentence, found.claims, human.Shorten(found.why("; "), 300)) + found.then}))
+			c.find(
+				found.fill(
+					Finding{
+						Severity: found.severity,
+						Reason:   ClaimsNeverBind,
+						Resource: claims,
+						Remedy:   found.remedy,
+						Sentence: fmt.Sprintf(
+							found.sentence,
+							found.claims,
+							human.Shorten(found.why("; "), 300),
+						) + found.then,
+					},
+				),
+			)
 		}
 	}
 }
@@ -142,27 +155,44 @@ func (c *check) findAgents(s *storage) {
 	case n == 0, slices.ContainsFunc(v.Agents, func(a velero.Agent) bool { return a.Ready }):
 		return
 	case v.AgentsUnseen != "":
-		c.notLooked("whether node-agents run, which bring the data of "+human.Plural(n, "pod or claim", "pods or claims"), v.AgentsUnseen)
+		c.notLooked(
+			"whether node-agents run, which bring the data of "+human.Plural(n, "pod or claim", "pods or claims"),
+			v.AgentsUnseen,
+		)
 		return
 	}
-	f := Finding{Severity: Obstacle, Reason: NodeAgentMissing, Remedy: "Install the node-agent: velero install --use-node-agent, or deployNodeAgent in the Helm chart."}
+	f := Finding{
+		Severity: Obstacle,
+		Reason:   NodeAgentMissing,
+		Remedy:   "Install the node-agent: velero install --use-node-agent, or deployNodeAgent in the Helm chart.",
+	}
 	none := "No node-agent runs"
 	if len(v.Agents) > 0 {
 		f.Severity, f.Remedy, none = Doubt, "Look at the node-agents' pods.", "No node-agent is ready"
 	}
 	if s.pods.count > 0 {
-		f.Resource, f.Sentence = pods, fmt.Sprintf("%s, and %s file-system backups. Velero reports an error for each, and does not bring their data back.", none, human.Plural(s.pods.count, "pod has", "pods have"))
+		f.Resource, f.Sentence = pods, fmt.Sprintf(
+			"%s, and %s file-system backups. Velero reports an error for each, and does not bring their data back.",
+			none,
+			human.Plural(s.pods.count, "pod has", "pods have"),
+		)
 		c.find(s.pods.fill(f))
 	}
 	if s.moved.count > 0 {
-		f.Resource, f.Sentence = claims, fmt.Sprintf("%s to bring back the moved data of %s. Their DataDownloads wait for one until they time out (%s), and the claims stay Pending.", none, human.Count(s.moved.count, "claim"), human.Duration(v.Server.Flags.ItemOperationTimeout))
+		f.Resource, f.Sentence = claims, fmt.Sprintf(
+			"%s to bring back the moved data of %s. Their DataDownloads wait for one until they time out (%s), and the claims stay Pending.",
+			none,
+			human.Count(s.moved.count, "claim"),
+			human.Duration(v.Server.Flags.ItemOperationTimeout),
+		)
 		c.find(s.moved.fill(f))
 	}
 }
 
 // findLocations finds missing snapshot locations (pkg/restore/pv_restorer.go, getSnapshotInfo).
 func (c *check) findLocations(s *storage) {
-	if s.natives.count == 0 || c.Velero.Backup == nil || c.Velero.Backup.Status.VolumeSnapshotsAttempted == 0 || !c.Around.Saw(live.SnapshotLocations, c.Velero.Backup.Namespace) {
+	if s.natives.count == 0 || c.Velero.Backup == nil || c.Velero.Backup.Status.VolumeSnapshotsAttempted == 0 ||
+		!c.Around.Saw(live.SnapshotLocations, c.Velero.Backup.Namespace) {
 		return
 	}
 	all := c.Velero.Backup.Spec.VolumeSnapshotLocations
@@ -170,9 +200,18 @@ func (c *check) findLocations(s *storage) {
 	if len(missing) == 0 {
 		return
 	}
-	f := Finding{Severity: Obstacle, Reason: SnapshotLocationMissing, Resource: claims,
-		Sentence: fmt.Sprintf("The volumes of %s are in native snapshots, and the VolumeSnapshotLocation %s of the backup %s. Velero reports an error for each volume, and the claims stay Pending.", human.Count(s.natives.count, "claim"), human.List(missing, 3), verb(len(missing), "does not exist", "do not exist")),
-		Remedy:   "Create it, with the provider and the configuration that the backup was made with."}
+	f := Finding{
+		Severity: Obstacle,
+		Reason:   SnapshotLocationMissing,
+		Resource: claims,
+		Sentence: fmt.Sprintf(
+			"The volumes of %s are in native snapshots, and the VolumeSnapshotLocation %s of the backup %s. Velero reports an error for each volume, and the claims stay Pending.",
+			human.Count(s.natives.count, "claim"),
+			human.List(missing, 3),
+			verb(len(missing), "does not exist", "do not exist"),
+		),
+		Remedy: "Create it, with the provider and the configuration that the backup was made with.",
+	}
 	if len(missing) < len(all) {
 		f.Severity = Doubt
 		f.Sentence += " Others of the backup exist: only volumes of that provider are concerned."
@@ -186,5 +225,8 @@ func (c *check) crash(n int) string {
 	if n == 0 || c.before(1, 14) || velero.IsUnread(c.Velero.Server.Version) {
 		return ""
 	}
-	return fmt.Sprintf(" %s a file-system backup or a CSI snapshot: Velero's server crashes on them when the restore ends, and again each time it starts.", human.Plural(n, "of them has", "of them have"))
+	return fmt.Sprintf(
+		" %s a file-system backup or a CSI snapshot: Velero's server crashes on them when the restore ends, and again each time it starts.",
+		human.Plural(n, "of them has", "of them have"),
+	)
 }

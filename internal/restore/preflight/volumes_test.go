@@ -25,7 +25,13 @@ func TestVolumes(t *testing.T) {
 	classless := []item{{claims, "shop", "data", unnamed}, volume("Delete")}
 	pod := []item{{pods, "shop", "p", oneCPU}}
 	there := func(claim string, used bool, classes ...string) live.Surroundings {
-		s := live.Surroundings{StorageClasses: map[string]bool{}, Locations: map[string]bool{"there": true}, Volumes: map[string]live.Volume{"v": {Claim: claim, Used: used, Phase: "Bound", Class: "fast", Size: 1 << 30}}}
+		s := live.Surroundings{
+			StorageClasses: map[string]bool{},
+			Locations:      map[string]bool{"there": true},
+			Volumes: map[string]live.Volume{
+				"v": {Claim: claim, Used: used, Phase: "Bound", Class: "fast", Size: 1 << 30},
+			},
+		}
 		if claim == "none" {
 			s.Volumes = nil
 		}
@@ -35,14 +41,26 @@ func TestVolumes(t *testing.T) {
 		return s
 	}
 	sized := func(class, size string) []item {
-		return []item{{claims, "shop", "data", `,"spec":{` + class + `"volumeName":"v","resources":{"requests":{"storage":"` + size + `"}}},"status":{"phase":"Bound"}`}, volume("Retain")}
+		return []item{
+			{
+				claims,
+				"shop",
+				"data",
+				`,"spec":{` + class + `"volumeName":"v","resources":{"requests":{"storage":"` + size + `"}}},"status":{"phase":"Bound"}`,
+			},
+			volume("Retain"),
+		}
 	}
 	modified := func(s live.Surroundings) live.Surroundings {
-		s.Configs = map[string]map[string]string{"m": {"rules": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: configmaps}\n"}}
+		s.Configs = map[string]map[string]string{
+			"m": {"rules": "version: v1\nresourceModifierRules:\n- conditions: {groupResource: configmaps}\n"},
+		}
 		return s
 	}
 	refused := there("none", false)
-	refused.NotSeen = []live.NotSeen{{Resource: live.SnapshotLocations, Namespace: "velero", Why: "you may not list it"}}
+	refused.NotSeen = []live.NotSeen{
+		{Resource: live.SnapshotLocations, Namespace: "velero", Why: "you may not list it"},
+	}
 	saved := func(v artifact.Volume, more ...func(*Velero)) func(*Velero) {
 		return func(to *Velero) {
 			v.PersistentVolume = "v"
@@ -61,13 +79,23 @@ func TestVolumes(t *testing.T) {
 			v.Backup.Status.VolumeSnapshotsAttempted, v.Backup.Spec.VolumeSnapshotLocations = 1, locations
 		}
 	}
-	byPod, native := artifact.Volume{Method: artifact.ByPod, PodNamespace: "shop", Pod: "p", Result: "succeeded"}, artifact.Volume{Method: artifact.ByNative}
+	byPod, native := artifact.Volume{
+		Method:       artifact.ByPod,
+		PodNamespace: "shop",
+		Pod:          "p",
+		Result:       "succeeded",
+	}, artifact.Volume{
+		Method: artifact.ByNative,
+	}
 	moved := artifact.Volume{Method: artifact.ByCSI, DataMoved: true}
 	unread := func(v *Velero) { v.VolumesUnseen = "read-only" }
 	unknown := func(v *Velero) { v.Server = velero.Server{} }
 	mapped := velerov1.RestoreSpec{NamespaceMapping: map[string]string{"shop": "new"}}
 	update := velerov1.RestoreSpec{ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
-	mappedUpdate := velerov1.RestoreSpec{NamespaceMapping: mapped.NamespaceMapping, ExistingResourcePolicy: velerov1.PolicyTypeUpdate}
+	mappedUpdate := velerov1.RestoreSpec{
+		NamespaceMapping:       mapped.NamespaceMapping,
+		ExistingResourcePolicy: velerov1.PolicyTypeUpdate,
+	}
 	alone := velerov1.RestoreSpec{IncludeClusterResources: &no}
 	withoutData := velerov1.RestoreSpec{RestorePVs: &no}
 	skipped := saved(artifact.Volume{Skipped: true})

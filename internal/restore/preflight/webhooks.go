@@ -33,9 +33,27 @@ func (c *check) webhooks() {
 			continue
 		}
 		kind, name, _ := strings.Cut(w.Configuration, "/")
-		f := Finding{Severity: Obstacle, Reason: WebhookServiceMissing, Resource: kind, Count: 1, Names: []string{name},
-			Sentence: fmt.Sprintf("Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to (%s).", w.Name, name, w.Service, human.Count(n, "item"), human.List(resources, 3)),
-			Remedy:   "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl delete " + strings.Replace(w.Configuration, "/", " ", 1) + "."}
+		f := Finding{
+			Severity: Obstacle,
+			Reason:   WebhookServiceMissing,
+			Resource: kind,
+			Count:    1,
+			Names:    []string{name},
+			Sentence: fmt.Sprintf(
+				"Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to (%s).",
+				w.Name,
+				name,
+				w.Service,
+				human.Count(n, "item"),
+				human.List(resources, 3),
+			),
+			Remedy: "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl delete " + strings.Replace(
+				w.Configuration,
+				"/",
+				" ",
+				1,
+			) + ".",
+		}
 		switch {
 		case c.brings[live.Services][w.Service]:
 			f.Severity = Doubt
@@ -54,7 +72,11 @@ func (c *check) matches(w live.Webhook) (n int, resources []string, sure bool) {
 	for namespace, created := range c.unasked {
 		selected, known := c.selected(w, namespace)
 		for resource, items := range created {
-			if selected && slices.ContainsFunc(w.Rules, func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") }) {
+			if selected &&
+				slices.ContainsFunc(
+					w.Rules,
+					func(r admissionv1.RuleWithOperations) bool { return applies(r, resource, namespace != "") },
+				) {
 				sure = sure || known && !w.Objects
 				n += items
 				resources = append(resources, resource)
@@ -88,7 +110,8 @@ func applies(r admissionv1.RuleWithOperations, resource string, namespaced bool)
 	has := func(list []string, words ...string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(words, s) })
 	}
-	if r.Scope != nil && (*r.Scope == admissionv1.ClusterScope && namespaced || *r.Scope == admissionv1.NamespacedScope && !namespaced) {
+	if r.Scope != nil &&
+		(*r.Scope == admissionv1.ClusterScope && namespaced || *r.Scope == admissionv1.NamespacedScope && !namespaced) {
 		return false
 	}
 	return slices.ContainsFunc(r.Operations, func(o admissionv1.OperationType) bool {
@@ -105,12 +128,23 @@ func (c *check) findHooks(s *storage) {
 			continue
 		case !known:
 			namespace, _, _ := strings.Cut(service, "/")
-			c.notLooked("the Service "+service+" of webhooks that the restore brings", c.Around.Why(live.Services, namespace))
+			c.notLooked(
+				"the Service "+service+" of webhooks that the restore brings",
+				c.Around.Why(live.Services, namespace),
+			)
 			continue
 		}
-		c.find(g.fill(Finding{Severity: Doubt, Reason: WebhookRestoredWithout, Resource: "webhook configurations",
-			Sentence: fmt.Sprintf("The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are there, Kubernetes refuses what they apply to.", service, c.mappedAway(service)),
-			Remedy:   "Leave them out: --exclude-resources validatingwebhookconfigurations,mutatingwebhookconfigurations."}))
+		c.find(g.fill(Finding{
+			Severity: Doubt,
+			Reason:   WebhookRestoredWithout,
+			Resource: "webhook configurations",
+			Sentence: fmt.Sprintf(
+				"The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are there, Kubernetes refuses what they apply to.",
+				service,
+				c.mappedAway(service),
+			),
+			Remedy: "Leave them out: --exclude-resources validatingwebhookconfigurations,mutatingwebhookconfigurations.",
+		}))
 	}
 }
 
@@ -125,14 +159,24 @@ func (c *check) mappedAway(service string) string {
 
 func (c *check) unlookedAround() {
 	if c.Around == nil {
-		c.notLooked("namespaces, classes, quotas, node ports and webhooks of the cluster", "the cluster was not checked")
+		c.notLooked(
+			"namespaces, classes, quotas, node ports and webhooks of the cluster",
+			"the cluster was not checked",
+		)
 		return
 	}
 	about := map[string]string{
-		live.Namespaces: "whether namespaces are being deleted, or refuse pods", live.StorageClasses: "storage classes", live.SnapshotClasses: "volume snapshot classes",
-		live.Drivers: "CSI drivers", live.Quotas: "quotas", live.LimitRanges: "limit ranges", live.Services: "node ports",
-		live.Validating: "validating webhooks", live.Mutating: "mutating webhooks",
-		live.ConfigMaps: "the ConfigMaps of Velero's restore actions", live.PersistentVolumes: "whether claims can bind to the volumes that they name",
+		live.Namespaces:        "whether namespaces are being deleted, or refuse pods",
+		live.StorageClasses:    "storage classes",
+		live.SnapshotClasses:   "volume snapshot classes",
+		live.Drivers:           "CSI drivers",
+		live.Quotas:            "quotas",
+		live.LimitRanges:       "limit ranges",
+		live.Services:          "node ports",
+		live.Validating:        "validating webhooks",
+		live.Mutating:          "mutating webhooks",
+		live.ConfigMaps:        "the ConfigMaps of Velero's restore actions",
+		live.PersistentVolumes: "whether claims can bind to the volumes that they name",
 		live.SnapshotLocations: "Velero's snapshot locations",
 	}
 	for _, n := range c.Around.NotSeen {

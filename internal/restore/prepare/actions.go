@@ -37,8 +37,16 @@ const ChangesImages = "velero.io/change-image-name"
 const PodVolumes = "velero.io/pod-volume-restore"
 
 // OfImages are the resources whose images Velero changes.
-var OfImages = []string{"deployments.apps", statefulSets, "daemonsets.apps", "replicasets.apps", "replicationcontrollers",
-	jobs, "cronjobs.batch", pods}
+var OfImages = []string{
+	"deployments.apps",
+	statefulSets,
+	"daemonsets.apps",
+	"replicasets.apps",
+	"replicationcontrollers",
+	jobs,
+	"cronjobs.batch",
+	pods,
+}
 
 // differing is what Velero's actions drop or add in each item of a resource, while no object of the cluster is
 // without, so that Velero finds any of them different. An item that goes through a Go type keeps an empty creation
@@ -102,7 +110,8 @@ func (r *Rules) act(resource string, o *unstructured.Unstructured, c *Change) {
 		token(o, c)
 	case live.Validating, live.Mutating: // v1 knows no other effects (admissionwebhook_config_action.go)
 		for _, w := range objects(o.Object, "webhooks") {
-			if o.GetAPIVersion() == "admissionregistration.k8s.io/v1" && w["sideEffects"] != "None" && w["sideEffects"] != "NoneOnDryRun" {
+			if o.GetAPIVersion() == "admissionregistration.k8s.io/v1" && w["sideEffects"] != "None" &&
+				w["sideEffects"] != "NoneOnDryRun" {
 				w["sideEffects"] = "None"
 			}
 		}
@@ -124,7 +133,11 @@ func (r *Rules) act(resource string, o *unstructured.Unstructured, c *Change) {
 func (r *Rules) configured(action string, c *Change) bool {
 	names := r.Plugins[action]
 	if len(names) > 1 {
-		c.Fails = fmt.Sprintf("found more than one ConfigMap matching label selector \"velero.io/plugin-config,%s=RestoreItemAction\": %v", action, names)
+		c.Fails = fmt.Sprintf(
+			"found more than one ConfigMap matching label selector \"velero.io/plugin-config,%s=RestoreItemAction\": %v",
+			action,
+			names,
+		)
 	}
 	return len(names) > 0
 }

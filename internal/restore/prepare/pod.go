@@ -34,7 +34,10 @@ func (r *Rules) pod(o *unstructured.Unstructured, c *Change) {
 	for _, container := range append(objects(spec, "containers"), objects(spec, "initContainers")...) {
 		dropNamed(container, "volumeMounts", isToken)
 	}
-	if v, known := velero.ParseVersion(r.Server); !known || !v.Before(velero.Version{1, 17, 0}) { // then only a new one replaces it
+	if v, known := velero.ParseVersion(
+		r.Server,
+	); !known ||
+		!v.Before(velero.Version{1, 17, 0}) { // then only a new one replaces it
 		dropNamed(spec, "initContainers", func(name string) bool { return name == wait || name == "restic-wait" })
 	}
 	r.hook(o, spec, c)
@@ -80,7 +83,11 @@ func (r *Rules) hook(o *unstructured.Unstructured, spec map[string]any, c *Chang
 	if first := objects(spec, "initContainers"); len(first) > 0 && first[0]["name"] == wait {
 		at = 1
 	}
-	spec["initContainers"] = slices.Insert(others, at, any(map[string]any{"name": name, "image": image, "command": command}))
+	spec["initContainers"] = slices.Insert(
+		others,
+		at,
+		any(map[string]any{"name": name, "image": image, "command": command}),
+	)
 }
 
 func inits(h velerov1.RestoreResourceHookSpec) bool {

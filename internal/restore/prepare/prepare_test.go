@@ -81,17 +81,26 @@ func TestRestoreItem(t *testing.T) {
 			c.rules.Name = "r"
 			change := c.rules.Item(c.resource, o)
 			if said, part, ok := strings.Cut(c.want, ": "); ok && !strings.HasPrefix(c.want, `"`) {
-				says := map[string]string{"skip": change.Skip, "unsure": change.Unsure, "perhaps": change.Perhaps, "fails": change.Fails, "error": strings.Join(change.Errors, "")}
+				says := map[string]string{
+					"skip":    change.Skip,
+					"unsure":  change.Unsure,
+					"perhaps": change.Perhaps,
+					"fails":   change.Fails,
+					"error":   strings.Join(change.Errors, ""),
+				}
 				if !strings.Contains(says[said], part) {
 					t.Errorf("%+v, want %s", change, c.want)
 				}
 				return
 			}
-			if change.Skip != "" || change.Unsure != "" || change.Fails != "" || change.Errors != nil || change.Perhaps != "" && c.rules.Volumes != nil {
+			if change.Skip != "" || change.Unsure != "" || change.Fails != "" || change.Errors != nil ||
+				change.Perhaps != "" && c.rules.Volumes != nil {
 				t.Errorf("%+v", change)
 			}
 			labels := o.GetLabels()
-			if labels["velero.io/restore-name"] != "r" || labels["velero.io/backup-name"] != c.rules.Restore.BackupName || len(labels) != 2 {
+			if labels["velero.io/restore-name"] != "r" ||
+				labels["velero.io/backup-name"] != c.rules.Restore.BackupName ||
+				len(labels) != 2 {
 				t.Errorf("labels %v", labels)
 			}
 			unstructured.RemoveNestedField(o.Object, "metadata", "labels")
@@ -104,7 +113,9 @@ func TestRestoreItem(t *testing.T) {
 }
 
 func hooked() velerov1.RestoreSpec {
-	init := velerov1.RestoreResourceHook{Init: &velerov1.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(`{}`)}}}}
+	init := velerov1.RestoreResourceHook{
+		Init: &velerov1.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(`{}`)}}},
+	}
 	return velerov1.RestoreSpec{Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{
 		{LabelSelector: &metav1.LabelSelector{}, PostHooks: []velerov1.RestoreResourceHook{init}},
 	}}}
@@ -122,23 +133,78 @@ func modifying(t *testing.T, rule string) *modifier.Rules {
 // TestNoBodyIsTooOdd: what a backup holds was written by others.
 func TestNoBodyIsTooOdd(t *testing.T) {
 	on := true
-	resources := []string{live.ConfigMaps, live.Services, live.Validating, live.SnapshotClasses, pods, jobs, claims, volumes, secrets, serviceAccounts,
-		statefulSets, bindings, clusterBindings, definitions, apiServices, dataUploads, snapshots, contents}
-	odd := []any{nil, int64(1), 1.5, "x", true, []any{nil, int64(1), []any{}, map[string]any{}}, map[string]any{}, map[string]any{"matchLabels": nil}}
+	resources := []string{
+		live.ConfigMaps,
+		live.Services,
+		live.Validating,
+		live.SnapshotClasses,
+		pods,
+		jobs,
+		claims,
+		volumes,
+		secrets,
+		serviceAccounts,
+		statefulSets,
+		bindings,
+		clusterBindings,
+		definitions,
+		apiServices,
+		dataUploads,
+		snapshots,
+		contents,
+	}
+	odd := []any{
+		nil,
+		int64(1),
+		1.5,
+		"x",
+		true,
+		[]any{nil, int64(1), []any{}, map[string]any{}},
+		map[string]any{},
+		map[string]any{"matchLabels": nil},
+	}
 	fields := []string{"spec", "metadata", "subjects", "secrets", "webhooks", "data", "type"}
-	inner := []string{"ports", "claimRef", "versions", "containers", "initContainers", "volumes", "volumeClaimTemplates", "selector", "template", "clusterIP", "storageClassName",
-		"preserveUnknownFields", "annotations", "labels", "managedFields", "namespace", "name"}
+	inner := []string{
+		"ports",
+		"claimRef",
+		"versions",
+		"containers",
+		"initContainers",
+		"volumes",
+		"volumeClaimTemplates",
+		"selector",
+		"template",
+		"clusterIP",
+		"storageClassName",
+		"preserveUnknownFields",
+		"annotations",
+		"labels",
+		"managedFields",
+		"namespace",
+		"name",
+	}
 	for _, resource := range resources {
 		for _, value := range odd {
 			for _, field := range append(slices.Clone(fields), inner...) {
-				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "X", "metadata": map[string]any{"name": "x"}}}
+				o := &unstructured.Unstructured{
+					Object: map[string]any{
+						"apiVersion": "admissionregistration.k8s.io/v1",
+						"kind":       "X",
+						"metadata":   map[string]any{"name": "x"},
+					},
+				}
 				if slices.Contains(fields, field) {
 					o.Object[field] = runtime.DeepCopyJSONValue(value)
 				} else {
 					o.Object["spec"] = map[string]any{field: runtime.DeepCopyJSONValue(value)}
 					o.Object["metadata"] = map[string]any{field: runtime.DeepCopyJSONValue(value), "name": "x"}
 				}
-				r := &Rules{CSI: &on, Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"a": "b"}}, ClassMap: map[string]string{"a": "b"}, Plugins: map[string][]string{live.ChangesClasses: {"x"}}}
+				r := &Rules{
+					CSI:      &on,
+					Restore:  velerov1.RestoreSpec{NamespaceMapping: map[string]string{"a": "b"}},
+					ClassMap: map[string]string{"a": "b"},
+					Plugins:  map[string][]string{live.ChangesClasses: {"x"}},
+				}
 				r.Item(resource, o)
 			}
 		}

@@ -15,7 +15,12 @@ import (
 // The sources are Kubernetes' of 1.36.3.
 var written = map[string][]string{
 	live.Services: { // pkg/registry/core/service/storage/alloc.go
-		"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ipFamilyPolicy", "spec.healthCheckNodePort", "spec.ports.[].nodePort",
+		"spec.clusterIP",
+		"spec.clusterIPs",
+		"spec.ipFamilies",
+		"spec.ipFamilyPolicy",
+		"spec.healthCheckNodePort",
+		"spec.ports.[].nodePort",
 	},
 	// Binding is the volume controller's (pkg/controller/volume/persistentvolume/pv_controller.go), and growing the driver's.
 	// The rest Velero's own CSI action writes (pkg/restore/actions/csi/pvc_action.go, 1.18.3).
@@ -30,40 +35,74 @@ var written = map[string][]string{
 
 // annotated are the beginnings of labels and annotations that kubectl, Kubernetes, its controllers and Velero write.
 var annotated = []string{
-	"kubectl.kubernetes.io/last-applied-configuration", "kubectl.kubernetes.io/restartedAt", // kubectl apply, and rollout restart
-	"deployment.kubernetes.io/",                  // pkg/controller/deployment/util/deployment_util.go
-	"deprecated.daemonset.template.generation",   // pkg/controller/daemon/util/daemonset_util.go
-	"pv.kubernetes.io/", "volume.kubernetes.io/", // k8s.io/component-helpers/storage/volume/pv_helpers.go
-	"volume.beta.kubernetes.io/",                 // the same
-	"control-plane.alpha.kubernetes.io/leader",   // k8s.io/client-go/tools/leaderelection
-	"endpoints.kubernetes.io/",                   // pkg/controller/endpoint/endpoints_controller.go
-	"kubernetes.io/service-account.uid",          // pkg/controller/serviceaccount/tokens_controller.go
-	"batch.kubernetes.io/", "autoscaling.alpha.", // pkg/controller/job, pkg/apis/autoscaling/annotations.go
+	"kubectl.kubernetes.io/last-applied-configuration",
+	"kubectl.kubernetes.io/restartedAt",        // kubectl apply, and rollout restart
+	"deployment.kubernetes.io/",                // pkg/controller/deployment/util/deployment_util.go
+	"deprecated.daemonset.template.generation", // pkg/controller/daemon/util/daemonset_util.go
+	"pv.kubernetes.io/",
+	"volume.kubernetes.io/",                    // k8s.io/component-helpers/storage/volume/pv_helpers.go
+	"volume.beta.kubernetes.io/",               // the same
+	"control-plane.alpha.kubernetes.io/leader", // k8s.io/client-go/tools/leaderelection
+	"endpoints.kubernetes.io/",                 // pkg/controller/endpoint/endpoints_controller.go
+	"kubernetes.io/service-account.uid",        // pkg/controller/serviceaccount/tokens_controller.go
+	"batch.kubernetes.io/",
+	"autoscaling.alpha.",          // pkg/controller/job, pkg/apis/autoscaling/annotations.go
 	"kubernetes.io/metadata.name", // pkg/apis/core/v1/defaults.go
 	"kubernetes.io/limit-ranger",  // plugin/pkg/admission/limitranger/admission.go
 	// Velero (pkg/apis/velero/v1/labels_annotations.go): its user decides the others under backup.velero.io.
-	"velero.io/", "backup.velero.io/must-include-additional-items", "backup.velero.io/skipped-no-csi-pv",
+	"velero.io/",
+	"backup.velero.io/must-include-additional-items",
+	"backup.velero.io/skipped-no-csi-pv",
 	// Calico, Multus and OVN tell a pod's addresses, EKS too, MetalLB a Service's pool, DigitalOcean its load balancer.
-	"cni.projectcalico.org/", "k8s.v1.cni.cncf.io/network-status", "k8s.v1.cni.cncf.io/networks-status", "k8s.ovn.org/", "vpc.amazonaws.com/",
-	"metallb.io/ip-allocated-from-pool", "metallb.universe.tf/ip-allocated-from-pool", "kubernetes.digitalocean.com/load-balancer-id",
+	"cni.projectcalico.org/",
+	"k8s.v1.cni.cncf.io/network-status",
+	"k8s.v1.cni.cncf.io/networks-status",
+	"k8s.ovn.org/",
+	"vpc.amazonaws.com/",
+	"metallb.io/ip-allocated-from-pool",
+	"metallb.universe.tf/ip-allocated-from-pool",
+	"kubernetes.digitalocean.com/load-balancer-id",
 	// Rancher (github.com/rancher/rancher/pkg/controllers, nsAnnotations) and k3s (github.com/rancher/wrangler/pkg/apply, LabelPrefix).
-	"cattle.io/", "field.cattle.io/", "lifecycle.cattle.io/", "workload.cattle.io/state", "objectset.rio.cattle.io/",
+	"cattle.io/",
+	"field.cattle.io/",
+	"lifecycle.cattle.io/",
+	"workload.cattle.io/state",
+	"objectset.rio.cattle.io/",
 	// GKE: Autopilot, and the load balancers of Services and Ingresses (k8s.io/ingress-gce/pkg/annotations).
-	"autopilot.gke.io/resource-adjustment", "autopilot.gke.io/warden-version", "cloud.google.com/neg-status",
-	"service.kubernetes.io/backend-service", "service.kubernetes.io/firewall-rule", "service.kubernetes.io/healthcheck",
-	"service.kubernetes.io/tcp-forwarding-rule", "service.kubernetes.io/udp-forwarding-rule", "ingress.kubernetes.io/backends",
-	"ingress.kubernetes.io/forwarding-rule", "ingress.kubernetes.io/https-forwarding-rule", "ingress.kubernetes.io/target-proxy",
-	"ingress.kubernetes.io/https-target-proxy", "ingress.kubernetes.io/url-map", "ingress.kubernetes.io/ssl-cert", "ingress.kubernetes.io/static-ip",
+	"autopilot.gke.io/resource-adjustment",
+	"autopilot.gke.io/warden-version",
+	"cloud.google.com/neg-status",
+	"service.kubernetes.io/backend-service",
+	"service.kubernetes.io/firewall-rule",
+	"service.kubernetes.io/healthcheck",
+	"service.kubernetes.io/tcp-forwarding-rule",
+	"service.kubernetes.io/udp-forwarding-rule",
+	"ingress.kubernetes.io/backends",
+	"ingress.kubernetes.io/forwarding-rule",
+	"ingress.kubernetes.io/https-forwarding-rule",
+	"ingress.kubernetes.io/target-proxy",
+	"ingress.kubernetes.io/https-target-proxy",
+	"ingress.kubernetes.io/url-map",
+	"ingress.kubernetes.io/ssl-cert",
+	"ingress.kubernetes.io/static-ip",
 	// OpenShift (github.com/openshift/api/annotations, and service-ca-operator/pkg/controller/api).
-	"openshift.io/", "service.alpha.openshift.io/serving-cert-signed-by", "service.beta.openshift.io/serving-cert-signed-by", "service.alpha.openshift.io/expiry",
-	"service.alpha.openshift.io/serving-cert-generation-error", "service.beta.openshift.io/serving-cert-generation-error", "service.beta.openshift.io/expiry",
+	"openshift.io/",
+	"service.alpha.openshift.io/serving-cert-signed-by",
+	"service.beta.openshift.io/serving-cert-signed-by",
+	"service.alpha.openshift.io/expiry",
+	"service.alpha.openshift.io/serving-cert-generation-error",
+	"service.beta.openshift.io/serving-cert-generation-error",
+	"service.beta.openshift.io/expiry",
 }
 
 // filled are labels and annotations of what has its data from a controller: the tokens of service accounts
 // (pkg/controller/serviceaccount/tokens_controller.go), and what OpenShift fills with tokens and certificates.
 var filled = []string{
-	corev1.ServiceAccountNameKey, "openshift.io/internal-registry-auth-token.service-account", "config.openshift.io/inject-trusted-cabundle",
-	"service.alpha.openshift.io/inject-cabundle", "service.beta.openshift.io/inject-cabundle",
+	corev1.ServiceAccountNameKey,
+	"openshift.io/internal-registry-auth-token.service-account",
+	"config.openshift.io/inject-trusted-cabundle",
+	"service.alpha.openshift.io/inject-cabundle",
+	"service.beta.openshift.io/inject-cabundle",
 }
 
 // Settle removes from an object all that its user does not decide: the status, most metadata, and what Kubernetes,

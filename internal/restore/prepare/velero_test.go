@@ -92,7 +92,11 @@ func (i item) compare(t *testing.T, server string, velero item) {
 	if got, want := without(o.Object), without(want.Object); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nVelero makes\n%s", indent(got), indent(want))
 	}
-	if same := reflect.DeepEqual(without(reset(read(t, i.Body)).Object), without(reset(want).Object)); !same && !c.Changed {
+	if same := reflect.DeepEqual(
+		without(reset(read(t, i.Body)).Object),
+		without(reset(want).Object),
+	); !same &&
+		!c.Changed {
 		t.Error("it says that nothing changed")
 	}
 }

@@ -15,8 +15,12 @@ func (r *Rules) volume(o *unstructured.Unstructured, c *Change) {
 	method, recorded := r.Volumes[o.GetName()]
 	switch {
 	case r.NativeSnapshots && (!recorded || method == "NativeSnapshot"):
-		c.unsure("the backup has native snapshots: if there is one of it, Velero gives the restored one a new name, or leaves this one")
-	case method == "PodVolumeBackup", method == "CSISnapshot", nested(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
+		c.unsure(
+			"the backup has native snapshots: if there is one of it, Velero gives the restored one a new name, or leaves this one",
+		)
+	case method == "PodVolumeBackup",
+		method == "CSISnapshot",
+		nested(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
 		c.Skip = "its claim has Velero make a new one"
 		return
 	}
@@ -68,7 +72,14 @@ func (r *Rules) changeSource(o *unstructured.Unstructured, c *Change) {
 	drop(o, "spec", "volumeName")
 	if moved && !r.withoutVolumes() {
 		value := label.GetValidName(r.target(o.GetNamespace()) + "." + o.GetName())
-		_ = unstructured.SetNestedField(o.Object, value, "spec", "selector", "matchLabels", velerov1.DynamicPVRestoreLabel)
+		_ = unstructured.SetNestedField(
+			o.Object,
+			value,
+			"spec",
+			"selector",
+			"matchLabels",
+			velerov1.DynamicPVRestoreLabel,
+		)
 		return
 	}
 	drop(o, "spec", "dataSource")

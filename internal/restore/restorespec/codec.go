@@ -62,7 +62,12 @@ const (
 )
 
 func textCodec(at func(*Draft) *string) codec {
-	return newCodec(typeText, memberAt(at), func(text string) (string, error) { return text, nil }, func(s string) (string, bool) { return s, s != "" })
+	return newCodec(
+		typeText,
+		memberAt(at),
+		func(text string) (string, error) { return text, nil },
+		func(s string) (string, bool) { return s, s != "" },
+	)
 }
 
 // listCodec is words with commas between; given again they replace what was there.
@@ -128,7 +133,10 @@ func checkMapping(from, to string) error {
 	case from == "" || to == "":
 		return errExpected(from+":"+to, "src:dst")
 	case len(validation.IsDNS1123Label(to)) > 0:
-		return fmt.Errorf("%q: a namespace has only lower-case letters, digits and '-', begins and ends with a letter or digit, and has at most 63 characters", to)
+		return fmt.Errorf(
+			"%q: a namespace has only lower-case letters, digits and '-', begins and ends with a letter or digit, and has at most 63 characters",
+			to,
+		)
 	}
 	return nil
 }
@@ -138,7 +146,10 @@ func checkLabel(key, value string) error {
 	case len(validation.IsQualifiedName(key)) > 0:
 		return errKey(key)
 	case len(validation.IsValidLabelValue(value)) > 0:
-		return fmt.Errorf("%q: a label's value has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters", value)
+		return fmt.Errorf(
+			"%q: a label's value has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters",
+			value,
+		)
 	}
 	return nil
 }
@@ -153,7 +164,10 @@ func checkAnnotation(key, _ string) error {
 }
 
 func errKey(key string) error {
-	return fmt.Errorf("%q: a key has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters; a domain and '/' may go before it", key)
+	return fmt.Errorf(
+		"%q: a key has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters; a domain and '/' may go before it",
+		key,
+	)
 }
 
 // boolCodec is true, false or, empty, not given.
@@ -177,7 +191,12 @@ func boolCodec(m member[*bool]) codec {
 
 func selectorCodec() codec {
 	at := memberAt(func(d *Draft) **metav1.LabelSelector { return &d.Restore.Spec.LabelSelector })
-	return newCodec(typeSelector, at, metav1.ParseToLabelSelector, func(s *metav1.LabelSelector) (string, bool) { return selectorText(s), s != nil })
+	return newCodec(
+		typeSelector,
+		at,
+		metav1.ParseToLabelSelector,
+		func(s *metav1.LabelSelector) (string, bool) { return selectorText(s), s != nil },
+	)
 }
 
 // selectorText is a selector as flags write it, empty for one that selects all.
@@ -249,7 +268,10 @@ func statusMember(at func(*velerov1.RestoreStatusSpec) *[]string) member[[]strin
 }
 
 func uploaderMember[T any](at func(*velerov1.UploaderConfigForRestore) *T) member[T] {
-	return partMember(func(s *velerov1.RestoreSpec) **velerov1.UploaderConfigForRestore { return &s.UploaderConfig }, at)
+	return partMember(
+		func(s *velerov1.RestoreSpec) **velerov1.UploaderConfigForRestore { return &s.UploaderConfig },
+		at,
+	)
 }
 
 // referenceCodec is the name of a ConfigMap.

@@ -108,9 +108,14 @@ func spelled(s *metav1.LabelSelector) *metav1.LabelSelector {
 // Restore is a draft as an object to create in Velero's namespace.
 func Restore(d *Draft, namespace string) *velerov1.Restore {
 	r := &velerov1.Restore{
-		TypeMeta:   metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
-		ObjectMeta: metav1.ObjectMeta{Name: d.Restore.Name, Namespace: namespace, Labels: d.Restore.Labels, Annotations: d.annotations()},
-		Spec:       d.Restore.Spec,
+		TypeMeta: metav1.TypeMeta{APIVersion: velerov1.SchemeGroupVersion.String(), Kind: "Restore"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        d.Restore.Name,
+			Namespace:   namespace,
+			Labels:      d.Restore.Labels,
+			Annotations: d.annotations(),
+		},
+		Spec: d.Restore.Spec,
 	}
 	r.Spec.ResourcePolicy = d.policyReference()
 	return r
@@ -173,7 +178,9 @@ func prune(fields map[string]any) {
 // CheckName is why the API server takes no such name; nil if it does.
 func CheckName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return errors.New("a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters")
+		return errors.New(
+			"a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters",
+		)
 	}
 	return nil
 }
@@ -194,7 +201,10 @@ func Name(from string, now time.Time) string {
 func Again(r *velerov1.Restore) Draft {
 	spec := *r.Spec.DeepCopy()
 	own := collector.NonRestorable()
-	spec.ExcludedResources = slices.DeleteFunc(spec.ExcludedResources, func(word string) bool { return slices.Contains(own, word) })
+	spec.ExcludedResources = slices.DeleteFunc(
+		spec.ExcludedResources,
+		func(word string) bool { return slices.Contains(own, word) },
+	)
 	if len(spec.ExcludedResources) == 0 {
 		spec.ExcludedResources = nil
 	}

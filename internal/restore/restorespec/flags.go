@@ -46,7 +46,10 @@ func (f *Flags) Apply(r *velerov1.Restore) error {
 			}
 		}
 	}
-	selects := slices.ContainsFunc(f.given, func(field Field) bool { return field.Flag == "selector" || field.Flag == "or-selector" })
+	selects := slices.ContainsFunc(
+		f.given,
+		func(field Field) bool { return field.Flag == "selector" || field.Flag == "or-selector" },
+	)
 	if selects && d.Restore.Spec.LabelSelector != nil && d.Restore.Spec.OrLabelSelectors != nil {
 		return ErrSelectors
 	}

@@ -67,7 +67,11 @@ func (d *Draft) Policy() *velero.FilterPolicy {
 	}
 	items := slices.Clone(d.Only)
 	slices.SortFunc(items, func(a, b Item) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Resource, b.Resource), strings.Compare(a.Name, b.Name))
+		return cmp.Or(
+			strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.Resource, b.Resource),
+			strings.Compare(a.Name, b.Name),
+		)
 	})
 	p := &velero.FilterPolicy{Version: velero.PolicyVersion}
 	var filters *[]velero.ObjectFilter
@@ -101,8 +105,14 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 	}
 	data, _ := json.MarshalIndent(p, "", " ") // no type of it fails
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"policy": string(data)},
-		"metadata": map[string]any{"name": PolicyName(d.Restore.Name), "namespace": namespace, "labels": map[string]any{"veltui.io/selection": "true"}},
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"data":       map[string]any{"policy": string(data)},
+		"metadata": map[string]any{
+			"name":      PolicyName(d.Restore.Name),
+			"namespace": namespace,
+			"labels":    map[string]any{"veltui.io/selection": "true"},
+		},
 	}}
 }
 
@@ -127,7 +137,8 @@ func (d *Draft) annotations() map[string]string {
 func Selection(of any) (items []Item) {
 	var names []string
 	r, ok := of.(*velerov1.Restore)
-	if !ok || r.Spec.ResourcePolicy == nil || r.Spec.ResourcePolicy.Name != PolicyName(r.Name) || json.Unmarshal([]byte(r.Annotations[selectionNote]), &names) != nil {
+	if !ok || r.Spec.ResourcePolicy == nil || r.Spec.ResourcePolicy.Name != PolicyName(r.Name) ||
+		json.Unmarshal([]byte(r.Annotations[selectionNote]), &names) != nil {
 		return nil
 	}
 	for _, name := range names {
@@ -158,7 +169,14 @@ func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error)
 		missing[i.String()] = true
 	}
 	names := slices.Sorted(maps.Keys(missing))
-	sentences = append(sentences, fmt.Sprintf("Of the backup, %s selected: %s.", human.Plural(len(names), "item is", "items are"), human.List(names, 5)))
+	sentences = append(
+		sentences,
+		fmt.Sprintf(
+			"Of the backup, %s selected: %s.",
+			human.Plural(len(names), "item is", "items are"),
+			human.List(names, 5),
+		),
+	)
 	var added []string
 	err = fates.Each(func(i collector.Item) {
 		if i.Fate != collector.ToRestore {
@@ -171,10 +189,20 @@ func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error)
 		delete(missing, name)
 	})
 	if len(added) > 0 {
-		sentences = append(sentences, fmt.Sprintf("Velero adds %s: %s.", human.Count(len(added), "item"), human.List(added, 5)))
+		sentences = append(
+			sentences,
+			fmt.Sprintf("Velero adds %s: %s.", human.Count(len(added), "item"), human.List(added, 5)),
+		)
 	}
 	if lost := slices.Sorted(maps.Keys(missing)); len(lost) > 0 {
-		sentences = append(sentences, fmt.Sprintf("Of what is selected, the restore leaves out %s: %s.", human.Count(len(lost), "item"), human.List(lost, 5)))
+		sentences = append(
+			sentences,
+			fmt.Sprintf(
+				"Of what is selected, the restore leaves out %s: %s.",
+				human.Count(len(lost), "item"),
+				human.List(lost, 5),
+			),
+		)
 	}
 	return sentences, err
 }

@@ -26,7 +26,15 @@ func backupOf(t *testing.T, items map[Item]map[string]any) *collector.Index {
 	zipped := gzip.NewWriter(&out)
 	w := tar.NewWriter(zipped)
 	for i, more := range items {
-		o := map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": map[string]any{"name": i.Name, "namespace": i.Namespace, "labels": map[string]any{"app": "x"}}}
+		o := map[string]any{
+			"apiVersion": "v1",
+			"kind":       "Thing",
+			"metadata": map[string]any{
+				"name":      i.Name,
+				"namespace": i.Namespace,
+				"labels":    map[string]any{"app": "x"},
+			},
+		}
 		for key, value := range more {
 			o[key] = value
 		}
@@ -38,7 +46,9 @@ func backupOf(t *testing.T, items map[Item]map[string]any) *collector.Index {
 		if i.Namespace != "" {
 			path = fmt.Sprintf("resources/%s/namespaces/%s/%s.json", i.Resource, i.Namespace, i.Name)
 		}
-		if err := w.WriteHeader(&tar.Header{Name: path, Size: int64(len(body)), Mode: 0o600, Typeflag: tar.TypeReg}); err != nil {
+		if err := w.WriteHeader(
+			&tar.Header{Name: path, Size: int64(len(body)), Mode: 0o600, Typeflag: tar.TypeReg},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.Write(body); err != nil {
@@ -70,7 +80,14 @@ func TestSelectionsAreExact(t *testing.T) {
 			}
 		}
 		items[Item{"persistentvolumeclaims", n, "data"}] = nil
-		items[Item{"pods", n, "db"}] = map[string]any{"kind": "Pod", "spec": map[string]any{"volumes": []any{map[string]any{"name": "d", "persistentVolumeClaim": map[string]any{"claimName": "data"}}}}}
+		items[Item{"pods", n, "db"}] = map[string]any{
+			"kind": "Pod",
+			"spec": map[string]any{
+				"volumes": []any{
+					map[string]any{"name": "d", "persistentVolumeClaim": map[string]any{"claimName": "data"}},
+				},
+			},
+		}
 	}
 	for _, name := range names {
 		items[Item{"clusterroles.rbac.authorization.k8s.io", "", name}] = nil
@@ -103,7 +120,11 @@ func TestSelectionsAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v", d.Only, err)
 		}
-		question := collector.RestoreSpec{Restore: d.Restore.Spec, Policy: policy, Existing: collector.Namespaces{Known: true, Names: []string{"shop"}}}
+		question := collector.RestoreSpec{
+			Restore:  d.Restore.Spec,
+			Policy:   policy,
+			Existing: collector.Namespaces{Known: true, Names: []string{"shop"}},
+		}
 		fates, err := x.Fates(t.Context(), question, collector.Discovery{})
 		if err != nil {
 			t.Fatal(err)
@@ -119,12 +140,15 @@ func TestSelectionsAreExact(t *testing.T) {
 				restored++
 			}
 			isPodClaim := item.Resource == "persistentvolumeclaims" && selected[Item{"pods", item.Namespace, "db"}]
-			isMade := item.Resource == "namespaces" && slices.ContainsFunc(d.Only, func(o Item) bool { return o.Namespace == item.Name }) && item.Name != "shop"
+			isMade := item.Resource == "namespaces" &&
+				slices.ContainsFunc(d.Only, func(o Item) bool { return o.Namespace == item.Name }) &&
+				item.Name != "shop"
 			exists := item == Item{"namespaces", "", "shop"}
 			if want := (selected[item] || isPodClaim || isMade) && !exists; want != (i.Fate == collector.ToRestore) {
 				t.Fatalf("selected %v: %v is to be restored: %v, fate %d", d.Only, item, want, i.Fate)
 			}
-			if i.Fate == collector.ToRestore && !selected[item] && !strings.Contains(strings.Join(announced, " "), "Velero adds") {
+			if i.Fate == collector.ToRestore && !selected[item] &&
+				!strings.Contains(strings.Join(announced, " "), "Velero adds") {
 				t.Fatalf("%v comes with %v, and is not announced", item, d.Only)
 			}
 		}); err != nil {
@@ -163,14 +187,26 @@ func TestParseItem(t *testing.T) {
 
 // A restore of selected items tells them itself, for when its ConfigMap is deleted; so does another like it.
 func TestSelectionIsTold(t *testing.T) {
-	items := []Item{{"deployments.apps", "shop", "web"}, {"namespaces", "", "shop"}, {"roles.rbac.authorization.k8s.io", "shop", "system:a b*"}}
-	d := Draft{Restore: velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r", Annotations: map[string]string{"note": "x"}}, Spec: velerov1.RestoreSpec{BackupName: "b"}}}
+	items := []Item{
+		{"deployments.apps", "shop", "web"},
+		{"namespaces", "", "shop"},
+		{"roles.rbac.authorization.k8s.io", "shop", "system:a b*"},
+	}
+	d := Draft{
+		Restore: velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Name: "r", Annotations: map[string]string{"note": "x"}},
+			Spec:       velerov1.RestoreSpec{BackupName: "b"},
+		},
+	}
 	if err := d.Select(items); err != nil {
 		t.Fatal(err)
 	}
 	r := Restore(&d, "velero")
 	sanitize.Object(r) // as all that is read from a cluster
-	if got := Selection(r); !slices.Equal(got, items) || r.Annotations["note"] != "x" || len(d.Restore.Annotations) != 1 {
+	if got := Selection(
+		r,
+	); !slices.Equal(got, items) || r.Annotations["note"] != "x" ||
+		len(d.Restore.Annotations) != 1 {
 		t.Errorf("%v, %v", got, r.Annotations)
 	}
 	again := Again(r)

@@ -85,7 +85,11 @@ func roundTrip(t *testing.T, d *Draft) {
 	if err != nil || !same(&read, d) {
 		t.Errorf("%q: %v\n%+v\nread as\n%+v", words, err, d, read)
 	}
-	if _, status := d.Restore.Spec.RestoreStatus, slices.Contains(unsaid, "spec.restoreStatus"); len(unsaid) > 0 && !status {
+	if _, status := d.Restore.Spec.RestoreStatus, slices.Contains(
+		unsaid,
+		"spec.restoreStatus",
+	); len(unsaid) > 0 &&
+		!status {
 		t.Errorf("%q: not said: %q", words, unsaid)
 	}
 	data, err := d.YAML("velero")
@@ -96,7 +100,9 @@ func roundTrip(t *testing.T, d *Draft) {
 	if err := yaml.UnmarshalStrict(data, &r); err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
-	if got := (&Draft{Restore: r, AllowPartiallyFailed: d.AllowPartiallyFailed}); !same(got, d) || r.Namespace != "velero" || r.Kind != "Restore" {
+	if got := (&Draft{Restore: r, AllowPartiallyFailed: d.AllowPartiallyFailed}); !same(got, d) ||
+		r.Namespace != "velero" ||
+		r.Kind != "Restore" {
 		t.Errorf("the YAML says\n%s\nwant\n%+v", data, d)
 	}
 	for _, never := range []string{"status:", "creationTimestamp", "{}", ": null"} {
@@ -107,7 +113,8 @@ func roundTrip(t *testing.T, d *Draft) {
 }
 
 func same(a, b *Draft) bool {
-	return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) && reflect.DeepEqual(a.AllowPartiallyFailed, b.AllowPartiallyFailed)
+	return reflect.DeepEqual(fieldsOf(a), fieldsOf(b)) &&
+		reflect.DeepEqual(a.AllowPartiallyFailed, b.AllowPartiallyFailed)
 }
 
 func TestEachFieldThereAndBack(t *testing.T) {
@@ -258,7 +265,13 @@ func TestTidy(t *testing.T) {
 
 // TestFlagsOverAFile: a flag replaces what a file says, and only that.
 func TestFlagsOverAFile(t *testing.T) {
-	r := velerov1.Restore{Spec: velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{"x"}, NamespaceMapping: map[string]string{"x": "y"}}}
+	r := velerov1.Restore{
+		Spec: velerov1.RestoreSpec{
+			BackupName:         "b",
+			IncludedNamespaces: []string{"x"},
+			NamespaceMapping:   map[string]string{"x": "y"},
+		},
+	}
 	var f Flags
 	for _, said := range [][2]string{{"namespace-mappings", "a:b"}, {"namespace-mappings", "c:d"}, {"exclude-resources", "pods"}, {"exclude-resources", "secrets"}} {
 		field, _ := Find(said[0])
@@ -266,7 +279,12 @@ func TestFlagsOverAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := velerov1.RestoreSpec{BackupName: "b", IncludedNamespaces: []string{"x"}, NamespaceMapping: map[string]string{"a": "b", "c": "d"}, ExcludedResources: []string{"secrets"}}
+	want := velerov1.RestoreSpec{
+		BackupName:         "b",
+		IncludedNamespaces: []string{"x"},
+		NamespaceMapping:   map[string]string{"a": "b", "c": "d"},
+		ExcludedResources:  []string{"secrets"},
+	}
 	if err := f.Apply(&r); err != nil || !reflect.DeepEqual(r.Spec, want) {
 		t.Errorf("%v, %+v", err, r.Spec)
 	}
@@ -274,7 +292,11 @@ func TestFlagsOverAFile(t *testing.T) {
 
 // TestFlagsLeaveOutLoneExcludes: without includes, Velero's command makes no restoreStatus of its excludes.
 func TestFlagsLeaveOutLoneExcludes(t *testing.T) {
-	includes, excludes := &velerov1.RestoreStatusSpec{IncludedResources: []string{"a"}}, &velerov1.RestoreStatusSpec{ExcludedResources: []string{"a"}}
+	includes, excludes := &velerov1.RestoreStatusSpec{
+		IncludedResources: []string{"a"},
+	}, &velerov1.RestoreStatusSpec{
+		ExcludedResources: []string{"a"},
+	}
 	for name, c := range map[string]struct {
 		file  *velerov1.RestoreStatusSpec
 		flags []string
@@ -319,12 +341,22 @@ func TestFlagsBesideASelector(t *testing.T) {
 
 // TestAgain takes out what Velero put in.
 func TestAgain(t *testing.T) {
-	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "old", Labels: map[string]string{"a": "b"}}, Spec: velerov1.RestoreSpec{
-		BackupName: "b", ScheduleName: "s", ExcludedResources: []string{"pods", "nodes", "events", "csinodes.storage.k8s.io"},
-		UploaderConfig: &velerov1.UploaderConfigForRestore{}, ItemOperationTimeout: metav1.Duration{Duration: 4 * time.Hour},
-	}}
+	r := &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Name: "old", Labels: map[string]string{"a": "b"}},
+		Spec: velerov1.RestoreSpec{
+			BackupName:           "b",
+			ScheduleName:         "s",
+			ExcludedResources:    []string{"pods", "nodes", "events", "csinodes.storage.k8s.io"},
+			UploaderConfig:       &velerov1.UploaderConfigForRestore{},
+			ItemOperationTimeout: metav1.Duration{Duration: 4 * time.Hour},
+		},
+	}
 	d := Again(r)
-	if words, unsaid := d.Words(); strings.Join(words, " ") != "restore create --from-backup=b --exclude-resources=pods --item-operation-timeout=4h0m0s" || unsaid != nil {
+	if words, unsaid := d.Words(); strings.Join(
+		words,
+		" ",
+	) != "restore create --from-backup=b --exclude-resources=pods --item-operation-timeout=4h0m0s" ||
+		unsaid != nil {
 		t.Errorf("%q, %q", words, unsaid)
 	}
 	if len(r.Spec.ExcludedResources) != 4 {

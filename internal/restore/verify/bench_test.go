@@ -72,13 +72,25 @@ func fill(b *testing.B, plane *testbed.ControlPlane, from, n int) results.Items 
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			meta := metav1.ObjectMeta{Namespace: space, Name: name, Labels: map[string]string{"velero.io/restore-name": "r1", "velero.io/backup-name": "b1", "app": "web"}}
+			meta := metav1.ObjectMeta{
+				Namespace: space,
+				Name:      name,
+				Labels: map[string]string{
+					"velero.io/restore-name": "r1",
+					"velero.io/backup-name":  "b1",
+					"app":                    "web",
+				},
+			}
 			data := map[string]string{"config": strings.Repeat("x", 2000)}
 			var err error
 			if i%2 == 0 {
-				_, err = client.CoreV1().ConfigMaps(space).Create(b.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: data}, metav1.CreateOptions{})
+				_, err = client.CoreV1().
+					ConfigMaps(space).
+					Create(b.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: data}, metav1.CreateOptions{})
 			} else {
-				_, err = client.CoreV1().Secrets(space).Create(b.Context(), &corev1.Secret{ObjectMeta: meta, StringData: data}, metav1.CreateOptions{})
+				_, err = client.CoreV1().
+					Secrets(space).
+					Create(b.Context(), &corev1.Secret{ObjectMeta: meta, StringData: data}, metav1.CreateOptions{})
 			}
 			if err != nil {
 				failed.Store(&err)
@@ -151,7 +163,19 @@ func compareAll(b *testing.B, reader *live.Reader, served *live.Served, in Input
 			kind, value = "Secret", base64.StdEncoding.EncodeToString([]byte(data))
 		}
 		for _, i := range k.Items {
-			c.Backup(k.Name, i.Namespace, i.Name, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": %q, "metadata": {"name": %q, "namespace": %q, "labels": {"app": "web"}}, "data": {"config": %q}}`, kind, i.Name, i.Namespace, value))
+			c.Backup(
+				k.Name,
+				i.Namespace,
+				i.Name,
+				fmt.Appendf(
+					nil,
+					`{"apiVersion": "v1", "kind": %q, "metadata": {"name": %q, "namespace": %q, "labels": {"app": "web"}}, "data": {"config": %q}}`,
+					kind,
+					i.Name,
+					i.Namespace,
+					value,
+				),
+			)
 		}
 	}
 	unseen, err := reader.LookWhole(b.Context(), served, c.Question(), func(string) string { return "" }, c.Live, nil)

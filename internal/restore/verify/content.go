@@ -86,7 +86,14 @@ type content struct {
 // NewComparison makes one of what is there and can be compared. versions says of a resource in which API versions the
 // backup holds it.
 func NewComparison(in Input, r *Result, rules prepare.Rules, versions func(resource string) []string) *Comparison {
-	c := &Comparison{rules: rules, versions: versions, table: diff.NewTable(), result: r, backup: map[place]*content{}, live: map[place]*content{}}
+	c := &Comparison{
+		rules:    rules,
+		versions: versions,
+		table:    diff.NewTable(),
+		result:   r,
+		backup:   map[place]*content{},
+		live:     map[place]*content{},
+	}
 	sources := map[place]int{}
 	for kind, k := range r.Kinds {
 		for n := range k.Items {
@@ -292,7 +299,10 @@ func (c *Comparison) Scaled() (namespaces []string) {
 func (c *Comparison) Autoscaler(namespace, kind, name string, least, most int64) {
 	for at, i := range c.live {
 		resource, _, _ := strings.Cut(at.resource, ".")
-		if at.namespace != namespace || at.name != name || !slices.Contains(i.Fields, "spec.replicas") || resource != human.Nouns(strings.ToLower(kind)) || i.replicas < least || i.replicas > most {
+		if at.namespace != namespace || at.name != name || !slices.Contains(i.Fields, "spec.replicas") ||
+			resource != human.Nouns(strings.ToLower(kind)) ||
+			i.replicas < least ||
+			i.replicas > most {
 			continue
 		}
 		i.Fields = slices.DeleteFunc(i.Fields, func(path string) bool { return path == "spec.replicas" })
@@ -313,7 +323,14 @@ func (c *Comparison) Finish(unseen []live.NotSeen, broken error) {
 	}
 	if c.left > 0 {
 		r.Unknown = true
-		r.Notes = append(r.Notes, fmt.Sprintf("%s were not compared: veltui compares at most %d.", human.Count(c.left, "object"), diff.MaxObjects))
+		r.Notes = append(
+			r.Notes,
+			fmt.Sprintf(
+				"%s were not compared: veltui compares at most %d.",
+				human.Count(c.left, "object"),
+				diff.MaxObjects,
+			),
+		)
 	}
 	r.arrange()
 }

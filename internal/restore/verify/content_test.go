@@ -44,12 +44,32 @@ func (c contentCase) compare(t *testing.T) (Item, Result) {
 	if c.resource == "namespaces" {
 		namespace, from, name = "", "", "old"
 	}
-	items := results.Items{Kinds: []results.Kind{{Name: c.resource, Items: []results.Item{{Namespace: namespace, Name: "x", From: "old", Did: c.did, Why: map[bool]string{true: differs}[c.did == results.Failed]}}}}}
+	items := results.Items{
+		Kinds: []results.Kind{
+			{
+				Name: c.resource,
+				Items: []results.Item{
+					{
+						Namespace: namespace,
+						Name:      "x",
+						From:      "old",
+						Did:       c.did,
+						Why:       map[bool]string{true: differs}[c.did == results.Failed],
+					},
+				},
+			},
+		},
+	}
 	in := Input{Restore: "r1", Started: began, Ended: ended, Items: items}
 	in.Target = live.NewState(Question(items), func(string, string, string) *live.Object { return &c.object })
 	r := Judge(in)
 	spec := velerov1.RestoreSpec{BackupName: "b", NamespaceMapping: map[string]string{"old": "shop"}}
-	comparison := NewComparison(in, &r, prepare.Rules{Restore: spec, Name: "r1", UnreadModifier: c.unread}, func(string) []string { return make([]string, c.versions) })
+	comparison := NewComparison(
+		in,
+		&r,
+		prepare.Rules{Restore: spec, Name: "r1", UnreadModifier: c.unread},
+		func(string) []string { return make([]string, c.versions) },
+	)
 	read := func(text, namespace string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
 		body, err := yaml.YAMLToJSON([]byte(text))
@@ -89,7 +109,11 @@ func (c contentCase) compare(t *testing.T) (Item, Result) {
 func TestContent(t *testing.T) {
 	const config = "{apiVersion: v1, kind: ConfigMap, data: {a: '1', b: '2'}}"
 	deployment := func(replicas int, of string) string {
-		return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, spec: {replicas: %d, template: {spec: {containers: [%s]}}}}", replicas, of)
+		return fmt.Sprintf(
+			"{apiVersion: apps/v1, kind: Deployment, spec: {replicas: %d, template: {spec: {containers: [%s]}}}}",
+			replicas,
+			of,
+		)
 	}
 	const web = "{name: web, image: 'web:1', args: [a, b]}"
 	service := func(port string) string {
@@ -159,14 +183,29 @@ func TestContent(t *testing.T) {
 			if c.wantState == "" {
 				c.wantState = Restored
 			}
-			if differ := strings.Join(i.Fields, " "); i.State != c.wantState || i.Content != c.wantContent || differ != c.wantFields {
-				t.Errorf("%s %s %q (%s), expected %s %s %q", i.State, i.Content, differ, i.Why, c.wantState, c.wantContent, c.wantFields)
+			if differ := strings.Join(
+				i.Fields,
+				" ",
+			); i.State != c.wantState || i.Content != c.wantContent ||
+				differ != c.wantFields {
+				t.Errorf(
+					"%s %s %q (%s), expected %s %s %q",
+					i.State,
+					i.Content,
+					differ,
+					i.Why,
+					c.wantState,
+					c.wantContent,
+					c.wantFields,
+				)
 			}
-			if r.Count[i.State] != 1 || r.Kinds[0].Count[i.State] != 1 || r.Count[Differs] > 0 != (c.wantState == Differs) {
+			if r.Count[i.State] != 1 || r.Kinds[0].Count[i.State] != 1 ||
+				r.Count[Differs] > 0 != (c.wantState == Differs) {
 				t.Errorf("counted: %v", r.Count)
 			}
 			lost := map[bool]int{true: 1}[c.wantState == Differs || c.wantContent == Emptied || c.wantContent == Recreated]
-			if r.Lost() != lost || (r.Changed() > 0) != (c.wantContent == Changed || c.wantContent == Scaled) || r.Settled() == (c.wantContent == NotCompared) {
+			if r.Lost() != lost || (r.Changed() > 0) != (c.wantContent == Changed || c.wantContent == Scaled) ||
+				r.Settled() == (c.wantContent == NotCompared) {
 				t.Errorf("%d lost, %d changed, settled %t", r.Lost(), r.Changed(), r.Settled())
 			}
 		})
@@ -188,11 +227,30 @@ func annotatedBy(value string) string {
 // TestContentsThatAreNotCompared: of two items that come to one name, Velero takes the first, and nobody knows which.
 func TestContentsThatAreNotCompared(t *testing.T) {
 	items := results.Items{Kinds: []results.Kind{{Name: "configmaps", Items: []results.Item{
-		{Namespace: "shop", Name: "x", From: "a", Did: results.Created}, {Namespace: "shop", Name: "x", From: "b", Did: results.LeftOut, Why: results.Twice},
-		{Namespace: "shop", Name: "y", Did: results.Created}, {Namespace: "shop", Name: "z", From: "a", Did: results.Created}, {Namespace: "shop", Name: "z", Did: results.LeftOut, Why: "excluded"}}}}}
-	in := Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: live.NewState(Question(items), func(string, string, string) *live.Object {
-		return &live.Object{Created: began.Add(time.Minute)}
-	})}
+		{
+			Namespace: "shop",
+			Name:      "x",
+			From:      "a",
+			Did:       results.Created,
+		},
+		{Namespace: "shop", Name: "x", From: "b", Did: results.LeftOut, Why: results.Twice},
+		{
+			Namespace: "shop",
+			Name:      "y",
+			Did:       results.Created,
+		},
+		{Namespace: "shop", Name: "z", From: "a", Did: results.Created},
+		{Namespace: "shop", Name: "z", Did: results.LeftOut, Why: "excluded"},
+	}}}}
+	in := Input{
+		Restore: "r1",
+		Started: began,
+		Ended:   ended,
+		Items:   items,
+		Target: live.NewState(Question(items), func(string, string, string) *live.Object {
+			return &live.Object{Created: began.Add(time.Minute)}
+		}),
+	}
 	r := Judge(in)
 	c := NewComparison(in, &r, prepare.Rules{}, func(string) []string { return nil })
 	c.Backup("configmaps", "a", "x", []byte(`{"apiVersion": "v1", "kind": "ConfigMap"}`))
@@ -204,14 +262,19 @@ func TestContentsThatAreNotCompared(t *testing.T) {
 	}
 	c.Live("configmaps", &live)
 	c.Finish(nil, fmt.Errorf("cut off"))
-	if r.Content[NotCompared] != 2 || r.Content[Same] != 1 || !strings.Contains(r.Summary(), "2 are not compared") || r.Settled() {
+	if r.Content[NotCompared] != 2 || r.Content[Same] != 1 || !strings.Contains(r.Summary(), "2 are not compared") ||
+		r.Settled() {
 		t.Errorf("%v %s", r.Content, r.Summary())
 	}
 	var whys []string
 	for _, i := range r.Kinds[0].Items {
 		whys = append(whys, i.Why)
 	}
-	if all := strings.Join(whys, "|"); !strings.Contains(all, "maps several namespaces to its namespace") || !strings.Contains(all, "could not read the backup: cut off") {
+	if all := strings.Join(
+		whys,
+		"|",
+	); !strings.Contains(all, "maps several namespaces to its namespace") ||
+		!strings.Contains(all, "could not read the backup: cut off") {
 		t.Error(all)
 	}
 }

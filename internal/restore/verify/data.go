@@ -43,7 +43,16 @@ const (
 )
 
 // dataOrder is the order in which volumes are told of: what needs a look first.
-var dataOrder = []DataState{DataEmpty, DataFailed, DataUnknown, DataWaiting, DataLeftOut, DataExisted, DataKept, DataRestored}
+var dataOrder = []DataState{
+	DataEmpty,
+	DataFailed,
+	DataUnknown,
+	DataWaiting,
+	DataLeftOut,
+	DataExisted,
+	DataKept,
+	DataRestored,
+}
 
 var dataWords = map[DataState]string{
 	DataEmpty: "without data", DataFailed: "failed", DataUnknown: "not known", DataWaiting: "waiting",
@@ -94,7 +103,10 @@ type Evidence struct {
 
 // HasVolumes reports whether something came back that may have a volume: a claim or a pod.
 func (r *Result) HasVolumes() bool {
-	return slices.ContainsFunc(r.Kinds, func(k Kind) bool { return (k.Name == claims || k.Name == pods) && k.There()+k.Count[Differs] > 0 })
+	return slices.ContainsFunc(
+		r.Kinds,
+		func(k Kind) bool { return (k.Name == claims || k.Name == pods) && k.There()+k.Count[Differs] > 0 },
+	)
 }
 
 // VolumeWords says how many claims are bound and volumes got their data; it may be empty.
@@ -111,7 +123,11 @@ func (r Result) VolumeWords() string {
 		parts = append(parts, human.Count(r.Bound, "claim")+" bound")
 	}
 	if len(r.Volumes) > 0 {
-		text := fmt.Sprintf("volume data: %s of %s restored", human.Number(count[DataRestored]), human.Number(len(r.Volumes)))
+		text := fmt.Sprintf(
+			"volume data: %s of %s restored",
+			human.Number(count[DataRestored]),
+			human.Number(len(r.Volumes)),
+		)
 		var how []string
 		for _, m := range []Method{ByPod, ByMover, ByCSI, ByNative} {
 			if n := by[m]; n > 0 {
@@ -138,11 +154,18 @@ func (r Result) VolumeWords() string {
 }
 
 var methodWords = map[Method]string{
-	ByPod: "copied into a pod", ByMover: "moved from storage", ByCSI: "from a CSI snapshot", ByNative: "from a snapshot",
+	ByPod:    "copied into a pod",
+	ByMover:  "moved from storage",
+	ByCSI:    "from a CSI snapshot",
+	ByNative: "from a snapshot",
 }
 
 // longWords stand in a sentence, for the states that need more words there.
-var longWords = map[DataState]string{DataLeftOut: "left out as told", DataExisted: "there before the restore", DataKept: "with the old volume"}
+var longWords = map[DataState]string{
+	DataLeftOut: "left out as told",
+	DataExisted: "there before the restore",
+	DataKept:    "with the old volume",
+}
 
 // AddVolumes adds how the data of each volume stands, after [Result.AddClaims].
 func (r *Result) AddVolumes(in Input, e Evidence) {
@@ -287,9 +310,23 @@ func (r *Result) AddData(volumes []job.Volume) {
 			r.Bytes += v.Done
 			continue
 		}
-		r.Data = append(r.Data, Data{Name: v.Name, Target: v.Target, Phase: cmp.Or(v.Phase, velero.VolumeNew), Done: v.Done, Total: v.Total, Message: v.Message, Lost: v.Ended() || !r.SoFar})
+		r.Data = append(
+			r.Data,
+			Data{
+				Name:    v.Name,
+				Target:  v.Target,
+				Phase:   cmp.Or(v.Phase, velero.VolumeNew),
+				Done:    v.Done,
+				Total:   v.Total,
+				Message: v.Message,
+				Lost:    v.Ended() || !r.SoFar,
+			},
+		)
 	}
-	slices.SortFunc(r.Data, func(x, y Data) int { return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Name, y.Name)) })
+	slices.SortFunc(
+		r.Data,
+		func(x, y Data) int { return cmp.Or(cmp.Compare(x.Target, y.Target), cmp.Compare(x.Name, y.Name)) },
+	)
 }
 
 // dataOf are the kinds that tell how moving data into volumes went, and the kind of

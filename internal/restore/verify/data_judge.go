@@ -29,14 +29,24 @@ type dataJudge struct {
 
 func newDataJudge(r *Result, in Input, e Evidence) *dataJudge {
 	d := &dataJudge{
-		Input: in, Evidence: e, claims: r.claims,
-		saved: map[[2]string]*artifact.Volume{}, ofPod: map[[2]string][]*artifact.Volume{}, made: map[string]*artifact.Volume{}, madeFor: map[[2]string]*artifact.Volume{},
-		moved: map[[3]string]*job.Volume{}, pods: map[[2]string]Item{},
+		Input:    in,
+		Evidence: e,
+		claims:   r.claims,
+		saved:    map[[2]string]*artifact.Volume{},
+		ofPod:    map[[2]string][]*artifact.Volume{},
+		made:     map[string]*artifact.Volume{},
+		madeFor:  map[[2]string]*artifact.Volume{},
+		moved:    map[[3]string]*job.Volume{},
+		pods:     map[[2]string]Item{},
 	}
 	for i := range e.Saved {
 		v := &e.Saved[i]
 		// Of several records of one claim, one that brings data says more.
-		if key := [2]string{v.Namespace, v.Claim}; v.Claim != "" && (d.saved[key] == nil || methodOf(d.saved[key]) == "") {
+		if key := [2]string{
+			v.Namespace,
+			v.Claim,
+		}; v.Claim != "" &&
+			(d.saved[key] == nil || methodOf(d.saved[key]) == "") {
 			d.saved[key] = v
 		}
 		if v.Claim == "" && methodOf(v) == ByPod {
@@ -192,7 +202,11 @@ func arrives(bound bool, waits string) (DataState, string) {
 func skipped(info *artifact.Volume) (DataState, string) {
 	reason := strings.Trim(info.SkippedReason, " ;")
 	why := "the backup skipped it" + human.Clause(": ", reason)
-	asked := []string{"velero.io/exclude-from-backup=true", "matched action is 'skip'", "skipped due to resource policy"}
+	asked := []string{
+		"velero.io/exclude-from-backup=true",
+		"matched action is 'skip'",
+		"skipped due to resource policy",
+	}
 	if slices.ContainsFunc(asked, func(words string) bool { return strings.Contains(reason, words) }) {
 		return DataLeftOut, why
 	}

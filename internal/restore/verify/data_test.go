@@ -31,9 +31,19 @@ func (c dataCase) judge(t *testing.T) Volume {
 	if c.did == "" {
 		c.did = results.Created
 	}
-	items := results.Items{Kinds: []results.Kind{{Name: claims, Items: []results.Item{{Namespace: "shop", Name: "data", From: "old", Did: c.did}}}}}
+	items := results.Items{
+		Kinds: []results.Kind{
+			{Name: claims, Items: []results.Item{{Namespace: "shop", Name: "data", From: "old", Did: c.did}}},
+		},
+	}
 	if c.pod != "" {
-		items.Kinds = append(items.Kinds, results.Kind{Name: "pods", Items: []results.Item{{Namespace: "shop", Name: "db-0", From: "old", Did: c.pod}}})
+		items.Kinds = append(
+			items.Kinds,
+			results.Kind{
+				Name:  "pods",
+				Items: []results.Item{{Namespace: "shop", Name: "db-0", From: "old", Did: c.pod}},
+			},
+		)
 	}
 	in := Input{Restore: "r1", Started: began, Ended: ended, Items: items}
 	e := Evidence{Saved: c.saved}
@@ -73,7 +83,10 @@ func (c dataCase) judge(t *testing.T) Volume {
 			if r.Settled() != (v.State != DataUnknown && v.State != DataWaiting) {
 				t.Errorf("settled: %t, though the state is %s", r.Settled(), v.State)
 			}
-			if waits := strings.Contains(r.Summary(), "; the data of 1 volume may still come"); waits != (v.State == DataWaiting) {
+			if waits := strings.Contains(
+				r.Summary(),
+				"; the data of 1 volume may still come",
+			); waits != (v.State == DataWaiting) {
 				t.Errorf("%q, though the state is %s", r.Summary(), v.State)
 			}
 			if lost := r.LostVolumes() > 0; lost != (v.State == DataEmpty) {
@@ -92,7 +105,15 @@ func TestDataOfClaims(t *testing.T) {
 		return []artifact.Volume{v}
 	}
 	skippedBecause := func(why string) []artifact.Volume { return saved(artifact.Volume{Skipped: true, SkippedReason: why}) }
-	byPod := saved(artifact.Volume{Method: "PodVolumeBackup", PodNamespace: "old", Pod: "db-0", PodVolume: "data", Result: "succeeded"})
+	byPod := saved(
+		artifact.Volume{
+			Method:       "PodVolumeBackup",
+			PodNamespace: "old",
+			Pod:          "db-0",
+			PodVolume:    "data",
+			Result:       "succeeded",
+		},
+	)
 	byMover := saved(artifact.Volume{Method: "CSISnapshot", DataMoved: true, Result: "succeeded"})
 	byCSI := saved(artifact.Volume{Method: "CSISnapshot"})
 	byNative := saved(artifact.Volume{Method: "NativeSnapshot", Result: "succeeded"})
@@ -100,7 +121,9 @@ func TestDataOfClaims(t *testing.T) {
 		return func(_ *Input, e *Evidence) {
 			e.Moved = []job.Volume{{Kind: kind, Name: "m", Namespace: "shop", Claim: "data", Phase: phase}}
 			if kind.IsPodVolume() {
-				e.Moved = []job.Volume{{Kind: kind, Name: "m", Namespace: "shop", Pod: "db-0", PodVolume: "data", Phase: phase}}
+				e.Moved = []job.Volume{
+					{Kind: kind, Name: "m", Namespace: "shop", Pod: "db-0", PodVolume: "data", Phase: phase},
+				}
 			}
 		}
 	}
@@ -114,7 +137,10 @@ func TestDataOfClaims(t *testing.T) {
 	}
 	pvr := artifact.Volume{Method: "PodVolumeRestore", PodNamespace: "shop", Pod: "db-0", PodVolume: "data"}
 	volumeMade := func(in *Input, _ *Evidence) {
-		in.Items.Kinds = append(in.Items.Kinds, results.Kind{Name: "persistentvolumes", Items: []results.Item{{Name: "pv-old", Did: results.Created}}})
+		in.Items.Kinds = append(
+			in.Items.Kinds,
+			results.Kind{Name: "persistentvolumes", Items: []results.Item{{Name: "pv-old", Did: results.Created}}},
+		)
 	}
 	before, after := began.Add(-time.Hour), ended.Add(time.Hour)
 	for name, c := range map[string]dataCase{
@@ -189,11 +215,23 @@ func TestDataOfClaims(t *testing.T) {
 
 // TestDataOfPodVolumesWithoutClaim: an emptyDir that the backup copied is a volume too.
 func TestDataOfPodVolumesWithoutClaim(t *testing.T) {
-	saved := []artifact.Volume{{Method: "PodVolumeBackup", PodNamespace: "old", Pod: "db-0", PodVolume: "cache", Result: "succeeded"}}
-	items := results.Items{Kinds: []results.Kind{{Name: "pods", Items: []results.Item{{Namespace: "shop", Name: "db-0", From: "old", Did: results.Created}}}}}
-	in := Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: live.NewState(Question(items), func(string, string, string) *live.Object {
-		return &live.Object{Created: began.Add(time.Minute), Restore: "r1"}
-	})}
+	saved := []artifact.Volume{
+		{Method: "PodVolumeBackup", PodNamespace: "old", Pod: "db-0", PodVolume: "cache", Result: "succeeded"},
+	}
+	items := results.Items{
+		Kinds: []results.Kind{
+			{Name: "pods", Items: []results.Item{{Namespace: "shop", Name: "db-0", From: "old", Did: results.Created}}},
+		},
+	}
+	in := Input{
+		Restore: "r1",
+		Started: began,
+		Ended:   ended,
+		Items:   items,
+		Target: live.NewState(Question(items), func(string, string, string) *live.Object {
+			return &live.Object{Created: began.Add(time.Minute), Restore: "r1"}
+		}),
+	}
 	r := Judge(in)
 	r.AddVolumes(in, Evidence{Saved: saved})
 	if len(r.Volumes) != 1 || r.Volumes[0].State != DataEmpty || r.Volumes[0].String() != "shop/db-0:cache" {

@@ -46,14 +46,25 @@ func Question(items results.Items) *live.Question {
 
 // Judge verifies a restore's items; see [Result.AddClaims] and [Result.AddData] for the rest.
 func Judge(in Input) Result {
-	r := Result{Count: map[State]int{}, NotSeen: in.Target.NotSeen, SoFar: in.SoFar, At: in.Target.At, Unknown: in.Items.NotCompared != ""}
+	r := Result{
+		Count:   map[State]int{},
+		NotSeen: in.Target.NotSeen,
+		SoFar:   in.SoFar,
+		At:      in.Target.At,
+		Unknown: in.Items.NotCompared != "",
+	}
 	j := judge{Input: in, label: label.GetValidName(in.Restore), parents: parentsOf(in.Items)}
 	for _, from := range in.Items.Kinds {
 		k := Kind{Name: from.Name, Count: map[State]int{}, Items: make([]Item, 0, len(from.Items))}
 		for _, i := range from.Items {
 			item := Item{Namespace: i.Namespace, Name: i.Name, From: i.From}
 			item.State, item.Why = j.item(from.Name, i)
-			if o, _ := in.Target.Find(from.Name, i.Namespace, i.Name); item.State == Existed && (i.Did == results.Failed || i.Differs()) && isCompared(from.Name, i.Name, o) {
+			if o, _ := in.Target.Find(
+				from.Name,
+				i.Namespace,
+				i.Name,
+			); item.State == Existed && (i.Did == results.Failed || i.Differs()) &&
+				isCompared(from.Name, i.Name, o) {
 				item.Content, item.Why = NotCompared, item.Why+ask
 			}
 			k.Count[item.State]++
@@ -87,11 +98,20 @@ func (r *Result) arrange() {
 			}
 		}
 		slices.SortStableFunc(k.Items, func(x, y Item) int { // each state stays sorted by namespace and name
-			return cmp.Or(cmp.Compare(x.rank(), y.rank()), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+			return cmp.Or(
+				cmp.Compare(x.rank(), y.rank()),
+				cmp.Compare(x.Namespace, y.Namespace),
+				cmp.Compare(x.Name, y.Name),
+			)
 		})
 	}
 	slices.SortStableFunc(r.Kinds, func(x, y Kind) int {
-		return cmp.Or(cmp.Compare(min(y.Wanted(), 1), min(x.Wanted(), 1)), cmp.Compare(y.Lost(), x.Lost()), cmp.Compare(y.Differing(), x.Differing()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(
+			cmp.Compare(min(y.Wanted(), 1), min(x.Wanted(), 1)),
+			cmp.Compare(y.Lost(), x.Lost()),
+			cmp.Compare(y.Differing(), x.Differing()),
+			cmp.Compare(x.Name, y.Name),
+		)
 	})
 }
 
@@ -119,16 +139,25 @@ func unnamed(k results.Kind) map[State]int {
 func (in Input) notes(existed bool) []string {
 	var notes []string
 	if in.Unlisted && (existed || !in.SoFar) {
-		notes = append(notes, "Velero's list of what it restored is not there, so what was there before and differs, and what a plugin discarded, is not known.")
+		notes = append(
+			notes,
+			"Velero's list of what it restored is not there, so what was there before and differs, and what a plugin discarded, is not known.",
+		)
 	}
 	if why := in.Items.NotCompared; why != "" {
-		notes = append(notes, "Only what Velero lists was verified: what of the backup it does not list is not known: "+why)
+		notes = append(
+			notes,
+			"Only what Velero lists was verified: what of the backup it does not list is not known: "+why,
+		)
 	}
 	if why := in.Items.NoReasons; why != "" {
 		notes = append(notes, "Why items failed is not known: "+why)
 	}
 	if n := in.Items.Unnamed; n > 0 {
-		notes = append(notes, human.Count(n, "more item")+" of this restore could not be looked for: veltui keeps the names of 200,000.")
+		notes = append(
+			notes,
+			human.Count(n, "more item")+" of this restore could not be looked for: veltui keeps the names of 200,000.",
+		)
 	}
 	return notes
 }
@@ -224,7 +253,10 @@ func (j *judge) there(resource string, i results.Item, o live.Object) (State, st
 	case i.Did == results.Failed && older && (ours || i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differing(resource, o) != "":
 		return Existed, "Velero left it as it was, and " + j.differing(resource, o)
 	case i.Did == results.Failed && ours: // with the policy update (pkg/restore/restore.go, processUpdateResourcePolicy)
-		return Differs, cmp.Or(i.Why, "one of that name existed, Velero's patch of it was refused, and Velero set its labels alone")
+		return Differs, cmp.Or(
+			i.Why,
+			"one of that name existed, Velero's patch of it was refused, and Velero set its labels alone",
+		)
 	case i.Did == results.Failed && later:
 		return MadeAnew, "Velero could not restore it, and somebody made one after that: " + i.Why
 	case i.Did == results.Failed:

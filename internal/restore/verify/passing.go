@@ -66,7 +66,8 @@ var keptByCluster = map[string]bool{
 // isCompared reports whether the content of an object tells something. An object with a controller is left to that one,
 // which writes it again as it wants; volumes and snapshots are judged by their data.
 func isCompared(resource, name string, o live.Object) bool {
-	return o.Owner == "" && !keptByCluster[resource] && comeAndGo[resource] == "" && !discarded[resource] && !clustersOwn[[2]string{resource, name}]
+	return o.Owner == "" && !keptByCluster[resource] && comeAndGo[resource] == "" && !discarded[resource] &&
+		!clustersOwn[[2]string{resource, name}]
 }
 
 // makers are resources whose controllers make others, named after them with an end that changes.

@@ -29,11 +29,32 @@ const (
 )
 
 // States are all of them, in the order in which they are shown.
-var States = []State{Failed, Missing, Gone, Deleting, Differs, NotLookedAt, MadeAnew, Passing, Existed, Restored, LeftOut}
+var States = []State{
+	Failed,
+	Missing,
+	Gone,
+	Deleting,
+	Differs,
+	NotLookedAt,
+	MadeAnew,
+	Passing,
+	Existed,
+	Restored,
+	LeftOut,
+}
 
 var stateWords = map[State]string{
-	Failed: "failed", Missing: "missing", Gone: "gone", Deleting: "being deleted", Differs: "existed, differs", NotLookedAt: "unchecked",
-	MadeAnew: "made again", Passing: "comes and goes", Existed: "existed", Restored: "restored", LeftOut: "left out",
+	Failed:      "failed",
+	Missing:     "missing",
+	Gone:        "gone",
+	Deleting:    "being deleted",
+	Differs:     "existed, differs",
+	NotLookedAt: "unchecked",
+	MadeAnew:    "made again",
+	Passing:     "comes and goes",
+	Existed:     "existed",
+	Restored:    "restored",
+	LeftOut:     "left out",
 }
 
 // Words are the state for people.
@@ -168,7 +189,13 @@ func (r Result) LostClaims() int { return countOf(r.Claims, func(c Claim) bool {
 
 // LostVolumes is how many volumes did not get their data. Of DataFailed, Data tells.
 func (r Result) LostVolumes() int {
-	return countOf(r.Data, func(d Data) bool { return d.Lost }) + countOf(r.Volumes, func(v Volume) bool { return v.State == DataEmpty })
+	return countOf(
+		r.Data,
+		func(d Data) bool { return d.Lost },
+	) + countOf(
+		r.Volumes,
+		func(v Volume) bool { return v.State == DataEmpty },
+	)
 }
 
 // Wanted is how many items the restore was to bring back.

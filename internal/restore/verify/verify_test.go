@@ -21,7 +21,12 @@ const differs = "already exists. Warning: the in-cluster version is different th
 // one judges one item of a restore that ended.
 func one(t *testing.T, change func(*Input), resource string, i results.Item, o *live.Object) (State, string) {
 	t.Helper()
-	in := Input{Restore: "r1", Started: began, Ended: ended, Items: results.Items{Kinds: []results.Kind{{Name: resource, Items: []results.Item{i}}}}}
+	in := Input{
+		Restore: "r1",
+		Started: began,
+		Ended:   ended,
+		Items:   results.Items{Kinds: []results.Kind{{Name: resource, Items: []results.Item{i}}}},
+	}
 	if change != nil {
 		change(&in)
 	}
@@ -144,7 +149,13 @@ func TestJudge(t *testing.T) {
 			if c.item == "" {
 				c.item = "web"
 			}
-			state, why := one(t, c.change, c.resource, results.Item{Namespace: "shop", Name: c.item, Did: c.did, Why: c.why}, c.object)
+			state, why := one(
+				t,
+				c.change,
+				c.resource,
+				results.Item{Namespace: "shop", Name: c.item, Did: c.did, Why: c.why},
+				c.object,
+			)
 			if state != c.want || !strings.Contains(why, c.says) {
 				t.Errorf("%s (%s), expected %s (%s)", state, why, c.want, c.says)
 			}
@@ -169,14 +180,27 @@ func TestWhatVeleroCannotCompare(t *testing.T) {
 		"endpoints":              {resource: "endpoints", did: results.Failed, says: "all of 1 item came back"},
 		"a Service as it was":    {resource: "services", did: results.Skipped, says: "all of 1 item came back"},
 	} {
-		items := results.Items{Kinds: []results.Kind{{Name: c.resource, Items: []results.Item{{Namespace: "shop", Name: "web", Did: c.did}}}}}
+		items := results.Items{
+			Kinds: []results.Kind{
+				{Name: c.resource, Items: []results.Item{{Namespace: "shop", Name: "web", Did: c.did}}},
+			},
+		}
 		if c.want != "" {
 			items.Kinds[0].Items[0].Why = differs
 		}
 		c.object.Created = began.Add(-time.Hour)
-		r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: live.NewState(Question(items), func(string, string, string) *live.Object { return &c.object })})
+		r := Judge(
+			Input{
+				Restore: "r1",
+				Started: began,
+				Ended:   ended,
+				Items:   items,
+				Target:  live.NewState(Question(items), func(string, string, string) *live.Object { return &c.object }),
+			},
+		)
 		i := r.Kinds[0].Items[0]
-		if i.State != Existed || i.Content != c.want || r.Settled() != (c.want == "") || r.Summary() != c.says || strings.Contains(i.Why, "--compare") != (c.want != "") {
+		if i.State != Existed || i.Content != c.want || r.Settled() != (c.want == "") || r.Summary() != c.says ||
+			strings.Contains(i.Why, "--compare") != (c.want != "") {
 			t.Errorf("%s: %+v, settled %t, %s", name, i, r.Settled(), r.Summary())
 		}
 	}
@@ -185,7 +209,11 @@ func TestWhatVeleroCannotCompare(t *testing.T) {
 func deployment(in *Input) { with("deployments.apps", "web")(in) }
 
 func TestWhatIsNotThereAndNoLossDidNotComeBack(t *testing.T) {
-	items := results.Items{Kinds: []results.Kind{{Name: "events", Items: []results.Item{{Namespace: "shop", Name: "e", Did: results.Created}}}}}
+	items := results.Items{
+		Kinds: []results.Kind{
+			{Name: "events", Items: []results.Item{{Namespace: "shop", Name: "e", Did: results.Created}}},
+		},
+	}
 	r := Judge(Input{Items: items, Target: live.NewState(Question(items), nil)})
 	if s := r.Summary(); s != "nothing of 1 item is missing; 1 comes and goes" || !r.LookedAtAll() {
 		t.Error(s)
@@ -196,11 +224,25 @@ func TestWhatIsNotThereAndNoLossDidNotComeBack(t *testing.T) {
 // that it could not look at something.
 func TestWhatIsKnownNotToBeLookedAt(t *testing.T) {
 	judge := func(items results.Items) Result {
-		return Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: live.NewState(Question(items), func(string, string, string) *live.Object {
-			return &live.Object{Created: began, Restore: "r1"}
-		})})
+		return Judge(
+			Input{
+				Restore: "r1",
+				Started: began,
+				Ended:   ended,
+				Items:   items,
+				Target: live.NewState(Question(items), func(string, string, string) *live.Object {
+					return &live.Object{Created: began, Restore: "r1"}
+				}),
+			},
+		)
 	}
-	pods := results.Kind{Name: "pods", Items: []results.Item{{Namespace: "shop", Name: "a", Did: results.Created}, {Namespace: "shop", Name: "b", Did: results.LeftOut}}}
+	pods := results.Kind{
+		Name: "pods",
+		Items: []results.Item{
+			{Namespace: "shop", Name: "a", Did: results.Created},
+			{Namespace: "shop", Name: "b", Did: results.LeftOut},
+		},
+	}
 	many := pods
 	many.Count = map[results.Did]int{results.Created: 3, results.LeftOut: 4}
 	leftOut := pods
@@ -235,10 +277,24 @@ func TestWhatIsKnownNotToBeLookedAt(t *testing.T) {
 func TestWithoutWarningsWhatWasSkippedMayDiffer(t *testing.T) {
 	for server, known := range map[string]bool{"v1.16.2": true, "v1.18.3": true, "v1.19.0": false, "v1.20.1": false, "": false, "main": false} {
 		for why, told := range map[string]bool{"": true, "the results are not there": false} {
-			items := results.Items{NoReasons: why, Kinds: []results.Kind{{Name: "secrets", Items: []results.Item{{Namespace: "shop", Name: "a", Did: results.Skipped}}}}}
-			r := Judge(Input{Restore: "r1", Server: server, Started: began, Ended: ended, Items: items, Target: live.NewState(Question(items), func(string, string, string) *live.Object {
-				return &live.Object{Created: began.Add(-time.Hour)}
-			})})
+			items := results.Items{
+				NoReasons: why,
+				Kinds: []results.Kind{
+					{Name: "secrets", Items: []results.Item{{Namespace: "shop", Name: "a", Did: results.Skipped}}},
+				},
+			}
+			r := Judge(
+				Input{
+					Restore: "r1",
+					Server:  server,
+					Started: began,
+					Ended:   ended,
+					Items:   items,
+					Target: live.NewState(Question(items), func(string, string, string) *live.Object {
+						return &live.Object{Created: began.Add(-time.Hour)}
+					}),
+				},
+			)
 			if r.LookedAtAll() != (known || told) || r.Lost() > 0 {
 				t.Errorf("%q, %q: %q, looked at all: %t", server, why, r.Summary(), r.LookedAtAll())
 			}
@@ -248,14 +304,34 @@ func TestWithoutWarningsWhatWasSkippedMayDiffer(t *testing.T) {
 
 // TestWithoutVelerosListWhatExistedMayDiffer: only Velero's list tells.
 func TestWithoutVelerosListWhatExistedMayDiffer(t *testing.T) {
-	items := results.Items{Kinds: []results.Kind{{Name: "secrets", Items: []results.Item{{Namespace: "shop", Name: "a", Did: results.Missing}}}}}
+	items := results.Items{
+		Kinds: []results.Kind{
+			{Name: "secrets", Items: []results.Item{{Namespace: "shop", Name: "a", Did: results.Missing}}},
+		},
+	}
 	for created, known := range map[time.Time]bool{began.Add(-time.Hour): false, began: true} {
 		for _, goesOn := range []bool{true, false} {
-			r := Judge(Input{Restore: "r1", Started: began, SoFar: goesOn, Unlisted: true, Items: items, Target: live.NewState(Question(items), func(string, string, string) *live.Object {
-				return &live.Object{Created: created}
-			})})
+			r := Judge(
+				Input{
+					Restore:  "r1",
+					Started:  began,
+					SoFar:    goesOn,
+					Unlisted: true,
+					Items:    items,
+					Target: live.NewState(Question(items), func(string, string, string) *live.Object {
+						return &live.Object{Created: created}
+					}),
+				},
+			)
 			if r.LookedAtAll() != known || !known && len(r.Notes) != 1 || r.Lost() > 0 {
-				t.Errorf("created %s, goes on: %t: %q, looked at all: %t, notes %q", created, goesOn, r.Summary(), r.LookedAtAll(), r.Notes)
+				t.Errorf(
+					"created %s, goes on: %t: %q, looked at all: %t, notes %q",
+					created,
+					goesOn,
+					r.Summary(),
+					r.LookedAtAll(),
+					r.Notes,
+				)
 			}
 		}
 	}
@@ -264,7 +340,10 @@ func TestWithoutVelerosListWhatExistedMayDiffer(t *testing.T) {
 // with adds an item that the restore created.
 func with(resource, name string) func(*Input) {
 	return func(in *Input) {
-		in.Items.Kinds = append(in.Items.Kinds, results.Kind{Name: resource, Items: []results.Item{{Namespace: "shop", Name: name, Did: results.Created}}})
+		in.Items.Kinds = append(
+			in.Items.Kinds,
+			results.Kind{Name: resource, Items: []results.Item{{Namespace: "shop", Name: name, Did: results.Created}}},
+		)
 	}
 }
 
@@ -273,7 +352,11 @@ func TestWhatWasNotLookedAtIsNoLoss(t *testing.T) {
 		{Name: "secrets", Items: []results.Item{{Namespace: "shop", Name: "a", Did: results.Created}}},
 		{Name: "example.com/v1/Widget", Items: []results.Item{{Namespace: "shop", Name: "w", Did: results.Created}}},
 	}}
-	state := live.NewState(Question(items), nil, live.NotSeen{Resource: "secrets", Namespace: "shop", Why: "you may not list it"})
+	state := live.NewState(
+		Question(items),
+		nil,
+		live.NotSeen{Resource: "secrets", Namespace: "shop", Why: "you may not list it"},
+	)
 	r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: state})
 	if r.Count[NotLookedAt] != 2 || r.Lost() != 0 || r.Kinds[1].Items[0].Why != "you may not list it" {
 		t.Errorf("%+v", r)
@@ -281,8 +364,20 @@ func TestWhatWasNotLookedAtIsNoLoss(t *testing.T) {
 }
 
 func TestNothingOfAKindThatIsNotServedIsThere(t *testing.T) {
-	items := results.Items{Kinds: []results.Kind{{Name: "widgets.example.com", Items: []results.Item{{Namespace: "shop", Name: "w", Did: results.Failed}}}}}
-	r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: live.NewState(Question(items), nil, live.NotSeen{Resource: "widgets.example.com"})})
+	items := results.Items{
+		Kinds: []results.Kind{
+			{Name: "widgets.example.com", Items: []results.Item{{Namespace: "shop", Name: "w", Did: results.Failed}}},
+		},
+	}
+	r := Judge(
+		Input{
+			Restore: "r1",
+			Started: began,
+			Ended:   ended,
+			Items:   items,
+			Target:  live.NewState(Question(items), nil, live.NotSeen{Resource: "widgets.example.com"}),
+		},
+	)
 	if r.Count[Failed] != 1 || !strings.Contains(r.Kinds[0].Items[0].Why, "does not serve") {
 		t.Errorf("%+v", r.Kinds)
 	}
@@ -296,15 +391,30 @@ func TestKindsThatLostMostComeFirst(t *testing.T) {
 		}
 		return k
 	}
-	items := results.Items{Kinds: []results.Kind{kind("a", results.LeftOut), kind("b", results.Skipped), kind("c", results.LeftOut, results.Failed)}}
+	items := results.Items{
+		Kinds: []results.Kind{
+			kind("a", results.LeftOut),
+			kind("b", results.Skipped),
+			kind("c", results.LeftOut, results.Failed),
+		},
+	}
 	found := &live.Object{Created: began.Add(-time.Hour)}
-	r := Judge(Input{Restore: "r1", Started: began, SoFar: true, Items: items, Target: live.NewState(Question(items), func(resource, _, _ string) *live.Object {
-		if resource == "b" {
-			return found
-		}
-		return nil
-	})})
-	if r.Kinds[0].Name != "c" || r.Kinds[0].Items[0].State != Failed || r.Kinds[1].Name != "b" || r.Kinds[2].Name != "a" {
+	r := Judge(
+		Input{
+			Restore: "r1",
+			Started: began,
+			SoFar:   true,
+			Items:   items,
+			Target: live.NewState(Question(items), func(resource, _, _ string) *live.Object {
+				if resource == "b" {
+					return found
+				}
+				return nil
+			}),
+		},
+	)
+	if r.Kinds[0].Name != "c" || r.Kinds[0].Items[0].State != Failed || r.Kinds[1].Name != "b" ||
+		r.Kinds[2].Name != "a" {
 		t.Errorf("%+v", r.Kinds)
 	}
 	if !r.SoFar || r.Lost() != 1 || r.Wanted() != 2 {
@@ -314,15 +424,39 @@ func TestKindsThatLostMostComeFirst(t *testing.T) {
 
 func TestVolumes(t *testing.T) {
 	items := results.Items{Kinds: []results.Kind{{Name: "persistentvolumeclaims", Items: []results.Item{
-		{Namespace: "shop", Name: "a", Did: results.Created}, {Namespace: "shop", Name: "b", Did: results.Created}, {Namespace: "shop", Name: "c", Did: results.Created}}}}}
-	r := Judge(Input{Restore: "r1", Started: began, Ended: ended, Items: items, Target: live.NewState(Question(items), func(string, string, string) *live.Object {
-		return &live.Object{Created: began, Restore: "r1"}
-	})})
+		{
+			Namespace: "shop",
+			Name:      "a",
+			Did:       results.Created,
+		},
+		{Namespace: "shop", Name: "b", Did: results.Created},
+		{Namespace: "shop", Name: "c", Did: results.Created},
+	}}}}
+	r := Judge(
+		Input{
+			Restore: "r1",
+			Started: began,
+			Ended:   ended,
+			Items:   items,
+			Target: live.NewState(Question(items), func(string, string, string) *live.Object {
+				return &live.Object{Created: began, Restore: "r1"}
+			}),
+		},
+	)
 	claim := func(name, phase, class string) Claim {
 		return Claim{Namespace: "shop", Name: name, Phase: phase, Class: class}
 	}
-	r.AddClaims([]Claim{claim("a", "Bound", "fast"), claim("b", "Pending", "fast"), claim("c", "Pending", "slow"), claim("other", "Pending", "slow")}, Classes{"fast": "WaitForFirstConsumer"})
-	if r.Bound != 1 || len(r.Claims) != 2 || r.Claims[0].Lost || !r.Claims[1].Lost || !strings.Contains(r.Claims[1].Why, "no storage class slow") {
+	r.AddClaims(
+		[]Claim{
+			claim("a", "Bound", "fast"),
+			claim("b", "Pending", "fast"),
+			claim("c", "Pending", "slow"),
+			claim("other", "Pending", "slow"),
+		},
+		Classes{"fast": "WaitForFirstConsumer"},
+	)
+	if r.Bound != 1 || len(r.Claims) != 2 || r.Claims[0].Lost || !r.Claims[1].Lost ||
+		!strings.Contains(r.Claims[1].Why, "no storage class slow") {
 		t.Errorf("%+v", r)
 	}
 	r.AddData([]job.Volume{{Phase: "Completed", Done: 10, Total: 10}, {Name: "x", Phase: "Failed", Message: "broken"}})

@@ -25,7 +25,14 @@ var metadataAddresses = []netip.Addr{
 	netip.MustParseAddr("192.0.0.192"),     // Oracle
 }
 
-var metadataNames = []string{"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal", "metadata.azure.internal"}
+var metadataNames = []string{
+	"metadata",
+	"metadata.google.internal",
+	"metadata.goog",
+	"instance-data",
+	"instance-data.ec2.internal",
+	"metadata.azure.internal",
+}
 
 // translated are prefixes of IPv6 addresses that carry an IPv4 address in their last four bytes (NAT64).
 var translated = netip.MustParsePrefix("64:ff9b::/96")

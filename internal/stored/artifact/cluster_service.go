@@ -96,7 +96,12 @@ func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("none of the %d pods of %s is ready and has a port behind %d", len(listed.Items), what, port)
+		return nil, fmt.Errorf(
+			"none of the %d pods of %s is ready and has a port behind %d",
+			len(listed.Items),
+			what,
+			port,
+		)
 	}
 	order := func(p podPort) string {
 		if p.name == h.pod {

@@ -65,15 +65,31 @@ func (f *Fetcher) explainCreate(ctx context.Context, target Target, err error) e
 	const doing = "creating a download request"
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrNoAnswer):
-		return fmt.Errorf("%w: the API server took longer than %s to create a request: %w", ErrNoAnswer, f.options.Limits.Answer, err)
+		return fmt.Errorf(
+			"%w: the API server took longer than %s to create a request: %w",
+			ErrNoAnswer,
+			f.options.Limits.Answer,
+			err,
+		)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", doing, context.Cause(ctx))
 	case apierrors.IsInvalid(err):
 		if since := Since(target.Kind); since != "" {
-			return fmt.Errorf("%s: this cluster's Velero does not know the kind %s, which came with Velero %s: %w", doing, target.Kind, since, err)
+			return fmt.Errorf(
+				"%s: this cluster's Velero does not know the kind %s, which came with Velero %s: %w",
+				doing,
+				target.Kind,
+				since,
+				err,
+			)
 		}
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%s: there is no namespace %s, or Velero's custom resources are not installed: %w", doing, f.options.Namespace, err)
+		return fmt.Errorf(
+			"%s: there is no namespace %s, or Velero's custom resources are not installed: %w",
+			doing,
+			f.options.Namespace,
+			err,
+		)
 	}
 	return explainAPI(doing, err)
 }
@@ -93,19 +109,30 @@ func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) er
 	case !errors.Is(last, ErrNoAnswer):
 		return fmt.Errorf("%w within %s: %w", ErrNoAnswer, wait, last)
 	case r.seen.Status.Expiration != nil:
-		return fmt.Errorf("%w within %s: the server accepted the request but could not sign a URL; see its log in namespace %s (is the storage location available, are its credentials valid?)",
-			ErrNoAnswer, wait, f.options.Namespace)
+		return fmt.Errorf(
+			"%w within %s: the server accepted the request but could not sign a URL; see its log in namespace %s (is the storage location available, are its credentials valid?)",
+			ErrNoAnswer,
+			wait,
+			f.options.Namespace,
+		)
 	}
 	phase := cmp.Or(sanitize.String(string(r.seen.Status.Phase)), "none")
-	return fmt.Errorf("%w within %s (phase of the request: %s): check that the velero pod in namespace %s is running and ready; an object store that does not respond may also block its only download worker",
-		ErrNoAnswer, wait, phase, f.options.Namespace)
+	return fmt.Errorf(
+		"%w within %s (phase of the request: %s): check that the velero pod in namespace %s is running and ready; an object store that does not respond may also block its only download worker",
+		ErrNoAnswer,
+		wait,
+		phase,
+		f.options.Namespace,
+	)
 }
 
 // serverDown says that Velero's server does not run, by its pods; empty if it runs or that is unknown.
 func (f *Fetcher) serverDown(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tidyTimeout)
 	defer cancel()
-	list, err := f.cluster.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(f.options.Namespace).List(ctx, metav1.ListOptions{Limit: 500})
+	list, err := f.cluster.Resource(corev1.SchemeGroupVersion.WithResource("pods")).
+		Namespace(f.options.Namespace).
+		List(ctx, metav1.ListOptions{Limit: 500})
 	if err != nil || list.GetContinue() != "" {
 		return "", err
 	}
@@ -125,7 +152,11 @@ func (f *Fetcher) serverDown(ctx context.Context) (string, error) {
 		return "there is no pod of Velero's server in namespace " + f.options.Namespace, nil
 	}
 	pod := server.Name + human.Clause(": ", server.Waiting)
-	return fmt.Sprintf("Velero's server does not run in namespace %s (pod %s)", f.options.Namespace, sanitize.String(pod)), nil
+	return fmt.Sprintf(
+		"Velero's server does not run in namespace %s (pod %s)",
+		f.options.Namespace,
+		sanitize.String(pod),
+	), nil
 }
 
 // explainDial says why the object store could not be talked to.
@@ -137,7 +168,11 @@ func (w *storeLocation) explainDial(signed signedURL, err error) error {
 	dns, _ := errors.AsType[*net.DNSError](err)
 	switch {
 	case errors.Is(err, ErrClear):
-		return fmt.Errorf("%w: %s uses plain http, so anyone on the network could read the data, Secrets included; --allow-plain-http allows it", ErrClear, host)
+		return fmt.Errorf(
+			"%w: %s uses plain http, so anyone on the network could read the data, Secrets included; --allow-plain-http allows it",
+			ErrClear,
+			host,
+		)
 	case unknownCA:
 		hint := cmp.Or(w.caHint, "give its CA with --cacert, or put it into the location's objectStorage.caCert")
 		return fmt.Errorf("the certificate of %s is signed by an unknown authority; %s: %w", host, hint, err)
@@ -180,7 +215,13 @@ const maxAnswer = 16 << 10
 type answer struct{ Code, Message string }
 
 // placeMissing are the codes of a 404 about the place of the object, which says nothing about it.
-var placeMissing = []string{"NoSuchBucket", "ContainerNotFound", "ContainerBeingDeleted", "AccountNotFound", "ResourceNotFound"}
+var placeMissing = []string{
+	"NoSuchBucket",
+	"ContainerNotFound",
+	"ContainerBeingDeleted",
+	"AccountNotFound",
+	"ResourceNotFound",
+}
 
 // storeError is the error that an answer other than success stands for.
 func storeError(response *http.Response, signed signedURL) error {

@@ -138,7 +138,11 @@ func TestProbe(t *testing.T) {
 		want    job.Presence
 	}{
 		{"present", serve(stored), job.Presence{State: job.Present, LastModified: modified}},
-		{"no ranges", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(stored) }, job.Presence{State: job.Present}},
+		{
+			"no ranges",
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(stored) },
+			job.Presence{State: job.Present},
+		},
 		{"absent", refuse(404, "NoSuchKey", "The specified key does not exist."), job.Presence{State: job.Absent}},
 		{"absent, without words", http.NotFound, job.Presence{State: job.Absent}},
 		{"forbidden", refuse(403, "AccessDenied", "Access Denied"), job.Presence{}},
@@ -185,8 +189,20 @@ func TestStoreAnswers(t *testing.T) {
 		{"expired twice", refuse(403, "AccessDenied", "Request has expired"), ErrUnknowable, "expired", 2},
 		{"500", refuse(500, "InternalError", "sorry"), nil, "500 Internal Server Error (InternalError: sorry)", 1},
 		{"204", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, nil, "204", 1},
-		{"it tells the secret", refuse(403, "SignatureDoesNotMatch", "you sent "+secret+"\u009b2J"), ErrUnknowable, redacted, 1},
-		{"it tells a URL", refuse(400, "Odd", "see http://other/x?token="+secret), nil, "http://other/x?" + redacted, 1},
+		{
+			"it tells the secret",
+			refuse(403, "SignatureDoesNotMatch", "you sent "+secret+"\u009b2J"),
+			ErrUnknowable,
+			redacted,
+			1,
+		},
+		{
+			"it tells a URL",
+			refuse(400, "Odd", "see http://other/x?token="+secret),
+			nil,
+			"http://other/x?" + redacted,
+			1,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -317,7 +333,10 @@ func TestTLS(t *testing.T) {
 	t.Run("caCertRef that is not there", func(t *testing.T) {
 		b := newBed(t, true, serve(body))
 		setCA(b, func(o *velerov1.ObjectStorageLocation) {
-			o.CACertRef = &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "gone"}, Key: "x"}
+			o.CACertRef = &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "gone"},
+				Key:                  "x",
+			}
 		})
 		fails(t, fetch(t, b), nil, "secret gone, which is not there or you may not read")
 	})
@@ -364,7 +383,10 @@ func TestWhatVeleroCannotSign(t *testing.T) {
 	if err != nil || p.State != job.PresenceUnknown || !strings.Contains(p.Why, "no restore nobody") {
 		t.Errorf("probe of a restore that is gone: %+v, %v", p, err)
 	}
-	if err := b.api.Delete(t.Context(), &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName}}); err != nil {
+	if err := b.api.Delete(
+		t.Context(),
+		&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	_, err = f.Open(t.Context(), Target{Kind: velerov1.DownloadTargetKindRestoreLog, Name: restoreName})
@@ -410,6 +432,7 @@ func TestKindThatTheCRDDoesNotKnow(t *testing.T) {
 	b := newBed(t, false, serve(nil))
 	_, err := b.fetcher().Open(t.Context(), Target{Kind: "BackupFromTheFuture", Name: backupName})
 	fails(t, err, nil, "BackupFromTheFuture", "Unsupported value")
-	got := b.fetcher().explainCreate(t.Context(), Target{Kind: velerov1.DownloadTargetKindRestoreVolumeInfo}, errors.Unwrap(errors.Unwrap(err)))
+	got := b.fetcher().
+		explainCreate(t.Context(), Target{Kind: velerov1.DownloadTargetKindRestoreVolumeInfo}, errors.Unwrap(errors.Unwrap(err)))
 	fails(t, got, nil, "came with Velero 1.14")
 }

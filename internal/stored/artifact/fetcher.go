@@ -74,10 +74,18 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		Answer: cmp.Or(l.Answer, time.Minute), Idle: cmp.Or(l.Idle, time.Minute), Total: cmp.Or(l.Total, 6*time.Hour),
-		Small:    cmp.Or(l.Small, 2*time.Minute),
-		Contents: cmp.Or(l.Contents, 64<<30), Stored: cmp.Or(l.Stored, 512<<20), Text: cmp.Or(l.Text, 8<<30), JSON: cmp.Or(l.JSON, 64<<20),
-		Ratio: cmp.Or(l.Ratio, 400),
+		Answer: cmp.Or(l.Answer, time.Minute),
+		Idle:   cmp.Or(l.Idle, time.Minute),
+		Total:  cmp.Or(l.Total, 6*time.Hour),
+		Small:  cmp.Or(l.Small, 2*time.Minute),
+		Contents: cmp.Or(
+			l.Contents,
+			64<<30,
+		),
+		Stored: cmp.Or(l.Stored, 512<<20),
+		Text:   cmp.Or(l.Text, 8<<30),
+		JSON:   cmp.Or(l.JSON, 64<<20),
+		Ratio:  cmp.Or(l.Ratio, 400),
 	}
 }
 
@@ -177,7 +185,13 @@ func (f *Fetcher) open(ctx context.Context, target Target, ranged string) (*Stre
 			return nil, err
 		}
 		if again && !signed.expires.IsZero() && f.options.Clock().After(signed.expires) {
-			f.options.Log.Info("download URL expired before it was used; asking again", "kind", target.Kind, "name", target.Name)
+			f.options.Log.Info(
+				"download URL expired before it was used; asking again",
+				"kind",
+				target.Kind,
+				"name",
+				target.Name,
+			)
 			continue
 		}
 		s, err := f.follow(ctx, where, signed, most, ranged)

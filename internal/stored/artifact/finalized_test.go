@@ -15,8 +15,14 @@ import (
 // endedBackup ended an hour after the store's files were modified, with operations.
 func endedBackup(attempted int) *velerov1.Backup {
 	ended := metav1.NewTime(modified.Add(time.Hour))
-	return &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Name: backupName},
-		Status: velerov1.BackupStatus{Phase: velerov1.BackupPhaseCompleted, CompletionTimestamp: &ended, BackupItemOperationsAttempted: attempted}}
+	return &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{Name: backupName},
+		Status: velerov1.BackupStatus{
+			Phase:                         velerov1.BackupPhaseCompleted,
+			CompletionTimestamp:           &ended,
+			BackupItemOperationsAttempted: attempted,
+		},
+	}
 }
 
 func TestFinalized(t *testing.T) {

@@ -89,9 +89,18 @@ func newBed(t *testing.T, overTLS bool, handler http.HandlerFunc) *bed {
 			StorageType: velerov1.StorageType{ObjectStorage: &velerov1.ObjectStorageLocation{Bucket: "bucket"}},
 		},
 	}
-	b.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}, b.location,
-		&velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName}, Spec: velerov1.BackupSpec{StorageLocation: "main"}},
-		&velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: restoreName}, Spec: velerov1.RestoreSpec{BackupName: backupName}})
+	b.create(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}},
+		b.location,
+		&velerov1.Backup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: backupName},
+			Spec:       velerov1.BackupSpec{StorageLocation: "main"},
+		},
+		&velerov1.Restore{
+			ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: restoreName},
+			Spec:       velerov1.RestoreSpec{BackupName: backupName},
+		},
+	)
 	b.options = Options{
 		Config:    plane.Config(),
 		Namespace: b.namespace,
@@ -144,7 +153,13 @@ func (b *bed) runSigner() {
 
 // urlFor is a signed URL of the bed's store.
 func (b *bed) urlFor(r *velerov1.DownloadRequest) string {
-	return fmt.Sprintf("%s/bucket/%s/%s?X-Amz-Expires=600&X-Amz-Signature=%s", b.store.URL, r.Spec.Target.Kind, r.Spec.Target.Name, secret)
+	return fmt.Sprintf(
+		"%s/bucket/%s/%s?X-Amz-Expires=600&X-Amz-Signature=%s",
+		b.store.URL,
+		r.Spec.Target.Kind,
+		r.Spec.Target.Name,
+		secret,
+	)
 }
 
 func signStore(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
@@ -162,7 +177,9 @@ func signURL(url string) func(context.Context, *bed, *velerov1.DownloadRequest) 
 func (b *bed) answer(ctx context.Context, r *velerov1.DownloadRequest, url string, until time.Time) {
 	before := r.DeepCopy()
 	r.Status = velerov1.DownloadRequestStatus{
-		Phase: velerov1.DownloadRequestPhaseProcessed, DownloadURL: url, Expiration: &metav1.Time{Time: until.Truncate(time.Second)},
+		Phase:       velerov1.DownloadRequestPhaseProcessed,
+		DownloadURL: url,
+		Expiration:  &metav1.Time{Time: until.Truncate(time.Second)},
 	}
 	if err := b.api.Patch(ctx, r, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 		b.t.Errorf("answering a request: %v", err)
@@ -241,7 +258,13 @@ func hides(t *testing.T, err error) {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, enough, true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(
+		t.Context(),
+		10*time.Millisecond,
+		enough,
+		true,
+		func(context.Context) (bool, error) { return done(), nil },
+	)
 	if err != nil {
 		t.Fatalf("waiting for %s: %v", what, err)
 	}

@@ -132,7 +132,13 @@ func (h *redactedError) Is(target error) bool { return errors.Is(h.cause, target
 const maxHops = 3
 
 // follow gets what a signed URL leads to. Nothing that it returns holds the URL's query.
-func (f *Fetcher) follow(ctx context.Context, w *storeLocation, signed signedURL, most int64, ranged string) (*Stream, error) {
+func (f *Fetcher) follow(
+	ctx context.Context,
+	w *storeLocation,
+	signed signedURL,
+	most int64,
+	ranged string,
+) (*Stream, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	cause := func() error { return context.Cause(ctx) }
 	s := &Stream{cause: cause, cancel: cancel, signed: signed, most: most, idleFor: f.options.Limits.Idle}
@@ -214,7 +220,11 @@ func (f *Fetcher) send(ctx context.Context, p *path, signed signedURL, ranged st
 // redirect is where a response leads, nil if it does not: to the same address by the same scheme, or nowhere.
 func redirect(signed signedURL, response *http.Response) (*url.URL, error) {
 	switch response.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently,
+		http.StatusFound,
+		http.StatusSeeOther,
+		http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 	default:
 		return nil, nil
 	}
@@ -224,7 +234,11 @@ func redirect(signed signedURL, response *http.Response) (*url.URL, error) {
 	}
 	to = signed.url.ResolveReference(to)
 	if to.Scheme != signed.url.Scheme || to.User != nil || addressOf(to) != addressOf(signed.url) {
-		return nil, fmt.Errorf("%w: the object store redirects to a different host, %s", ErrUnsafe, sanitize.String(to.Scheme+"://"+to.Host))
+		return nil, fmt.Errorf(
+			"%w: the object store redirects to a different host, %s",
+			ErrUnsafe,
+			sanitize.String(to.Scheme+"://"+to.Host),
+		)
 	}
 	to.Host = signed.url.Host
 	return to, nil

@@ -36,7 +36,10 @@ func (b *bed) grant(user string, verbs []string, resources ...string) {
 func (b *bed) grantIn(user, group string, verbs []string, resources ...string) {
 	b.t.Helper()
 	meta := metav1.ObjectMeta{Namespace: b.namespace, GenerateName: "may-"}
-	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: resources, Verbs: verbs}}}
+	role := &rbacv1.Role{
+		ObjectMeta: meta,
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: resources, Verbs: verbs}},
+	}
 	b.create(role)
 	b.create(&rbacv1.RoleBinding{
 		ObjectMeta: meta,
@@ -103,7 +106,11 @@ func TestNamesThatResolveToThisMachine(t *testing.T) {
 
 func TestRefuseAddress(t *testing.T) {
 	own := func() ([]netip.Addr, error) {
-		return []netip.Addr{netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("2001:db8::77"), netip.MustParseAddr("fe80::7%eth0")}, nil
+		return []netip.Addr{
+			netip.MustParseAddr("10.1.2.3"),
+			netip.MustParseAddr("2001:db8::77"),
+			netip.MustParseAddr("fe80::7%eth0"),
+		}, nil
 	}
 	outside := guard{own: own, loopback: netip.Addr.IsLoopback}
 	configured := outside
@@ -308,7 +315,10 @@ func TestTamperedRequests(t *testing.T) {
 			if err := b.api.Delete(ctx, r.DeepCopy()); err != nil {
 				b.t.Error(err)
 			}
-			again := &velerov1.DownloadRequest{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name}, Spec: r.Spec}
+			again := &velerov1.DownloadRequest{
+				ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name},
+				Spec:       r.Spec,
+			}
 			again.Status.DownloadURL = b.urlFor(r)
 			// It is seen, and the test over, before the API server's answer is here.
 			if err := b.api.Create(context.WithoutCancel(ctx), again); err != nil {
@@ -388,21 +398,40 @@ func TestNoAnswer(t *testing.T) {
 	f := b.fetcher()
 	r := &request{}
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: b.namespace,
+			Name:      "velero-0",
+			Labels:    map[string]string{"component": "velero", "deploy": "velero"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
 	}
 	b.create(pod)
 	state := func(state corev1.ContainerState) {
 		t.Helper()
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "velero", State: state}}}
+		pod.Status = corev1.PodStatus{
+			Phase:             corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "velero", State: state}},
+		}
 		if err := b.api.Status().Update(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 	}
 	state(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
-	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "server does not run in namespace "+b.namespace, "pod velero-0: CrashLoopBackOff")
+	fails(
+		t,
+		f.explainSilence(t.Context(), r, ErrNoAnswer),
+		ErrNoAnswer,
+		"server does not run in namespace "+b.namespace,
+		"pod velero-0: CrashLoopBackOff",
+	)
 	state(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
-	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "phase of the request: none", "velero pod in namespace "+b.namespace)
+	fails(
+		t,
+		f.explainSilence(t.Context(), r, ErrNoAnswer),
+		ErrNoAnswer,
+		"phase of the request: none",
+		"velero pod in namespace "+b.namespace,
+	)
 	r.seen.Status.Expiration = &metav1.Time{Time: time.Now()}
 	fails(t, f.explainSilence(t.Context(), r, ErrNoAnswer), ErrNoAnswer, "could not sign", "storage location")
 }
@@ -448,7 +477,11 @@ func TestRefusedByVelero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object.Object["status"] = map[string]any{"phase": "Failed", "message": "backup is Queued\x1b, see http://h/x?y=" + secret, "downloadURL": b.store.URL}
+	object.Object["status"] = map[string]any{
+		"phase":       "Failed",
+		"message":     "backup is Queued\x1b, see http://h/x?y=" + secret,
+		"downloadURL": b.store.URL,
+	}
 	_, err = r.take(object)
 	fails(t, err, ErrRefused, "backup is Queued", "http://h/x?"+redacted)
 }

@@ -336,9 +336,19 @@ func (f *Fetcher) ResourceList(ctx context.Context, kind job.Kind, name string) 
 
 // ResourcesOf fetches the items of the kinds that are wanted. Of all other items only the namespaces are kept, under no
 // kind and without a name: a backup has far more items than anything needs at once.
-func (f *Fetcher) ResourcesOf(ctx context.Context, kind job.Kind, name string, wanted func(kind string) bool) ([]Resources, error) {
+func (f *Fetcher) ResourcesOf(
+	ctx context.Context,
+	kind job.Kind,
+	name string,
+	wanted func(kind string) bool,
+) ([]Resources, error) {
 	list := resourceList{restore: kind == job.Restore, wanted: wanted}
-	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupResourceList, velerov1.DownloadTargetKindRestoreResourceList)
+	target := targetOf(
+		kind,
+		name,
+		velerov1.DownloadTargetKindBackupResourceList,
+		velerov1.DownloadTargetKindRestoreResourceList,
+	)
 	if err := f.load(ctx, target, list.read); err != nil {
 		return nil, err
 	}

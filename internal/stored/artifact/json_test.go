@@ -66,28 +66,67 @@ func TestReadResourceList(t *testing.T) {
 
 func TestReadItemOperations(t *testing.T) {
 	got, err := readOperations(strings.NewReader(samples["BackupItemOperations"]))
-	want := []Operation{{
-		ID: "du-1.2", Action: "velero.io/csi-pvc-backupper", Resource: "persistentvolumeclaims", Namespace: "shop", Name: "data",
-		Phase: "InProgress", Done: 5, Total: 10, Units: "Bytes", Description: "Current phase: InProgress", Updates: "datauploads.velero.io velero/x",
-		Created: time.Date(2026, 11, 21, 2, 4, 13, 0, time.UTC),
-	}}
+	want := []Operation{
+		{
+			ID:          "du-1.2",
+			Action:      "velero.io/csi-pvc-backupper",
+			Resource:    "persistentvolumeclaims",
+			Namespace:   "shop",
+			Name:        "data",
+			Phase:       "InProgress",
+			Done:        5,
+			Total:       10,
+			Units:       "Bytes",
+			Description: "Current phase: InProgress",
+			Updates:     "datauploads.velero.io velero/x",
+			Created:     time.Date(2026, 11, 21, 2, 4, 13, 0, time.UTC),
+		},
+	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	got, err = readOperations(strings.NewReader(samples["RestoreItemOperations"]))
-	if err != nil || len(got) != 2 || got[0].Error != "it broke" || got[0].Group != "lab.example.com" || got[1] != (Operation{}) {
+	if err != nil || len(got) != 2 || got[0].Error != "it broke" || got[0].Group != "lab.example.com" ||
+		got[1] != (Operation{}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 func TestReadVolumes(t *testing.T) {
 	got, err := readVolumes(strings.NewReader(samples["BackupVolumeInfos"]))
-	want := []Volume{{
-		Namespace: "shop", Claim: "data", PersistentVolume: "pv-0", Method: "CSISnapshot", DataMoved: true,
-		Result: "succeeded", Phase: "Completed", Size: 4096, Incremental: 512, Handle: "k1", Operation: "du-1.2",
-		CSIDriver: "disk.csi.example.com", DataMover: "velero", Uploader: "kopia", Content: "v", LocalHandle: "csi", LocalSize: 1,
-		Started: time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC), Completed: time.Date(2026, 11, 21, 1, 2, 0, 0, time.UTC),
-	}, {Namespace: "shop", Claim: "log", Skipped: true, SkippedReason: "no policy"}}
+	want := []Volume{
+		{
+			Namespace:        "shop",
+			Claim:            "data",
+			PersistentVolume: "pv-0",
+			Method:           "CSISnapshot",
+			DataMoved:        true,
+			Result:           "succeeded",
+			Phase:            "Completed",
+			Size:             4096,
+			Incremental:      512,
+			Handle:           "k1",
+			Operation:        "du-1.2",
+			CSIDriver:        "disk.csi.example.com",
+			DataMover:        "velero",
+			Uploader:         "kopia",
+			Content:          "v",
+			LocalHandle:      "csi",
+			LocalSize:        1,
+			Started: time.Date(
+				2026,
+				11,
+				21,
+				1,
+				0,
+				0,
+				0,
+				time.UTC,
+			),
+			Completed: time.Date(2026, 11, 21, 1, 2, 0, 0, time.UTC),
+		},
+		{Namespace: "shop", Claim: "log", Skipped: true, SkippedReason: "no policy"},
+	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -108,7 +147,15 @@ func TestUnknownIsEmpty(t *testing.T) {
 		`{"backupMethod":"NativeSnapshot","result":"succeeded","nativeSnapshotInfo":{"snapshotHandle":"snap-1","volumeType":"gp3","volumeAZ":"eu-1a","iops":"300","Phase":"Completed"}}]`))
 	want := []Volume{
 		{Method: "CSISnapshot", DataMoved: true, CSIDriver: "d", DataMover: "velero", Uploader: "kopia"},
-		{Method: "NativeSnapshot", Result: "succeeded", Phase: "Completed", Handle: "snap-1", VolumeType: "gp3", Zone: "eu-1a", IOPS: "300"},
+		{
+			Method:     "NativeSnapshot",
+			Result:     "succeeded",
+			Phase:      "Completed",
+			Handle:     "snap-1",
+			VolumeType: "gp3",
+			Zone:       "eu-1a",
+			IOPS:       "300",
+		},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -175,12 +222,17 @@ func TestReadersBoundDocuments(t *testing.T) {
 		"a long volume": {"volumes", `[{"pvcName":"` + long + `"}]`, "a value in it has more than"},
 		"long results":  {"results", `{"errors":{"velero":["` + long + `"]}}`, "a value in it has more than"},
 	} {
-		if err := readers[c.reader](strings.NewReader(c.text)); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), c.says) {
+		if err := readers[c.reader](
+			strings.NewReader(c.text),
+		); !errors.Is(err, ErrTooLarge) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// A document as large as that is read if its values are not.
-	if err := readers["resources"](strings.NewReader(`{"v1/Pod":["a/b"` + strings.Repeat(`,"shop/a-pod-with-a-long-name"`, 700_000) + `]}`)); err != nil {
+	if err := readers["resources"](
+		strings.NewReader(`{"v1/Pod":["a/b"` + strings.Repeat(`,"shop/a-pod-with-a-long-name"`, 700_000) + `]}`),
+	); err != nil {
 		t.Errorf("a long list: %v", err)
 	}
 }
@@ -192,7 +244,10 @@ func TestResourcesOfSomeKinds(t *testing.T) {
 	if err := readJSON(strings.NewReader(text), l.read); err != nil {
 		t.Fatal(err)
 	}
-	want := []Resources{{Items: []Resource{{Namespace: "crm"}, {Namespace: "shop"}}}, {Kind: "v1/Pod", Items: []Resource{{Namespace: "shop", Name: "web"}}}}
+	want := []Resources{
+		{Items: []Resource{{Namespace: "crm"}, {Namespace: "shop"}}},
+		{Kind: "v1/Pod", Items: []Resource{{Namespace: "shop", Name: "web"}}},
+	}
 	if !reflect.DeepEqual(l.sorted, want) {
 		t.Errorf("%+v, want %+v", l.sorted, want)
 	}
@@ -201,7 +256,13 @@ func TestResourcesOfSomeKinds(t *testing.T) {
 		fmt.Fprintf(&many, `,"ns%d/p"`, i)
 	}
 	l = resourceList{wanted: l.wanted}
-	if err := readJSON(strings.NewReader(`{"v1/Secret":["a/b"`+many.String()+`]}`), l.read); !errors.Is(err, ErrTooLarge) {
+	if err := readJSON(
+		strings.NewReader(`{"v1/Secret":["a/b"`+many.String()+`]}`),
+		l.read,
+	); !errors.Is(
+		err,
+		ErrTooLarge,
+	) {
 		t.Errorf("too many namespaces: %v", err)
 	}
 }
@@ -259,7 +320,11 @@ func TestReadersMakeTextHarmless(t *testing.T) {
 		}
 	}
 	list := `["` + bad + `"]`
-	results, err := readResults(strings.NewReader(`{"errors":{"velero":` + list + `,"cluster":` + list + `,"namespaces":{"` + bad + `":` + list + `}}}`))
+	results, err := readResults(
+		strings.NewReader(
+			`{"errors":{"velero":` + list + `,"cluster":` + list + `,"namespaces":{"` + bad + `":` + list + `}}}`,
+		),
+	)
 	must(err)
 	harmless(results)
 	if len(results.Errors.All()) != 3 {
@@ -322,7 +387,9 @@ func TestUnpack(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	got, err := io.ReadAll(&unpacker{stored: bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), most: 1 << 30, ratio: 400})
+	got, err := io.ReadAll(
+		&unpacker{stored: bytes.NewReader(zip(strings.Repeat("\x00", 64<<20))), most: 1 << 30, ratio: 400},
+	)
 	if !errors.Is(err, ErrTooLarge) || len(got) > ratioFrom+1<<16 {
 		t.Errorf("a bomb by ratio: %d bytes came out, %v", len(got), err)
 	}
@@ -336,7 +403,8 @@ func FuzzReaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		for name, read := range readers {
 			err := read(&unpacker{stored: bytes.NewReader(stored), most: 1 << 20, ratio: 400})
-			if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
+			if err != nil &&
+				strings.ContainsFunc(err.Error(), func(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }) {
 				t.Errorf("%s: the error %q is not harmless", name, err)
 			}
 		}

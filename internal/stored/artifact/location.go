@@ -54,7 +54,13 @@ func (f *Fetcher) locate(ctx context.Context, target Target) (*storeLocation, er
 		return nil, fmt.Errorf("%w: backup %s does not have a storage location yet", ErrUnknowable, backupName)
 	}
 	var location velerov1.BackupStorageLocation
-	if found, err := f.find(ctx, "backupstoragelocations", backup.Spec.StorageLocation, &location); !found || err != nil {
+	if found, err := f.find(
+		ctx,
+		"backupstoragelocations",
+		backup.Spec.StorageLocation,
+		&location,
+	); !found ||
+		err != nil {
 		return w, err
 	}
 	w.name = location.Name
@@ -76,7 +82,13 @@ func (f *Fetcher) find(ctx context.Context, resource, name string, into any) (fo
 		f.options.Log.Info("may not read "+kind, "name", name)
 		return false, nil
 	case apierrors.IsNotFound(err):
-		return false, fmt.Errorf("%w: there is no %s %s in namespace %s, and without it Velero cannot sign a URL", ErrUnknowable, kind, sanitize.String(name), f.options.Namespace)
+		return false, fmt.Errorf(
+			"%w: there is no %s %s in namespace %s, and without it Velero cannot sign a URL",
+			ErrUnknowable,
+			kind,
+			sanitize.String(name),
+			f.options.Namespace,
+		)
 	}
 	return false, explainAPI("reading "+kind+" "+sanitize.String(name), err)
 }
@@ -101,7 +113,11 @@ func (w *storeLocation) names(address string) bool {
 }
 
 // readLocationCA takes a location's certificates. caCertRef wins over caCert, as in Velero.
-func (f *Fetcher) readLocationCA(ctx context.Context, w *storeLocation, location *velerov1.BackupStorageLocation) error {
+func (f *Fetcher) readLocationCA(
+	ctx context.Context,
+	w *storeLocation,
+	location *velerov1.BackupStorageLocation,
+) error {
 	storage := location.Spec.ObjectStorage
 	if storage == nil {
 		return nil
@@ -113,9 +129,18 @@ func (f *Fetcher) readLocationCA(ctx context.Context, w *storeLocation, location
 		case err == nil && pemOf(secret.Data[ref.Key]) != nil:
 			w.cas = secret.Data[ref.Key]
 		case err == nil:
-			w.caHint = fmt.Sprintf("secret %s, which location %s takes it from, holds no PEM certificate under %s: give it with --cacert", ref.Name, w.name, ref.Key)
+			w.caHint = fmt.Sprintf(
+				"secret %s, which location %s takes it from, holds no PEM certificate under %s: give it with --cacert",
+				ref.Name,
+				w.name,
+				ref.Key,
+			)
 		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-			w.caHint = fmt.Sprintf("location %s takes it from secret %s, which is not there or you may not read: give it with --cacert", w.name, ref.Name)
+			w.caHint = fmt.Sprintf(
+				"location %s takes it from secret %s, which is not there or you may not read: give it with --cacert",
+				w.name,
+				ref.Name,
+			)
 		default:
 			return explainAPI("reading the CA of storage location "+w.name, err)
 		}
@@ -128,7 +153,10 @@ func (f *Fetcher) readLocationCA(ctx context.Context, w *storeLocation, location
 	case pemOf(storage.CACert) != nil:
 		w.cas = storage.CACert
 	case len(storage.CACert) > 0 && w.caHint == "":
-		w.caHint = fmt.Sprintf("objectStorage.caCert of location %s holds no PEM certificate: give it with --cacert", w.name)
+		w.caHint = fmt.Sprintf(
+			"objectStorage.caCert of location %s holds no PEM certificate: give it with --cacert",
+			w.name,
+		)
 	}
 	return nil
 }
@@ -147,7 +175,9 @@ func (f *Fetcher) roots(w *storeLocation) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		if len(f.cas) == 0 && len(w.cas) == 0 {
-			return nil, errors.New("cannot read this machine's certificate authorities; use --cacert for the object store's")
+			return nil, errors.New(
+				"cannot read this machine's certificate authorities; use --cacert for the object store's",
+			)
 		}
 		pool = x509.NewCertPool()
 	}

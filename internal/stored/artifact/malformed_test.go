@@ -30,8 +30,15 @@ func TestMalformedAnswer(t *testing.T) {
 		}
 	}
 	b.sign = func(ctx context.Context, b *bed, r *velerov1.DownloadRequest) {
-		patch := `{"status":{"phase":"Processed","expiration":"2026-11-21t00:00:00z","downloadURL":"` + b.urlFor(r) + `"}}`
-		if err := b.api.Patch(ctx, r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil && ctx.Err() == nil {
+		patch := `{"status":{"phase":"Processed","expiration":"2026-11-21t00:00:00z","downloadURL":"` + b.urlFor(
+			r,
+		) + `"}}`
+		if err := b.api.Patch(
+			ctx,
+			r.DeepCopy(),
+			client.RawPatch(types.MergePatchType, []byte(patch)),
+		); err != nil &&
+			ctx.Err() == nil {
 			// The test's own typed client fails on what it gets back.
 			t.Log(err)
 		}

@@ -79,7 +79,12 @@ func (s *storedOperation) operation() Operation {
 
 // ItemOperations fetches the operations of a job. While they run, asking makes Velero store what it knows: the numbers are live.
 func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) (operations []Operation, err error) {
-	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupItemOperations, velerov1.DownloadTargetKindRestoreItemOperations)
+	target := targetOf(
+		kind,
+		name,
+		velerov1.DownloadTargetKindBackupItemOperations,
+		velerov1.DownloadTargetKindRestoreItemOperations,
+	)
 	err = f.load(ctx, target, readList(&operations, (*storedOperation).operation))
 	return operations, err
 }

@@ -72,7 +72,10 @@ func (f *Fetcher) Finalized(ctx context.Context, b *velerov1.Backup) (bool, erro
 func finalized(b *velerov1.Backup, contents, results job.Presence) bool {
 	ended := b.Status.CompletionTimestamp.Time
 	switch {
-	case contents.State != job.Present, results.State != job.Present, contents.LastModified.IsZero(), results.LastModified.IsZero():
+	case contents.State != job.Present,
+		results.State != job.Present,
+		contents.LastModified.IsZero(),
+		results.LastModified.IsZero():
 		return true
 	case !results.LastModified.Before(ended), contents.LastModified.After(results.LastModified):
 		return true

@@ -34,7 +34,8 @@ const tidyTimeout = 5 * time.Second
 const rewatch = time.Second
 
 func (f *Fetcher) requests() dynamic.ResourceInterface {
-	return f.cluster.Resource(velerov1.SchemeGroupVersion.WithResource("downloadrequests")).Namespace(f.options.Namespace)
+	return f.cluster.Resource(velerov1.SchemeGroupVersion.WithResource("downloadrequests")).
+		Namespace(f.options.Namespace)
 }
 
 // ask has Velero sign a URL for the target. The URL stays valid without the request, which is deleted.
@@ -202,7 +203,12 @@ func lasting(err error) bool {
 }
 
 // get reads one object into a typed one, as far as its type can hold it.
-func (f *Fetcher) get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, into any) error {
+func (f *Fetcher) get(
+	ctx context.Context,
+	resource schema.GroupVersionResource,
+	namespace, name string,
+	into any,
+) error {
 	object, err := f.cluster.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err

@@ -49,7 +49,13 @@ type path struct {
 // plan chooses the way to a URL: a tunnel to what looks like a Service and cannot be resolved here, or does not answer.
 func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) (*path, error) {
 	host := plainHost(signed.url.Hostname())
-	p := &path{f: f, w: w, address: addressOf(signed.url), http: signed.url.Scheme == "http", route: Route{Host: sanitize.String(signed.url.Host)}}
+	p := &path{
+		f:       f,
+		w:       w,
+		address: addressOf(signed.url),
+		http:    signed.url.Scheme == "http",
+		route:   Route{Host: sanitize.String(signed.url.Host)},
+	}
 	p.guard = guard{configured: w.names(p.address), own: f.own, loopback: f.loopback}
 	if err := p.guard.host(host); err != nil {
 		return nil, err
@@ -107,8 +113,12 @@ func (p *path) planTunnel(ctx context.Context, host string) error {
 	known := err == nil && len(addresses) > 0
 	switch {
 	case !p.guard.configured && !known && inside.certain:
-		return fmt.Errorf("%w: %s is inside the cluster, and no storage location that you may read names it, so veltui does not open a port-forward; %s",
-			ErrUnsafe, p.route.Host, p.w.reachHint())
+		return fmt.Errorf(
+			"%w: %s is inside the cluster, and no storage location that you may read names it, so veltui does not open a port-forward; %s",
+			ErrUnsafe,
+			p.route.Host,
+			p.w.reachHint(),
+		)
 	case !p.guard.configured:
 		return nil
 	case known:
@@ -120,7 +130,12 @@ func (p *path) planTunnel(ctx context.Context, host string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot resolve %s; it looks like a Service in the cluster: %w; %s", p.route.Host, err, p.w.reachHint())
+		return fmt.Errorf(
+			"cannot resolve %s; it looks like a Service in the cluster: %w; %s",
+			p.route.Host,
+			err,
+			p.w.reachHint(),
+		)
 	}
 	p.inside, p.first, p.pods = &inside, true, pods
 	return nil

@@ -136,15 +136,27 @@ func TestPodsBehind(t *testing.T) {
 	b := newBed(t, false, serve(nil))
 	gone := aPod("a-gone", true)
 	gone.Status.Phase = corev1.PodFailed
-	b.expose("named", onPort(80, intstr.FromString("s3")), gone, aPod("a-new", false), aPod("b-1", true), aPod("b-0", true))
+	b.expose(
+		"named",
+		onPort(80, intstr.FromString("s3")),
+		gone,
+		aPod("a-new", false),
+		aPod("b-1", true),
+		aPod("b-0", true),
+	)
 	b.expose("numbered", onPort(80, intstr.FromInt32(8080)), aPod("c-0", true))
 	b.expose("same", onPort(9001, intstr.IntOrString{}), aPod("d-0", true))
 	b.expose("headless", corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}, aPod("h-0", true), aPod("h-1", true))
 	b.expose("empty", onPort(80, intstr.FromInt32(1)))
 	b.expose("unnamed", onPort(80, intstr.FromString("other")), aPod("e-0", true))
-	b.create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "outside"},
-		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}},
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "manual"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}})
+	b.create(
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "outside"},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}},
+		&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "manual"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+		},
+	)
 	f := b.fetcher()
 	tests := []struct {
 		service, pod string
@@ -164,12 +176,17 @@ func TestPodsBehind(t *testing.T) {
 		{"nobody", "", 80, "", "no such Service"},
 	}
 	for _, test := range tests {
-		got, err := f.podsBehind(t.Context(), clusterHost{service: test.service, namespace: b.namespace, pod: test.pod}, test.port)
+		got, err := f.podsBehind(
+			t.Context(),
+			clusterHost{service: test.service, namespace: b.namespace, pod: test.pod},
+			test.port,
+		)
 		var names []string
 		for _, p := range got {
 			names = append(names, fmt.Sprintf("%s:%d", p.name, p.port))
 		}
-		if strings.Join(names, " ") != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+		if strings.Join(names, " ") != test.want || (err == nil) != (test.says == "") ||
+			err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s:%d: %v, %v", test.service, test.port, names, err)
 		}
 	}
@@ -218,7 +235,8 @@ func TestStoreInsideTheCluster(t *testing.T) {
 			if *host.Load() != signed || s.route.Host != signed {
 				t.Errorf("signed for %s; the store was asked as %s, route %+v", signed, *host.Load(), s.route)
 			}
-			if tunnel.pods() != b.namespace+"/minio-0:9000" || !strings.HasPrefix(s.route.Via, "port-forward to pod "+b.namespace+"/minio-0:9000") {
+			if tunnel.pods() != b.namespace+"/minio-0:9000" ||
+				!strings.HasPrefix(s.route.Via, "port-forward to pod "+b.namespace+"/minio-0:9000") {
 				t.Errorf("tunnel to %s, route %+v", tunnel.pods(), s.route)
 			}
 		})
@@ -361,7 +379,12 @@ func certificateFor(t *testing.T, name string) (*tls.Certificate, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return &tls.Certificate{
+			Certificate: [][]byte{der},
+			PrivateKey:  key,
+		}, pem.EncodeToMemory(
+			&pem.Block{Type: "CERTIFICATE", Bytes: der},
+		)
 }
 
 // kubelet answers port-forwards as a kubelet does (SPDY, a pair of streams for
@@ -454,7 +477,8 @@ func TestPortForward(t *testing.T) {
 	}
 	s.Close()
 	t.Logf("%d bytes in %s", len(got), time.Since(began))
-	if path, port := <-k.paths, <-k.paths; !strings.EqualFold(path, "/portForward/"+b.namespace+"/minio-0") || port != "port 9000" {
+	if path, port := <-k.paths, <-k.paths; !strings.EqualFold(path, "/portForward/"+b.namespace+"/minio-0") ||
+		port != "port 9000" {
 		t.Errorf("the kubelet was asked %s, %s", path, port)
 	}
 

@@ -123,13 +123,29 @@ type carrier struct {
 
 func (s *storedVolume) volume() Volume {
 	v := Volume{
-		Namespace: s.PVCNamespace, Claim: s.PVCName, PersistentVolume: s.PVName,
-		Method: cmp.Or(s.BackupMethod, s.RestoreMethod), DataMoved: s.SnapshotDataMoved,
-		Skipped: s.Skipped, SkippedReason: s.SkippedReason, Result: s.Result,
-		Started: s.StartTimestamp.Time, Completed: s.CompletionTimestamp.Time,
-		CSIDriver: s.CSI.Driver, DataMover: s.Movement.DataMover, Uploader: cmp.Or(s.Movement.UploaderType, s.PVB.UploaderType, s.PVR.UploaderType),
-		Content: known(s.CSI.Content), LocalHandle: known(s.CSI.SnapshotHandle), LocalSize: s.CSI.Size, Preserved: s.Preserved, Retained: s.Movement.Retained,
-		VolumeType: s.Native.VolumeType, Zone: s.Native.VolumeAZ, IOPS: s.Native.IOPS,
+		Namespace:        s.PVCNamespace,
+		Claim:            s.PVCName,
+		PersistentVolume: s.PVName,
+		Method:           cmp.Or(s.BackupMethod, s.RestoreMethod),
+		DataMoved:        s.SnapshotDataMoved,
+		Skipped:          s.Skipped,
+		SkippedReason:    s.SkippedReason,
+		Result:           s.Result,
+		Started:          s.StartTimestamp.Time,
+		Completed:        s.CompletionTimestamp.Time,
+		CSIDriver:        s.CSI.Driver,
+		DataMover:        s.Movement.DataMover,
+		Uploader:         cmp.Or(s.Movement.UploaderType, s.PVB.UploaderType, s.PVR.UploaderType),
+		Content: known(
+			s.CSI.Content,
+		),
+		LocalHandle: known(s.CSI.SnapshotHandle),
+		LocalSize:   s.CSI.Size,
+		Preserved:   s.Preserved,
+		Retained:    s.Movement.Retained,
+		VolumeType:  s.Native.VolumeType,
+		Zone:        s.Native.VolumeAZ,
+		IOPS:        s.Native.IOPS,
 	}
 	// What moved the data says more than the snapshot that it was read from.
 	for _, c := range []*carrier{&s.Movement, &s.PVB, &s.PVR, &s.CSI, &s.Native} {
@@ -155,7 +171,12 @@ func known(text string) string {
 }
 
 func (f *Fetcher) Volumes(ctx context.Context, kind job.Kind, name string) (volumes []Volume, err error) {
-	target := targetOf(kind, name, velerov1.DownloadTargetKindBackupVolumeInfos, velerov1.DownloadTargetKindRestoreVolumeInfo)
+	target := targetOf(
+		kind,
+		name,
+		velerov1.DownloadTargetKindBackupVolumeInfos,
+		velerov1.DownloadTargetKindRestoreVolumeInfo,
+	)
 	err = f.load(ctx, target, readList(&volumes, (*storedVolume).volume))
 	return volumes, err
 }

@@ -26,9 +26,16 @@ func (g *generated) Read(p []byte) (int, error) {
 		case g.line%500 == 499:
 			level = "warning"
 		}
-		g.rest = fmt.Appendf(g.rest[:0], "time=%q level=%s msg=\"Restored %d items out of an estimated total of 1200000 (estimate will change throughout the restore)\" "+
-			"logSource=\"github.com/vmware-tanzu/velero@v1.18.3/pkg/restore/restore.go:812\" name=token-%07d namespace=shop-%d progress= resource=secrets restore=velero/big\n",
-			start.Add(time.Duration(g.line)*time.Millisecond).Format(time.RFC3339), level, g.line, g.line, g.line%100)
+		g.rest = fmt.Appendf(
+			g.rest[:0],
+			"time=%q level=%s msg=\"Restored %d items out of an estimated total of 1200000 (estimate will change throughout the restore)\" "+
+				"logSource=\"github.com/vmware-tanzu/velero@v1.18.3/pkg/restore/restore.go:812\" name=token-%07d namespace=shop-%d progress= resource=secrets restore=velero/big\n",
+			start.Add(time.Duration(g.line)*time.Millisecond).Format(time.RFC3339),
+			level,
+			g.line,
+			g.line,
+			g.line%100,
+		)
 		g.line++
 		g.left -= len(g.rest)
 	}

@@ -60,7 +60,13 @@ func (f *following) follow(ctx context.Context) error {
 		case all := <-found:
 			for _, c := range all {
 				if !known[c.pod] && len(known) < 4*maxPods {
-					start(&tail{container: c, belongs: newBelongs(f.query, c), at: place{at: f.query.began().Add(-velero.ClockMargin)}})
+					start(
+						&tail{
+							container: c,
+							belongs:   newBelongs(f.query, c),
+							at:        place{at: f.query.began().Add(-velero.ClockMargin)},
+						},
+					)
 				}
 			}
 		}
@@ -97,7 +103,13 @@ func (r *Reader) keep(ctx context.Context, t *tail, lines chan<- []Entry) {
 }
 
 // drain sends the lines of a log until it ends; got is true if some are new.
-func (r *Reader) drain(ctx context.Context, t *tail, o corev1.PodLogOptions, lines chan<- []Entry, say func(string, ...any)) (got bool, err error) {
+func (r *Reader) drain(
+	ctx context.Context,
+	t *tail,
+	o corev1.PodLogOptions,
+	lines chan<- []Entry,
+	say func(string, ...any),
+) (got bool, err error) {
 	log, err := r.open(ctx, t.container, t.at, o)
 	if err != nil {
 		return false, err
@@ -116,7 +128,12 @@ func (r *Reader) drain(ctx context.Context, t *tail, o corev1.PodLogOptions, lin
 			last := t.at.at
 			// The pod's state may tell of a container that started again only now.
 			if _, changed := r.lookAgain(ctx, t, lines, say); !changed {
-				say("Lines between %s and %s may be missing: the log of pod %s was rotated", clock(last), clock(line.at), t.pod)
+				say(
+					"Lines between %s and %s may be missing: the log of pod %s was rotated",
+					clock(last),
+					clock(line.at),
+					t.pod,
+				)
 			}
 		}
 		t.at.next(line.at)
@@ -141,7 +158,12 @@ func send(ctx context.Context, lines chan<- []Entry, entries []Entry) bool {
 
 // lookAgain finds out why a log ended. over is true if nothing more comes, changed if
 // the container started again: the last lines of the one before are sent then.
-func (r *Reader) lookAgain(ctx context.Context, t *tail, lines chan<- []Entry, say func(string, ...any)) (over, changed bool) {
+func (r *Reader) lookAgain(
+	ctx context.Context,
+	t *tail,
+	lines chan<- []Entry,
+	say func(string, ...any),
+) (over, changed bool) {
 	pods, err := r.o.Pods()
 	if err != nil {
 		return false, false
@@ -166,7 +188,14 @@ func (r *Reader) lookAgain(ctx context.Context, t *tail, lines chan<- []Entry, s
 	if t.restarts == before {
 		return false, false
 	}
-	if _, err := r.drain(ctx, t, corev1.PodLogOptions{Previous: true}, lines, say); err != nil || t.restarts > before+1 {
+	if _, err := r.drain(
+		ctx,
+		t,
+		corev1.PodLogOptions{Previous: true},
+		lines,
+		say,
+	); err != nil ||
+		t.restarts > before+1 {
 		say("Lines may be missing: the container in pod %s started more than once, or its log is gone", t.pod)
 	}
 	t.at = place{at: t.at.at}

@@ -101,7 +101,13 @@ func Parse(raw string) Line {
 		}
 		return l
 	}
-	l := Line{At: e.At, Level: ParseLevel(e.Level), Source: source, Text: sanitize.String(e.Text), Error: sanitize.String(e.Error)}
+	l := Line{
+		At:     e.At,
+		Level:  ParseLevel(e.Level),
+		Source: source,
+		Text:   sanitize.String(e.Text),
+		Error:  sanitize.String(e.Error),
+	}
 	for name, value := range e.Fields {
 		switch name {
 		case "time", "level", "msg", "error", "error.message":
@@ -109,7 +115,10 @@ func Parse(raw string) Line {
 			l.Fields = append(l.Fields, Field{sanitize.String(name), sanitize.String(value)})
 		}
 	}
-	slices.SortFunc(l.Fields, func(a, b Field) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value)) })
+	slices.SortFunc(
+		l.Fields,
+		func(a, b Field) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value)) },
+	)
 	return l
 }
 

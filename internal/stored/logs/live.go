@@ -51,7 +51,11 @@ func (r *Reader) live(ctx context.Context, q Query, out Output, from Origin) err
 	}
 	out.origin(from)
 	if left > 0 {
-		if err := out.mark("The logs of %s are not read: %d at most are", human.Count(left, "more pod"), maxPods); err != nil {
+		if err := out.mark(
+			"The logs of %s are not read: %d at most are",
+			human.Count(left, "more pod"),
+			maxPods,
+		); err != nil {
 			return err
 		}
 	}
@@ -160,7 +164,11 @@ func (f *following) begin(ctx context.Context, t *tail) error {
 	case apierrors.IsForbidden(err): // said of the log that is read next
 		return nil
 	case apierrors.IsBadRequest(err), apierrors.IsNotFound(err):
-		return f.out.mark("Lines from before %s are missing: the log of the container that ran before in pod %s is gone", clock(t.started), t.pod)
+		return f.out.mark(
+			"Lines from before %s are missing: the log of the container that ran before in pod %s is gone",
+			clock(t.started),
+			t.pod,
+		)
 	}
 	return f.out.mark("Lines from before %s are missing: %v", clock(t.started), err)
 }
@@ -171,7 +179,11 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 		return nil
 	}
 	if t.created.After(began.Add(velero.ClockMargin)) {
-		return f.out.mark("Pod %s was made at %s; what a server's pod before it logged is gone", t.pod, clock(t.created))
+		return f.out.mark(
+			"Pod %s was made at %s; what a server's pod before it logged is gone",
+			t.pod,
+			clock(t.created),
+		)
 	}
 	few := int64(64)
 	head, err := f.reader.open(ctx, t.container, place{}, corev1.PodLogOptions{LimitBytes: &few, Previous: t.older})
@@ -186,7 +198,12 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 	switch {
 	case !line.at.After(began.Add(velero.ClockMargin)):
 	case t.older:
-		return f.out.mark("Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept", clock(line.at), t.pod, human.Count(t.restarts, "time"))
+		return f.out.mark(
+			"Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept",
+			clock(line.at),
+			t.pod,
+			human.Count(t.restarts, "time"),
+		)
 	case line.at.After(t.started.Add(velero.ClockMargin)):
 		return f.out.mark("Lines from before %s are missing: the log of pod %s was rotated", clock(line.at), t.pod)
 	}

@@ -38,9 +38,15 @@ func (r *Reader) containers(ctx context.Context, q Query) (found []container, le
 		return nil, 0, err
 	}
 	for _, s := range velero.ServerPods(pods) {
-		found = append(found, container{pod: s.Name, name: s.Container, created: s.Created, started: s.StartedAt, restarts: s.Restarts})
+		found = append(
+			found,
+			container{pod: s.Name, name: s.Container, created: s.Created, started: s.StartedAt, restarts: s.Restarts},
+		)
 	}
-	slices.SortFunc(found, func(a, b container) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.pod, b.pod)) })
+	slices.SortFunc(
+		found,
+		func(a, b container) int { return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.pod, b.pod)) },
+	)
 	if q.Volumes {
 		found = append(found, volumePods(q, pods)...)
 	}
@@ -56,19 +62,23 @@ func (r *Reader) listPods(ctx context.Context) ([]*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Patience)
 	defer cancel()
 	var all []*corev1.Pod
-	err = session.Pages(ctx, metav1.ListOptions{Limit: session.PageSize}, func(ctx context.Context, o metav1.ListOptions) (string, error) {
-		page, err := pods.List(ctx, o)
-		if err != nil {
-			return "", err
-		}
-		if o.Continue == "" {
-			all = nil
-		}
-		for i := range page.Items {
-			all = append(all, &page.Items[i])
-		}
-		return page.Continue, nil
-	})
+	err = session.Pages(
+		ctx,
+		metav1.ListOptions{Limit: session.PageSize},
+		func(ctx context.Context, o metav1.ListOptions) (string, error) {
+			page, err := pods.List(ctx, o)
+			if err != nil {
+				return "", err
+			}
+			if o.Continue == "" {
+				all = nil
+			}
+			for i := range page.Items {
+				all = append(all, &page.Items[i])
+			}
+			return page.Continue, nil
+		},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("listing Velero's pods: %w", err)
 	}
@@ -128,7 +138,13 @@ type belongs struct {
 }
 
 func newBelongs(q Query, c container) *belongs {
-	b := &belongs{kind: string(q.Job.Kind), namespace: q.Job.Namespace, name: q.Job.Name, container: c, volumes: map[string]bool{}}
+	b := &belongs{
+		kind:      string(q.Job.Kind),
+		namespace: q.Job.Namespace,
+		name:      q.Job.Name,
+		container: c,
+		volumes:   map[string]bool{},
+	}
 	for _, v := range q.Job.Volumes {
 		b.volumes[v.Name] = true
 	}

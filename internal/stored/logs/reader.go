@@ -164,7 +164,13 @@ func (p Problems) Results() artifact.Results {
 			to = &r.Warnings
 		}
 		message := l.Text
-		kind, name := cmp.Or(l.field("resource"), l.field("groupResource")), cmp.Or(l.field("name"), l.field("original name"))
+		kind, name := cmp.Or(
+			l.field("resource"),
+			l.field("groupResource"),
+		), cmp.Or(
+			l.field("name"),
+			l.field("original name"),
+		)
 		named, cause := kind != "" && name != "", ": "
 		if named {
 			message, cause = "resource: /"+kind+" name: /"+name+" message: /"+l.Text, " error: /"
@@ -206,7 +212,11 @@ func repeated(text string) (namespace, message string, ok bool) {
 			return "", message, true
 		}
 		namespace, named := strings.CutPrefix(before, "Namespace ")
-		if namespace, resource := strings.CutSuffix(namespace, ", resource"); named && resource && !strings.Contains(namespace, " ") {
+		if namespace, resource := strings.CutSuffix(
+			namespace,
+			", resource",
+		); named && resource &&
+			!strings.Contains(namespace, " ") {
 			return namespace, message, true
 		}
 	}
@@ -219,7 +229,11 @@ func (p Problems) Summary() string {
 	if n == 0 {
 		return "So far, the server's log has no error and no warning about this job. Kubernetes deletes the oldest lines of a log."
 	}
-	text := fmt.Sprintf("So far, from the server's log: %s, %s.", human.Count(p.Errors, "error"), human.Count(p.Warnings, "warning"))
+	text := fmt.Sprintf(
+		"So far, from the server's log: %s, %s.",
+		human.Count(p.Errors, "error"),
+		human.Count(p.Warnings, "warning"),
+	)
 	if n > len(p.Lines) {
 		text += fmt.Sprintf(" Of these, the newest %d are shown.", len(p.Lines))
 	}

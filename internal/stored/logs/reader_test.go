@@ -54,11 +54,20 @@ var start = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
 // at is a line of a server at so many seconds after the start of the tests' job.
 func at(seconds int, text string) stamped {
 	when := start.Add(time.Duration(seconds) * time.Second)
-	return stamped{when.Add(time.Duration(len(text)) * time.Microsecond), "time=\"" + when.Format(time.RFC3339) + "\" level=" + text}
+	return stamped{
+		when.Add(time.Duration(len(text)) * time.Microsecond),
+		"time=\"" + when.Format(time.RFC3339) + "\" level=" + text,
+	}
 }
 
 func newKubelet(t *testing.T) (*kubelet, Options) {
-	k := &kubelet{t: t, more: make(chan struct{}), pods: map[string]*corev1.Pod{}, logs: map[string][]stamped{}, previous: map[string][]stamped{}}
+	k := &kubelet{
+		t:        t,
+		more:     make(chan struct{}),
+		pods:     map[string]*corev1.Pod{},
+		logs:     map[string][]stamped{},
+		previous: map[string][]stamped{},
+	}
 	server := httptest.NewServer(k)
 	t.Cleanup(func() { k.change(func() { k.cut++ }); server.Close() })
 	return k, Options{
@@ -83,9 +92,27 @@ func (k *kubelet) change(how func()) {
 
 // server is a pod of Velero's server that has run since long before the job.
 func (k *kubelet) server(name string, lines ...stamped) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns, Labels: map[string]string{"deploy": "velero"}, CreationTimestamp: metav1.NewTime(start.Add(-time.Hour))},
-		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(start.Add(-time.Hour))}}}}}}
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              name,
+			Namespace:         ns,
+			Labels:            map[string]string{"deploy": "velero"},
+			CreationTimestamp: metav1.NewTime(start.Add(-time.Hour)),
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning,
+			ContainerStatuses: []corev1.ContainerStatus{
+				{
+					Name:  "velero",
+					Ready: true,
+					State: corev1.ContainerState{
+						Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(start.Add(-time.Hour))},
+					},
+				},
+			},
+		},
+	}
 	k.change(func() {
 		k.pods[name] = p
 		k.logs[name] = append([]stamped{at(-3000, "info msg=\"Starting\"")}, lines...)
@@ -111,7 +138,16 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(o)
 	}
 	status := func(code int, reason metav1.StatusReason, message string) {
-		answer(code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: reason, Message: message})
+		answer(
+			code,
+			metav1.Status{
+				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+				Status:   "Failure",
+				Code:     int32(code),
+				Reason:   reason,
+				Message:  message,
+			},
+		)
 	}
 	switch {
 	case name == "":
@@ -128,7 +164,11 @@ func (k *kubelet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pod.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
 		answer(http.StatusOK, pod)
 	case refuse == http.StatusForbidden:
-		status(refuse, metav1.StatusReasonForbidden, "pods \""+name+"\" is forbidden: you cannot get resource \"pods/log\"")
+		status(
+			refuse,
+			metav1.StatusReasonForbidden,
+			"pods \""+name+"\" is forbidden: you cannot get resource \"pods/log\"",
+		)
 	case refuse != 0:
 		status(refuse, metav1.StatusReasonInternalError, "the kubelet does not answer")
 	default:
@@ -150,7 +190,8 @@ func (k *kubelet) serveLog(w http.ResponseWriter, r *http.Request, name string) 
 	if !known {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Code: 400, Reason: metav1.StatusReasonBadRequest, Message: "previous terminated container not found"})
+		_ = json.NewEncoder(w).
+			Encode(metav1.Status{Status: "Failure", Code: 400, Reason: metav1.StatusReasonBadRequest, Message: "previous terminated container not found"})
 		return
 	}
 	sent := map[stamped]bool{}
@@ -247,7 +288,8 @@ func TestLinesOfARunningJob(t *testing.T) {
 	if err != nil || p.Errors != 1 || p.Warnings != 0 || len(p.Lines) != 1 || p.Lines[0].Error != "worse" {
 		t.Errorf("its problems are %+v, %v", p, err)
 	}
-	if r := p.Results(); !slices.Equal(r.Errors.Velero, []string{"bad: worse"}) || len(r.Errors.All()) != 1 || len(r.Warnings.All()) != 0 {
+	if r := p.Results(); !slices.Equal(r.Errors.Velero, []string{"bad: worse"}) || len(r.Errors.All()) != 1 ||
+		len(r.Warnings.All()) != 0 {
 		t.Errorf("as results: %+v", r)
 	}
 }
@@ -255,11 +297,17 @@ func TestLinesOfARunningJob(t *testing.T) {
 // A line that names a resource in its fields becomes what Velero stores of a backup.
 func TestProblemsAsResults(t *testing.T) {
 	p := Problems{Errors: 2001, Warnings: 2, Lines: []Line{
-		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Error backing up item" backup=velero/b error="no such file" name=db-0 namespace=shop resource=pods`),
+		Parse(
+			`time="2026-11-21T01:00:00Z" level=error msg="Error backing up item" backup=velero/b error="no such file" name=db-0 namespace=shop resource=pods`,
+		),
 		Parse(`time="2026-11-21T01:00:00Z" level=warning msg=odd backup=velero/b name=pv-1 resource=persistentvolumes`),
 		Parse(`time="2026-11-21T01:00:00Z" level=warning msg=odd namespace=shop restore=velero/b`),
-		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Namespace ops, resource restore error: error restoring pods/ops/a: refused" restore=velero/b`),
-		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Cluster resource restore error: odd role" restore=velero/b`),
+		Parse(
+			`time="2026-11-21T01:00:00Z" level=error msg="Namespace ops, resource restore error: error restoring pods/ops/a: refused" restore=velero/b`,
+		),
+		Parse(
+			`time="2026-11-21T01:00:00Z" level=error msg="Cluster resource restore error: odd role" restore=velero/b`,
+		),
 		Parse(`time="2026-11-21T01:00:00Z" level=error msg="Velero restore error: no room" restore=velero/b`),
 	}}
 	r := p.Results()
@@ -278,7 +326,8 @@ func TestProblemsAsResults(t *testing.T) {
 			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
-	if s := p.Summary(); !strings.Contains(s, "2,001 errors, 2 warnings. Of these, the newest 6 are shown.") || !strings.Contains(s, "not exact counts") {
+	if s := p.Summary(); !strings.Contains(s, "2,001 errors, 2 warnings. Of these, the newest 6 are shown.") ||
+		!strings.Contains(s, "not exact counts") {
 		t.Error(s)
 	}
 }
@@ -300,7 +349,12 @@ func TestPreviousContainerComesFirst(t *testing.T) {
 	if lines, err = read(t, o, Query{Job: restore("InProgress")}); err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Lines from before 2026-11-21 01:00:15 UTC are missing: the log of the container that ran before", "again")
+	wantLines(
+		t,
+		lines,
+		"-- Lines from before 2026-11-21 01:00:15 UTC are missing: the log of the container that ran before",
+		"again",
+	)
 }
 
 // Only the log of the container before is kept: after two starts, what the first
@@ -318,7 +372,13 @@ func TestSeveralRestartsAreMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Lines from before 2026-11-21 01:10:00 UTC are missing: the container in pod velero-1 has started again 2 times", "second", "third")
+	wantLines(
+		t,
+		lines,
+		"-- Lines from before 2026-11-21 01:10:00 UTC are missing: the container in pod velero-1 has started again 2 times",
+		"second",
+		"third",
+	)
 	k.change(func() { p.CreationTimestamp = metav1.NewTime(start.Add(9 * time.Minute)) })
 	if lines, err = read(t, o, Query{Job: restore("InProgress")}); err != nil {
 		t.Fatal(err)
@@ -353,7 +413,12 @@ func TestRotatedLogIsMarked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "-- Lines from before 2026-11-21 01:10:00 UTC are missing: the log of pod velero-1 was rotated", "late")
+	wantLines(
+		t,
+		lines,
+		"-- Lines from before 2026-11-21 01:10:00 UTC are missing: the log of pod velero-1 was rotated",
+		"late",
+	)
 	p := k.pods["velero-1"]
 	k.change(func() { p.CreationTimestamp = metav1.NewTime(start.Add(9 * time.Minute)) })
 	if lines, err = read(t, o, Query{Job: restore("InProgress")}); err != nil {
@@ -446,7 +511,10 @@ func TestFollowThroughARestart(t *testing.T) {
 		k.logs["velero-1"] = []stamped{at(30, `info msg="after the rotation"`+mine)}
 		k.refuse = 0
 	})
-	f.await("-- Lines between 2026-11-21 01:00:09 UTC and 2026-11-21 01:00:30 UTC may be missing: the log of pod velero-1 was rotated", "after the rotation")
+	f.await(
+		"-- Lines between 2026-11-21 01:00:09 UTC and 2026-11-21 01:00:30 UTC may be missing: the log of pod velero-1 was rotated",
+		"after the rotation",
+	)
 	k.change(func() { delete(k.pods, "velero-1"); k.cut++ })
 	f.await("-- Pod velero-1 is gone")
 	f.end()
@@ -477,9 +545,15 @@ func TestVolumes(t *testing.T) {
 		k.logs["node-agent-1"] = []stamped{
 			at(2, `info msg="accepted" controller=datadownload datadownload=velero/r9-x`),
 			at(3, `info msg="of another" controller=datadownload datadownload=velero/other-x`),
-			{start.Add(5 * time.Second), "***************************begin pod logs[r9-y/r9-y]***************************"},
+			{
+				start.Add(5 * time.Second),
+				"***************************begin pod logs[r9-y/r9-y]***************************",
+			},
 			at(5, `info msg="of a pod that is gone"`),
-			{start.Add(6 * time.Second), "***************************end pod logs[r9-y/r9-y]***************************"},
+			{
+				start.Add(6 * time.Second),
+				"***************************end pod logs[r9-y/r9-y]***************************",
+			},
 			at(7, `info msg="prepared" owner=r9-y`),
 		}
 		k.logs["node-agent-2"] = []stamped{at(2, `info msg=elsewhere datadownload=velero/r9-x`)}
@@ -490,7 +564,18 @@ func TestVolumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, lines, "server", "node-agent-1: accepted", "r9-x: moving", "begin pod logs", "of a pod that is gone", "end pod logs", "node-agent-1: prepared", "r9-x: panic")
+	wantLines(
+		t,
+		lines,
+		"server",
+		"node-agent-1: accepted",
+		"r9-x: moving",
+		"begin pod logs",
+		"of a pod that is gone",
+		"end pod logs",
+		"node-agent-1: prepared",
+		"r9-x: panic",
+	)
 	if lines, err = read(t, o, Query{Job: withVolumes("InProgress", "r9-x")}); err != nil {
 		t.Fatal(err)
 	}
@@ -501,7 +586,12 @@ func TestVolumes(t *testing.T) {
 func TestLiveLineThatIsTooLong(t *testing.T) {
 	k, o := newKubelet(t)
 	long := strings.Repeat("x", 10<<20)
-	k.server("velero-1", at(1, `info msg="`+long+`"`+mine), at(2, `info msg="`+long+`" restore=velero/r8`), at(3, `info msg=after`+mine))
+	k.server(
+		"velero-1",
+		at(1, `info msg="`+long+`"`+mine),
+		at(2, `info msg="`+long+`" restore=velero/r8`),
+		at(3, `info msg=after`+mine),
+	)
 	var sizes []int
 	var last string
 	err := New(o).Read(t.Context(), Query{Job: restore("InProgress")}, Output{Line: func(e Entry) error {
@@ -509,7 +599,8 @@ func TestLiveLineThatIsTooLong(t *testing.T) {
 		last = string(e.Raw)
 		return nil
 	}})
-	if err != nil || len(sizes) != 3 || sizes[0] > 2*longest || sizes[1] > 2*tailKept || !strings.Contains(last, "after") {
+	if err != nil || len(sizes) != 3 || sizes[0] > 2*longest || sizes[1] > 2*tailKept ||
+		!strings.Contains(last, "after") {
 		t.Errorf("lines of %v bytes, the last %.80q, %v", sizes, last, err)
 	}
 }
@@ -548,13 +639,21 @@ func TestEndedJob(t *testing.T) {
 	o.Open = opens("", artifact.ErrForbidden)
 	var origin Origin
 	var got []string
-	err = New(o).Read(t.Context(), q, Output{Line: func(e Entry) error { got = append(got, shown(e)); return nil }, Origin: func(from Origin) { origin = from }})
-	if err != nil || !errors.Is(origin.NotStored, artifact.ErrForbidden) || !slices.Equal(origin.Pods, []string{"velero-1"}) {
+	err = New(
+		o,
+	).Read(t.Context(), q, Output{Line: func(e Entry) error { got = append(got, shown(e)); return nil }, Origin: func(from Origin) { origin = from }})
+	if err != nil || !errors.Is(origin.NotStored, artifact.ErrForbidden) ||
+		!slices.Equal(origin.Pods, []string{"velero-1"}) {
 		t.Errorf("it comes from %+v, %v", origin, err)
 	}
 	wantLines(t, got, "pod")
 	k.change(func() { k.logs["velero-1"] = k.logs["velero-1"][:1] })
-	if _, err := read(t, o, q); !errors.Is(err, artifact.ErrForbidden) || !strings.Contains(err.Error(), "have no line about it") {
+	if _, err := read(
+		t,
+		o,
+		q,
+	); !errors.Is(err, artifact.ErrForbidden) ||
+		!strings.Contains(err.Error(), "have no line about it") {
 		t.Errorf("with nothing to show: %v", err)
 	}
 	k.change(func() { k.refuse = http.StatusForbidden })
@@ -567,11 +666,21 @@ func TestWithoutTheRight(t *testing.T) {
 	k, o := newKubelet(t)
 	k.server("velero-1")
 	k.change(func() { k.refuse = http.StatusForbidden })
-	if _, err := read(t, o, Query{Job: restore("InProgress")}); err == nil || !strings.Contains(err.Error(), "pods/log") {
+	if _, err := read(
+		t,
+		o,
+		Query{Job: restore("InProgress")},
+	); err == nil ||
+		!strings.Contains(err.Error(), "pods/log") {
 		t.Errorf("it says %v", err)
 	}
 	k.change(func() { delete(k.pods, "velero-1") })
-	if _, err := read(t, o, Query{Job: restore("InProgress")}); err == nil || !strings.Contains(err.Error(), "no pod of Velero's server") {
+	if _, err := read(
+		t,
+		o,
+		Query{Job: restore("InProgress")},
+	); err == nil ||
+		!strings.Contains(err.Error(), "no pod of Velero's server") {
 		t.Errorf("without a server: %v", err)
 	}
 }

@@ -135,15 +135,23 @@ func TestLevels(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	l := Parse(strings.TrimSpace(line("01:00:01", "error", "cannot \x1b[2J", ` backup=velero/b error="no\u202eway" name=a`)))
+	l := Parse(
+		strings.TrimSpace(line("01:00:01", "error", "cannot \x1b[2J", ` backup=velero/b error="no\u202eway" name=a`)),
+	)
 	if l.At.IsZero() || l.Level != Error || l.Text != `cannot \x1b[2J` || l.Error != `no\u202eway` ||
 		!slices.Equal(l.Fields, []Field{{"backup", "velero/b"}, {"name", "a"}}) {
 		t.Errorf("it says %+v", l)
 	}
-	if l := Parse("[node-agent-x] " + strings.TrimSpace(line("01:00:01", "info", "moved", ""))); l.Source != "node-agent-x" || l.Text != "moved" {
+	if l := Parse(
+		"[node-agent-x] " + strings.TrimSpace(line("01:00:01", "info", "moved", "")),
+	); l.Source != "node-agent-x" ||
+		l.Text != "moved" {
 		t.Errorf("of a pod: %+v", l)
 	}
-	if l := Parse(`time="2026-11-21T01:00:01Z" level=info msg="cut in the mid`); l.At.IsZero() || l.Level != Info || l.Text != `"cut in the mid` {
+	if l := Parse(
+		`time="2026-11-21T01:00:01Z" level=info msg="cut in the mid`,
+	); l.At.IsZero() || l.Level != Info ||
+		l.Text != `"cut in the mid` {
 		t.Errorf("a line that was cut: %+v", l)
 	}
 	if l := Parse("goroutine 1 \x9b[running]"); l.Text != `goroutine 1 \x9b[running]` || l.Level != NoLevel {
@@ -219,7 +227,21 @@ func TestNext(t *testing.T) {
 func TestLongLine(t *testing.T) {
 	s := newStore(t, 0)
 	long := strings.Repeat(strings.Repeat("a", 99)+"\x1b", 100<<10) + " the end"
-	fill(t, s, line("01:00:00", "info", "before", "")+`time="2026-11-21T01:00:01Z" level=warning msg=`+long+"\n"+line("01:00:02", "error", "after", ""))
+	fill(
+		t,
+		s,
+		line(
+			"01:00:00",
+			"info",
+			"before",
+			"",
+		)+`time="2026-11-21T01:00:01Z" level=warning msg=`+long+"\n"+line(
+			"01:00:02",
+			"error",
+			"after",
+			"",
+		),
+	)
 	last := s.Len() - 1
 	if last < 10 || s.Line(last).Text != "after" || s.Count(Warning) != 1 {
 		t.Fatalf("%d lines, the last %+v", s.Len(), s.Line(last))
@@ -305,7 +327,12 @@ func TestPartsOfALineAreOneLine(t *testing.T) {
 func TestSplitSince(t *testing.T) {
 	s := newStore(t, 0)
 	text := line("01:00:00", "info", "old", "") + "of the old\n" + line("01:00:05", "info", "new", "") + "of the new\n"
-	if err := split(t.Context(), strings.NewReader(text), time.Date(2026, 11, 21, 1, 0, 3, 0, time.UTC), s.Add); err != nil {
+	if err := split(
+		t.Context(),
+		strings.NewReader(text),
+		time.Date(2026, 11, 21, 1, 0, 3, 0, time.UTC),
+		s.Add,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if s.Len() != 2 || s.Line(0).Text != "new" {

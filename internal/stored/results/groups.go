@@ -108,7 +108,13 @@ func section(severity Severity, scope Scope, namespace string, messages []string
 		if g == nil {
 			same = strings.Clone(same)
 			g = &gathering{text: strings.Clone(text), seen: map[Resource]bool{}}
-			g.Message = Message{Severity: severity, Scope: scope, Namespace: namespace, Text: same, Example: strings.Clone(message)}
+			g.Message = Message{
+				Severity:  severity,
+				Scope:     scope,
+				Namespace: namespace,
+				Text:      same,
+				Example:   strings.Clone(message),
+			}
 			byText[same] = g
 			order = append(order, g)
 		}

@@ -44,7 +44,16 @@ func TestParse(t *testing.T) {
 	} {
 		named, text := parse(c.message)
 		if named != (Resource{c.kind, c.name}) || text != c.text {
-			t.Errorf("%q:\n got %q %q %q\nwant %q %q %q", c.message, named.Kind, named.Name, text, c.kind, c.name, c.text)
+			t.Errorf(
+				"%q:\n got %q %q %q\nwant %q %q %q",
+				c.message,
+				named.Kind,
+				named.Name,
+				text,
+				c.kind,
+				c.name,
+				c.text,
+			)
 		}
 	}
 }
@@ -67,7 +76,14 @@ func TestTemplate(t *testing.T) {
 func quota(namespace string, n int) []string {
 	var all []string
 	for i := range n {
-		all = append(all, fmt.Sprintf(`error restoring pods/%[1]s/worker-%[2]d: pods "worker-%[2]d" is forbidden: exceeded quota: compute, used: pods=20`, namespace, i))
+		all = append(
+			all,
+			fmt.Sprintf(
+				`error restoring pods/%[1]s/worker-%[2]d: pods "worker-%[2]d" is forbidden: exceeded quota: compute, used: pods=20`,
+				namespace,
+				i,
+			),
+		)
 	}
 	return all
 }
@@ -75,13 +91,24 @@ func quota(namespace string, n int) []string {
 func TestGroup(t *testing.T) {
 	results := artifact.Results{
 		Errors: artifact.Messages{
-			Velero:  []string{"error parsing backup contents: no"},
-			Cluster: []string{`error restoring pods/x: boom`, `error restoring pods/y: boom`, `error restoring nodes/z: boom`},
+			Velero: []string{"error parsing backup contents: no"},
+			Cluster: []string{
+				`error restoring pods/x: boom`,
+				`error restoring pods/y: boom`,
+				`error restoring nodes/z: boom`,
+			},
 			Namespaces: map[string][]string{
-				"ops": append(quota("ops", 18), "error restoring widgets.example.com/ops/a: not served", "error restoring widgets.example.com/ops/b: not served", "error restoring widgets.example.com/ops/b: not served"),
+				"ops": append(
+					quota("ops", 18),
+					"error restoring widgets.example.com/ops/a: not served",
+					"error restoring widgets.example.com/ops/b: not served",
+					"error restoring widgets.example.com/ops/b: not served",
+				),
 			},
 		},
-		Warnings: artifact.Messages{Cluster: []string{"could not restore, ClusterRole:ops already exists. Warning: differs"}},
+		Warnings: artifact.Messages{
+			Cluster: []string{"could not restore, ClusterRole:ops already exists. Warning: differs"},
+		},
 	}
 	var lines []string
 	for _, s := range Group(results) {
@@ -147,7 +174,9 @@ func BenchmarkGroup50000(b *testing.B) {
 
 // An entry without words would look like a defect of the page.
 func TestEmptyMessageHasWords(t *testing.T) {
-	all := Group(artifact.Results{Errors: artifact.Messages{Velero: []string{"", " \n", "error restoring pods/shop/db-0: "}}})
+	all := Group(
+		artifact.Results{Errors: artifact.Messages{Velero: []string{"", " \n", "error restoring pods/shop/db-0: "}}},
+	)
 	if len(all) != 1 || all[0].Count != 3 {
 		t.Fatalf("%+v", all)
 	}

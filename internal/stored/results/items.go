@@ -114,7 +114,12 @@ func shared(s string) string { return unique.Make(s).Value() }
 func (b *builder) done() Items {
 	for _, k := range b.byName {
 		slices.SortFunc(k.Items, func(x, y Item) int {
-			return cmp.Or(cmp.Compare(rank[x.Did], rank[y.Did]), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(x.From, y.From))
+			return cmp.Or(
+				cmp.Compare(rank[x.Did], rank[y.Did]),
+				cmp.Compare(x.Namespace, y.Namespace),
+				cmp.Compare(x.Name, y.Name),
+				cmp.Compare(x.From, y.From),
+			)
 		})
 		k.Items = slices.Clip(k.Items)
 		b.Kinds = append(b.Kinds, *k)
@@ -183,7 +188,13 @@ func Compare(list []artifact.Resources, sections []Section, fates *collector.Fat
 	}
 	var missing []collector.Item
 	err := fates.Each(func(of collector.Item) {
-		of.Name, of.Namespace, of.Target = sanitize.String(of.Name), shared(sanitize.String(of.Namespace)), shared(sanitize.String(of.Target))
+		of.Name, of.Namespace, of.Target = sanitize.String(
+			of.Name,
+		), shared(
+			sanitize.String(of.Namespace),
+		), shared(
+			sanitize.String(of.Target),
+		)
 		of.Resource = shared(sanitize.String(of.Resource))
 		l := listed[keyOf(of)]
 		if l == nil || l.seen {
@@ -285,7 +296,8 @@ func reasonsOf(sections []Section) reasons {
 // Differs reports whether Velero kept an existing item that differs from the backup's: only its warning
 // tells where it lists such an item as skipped.
 func (i Item) Differs() bool {
-	return (i.Did == Failed || i.Did == Skipped) && strings.Contains(i.Why, "already exists") && strings.Contains(i.Why, "differ")
+	return (i.Did == Failed || i.Did == Skipped) && strings.Contains(i.Why, "already exists") &&
+		strings.Contains(i.Why, "differ")
 }
 
 // explain adds the reason why an item was not restored: the message names the resource or the kind.
@@ -294,7 +306,10 @@ func (all reasons) explain(i Item, resource, kind string) Item {
 		return i
 	}
 	about := all[[2]string{i.Namespace, i.Name}]
-	if at := slices.IndexFunc(about, func(r reason) bool { return r.kind == resource || r.kind == kind || r.kind == "" }); at >= 0 {
+	if at := slices.IndexFunc(
+		about,
+		func(r reason) bool { return r.kind == resource || r.kind == kind || r.kind == "" },
+	); at >= 0 {
 		i.Why = about[at].text
 	}
 	switch {

@@ -69,14 +69,28 @@ func TestCompare(t *testing.T) {
 			parts := strings.SplitN(i, "/", 3)
 			put(parts[0], parts[1], parts[2], `{"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}}`)
 		}
-		put("pods", "shop", "once", `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "once"}, "status": {"phase": "Succeeded"}}`)
+		put(
+			"pods",
+			"shop",
+			"once",
+			`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "once"}, "status": {"phase": "Succeeded"}}`,
+		)
 		put("pods", "shop", "broken", `{`)
-		put("jobs.batch", "shop", "labelled", `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x", "labels": {"a": "b"}}}`)
+		put(
+			"jobs.batch",
+			"shop",
+			"labelled",
+			`{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x", "labels": {"a": "b"}}}`,
+		)
 	})
 	yes := true
 	spec := collector.RestoreSpec{
-		Restore: velerov1.RestoreSpec{IncludedNamespaces: []string{"shop"}, ExcludedResources: []string{"secrets"}, IncludeClusterResources: &yes,
-			NamespaceMapping: map[string]string{"shop": "shop-2"}},
+		Restore: velerov1.RestoreSpec{
+			IncludedNamespaces:      []string{"shop"},
+			ExcludedResources:       []string{"secrets"},
+			IncludeClusterResources: &yes,
+			NamespaceMapping:        map[string]string{"shop": "shop-2"},
+		},
 		Existing: collector.Namespaces{Known: true},
 	}
 	fates, err := x.Fates(t.Context(), spec, collector.Discovery{})
@@ -86,13 +100,27 @@ func TestCompare(t *testing.T) {
 	sections := Group(artifact.Results{
 		Errors: artifact.Messages{Namespaces: map[string][]string{"shop-2": {
 			"error restoring widgets.example.com/shop-2/w: the server could not find the requested resource"}}},
-		Warnings: artifact.Messages{Cluster: []string{"could not restore, ClusterRole:ops already exists. Warning: differs"},
-			Namespaces: map[string][]string{"shop-2": {"could not restore, ConfigMap:b already exists. Warning: differs"}}},
+		Warnings: artifact.Messages{
+			Cluster: []string{"could not restore, ClusterRole:ops already exists. Warning: differs"},
+			Namespaces: map[string][]string{
+				"shop-2": {"could not restore, ConfigMap:b already exists. Warning: differs"},
+			},
+		},
 	})
 	list := []artifact.Resources{
-		resources("v1/Namespace", "shop-2 created"), resources("v1/ConfigMap", "shop-2/a created", "shop-2/b failed"),
-		resources("v1/Pod", "shop-2/web-1x7 created"), resources("rbac.authorization.k8s.io/v1/ClusterRole", "ops failed"),
-		resources("v1/PersistentVolume", "pv-1 skipped"), resources("example.com/v1/Widget", "shop-2/w failed"), resources("batch/v1/Job", "shop-2/labelled updated"),
+		resources("v1/Namespace", "shop-2 created"),
+		resources("v1/ConfigMap", "shop-2/a created", "shop-2/b failed"),
+		resources(
+			"v1/Pod",
+			"shop-2/web-1x7 created",
+		),
+		resources("rbac.authorization.k8s.io/v1/ClusterRole", "ops failed"),
+		resources(
+			"v1/PersistentVolume",
+			"pv-1 skipped",
+		),
+		resources("example.com/v1/Widget", "shop-2/w failed"),
+		resources("batch/v1/Job", "shop-2/labelled updated"),
 	}
 	for i := range list { // what has no namespace
 		for n, r := range list[i].Items {
@@ -154,7 +182,8 @@ secrets 1
 
 	// Without the backup the reasons are those of the results alone.
 	alone := Listed(list, sections)
-	if alone.Total() != 8 || !strings.Contains(dump(alone), `failed /ops from "": already exists`) || strings.Contains(dump(alone), "left out") {
+	if alone.Total() != 8 || !strings.Contains(dump(alone), `failed /ops from "": already exists`) ||
+		strings.Contains(dump(alone), "left out") {
 		t.Error(dump(alone))
 	}
 }
@@ -171,8 +200,16 @@ func dump(items Items) string {
 }
 
 func TestListedBackup(t *testing.T) {
-	items := Listed([]artifact.Resources{resources("apps/v1/Deployment", "shop/b", "shop/a"), resources("example.com/v1/Widget", "shop/w")}, nil)
-	if got := dump(items); got != "deployments.apps 2\n   shop/a from \"\": \n   shop/b from \"\": \nexample.com/v1/Widget 1\n   shop/w from \"\": \n" {
+	items := Listed(
+		[]artifact.Resources{
+			resources("apps/v1/Deployment", "shop/b", "shop/a"),
+			resources("example.com/v1/Widget", "shop/w"),
+		},
+		nil,
+	)
+	if got := dump(
+		items,
+	); got != "deployments.apps 2\n   shop/a from \"\": \n   shop/b from \"\": \nexample.com/v1/Widget 1\n   shop/w from \"\": \n" {
 		t.Errorf("%q", got)
 	}
 }
@@ -222,16 +259,34 @@ func TestCompareTwoNamespacesInOne(t *testing.T) {
 	x := backupOf(t, func(put func(resource, namespace, name, body string)) {
 		for _, namespace := range []string{"a", "b"} {
 			put("namespaces", "", namespace, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}`)
-			put("configmaps", namespace, "kube-root-ca.crt", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}`)
+			put(
+				"configmaps",
+				namespace,
+				"kube-root-ca.crt",
+				`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}`,
+			)
 		}
 	})
-	fates, err := x.Fates(t.Context(), collector.RestoreSpec{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"a": "c", "b": "c"}}}, collector.Discovery{})
+	fates, err := x.Fates(
+		t.Context(),
+		collector.RestoreSpec{Restore: velerov1.RestoreSpec{NamespaceMapping: map[string]string{"a": "c", "b": "c"}}},
+		collector.Discovery{},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := Group(artifact.Results{Warnings: artifact.Messages{Namespaces: map[string][]string{"c": {"could not restore, ConfigMap:kube-root-ca.crt already exists. Warning: differs"}}}})
+	sections := Group(
+		artifact.Results{
+			Warnings: artifact.Messages{
+				Namespaces: map[string][]string{
+					"c": {"could not restore, ConfigMap:kube-root-ca.crt already exists. Warning: differs"},
+				},
+			},
+		},
+	)
 	items, err := Compare([]artifact.Resources{resources("v1/ConfigMap", "c/kube-root-ca.crt failed")}, sections, fates)
-	if want := "configmaps 2\n  failed c/kube-root-ca.crt from \"a\": already exists. Warning: differs\n  left out c/kube-root-ca.crt from \"b\": an item of that name came into this namespace from another one\n"; err != nil || !strings.HasPrefix(dump(items), want) {
+	if want := "configmaps 2\n  failed c/kube-root-ca.crt from \"a\": already exists. Warning: differs\n  left out c/kube-root-ca.crt from \"b\": an item of that name came into this namespace from another one\n"; err != nil ||
+		!strings.HasPrefix(dump(items), want) {
 		t.Errorf("%v:\n%s", err, dump(items))
 	}
 }

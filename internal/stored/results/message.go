@@ -31,18 +31,44 @@ var forms = []struct {
 	prefix, words, kind string
 	pattern             *regexp.Regexp
 }{
-	{prefix: "error restoring additional item ", words: "error restoring additional item: ", pattern: regexp.MustCompile(id)},
+	{
+		prefix:  "error restoring additional item ",
+		words:   "error restoring additional item: ",
+		pattern: regexp.MustCompile(id),
+	},
 	{prefix: "error restoring ", pattern: regexp.MustCompile(id)},
 	{prefix: "error preparing ", words: "error preparing: ", pattern: regexp.MustCompile(id)},
 	{prefix: "error checking completion of ", words: "error checking completion of: ", pattern: regexp.MustCompile(id)},
 	{prefix: "additional items for ", words: "additional items ", pattern: regexp.MustCompile(id)},
 	{pattern: regexp.MustCompile(`(?s)^"*([^/ "]+)/(?:[^/ ]*/)?([^/ "]+?)"*:? (unexpected type .*)$`)},
-	{prefix: "could not restore, ", words: "already exists", pattern: regexp.MustCompile(`(?s)^([^: ]+)[: ]"*([^ ]+?)"* already exists(.*)$`)},
-	{prefix: "the CRD ", words: "the CRD is ", kind: "customresourcedefinitions", pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`)},
-	{prefix: "error verifying the CRD ", words: "error verifying the CRD is ", kind: "customresourcedefinitions", pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`)},
+	{
+		prefix:  "could not restore, ",
+		words:   "already exists",
+		pattern: regexp.MustCompile(`(?s)^([^: ]+)[: ]"*([^ ]+?)"* already exists(.*)$`),
+	},
+	{
+		prefix:  "the CRD ",
+		words:   "the CRD is ",
+		kind:    "customresourcedefinitions",
+		pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`),
+	},
+	{
+		prefix:  "error verifying the CRD ",
+		words:   "error verifying the CRD is ",
+		kind:    "customresourcedefinitions",
+		pattern: regexp.MustCompile(`(?s)^()([^ ]+) is (.*)$`),
+	},
 	// A path in the backup: KIND/namespaces/NAMESPACE/NAME.json or KIND/cluster/NAME.json, perhaps with a version.
-	{prefix: `error decoding "resources/`, words: "error decoding: ", pattern: regexp.MustCompile(`(?s)^([^/]+)/(?:.*?/)?([^/]+?)\.json": (.*)$`)},
-	{prefix: "Operation cannot be fulfilled on ", words: "Operation cannot be fulfilled", pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)"(.*)$`)},
+	{
+		prefix:  `error decoding "resources/`,
+		words:   "error decoding: ",
+		pattern: regexp.MustCompile(`(?s)^([^/]+)/(?:.*?/)?([^/]+?)\.json": (.*)$`),
+	},
+	{
+		prefix:  "Operation cannot be fulfilled on ",
+		words:   "Operation cannot be fulfilled",
+		pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)"(.*)$`),
+	},
 	{pattern: regexp.MustCompile(`(?s)^([^ :]+) "([^ "]+)" ((?:not found|already exists|is forbidden|is invalid).*)$`)},
 }
 
@@ -75,7 +101,10 @@ func parseLogLine(fields []string) (r Resource, text string) {
 		text += ": " + fields[4]
 	}
 	// Some errors name the resource: "(groupResource=pods, namespace=shop, name=db-0)".
-	r = Resource{cmp.Or(fields[1], between(text, "groupResource=", ",")), cmp.Or(fields[2], between(text, ", name=", ")"))}
+	r = Resource{
+		cmp.Or(fields[1], between(text, "groupResource=", ",")),
+		cmp.Or(fields[2], between(text, ", name=", ")")),
+	}
 	if r.Name == "" {
 		return Resource{}, text // a kind alone is no resource
 	}

@@ -62,5 +62,9 @@ func Caveat(j *job.Job, sections []Section) string {
 	if errs == j.Errors && warnings == j.Warnings {
 		return ""
 	}
-	return fmt.Sprintf("The status counts %s and %s.", human.Count(j.Errors, "error"), human.Count(j.Warnings, "warning"))
+	return fmt.Sprintf(
+		"The status counts %s and %s.",
+		human.Count(j.Errors, "error"),
+		human.Count(j.Warnings, "warning"),
+	)
 }

@@ -17,7 +17,9 @@ import (
 )
 
 func backup(rest string) []byte {
-	return []byte(`{"apiVersion":"velero.io/v1","kind":"Backup","metadata":{"name":"b","uid":"u","labels":{"k":"v"}},` + rest + `}`)
+	return []byte(
+		`{"apiVersion":"velero.io/v1","kind":"Backup","metadata":{"name":"b","uid":"u","labels":{"k":"v"}},` + rest + `}`,
+	)
 }
 
 // A malformed field costs itself and nothing beside it.
@@ -86,7 +88,12 @@ func TestObjectKeepsAllButTheMalformed(t *testing.T) {
 
 func TestMetadataMayBeMalformedToo(t *testing.T) {
 	var b velerov1.Backup
-	found, err := Object([]byte(`{"metadata":{"name":"b","creationTimestamp":"junk","labels":[],"managedFields":[{"manager":"m","fieldsV1":7}]}}`), &b)
+	found, err := Object(
+		[]byte(
+			`{"metadata":{"name":"b","creationTimestamp":"junk","labels":[],"managedFields":[{"manager":"m","fieldsV1":7}]}}`,
+		),
+		&b,
+	)
 	if err != nil || b.Name != "b" || len(found) != 2 || b.ManagedFields[0].Manager != "m" {
 		t.Errorf("%v, %v, %+v", found, err, b)
 	}
@@ -118,7 +125,8 @@ func TestToldIsBoundedAndHarmless(t *testing.T) {
 	}
 	for _, m := range found {
 		for _, text := range []string{m.Field, m.Value, m.Error, m.String(), Patch([]Malformed{m})} {
-			if strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r == 0x7f }) || utf8.RuneCountInString(text) > maxPatch {
+			if strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r == 0x7f }) ||
+				utf8.RuneCountInString(text) > maxPatch {
 				t.Errorf("told %q", text)
 			}
 		}
@@ -126,7 +134,11 @@ func TestToldIsBoundedAndHarmless(t *testing.T) {
 	many := make([]any, 10_000)
 	data, _ := json.Marshal(many)
 	data = []byte(strings.ReplaceAll(string(data), "null", "7"))
-	if found, err = Object(backup(`"spec":{"includedNamespaces":`+string(data)+`}`), &b); err != nil || len(found) != MaxProblems {
+	if found, err = Object(
+		backup(`"spec":{"includedNamespaces":`+string(data)+`}`),
+		&b,
+	); err != nil ||
+		len(found) != MaxProblems {
 		t.Errorf("%d problems, %v", len(found), err)
 	}
 }
@@ -182,7 +194,11 @@ func TestMembersAreThoseOfJSON(t *testing.T) {
 // FuzzObject: whatever an API server sends, a row comes out or an error, and
 // what is kept can be read.
 func FuzzObject(f *testing.F) {
-	f.Add(backup(`"spec":{"ttl":"30d","hooks":{"resources":[{"pre":[{"exec":{"timeout":1}}]}]}},"status":{"progress":[]}`))
+	f.Add(
+		backup(
+			`"spec":{"ttl":"30d","hooks":{"resources":[{"pre":[{"exec":{"timeout":1}}]}]}},"status":{"progress":[]}`,
+		),
+	)
 	f.Add([]byte(`{"metadata":{"name":1},"spec":null,"status":{"errors":1e400}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var r velerov1.Restore
@@ -194,7 +210,8 @@ func FuzzObject(f *testing.F) {
 			t.Errorf("%d problems", len(found))
 		}
 		for _, m := range found {
-			if m.Error == "" || utf8.RuneCountInString(m.Value) > maxValue || utf8.RuneCountInString(m.Field) > maxField {
+			if m.Error == "" || utf8.RuneCountInString(m.Value) > maxValue ||
+				utf8.RuneCountInString(m.Field) > maxField {
 				t.Errorf("%+v", m)
 			}
 		}

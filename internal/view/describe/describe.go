@@ -144,7 +144,9 @@ func (d *describer) moment(name, title string, at time.Time) {
 	if at.After(d.now) {
 		note = human.In(at, d.now)
 	}
-	d.add(Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: document.Moment{Time: at}})
+	d.add(
+		Field{Name: name, Title: title, Values: []string{Moment(at, d.now)}, Note: note, At: document.Moment{Time: at}},
+	)
 }
 
 func Moment(at, now time.Time) string { return at.In(now.Location()).Format("2006-01-02 15:04:05 MST") }
@@ -268,7 +270,12 @@ func (d *describer) items() {
 	if !items.Known {
 		return
 	}
-	f := Field{Name: "items", Title: "Items", Values: []string{fmt.Sprintf("%d of %d", items.Done, items.Total)}, More: Resources}
+	f := Field{
+		Name:   "items",
+		Title:  "Items",
+		Values: []string{fmt.Sprintf("%d of %d", items.Done, items.Total)},
+		More:   Resources,
+	}
 	switch from := items.RevisedFrom; {
 	case items.Estimated:
 		f.Note = "veltui's estimate of the total"
@@ -311,7 +318,14 @@ func (d *describer) progress() {
 		phases[kind][cmp.Or(v.Phase, velero.VolumeNew)]++
 	}
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		d.add(Field{Name: "volumes", Title: kind + "s", Values: []string{fmt.Sprintf("%d: %s", counts[kind], human.Largest(phases[kind], -1))}, More: Volumes})
+		d.add(
+			Field{
+				Name:   "volumes",
+				Title:  kind + "s",
+				Values: []string{fmt.Sprintf("%d: %s", counts[kind], human.Largest(phases[kind], -1))},
+				More:   Volumes,
+			},
+		)
 	}
 	if o := j.Operations; o.Attempted > 0 {
 		d.add(Field{Name: "itemOperations", Title: "Item operations", More: Operations,

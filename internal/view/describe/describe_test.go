@@ -64,35 +64,121 @@ func TestUnsetFilters(t *testing.T) {
 		"v1.17.0": {"filters / Included resources": "", "filters / Included namespaced": "*"},
 		"":        {"filters / Included resources": "", "filters / Included namespaced": "*"},
 	} {
-		check(t, describedIn(diagnosis.Environment{Server: velero.Server{ServerPod: velero.ServerPod{Version: version}}}, job.Input{Backup: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}}), want)
+		check(
+			t,
+			describedIn(
+				diagnosis.Environment{Server: velero.Server{ServerPod: velero.ServerPod{Version: version}}},
+				job.Input{Backup: &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "b"}}},
+			),
+			want,
+		)
 	}
 }
 
 func TestBackup(t *testing.T) {
-	b := &velerov1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "full", UID: "u", CreationTimestamp: *at(-time.Hour),
-		Labels: map[string]string{velerov1.ScheduleNameLabel: "nightly"}, Annotations: map[string]string{velerov1.GlobalBackupVolumePolicyConfigMapAnnotation: "global"}}}
-	b.Spec = velerov1.BackupSpec{
-		IncludedNamespaces: []string{"a", "b"}, ExcludedNamespaces: []string{"c"}, IncludedNamespaceScopedResources: []string{"pods"},
-		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, StorageLocation: "default",
-		OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"x": "1"}}, {MatchLabels: map[string]string{"x": "2"}}},
-		SnapshotVolumes:  ptr(false), SnapshotMoveData: ptr(true), TTL: metav1.Duration{Duration: 720 * time.Hour},
-		CSISnapshotTimeout: metav1.Duration{Duration: 10 * time.Minute}, ItemOperationTimeout: metav1.Duration{Duration: 4*time.Hour + 30*time.Second},
-		ResourcePolicy: &corev1.TypedLocalObjectReference{Kind: "configmap", Name: "policy"}, UploaderConfig: &velerov1.UploaderConfigForBackup{ParallelFilesUpload: 3},
-		OrderedResources: map[string]string{"pods": "a/x,a/y"},
-		Hooks: velerov1.BackupHooks{Resources: []velerov1.BackupResourceHookSpec{{Name: "freeze", ExcludedNamespaces: []string{"c"},
-			PreHooks:  []velerov1.BackupResourceHook{{Exec: &velerov1.ExecHook{Container: "db", Command: []string{"fsfreeze", "-f", "/var"}, OnError: "Fail", Timeout: metav1.Duration{Duration: 30 * time.Second}}}},
-			PostHooks: []velerov1.BackupResourceHook{{Exec: &velerov1.ExecHook{Command: []string{"thaw"}}}}}}},
+	b := &velerov1.Backup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         "velero",
+			Name:              "full",
+			UID:               "u",
+			CreationTimestamp: *at(-time.Hour),
+			Labels: map[string]string{
+				velerov1.ScheduleNameLabel: "nightly",
+			},
+			Annotations: map[string]string{velerov1.GlobalBackupVolumePolicyConfigMapAnnotation: "global"},
+		},
 	}
-	b.Status = velerov1.BackupStatus{Phase: velerov1.BackupPhasePartiallyFailed, StartTimestamp: at(-time.Hour), CompletionTimestamp: at(-30 * time.Minute),
-		Expiration: at(24 * time.Hour), FormatVersion: "1.1.0", Errors: 2, Warnings: 1, FailureReason: "why", ValidationErrors: []string{"one", "two"},
-		Progress: &velerov1.BackupProgress{ItemsBackedUp: 7, TotalItems: 9}, HookStatus: &velerov1.HookStatus{HooksAttempted: 4, HooksFailed: 1},
-		CSIVolumeSnapshotsAttempted: 2, CSIVolumeSnapshotsCompleted: 1, BackupItemOperationsAttempted: 3, BackupItemOperationsCompleted: 2, BackupItemOperationsFailed: 1}
-	got := described(job.Input{Backup: b, Volumes: []job.Volume{{Kind: velero.PodVolumeBackup, Phase: "Completed"}, {Kind: velero.PodVolumeBackup}}},
+	b.Spec = velerov1.BackupSpec{
+		IncludedNamespaces: []string{
+			"a",
+			"b",
+		},
+		ExcludedNamespaces:               []string{"c"},
+		IncludedNamespaceScopedResources: []string{"pods"},
+		LabelSelector:                    &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+		StorageLocation:                  "default",
+		OrLabelSelectors: []*metav1.LabelSelector{
+			{MatchLabels: map[string]string{"x": "1"}},
+			{MatchLabels: map[string]string{"x": "2"}},
+		},
+		SnapshotVolumes:  ptr(false),
+		SnapshotMoveData: ptr(true),
+		TTL:              metav1.Duration{Duration: 720 * time.Hour},
+		CSISnapshotTimeout: metav1.Duration{
+			Duration: 10 * time.Minute,
+		},
+		ItemOperationTimeout: metav1.Duration{Duration: 4*time.Hour + 30*time.Second},
+		ResourcePolicy: &corev1.TypedLocalObjectReference{
+			Kind: "configmap",
+			Name: "policy",
+		},
+		UploaderConfig:   &velerov1.UploaderConfigForBackup{ParallelFilesUpload: 3},
+		OrderedResources: map[string]string{"pods": "a/x,a/y"},
+		Hooks: velerov1.BackupHooks{
+			Resources: []velerov1.BackupResourceHookSpec{
+				{
+					Name:               "freeze",
+					ExcludedNamespaces: []string{"c"},
+					PreHooks: []velerov1.BackupResourceHook{
+						{
+							Exec: &velerov1.ExecHook{
+								Container: "db",
+								Command:   []string{"fsfreeze", "-f", "/var"},
+								OnError:   "Fail",
+								Timeout:   metav1.Duration{Duration: 30 * time.Second},
+							},
+						},
+					},
+					PostHooks: []velerov1.BackupResourceHook{{Exec: &velerov1.ExecHook{Command: []string{"thaw"}}}},
+				},
+			},
+		},
+	}
+	b.Status = velerov1.BackupStatus{
+		Phase:               velerov1.BackupPhasePartiallyFailed,
+		StartTimestamp:      at(-time.Hour),
+		CompletionTimestamp: at(-30 * time.Minute),
+		Expiration: at(
+			24 * time.Hour,
+		),
+		FormatVersion:    "1.1.0",
+		Errors:           2,
+		Warnings:         1,
+		FailureReason:    "why",
+		ValidationErrors: []string{"one", "two"},
+		Progress: &velerov1.BackupProgress{
+			ItemsBackedUp: 7,
+			TotalItems:    9,
+		},
+		HookStatus:                    &velerov1.HookStatus{HooksAttempted: 4, HooksFailed: 1},
+		CSIVolumeSnapshotsAttempted:   2,
+		CSIVolumeSnapshotsCompleted:   1,
+		BackupItemOperationsAttempted: 3,
+		BackupItemOperationsCompleted: 2,
+		BackupItemOperationsFailed:    1,
+	}
+	got := described(
+		job.Input{
+			Backup:  b,
+			Volumes: []job.Volume{{Kind: velero.PodVolumeBackup, Phase: "Completed"}, {Kind: velero.PodVolumeBackup}},
+		},
 		diagnosis.Deletion{Backup: "full", Phase: "Processed", Errors: []string{"denied"}, Created: noon},
-		diagnosis.Deletion{Backup: "other", Created: noon}, diagnosis.Deletion{Backup: "full", Phase: "Processed", Created: noon.Add(-2 * time.Hour)})
+		diagnosis.Deletion{
+			Backup:  "other",
+			Created: noon,
+		},
+		diagnosis.Deletion{Backup: "full", Phase: "Processed", Created: noon.Add(-2 * time.Hour)},
+	)
 	check(t, got, map[string]string{
-		"/ Phase": "PartiallyFailed", "/ Started": "2026-11-20 11:00:00 UTC", "/ Completed": "2026-11-20 11:30:00 UTC", "/ Elapsed": "30m",
-		"/ Items": "7 of 9", "/ Errors": "2", "/ Warnings": "1", "/ Failed because": "why", "/ Not valid": "one\ntwo",
+		"/ Phase":                           "PartiallyFailed",
+		"/ Started":                         "2026-11-20 11:00:00 UTC",
+		"/ Completed":                       "2026-11-20 11:30:00 UTC",
+		"/ Elapsed":                         "30m",
+		"/ Items":                           "7 of 9",
+		"/ Errors":                          "2",
+		"/ Warnings":                        "1",
+		"/ Failed because":                  "why",
+		"/ Not valid":                       "one\ntwo",
 		"/ Deletion":                        "2026-11-20 12:00:00 UTC: Processed\n  denied",
 		"progress / PodVolumeBackups":       "2: Completed 1, New 1",
 		"progress / CSI snapshots":          "1 of 2 completed",
@@ -120,14 +206,40 @@ func TestBackup(t *testing.T) {
 }
 
 func TestRestore(t *testing.T) {
-	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "r", DeletionTimestamp: at(0)}, Spec: velerov1.RestoreSpec{
-		BackupName: "full", NamespaceMapping: map[string]string{"b": "d", "a": "c"}, IncludeClusterResources: ptr(false), PreserveNodePorts: ptr(true),
-		ExistingResourcePolicy: "update", ResourceModifier: &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"},
-		RestoreStatus:  &velerov1.RestoreStatusSpec{IncludedResources: []string{"workflows"}},
-		UploaderConfig: &velerov1.UploaderConfigForRestore{WriteSparseFiles: ptr(true), ParallelFilesDownload: 8},
-		Hooks: velerov1.RestoreHooks{Resources: []velerov1.RestoreResourceHookSpec{{Name: "warm", PostHooks: []velerov1.RestoreResourceHook{
-			{Exec: &velerov1.ExecRestoreHook{Command: []string{"warm"}, WaitTimeout: metav1.Duration{Duration: time.Minute}}},
-			{Init: &velerov1.InitRestoreHook{InitContainers: []runtime.RawExtension{{Raw: []byte(`{"name":"i","image":"img"}`)}, {Raw: []byte(`[`)}}}}}}}}}}
+	r := &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "r", DeletionTimestamp: at(0)},
+		Spec: velerov1.RestoreSpec{
+			BackupName:              "full",
+			NamespaceMapping:        map[string]string{"b": "d", "a": "c"},
+			IncludeClusterResources: ptr(false),
+			PreserveNodePorts:       ptr(true),
+			ExistingResourcePolicy:  "update",
+			ResourceModifier:        &corev1.TypedLocalObjectReference{Kind: "ConfigMap", Name: "m"},
+			RestoreStatus:           &velerov1.RestoreStatusSpec{IncludedResources: []string{"workflows"}},
+			UploaderConfig: &velerov1.UploaderConfigForRestore{
+				WriteSparseFiles:      ptr(true),
+				ParallelFilesDownload: 8,
+			},
+			Hooks: velerov1.RestoreHooks{
+				Resources: []velerov1.RestoreResourceHookSpec{{Name: "warm", PostHooks: []velerov1.RestoreResourceHook{
+					{
+						Exec: &velerov1.ExecRestoreHook{
+							Command:     []string{"warm"},
+							WaitTimeout: metav1.Duration{Duration: time.Minute},
+						},
+					},
+					{
+						Init: &velerov1.InitRestoreHook{
+							InitContainers: []runtime.RawExtension{
+								{Raw: []byte(`{"name":"i","image":"img"}`)},
+								{Raw: []byte(`[`)},
+							},
+						},
+					},
+				}}},
+			},
+		},
+	}
 	check(t, described(job.Input{Restore: r}), map[string]string{
 		"/ Phase":                          "New (being deleted)",
 		"source / Backup":                  "full",
@@ -178,7 +290,12 @@ func TestTableNamesEveryLabelOfVelero(t *testing.T) {
 	}
 	found := map[string]bool{}
 	for _, name := range []string{"backup_describer.go", "restore_describer.go", "describe.go"} {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(out)), "pkg/cmd/util/output", name), nil, 0)
+		file, err := parser.ParseFile(
+			token.NewFileSet(),
+			filepath.Join(strings.TrimSpace(string(out)), "pkg/cmd/util/output", name),
+			nil,
+			0,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +306,10 @@ func TestTableNamesEveryLabelOfVelero(t *testing.T) {
 			}
 			for _, arg := range call.Args {
 				for _, text := range texts(arg) {
-					if m := printed.FindStringSubmatch(text); m != nil && called(call, "Printf", "Println", "DescribeMap", "DescribeSlice", "describeResult") {
+					if m := printed.FindStringSubmatch(
+						text,
+					); m != nil &&
+						called(call, "Printf", "Println", "DescribeMap", "DescribeSlice", "describeResult") {
 						found[strings.Replace(m[1], "%s", "UPLOADER", 1)] = true
 					}
 				}
@@ -253,7 +373,11 @@ func tableLabels(t *testing.T) []string {
 }
 
 func TestBackupSpec(t *testing.T) {
-	spec := velerov1.BackupSpec{IncludedNamespaces: []string{"media"}, SnapshotMoveData: ptr(true), Metadata: velerov1.Metadata{Labels: map[string]string{"team": "crm"}}}
+	spec := velerov1.BackupSpec{
+		IncludedNamespaces: []string{"media"},
+		SnapshotMoveData:   ptr(true),
+		Metadata:           velerov1.Metadata{Labels: map[string]string{"team": "crm"}},
+	}
 	var set []string
 	for _, s := range BackupSpec(spec, "v1.18.3") {
 		for _, f := range s.Fields {
@@ -262,7 +386,14 @@ func TestBackupSpec(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"Included namespaces media", "Snapshot move data true", "Labels team=crm"}; !slices.Equal(set, want) {
+	if want := []string{
+		"Included namespaces media",
+		"Snapshot move data true",
+		"Labels team=crm",
+	}; !slices.Equal(
+		set,
+		want,
+	) {
 		t.Errorf("set are %q, want %q", set, want)
 	}
 }

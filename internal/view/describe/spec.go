@@ -33,8 +33,18 @@ func BackupSpec(spec velerov1.BackupSpec, server string) []Section {
 // is not there, are those of its pkg/cmd/util/output/backup_describer.go (1.18.3).
 func (d *describer) backup(b *velerov1.Backup) {
 	spec, status := b.Spec, b.Status
-	d.snapshotCounts("Native snapshots", "volumeSnapshots", status.VolumeSnapshotsCompleted, status.VolumeSnapshotsAttempted)
-	d.snapshotCounts("CSI snapshots", "csiVolumeSnapshots", status.CSIVolumeSnapshotsCompleted, status.CSIVolumeSnapshotsAttempted)
+	d.snapshotCounts(
+		"Native snapshots",
+		"volumeSnapshots",
+		status.VolumeSnapshotsCompleted,
+		status.VolumeSnapshotsAttempted,
+	)
+	d.snapshotCounts(
+		"CSI snapshots",
+		"csiVolumeSnapshots",
+		status.CSIVolumeSnapshotsCompleted,
+		status.CSIVolumeSnapshotsAttempted,
+	)
 	d.hookCounts(status.HookStatus)
 
 	d.section("storage")
@@ -67,7 +77,14 @@ func (d *describer) filters(spec velerov1.BackupSpec, annotations map[string]str
 	} else {
 		d.list("includedResources", "Included resources", spec.IncludedResources, "*")
 		d.list("excludedResources", "Excluded resources", spec.ExcludedResources, none)
-		d.boolean("includeClusterResources", "Cluster-scoped", spec.IncludeClusterResources, "included", "excluded", "auto")
+		d.boolean(
+			"includeClusterResources",
+			"Cluster-scoped",
+			spec.IncludeClusterResources,
+			"included",
+			"excluded",
+			"auto",
+		)
 	}
 	d.selectors(spec.LabelSelector, spec.OrLabelSelectors)
 	d.reference("resourcePolicy", "Resource policies", spec.ResourcePolicy)
@@ -102,11 +119,26 @@ func (d *describer) volumes(spec velerov1.BackupSpec) {
 func (d *describer) hooks(spec velerov1.BackupSpec) {
 	d.section("hooks")
 	for _, h := range spec.Hooks.Resources {
-		lines := hookFilter(h.IncludedNamespaces, h.ExcludedNamespaces, h.IncludedResources, h.ExcludedResources, selector(h.LabelSelector))
+		lines := hookFilter(
+			h.IncludedNamespaces,
+			h.ExcludedNamespaces,
+			h.IncludedResources,
+			h.ExcludedResources,
+			selector(h.LabelSelector),
+		)
 		for i, hooks := range [][]velerov1.BackupResourceHook{h.PreHooks, h.PostHooks} {
 			for _, hook := range hooks {
 				if e := hook.Exec; e != nil {
-					lines = append(lines, execHook([]string{"before", "after"}[i], e.Container, e.Command, e.OnError, [2]string{"timeout", exact(e.Timeout.Duration)}))
+					lines = append(
+						lines,
+						execHook(
+							[]string{"before", "after"}[i],
+							e.Container,
+							e.Command,
+							e.OnError,
+							[2]string{"timeout", exact(e.Timeout.Duration)},
+						),
+					)
 				}
 			}
 		}
@@ -155,11 +187,26 @@ func (d *describer) restore(r *velerov1.Restore) {
 
 	d.section("hooks")
 	for _, h := range spec.Hooks.Resources {
-		lines := hookFilter(h.IncludedNamespaces, h.ExcludedNamespaces, h.IncludedResources, h.ExcludedResources, selector(h.LabelSelector))
+		lines := hookFilter(
+			h.IncludedNamespaces,
+			h.ExcludedNamespaces,
+			h.IncludedResources,
+			h.ExcludedResources,
+			selector(h.LabelSelector),
+		)
 		for _, hook := range h.PostHooks {
 			if e := hook.Exec; e != nil {
-				lines = append(lines, execHook("after", e.Container, e.Command, e.OnError,
-					[2]string{"timeout", exact(e.ExecTimeout.Duration)}, [2]string{"wait", exact(e.WaitTimeout.Duration)}))
+				lines = append(lines, execHook(
+					"after",
+					e.Container,
+					e.Command,
+					e.OnError,
+					[2]string{
+						"timeout",
+						exact(e.ExecTimeout.Duration),
+					},
+					[2]string{"wait", exact(e.WaitTimeout.Duration)},
+				))
 			}
 			if hook.Init != nil {
 				lines = append(lines, initHook(hook.Init))
@@ -183,7 +230,14 @@ func scopedFilters(s velerov1.BackupSpec, version velero.Version) bool {
 
 func (d *describer) snapshotCounts(title, name string, completed, attempted int) {
 	if attempted > 0 {
-		d.add(Field{Name: name, Title: title, Values: []string{fmt.Sprintf("%d of %d completed", completed, attempted)}, More: Volumes})
+		d.add(
+			Field{
+				Name:   name,
+				Title:  title,
+				Values: []string{fmt.Sprintf("%d of %d completed", completed, attempted)},
+				More:   Volumes,
+			},
+		)
 	}
 }
 
@@ -196,7 +250,15 @@ func (d *describer) reference(name, title string, ref *corev1.TypedLocalObjectRe
 // noHooks says that a job has no hooks of its own; pods may have some.
 func (d *describer) noHooks() {
 	if len(d.sections[len(d.sections)-1].Fields) == 0 {
-		d.add(Field{Name: "hooks", Title: "Hooks", Values: []string{none}, Note: "pods may have some in their annotations", Unset: true})
+		d.add(
+			Field{
+				Name:   "hooks",
+				Title:  "Hooks",
+				Values: []string{none},
+				Note:   "pods may have some in their annotations",
+				Unset:  true,
+			},
+		)
 	}
 }
 
@@ -206,7 +268,11 @@ func Filter(included, excluded []string) string {
 }
 
 func hookFilter(inNamespaces, notNamespaces, inResources, notResources []string, labels string) []string {
-	return []string{"namespaces " + Filter(inNamespaces, notNamespaces), "resources " + Filter(inResources, notResources), "labels " + cmp.Or(labels, none)}
+	return []string{
+		"namespaces " + Filter(inNamespaces, notNamespaces),
+		"resources " + Filter(inResources, notResources),
+		"labels " + cmp.Or(labels, none),
+	}
 }
 
 // execHook is a command that runs in a container; limits are times with their names.

@@ -30,12 +30,20 @@ func Schedule(s assess.Schedule, a *assess.Assessment) []Section {
 	if more := len(s.Trend) - shownRuns; more > 0 {
 		d.text("older", "Older", human.Count(more, "backup"))
 	}
-	return slices.Concat([]Section{ScheduleTimes(s, a)}, filled(d.sections), filled(BackupSpec(s.Spec.Template, a.Environment.Server.Version)))
+	return slices.Concat(
+		[]Section{ScheduleTimes(s, a)},
+		filled(d.sections),
+		filled(BackupSpec(s.Spec.Template, a.Environment.Server.Version)),
+	)
 }
 
 const shownRuns = 20
 
-var endTones = map[string]Tone{velero.PhasePartiallyFailed: Warning, velero.PhaseFailed: Bad, velero.PhaseFailedValidation: Bad}
+var endTones = map[string]Tone{
+	velero.PhasePartiallyFailed:  Warning,
+	velero.PhaseFailed:           Bad,
+	velero.PhaseFailedValidation: Bad,
+}
 
 func runText(r assess.Run, now time.Time) string {
 	parts := []string{cmp.Or(r.Phase, velero.PhaseNew), human.Ago(r.Began(), now)}
@@ -80,7 +88,12 @@ func NamespaceChanges(r assess.Run) string {
 // ScheduleTimes describes when a schedule makes backups.
 func ScheduleTimes(s assess.Schedule, a *assess.Assessment) Section {
 	d := describer{now: a.Environment.Now}
-	next := Field{Name: "nextRun", Title: "Next run", Values: []string{human.Moment(s.Next, d.now)}, At: document.Moment{Time: s.Next}}
+	next := Field{
+		Name:   "nextRun",
+		Title:  "Next run",
+		Values: []string{human.Moment(s.Next, d.now)},
+		At:     document.Moment{Time: s.Next},
+	}
 	switch {
 	case s.Next.After(d.now):
 	case !s.Next.IsZero():
@@ -119,9 +132,17 @@ func Location(l assess.Location, a *assess.Assessment) []Section {
 	d := describer{now: a.Environment.Now}
 	d.section("state")
 	d.text("phase", "Phase", l.State())
-	d.text("message", "Message", map[bool]string{true: l.Status.Message}[l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable])
+	d.text(
+		"message",
+		"Message",
+		map[bool]string{true: l.Status.Message}[l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable],
+	)
 	d.text("accessMode", "Access mode", l.Mode())
-	d.text("default", "Default", map[bool]string{true: "yes: for backups that name no location", false: "no"}[l.Spec.Default])
+	d.text(
+		"default",
+		"Default",
+		map[bool]string{true: "yes: for backups that name no location", false: "no"}[l.Spec.Default],
+	)
 	d.since("lastValidated", "Last validated", job.TimeOf(l.Status.LastValidationTime), "never")
 	d.text("validationFrequency", "Validated every", period(l.Spec.ValidationFrequency))
 	d.since("lastSynced", "Last synced", job.TimeOf(l.Status.LastSyncedTime), "never")
@@ -144,7 +165,11 @@ func Location(l assess.Location, a *assess.Assessment) []Section {
 	d.access(l.Spec.Credential, l.Spec.Config)
 	backups, repositories := fmt.Sprint(l.Backups), fmt.Sprint(l.Repositories)
 	if l.Bad > 0 {
-		backups += fmt.Sprintf(", %d of %s not Completed", l.Bad, map[bool]string{true: "those that are shown", false: "them"}[l.Left > 0])
+		backups += fmt.Sprintf(
+			", %d of %s not Completed",
+			l.Bad,
+			map[bool]string{true: "those that are shown", false: "them"}[l.Left > 0],
+		)
 	}
 	d.section("what it holds")
 	d.text("backups", "Backups", cmp.Or(Unseen(a.Snapshot, watch.Backups), backups))
@@ -178,7 +203,11 @@ func Repository(r assess.Repository, a *assess.Assessment) []Section {
 	d := describer{now: a.Environment.Now}
 	d.section("state")
 	d.text("phase", "Phase", r.State())
-	d.text("message", "Message", map[bool]string{true: r.Status.Message}[r.Status.Phase != velerov1.BackupRepositoryPhaseNotReady])
+	d.text(
+		"message",
+		"Message",
+		map[bool]string{true: r.Status.Message}[r.Status.Phase != velerov1.BackupRepositoryPhaseNotReady],
+	)
 	d.text("volumeNamespace", "Volumes of namespace", r.Spec.VolumeNamespace)
 	d.text("backupStorageLocation", "In location", r.Spec.BackupStorageLocation)
 	d.text("repositoryType", "Type", r.Type())
@@ -220,7 +249,10 @@ func Deletion(r assess.Deletion, a *assess.Assessment) []Section {
 		restores += ", which Velero deletes, too"
 	}
 	if n := a.Snapshot.LeftRestores; n > 0 {
-		restores += fmt.Sprintf("; %s of this or other backups ended too long ago to be shown (--ended-within)", human.Count(n, "restore"))
+		restores += fmt.Sprintf(
+			"; %s of this or other backups ended too long ago to be shown (--ended-within)",
+			human.Count(n, "restore"),
+		)
 	}
 	d.text("restores", "Restores of it", cmp.Or(Unseen(a.Snapshot, watch.Restores), restores))
 	d.section("errors")
@@ -230,7 +262,14 @@ func Deletion(r assess.Deletion, a *assess.Assessment) []Section {
 
 // since adds a moment as a clock shows it.
 func (d *describer) since(name, title string, t time.Time, never string) {
-	d.add(Field{Name: name, Title: title, Values: []string{cmp.Or(human.Moment(t, d.now), never)}, At: document.Moment{Time: t}})
+	d.add(
+		Field{
+			Name:   name,
+			Title:  title,
+			Values: []string{cmp.Or(human.Moment(t, d.now), never)},
+			At:     document.Moment{Time: t},
+		},
+	)
 }
 
 func (d *describer) config(settings map[string]string) {
@@ -247,9 +286,16 @@ func Unseen(snap *watch.Snapshot, kinds ...string) string {
 		}
 		switch s.State {
 		case watch.SourceForbidden:
-			return fmt.Sprintf("You may not list %s in namespace %s. The role that veltui needs is in docs/rbac.md.", s.Resource, snap.Namespace)
+			return fmt.Sprintf(
+				"You may not list %s in namespace %s. The role that veltui needs is in docs/rbac.md.",
+				s.Resource,
+				snap.Namespace,
+			)
 		case watch.SourceMissing:
-			return fmt.Sprintf("This cluster has no %s: Velero's CRDs are not installed. veltui keeps looking.", s.Resource)
+			return fmt.Sprintf(
+				"This cluster has no %s: Velero's CRDs are not installed. veltui keeps looking.",
+				s.Resource,
+			)
 		case watch.SourceSyncing:
 			return "Reading " + s.Resource + " for the first time..."
 		}

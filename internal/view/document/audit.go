@@ -64,7 +64,9 @@ func ReadAudit(dir, about string) (*Audit, error) {
 	damage, err := action.ReadLog(dir, a.add)
 	kind, name, both := strings.Cut(about, "/")
 	a.Items = slices.DeleteFunc(a.Items, func(i Audited) bool {
-		return i.changedNothing() || both && (!strings.EqualFold(i.Kind, strings.TrimSuffix(kind, "s")) || i.Name != name) || !both && about != "" && i.Name != about
+		return i.changedNothing() ||
+			both && (!strings.EqualFold(i.Kind, strings.TrimSuffix(kind, "s")) || i.Name != name) ||
+			!both && about != "" && i.Name != about
 	})
 	if damage.Begins {
 		a.Notes = append(a.Notes, "Older entries were left out: the log is very long.")
@@ -107,8 +109,26 @@ func (a *Audit) add(e action.Entry) {
 	if !known {
 		i = len(a.Items)
 		a.attempts[e.Attempt] = i
-		a.Items = append(a.Items, Audited{Time: metav1.NewTime(e.Time), Attempt: e.Attempt, Context: e.Context, Cluster: e.Cluster, By: e.By,
-			Action: e.Action, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, From: e.From, To: e.To, Reason: e.Reason, Commands: e.Commands, Copy: e.Copy, landed: map[string]bool{}})
+		a.Items = append(
+			a.Items,
+			Audited{
+				Time:      metav1.NewTime(e.Time),
+				Attempt:   e.Attempt,
+				Context:   e.Context,
+				Cluster:   e.Cluster,
+				By:        e.By,
+				Action:    e.Action,
+				Kind:      e.Kind,
+				Namespace: e.Namespace,
+				Name:      e.Name,
+				From:      e.From,
+				To:        e.To,
+				Reason:    e.Reason,
+				Commands:  e.Commands,
+				Copy:      e.Copy,
+				landed:    map[string]bool{},
+			},
+		)
 	}
 	one := &a.Items[i]
 	one.onlyDryRun = one.onlyDryRun || e.DryRun

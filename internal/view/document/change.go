@@ -22,13 +22,31 @@ type Change struct {
 
 // NewChange returns what came of a plan.
 func NewChange(p *action.Plan, preflight *Preflight, o *action.Outcome, err error) Change {
-	c := Change{Header: NewHeader("Change"), Cluster: p.Evidence().Cluster, Object: Object{p.Kind.Word(), p.Namespace, p.Name, string(p.UID)},
-		Facts: NewFacts(p.Facts()), Plan: newRemedies([]action.Plan{*p})[0], Preflight: preflight, Outcome: newOutcome(o, err)}
+	c := Change{
+		Header:  NewHeader("Change"),
+		Cluster: p.Evidence().Cluster,
+		Object:  Object{p.Kind.Word(), p.Namespace, p.Name, string(p.UID)},
+		Facts: NewFacts(
+			p.Facts(),
+		),
+		Plan:      newRemedies([]action.Plan{*p})[0],
+		Preflight: preflight,
+		Outcome:   newOutcome(o, err),
+	}
 	return c
 }
 
 func newOutcome(o *action.Outcome, err error) Outcome {
-	d := Outcome{State: o.State, Sent: o.Sent, Phase: o.Phase, Message: o.Message, Copy: o.Copy, Log: o.Log, Warnings: o.Warnings, Undo: o.Undo}
+	d := Outcome{
+		State:    o.State,
+		Sent:     o.Sent,
+		Phase:    o.Phase,
+		Message:  o.Message,
+		Copy:     o.Copy,
+		Log:      o.Log,
+		Warnings: o.Warnings,
+		Undo:     o.Undo,
+	}
 	if err != nil {
 		d.Error = err.Error()
 	}

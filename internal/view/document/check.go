@@ -59,8 +59,15 @@ type Unread struct {
 // NewFinding returns a finding of a context.
 func NewFinding(f assess.Finding, context string, acknowledged bool) Finding {
 	return Finding{
-		Context: context, Severity: f.Severity.String(), Reason: string(f.Reason), Object: Object{f.Kind, f.Namespace, f.Name, string(f.UID)},
-		Summary: f.Summary, Since: Moment{f.Since}, Count: f.Count, Affects: f.Affects, Acknowledged: acknowledged,
+		Context:      context,
+		Severity:     f.Severity.String(),
+		Reason:       string(f.Reason),
+		Object:       Object{f.Kind, f.Namespace, f.Name, string(f.UID)},
+		Summary:      f.Summary,
+		Since:        Moment{f.Since},
+		Count:        f.Count,
+		Affects:      f.Affects,
+		Acknowledged: acknowledged,
 	}
 }
 

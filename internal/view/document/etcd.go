@@ -66,15 +66,35 @@ type EtcdSchedule struct {
 }
 
 // NewEtcdBackupList returns a list of backups and schedules.
-func NewEtcdBackupList(backups []etcd.JudgedBackup, schedules []etcd.JudgedSchedule, unseen []etcd.Unseen, now time.Time) EtcdBackupList {
+func NewEtcdBackupList(
+	backups []etcd.JudgedBackup,
+	schedules []etcd.JudgedSchedule,
+	unseen []etcd.Unseen,
+	now time.Time,
+) EtcdBackupList {
 	return EtcdBackupList{
 		Header: NewHeader("EtcdBackupList"), Unseen: unseen,
 		Items: convert(backups, func(b etcd.JudgedBackup) EtcdBackup {
 			d := EtcdBackup{
-				Name: b.Name, UID: string(b.UID), Stage: b.Stage(), Condition: b.Condition.Type, Message: b.Condition.Message,
-				Claim: b.Claim, Schedule: b.Schedule, Job: b.JobName,
-				CreatedAt: Moment{b.Created}, ChangedAt: Moment{b.Condition.LastTransitionTime.Time}, DeadlineAt: Moment{b.Deadline()},
-				EtcdVerdict: EtcdVerdict{b.Trouble, NewVerdict(b.Verdict), b.Verdict.Summary(), NewMalformed(b.Malformed)},
+				Name:      b.Name,
+				UID:       string(b.UID),
+				Stage:     b.Stage(),
+				Condition: b.Condition.Type,
+				Message:   b.Condition.Message,
+				Claim:     b.Claim,
+				Schedule:  b.Schedule,
+				Job:       b.JobName,
+				CreatedAt: Moment{
+					b.Created,
+				},
+				ChangedAt:  Moment{b.Condition.LastTransitionTime.Time},
+				DeadlineAt: Moment{b.Deadline()},
+				EtcdVerdict: EtcdVerdict{
+					b.Trouble,
+					NewVerdict(b.Verdict),
+					b.Verdict.Summary(),
+					NewMalformed(b.Malformed),
+				},
 			}
 			if took := b.Took(now); took > 0 {
 				d.TookSeconds = new(int64(took / time.Second))
@@ -83,10 +103,24 @@ func NewEtcdBackupList(backups []etcd.JudgedBackup, schedules []etcd.JudgedSched
 		}),
 		Schedules: convert(schedules, func(s etcd.JudgedSchedule) EtcdSchedule {
 			return EtcdSchedule{
-				Name: s.Name, UID: string(s.UID), Cron: s.Cron, TimeZone: s.TimeZone, Claim: s.Claim, Retention: s.Retention,
-				CreatedAt: Moment{s.Created}, LastRunAt: Moment{s.LastRun}, NextRunAt: Moment{s.Next},
-				LastBackup: nameOf(s.Last), LastGoodBackup: nameOf(s.Good), RunningBackup: nameOf(s.Running),
-				EtcdVerdict: EtcdVerdict{s.Trouble, NewVerdict(s.Verdict), s.Verdict.Summary(), NewMalformed(s.Malformed)},
+				Name:           s.Name,
+				UID:            string(s.UID),
+				Cron:           s.Cron,
+				TimeZone:       s.TimeZone,
+				Claim:          s.Claim,
+				Retention:      s.Retention,
+				CreatedAt:      Moment{s.Created},
+				LastRunAt:      Moment{s.LastRun},
+				NextRunAt:      Moment{s.Next},
+				LastBackup:     nameOf(s.Last),
+				LastGoodBackup: nameOf(s.Good),
+				RunningBackup:  nameOf(s.Running),
+				EtcdVerdict: EtcdVerdict{
+					s.Trouble,
+					NewVerdict(s.Verdict),
+					s.Verdict.Summary(),
+					NewMalformed(s.Malformed),
+				},
 			}
 		}),
 	}

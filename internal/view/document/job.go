@@ -51,10 +51,26 @@ type Head struct {
 // NewHead returns the head of a job's document.
 func NewHead(j *job.Job) Head {
 	return Head{
-		Kind: string(j.Kind), Namespace: j.Namespace, Name: j.Name, UID: string(j.UID), Phase: j.Phase, Stage: string(j.Stage),
-		Warnings: j.Warnings, Errors: j.Errors, FailureReason: j.FailureReason, ValidationErrors: j.ValidationErrors,
-		BackupName: j.BackupName, ScheduleName: j.ScheduleName,
-		CreatedAt: Moment{j.Created}, StartedAt: Moment{j.Started}, CompletedAt: Moment{j.Completed}, ChangedAt: Moment{j.Changed},
+		Kind: string(
+			j.Kind,
+		),
+		Namespace:        j.Namespace,
+		Name:             j.Name,
+		UID:              string(j.UID),
+		Phase:            j.Phase,
+		Stage:            string(j.Stage),
+		Warnings:         j.Warnings,
+		Errors:           j.Errors,
+		FailureReason:    j.FailureReason,
+		ValidationErrors: j.ValidationErrors,
+		BackupName:       j.BackupName,
+		ScheduleName:     j.ScheduleName,
+		CreatedAt: Moment{
+			j.Created,
+		},
+		StartedAt:   Moment{j.Started},
+		CompletedAt: Moment{j.Completed},
+		ChangedAt:   Moment{j.Changed},
 	}
 }
 
@@ -92,8 +108,16 @@ type Job struct {
 // NewJob returns a job as scripts see it.
 func NewJob(j assess.Judged, volumes []assess.Volume) Job {
 	d := Job{
-		Head: NewHead(j.Job), Volumes: convert(volumes, NewVolume), Operations: j.Operations, ETASeconds: seconds(j.ETA),
-		Stuck: j.Troubled(), Summary: j.Verdict.Summary(), DeletionRequestedAt: Moment{j.DeletionAt}, Malformed: NewMalformed(j.Malformed),
+		Head: NewHead(
+			j.Job,
+		),
+		Volumes:             convert(volumes, NewVolume),
+		Operations:          j.Operations,
+		ETASeconds:          seconds(j.ETA),
+		Stuck:               j.Troubled(),
+		Summary:             j.Verdict.Summary(),
+		DeletionRequestedAt: Moment{j.DeletionAt},
+		Malformed:           NewMalformed(j.Malformed),
 	}
 	if j.FractionKnown {
 		d.Fraction = new(Number(j.Fraction))
@@ -108,7 +132,11 @@ func NewJob(j assess.Judged, volumes []assess.Volume) Job {
 		d.RatePerSecond, d.RateUnit = new(Number(j.Rate.PerSecond)), string(j.Rate.Unit)
 	}
 	if j.ETA.Rough {
-		d.ETALowSeconds, d.ETAHighSeconds = new(int64(j.ETA.Low/time.Second)), new(int64(math.Ceil(j.ETA.High.Seconds())))
+		d.ETALowSeconds, d.ETAHighSeconds = new(
+			int64(j.ETA.Low/time.Second),
+		), new(
+			int64(math.Ceil(j.ETA.High.Seconds())),
+		)
 	}
 	if j.Verdict.State() != "" {
 		d.Verdict = new(NewVerdict(j.Verdict))
@@ -156,9 +184,24 @@ type Volume struct {
 // NewVolume returns a volume of a job.
 func NewVolume(v assess.Volume) Volume {
 	d := Volume{
-		Kind: string(v.Kind), Name: v.Name, Target: v.Target, Phase: v.Phase, Node: v.Node, BytesDone: v.Done, BytesTotal: v.Total,
-		Uploader: v.Uploader, DataMover: v.DataMover, SnapshotHandle: v.Handle, OperationID: v.Operation, ETASeconds: seconds(v.ETA),
-		Reason: string(v.Verdict.Reason), Cause: v.Verdict.Cause, Stuck: v.Verdict.Stuck, Message: v.Message,
+		Kind: string(
+			v.Kind,
+		),
+		Name:           v.Name,
+		Target:         v.Target,
+		Phase:          v.Phase,
+		Node:           v.Node,
+		BytesDone:      v.Done,
+		BytesTotal:     v.Total,
+		Uploader:       v.Uploader,
+		DataMover:      v.DataMover,
+		SnapshotHandle: v.Handle,
+		OperationID:    v.Operation,
+		ETASeconds:     seconds(v.ETA),
+		Reason:         string(v.Verdict.Reason),
+		Cause:          v.Verdict.Cause,
+		Stuck:          v.Verdict.Stuck,
+		Message:        v.Message,
 	}
 	if v.Claim != "" {
 		d.Claim = v.Namespace + "/" + v.Claim

@@ -25,7 +25,13 @@ type Estimate struct {
 
 // NewEstimate returns an estimate.
 func NewEstimate(e collector.Estimate) Estimate {
-	return Estimate{NewHeader("Estimate"), e.Total, append([]collector.ResourceCount{}, e.Resources...), append([]string{}, e.Assumptions...), e.Partial}
+	return Estimate{
+		NewHeader("Estimate"),
+		e.Total,
+		append([]collector.ResourceCount{}, e.Resources...),
+		append([]string{}, e.Assumptions...),
+		e.Partial,
+	}
 }
 
 // Preflight is what `preflight -o json` prints.
@@ -50,9 +56,21 @@ type Preflight struct {
 // NewPreflight returns what stands in the way of a restore.
 func NewPreflight(restore velerov1.RestoreSpec, r *preflight.Result) Preflight {
 	return Preflight{
-		Header: NewHeader("Preflight"), Backup: restore.BackupName, NamespaceMapping: restore.NamespaceMapping, ExistingResourcePolicy: restore.ExistingResourcePolicy,
-		Items: r.Items, Obstacles: r.Count(preflight.Obstacle), Doubts: r.Count(preflight.Doubt),
-		Findings: append([]preflight.Finding{}, r.Findings...), NotSeen: append([]preflight.NotLooked{}, r.NotLooked...), Existing: r.Existing, DryRun: r.DryRun,
+		Header: NewHeader(
+			"Preflight",
+		),
+		Backup:                 restore.BackupName,
+		NamespaceMapping:       restore.NamespaceMapping,
+		ExistingResourcePolicy: restore.ExistingResourcePolicy,
+		Items:                  r.Items,
+		Obstacles:              r.Count(preflight.Obstacle),
+		Doubts:                 r.Count(preflight.Doubt),
+		Findings: append(
+			[]preflight.Finding{},
+			r.Findings...),
+		NotSeen:  append([]preflight.NotLooked{}, r.NotLooked...),
+		Existing: r.Existing,
+		DryRun:   r.DryRun,
 	}
 }
 
@@ -127,14 +145,28 @@ type VerifiedVolume struct {
 // NewVerification returns what came back of a restore.
 func NewVerification(j assess.Judged, volumes []assess.Volume, r *verify.Result) Verification {
 	d := Verification{
-		Header: NewHeader("Verification"), Job: NewJob(j, volumes), SoFar: r.SoFar,
-		Wanted: r.Wanted(), LostItems: r.LostItems(), LostClaims: r.LostClaims(), LostVolumes: r.LostVolumes(), Counts: r.Count,
-		LostContents: r.LostContents(), Changed: r.Changed(), Contents: r.Content,
-		Claims:  VerifiedClaims{r.Bound, append([]verify.Claim{}, r.Claims...)},
-		Data:    VerifiedData{r.Moved, r.Bytes, append([]verify.Data{}, r.Data...)},
-		Volumes: convert(r.Volumes, func(v verify.Volume) VerifiedVolume { return VerifiedVolume{v, v.State.Lost()} }),
-		NotSeen: append([]live.NotSeen{}, r.NotSeen...), Notes: append([]string{}, r.Notes...),
-		LookedAt: Moment{r.At.Round(time.Second)}, Requests: r.Cost.Requests, Bytes: r.Cost.Bytes,
+		Header:       NewHeader("Verification"),
+		Job:          NewJob(j, volumes),
+		SoFar:        r.SoFar,
+		Wanted:       r.Wanted(),
+		LostItems:    r.LostItems(),
+		LostClaims:   r.LostClaims(),
+		LostVolumes:  r.LostVolumes(),
+		Counts:       r.Count,
+		LostContents: r.LostContents(),
+		Changed:      r.Changed(),
+		Contents:     r.Content,
+		Claims:       VerifiedClaims{r.Bound, append([]verify.Claim{}, r.Claims...)},
+		Data:         VerifiedData{r.Moved, r.Bytes, append([]verify.Data{}, r.Data...)},
+		Volumes: convert(
+			r.Volumes,
+			func(v verify.Volume) VerifiedVolume { return VerifiedVolume{v, v.State.Lost()} },
+		),
+		NotSeen:  append([]live.NotSeen{}, r.NotSeen...),
+		Notes:    append([]string{}, r.Notes...),
+		LookedAt: Moment{r.At.Round(time.Second)},
+		Requests: r.Cost.Requests,
+		Bytes:    r.Cost.Bytes,
 	}
 	d.Resources = convert(r.Kinds, func(k verify.Kind) VerifiedKind {
 		kind := VerifiedKind{Resource: k.Name, Counts: k.Count, Items: []VerifiedItem{}}

@@ -55,9 +55,17 @@ func (t *Thing) Place(context string, deleted, alone bool) {
 }
 
 func newThing(kind, phase, state string, o metav1.Object, notes []assess.Note, a *assess.Assessment) Thing {
-	t := Thing{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()), Phase: phase, State: state, Verdict: assess.Worst(notes).String(),
+	t := Thing{
+		Kind:      kind,
+		Namespace: o.GetNamespace(),
+		Name:      o.GetName(),
+		UID:       string(o.GetUID()),
+		Phase:     phase,
+		State:     state,
+		Verdict:   assess.Worst(notes).String(),
 		Notes:     convert(notes, func(n assess.Note) Note { return Note{n.Mood.String(), n.Text} }),
-		CreatedAt: Moment{o.GetCreationTimestamp().Time}}
+		CreatedAt: Moment{o.GetCreationTimestamp().Time},
+	}
 	for _, m := range a.Snapshot.Malformed {
 		if m.UID == o.GetUID() {
 			t.Malformed = NewMalformed(m.Fields)
@@ -122,22 +130,49 @@ type Measure struct {
 // NewSchedule returns a schedule.
 func NewSchedule(s assess.Schedule, a *assess.Assessment) *Schedule {
 	d := &Schedule{
-		Thing: newThing("Schedule", string(s.Status.Phase), s.State, s, s.Notes, a), Cron: s.Spec.Schedule, TimeZone: s.Zone, Paused: s.Spec.Paused,
-		StorageLocation: s.Spec.Template.StorageLocation, LastBackupAt: moment(s.Status.LastBackup), LastSkippedAt: moment(s.Status.LastSkipped), NextRunAt: Moment{s.Next},
-		IntervalSeconds: positive(s.Interval), Runs: convert(s.Trend, newRun),
+		Thing: newThing(
+			"Schedule",
+			string(s.Status.Phase),
+			s.State,
+			s,
+			s.Notes,
+			a,
+		),
+		Cron:            s.Spec.Schedule,
+		TimeZone:        s.Zone,
+		Paused:          s.Spec.Paused,
+		StorageLocation: s.Spec.Template.StorageLocation,
+		LastBackupAt:    moment(s.Status.LastBackup),
+		LastSkippedAt:   moment(s.Status.LastSkipped),
+		NextRunAt:       Moment{s.Next},
+		IntervalSeconds: positive(s.Interval),
+		Runs:            convert(s.Trend, newRun),
 	}
 	if good := s.LastGood(); good != nil {
 		d.LastGoodBackup = good.Name
 	}
 	if s.Loss != nil {
-		d.Loss = &Loss{convert(s.Loss.Runs, func(j *job.Job) string { return j.Name }), convert(s.Loss.Losses, func(m assess.Measure) Measure { return Measure(m) })}
+		d.Loss = &Loss{
+			convert(s.Loss.Runs, func(j *job.Job) string { return j.Name }),
+			convert(s.Loss.Losses, func(m assess.Measure) Measure { return Measure(m) }),
+		}
 	}
 	return d
 }
 
 func newRun(r assess.Run) Run {
-	d := Run{Name: r.Name, UID: string(r.UID), Phase: r.Phase, StartedAt: Moment{r.Started}, CompletedAt: Moment{r.Completed}, DurationSeconds: positive(r.Took()),
-		Errors: r.Errors, Warnings: r.Warnings, NamespacesAdded: r.Added, NamespacesRemoved: r.Removed}
+	d := Run{
+		Name:              r.Name,
+		UID:               string(r.UID),
+		Phase:             r.Phase,
+		StartedAt:         Moment{r.Started},
+		CompletedAt:       Moment{r.Completed},
+		DurationSeconds:   positive(r.Took()),
+		Errors:            r.Errors,
+		Warnings:          r.Warnings,
+		NamespacesAdded:   r.Added,
+		NamespacesRemoved: r.Removed,
+	}
 	if r.Items.Known {
 		d.Items = &r.Items.Done
 	}
@@ -176,8 +211,21 @@ type StorageLocation struct {
 // NewStorageLocation returns a storage location.
 func NewStorageLocation(l assess.Location, a *assess.Assessment) *StorageLocation {
 	d := &StorageLocation{
-		Thing: newThing("BackupStorageLocation", string(l.Status.Phase), l.State(), l, l.Notes, a), Provider: l.Spec.Provider, AccessMode: l.Mode(), Default: l.Spec.Default,
-		Message: l.Status.Message, LastValidatedAt: moment(l.Status.LastValidationTime), LastSyncedAt: moment(l.Status.LastSyncedTime), Repositories: l.Repositories,
+		Thing: newThing(
+			"BackupStorageLocation",
+			string(l.Status.Phase),
+			l.State(),
+			l,
+			l.Notes,
+			a,
+		),
+		Provider:        l.Spec.Provider,
+		AccessMode:      l.Mode(),
+		Default:         l.Spec.Default,
+		Message:         l.Status.Message,
+		LastValidatedAt: moment(l.Status.LastValidationTime),
+		LastSyncedAt:    moment(l.Status.LastSyncedTime),
+		Repositories:    l.Repositories,
 	}
 	if o := l.Spec.ObjectStorage; o != nil {
 		d.Bucket, d.Prefix = o.Bucket, o.Prefix
@@ -190,7 +238,10 @@ func NewStorageLocation(l assess.Location, a *assess.Assessment) *StorageLocatio
 
 // NewSnapshotLocation returns a volume snapshot location.
 func NewSnapshotLocation(l assess.SnapshotLocation, a *assess.Assessment) *StorageLocation {
-	d := &StorageLocation{Thing: newThing("VolumeSnapshotLocation", string(l.Status.Phase), string(l.Status.Phase), l, nil, a), Provider: l.Spec.Provider}
+	d := &StorageLocation{
+		Thing:    newThing("VolumeSnapshotLocation", string(l.Status.Phase), string(l.Status.Phase), l, nil, a),
+		Provider: l.Spec.Provider,
+	}
 	if !a.Unseen(watch.Backups) {
 		d.Backups = &l.Backups
 	}
@@ -221,12 +272,26 @@ type Maintenance struct {
 // NewRepository returns a repository.
 func NewRepository(r assess.Repository, a *assess.Assessment) *Repository {
 	return &Repository{
-		Thing: newThing("BackupRepository", string(r.Status.Phase), r.State(), r, r.Notes, a), VolumeNamespace: r.Spec.VolumeNamespace,
-		StorageLocation: r.Spec.BackupStorageLocation, Type: r.Type(), Message: r.Status.Message,
-		LastMaintenanceAt: moment(r.Status.LastMaintenanceTime), NextMaintenanceAt: Moment{r.Due},
-		RecentMaintenance: convert(r.Status.RecentMaintenance, func(m velerov1.BackupRepositoryMaintenanceStatus) Maintenance {
-			return Maintenance{string(m.Result), moment(m.StartTimestamp), moment(m.CompleteTimestamp), m.Message}
-		}),
+		Thing: newThing(
+			"BackupRepository",
+			string(r.Status.Phase),
+			r.State(),
+			r,
+			r.Notes,
+			a,
+		),
+		VolumeNamespace:   r.Spec.VolumeNamespace,
+		StorageLocation:   r.Spec.BackupStorageLocation,
+		Type:              r.Type(),
+		Message:           r.Status.Message,
+		LastMaintenanceAt: moment(r.Status.LastMaintenanceTime),
+		NextMaintenanceAt: Moment{r.Due},
+		RecentMaintenance: convert(
+			r.Status.RecentMaintenance,
+			func(m velerov1.BackupRepositoryMaintenanceStatus) Maintenance {
+				return Maintenance{string(m.Result), moment(m.StartTimestamp), moment(m.CompleteTimestamp), m.Message}
+			},
+		),
 	}
 }
 
@@ -243,8 +308,12 @@ type Deletion struct {
 
 // NewDeletion returns a request to delete a backup.
 func NewDeletion(r assess.Deletion, a *assess.Assessment) *Deletion {
-	d := &Deletion{Thing: newThing("DeleteBackupRequest", string(r.Status.Phase), r.State(), r, r.Notes, a), BackupName: r.Spec.BackupName,
-		Errors: convert(r.Status.Errors, func(s string) string { return s }), Restores: r.Restores}
+	d := &Deletion{
+		Thing:      newThing("DeleteBackupRequest", string(r.Status.Phase), r.State(), r, r.Notes, a),
+		BackupName: r.Spec.BackupName,
+		Errors:     convert(r.Status.Errors, func(s string) string { return s }),
+		Restores:   r.Restores,
+	}
 	if r.Backup != nil {
 		d.BackupPhase = new(cmp.Or(r.Backup.Phase, velero.PhaseNew))
 	}

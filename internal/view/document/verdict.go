@@ -55,7 +55,13 @@ type Fact struct {
 
 // NewVerdict returns a verdict with its evidence.
 func NewVerdict(v diagnosis.Verdict) Verdict {
-	d := Verdict{State: string(v.State()), Reason: string(v.Reason), Facts: NewFacts(v.Facts), Advice: v.Advice, Action: string(v.Action)}
+	d := Verdict{
+		State:  string(v.State()),
+		Reason: string(v.Reason),
+		Facts:  NewFacts(v.Facts),
+		Advice: v.Advice,
+		Action: string(v.Action),
+	}
 	if !v.Proof.IsZero() {
 		f := v.Proof.Fact()
 		d.Proof = &Proof{string(v.Proof.Kind()), f.Text, f.Source, Moment{f.At}}
@@ -87,8 +93,20 @@ type Explanation struct {
 }
 
 // NewExplanation returns the explanation of a job; plan is nil where there is none.
-func NewExplanation(j assess.Judged, volumes []assess.Volume, plan *action.Plan, remedies []action.Plan, limits []velero.Limit) Explanation {
-	d := Explanation{Header: NewHeader("Explanation"), Job: NewJob(j, volumes), Verdict: NewVerdict(j.Verdict), Remedies: newRemedies(remedies), Limits: limits}
+func NewExplanation(
+	j assess.Judged,
+	volumes []assess.Volume,
+	plan *action.Plan,
+	remedies []action.Plan,
+	limits []velero.Limit,
+) Explanation {
+	d := Explanation{
+		Header:   NewHeader("Explanation"),
+		Job:      NewJob(j, volumes),
+		Verdict:  NewVerdict(j.Verdict),
+		Remedies: newRemedies(remedies),
+		Limits:   limits,
+	}
 	if plan != nil {
 		d.Finalize = new(newPlan(plan))
 	}
@@ -118,9 +136,21 @@ type Plan struct {
 
 func newPlan(p *action.Plan) Plan {
 	d := Plan{
-		Action: p.Effect(), Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), ResourceVersion: p.ResourceVersion,
-		From: p.From, To: p.To, Why: p.Why, Reason: p.Reason, Refusal: p.Refusal, Advice: p.Advice,
-		Will: p.Will, WillNot: p.WillNot, Then: p.Then,
+		Action:          p.Effect(),
+		Kind:            p.Kind,
+		Namespace:       p.Namespace,
+		Name:            p.Name,
+		UID:             string(p.UID),
+		ResourceVersion: p.ResourceVersion,
+		From:            p.From,
+		To:              p.To,
+		Why:             p.Why,
+		Reason:          p.Reason,
+		Refusal:         p.Refusal,
+		Advice:          p.Advice,
+		Will:            p.Will,
+		WillNot:         p.WillNot,
+		Then:            p.Then,
 	}
 	if len(p.Commands) > 0 {
 		d.Command = p.Commands[0]
@@ -197,8 +227,21 @@ type Outcome struct {
 
 // NewFinalization returns what came of the plan that was shown. plan is that of
 // finalizing, and remedies are the others.
-func NewFinalization(plan *action.Plan, remedies []action.Plan, shown *action.Plan, o *action.Outcome, err error) Finalization {
-	d := Finalization{Header: NewHeader("Finalization"), Cluster: plan.Evidence().Cluster, Facts: NewFacts(plan.Facts()), Plan: newPlan(plan), Remedies: newRemedies(remedies), Outcome: new(newOutcome(o, err))}
+func NewFinalization(
+	plan *action.Plan,
+	remedies []action.Plan,
+	shown *action.Plan,
+	o *action.Outcome,
+	err error,
+) Finalization {
+	d := Finalization{
+		Header:   NewHeader("Finalization"),
+		Cluster:  plan.Evidence().Cluster,
+		Facts:    NewFacts(plan.Facts()),
+		Plan:     newPlan(plan),
+		Remedies: newRemedies(remedies),
+		Outcome:  new(newOutcome(o, err)),
+	}
 	if shown.Action != action.Finalize {
 		d.Asked = shown.Action
 	} else if o.State == action.Changed {

@@ -8,8 +8,23 @@ import (
 
 // What comes to need someone, and what no longer does, is said once; jobs are told of elsewhere.
 func TestFindings(t *testing.T) {
-	schedule := assess.Finding{Severity: assess.Critical, Reason: assess.ScheduleInvalid, Kind: "schedule", Name: "web", Summary: "Velero rejected it", In: assess.InSchedules}
-	other := assess.Finding{Severity: assess.Warning, Reason: assess.MaintenanceFailing, Kind: "repository", Name: "shop", Summary: "The last 2 failed", In: assess.InStorage, Affects: []string{"a/b"}}
+	schedule := assess.Finding{
+		Severity: assess.Critical,
+		Reason:   assess.ScheduleInvalid,
+		Kind:     "schedule",
+		Name:     "web",
+		Summary:  "Velero rejected it",
+		In:       assess.InSchedules,
+	}
+	other := assess.Finding{
+		Severity: assess.Warning,
+		Reason:   assess.MaintenanceFailing,
+		Kind:     "repository",
+		Name:     "shop",
+		Summary:  "The last 2 failed",
+		In:       assess.InStorage,
+		Affects:  []string{"a/b"},
+	}
 	restore := assess.Finding{Severity: assess.Critical, Kind: "restore", Name: "crm", In: assess.InRestores}
 	var n Findings
 	for i, step := range []struct {

@@ -94,7 +94,14 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 	}
 	for uid, before := range c.jobs {
 		if _, there := jobs[uid]; !there && !before.ended {
-			lines = append(lines, Line{string(uid), sentence("Deleted: %s %s is gone before it ended", before.kind.Word(), before.name), Normal})
+			lines = append(
+				lines,
+				Line{
+					string(uid),
+					sentence("Deleted: %s %s is gone before it ended", before.kind.Word(), before.name),
+					Normal,
+				},
+			)
 		}
 	}
 	c.jobs = jobs
@@ -103,7 +110,16 @@ func (c *Changes) Since(a *assess.Assessment) []Line {
 }
 
 func toldOf(j assess.Judged, before told) told {
-	now := told{name: j.Name, kind: j.Kind, ended: j.Terminal(), stage: j.Stage, state: j.State, reason: j.Verdict.Reason, waits: j.Queue.Waits, deleting: !j.DeletionAt.IsZero()}
+	now := told{
+		name:     j.Name,
+		kind:     j.Kind,
+		ended:    j.Terminal(),
+		stage:    j.Stage,
+		state:    j.State,
+		reason:   j.Verdict.Reason,
+		waits:    j.Queue.Waits,
+		deleting: !j.DeletionAt.IsZero(),
+	}
 	if j.FractionKnown {
 		now.tenth = int(j.Fraction*10 + 1e-9)
 	}
@@ -113,7 +129,13 @@ func toldOf(j assess.Judged, before told) told {
 	return now
 }
 
-func change(j assess.Judged, before, after told, known bool, a *assess.Assessment, flags string) (text string, weight Weight, ok bool) {
+func change(
+	j assess.Judged,
+	before, after told,
+	known bool,
+	a *assess.Assessment,
+	flags string,
+) (text string, weight Weight, ok bool) {
 	troubled := func(s diagnosis.State) bool { return s == diagnosis.Stuck || s == diagnosis.Orphaned }
 	silent := func(s diagnosis.State) bool { return s == diagnosis.Quiet || s == diagnosis.Unknown }
 	prefix, weight := "", Normal

@@ -35,14 +35,30 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{at: noon, jobs: map[string]*job.Job{}, health: watch.Health{State: watch.Live, Since: noon}, phase: velerov1.BackupStorageLocationPhaseAvailable,
-		server: velero.Server{Visible: true, ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
-			StartedAt: noon.Add(-80 * time.Hour), Flags: velero.DefaultServerFlags()}}}
+	return &world{
+		at:     noon,
+		jobs:   map[string]*job.Job{},
+		health: watch.Health{State: watch.Live, Since: noon},
+		phase:  velerov1.BackupStorageLocationPhaseAvailable,
+		server: velero.Server{
+			Visible: true,
+			ServerPod: velero.ServerPod{Running: true, Ready: true, Name: "velero-7d4", Version: "v1.18.3",
+				StartedAt: noon.Add(-80 * time.Hour), Flags: velero.DefaultServerFlags()},
+		},
+	}
 }
 
 // restore writes a restore's status, begun at noon.
 func (w *world) restore(name string, status velerov1.RestoreStatus) {
-	r := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(noon)}, Status: status}
+	r := &velerov1.Restore{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         "velero",
+			Name:              name,
+			UID:               types.UID("uid-" + name),
+			CreationTimestamp: metav1.NewTime(noon),
+		},
+		Status: status,
+	}
 	r.Spec.BackupName = "nightly"
 	r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "velero-server", Time: &metav1.Time{Time: w.at}}}
 	if w.jobs[name] == nil {
@@ -59,17 +75,31 @@ func (w *world) items(name string, done, total int) {
 
 func (w *world) ends(name string, phase velerov1.RestorePhase, errors int) {
 	started, ended := metav1.NewTime(noon), metav1.NewTime(w.at)
-	w.restore(name, velerov1.RestoreStatus{Phase: phase, StartTimestamp: &started, CompletionTimestamp: &ended, Errors: errors,
-		Progress: &velerov1.RestoreProgress{ItemsRestored: 1000, TotalItems: 1000}})
+	w.restore(
+		name,
+		velerov1.RestoreStatus{Phase: phase, StartTimestamp: &started, CompletionTimestamp: &ended, Errors: errors,
+			Progress: &velerov1.RestoreProgress{ItemsRestored: 1000, TotalItems: 1000}},
+	)
 }
 
 func (w *world) assess() *assess.Assessment {
 	w.server.SeenAt = w.at
-	snap := &watch.Snapshot{Seq: 1, At: w.at, Namespace: "velero", Health: w.health, Server: w.server,
-		Sources: []watch.Source{{Resource: "backups.velero.io", State: watch.SourceLive}, {Resource: "restores.velero.io", State: watch.SourceLive},
-			{Resource: watch.Locations, State: watch.SourceLive}},
-		Locations: []*velerov1.BackupStorageLocation{{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "default"},
-			Status: velerov1.BackupStorageLocationStatus{Phase: w.phase, Message: "no route to host"}}}}
+	snap := &watch.Snapshot{
+		Seq:       1,
+		At:        w.at,
+		Namespace: "velero",
+		Health:    w.health,
+		Server:    w.server,
+		Sources: []watch.Source{
+			{Resource: "backups.velero.io", State: watch.SourceLive},
+			{Resource: "restores.velero.io", State: watch.SourceLive},
+			{Resource: watch.Locations, State: watch.SourceLive},
+		},
+		Locations: []*velerov1.BackupStorageLocation{
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "velero", Name: "default"},
+				Status: velerov1.BackupStorageLocationStatus{Phase: w.phase, Message: "no route to host"}},
+		},
+	}
 	for _, name := range w.order {
 		if j := w.jobs[name]; j != nil {
 			snap.Jobs = append(snap.Jobs, j)
@@ -191,7 +221,13 @@ func TestAloud(t *testing.T) {
 	w := newWorld()
 	w.at = noon.Add(192 * time.Second)
 	w.ends("3d", velerov1.RestorePhaseFailed, 0)
-	w.restore("16s", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation, ValidationErrors: []string{"it took 5m, more than 1h."}})
+	w.restore(
+		"16s",
+		velerov1.RestoreStatus{
+			Phase:            velerov1.RestorePhaseFailedValidation,
+			ValidationErrors: []string{"it took 5m, more than 1h."},
+		},
+	)
 	w.items("5m", 0, 0)
 	w.at = w.at.Add(72 * time.Hour)
 	failed, invalid, quiet := Find(w.assess(), "3d")[0], Find(w.assess(), "16s")[0], Find(w.assess(), "5m")[0]
@@ -214,8 +250,12 @@ func TestAloud(t *testing.T) {
 // not one.
 func TestCutReason(t *testing.T) {
 	w := newWorld()
-	w.restore("shop", velerov1.RestoreStatus{Phase: velerov1.RestorePhaseFailedValidation,
-		ValidationErrors: []string{"the storage location that the backup names was not found, so that nothing can be restored"}})
+	w.restore("shop", velerov1.RestoreStatus{
+		Phase: velerov1.RestorePhaseFailedValidation,
+		ValidationErrors: []string{
+			"the storage location that the backup names was not found, so that nothing can be restored",
+		},
+	})
 	said := Job(Find(w.assess(), "shop")[0], w.at, "")
 	if !strings.Contains(said, "... ") || strings.Contains(said, "....") {
 		t.Errorf("%q", said)

@@ -176,7 +176,14 @@ func attention(a *assess.Assessment, flags string) (lines []string, jobs map[typ
 }
 
 func findingText(f assess.Finding) string {
-	return sentence("%s: %s %s: %s%s", human.Capital(f.Severity.String()), f.Kind, f.Name, f.Summary, human.Clause(". It affects ", human.List(f.Affects, 3)))
+	return sentence(
+		"%s: %s %s: %s%s",
+		human.Capital(f.Severity.String()),
+		f.Kind,
+		f.Name,
+		f.Summary,
+		human.Clause(". It affects ", human.List(f.Affects, 3)),
+	)
 }
 
 // Findings tells what has come to need someone, and what no longer does. The zero value is ready.
@@ -198,7 +205,14 @@ func (n *Findings) Since(found []assess.Finding) []Line {
 	}
 	for about, f := range n.before {
 		if _, still := now[about]; !still {
-			lines = append(lines, Line{About: about, Text: sentence("No longer %s: %s %s, %s", f.Severity, f.Kind, f.Name, f.Reason), Weight: Normal})
+			lines = append(
+				lines,
+				Line{
+					About:  about,
+					Text:   sentence("No longer %s: %s %s, %s", f.Severity, f.Kind, f.Name, f.Reason),
+					Weight: Normal,
+				},
+			)
 		}
 	}
 	n.before = now

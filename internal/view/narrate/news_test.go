@@ -51,18 +51,27 @@ func TestNews(t *testing.T) {
 		t.Errorf("crm has ended: %q", texts(got))
 	}
 	w.ends("short", velerov1.RestorePhaseFailed, 0) // nobody saw it run
-	if got := n.Since(w.assess()); len(got) != 1 || got[0].Weight != Urgent || !strings.HasPrefix(got[0].Text, "restore short: ") {
+	if got := n.Since(
+		w.assess(),
+	); len(got) != 1 || got[0].Weight != Urgent ||
+		!strings.HasPrefix(got[0].Text, "restore short: ") {
 		t.Errorf("a short one failed: %q", texts(got))
 	}
 	w.ends("invalid", velerov1.RestorePhaseFailedValidation, 0) // Velero dates no end of it
 	w.jobs["invalid"].Completed, w.jobs["invalid"].Changed = time.Time{}, noon.Add(time.Minute)
-	if got := n.Since(w.assess()); len(got) != 1 || got[0].Weight != Urgent || !strings.HasPrefix(got[0].Text, "restore invalid: ") {
+	if got := n.Since(
+		w.assess(),
+	); len(got) != 1 || got[0].Weight != Urgent ||
+		!strings.HasPrefix(got[0].Text, "restore invalid: ") {
 		t.Errorf("one was not valid: %q", texts(got))
 	}
 	// The server started anew after web had begun: nobody works on it.
 	w.at = noon.Add(time.Hour)
 	w.server.StartedAt = noon.Add(50 * time.Minute)
-	if got := n.Since(w.assess()); len(got) != 1 || got[0].Weight != Urgent || !strings.HasPrefix(got[0].Text, "restore web is orphaned: ") {
+	if got := n.Since(
+		w.assess(),
+	); len(got) != 1 || got[0].Weight != Urgent ||
+		!strings.HasPrefix(got[0].Text, "restore web is orphaned: ") {
 		t.Errorf("web is orphaned: %q", texts(got))
 	}
 	w.at = w.at.Add(time.Minute)

@@ -44,7 +44,12 @@ func counts(a *assess.Assessment) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
-	return sentence("%s active: %s; %s ended", human.Plural(len(a.Snapshot.Active), "job is", "jobs are"), strings.Join(parts, ", "), human.Plural(ended, "has", "have"))
+	return sentence(
+		"%s active: %s; %s ended",
+		human.Plural(len(a.Snapshot.Active), "job is", "jobs are"),
+		strings.Join(parts, ", "),
+		human.Plural(ended, "has", "have"),
+	)
 }
 
 // around are sentences about what is wrong around the jobs.

@@ -13,11 +13,62 @@ import (
 // shapes in which texts assign one.
 func TestCredentialsByName(t *testing.T) {
 	const secret = "hunter2-Pa55"
-	passwords := []string{"password", "dbPassword", "PG_PASSWORD", "mysqlpwd", "db-pw", "admin_pwd", "passphrase", "pass phrase", "Passwort", "Kennwort", "DatenbankPasswort",
-		"contraseña", "contrasen\u0303a", "Contraseña", "CONTRASEÑA_DB", "mot de passe", "motDePasse", "MOT_DE_PASSE", "mdp", "senha", "parola", "wachtwoord", "lösenord", "hasło",
-		"пароль", "Пароль", "密码", "数据库密码", "密碼", "口令", "パスワード", "DBパスワード", "비밀번호"}
-	shapes := []string{"§: @", "§=@", `§ = "@"`, `"§": "@"`, "§：@", "§ -> @", "the § is @", "§ @", `--§ @`, "- --§\n- @", `["--§", "@"]`, "args:\n    - --§\n    - \"@\"\n", `{"msg":"bad §=@"}`,
-		"§ for user root: @", "§ of db: @", `Invalid value: "@": spec.§`, `Invalid value: "@": spec.db[0].§`, `spec.§: Invalid value: "@": too short`, "level=error msg=\"§=@ rejected\""}
+	passwords := []string{
+		"password",
+		"dbPassword",
+		"PG_PASSWORD",
+		"mysqlpwd",
+		"db-pw",
+		"admin_pwd",
+		"passphrase",
+		"pass phrase",
+		"Passwort",
+		"Kennwort",
+		"DatenbankPasswort",
+		"contraseña",
+		"contrasen\u0303a",
+		"Contraseña",
+		"CONTRASEÑA_DB",
+		"mot de passe",
+		"motDePasse",
+		"MOT_DE_PASSE",
+		"mdp",
+		"senha",
+		"parola",
+		"wachtwoord",
+		"lösenord",
+		"hasło",
+		"пароль",
+		"Пароль",
+		"密码",
+		"数据库密码",
+		"密碼",
+		"口令",
+		"パスワード",
+		"DBパスワード",
+		"비밀번호",
+	}
+	shapes := []string{
+		"§: @",
+		"§=@",
+		`§ = "@"`,
+		`"§": "@"`,
+		"§：@",
+		"§ -> @",
+		"the § is @",
+		"§ @",
+		`--§ @`,
+		"- --§\n- @",
+		`["--§", "@"]`,
+		"args:\n    - --§\n    - \"@\"\n",
+		`{"msg":"bad §=@"}`,
+		"§ for user root: @",
+		"§ of db: @",
+		`Invalid value: "@": spec.§`,
+		`Invalid value: "@": spec.db[0].§`,
+		`spec.§: Invalid value: "@": too short`,
+		"level=error msg=\"§=@ rejected\"",
+	}
 	n := 0
 	check := func(name, shape string) {
 		n++

@@ -15,7 +15,7 @@ type Document struct {
 	// Veltui and Velero are versions; Velero is empty where its pod could not be seen.
 	Veltui    string `json:"veltuiVersion"`
 	Velero    string `json:"veleroVersion,omitempty"`
-	Context   string `json:"context,omitempty" redact:"name"`
+	Context   string `json:"context,omitempty"       redact:"name"`
 	Namespace string `json:"namespace"`
 
 	Job     Job     `json:"job"`

@@ -56,11 +56,22 @@ type Input struct {
 func Make(in Input) Document {
 	j, v := in.Judged.Job, in.Judged.Verdict
 	d := Document{
-		Header: document.NewHeader("Report"), MadeAt: stamp(in.Now), Veltui: in.Veltui, Context: in.Context, Namespace: j.Namespace,
-		Velero:  in.Assessed.Environment.Server.Version,
-		Job:     Job{document.NewHead(j), in.Judged.Amount(), j.StorageLocation},
-		Verdict: Verdict{document.NewVerdict(v), v.Summary()},
-		Left:    append([]Step{}, in.Left...), Done: append([]Deed{}, in.Done...), Limits: append([]velero.Limit{}, in.Limits...), NotSeen: append([]NotSeen{}, in.NotSeen...),
+		Header: document.NewHeader(
+			"Report",
+		),
+		MadeAt:    stamp(in.Now),
+		Veltui:    in.Veltui,
+		Context:   in.Context,
+		Namespace: j.Namespace,
+		Velero:    in.Assessed.Environment.Server.Version,
+		Job:       Job{document.NewHead(j), in.Judged.Amount(), j.StorageLocation},
+		Verdict:   Verdict{document.NewVerdict(v), v.Summary()},
+		Left: append(
+			[]Step{},
+			in.Left...),
+		Done:    append([]Deed{}, in.Done...),
+		Limits:  append([]velero.Limit{}, in.Limits...),
+		NotSeen: append([]NotSeen{}, in.NotSeen...),
 	}
 	d.Job.ValidationErrors = slices.Clone(j.ValidationErrors) // which are redacted
 	slices.SortStableFunc(d.Done, func(a, b Deed) int { return a.At.Compare(b.At.Time) })
@@ -100,7 +111,12 @@ func (d *Document) timeline(in Input) {
 
 func (d *Document) messages(in Input) {
 	groups := document.NewMessages(in.Sections)
-	d.Messages = Messages{Complete: in.MessagesComplete, Note: in.MessagesNote, Groups: groups[:min(len(groups), maxGroups)], Left: max(len(groups)-maxGroups, 0)}
+	d.Messages = Messages{
+		Complete: in.MessagesComplete,
+		Note:     in.MessagesNote,
+		Groups:   groups[:min(len(groups), maxGroups)],
+		Left:     max(len(groups)-maxGroups, 0),
+	}
 	for i := range d.Messages.Groups {
 		m := &d.Messages.Groups[i]
 		m.Text, m.Example, m.More = cut(m.Text), "", max(len(m.Resources)-maxNamed, 0)
@@ -130,10 +146,19 @@ func (d *Document) volumes(in Input) {
 
 func (d *Document) operations(in Input) {
 	d.Operations = Operations{Operations: in.Judged.Operations, Open: []string{}}
-	open := slices.DeleteFunc(slices.Clone(in.Operations), func(o artifact.Operation) bool { return o.Phase == velero.OperationCompleted })
+	open := slices.DeleteFunc(
+		slices.Clone(in.Operations),
+		func(o artifact.Operation) bool { return o.Phase == velero.OperationCompleted },
+	)
 	d.Operations.Left = max(len(open)-maxOpenWork, 0)
 	for _, o := range open[:len(open)-d.Operations.Left] {
-		text := o.Phase + ": " + o.Resource + " " + strings.TrimPrefix(o.Namespace+"/"+o.Name, "/") + " by " + o.Action + human.Clause(": ", o.Error)
+		text := o.Phase + ": " + o.Resource + " " + strings.TrimPrefix(
+			o.Namespace+"/"+o.Name,
+			"/",
+		) + " by " + o.Action + human.Clause(
+			": ",
+			o.Error,
+		)
 		d.Operations.Open = append(d.Operations.Open, cut(text))
 	}
 }
@@ -174,7 +199,8 @@ var digits = regexp.MustCompile(`\d+`)
 
 // alike reports whether two lines differ in numbers only.
 func alike(a, b logs.Line) bool {
-	return a.Level == b.Level && a.Error == b.Error && digits.ReplaceAllString(a.Text, "") == digits.ReplaceAllString(b.Text, "")
+	return a.Level == b.Level && a.Error == b.Error &&
+		digits.ReplaceAllString(a.Text, "") == digits.ReplaceAllString(b.Text, "")
 }
 
 func (p *Decisive) Take(l logs.Line) {
@@ -212,11 +238,22 @@ func logLines(lines []lastLine) []LogLine {
 	for i, l := range lines {
 		text := l.Text
 		for _, f := range l.Fields {
-			if slices.Contains([]string{"name", "namespace", "resource", "groupResource", "original name", "logSource"}, f.Name) && f.Value != "" && (f.Name != "logSource" || l.Level == logs.Error) {
+			if slices.Contains(
+				[]string{"name", "namespace", "resource", "groupResource", "original name", "logSource"},
+				f.Name,
+			) &&
+				f.Value != "" &&
+				(f.Name != "logSource" || l.Level == logs.Error) {
 				text += " " + f.Name + "=" + f.Value
 			}
 		}
-		found[i] = LogLine{At: stamp(l.At), Level: l.Level.String(), Text: cut(text), Error: cut(l.Error), Repeated: l.repeated}
+		found[i] = LogLine{
+			At:       stamp(l.At),
+			Level:    l.Level.String(),
+			Text:     cut(text),
+			Error:    cut(l.Error),
+			Repeated: l.repeated,
+		}
 	}
 	return found
 }

@@ -138,7 +138,10 @@ func (w *writer) head(d Document) {
 	w.item("UID: %s", code(j.UID))
 	w.item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(time.DateTime), code(d.Veltui))
 	w.line("")
-	w.line("All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.", code(redacted))
+	w.line(
+		"All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.",
+		code(redacted),
+	)
 }
 
 // going is what the evidence does not say of an open job.
@@ -202,7 +205,12 @@ func (w *writer) worst(d Document) {
 			return
 		default:
 			named++
-			w.item("%s, %s: %s", human.Count(m.Count, string(m.Severity)), text(m.Place()), code(human.Shorten(m.Words(), 300)))
+			w.item(
+				"%s, %s: %s",
+				human.Count(m.Count, string(m.Severity)),
+				text(m.Place()),
+				code(human.Shorten(m.Words(), 300)),
+			)
 		}
 	}
 }
@@ -218,9 +226,20 @@ func (w *writer) left(d Document) {
 }
 
 func (w *writer) done(d Document) {
-	w.section("What was done, and by whom", len(d.Done), "Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.")
+	w.section(
+		"What was done, and by whom",
+		len(d.Done),
+		"Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.",
+	)
 	for _, deed := range d.Done {
-		w.item("%s%s: %s%s [%s]", w.at(deed.At), human.Clause(" by ", code(deed.By)), text(deed.Text), human.Clause("; reason: ", code(deed.Reason)), code(deed.Source))
+		w.item(
+			"%s%s: %s%s [%s]",
+			w.at(deed.At),
+			human.Clause(" by ", code(deed.By)),
+			text(deed.Text),
+			human.Clause("; reason: ", code(deed.Reason)),
+			code(deed.Source),
+		)
 	}
 }
 

@@ -114,9 +114,15 @@ func askAgain(f *os.File) error {
 		return err
 	}
 	specs := []velerov1.RestoreSpec{
-		{}, {IncludedNamespaces: []string{"team-1*"}},
+		{},
+		{IncludedNamespaces: []string{"team-1*"}},
 		{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "red"}}},
-		{OrLabelSelectors: []*metav1.LabelSelector{{MatchLabels: map[string]string{"team": "blue"}}, {MatchLabels: map[string]string{"app.kubernetes.io/name": "app-1"}}}},
+		{
+			OrLabelSelectors: []*metav1.LabelSelector{
+				{MatchLabels: map[string]string{"team": "blue"}},
+				{MatchLabels: map[string]string{"app.kubernetes.io/name": "app-1"}},
+			},
+		},
 	}
 	for i, spec := range specs {
 		const times = 20

@@ -75,11 +75,17 @@ func compare(archive string, spec synth.Spec, rounds int, velero bool) error {
 		self("standard library, inflate only", "std"), self("our inflater, inflate only", "inflate"),
 	}
 	if velero {
-		contenders = append(contenders, self("Velero: extract and parse", "velero"), self("Velero: and decode each object", "velero-decode"))
+		contenders = append(
+			contenders,
+			self("Velero: extract and parse", "velero"),
+			self("Velero: and decode each object", "velero-decode"),
+		)
 	}
 	for round := range rounds {
 		for _, c := range contenders {
-			if c.command == nil || round > 0 && slices.Contains([]string{"Velero: extract and parse", "Velero: and decode each object"}, c.name) {
+			if c.command == nil ||
+				round > 0 &&
+					slices.Contains([]string{"Velero: extract and parse", "Velero: and decode each object"}, c.name) {
 				continue // once is enough for what takes that long
 			}
 			r, err := measure(c.command(archive), dir)
@@ -185,8 +191,18 @@ func report(archive string, contenders []*contender) error {
 			}
 			return "-"
 		}
-		fmt.Fprintf(w, "%s\t%.3fs\t%.3fs\t%.3fs\t%s\t%s\t%.0f MiB\t%s\n", c.name, r.wall.Seconds(), c.runs[0].wall.Seconds(), r.cpu.Seconds(),
-			ratio("tar -tzf"), ratio("igzip -dc"), float64(r.peak)/(1<<20), r.says)
+		fmt.Fprintf(
+			w,
+			"%s\t%.3fs\t%.3fs\t%.3fs\t%s\t%s\t%.0f MiB\t%s\n",
+			c.name,
+			r.wall.Seconds(),
+			c.runs[0].wall.Seconds(),
+			r.cpu.Seconds(),
+			ratio("tar -tzf"),
+			ratio("igzip -dc"),
+			float64(r.peak)/(1<<20),
+			r.says,
+		)
 	}
 	return w.Flush()
 }

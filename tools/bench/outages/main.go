@@ -31,7 +31,9 @@ func main() {
 }
 
 func compare(ctx context.Context, outages []string, deadline time.Duration) error {
-	fmt.Println("| killed for | answers again after | veltui landed after its return | attempts | Velero's helper | attempts |")
+	fmt.Println(
+		"| killed for | answers again after | veltui landed after its return | attempts | Velero's helper | attempts |",
+	)
 	fmt.Println("|---|---|---|---|---|---|")
 	for _, text := range outages {
 		outage, err := time.ParseDuration(strings.TrimSpace(text))

@@ -112,7 +112,11 @@ func firstAnswer(ctx context.Context, config *rest.Config) error {
 
 // veleroSide is a client as Velero's server has it, and a restore whose last
 // status is to be written.
-func veleroSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender) (client.Client, *velerov1.Restore, error) {
+func veleroSide(
+	ctx context.Context,
+	plane *testbed.ControlPlane,
+	seen *sender,
+) (client.Client, *velerov1.Restore, error) {
 	config := plane.Config()
 	config.QPS, config.Burst = 100, 100 // --client-qps, --client-burst
 	config.Wrap(seen.wrap)
@@ -129,7 +133,12 @@ func veleroSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender) 
 
 // ourSide is a finalizer with its defaults, and the plan for a restore that
 // nobody works on. Remove takes its audit log away.
-func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, deadline time.Duration) (_ *action.Engine, _ action.Plan, remove func(), _ error) {
+func ourSide(
+	ctx context.Context,
+	plane *testbed.ControlPlane,
+	seen *sender,
+	deadline time.Duration,
+) (_ *action.Engine, _ action.Plan, remove func(), _ error) {
 	var plan action.Plan
 	admin, err := client.New(plane.Config(), client.Options{Scheme: testbed.Scheme()})
 	if err != nil {
@@ -153,7 +162,16 @@ func ourSide(ctx context.Context, plane *testbed.ControlPlane, seen *sender, dea
 	if err != nil {
 		return nil, plan, remove, err
 	}
-	f, err := action.New(action.Options{Session: connection, Namespace: namespace, AuditDir: dir, Deadline: deadline, Observe: time.Second, Prober: emptyStore{}})
+	f, err := action.New(
+		action.Options{
+			Session:   connection,
+			Namespace: namespace,
+			AuditDir:  dir,
+			Deadline:  deadline,
+			Observe:   time.Second,
+			Prober:    emptyStore{},
+		},
+	)
 	if err != nil {
 		return nil, plan, remove, err
 	}
@@ -188,15 +206,25 @@ func (emptyStore) Probe(context.Context, job.Kind, string, string) (job.Presence
 // so that nobody works on it.
 func restartedServer(ctx context.Context, c client.Client) error {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "velero-0", Labels: map[string]string{"component": "velero", "deploy": "velero"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      "velero-0",
+			Labels:    map[string]string{"component": "velero", "deploy": "velero"},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "velero", Image: "velero/velero:v1.18.3"}}},
 	}
 	if err := c.Create(ctx, pod); err != nil {
 		return err
 	}
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "velero", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(10 * time.Minute))}},
-	}}}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{
+		{
+			Name:  "velero",
+			Ready: true,
+			State: corev1.ContainerState{
+				Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(10 * time.Minute))},
+			},
+		},
+	}}
 	return c.Status().Update(ctx, pod)
 }
 

@@ -62,7 +62,11 @@ func (s *sender) landedOnce() error {
 // end says when it landed, as seen from the API server's return, or gave up.
 func (s *sender) end(away time.Duration) string {
 	if len(s.landings) == 0 {
-		return fmt.Sprintf("never: last attempt at %s, gave up at %s", seconds(s.attempts[len(s.attempts)-1]), seconds(s.returned))
+		return fmt.Sprintf(
+			"never: last attempt at %s, gave up at %s",
+			seconds(s.attempts[len(s.attempts)-1]),
+			seconds(s.returned),
+		)
 	}
 	late := s.landings[0] - away
 	if late < 50*time.Millisecond { // or a moment before it called itself ready

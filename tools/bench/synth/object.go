@@ -30,7 +30,15 @@ var kinds = []kind{
 	{"persistentvolumeclaims", "v1", "v1", "PersistentVolumeClaim", true, 2, 0.6},
 	{"persistentvolumes", "v1", "v1", "PersistentVolume", false, 1, 0.6},
 	{"jobs.batch", "v1", "batch/v1", "Job", true, 3, 1.0},
-	{"customresourcedefinitions.apiextensions.k8s.io", "v1", "apiextensions.k8s.io/v1", "CustomResourceDefinition", false, 1, 6},
+	{
+		"customresourcedefinitions.apiextensions.k8s.io",
+		"v1",
+		"apiextensions.k8s.io/v1",
+		"CustomResourceDefinition",
+		false,
+		1,
+		6,
+	},
 	{"widgets.example.com", "v1alpha1", "example.com/v1alpha1", "Widget", true, 6, 1.2},
 }
 
@@ -87,8 +95,14 @@ func (g *generator) object(k kind, namespace, name string, mean int) []byte {
 	case "Secret":
 		fmt.Fprintf(&b, `"data":{"password":%q},`, g.base64(want))
 	}
-	fmt.Fprintf(&b, `"kind":%q,"metadata":{"annotations":{"example.com/checksum":%q},"creationTimestamp":"2026-11-%02dT%02d:41:57Z",`,
-		k.kind, g.uid(), 1+g.rand.IntN(28), g.rand.IntN(24))
+	fmt.Fprintf(
+		&b,
+		`"kind":%q,"metadata":{"annotations":{"example.com/checksum":%q},"creationTimestamp":"2026-11-%02dT%02d:41:57Z",`,
+		k.kind,
+		g.uid(),
+		1+g.rand.IntN(28),
+		g.rand.IntN(24),
+	)
 	g.labels(&b)
 	g.managedFields(&b, want)
 	fmt.Fprintf(&b, `"name":%q,`, name)
@@ -104,18 +118,31 @@ func (g *generator) object(k kind, namespace, name string, mean int) []byte {
 var teams = []string{"red", "green", "blue", "violet", "orange", "black", "white"}
 
 func (g *generator) labels(b *strings.Builder) {
-	fmt.Fprintf(b, `"labels":{"app.kubernetes.io/instance":"release-%d","app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%d","pod-template-hash":%q,"team":%q},`,
-		g.rand.IntN(400), g.rand.IntN(90), g.letters(10), teams[g.rand.IntN(len(teams))])
+	fmt.Fprintf(
+		b,
+		`"labels":{"app.kubernetes.io/instance":"release-%d","app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%d","pod-template-hash":%q,"team":%q},`,
+		g.rand.IntN(400),
+		g.rand.IntN(90),
+		g.letters(10),
+		teams[g.rand.IntN(len(teams))],
+	)
 }
 
 // managedFields is where much of a real object's size is.
 func (g *generator) managedFields(b *strings.Builder, want int) {
-	b.WriteString(`"managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{}}},"f:spec":{`)
+	b.WriteString(
+		`"managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{}}},"f:spec":{`,
+	)
 	for i := 0; i*60 < want/4; i++ {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(b, `"f:%s":{".":{},"k:{\"name\":\"c%d\"}":{".":{},"f:value":{}}}`, words[g.rand.IntN(len(words))], i)
+		fmt.Fprintf(
+			b,
+			`"f:%s":{".":{},"k:{\"name\":\"c%d\"}":{".":{},"f:value":{}}}`,
+			words[g.rand.IntN(len(words))],
+			i,
+		)
 	}
 	b.WriteString(`}},"manager":"helm","operation":"Update","time":"2026-11-21T01:41:57Z"}],`)
 }
@@ -127,8 +154,14 @@ func (g *generator) spec(b *strings.Builder, k kind, name string, want int) {
 		b.WriteString(`,"type":"Opaque"`)
 	case "CustomResourceDefinition":
 		plural, group, _ := strings.Cut(name, ".")
-		fmt.Fprintf(b, `,"spec":{"group":%q,"names":{"kind":"G%s","plural":%q,"singular":%q},"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"properties":{`,
-			group, plural, plural, strings.TrimSuffix(plural, "s"))
+		fmt.Fprintf(
+			b,
+			`,"spec":{"group":%q,"names":{"kind":"G%s","plural":%q,"singular":%q},"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"properties":{`,
+			group,
+			plural,
+			plural,
+			strings.TrimSuffix(plural, "s"),
+		)
 		g.fields(b, want)
 		b.WriteString(`},"type":"object"}},"served":true,"storage":true}]}`)
 	case "PersistentVolumeClaim":
@@ -142,7 +175,14 @@ func (g *generator) spec(b *strings.Builder, k kind, name string, want int) {
 		if g.rand.IntN(10) == 0 {
 			phase = "Succeeded"
 		}
-		fmt.Fprintf(b, `],"serviceAccountName":"default"},"status":{"phase":%q,"podIP":"10.%d.%d.%d"}`, phase, g.rand.IntN(256), g.rand.IntN(256), g.rand.IntN(256))
+		fmt.Fprintf(
+			b,
+			`],"serviceAccountName":"default"},"status":{"phase":%q,"podIP":"10.%d.%d.%d"}`,
+			phase,
+			g.rand.IntN(256),
+			g.rand.IntN(256),
+			g.rand.IntN(256),
+		)
 	case "Job":
 		b.WriteString(`,"spec":{"template":{"spec":{"containers":[`)
 		g.containers(b, want)
@@ -158,10 +198,12 @@ func (g *generator) spec(b *strings.Builder, k kind, name string, want int) {
 	}
 }
 
-var words = strings.Fields(`timeout replicas host port image secretKeyRef configMapKeyRef resources limits requests cpu memory
+var words = strings.Fields(
+	`timeout replicas host port image secretKeyRef configMapKeyRef resources limits requests cpu memory
 	tolerations affinity probe path scheme periodSeconds failureThreshold volume mountPath readOnly subPath strategy retention
 	endpoint bucket region credentials token issuer audience cluster namespace selector schedule suspend backoff parallelism
-	description type properties format items required nullable default pattern minimum maximum`)
+	description type properties format items required nullable default pattern minimum maximum`,
+)
 
 func (g *generator) word() string { return words[g.rand.IntN(len(words))] }
 
@@ -177,7 +219,14 @@ func (g *generator) text(n int) string {
 		case 2:
 			fmt.Fprintf(&b, "# %s %s %s %s %s\n", g.word(), g.word(), g.word(), g.word(), g.word())
 		default:
-			fmt.Fprintf(&b, "  %s: https://%s.example.com:%d/%s\n", g.word(), g.word(), 1000+g.rand.IntN(9000), g.word())
+			fmt.Fprintf(
+				&b,
+				"  %s: https://%s.example.com:%d/%s\n",
+				g.word(),
+				g.word(),
+				1000+g.rand.IntN(9000),
+				g.word(),
+			)
 		}
 	}
 	return b.String()
@@ -200,7 +249,17 @@ func (g *generator) fields(b *strings.Builder, n int) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(b, `"%s%d":{"description":"The %s %s of the %s %s.","type":"%s"}`, g.word(), i, g.word(), g.word(), g.word(), g.word(), g.word())
+		fmt.Fprintf(
+			b,
+			`"%s%d":{"description":"The %s %s of the %s %s.","type":"%s"}`,
+			g.word(),
+			i,
+			g.word(),
+			g.word(),
+			g.word(),
+			g.word(),
+			g.word(),
+		)
 	}
 }
 
@@ -210,7 +269,25 @@ func (g *generator) containers(b *strings.Builder, n int) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(b, `{"env":[{"name":"%s_%s","value":"%s"},{"name":"%s","valueFrom":{"secretKeyRef":{"key":"%s","name":"%s-%d"}}}],"image":"registry.example.com/%s/%s:%d.%d.%d","imagePullPolicy":"IfNotPresent","name":"c%d","resources":{"limits":{"memory":"%dMi"},"requests":{"cpu":"%dm","memory":"%dMi"}},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}`,
-			g.word(), g.word(), g.letters(8), g.word(), g.word(), g.word(), g.rand.IntN(1000), g.word(), g.word(), g.rand.IntN(9), g.rand.IntN(30), g.rand.IntN(100), i, g.rand.IntN(4096), g.rand.IntN(4000), g.rand.IntN(4096))
+		fmt.Fprintf(
+			b,
+			`{"env":[{"name":"%s_%s","value":"%s"},{"name":"%s","valueFrom":{"secretKeyRef":{"key":"%s","name":"%s-%d"}}}],"image":"registry.example.com/%s/%s:%d.%d.%d","imagePullPolicy":"IfNotPresent","name":"c%d","resources":{"limits":{"memory":"%dMi"},"requests":{"cpu":"%dm","memory":"%dMi"}},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}`,
+			g.word(),
+			g.word(),
+			g.letters(8),
+			g.word(),
+			g.word(),
+			g.word(),
+			g.rand.IntN(1000),
+			g.word(),
+			g.word(),
+			g.rand.IntN(9),
+			g.rand.IntN(30),
+			g.rand.IntN(100),
+			i,
+			g.rand.IntN(4096),
+			g.rand.IntN(4000),
+			g.rand.IntN(4096),
+		)
 	}
 }

@@ -26,12 +26,18 @@ func (a *backupAction) Name() string { return "lab.veltui.io/backup" }
 // in its log.
 func (a *backupAction) AppliesTo() (velero.ResourceSelector, error) {
 	if open, err := gateOpen(noSelectorGate); open || err != nil {
-		return velero.ResourceSelector{}, errors.Join(errors.New("the plugin of the lab does not know what it applies to"), err)
+		return velero.ResourceSelector{}, errors.Join(
+			errors.New("the plugin of the lab does not know what it applies to"),
+			err,
+		)
 	}
 	return appliesTo()
 }
 
-func (a *backupAction) Execute(item runtime.Unstructured, backup *velerov1.Backup) (runtime.Unstructured, []velero.ResourceIdentifier, string, []velero.ResourceIdentifier, error) {
+func (a *backupAction) Execute(
+	item runtime.Unstructured,
+	backup *velerov1.Backup,
+) (runtime.Unstructured, []velero.ResourceIdentifier, string, []velero.ResourceIdentifier, error) {
 	switch backup.Status.Phase {
 	case velerov1.BackupPhaseFinalizing, velerov1.BackupPhaseFinalizingPartiallyFailed:
 		return item, nil, "", nil, nil // no operation may begin any more
@@ -52,7 +58,9 @@ func (a *restoreAction) Name() string { return "lab.veltui.io/restore" }
 
 func (a *restoreAction) AppliesTo() (velero.ResourceSelector, error) { return appliesTo() }
 
-func (a *restoreAction) Execute(in *velero.RestoreItemActionExecuteInput) (*velero.RestoreItemActionExecuteOutput, error) {
+func (a *restoreAction) Execute(
+	in *velero.RestoreItemActionExecuteInput,
+) (*velero.RestoreItemActionExecuteOutput, error) {
 	out := velero.NewRestoreItemActionExecuteOutput(in.Item)
 	var err error
 	out.OperationID, err = carryOut(in.Restore.Annotations, in.Item)

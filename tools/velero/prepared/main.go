@@ -82,7 +82,9 @@ func (i *item) restore() {
 	delete(object.Object, "status")
 	restore := &velerov1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "restore-uid"}, Spec: i.Restore}
 	for _, action := range i.actions() {
-		out, err := action.Execute(&velero.RestoreItemActionExecuteInput{Item: object, ItemFromBackup: backup, Restore: restore})
+		out, err := action.Execute(
+			&velero.RestoreItemActionExecuteInput{Item: object, ItemFromBackup: backup, Restore: restore},
+		)
 		if err != nil {
 			i.Fails = err.Error()
 			return
@@ -127,7 +129,8 @@ func (i *item) actions() []action {
 		return []action{actions.NewServiceAccountAction(log)}
 	case "secrets":
 		return []action{actions.NewSecretAction(log, cluster{})}
-	case "validatingwebhookconfigurations.admissionregistration.k8s.io", "mutatingwebhookconfigurations.admissionregistration.k8s.io":
+	case "validatingwebhookconfigurations.admissionregistration.k8s.io",
+		"mutatingwebhookconfigurations.admissionregistration.k8s.io":
 		return []action{actions.NewAdmissionWebhookConfigurationAction(log)}
 	}
 	panic("no action for " + i.Resource)

@@ -199,7 +199,13 @@ func uidOf(uid string, asked bool) func() (string, bool) {
 
 // Who has not asked for the uid compares what is known, and leaves in the file what it says.
 func TestRatesBeforeTheUIDIsKnown(t *testing.T) {
-	o := Options{Dir: t.TempDir(), Context: "lab", Server: "https://127.0.0.1:6443", UID: uidOf("east", true), Failed: failTest(t)}
+	o := Options{
+		Dir:     t.TempDir(),
+		Context: "lab",
+		Server:  "https://127.0.0.1:6443",
+		UID:     uidOf("east", true),
+		Failed:  failTest(t),
+	}
 	Open(o).Learn(told(0.1, "pods"))
 	unasked := o
 	unasked.UID = uidOf("", false)
@@ -345,7 +351,10 @@ func TestFolderIsBounded(t *testing.T) {
 	old := time.Now().Add(-48 * time.Hour)
 	for i := range maxBooks + 20 {
 		name := filepath.Join(dir, fmt.Sprintf("%03d.rates", i))
-		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, old, old.Add(time.Duration(i)*time.Minute))); err != nil {
+		if err := errors.Join(
+			os.WriteFile(name, nil, 0o600),
+			os.Chtimes(name, old, old.Add(time.Duration(i)*time.Minute)),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -396,7 +405,11 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || len(again.Resources) != len(r.Resources) {
 			t.Fatalf("%v, %d of %d resources", err, len(again.Resources), len(r.Resources))
 		}
-		c := forecast.NewCourse([]forecast.Step{{Resource: "pods", Items: 100}, {Resource: "a", Items: 100}}, again, forecast.Limit{})
+		c := forecast.NewCourse(
+			[]forecast.Step{{Resource: "pods", Items: 100}, {Resource: "a", Items: 100}},
+			again,
+			forecast.Limit{},
+		)
 		for i := range 20 {
 			c.Observe(time.Unix(int64(i), 0), i*7)
 			if left, ok := c.Left(time.Unix(int64(i), 0)); ok && left.Low < 0 {
