@@ -29,6 +29,9 @@ type delivery struct {
 	altered string                     // how an answer differs from the request, empty without one
 	after   *unstructured.Unstructured // the object as the write left it
 	landed  bool
+	// accepted is what a request for good was answered with that says of a deletion that it was carried out, and is
+	// no proof: an object that no finalizer holds is gone, and a dry run has the same answer.
+	accepted *unstructured.Unstructured
 	forGood bool // more than dry runs were sent
 	// sent is when the first dry run or the last request for good was sent, by the API server's clock, and only the same if
 	// the last of them failed a precondition and no other may have landed; else zero.
@@ -170,12 +173,33 @@ func (x *execution) attempt(ctx context.Context, d *delivery) error {
 		d.open = true
 		return errAltered
 	}
+	if d.isDeletion() && r.object.GetResourceVersion() == "" {
+		d.accepted, d.open = r.object, true
+		return x.confirmDeletion(ctx, d)
+	}
 	d.land(r.object)
 	return nil
 }
 
+// confirmDeletion reads what became of a deletion that was accepted.
+func (x *execution) confirmDeletion(ctx context.Context, d *delivery) error {
+	now, err := x.read(ctx, d.object())
+	switch {
+	case err != nil:
+		return err
+	case now == nil || now.GetUID() != d.object().GetUID() || now.GetDeletionTimestamp() != nil:
+		d.land(d.accepted)
+		return nil
+	}
+	d.altered = "leave the object as it is"
+	return errAltered
+}
+
 // resolve reads what became of sends without an answer. Its error: none can land any more, or nothing could be read.
 func (x *execution) resolve(ctx context.Context, d *delivery) error {
+	if d.accepted != nil {
+		return x.confirmDeletion(ctx, d)
+	}
 	now, err := x.read(ctx, d.object())
 	if err != nil {
 		return err

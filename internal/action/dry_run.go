@@ -152,10 +152,6 @@ func (x *execution) readAfterDryRun(ctx context.Context, d *delivery) error {
 	x.update()
 	now, err := x.readPatiently(ctx, d.object())
 	if err != nil {
-		if !d.isDeletion() { // the answer is a dry run's
-			d.open = wasOpen
-			x.update()
-		}
 		return fmt.Errorf("reading what became of it after the dry run: %w", err)
 	}
 	if d.isDeletion() {

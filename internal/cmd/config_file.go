@@ -145,7 +145,7 @@ func (c *settings) setFlag(flags *pflag.FlagSet, s config.InForce) error {
 // besideConfig resolves a path in the configuration; a relative one starts at the file's folder.
 func (c *settings) besideConfig(path string) string {
 	if rest, home := strings.CutPrefix(path, "~/"); home {
-		if dir, err := os.UserHomeDir(); err == nil {
+		if dir, err := c.home(); err == nil {
 			return filepath.Join(dir, rest)
 		}
 	}

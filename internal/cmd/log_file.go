@@ -45,8 +45,16 @@ func (p *process) folder(variable string, home ...string) (string, error) {
 	if dir := p.env(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "veltui"), nil
 	}
-	dir, err := os.UserHomeDir()
+	dir, err := p.home()
 	return filepath.Join(dir, filepath.Join(home...), "veltui"), err
+}
+
+// home is the user's home folder, that of the environment if it names one.
+func (p *process) home() (string, error) {
+	if dir := p.env("HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	return os.UserHomeDir()
 }
 
 func (c *files) auditDir() (string, error) {
