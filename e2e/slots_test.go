@@ -154,7 +154,7 @@ func podVolumeWaits(t *testing.T) {
 // goes on with what it moved.
 func withoutAgent(t *testing.T) {
 	ctx := patient(t)
-	must(t, theLab.CrashNodeAgent(ctx))
+	must(t, theLab.CrashNodeAgent(ctx, 7))
 	at := shifted(t, "no-agent", older(40*time.Minute, ofJob(t, waiter)))
 	explain(t, at, "backup/"+waiter).wantWords(t, "NodeAgentMissing", "CrashLoopBackOff")
 	must(t, theLab.RunNodeAgent(ctx))

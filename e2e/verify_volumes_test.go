@@ -257,7 +257,7 @@ func TestVerifyFindsVolumesThatPodsDidNotGet(t *testing.T) {
 	must(t, theLab.StartSnapshots(ctx)) // for claims that get a volume
 	must(t, theLab.StartNodeAgent(ctx, oneAtATime))
 	t.Cleanup(func() { must(t, theLab.StopNodeAgent(context.Background())) })
-	must(t, theLab.CrashNodeAgent(ctx)) // what it would write is written here
+	must(t, theLab.CrashNodeAgent(ctx, 1)) // what it would write is written here
 	must(t, theLab.VeleroWith(ctx))
 	const from, to = "pod-volumes", "pod-volumes-2"
 	must(t, theLab.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: from}}))

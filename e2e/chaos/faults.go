@@ -47,7 +47,7 @@ var faultActs = map[Act]func(*run, context.Context, Step) error{
 		return r.outage(
 			ctx,
 			s,
-			func() error { return r.lab.CrashNodeAgent(ctx) },
+			func() error { return r.lab.CrashNodeAgent(ctx, 1) },
 			func() error { return r.lab.RunNodeAgent(ctx) },
 		)
 	},

@@ -98,8 +98,9 @@ func (l *Lab) RunNodeAgent(ctx context.Context) error {
 	})
 }
 
-// CrashNodeAgent ends the node-agent, and says that it does so at each start.
-func (l *Lab) CrashNodeAgent(ctx context.Context) error {
+// CrashNodeAgent ends the node-agent, and says that it does so at each start: it has so
+// many restarts behind it.
+func (l *Lab) CrashNodeAgent(ctx context.Context, restarts int32) error {
 	if err := l.agent.kill(); err != nil {
 		return err
 	}
@@ -116,6 +117,7 @@ func (l *Lab) CrashNodeAgent(ctx context.Context) error {
 		} {
 			setContainer(pod, pod.Spec.Containers[0], false, state)
 		}
+		pod.Status.ContainerStatuses[0].RestartCount = restarts
 	})
 }
 
