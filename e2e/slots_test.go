@@ -155,7 +155,10 @@ func podVolumeWaits(t *testing.T) {
 func withoutAgent(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.CrashNodeAgent(ctx, 7))
-	at := shifted(t, "no-agent", older(40*time.Minute, ofJob(t, waiter)))
+	ofHolder, ofWaiter := ofJob(t, holder), ofJob(t, waiter)
+	at := shifted(t, "no-agent", older(40*time.Minute, func(kind, name string) bool {
+		return ofHolder(kind, name) || ofWaiter(kind, name) // else a node-agent wrote a moment ago
+	}))
 	explain(t, at, "backup/"+waiter).wantWords(t, "NodeAgentMissing", "CrashLoopBackOff")
 	must(t, theLab.RunNodeAgent(ctx))
 	awaitUploads(t, holder, "InProgress")

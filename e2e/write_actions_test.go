@@ -188,8 +188,8 @@ func TestRestoreCreateRefuses(t *testing.T) {
 		"orders:acted-none",
 		"--yes",
 	)
-	if code != exitRefused || !strings.Contains(printed, "refused: veltui could not look at admission") ||
-		!strings.Contains(printed, "--preflight dry-run") {
+	if code != exitRefused || !strings.Contains(printed, "The API server was not asked about the objects") ||
+		!strings.Contains(printed, "--preflight dry-run") || !strings.Contains(printed, "refused: ") {
 		t.Errorf("without a dry run: %d\n%s", code, printed)
 	}
 	for _, name := range []string{"refused-1", "refused-2", "refused-3"} {

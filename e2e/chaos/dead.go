@@ -24,7 +24,6 @@ var deadActs = map[Act]func(*run, context.Context, Step) error{
 	DeleteLocation:     deleteLocation,
 	FailDeletion:       failDeletion,
 	DeleteMover:        deleteMover,
-	RemoveNodeAgent:    removeNodeAgent,
 	HangCache:          hangCache,
 }
 
@@ -227,22 +226,6 @@ func (r *run) upload(
 		err = fmt.Errorf("backup %s ended before its upload was %s", backup, phase)
 	}
 	return name, err
-}
-
-// removeNodeAgent removes the node-agents while one prepares a volume.
-func removeNodeAgent(r *run, ctx context.Context, s Step) error {
-	if err := r.moving(ctx, s.Name, 1, mover{pending: true}); err != nil {
-		return err
-	}
-	if _, err := r.upload(ctx, s.Name, velerov2alpha1.DataUploadPhaseAccepted); err != nil {
-		return err
-	}
-	r.server.Lock()
-	defer r.server.Unlock()
-	if err := r.retry(ctx, func() error { return r.lab.StopNodeAgent(ctx) }); err != nil {
-		return err
-	}
-	return r.dies("backup/" + s.Name)
 }
 
 // hangCache stops serving the version of a kind that the server has just seen,

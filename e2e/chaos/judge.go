@@ -110,9 +110,9 @@ type Result struct {
 	Seconds int
 }
 
-// JudgeRecording judges every job at every second and holds each verdict
-// against the rest of the recording.
-func JudgeRecording(entries []Entry, judge Judge) (Result, error) {
+// JudgeRecording judges every job at every second, or with longer steps, and holds each
+// verdict against the rest of the recording. Each judgement counts as a second.
+func JudgeRecording(entries []Entry, judge Judge, step time.Duration) (Result, error) {
 	truth := learn(entries)
 	if truth.begin.IsZero() {
 		return Result{}, errors.New("the recording holds no beginning of a story")
@@ -126,7 +126,7 @@ func JudgeRecording(entries []Entry, judge Judge) (Result, error) {
 	}
 	tally := tally{truth: truth, result: &result, counts: map[[2]string]*Count{}, open: map[string]int{}}
 	next, heard := 0, time.Time{}
-	for now := truth.begin.Truncate(time.Second).Add(time.Second); !now.After(truth.end); now = now.Add(time.Second) {
+	for now := truth.begin.Truncate(time.Second).Add(time.Second); !now.After(truth.end); now = now.Add(step) {
 		for ; next < len(entries) && !entries[next].At.After(now); next++ {
 			switch e := entries[next]; e.Kind {
 			case BeatEntry:

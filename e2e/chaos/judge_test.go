@@ -63,7 +63,7 @@ func (r *tape) dies(second int, job string, after time.Duration) {
 func (r *tape) judged(t *testing.T, j Judge) Result {
 	t.Helper()
 	slices.SortStableFunc(r.entries, func(a, b Entry) int { return a.At.Compare(b.At) })
-	result, err := JudgeRecording(r.entries, j)
+	result, err := JudgeRecording(r.entries, j, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func judgeFile(path, out string) error {
 	if err != nil {
 		return err
 	}
-	result, err := judgeHidden(entries, "")
+	result, err := judgeHidden(entries, "", time.Second)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,9 @@ func judgeFile(path, out string) error {
 		return fmt.Errorf("removing the scenarios of an earlier judgement: %w", err)
 	}
 	errs := []error{WriteScenarios(scenarios, entries, result), result.Err()}
-	fmt.Printf("\nWith a resource hidden, seconds of false alarms:\n")
+	fmt.Printf("\nWith a resource hidden, judged every %s, false alarms:\n", hiddenStep)
 	for _, resource := range hideable {
-		result, err := judgeHidden(entries, resource)
+		result, err := judgeHidden(entries, resource, hiddenStep)
 		if err != nil {
 			return err
 		}
@@ -116,15 +116,18 @@ func judgeFile(path, out string) error {
 	return errors.Join(errs...)
 }
 
+// hiddenStep is how often is judged with a resource hidden, which is done once for each.
+const hiddenStep = 10 * time.Second
+
 // judgeHidden judges a recording as somebody sees it who may not read a resource; an
 // empty resource hides nothing.
-func judgeHidden(entries []Entry, resource string) (Result, error) {
+func judgeHidden(entries []Entry, resource string, step time.Duration) (Result, error) {
 	product, err := NewProduct(resource)
 	if err != nil {
 		return Result{}, err
 	}
 	defer product.Close()
-	return JudgeRecording(entries, product)
+	return JudgeRecording(entries, product, step)
 }
 
 // abilities are those of the Velero whose programs the lab uses.

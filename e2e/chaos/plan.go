@@ -12,16 +12,15 @@ type Cause string
 
 // The causes.
 const (
-	LostPatch        Cause = "LostPatch"
-	LostMark         Cause = "LostMark"
-	ForgottenReady   Cause = "ForgottenReady"
-	PhaseEdited      Cause = "PhaseEdited"
-	LocationDeleted  Cause = "LocationDeleted"
-	DeletionFailed   Cause = "DeletionFailed"
-	MoverDeleted     Cause = "MoverDeleted"
-	NodeAgentRemoved Cause = "NodeAgentRemoved"
-	CacheHung        Cause = "CacheHung"
-	QueueRolledBack  Cause = "QueueRolledBack"
+	LostPatch       Cause = "LostPatch"
+	LostMark        Cause = "LostMark"
+	ForgottenReady  Cause = "ForgottenReady"
+	PhaseEdited     Cause = "PhaseEdited"
+	LocationDeleted Cause = "LocationDeleted"
+	DeletionFailed  Cause = "DeletionFailed"
+	MoverDeleted    Cause = "MoverDeleted"
+	CacheHung       Cause = "CacheHung"
+	QueueRolledBack Cause = "QueueRolledBack"
 )
 
 // Act is something that happens in a story: a job, or a fault.
@@ -52,7 +51,6 @@ const (
 	DeleteLocation     Act = "delete-location"
 	FailDeletion       Act = "fail-deletion"
 	DeleteMover        Act = "delete-mover"
-	RemoveNodeAgent    Act = "remove-node-agent"
 	HangCache          Act = "hang-cache"
 	// CrashWithMark kills the server while a restore runs, whose mark is then
 	// lost; where the server has a queue, a backup is forgotten as well.
@@ -264,7 +262,7 @@ func (w *writer) dead() {
 	others := []struct {
 		act   Act
 		share float64
-	}{{EditPhase, 0.52}, {DeleteLocation, 0.58}, {FailDeletion, 0.68}, {DeleteMover, 0.57}, {RemoveNodeAgent, 0.78}, {HangCache, 0.86}}
+	}{{EditPhase, 0.52}, {DeleteLocation, 0.58}, {FailDeletion, 0.68}, {DeleteMover, 0.57}, {HangCache, 0.86}}
 	w.random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	for _, o := range others[:4] {
 		w.die(o.act, o.share)
@@ -347,14 +345,6 @@ func (w *writer) die(act Act, share float64) {
 			MoverDeleted,
 			30*time.Second,
 			"pkg/datapath/micro_service_watcher.go Init (a deleted pod is never noticed), data_upload_controller.go (no limit in InProgress)",
-		)
-	case RemoveNodeAgent:
-		fate(
-			"backup",
-			s.Name,
-			NodeAgentRemoved,
-			30*time.Second,
-			"pkg/controller/data_upload_controller.go (only node-agents go on with a DataUpload, and give one up that is Accepted)",
 		)
 	case HangCache:
 		fate(

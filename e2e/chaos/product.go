@@ -149,9 +149,9 @@ func (p *Product) Verdicts(now, heard time.Time, stale bool) ([]Verdict, error) 
 		snap.Health = watch.Health{State: watch.Stale, Since: heard}
 	}
 	snap.Sources = nil
-	for _, volumes := range []string{watch.PodVolumeBackups, watch.PodVolumeRestores, watch.DataUploads, watch.DataDownloads} {
-		source := watch.Source{Resource: volumes, State: watch.SourceLive}
-		if volumes == p.hidden {
+	for _, resource := range recordedResources() {
+		source := watch.Source{Resource: resource, State: watch.SourceLive}
+		if name, _, _ := strings.Cut(resource, "."); name == p.hidden {
 			source.State = watch.SourceForbidden
 		}
 		snap.Sources = append(snap.Sources, source)

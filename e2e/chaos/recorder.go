@@ -58,6 +58,14 @@ func kinds() []kind {
 	return append(all, crds)
 }
 
+// recordedResources are the resources of all kinds that are recorded, as RESOURCE.GROUP.
+func recordedResources() (resources []string) {
+	for _, k := range kinds() {
+		resources = append(resources, k.GroupResource().String())
+	}
+	return resources
+}
+
 // recorder writes down what a client sees of the cluster, and the server's log.
 type recorder struct {
 	out    *Writer
