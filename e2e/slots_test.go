@@ -156,7 +156,7 @@ func withoutAgent(t *testing.T) {
 	ctx := patient(t)
 	must(t, theLab.CrashNodeAgent(ctx, 7))
 	ofHolder, ofWaiter := ofJob(t, holder), ofJob(t, waiter)
-	at := shifted(t, "no-agent", older(40*time.Minute, func(kind, name string) bool {
+	at := shifted(t, "no-agent", older(3*time.Hour, func(kind, name string) bool {
 		return ofHolder(kind, name) || ofWaiter(kind, name) // else a node-agent wrote a moment ago
 	}))
 	explain(t, at, "backup/"+waiter).wantWords(t, "NodeAgentMissing", "CrashLoopBackOff")
