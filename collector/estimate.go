@@ -171,7 +171,8 @@ func (r *restore) assumptions() (all []string) {
 	if r.forced > 0 {
 		// pkg/restore/actions/csi/pvc_action.go, Execute and isResourceExist.
 		say(
-			"Volume snapshots that the filters leave out, counted with their claims in namespaces that exist: %d. A claim that exists brings none.",
+			"Volume snapshots that the filters leave out, counted with their claims in namespaces that exist: %d. A "+
+				"claim that exists brings none.",
 			r.forced,
 		)
 	}
@@ -183,7 +184,8 @@ func (r *restore) assumptions() (all []string) {
 	}
 	if patterns := r.beyond(); len(patterns) > 0 {
 		say(
-			"These patterns take too many steps to match and are taken to leave nothing out: %s. Velero itself may hang on them.",
+			"These patterns take too many steps to match and are taken to leave nothing out: %s. Velero itself may hang on "+
+				"them.",
 			quoted(patterns),
 		)
 	}

@@ -150,7 +150,8 @@ func (f *objectFilters) find(resource string, kinds map[string]string) *objectFi
 	return nil
 }
 
-// inNamespace returns the filters of a namespace: those of its name, else of the first pattern that matches; nil for none.
+// inNamespace returns the filters of a namespace: those of its name, else of the first pattern that matches;
+// nil for none.
 func (p *policy) inNamespace(namespace string) *objectFilters {
 	f, found := p.found[namespace]
 	for i := 0; !found && i < len(p.namespaces); i++ {

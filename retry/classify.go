@@ -141,7 +141,8 @@ func Unsent(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &operation) && operation.Op == "dial" ||
 		errors.As(err, &certificate) ||
-		err != nil && strings.Contains(err.Error(), "getting credentials: ") // how client-go reports a failed credential plugin
+		// how client-go reports a failed credential plugin
+		err != nil && strings.Contains(err.Error(), "getting credentials: ")
 }
 
 // MaxRetryAfter is the longest delay that a server may ask for. It says so for everybody, or

@@ -79,7 +79,8 @@ func (m *Model) askNextRun(c *clusterState, schedule string) tea.Cmd {
 	)
 }
 
-// readInto reads something of a cluster unless it is younger than age, and shows how far that is. seen is whether it is on the screen.
+// readInto reads something of a cluster unless it is younger than age, and shows how far that is. seen is
+// whether it is on the screen.
 func readInto[T any](
 	m *Model,
 	c *clusterState,

@@ -69,7 +69,8 @@ func newDashboard(m *Model) *dashboard {
 		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
 	}
 	d.tabs = []*tab{d.active, d.restores, d.backups}
-	for _, other := range []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Coverage(), tabs.Etcd(), tabs.Deletions()} { // those that come and go stand last
+	// those that come and go stand last
+	for _, other := range []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Coverage(), tabs.Etcd(), tabs.Deletions()} {
 		d.tabs = append(d.tabs, &tab{name: other.Name, short: other.Short, kinds: other.Kinds, other: &other})
 	}
 	for _, t := range d.tabs {

@@ -163,7 +163,8 @@ func healthText(c draw.Canvas, of *clusterState) string {
 	return c.Theme.Waiting.Render("connecting")
 }
 
-// countsText counts the jobs in trouble and, with calm, those that run and wait; without words, other findings as a number.
+// countsText counts the jobs in trouble and, with calm, those that run and wait; without words, other
+// findings as a number.
 func (m *Model) countsText(c draw.Canvas, calm, words bool, clusters ...*clusterState) string {
 	n, idle := countJobs(clusters), len(known(clusters)) == len(clusters)
 	for _, of := range known(clusters) {

@@ -21,11 +21,12 @@ import (
 type row struct {
 	key     string // the identity by which a row stays selected; empty for headings
 	heading string
-	note    string          // stands in place of rows that cannot be shown
-	cluster *clusterState   // where it is; nil for headings
-	item    any             // a *job.Job, a *detail.Row, an *clusterFinding, or nil for a heading
-	finding *clusterFinding // of a row among what needs attention, which may be a job, or of a tab of what is no job; else nil
-	group   int             // the one of a tab's groups that the row belongs to
+	note    string        // stands in place of rows that cannot be shown
+	cluster *clusterState // where it is; nil for headings
+	item    any           // a *job.Job, a *detail.Row, an *clusterFinding, or nil for a heading
+	// of a row among what needs attention, which may be a job, or of a tab of what is no job; else nil
+	finding *clusterFinding
+	group   int // the one of a tab's groups that the row belongs to
 }
 
 // list keeps a selection by key over rows that come and go, and the visible window.

@@ -19,33 +19,43 @@ var ErrInterrupted = errors.New("interrupted")
 
 type Options struct {
 	Clusters []Cluster // shown side by side, in this order
-	// Switch connects to other contexts, in a namespace or where Velero is found. What it started ends with ctx. May be nil.
-	Switch        func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
-	Contexts      []string                                    // the names of all contexts that there are
-	Unfinished    func(ctx context.Context) []string          // sentences about uncompleted attempts, safe to draw; may be nil
-	Audit         func(about string) (*document.Audit, error) // what veltui has changed, of one KIND/NAME or, without it, all
-	Folder        string                                      // where files are proposed to be written
-	ReadOnly      bool                                        // nothing may be changed because the user said so
-	Clock         func() time.Time                            // our own clock
-	Theme         string                                      // a theme's name; empty or draw.ThemeAuto asks the terminal
-	UserTheme     *draw.Theme                                 // a theme of the user's own, in place of Theme; nil for none
-	Themes        []string                                    // the user's own
-	LoadTheme     func(name string) (*draw.Theme, error)      // reads one of them anew; errors are safe to draw
-	Keys          keys.Map                                    // those that the user chose instead of the usual ones
-	Tabs, Columns []string                                    // names of [Tabs] and [Columns] to show, in order; nil for all
-	BackupAge     time.Duration                               // how old a schedule's last Completed backup may be, 0 for any age
-	ASCII         bool                                        // draws with ASCII only
-	NoColor       bool                                        // draws without colour
-	Mouse         bool                                        // gets clicks and the wheel; text is then selected with shift
-	NoAltScreen   bool                                        // draws into the normal screen
-	Guide         *guide.Guide                                // hints for a newcomer; nil for none
-	FPS           int                                         // bounds how often the terminal is written to, 0 for the default
-	Tick          time.Duration                               // how often ages and verdicts are reckoned anew while jobs run
-	QuerySync     bool                                        // asks for synchronized output, which Bubble Tea does not do over ssh
-	Term          string                                      // the terminal's name, TERM; empty for that of the environment
-	Terminal      Terminal                                    // says what beside the screen may be used
-	Input         io.Reader
-	Output        terminal.Screen
+	// Switch connects to other contexts, in a namespace or where Velero is found. What it started ends with ctx.
+	// May be nil.
+	Switch   func(ctx context.Context, contexts []string, namespace string) ([]Cluster, error)
+	Contexts []string // the names of all contexts that there are
+	// sentences about uncompleted attempts, safe to draw; may be nil
+	Unfinished func(ctx context.Context) []string
+	// what veltui has changed, of one KIND/NAME or, without it, all
+	Audit     func(about string) (*document.Audit, error)
+	Folder    string                                 // where files are proposed to be written
+	ReadOnly  bool                                   // nothing may be changed because the user said so
+	Clock     func() time.Time                       // our own clock
+	Theme     string                                 // a theme's name; empty or draw.ThemeAuto asks the terminal
+	UserTheme *draw.Theme                            // a theme of the user's own, in place of Theme; nil for none
+	Themes    []string                               // the user's own
+	LoadTheme func(name string) (*draw.Theme, error) // reads one of them anew; errors are safe to draw
+	Keys      keys.Map                               // those that the user chose instead of the usual ones
+	// names of [Tabs] and [Columns] to show, in order; nil for all
+	Tabs, Columns []string
+	// how old a schedule's last Completed backup may be, 0 for any age
+	BackupAge time.Duration
+	ASCII     bool // draws with ASCII only
+	NoColor   bool // draws without colour
+	// gets clicks and the wheel; text is then selected with shift
+	Mouse       bool
+	NoAltScreen bool         // draws into the normal screen
+	Guide       *guide.Guide // hints for a newcomer; nil for none
+	// bounds how often the terminal is written to, 0 for the default
+	FPS int
+	// how often ages and verdicts are reckoned anew while jobs run
+	Tick time.Duration
+	// asks for synchronized output, which Bubble Tea does not do over ssh
+	QuerySync bool
+	// the terminal's name, TERM; empty for that of the environment
+	Term     string
+	Terminal Terminal // says what beside the screen may be used
+	Input    io.Reader
+	Output   terminal.Screen
 }
 
 type Terminal struct {

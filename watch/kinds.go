@@ -43,8 +43,9 @@ type kind struct {
 	jobs                string
 	nameLabel, uidLabel string
 	share               func(*copies, client.Object) // makes a job share values with others; nil for other kinds
-	newList             func() keptList              // makes the list of objects that are kept as they are; nil for jobs and volumes
-	observe             func(*Store, client.Object)  // is called before one is put into it; nil for most
+	// makes the list of objects that are kept as they are; nil for jobs and volumes
+	newList func() keptList
+	observe func(*Store, client.Object) // is called before one is put into it; nil for most
 }
 
 // The plurals, with their group, of the watched kinds.

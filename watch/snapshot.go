@@ -83,8 +83,9 @@ const (
 type HealthState string
 
 const (
-	Connecting   HealthState = "connecting"   // not all was read yet; Health.Err says why if there is a reason
-	Live         HealthState = "live"         // every source that can be watched is, and a quorum read came within ten seconds
+	Connecting HealthState = "connecting" // not all was read yet; Health.Err says why if there is a reason
+	// every source that can be watched is, and a quorum read came within ten seconds
+	Live         HealthState = "live"
 	Stale        HealthState = "stale"        // what is shown may be out of date since Health.Since
 	Unauthorized HealthState = "unauthorized" // the API server no longer takes our credentials
 )

@@ -300,7 +300,8 @@ func (w *writer) die(act Act, share float64) {
 				s.Name,
 				ForgottenReady,
 				0,
-				"pkg/controller/backup_controller.go SetupWithManager (create events are dropped, so a backup that is ReadyToStart when the server starts is never looked at)",
+				"pkg/controller/backup_controller.go SetupWithManager (create events are dropped, so a backup that is "+
+					"ReadyToStart when the server starts is never looked at)",
 			)
 		}
 	case LosePatchOfRestore, LosePatchOfBackup:
@@ -320,7 +321,8 @@ func (w *writer) die(act Act, share float64) {
 			s.Name,
 			PhaseEdited,
 			0,
-			"pkg/controller/restore_controller.go Reconcile (only new ones are looked at; one worker, counted from its next restore)",
+			"pkg/controller/restore_controller.go Reconcile (only new ones are looked at; one worker, counted from its "+
+				"next restore)",
 		)
 	case DeleteLocation:
 		fate(
@@ -336,7 +338,8 @@ func (w *writer) die(act Act, share float64) {
 			s.Name,
 			DeletionFailed,
 			0,
-			"pkg/controller/backup_deletion_controller.go Reconcile (counted from the request's end; a processed one is skipped)",
+			"pkg/controller/backup_deletion_controller.go Reconcile (counted from the request's end; a processed one is "+
+				"skipped)",
 		)
 	case DeleteMover:
 		fate(
@@ -344,7 +347,8 @@ func (w *writer) die(act Act, share float64) {
 			s.Name,
 			MoverDeleted,
 			30*time.Second,
-			"pkg/datapath/micro_service_watcher.go Init (a deleted pod is never noticed), data_upload_controller.go (no limit in InProgress)",
+			"pkg/datapath/micro_service_watcher.go Init (a deleted pod is never noticed), data_upload_controller.go (no "+
+				"limit in InProgress)",
 		)
 	case HangCache:
 		fate(

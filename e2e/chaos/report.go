@@ -18,7 +18,8 @@ func (r Result) Write(w io.Writer) {
 	}
 	fmt.Fprintf(
 		w,
-		"Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), %d fault events, %d judgements\n\n",
+		"Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), %d fault events, %d "+
+			"judgements\n\n",
 		r.Story.Seed,
 		r.Story.Version,
 		r.Story.Duration,
@@ -59,7 +60,9 @@ func (r Result) Write(w io.Writer) {
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"Undecided", r.Undecided}, {"Not recorded long enough", r.Unproven}, {"Not dead after all", r.Refuted}, {"Woken by another fault before it had to be seen", r.Woken}, {"Failed steps", r.Failures}} {
+	}{{"Undecided", r.Undecided}, {"Not recorded long " +
+		"enough", r.Unproven}, {"Not dead after " +
+		"all", r.Refuted}, {"Woken by another fault before it had to be seen", r.Woken}, {"Failed steps", r.Failures}} {
 		if len(list.names) > 0 {
 			fmt.Fprintf(w, "\n%s:\n- %s\n", list.what, strings.Join(list.names, "\n- "))
 		}

@@ -122,7 +122,8 @@ func (s skew) remark() string {
 	)
 }
 
-const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, then look again."
+const skewAdvice = "Set the clock of this machine, of the control plane or of the proxy between them right, " +
+	"then look again."
 
 // clocks returns the present by the earliest of the known clocks, so that nothing looks older than it is, and how far
 // they differ. The API server notes the time of each write; its newest record cannot be later than its present.

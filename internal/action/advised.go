@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	notPickedUp    = 5 * time.Minute  // how long a job that nothing holds back may wait: after an outage up to 1.5 minutes
-	finalizerHangs = time.Hour        // how long one backup may be finalized: with operations its contents are stored again
+	notPickedUp = 5 * time.Minute // how long a job that nothing holds back may wait: after an outage up to 1.5 minutes
+	// how long one backup may be finalized: with operations its contents are stored again
+	finalizerHangs = time.Hour
 	limitMargin    = 30 * time.Minute // how long past their own limit operations are polled
 )
 
@@ -86,7 +87,8 @@ func restartOver(e *Evidence, w *Plan) bool {
 	}
 	switch {
 	case e.Job.Kind == job.Backup && e.olderFiles() && !e.Job.Items.Known:
-		w.Why = "its name is taken in the object store, so Velero would have marked it Failed (backup already exists in object storage)"
+		w.Why = "its name is taken in the object store, so Velero would have marked it Failed (backup already exists " +
+			"in object storage)"
 		w.WillNot = append(
 			w.WillNot,
 			"change the older backup of that name; deleting this one through Velero would delete its files",
@@ -184,7 +186,8 @@ func restartWorker(e *Evidence, w *Plan) bool {
 		return false
 	}
 	w.Why = fmt.Sprintf(
-		"it has waited for %s although nothing else is in progress; the server's worker or queue may be stuck (Velero issues 4128, 10519)",
+		"it has waited for %s although nothing else is in progress; the server's worker or queue may be stuck (Velero "+
+			"issues 4128, 10519)",
 		human.Duration(e.quiet()),
 	)
 	w.Then = append(w.Then, "Velero picks it up when it starts")
@@ -241,7 +244,8 @@ func describeRestart(e *Evidence, w *Plan) {
 	w.WillNot = append(
 		w.WillNot,
 		"remove snapshots or objects that failed jobs leave behind",
-		"change jobs that wait for operations or are being finalized: they continue, but restore hooks that have not run never will",
+		"change jobs that wait for operations or are being finalized: they continue, but restore hooks that have not "+
+			"run never will",
 	)
 	if e.Server.Deployment != "" {
 		w.Commands = []string{
@@ -367,6 +371,7 @@ func fixField(e *Evidence, w *Plan) bool {
 	} else {
 		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "edit", resource, name)}
 	}
-	w.Refusal, w.Advice = "veltui does not change the field itself", "Check what the value should be, then run the command."
+	w.Refusal, w.Advice = "veltui does not change the field "+
+		"itself", "Check what the value should be, then run the command."
 	return true
 }

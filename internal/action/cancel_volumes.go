@@ -187,7 +187,8 @@ func podVolumeRisk(e *Evidence, kind velero.VolumeKind) string {
 	v, known := e.version()
 	switch {
 	case !known:
-		return "veltui cancels pod volumes only if it knows the server's version: some versions cannot cancel them, some wait for hours for a cancelled one (Velero issue 9464)"
+		return "veltui cancels pod volumes only if it knows the server's version: some versions cannot cancel them, " +
+			"some wait for hours for a cancelled one (Velero issue 9464)"
 	case !v.CancelsPodVolumes():
 		return "Velero " + v.String() + " cannot cancel pod volumes"
 	case kind == velero.PodVolumeBackup && !e.Job.Terminal() && v.HangsOnCancelledVolume():
@@ -229,7 +230,8 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	default:
 		w.Then = append(
 			w.Then,
-			"Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay without data",
+			"Velero counts them as failed and continues; the restore ends PartiallyFailed at best, and their claims stay "+
+				"without data",
 		)
 	}
 	w.Then = append(w.Then, cancelTiming(e, volumes))
@@ -239,7 +241,8 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	case !e.Server.Visible:
 		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+unseen(e))
 	case !slices.ContainsFunc(e.Agents, func(a velero.Agent) bool { return a.Ready }) && !foreign:
-		w.Refusal, w.Advice = "no node-agent is running to cancel them", "Get the node-agent DaemonSet running. Without it Velero gives up on them at the item operation timeout."
+		w.Refusal, w.Advice = "no node-agent is running to cancel them", "Get the node-agent DaemonSet running. "+
+			"Without it Velero gives up on them at the item operation timeout."
 		if !e.Job.Terminal() {
 			w.targets = nil // no command either: it would end the volume once one is back
 		}

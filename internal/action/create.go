@@ -144,8 +144,8 @@ func (g *gathering) sourceDeletion(b *velerov1.Backup) {
 	}
 }
 
-// lookAtSource looks at the backup again right before the request: the Restore names it by its name alone. Another backup
-// may have taken the name since, or the deletion of the backup may be requested.
+// lookAtSource looks at the backup again right before the request: the Restore names it by its name alone.
+// Another backup may have taken the name since, or the deletion of the backup may be requested.
 func lookAtSource(x *execution, ctx context.Context) error {
 	shown := x.evidence.proposal
 	if shown.source == "" {
@@ -259,9 +259,9 @@ func (g *gathering) backupTemplate() {
 	g.usableLocation(location, true)
 }
 
-// backupOf is a backup as `velero backup create --from-schedule` makes it (pkg/builder/backup_builder.go FromSchedule;
-// 1.14 to 1.18.3): with the schedule's labels and annotations, or the labels of its template. The template is taken as it
-// is stored: it may have fields of a newer Velero.
+// backupOf is a backup as `velero backup create --from-schedule` makes it (pkg/builder/backup_builder.go
+// FromSchedule; 1.14 to 1.18.3): with the schedule's labels and annotations, or the labels of its template.
+// The template is taken as it is stored: it may have fields of a newer Velero.
 func backupOf(o *proposal, name string) *unstructured.Unstructured {
 	s := o.schedule
 	b := bare(jobKind(job.Backup), s.Namespace, name)
@@ -311,7 +311,8 @@ func create(e *Evidence, p *Plan) bool {
 		p.targets = []*unstructured.Unstructured{o.request.Policy, o.asked}
 		p.Will = append(
 			p.Will,
-			"create ConfigMap "+o.request.Policy.GetName()+" before, which names the selected objects, and delete it once Velero has read it",
+			"create ConfigMap "+o.request.Policy.GetName()+" before, which names the selected objects, and delete it "+
+				"once Velero has read it",
 		)
 	}
 	p.Will = append(p.Will, "create "+word+" "+p.Name+", only if nothing has that name")
@@ -333,7 +334,8 @@ func create(e *Evidence, p *Plan) bool {
 		p.Commands = append(p.Commands, veleroCommand(p, "backup", "create", p.Name, "--from-schedule="+s.Name)...)
 		p.Then = append(
 			p.Then,
-			"it counts as a run of schedule "+s.Name+" in veltui, a restore from the schedule may take it, and it expires as its backups do",
+			"it counts as a run of schedule "+s.Name+" in veltui, a restore from the schedule may take it, and it "+
+				"expires as its backups do",
 		)
 		if !s.Spec.Paused {
 			p.Then = append(

@@ -53,8 +53,8 @@ func deletingBackup() definition {
 	}
 }
 
-// gatherBackupDeletion finds what Velero would delete and what it would refuse (pkg/controller/backup_deletion_controller.go
-// Reconcile; 1.14 to 1.18.3).
+// gatherBackupDeletion finds what Velero would delete and what it would refuse
+// (pkg/controller/backup_deletion_controller.go Reconcile; 1.14 to 1.18.3).
 func gatherBackupDeletion(g *gathering) {
 	o, e, d := g.e.proposal, g.e, &g.e.proposal.deletion
 	if !g.deletable(&d.Backup) {
@@ -64,7 +64,8 @@ func gatherBackupDeletion(g *gathering) {
 	o.ledger.Note(origin == velero.OriginHere, diagnosis.SourceAPI, d.CreationTimestamp.Time, "%s", why)
 	if origin != velero.OriginHere && !o.request.FromAnotherCluster {
 		v := refuse(
-			"If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while there are files: kubectl delete "+
+			"If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while "+
+				"there are files: kubectl delete "+
 				qualified(
 					job.Backup,
 				)+" -n "+g.o.Namespace+" "+d.Name,
@@ -262,9 +263,10 @@ func fillBackupDeletion(e *Evidence, p *Plan) bool {
 	return true
 }
 
-// misdirected ends an execution whose request is about another backup, which has taken the name. Velero deletes whatever
-// backup has the name when it takes the request (pkg/controller/backup_deletion_controller.go Reconcile, 1.18.3); it drops
-// the request once it has deleted one.
+// misdirected ends an execution whose request is about another backup, which has taken the name. Velero
+// deletes whatever backup has the name when it takes the request
+// (pkg/controller/backup_deletion_controller.go Reconcile, 1.18.3); it drops the request once it has deleted
+// one.
 func (x *execution) misdirected(other, request *unstructured.Unstructured, isOver bool) error {
 	phase := phaseOf(request)
 	failed, _, _ := unstructured.NestedStringSlice(request.Object, "status", "errors")
@@ -272,7 +274,8 @@ func (x *execution) misdirected(other, request *unstructured.Unstructured, isOve
 	case isOver:
 		return x.stop(
 			Settled,
-			"the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that deletes that one",
+			"the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that deletes that "+
+				"one",
 			x.clock(other.GetCreationTimestamp().Time),
 			other.GetUID(),
 		)

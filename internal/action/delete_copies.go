@@ -29,9 +29,10 @@ func (c *backupCopies) add(g *gathering, _ *unstructured.Unstructured, b *velero
 	}
 }
 
-// judgeCopies notes which other backups are copies, which are not, and why. Of a backup that a schedule made, the others
-// of that schedule count that hold as much; of any other backup, those that hold all its namespaces by their filters. A
-// backup that holds the namespaces of a scheduled one is noted as a fact, and replaces no run of it.
+// judgeCopies notes which other backups are copies, which are not, and why. Of a backup that a schedule made,
+// the others of that schedule count that hold as much; of any other backup, those that hold all its
+// namespaces by their filters. A backup that holds the namespaces of a scheduled one is noted as a fact, and
+// replaces no run of it.
 func (g *gathering) judgeCopies() {
 	d, at := &g.e.proposal.deletion, g.e.At
 	schedule := d.Labels[velerov1.ScheduleNameLabel]
@@ -92,7 +93,8 @@ func (c *backupCopies) noteLast(b *velerov1.Backup, schedule string, held bool) 
 	}
 	switch {
 	case schedule == "":
-		c.last, c.loss = "of its namespaces", "no other holds all of them, and what only this one holds cannot be restored any more"
+		c.last, c.loss = "of its namespaces", "no other holds all of them, and what only this one holds cannot be "+
+			"restored any more"
 	case held:
 		c.last, c.loss = "of schedule "+schedule, "no backup of schedule "+schedule+" can be restored any more"
 	default:
@@ -104,7 +106,8 @@ func (c *backupCopies) noteLast(b *velerov1.Backup, schedule string, held bool) 
 // refuseLast is why the last copy stays, and what lets it go.
 func (d *backupDeletion) refuseLast(p *Plan) verdict {
 	return refuse("If nothing of it is needed: --last-copy ("+p.Veltui("backup", "delete", p.Name, "--last-copy")+
-		"). Else make another first, and see which of the others do not count, and why.", "it is %s: %s", d.copies.last, d.copies.loss)
+		"). Else make another first, and see which of the others do not count, and "+
+		"why.", "it is %s: %s", d.copies.last, d.copies.loss)
 }
 
 // AcceptLastCopy returns the plan that deletes the last copy, of a plan that was refused because it is that and for no
@@ -122,7 +125,8 @@ func (p *Plan) AcceptLastCopy() (Plan, bool) {
 	return accepted, ok && accepted.Possible()
 }
 
-// copyLasts is how much longer a copy must be kept: Velero looks for expired backups once an hour (see [velero.Expired]).
+// copyLasts is how much longer a copy must be kept: Velero looks for expired backups once an hour (see
+// [velero.Expired]).
 const copyLasts = time.Hour
 
 // copyRules are those by which backups are copies of the one to delete. The locations are listed only if one of them

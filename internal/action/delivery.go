@@ -21,8 +21,9 @@ type delivery struct {
 	write
 	// open: a request had no answer that excludes the write, which may land until it is settled.
 	open bool
-	// unseen: a precondition failed, or what was to be deleted is gone, perhaps because a proxy repeated a request that was
-	// carried out; or a dry run was rejected, perhaps by what has also dropped dryRun. The object was not read since.
+	// unseen: a precondition failed, or what was to be deleted is gone, perhaps because a proxy repeated a
+	// request that was carried out; or a dry run was rejected, perhaps by what has also dropped dryRun. The
+	// object was not read since.
 	unseen bool
 	// missing: the last answer was that there is no such object.
 	missing bool
@@ -32,9 +33,9 @@ type delivery struct {
 	// accepted is what a request for good was answered with that says of a deletion that it was carried out, and is
 	// no proof: an object that no finalizer holds is gone, and a dry run has the same answer.
 	accepted *unstructured.Unstructured
-	forGood bool // more than dry runs were sent
-	// sent is when the first dry run or the last request for good was sent, by the API server's clock, and only the same if
-	// the last of them failed a precondition and no other may have landed; else zero.
+	forGood  bool // more than dry runs were sent
+	// sent is when the first dry run or the last request for good was sent, by the API server's clock, and only
+	// the same if the last of them failed a precondition and no other may have landed; else zero.
 	sent, only time.Time
 	host       string // where the last dry run was sent
 }

@@ -111,8 +111,8 @@ func (x *execution) attemptDryRun(ctx context.Context, d *delivery) (*unstructur
 	return r.object, nil
 }
 
-// sortDryRun sorts the error of a dry run. What was to be deleted and is gone after a dry run without an answer may have
-// been deleted by that.
+// sortDryRun sorts the error of a dry run. What was to be deleted and is gone after a dry run without an
+// answer may have been deleted by that.
 func (x *execution) sortDryRun(ctx context.Context, d *delivery, err error) error {
 	if d.isDeletion() && d.state() == Doubtful && (errors.Is(err, errChanged) || apierrors.IsNotFound(err)) {
 		return x.maybeDeleted(d)
@@ -213,8 +213,8 @@ func (x *execution) maybeDeleted(d *delivery) error {
 	)
 }
 
-// carriedOut ends an execution whose dry run was none. Nothing more is sent, not even an Event: whatever drops dryRun may
-// change other requests too.
+// carriedOut ends an execution whose dry run was none. Nothing more is sent, not even an Event: whatever
+// drops dryRun may change other requests too.
 func (x *execution) carriedOut(d *delivery) error {
 	x.update()
 	x.host = d.host
@@ -237,7 +237,8 @@ func (x *execution) carriedOut(d *delivery) error {
 		"nothing more was sent%s", deed, advice)
 }
 
-// writerDoubt says that the clock of the API server that would write is another than that of the ages, where those count.
+// writerDoubt says that the clock of the API server that would write is another than that of the ages, where
+// those count.
 func (x *execution) writerDoubt(w write, answer *unstructured.Unstructured) string {
 	if !x.restsOnAges(x.evidence) {
 		return ""

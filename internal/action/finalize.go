@@ -175,7 +175,8 @@ func checkRequest(e *Evidence, r Request) verdict {
 	case r.Phase == velero.PhaseCompleted && e.Job.Kind == job.Backup:
 		return refuse(
 			"Omit --phase to let the evidence decide.",
-			"veltui never writes Completed on a backup: only Velero's finalizer knows whether it is complete, and Velero removes a backup that is not stored within a minute",
+			"veltui never writes Completed on a backup: only Velero's finalizer knows whether it is complete, and Velero "+
+				"removes a backup that is not stored within a minute",
 		)
 	case r.Phase == velero.PhaseCompleted:
 		return refuse(
@@ -245,8 +246,10 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 // With --concurrent-backups 1 no backup would start any more. Since 1.18.
 func counted(e *Evidence) verdict {
 	return refuse(
-		"Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or remove it.",
-		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its slot, and other backups would wait in the queue",
+		"Wake it (--wake). If Velero still does not start it, restart the server to free the slot; then give it up or "+
+			"remove it.",
+		"the Velero server that queued it counts it as running until it restarts: with phase Failed it would keep its "+
+			"slot, and other backups would wait in the queue",
 	)
 }
 
@@ -323,8 +326,10 @@ func inProgress(e *Evidence, r Request, o owner) verdict {
 const (
 	restartedWhy = "the Velero server restarted while it was in progress and no longer works on it"
 	// restartAdvice is for a job whose work is done.
-	restartAdvice = "Restarting the Velero server marks it Failed, but also every other job in progress, and cancels their data movement."
-	waitAdvice    = "Wait. If the server's log shows that it no longer works on it, restarting the server marks it Failed, but also every other job in progress, and cancels their data movement."
+	restartAdvice = "Restarting the Velero server marks it Failed, but also every other job in progress, and " +
+		"cancels their data movement."
+	waitAdvice = "Wait. If the server's log shows that it no longer works on it, restarting the server marks it " +
+		"Failed, but also every other job in progress, and cancels their data movement."
 	// downWhy is why a job without a server is ended.
 	downWhy = "no pod was recognised as a running Velero server, and nothing that works on it has written for five minutes"
 )
@@ -333,7 +338,8 @@ const (
 func stillWorking(e *Evidence) verdict {
 	if moving := e.moving(velero.PodVolumeBackup, velero.PodVolumeRestore); len(moving) > 0 {
 		return refuse(
-			"Wait for them. With Velero 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours (Velero issue 9464).",
+			"Wait for them. With Velero 1.17.0 to 1.18.2 do not cancel pod volume backups: Velero then waits for hours "+
+				"(Velero issue 9464).",
 			"a Velero server is working on it: %s not ended",
 			human.Plural(len(moving), "volume has", "volumes have"),
 		)
@@ -350,13 +356,15 @@ func stillWorking(e *Evidence) verdict {
 	case needed >= velero.Endless:
 		return refuse(
 			"Wait until Velero writes it: it tries again by itself, at ever longer intervals.",
-			"a Velero server may still be working on it: it last changed %s ago, and its --resource-timeout, which is zero or cannot be read, sets no end to its attempts at the last status",
+			"a Velero server may still be working on it: it last changed %s ago, and its --resource-timeout, which is "+
+				"zero or cannot be read, sets no end to its attempts at the last status",
 			e.Style.Duration(quiet),
 		)
 	case quiet < needed:
 		return refuse(
 			fmt.Sprintf("Try again in %s.", e.Style.Duration(needed-quiet)),
-			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status patch for up to %s",
+			"a Velero server may still be working on it: it last changed %s ago, and Velero retries its last status "+
+				"patch for up to %s",
 			e.Style.Duration(quiet),
 			e.Style.Duration(needed),
 		)
@@ -389,7 +397,8 @@ func abandoned(e *Evidence, r Request) verdict {
 	case complete.refusal == "":
 		return refuse(
 			"--phase Failed is allowed.",
-			"PartiallyFailed would be wrong: volumes moved by a data mover can only be restored after Velero's finalizer has run",
+			"PartiallyFailed would be wrong: volumes moved by a data mover can only be restored after Velero's finalizer has "+
+				"run",
 		)
 	}
 	return refuse(
@@ -443,7 +452,8 @@ func afterUpload(e *Evidence, r Request, o owner) verdict {
 func serverDownAdvice(e *Evidence, target string) string {
 	finalizing := e.Job.Phase == velero.PhaseFinalizing || e.Job.Phase == velero.PhaseFinalizingPartly
 	if e.Job.Kind == job.Restore && finalizing && e.Server.CrashLoops() {
-		return "Look at the end of the server's log. If it panics in patchDynamicPVWithVolumeInfo, this restore crashes the server at every start (up to 1.18.3): --phase " + target + " lets it run again."
+		return "Look at the end of the server's log. If it panics in patchDynamicPVWithVolumeInfo, this restore " +
+			"crashes the server at every start (up to 1.18.3): --phase " + target + " lets it run again."
 	}
 	return "Get the Velero server running. If it never comes back: --phase " + target + "."
 }
@@ -473,7 +483,8 @@ func guard(e *Evidence, v verdict) verdict {
 	case e.Phases != nil && !slices.Contains(e.Phases, v.to):
 		return refuse(
 			"Apply the CRDs of the server's own version: velero install --crds-only --dry-run -o yaml | kubectl apply -f -",
-			"this cluster's CRD does not allow phase %s: it is older than the Velero server, which may be why the job is stuck (Velero issue 6170)",
+			"this cluster's CRD does not allow phase %s: it is older than the Velero server, which may be why the job is "+
+				"stuck (Velero issue 6170)",
 			v.to,
 		)
 	}

@@ -119,13 +119,15 @@ func (p *Plan) describeEndedBackup(e *Evidence) {
 		// velero-io main, restore_controller.go fetchBackupInfo; up to 1.18.3 a named backup may have any phase.
 		p.Then = append(
 			p.Then,
-			"Velero versions after 1.18 cannot restore from it: they accept only Completed and PartiallyFailed backups; in any version it may be incomplete",
+			"Velero versions after 1.18 cannot restore from it: they accept only Completed and PartiallyFailed backups; "+
+				"in any version it may be incomplete",
 		)
 	}
 	if e.olderFiles() {
 		p.Then = append(
 			p.Then,
-			"the object store holds an older backup of this name: deleting this one through Velero, or its expiry, deletes the older one's files",
+			"the object store holds an older backup of this name: deleting this one through Velero, or its expiry, "+
+				"deletes the older one's files",
 		)
 	}
 	if e.Job.ScheduleName != "" {

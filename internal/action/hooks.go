@@ -39,12 +39,14 @@ func hookAdvice(e *Evidence) string {
 	case !e.mayHaveHooks():
 		return "Wait: Velero waits for volume claims to be bound."
 	case known && !v.Before(velero.Version{1, 18, 3}):
-		return location + "Wait: Velero waits for volume claims to be bound, and for hooks until the server's --resource-timeout."
+		return location + "Wait: Velero waits for volume claims to be bound, and for hooks until the server's " +
+			"--resource-timeout."
 	case e.hungHook() != nil:
 		h := e.hungHook()
 		return hookRepair(h) + " Restarting the server ends the wait too, but then the hooks never run."
 	}
-	return location + "Wait, and check the pods whose hooks it may wait for. Restarting the server ends the wait, but then the hooks never run."
+	return location + "Wait, and check the pods whose hooks it may wait for. Restarting the server ends the wait, " +
+		"but then the hooks never run."
 }
 
 // hookRepair is what lets a hook run that never does: of a container that does not exist nothing does.

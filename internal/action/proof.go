@@ -17,7 +17,8 @@ import (
 
 // proof refuses unless all files are stored, newer than the start: names are reused.
 func proof(e *Evidence) verdict {
-	const advice = "Check that the storage location is available and that you may create DownloadRequests. Without proof veltui does not touch the job of a running server."
+	const advice = "Check that the storage location is available and that you may create DownloadRequests. Without " +
+		"proof veltui does not touch the job of a running server."
 	began := e.began()
 	for _, a := range e.Artifacts {
 		switch {
@@ -166,7 +167,8 @@ func canFinalize(e *Evidence) verdict {
 		// backup_operations_controller.go Reconcile ends Waiting* as PartiallyFailed at once and
 		// never finalizes it. Restores do not look at the access mode.
 		return refuse(
-			"Make the storage location ReadWrite again, then finalize it. Restarting the server would mark a complete backup Failed.",
+			"Make the storage location ReadWrite again, then finalize it. Restarting the server would mark a complete "+
+				"backup Failed.",
 			"storage location %s is read-only: Velero would end it without finalizing it",
 			l.Name,
 		).inDoubt()
@@ -203,7 +205,8 @@ func nextPhase(e *Evidence) (phase, why string, missing verdict) {
 	why = "all its results are stored, newer than its start, but its last status patch was lost (as in Velero issue 7207)"
 	if e.gaveUp() {
 		why = fmt.Sprintf(
-			"all its results are stored, newer than its start, and Velero's log says that it gave up writing its last status at %s",
+			"all its results are stored, newer than its start, and Velero's log says that it gave up writing its last "+
+				"status at %s",
 			e.Log.GaveUp.At.UTC().Format("2006-01-02 15:04:05 MST"),
 		)
 	}

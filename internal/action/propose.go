@@ -179,7 +179,8 @@ func (g *gathering) servers() {
 	}
 }
 
-// named reads an object by its name. If there is none it returns nil and refuses the plan; consequence ends that sentence.
+// named reads an object by its name. If there is none it returns nil and refuses the plan; consequence ends
+// that sentence.
 func (g *gathering) named(
 	kind schema.GroupVersionKind,
 	name string,

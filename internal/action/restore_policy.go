@@ -88,7 +88,8 @@ func targetOf(o *unstructured.Unstructured) string {
 	return strings.ToLower(o.GetKind()) + "/" + o.GetName()
 }
 
-// isPolicy reports whether the target of a write is the ConfigMap of a restore: of what veltui creates it deletes no other.
+// isPolicy reports whether the target of a write is the ConfigMap of a restore: of what veltui creates it
+// deletes no other.
 func isPolicy(target string) bool { return strings.HasPrefix(target, "configmap/") }
 
 // madeBy reports whether an attempt has created an object.

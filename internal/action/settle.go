@@ -303,7 +303,8 @@ func (f *Engine) refuseAnother(ctx context.Context, p *Plan) {
 		}
 		p.Refuse(
 			fmt.Sprintf("an earlier attempt has created %s %s, or may have", p.Kind.Word(), sanitize.String(a.Name)),
-			"Give that NAME (veltui "+p.Kind.Word()+" create NAME): it is created only if nothing has it. Another NAME makes another one.",
+			"Give that NAME (veltui "+p.Kind.Word()+" create NAME): it is created only if nothing has it. Another NAME "+
+				"makes another one.",
 		)
 		return
 	}

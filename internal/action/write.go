@@ -17,7 +17,8 @@ import (
 	"github.com/veltui/veltui/internal/velero"
 )
 
-// write is one request to change the cluster. However often it is sent, the API server carries it out once or not at all.
+// write is one request to change the cluster. However often it is sent, the API server carries it out once or
+// not at all.
 type write interface {
 	// object is what is written to as it was seen, or what is created.
 	object() *unstructured.Unstructured

@@ -84,7 +84,8 @@ type Deadline struct {
 // Troubled is true for what wants a person's attention: stuck or orphaned, now or last.
 func (j Judged) Troubled() bool { return j.State == diagnosis.Stuck || j.State == diagnosis.Orphaned }
 
-// MayBeStored: results may be stored though the counts do not say so. Where the phase could not be written, nor could they.
+// MayBeStored: results may be stored though the counts do not say so. Where the phase could not be written,
+// nor could they.
 func (j Judged) MayBeStored() bool { return j.Troubled() || j.Verdict.StorageDecides() }
 
 // Of is the judged form of a job of the snapshot, or of one of its changes.

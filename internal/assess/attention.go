@@ -70,7 +70,8 @@ type Finding struct {
 // Ref names the thing as KIND/NAME.
 func (f *Finding) Ref() string { return f.Kind + "/" + f.Name }
 
-// Key is the same for as long as the finding does not change: of the same thing, for the same reason, since the same moment.
+// Key is the same for as long as the finding does not change: of the same thing, for the same reason, since
+// the same moment.
 func (f *Finding) Key() string {
 	since := ""
 	if !f.Since.IsZero() {

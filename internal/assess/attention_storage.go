@@ -47,7 +47,8 @@ func (l *attention) addLocations() {
 	}
 }
 
-// locationError is the message without Velero's own lead (pkg/controller/backup_storage_location_controller.go) and that of plugins' calls.
+// locationError is the message without Velero's own lead
+// (pkg/controller/backup_storage_location_controller.go) and that of plugins' calls.
 func locationError(message string) string {
 	if _, rest, ok := strings.Cut(
 		message,

@@ -67,14 +67,15 @@ func (l *attention) addCoverage() {
 	}
 }
 
-// late and stopped are the reasons that concern the runs of a schedule and thus all that it takes, or took until it stopped.
+// late and stopped are the reasons that concern the runs of a schedule and thus all that it takes, or took
+// until it stopped.
 var (
 	late    = []coverage.Reason{coverage.TooOld, coverage.ExpiresFirst, coverage.BackupFailed}
 	stopped = []coverage.Reason{coverage.SchedulePaused, coverage.ScheduleInvalid, coverage.BackupsRefused}
 )
 
-// aboutSchedule is the finding about the schedule by whose runs, or by the lack of them, a namespace's copies are at risk;
-// nil for none. A schedule that has stopped and is no finding becomes one.
+// aboutSchedule is the finding about the schedule by whose runs, or by the lack of them, a namespace's copies
+// are at risk; nil for none. A schedule that has stopped and is no finding becomes one.
 func (l *attention) aboutSchedule(n *coverage.Namespace, asOf string) *Finding {
 	name, stops := n.Schedule, slices.Contains(stopped, n.Reason)
 	if stops {

@@ -73,7 +73,8 @@ func (a *Assessment) Deletions() []Deletion {
 	return found
 }
 
-// judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile (1.16 to 1.18.3; docs/dev/velero.md#deletion).
+// judgeDeletion goes by pkg/controller/backup_deletion_controller.go Reconcile (1.16 to 1.18.3;
+// docs/dev/velero.md#deletion).
 func (a *Assessment) judgeDeletion(d *Deletion) {
 	say := noteTo(&d.Notes)
 	need := func(reason diagnosis.Reason, format string, args ...any) {
@@ -121,7 +122,8 @@ func (a *Assessment) judgeDeletion(d *Deletion) {
 		case server.Visible && server.StartedAt.After(began):
 			need(
 				DeletionStuck,
-				"The Velero server restarted %s ago, after it began with this. It looks at the request again only when that is a day old, and then drops it. Delete it again: %s",
+				"The Velero server restarted %s ago, after it began with this. It looks at the request again only when that "+
+					"is a day old, and then drops it. Delete it again: %s",
 				a.ago(server.StartedAt),
 				again,
 			)
@@ -189,7 +191,8 @@ func periodOf(d *metav1.Duration) time.Duration {
 	return d.Duration
 }
 
-// deletionAt is when a deletion under way was requested: timestamp or DeleteBackupRequest (docs/dev/velero.md#deletion).
+// deletionAt is when a deletion under way was requested: timestamp or DeleteBackupRequest
+// (docs/dev/velero.md#deletion).
 func deletionAt(j *job.Job, env diagnosis.Environment) (at time.Time) {
 	if deleted := j.Object.GetDeletionTimestamp(); deleted != nil {
 		at = deleted.Time

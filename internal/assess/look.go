@@ -55,7 +55,8 @@ func needsLook(j *job.Job, v diagnosis.Verdict) bool {
 	return v.NeedsCloserLook() || v.State() != "" && len(j.Malformed) > 0
 }
 
-// with is the verdict with what a closer look found, and whether the job needs one; before and needed are those without.
+// with is the verdict with what a closer look found, and whether the job needs one; before and needed are
+// those without.
 func (l Look) with(
 	j *job.Job,
 	env diagnosis.Environment,

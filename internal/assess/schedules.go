@@ -297,7 +297,8 @@ func failures(bad []*job.Job, now time.Time) string {
 	return fmt.Sprintf("The last %d runs did not complete: %s%s", len(bad), human.List(order, len(order)), why)
 }
 
-// judgeRuns judges the runs since the last Completed one. The same failure night after night is one note and one finding.
+// judgeRuns judges the runs since the last Completed one. The same failure night after night is one note and
+// one finding.
 func (a *Assessment) judgeRuns(s *Schedule) {
 	good, bad := s.LastGood(), s.badRuns()
 	n, note := len(bad), noteTo(&s.Notes)
@@ -341,14 +342,16 @@ func (a *Assessment) judgeRuns(s *Schedule) {
 	if took := s.Last().Took(); s.Interval > 0 && took > s.Interval {
 		note(
 			Unusual,
-			"The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due while a backup is InProgress.",
+			"The last run took %s, which is more than the %s between two runs: Velero leaves out runs that come due "+
+				"while a backup is InProgress.",
 			human.Duration(took),
 			human.Duration(s.Interval),
 		)
 	}
 }
 
-// tooOld: the last Completed backup, nil for none, is older than allowed. What is left out ended before all that is not.
+// tooOld: the last Completed backup, nil for none, is older than allowed. What is left out ended before all
+// that is not.
 func (a *Assessment) tooOld(s *Schedule, good *job.Job) bool {
 	if a.BackupAge <= 0 || s.Spec.Paused || a.Stale() || a.Unseen(watch.Backups) {
 		return false
@@ -391,7 +394,8 @@ func because(j *job.Job) string {
 
 func endOf(j *job.Job) time.Time { return cmp.Or(j.Completed, j.Began()) }
 
-// whyRefused is why a new backup to a location fails; "" is the default one (backup_controller.go prepareBackupRequest).
+// whyRefused is why a new backup to a location fails; "" is the default one (backup_controller.go
+// prepareBackupRequest).
 func (a *Assessment) whyRefused(name string) string {
 	if a.sourceOf(watch.Locations) != watch.SourceLive {
 		return ""

@@ -150,8 +150,11 @@ func (a *Assessment) judgeLocation(l *Location) {
 		every     time.Duration
 		last      time.Time
 	}{
-		{"checked it", "Velero does not check whether it can be reached: validationFrequency is 0.", periodOf(l.Spec.ValidationFrequency), job.TimeOf(l.Status.LastValidationTime)},
-		{"looked for backups of others in it", "Velero does not look for backups of others in it: backupSyncPeriod is 0.", periodOf(l.Spec.BackupSyncPeriod), job.TimeOf(l.Status.LastSyncedTime)},
+		{"checked it", "Velero does not check whether it can be reached: validationFrequency is " +
+			"0.", periodOf(l.Spec.ValidationFrequency), job.TimeOf(l.Status.LastValidationTime)},
+		{"looked for backups of others in " +
+			"it", "Velero does not look for backups of others in it: backupSyncPeriod is " +
+			"0.", periodOf(l.Spec.BackupSyncPeriod), job.TimeOf(l.Status.LastSyncedTime)},
 	} {
 		switch since := a.Environment.Now.Sub(c.last); {
 		case c.every == 0:
@@ -182,7 +185,8 @@ func (a *Assessment) Repositories() []Repository {
 	return found
 }
 
-// judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile and dueForMaintenance (1.16 to 1.18.3).
+// judgeRepository goes by pkg/controller/backup_repository_controller.go Reconcile and dueForMaintenance
+// (1.16 to 1.18.3).
 func (a *Assessment) judgeRepository(r *Repository) {
 	say := noteTo(&r.Notes)
 	switch r.Status.Phase {

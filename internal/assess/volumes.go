@@ -49,7 +49,8 @@ func Last(volumes []Volume) *Volume {
 	return last
 }
 
-// compareOpen goes by how much a volume holds its job up: stuck, not begun, without a known end, with the most time left.
+// compareOpen goes by how much a volume holds its job up: stuck, not begun, without a known end, with the
+// most time left.
 func compareOpen(v, w *Volume) int {
 	return cmp.Or(cmp.Compare(v.weight(), w.weight()), cmp.Compare(v.ETA.Left, w.ETA.Left),
 		w.Changed.Compare(v.Changed), cmp.Compare(w.Name, v.Name))

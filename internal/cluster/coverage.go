@@ -245,7 +245,8 @@ func (c *Cluster) lookAtCluster(
 	return l, l.Wait(ctx)
 }
 
-// unread notes what could not be read. Of claims, volumes and pods, one that cannot be read in full costs only what depends on it.
+// unread notes what could not be read. Of claims, volumes and pods, one that cannot be read in full costs
+// only what depends on it.
 func (l *coverageLook) unread(resource, _ string, err error) {
 	var misread live.MisreadError
 	if !errors.As(err, &misread) ||

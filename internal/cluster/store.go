@@ -174,8 +174,8 @@ func (e *Store) Estimate(
 // ErrRefused means that Velero refuses a restore for what it refers to.
 var ErrRefused = errors.New("velero would refuse it now")
 
-// ReadPolicy reads the resource policy that a restore's spec names, if that has any effect and is not known. One that is
-// missing or not valid is an [ErrRefused].
+// ReadPolicy reads the resource policy that a restore's spec names, if that has any effect and is not known.
+// One that is missing or not valid is an [ErrRefused].
 func (e *Store) ReadPolicy(ctx context.Context, spec *collector.RestoreSpec) error {
 	r, version := spec.Restore.ResourcePolicy, velero.Version(spec.Server.Version)
 	if r == nil || spec.Policy != nil || version != (velero.Version{}) && !version.ReadsRestorePolicies() {

@@ -77,7 +77,8 @@ func (c *Cluster) WhyNotFinalized(ctx context.Context, namespace string, b *vele
 	if finalized || err != nil {
 		return "", err
 	}
-	return "Velero did not store its contents after its operations: what they made, such as moved volumes, cannot be restored", nil
+	return "Velero did not store its contents after its operations: what they made, such as moved volumes, cannot " +
+		"be restored", nil
 }
 
 // readArtifact reads one artifact, with the credentials of now: they are renewed meanwhile.

@@ -182,8 +182,8 @@ func (c *stdio) readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// readRestoreFile reads the one Restore of a file, with the ConfigMap of its selection; "-" is standard input. An unknown
-// field is an error: a filter with a wrong name would change every number.
+// readRestoreFile reads the one Restore of a file, with the ConfigMap of its selection; "-" is standard
+// input. An unknown field is an error: a filter with a wrong name would change every number.
 func (c *stdio) readRestoreFile(path string) (*velerov1.Restore, error) {
 	data, err := c.readFile(path)
 	if err != nil {

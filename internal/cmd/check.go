@@ -90,7 +90,8 @@ the configuration is wrong.`,
 	cmd.Flags().
 		BoolVar(&f.coverage, "coverage", false, "Read too what backups protect, as veltui coverage does, with its rights")
 	cmd.Flags().
-		DurationVar(&f.timeout, "timeout", checkTimeout, "How long to read, of each context; 0 for no limit (default with --nagios 50s)")
+		DurationVar(&f.timeout, "timeout", checkTimeout, "How long to read, of each context; 0 for no limit (default "+
+			"with --nagios 50s)")
 	completeFlag(cmd, "min-severity", fixed([]string{"warning", "critical"}))
 	completeFlag(cmd, "ignore", fixed(findingReasons()))
 	return cmd
@@ -254,7 +255,8 @@ func (c *cli) acknowledgedIn(ctx context.Context, seen *acknowledgements) (map[s
 	return c.acknowledgedStore().forCluster(conn).keysIn(ctx, seen)
 }
 
-// readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them lose no more.
+// readForMalformed are kinds of which check says only what Velero cannot read. Those who may not list them
+// lose no more.
 var readForMalformed = []string{watch.SnapshotLocations, watch.Downloads}
 
 func (c *cli) readFindings(

@@ -89,7 +89,8 @@ func (c *settings) aboutConfig() string {
 		file += " (not there)"
 	}
 	return fmt.Sprintf(
-		"# veltui's settings in force, each with where it comes from. A line that starts\n# with # and no space is an example of what nobody has set.\n# Its file: %s\n",
+		"# veltui's settings in force, each with where it comes from. A line that starts\n# with # and no space is an "+
+			"example of what nobody has set.\n# Its file: %s\n",
 		file,
 	)
 }
@@ -101,9 +102,10 @@ const maxFPS = 60 // frames a second
 func allSettings() []config.Setting {
 	return []config.Setting{
 		{
-			Name:    "contexts",
-			Kind:    config.List,
-			What:    "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands then need --context.",
+			Name: "contexts",
+			Kind: config.List,
+			What: "The kubeconfig contexts, by name or glob. Several are for the dashboard and get; other commands " +
+				"then need --context.",
 			Default: "the current context",
 			Example: "[prod-east, prod-west]",
 			Flag:    contextFlag,
@@ -119,9 +121,10 @@ func allSettings() []config.Setting {
 			Check:   matching(namespaceName, "cannot be a namespace: use lower-case letters, digits and -, at most 63"),
 		},
 		{
-			Name:    "read-only",
-			Kind:    config.Bool,
-			What:    "Never change the cluster. VELTUI_READ_ONLY=1 wins over --read-only=false, and any value but a clear no counts as yes.",
+			Name: "read-only",
+			Kind: config.Bool,
+			What: "Never change the cluster. VELTUI_READ_ONLY=1 wins over --read-only=false, and any value but a " +
+				"clear no counts as yes.",
 			Default: "false",
 			Example: "true",
 			Flag:    "read-only",
@@ -138,17 +141,19 @@ func allSettings() []config.Setting {
 			Env:     "VELTUI_NO_ARTIFACTS",
 		},
 		{
-			Name:    "cacert",
-			Path:    true,
-			What:    "PEM file with the CA certificates of the object store. In the file, a relative path starts at the file's folder.",
+			Name: "cacert",
+			Path: true,
+			What: "PEM file with the CA certificates of the object store. In the file, a relative path starts at the " +
+				"file's folder.",
 			Default: "the storage location's, else the system's",
 			Example: "store-ca.pem",
 			Flag:    "cacert",
 			Env:     "VELTUI_CACERT",
 		},
 		{
-			Name:    "theme",
-			What:    "Colours: a built-in theme, the name of a file in the folder themes beside the file, or a path. With NO_COLOR, veltui takes mono.",
+			Name: "theme",
+			What: "Colours: a built-in theme, the name of a file in the folder themes beside the file, or a path. " +
+				"With NO_COLOR, veltui takes mono.",
 			Default: draw.ThemeAuto,
 			Example: "contrast",
 			Flag:    "theme",
@@ -190,9 +195,10 @@ func allSettings() []config.Setting {
 			Allowed: uiterminal.Notifications(),
 		},
 		{
-			Name:    "thresholds",
-			Kind:    config.Map,
-			What:    "Limits of your own. backup-age is how old a schedule's last Completed backup may be, such as 26h or 2d, before the Schedules tab calls that an alarm.",
+			Name: "thresholds",
+			Kind: config.Map,
+			What: "Limits of your own. backup-age is how old a schedule's last Completed backup may be, such as 26h " +
+				"or 2d, before the Schedules tab calls that an alarm.",
 			Default: "none",
 			Example: "{backup-age: 26h}",
 			Fields: []config.Setting{
@@ -209,17 +215,19 @@ func allSettings() []config.Setting {
 			Allowed: ui.Tabs(),
 		},
 		{
-			Name:    "columns",
-			Kind:    config.List,
-			What:    "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to warnings stay together.",
+			Name: "columns",
+			Kind: config.List,
+			What: "The columns behind a job's name in the dashboard's lists, in this order. Those from progress to " +
+				"warnings stay together.",
 			Default: "all that fit",
 			Example: "[stage, progress, eta, age]",
 			Env:     "VELTUI_COLUMNS",
 			Allowed: ui.Columns(),
 		},
 		{
-			Name:    "ended-within",
-			What:    "The dashboard leaves out jobs that ended longer ago, to need less memory. What runs or is stuck stays, and the lists say how many are not shown.",
+			Name: "ended-within",
+			What: "The dashboard leaves out jobs that ended longer ago, to need less memory. What runs or is stuck " +
+				"stays, and the lists say how many are not shown.",
 			Default: "all jobs",
 			Example: "720h",
 			Flag:    "ended-within",
@@ -235,9 +243,10 @@ func allSettings() []config.Setting {
 			Fields:  keySettings(),
 		},
 		{
-			Name:    "mouse",
-			Kind:    config.Bool,
-			What:    "Use the mouse: the wheel scrolls, a click opens a tab or selects a row. The terminal then selects text only while you hold shift.",
+			Name: "mouse",
+			Kind: config.Bool,
+			What: "Use the mouse: the wheel scrolls, a click opens a tab or selects a row. The terminal then selects " +
+				"text only while you hold shift.",
 			Default: "false",
 			Example: "true",
 			Flag:    "mouse",

@@ -261,7 +261,8 @@ func (l *logins) takeKeyboard() {
 }
 
 func withoutKeyboard(exec *clientcmdapi.ExecConfig) {
-	exec.StdinUnavailable, exec.StdinUnavailableMessage = true, "the dashboard has the keyboard; to log in, quit veltui and start it again"
+	exec.StdinUnavailable, exec.StdinUnavailableMessage = true, "the dashboard has the keyboard; to log in, quit "+
+		"veltui and start it again"
 }
 
 // guard keeps the plugin of a configuration from the keyboard, unless it logged in before.
@@ -288,7 +289,8 @@ func (l *logins) silent(ctx context.Context, conn cluster.Connection) error {
 	}
 	if exec.InteractiveMode == clientcmdapi.AlwaysExecInteractiveMode {
 		return fmt.Errorf(
-			"its credential plugin %s asks on the terminal, where the dashboard is (interactiveMode: Always); quit veltui and start it with --context %s",
+			"its credential plugin %s asks on the terminal, where the dashboard is (interactiveMode: Always); quit "+
+				"veltui and start it with --context %s",
 			exec.Command,
 			conn.Context,
 		)

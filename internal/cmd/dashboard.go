@@ -77,7 +77,8 @@ Velero is there; otherwise it searches for it.`,
 	}
 	cmd.PersistentFlags().BoolVar(&c.readOnly, "read-only", false, "Never change the cluster (also VELTUI_READ_ONLY=1)")
 	cmd.PersistentFlags().
-		BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Allow downloads from a remote object store without TLS; backups contain Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
+		BoolVar(&c.plainHTTP.allowed, "allow-plain-http", false, "Allow downloads from a remote object store without "+
+			"TLS; backups contain Secrets (also VELTUI_ALLOW_PLAIN_HTTP=1)")
 	f.register(cmd, cmd.Flags())
 	return cmd
 }

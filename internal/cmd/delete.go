@@ -43,7 +43,8 @@ Exit codes: those of 'veltui finalize', 5 also if Velero has not deleted it.`,
 	w.addTo(cmd, "none, or server: have the API server check the request, and delete nothing", "none", "server")
 	if kind == job.Backup {
 		cmd.Flags().
-			BoolVar(&w.request.FromAnotherCluster, "from-another-cluster", false, "Delete it although this cluster may not have made it")
+			BoolVar(&w.request.FromAnotherCluster, "from-another-cluster", false, "Delete it although this cluster may "+
+				"not have made it")
 		cmd.Flags().
 			BoolVar(&w.request.LastCopy, "last-copy", false, "Delete it although no other completed backup is a copy")
 	}

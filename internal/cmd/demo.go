@@ -24,13 +24,17 @@ type demoSession struct {
 }
 
 var demoGuide = guide.Guide{
-	Title:   "Demo",
-	Job:     "crm-rollback",
-	Find:    "each row is a backup or a restore, live, with its stage, its bar and when it may end. Select crm-rollback, which is stuck.",
-	Open:    "each row is a backup or a restore, live. Some run, some wait in the queue, and crm-rollback is stuck. Press <open> to see why.",
-	Act:     "the verdict says what keeps it, and the lines below it are the evidence. Press <finalize> to end it.",
-	Confirm: "nothing has changed yet. Read what the plan will do and what it will not, press enter, type demo/crm-rollback, and press enter again.",
-	Done:    "Velero has completed crm-rollback. Press esc until you are back at the list; <help> names all keys there, and <quit> quits.",
+	Title: "Demo",
+	Job:   "crm-rollback",
+	Find: "each row is a backup or a restore, live, with its stage, its bar and when it may end. Select " +
+		"crm-rollback, which is stuck.",
+	Open: "each row is a backup or a restore, live. Some run, some wait in the queue, and crm-rollback is " +
+		"stuck. Press <open> to see why.",
+	Act: "the verdict says what keeps it, and the lines below it are the evidence. Press <finalize> to end it.",
+	Confirm: "nothing has changed yet. Read what the plan will do and what it will not, press enter, type " +
+		"demo/crm-rollback, and press enter again.",
+	Done: "Velero has completed crm-rollback. Press esc until you are back at the list; <help> names all keys " +
+		"there, and <quit> quits.",
 }
 
 func newDemo(c *cli) *cobra.Command {

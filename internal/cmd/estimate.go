@@ -77,7 +77,8 @@ veltui prints its assumptions on standard error; with -o json they are in
 		&f.existing,
 		"existing-namespaces",
 		"",
-		"Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask the cluster)",
+		"Namespaces that exist in the target, comma-separated, besides default and kube-* ('*' for all; default: ask "+
+			"the cluster)",
 	)
 	flags.StringVar(
 		&f.version,

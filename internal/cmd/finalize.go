@@ -94,7 +94,8 @@ reverted, altered or deleted it; 2 usage; 5 timed out, or waking it had no effec
 	flags.StringVar(&f.request.Volume, "volume", "", "The same for one volume: NAME or KIND/NAME")
 	f.addTo(cmd, "none, or server: have the API server check the patch, and write nothing", "none", "server")
 	flags.Lookup("timeout").Usage = "How long to retry (default: the resource timeout recorded on the job, else 10m)"
-	flags.Lookup("observe").Usage = "How long to watch the result; if not set, up to 4m longer until Velero has ended the job"
+	flags.Lookup("observe").Usage = "How long to watch the result; if not set, up to 4m longer until Velero has " +
+		"ended the job"
 	c.addCAFile(cmd, flags)
 	completeFlag(cmd, "phase", fixed(action.Phases()))
 	return c.forJob(cmd, f.run)

@@ -115,7 +115,8 @@ watches only what you ask for.`,
 	cmd.Flags().
 		StringVarP(&f.selector, "selector", "l", "", "Only those whose labels match, such as velero.io/schedule-name=nightly")
 	cmd.Flags().
-		StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as .metadata.creationTimestamp")
+		StringVar(&f.sortBy, "sort-by", "", "Sort by a column such as age, or by a JSONPath such as "+
+			".metadata.creationTimestamp")
 	cmd.Flags().BoolVar(&f.noHeaders, "no-headers", false, "Print the table without its titles")
 	cmd.Flags().BoolVar(&f.stuck, "stuck", false, "Only jobs that are stuck or orphaned")
 	cmd.ValidArgsFunction = c.completeNames(true, kinds...)

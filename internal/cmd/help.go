@@ -30,7 +30,8 @@ func newOptions() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "List the flags that all commands take, and the exit codes",
-		Long:  "List the flags that all commands take, and the exit codes.\n\nThe flags that lead to a cluster are kubectl's own.",
+		Long: "List the flags that all commands take, and the exit codes.\n\nThe flags that lead to a cluster are " +
+			"kubectl's own.",
 		Example: `  # The flags that all commands take
   veltui options`,
 		Args: noArgs,
@@ -98,7 +99,8 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	var none *pflag.NotExistError
 	near := ""
 	if errors.As(err, &none) && slices.Contains([]string{"A", "all-namespaces"}, none.GetSpecifiedName()) {
-		near = ": Velero keeps all backups and restores in its own namespace, so leave it out (-n names another Velero's namespace, --all-contexts asks all clusters)"
+		near = ": Velero keeps all backups and restores in its own namespace, so leave it out (-n names another " +
+			"Velero's namespace, --all-contexts asks all clusters)"
 	}
 	if errors.As(err, &none) && near == "" && len(none.GetSpecifiedName()) > 1 {
 		var names []string

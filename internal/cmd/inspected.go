@@ -147,8 +147,8 @@ func (c *cli) assess(ctx context.Context, snap *watch.Snapshot, selected selecti
 	return examined.Assessment, err
 }
 
-// examine is assess, with what the closer looks found. It warns of jobs that veltui could not look closer at. byName says
-// that the jobs were asked for by their names.
+// examine is assess, with what the closer looks found. It warns of jobs that veltui could not look closer at.
+// byName says that the jobs were asked for by their names.
 func (c *cli) examine(
 	ctx context.Context, snap *watch.Snapshot, selected selection, byName bool,
 ) (cluster.Examination, error) {

@@ -62,8 +62,8 @@ func (c *files) auditDir() (string, error) {
 	return filepath.Join(dir, "finalize"), err
 }
 
-// openLog opens veltui's log file (0600). Without a file that is the user's alone, and in a session, it discards what is
-// logged.
+// openLog opens veltui's log file (0600). Without a file that is the user's alone, and in a session, it
+// discards what is logged.
 func (c *files) openLog() (io.WriteCloser, string) {
 	if path, err := c.stateFile("veltui.log"); err == nil && c.log == nil {
 		if file, err := openBoundedLog(path, c.clock); err == nil {

@@ -114,14 +114,17 @@ func newRoot(c *cli, name string) *cobra.Command {
 	root.SilenceUsage = true
 	root.SetFlagErrorFunc(wrongFlag)
 	root.PersistentFlags().AddFlagSet(c.flags.Set)
-	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: a,b or 'prod-*'"
-	root.PersistentFlags().Lookup("namespace").Usage = "Velero's namespace (also VELERO_NAMESPACE; default: veltui searches for it)"
+	root.PersistentFlags().Lookup("context").Usage = "The kubeconfig context; the dashboard and get take several: " +
+		"a,b or 'prod-*'"
+	root.PersistentFlags().Lookup("namespace").Usage = "Velero's namespace (also VELERO_NAMESPACE; default: veltui " +
+		"searches for it)"
 	root.PersistentFlags().
 		BoolVar(&c.allContexts, "all-contexts", false, "All contexts of the kubeconfig, in the dashboard and get")
 	root.PersistentFlags().
 		StringVar(&c.flags.CurrentContext, "kubecontext", "", "Same as --context, for users of the velero command")
 	root.PersistentFlags().
-		StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what is in force")
+		StringVar(&c.configFlag, "config", "", "Configuration file (also VELTUI_CONFIG); 'veltui config' prints what "+
+			"is in force")
 	completeFiles(root, append(fileFlags, "config")...)
 	c.completeClusterFlags(root)
 	root.PersistentPreRunE = c.preRun

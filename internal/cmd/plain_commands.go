@@ -31,7 +31,8 @@ var plainCommands = []string{
 var plainHelp = []string{
 	"list: how everything is now.",
 	"show NAME: how one backup or restore is, with the facts. Part of a name is enough.",
-	"get, check, describe, explain, results, logs, etcd, estimate, version: veltui's commands, such as: explain restore/crm-old. Add --help for their flags.",
+	"get, check, describe, explain, results, logs, etcd, estimate, version: veltui's commands, such as: explain " +
+		"restore/crm-old. Add --help for their flags.",
 	"finalize KIND/NAME: finish a job that Velero has abandoned. It shows a plan and asks you to type the name.",
 	"mute: say nothing on its own. unmute: speak again.",
 	"reconnect: try the cluster again at once, with fresh credentials.",

@@ -182,7 +182,8 @@ func (f *rbacFlags) check(what string) ([]subject, error) {
 	for _, s := range subjects {
 		if s.holdsVelero(f.namespace) {
 			return nil, usagef(
-				"the policy would limit Velero itself, which could then not write how its jobs go: %s is or holds a service account of namespace %s whose name begins with velero",
+				"the policy would limit Velero itself, which could then not write how its jobs go: %s is or holds a service "+
+					"account of namespace %s whose name begins with velero",
 				s.Name,
 				f.namespace,
 			)

@@ -97,7 +97,8 @@ something stands in its way; with --wait those of 'veltui wait'.`,
 		preflightNone,
 	)
 	create.Flags().
-		BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its way or could not be looked at")
+		BoolVar(&f.acceptObstacles, "accept-obstacles", false, "With --yes, start it although something stands in its "+
+			"way or could not be looked at")
 	f.addWait(create)
 	f.addSelection(create)
 	cmd.AddCommand(

@@ -103,7 +103,8 @@ func nameOf(j *job.Job) jobName { return jobName{j.Kind, j.Name} }
 
 func (n jobName) String() string { return n.kind.Word() + "/" + n.name }
 
-// parseSelection reads KIND [NAME...] or KIND/NAME... of backups and restores; with others, also of one of the other kinds.
+// parseSelection reads KIND [NAME...] or KIND/NAME... of backups and restores; with others, also of one of
+// the other kinds.
 func parseSelection(args []string, others bool) (s selection, err error) {
 	if len(args) == 0 {
 		return s, nil
@@ -191,7 +192,8 @@ func (s selection) parseKind(word, name string) (job.Kind, error) {
 		return "", usagef("unknown kind \"all\": leave out the kind to print backups and restores")
 	case name == "" && (k != nil || slices.Contains(otherVeleroKinds, strings.TrimSuffix(word, ".velero.io"))):
 		return "", usagef(
-			"unknown kind %q: expected backups or restores; get and describe also know schedules, storage, repositories and deletions",
+			"unknown kind %q: expected backups or restores; get and describe also know schedules, storage, repositories "+
+				"and deletions",
 			word,
 		)
 	case name == "" && slices.Contains(otherKinds, word):

@@ -68,7 +68,8 @@ content, 1 if veltui did not look at everything or compare it, or data may still
 	cmd.Flags().
 		BoolVar(&f.all, "all", false, "Name all items that did not come back, and those that are there in another way")
 	cmd.Flags().
-		BoolVar(&f.compare, "compare", false, "Compare the content of what came back with the backup, and name the fields that differ")
+		BoolVar(&f.compare, "compare", false, "Compare the content of what came back with the backup, and name the "+
+			"fields that differ")
 	c.addCAFile(cmd, cmd.Flags())
 	return c.forJob(cmd, f.run, restoreKind)
 }

@@ -100,7 +100,8 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
 	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
 	cmd.Flags().
-		BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, and so do not verify a restore that has ended")
+		BoolVar(&f.noArtifacts, "no-artifacts", false, "Do not download from the object store, and so do not verify a "+
+			"restore that has ended")
 	addOutput(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().
 		StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")

@@ -323,7 +323,8 @@ func (a archive) messages(j storyJob) (l []message) {
 				message{
 					"warning",
 					fmt.Sprintf(
-						"could not restore, %s:%s already exists. Warning: the in-cluster version is different than the backed-up version",
+						"could not restore, %s:%s already exists. Warning: the in-cluster version is different than the backed-up "+
+							"version",
 						i.word(),
 						i.name,
 					),
@@ -337,7 +338,8 @@ func (a archive) messages(j storyJob) (l []message) {
 				message{
 					"error",
 					fmt.Sprintf(
-						"error restoring %[1]s/%[2]s/%[3]s: %[1]s %[3]q is forbidden: exceeded quota: small, requested: count/%[1]s=1, used: count/%[1]s=4, limited: count/%[1]s=4",
+						"error restoring %[1]s/%[2]s/%[3]s: %[1]s %[3]q is forbidden: exceeded quota: small, requested: "+
+							"count/%[1]s=1, used: count/%[1]s=4, limited: count/%[1]s=4",
 						i.plural(),
 						i.namespace,
 						i.name,
@@ -358,7 +360,8 @@ func (a archive) messages(j storyJob) (l []message) {
 			l,
 			message{
 				"warning",
-				"resource: /pods name: /" + i.name + " message: /Volume cache in pod " + i.String() + " is an emptyDir volume, skipping",
+				"resource: /pods name: " +
+					"/" + i.name + " message: /Volume cache in pod " + i.String() + " is an emptyDir volume, skipping",
 				i,
 			},
 		)
@@ -523,7 +526,8 @@ func (a archive) volumes(j storyJob) (l []map[string]any) {
 		"scratch",
 		"",
 		map[string]any{
-			"skippedReason": "podvolume: opted out due to annotation in pod web-0;volumeSnapshot: not satisfy the criteria for VolumePolicy or the legacy snapshot way;",
+			"skippedReason": "podvolume: opted out due to annotation in pod web-0;volumeSnapshot: not satisfy the " +
+				"criteria for VolumePolicy or the legacy snapshot way;",
 		},
 	)
 	return l

@@ -123,7 +123,8 @@ func mount(pod *cluster.Object, infos []map[string]any) {
 	pod.Object["status"] = map[string]any{"phase": "Running"}
 }
 
-// contents is the tarball of a backup (pkg/archive/filesystem.go and pkg/backup/item_backupper.go say where a file lies).
+// contents is the tarball of a backup (pkg/archive/filesystem.go and pkg/backup/item_backupper.go say where a
+// file lies).
 func (a archive) contents(j storyJob) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)

@@ -139,7 +139,8 @@ func (l *logger) job(j storyJob, old, now moment) {
 			l.say(
 				server,
 				"warning",
-				"Cluster resource restore warning: could not restore, it already exists. Warning: the in-cluster version is different than the backed-up version",
+				"Cluster resource restore warning: could not restore, it already exists. Warning: the in-cluster version is "+
+					"different than the backed-up version",
 				source+"633",
 				about,
 			)
@@ -148,7 +149,8 @@ func (l *logger) job(j storyJob, old, now moment) {
 			l.say(
 				server,
 				"error",
-				"Namespace error: exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=4, limited: count/configmaps=4",
+				"Namespace error: exceeded quota: small, requested: count/configmaps=1, used: count/configmaps=4, limited: "+
+					"count/configmaps=4",
 				source+"637",
 				about,
 			)
@@ -223,7 +225,9 @@ func (l *logger) begin() {
 			continue
 		}
 		at := p.GetCreationTimestamp().Time
-		for n, msg := range []string{"Setting log-level to INFO", "Starting Velero node-agent server v1.18.3", "Starting data path manager, 1 at a time", "Starting controllers"} {
+		for n, msg := range []string{"Setting log-level to " +
+			"INFO", "Starting Velero node-agent server " +
+			"v1.18.3", "Starting data path manager, 1 at a time", "Starting controllers"} {
 			at := at.Add(time.Duration(n) * time.Second)
 			l.cluster.Log(
 				p.GetNamespace(),

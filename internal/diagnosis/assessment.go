@@ -21,7 +21,8 @@ const (
 	justNow = 10 * time.Second
 	// settleGrace is what a new server or job gets before anything is said against it.
 	settleGrace = velero.RestartGrace
-	// lostPatchQuiet after the last item speaks for a lost patch: Velero retries for 195 s (docs/dev/velero.md#lost-patch).
+	// lostPatchQuiet after the last item speaks for a lost patch: Velero retries for 195 s
+	// (docs/dev/velero.md#lost-patch).
 	lostPatchQuiet = 5 * time.Minute
 	// waitMargin is added to a limit of Velero's before it counts as passed.
 	waitMargin = 5 * time.Minute

@@ -50,7 +50,8 @@ type Environment struct {
 	Evidence map[types.UID]Evidence
 	// Namespaces are the cluster's, nil if unknown; with them overlaps are certain.
 	Namespaces []string
-	// BackupVolumes counts those of the backups that Jobs restore from; BackupGroups names those with volume group snapshots.
+	// BackupVolumes counts those of the backups that Jobs restore from; BackupGroups names those with volume
+	// group snapshots.
 	BackupVolumes map[string]int
 	BackupGroups  map[string]bool
 	// Waits is Velero's table of waits, nil for [velero.Waits].

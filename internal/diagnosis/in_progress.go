@@ -35,7 +35,8 @@ func (a *assessment) inProgress() Verdict {
 	return a.silent(fmt.Sprintf("%s of %s", human.Number(a.j.Items.Done), human.Count(a.j.Items.Total, "item")))
 }
 
-// orphaned: its server is gone. Velero marks such jobs Failed at its start, unless it cannot (docs/dev/velero.md#restart).
+// orphaned: its server is gone. Velero marks such jobs Failed at its start, unless it cannot
+// (docs/dev/velero.md#restart).
 func (a *assessment) orphaned() (Verdict, bool) {
 	j, v := a.j, a.env.Server
 	if !forgotten(j, a.env) {
@@ -86,12 +87,14 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	}
 	a.noteQuiet()
 	a.noteUnlooked()
-	action, advice := Finalize, "It can be finalized as Failed, as Velero itself does at its start. Another restart of Velero does the same."
+	action, advice := Finalize, "It can be finalized as Failed, as Velero itself does at its start. Another "+
+		"restart of Velero does the same."
 	if OwnershipOf(j, a.env) == DisownedByOneClock {
 		a.Doubts(
 			SourcePod,
 			v.StartedAt,
-			"the server started so shortly after this job that a clock that was set back would explain it too; the log of the container before would tell",
+			"the server started so shortly after this job that a clock that was set back would explain it too; the log "+
+				"of the container before would tell",
 		)
 		action, advice = "", "Another restart of Velero marks it Failed, and everything else in progress."
 	}
@@ -124,7 +127,8 @@ func (a *assessment) reopened() (Verdict, bool) {
 	fact := a.Supports(SourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.Prove(Orphaned, ByOwner(fact), Reopened, "Check that its results are stored, then finalize it: Velero ends it again.",
+	return a.Prove(Orphaned, ByOwner(fact), Reopened, "Check that its results are stored, then finalize it: Velero "+
+			"ends it again.",
 			"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).
 			withAction(Finalize),
 		true
@@ -202,7 +206,8 @@ func (a *assessment) statusDropped() (Verdict, bool) {
 	return a.stuck(
 		ByRefusal(fact),
 		StatusSubresource,
-		"Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only --dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
+		"Apply the CRDs of the server's own version, which have no status subresource: velero install --crds-only "+
+			"--dry-run -o yaml | kubectl apply -f -. What Velero wrote meanwhile is lost.",
 		"the CRD has a status subresource, and nothing that Velero writes lands; quiet for %s",
 		a.quietWords(),
 	), true
@@ -251,7 +256,9 @@ func (a *assessment) kindNotListed() (Verdict, bool) {
 	return a.stuck(
 		ByRefusal(fact),
 		KindNotListed,
-		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache of the server avoids it.",
+		"Make the API server list that kind again: its conversion webhook, its aggregated API or the version that the "+
+			"backup has. The restore then goes on by itself. No other restore runs meanwhile; --disable-informer-cache "+
+			"of the server avoids it.",
 		"waits for %s until a kind can be listed: %s",
 		a.env.Style.Duration(a.loggedAgo(log.Last.At)),
 		human.Shorten(log.Unlisted.Error, 55),
@@ -316,7 +323,8 @@ func (a *assessment) afterItems() Verdict {
 	if w, ok := a.cannotEnd(all); ok {
 		return w
 	}
-	v.Facts, v.Advice = a.facts, "If this goes on, read the server's log and what is stored: a lost last status shows there. "+a.restartCost()
+	v.Facts, v.Advice = a.facts, "If this goes on, read the server's log and what is stored: a lost last status "+
+		"shows there. "+a.restartCost()
 	return v
 }
 

@@ -256,7 +256,8 @@ func (a *assessment) serverDown() Verdict {
 		}
 		after = "when it is back it marks this Failed"
 	case a.j.Phase == velero.PhaseReadyToStart:
-		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those that were ready to start."
+		advice = "Get the Velero server to run again, then touch an annotation of this backup: Velero forgets those " +
+			"that were ready to start."
 		after = "it will not start by itself afterwards"
 	}
 	proof := ByOwner(Fact{Holds: true, Text: text, Source: SourcePod, At: v.SeenAt})
@@ -289,7 +290,8 @@ func (a *assessment) deleting() Verdict {
 	a.noteQuiet()
 	a.noteServer()
 	d, ok := a.newestDeletion()
-	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: velero backup delete " + a.j.Name
+	again := "Fix what its DeleteBackupRequest reports (often the storage location), then delete the backup again: " +
+		"velero backup delete " + a.j.Name
 	switch {
 	case !ok && a.env.Listed.Deletions != Whole:
 		a.Doubts(SourceWatch, a.Now, "whether a DeleteBackupRequest still asks for its deletion was not seen")
@@ -345,7 +347,8 @@ func (a *assessment) deleting() Verdict {
 		return a.stuck(
 			ByOwner(fact),
 			DeletionFailed,
-			"Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day old.",
+			"Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day "+
+				"old.",
 			"its deletion was cut off when Velero restarted %s ago",
 			a.ago(a.env.serverStarted()),
 		)

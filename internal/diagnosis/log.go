@@ -139,7 +139,8 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 		), true
 	}
 	return a.stuck(proof, LostPatch, "Check that its results are stored, then finalize it, which moves it on to "+to+". "+restartFails,
-			"finished %s (%s), but Velero could not save its status %s ago and will not retry", a.working(), done, a.logged(log.GaveUp)).
+			"finished %s (%s), but Velero could not save its status %s ago and will not "+
+				"retry", a.working(), done, a.logged(log.GaveUp)).
 			withAction(Finalize),
 		true
 }
@@ -170,6 +171,7 @@ func (a *assessment) expectsFailure(log velero.JobLog, proof Proof) Verdict {
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero could not save that status %s ago and will not retry", why, a.logged(log.GaveUp)).
+	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero could not save that status %s ago and will not "+
+		"retry", why, a.logged(log.GaveUp)).
 		withAction(Restart)
 }

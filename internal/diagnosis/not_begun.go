@@ -171,24 +171,29 @@ func (a *assessment) untaken(w turn) Verdict {
 				o.Name,
 				o.Phase,
 			)
-			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody set it to %s", a.env.Style.Duration(idle), human.Shorten(o.Name, 30), o.Phase).
+			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody "+
+				"set it to %s", a.env.Style.Duration(idle), human.Shorten(o.Name, 30), o.Phase).
 				withAction(Restart)
 		}
 		// Velero issue 10519: the queue lost count of what runs.
-		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts nothing", a.env.Style.Duration(idle)).
+		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts "+
+			"nothing", a.env.Style.Duration(idle)).
 			withAction(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
-		return a.Conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is in progress.",
+		return a.Conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is "+
+			"in progress.",
 			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).
 			withAction(Restart)
 	}
-	return a.Conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at all backups again.",
+	return a.Conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at "+
+		"all backups again.",
 		"new for %s, and Velero has not picked it up", a.ago(j.Created)).
 		withAction(Restart)
 }
 
-// lostSlot is a backup that a person ended before its start, nil for none: the queue counts it as long as the server lives.
+// lostSlot is a backup that a person ended before its start, nil for none: the queue counts it as long as the
+// server lives.
 func (a *assessment) lostSlot() *job.Job {
 	for _, o := range a.env.Overridden {
 		if o.LostSlot(a.env.serverStarted()) && !o.RunsOn(a.Now) {
@@ -238,7 +243,8 @@ func (a *assessment) readyToStart() Verdict {
 	a.noteQuiet()
 	v := a.Conclude(Quiet, Starting, "", "ready to start for %s; that normally takes seconds", a.quietWords())
 	if a.quiet() >= lostPatchQuiet {
-		v.Advice = "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its place in the queue: others may not start." + a.undeletable()
+		v.Advice = "Touch an annotation of this backup, then look into the log of the Velero server. It keeps its " +
+			"place in the queue: others may not start." + a.undeletable()
 		v.Action = Wake
 	}
 	return v

@@ -49,7 +49,8 @@ func (a *assessment) operations() Verdict {
 			return a.stuck(
 				ByRefusal(fact),
 				LocationReadOnly,
-				"Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing it, when it next looks.",
+				"Make the storage location "+l.Name+" writable: Velero ends the backup PartiallyFailed, without finalizing "+
+					"it, when it next looks.",
 				"waits for operations, but %s",
 				fact.Text,
 			)
@@ -183,7 +184,8 @@ func (a *assessment) cutOff() (Verdict, bool) {
 	return a.stuck(
 		ByRefusal(fact),
 		LocationUnavailable,
-		"Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a restart nor a touch of it helps.",
+		"Create storage location "+name+" again; Velero tries again by itself and then ends the job. Neither a "+
+			"restart nor a touch of it helps.",
 		"%s: storage location %s does not exist",
 		doing,
 		name,

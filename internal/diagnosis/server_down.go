@@ -6,7 +6,8 @@ import (
 	"github.com/veltui/veltui/internal/job"
 )
 
-// ServerDownFor tells why and since when no Velero server runs; the reason is empty while one does, may come back, or is hidden.
+// ServerDownFor tells why and since when no Velero server runs; the reason is empty while one does, may come
+// back, or is hidden.
 func ServerDownFor(env Environment) (why Reason, since time.Time) {
 	s := env.Server
 	if !s.Visible || s.Running || !env.StaleSince.IsZero() {

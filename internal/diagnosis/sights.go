@@ -218,7 +218,8 @@ func (a *assessment) notePodVolumes() {
 	}
 }
 
-// seeCancelled: issue 9464 hangs where Velero waits for pod volumes: before a pod's post hooks, and after the last item.
+// seeCancelled: issue 9464 hangs where Velero waits for pod volumes: before a pod's post hooks, and after the
+// last item.
 func (a *assessment) seeCancelled() sight {
 	if a.j.PodVolumes().Active() > 0 {
 		return sight{out: true}
@@ -249,7 +250,8 @@ func (a *assessment) seeCancelled() sight {
 			note:    note,
 			action:  Restart,
 			summary: "; hangs on a cancelled volume" + until + " (Velero issue 9464)",
-			advice:  "Do not wait for the time-out: this version then loses the list of the volumes that did end. A restart of the Velero server fails all that is in progress.",
+			advice: "Do not wait for the time-out: this version then loses the list of the volumes that did end. A " +
+				"restart of the Velero server fails all that is in progress.",
 		}
 	}
 	return sight{out: true}
@@ -307,7 +309,8 @@ func (a *assessment) seeRestoreHooks() sight {
 		rounds: 1 + a.bindingRounds(),
 		unsure: !a.volumesCounted(),
 		what:   "hooks in restored pods",
-		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore with its hooks never run.",
+		advice: "Look whether a hook still runs in one of the restored pods. A restart of the server ends the restore " +
+			"with its hooks never run.",
 	}
 	open := a.openHooks()
 	runs := slices.IndexFunc(open, func(h velero.RestoreHook) bool { return h.State == velero.HookRuns })
@@ -367,7 +370,8 @@ func (a *assessment) seeFinalizer() sight {
 			o.Name,
 			a.ago(o.QuietSince()),
 		)
-	}, summary: ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs of a kind."}
+	}, summary: ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs " +
+		"of a kind."}
 }
 
 // defaultHookTimeout is what a hook gets that names none (pkg/podexec/pod_command_executor.go, defaultTimeout).
@@ -446,7 +450,8 @@ func (a *assessment) hungHook() (Verdict, bool) {
 		h.Container,
 		h.Blocked,
 	)
-	advice := "Get pod " + h.Pod + " to start: its hook then runs, and all goes on. A restart of the server ends the restore with its hooks never run."
+	advice := "Get pod " + h.Pod + " to start: its hook then runs, and all goes on. A restart of the server ends " +
+		"the restore with its hooks never run."
 	if !h.Repairable() {
 		advice = "Only a restart of the server ends the wait, with the hooks that have not run never run."
 	}

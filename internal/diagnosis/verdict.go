@@ -242,7 +242,8 @@ type Wait struct {
 	For string
 	// Limit is the setting that bounds it, empty if nothing does.
 	Limit string
-	// Until is when Velero has acted on the limit for sure, zero if nothing bounds it, or from when it counts is not known.
+	// Until is when Velero has acted on the limit for sure, zero if nothing bounds it, or from when it counts is
+	// not known.
 	Until time.Time
 	// Shown is true if the evidence shows that the job waits for this.
 	Shown bool

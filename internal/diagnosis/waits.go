@@ -281,7 +281,8 @@ var decisive = map[job.Stage]velero.WaitName{
 	job.StageFinalizing: velero.WaitBinding,
 }
 
-// Deadline is when Velero gives up on the present stage, and the setting; zero without a bound (docs/dev/velero.md#waits).
+// Deadline is when Velero gives up on the present stage, and the setting; zero without a bound
+// (docs/dev/velero.md#waits).
 func Deadline(j *job.Job, env Environment) (at time.Time, setting string) {
 	if j.Object == nil || j.Record(j.Stage).Began.IsZero() {
 		return time.Time{}, ""

@@ -30,7 +30,8 @@ const (
 	Pods      = "pods"
 )
 
-// The operator's labels (pkg/operator/backupcontroller, backupLabel, backupJobLabel; bindata/etcd/cluster-backup-cronjob.yaml).
+// The operator's labels (pkg/operator/backupcontroller, backupLabel, backupJobLabel;
+// bindata/etcd/cluster-backup-cronjob.yaml).
 const (
 	appLabel     = "app"
 	jobApp       = "cluster-backup-job"

@@ -131,7 +131,8 @@ func readPod(p *corev1.Pod) Pod {
 	return known
 }
 
-// starting: a container is about to start (Kubernetes, pkg/kubelet/kubelet_pods.go, ContainerCreating, PodInitializing).
+// starting: a container is about to start (Kubernetes, pkg/kubelet/kubelet_pods.go, ContainerCreating,
+// PodInitializing).
 func starting(reason string) bool {
 	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }

@@ -24,8 +24,9 @@ const (
 
 // The advice that several verdicts give. Nobody can help these objects of the operator on.
 const (
-	adviseOperator = "Check the etcd ClusterOperator (oc get clusteroperator etcd) and at the pods and logs in namespace openshift-etcd-operator; the feature gate AutomatedEtcdBackup must be on"
-	adviseAnother  = "Make a new EtcdBackup; leave this one to the operator"
+	adviseOperator = "Check the etcd ClusterOperator (oc get clusteroperator etcd) and at the pods and logs in " +
+		"namespace openshift-etcd-operator; the feature gate AutomatedEtcdBackup must be on"
+	adviseAnother = "Make a new EtcdBackup; leave this one to the operator"
 )
 
 type assessment struct {
@@ -73,7 +74,8 @@ func (a *assessment) noteUnseen(resources ...string) {
 	}
 }
 
-// Stage is the condition as people call it: New, Pending, Running, Completed, Failed, Skipped, or an unknown one verbatim.
+// Stage is the condition as people call it: New, Pending, Running, Completed, Failed, Skipped, or an unknown
+// one verbatim.
 func (b *Backup) Stage() string {
 	switch {
 	case b.Condition.Type == "" && len(b.Conditions) == 0:

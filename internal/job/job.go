@@ -25,7 +25,8 @@ func (k Kind) Word() string { return strings.ToLower(string(k)) }
 // Resource is the kind's plural for the API server and kubectl: backups or restores.
 func (k Kind) Resource() string { return k.Word() + "s" }
 
-// Job is one Backup or Restore as a person sees it, at its last event. It is immutable; [Next] makes a new one for each.
+// Job is one Backup or Restore as a person sees it, at its last event. It is immutable; [Next] makes a new
+// one for each.
 type Job struct {
 	Kind      Kind
 	Namespace string

@@ -179,7 +179,8 @@ func (j *Job) noteChange(prev *Job, at time.Time) {
 	j.track.moversMoved = volumesMoved(prev.track.moversMoved, &prev.track.movers, &j.track.movers, at)
 }
 
-// volumesMoved is by the volumes' own times, as those first seen need not have moved just now; else by when it was seen.
+// volumesMoved is by the volumes' own times, as those first seen need not have moved just now; else by when
+// it was seen.
 func volumesMoved(before time.Time, was, is *Tally, at time.Time) time.Time {
 	switch {
 	case *is == *was:
@@ -212,7 +213,8 @@ func (j *Job) Took() time.Duration {
 	return j.Completed.Sub(j.Started)
 }
 
-// Elapsed is until the completion or now. A job without a completion time (docs/dev/velero.md#phases) ends with its last change.
+// Elapsed is until the completion or now. A job without a completion time (docs/dev/velero.md#phases) ends
+// with its last change.
 func (j *Job) Elapsed(now time.Time) time.Duration {
 	from := j.Began()
 	if j.Terminal() {

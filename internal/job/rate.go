@@ -14,7 +14,8 @@ type sample struct {
 	before *sample
 }
 
-// samples are the newest of the stage, in two linked lists, of which the older is dropped as a whole. Jobs share their past.
+// samples are the newest of the stage, in two linked lists, of which the older is dropped as a whole. Jobs
+// share their past.
 type samples struct {
 	unit    Unit
 	newest  *sample

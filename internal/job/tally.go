@@ -15,7 +15,8 @@ type Tally struct {
 	Count, Ended, Failed, Started int
 	// Unsized counts volumes that have not ended and whose total is unknown.
 	Unsized int
-	// Done and Total are bytes, Done at most Total. A completed volume counts as full (Velero issue 8497), a failed one as moved.
+	// Done and Total are bytes, Done at most Total. A completed volume counts as full (Velero issue 8497), a
+	// failed one as moved.
 	Done, Total int64
 	// shares is the sum of the finished shares of the volumes, each from 0 to 1.
 	shares float64

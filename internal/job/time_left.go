@@ -15,7 +15,8 @@ type TimeLeft struct {
 	Known bool
 }
 
-// WithTimeLeft returns a restore with a forecast, which counts until the next items are seen: [Next] does not pass it on.
+// WithTimeLeft returns a restore with a forecast, which counts until the next items are seen: [Next] does not
+// pass it on.
 func (j *Job) WithTimeLeft(f TimeLeft) *Job {
 	if j.Kind != Restore || j.Stage != StageItems {
 		return j
@@ -58,7 +59,8 @@ func (f TimeLeft) reduced(left, silence time.Duration) time.Duration {
 // rough is by how much the bounds of an ETA differ that is shown as a range.
 const rough = 2.0
 
-// RoughETA are the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is better known, or not at all.
+// RoughETA are the bounds, nine times in ten, of a rough ETA. ok is false where [Job.ETA] is better known, or
+// not at all.
 func (j *Job) RoughETA(now time.Time) (low, high time.Duration, ok bool) {
 	f, found := j.timeLeft()
 	if _, known := f.leftAt(now); !found || !known || float64(f.High) <= rough*float64(f.Low) {

@@ -22,7 +22,8 @@ type Volume struct {
 	Name  string
 	UID   types.UID
 	Phase string
-	// Owner is backup/NAME or restore/NAME by the label, which cuts a name over 63 characters (pkg/label/label.go GetValidName).
+	// Owner is backup/NAME or restore/NAME by the label, which cuts a name over 63 characters
+	// (pkg/label/label.go GetValidName).
 	Owner string
 	// Target says what is moved: namespace/pod:volume or namespace/pvc.
 	Target string
@@ -97,7 +98,8 @@ func sampleVolumes(before map[velero.VolumeRef]samples, volumes []Volume, at tim
 // fastest is a speed in bytes a second that no volume has.
 const fastest = 1 << 40
 
-// VolumeRate is bytes a second over a sliding window, or from start to last change. ok is false without enough evidence.
+// VolumeRate is bytes a second over a sliding window, or from start to last change. ok is false without
+// enough evidence.
 func (j *Job) VolumeRate(v *Volume, now time.Time) (perSecond float64, ok bool) {
 	if v.Phase != velero.VolumeInProgress || v.CancelAsked {
 		return 0, false
@@ -125,7 +127,8 @@ func (j *Job) VolumeETA(v *Volume, now time.Time) (left time.Duration, ok bool) 
 // pvcName is the annotation of a PodVolumeBackup's claim (pkg/podvolume/backupper.go, pkg/podvolume/configs).
 const pvcName = "velero.io/pvc-name"
 
-// exposingLabel is on a volume from when it is accepted until it is in progress (pkg/exposer/vgdp_counter.go, since 1.17).
+// exposingLabel is on a volume from when it is accepted until it is in progress (pkg/exposer/vgdp_counter.go,
+// since 1.17).
 const exposingLabel = "velero.io/expose-on-going"
 
 // VolumeFromPodVolumeBackup reads a PodVolumeBackup. Its node is in the spec (docs/dev/velero.md#labels).
@@ -253,7 +256,8 @@ func (v *Volume) Quiet(now time.Time) time.Duration { return max(0, now.Sub(v.Ch
 
 func (v *Volume) Ref() velero.VolumeRef { return velero.VolumeRef{Kind: v.Kind, Name: v.Name} }
 
-// BuiltIn: Velero's node-agents move it (pkg/datamover/util.go IsBuiltInUploader; main adds velero-fs and velero-block).
+// BuiltIn: Velero's node-agents move it (pkg/datamover/util.go IsBuiltInUploader; main adds velero-fs and
+// velero-block).
 func (v *Volume) BuiltIn() bool {
 	return slices.Contains([]string{"", "velero", "velero-fs", "velero-block"}, v.DataMover)
 }

@@ -90,7 +90,8 @@ type RedirectError struct {
 
 func (e *RedirectError) Error() string {
 	return fmt.Sprintf(
-		"the API server answers %d and redirects to %s; veltui follows no redirect, as your credentials would go with it. Check the server's URL in the kubeconfig",
+		"the API server answers %d and redirects to %s; veltui follows no redirect, as your credentials would go with "+
+			"it. Check the server's URL in the kubeconfig",
 		e.Code,
 		e.Location,
 	)

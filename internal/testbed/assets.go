@@ -38,7 +38,8 @@ func Assets() (string, error) {
 		}
 	}
 	return "", errors.New(
-		"kube-apiserver and etcd are not built yet: run `make testbed` (once, about five minutes on two cores), or set KUBEBUILDER_ASSETS to a folder that holds both",
+		"kube-apiserver and etcd are not built yet: run `make testbed` (once, about five minutes on two cores), or " +
+			"set KUBEBUILDER_ASSETS to a folder that holds both",
 	)
 }
 
@@ -68,7 +69,8 @@ func moduleRoot() (string, error) {
 		parent := filepath.Dir(dir)
 		if parent == dir {
 			return "", errors.New(
-				"finding the test bed: not inside veltui's source tree; set KUBEBUILDER_ASSETS to a folder that holds kube-apiserver and etcd",
+				"finding the test bed: not inside veltui's source tree; set KUBEBUILDER_ASSETS to a folder that holds " +
+					"kube-apiserver and etcd",
 			)
 		}
 		dir = parent

@@ -105,11 +105,11 @@ func (c *Copies) phase(b *velerov1.Backup) NoCopy {
 	return noCopy(CopyNotCompleted, "not ended")
 }
 
-// DeletionRequest returns the request among those for the deletion of a backup that tells most of what becomes of it, and
-// why the backup is then no copy; nil without a request that matters. Velero goes by the name: a request takes the backup
-// that has the name when Velero begins, and does not wait for restores. A request that failed is kept for a day; Velero
-// may have deleted snapshots before the error, and its garbage collector asks again (backup_deletion_controller.go,
-// gc_controller.go Reconcile; 1.14 to 1.18.3).
+// DeletionRequest returns the request among those for the deletion of a backup that tells most of what
+// becomes of it, and why the backup is then no copy; nil without a request that matters. Velero goes by the
+// name: a request takes the backup that has the name when Velero begins, and does not wait for restores. A
+// request that failed is kept for a day; Velero may have deleted snapshots before the error, and its garbage
+// collector asks again (backup_deletion_controller.go, gc_controller.go Reconcile; 1.14 to 1.18.3).
 func DeletionRequest(
 	b *velerov1.Backup,
 	requests []*velerov1.DeleteBackupRequest,
@@ -166,8 +166,8 @@ func (c *Copies) expiry(b *velerov1.Backup) NoCopy {
 	return NoCopy{}
 }
 
-// contents: what a backup holds is judged by its filters and by how many items it counts. A run of the same schedule may
-// be of another template, or of namespaces that are empty by now.
+// contents: what a backup holds is judged by its filters and by how many items it counts. A run of the same
+// schedule may be of another template, or of namespaces that are empty by now.
 func (c *Copies) contents(b *velerov1.Backup) NoCopy {
 	if c.Target == nil {
 		return NoCopy{}

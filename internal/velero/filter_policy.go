@@ -70,7 +70,8 @@ func ParseRestorePolicy(data map[string]string) (*FilterPolicy, error) {
 	return &p.FilterPolicy, p.Validate()
 }
 
-// Validate returns why Velero refuses the version or the filters (validateNamespacedFilterPolicies, validateClusterScopedFilterPolicy).
+// Validate returns why Velero refuses the version or the filters (validateNamespacedFilterPolicies,
+// validateClusterScopedFilterPolicy).
 func (p *FilterPolicy) Validate() error {
 	if p.Version != PolicyVersion {
 		return fmt.Errorf("its version is %q, not %s", p.Version, PolicyVersion)

@@ -28,7 +28,8 @@ type ServerFlags struct {
 	ClientBurst int
 	// RestorePriorities is --restore-resource-priorities as given, empty for the default.
 	RestorePriorities string
-	// DefaultModifier is --default-resource-modifier-configmap, for restores that name none (from 1.19 on, Velero PR 10098).
+	// DefaultModifier is --default-resource-modifier-configmap, for restores that name none (from 1.19 on,
+	// Velero PR 10098).
 	DefaultModifier string
 	// DefaultToFS is --default-volumes-to-fs-backup, MoveData --default-snapshot-move-data: of backups that say neither.
 	DefaultToFS, MoveData bool

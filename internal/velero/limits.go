@@ -346,7 +346,8 @@ func (s Slots) Queues(version string) bool {
 	return !known || !v.Before(Version{1, 17, 0}) && (s.Source == "" || s.PrepareQueueOf(version) > 0)
 }
 
-// defaultSlots is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go, defaultDataPathConcurrentNum).
+// defaultSlots is how many volumes a node moves by default (pkg/cmd/cli/nodeagent/server.go,
+// defaultDataPathConcurrentNum).
 const defaultSlots = 1
 
 // LoadConcurrency is what the node-agents' ConfigMap says of their slots (pkg/types/node_agent.go), zero for nothing.

@@ -207,7 +207,8 @@ func bracketsMatch(p string) bool {
 	}
 }
 
-// RestoresInto reports whether a restore may write into a namespace, by its filter and mapping, and its backup's, if any.
+// RestoresInto reports whether a restore may write into a namespace, by its filter and mapping, and its
+// backup's, if any.
 func RestoresInto(r *velerov1.Restore, backup *velerov1.Backup, namespace string) bool {
 	budget := newFilterBudget()
 	filters := []*namespaceFilter{newNamespaceFilter(NamespacesOf(r), budget)}

@@ -11,8 +11,9 @@ import (
 type Origin string
 
 const (
-	OriginHere    Origin = "here"
-	OriginStored  Origin = "stored" // what is stored under its name was there first: another cluster's, or of an object that is gone
+	OriginHere Origin = "here"
+	// what is stored under its name was there first: another cluster's, or of an object that is gone
+	OriginStored  Origin = "stored"
 	OriginUnknown Origin = "unknown"
 )
 
@@ -40,7 +41,8 @@ func OriginOf(b *velerov1.Backup) (origin Origin, why string) {
 	case b.Generation < ranHere:
 		return OriginStored, "this cluster did not run it: Velero's sync made the object from the object store"
 	case b.CreationTimestamp.Sub(began.Time) > originSkew:
-		return OriginUnknown, "whether this cluster made it is unknown: the object is younger than the backup, and was changed since"
+		return OriginUnknown, "whether this cluster made it is unknown: the object is younger than the backup, and " +
+			"was changed since"
 	}
 	return OriginHere, "this cluster made it: the object is older than the backup, and has changed with its phases"
 }

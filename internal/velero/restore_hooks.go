@@ -48,9 +48,10 @@ const (
 	hookReady     = "post.hook.restore.velero.io/wait-for-ready"
 )
 
-// RestoreHooks are the hooks that a restore runs in the pods that it restored, as Velero lists them: what a pod's
-// annotations ask for, else what the restore's spec asks for in it (internal/hook/item_hook_handler.go
-// GroupRestoreExecHooks, 1.14 to 1.18.3), with names as the API server sent them. logged is the hook that the server's log shows at work, in the clock of now.
+// RestoreHooks are the hooks that a restore runs in the pods that it restored, as Velero lists them: what a
+// pod's annotations ask for, else what the restore's spec asks for in it (internal/hook/item_hook_handler.go
+// GroupRestoreExecHooks, 1.14 to 1.18.3), with names as the API server sent them. logged is the hook that the
+// server's log shows at work, in the clock of now.
 func RestoreHooks(r *velerov1.Restore, pods []corev1.Pod, logged LoggedHook, now time.Time) []RestoreHook {
 	var found []RestoreHook
 	for i := range pods {
@@ -128,7 +129,8 @@ func execHooks(r *velerov1.Restore, p *corev1.Pod) []execHook {
 	return found
 }
 
-// hooksApply reports whether hooks of the spec are for a pod (GetRestoreHooksFromSpec, ResourceHookSelector.applicableTo).
+// hooksApply reports whether hooks of the spec are for a pod (GetRestoreHooksFromSpec,
+// ResourceHookSelector.applicableTo).
 func hooksApply(spec *velerov1.RestoreResourceHookSpec, p *corev1.Pod) bool {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, p.Namespace)

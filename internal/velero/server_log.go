@@ -35,7 +35,8 @@ type JobLog struct {
 	GaveUp LogLine
 	// LostPhase is the phase that the lost status carried, empty if not named (up to 1.14).
 	LostPhase string
-	// Failure is why a backup Failed. Restores say it at level debug only (pkg/controller/restore_controller.go Reconcile).
+	// Failure is why a backup Failed. Restores say it at level debug only (pkg/controller/restore_controller.go
+	// Reconcile).
 	Failure string
 	// Hook is the newest hook that began and did not end, zero for none; its Pod may be empty.
 	Hook LoggedHook
@@ -148,7 +149,8 @@ func (l JobLog) Then(later JobLog) JobLog {
 	return later
 }
 
-// Beside is what two servers' logs tell. One that gave up means nothing: the other may work on, and their clocks differ.
+// Beside is what two servers' logs tell. One that gave up means nothing: the other may work on, and their
+// clocks differ.
 func (l JobLog) Beside(o JobLog) JobLog {
 	before, predecessor := l.BeforeStart || o.BeforeStart, l.ByPredecessor || o.ByPredecessor
 	if o.Last.At.After(l.Last.At) {
@@ -311,7 +313,8 @@ var lastPhases = []string{
 	PhaseFailed,
 }
 
-// controllerKeys are the log fields of the controllers that alone write the status of a job in progress. Others try again.
+// controllerKeys are the log fields of the controllers that alone write the status of a job in progress.
+// Others try again.
 var controllerKeys = map[string]string{"Backup": "backuprequest", "Restore": "Restore"}
 
 // JobKeys are the fields in which the controllers that work on a kind of job name it.
@@ -460,7 +463,8 @@ func cutField(line string) (key, value, rest string, ok bool) {
 	return key, value, rest[len(quoted):], err == nil
 }
 
-// CutLogLine reads the time, level and text of a line that was cut in its text. ok is false for what is not logrus' text.
+// CutLogLine reads the time, level and text of a line that was cut in its text. ok is false for what is not
+// logrus' text.
 func CutLogLine(line string) (l LogLine, ok bool) {
 	if !strings.HasPrefix(line, "time=") {
 		return l, false

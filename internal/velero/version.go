@@ -83,7 +83,8 @@ func (v Version) RefusesUnavailableLocation() bool { return !v.Before(Version{1,
 // add_pv_from_pvc_action.go).
 func (v Version) ConvertsClaims() bool { return !v.Before(Version{1, 16, 0}) }
 
-// ListsNewNames: a restore's items have new names, not the backup's (pkg/restore/restore.go, createdName, since 1.17.0).
+// ListsNewNames: a restore's items have new names, not the backup's (pkg/restore/restore.go, createdName,
+// since 1.17.0).
 func (v Version) ListsNewNames() bool { return !v.Before(Version{1, 17, 0}) }
 
 // CancelsPodVolumes: pod volumes have spec.cancel (pkg/apis/velero/v1/pod_volume_backup_types.go, since 1.17).
@@ -108,11 +109,12 @@ func (v Version) MovesInPods(kind VolumeKind) bool {
 // limit (pkg/podvolume/backupper.go WaitAllPodVolumesProcessed, since 1.18.3).
 func (v Version) CancelsAtVolumeTimeout() bool { return !v.Before(Version{1, 18, 3}) }
 
-// ReadsRestorePolicies reports whether spec.resourcePolicy of a restore selects objects by name (pkg/controller/restore_controller.go
-// validateAndComplete; since 1.18.3).
+// ReadsRestorePolicies reports whether spec.resourcePolicy of a restore selects objects by name
+// (pkg/controller/restore_controller.go validateAndComplete; since 1.18.3).
 func (v Version) ReadsRestorePolicies() bool { return !v.Before(Version{1, 18, 3}) }
 
-// NamesAgentConfig: node-agents read only the ConfigMap of their arguments (pkg/cmd/cli/nodeagent/server.go, since 1.15).
+// NamesAgentConfig: node-agents read only the ConfigMap of their arguments (pkg/cmd/cli/nodeagent/server.go,
+// since 1.15).
 func (v Version) NamesAgentConfig() bool { return !v.Before(Version{1, 15, 0}) }
 
 // GivesUpLastStatus reports whether a job whose last status could not be written is left alone

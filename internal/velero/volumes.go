@@ -144,7 +144,8 @@ func creating(reason string) bool {
 	return reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
-// Blocked reports whether the pod does not run for a cause that waiting may not mend, unlike a claim that is not bound yet.
+// Blocked reports whether the pod does not run for a cause that waiting may not mend, unlike a claim that is
+// not bound yet.
 func (m Mover) Blocked() bool {
 	switch m.Phase {
 	case MoverUnschedulable, MoverFailed:

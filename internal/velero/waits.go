@@ -180,8 +180,9 @@ type Successor struct {
 	Source string
 }
 
-// Successors are the silent transitions from 1.14 to 1.18.3. Counts are written, but a patch that fails is not
-// repeated (pkg/backup/backup.go and pkg/restore/restore.go, "Got error trying to update"): so none of them proves a step.
+// Successors are the silent transitions from 1.14 to 1.18.3. Counts are written, but a patch that fails is
+// not repeated (pkg/backup/backup.go and pkg/restore/restore.go, "Got error trying to update"): so none of
+// them proves a step.
 func Successors() []Successor {
 	const backup, restore = "Backup", "Restore"
 	return []Successor{
@@ -224,7 +225,8 @@ func Reachable(subject string, from Step, v Version, openVolumes bool) []Step {
 	return steps
 }
 
-// Waits are all silent waits, in the order in which a job meets them, from 1.14 to 1.18.3. docs/dev/velero.md prints them.
+// Waits are all silent waits, in the order in which a job meets them, from 1.14 to 1.18.3. docs/dev/velero.md
+// prints them.
 func Waits() []Wait {
 	const backup, restore = "Backup", "Restore"
 	resource := Bound{Setting: "resource-timeout", Of: ResourceTimeout}

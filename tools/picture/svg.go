@@ -52,7 +52,8 @@ func draw(film []frame, columns, rows int) string {
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" xml:space=\"preserve\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\">\n<style>\n%s",
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" xml:space=\"preserve\" viewBox=\"0 0 %g %g\" width=\"%g\" "+
+			"height=\"%g\">\n<style>\n%s",
 		width,
 		height,
 		width,
@@ -72,7 +73,8 @@ func draw(film []frame, columns, rows int) string {
 		height,
 	)
 	b.WriteString(
-		"<circle cx=\"20\" cy=\"18\" r=\"6\" fill=\"#ff5f57\"/><circle cx=\"40\" cy=\"18\" r=\"6\" fill=\"#febc2e\"/><circle cx=\"60\" cy=\"18\" r=\"6\" fill=\"#28c840\"/>\n<g class=\"film\">\n",
+		"<circle cx=\"20\" cy=\"18\" r=\"6\" fill=\"#ff5f57\"/><circle cx=\"40\" cy=\"18\" r=\"6\" " +
+			"fill=\"#febc2e\"/><circle cx=\"60\" cy=\"18\" r=\"6\" fill=\"#28c840\"/>\n<g class=\"film\">\n",
 	)
 	for i, f := range film {
 		fmt.Fprintf(&b, "<g transform=\"translate(%g %g)\">", float64(i)*width+margin, titleHeight)

@@ -181,8 +181,8 @@ func (d *Dialog) look() tea.Cmd {
 	return tea.Batch(cmd, d.enter(Looking), d.tick())
 }
 
-// marked names the other jobs of the same kind that were changed in this dialog, or come after this one. Those that were
-// skipped or refused are left as they are.
+// marked names the other jobs of the same kind that were changed in this dialog, or come after this one.
+// Those that were skipped or refused are left as they are.
 func (d *Dialog) marked() (names []string) {
 	for _, j := range slices.Concat(d.sent, d.options.Jobs[d.at+1:]) {
 		if j.Kind == d.job().Kind && j.Name != d.job().Name {

@@ -117,7 +117,8 @@ func certainty(p *action.Plan) string {
 	case p.Effect() == action.Nudge:
 		text = "Very high: all artifacts are stored; Velero will finish it."
 	case len(e.Server.Pods) == 0:
-		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five minutes. A server that veltui does not recognise may still return to it."
+		text = "No pod was recognised as a Velero server, and nothing that works on it wrote in the last five " +
+			"minutes. A server that veltui does not recognise may still return to it."
 	case p.From == velero.PhaseInProgress:
 		text = "High: the server that worked on it is gone."
 	}
@@ -168,7 +169,8 @@ var endings = map[action.State]ending{
 	action.NoEffect: {
 		doubted,
 		"Done, but it had no effect.",
-		"Velero has not picked it up. See the server's log. Restarting the server may help (<finalize>, then <next-option>, shows what that fails).",
+		"Velero has not picked it up. See the server's log. Restarting the server may help (<finalize>, then " +
+			"<next-option>, shows what that fails).",
 	},
 	action.Checked: {good, "Checked: nothing was written.", "Nothing."},
 	action.Moving: {
@@ -179,19 +181,22 @@ var endings = map[action.State]ending{
 	action.Reverted: {
 		bad,
 		"Reverted: it is PHASE.",
-		"Leave it alone for now: a Velero server is working on it. If it stays as it is, restart the server, which marks this job and every other job in progress Failed.",
+		"Leave it alone for now: a Velero server is working on it. If it stays as it is, restart the server, which " +
+			"marks this job and every other job in progress Failed.",
 	},
 	action.Deleted: {
 		bad,
 		"Deleted.",
-		"Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the object store.",
+		"Find out who deleted it: a person, its expiry, or Velero's sync, which removes backups that are not in the " +
+			"object store.",
 	},
 	action.Changed: {doubted, "It changed in the meantime: nothing was written.", "Review it again before you decide."},
 	action.Refused: {bad, "Refused: nothing was written.", "See why above. Nothing has changed, so you may try again."},
 	action.Altered: {
 		bad,
 		"In doubt: the answer is not what was requested.",
-		"Look at the object itself (y on its page): a webhook or a proxy changes what is written. Find out which before you try again.",
+		"Look at the object itself (y on its page): a webhook or a proxy changes what is written. Find out which " +
+			"before you try again.",
 	},
 	action.CarriedOut: {bad, "The dry run was carried out.",
 		"Check the object itself. Find out which proxy drops dryRun before you change anything through it."},

@@ -27,7 +27,8 @@ type resourcesPage struct {
 	still
 	items fetch.StoredAnswer[results.Items]
 	folds folds
-	lost  map[[3]string][]restorespec.Item // by namespace and name in the cluster, and resource or reason; nil until needed
+	// by namespace and name in the cluster, and resource or reason; nil until needed
+	lost map[[3]string][]restorespec.Item
 }
 
 // listed reports whether the job's list of items is shown: of an ended job, or a backup whose items are done.

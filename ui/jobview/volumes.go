@@ -140,7 +140,8 @@ func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 	case p.info.Pending() && !p.info.Known:
 		return "Reading the volume info: it has the snapshots and the skipped volumes...", c.Theme.Dim
 	case p.info.Err != nil && strings.Contains(p.info.Err.Error(), artifact.ErrAbsent.Error()):
-		return "No volume info is stored, so snapshots and skipped volumes are not known. Velero stores it for backups since 1.13, for restores since 1.14.", c.Theme.Dim
+		return "No volume info is stored, so snapshots and skipped volumes are not known. Velero stores it for " +
+			"backups since 1.13, for restores since 1.14.", c.Theme.Dim
 	case p.info.Err != nil:
 		return "Snapshots and skipped volumes are not known: " + p.info.Err.Error(), c.Theme.Waiting
 	case p.info.Known:

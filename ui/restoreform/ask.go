@@ -85,7 +85,8 @@ func (f *Form) sourceState() string {
 	return state.String()
 }
 
-// ask works the preview out anew after a pause. A first look into a backup or at the cluster goes on: all answers need it.
+// ask works the preview out anew after a pause. A first look into a backup or at the cluster goes on: all
+// answers need it.
 func (f *Form) ask() tea.Cmd {
 	from := f.source()
 	if f.previewed.from != from || f.read == from {

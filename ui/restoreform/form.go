@@ -27,7 +27,8 @@ type Options struct {
 	Keys           keys.Map       // those that sentences name
 	WhyNoClipboard string         // says why nothing can be copied; empty if something can
 	Back           func() tea.Cmd // leaves the form
-	// Create leads to the creation of the restore, with what was found of its consequences; WhyNotCreate says why it cannot.
+	// Create leads to the creation of the restore, with what was found of its consequences; WhyNotCreate says
+	// why it cannot.
 	Create       func(d restorespec.Draft, consequences []string) tea.Cmd
 	WhyNotCreate string
 }

@@ -19,7 +19,8 @@ func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
 				texts,
 				detail.Styled(
 					detail.Bad,
-					"Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until you correct it.",
+					"Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until "+
+						"you correct it.",
 				),
 			)
 		}

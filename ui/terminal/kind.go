@@ -16,7 +16,8 @@ const (
 	Xterm Kind = iota // all that are none of the others
 	// Console is the Linux console and its like: sixteen colours, often no alternate screen (man 4 console_codes).
 	Console
-	// VT is a VT100 to VT525, or a serial console. It needs what the VT102 and VT220 can: inserting, deleting, a hidden cursor.
+	// VT is a VT100 to VT525, or a serial console. It needs what the VT102 and VT220 can: inserting, deleting, a
+	// hidden cursor.
 	VT
 	Dumb // cannot move its cursor
 )
@@ -52,7 +53,8 @@ func (k Kind) mostColors(profile colorprofile.Profile) colorprofile.Profile {
 var (
 	// unknownToOld are the sequences that only Xterm takes.
 	unknownToOld = regexp.MustCompile(strings.Join([]string{
-		`\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`,                 // the title, the progress indicator, the clipboard, questions for colours
+		// the title, the progress indicator, the clipboard, questions for colours
+		`\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`,
 		`\x1b\[[<>=][\d;]*[mu]|\x1b\[\?u`,                   // keyboards
 		`\x1b\[\?[\d;]+\$p`,                                 // questions for modes
 		`\x1b\[\?(?:1000|1002|1003|1004|1006|20\d\d|1049)h`, // reports, synchronized output, graphemes, the alternate screen

@@ -74,7 +74,8 @@ func Run(ctx context.Context, lost context.CancelCauseFunc, model tea.Model, o O
 	return err
 }
 
-// MaxClipboard is how many bytes may be copied at once. Some terminals ignore an OSC 52 of 100,000 characters of base64.
+// MaxClipboard is how many bytes may be copied at once. Some terminals ignore an OSC 52 of 100,000 characters
+// of base64.
 const MaxClipboard = 70_000
 
 // maxTitle is how long, in runes, the window's title may be.

@@ -133,7 +133,8 @@ func (p *plan) copiedBy(v volume, m mount) Verdict {
 	return taken
 }
 
-// snapshot is whether a snapshot has the data (item_backupper.go, executeActions and takePVSnapshot; actions/csi/pvc_action.go).
+// snapshot is whether a snapshot has the data (item_backupper.go, executeActions and takePVSnapshot;
+// actions/csi/pvc_action.go).
 func (p *plan) snapshot(v volume) Verdict {
 	off := p.spec.SnapshotVolumes != nil && !*p.spec.SnapshotVolumes
 	switch {

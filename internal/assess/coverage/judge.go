@@ -104,7 +104,8 @@ func (p *plan) breadth() int {
 	return math.MaxInt
 }
 
-// add makes the thing of an object, and of its namespace, which may not be listed; or returns nil for one that is not asked for.
+// add makes the thing of an object, and of its namespace, which may not be listed; or returns nil for one
+// that is not asked for.
 func (j *Judge) add(resource, key string, o metav1.Object) *thing {
 	namespace, name, namespaced := strings.Cut(key, "/")
 	switch {
@@ -193,7 +194,8 @@ var lostReasons = map[velero.CopyReason]Reason{
 	velero.CopyLocationDown:      LocationUnavailable,
 }
 
-// Needs reports whether a backup may change what is known: it may hold something that has no copy, or none that lasts as long.
+// Needs reports whether a backup may change what is known: it may hold something that has no copy, or none
+// that lasts as long.
 func (j *Judge) Needs(b *velerov1.Backup) bool {
 	if no := j.Copies.Excludes(b); !no.Counts() && no.Reason != velero.CopyUnknown {
 		return false // nothing of it is stored, or not all yet, or for no use

@@ -80,7 +80,8 @@ func (p *plan) loadPolicy(configMap string) *Policy {
 	return policy
 }
 
-// stopped is why the schedule makes no backups, or why Velero refuses them (backup_controller.go, prepareBackupRequest).
+// stopped is why the schedule makes no backups, or why Velero refuses them (backup_controller.go,
+// prepareBackupRequest).
 func (p *plan) stopped() Verdict {
 	s := p.spec
 	contradict := func(included, excluded []string) bool {
@@ -129,7 +130,8 @@ func (p *plan) stopped() Verdict {
 	return Verdict{}
 }
 
-// makeFilters resolves the words of filters (includes_excludes.go, GetResourceIncludesExcludes and GetScopeResourceIncludesExcludes).
+// makeFilters resolves the words of filters (includes_excludes.go, GetResourceIncludesExcludes and
+// GetScopeResourceIncludesExcludes).
 func (p *plan) makeFilters() {
 	s, yes, no := p.spec, true, false
 	if p.old {

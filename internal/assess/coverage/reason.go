@@ -20,43 +20,51 @@ const (
 	BeingDeleted         Reason = "BeingDeleted"         // the object is being deleted
 	PolicySkips          Reason = "PolicySkips"          // a volume policy skips the volume
 	PolicyCustom         Reason = "PolicyCustom"         // a volume policy leaves the volume to a plugin
-	SnapshotsOff         Reason = "SnapshotsOff"         // snapshotVolumes is false, and nothing asks for a file system backup
-	NotOptedIn           Reason = "NotOptedIn"           // the volume cannot be snapshotted, and no annotation of a pod names it
-	OptedOut             Reason = "OptedOut"             // an annotation of the pod excludes the volume
-	NotMounted           Reason = "NotMounted"           // a file system backup needs a pod whose container mounts the volume
-	PodNotTaken          Reason = "PodNotTaken"          // the backup leaves out the pod whose volume it is
-	PodNotRunning        Reason = "PodNotRunning"        // the pod does not run, so its volumes are not read
-	NoNodeAgent          Reason = "NoNodeAgent"          // no node-agent runs where the volume would be read
-	HostPath             Reason = "HostPath"             // Velero does not back up hostPath volumes
-	BlockVolume          Reason = "BlockVolume"          // a file system backup cannot read a block volume
-	NotBound             Reason = "NotBound"             // the claim has no volume
-	VolumeMissing        Reason = "VolumeMissing"        // the claim's volume does not exist
-	NotSnapshottable     Reason = "NotSnapshottable"     // no CSI driver and no snapshot location serve the volume
-	CSIOff               Reason = "CSIOff"               // the server runs without the feature EnableCSI
-	NoStorageClass       Reason = "NoStorageClass"       // the claim's storage class is not named or does not exist
-	NoSnapshotClass      Reason = "NoSnapshotClass"      // there is no VolumeSnapshotClass for the driver
+	// snapshotVolumes is false, and nothing asks for a file system backup
+	SnapshotsOff Reason = "SnapshotsOff"
+	// the volume cannot be snapshotted, and no annotation of a pod names it
+	NotOptedIn Reason = "NotOptedIn"
+	OptedOut   Reason = "OptedOut" // an annotation of the pod excludes the volume
+	// a file system backup needs a pod whose container mounts the volume
+	NotMounted       Reason = "NotMounted"
+	PodNotTaken      Reason = "PodNotTaken"      // the backup leaves out the pod whose volume it is
+	PodNotRunning    Reason = "PodNotRunning"    // the pod does not run, so its volumes are not read
+	NoNodeAgent      Reason = "NoNodeAgent"      // no node-agent runs where the volume would be read
+	HostPath         Reason = "HostPath"         // Velero does not back up hostPath volumes
+	BlockVolume      Reason = "BlockVolume"      // a file system backup cannot read a block volume
+	NotBound         Reason = "NotBound"         // the claim has no volume
+	VolumeMissing    Reason = "VolumeMissing"    // the claim's volume does not exist
+	NotSnapshottable Reason = "NotSnapshottable" // no CSI driver and no snapshot location serve the volume
+	CSIOff           Reason = "CSIOff"           // the server runs without the feature EnableCSI
+	NoStorageClass   Reason = "NoStorageClass"   // the claim's storage class is not named or does not exist
+	NoSnapshotClass  Reason = "NoSnapshotClass"  // there is no VolumeSnapshotClass for the driver
 )
 
 // What backups tell, and what cannot be decided.
 const (
-	NotInBackup         Reason = "NotInBackup"         // no backup holds it, although a schedule takes it
-	NotYet              Reason = "NotYet"              // it is newer than the last run of the schedule that takes it
-	NoData              Reason = "NoData"              // backups list the claim, without its data
-	VolumeFailed        Reason = "VolumeFailed"        // the newest backup of it failed to save its data
-	VolumeSkipped       Reason = "VolumeSkipped"       // the newest backup of it skipped its data
-	ItemFailed          Reason = "ItemFailed"          // the newest backup that lists it failed to store it
-	BackupFailed        Reason = "BackupFailed"        // the newest backup of its namespace failed
-	BackupDeleted       Reason = "BackupDeleted"       // the newest backup of its namespace is being deleted, or that is requested
-	BackupExpired       Reason = "BackupExpired"       // the newest backup of its namespace has expired, and Velero deletes it
-	LocationGone        Reason = "LocationGone"        // the storage location of the newest backup of its namespace does not exist
-	LocationUnavailable Reason = "LocationUnavailable" // the storage location of the newest backup of its namespace is not available
-	TooOld              Reason = "TooOld"              // the newest copy is older than the target
-	ExpiresFirst        Reason = "ExpiresFirst"        // the last copy expires before the next run of the schedule that takes it
-	NotRead             Reason = "NotRead"             // backups that could hold it were not read
-	NotSeen             Reason = "NotSeen"             // what would decide it may not be read
-	ServerUnknown       Reason = "ServerUnknown"       // it depends on flags of the server, which is not seen
-	PluginDecides       Reason = "PluginDecides"       // it depends on the plugin of a volume snapshot location
-	OldVolumeRecord     Reason = "OldVolumeRecord"     // a backup lists the claim, and keeps no record of its volume
+	NotInBackup   Reason = "NotInBackup"   // no backup holds it, although a schedule takes it
+	NotYet        Reason = "NotYet"        // it is newer than the last run of the schedule that takes it
+	NoData        Reason = "NoData"        // backups list the claim, without its data
+	VolumeFailed  Reason = "VolumeFailed"  // the newest backup of it failed to save its data
+	VolumeSkipped Reason = "VolumeSkipped" // the newest backup of it skipped its data
+	ItemFailed    Reason = "ItemFailed"    // the newest backup that lists it failed to store it
+	BackupFailed  Reason = "BackupFailed"  // the newest backup of its namespace failed
+	// the newest backup of its namespace is being deleted, or that is requested
+	BackupDeleted Reason = "BackupDeleted"
+	// the newest backup of its namespace has expired, and Velero deletes it
+	BackupExpired Reason = "BackupExpired"
+	// the storage location of the newest backup of its namespace does not exist
+	LocationGone Reason = "LocationGone"
+	// the storage location of the newest backup of its namespace is not available
+	LocationUnavailable Reason = "LocationUnavailable"
+	TooOld              Reason = "TooOld" // the newest copy is older than the target
+	// the last copy expires before the next run of the schedule that takes it
+	ExpiresFirst    Reason = "ExpiresFirst"
+	NotRead         Reason = "NotRead"         // backups that could hold it were not read
+	NotSeen         Reason = "NotSeen"         // what would decide it may not be read
+	ServerUnknown   Reason = "ServerUnknown"   // it depends on flags of the server, which is not seen
+	PluginDecides   Reason = "PluginDecides"   // it depends on the plugin of a volume snapshot location
+	OldVolumeRecord Reason = "OldVolumeRecord" // a backup lists the claim, and keeps no record of its volume
 )
 
 // Minor reports whether nothing that was there for a run is at risk: it is new, or holds no data.

@@ -19,7 +19,8 @@ type Record struct {
 	// Items are those that are judged, and the volumes, by resource, as NAMESPACE/NAME, or NAME if they are in no
 	// namespace. Of namespaces they are all in which the backup has anything.
 	Items map[string][]string
-	// Saved is what became of the data of claims, by NAMESPACE/NAME. Of several records of one claim, one with data counts.
+	// Saved is what became of the data of claims, by NAMESPACE/NAME. Of several records of one claim, one with
+	// data counts.
 	Saved map[string]Saved
 	// Failed are those of Items that Velero lists and failed to store, by RESOURCE KEY, and why.
 	Failed map[string]string
@@ -67,7 +68,8 @@ func NewRecord(list []artifact.Resources, volumes []artifact.Volume, noVolumes b
 // Wanted reports whether a record keeps the items of a kind in Velero's lists.
 func Wanted(listed string) bool { return resourceOf(listed) != "" }
 
-// resourceOf is the resource of a kind in Velero's lists, group/version/Kind or version/Kind; empty for one that no one needs.
+// resourceOf is the resource of a kind in Velero's lists, group/version/Kind or version/Kind; empty for one
+// that no one needs.
 func resourceOf(listed string) string {
 	kind := path.Base(listed)
 	version, _ := schema.ParseGroupVersion(path.Dir(listed))
@@ -121,8 +123,8 @@ func (r *Record) AddErrors(messages []string) {
 	}
 }
 
-// data is what became of the data of a claim that the backup, which then began, lists. pv is the claim's volume, without
-// a name if that is not known.
+// data is what became of the data of a claim that the backup, which then began, lists. pv is the claim's
+// volume, without a name if that is not known.
 func (r *Record) data(claim string, pv corev1.PersistentVolume, began time.Time) Verdict {
 	s, recorded := r.Saved[claim]
 	switch why := r.Failed[Claims+" "+claim]; {

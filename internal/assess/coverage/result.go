@@ -14,8 +14,9 @@ type State string
 
 // The states, the worst last.
 const (
-	Covered     State = "covered"
-	Warned      State = "warning"     // a good copy exists, and it is too old, the newest backup failed, or nothing takes it again
+	Covered State = "covered"
+	// a good copy exists, and it is too old, the newest backup failed, or nothing takes it again
+	Warned      State = "warning"
 	Undecided   State = "unknown"     // what would decide was not read
 	Unprotected State = "unprotected" // no backup that exists holds it with its data
 )

@@ -1,4 +1,5 @@
-// Package forecast estimates how long a running restore will take, from the items left of each resource and the cost of one.
+// Package forecast estimates how long a running restore will take, from the items left of each resource and
+// the cost of one.
 //
 // Velero's client may make a number of requests a second and save some up (--client-qps and --client-burst,
 // 100 by default), and every item needs two: create it, and patch its managed fields. That makes 50 items a

@@ -41,8 +41,9 @@ func NewTable() *Table { return &Table{seed: maphash.MakeSeed(), paths: map[stri
 // WhyUnkept is why an object is not compared that is beyond what is kept.
 var WhyUnkept = fmt.Sprintf("veltui keeps at most %d MiB of what the backup holds", maxKept>>20)
 
-// Read reads an item of the backup, or says why it cannot be compared. A nil body is one that is too large; sources
-// counts the items that the restore maps to the same name, and versions are the API versions in which the backup holds it.
+// Read reads an item of the backup, or says why it cannot be compared. A nil body is one that is too large;
+// sources counts the items that the restore maps to the same name, and versions are the API versions in which
+// the backup holds it.
 func (t *Table) Read(body []byte, sources int, versions []string) (*unstructured.Unstructured, string) {
 	switch {
 	case sources > 1:

@@ -42,9 +42,9 @@ type reading struct {
 	proof    proof
 }
 
-// readDoubtful reads the object of a request that was rejected, or whose answer proves nothing. After a rejection, an
-// object without the mark of this dry run was there before. Where reading is denied, the denied right to write shows that
-// the rejection is true.
+// readDoubtful reads the object of a request that was rejected, or whose answer proves nothing. After a
+// rejection, an object without the mark of this dry run was there before. Where reading is denied, the denied
+// right to write shows that the rejection is true.
 func (r *run) readDoubtful(ctx context.Context, i *item, e evidence, answer error) evidence {
 	within, cancel := context.WithTimeout(ctx, readBackSilent)
 	defer cancel()

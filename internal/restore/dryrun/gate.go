@@ -319,7 +319,8 @@ func (r *run) sendFirst(ctx context.Context) error {
 	o.SetName(r.mark)
 	o.SetAnnotations(
 		map[string]string{
-			"veltui.io/dry-run": "veltui sent this ConfigMap as a dry run. If it exists, something dropped dryRun=All: delete it.",
+			"veltui.io/dry-run": "veltui sent this ConfigMap as a dry run. If it exists, something dropped dryRun=All: " +
+				"delete it.",
 		},
 	)
 	r.first = &item{place: place{live.ConfigMaps, o.GetNamespace(), o.GetName()}, asked: true}

@@ -117,7 +117,8 @@ func (r *run) sendBody(ctx context.Context, i *item, body []byte) {
 	}
 }
 
-// resourceOf returns where Velero sends an object: an action may have changed its version (pkg/restore/restore.go, restoreItem).
+// resourceOf returns where Velero sends an object: an action may have changed its version
+// (pkg/restore/restore.go, restoreItem).
 func resourceOf(resource string, o *unstructured.Unstructured) schema.GroupVersionResource {
 	return o.GroupVersionKind().GroupVersion().WithResource(resourceName(resource))
 }

@@ -108,8 +108,8 @@ func (r *run) halted() bool { return r.ended.Err() != nil }
 // errCarriedOut ends a dry run of which an object was stored.
 var errCarriedOut = errors.New("an earlier dry run was carried out")
 
-// Run sends a restore. It returns nil for a restore of nothing. Its errors are the cause of ctx, and that the API server
-// rejects the credentials.
+// Run sends a restore. It returns nil for a restore of nothing. Its errors are the cause of ctx, and that the
+// API server rejects the credentials.
 func Run(ctx context.Context, s *Sender, q Query) (*preflight.DryRun, error) {
 	r, err := newRun(ctx, s, q)
 	if err != nil {

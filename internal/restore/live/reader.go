@@ -257,7 +257,8 @@ func Visit[O any, P interface {
 	return err
 }
 
-// MisreadError are objects, by NAMESPACE/NAME, of which something could not be read, and what. The rest of them was visited.
+// MisreadError are objects, by NAMESPACE/NAME, of which something could not be read, and what. The rest of
+// them was visited.
 type MisreadError map[string]string
 
 func (e MisreadError) Error() string {

@@ -58,9 +58,10 @@ type Surroundings struct {
 	Webhooks        []Webhook
 	Services        map[string]bool // Services tells of each Service behind a webhook whether it is there
 	Volumes         map[string]Volume
-	Locations       map[string]bool              // Velero's VolumeSnapshotLocations
-	Configs         map[string]map[string]string // the data of the ConfigMaps asked for by name; nil for one that is missing
-	NotSeen         []NotSeen                    // what could not be looked at, sorted by resource and namespace
+	Locations       map[string]bool // Velero's VolumeSnapshotLocations
+	// the data of the ConfigMaps asked for by name; nil for one that is missing
+	Configs map[string]map[string]string
+	NotSeen []NotSeen // what could not be looked at, sorted by resource and namespace
 }
 
 // Namespace is one of the target.

@@ -52,7 +52,8 @@ func Name(r velerov1.RestoreSpec, byDefault string) string {
 	return byDefault
 }
 
-// globSteps is how many steps the wildcards of all namespaces get, and maxWildcards how many those of a resource may be.
+// globSteps is how many steps the wildcards of all namespaces get, and maxWildcards how many those of a
+// resource may be.
 const globSteps, maxWildcards = 1 << 24, 4
 
 // Parse reads the data of a ConfigMap. Its error is why Velero refuses a restore with it (resource_modifiers.go,

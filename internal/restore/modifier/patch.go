@@ -85,7 +85,8 @@ func applyJSON(patches []jsonPatch, o *unstructured.Unstructured) ([]byte, error
 	return object, err
 }
 
-// quoted is a value as Velero writes it: in quotes if it is no JSON, and with nothing escaped (json_patch.go, addQuotes).
+// quoted is a value as Velero writes it: in quotes if it is no JSON, and with nothing escaped (json_patch.go,
+// addQuotes).
 func quoted(value string) string {
 	inQuotes := len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"'
 	_, notNumber := strconv.ParseFloat(value, 64)

@@ -333,7 +333,8 @@ func (c *check) version(resource string) {
 		c.notListable(
 			resource,
 			fmt.Sprintf(
-				"The backup holds %s in version %s, which the cluster served until its CRD changed %s. Velero may not know that yet.",
+				"The backup holds %s in version %s, which the cluster served until its CRD changed %s. Velero may not know "+
+					"that yet.",
 				resource,
 				stored,
 				human.Ago(changed, c.Now),
@@ -351,13 +352,15 @@ func (c *check) version(resource string) {
 			resource,
 			stored,
 		),
-		Remedy: "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the cluster serves.",
+		Remedy: "Leave them out with --exclude-resources " + resource + ", and apply them in a version that the " +
+			"cluster serves.",
 	}
 	for _, other := range c.Index.Versions(resource) {
 		if slices.Contains(served, other) {
 			f.Severity = Doubt
 			f.Sentence = fmt.Sprintf(
-				"The backup holds %s in version %s, which the cluster does not serve, and in %s, which it does. Velero takes that only with the feature flag EnableAPIGroupVersions.",
+				"The backup holds %s in version %s, which the cluster does not serve, and in %s, which it does. Velero "+
+					"takes that only with the feature flag EnableAPIGroupVersions.",
 				resource,
 				stored,
 				other,
@@ -378,12 +381,14 @@ func (c *check) findUnserved(resource string, f Finding) {
 // discoveryAge is how long Velero goes by what the cluster served (pkg/cmd/server/server.go, initDiscoveryHelper).
 const discoveryAge = 5 * time.Minute
 
-// notListable: Velero lists the kinds of a restore before the first item, in the versions that it prefers, and waits for
-// that without a limit (pkg/restore/restore.go of 1.14 to 1.18, execute: ResourceFor, WaitForCacheSync; pkg/discovery/helper.go).
+// notListable: Velero lists the kinds of a restore before the first item, in the versions that it prefers,
+// and waits for that without a limit (pkg/restore/restore.go of 1.14 to 1.18, execute: ResourceFor,
+// WaitForCacheSync; pkg/discovery/helper.go).
 func (c *check) notListable(resource, cause string, listed bool) {
 	then := " Velero has an error for each of them."
 	if listed && !c.Velero.Server.Flags.NoInformerCache {
-		then = " Velero lists it before it restores the first item, waits without a limit, and starts no other restore meanwhile."
+		then = " Velero lists it before it restores the first item, waits without a limit, and starts no other " +
+			"restore meanwhile."
 	}
 	c.find(
 		c.itemsOf(resource).fill(Finding{
@@ -391,7 +396,8 @@ func (c *check) notListable(resource, cause string, listed bool) {
 			Reason:   KindNotListable,
 			Resource: resource,
 			Sentence: cause + then,
-			Remedy:   "Have the kind served again (its conversion webhook, its API service, the version), or leave it out with --exclude-resources " + resource + ". A restore that hangs goes on then, or ends when Velero restarts.",
+			Remedy: "Have the kind served again (its conversion webhook, its API service, the version), or leave it " +
+				"out with --exclude-resources " + resource + ". A restore that hangs goes on then, or ends when Velero restarts.",
 		}),
 	)
 }
@@ -425,13 +431,15 @@ func (c *check) namespaces() {
 					Count:     1,
 					Names:     []string{name},
 					Sentence: fmt.Sprintf(
-						"Namespace %s is being deleted. With each of %s, Velero waits up to %s for it to go: %s in all if it does not, and then Velero restores nothing into it.",
+						"Namespace %s is being deleted. With each of %s, Velero waits up to %s for it to go: %s in all if it does "+
+							"not, and then Velero restores nothing into it.",
 						name,
 						human.Count(n, "item"),
 						human.Duration(each),
 						human.Duration(time.Duration(n)*each),
 					),
-					Remedy: "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with --namespace-mappings.",
+					Remedy: "Wait until it is gone (kubectl get namespace " + name + "), or map it to another name with " +
+						"--namespace-mappings.",
 				},
 			)
 		}

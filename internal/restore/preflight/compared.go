@@ -35,12 +35,13 @@ const (
 
 // Existing is an object of the target that a restore is to restore, too.
 type Existing struct {
-	Resource  string   `json:"resource"`
-	Namespace string   `json:"namespace,omitempty"`
-	Name      string   `json:"name"`
-	Outcome   Outcome  `json:"outcome"`
-	Fields    []string `json:"fields,omitempty"` // Fields are those that differ, without their values: most of them at most.
-	Why       string   `json:"why,omitempty"`    // Why is why veltui cannot tell.
+	Resource  string  `json:"resource"`
+	Namespace string  `json:"namespace,omitempty"`
+	Name      string  `json:"name"`
+	Outcome   Outcome `json:"outcome"`
+	// Fields are those that differ, without their values: most of them at most.
+	Fields []string `json:"fields,omitempty"`
+	Why    string   `json:"why,omitempty"` // Why is why veltui cannot tell.
 }
 
 // Existing is all that was compared, sorted. unseen is what could not be read of the
@@ -156,7 +157,8 @@ func (c *check) compared(g *comparedGroup) Finding {
 	case PatchRefused:
 		f.Severity, f.Reason = Doubt, PatchesRefused
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. Velero's patch changes fields that Kubernetes lets nobody change, so it fails with a warning, and Velero sets only its own labels.%s",
+			"%s %s already. Velero's patch changes fields that Kubernetes lets nobody change, so it fails with a "+
+				"warning, and Velero sets only its own labels.%s",
 			what,
 			exist,
 			g.from(),

@@ -125,21 +125,24 @@ func (c *check) exists(resource string, n int) Finding {
 	case resource == serviceAccounts:
 		f.Severity, f.Reason = Note, ServiceAccountsMerged
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is there, and takes nothing away.",
+			"%s %s already. Velero adds the secrets, pull secrets, labels and annotations of the backup to what is "+
+				"there, and takes nothing away.",
 			what,
 			exist,
 		)
 	case resource == volumes:
 		f.Severity, f.Reason = Note, VolumesExist
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or gives the restored one a new name.",
+			"%s %s already. How the data was backed up decides whether Velero makes a new volume, keeps this one, or "+
+				"gives the restored one a new name.",
 			what,
 			exist,
 		) + c.inPlace()
 	case resource == snapshots || resource == contents:
 		f.Severity = Note
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, Velero leaves what exists as it is.",
+			"%s %s already. With the feature flag EnableCSI, Velero restores snapshots under new names. Without it, "+
+				"Velero leaves what exists as it is.",
 			what,
 			exist,
 		)
@@ -158,17 +161,20 @@ func (c *check) exists(resource string, n int) Finding {
 		}
 		f.Reason = ClaimsExist
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts the claim, it writes the data of file-system backups over what is in the volume.",
+			"%s %s already. Velero %s, and restores no snapshot into its volume. But if Velero creates a pod that mounts "+
+				"the claim, it writes the data of file-system backups over what is in the volume.",
 			what,
 			exist,
 			does,
 		) + c.inPlace()
-		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the data of a snapshot, delete the claims and the pods that use them first."
+		f.Remedy = "To keep the data as it is, leave out the pods, or map the namespace to a new name. To get the " +
+			"data of a snapshot, delete the claims and the pods that use them first."
 	case resource == pods || resource == jobs:
 		f.Remedy = "To restore them anew, delete them first; to keep both, map the namespace to a new name."
 		if !update {
 			f.Sentence = fmt.Sprintf(
-				"%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in %s before it compares always makes a difference.",
+				"%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in %s before "+
+					"it compares always makes a difference.",
 				what,
 				exist,
 				resource,
@@ -177,21 +183,25 @@ func (c *check) exists(resource string, n int) Finding {
 		}
 		f.Reason = ObjectsPatched
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning where it touches others, and Velero sets only its own labels.",
+			"%s %s already. Kubernetes lets few fields of such an object change: Velero's patch fails with a warning "+
+				"where it touches others, and Velero sets only its own labels.",
 			what,
 			exist,
 		)
 	case resource == live.Services && !update:
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in services before it compares always makes a difference.",
+			"%s %s already. Velero leaves what exists as it is, with a warning for each: what it changes in services "+
+				"before it compares always makes a difference.",
 			what,
 			exist,
 		)
-		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
+		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map " +
+			"the namespace to a new name."
 	case update:
 		f.Reason = ObjectsPatched
 		f.Sentence = fmt.Sprintf(
-			"%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes refuses that.",
+			"%s %s already. Velero patches what differs to what the backup holds, and adds a warning where Kubernetes "+
+				"refuses that.",
 			what,
 			exist,
 		)
@@ -202,7 +212,8 @@ func (c *check) exists(resource string, n int) Finding {
 			what,
 			exist,
 		)
-		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map the namespace to a new name."
+		f.Remedy = "To change them to what the backup holds, set --existing-resource-policy=update; to keep both, map " +
+			"the namespace to a new name."
 	}
 	return f
 }

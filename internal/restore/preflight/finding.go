@@ -76,12 +76,13 @@ const (
 
 // Finding is one thing that was found.
 type Finding struct {
-	Severity  Severity `json:"severity"`
-	Reason    Reason   `json:"reason"`
-	Resource  string   `json:"resource,omitempty"`  // Resource is plural and group, as "deployments.apps"; empty where it is about no kind.
-	Namespace string   `json:"namespace,omitempty"` // Namespace is the one of the target; empty where it is about none, or several.
-	Names     []string `json:"names,omitempty"`     // Names are some of the items, as "namespace/name" where Namespace does not tell.
-	Count     int      `json:"count"`               // Count is how many items it is about.
+	Severity Severity `json:"severity"`
+	Reason   Reason   `json:"reason"`
+	Resource string   `json:"resource,omitempty"` // Resource is plural and group, as "deployments.apps"; empty where it is about no kind.
+	// Namespace is the one of the target; empty where it is about none, or several.
+	Namespace string   `json:"namespace,omitempty"`
+	Names     []string `json:"names,omitempty"` // Names are some of the items, as "namespace/name" where Namespace does not tell.
+	Count     int      `json:"count"`           // Count is how many items it is about.
 	Sentence  string   `json:"sentence"`
 	Remedy    string   `json:"remedy,omitempty"` // Remedy is what you can do, empty where nothing needs to be done.
 }
@@ -97,7 +98,8 @@ type NotLooked struct {
 }
 
 // Admission is what was not looked at without a dry run.
-const Admission = "admission: webhooks, policies, Pod Security, schemas, names of namespaces, priority and runtime classes"
+const Admission = "admission: webhooks, policies, Pod Security, schemas, names of namespaces, priority and " +
+	"runtime classes"
 
 // Result is what a preflight found.
 type Result struct {
@@ -203,8 +205,8 @@ func (g groups) sorted() iter.Seq2[string, *group] {
 	}
 }
 
-// Consequences are what was found of a restore, as lines of its plan: a summary, and the first obstacles. Asked is true if
-// the API server was asked in a dry run, whole if nothing was left out.
+// Consequences are what was found of a restore, as lines of its plan: a summary, and the first obstacles.
+// Asked is true if the API server was asked in a dry run, whole if nothing was left out.
 func Consequences(items *int, findings []Finding, asked, whole bool) (lines []string) {
 	what := "an unknown number of items"
 	if items != nil {

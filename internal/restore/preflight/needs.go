@@ -56,12 +56,13 @@ type storage struct {
 	changed                               groups // by "from to", where Velero changes the class
 	contents                              groups // contents of snapshots, by driver
 	empty, noClass                        group
-	unbound, unsure, taken                group  // claims that never bind, or may not, and those that take the volume of another
-	pods, moved                           group  // pods and claims whose data a node-agent brings
-	natives                               group  // claims whose volumes are made of native snapshots
-	crashes                               int    // of noClass, those on which Velero's server crashes
-	ports                                 groups // by namespace
-	hooks                                 groups // by Service
+	// claims that never bind, or may not, and those that take the volume of another
+	unbound, unsure, taken group
+	pods, moved            group  // pods and claims whose data a node-agent brings
+	natives                group  // claims whose volumes are made of native snapshots
+	crashes                int    // of noClass, those on which Velero's server crashes
+	ports                  groups // by namespace
+	hooks                  groups // by Service
 }
 
 func (c *check) needs() error {
@@ -204,7 +205,8 @@ func (c *check) findStorage(s *storage) {
 			Reason:   VolumesEmpty,
 			Resource: claims,
 			Sentence: fmt.Sprintf(
-				"The data of %s is in CSI snapshots or was moved from them, and the Velero server runs without the feature flag EnableCSI. Velero restores the claims, and their volumes are empty.",
+				"The data of %s is in CSI snapshots or was moved from them, and the Velero server runs without the feature "+
+					"flag EnableCSI. Velero restores the claims, and their volumes are empty.",
 				human.Count(s.empty.count, "claim"),
 			),
 			Remedy: "Start the Velero server with --features=EnableCSI before you restore.",
@@ -217,10 +219,12 @@ func (c *check) findStorage(s *storage) {
 				Reason:   StorageClassMissing,
 				Resource: claims,
 				Sentence: fmt.Sprintf(
-					"A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, and restores none of them.",
+					"A ConfigMap has Velero change storage class %s, which does not exist. Velero has an error for each claim, "+
+						"and restores none of them.",
 					change,
 				),
-				Remedy: "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: RestoreItemAction in the namespace of Velero.",
+				Remedy: "Create the class, or correct the ConfigMap with the label velero.io/change-storage-class: " +
+					"RestoreItemAction in the namespace of Velero.",
 			}))
 		}
 		defaults := slices.Contains(slices.Collect(maps.Values(a.StorageClasses)), true)
@@ -253,7 +257,8 @@ func (c *check) findStorage(s *storage) {
 						human.Plural(g.count, "claim wants", "claims want"),
 						then,
 					),
-					Remedy: "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists.",
+					Remedy: "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the " +
+						"labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists.",
 				}))
 			}
 		}
@@ -269,7 +274,8 @@ func (c *check) findStorage(s *storage) {
 		missing(
 			s.retained,
 			Doubt,
-			"Their volumes were kept (reclaim policy Retain), or may be in native snapshots, and Velero's record of that is not known; where Velero does neither keep nor restore them, the claims stay Pending.",
+			"Their volumes were kept (reclaim policy Retain), or may be in native snapshots, and Velero's record of that "+
+				"is not known; where Velero does neither keep nor restore them, the claims stay Pending.",
 		)
 	}
 	c.findSnapshotClasses(s)

@@ -122,7 +122,8 @@ func (c *check) quota(q *corev1.ResourceQuota) {
 				Names:     []string{q.Name},
 				Count:     1,
 				Sentence: fmt.Sprintf(
-					"Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes refuses these pods.%s",
+					"Quota %s in namespace %s wants each container to say what it needs, and some do not (%s). Kubernetes "+
+						"refuses these pods.%s",
 					q.Name,
 					q.Namespace,
 					strings.Join(unnamed, "; "),

@@ -133,7 +133,8 @@ func (c *check) findInsecure() {
 				human.Count(g.count, "pod"),
 				human.Shorten(g.why("; "), 300),
 			),
-			Remedy: "Lower the namespace's label " + api.EnforceLevelLabel + " for the restore, or restore into a namespace that enforces less.",
+			Remedy: "Lower the namespace's label " + api.EnforceLevelLabel + " for the restore, or restore into a " +
+				"namespace that enforces less.",
 		}))
 	}
 	if s.unknown.count > 0 {

@@ -105,7 +105,8 @@ func (c *check) state(b *velerov1.Backup) {
 				b.Name,
 				human.Ago(b.Status.Expiration.Time, c.Now),
 			),
-			"Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop Velero's garbage collection (--garbage-collection-frequency).",
+			"Take another backup. If there is none, raise spec.ttl and status.expiration of this one first, or stop "+
+				"Velero's garbage collection (--garbage-collection-frequency).",
 		)
 	case left < soon:
 		c.about(
@@ -141,7 +142,8 @@ func (c *check) finalized(b *velerov1.Backup) {
 		severity,
 		BackupNotFinalized,
 		fmt.Sprintf(
-			"Velero ended backup %s without storing its contents after %s: what they made, such as moved volumes, cannot be restored.",
+			"Velero ended backup %s without storing its contents after %s: what they made, such as moved volumes, cannot "+
+				"be restored.",
 			b.Name,
 			human.Count(b.Status.BackupItemOperationsAttempted, "operation"),
 		),
@@ -195,7 +197,8 @@ func (c *check) location() {
 	case v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseAvailable:
 		severity, then := Obstacle, "Velero refuses the restore."
 		if version, known := velero.ParseVersion(v.Server.Version); known && !version.RefusesUnavailableLocation() {
-			then = "Velero " + v.Server.Version + " starts the restore all the same, and it fails if the object store does not answer."
+			then = "Velero " + v.Server.Version + " starts the restore all the same, and it fails if the object store " +
+				"does not answer."
 			if v.Location.Status.Phase != velerov1.BackupStorageLocationPhaseUnavailable {
 				severity = Doubt
 			}
@@ -250,7 +253,8 @@ func (c *check) server() {
 	if newer := v.Server.Version; velero.IsUnread(newer) {
 		c.notLooked(
 			"what Velero "+newer+" does otherwise than "+velero.Current.String(),
-			"veltui does not know its rules; it may restore volumes in place, over the data of claims that exist, and cannot read data that restic stored",
+			"veltui does not know its rules; it may restore volumes in place, over the data of claims that exist, and "+
+				"cannot read data that restic stored",
 		)
 	}
 	ahead := slices.Concat(v.Running, v.Waiting)
@@ -313,7 +317,8 @@ func (c *check) pluginConfigs() {
 			Count:     len(names),
 			Names:     names[:min(len(names), maxNames)],
 			Sentence: fmt.Sprintf(
-				"%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each item of %s, and restores none of them.",
+				"%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each item of "+
+					"%s, and restores none of them.",
 				len(names),
 				action,
 				human.List(acts, 3),
@@ -323,7 +328,8 @@ func (c *check) pluginConfigs() {
 		if action == prepare.PodVolumes {
 			f.Severity = Doubt
 			f.Sentence = fmt.Sprintf(
-				"%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each pod with file-system backups, and restores none of them.",
+				"%d ConfigMaps have the label %s: RestoreItemAction, and Velero takes one. It has an error for each pod "+
+					"with file-system backups, and restores none of them.",
 				len(names),
 				action,
 			)
@@ -374,7 +380,8 @@ func (c *check) findSnapshotClasses(s *storage) {
 				Reason:   SnapshotClassMissing,
 				Resource: contents,
 				Sentence: fmt.Sprintf(
-					"No volume snapshot class is of driver %s. Velero restores %s without a class: a driver that needs credentials to read a snapshot, such as Ceph's, fails.",
+					"No volume snapshot class is of driver %s. Velero restores %s without a class: a driver that needs "+
+						"credentials to read a snapshot, such as Ceph's, fails.",
 					driver,
 					human.Count(g.count, "snapshot"),
 				),
@@ -385,7 +392,8 @@ func (c *check) findSnapshotClasses(s *storage) {
 	}
 	then := "Velero keeps the name, and without the class the snapshot does not become ready."
 	if !known {
-		then = "Velero before 1.18, or without the feature flag EnableCSI, keeps the name, and without the class the snapshot does not become ready."
+		then = "Velero before 1.18, or without the feature flag EnableCSI, keeps the name, and without the class the " +
+			"snapshot does not become ready."
 	}
 	for class, g := range s.snapshots.sorted() {
 		if _, there := a.SnapshotClasses[class]; c.has(live.SnapshotClasses, class, there) {

@@ -36,8 +36,9 @@ const (
 	eitherVolume               // it depends on what could not be read
 )
 
-// volumeOf says where a claim gets its volume (pkg/restore/restore.go of 1.14 to 1.18, restoreItem: it drops the
-// names of volumes that it left out itself; pkg/restore/actions/csi/pvc_action.go, Execute and restoreFromDataUploadResult).
+// volumeOf says where a claim gets its volume (pkg/restore/restore.go of 1.14 to 1.18, restoreItem: it drops
+// the names of volumes that it left out itself; pkg/restore/actions/csi/pvc_action.go, Execute and
+// restoreFromDataUploadResult).
 func (c *check) volumeOf(volume string, inSnapshot bool) source {
 	enabled, known := c.enablesCSI()
 	drops := inSnapshot || !c.restoresVolumes()
@@ -105,15 +106,22 @@ func (c *check) bind(s *storage, i collector.Item, name string, class *string, s
 }
 
 func (c *check) findUnbound(s *storage) {
-	const free = "Delete those claims first if these are to replace them. Free a Released volume: kubectl patch pv NAME --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}]'. For new and empty volumes, have a resource modifier remove spec.volumeName."
+	const free = "Delete those claims first if these are to replace them. Free a Released volume: kubectl patch pv " +
+		"NAME --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}]'. For new and empty volumes, have a " +
+		"resource modifier remove spec.volumeName."
 	for _, found := range []struct {
 		*group
 		severity                       Severity
 		claims, sentence, then, remedy string
 	}{
-		{&s.unbound, Obstacle, human.Plural(s.unbound.count, "claim names a volume that cannot be bound to it", "claims name a volume that cannot be bound to them"), "%s (%s). They stay Pending.", "", free},
-		{&s.unsure, Doubt, human.Count(s.unsure.count, "claim"), "Of %s, Velero may keep the name of a volume that Kubernetes does not give them (%s).", " Then they stay Pending. Velero's record of the backup's volumes, or whether it runs with EnableCSI, decides and is not known.", free},
-		{&s.taken, Doubt, human.Count(s.taken.count, "claim"), "Velero patches volumes that exist, and gives them to %s (%s). The claims that have them now lose them.", "", "Restore with existingResourcePolicy none, or leave out the volumes."},
+		{&s.unbound, Obstacle, human.Plural(s.unbound.count, "claim names a volume that cannot be bound to "+
+			"it", "claims name a volume that cannot be bound to them"), "%s (%s). They stay Pending.", "", free},
+		{&s.unsure, Doubt, human.Count(s.unsure.count, "claim"), "Of %s, Velero may keep the name of a volume that " +
+			"Kubernetes does not give them (%s).", " Then they stay Pending. Velero's record of the backup's volumes, or " +
+			"whether it runs with EnableCSI, decides and is not known.", free},
+		{&s.taken, Doubt, human.Count(s.taken.count, "claim"), "Velero patches volumes that exist, and gives them to " +
+			"%s (%s). The claims that have them now lose them.", "", "Restore with existingResourcePolicy none, or leave " +
+			"out the volumes."},
 	} {
 		if found.count > 0 {
 			c.find(
@@ -148,7 +156,8 @@ func (c *check) carried(s *storage, i collector.Item, volume string, inSnapshot 
 }
 
 // findAgents finds that no node-agent brings data. Without their DaemonSet, Velero has an error for each pod
-// (pkg/podvolume/restorer.go, RestorePodVolumes); nobody takes up a DataDownload (pkg/controller/data_download_controller.go).
+// (pkg/podvolume/restorer.go, RestorePodVolumes); nobody takes up a DataDownload
+// (pkg/controller/data_download_controller.go).
 func (c *check) findAgents(s *storage) {
 	v, n := &c.Velero, s.pods.count+s.moved.count
 	switch {
@@ -180,7 +189,8 @@ func (c *check) findAgents(s *storage) {
 	}
 	if s.moved.count > 0 {
 		f.Resource, f.Sentence = claims, fmt.Sprintf(
-			"%s to bring back the moved data of %s. Their DataDownloads wait for one until they time out (%s), and the claims stay Pending.",
+			"%s to bring back the moved data of %s. Their DataDownloads wait for one until they time out (%s), and the "+
+				"claims stay Pending.",
 			none,
 			human.Count(s.moved.count, "claim"),
 			human.Duration(v.Server.Flags.ItemOperationTimeout),
@@ -205,7 +215,8 @@ func (c *check) findLocations(s *storage) {
 		Reason:   SnapshotLocationMissing,
 		Resource: claims,
 		Sentence: fmt.Sprintf(
-			"The volumes of %s are in native snapshots, and the VolumeSnapshotLocation %s of the backup %s. Velero reports an error for each volume, and the claims stay Pending.",
+			"The volumes of %s are in native snapshots, and the VolumeSnapshotLocation %s of the backup %s. Velero "+
+				"reports an error for each volume, and the claims stay Pending.",
 			human.Count(s.natives.count, "claim"),
 			human.List(missing, 3),
 			verb(len(missing), "does not exist", "do not exist"),
@@ -226,7 +237,8 @@ func (c *check) crash(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(
-		" %s a file-system backup or a CSI snapshot: Velero's server crashes on them when the restore ends, and again each time it starts.",
+		" %s a file-system backup or a CSI snapshot: Velero's server crashes on them when the restore ends, and again "+
+			"each time it starts.",
 		human.Plural(n, "of them has", "of them have"),
 	)
 }

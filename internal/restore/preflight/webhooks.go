@@ -40,14 +40,16 @@ func (c *check) webhooks() {
 			Count:    1,
 			Names:    []string{name},
 			Sentence: fmt.Sprintf(
-				"Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to (%s).",
+				"Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to "+
+					"(%s).",
 				w.Name,
 				name,
 				w.Service,
 				human.Count(n, "item"),
 				human.List(resources, 3),
 			),
-			Remedy: "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl delete " + strings.Replace(
+			Remedy: "Install what answers for the webhook first, or delete its configuration if nobody needs it: kubectl " +
+				"delete " + strings.Replace(
 				w.Configuration,
 				"/",
 				" ",
@@ -139,7 +141,8 @@ func (c *check) findHooks(s *storage) {
 			Reason:   WebhookRestoredWithout,
 			Resource: "webhook configurations",
 			Sentence: fmt.Sprintf(
-				"The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are there, Kubernetes refuses what they apply to.",
+				"The restore brings webhooks that ask Service %s, which neither exists nor is restored%s. Once they are "+
+					"there, Kubernetes refuses what they apply to.",
 				service,
 				c.mappedAway(service),
 			),

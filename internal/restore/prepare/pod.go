@@ -17,10 +17,10 @@ const wait = "restore-wait"
 // generatedInit is how the names of the init containers of hooks begin that give none.
 const generatedInit = "velero-restore-init-"
 
-// pod drops where a pod ran, the token of its ServiceAccount, and the containers of an earlier restore, and adds the
-// init container of its own hook (pod_action.go, pod_volume_restore_action.go, init_restorehook_pod_action.go). Not
-// added is the init container that waits for file system backups: the API server lets it in where it lets in the others,
-// but for quotas and limits.
+// pod drops where a pod ran, the token of its ServiceAccount, and the containers of an earlier restore, and
+// adds the init container of its own hook (pod_action.go, pod_volume_restore_action.go,
+// init_restorehook_pod_action.go). Not added is the init container that waits for file system backups: the
+// API server lets it in where it lets in the others, but for quotas and limits.
 func (r *Rules) pod(o *unstructured.Unstructured, c *Change) {
 	drop(o, "spec", "nodeName")
 	drop(o, "spec", "priority")

@@ -42,8 +42,8 @@ type Change struct {
 }
 
 // Item changes o, the body in the backup, in place into what Velero sends to the API server: metadata reset,
-// built-in actions, resource modifier, namespace mapping, Velero's labels (pkg/restore/restore.go, restoreItem, 1.18.3).
-// Mirror pods, what has ended and namespaces are up to the caller.
+// built-in actions, resource modifier, namespace mapping, Velero's labels (pkg/restore/restore.go,
+// restoreItem, 1.18.3). Mirror pods, what has ended and namespaces are up to the caller.
 func (r *Rules) Item(resource string, o *unstructured.Unstructured) Change {
 	c, namespace := Change{}, o.GetNamespace()
 	Reset(o)

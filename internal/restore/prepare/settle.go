@@ -22,8 +22,8 @@ var written = map[string][]string{
 		"spec.healthCheckNodePort",
 		"spec.ports.[].nodePort",
 	},
-	// Binding is the volume controller's (pkg/controller/volume/persistentvolume/pv_controller.go), and growing the driver's.
-	// The rest Velero's own CSI action writes (pkg/restore/actions/csi/pvc_action.go, 1.18.3).
+	// Binding is the volume controller's (pkg/controller/volume/persistentvolume/pv_controller.go), and growing
+	// the driver's. The rest Velero's own CSI action writes (pkg/restore/actions/csi/pvc_action.go, 1.18.3).
 	claims:          {"spec.volumeName", "spec.resources", "spec.dataSource", "spec.dataSourceRef", "spec.selector"},
 	pods:            {"spec.nodeName", "spec.priority"}, // the scheduler, and plugin/pkg/admission/priority
 	"namespaces":    {"spec"},                           // its finalizers (pkg/registry/core/namespace/strategy.go)
@@ -62,7 +62,8 @@ var annotated = []string{
 	"metallb.io/ip-allocated-from-pool",
 	"metallb.universe.tf/ip-allocated-from-pool",
 	"kubernetes.digitalocean.com/load-balancer-id",
-	// Rancher (github.com/rancher/rancher/pkg/controllers, nsAnnotations) and k3s (github.com/rancher/wrangler/pkg/apply, LabelPrefix).
+	// Rancher (github.com/rancher/rancher/pkg/controllers, nsAnnotations) and k3s
+	// (github.com/rancher/wrangler/pkg/apply, LabelPrefix).
 	"cattle.io/",
 	"field.cattle.io/",
 	"lifecycle.cattle.io/",

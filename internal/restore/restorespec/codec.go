@@ -134,7 +134,8 @@ func checkMapping(from, to string) error {
 		return errExpected(from+":"+to, "src:dst")
 	case len(validation.IsDNS1123Label(to)) > 0:
 		return fmt.Errorf(
-			"%q: a namespace has only lower-case letters, digits and '-', begins and ends with a letter or digit, and has at most 63 characters",
+			"%q: a namespace has only lower-case letters, digits and '-', begins and ends with a letter or digit, and "+
+				"has at most 63 characters",
 			to,
 		)
 	}
@@ -147,7 +148,8 @@ func checkLabel(key, value string) error {
 		return errKey(key)
 	case len(validation.IsValidLabelValue(value)) > 0:
 		return fmt.Errorf(
-			"%q: a label's value has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters",
+			"%q: a label's value has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and "+
+				"has at most 63 characters",
 			value,
 		)
 	}
@@ -165,7 +167,8 @@ func checkAnnotation(key, _ string) error {
 
 func errKey(key string) error {
 	return fmt.Errorf(
-		"%q: a key has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at most 63 characters; a domain and '/' may go before it",
+		"%q: a key has only letters, digits, '-', '_' and '.', begins and ends with a letter or digit, and has at "+
+			"most 63 characters; a domain and '/' may go before it",
 		key,
 	)
 }

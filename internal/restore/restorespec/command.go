@@ -179,7 +179,8 @@ func prune(fields map[string]any) {
 func CheckName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return errors.New(
-			"a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at most 253 characters",
+			"a name has only lower-case letters, digits, '-' and '.', begins and ends with a letter or digit, and has at " +
+				"most 253 characters",
 		)
 	}
 	return nil

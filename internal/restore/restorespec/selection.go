@@ -45,8 +45,9 @@ func selector() *metav1.LabelSelector {
 	}}
 }
 
-// Select makes the draft one of exactly these items, and of what Velero's plugins add to them: additional items pass the
-// filters of kinds and namespaces, but not selectors and policies (pkg/restore/restore.go restoreItem, 1.18.3).
+// Select makes the draft one of exactly these items, and of what Velero's plugins add to them: additional
+// items pass the filters of kinds and namespaces, but not selectors and policies (pkg/restore/restore.go
+// restoreItem, 1.18.3).
 func (d *Draft) Select(items []Item) error {
 	for _, i := range items {
 		if slices.Contains(collector.NonRestorable(), i.Resource) {
@@ -117,7 +118,8 @@ func (d *Draft) ConfigMap(namespace string) *unstructured.Unstructured {
 }
 
 // selectionNote is the annotation that lists what a Restore selects: its ConfigMap goes once Velero has read it.
-const selectionNote, maxNote = "selection.veltui.io/items", 128 << 10 // bytes; all annotations together may have 256 KiB
+// bytes; all annotations together may have 256 KiB
+const selectionNote, maxNote = "selection.veltui.io/items", 128 << 10
 
 func (d *Draft) annotations() map[string]string {
 	var names []string
@@ -158,8 +160,8 @@ func (d *Draft) policyReference() *corev1.TypedLocalObjectReference {
 	return &corev1.TypedLocalObjectReference{Kind: "configmap", Name: PolicyName(d.Restore.Name)}
 }
 
-// Announce says what a restore of the selected items restores beside them, and which of them it does not; nothing if none
-// are selected, or their fates are not known.
+// Announce says what a restore of the selected items restores beside them, and which of them it does not;
+// nothing if none are selected, or their fates are not known.
 func (d *Draft) Announce(fates *collector.Fates) (sentences []string, err error) {
 	if len(d.Only) == 0 || fates == nil {
 		return nil, nil

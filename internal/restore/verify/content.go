@@ -144,7 +144,8 @@ func (c *Comparison) Backup(resource, namespace, name string, body []byte) {
 		return
 	}
 	var change prepare.Change
-	if resource != "namespaces" { // Velero makes these without actions and modifiers (pkg/restore/restore.go, getNamespace)
+	// Velero makes these without actions and modifiers (pkg/restore/restore.go, getNamespace)
+	if resource != "namespaces" {
 		change = c.rules.Item(resource, o)
 	}
 	if change.Skip != "" || change.Fails != "" {

@@ -120,7 +120,8 @@ func (d *dataJudge) claim(i Item) Volume {
 	case i.State == MadeAnew && object.Restore != "":
 		v.State, v.Why = DataExisted, "restore "+object.Restore+" made this claim after this one had ended"
 	case i.State == MadeAnew && v.Method != "":
-		v.State, v.Why = DataEmpty, "somebody made this claim after the restore had ended, so what the backup has did not get into it"
+		v.State, v.Why = DataEmpty, "somebody made this claim after the restore had ended, so what the backup has did "+
+			"not get into it"
 	case moved != nil:
 		v.State, v.Why = d.ofMoved(moved)
 	case d.older(object):
@@ -128,7 +129,8 @@ func (d *dataJudge) claim(i Item) Volume {
 	case info == nil && d.NoSaved != "":
 		v.State, v.Why = DataUnknown, "what the backup has of it is not known"
 	case info == nil:
-		v.State, v.Why = DataUnknown, "there is no record that the backup has its data, or that the restore brought it: it may be empty"
+		v.State, v.Why = DataUnknown, "there is no record that the backup has its data, or that the restore brought "+
+			"it: it may be empty"
 	case !known:
 		v.State, v.Why = DataUnknown, "veltui could not read the claim"
 	default:
@@ -163,7 +165,8 @@ func (d *dataJudge) ofClaim(info *artifact.Volume, live Claim) (DataState, strin
 	case w == ByNative && d.NoMade != "" && !d.NoVolumes:
 		return DataUnknown, "whether a volume was made of its snapshot is not known: " + d.NoMade
 	case same && bound && d.volumeMade(live.Volume):
-		return DataUnknown, "Velero made its old volume " + live.Volume + " again and brought no data: whether its storage is still there is not known"
+		return DataUnknown, "Velero made its old volume " + live.Volume + " again and brought no data: whether its " +
+			"storage is still there is not known"
 	case same && bound:
 		return DataKept, "it has its old volume " + live.Volume + ", with what is in it now"
 	case same:

@@ -141,7 +141,8 @@ func (in Input) notes(existed bool) []string {
 	if in.Unlisted && (existed || !in.SoFar) {
 		notes = append(
 			notes,
-			"Velero's list of what it restored is not there, so what was there before and differs, and what a plugin discarded, is not known.",
+			"Velero's list of what it restored is not there, so what was there before and differs, and what a plugin "+
+				"discarded, is not known.",
 		)
 	}
 	if why := in.Items.NotCompared; why != "" {

@@ -116,7 +116,8 @@ func (j *judge) passing(resource string, i results.Item) string {
 	switch resource {
 	case "jobs.batch":
 		if i.Did != results.Missing || j.Unlisted && !j.SoFar {
-			return "the cluster deletes jobs that are done, by their TTL or their CronJob's history; whether this one ran is not known"
+			return "the cluster deletes jobs that are done, by their TTL or their CronJob's history; whether this one " +
+				"ran is not known"
 		}
 	case "endpoints":
 		if _, seen := j.Target.Find("services", i.Namespace, i.Name); seen == live.Absent {

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// A URL of others must not make this machine talk to itself or to what only it can reach, unless its location names that.
+// A URL of others must not make this machine talk to itself or to what only it can reach, unless its location
+// names that.
 
 // metadataAddresses answer with a machine's or a pod's credentials.
 var metadataAddresses = []netip.Addr{

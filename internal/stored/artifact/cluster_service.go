@@ -62,7 +62,8 @@ const (
 
 var errNoService = errors.New("no such Service")
 
-// podsBehind finds ready pods of a Service and the port that its port leads to: get services, list pods, create pods/portforward.
+// podsBehind finds ready pods of a Service and the port that its port leads to: get services, list pods,
+// create pods/portforward.
 func (f *Fetcher) podsBehind(ctx context.Context, h clusterHost, port int32) ([]podPort, error) {
 	var service corev1.Service
 	what := "Service " + h.namespace + "/" + h.service

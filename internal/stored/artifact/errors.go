@@ -110,7 +110,8 @@ func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) er
 		return fmt.Errorf("%w within %s: %w", ErrNoAnswer, wait, last)
 	case r.seen.Status.Expiration != nil:
 		return fmt.Errorf(
-			"%w within %s: the server accepted the request but could not sign a URL; see its log in namespace %s (is the storage location available, are its credentials valid?)",
+			"%w within %s: the server accepted the request but could not sign a URL; see its log in namespace %s (is the "+
+				"storage location available, are its credentials valid?)",
 			ErrNoAnswer,
 			wait,
 			f.options.Namespace,
@@ -118,7 +119,8 @@ func (f *Fetcher) explainSilence(ctx context.Context, r *request, last error) er
 	}
 	phase := cmp.Or(sanitize.String(string(r.seen.Status.Phase)), "none")
 	return fmt.Errorf(
-		"%w within %s (phase of the request: %s): check that the velero pod in namespace %s is running and ready; an object store that does not respond may also block its only download worker",
+		"%w within %s (phase of the request: %s): check that the velero pod in namespace %s is running and ready; an "+
+			"object store that does not respond may also block its only download worker",
 		ErrNoAnswer,
 		wait,
 		phase,
@@ -169,7 +171,8 @@ func (w *storeLocation) explainDial(signed signedURL, err error) error {
 	switch {
 	case errors.Is(err, ErrClear):
 		return fmt.Errorf(
-			"%w: %s uses plain http, so anyone on the network could read the data, Secrets included; --allow-plain-http allows it",
+			"%w: %s uses plain http, so anyone on the network could read the data, Secrets included; --allow-plain-http "+
+				"allows it",
 			ErrClear,
 			host,
 		)

@@ -160,7 +160,8 @@ func (f *Fetcher) readCAs(file string) error {
 	return nil
 }
 
-// Open streams an artifact as stored: a gzipped tar for BackupContents, gzip for all others. ctx governs the stream, too.
+// Open streams an artifact as stored: a gzipped tar for BackupContents, gzip for all others. ctx governs the
+// stream, too.
 func (f *Fetcher) Open(ctx context.Context, target Target) (*Stream, error) {
 	s, err := f.open(ctx, target, "")
 	if err != nil {

@@ -93,7 +93,8 @@ func (f *Fetcher) find(ctx context.Context, resource, name string, into any) (fo
 	return false, explainAPI("reading "+kind+" "+sanitize.String(name), err)
 }
 
-// hostsOf are the hosts of all URLs in a location's configuration: publicUrl or s3Url for AWS; others have their own keys.
+// hostsOf are the hosts of all URLs in a location's configuration: publicUrl or s3Url for AWS; others have
+// their own keys.
 func hostsOf(config map[string]string) []string {
 	var hosts []string
 	for _, value := range config {

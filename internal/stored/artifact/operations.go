@@ -77,7 +77,8 @@ func (s *storedOperation) operation() Operation {
 	return o
 }
 
-// ItemOperations fetches the operations of a job. While they run, asking makes Velero store what it knows: the numbers are live.
+// ItemOperations fetches the operations of a job. While they run, asking makes Velero store what it knows:
+// the numbers are live.
 func (f *Fetcher) ItemOperations(ctx context.Context, kind job.Kind, name string) (operations []Operation, err error) {
 	target := targetOf(
 		kind,

@@ -83,7 +83,8 @@ func (f *Fetcher) plan(ctx context.Context, w *storeLocation, signed signedURL) 
 	return p, nil
 }
 
-// checkBehindProxy refuses what leads to a forbidden address as far as this machine can tell; the proxy judges the rest.
+// checkBehindProxy refuses what leads to a forbidden address as far as this machine can tell; the proxy
+// judges the rest.
 func (p *path) checkBehindProxy(ctx context.Context, host string) error {
 	if _, is := p.f.unresolved.Load(host); is {
 		return nil
@@ -114,7 +115,8 @@ func (p *path) planTunnel(ctx context.Context, host string) error {
 	switch {
 	case !p.guard.configured && !known && inside.certain:
 		return fmt.Errorf(
-			"%w: %s is inside the cluster, and no storage location that you may read names it, so veltui does not open a port-forward; %s",
+			"%w: %s is inside the cluster, and no storage location that you may read names it, so veltui does not open a "+
+				"port-forward; %s",
 			ErrUnsafe,
 			p.route.Host,
 			p.w.reachHint(),

@@ -133,7 +133,8 @@ func (t *Text) Read(p []byte) (int, error) { return t.plain.Read(p) }
 // WriteTo keeps the Stream's bytes from being copied in the place of the text.
 func (t *Text) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{t.plain}) }
 
-// unpacker unpacks stored, up to most bytes and ratio bytes for each. A store (Google's) or a proxy may have unpacked it.
+// unpacker unpacks stored, up to most bytes and ratio bytes for each. A store (Google's) or a proxy may have
+// unpacked it.
 type unpacker struct {
 	stored      io.Reader
 	most, ratio int64

@@ -62,7 +62,8 @@ func (t apiServerTunnel) DialPod(ctx context.Context, namespace, pod string, por
 	}
 }
 
-// dialers are for SPDY in a websocket, and for bare SPDY: before Kubernetes 1.31, or through a proxy without websockets.
+// dialers are for SPDY in a websocket, and for bare SPDY: before Kubernetes 1.31, or through a proxy without
+// websockets.
 func (t apiServerTunnel) dialers(namespace, pod string) (modern, old httpstream.Dialer, err error) {
 	config := rest.CopyConfig(t.config)
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
@@ -102,7 +103,8 @@ func openPort(dialer httpstream.Dialer, port int32) (net.Conn, error) {
 	return c, nil
 }
 
-// forwarded is a connection to a pod's port. A second stream has the kubelet's error, such as that nothing listens there.
+// forwarded is a connection to a pod's port. A second stream has the kubelet's error, such as that nothing
+// listens there.
 type forwarded struct {
 	session httpstream.Connection
 	close   func() error

@@ -199,7 +199,8 @@ func (f *following) beginning(ctx context.Context, t *tail, began time.Time) err
 	case !line.at.After(began.Add(velero.ClockMargin)):
 	case t.older:
 		return f.out.mark(
-			"Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the last start is kept",
+			"Lines from before %s are missing: the container in pod %s has started again %s, and only the log before the "+
+				"last start is kept",
 			clock(line.at),
 			t.pod,
 			human.Count(t.restarts, "time"),

@@ -227,7 +227,8 @@ func repeated(text string) (namespace, message string, ok bool) {
 func (p Problems) Summary() string {
 	n := p.Errors + p.Warnings
 	if n == 0 {
-		return "So far, the server's log has no error and no warning about this job. Kubernetes deletes the oldest lines of a log."
+		return "So far, the server's log has no error and no warning about this job. Kubernetes deletes the oldest " +
+			"lines of a log."
 	}
 	text := fmt.Sprintf(
 		"So far, from the server's log: %s, %s.",
@@ -237,5 +238,6 @@ func (p Problems) Summary() string {
 	if n > len(p.Lines) {
 		text += fmt.Sprintf(" Of these, the newest %d are shown.", len(p.Lines))
 	}
-	return text + " These are not exact counts: Velero logs some twice and some late, and Kubernetes deletes the oldest lines of a log."
+	return text + " These are not exact counts: Velero logs some twice and some late, and Kubernetes deletes the " +
+		"oldest lines of a log."
 }

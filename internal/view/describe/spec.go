@@ -147,7 +147,8 @@ func (d *describer) hooks(spec velerov1.BackupSpec) {
 	d.noHooks()
 }
 
-// restore describes what a restore was asked for, in the order of Velero's pkg/cmd/util/output/restore_describer.go (1.18.3).
+// restore describes what a restore was asked for, in the order of Velero's
+// pkg/cmd/util/output/restore_describer.go (1.18.3).
 func (d *describer) restore(r *velerov1.Restore) {
 	spec := r.Spec
 	d.hookCounts(r.Status.HookStatus)

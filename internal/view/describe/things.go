@@ -73,7 +73,8 @@ func runText(r assess.Run, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// NamespaceChanges names the namespaces that a run was asked for and the run before was not, and the reverse: +new -old.
+// NamespaceChanges names the namespaces that a run was asked for and the run before was not, and the reverse:
+// +new -old.
 func NamespaceChanges(r assess.Run) string {
 	var changes []string
 	for _, name := range r.Added {

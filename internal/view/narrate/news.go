@@ -89,7 +89,8 @@ type Calls struct {
 
 const callGap = 10 * time.Second
 
-// Due is what to call a person with, if anything: the heaviest line and how many jobs more; else in how long, 0 for never.
+// Due is what to call a person with, if anything: the heaviest line and how many jobs more; else in how long,
+// 0 for never.
 func (c *Calls) Due(now time.Time) (text string, wait time.Duration) {
 	if len(c.waiting) == 0 {
 		return "", 0

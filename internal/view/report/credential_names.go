@@ -284,7 +284,8 @@ func redactNamed(text string) string {
 	})
 }
 
-// cutAhead takes out what matches ahead behind each match of lead, where is says so of name, lead, value and what follows.
+// cutAhead takes out what matches ahead behind each match of lead, where is says so of name, lead, value and
+// what follows.
 func cutAhead(lead, ahead *regexp.Regexp, text string, is func(name, lead, value, behind string) bool) string {
 	var b strings.Builder
 	at := 0

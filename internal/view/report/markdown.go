@@ -139,7 +139,8 @@ func (w *writer) head(d Document) {
 	w.item("This report: made %s by veltui %s", d.MadeAt.UTC().Format(time.DateTime), code(d.Veltui))
 	w.line("")
 	w.line(
-		"All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks like a credential. The report holds names of resources.",
+		"All times are in UTC, and ages are those at the time of this report. veltui writes %s in place of what looks "+
+			"like a credential. The report holds names of resources.",
 		code(redacted),
 	)
 }
@@ -229,7 +230,8 @@ func (w *writer) done(d Document) {
 	w.section(
 		"What was done, and by whom",
 		len(d.Done),
-		"Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this report say. veltui does not see what others did without it.",
+		"Nobody changed the job with veltui, as far as its annotations and the audit log on the machine of this "+
+			"report say. veltui does not see what others did without it.",
 	)
 	for _, deed := range d.Done {
 		w.item(

@@ -172,7 +172,8 @@ var suspects = []*regexp.Regexp{
 	regexp.MustCompile(`(\b[A-Za-z0-9_.+-]+:)([^\s:/@\x00]+)@[A-Za-z0-9/\[(]`),
 }
 
-// looksSecret reports whether a word has letters and digits as names seldom have, unlike paths, uids, digests, versions.
+// looksSecret reports whether a word has letters and digits as names seldom have, unlike paths, uids,
+// digests, versions.
 func looksSecret(word string) bool {
 	digits := strings.ContainsAny(word, "0123456789")
 	return len(word) >= 6 && digits && strings.ContainsFunc(word, unicode.IsLetter) && !harmless.MatchString(word)
