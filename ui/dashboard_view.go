@@ -145,7 +145,16 @@ type labels struct{ names, short, tight, tightest, dense, counts, bare bool }
 // become shorter before the filter does.
 func (d *dashboard) tabsLine(c draw.Canvas) string {
 	whole := lipgloss.Width(d.note(c, c.Width))
-	for _, l := range []labels{{names: true, counts: true}, {names: true}, {names: true, short: true}, {names: true, short: true, tight: true}, {tight: true, tightest: true}, {tight: true, tightest: true, dense: true}, {}, {bare: true}} {
+	for _, l := range []labels{
+		{names: true, counts: true},
+		{names: true},
+		{names: true, short: true},
+		{names: true, short: true, tight: true},
+		{tight: true, tightest: true},
+		{tight: true, tightest: true, dense: true},
+		{},
+		{bare: true},
+	} {
 		tabs := d.tabLabels(c, l)
 		room := c.Width - lipgloss.Width(tabs) - 2
 		if whole > room && l.names && !d.tab.filter.empty() {

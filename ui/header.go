@@ -26,7 +26,14 @@ func (m *Model) header(c draw.Canvas) string {
 	var left, right string
 	for _, v := range []struct {
 		server, uptime, words, calm, brand bool
-	}{{true, true, true, true, true}, {true, false, true, true, true}, {false, false, true, true, true}, {false, false, false, true, true}, {false, false, false, false, true}, {}} {
+	}{
+		{true, true, true, true, true},
+		{true, false, true, true, true},
+		{false, false, true, true, true},
+		{false, false, false, true, true},
+		{false, false, false, false, true},
+		{},
+	} {
 		left, right = " ", joined("   ", health, m.countsText(c, v.calm, v.words, at))+" "
 		if v.brand {
 			left += c.Theme.Accent.Render("veltui") + "  "

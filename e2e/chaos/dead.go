@@ -268,16 +268,9 @@ func (r *run) isDead(job string) bool {
 
 // versions is a patch of the trap's definition.
 func versions(first, second bool) string {
-	const version = `{"name":%q,"served":%t,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}`
-	return `{"spec":{"versions":[` + fmt.Sprintf(
-		version,
-		"v1",
-		first,
-		true,
-	) + "," + fmt.Sprintf(
-		version,
-		"v2",
-		second,
-		false,
-	) + `]}}`
+	const version = `{"name":%q,"served":%t,"storage":%t,` +
+		`"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}`
+	return `{"spec":{"versions":[` +
+		fmt.Sprintf(version, "v1", first, true) + "," +
+		fmt.Sprintf(version, "v2", second, false) + `]}}`
 }

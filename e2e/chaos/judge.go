@@ -194,7 +194,8 @@ func (t *tally) add(v Verdict, now time.Time, stale bool) {
 	case fate != nil && stale:
 		// What nobody can hear takes none of the minute.
 		fate.stale += time.Second
-	case fate != nil && !v.troubled() && now.After(fate.expected.Add(misses+fate.stale)) && !between(job.repairs, fate.at, now):
+	case fate != nil && !v.troubled() &&
+		now.After(fate.expected.Add(misses+fate.stale)) && !between(job.repairs, fate.at, now):
 		wrong, why = Miss, fmt.Sprintf(
 			"dead since %s (%s), to be seen by %s: %s",
 			fate.at.Format(time.TimeOnly),
@@ -241,7 +242,8 @@ func (t *tally) finish() {
 			t.result.Refuted = append(t.result.Refuted, name+": "+job.refuted)
 		}
 		switch {
-		case job.fate != nil && !job.fate.woken.IsZero() && job.fate.woken.Before(job.fate.expected.Add(misses+job.fate.stale)):
+		case job.fate != nil && !job.fate.woken.IsZero() &&
+			job.fate.woken.Before(job.fate.expected.Add(misses+job.fate.stale)):
 			t.result.Woken = append(t.result.Woken, name)
 		case job.fate != nil:
 			t.result.Dead[job.fate.Cause]++

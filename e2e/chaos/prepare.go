@@ -60,10 +60,12 @@ func (r *run) prepare(ctx context.Context, progress func(string)) (err error) {
 		}
 	}
 	for name, spec := range map[string]velerov1.BackupSpec{
-		base: {IncludedNamespaces: []string{source}}, hookSource: {IncludedNamespaces: []string{hookSource}},
+		base:        {IncludedNamespaces: []string{source}},
+		hookSource:  {IncludedNamespaces: []string{hookSource}},
 		plainSource: {IncludedNamespaces: []string{plainSource}},
-		trap:        {IncludedNamespaces: []string{trap}}, spare: {IncludedNamespaces: []string{source}, StorageLocation: spare},
-		victim: {IncludedNamespaces: []string{source}},
+		trap:        {IncludedNamespaces: []string{trap}},
+		spare:       {IncludedNamespaces: []string{source}, StorageLocation: spare},
+		victim:      {IncludedNamespaces: []string{source}},
 	} {
 		if err := r.lab.CreateBackup(ctx, name, spec, nil); err != nil {
 			return err

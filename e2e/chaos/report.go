@@ -18,8 +18,8 @@ func (r Result) Write(w io.Writer) {
 	}
 	fmt.Fprintf(
 		w,
-		"Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), %d fault events, %d "+
-			"judgements\n\n",
+		"Seed %d, Velero %s, %s: %d jobs (%d dead of %d kinds, %d slow living, %d undecided), "+
+			"%d fault events, %d judgements\n\n",
 		r.Story.Seed,
 		r.Story.Version,
 		r.Story.Duration,
@@ -44,7 +44,10 @@ func (r Result) Write(w io.Writer) {
 			c.Missed,
 			c.Unsettled,
 		)
-		all.Seconds, all.False, all.Missed, all.Unsettled = all.Seconds+c.Seconds, all.False+c.False, all.Missed+c.Missed, all.Unsettled+c.Unsettled
+		all.Seconds += c.Seconds
+		all.False += c.False
+		all.Missed += c.Missed
+		all.Unsettled += c.Unsettled
 	}
 	fmt.Fprintf(w, "| all | | %d | %d | %d | %d |\n\n", all.Seconds, all.False, all.Missed, all.Unsettled)
 	fmt.Fprintf(w, "Dead jobs, and when each was seen, counted from its expected time (a minute is allowed):\n")
@@ -60,9 +63,13 @@ func (r Result) Write(w io.Writer) {
 	for _, list := range []struct {
 		what  string
 		names []string
-	}{{"Undecided", r.Undecided}, {"Not recorded long " +
-		"enough", r.Unproven}, {"Not dead after " +
-		"all", r.Refuted}, {"Woken by another fault before it had to be seen", r.Woken}, {"Failed steps", r.Failures}} {
+	}{
+		{"Undecided", r.Undecided},
+		{"Not recorded long enough", r.Unproven},
+		{"Not dead after all", r.Refuted},
+		{"Woken by another fault before it had to be seen", r.Woken},
+		{"Failed steps", r.Failures},
+	} {
 		if len(list.names) > 0 {
 			fmt.Fprintf(w, "\n%s:\n- %s\n", list.what, strings.Join(list.names, "\n- "))
 		}

@@ -69,7 +69,8 @@ func (l *Lab) Deny(ctx context.Context, kind, name string, phases ...string) err
 func (l *Lab) Allow(ctx context.Context, kind, name string) error {
 	meta := metav1.ObjectMeta{Name: policyName(kind, name)}
 	for _, object := range []client.Object{
-		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta}, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta},
+		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta},
 	} {
 		if err := client.IgnoreNotFound(l.Client.Delete(ctx, object)); err != nil {
 			return fmt.Errorf("allowing the phases of %s: %w", name, err)

@@ -64,8 +64,12 @@ func Record(config *rest.Config, out io.Writer) (*Recorder, error) {
 		r.out.SetEscapeHTML(false)
 	}
 	for _, plural := range []string{"backups", "restores"} {
-		resource := api.Resource(schema.GroupVersionResource{Group: velerov1.SchemeGroupVersion.Group, Version: "v1", Resource: plural}).
-			Namespace(Namespace)
+		kind := schema.GroupVersionResource{
+			Group:    velerov1.SchemeGroupVersion.Group,
+			Version:  "v1",
+			Resource: plural,
+		}
+		resource := api.Resource(kind).Namespace(Namespace)
 		version, err := r.list(ctx, resource)
 		if err != nil {
 			cancel()

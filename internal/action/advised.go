@@ -371,7 +371,7 @@ func fixField(e *Evidence, w *Plan) bool {
 	} else {
 		w.Commands = []string{w.request.Reach().Kubectl(e.Job.Namespace, "edit", resource, name)}
 	}
-	w.Refusal, w.Advice = "veltui does not change the field "+
-		"itself", "Check what the value should be, then run the command."
+	w.Refusal = "veltui does not change the field itself"
+	w.Advice = "Check what the value should be, then run the command."
 	return true
 }

@@ -203,7 +203,8 @@ func podVolumeAdvice(e *Evidence, kind velero.VolumeKind) string {
 	v, known := e.version()
 	if kind == velero.PodVolumeBackup && known && !v.Before(velero.Version{1, 16, 0}) &&
 		v.Before(velero.Version{1, 18, 3}) {
-		return "Get the node-agent that should move them running. Do not wait for Velero's timeout: Velero " + v.String() + " then loses the list of the volumes that did end."
+		return "Get the node-agent that should move them running. Do not wait for Velero's timeout: Velero " +
+			v.String() + " then loses the list of the volumes that did end."
 	}
 	return "Get the node-agent that should move them running, or wait for Velero's timeout."
 }
@@ -241,7 +242,8 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	case !e.Server.Visible:
 		w.WillNot = append(w.WillNot, "help if no node-agent is running; veltui cannot tell: "+unseen(e))
 	case !slices.ContainsFunc(e.Agents, func(a velero.Agent) bool { return a.Ready }) && !foreign:
-		w.Refusal, w.Advice = "no node-agent is running to cancel them", "Get the node-agent DaemonSet running. "+
+		w.Refusal = "no node-agent is running to cancel them"
+		w.Advice = "Get the node-agent DaemonSet running. " +
 			"Without it Velero gives up on them at the item operation timeout."
 		if !e.Job.Terminal() {
 			w.targets = nil // no command either: it would end the volume once one is back
@@ -249,7 +251,8 @@ func describeCancel(e *Evidence, w *Plan, volumes []job.Volume) {
 	}
 	for _, v := range volumes {
 		if ref := c.Blinding[v.Kind]; ref != "" && w.Refusal == "" {
-			w.Refusal, w.Advice = "no node-agent would hear it: Velero cannot read "+ref, "Correct or delete "+ref+" with kubectl first."
+			w.Refusal = "no node-agent would hear it: Velero cannot read " + ref
+			w.Advice = "Correct or delete " + ref + " with kubectl first."
 			w.targets = nil // no command either
 		}
 		if w.Refusal != "" {
@@ -289,8 +292,10 @@ func volumesTitle(volumes []job.Volume) string {
 		kind      velero.VolumeKind
 		one, many string
 	}{
-		{velero.DataUpload, "data upload", "data uploads"}, {velero.DataDownload, "data download", "data downloads"},
-		{velero.PodVolumeBackup, "pod volume backup", "pod volume backups"}, {velero.PodVolumeRestore, "pod volume restore", "pod volume restores"},
+		{velero.DataUpload, "data upload", "data uploads"},
+		{velero.DataDownload, "data download", "data downloads"},
+		{velero.PodVolumeBackup, "pod volume backup", "pod volume backups"},
+		{velero.PodVolumeRestore, "pod volume restore", "pod volume restores"},
 	} {
 		n := 0
 		for _, v := range volumes {

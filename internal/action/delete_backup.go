@@ -65,10 +65,7 @@ func gatherBackupDeletion(g *gathering) {
 	if origin != velero.OriginHere && !o.request.FromAnotherCluster {
 		v := refuse(
 			"If no other cluster needs it: --from-another-cluster. The object alone, which Velero makes again while "+
-				"there are files: kubectl delete "+
-				qualified(
-					job.Backup,
-				)+" -n "+g.o.Namespace+" "+d.Name,
+				"there are files: kubectl delete "+qualified(job.Backup)+" -n "+g.o.Namespace+" "+d.Name,
 			"%s; deleting it may delete another cluster's only copy",
 			why,
 		)
@@ -274,8 +271,8 @@ func (x *execution) misdirected(other, request *unstructured.Unstructured, isOve
 	case isOver:
 		return x.stop(
 			Settled,
-			"the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that deletes that "+
-				"one",
+			"the backup is deleted; another one of its name was made at %s (uid %s), and no request is left that "+
+				"deletes that one",
 			x.clock(other.GetCreationTimestamp().Time),
 			other.GetUID(),
 		)

@@ -93,8 +93,8 @@ func (c *backupCopies) noteLast(b *velerov1.Backup, schedule string, held bool) 
 	}
 	switch {
 	case schedule == "":
-		c.last, c.loss = "of its namespaces", "no other holds all of them, and what only this one holds cannot be "+
-			"restored any more"
+		c.last = "of its namespaces"
+		c.loss = "no other holds all of them, and what only this one holds cannot be restored any more"
 	case held:
 		c.last, c.loss = "of schedule "+schedule, "no backup of schedule "+schedule+" can be restored any more"
 	default:
@@ -105,9 +105,13 @@ func (c *backupCopies) noteLast(b *velerov1.Backup, schedule string, held bool) 
 
 // refuseLast is why the last copy stays, and what lets it go.
 func (d *backupDeletion) refuseLast(p *Plan) verdict {
-	return refuse("If nothing of it is needed: --last-copy ("+p.Veltui("backup", "delete", p.Name, "--last-copy")+
-		"). Else make another first, and see which of the others do not count, and "+
-		"why.", "it is %s: %s", d.copies.last, d.copies.loss)
+	return refuse(
+		"If nothing of it is needed: --last-copy ("+p.Veltui("backup", "delete", p.Name, "--last-copy")+
+			"). Else make another first, and see which of the others do not count, and why.",
+		"it is %s: %s",
+		d.copies.last,
+		d.copies.loss,
+	)
 }
 
 // AcceptLastCopy returns the plan that deletes the last copy, of a plan that was refused because it is that and for no

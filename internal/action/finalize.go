@@ -210,10 +210,8 @@ func notBegun(e *Evidence, r Request, o owner) verdict {
 	shown := cmp.Or(j.Phase, velero.PhaseNew)
 	giveUp := "To give it up: --phase Failed."
 	if diagnosis.Undeletable(e.Job) {
-		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " + deleteCommand(
-			e,
-			r,
-		)
+		giveUp += " To remove it, use kubectl, because Velero cannot delete it (it names no storage location): " +
+			deleteCommand(e, r)
 	}
 	switch {
 	case r.Phase != "" && r.Phase != velero.PhaseFailed:
@@ -397,8 +395,8 @@ func abandoned(e *Evidence, r Request) verdict {
 	case complete.refusal == "":
 		return refuse(
 			"--phase Failed is allowed.",
-			"PartiallyFailed would be wrong: volumes moved by a data mover can only be restored after Velero's finalizer has "+
-				"run",
+			"PartiallyFailed would be wrong: volumes moved by a data mover can only be restored after "+
+				"Velero's finalizer has run",
 		)
 	}
 	return refuse(

@@ -134,8 +134,14 @@ func readLog(ctx context.Context, pods *client.Pods, name string, o *corev1.PodL
 }
 
 func cleanLog(l velero.JobLog) velero.JobLog {
-	for _, text := range []*string{&l.Last.Level, &l.Last.Text, &l.Last.Error, &l.GaveUp.Level, &l.GaveUp.Text, &l.GaveUp.Error,
-		&l.Refused.Text, &l.Refused.Error, &l.Unlisted.Text, &l.Unlisted.Error, &l.Failure, &l.Hook.Pod, &l.Hook.Container, &l.Hook.Name, &l.Hook.Phase} {
+	for _, text := range []*string{
+		&l.Last.Level, &l.Last.Text, &l.Last.Error,
+		&l.GaveUp.Level, &l.GaveUp.Text, &l.GaveUp.Error,
+		&l.Refused.Text, &l.Refused.Error,
+		&l.Unlisted.Text, &l.Unlisted.Error,
+		&l.Failure,
+		&l.Hook.Pod, &l.Hook.Container, &l.Hook.Name, &l.Hook.Phase,
+	} {
 		*text = sanitize.String(*text)
 	}
 	return l

@@ -51,7 +51,8 @@ func hookAdvice(e *Evidence) string {
 
 // hookRepair is what lets a hook run that never does: of a container that does not exist nothing does.
 func hookRepair(h *velero.RestoreHook) string {
-	what := "the hook of pod " + h.Pod + " in container " + h.Container + " cannot run (" + h.Blocked + "), and Velero waits for it without limit."
+	what := "the hook of pod " + h.Pod + " in container " + h.Container +
+		" cannot run (" + h.Blocked + "), and Velero waits for it without limit."
 	if h.Repairable() {
 		return "Get pod " + h.Pod + " to start: " + what
 	}

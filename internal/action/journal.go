@@ -94,8 +94,11 @@ const (
 
 // shorten bounds what an entry has to show: the file is the user's own, but a line of it may be 4 MiB long.
 func (e *Entry) shorten() {
-	for _, word := range []*string{&e.Event, &e.Attempt, &e.Context, &e.Cluster, &e.ClusterUID, &e.Host, &e.Machine, &e.Action, &e.Kind,
-		&e.Namespace, &e.Name, &e.UID, &e.By, &e.From, &e.To, &e.Target, (*string)(&e.State), (*string)(&e.Sent), &e.Phase} {
+	for _, word := range []*string{
+		&e.Event, &e.Attempt, &e.Context, &e.Cluster, &e.ClusterUID, &e.Host, &e.Machine,
+		&e.Action, &e.Kind, &e.Namespace, &e.Name, &e.UID, &e.By, &e.From, &e.To, &e.Target,
+		(*string)(&e.State), (*string)(&e.Sent), &e.Phase,
+	} {
 		*word = human.Shorten(*word, maxWord)
 	}
 	for _, text := range []*string{&e.Reason, &e.Message, &e.Error, &e.Copy} {
@@ -173,7 +176,8 @@ func UnfinishedAttempts(dir string, now time.Time) ([]Attempt, LogDamage, error)
 	damage, err := ReadLog(dir, func(e Entry) {
 		a := open[e.Attempt]
 		switch {
-		case e.Event == "end" && (e.Sent != Doubtful || e.State == Superseded) && (a == nil || e.Sent == NotSent || a.leftover() == nil):
+		case e.Event == "end" && (e.Sent != Doubtful || e.State == Superseded) &&
+			(a == nil || e.Sent == NotSent || a.leftover() == nil):
 			delete(open, e.Attempt)
 			over = append(over, e.Attempt)
 			return

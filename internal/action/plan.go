@@ -160,7 +160,8 @@ func (p *Plan) covers(q *Plan, targets []*unstructured.Unstructured) bool {
 			return false
 		}
 	}
-	return p.Action == q.Action && p.Effect() == q.Effect() && p.evidence.By == q.evidence.By && p.evidence.Cluster.Difference(q.evidence.Cluster) == "" &&
+	return p.Action == q.Action && p.Effect() == q.Effect() && p.evidence.By == q.evidence.By &&
+		p.evidence.Cluster.Difference(q.evidence.Cluster) == "" &&
 		p.Kind == q.Kind && p.Namespace == q.Namespace && p.Name == q.Name && p.UID == q.UID &&
 		p.To == q.To && slices.Equal(p.Set, q.Set) && (p.To == "" || p.Reason == q.Reason) &&
 		p.source() == q.source() && includes(q.WillNot, p.WillNot) &&

@@ -95,9 +95,8 @@ func olderAdvice(e *Evidence) string {
 	if e.Job.Kind == job.Restore {
 		return overAdvice(e)
 	}
-	return "Do not delete it through Velero: that deletes the older backup of this name from the object store. " + overAdvice(
-		e,
-	)
+	return "Do not delete it through Velero: that deletes the older backup of this name from the object store. " +
+		overAdvice(e)
 }
 
 // workDone refuses unless the stored files show that Velero would have moved the job on.

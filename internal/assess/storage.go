@@ -150,11 +150,18 @@ func (a *Assessment) judgeLocation(l *Location) {
 		every     time.Duration
 		last      time.Time
 	}{
-		{"checked it", "Velero does not check whether it can be reached: validationFrequency is " +
-			"0.", periodOf(l.Spec.ValidationFrequency), job.TimeOf(l.Status.LastValidationTime)},
-		{"looked for backups of others in " +
-			"it", "Velero does not look for backups of others in it: backupSyncPeriod is " +
-			"0.", periodOf(l.Spec.BackupSyncPeriod), job.TimeOf(l.Status.LastSyncedTime)},
+		{
+			"checked it",
+			"Velero does not check whether it can be reached: validationFrequency is 0.",
+			periodOf(l.Spec.ValidationFrequency),
+			job.TimeOf(l.Status.LastValidationTime),
+		},
+		{
+			"looked for backups of others in it",
+			"Velero does not look for backups of others in it: backupSyncPeriod is 0.",
+			periodOf(l.Spec.BackupSyncPeriod),
+			job.TimeOf(l.Status.LastSyncedTime),
+		},
 	} {
 		switch since := a.Environment.Now.Sub(c.last); {
 		case c.every == 0:

@@ -412,11 +412,19 @@ func unseenSource(snap *watch.Snapshot, resource string) string {
 }
 
 // Bodies reads what a backup holds of the items that are wanted.
-type Bodies func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error
+type Bodies func(
+	ctx context.Context,
+	wanted func(resource, namespace, name string) bool,
+	visit func(resource, namespace, name string, body []byte),
+) error
 
 // Bodies reads them out of the backup's tarball, once more; progress is told how far that is.
 func (e *Store) Bodies(backup string, progress Progress) Bodies {
-	return func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error {
+	return func(
+		ctx context.Context,
+		wanted func(resource, namespace, name string) bool,
+		visit func(resource, namespace, name string, body []byte),
+	) error {
 		if e.readOnly {
 			return ErrNoDownload
 		}

@@ -378,7 +378,15 @@ func (c *cli) printCheck(d document.Check, output string, several bool) error {
 			if f.Acknowledged {
 				summary = "(acknowledged) " + summary
 			}
-			return []string{f.Context, strings.ToUpper(f.Severity), f.Object.Kind + "/" + f.Object.Name, f.Reason, human.Age(f.Since.Time, c.clock()), summary}[skip:]
+			row := []string{
+				f.Context,
+				strings.ToUpper(f.Severity),
+				f.Object.Kind + "/" + f.Object.Name,
+				f.Reason,
+				human.Age(f.Since.Time, c.clock()),
+				summary,
+			}
+			return row[skip:]
 		})
 		t := c.newTable()
 		t.noHeaders = true

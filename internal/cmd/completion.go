@@ -239,8 +239,10 @@ func (c *cli) completeJobs(kind job.Kind) completion {
 	return c.completeValues(func(ctx context.Context, _ string) []string { return c.jobNames(ctx, kind) })
 }
 
-const pluginScript = "#!/bin/sh\n# kubectl runs this to complete 'kubectl veltui'. Put it in a folder on " +
-	"your\n# PATH as kubectl_complete-veltui and make it executable.\nexec kubectl-veltui __complete \"$@\"\n"
+const pluginScript = "#!/bin/sh\n" +
+	"# kubectl runs this to complete 'kubectl veltui'. Put it in a folder on your\n" +
+	"# PATH as kubectl_complete-veltui and make it executable.\n" +
+	"exec kubectl-veltui __complete \"$@\"\n"
 
 func addCompletionScripts(c *cli, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()

@@ -261,8 +261,8 @@ func (l *logins) takeKeyboard() {
 }
 
 func withoutKeyboard(exec *clientcmdapi.ExecConfig) {
-	exec.StdinUnavailable, exec.StdinUnavailableMessage = true, "the dashboard has the keyboard; to log in, quit "+
-		"veltui and start it again"
+	exec.StdinUnavailable = true
+	exec.StdinUnavailableMessage = "the dashboard has the keyboard; to log in, quit veltui and start it again"
 }
 
 // guard keeps the plugin of a configuration from the keyboard, unless it logged in before.

@@ -66,7 +66,8 @@ be renewed, 6 if something is in no backup, 1 if not everything could be read.`,
   veltui coverage --unprotected --claims
 
   # The last copies that expire first
-  veltui coverage -o json | jq -r '.items[].claims[] | select(.expiresAt) | "\(.expiresAt) \(.namespace)/\(.name)"' | sort
+  veltui coverage -o json | jq -r '.items[].claims[] | select(.expiresAt) | ` +
+			`"\(.expiresAt) \(.namespace)/\(.name)"' | sort
 
   # The claims whose data the next run takes
   veltui coverage --next nightly -o json | jq -r '.data[]'

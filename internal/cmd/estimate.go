@@ -40,7 +40,8 @@ func newEstimate(c *cli) *cobra.Command {
 		Long: `Print how many items a restore would restore, by resource, in the order in which
 Velero restores them. The total is the totalItems that Velero reports at the end.
 
-For backup/NAME, choose what to restore with the flags of 'velero restore create', with a Restore in a file (-f), or with both; a flag overrides the file.
+For backup/NAME, choose what to restore with the flags of 'velero restore create', ` +
+			`with a Restore in a file (-f), or with both; a flag overrides the file.
 With -f alone, the file also names the backup. restore/NAME is a restore that
 exists already. veltui downloads the backup through Velero; for this you need the
 right to create downloadrequests.velero.io. It downloads each backup once and

@@ -126,7 +126,8 @@ func (f *preflightCommand) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch err := f.print(f.output, document.NewPreflight(spec.Restore, result), func(l *lines) { l.preflight(spec.Restore, result) }); {
+	text := func(l *lines) { l.preflight(spec.Restore, result) }
+	switch err := f.print(f.output, document.NewPreflight(spec.Restore, result), text); {
 	case err != nil:
 		return err
 	case carriedOutError(result) != nil:

@@ -112,7 +112,8 @@ func (f *verifyCommand) run(ctx context.Context, selected selection) error {
 		return fmt.Errorf("verifying restore %s: %w", judged.Name, verifyErr)
 	}
 	r := verified{Judged: judged, Result: result}
-	switch err := f.print(f.output, document.NewVerification(judged, assessed.Volumes(judged.Job), &result), func(l *lines) { r.print(l, f.all) }); {
+	whole := document.NewVerification(judged, assessed.Volumes(judged.Job), &result)
+	switch err := f.print(f.output, whole, func(l *lines) { r.print(l, f.all) }); {
 	case err != nil:
 		return err
 	case verifyErr != nil:

@@ -95,7 +95,8 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 		},
 	}
 	cmd.Flags().
-		StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
+		StringArrayVar(&f.conditions, "for", []string{"completed"}, "What to wait for: "+
+			strings.Join(conditionWords(), ", ")+"; repeat it for whichever comes first")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait at most, such as 2h; 0 has no limit")
 	cmd.Flags().BoolVar(&f.failOnStuck, "fail-on-stuck", false, "End with exit code 6 when a job is stuck or orphaned")
 	cmd.Flags().BoolVar(&f.forCreation, "wait-for-creation", false, "Also wait for jobs that do not exist yet")
@@ -104,7 +105,8 @@ Exit codes: 0, 1 if a job is not there or was deleted, or without a connection, 
 			"restore that has ended")
 	addOutput(cmd, &f.output, "text", "json", "yaml")
 	cmd.Flags().
-		StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
+		StringVar(&f.notify, "notify", string(uiterminal.NoNotification), "Notify you when a job ends, fails or is "+
+			"stuck: "+strings.Join(uiterminal.Notifications(), ", ")+" (see docs/terminals.md)")
 	completeFlag(cmd, "for", fixed(conditionWords()))
 	completeFlag(cmd, "notify", fixed(uiterminal.Notifications()))
 	cmd.ValidArgsFunction = c.completeNames(true, jobKinds...)

@@ -77,7 +77,9 @@ func (w *writing) open(ctx context.Context, namespace string) (*action.Engine, e
 		fmt.Fprintln(c.streams.ErrOut, sentence)
 	}
 	w.context = conn.Context
-	w.request.Context, w.request.Flags, w.request.Environment = conn.Request.Context, conn.Request.Flags, conn.Request.Environment
+	w.request.Context = conn.Request.Context
+	w.request.Flags = conn.Request.Flags
+	w.request.Environment = conn.Request.Environment
 	return c.inspected().Engine(conn, namespace, cluster.EngineOptions{
 		ReadOnly: c.isReadOnly(),
 		NoStore:  c.isReadOnly(),

@@ -360,8 +360,8 @@ func (a archive) messages(j storyJob) (l []message) {
 			l,
 			message{
 				"warning",
-				"resource: /pods name: " +
-					"/" + i.name + " message: /Volume cache in pod " + i.String() + " is an emptyDir volume, skipping",
+				"resource: /pods name: /" + i.name +
+					" message: /Volume cache in pod " + i.String() + " is an emptyDir volume, skipping",
 				i,
 			},
 		)
@@ -552,7 +552,11 @@ func (a archive) restoredVolumes(j storyJob) []map[string]any {
 			"snapshotDataMoved": v["snapshotDataMoved"],
 		}
 		o["restoreMethod"] = strings.Replace(fmt.Sprint(v["backupMethod"]), "PodVolumeBackup", "PodVolumeRestore", 1)
-		for from, to := range map[string]string{"pvbInfo": "pvrInfo", "csiSnapshotInfo": "csiSnapshotInfo", "snapshotDataMovementInfo": "snapshotDataMovementInfo"} {
+		for from, to := range map[string]string{
+			"pvbInfo":                  "pvrInfo",
+			"csiSnapshotInfo":          "csiSnapshotInfo",
+			"snapshotDataMovementInfo": "snapshotDataMovementInfo",
+		} {
 			if info, ok := v[from]; ok {
 				o[to] = info
 			}

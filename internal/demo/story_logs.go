@@ -190,8 +190,12 @@ func (l *logger) volume(v storyJob, old, now moment) {
 	if now.phase != old.phase {
 		for _, text := range volumeLines[now.phase] {
 			if v.GetKind() == "PodVolumeBackup" {
-				text = strings.NewReplacer("Data upload", "PVB", "data upload", "PVB", "Exposed snapshot", "Exposed PVB", "Snapshot", "PVB").
-					Replace(text)
+				text = strings.NewReplacer(
+					"Data upload", "PVB",
+					"data upload", "PVB",
+					"Exposed snapshot", "Exposed PVB",
+					"Snapshot", "PVB",
+				).Replace(text)
 			}
 			l.say(agent, "info", text, "pkg/controller/"+strings.ToLower(v.GetKind())+"_controller.go", about)
 		}
@@ -225,9 +229,12 @@ func (l *logger) begin() {
 			continue
 		}
 		at := p.GetCreationTimestamp().Time
-		for n, msg := range []string{"Setting log-level to " +
-			"INFO", "Starting Velero node-agent server " +
-			"v1.18.3", "Starting data path manager, 1 at a time", "Starting controllers"} {
+		for n, msg := range []string{
+			"Setting log-level to INFO",
+			"Starting Velero node-agent server v1.18.3",
+			"Starting data path manager, 1 at a time",
+			"Starting controllers",
+		} {
 			at := at.Add(time.Duration(n) * time.Second)
 			l.cluster.Log(
 				p.GetNamespace(),

@@ -87,8 +87,9 @@ func (a *assessment) orphaned() (Verdict, bool) {
 	}
 	a.noteQuiet()
 	a.noteUnlooked()
-	action, advice := Finalize, "It can be finalized as Failed, as Velero itself does at its start. Another "+
-		"restart of Velero does the same."
+	action := Finalize
+	advice := "It can be finalized as Failed, as Velero itself does at its start. " +
+		"Another restart of Velero does the same."
 	if OwnershipOf(j, a.env) == DisownedByOneClock {
 		a.Doubts(
 			SourcePod,
@@ -127,11 +128,14 @@ func (a *assessment) reopened() (Verdict, bool) {
 	fact := a.Supports(SourceWatch, ended, "it ended %s ago, and was set back to InProgress", a.ago(ended))
 	a.noteQuiet()
 	a.noteUnlooked()
-	return a.Prove(Orphaned, ByOwner(fact), Reopened, "Check that its results are stored, then finalize it: Velero "+
-			"ends it again.",
-			"it had ended %s ago, and somebody set it back to InProgress; nobody works on it", a.ago(ended)).
-			withAction(Finalize),
-		true
+	return a.Prove(
+		Orphaned,
+		ByOwner(fact),
+		Reopened,
+		"Check that its results are stored, then finalize it: Velero ends it again.",
+		"it had ended %s ago, and somebody set it back to InProgress; nobody works on it",
+		a.ago(ended),
+	).withAction(Finalize), true
 }
 
 // leftBehind: the only worker of the kind has gone on, so this one's last status was lost
@@ -323,8 +327,9 @@ func (a *assessment) afterItems() Verdict {
 	if w, ok := a.cannotEnd(all); ok {
 		return w
 	}
-	v.Facts, v.Advice = a.facts, "If this goes on, read the server's log and what is stored: a lost last status "+
-		"shows there. "+a.restartCost()
+	v.Facts = a.facts
+	v.Advice = "If this goes on, read the server's log and what is stored: a lost last status shows there. " +
+		a.restartCost()
 	return v
 }
 

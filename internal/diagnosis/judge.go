@@ -347,8 +347,8 @@ func (a *assessment) deleting() Verdict {
 		return a.stuck(
 			ByOwner(fact),
 			DeletionFailed,
-			"Delete it again: velero backup delete "+a.j.Name+". Velero looks at the old request again only when it is a day "+
-				"old.",
+			"Delete it again: velero backup delete "+a.j.Name+
+				". Velero looks at the old request again only when it is a day old.",
 			"its deletion was cut off when Velero restarted %s ago",
 			a.ago(a.env.serverStarted()),
 		)

@@ -138,11 +138,15 @@ func (a *assessment) gaveUp() (Verdict, bool) {
 			human.Plural(n, "volume has", "volumes have"),
 		), true
 	}
-	return a.stuck(proof, LostPatch, "Check that its results are stored, then finalize it, which moves it on to "+to+". "+restartFails,
-			"finished %s (%s), but Velero could not save its status %s ago and will not "+
-				"retry", a.working(), done, a.logged(log.GaveUp)).
-			withAction(Finalize),
-		true
+	return a.stuck(
+		proof,
+		LostPatch,
+		"Check that its results are stored, then finalize it, which moves it on to "+to+". "+restartFails,
+		"finished %s (%s), but Velero could not save its status %s ago and will not retry",
+		a.working(),
+		done,
+		a.logged(log.GaveUp),
+	).withAction(Finalize), true
 }
 
 // restartFails is the effect of a restart on a job in progress.
@@ -167,11 +171,17 @@ func (a *assessment) expectsFailure(log velero.JobLog, proof Proof) Verdict {
 	advice := restartFails
 	switch {
 	case strings.Contains(log.Failure, "already exists"):
-		advice += " Do not delete it through Velero: that deletes the older " + a.j.Kind.Word() + " of this name from the object store."
+		advice += " Do not delete it through Velero: that deletes the older " + a.j.Kind.Word() +
+			" of this name from the object store."
 	case a.j.Kind == job.Backup:
 		advice += " Do not rely on what was backed up: make a new backup."
 	}
-	return a.stuck(proof, LostPatch, advice, "it failed%s; Velero could not save that status %s ago and will not "+
-		"retry", why, a.logged(log.GaveUp)).
-		withAction(Restart)
+	return a.stuck(
+		proof,
+		LostPatch,
+		advice,
+		"it failed%s; Velero could not save that status %s ago and will not retry",
+		why,
+		a.logged(log.GaveUp),
+	).withAction(Restart)
 }

@@ -171,25 +171,41 @@ func (a *assessment) untaken(w turn) Verdict {
 				o.Name,
 				o.Phase,
 			)
-			return a.stuck(ByOwner(fact), QueueStalled, advice, "free to start for %s, but %s keeps its slot: somebody "+
-				"set it to %s", a.env.Style.Duration(idle), human.Shorten(o.Name, 30), o.Phase).
-				withAction(Restart)
+			return a.stuck(
+				ByOwner(fact),
+				QueueStalled,
+				advice,
+				"free to start for %s, but %s keeps its slot: somebody set it to %s",
+				a.env.Style.Duration(idle),
+				human.Shorten(o.Name, 30),
+				o.Phase,
+			).withAction(Restart)
 		}
 		// Velero issue 10519: the queue lost count of what runs.
-		return a.Conclude(Quiet, QueueStalled, gone+advice, "queue stalled: free to start for %s, but Velero starts "+
-			"nothing", a.env.Style.Duration(idle)).
-			withAction(Restart)
+		return a.Conclude(
+			Quiet,
+			QueueStalled,
+			gone+advice,
+			"queue stalled: free to start for %s, but Velero starts nothing",
+			a.env.Style.Duration(idle),
+		).withAction(Restart)
 	case j.Kind == job.Restore:
 		// Velero issues 4128 and 4556: its one worker can hang on a deleted restore.
-		return a.Conclude(Quiet, WorkerHung, gone+"A restart of the Velero server frees its worker; it fails what is "+
-			"in progress.",
-			"new for %s and no restore runs; Velero's only restore worker may hang", a.ago(j.Created)).
-			withAction(Restart)
+		return a.Conclude(
+			Quiet,
+			WorkerHung,
+			gone+"A restart of the Velero server frees its worker; it fails what is in progress.",
+			"new for %s and no restore runs; Velero's only restore worker may hang",
+			a.ago(j.Created),
+		).withAction(Restart)
 	}
-	return a.Conclude(Quiet, NotPickedUp, gone+"Look into the log of the Velero server; a restart makes it look at "+
-		"all backups again.",
-		"new for %s, and Velero has not picked it up", a.ago(j.Created)).
-		withAction(Restart)
+	return a.Conclude(
+		Quiet,
+		NotPickedUp,
+		gone+"Look into the log of the Velero server; a restart makes it look at all backups again.",
+		"new for %s, and Velero has not picked it up",
+		a.ago(j.Created),
+	).withAction(Restart)
 }
 
 // lostSlot is a backup that a person ended before its start, nil for none: the queue counts it as long as the

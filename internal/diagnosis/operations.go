@@ -198,7 +198,8 @@ func (a *assessment) besidesStore() (other wait, open bool) {
 		switch {
 		case w.row.Name == velero.WaitStore, w.row.Name == velero.WaitLastPatch, a.passed(w.until):
 			continue
-		case w.row.Name == velero.WaitFinalizer && a.finalizesFirst() != nil && !Judge(a.finalizesFirst(), *a.env).Proof.IsZero():
+		case w.row.Name == velero.WaitFinalizer && a.finalizesFirst() != nil &&
+			!Judge(a.finalizesFirst(), *a.env).Proof.IsZero():
 			continue // the finalizer leaves that one and tries this
 		case w.row.Name == velero.WaitRewriting && a.storeAway() >= lastingOutage:
 			continue // its contents are read from the store and written back to it

@@ -142,6 +142,7 @@ func (a *assessment) seeRepository() sight {
 // (pkg/repository/manager.go PruneRepo, 1.14.1 and 1.15.2), and nothing shows it.
 func (a *assessment) seeLock() sight {
 	d, ok := a.lockingDeletion()
+	isConcerned := func(r Repository) bool { return a.namespaces()(r.Namespace) }
 	switch {
 	case ok:
 		return sight{
@@ -161,7 +162,7 @@ func (a *assessment) seeLock() sight {
 				30,
 			) + " may hold the lock on a repository",
 		}
-	case a.version().LocksForMaintenance() && slices.ContainsFunc(a.env.Repositories, func(r Repository) bool { return a.namespaces()(r.Namespace) }):
+	case a.version().LocksForMaintenance() && slices.ContainsFunc(a.env.Repositories, isConcerned):
 		return sight{what: "the lock of a repository that its maintenance may hold"}
 	}
 	return sight{out: true}
@@ -362,16 +363,21 @@ func (a *assessment) seeFinalizer() sight {
 	case o == nil:
 		return sight{out: true}
 	}
-	return sight{shown: true, what: "the finalizer, which may have " + o.Name + " in hand", note: func() {
-		a.Supports(
-			SourceWatch,
-			o.QuietSince(),
-			"%s is being finalized too, for %s; Velero does one at a time",
-			o.Name,
-			a.ago(o.QuietSince()),
-		)
-	}, summary: ", maybe behind " + o.Name, advice: "Look at " + o.Name + " first: one worker finalizes all jobs " +
-		"of a kind."}
+	return sight{
+		shown: true,
+		what:  "the finalizer, which may have " + o.Name + " in hand",
+		note: func() {
+			a.Supports(
+				SourceWatch,
+				o.QuietSince(),
+				"%s is being finalized too, for %s; Velero does one at a time",
+				o.Name,
+				a.ago(o.QuietSince()),
+			)
+		},
+		summary: ", maybe behind " + o.Name,
+		advice:  "Look at " + o.Name + " first: one worker finalizes all jobs of a kind.",
+	}
 }
 
 // defaultHookTimeout is what a hook gets that names none (pkg/podexec/pod_command_executor.go, defaultTimeout).

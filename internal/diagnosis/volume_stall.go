@@ -151,7 +151,8 @@ func (c *VolumeContext) Stalled(v *job.Volume) string {
 		return ""
 	case v.Phase == velero.VolumeCanceling:
 		return "" // it was
-	case v.Phase == velero.VolumeInProgress && (quiet < carrierQuiet || mover.Phase != "" && mover.Phase != velero.MoverFailed):
+	case v.Phase == velero.VolumeInProgress &&
+		(quiet < carrierQuiet || mover.Phase != "" && mover.Phase != velero.MoverFailed):
 		return "" // a node-agent that comes back takes it up again
 	}
 	return cause
@@ -166,7 +167,8 @@ func (c *VolumeContext) stalled(v *job.Volume) (Reason, string) {
 		return "", ""
 	case c.Blinding[v.Kind] != "" && v.Waiting() && v.Phase != velero.VolumeAccepted:
 		if !c.WaitsForPod(v) && silent >= prepareMargin && len(c.Agents) > 0 {
-			return MalformedSpec, "the node-agents see no " + v.Kind.Resource() + ", because Velero cannot read " + c.Blinding[v.Kind]
+			return MalformedSpec, "the node-agents see no " + v.Kind.Resource() +
+				", because Velero cannot read " + c.Blinding[v.Kind]
 		}
 		return "", ""
 	case !c.ownerless(c.owners(v)):

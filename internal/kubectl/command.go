@@ -103,7 +103,8 @@ func Quote(s string) string {
 }
 
 func needsQuotes(r rune) bool {
-	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:@%+,=~", r))
+	isPlain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	return !isPlain && !strings.ContainsRune("-_./:@%+,=~", r)
 }
 
 // needsPrintf reports whether a character is other than it looks, or invisible.

@@ -206,13 +206,16 @@ func (t *transport) check(request *http.Request, response *http.Response) error 
 
 const maxLocation = 200
 
+// isSelfReview reports whether a part of a path is a resource that says what the user may do.
+func isSelfReview(part string) bool { return strings.HasPrefix(part, "selfsubject") }
+
 func limitOf(request *http.Request, response *http.Response) int64 {
 	switch {
 	case response.StatusCode >= http.StatusBadRequest:
 		return maxSmall
 	case request.Context().Value(streaming{}) != nil:
 		return 0
-	case slices.ContainsFunc(strings.Split(request.URL.Path, "/"), func(part string) bool { return strings.HasPrefix(part, "selfsubject") }):
+	case slices.ContainsFunc(strings.Split(request.URL.Path, "/"), isSelfReview):
 		return maxSmall
 	}
 	return MaxAnswer

@@ -125,7 +125,9 @@ func (f Fleet) backup(i int) *velerov1.Backup {
 		"velero.io/resource-timeout":                 "10m0s",
 	}
 	if i < f.Running {
-		b.Status.Phase, b.Status.CompletionTimestamp, b.Status.Progress.ItemsBackedUp = velerov1.BackupPhaseInProgress, nil, 400
+		b.Status.Phase = velerov1.BackupPhaseInProgress
+		b.Status.CompletionTimestamp = nil
+		b.Status.Progress.ItemsBackedUp = 400
 		b.Status.BackupItemOperationsCompleted = 0
 	}
 	return b
@@ -168,7 +170,9 @@ func (f Fleet) restore(i int) *velerov1.Restore {
 	}
 	r.Finalizers = []string{"restores.velero.io/external-resources-finalizer"}
 	if i < f.Running {
-		r.Status.Phase, r.Status.CompletionTimestamp, r.Status.Progress.ItemsRestored = velerov1.RestorePhaseInProgress, nil, 300
+		r.Status.Phase = velerov1.RestorePhaseInProgress
+		r.Status.CompletionTimestamp = nil
+		r.Status.Progress.ItemsRestored = 300
 	}
 	return r
 }

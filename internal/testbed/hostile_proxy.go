@@ -37,13 +37,11 @@ const rawBytes = "\uf8fe"
 // and the clipboard, C1 as UTF-8 and as single bytes, what reorders and hides
 // text, forged lines, and characters that swallow a row.
 var Poison = "\x1b[31m\x1b[2J\x1b]0;owned\x07\x1b]52;c;aGk=\x07\x1bP+q544e\x1b\\\x1b[6n\u009b31m\u009d52;c;aGk=\u009c" +
-	rawBytes + "\u202eevil\u2066\u200b\u2028\ufeff\U000e0041\ue000\x00\x05\b\x7f\r\nerror: " +
-	"forged\ta" + strings.Repeat("\u0301", 30) +
-	"ｶ" + strings.Repeat("\uff9e", 30) + "\u0e19" + strings.Repeat("\u0e33", 30) + "👍" + strings.Repeat("\U0001f3fb", 30) +
-	strings.Repeat(
-		"\u1100",
-		30,
-	) + "\u0915" + strings.Repeat("\u0903", 30) + strings.Repeat("\u0915\u094d", 30) + "🇩🇪👩\u200d👩\ufe0f"
+	rawBytes + "\u202eevil\u2066\u200b\u2028\ufeff\U000e0041\ue000\x00\x05\b\x7f\r\n" +
+	"error: forged\ta" + strings.Repeat("\u0301", 30) +
+	"ｶ" + strings.Repeat("\uff9e", 30) + "\u0e19" + strings.Repeat("\u0e33", 30) +
+	"👍" + strings.Repeat("\U0001f3fb", 30) + strings.Repeat("\u1100", 30) +
+	"\u0915" + strings.Repeat("\u0903", 30) + strings.Repeat("\u0915\u094d", 30) + "🇩🇪👩\u200d👩\ufe0f"
 
 // headerPoison is what Go's client takes in a header: no control of ASCII.
 const headerPoison = "\u009b31m\u009d52;c;aGk=\u009c\x9b31m\u202eevil\u200b"

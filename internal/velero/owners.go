@@ -153,11 +153,16 @@ func Owners() []Owner {
 		podVolumes = []VolumeKind{PodVolumeBackup, PodVolumeRestore}
 		all        = VolumeKinds[:]
 
-		isNew, accepted, prepared  = []string{VolumeNew}, []string{VolumeAccepted}, []string{VolumePrepared}
-		inProgress, moving         = []string{VolumeInProgress}, []string{VolumeInProgress, VolumeCanceling}
-		before15, before17         = Version{1, 15, 0}, Version{1, 17, 0}
-		upload, backup, restore    = "pkg/controller/data_upload_controller.go", "pkg/controller/pod_volume_backup_controller.go", "pkg/controller/pod_volume_restore_controller.go"
-		download, watcher, exposer = "pkg/controller/data_download_controller.go", "pkg/datapath/micro_service_watcher.go", "pkg/exposer/csi_snapshot.go"
+		isNew, accepted, prepared = []string{VolumeNew}, []string{VolumeAccepted}, []string{VolumePrepared}
+		inProgress, moving        = []string{VolumeInProgress}, []string{VolumeInProgress, VolumeCanceling}
+		before15, before17        = Version{1, 15, 0}, Version{1, 17, 0}
+
+		upload   = "pkg/controller/data_upload_controller.go"
+		download = "pkg/controller/data_download_controller.go"
+		backup   = "pkg/controller/pod_volume_backup_controller.go"
+		restore  = "pkg/controller/pod_volume_restore_controller.go"
+		watcher  = "pkg/datapath/micro_service_watcher.go"
+		exposer  = "pkg/exposer/csi_snapshot.go"
 	)
 	const (
 		prepareFlag, operationField = "data-mover-prepare-timeout", "spec.operationTimeout"

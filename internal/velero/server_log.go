@@ -214,7 +214,8 @@ func (e *LogEntry) ofController(kind, ref string) bool {
 // (sigs.k8s.io/controller-runtime/pkg/internal/controller, reconcileHandler).
 func (e *LogEntry) refuses(namespace, name string) bool {
 	c := e.Fields["controller"]
-	return e.Text == "Reconciler error" && (c == string(BackupController) || c == string(RestoreController) || c == string(BackupQueueController)) &&
+	ofJobs := c == string(BackupController) || c == string(RestoreController) || c == string(BackupQueueController)
+	return e.Text == "Reconciler error" && ofJobs &&
 		e.Fields["name"] == name &&
 		(e.Fields["namespace"] == "" || e.Fields["namespace"] == namespace)
 }

@@ -139,7 +139,8 @@ func UnreadNote(version string) string {
 	if !IsUnread(version) {
 		return ""
 	}
-	return "Velero " + version + " was not read: rules and defaults are those of " + Current.String() + ", and no limit proves anything"
+	return "Velero " + version + " was not read: rules and defaults are those of " + Current.String() +
+		", and no limit proves anything"
 }
 
 // LocksForMaintenance reports whether maintenance holds its repository's lock while its Job runs

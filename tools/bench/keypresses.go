@@ -24,9 +24,11 @@ func (b *bench) keyPresses(ctx context.Context) error {
 		words, namespace, target string
 		busy                     bool
 		runs                     int
-	}{{"small cluster", small, "", false, 1}, {"small cluster, 500 " +
-		"updates/s", small, "at most 50 (p99)", true, min(b.runs, 3)},
-		{"large cluster, 500 updates/s", large, "at most 50 (p99)", true, min(b.runs, 2)}} {
+	}{
+		{"small cluster", small, "", false, 1},
+		{"small cluster, 500 updates/s", small, "at most 50 (p99)", true, min(b.runs, 3)},
+		{"large cluster, 500 updates/s", large, "at most 50 (p99)", true, min(b.runs, 2)},
+	} {
 		pace := keyPace
 		if !at.busy {
 			pace = time.Hour

@@ -41,8 +41,13 @@ const (
 // style gives the sixteen colours values for a dark page and for a light one.
 const style = `text{font:14px Menlo,Consolas,"DejaVu Sans Mono",monospace;white-space:pre;fill:var(--ink)}
 .b{font-weight:700}.d{opacity:.7}.u{text-decoration:underline}
-:root{--paper:#fbfbfd;--ink:#24292f;--rim:#d0d7de;--c0:#24292f;--c1:#b3151d;--c2:#116329;--c3:#7d4e00;--c4:#0550ae;--c5:#7b2fb5;--c6:#0f5f6b;--c7:#57606a;--c8:#57606a;--c9:#a40e26;--c10:#1a7f37;--c11:#633c01;--c12:#0969da;--c13:#8250df;--c14:#1b6f7c;--c15:#24292f}
-@media (prefers-color-scheme:dark){:root{--paper:#0d1117;--ink:#e6edf3;--rim:#30363d;--c0:#0d1117;--c1:#ff7b72;--c2:#56d364;--c3:#e3b341;--c4:#79c0ff;--c5:#d2a8ff;--c6:#56d4dd;--c7:#b1bac4;--c8:#9198a1;--c9:#ffa198;--c10:#7ee787;--c11:#f2cc60;--c12:#a5d6ff;--c13:#e2c5ff;--c14:#8ddbe0;--c15:#f0f6fc}}
+:root{--paper:#fbfbfd;--ink:#24292f;--rim:#d0d7de;--c0:#24292f;--c1:#b3151d;--c2:#116329;--c3:#7d4e00;` +
+	`--c4:#0550ae;--c5:#7b2fb5;--c6:#0f5f6b;--c7:#57606a;--c8:#57606a;--c9:#a40e26;--c10:#1a7f37;` +
+	`--c11:#633c01;--c12:#0969da;--c13:#8250df;--c14:#1b6f7c;--c15:#24292f}
+@media (prefers-color-scheme:dark){:root{--paper:#0d1117;--ink:#e6edf3;--rim:#30363d;` +
+	`--c0:#0d1117;--c1:#ff7b72;--c2:#56d364;--c3:#e3b341;--c4:#79c0ff;--c5:#d2a8ff;` +
+	`--c6:#56d4dd;--c7:#b1bac4;--c8:#9198a1;--c9:#ffa198;--c10:#7ee787;--c11:#f2cc60;` +
+	`--c12:#a5d6ff;--c13:#e2c5ff;--c14:#8ddbe0;--c15:#f0f6fc}}
 `
 
 // draw draws a film as an SVG that repeats itself, one frame as a still. A page that
@@ -52,8 +57,8 @@ func draw(film []frame, columns, rows int) string {
 	var b strings.Builder
 	fmt.Fprintf(
 		&b,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" xml:space=\"preserve\" viewBox=\"0 0 %g %g\" width=\"%g\" "+
-			"height=\"%g\">\n<style>\n%s",
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" xml:space=\"preserve\" "+
+			"viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\">\n<style>\n%s",
 		width,
 		height,
 		width,
@@ -73,8 +78,9 @@ func draw(film []frame, columns, rows int) string {
 		height,
 	)
 	b.WriteString(
-		"<circle cx=\"20\" cy=\"18\" r=\"6\" fill=\"#ff5f57\"/><circle cx=\"40\" cy=\"18\" r=\"6\" " +
-			"fill=\"#febc2e\"/><circle cx=\"60\" cy=\"18\" r=\"6\" fill=\"#28c840\"/>\n<g class=\"film\">\n",
+		"<circle cx=\"20\" cy=\"18\" r=\"6\" fill=\"#ff5f57\"/>" +
+			"<circle cx=\"40\" cy=\"18\" r=\"6\" fill=\"#febc2e\"/>" +
+			"<circle cx=\"60\" cy=\"18\" r=\"6\" fill=\"#28c840\"/>\n<g class=\"film\">\n",
 	)
 	for i, f := range film {
 		fmt.Fprintf(&b, "<g transform=\"translate(%g %g)\">", float64(i)*width+margin, titleHeight)

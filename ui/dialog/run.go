@@ -70,8 +70,8 @@ func (r *run) execute(ctx context.Context) (outcome, error) {
 	}
 	r.begun = true
 	// Stands if Apply panics.
-	r.outcome.State, r.outcome.Message = action.Unfinished, "veltui has a defect and does not know whether "+
-		"anything was sent"
+	r.outcome.State = action.Unfinished
+	r.outcome.Message = "veltui has a defect and does not know whether anything was sent"
 	r.mu.Unlock()
 	defer close(r.done)
 	ctx, cancel := context.WithCancelCause(ctx)

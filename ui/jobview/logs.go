@@ -417,9 +417,8 @@ func (p *logsPage) empty(s *Screen, l *jobLog) string {
 	case l.store != nil && l.view.Seen() > 0:
 		return ""
 	case l.reading.Err != nil:
-		return "The log cannot be read: " + l.reading.Err.Error() + ". veltui tries again in a minute; press " + s.sources.Keys.Key(
-			"reconnect",
-		) + " to try now."
+		return "The log cannot be read: " + l.reading.Err.Error() + ". veltui tries again in a minute; press " +
+			s.sources.Keys.Key("reconnect") + " to try now."
 	case !l.reading.Pending():
 		return "Nothing was logged about this " + word + "."
 	case l.live && len(l.origin.Load().Pods) > 0:

@@ -96,6 +96,6 @@ func (p *timelinePage) lines(c draw.Canvas, s *Screen) pager.Source {
 	return lines
 }
 
-const timelineLegend = "cluster: the API server noted it. velero, node-agent and node: by the clock of the " +
-	"machine that wrote it. " +
+const timelineLegend = "cluster: the API server noted it. " +
+	"velero, node-agent and node: by the clock of the machine that wrote it. " +
 	"log: the server's log. seen: veltui saw it since it started."

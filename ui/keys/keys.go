@@ -115,7 +115,17 @@ const (
 
 // Lines is how many lines a motion goes down, with so many in half a page, a page and all.
 func (m Motion) Lines(half, page, all int) int {
-	return [...]int{Up: -1, Down: 1, PageUp: -page, PageDown: page, HalfUp: -half, HalfDown: half, Top: -all, Bottom: all}[m]
+	lines := [...]int{
+		Up:       -1,
+		Down:     1,
+		PageUp:   -page,
+		PageDown: page,
+		HalfUp:   -half,
+		HalfDown: half,
+		Top:      -all,
+		Bottom:   all,
+	}
+	return lines[m]
 }
 
 // Moving are the bindings that move through a screen, the same for all of them.
@@ -144,7 +154,9 @@ func Moving(move func(Motion)) []Binding {
 			"to the end",
 		},
 	)
-	for i, name := range []string{"up", "down", "page-up", "page-down", "half-page-up", "half-page-down", "top", "bottom"} {
+	for i, name := range []string{
+		"up", "down", "page-up", "page-down", "half-page-up", "half-page-down", "top", "bottom",
+	} {
 		moving[i].Name = name
 	}
 	return moving
@@ -256,7 +268,10 @@ func signs(c draw.Canvas) []string {
 	lines := []string{"  " + t.Strong.Render("Signs")}
 	for _, sign := range [][2]string{
 		{t.Bad.Render(g.Attention), "stuck, orphaned or malformed: see the line below the table"},
-		{t.Good.Render(g.Done) + " " + t.Waiting.Render(g.Partly) + " " + t.Bad.Render(g.Failed), "ended: Completed, PartiallyFailed, Failed"},
+		{
+			t.Good.Render(g.Done) + " " + t.Waiting.Render(g.Partly) + " " + t.Bad.Render(g.Failed),
+			"ended: Completed, PartiallyFailed, Failed",
+		},
 		{t.Text.Render(g.Approx), "veltui's own estimate, not yet Velero's number"},
 		{"R B", "restore, backup"},
 		{t.Accent.Render(g.Marked), "marked, to be finalized or deleted"},

@@ -85,7 +85,9 @@ func (f *Form) troubles(c draw.Canvas) []string {
 		style    lipgloss.Style
 		sign     string
 	}{
-		{preflight.Obstacle, c.Theme.Bad, c.Glyphs.Failed}, {preflight.Doubt, c.Theme.Waiting, c.Glyphs.Attention}, {preflight.Note, c.Theme.Dim, c.Glyphs.Fact},
+		{preflight.Obstacle, c.Theme.Bad, c.Glyphs.Failed},
+		{preflight.Doubt, c.Theme.Waiting, c.Glyphs.Attention},
+		{preflight.Note, c.Theme.Dim, c.Glyphs.Fact},
 	} {
 		for _, found := range f.checkShown().Findings {
 			if found.Severity == kind.severity {

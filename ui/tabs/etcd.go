@@ -116,7 +116,11 @@ func etcdState(b etcd.JudgedBackup) detail.Text {
 	case b.Verdict.State() == diagnosis.Stuck:
 		return detail.Styled(detail.Bad, "stuck")
 	}
-	style := map[string]detail.Style{etcd.Completed: detail.Good, etcd.Failed: detail.Bad, etcd.Skipped: detail.Waiting}[b.Condition.Type]
+	style := map[string]detail.Style{
+		etcd.Completed: detail.Good,
+		etcd.Failed:    detail.Bad,
+		etcd.Skipped:   detail.Waiting,
+	}[b.Condition.Type]
 	if style == detail.Plain && b.Verdict.State() == diagnosis.Unknown {
 		style = detail.Waiting
 	}

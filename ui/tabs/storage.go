@@ -272,7 +272,8 @@ var repositoryKind = Kind{
 					string(r.Status.Phase),
 					"repository",
 				},
-				about:    r.Name + " holds volume data of namespace " + r.Spec.VolumeNamespace + " in location " + r.Spec.BackupStorageLocation + ".",
+				about: r.Name + " holds volume data of namespace " + r.Spec.VolumeNamespace +
+					" in location " + r.Spec.BackupStorageLocation + ".",
 				page:     detail.Page{Kind: "repository", Name: r.Name, State: repositoryState(r)},
 				Cells:    func(now time.Time) []Cell { return repositoryCells(r, malformed, now) },
 				Document: func() document.Placed { return document.NewRepository(r, a) },

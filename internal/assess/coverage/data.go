@@ -178,6 +178,7 @@ func (p *plan) csiSnapshot(v volume) Verdict {
 			return unknown(NotSeen, resource+" cannot be read: "+why)
 		}
 	}
+	builtIn := p.spec.DataMover == "" || p.spec.DataMover == "velero"
 	switch moves := p.spec.SnapshotMoveData; {
 	case !exists:
 		return leftOut(NoStorageClass, "its storage class "+class+" does not exist")
@@ -186,7 +187,7 @@ func (p *plan) csiSnapshot(v volume) Verdict {
 			NoSnapshotClass,
 			"no VolumeSnapshotClass fits driver "+driver+", or several do and none is marked",
 		)
-	case (moves != nil && *moves || moves == nil && p.Server.Flags.MoveData) && (p.spec.DataMover == "" || p.spec.DataMover == "velero") && len(p.agents) == 0:
+	case (moves != nil && *moves || moves == nil && p.Server.Flags.MoveData) && builtIn && len(p.agents) == 0:
 		return leftOut(NoNodeAgent, "its snapshot is to be moved, and no node-agent runs")
 	}
 	return taken

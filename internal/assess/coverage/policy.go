@@ -80,7 +80,10 @@ func (p *Policy) parse(configMap string, data map[string]string) error {
 		}
 	}
 	if i := p.Include; i != nil {
-		for _, pair := range [][2][]string{{i.IncludedCluster, i.ExcludedCluster}, {i.IncludedNamespaced, i.ExcludedNamespaced}} {
+		for _, pair := range [][2][]string{
+			{i.IncludedCluster, i.ExcludedCluster},
+			{i.IncludedNamespaced, i.ExcludedNamespaced},
+		} {
 			if slices.Contains(slices.Concat(pair[0], pair[1]), "*") || sets.New(pair[0]...).HasAny(pair[1]...) {
 				return errors.New("its includeExcludePolicy has * or a resource in both lists")
 			}
@@ -134,13 +137,16 @@ func (c *conditions) hold(pv *corev1.PersistentVolumeSpec, claim *corev1.Persist
 	size := pv.Capacity.Storage()
 	return c.lower.Cmp(*size) <= 0 && (c.upper.IsZero() || c.upper.Cmp(*size) >= 0) &&
 		oneOf(c.StorageClass, pv.StorageClassName) &&
-		(c.NFS == nil || pv.NFS != nil && cmp.Or(c.NFS.Server, pv.NFS.Server) == pv.NFS.Server && cmp.Or(c.NFS.Path, pv.NFS.Path) == pv.NFS.Path) &&
+		(c.NFS == nil || pv.NFS != nil &&
+			cmp.Or(c.NFS.Server, pv.NFS.Server) == pv.NFS.Server &&
+			cmp.Or(c.NFS.Path, pv.NFS.Path) == pv.NFS.Path) &&
 		c.fitCSI(pv.CSI) &&
 		oneOf(c.Types, volumeType(pv.PersistentVolumeSource)) &&
 		labels.SelectorFromSet(c.Labels).Matches(labels.Set(claim.Labels)) &&
 		oneOf(c.Phases, claim.Status.Phase) &&
 		(c.Mode == "" || claim.Spec.VolumeMode != nil && *claim.Spec.VolumeMode == c.Mode) &&
-		(len(c.AccessModes) == 0 || len(c.AccessModes) == len(claim.Spec.AccessModes) && sets.New(c.AccessModes...).Equal(sets.New(claim.Spec.AccessModes...)))
+		(len(c.AccessModes) == 0 || len(c.AccessModes) == len(claim.Spec.AccessModes) &&
+			sets.New(c.AccessModes...).Equal(sets.New(claim.Spec.AccessModes...)))
 }
 
 // oneOf reports whether a condition lists a value, or nothing.

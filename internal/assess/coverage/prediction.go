@@ -87,7 +87,8 @@ func Predict(c *Cluster, s *Schedule) Prediction {
 		}
 	}
 	out.Unknown = append(out.Unknown, c.unread()...)
-	for _, list := range append(slices.Collect(maps.Values(out.Workloads)), out.Namespaces, out.Claims, out.Data, out.Unknown) {
+	workloads := slices.Collect(maps.Values(out.Workloads))
+	for _, list := range append(workloads, out.Namespaces, out.Claims, out.Data, out.Unknown) {
 		slices.Sort(list)
 	}
 	return out

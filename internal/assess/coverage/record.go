@@ -102,7 +102,8 @@ func saved(v *artifact.Volume) Verdict {
 // failure matches what Velero says of an item that an action failed on: it lists the item, and stores neither that nor
 // what the action would have saved, as a snapshot that timed out (pkg/backup/item_backupper.go, executeActions).
 var failure = regexp.MustCompile(
-	`(?s)name: /(\S+) .*\(groupResource=([^,]+), namespace=([^,]*), name=([^)]+)\): (?:rpc error: code = \w+ desc = )?(.*)`,
+	`(?s)name: /(\S+) .*\(groupResource=([^,]+), namespace=([^,]*), name=([^)]+)\): ` +
+		`(?:rpc error: code = \w+ desc = )?(.*)`,
 )
 
 // AddErrors notes the items that errors of the backup name. What fails while a pod brings it in fails the pod, too.

@@ -29,7 +29,12 @@ import (
 var typed = func() runtime.Decoder {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, storagev1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
+		corev1.AddToScheme,
+		appsv1.AddToScheme,
+		batchv1.AddToScheme,
+		storagev1.AddToScheme,
+		authorizationv1.AddToScheme,
+		authenticationv1.AddToScheme,
 	} {
 		utilruntime.Must(add(s))
 	}

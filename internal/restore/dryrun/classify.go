@@ -65,7 +65,8 @@ var (
 	// What belongs to a namespace: quotas (k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go), limit
 	// ranges (k8s.io/kubernetes/plugin/pkg/admission/limitranger), Pod Security (k8s.io/pod-security-admission/admission).
 	ofNamespace = regexp.MustCompile(
-		`is forbidden: (?:exceeded quota: |failed quota: |insufficient quota |status unknown for quota: |violates PodSecurity |.* per (?:Container|Pod|PersistentVolumeClaim) is )`,
+		`is forbidden: (?:exceeded quota: |failed quota: |insufficient quota |status unknown for quota: |` +
+			`violates PodSecurity |.* per (?:Container|Pod|PersistentVolumeClaim) is )`,
 	)
 )
 
@@ -117,7 +118,8 @@ func classify(err error, resource string, in situation) answer {
 	// k8s.io/apiserver/pkg/admission/plugin/webhook/errors/statuserror.go, NewDryRunUnsupportedErr
 	case apierrors.IsBadRequest(err) && strings.Contains(text, "does not support dry run"):
 		return untold("%s: it is asked only when the restore runs", text)
-	case apierrors.IsForbidden(err) && (unauthorized.MatchString(text) || escalation.MatchString(text) || strings.Contains(text, constraint)):
+	case apierrors.IsForbidden(err) &&
+		(unauthorized.MatchString(text) || escalation.MatchString(text) || strings.Contains(text, constraint)):
 		return asked()
 	case apierrors.IsNotFound(err):
 		return classifyMissing(err, text, resource, in, asked)

@@ -28,6 +28,9 @@ const (
 	etcdLimit = 3 << 19
 )
 
+// isNoSegment reports whether a name cannot be part of a request's path.
+func isNoSegment(name string) bool { return len(content.IsPathSegmentName(name)) > 0 }
+
 // sendBody prepares an item of the backup, sends it and decides what became of it.
 func (r *run) sendBody(ctx context.Context, i *item, body []byte) {
 	o := &unstructured.Unstructured{}
@@ -40,7 +43,7 @@ func (r *run) sendBody(ctx context.Context, i *item, body []byte) {
 	case o.UnmarshalJSON(body) != nil:
 		i.decide(cannotTell, "its body in the backup cannot be read")
 		return
-	case slices.ContainsFunc([]string{resourceName(i.resource), i.namespace, i.name}, func(part string) bool { return len(content.IsPathSegmentName(part)) > 0 }):
+	case slices.ContainsFunc([]string{resourceName(i.resource), i.namespace, i.name}, isNoSegment):
 		i.decide(cannotTell, "its name is no part of a path")
 		return
 	case r.Ambiguous(i.resource):

@@ -40,7 +40,11 @@ type Query struct {
 	Namespaces map[string]live.Namespace // those of the target, nil if they are not known
 	Order      []string                  // the resources in Velero's order
 	// Bodies reads what the backup holds of the items that are wanted.
-	Bodies func(ctx context.Context, wanted func(resource, namespace, name string) bool, visit func(resource, namespace, name string, body []byte)) error
+	Bodies func(
+		ctx context.Context,
+		wanted func(resource, namespace, name string) bool,
+		visit func(resource, namespace, name string, body []byte),
+	) error
 	// Ambiguous reports whether the backup holds a resource in several API versions of which Velero chooses one.
 	Ambiguous func(resource string) bool
 	Secrets   bool   // Secrets sends Secrets, too

@@ -232,7 +232,9 @@ func Visit[O any, P interface {
 				for i := 0; err == nil && i < len(parts.Items); i++ {
 					var malformed []decode.Malformed
 					if malformed, err = decode.Object(parts.Items[i], &page.Items[i]); len(malformed) > 0 {
-						misread[strings.TrimPrefix(P(&page.Items[i]).GetNamespace()+"/"+P(&page.Items[i]).GetName(), "/")] = malformed[0].String()
+						object := P(&page.Items[i])
+						name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+						misread[name] = malformed[0].String()
 					}
 				}
 			}

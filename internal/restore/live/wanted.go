@@ -107,7 +107,9 @@ func (r *Reader) Failing(
 		switch {
 		case apierrors.IsForbidden(err):
 			unseen = append(unseen, resource)
-		case errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError && status.Status().Code != http.StatusGatewayTimeout:
+		case errors.As(err, &status) &&
+			status.Status().Code >= http.StatusInternalServerError &&
+			status.Status().Code != http.StatusGatewayTimeout:
 			failing[resource] = err.Error()
 		}
 	})

@@ -205,7 +205,11 @@ func (i *compared) merge(lacking, differing []string, policy velerov1.PolicyType
 // reset removes what Velero does not compare, or makes the same in both.
 func reset(object *unstructured.Unstructured) {
 	prepare.Reset(object)
-	for _, path := range [][]string{{"namespace"}, {"labels", velerov1.RestoreNameLabel}, {"labels", velerov1.BackupNameLabel}} {
+	for _, path := range [][]string{
+		{"namespace"},
+		{"labels", velerov1.RestoreNameLabel},
+		{"labels", velerov1.BackupNameLabel},
+	} {
 		unstructured.RemoveNestedField(object.Object, append([]string{"metadata"}, path...)...)
 	}
 }

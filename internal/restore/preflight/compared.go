@@ -223,7 +223,8 @@ func (c *check) moved(g *comparedGroup, then string) string {
 	if g.resource != clusterBindings || g.reasons["subjects"] == 0 || len(c.Restore.NamespaceMapping) == 0 {
 		return ""
 	}
-	return " Velero maps the namespaces in the subjects of what it restores: accounts of the old namespace may " + then + "."
+	return " Velero maps the namespaces in the subjects of what it restores: accounts of the old namespace may " +
+		then + "."
 }
 
 // nothing is the difference that Velero sees in objects with the same content.

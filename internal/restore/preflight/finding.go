@@ -78,13 +78,15 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Reason   Reason   `json:"reason"`
-	Resource string   `json:"resource,omitempty"` // Resource is plural and group, as "deployments.apps"; empty where it is about no kind.
+	// Resource is plural and group, as "deployments.apps"; empty where it is about no kind.
+	Resource string `json:"resource,omitempty"`
 	// Namespace is the one of the target; empty where it is about none, or several.
-	Namespace string   `json:"namespace,omitempty"`
-	Names     []string `json:"names,omitempty"` // Names are some of the items, as "namespace/name" where Namespace does not tell.
-	Count     int      `json:"count"`           // Count is how many items it is about.
-	Sentence  string   `json:"sentence"`
-	Remedy    string   `json:"remedy,omitempty"` // Remedy is what you can do, empty where nothing needs to be done.
+	Namespace string `json:"namespace,omitempty"`
+	// Names are some of the items, as "namespace/name" where Namespace does not tell.
+	Names    []string `json:"names,omitempty"`
+	Count    int      `json:"count"` // Count is how many items it is about.
+	Sentence string   `json:"sentence"`
+	Remedy   string   `json:"remedy,omitempty"` // Remedy is what you can do, empty where nothing needs to be done.
 }
 
 // NotLooked is something that could not be looked at. It is never a no.

@@ -258,7 +258,8 @@ func (c *check) findStorage(s *storage) {
 						then,
 					),
 					Remedy: "Create the class, or have Velero change it: a ConfigMap in the namespace of Velero, with the " +
-						"labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, whose data maps " + class + " to one that exists.",
+						"labels velero.io/plugin-config: \"\" and velero.io/change-storage-class: RestoreItemAction, " +
+						"whose data maps " + class + " to one that exists.",
 				}))
 			}
 		}

@@ -190,7 +190,14 @@ func defaultsOf(l *corev1.LimitRange) (all asks) {
 			for _, from := range []struct {
 				list corev1.ResourceList
 				to   int
-			}{{item.Default, i + 2}, {item.Max, i + 2}, {item.DefaultRequest, i}, {item.Default, i}, {item.Max, i}, {item.Min, i}} {
+			}{
+				{item.Default, i + 2},
+				{item.Max, i + 2},
+				{item.DefaultRequest, i},
+				{item.Default, i},
+				{item.Max, i},
+				{item.Min, i},
+			} {
 				if q, ok := from.list[name]; ok && !one.given[from.to] {
 					one.set(from.to, amountOf(q, i))
 				}

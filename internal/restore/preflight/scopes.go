@@ -54,13 +54,17 @@ func ofClaims(q *corev1.ResourceQuota) bool {
 // (k8s.io/kubernetes/pkg/quota/v1/evaluator/core/pods.go, podMatchesScopeFunc).
 func (s podScope) matches(r corev1.ScopedResourceSelectorRequirement) (in, known bool) {
 	in, known = map[corev1.ResourceQuotaScope]bool{
-		corev1.ResourceQuotaScopeTerminating: s.terminating, corev1.ResourceQuotaScopeNotTerminating: !s.terminating,
-		corev1.ResourceQuotaScopeBestEffort: s.bestEffort, corev1.ResourceQuotaScopeNotBestEffort: !s.bestEffort,
+		corev1.ResourceQuotaScopeTerminating:    s.terminating,
+		corev1.ResourceQuotaScopeNotTerminating: !s.terminating,
+		corev1.ResourceQuotaScopeBestEffort:     s.bestEffort,
+		corev1.ResourceQuotaScopeNotBestEffort:  !s.bestEffort,
 	}[r.ScopeName]
 	if r.ScopeName == corev1.ResourceQuotaScopePriorityClass {
 		in, known = map[corev1.ScopeSelectorOperator]bool{
-			corev1.ScopeSelectorOpExists: s.class != "", corev1.ScopeSelectorOpDoesNotExist: s.class == "",
-			corev1.ScopeSelectorOpIn: slices.Contains(r.Values, s.class), corev1.ScopeSelectorOpNotIn: !slices.Contains(r.Values, s.class),
+			corev1.ScopeSelectorOpExists:       s.class != "",
+			corev1.ScopeSelectorOpDoesNotExist: s.class == "",
+			corev1.ScopeSelectorOpIn:           slices.Contains(r.Values, s.class),
+			corev1.ScopeSelectorOpNotIn:        !slices.Contains(r.Values, s.class),
 		}[r.Operator]
 	}
 	return in || !known, known

@@ -211,7 +211,8 @@ func (c *check) location() {
 			severity,
 			LocationUnavailable,
 			fmt.Sprintf("The backup's storage location %s is not Available. %s", name, then),
-			"Check the object store and its credentials: kubectl -n "+v.Location.Namespace+" describe backupstoragelocation "+name+".",
+			"Check the object store and its credentials: kubectl -n "+v.Location.Namespace+
+				" describe backupstoragelocation "+name+".",
 		)
 	}
 }

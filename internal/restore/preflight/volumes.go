@@ -106,22 +106,43 @@ func (c *check) bind(s *storage, i collector.Item, name string, class *string, s
 }
 
 func (c *check) findUnbound(s *storage) {
-	const free = "Delete those claims first if these are to replace them. Free a Released volume: kubectl patch pv " +
-		"NAME --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}]'. For new and empty volumes, have a " +
-		"resource modifier remove spec.volumeName."
+	const free = "Delete those claims first if these are to replace them. Free a Released volume: " +
+		"kubectl patch pv NAME --type json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}]'. " +
+		"For new and empty volumes, have a resource modifier remove spec.volumeName."
 	for _, found := range []struct {
 		*group
 		severity                       Severity
 		claims, sentence, then, remedy string
 	}{
-		{&s.unbound, Obstacle, human.Plural(s.unbound.count, "claim names a volume that cannot be bound to "+
-			"it", "claims name a volume that cannot be bound to them"), "%s (%s). They stay Pending.", "", free},
-		{&s.unsure, Doubt, human.Count(s.unsure.count, "claim"), "Of %s, Velero may keep the name of a volume that " +
-			"Kubernetes does not give them (%s).", " Then they stay Pending. Velero's record of the backup's volumes, or " +
-			"whether it runs with EnableCSI, decides and is not known.", free},
-		{&s.taken, Doubt, human.Count(s.taken.count, "claim"), "Velero patches volumes that exist, and gives them to " +
-			"%s (%s). The claims that have them now lose them.", "", "Restore with existingResourcePolicy none, or leave " +
-			"out the volumes."},
+		{
+			&s.unbound,
+			Obstacle,
+			human.Plural(
+				s.unbound.count,
+				"claim names a volume that cannot be bound to it",
+				"claims name a volume that cannot be bound to them",
+			),
+			"%s (%s). They stay Pending.",
+			"",
+			free,
+		},
+		{
+			&s.unsure,
+			Doubt,
+			human.Count(s.unsure.count, "claim"),
+			"Of %s, Velero may keep the name of a volume that Kubernetes does not give them (%s).",
+			" Then they stay Pending. Velero's record of the backup's volumes, or whether it runs with EnableCSI, " +
+				"decides and is not known.",
+			free,
+		},
+		{
+			&s.taken,
+			Doubt,
+			human.Count(s.taken.count, "claim"),
+			"Velero patches volumes that exist, and gives them to %s (%s). The claims that have them now lose them.",
+			"",
+			"Restore with existingResourcePolicy none, or leave out the volumes.",
+		},
 	} {
 		if found.count > 0 {
 			c.find(

@@ -40,8 +40,8 @@ func (c *check) webhooks() {
 			Count:    1,
 			Names:    []string{name},
 			Sentence: fmt.Sprintf(
-				"Webhook %s of %s has no Service %s, and its failure policy is Fail: Kubernetes refuses %s that it applies to "+
-					"(%s).",
+				"Webhook %s of %s has no Service %s, and its failure policy is Fail: "+
+					"Kubernetes refuses %s that it applies to (%s).",
 				w.Name,
 				name,
 				w.Service,

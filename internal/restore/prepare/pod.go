@@ -61,7 +61,9 @@ func dropNamed(object map[string]any, list string, unwanted func(name string) bo
 func (r *Rules) hook(o *unstructured.Unstructured, spec map[string]any, c *Change) {
 	const prefix = "init.hook.restore.velero.io/"
 	annotations := o.GetAnnotations()
-	image, name, text := annotations[prefix+"container-image"], annotations[prefix+"container-name"], annotations[prefix+"command"]
+	image := annotations[prefix+"container-image"]
+	name := annotations[prefix+"container-name"]
+	text := annotations[prefix+"command"]
 	switch {
 	case image == "":
 		if slices.ContainsFunc(r.Restore.Hooks.Resources, inits) {

@@ -121,7 +121,10 @@ func Settle(resource string, o *unstructured.Unstructured) {
 		delete(o.Object, name)
 	}
 	o.Object["metadata"] = metadata
-	for _, at := range []string{"spec.template.metadata.annotations", "spec.jobTemplate.spec.template.metadata.annotations"} {
+	for _, at := range []string{
+		"spec.template.metadata.annotations",
+		"spec.jobTemplate.spec.template.metadata.annotations",
+	} {
 		path := strings.Split(at, ".")
 		if template, _, _ := unstructured.NestedMap(o.Object, path...); template != nil {
 			_ = unstructured.SetNestedMap(o.Object, withoutWritten(template), path...)

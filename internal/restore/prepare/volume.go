@@ -16,8 +16,8 @@ func (r *Rules) volume(o *unstructured.Unstructured, c *Change) {
 	switch {
 	case r.NativeSnapshots && (!recorded || method == "NativeSnapshot"):
 		c.unsure(
-			"the backup has native snapshots: if there is one of it, Velero gives the restored one a new name, or leaves this " +
-				"one",
+			"the backup has native snapshots: if there is one of it, Velero gives the restored one a new name, " +
+				"or leaves this one",
 		)
 	case method == "PodVolumeBackup",
 		method == "CSISnapshot",

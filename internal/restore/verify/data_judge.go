@@ -120,8 +120,8 @@ func (d *dataJudge) claim(i Item) Volume {
 	case i.State == MadeAnew && object.Restore != "":
 		v.State, v.Why = DataExisted, "restore "+object.Restore+" made this claim after this one had ended"
 	case i.State == MadeAnew && v.Method != "":
-		v.State, v.Why = DataEmpty, "somebody made this claim after the restore had ended, so what the backup has did "+
-			"not get into it"
+		v.State = DataEmpty
+		v.Why = "somebody made this claim after the restore had ended, so what the backup has did not get into it"
 	case moved != nil:
 		v.State, v.Why = d.ofMoved(moved)
 	case d.older(object):
@@ -129,8 +129,8 @@ func (d *dataJudge) claim(i Item) Volume {
 	case info == nil && d.NoSaved != "":
 		v.State, v.Why = DataUnknown, "what the backup has of it is not known"
 	case info == nil:
-		v.State, v.Why = DataUnknown, "there is no record that the backup has its data, or that the restore brought "+
-			"it: it may be empty"
+		v.State = DataUnknown
+		v.Why = "there is no record that the backup has its data, or that the restore brought it: it may be empty"
 	case !known:
 		v.State, v.Why = DataUnknown, "veltui could not read the claim"
 	default:

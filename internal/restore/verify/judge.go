@@ -251,7 +251,8 @@ func (j *judge) there(resource string, i results.Item, o live.Object) (State, st
 		return Existed, "the cluster writes it itself"
 	case i.Did == results.Failed && keptByCluster[resource]:
 		return Existed, "the cluster keeps writing to it"
-	case i.Did == results.Failed && older && (ours || i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differing(resource, o) != "":
+	case i.Did == results.Failed && older &&
+		(ours || i.Why == "" || strings.Contains(i.Why, "already exists")) && j.differing(resource, o) != "":
 		return Existed, "Velero left it as it was, and " + j.differing(resource, o)
 	case i.Did == results.Failed && ours: // with the policy update (pkg/restore/restore.go, processUpdateResourcePolicy)
 		return Differs, cmp.Or(

@@ -205,7 +205,8 @@ var (
 	assignment = regexp.MustCompile(`(` + phrase + `)(` + leads + `)`)
 	// ownedPassword is a password, whose it is, and what leads to its value.
 	ownedPassword = regexp.MustCompile(
-		`(` + phrase + `)(?:\s+(?i:for|of|to|on|at|de|del|para|pour|du|für|von|для|от)\s+[^:=\n]{1,60}?|(?:\s+[^\s:=]+){1,2}?)(` + leads + `)`,
+		`(` + phrase + `)(?:\s+(?i:for|of|to|on|at|de|del|para|pour|du|für|von|для|от)\s+[^:=\n]{1,60}?|` +
+			`(?:\s+[^\s:=]+){1,2}?)(` + leads + `)`,
 	)
 	// inSentence is a word that may be a password's, and what may lead to the value.
 	inSentence = regexp.MustCompile(`(` + phrase + `)((?:\s+` + copula + `)?[\s「"'«“]+)`)
@@ -217,7 +218,9 @@ var (
 	unspaced = regexp.MustCompile(`(密码|密碼|口令|令牌|密钥|密鑰|パスワード|トークン|暗証番号|비밀번호|암호)((?:是|为|為|は|が|은|는)?[\s「"']*)`)
 	// entry is a variable or a header in a list, and what leads to its value.
 	entry = regexp.MustCompile(
-		`(?i:` + quote + field + quote + `\s*[:=]\s*` + quote + `)(` + wordOf + `)(` + quote + `[,\s]+` + quote + `(?i:value)` + quote + `\s*[:=]\s*)`,
+		`(?i:` + quote + field + quote + `\s*[:=]\s*` + quote + `)` +
+			`(` + wordOf + `)` +
+			`(` + quote + `[,\s]+` + quote + `(?i:value)` + quote + `\s*[:=]\s*)`,
 	)
 	// longFlag is a flag with its value behind it, in a command line or in a list.
 	longFlag = regexp.MustCompile(`(--` + wordOf + `)(\\*["']?(?:[\s,]|\\+\s|\\+n)+(?:-\s+)?\\*["']?)`)
@@ -238,7 +241,8 @@ var (
 
 // errorWords are what an error may be in one word.
 var errorWords = regexp.MustCompile(
-	`(?i)^(?:not|no|cannot|EOF|timeout|forbidden|unauthorized|denied|invalid|empty|missing|unknown|unset|none|null|nil|true|false|required|expired|fehlt|\d{1,3})[.!,:;]?$`,
+	`(?i)^(?:not|no|cannot|EOF|timeout|forbidden|unauthorized|denied|invalid|empty|missing|unknown|` +
+		`unset|none|null|nil|true|false|required|expired|fehlt|\d{1,3})[.!,:;]?$`,
 )
 
 // redactNamed takes out the values of names that foldName and classify know.

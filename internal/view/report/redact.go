@@ -13,15 +13,19 @@ import (
 const redacted = "[redacted]"
 
 // names are those of fields that hold credentials.
-const names = `pass(?:word|wd|phrase|code|wort)|pwd|kennwort|secret|token|(?:secret|access|api|account|shared|private|encryption|storage|master|application|license|signing|hmac|session|unseal|recovery|deploy)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
-	`client[-_]?(?:secret|key|key-data|certificate-data)|certificate-authority-data|credentials?|signature|sig|authorization|cookie|auth`
+const names = `pass(?:word|wd|phrase|code|wort)|pwd|kennwort|secret|token|` +
+	`(?:secret|access|api|account|shared|private|encryption|storage|master|application|license|signing|hmac|` +
+	`session|unseal|recovery|deploy)[-_ ]?(?:access)?[-_ ]?key(?:[-_ ]?id)?|` +
+	`client[-_]?(?:secret|key|key-data|certificate-data)|certificate-authority-data|credentials?|` +
+	`signature|sig|authorization|cookie|auth`
 
 // While rules work, cutOut stands for redacted and kept before what stays, so that no rule takes either for a value.
 const cutOut, kept = "\x00", "\x01"
 
 // noise splits words unseen: colours, as they are, as sanitize or as JSON writes them, and marks without width.
 var noise = regexp.MustCompile(
-	`(?:\x1b|\\x1b|\\u001[bB])\[[0-9;]*[mK]|[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x00\x01]|\\u(?:200[b-f]|2060|feff)`,
+	`(?:\x1b|\\x1b|\\u001[bB])\[[0-9;]*[mK]|` +
+		`[\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x00\x01]|\\u(?:200[b-f]|2060|feff)`,
 )
 
 // spaces are those that \s does not know.
@@ -30,19 +34,25 @@ var spaces = regexp.MustCompile(`[\p{Z}\x{85}]`)
 // refused is how the API server names an object that it refuses, after a colon: `secret: namespaces "x" not
 // found`; how Velero names one that exists; and what the API server says of a field without its value.
 var refused = regexp.MustCompile(
-	`:( [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid)|\S+ already exists\. Warning: the in-cluster| (?:Required value|Forbidden|Not found|Too long):| (?:EOF|not found|timeout)(?:[\s.,:;)"']|$)| (?:no such |cannot |could not |failed |unable ))`,
+	`:(` +
+		` [a-z]+s(?:\.[a-z0-9.]+)? "[^"\n]*" (?:not found|already exists|is forbidden|is invalid)|` +
+		`\S+ already exists\. Warning: the in-cluster|` +
+		` (?:Required value|Forbidden|Not found|Too long):| (?:EOF|not found|timeout)(?:[\s.,:;)"']|$)|` +
+		` (?:no such |cannot |could not |failed |unable ))`,
 )
 
 // restored is how Velero names a Secret that it restores.
 var restored = regexp.MustCompile(`(\brestor(?:e|ing) Secret:)( [a-z0-9.-]+)`)
 
 const (
-	named = `(?:[A-Za-z0-9_.-]*(?:` + names + `|passwords|tokens)(?:[-_]?(?:hash|value|base|id))?|(?:\b|[A-Za-z0-9.-]*_)pw)`
+	named = `(?:[A-Za-z0-9_.-]*(?:` + names + `|passwords|tokens)(?:[-_]?(?:hash|value|base|id))?|` +
+		`(?:\b|[A-Za-z0-9.-]*_)pw)`
 	field = `(?:name|key|property|header)`
 	quote = `\\*["']?`
 	// quoted may hold quotes that are escaped, and may itself be in a text in quotes.
-	quoted = `"(?:[^"\\\x00]|\\.)*"?|\\"(?:[^"\\\x00]|\\\\\\"|\\[^"])*\\*"?|\\*"(?:[^"\\\x00]|\\[^"])*\\*"?|'(?:[^'\\]|\\.|'')*'?`
-	value  = `(?:` + quoted + `|\[[^\]\x00]*\]?|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\}?)*\}?)*\}?|[^\s"'\x00\x01]+)`
+	quoted = `"(?:[^"\\\x00]|\\.)*"?|\\"(?:[^"\\\x00]|\\\\\\"|\\[^"])*\\*"?|` +
+		`\\*"(?:[^"\\\x00]|\\[^"])*\\*"?|'(?:[^'\\]|\\.|'')*'?`
+	value = `(?:` + quoted + `|\[[^\]\x00]*\]?|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\}?)*\}?)*\}?|[^\s"'\x00\x01]+)`
 	// next parts the arguments of a command, in a line or in a list.
 	next = `[\s"'\\,]+`
 )
@@ -58,7 +68,8 @@ var rules = []struct {
 	// The data of a Secret, as JSON at any depth, as Go prints a map, or as YAML: all up to the end.
 	{
 		regexp.MustCompile(
-			`(?is)(\\*"?\b(?:stringData|data)\\*"?\s*[:=]\s*)(?:map\[[^\]]*\](?:(?:\[\]byte|string|interface \{\}|any)\{.*)?|\{.*)`,
+			`(?is)(\\*"?\b(?:stringData|data)\\*"?\s*[:=]\s*)` +
+				`(?:map\[[^\]]*\](?:(?:\[\]byte|string|interface \{\}|any)\{.*)?|\{.*)`,
 		),
 		"${1}" + cutOut,
 	},
@@ -74,13 +85,18 @@ var rules = []struct {
 	{regexp.MustCompile(`((?:^|[\s"'])(?:-u|--user)[\s="'\\,]*[^\s:"',]+:)[^\s"',\\]+`), "${1}" + cutOut},
 	{
 		regexp.MustCompile(
-			`(\b(?:docker|podman|nerdctl|skopeo|helm|cqlsh|mongo\w*)\b[^\n]*?[\s"']-p` + next + `|\b(?:sqlcmd|bcp|isql|osql)\b[^\n]*?[\s"']-P` + next + `)[^\s"'\\]+`,
+			`(\b(?:docker|podman|nerdctl|skopeo|helm|cqlsh|mongo\w*)\b[^\n]*?[\s"']-p` + next + `|` +
+				`\b(?:sqlcmd|bcp|isql|osql)\b[^\n]*?[\s"']-P` + next + `)[^\s"'\\]+`,
 		),
 		"${1}" + cutOut,
 	},
 	{
 		regexp.MustCompile(
-			`(\bredis-cli\b[^\n]*?[\s"']-a` + next + `|\bldap\w+\b[^\n]*?[\s"']-w` + next + `|\bopenssl\b[^\n]*?\s-(?:k|K|pass\w*)\s+|\bhtpasswd\b(?:\s+-\S+)*\s+\S+\s+\S+\s+|\bmc\s+alias\s+set\s+\S+\s+\S+\s+)[^\n|;&]+`,
+			`(\bredis-cli\b[^\n]*?[\s"']-a` + next + `|` +
+				`\bldap\w+\b[^\n]*?[\s"']-w` + next + `|` +
+				`\bopenssl\b[^\n]*?\s-(?:k|K|pass\w*)\s+|` +
+				`\bhtpasswd\b(?:\s+-\S+)*\s+\S+\s+\S+\s+|` +
+				`\bmc\s+alias\s+set\s+\S+\s+\S+\s+)[^\n|;&]+`,
 		),
 		"${1}" + cutOut,
 	},
@@ -94,7 +110,8 @@ var rules = []struct {
 	// Addresses that are a key themselves.
 	{
 		regexp.MustCompile(
-			`(?i)((?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/|webhook[-_]?url["']?\s*[:=]\s*["']?)[^\s"']+`,
+			`(?i)((?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|webhook\.office\.com)/|` +
+				`webhook[-_]?url["']?\s*[:=]\s*["']?)[^\s"']+`,
 		),
 		"${1}" + cutOut,
 	},
@@ -116,7 +133,8 @@ var rules = []struct {
 	{regexp.MustCompile(`\b(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|A3T[A-Z0-9])[A-Z0-9]{8,}\b`), cutOut},
 	{
 		regexp.MustCompile(
-			`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sha256~|AIza|hv[sbr]\.|dckr_pat_|dop_v1_|npm_|ya29\.|sk_live_|sk-proj-|SG\.|glsa_|AGE-SECRET-KEY-1)[A-Za-z0-9_.-]{8,}`,
+			`\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|sha256~|AIza|hv[sbr]\.|dckr_pat_|` +
+				`dop_v1_|npm_|ya29\.|sk_live_|sk-proj-|SG\.|glsa_|AGE-SECRET-KEY-1)[A-Za-z0-9_.-]{8,}`,
 		),
 		cutOut,
 	},
@@ -125,20 +143,24 @@ var rules = []struct {
 	// What the API server says of a field.
 	{
 		regexp.MustCompile(
-			`(?i)((?:` + named + `["'\\]*|\b(?:stringData|data)\[[^\]]*)\]?:)(\s*(?:Invalid|Duplicate|Unsupported) value:\s*)` + value,
+			`(?i)((?:` + named + `["'\\]*|\b(?:stringData|data)\[[^\]]*)\]?:)` +
+				`(\s*(?:Invalid|Duplicate|Unsupported) value:\s*)` + value,
 		),
 		"${1}" + kept + "${2}" + cutOut,
 	},
 	// An environment variable of a container, as JSON, as YAML and as Go prints it.
 	{
 		regexp.MustCompile(
-			`(?i)(` + quote + field + quote + `\s*[:=]\s*` + quote + named + quote + `[,\s]+` + quote + `value` + quote + `\s*[:=]\s*)` + value,
+			`(?i)(` + quote + field + quote + `\s*[:=]\s*` + quote + named + quote + `[,\s]+` +
+				quote + `value` + quote + `\s*[:=]\s*)` + value,
 		),
 		"${1}" + cutOut,
 	},
 	{
 		regexp.MustCompile(
-			`(?i)(` + quote + `value` + quote + `\s*[:=]\s*)` + `(?:\\*"(?:[^"\\]|\\[^"])*\\*"|[^\s,"'\\\x00][^\n,"']*?)` + `([,\s]+` + quote + field + quote + `\s*[:=]\s*` + quote + named + `)`,
+			`(?i)(` + quote + `value` + quote + `\s*[:=]\s*)` +
+				`(?:\\*"(?:[^"\\]|\\[^"])*\\*"|[^\s,"'\\\x00][^\n,"']*?)` +
+				`([,\s]+` + quote + field + quote + `\s*[:=]\s*` + quote + named + `)`,
 		),
 		"${1}" + cutOut + "${2}",
 	},
@@ -163,10 +185,14 @@ var rules = []struct {
 // suspects are credentials if they look so: words after a name, values behind ambiguous names, passwords before a host.
 var suspects = []*regexp.Regexp{
 	regexp.MustCompile(
-		`(?i)((?:\b|_)(?:pass(?:word|wd|phrase)?|pwd|pin|otp|(?:api|access|secret|private|kms|sse-c|encryption|application|master|unseal)[-_ ]?key|token)["']?(?:[\s,;:=>]|</?\w+>)+(?:(?:is|was|of)\s+)?["']?)([^\s"'<>,;\x00]+)`,
+		`(?i)((?:\b|_)(?:pass(?:word|wd|phrase)?|pwd|pin|otp|` +
+			`(?:api|access|secret|private|kms|sse-c|encryption|application|master|unseal)[-_ ]?key|token)` +
+			`["']?(?:[\s,;:=>]|</?\w+>)+(?:(?:is|was|of)\s+)?["']?)([^\s"'<>,;\x00]+)`,
 	),
 	regexp.MustCompile(
-		`(?i)(\b(?:jwt|bearer|session(?:[-_]?id)?|csrf|nonce|salt|dsn|[\w-]*\.key|id_(?:rsa|dsa|ecdsa|ed25519)|\w*dockerconfigjson|\w*KeyEncryption\w*)["']?\s*[:=]\s*["']?)([^\s"'<>,;\x00]+)`,
+		`(?i)(\b(?:jwt|bearer|session(?:[-_]?id)?|csrf|nonce|salt|dsn|` +
+			`[\w-]*\.key|id_(?:rsa|dsa|ecdsa|ed25519)|\w*dockerconfigjson|\w*KeyEncryption\w*)` +
+			`["']?\s*[:=]\s*["']?)([^\s"'<>,;\x00]+)`,
 	),
 	regexp.MustCompile(`(?i)(<value>)([^<\x00]+)`),
 	regexp.MustCompile(`(\b[A-Za-z0-9_.+-]+:)([^\s:/@\x00]+)@[A-Za-z0-9/\[(]`),
@@ -181,7 +207,8 @@ func looksSecret(word string) bool {
 
 // harmless are paths, uids, digests, durations, versions, and kinds of such names.
 var harmless = regexp.MustCompile(
-	`^(?:\.{0,2}/.*|[0-9a-f]{8}-[0-9a-f-]{27}|(?:sha\d+:)?[0-9a-f]{32,}|v?\d[\d.]*[a-z0-9.-]{0,8}|[\w.-]+\.(?:go|yaml|json|io|com|org)(?::\d+)?)$`,
+	`^(?:\.{0,2}/.*|[0-9a-f]{8}-[0-9a-f-]{27}|(?:sha\d+:)?[0-9a-f]{32,}|` +
+		`v?\d[\d.]*[a-z0-9.-]{0,8}|[\w.-]+\.(?:go|yaml|json|io|com|org)(?::\d+)?)$`,
 )
 
 // long is what may be a key or encoded data. Digests, which are hexadecimal, and names in lower case may not.

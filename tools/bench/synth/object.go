@@ -120,7 +120,8 @@ var teams = []string{"red", "green", "blue", "violet", "orange", "black", "white
 func (g *generator) labels(b *strings.Builder) {
 	fmt.Fprintf(
 		b,
-		`"labels":{"app.kubernetes.io/instance":"release-%d","app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%d","pod-template-hash":%q,"team":%q},`,
+		`"labels":{"app.kubernetes.io/instance":"release-%d","app.kubernetes.io/managed-by":"Helm",`+
+			`"app.kubernetes.io/name":"app-%d","pod-template-hash":%q,"team":%q},`,
 		g.rand.IntN(400),
 		g.rand.IntN(90),
 		g.letters(10),
@@ -131,7 +132,8 @@ func (g *generator) labels(b *strings.Builder) {
 // managedFields is where much of a real object's size is.
 func (g *generator) managedFields(b *strings.Builder, want int) {
 	b.WriteString(
-		`"managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{}}},"f:spec":{`,
+		`"managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{` +
+			`"f:metadata":{"f:labels":{".":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{}}},"f:spec":{`,
 	)
 	for i := 0; i*60 < want/4; i++ {
 		if i > 0 {
@@ -156,7 +158,8 @@ func (g *generator) spec(b *strings.Builder, k kind, name string, want int) {
 		plural, group, _ := strings.Cut(name, ".")
 		fmt.Fprintf(
 			b,
-			`,"spec":{"group":%q,"names":{"kind":"G%s","plural":%q,"singular":%q},"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"properties":{`,
+			`,"spec":{"group":%q,"names":{"kind":"G%s","plural":%q,"singular":%q},`+
+				`"scope":"Namespaced","versions":[{"name":"v1","schema":{"openAPIV3Schema":{"properties":{`,
 			group,
 			plural,
 			plural,
@@ -200,8 +203,9 @@ func (g *generator) spec(b *strings.Builder, k kind, name string, want int) {
 
 var words = strings.Fields(
 	`timeout replicas host port image secretKeyRef configMapKeyRef resources limits requests cpu memory
-	tolerations affinity probe path scheme periodSeconds failureThreshold volume mountPath readOnly subPath strategy retention
-	endpoint bucket region credentials token issuer audience cluster namespace selector schedule suspend backoff parallelism
+	tolerations affinity probe path scheme periodSeconds failureThreshold volume mountPath readOnly subPath strategy
+	retention endpoint bucket region credentials token issuer audience cluster namespace selector schedule suspend
+	backoff parallelism
 	description type properties format items required nullable default pattern minimum maximum`,
 )
 
@@ -271,7 +275,10 @@ func (g *generator) containers(b *strings.Builder, n int) {
 		}
 		fmt.Fprintf(
 			b,
-			`{"env":[{"name":"%s_%s","value":"%s"},{"name":"%s","valueFrom":{"secretKeyRef":{"key":"%s","name":"%s-%d"}}}],"image":"registry.example.com/%s/%s:%d.%d.%d","imagePullPolicy":"IfNotPresent","name":"c%d","resources":{"limits":{"memory":"%dMi"},"requests":{"cpu":"%dm","memory":"%dMi"}},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}`,
+			`{"env":[{"name":"%s_%s","value":"%s"},{"name":"%s","valueFrom":{"secretKeyRef":{"key":"%s","name":"%s-%d"}}}],`+
+				`"image":"registry.example.com/%s/%s:%d.%d.%d","imagePullPolicy":"IfNotPresent","name":"c%d",`+
+				`"resources":{"limits":{"memory":"%dMi"},"requests":{"cpu":"%dm","memory":"%dMi"}},`+
+				`"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}`,
 			g.word(),
 			g.word(),
 			g.letters(8),

@@ -1,7 +1,9 @@
 // Command prepared runs Velero's own restore actions on the items in a file and writes what comes of them, for the
 // tests of package internal/restore/prepare:
 //
-//	cd tools/velero && go run ./prepared ../../internal/restore/prepare/testdata/items.json > ../../internal/restore/prepare/testdata/1.18.json
+//	cd tools/velero
+//	testdata=../../internal/restore/prepare/testdata
+//	go run ./prepared $testdata/items.json > $testdata/1.18.json
 //
 // and with -modfile=1.16.mod for another version.
 package main
@@ -75,8 +77,10 @@ func (i *item) restore() {
 	check(object.UnmarshalJSON(text))
 	check(backup.UnmarshalJSON(text))
 	metadata := object.Object["metadata"].(map[string]any)
-	for _, k := range []string{"generateName", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-		"deletionGracePeriodSeconds", "ownerReferences"} {
+	for _, k := range []string{
+		"generateName", "selfLink", "uid", "resourceVersion", "generation",
+		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences",
+	} {
 		delete(metadata, k)
 	}
 	delete(object.Object, "status")
