@@ -255,7 +255,7 @@ func TestJobsAreCounted(t *testing.T) {
 	result := r.judged(t, &says{name: "none", state: "quiet"})
 	if result.Jobs != 5 || !slices.Equal(result.Slow, []string{"backup/slow"}) || !slices.Equal(result.Undecided, []string{"backup/open"}) ||
 		!slices.Equal(result.Unproven, []string{"backup/late"}) ||
-		result.Dead[LostPatch] != 2 {
+		result.Dead[LostPatch] != 1 {
 		t.Errorf(
 			"jobs %d, slow %v, undecided %v, unproven %v, dead %v",
 			result.Jobs,

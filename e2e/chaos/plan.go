@@ -23,6 +23,31 @@ const (
 	QueueRolledBack Cause = "QueueRolledBack"
 )
 
+// seenAfter is how long after its fault a job has to be seen as dead: by Velero's source
+// and the flags of the run nothing is left to wait for then.
+func (c Cause) seenAfter(l Limits) time.Duration {
+	switch c {
+	case LostPatch:
+		return givesUpAfter(l.Resource)
+	case CacheHung:
+		return time.Minute // the reflector's error repeats every 30 s at most
+	case MoverDeleted:
+		return moverGoneAfter(l)
+	}
+	return 0
+}
+
+// moverGoneAfter is how long a node-agent may yet work in silence on a volume whose mover
+// pod is gone (internal/velero/owners.go): it waits for an event and cleans up (three minutes), or
+// has just started and attaches itself to pods. Five minutes more are veltui's margin.
+func moverGoneAfter(l Limits) time.Duration {
+	attach := l.Resource
+	if attach == 0 {
+		attach = 10 * time.Minute
+	}
+	return max(3*time.Minute, attach) + 5*time.Minute
+}
+
 // Act is something that happens in a story: a job, or a fault.
 type Act string
 
@@ -272,8 +297,13 @@ func (w *writer) dead() {
 // die adds an act and the fates that follow from it.
 func (w *writer) die(act Act, share float64) {
 	s := w.add(act, w.at(share), w.length(0.06))
-	fate := func(kind, name string, cause Cause, after time.Duration, source string) {
-		w.story.Fates = append(w.story.Fates, Fate{Job: kind + "/" + name, Cause: cause, After: after, Source: source})
+	fate := func(kind, name string, cause Cause, source string) {
+		w.story.Fates = append(w.story.Fates, Fate{
+			Job:    kind + "/" + name,
+			Cause:  cause,
+			After:  cause.seenAfter(w.story.Limits),
+			Source: source,
+		})
 	}
 	switch act {
 	case RollBackServer:
@@ -282,7 +312,6 @@ func (w *writer) die(act Act, share float64) {
 				"backup",
 				s.Name+"-behind",
 				QueueRolledBack,
-				0,
 				"pkg/controller/backup_controller.go Reconcile (up to 1.17 only new ones are looked at)",
 			)
 		}
@@ -291,7 +320,6 @@ func (w *writer) die(act Act, share float64) {
 			"restore",
 			s.Name,
 			LostMark,
-			0,
 			"pkg/cmd/server/server.go markInProgressRestoresFailed (one try, the error is only logged)",
 		)
 		if w.can.Queues {
@@ -299,7 +327,6 @@ func (w *writer) die(act Act, share float64) {
 				"backup",
 				s.Name,
 				ForgottenReady,
-				0,
 				"pkg/controller/backup_controller.go SetupWithManager (create events are dropped, so a backup that is "+
 					"ReadyToStart when the server starts is never looked at)",
 			)
@@ -311,7 +338,6 @@ func (w *writer) die(act Act, share float64) {
 				kind,
 				s.Name,
 				LostPatch,
-				givesUpAfter(limit),
 				"pkg/controller/"+kind+"_controller.go Reconcile, pkg/client/retry.go (counted from the last upload)",
 			)
 		}
@@ -320,7 +346,6 @@ func (w *writer) die(act Act, share float64) {
 			"restore",
 			s.Name,
 			PhaseEdited,
-			0,
 			"pkg/controller/restore_controller.go Reconcile (only new ones are looked at; one worker, counted from its "+
 				"next restore)",
 		)
@@ -329,7 +354,6 @@ func (w *writer) die(act Act, share float64) {
 			"backup",
 			s.Name,
 			LocationDeleted,
-			0,
 			"pkg/controller/backup_finalizer_controller.go Reconcile (tried again for ever while the location is not there)",
 		)
 	case FailDeletion:
@@ -337,7 +361,6 @@ func (w *writer) die(act Act, share float64) {
 			"backup",
 			s.Name,
 			DeletionFailed,
-			0,
 			"pkg/controller/backup_deletion_controller.go Reconcile (counted from the request's end; a processed one is "+
 				"skipped)",
 		)
@@ -346,7 +369,6 @@ func (w *writer) die(act Act, share float64) {
 			"backup",
 			s.Name,
 			MoverDeleted,
-			30*time.Second,
 			"pkg/datapath/micro_service_watcher.go Init (a deleted pod is never noticed), data_upload_controller.go (no "+
 				"limit in InProgress)",
 		)
@@ -355,7 +377,6 @@ func (w *writer) die(act Act, share float64) {
 			"restore",
 			s.Name,
 			CacheHung,
-			time.Minute,
 			"pkg/restore/restore.go execute (WaitForCacheSync has no limit; the reflector's error repeats every 30 s at most)",
 		)
 	}

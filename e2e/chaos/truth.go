@@ -156,7 +156,9 @@ func learn(entries []Entry) truth {
 		case FailureEntry:
 			t.failures = append(t.failures, e.Text)
 		case FateEntry:
-			t.job(e.Job).fate = &due{Fate: *e.Fate, at: e.At, expected: e.At.Add(e.Fate.After)}
+			fate := *e.Fate
+			fate.After = max(fate.After, fate.Cause.seenAfter(t.story.Limits)) // today it may be later
+			t.job(e.Job).fate = &due{Fate: fate, at: e.At, expected: e.At.Add(fate.After)}
 		case ObjectEntry:
 			t.see(e, volumes)
 		}

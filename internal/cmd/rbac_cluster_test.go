@@ -67,8 +67,6 @@ type rbacCommand struct {
 }
 
 var rbacCommands = []rbacCommand{
-	{shown: "`get`", args: "get -n velero"},
-	{shown: "`get`, without a namespace", args: "get"},
 	{shown: "`get restore/NAME -w`", args: "get -n velero restore/rights-ROLE -w", run: untilInterrupted, live: true},
 	{shown: "`get storage -w`", args: "get -n velero storage -w", run: untilInterrupted, live: true},
 	{shown: "`check`", args: "check -n velero"},
@@ -87,6 +85,9 @@ var rbacCommands = []rbacCommand{
 	{shown: "`preflight`", args: "preflight -n velero backup/rights-stored", decides: "downloads"},
 	{shown: "`coverage`", args: "coverage -n velero", decides: "downloads", reviewed: true},
 	{shown: "`report`", args: "report -n velero restore/rights-done"},
+	// By now nothing has changed for a while, so that get takes a closer look, as check does.
+	{shown: "`get`", args: "get -n velero"},
+	{shown: "`get`, without a namespace", args: "get"},
 	{shown: "`finalize --dry-run`", args: "finalize -n velero restore/rights-ROLE --phase Failed --dry-run=server"},
 	{shown: "`finalize`", args: "finalize -n velero restore/rights-ROLE --phase Failed --yes --observe 1s"},
 	{shown: "`finalize --wake`", args: "finalize -n velero backup/rights-wake-ROLE --wake --yes --observe 1s"},

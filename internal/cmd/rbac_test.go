@@ -38,7 +38,7 @@ func checkDocumented(t *testing.T, name, want string) {
 		return
 	}
 	if !*update {
-		t.Errorf("%s is out of date: go test ./cmd -run %s -update\nwant:\n%s", rbacDoc, t.Name(), want)
+		t.Errorf("%s is out of date: go test ./internal/cmd -run %s -update\nwant:\n%s", rbacDoc, t.Name(), want)
 		return
 	}
 	if err := os.WriteFile(rbacDoc, []byte(doc[:begin]+want+doc[end:]), 0o600); err != nil {
