@@ -145,7 +145,7 @@ lint: lint-tools ## Check formatting, go.mod, go vet, staticcheck and the import
 	$(GO) -C tools/man vet .
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
-	$(GO) test -count=1 -run TestImportRules .
+	$(GO) test -count=1 -run TestImportRules ./internal/repo
 
 .PHONY: fmt
 fmt: ## Format the source
@@ -159,7 +159,7 @@ golden: ## Write the golden frames anew (read the diff before you commit it)
 docs: ## Write the generated parts of docs: commands, keys, reasons, rights, contrasts
 	$(GO) test -count=1 ./ui/draw -run '^TestContrast' -update
 	$(GO) test -count=1 ./internal/cmd -run '^TestRights$$' -update
-	$(GO) test -count=1 . -run '^TestDocsOf' -update
+	$(GO) test -count=1 ./internal/repo -run '^TestDocsOf' -update
 
 .PHONY: clean
 clean: ## Remove what was built, but not the test bed

@@ -240,6 +240,18 @@ func TestNoMissWhileNothingIsHeard(t *testing.T) {
 	wantMoments(t, r.judged(t, &says{name: "b", state: "quiet", from: 1}), "miss backup/b 211-300")
 }
 
+// A job that ends while its fate is noted was ended by what came before.
+func TestEndedJobIsNotDead(t *testing.T) {
+	r := newTape(300)
+	r.sees(10, "b", "WaitingForPluginOperations")
+	r.dies(20, "backup/b", 0)
+	r.sees(23, "b", "Completed")
+	result := r.judged(t, &says{name: "none", state: "quiet"})
+	if result.Dead[LostPatch] != 0 || !slices.Equal(result.Woken, []string{"backup/b"}) {
+		t.Errorf("dead %v, woken %v", result.Dead, result.Woken)
+	}
+}
+
 func TestJobsAreCounted(t *testing.T) {
 	r := newTape(300)
 	r.sees(-1, "before", "Completed")

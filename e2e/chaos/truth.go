@@ -100,7 +100,11 @@ func (c *course) continues(now time.Time) (next change, shock, ok bool) {
 // refutes the fate; if it did after a shock, the fate held until that.
 func (c *course) settle() {
 	i := slices.IndexFunc(c.changes, func(s change) bool { return s.at.After(c.fate.at.Add(fateMargin)) })
-	if i < 0 || between(c.repairs, c.fate.at, c.changes[i].at) {
+	switch {
+	case i < 0 && c.over: // what an earlier fault had begun ended it in the same moment
+		c.fate.woken, c.fate.revived = c.fate.at, c.changes[len(c.changes)-1].at
+		return
+	case i < 0 || between(c.repairs, c.fate.at, c.changes[i].at):
 		return
 	}
 	next := c.changes[i]
