@@ -55,7 +55,7 @@ func TestMakefileSetsTheVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := regexp.MustCompile(`veltui/cmd\.(\w+)=`).FindAllStringSubmatch(string(makefile), -1)
+	set := regexp.MustCompile(`veltui/internal/cmd\.(\w+)=`).FindAllStringSubmatch(string(makefile), -1)
 	declared := regexp.MustCompile(`(?m)^var ([\w, ]+) string$`).FindStringSubmatch(string(source))
 	if len(set) != 3 || declared == nil {
 		t.Fatalf("the Makefile sets %q, the source declares %q", set, declared)
