@@ -879,7 +879,7 @@ func TestFormTypingWhileTheClusterIsChecked(t *testing.T) {
 			}
 		case fetch.Message:
 			_, next := m.Update(msg)
-			if strings.Contains(fmt.Sprintf("%T", msg), "inspect.Preview]") && next != nil {
+			if strings.Contains(fmt.Sprintf("%T", msg), "cluster.Preview]") && next != nil {
 				looks = append(looks, next)
 				return
 			}
