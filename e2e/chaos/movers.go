@@ -25,8 +25,8 @@ const volumeBytes = 1 << 30
 type mover struct {
 	// length is how long one volume takes.
 	length time.Duration
-	// hangs is true for pods that never report, pending for those that never run.
-	hangs, pending bool
+	// hangs is true for pods that never report.
+	hangs bool
 }
 
 // movers play the pods that the node-agent makes for DataUploads: they run,
@@ -78,7 +78,7 @@ func (p *movers) move(ctx context.Context, l *lab.Lab, u *velerov2alpha1.DataUpl
 	began, started := p.started[u.UID]
 	switch u.Status.Phase {
 	case velerov2alpha1.DataUploadPhaseAccepted:
-		if started || m.pending {
+		if started {
 			return nil
 		}
 		if err := l.RunPod(ctx, lab.Namespace, u.Name); err != nil {
