@@ -188,7 +188,7 @@ func (x *execution) confirmDeletion(ctx context.Context, d *delivery) error {
 	switch {
 	case err != nil:
 		return err
-	case now == nil || now.GetUID() != d.object().GetUID() || now.GetDeletionTimestamp() != nil:
+	case isDeleted(d.object(), now):
 		d.land(d.accepted)
 		return nil
 	}

@@ -292,9 +292,14 @@ func (d *deletion) verify(answer *unstructured.Unstructured, dryRun bool) string
 	return ""
 }
 
+// isDeleted reports whether an object as it was seen is gone, or on its way.
+func isDeleted(seen, now *unstructured.Unstructured) bool {
+	return now == nil || now.GetUID() != seen.GetUID() || now.GetDeletionTimestamp() != nil
+}
+
 // find cannot tell our deletion from somebody else's.
 func (d *deletion) find(now *unstructured.Unstructured) finding {
-	if now == nil || now.GetUID() != d.seen.GetUID() || now.GetDeletionTimestamp() != nil {
+	if isDeleted(d.seen, now) {
 		return obscured
 	}
 	return findIn(now, d.seen.GetResourceVersion(), "", "", nil)
