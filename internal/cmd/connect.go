@@ -117,17 +117,25 @@ func (c *connector) openSession() (*session.Session, error) {
 	return s, nil
 }
 
-// explain adds to an error that the context leads to another cluster now, whose credentials do not fit.
-func (p *pinned) explain(err error) error {
+// moved returns an error if the context leads to another cluster now.
+func (p *pinned) moved() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.session == nil {
+		return nil
+	}
+	return p.session.Moved()
+}
+
+// explain adds to an error that the context leads to another cluster now, whose credentials do not fit.
+func (p *pinned) explain(err error) error {
 	var known *session.MovedError
 	var coded exitError
 	switch {
-	case err == nil, p.session == nil, errors.As(err, &known), errors.As(err, &coded) && coded.error == nil:
+	case err == nil, errors.As(err, &known), errors.As(err, &coded) && coded.error == nil:
 		return err
 	}
-	if moved := p.session.Moved(); moved != nil {
+	if moved := p.moved(); moved != nil {
 		return errors.Join(moved, err)
 	}
 	return err

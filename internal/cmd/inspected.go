@@ -157,6 +157,9 @@ func (c *cli) examine(
 		return cluster.Examination{}, err
 	}
 	examined := monitor.AssessOnce(ctx, snap, selected.matches, byName)
+	if moved := c.pinned.moved(); moved != nil { // which left the closer looks without an answer
+		return cluster.Examination{}, moved
+	}
 	if len(examined.Unseen) > 0 {
 		names := mapSlice(examined.Unseen, func(j *job.Job) string { return nameOf(j).String() })
 		fmt.Fprintf(c.streams.ErrOut, "warning: not checked closer: %s; 'veltui explain KIND/NAME' checks one job\n",
