@@ -153,7 +153,12 @@ func TestRoles(t *testing.T) {
 	for _, h := range holders {
 		all.Go(func() {
 			for _, c := range rbacCommands {
-				h.outcomes = append(h.outcomes, b.under(t, h, c))
+				outcome := b.under(t, h, c)
+				// A slow machine ends the time for closer looks before the last of them.
+				for tries := 0; strings.Contains(outcome.output, "not checked closer") && tries < 5; tries++ {
+					outcome = b.under(t, h, c)
+				}
+				h.outcomes = append(h.outcomes, outcome)
 			}
 		})
 	}

@@ -38,12 +38,26 @@ func checkDocumented(t *testing.T, name, want string) {
 		return
 	}
 	if !*update {
-		t.Errorf("%s is out of date: go test ./internal/cmd -run %s -update\nwant:\n%s", rbacDoc, t.Name(), want)
+		t.Errorf("%s is out of date: go test ./internal/cmd -run %s -update", rbacDoc, t.Name())
+		documented, wanted := strings.Split(doc[begin:end], "\n"), strings.Split(want, "\n")
+		for i := range max(len(documented), len(wanted)) {
+			if d, w := tableLine(documented, i), tableLine(wanted, i); d != w {
+				t.Errorf("is   %s\nwant %s", d, w)
+			}
+		}
 		return
 	}
 	if err := os.WriteFile(rbacDoc, []byte(doc[:begin]+want+doc[end:]), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// tableLine is line i, empty behind the last.
+func tableLine(lines []string, i int) string {
+	if i >= len(lines) {
+		return ""
+	}
+	return lines[i]
 }
 
 // runRBAC is `veltui rbac` in this process: it needs neither cluster nor terminal.
