@@ -41,7 +41,7 @@ func checkDocumented(t *testing.T, name, want string) {
 		t.Errorf("%s is out of date: go test ./internal/cmd -run %s -update", rbacDoc, t.Name())
 		documented, wanted := strings.Split(doc[begin:end], "\n"), strings.Split(want, "\n")
 		for i := range max(len(documented), len(wanted)) {
-			if d, w := tableLine(documented, i), tableLine(wanted, i); d != w {
+			if d, w := lineAt(documented, i), lineAt(wanted, i); d != w {
 				t.Errorf("is   %s\nwant %s", d, w)
 			}
 		}
@@ -50,14 +50,6 @@ func checkDocumented(t *testing.T, name, want string) {
 	if err := os.WriteFile(rbacDoc, []byte(doc[:begin]+want+doc[end:]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// tableLine is line i, empty behind the last.
-func tableLine(lines []string, i int) string {
-	if i >= len(lines) {
-		return ""
-	}
-	return lines[i]
 }
 
 // runRBAC is `veltui rbac` in this process: it needs neither cluster nor terminal.
