@@ -201,7 +201,7 @@ func TestLogFrames(t *testing.T) {
 			size[1],
 			withLogs(writes(logs.Origin{Pods: []string{"velero-1"}}, live, nil, true)),
 		)
-		drive(t, m, press(t, m, "l"), "nothing about this job since")
+		drive(t, m, press(t, m, "l"), "nothing about this job since", "3 lines", "Error updating")
 		golden(t, fmt.Sprintf("job-logs-live-%dx%d", size[0], size[1]), plain(checkFrame(t, m)))
 		press(t, m, "esc")
 	}

@@ -78,7 +78,7 @@ func newKubelet(t *testing.T) (*kubelet, Options) {
 			}
 			return c.Pods(ns), nil
 		},
-		Pause: 10 * time.Millisecond, Patience: 5 * time.Second,
+		Pause: 10 * time.Millisecond, Patience: 5 * time.Minute,
 	}
 }
 
