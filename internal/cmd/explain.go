@@ -209,18 +209,21 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 	if !v.Proof.IsZero() {
 		l.add("proof: %s: %s", v.Proof.Kind(), v.Proof.Fact().Text)
 	}
+	l.clause("\nnext: ", v.Advice)
+	l.finalizing(j.plan)
+	l.remedies(j.remedies, action.Finalize)
 	facts := slices.DeleteFunc(slices.Clone(v.Facts), func(f diagnosis.Fact) bool { return f == v.Proof.Fact() })
 	l.facts(facts, j.assessed.Environment.Now)
 	l.list("volumes that have not ended:", openVolumes(volumes))
-	l.list(
-		"limits:",
-		mapSlice(
-			limits,
-			func(limit velero.Limit) string { return limit.Name + " " + limit.Value + " (" + limit.Source + ")" },
-		),
-	)
-	l.clause("\nnext: ", v.Advice)
-	switch plan := j.plan; {
+	waits := mapSlice(v.Waits, func(w diagnosis.Wait) velero.WaitName { return w.Name })
+	l.list("limits of what it waits for:", mapSlice(velero.NamedLimits(limits, waits), limitText))
+}
+
+func limitText(l velero.Limit) string { return l.Name + " " + l.Value + " (" + l.Source + ")" }
+
+// finalizing says what the plan to finalize a job would do, or why it does nothing. plan is nil for none.
+func (l *lines) finalizing(plan *action.Plan) {
+	switch {
 	case plan == nil:
 	case plan.Effect() == action.Refuse:
 		l.add("\n%s", plan.Objection())
@@ -229,7 +232,6 @@ func (l *lines) explain(j closeLook, volumes []assess.Volume, limits []velero.Li
 		l.add("\nfinalize would move it from %s to %s: %s", dash(plan.From), plan.To, plan.Why)
 		l.command("  ", plan.Veltui("finalize", plan.Kind.Word()+"/"+plan.Name))
 	}
-	l.remedies(j.remedies, action.Finalize)
 }
 
 const volumesShown = 20

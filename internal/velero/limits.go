@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
@@ -197,6 +198,25 @@ func Limits(o metav1.Object, server Server, agents []Agent) []Limit {
 	return append(limits.list, prepareLimit(agents))
 }
 
+// NamedLimits are those limits that rows of [Waits] name as what bounds the wait, or as how many there are for a place
+// in the queue, with all of [SlotLimits]: those are listed for volumes that wait.
+func NamedLimits(limits []Limit, waits []WaitName) []Limit {
+	settings := []string{slotSetting, prepareQueueSetting}
+	for _, w := range Waits() {
+		if !slices.Contains(waits, w.Name) {
+			continue
+		}
+		settings = append(settings, w.Limit.Setting)
+		if w.Name == WaitQueue {
+			settings = append(settings, w.Workers)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(limits), func(l Limit) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(l.Name, "spec."), " on ")
+		return !slices.ContainsFunc(settings, func(setting string) bool { return strings.Contains(setting, name) })
+	})
+}
+
 // limitsOf collects the limits of a job on one server.
 type limitsOf struct {
 	server Server
@@ -281,20 +301,22 @@ func prepareLimit(agents []Agent) Limit {
 	return Limit{"data-mover-prepare-timeout", prepare.String(), source}
 }
 
+const slotSetting, prepareQueueSetting = "loadConcurrency", "prepareQueueLength"
+
 // SlotLimits are how many volumes may be moved and prepared at once; none if nobody looked.
 func SlotLimits(s Slots) []Limit {
 	var limits []Limit
 	for _, node := range slices.Sorted(maps.Keys(s.ByNode)) {
-		limits = append(limits, Limit{"loadConcurrency on " + node, strconv.Itoa(s.ByNode[node]), s.Source})
+		limits = append(limits, Limit{slotSetting + " on " + node, strconv.Itoa(s.ByNode[node]), s.Source})
 	}
 	if s.PrepareQueue > 0 {
-		limits = append(limits, Limit{"prepareQueueLength", strconv.Itoa(s.PrepareQueue), s.Source})
+		limits = append(limits, Limit{prepareQueueSetting, strconv.Itoa(s.PrepareQueue), s.Source})
 	}
 	if s.Why != "" {
 		limits = append(
 			limits,
 			Limit{
-				"loadConcurrency",
+				slotSetting,
 				strconv.Itoa(defaultSlots),
 				"not known, " + s.Why + "; Velero's default is assumed",
 			},

@@ -74,3 +74,32 @@ func TestSourcesOfLimits(t *testing.T) {
 		}
 	}
 }
+
+// The limits that are shown are those that something it may wait for names.
+func TestNamedLimits(t *testing.T) {
+	limits := []Limit{
+		{Name: "concurrent-backups"}, {Name: "spec.csiSnapshotTimeout"}, {Name: "resource-timeout"},
+		{Name: "fs-backup-timeout"}, {Name: "spec.itemOperationTimeout"}, {Name: "client-qps"},
+		{Name: slotSetting + " on node-1"}, {Name: prepareQueueSetting},
+	}
+	slots := []string{slotSetting + " on node-1", prepareQueueSetting}
+	for _, c := range []struct {
+		waits []WaitName
+		want  []string
+	}{
+		{nil, nil},
+		{[]WaitName{WaitQueue}, []string{"concurrent-backups"}},
+		{[]WaitName{WaitHook}, nil},
+		{[]WaitName{WaitSnapshot}, []string{"spec.csiSnapshotTimeout"}},
+		{[]WaitName{WaitOperations}, []string{"spec.itemOperationTimeout"}},
+		{[]WaitName{WaitPodVolumes, WaitLastPatch}, []string{"resource-timeout", "fs-backup-timeout"}},
+	} {
+		var got []string
+		for _, l := range NamedLimits(limits, c.waits) {
+			got = append(got, l.Name)
+		}
+		if want := slices.Concat(c.want, slots); !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v", c.waits, got, want)
+		}
+	}
+}

@@ -47,16 +47,13 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 	sections, named := describe.Job(s.job, s.assessed, c.Now), s.sources.Keys
 	if c.Width < sideBySide {
 		text := c.Sized(c.Width-2, 0)
-		lines := append(sectionLines(text, sections[:1], named), "")
-		lines = append(
-			append(lines, verdictLines(text, s.job, named)...),
-			append(s.verifiedLines(text), s.errorLines(text)...)...)
-		return draw.Indented(append(append(lines, ""), sectionLines(text, sections[1:], named)...), 1)
+		lines := append(s.verdictLines(text, named), "")
+		return draw.Indented(append(lines, sectionLines(text, sections, named)...), 1)
 	}
 	width := min(c.Width*9/20, 84)
 	left, right := c.Sized(width, 0), c.Sized(min(c.Width-width-4, widest), 0)
 	long := func(s describe.Section) bool { return s.Title == "hooks" || s.Title == "metadata" }
-	besides := append(append(verdictLines(right, s.job, named), s.verifiedLines(right)...), s.errorLines(right)...)
+	besides := s.verdictLines(right, named)
 	for _, section := range sections {
 		if long(section) {
 			besides = append(append(besides, ""), sectionLines(right, []describe.Section{section}, named)...)
@@ -65,16 +62,19 @@ func overviewPage(c draw.Canvas, s *Screen) []string {
 	return draw.Indented(left.Beside(sectionLines(left, slices.DeleteFunc(sections, long), named), "  ", besides), 1)
 }
 
-// verdictLines are the verdict, what would help, and the facts.
-func verdictLines(c draw.Canvas, j assess.Judged, named keys.Map) []string {
-	lines := c.Para(c.Theme.Strong, j.Verdict.Summary(), 12)
-	if advice := Advice(j, named); advice != "" {
+// verdictLines are the verdict with its cause, what would help, and the facts.
+func (s *Screen) verdictLines(c draw.Canvas, named keys.Map) []string {
+	lines := c.Para(c.Theme.Strong, s.job.Verdict.Summary(), 12)
+	if cause := s.errorLines(c); len(cause) > 0 {
+		lines = append(append(lines, cause...), "")
+	}
+	if advice := Advice(s.job, named); advice != "" {
 		lines = append(lines, c.Para(c.Theme.Accent, advice, 12)...)
 	}
-	for _, f := range j.Verdict.Facts {
+	for _, f := range s.job.Verdict.Facts {
 		lines = append(lines, c.Observed(f)...)
 	}
-	return lines
+	return append(lines, s.verifiedLines(c)...)
 }
 
 // verifiedLines say what came of verifying a restore.

@@ -20,9 +20,10 @@ import (
 func (d Document) Markdown() string {
 	w := &writer{made: d.MadeAt.Time}
 	w.head(d)
-	w.verdict(d)
-	w.done(d)
 	w.left(d)
+	w.evidence(d)
+	w.about(d)
+	w.done(d)
 	w.messages(d)
 	w.timeline(d)
 	w.log(d.Log)
@@ -115,7 +116,19 @@ func (w *writer) head(d Document) {
 		state += ", verdict " + code(d.Verdict.State) + " (" + code(d.Verdict.Reason) + ")"
 	}
 	w.line("**%s** %s", text(human.Stop(d.Verdict.Summary)), human.Capital(state)+".")
-	w.line("")
+	if d.Verdict.Proof != nil || d.Verdict.State == "" && len(d.Messages.Groups) > 0 {
+		w.line("")
+	}
+	if p := d.Verdict.Proof; p != nil {
+		w.item("Proof: %s [%s%s]", text(p.Text), code(p.Source), human.Clause(", ", w.seen(p.At)))
+	}
+	w.worst(d)
+}
+
+// about says what the job is, where and since when.
+func (w *writer) about(d Document) {
+	j := d.Job
+	w.heading("About the job and this report")
 	velero := "Velero " + cmp.Or(code(d.Velero), "of an unknown version")
 	w.item("What: a %s by %s in namespace %s%s", strings.ToLower(j.Kind), velero, code(d.Namespace), origin(j))
 	if d.Context != "" {
@@ -171,13 +184,13 @@ func origin(j Job) string {
 	return ""
 }
 
-func (w *writer) verdict(d Document) {
-	w.section("Why", len(d.Verdict.Facts), "veltui has no further evidence.")
-	w.worst(d)
+func (w *writer) evidence(d Document) {
+	w.section("Evidence", len(d.Verdict.Facts), "veltui has no further evidence.")
 	for _, holds := range []bool{true, false} {
 		first := true
 		for _, f := range d.Verdict.Facts {
-			if f.Holds != holds || f.Text == "phase "+d.Job.Phase { // which the head says
+			isSaid := f.Text == "phase "+d.Job.Phase || d.Verdict.Proof != nil && f.Text == d.Verdict.Proof.Text
+			if f.Holds != holds || isSaid { // by the head
 				continue
 			}
 			if first && !holds {
@@ -352,8 +365,13 @@ func (w *writer) limits(d Document) {
 	if d.Verdict.State == "" { // nothing limits a job that has ended
 		return
 	}
-	w.section("Limits in force", len(d.Limits), "The limits are unknown.")
-	for _, l := range d.Limits {
+	waits := make([]velero.WaitName, len(d.Verdict.Waits))
+	for i, wait := range d.Verdict.Waits {
+		waits[i] = velero.WaitName(wait.Name)
+	}
+	limits := velero.NamedLimits(d.Limits, waits)
+	w.section("Limits of what it waits for", len(limits), "Nothing that it may wait for has a limit that is known.")
+	for _, l := range limits {
 		w.item("%s: %s (%s)", code(l.Name), code(l.Value), text(l.Source))
 	}
 }
