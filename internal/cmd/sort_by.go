@@ -28,7 +28,7 @@ type sortBy struct {
 var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
 func columnNames(k *tabs.Kind) []string {
-	return mapSlice(sortColumns(k), func(c column) string { return strings.ToLower(c.title) })
+	return mapSlice(sortColumns(k), func(c column) string { return c.Name })
 }
 
 // parseSortBy reads --sort-by; nil if it was not given. A name without dots and brackets is
@@ -48,7 +48,7 @@ func parseSortBy(text string, k *tabs.Kind) (*sortBy, error) {
 		)
 	}
 	for _, c := range sortColumns(k) {
-		if strings.EqualFold(c.title, text) {
+		if strings.EqualFold(c.Name, text) {
 			return &sortBy{text: text, column: &c, things: k}, nil
 		}
 	}
@@ -96,12 +96,7 @@ func (s *sortBy) sorted(rows []row) ([]row, error) {
 // values are what each row is sorted by.
 func (s *sortBy) values(rows []row) ([]any, error) {
 	if s.column != nil {
-		return mapSlice(rows, func(r row) any {
-			if s.column.order != nil {
-				return s.column.order(r)
-			}
-			return s.column.text(r)
-		}), nil
+		return mapSlice(rows, func(r row) any { return s.column.cell(r).Order }), nil
 	}
 	values := make([]any, len(rows))
 	for _, document := range []func(row) (map[string]any, error){ownDocument, veleroDocument} {
