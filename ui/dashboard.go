@@ -11,10 +11,10 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/ui/tabs"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -69,8 +69,7 @@ func newDashboard(m *Model) *dashboard {
 		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
 	}
 	d.tabs = []*tab{d.active, d.restores, d.backups}
-	// those that come and go stand last
-	for _, other := range []view.Tab{tabs.Schedules(), tabs.Storage(), tabs.Coverage(), tabs.Etcd(), tabs.Deletions()} {
+	for _, other := range resource.Tabs() {
 		d.tabs = append(d.tabs, &tab{name: other.Name, short: other.Short, kinds: other.Kinds, other: &other})
 	}
 	for _, t := range d.tabs {

@@ -11,9 +11,9 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
-	"github.com/veltui/veltui/ui/tabs"
 )
 
 func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
@@ -202,7 +202,7 @@ func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
 		case l.names, t == d.tab:
 			label += " " + t.name
 		}
-		switch unread := t.count == 0 && t.name == tabs.CoverageName; {
+		switch unread := t.count == 0 && t.name == resource.CoverageName; {
 		case l.counts && unread:
 			label += " ?"
 		case l.counts && t != d.active:

@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
@@ -22,7 +23,6 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/ui/restoreform"
-	"github.com/veltui/veltui/ui/tabs"
 )
 
 // onMain are the program's keys over a screen that is no form or dialog.
@@ -71,7 +71,7 @@ func (m *Model) openOther(of *clusterState, t view.Tab, key string) tea.Cmd {
 	switch {
 	case what == "":
 		return nil
-	case t.Name == tabs.SchedulesName:
+	case t.Name == resource.SchedulesName:
 		return m.askNextRun(of, what)
 	}
 	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.ReadEtcdLog(ctx, what); return nil })

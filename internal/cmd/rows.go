@@ -13,7 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/sanitize"
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
-	"github.com/veltui/veltui/ui/tabs"
+	"github.com/veltui/veltui/internal/view/resource"
 )
 
 // answer is what there is in one context of what was asked for.
@@ -30,8 +30,8 @@ func (a answer) malformed() []document.Malformed {
 
 // row is a job or a thing, as a line of the table, a document or a name.
 type row struct {
-	assess.Judged             // of a job
-	thing         *tabs.Thing // nil for a job
+	assess.Judged                 // of a job
+	thing         *resource.Thing // nil for a job
 	object        job.Object
 	uid           types.UID
 	ref           jobName
@@ -114,7 +114,7 @@ func (r row) document(alone bool) document.Placed {
 }
 
 // sortColumns are those of a kind, nil for jobs, with that of the context.
-func sortColumns(k *tabs.Kind) []column {
+func sortColumns(k *resource.Kind) []column {
 	if k == nil {
 		return jobColumns()
 	}

@@ -14,26 +14,26 @@ import (
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/view/document"
-	"github.com/veltui/veltui/ui/tabs"
+	"github.com/veltui/veltui/internal/view/resource"
 )
 
 // sortBy is --sort-by: a column, or a JSONPath into our JSON of a job or into Velero's resource.
 type sortBy struct {
 	text   string
 	column *column
-	things *tabs.Kind // nil for jobs
+	things *resource.Kind // nil for jobs
 	path   *jsonpath.JSONPath
 }
 
 var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
-func columnNames(k *tabs.Kind) []string {
+func columnNames(k *resource.Kind) []string {
 	return mapSlice(sortColumns(k), func(c column) string { return c.Name })
 }
 
 // parseSortBy reads --sort-by; nil if it was not given. A name without dots and brackets is
 // meant as a column: no single top field of a resource has an order.
-func parseSortBy(text string, k *tabs.Kind) (*sortBy, error) {
+func parseSortBy(text string, k *resource.Kind) (*sortBy, error) {
 	if text == "" {
 		return nil, nil
 	}

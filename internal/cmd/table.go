@@ -10,8 +10,8 @@ import (
 
 	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/draw"
-	"github.com/veltui/veltui/ui/tabs"
 )
 
 // column is a column of what `get` prints, with what it says of a row.
@@ -159,8 +159,8 @@ func (t *table) isEmpty(rows [][]string, column int) bool {
 type tablePrinter struct {
 	table
 	wide   bool
-	sorted string     // the column of --sort-by, which is not dropped
-	things *tabs.Kind // nil for jobs
+	sorted string         // the column of --sort-by, which is not dropped
+	things *resource.Kind // nil for jobs
 }
 
 func (p *tablePrinter) columns(several bool) []column {

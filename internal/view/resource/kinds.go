@@ -1,4 +1,4 @@
-package tabs
+package resource
 
 import (
 	"time"
@@ -29,6 +29,9 @@ type Kind struct {
 
 // Kinds are all that `get` knows beside jobs.
 var Kinds = []*Kind{&scheduleKind, &locationKind, &snapshotLocationKind, &repositoryKind, &deletionKind}
+
+// Tabs are all tabs of resources other than jobs. Those that come and go stand last.
+func Tabs() []view.Tab { return []view.Tab{Schedules(), Storage(), Coverage(), Etcd(), Deletions()} }
 
 // Thing is one resource, judged.
 type Thing struct {
