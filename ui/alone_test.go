@@ -12,6 +12,7 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/diagnosis"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -46,12 +47,12 @@ func TestStatesDifferWithoutColor(t *testing.T) {
 	for _, glyphs := range []*draw.Glyphs{&draw.Unicode, &draw.ASCII} {
 		for _, width := range []int{40, 80, 120, 200} {
 			c := draw.Canvas{Width: width, Height: 24, Theme: theme, Glyphs: glyphs, Now: noon}
-			widths := draw.FitColumns(columnsFor(nil, false, columnOrder(nil)), width)
+			widths := view.FitColumns(columnsFor(nil, false, columnOrder(nil)), width)
 			seen := map[string][2]string{}
 			for name, j := range rows {
 				for _, selected := range []bool{false, true} {
 					for _, marked := range []bool{false, true} {
-						row := jobRow(c, j, "", widths, columnOrder(nil), selected)
+						row := jobRow(c, view.JobRow{Judged: j, Now: noon}, widths, columnOrder(nil), selected)
 						if marked {
 							row = ansi.Cut(row, 0, markCell) + glyphs.Marked + ansi.Cut(row, markCell+1, width)
 						}

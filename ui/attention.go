@@ -13,6 +13,7 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/jobview"
@@ -223,12 +224,12 @@ func (d *dashboard) findingRow(c draw.Canvas, r row, selected bool) string {
 		}
 	}
 	ref := min(widest, widestRef, c.Width*2/5)
-	columns := []draw.Column{{Width: 2}, {Width: ref + 1}, {Width: 1, Grow: 1}, {Width: 6, Right: true}}
+	columns := []view.ScreenColumn{{Width: 2}, {Width: ref + 1}, {Width: 1, Grow: 1}, {Width: 6, Right: true}}
 	if c.Width < 100 {
 		columns = columns[:3]
 	}
 	sign, name, text := f.look(c)
-	widths := draw.FitColumns(columns, c.Width)
+	widths := view.FitColumns(columns, c.Width)
 	cells := []string{
 		c.Fit(pointer(c, selected)+sign, 2),
 		c.Cell(name, c.CutMiddle(d.inCluster(r)+f.Kind+" "+f.Name, ref), widths[1], false),

@@ -13,7 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
-	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/keys"
 )
@@ -48,7 +48,7 @@ func changeKey[S any](
 // selectedSchedule is nil if the selected row is no schedule.
 func (d *dashboard) selectedSchedule() (*clusterState, *velerov1.Schedule) {
 	r, _ := d.tab.selected()
-	item, ok := r.item.(*detail.Row)
+	item, ok := r.item.(*view.Row)
 	if !ok || r.cluster == nil || r.cluster.assessed == nil {
 		return nil, nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/cluster"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/fetch"
-	"github.com/veltui/veltui/ui/tabs"
 )
 
 // coverageAge is how old a reading may be when its tab is opened.
@@ -22,7 +22,7 @@ const coverageAge = time.Minute
 func (d *dashboard) Ask() tea.Cmd {
 	opened := d.asked != d.tab
 	d.asked = d.tab
-	if d.tab.name != tabs.CoverageName {
+	if d.tab.name != resource.CoverageName {
 		return nil
 	}
 	var cmds []tea.Cmd
@@ -52,7 +52,7 @@ func (d *dashboard) askCoverage(c *clusterState, opened bool) tea.Cmd {
 		&c.covered,
 		&c.coverage,
 		0,
-		func() bool { return d.tab.name == tabs.CoverageName },
+		func() bool { return d.tab.name == resource.CoverageName },
 		func(ctx context.Context, a *assess.Assessment, say func(string)) (*coverage.Result, error) {
 			ctx, cancel := cluster.WithTimeout(ctx, coverageTimeout)
 			defer cancel()

@@ -10,11 +10,11 @@ import (
 
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
 	"github.com/veltui/veltui/ui/keys"
-	"github.com/veltui/veltui/ui/tabs"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -27,9 +27,9 @@ const attention = 2 * time.Minute
 type tab struct {
 	list
 	name   string
-	short  string      // for narrow screens, empty for name
-	kinds  []string    // what it shows, as watch.Source names them
-	other  *detail.Tab // what the rows are made from that are no jobs, nil on a tab of jobs
+	short  string    // for narrow screens, empty for name
+	kinds  []string  // what it shows, as watch.Source names them
+	other  *view.Tab // what the rows are made from that are no jobs, nil on a tab of jobs
 	count  int
 	groups []clusterGroup // the rows of other, in the order of the clusters
 	filter filter         // what the user has typed on this tab
@@ -69,8 +69,7 @@ func newDashboard(m *Model) *dashboard {
 		backups:  &tab{name: "Backups", kinds: []string{watch.Backups}},
 	}
 	d.tabs = []*tab{d.active, d.restores, d.backups}
-	// those that come and go stand last
-	for _, other := range []detail.Tab{tabs.Schedules(), tabs.Storage(), tabs.Coverage(), tabs.Etcd(), tabs.Deletions()} {
+	for _, other := range resource.Tabs() {
 		d.tabs = append(d.tabs, &tab{name: other.Name, short: other.Short, kinds: other.Kinds, other: &other})
 	}
 	for _, t := range d.tabs {
@@ -380,7 +379,7 @@ func (d *dashboard) openSelected(at jobview.Page) func(string) tea.Cmd {
 			return d.m.openJob(r.cluster, item.UID, at)
 		case *clusterFinding:
 			return d.openFinding(r.cluster, item.Finding)
-		case *detail.Row:
+		case *view.Row:
 			return d.m.openOther(r.cluster, *d.tab.other, item.Key)
 		}
 		return nil

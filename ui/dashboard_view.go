@@ -10,10 +10,10 @@ import (
 
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/ui/detail"
+	"github.com/veltui/veltui/internal/view"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/jobview"
-	"github.com/veltui/veltui/ui/tabs"
 )
 
 func (d *dashboard) Wheel(lines int) { d.tab.wheel(lines) }
@@ -84,7 +84,7 @@ func (d *dashboard) compact(c draw.Canvas) string {
 }
 
 func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
-	if other, ok := r.item.(*detail.Row); ok {
+	if other, ok := r.item.(*view.Row); ok {
 		return shortRow(c, other, r.finding, selected)
 	}
 	if f, ok := r.item.(*clusterFinding); ok {
@@ -102,8 +102,7 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 		return c.Theme.Dim.Render(c.Cut(r.heading, c.Width))
 	}
 	judged := clusterJob{r.cluster, j}.judged()
-	_, stage := stageCell(c, judged, 16)
-	tail := " " + stage
+	tail := " " + view.JobStage(jobAt(c, r, j)).Fit(16)
 	if len(j.Malformed) > 0 {
 		tail = " " + malformedText(c, j.Malformed[0], 22)
 	} else if !j.Terminal() && j.FractionKnown {
@@ -119,7 +118,7 @@ func (d *dashboard) compactRow(c draw.Canvas, r row, selected bool) string {
 		selected,
 		2,
 	) + " " + c.Fit(
-		c.CutMiddle(d.inCluster(r)+draw.KindLetter(j.Kind)+" "+j.Name, width),
+		c.CutMiddle(d.inCluster(r)+view.KindLetter(j.Kind)+" "+j.Name, width),
 		width,
 	) + tail
 }
@@ -203,7 +202,7 @@ func (d *dashboard) tabLabels(c draw.Canvas, l labels) string {
 		case l.names, t == d.tab:
 			label += " " + t.name
 		}
-		switch unread := t.count == 0 && t.name == tabs.CoverageName; {
+		switch unread := t.count == 0 && t.name == resource.CoverageName; {
 		case l.counts && unread:
 			label += " ?"
 		case l.counts && t != d.active:
@@ -248,25 +247,25 @@ func (d *dashboard) body(c draw.Canvas) []string {
 	t := d.tab
 	t.setHeight(c.Height - 1)
 	columns := columnsFor(t.rows, d.several(), d.columns)
-	widths := draw.FitColumns(columns, c.Width)
+	widths := view.FitColumns(columns, c.Width)
 	titles := c.Titles(ordered(columns, d.columns), ordered(widths, d.columns), d.sorting())
 	if t.other != nil {
 		columns = columnsOf(t.groups, 0)
-		titles = c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
+		titles = c.Titles(columns, view.FitColumns(columns, c.Width), draw.Sorting{})
 	}
 	lines := []string{titles}
 	from, to := t.visible()
 	for i := from; i < to; i++ {
 		switch r := t.rows[i]; item := r.item.(type) {
 		case *job.Job:
-			line := jobRow(d.in(r, c), r.cluster.assessed.Of(item), r.cluster.Context, widths, d.columns, i == t.cursor)
+			line := jobRow(d.in(r, c), jobAt(d.in(r, c), r, item), widths, d.columns, i == t.cursor)
 			if r.finding != nil {
 				line = d.alarmed(d.in(r, c), r, line, i == t.cursor)
 			}
 			lines = append(lines, d.highlighted(c, i, line))
 		case *clusterFinding:
 			lines = append(lines, d.highlighted(c, i, d.findingRow(d.in(r, c), r, i == t.cursor)))
-		case *detail.Row:
+		case *view.Row:
 			columns := columnsOf(t.groups, r.group)
 			lines = append(lines, d.highlighted(c, i, otherRow(d.in(r, c), item, r.finding, columns, i == t.cursor)))
 		default:
@@ -298,7 +297,7 @@ func (d *dashboard) about(c draw.Canvas, lines int) []string {
 		return nil
 	}
 	text, style := "", c.Theme.Text
-	if other, isOther := r.item.(*detail.Row); isOther {
+	if other, isOther := r.item.(*view.Row); isOther {
 		if text = other.About; other.Malformed != nil {
 			text = aboutMalformed(other.Malformed)
 		}

@@ -4,74 +4,53 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
-	velerov1 "github.com/vmware-tanzu/velero/pkg/apis/velero/v1"
 
 	"github.com/veltui/veltui/internal/assess"
-	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 )
 
-// At 80 cells the columns fit up to ETA, without RATE; at 120 up to AGE, at 160 all do.
-var jobColumns = []draw.Column{
-	colMark:     {Width: 2},                    // cursor and mark
-	colCluster:  {Title: "CLUSTER", Limit: 40}, // only where there are several
-	colKind:     {Width: 1},
-	colName:     {Title: "NAME", Width: 22, Grow: 6, Limit: 63},
-	colStage:    {Title: "STAGE", Width: 16, Grow: 1, Limit: 26},
-	colProgress: {Title: "PROGRESS", Width: 14, Grow: 1, Limit: 35},
-	colDone:     {Title: "DONE", Width: 11, Priority: 2, Right: true},
-	colRate:     {Title: "RATE", Width: 8, Priority: 3, Right: true},
-	colETA:      {Title: "ETA", Width: 8, Priority: 1, Right: true},
-	colErrors:   {Title: "ERR", Width: 5, Priority: 5, Right: true},
-	colWarnings: {Title: "WARN", Width: 5, Priority: 6, Right: true},
-	colAge:      {Title: "AGE", Width: 6, Priority: 4, Right: true},
-	colExpires:  {Title: "EXPIRES", Width: 7, Priority: 8, Right: true},
-	colLocation: {Title: "LOCATION", Width: 10, Grow: 1, Limit: 24, Priority: 9},
-	colFrom:     {Title: "FROM", Width: 20, Grow: 1, Limit: 63, Priority: 7},
-}
+// jobColumns are the columns of jobs on the screen. The first has the cursor and the mark.
+var jobColumns = append(
+	[]view.JobColumn{{Column: view.Column{Screen: view.ScreenColumn{Width: 2}}}},
+	slices.DeleteFunc(
+		slices.Clone(view.JobColumns),
+		func(c view.JobColumn) bool { return c.Screen.Width == 0 },
+	)...)
 
-const (
-	colMark = iota
-	colCluster
-	colKind
-	colName
-	colStage
-	colProgress
-	colDone
-	colRate
-	colETA
-	colErrors
-	colWarnings
-	colAge
-	colExpires
-	colLocation
-	colFrom
+const colMark = 0
+
+// The columns that the layout of a row names.
+var (
+	colCluster  = columnNamed("context")
+	colKind     = columnNamed("kind")
+	colName     = columnNamed("name")
+	colStage    = columnNamed("stage")
+	colProgress = columnNamed("progress")
+	colETA      = columnNamed("eta")
+	colErrors   = columnNamed("errors")
+	colWarnings = columnNamed("warnings")
+	colLocation = columnNamed("location")
+	colFrom     = columnNamed("from")
 )
 
-// columnNames are those that the user can choose. The others, up to the name, come first.
-var columnNames = []string{
-	colStage:    "stage",
-	colProgress: "progress",
-	colDone:     "done",
-	colRate:     "rate",
-	colETA:      "eta",
-	colErrors:   "errors",
-	colWarnings: "warnings",
-	colAge:      "age",
-	colExpires:  "expires",
-	colLocation: "location",
-	colFrom:     "from",
+func columnNamed(name string) int {
+	return slices.IndexFunc(jobColumns, func(c view.JobColumn) bool { return c.Name == name })
 }
 
-// Columns are the names of the columns that can be chosen, in their usual order.
-func Columns() []string { return slices.Clone(columnNames[colStage:]) }
+// Columns are the names of the columns that can be chosen, in their usual order. The others, up to the name, come
+// first.
+func Columns() (names []string) {
+	for _, c := range jobColumns[colStage:] {
+		names = append(names, c.Name)
+	}
+	return names
+}
 
 // columnOrder is that of the chosen columns, or all. From the bar to the warnings they stay
 // together in their usual order: one text takes their place where a job has ended or waits.
@@ -83,13 +62,13 @@ func columnOrder(chosen []string) []int {
 	together := func(column int) bool { return column >= colProgress && column <= colWarnings }
 	var group []int
 	for _, name := range chosen {
-		if column := slices.Index(columnNames, name); together(column) {
+		if column := columnNamed(name); together(column) {
 			group = append(group, column)
 		}
 	}
 	slices.Sort(group)
 	for _, name := range chosen {
-		switch column := slices.Index(columnNames, name); {
+		switch column := columnNamed(name); {
 		case !together(column):
 			order = append(order, column)
 		case !slices.ContainsFunc(order, together):
@@ -108,21 +87,20 @@ func ordered[T any](of []T, order []int) []T {
 }
 
 // columnsFor gives names no more room than the longest needs, so that others can grow.
-func columnsFor(rows []row, several bool, order []int) []draw.Column {
-	columns := slices.Clone(jobColumns)
-	for i := range columns {
-		if !slices.Contains(order, i) {
+func columnsFor(rows []row, several bool, order []int) []view.ScreenColumn {
+	columns := make([]view.ScreenColumn, len(jobColumns))
+	for i, c := range jobColumns {
+		if columns[i] = c.Screen; !slices.Contains(order, i) || i == colCluster && !several {
 			columns[i].Width = 0
 		}
 	}
 	if several {
-		columns[colCluster].Width, columns[colCluster].Grow = 10, 2
 		columns[colName].Width = 18
 	}
 	name, from, location, in := 0, 0, 0, 0
 	for _, r := range rows {
 		if j, ok := r.item.(*job.Job); ok {
-			_, origin := draw.Origin(j)
+			_, origin := view.Origin(j)
 			name, from, location = max(name, len(j.Name)), max(from, len(origin)), max(location, len(j.StorageLocation))
 			in = max(in, len(r.cluster.Context))
 		}
@@ -133,60 +111,50 @@ func columnsFor(rows []row, several bool, order []int) []draw.Column {
 	return columns
 }
 
-func jobRow(c draw.Canvas, j assess.Judged, cluster string, widths, order []int, selected bool) string {
+// jobAt is the job of a row at the canvas's present.
+func jobAt(c draw.Canvas, r row, j *job.Job) view.JobRow {
+	return view.JobRow{Judged: r.cluster.assessed.Of(j), Context: r.cluster.Context, Now: c.Now}
+}
+
+func jobRow(c draw.Canvas, r view.JobRow, widths, order []int, selected bool) string {
 	cells := make([]string, len(jobColumns))
-	set := func(column int, style lipgloss.Style, text string) {
-		cells[column] = c.Cell(style, c.CutMiddle(text, widths[column]), widths[column], jobColumns[column].Right)
+	cells[colMark] = mark(c, r.Judged, selected, widths[colMark])
+	last, text := spanOf(c, r, widths)
+	for i, column := range jobColumns {
+		switch spans := i >= colProgress && i <= last; {
+		case i == colMark || spans || widths[i] == 0:
+		case i == colProgress:
+			cells[i] = progressCell(c, r, widths[i])
+		default:
+			cells[i] = jobCell(c, column, r, widths[i])
+		}
 	}
-	t := c.Theme
-	_, from := draw.Origin(j.Job)
-	style, stage := stageCell(c, j, widths[colStage])
-	cells[colMark] = mark(c, j, selected, widths[colMark])
-	set(colCluster, t.Dim, cluster)
-	set(colKind, t.Dim, draw.KindLetter(j.Kind))
-	set(colName, t.Text, j.Name)
-	set(colStage, style, stage)
-	set(colErrors, t.Bad, draw.NonZero(j.Errors))
-	set(colWarnings, t.Waiting, draw.NonZero(j.Warnings))
-	set(colAge, t.Dim, draw.Age(j.Began(), c.Now))
-	set(colExpires, t.Dim, expires(j.Job, c.Now))
-	set(colLocation, t.Dim, j.StorageLocation)
-	set(colFrom, t.Dim, from)
-	span := func(last int, text string) string {
-		joined := spanned(c, cells, widths, colProgress, last, text)
-		return draw.JoinCells(ordered(cells, order), ordered(joined, order))
-	}
-	switch {
-	case len(j.Malformed) > 0:
-		return span(colWarnings, malformedText(c, j.Malformed[0], spanWidth(widths, colProgress, colWarnings)))
-	case j.Terminal():
-		return span(colETA, outcome(c, j.Job, spanWidth(widths, colProgress, colETA), widths[colErrors] == 0))
-	case j.Queue.Waits:
-		return span(colWarnings, t.Waiting.Render(j.Queue.Reason))
-	}
-	cells[colProgress] = progressCell(c, j.Job, widths[colProgress])
-	set(colDone, t.Text, c.Amount(j))
-	set(colRate, t.Dim, j.Rate.String())
-	left := j.ETA.String()
-	if len(left) > widths[colETA] {
-		left = strings.Replace(left, " to ", "-", 1) // a range
-	}
-	set(colETA, t.Text, left)
-	if j.Troubled() {
-		set(colETA, t.Bad, string(j.State))
+	if last > 0 {
+		widths = spanned(c, cells, widths, colProgress, last, text)
 	}
 	return draw.JoinCells(ordered(cells, order), ordered(widths, order))
 }
 
-func expires(j *job.Job, now time.Time) string {
-	b, ok := j.Object.(*velerov1.Backup)
+// spanOf is the text that stands in place of the columns from the bar to the last one, 0 if none does.
+func spanOf(c draw.Canvas, r view.JobRow, widths []int) (last int, text string) {
 	switch {
-	case !ok || b.Status.Expiration == nil:
-		return ""
-	case velero.Expired(b, now):
-		return "expired"
+	case len(r.Malformed) > 0:
+		return colWarnings, malformedText(c, r.Malformed[0], spanWidth(widths, colProgress, colWarnings))
+	case r.Terminal():
+		return colETA, outcome(c, r.Job, spanWidth(widths, colProgress, colETA), widths[colErrors] == 0)
+	case r.Queue.Waits:
+		return colWarnings, c.Theme.Waiting.Render(r.Queue.Reason)
 	}
-	return human.Duration(b.Status.Expiration.Sub(now))
+	return 0, ""
+}
+
+func jobCell(c draw.Canvas, column view.JobColumn, r view.JobRow, width int) string {
+	cell := column.Cell(r)
+	text := cell.Fit(width)
+	if cell.Estimated {
+		text = human.Clause(c.Glyphs.Approx, text)
+	}
+	return c.Cell(c.Theme.Tone(cell.Tone), c.CutMiddle(text, width), width, column.Screen.Right)
 }
 
 // spanned puts one text in place of the cells from first to last, and returns the widths then.
@@ -224,65 +192,21 @@ func mark(c draw.Canvas, j assess.Judged, selected bool, width int) string {
 	return c.Fit(pointer(c, selected)+sign, width)
 }
 
-// stageCell is the stage and how long it lasts, or how long nothing moved.
-func stageCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
-	if !j.DeletionAt.IsZero() && j.Stage != job.StageDeleting {
-		return deletionCell(c, j, width)
-	}
-	if j.Terminal() {
-		_, style := c.Ending(j.Phase)
-		return style, j.Phase
-	}
-	stage, style := string(j.Stage), c.Mood(j.State)
-	switch {
-	case j.Queue.Waits && j.Queue.Position > 0:
-		return style, stage + " " + human.Ordinal(j.Queue.Position)
-	case j.Stage == job.StageUnknown:
-		stage = j.Phase
-	}
-	state := ""
-	switch j.State {
-	case diagnosis.Quiet, diagnosis.Stuck, diagnosis.Orphaned:
-		state = "quiet " + draw.Age(j.QuietSince(), c.Now)
-	case diagnosis.Waiting:
-		state = strings.TrimSpace("waits " + draw.StageAge(j.Job, c.Now))
-	case diagnosis.Unknown:
-		state = strings.TrimSpace("unknown " + draw.StageAge(j.Job, c.Now))
-	default:
-		return style, strings.TrimSpace(stage + " " + draw.StageAge(j.Job, c.Now))
-	}
-	if text := stage + " " + state; len(text) <= width {
-		return style, text
-	}
-	return style, state
-}
-
-func deletionCell(c draw.Canvas, j assess.Judged, width int) (lipgloss.Style, string) {
-	stage, style := string(j.Stage), c.Theme.Waiting
-	if j.Terminal() || j.Stage == job.StageUnknown {
-		stage = j.Phase
-	}
-	if j.Troubled() {
-		style = c.Mood(j.State)
-	}
-	since := "deleting " + draw.Age(j.DeletionAt, c.Now)
-	for _, text := range []string{stage + " " + since, stage + " deleting", since} {
-		if len(text) <= width {
-			return style, text
-		}
-	}
-	return style, "deleting"
-}
-
-func progressCell(c draw.Canvas, j *job.Job, width int) string {
-	if !j.FractionKnown {
+// progressCell draws the bar, and its percentage beside it.
+func progressCell(c draw.Canvas, r view.JobRow, width int) string {
+	if !r.FractionKnown {
 		return c.NoBar(width)
 	}
-	label := c.FitRight(c.Estimated(j, job.UnitItems)+human.Percent(j.Fraction), 5)
+	cell := jobColumns[colProgress].Cell(r)
+	label := cell.Text.Text
+	if cell.Estimated {
+		label = c.Glyphs.Approx + label
+	}
+	label = c.FitRight(label, 5)
 	if width < 8 {
 		return c.FitRight(label, width)
 	}
-	return c.Bar(wholePercent(j.Fraction), width-5) + label
+	return c.Bar(wholePercent(r.Fraction), width-5) + label
 }
 
 // wholePercent rounds as the percentage beside its bar, so that both change in one frame.

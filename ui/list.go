@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/watch"
@@ -23,7 +24,7 @@ type row struct {
 	heading string
 	note    string        // stands in place of rows that cannot be shown
 	cluster *clusterState // where it is; nil for headings
-	item    any           // a *job.Job, a *detail.Row, an *clusterFinding, or nil for a heading
+	item    any           // a *job.Job, a *view.Row, an *clusterFinding, or nil for a heading
 	// of a row among what needs attention, which may be a job, or of a tab of what is no job; else nil
 	finding *clusterFinding
 	group   int // the one of a tab's groups that the row belongs to
@@ -217,35 +218,20 @@ type order struct {
 }
 
 // orders are what the sort key goes through. The active tab has its own in place of the first.
-var orders = []order{
-	{name: "usual", compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) }},
-	{
-		name:    "name",
-		Sorting: draw.Sorting{Column: "NAME", Ascending: true},
-		compare: func(a, b *job.Job) int { return human.CompareNames(a.Name, b.Name) },
-	},
-	{name: "stage", Sorting: draw.Sorting{Column: "STAGE", Ascending: true}, compare: func(a, b *job.Job) int {
-		return cmp.Or(cmp.Compare(stageRank(a), stageRank(b)), cmp.Compare(a.QueuePosition, b.QueuePosition),
-			strings.Compare(a.Phase, b.Phase), a.Began().Compare(b.Began()))
-	}},
-	{
-		name:    "progress",
-		Sorting: draw.Sorting{Column: "PROGRESS"},
-		compare: func(a, b *job.Job) int { return cmp.Compare(b.Fraction, a.Fraction) },
-	},
-	{
-		name:    "items",
-		Sorting: draw.Sorting{Column: "DONE"},
-		compare: func(a, b *job.Job) int { return cmp.Compare(b.Items.Total, a.Items.Total) },
-	},
-	{name: "errors", Sorting: draw.Sorting{Column: "ERR"}, compare: func(a, b *job.Job) int {
-		return cmp.Or(cmp.Compare(b.Errors, a.Errors), cmp.Compare(b.Warnings, a.Warnings))
-	}},
-	{
-		name:    "age",
-		Sorting: draw.Sorting{Column: "AGE", Ascending: true},
-		compare: func(a, b *job.Job) int { return b.Began().Compare(a.Began()) },
-	},
+var orders = jobOrders()
+
+func jobOrders() []order {
+	found := []order{{name: "usual", compare: view.CompareAges}}
+	for _, c := range jobColumns {
+		if c.Sort.Compare != nil {
+			found = append(found, order{
+				name:    cmp.Or(c.Sort.Name, c.Name),
+				Sorting: draw.Sorting{Column: c.Screen.Title, Ascending: c.Sort.Ascending},
+				compare: c.Sort.Compare,
+			})
+		}
+	}
+	return found
 }
 
 // byAge is the order that turns the usual one round.
@@ -257,20 +243,6 @@ func orderNames() (names []string) {
 	}
 	return names
 }
-
-// stages are sorted: what runs, what waits, what has ended.
-var stages = []job.Stage{
-	job.StageUnknown,
-	job.StageItems,
-	job.StageVolumes,
-	job.StageOperations,
-	job.StageFinalizing,
-	job.StageQueued,
-	job.StageDeleting,
-	job.StageDone,
-}
-
-func stageRank(j *job.Job) int { return slices.Index(stages, j.Stage) }
 
 type clusterJob struct {
 	cluster *clusterState

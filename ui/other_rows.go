@@ -6,6 +6,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/veltui/veltui/internal/velero/decode"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
@@ -13,10 +14,10 @@ import (
 
 type clusterGroup struct {
 	cluster *clusterState
-	detail.Group
+	view.Group
 }
 
-func groupsOf(clusters []*clusterState, tab *detail.Tab) []clusterGroup {
+func groupsOf(clusters []*clusterState, tab *view.Tab) []clusterGroup {
 	var groups []clusterGroup
 	for _, c := range known(clusters) {
 		if tab.There != nil && !tab.There(c.assessed) {
@@ -62,8 +63,8 @@ func otherRows(groups []clusterGroup, f filter) []row {
 }
 
 // columnsOf are the columns of a group with that of the cursor and the sign.
-func columnsOf(groups []clusterGroup, n int) []draw.Column {
-	columns := []draw.Column{{Width: 2}}
+func columnsOf(groups []clusterGroup, n int) []view.ScreenColumn {
+	columns := []view.ScreenColumn{{Width: 2}}
 	if n < len(groups) {
 		columns = append(columns, groups[n].Columns...)
 	}
@@ -78,21 +79,21 @@ func headingLine(c draw.Canvas, groups []clusterGroup, r row) string {
 		return c.Theme.Dim.Render(c.Cut("   "+r.note, c.Width))
 	}
 	columns := columnsOf(groups, r.group)
-	return c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{})
+	return c.Titles(columns, view.FitColumns(columns, c.Width), draw.Sorting{})
 }
 
-func otherRow(c draw.Canvas, r *detail.Row, f *clusterFinding, columns []draw.Column, selected bool) string {
-	widths := draw.FitColumns(columns, c.Width)
+func otherRow(c draw.Canvas, r *view.Row, f *clusterFinding, columns []view.ScreenColumn, selected bool) string {
+	widths := view.FitColumns(columns, c.Width)
 	if r.Malformed != nil {
-		name, _ := r.Short(c)
+		name, _ := r.Short(c.Now)
 		return malformedRow(c, name, r.Malformed, widths, selected)
 	}
-	return signed(c, r, f, selected, widths[0]) + " " + r.Draw(c, columns[1:], widths[1:])
+	return signed(c, r, f, selected, widths[0]) + " " + detail.DrawRow(c, r, columns[1:], widths[1:])
 }
 
-func shortRow(c draw.Canvas, r *detail.Row, f *clusterFinding, selected bool) string {
-	name, state := r.Short(c)
-	tail := " " + state.Style.Resolve(c.Theme).Render(state.Text)
+func shortRow(c draw.Canvas, r *view.Row, f *clusterFinding, selected bool) string {
+	name, state := r.Short(c.Now)
+	tail := " " + c.Theme.Tone(state.Tone).Render(state.Text)
 	if r.Malformed != nil {
 		tail = " " + malformedText(c, r.Malformed.Fields[0], 22)
 	}
@@ -100,7 +101,7 @@ func shortRow(c draw.Canvas, r *detail.Row, f *clusterFinding, selected bool) st
 }
 
 // signed is the sign of the selected row, and of one that wants attention.
-func signed(c draw.Canvas, r *detail.Row, f *clusterFinding, selected bool, width int) string {
+func signed(c draw.Canvas, r *view.Row, f *clusterFinding, selected bool, width int) string {
 	sign := " "
 	switch {
 	case f != nil:

@@ -12,7 +12,9 @@ import (
 	"github.com/veltui/veltui/internal/action"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/restore/restorespec"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/dialog"
 	"github.com/veltui/veltui/ui/draw"
@@ -21,7 +23,6 @@ import (
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 	"github.com/veltui/veltui/ui/restoreform"
-	"github.com/veltui/veltui/ui/tabs"
 )
 
 // onMain are the program's keys over a screen that is no form or dialog.
@@ -60,7 +61,7 @@ type otherScreen struct {
 	*detail.Screen
 }
 
-func (m *Model) openOther(of *clusterState, t detail.Tab, key string) tea.Cmd {
+func (m *Model) openOther(of *clusterState, t view.Tab, key string) tea.Cmd {
 	open := func(uid types.UID) tea.Cmd { return m.openJob(of, uid, jobview.Overview) }
 	m.push(&otherScreen{base{m: m, of: of}, detail.New(t, key, of.assessed, m.pop, open)})
 	if t.Reads == nil {
@@ -70,7 +71,7 @@ func (m *Model) openOther(of *clusterState, t detail.Tab, key string) tea.Cmd {
 	switch {
 	case what == "":
 		return nil
-	case t.Name == tabs.SchedulesName:
+	case t.Name == resource.SchedulesName:
 		return m.askNextRun(of, what)
 	}
 	cmd, _ := of.sources.Start(func(ctx context.Context) tea.Msg { of.ReadEtcdLog(ctx, what); return nil })
@@ -264,7 +265,7 @@ type logScreen struct {
 	open  map[string]bool // the attempts whose details are shown
 }
 
-var logColumns = []draw.Column{
+var logColumns = []view.ScreenColumn{
 	{Title: "TIME", Width: 13},
 	{Title: "CONTEXT", Width: 12, Grow: 1, Limit: 30, Priority: 4},
 	{Title: "BY", Width: 12, Grow: 1, Limit: 40, Priority: 3},
@@ -335,7 +336,7 @@ func (s *logScreen) View(c draw.Canvas) string {
 	lines, widths := []string{
 		" " + c.Theme.Strong.Render("What veltui has changed from this machine"),
 		c.Rule(),
-	}, draw.FitColumns(
+	}, view.FitColumns(
 		logColumns,
 		c.Width-1,
 	)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 )
 
@@ -62,13 +63,13 @@ func (c *cli) printAudit(about, output string) error {
 	})
 }
 
-var auditColumns = []column{
-	{title: "TIME"},
-	{title: "CONTEXT", rank: 2},
-	{title: "BY", rank: 1},
-	{title: "ACTION"},
-	{title: "WHAT"},
-	{title: "SENT"},
-	{title: "STATE"},
-	{title: "REASON", rank: 3, least: 20},
+var auditColumns = []view.Column{
+	{Name: "time"},
+	{Name: "context", Rank: 2},
+	{Name: "by", Rank: 1},
+	{Name: "action"},
+	{Name: "what"},
+	{Name: "sent"},
+	{Name: "state"},
+	{Name: "reason", Rank: 3, Least: 20},
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -358,13 +359,13 @@ func checkCounts(d document.Check) string {
 	return text
 }
 
-var checkColumns = []column{
-	{title: "CONTEXT", rank: 1, least: 6, middle: true},
-	{title: "SEVERITY"},
-	{title: "OBJECT", least: 12, middle: true},
-	{title: "REASON", rank: 2},
-	{title: "SINCE", rank: 3},
-	{title: "SUMMARY", least: 20},
+var checkColumns = []view.Column{
+	{Name: "context", Rank: 1, Least: 6, Middle: true},
+	{Name: "severity"},
+	{Name: "object", Least: 12, Middle: true},
+	{Name: "reason", Rank: 2},
+	{Name: "since", Rank: 3},
+	{Name: "summary", Least: 20},
 }
 
 func (c *cli) printCheck(d document.Check, output string, several bool) error {

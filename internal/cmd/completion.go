@@ -16,7 +16,7 @@ import (
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
-	"github.com/veltui/veltui/ui/tabs"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -197,7 +197,7 @@ func (c *cli) ask(ctx context.Context, read func(watch.Options) ([]string, error
 }
 
 // completeNames completes KIND/NAME and KIND NAME of some kinds.
-func (c *cli) completeNames(several bool, of ...*tabs.Kind) completion {
+func (c *cli) completeNames(several bool, of ...*resource.Kind) completion {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		word, _, slash := strings.Cut(typed, "/")
 		prefix := word + "/"
@@ -205,7 +205,7 @@ func (c *cli) completeNames(several bool, of ...*tabs.Kind) completion {
 		case len(args) == 0 && !slash:
 			form := map[bool]int{false: 1}[several] // the plural comes first
 			return shown(
-				mapSlice(of, func(k *tabs.Kind) string { return k.Words[form] }),
+				mapSlice(of, func(k *resource.Kind) string { return k.Words[form] }),
 				typed,
 			), cobra.ShellCompDirectiveNoFileComp
 		case slash && (len(args) == 0 || several && strings.Contains(args[0], "/")):

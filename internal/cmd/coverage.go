@@ -17,6 +17,7 @@ import (
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/statedir"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -184,18 +185,18 @@ func (f *coverageCommand) printPrediction(p *coverage.Prediction) error {
 	return nil
 }
 
-var coverageColumns = []column{
-	{title: "NAMESPACE", middle: true, least: 20},
-	{title: "KIND", rank: 3},
-	{title: "NAME", middle: true, least: 20},
-	{title: "STATE"},
-	{title: "NEWEST COPY", middle: true, rank: 2},
-	{title: "AGE"},
-	{title: "NEXT", rank: 4},
-	{title: "CLAIMS", rank: 5},
-	{title: "LAST COPY EXPIRES", rank: 1},
-	{title: "REASON", rank: 6, wide: true},
-	{title: "WHY", rank: 7},
+var coverageColumns = []view.Column{
+	{Name: "namespace", Middle: true, Least: 20},
+	{Name: "kind", Rank: 3},
+	{Name: "name", Middle: true, Least: 20},
+	{Name: "state"},
+	{Name: "newest copy", Middle: true, Rank: 2},
+	{Name: "age"},
+	{Name: "next", Rank: 4},
+	{Name: "claims", Rank: 5},
+	{Name: "last copy expires", Rank: 1},
+	{Name: "reason", Rank: 6, Wide: true},
+	{Name: "why", Rank: 7},
 }
 
 func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
@@ -224,8 +225,8 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 			hidden = []string{"CLAIMS"}
 		}
 		columns := slices.DeleteFunc(
-			chooseColumns(coverageColumns, f.output == "wide", "WHY"),
-			func(c column) bool { return slices.Contains(hidden, c.title) },
+			chooseColumns(coverageColumns, f.output == "wide", "why"),
+			func(c view.Column) bool { return slices.Contains(hidden, c.Title()) },
 		)
 		var rows [][]string
 		for _, n := range shown.Namespaces {
@@ -235,7 +236,7 @@ func (f *coverageCommand) printCoverage(r *coverage.Result, claims bool) error {
 			}
 			for _, i := range items {
 				cells := coverageCells(i, n, r.At)
-				rows = append(rows, mapSlice(columns, func(c column) string { return cells[c.title] }))
+				rows = append(rows, mapSlice(columns, func(c view.Column) string { return cells[c.Title()] }))
 			}
 		}
 		t := f.newTable()

@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -215,44 +216,44 @@ func (c *stdio) printEtcdTables(l judgedEtcd, wide bool) error {
 
 // The columns of schedules and of backups. Those that are wide stand at the end.
 var (
-	etcdScheduleColumns = []column{
+	etcdScheduleColumns = []view.Column{
 		{
-			title:  "SCHEDULE",
-			least:  8,
-			middle: true,
+			Name:   "schedule",
+			Least:  8,
+			Middle: true,
 		},
-		{title: "CRON", rank: 4},
-		{title: "LAST RUN", rank: 1},
-		{title: "NEXT RUN", rank: 3},
-		{title: "LAST BACKUP", rank: 2},
-		{title: "VERDICT", least: 7},
-		{title: "AGE", rank: 5},
+		{Name: "cron", Rank: 4},
+		{Name: "last run", Rank: 1},
+		{Name: "next run", Rank: 3},
+		{Name: "last backup", Rank: 2},
+		{Name: "verdict", Least: 7},
+		{Name: "age", Rank: 5},
 		{
-			title: "ZONE",
-			wide:  true,
+			Name: "zone",
+			Wide: true,
 		},
-		{title: "KEEPS", wide: true},
-		{title: "CLAIM", wide: true, least: 6, middle: true},
-		{title: "LAST GOOD", wide: true, least: 9, middle: true},
+		{Name: "keeps", Wide: true},
+		{Name: "claim", Wide: true, Least: 6, Middle: true},
+		{Name: "last good", Wide: true, Least: 9, Middle: true},
 	}
-	etcdBackupColumns = []column{
+	etcdBackupColumns = []view.Column{
 		{
-			title:  "BACKUP",
-			least:  6,
-			middle: true,
+			Name:   "backup",
+			Least:  6,
+			Middle: true,
 		},
-		{title: "STAGE", least: 5},
-		{title: "TOOK", rank: 3},
-		{title: "SCHEDULE", rank: 2, least: 8, middle: true},
-		{title: "CLAIM", rank: 4, least: 6, middle: true},
-		{title: "VERDICT", least: 7},
-		{title: "AGE", rank: 1},
+		{Name: "stage", Least: 5},
+		{Name: "took", Rank: 3},
+		{Name: "schedule", Rank: 2, Least: 8, Middle: true},
+		{Name: "claim", Rank: 4, Least: 6, Middle: true},
+		{Name: "verdict", Least: 7},
+		{Name: "age", Rank: 1},
 		{
-			title: "CONDITION",
-			wide:  true,
+			Name: "condition",
+			Wide: true,
 		},
-		{title: "JOB", wide: true, least: 6, middle: true},
-		{title: "MESSAGE", wide: true, least: 7},
+		{Name: "job", Wide: true, Least: 6, Middle: true},
+		{Name: "message", Wide: true, Least: 7},
 	}
 )
 

@@ -44,7 +44,7 @@ func (f getFlags) printer(c *cli, selected selection, order *sortBy) (printer, e
 		p := &tablePrinter{table: c.newTable(), wide: f.output == "wide", things: selected.things}
 		p.noHeaders, p.grows = f.noHeaders, f.follow
 		if order != nil && order.column != nil {
-			p.sorted = order.column.title
+			p.sorted = order.column.Name
 		}
 		// In a pipe a column has all its text: a context that answers later would widen it.
 		return printer{parts{volumes: p.wide, verdicts: true, whole: p.width <= 0}, p.list, p}, nil

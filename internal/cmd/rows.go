@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
-	"github.com/veltui/veltui/ui/tabs"
+	"github.com/veltui/veltui/internal/view/resource"
 )
 
 // answer is what there is in one context of what was asked for.
@@ -30,8 +30,8 @@ func (a answer) malformed() []document.Malformed {
 
 // row is a job or a thing, as a line of the table, a document or a name.
 type row struct {
-	assess.Judged             // of a job
-	thing         *tabs.Thing // nil for a job
+	assess.Judged                 // of a job
+	thing         *resource.Thing // nil for a job
 	object        job.Object
 	uid           types.UID
 	ref           jobName
@@ -113,77 +113,77 @@ func (r row) document(alone bool) document.Placed {
 	return d
 }
 
-var contextColumn = column{
-	title:  "CONTEXT",
-	rank:   1,
-	least:  6,
-	middle: true,
-	usual:  20,
-	text:   func(r row) string { return sanitize.String(r.context) },
-}
-
 // sortColumns are those of a kind, nil for jobs, with that of the context.
-func sortColumns(k *tabs.Kind) []column {
+func sortColumns(k *resource.Kind) []column {
 	if k == nil {
-		return append([]column{contextColumn}, tableColumns...)
+		return jobColumns()
 	}
-	columns := []column{contextColumn, nameColumn}
+	columns := []column{
+		{view.JobColumnNamed("context").Column, func(r row) view.Cell {
+			return view.TextCell(view.Dim, sanitize.String(r.context))
+		}},
+		{view.JobColumnNamed("name").Column, func(r row) view.Cell { return view.TextCell(view.Plain, r.ref.name) }},
+	}
 	for i, c := range k.Columns {
-		if c.Get == "" {
+		if c.ScreenOnly {
 			continue
 		}
-		cell := func(r row) tabs.Cell { return r.thing.Cells(r.assessed.Environment.Now)[i] }
-		of := column{title: c.Get, rank: c.Rank, wide: c.Wide, text: func(r row) string { return cell(r).Get }}
+		cell := func(r row) view.Cell { return r.thing.Cells(r.assessed.Environment.Now)[i] }
+		of := column{c, cell}
 		switch {
-		case c.Get == "STATE":
-			of.least, of.usual, of.text = 5, 11, func(r row) string {
+		case c.Name == "state":
+			of.Least, of.Usual = 5, 11
+			of.cell = func(r row) view.Cell {
 				if r.deleted {
-					return "Deleted"
+					return view.TextCell(view.Plain, "Deleted")
 				}
-				return cell(r).Get
+				return cell(r)
 			}
-		case c.Right:
-			of.order = func(r row) any { return cell(r).Order }
-		case !c.Wide:
-			of.least = min(len(c.Get), 6)
+		case !c.Screen.Right && !c.Wide:
+			of.Least = min(len(c.Name), 6)
 		}
 		columns = append(columns, of)
 	}
-	return append(
-		columns,
-		column{
-			title: "VERDICT",
-			least: 7,
-			usual: len("alarming"),
-			text:  func(r row) string { return assess.Worst(r.thing.Notes).String() },
-			order: func(r row) any { return float64(assess.Worst(r.thing.Notes)) },
-		},
-		ageColumn(8, 6),
-		column{title: "NOTE", least: 12, usual: 60, text: func(r row) string {
-			if len(r.thing.Notes) == 0 {
-				return ""
+	return append(columns, thingColumns...)
+}
+
+// jobColumns are those of jobs, the wide ones last.
+func jobColumns() (columns []column) {
+	for _, wide := range []bool{false, true} {
+		for _, c := range view.JobColumns {
+			if !c.ScreenOnly && c.Wide == wide {
+				columns = append(columns, column{c.Column, func(r row) view.Cell { return c.Cell(r.job()) }})
 			}
-			return r.thing.Notes[0].Text
-		}},
-	)
-}
-
-var nameColumn = column{
-	title:  "NAME",
-	least:  6,
-	middle: true,
-	usual:  40,
-	text:   func(r row) string { return r.ref.name },
-}
-
-func ageColumn(rank, usual int) column {
-	return column{
-		title: "AGE",
-		rank:  rank,
-		usual: usual,
-		text:  func(r row) string { return human.Age(r.began, r.assessed.Environment.Now) },
-		order: func(r row) any {
-			return known(!r.began.IsZero(), r.assessed.Environment.Now.Sub(r.began).Seconds())
-		},
+		}
 	}
+	return columns
+}
+
+// job is the row of a job as the screen has it, too.
+func (r row) job() view.JobRow {
+	return view.JobRow{
+		Judged:  r.Judged,
+		Context: sanitize.String(r.context),
+		Now:     r.assessed.Environment.Now,
+		Deleted: r.deleted,
+	}
+}
+
+// thingColumns are the last ones of all kinds but jobs.
+var thingColumns = []column{
+	{view.Column{Name: "verdict", Least: 7, Usual: len("alarming")}, func(r row) view.Cell {
+		worst := assess.Worst(r.thing.Notes)
+		cell := view.TextCell(view.Plain, worst.String())
+		cell.Order = float64(worst)
+		return cell
+	}},
+	{view.Column{Name: "age", Rank: 8, Usual: 6}, func(r row) view.Cell {
+		return view.AgeCell(view.Dim, r.began, r.assessed.Environment.Now, "")
+	}},
+	{view.Column{Name: "note", Least: 12, Usual: 60}, func(r row) view.Cell {
+		if len(r.thing.Notes) == 0 {
+			return view.Cell{}
+		}
+		return view.TextCell(view.Plain, r.thing.Notes[0].Text)
+	}},
 }

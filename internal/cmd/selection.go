@@ -11,22 +11,26 @@ import (
 
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/job"
-	"github.com/veltui/veltui/ui/tabs"
+	"github.com/veltui/veltui/internal/view/resource"
 	"github.com/veltui/veltui/watch"
 )
 
 // kinds are those that get and describe know. Other commands know jobs, which have no list of their own.
 var (
-	backupKind  = &tabs.Kind{Kind: job.Backup, Words: []string{"backups", "backup", "bak"}, Resource: watch.Backups}
-	restoreKind = &tabs.Kind{Kind: job.Restore, Words: []string{"restores", "restore", "rst"}, Resource: watch.Restores}
-	jobKinds    = []*tabs.Kind{backupKind, restoreKind}
-	kinds       = slices.Concat(jobKinds, tabs.Kinds)
+	backupKind  = &resource.Kind{Kind: job.Backup, Words: []string{"backups", "backup", "bak"}, Resource: watch.Backups}
+	restoreKind = &resource.Kind{
+		Kind:     job.Restore,
+		Words:    []string{"restores", "restore", "rst"},
+		Resource: watch.Restores,
+	}
+	jobKinds = []*resource.Kind{backupKind, restoreKind}
+	kinds    = slices.Concat(jobKinds, resource.Kinds)
 )
 
 // kindNamed finds a kind by any of its words, nil if there is none.
-func kindNamed(word string) *tabs.Kind {
+func kindNamed(word string) *resource.Kind {
 	word = strings.TrimSuffix(strings.ToLower(word), ".velero.io")
-	if i := slices.IndexFunc(kinds, func(k *tabs.Kind) bool { return slices.Contains(k.Words, word) }); i >= 0 {
+	if i := slices.IndexFunc(kinds, func(k *resource.Kind) bool { return slices.Contains(k.Words, word) }); i >= 0 {
 		return kinds[i]
 	}
 	return nil
@@ -87,7 +91,7 @@ var (
 )
 
 type selection struct {
-	things *tabs.Kind      // nil for jobs
+	things *resource.Kind  // nil for jobs
 	kind   job.Kind        // empty for both
 	names  []jobName       // empty for all
 	labels labels.Selector // of --selector, nil without
@@ -110,7 +114,7 @@ func parseSelection(args []string, others bool) (s selection, err error) {
 		return s, nil
 	}
 	first, _, inEach := strings.Cut(args[0], "/")
-	if k := kindNamed(first); others && slices.Contains(tabs.Kinds, k) {
+	if k := kindNamed(first); others && slices.Contains(resource.Kinds, k) {
 		s.things = k
 	}
 	var kinds []job.Kind
@@ -151,7 +155,9 @@ func parseSelection(args []string, others bool) (s selection, err error) {
 
 // forJob has a command take exactly one KIND/NAME or KIND NAME, of the kinds that it completes; of others than jobs if
 // those are among them.
-func (c *cli) forJob(cmd *cobra.Command, run func(context.Context, selection) error, of ...*tabs.Kind) *cobra.Command {
+func (c *cli) forJob(
+	cmd *cobra.Command, run func(context.Context, selection) error, of ...*resource.Kind,
+) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		selected, err := parseSelection(args, len(of) > len(jobKinds))
 		switch {
@@ -255,7 +261,7 @@ func (s selection) only() []watch.JobName {
 
 // resourceOf is the resource of a kind as [watch.Source] names it.
 func resourceOf(kind job.Kind) string {
-	return kinds[slices.IndexFunc(kinds, func(k *tabs.Kind) bool { return k.Kind == kind })].Resource
+	return kinds[slices.IndexFunc(kinds, func(k *resource.Kind) bool { return k.Kind == kind })].Resource
 }
 
 func (s selection) what() string {

@@ -14,26 +14,26 @@ import (
 	"github.com/veltui/veltui/internal/config"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/view/document"
-	"github.com/veltui/veltui/ui/tabs"
+	"github.com/veltui/veltui/internal/view/resource"
 )
 
 // sortBy is --sort-by: a column, or a JSONPath into our JSON of a job or into Velero's resource.
 type sortBy struct {
 	text   string
 	column *column
-	things *tabs.Kind // nil for jobs
+	things *resource.Kind // nil for jobs
 	path   *jsonpath.JSONPath
 }
 
 var sortPath = regexp.MustCompile(`^(?:\{\.?([^{}]+)\}|\.?([^{}]+))$`)
 
-func columnNames(k *tabs.Kind) []string {
-	return mapSlice(sortColumns(k), func(c column) string { return strings.ToLower(c.title) })
+func columnNames(k *resource.Kind) []string {
+	return mapSlice(sortColumns(k), func(c column) string { return c.Name })
 }
 
 // parseSortBy reads --sort-by; nil if it was not given. A name without dots and brackets is
 // meant as a column: no single top field of a resource has an order.
-func parseSortBy(text string, k *tabs.Kind) (*sortBy, error) {
+func parseSortBy(text string, k *resource.Kind) (*sortBy, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func parseSortBy(text string, k *tabs.Kind) (*sortBy, error) {
 		)
 	}
 	for _, c := range sortColumns(k) {
-		if strings.EqualFold(c.title, text) {
+		if strings.EqualFold(c.Name, text) {
 			return &sortBy{text: text, column: &c, things: k}, nil
 		}
 	}
@@ -96,12 +96,7 @@ func (s *sortBy) sorted(rows []row) ([]row, error) {
 // values are what each row is sorted by.
 func (s *sortBy) values(rows []row) ([]any, error) {
 	if s.column != nil {
-		return mapSlice(rows, func(r row) any {
-			if s.column.order != nil {
-				return s.column.order(r)
-			}
-			return s.column.text(r)
-		}), nil
+		return mapSlice(rows, func(r row) any { return s.column.cell(r).Order }), nil
 	}
 	values := make([]any, len(rows))
 	for _, document := range []func(row) (map[string]any, error){ownDocument, veleroDocument} {

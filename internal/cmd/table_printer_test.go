@@ -10,6 +10,7 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -70,7 +71,7 @@ func TestTableSaysWhatIsDeleted(t *testing.T) {
 			Status: velerov1.RestoreStatus{Phase: phase},
 		}})
 		a := new(assess.Estimates).Assess(&watch.Snapshot{At: now}, now)
-		if got := newRow("", a, j).stage(); got != want {
+		if got := view.JobColumnNamed("stage").Cell(newRow("", a, j).job()).Printed; got != want {
 			t.Errorf("phase %q: %s, want %s", phase, got, want)
 		}
 		if item := document.NewJob(a.Of(j), nil); item.DeletionRequestedAt.IsZero() {

@@ -13,6 +13,7 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/sanitize"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/narrate"
 	"github.com/veltui/veltui/ui/draw"
 	uiterminal "github.com/veltui/veltui/ui/terminal"
@@ -237,7 +238,7 @@ func (s *waitScreen) tell(t *awaited, a *assess.Assessment) {
 }
 
 func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []string {
-	name := " " + c.Theme.Dim.Render(draw.KindLetter(t.kind)) + " "
+	name := " " + c.Theme.Dim.Render(view.KindLetter(t.kind)) + " "
 	named := c.Fit(c.Theme.Strong.Render(c.CutMiddle(t.name, room)), room)
 	j := t.last
 	switch {
@@ -248,7 +249,7 @@ func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []stri
 		return []string{c.Cut(name+named+"  "+style.Render(sign+" "+t.state(a.Environment.Now)), c.Width)}
 	}
 	words := []string{c.Theme.Running.Render(string(j.Stage))}
-	if stage := draw.StageAge(j.Job, c.Now); stage != "" {
+	if stage := view.StageAge(j.Job, c.Now); stage != "" {
 		words[0] += " " + stage
 	}
 	words = append(words, c.ProgressWords(j)...)
@@ -268,7 +269,8 @@ func waitLines(c draw.Canvas, t *awaited, a *assess.Assessment, room int) []stri
 			c.Cut("   "+c.Theme.Waiting.Render("the API server does not answer; this is how it was"), c.Width),
 		)
 	case j.State != "" && j.State != diagnosis.Progressing:
-		drawn = append(drawn, c.Cut("   "+c.Mood(j.State).Render(string(j.State)+": "+j.Verdict.Text), c.Width))
+		style := c.Theme.Tone(view.StateTone(j.State))
+		drawn = append(drawn, c.Cut("   "+style.Render(string(j.State)+": "+j.Verdict.Text), c.Width))
 	}
 	return drawn
 }

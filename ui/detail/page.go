@@ -6,6 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/pager"
 )
@@ -16,8 +17,8 @@ const mostLines = 60
 // widestLabel is the widest column of labels, in cells.
 const widestLabel = 25
 
-// lines are a page as a pager shows it.
-func (p Page) lines(c draw.Canvas) []pager.Line {
+// pageLines are a page as a pager shows it.
+func pageLines(c draw.Canvas, p view.Page) []pager.Line {
 	var lines []pager.Line
 	add := func(texts ...string) {
 		for _, text := range texts {
@@ -27,10 +28,10 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 	body := c.Sized(max(c.Width-2, 1), 0)
 	for _, note := range p.Notes {
 		sign := c.Glyphs.Fact
-		if note.Style == Bad {
+		if note.Tone == view.Bad {
 			sign = c.Glyphs.Attention
 		}
-		style := note.Style.Resolve(c.Theme)
+		style := c.Theme.Tone(note.Tone)
 		for i, line := range body.Sized(body.Width-2, 0).Para(style, note.Text, mostLines) {
 			if i > 0 {
 				sign = " "
@@ -38,9 +39,9 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 			add(" " + style.Render(sign) + " " + line)
 		}
 	}
-	width := p.labelWidth()
+	width := labelWidth(p)
 	for _, s := range p.Sections {
-		if s.empty() {
+		if isEmpty(s) {
 			continue
 		}
 		if len(lines) > 0 {
@@ -48,15 +49,15 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 		}
 		add(" " + c.Theme.Strong.Render(s.Title))
 		for _, f := range s.Fields {
-			for _, line := range f.Lines(body.Sized(body.Width-1, 0), width, mostLines) {
+			for _, line := range FieldLines(body.Sized(body.Width-1, 0), f, width, mostLines) {
 				add("   " + line)
 			}
 		}
 		if len(s.Bars) > 0 {
-			add(s.picture(c)...)
+			add(picture(c, s)...)
 		}
 		if len(s.Rows) > 0 {
-			widths := draw.FitColumns(s.Columns, max(c.Width-4, 1))
+			widths := view.FitColumns(s.Columns, max(c.Width-4, 1))
 			add("   " + c.Titles(s.Columns, widths, draw.Sorting{}))
 			for _, row := range s.Rows {
 				lines = append(
@@ -66,7 +67,7 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 			}
 		}
 		for _, text := range s.Lines {
-			for _, line := range body.Sized(body.Width-1, 0).Para(text.Style.Resolve(c.Theme), text.Text, mostLines) {
+			for _, line := range body.Sized(body.Width-1, 0).Para(c.Theme.Tone(text.Tone), text.Text, mostLines) {
 				add("   " + line)
 			}
 		}
@@ -74,13 +75,13 @@ func (p Page) lines(c draw.Canvas) []pager.Line {
 	return lines
 }
 
-func (s Section) empty() bool {
-	said := slices.ContainsFunc(s.Fields, func(f Field) bool { return f.Text.Text != "" })
+func isEmpty(s view.Section) bool {
+	said := slices.ContainsFunc(s.Fields, func(f view.Field) bool { return f.Text.Text != "" })
 	return !said && len(s.Bars) == 0 && len(s.Rows) == 0 && len(s.Lines) == 0
 }
 
 // labelWidth is the width of the labels, the same in all sections.
-func (p Page) labelWidth() int {
+func labelWidth(p view.Page) int {
 	width := 0
 	for _, s := range p.Sections {
 		for _, f := range s.Fields {
@@ -93,7 +94,7 @@ func (p Page) labelWidth() int {
 }
 
 // picture draws the bars with the sign of their phases below, and what it shows.
-func (s Section) picture(c draw.Canvas) []string {
+func picture(c draw.Canvas, s view.Section) []string {
 	bars := s.Bars[max(len(s.Bars)-(c.Width-6), 0):]
 	values, phases := make([]float64, len(bars)), make([]string, len(bars))
 	for i, bar := range bars {
@@ -117,10 +118,10 @@ func signs(c draw.Canvas, phases []string) string {
 }
 
 // cellsOf joins the texts of a table's row. What has no text is empty.
-func cellsOf(c draw.Canvas, columns []draw.Column, widths []int, texts []Text) string {
+func cellsOf(c draw.Canvas, columns []view.ScreenColumn, widths []int, texts []view.Text) string {
 	cells := make([]string, len(columns))
 	for i, col := range columns {
-		var text Text
+		var text view.Text
 		if i < len(texts) {
 			text = texts[i]
 		}
@@ -128,18 +129,12 @@ func cellsOf(c draw.Canvas, columns []draw.Column, widths []int, texts []Text) s
 			cells[i] = c.Fit(signs(c, text.Phases[max(len(text.Phases)-widths[i], 0):]), widths[i])
 			continue
 		}
-		cells[i] = c.Cell(text.Style.Resolve(c.Theme), text.Text, widths[i], col.Right)
+		cells[i] = c.Cell(c.Theme.Tone(text.Tone), text.Text, widths[i], col.Right)
 	}
 	return draw.JoinCells(cells, widths)
 }
 
-// Draw is the row in columns of the given widths.
-func (r Row) Draw(c draw.Canvas, columns []draw.Column, widths []int) string {
+// DrawRow is the row in columns of the given widths.
+func DrawRow(c draw.Canvas, r *view.Row, columns []view.ScreenColumn, widths []int) string {
 	return cellsOf(c, columns, widths, r.Cells(c.Now))
-}
-
-// Short are the first two cells of the row, for a line of few cells.
-func (r Row) Short(c draw.Canvas) (name string, state Text) {
-	cells := append(r.Cells(c.Now), Text{}, Text{})
-	return cells[0].Text, cells[1]
 }

@@ -7,17 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/keys"
 	"github.com/veltui/veltui/ui/pager"
 )
 
-// Screen is the screen of one thing of a [Tab].
+// Screen is the screen of one resource of a [view.Tab].
 type Screen struct {
-	tab Tab
+	tab view.Tab
 	key string
 	// page is the last known state; it stays on the screen, marked, when the thing is gone.
-	page     Page
+	page     view.Page
 	known    bool
 	deleted  bool
 	assessed *assess.Assessment
@@ -28,7 +29,7 @@ type Screen struct {
 }
 
 // New is the screen of a tab's row with the key. back leaves it, and open opens a job.
-func New(tab Tab, key string, a *assess.Assessment, back func() tea.Cmd, open func(types.UID) tea.Cmd) *Screen {
+func New(tab view.Tab, key string, a *assess.Assessment, back func() tea.Cmd, open func(types.UID) tea.Cmd) *Screen {
 	s := &Screen{tab: tab, key: key, Pager: pager.New(nil)}
 	leave := func(string) tea.Cmd {
 		if s.Searching() {
@@ -93,12 +94,12 @@ func (s *Screen) View(c draw.Canvas) string {
 	}
 	s.linesAt = len(lines)
 	body := c.Sized(c.Width, max(c.Height-len(lines), 0))
-	s.Show(pager.Lines(s.page.lines(body)))
+	s.Show(pager.Lines(pageLines(body, s.page)))
 	return c.Page(append(lines, s.Page(body)...))
 }
 
 func (s *Screen) title(c draw.Canvas) string {
-	right := s.page.State.Style.Resolve(c.Theme).Render(s.page.State.Text)
+	right := c.Theme.Tone(s.page.State.Tone).Render(s.page.State.Text)
 	if s.deleted {
 		right = c.Theme.Bad.Render("deleted from the cluster")
 	}

@@ -1,81 +1,13 @@
 package draw
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
+
+	"github.com/veltui/veltui/internal/view"
 )
-
-// Column is one of a table. The highest priority number is dropped first.
-type Column struct {
-	Title    string
-	Width    int
-	Grow     int // share of what is left over, up to limit
-	Limit    int
-	Priority int // 0 is never dropped
-	Right    bool
-}
-
-// FitColumns gives each column its width, 0 for dropped ones, with one cell between.
-func FitColumns(columns []Column, width int) []int {
-	widths := make([]int, len(columns))
-	for i, c := range columns {
-		widths[i] = c.Width
-	}
-	for spare(widths, width) < 0 {
-		last := -1
-		for i, c := range columns {
-			if widths[i] > 0 && c.Priority > 0 && (last < 0 || c.Priority >= columns[last].Priority) {
-				last = i
-			}
-		}
-		if last < 0 {
-			shrinkWidest(widths, -spare(widths, width))
-			return widths
-		}
-		widths[last] = 0
-	}
-	growColumns(columns, widths, spare(widths, width))
-	return widths
-}
-
-// spare is what columns leave of a width.
-func spare(widths []int, width int) int {
-	left := width + 1
-	for _, w := range widths {
-		if w > 0 {
-			left -= w + 1
-		}
-	}
-	return left
-}
-
-func shrinkWidest(widths []int, over int) {
-	for ; over > 0; over-- {
-		widest := slices.Index(widths, slices.Max(widths))
-		if widths[widest] <= 1 {
-			return
-		}
-		widths[widest]--
-	}
-}
-
-func growColumns(columns []Column, widths []int, spare int) {
-	for grown := true; spare > 0 && grown; {
-		grown = false
-		for i, c := range columns {
-			for range c.Grow {
-				if spare > 0 && widths[i] > 0 && (c.Limit == 0 || widths[i] < c.Limit) {
-					widths[i]++
-					spare--
-					grown = true
-				}
-			}
-		}
-	}
-}
 
 // JoinCells joins fitted cells without dropped columns.
 func JoinCells(cells []string, widths []int) string {
@@ -113,7 +45,7 @@ type Sorting struct {
 	Ascending bool
 }
 
-func (c Canvas) Titles(columns []Column, widths []int, sorted Sorting) string {
+func (c Canvas) Titles(columns []view.ScreenColumn, widths []int, sorted Sorting) string {
 	cells := make([]string, len(columns))
 	for i, col := range columns {
 		title := col.Title
@@ -127,14 +59,6 @@ func (c Canvas) Titles(columns []Column, widths []int, sorted Sorting) string {
 		cells[i] = c.Cell(c.Theme.Dim, title, widths[i], col.Right)
 	}
 	return JoinCells(cells, widths)
-}
-
-// NonZero is a count, empty for none.
-func NonZero(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 func (c Canvas) Cell(style lipgloss.Style, text string, width int, right bool) string {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/veltui/veltui/assets"
+	"github.com/veltui/veltui/internal/view"
 )
 
 // ThemeAuto picks dark or light by the terminal's background.
@@ -140,6 +141,11 @@ func (t *Theme) styles() map[string]*lipgloss.Style {
 		"good": &t.Good, "running": &t.Running, "waiting": &t.Waiting, "bad": &t.Bad,
 		"barFull": &t.BarFull, "barEmpty": &t.BarEmpty,
 	}
+}
+
+// Tone returns the style of a tone.
+func (t *Theme) Tone(tone view.Tone) lipgloss.Style {
+	return *[...]*lipgloss.Style{&t.Text, &t.Strong, &t.Dim, &t.Good, &t.Running, &t.Waiting, &t.Bad}[tone]
 }
 
 // Glyphs are the signs of a frame. Every one has an ASCII twin of the same width.

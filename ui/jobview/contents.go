@@ -11,6 +11,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 )
 
@@ -77,7 +78,7 @@ func downloadLine(c draw.Canvas, done, total int64) string {
 	return c.Bar(fraction, min(max(c.Width-4-len(text), 4), 40)) + c.Theme.Text.Render(text)
 }
 
-var stepColumns = []draw.Column{
+var stepColumns = []view.ScreenColumn{
 	{Width: 1},
 	{Title: "RESOURCE (restore order)", Width: 18, Grow: 2, Limit: 50},
 	{Width: 1},
@@ -98,7 +99,7 @@ func restoredPage(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 		at = collector.Position{Step: len(e.Steps)}
 	}
 	columns := slices.Clone(stepColumns)
-	widths := draw.FitColumns(columns, c.Width)
+	widths := view.FitColumns(columns, c.Width)
 	if j.Errors > 0 { // which items they are about, the counts do not tell
 		columns[3].Title = "TRIED"
 	}
@@ -207,7 +208,7 @@ func caveats(c draw.Canvas, j *job.Job, e collector.Estimate) []string {
 	return lines
 }
 
-var contentColumns = []draw.Column{
+var contentColumns = []view.ScreenColumn{
 	{Width: 1},
 	{Title: "IN THE BACKUP", Width: 18, Grow: 1, Limit: 50},
 	{Title: "ITEMS", Width: 8, Right: true},
@@ -216,7 +217,7 @@ var contentColumns = []draw.Column{
 
 // contentsPage lists a backup's items by kind, and the namespaces with most of them.
 func contentsPage(c draw.Canvas, contents []collector.ResourceCount) []string {
-	widths := draw.FitColumns(contentColumns, c.Width)
+	widths := view.FitColumns(contentColumns, c.Width)
 	total := 0
 	for _, r := range contents {
 		total += r.Items

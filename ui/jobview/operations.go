@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -104,7 +105,7 @@ func (p *operationsPage) about(c draw.Canvas, s *Screen) (string, lipgloss.Style
 	return strings.TrimSpace(age + " veltui asks again every 30s while this page is open."), c.Theme.Dim
 }
 
-var operationColumns = []draw.Column{
+var operationColumns = []view.ScreenColumn{
 	{Width: 1},
 	{Title: "ITEM", Width: 24, Grow: 2, Limit: 60},
 	{Title: "PHASE", Width: 10},
@@ -132,7 +133,7 @@ func (p *operationsPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	}
 	operations := s.assessed.Operations(j, p.list.Value, s.assessed.Volumes(j))
 	p.records = make(map[string]*assess.Operation, len(operations))
-	widths := draw.FitColumns(operationColumns, c.Width)
+	widths := view.FitColumns(operationColumns, c.Width)
 	o := &outline{canvas: c, folds: p.folds}
 	o.say(c.Titles(operationColumns, widths, draw.Sorting{}))
 	for i := range operations {

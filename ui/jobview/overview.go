@@ -14,6 +14,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/ui/draw"
@@ -153,7 +154,7 @@ func sectionLines(c draw.Canvas, sections []describe.Section, named keys.Map) []
 
 // fieldLines draw a whole field and the key that leads to more of it.
 func fieldLines(c draw.Canvas, f describe.Field, width int, named keys.Map) []string {
-	lines := detail.Described(f).Lines(c, width, unlimited)
+	lines := detail.FieldLines(c, f.Labelled(), width, unlimited)
 	if hint := hintFor(f.More, named); hint != "" && len(lines) > 0 {
 		last := &lines[len(lines)-1]
 		if lipgloss.Width(*last)+len(hint)+2 <= c.Width {
@@ -208,13 +209,13 @@ func (s *Screen) title(c draw.Canvas) string {
 	j := s.job.Job
 	named := func(width int) string {
 		return " " + c.Theme.Dim.Render(
-			draw.KindLetter(j.Kind),
+			view.KindLetter(j.Kind),
 		) + " " + c.Theme.Strong.Render(
 			c.CutMiddle(j.Name, width-4),
 		)
 	}
 	right := ""
-	if kind, name := draw.Origin(j); name != "" {
+	if kind, name := view.Origin(j); name != "" {
 		right = c.Theme.Dim.Render("from " + kind + " " + name)
 	}
 	switch {
@@ -287,7 +288,7 @@ func progressLine(c draw.Canvas, j assess.Judged) string {
 	words = append(words, c.ProgressWords(j)...)
 	switch j.State {
 	case diagnosis.Stuck, diagnosis.Orphaned, diagnosis.Quiet, diagnosis.Unknown:
-		words = append(words, c.Mood(j.State).Render(string(j.State)))
+		words = append(words, c.Theme.Tone(view.StateTone(j.State)).Render(string(j.State)))
 	}
 	text := strings.Join(words, "  ")
 	width := c.Width - lipgloss.Width(text) - 4

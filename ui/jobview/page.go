@@ -12,6 +12,7 @@ import (
 	"github.com/veltui/veltui/internal/cluster"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
@@ -210,7 +211,7 @@ type cell struct {
 }
 
 // tableRow draws a cell in each column.
-func tableRow(c draw.Canvas, columns []draw.Column, widths []int, cells ...cell) string {
+func tableRow(c draw.Canvas, columns []view.ScreenColumn, widths []int, cells ...cell) string {
 	drawn := make([]string, len(cells))
 	for i, cell := range cells {
 		drawn[i] = c.Cell(cell.style, cell.text, widths[i], columns[i].Right)
@@ -221,14 +222,14 @@ func tableRow(c draw.Canvas, columns []draw.Column, widths []int, cells ...cell)
 // countRow draws a group's row: its name and counts, of which zeros are dim.
 func countRow(
 	c draw.Canvas,
-	columns []draw.Column,
+	columns []view.ScreenColumn,
 	sign string,
 	style lipgloss.Style,
 	name string,
 	counts []int,
 	styles []lipgloss.Style,
 ) string {
-	widths := draw.FitColumns(columns, c.Width)
+	widths := view.FitColumns(columns, c.Width)
 	cells := []cell{{}, {text: sign}, {style, c.CutMiddle(name, widths[2])}}
 	for i, n := range counts {
 		text, style := fmt.Sprint(n), styles[i]

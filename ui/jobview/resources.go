@@ -15,6 +15,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/stored/results"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -98,7 +99,7 @@ func (p *resourcesPage) head(c draw.Canvas, s *Screen) []string {
 	columns := itemColumns(s.job.Kind)
 	return []string{
 		itemsLine(c, s.job.Job, p.items.Value),
-		c.Titles(columns, draw.FitColumns(columns, c.Width), draw.Sorting{}),
+		c.Titles(columns, view.FitColumns(columns, c.Width), draw.Sorting{}),
 	}
 }
 
@@ -153,7 +154,7 @@ func (p *resourcesPage) outline(c draw.Canvas, s *Screen) *outline {
 	return o
 }
 
-var restoredColumns = []draw.Column{
+var restoredColumns = []view.ScreenColumn{
 	{Width: 1},
 	{Width: 1},
 	{Title: "RESOURCE", Width: 22, Grow: 1, Limit: 60},
@@ -176,7 +177,7 @@ var dids = []results.Did{
 	results.LeftOut,
 }
 
-var heldColumns = []draw.Column{
+var heldColumns = []view.ScreenColumn{
 	{Width: 1},
 	{Width: 1},
 	{Title: "IN THE BACKUP", Width: 22, Grow: 1, Limit: 60},
@@ -184,7 +185,7 @@ var heldColumns = []draw.Column{
 	{Width: 1},
 }
 
-func itemColumns(of job.Kind) []draw.Column {
+func itemColumns(of job.Kind) []view.ScreenColumn {
 	if of == job.Restore {
 		return restoredColumns
 	}

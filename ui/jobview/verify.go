@@ -19,6 +19,7 @@ import (
 	"github.com/veltui/veltui/internal/restore/restorespec"
 	"github.com/veltui/veltui/internal/restore/verify"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -209,7 +210,7 @@ func (p *verifyPage) ask(s *Screen, of *fetch.Answer[verify.Result], far func(st
 	})
 }
 
-var verifyColumns = []draw.Column{
+var verifyColumns = []view.ScreenColumn{
 	{Width: 1},
 	{Width: 1},
 	{Title: "RESOURCE", Width: 22, Grow: 1, Limit: 60},
@@ -234,7 +235,7 @@ func (p *verifyPage) head(c draw.Canvas, _ *Screen) []string {
 		style = c.Theme.Waiting
 	}
 	lines := note(c, style, human.Capital(r.Summary()), max(aboutLines(c), 2))
-	return append(lines, c.Titles(verifyColumns, draw.FitColumns(verifyColumns, c.Width), draw.Sorting{}))
+	return append(lines, c.Titles(verifyColumns, view.FitColumns(verifyColumns, c.Width), draw.Sorting{}))
 }
 
 const (

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/stored/artifact"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/ui/fetch"
 	"github.com/veltui/veltui/ui/keys"
@@ -157,7 +158,7 @@ func (p *volumesPage) lacks(c draw.Canvas, s *Screen) (string, lipgloss.Style) {
 
 // The columns of a job that runs, and of one that has ended.
 var (
-	movingColumns = []draw.Column{
+	movingColumns = []view.ScreenColumn{
 		{Width: 1},
 		{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
 		{Title: "STATE", Width: 10},
@@ -170,7 +171,7 @@ var (
 		{Title: "CHANGED", Width: 8, Priority: 6, Right: true},
 		{Title: "POD", Width: 24, Grow: 1, Limit: 60, Priority: 7},
 	}
-	endedColumns = []draw.Column{
+	endedColumns = []view.ScreenColumn{
 		{Width: 1},
 		{Title: "VOLUME", Width: 22, Grow: 2, Limit: 60},
 		{Title: "STATE", Width: 9},
@@ -205,7 +206,7 @@ func (p *volumesPage) lines(c draw.Canvas, s *Screen) pager.Source {
 	if ended {
 		columns = endedColumns
 	}
-	widths := draw.FitColumns(columns, c.Width)
+	widths := view.FitColumns(columns, c.Width)
 	o := &outline{canvas: c, folds: p.folds}
 	o.say(c.Titles(columns, widths, draw.Sorting{}))
 	for i := range records {
@@ -253,7 +254,7 @@ func recordKey(r *assess.VolumeRecord) string {
 	)
 }
 
-func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []draw.Column, widths []int, ended bool) string {
+func volumeRow(c draw.Canvas, r *assess.VolumeRecord, columns []view.ScreenColumn, widths []int, ended bool) string {
 	t, v := c.Theme, r.Moved
 	sign, word, state := volumeState(c, r)
 	done, total := r.Bytes()

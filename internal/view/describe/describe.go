@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -51,19 +52,11 @@ type Field struct {
 	// Unset is true where the resource says nothing; the values then are what Velero takes for that.
 	Unset bool `json:"unset,omitempty"`
 	// Note says in a few words what the values alone do not: how long ago.
-	Note string `json:"-"`
-	Tone Tone   `json:"-"`
+	Note string    `json:"-"`
+	Tone view.Tone `json:"-"`
 	// More is where more of it is shown, if there is more.
 	More Place `json:"-"`
 }
-
-type Tone int
-
-const (
-	Plain Tone = iota
-	Warning
-	Bad
-)
 
 // Place is where veltui shows what a field only sums up: the name of a page.
 type Place string
@@ -80,6 +73,18 @@ const (
 	none   = "none"
 	notSet = "not set"
 )
+
+// Labelled returns the field as the screen shows it.
+func (f Field) Labelled() view.Field {
+	text := view.Toned(f.Tone, strings.Join(f.Values, "\n"))
+	if f.Unset && f.Tone == view.Plain {
+		text.Tone = view.Dim
+	}
+	if f.Note != "" {
+		text.Text += "  (" + f.Note + ")"
+	}
+	return view.Field{Label: f.Title, Text: text}
+}
 
 // Default reports whether the value is Velero's default.
 func (f Field) Default() bool {
@@ -241,11 +246,11 @@ func (d *describer) status(deletions []diagnosis.Deletion) {
 	}
 	d.text("timeout", "Timeout", d.timeout())
 	d.items()
-	d.count("errors", "Errors", j.Errors, Bad)
-	d.count("warnings", "Warnings", j.Warnings, Warning)
-	d.add(Field{Name: "failureReason", Title: "Failed because", Values: nonEmpty(j.FailureReason), Tone: Bad})
-	d.add(Field{Name: "validationErrors", Title: "Not valid", Values: j.ValidationErrors, Tone: Bad})
-	malformed := Field{Name: "malformed", Title: "Malformed", Tone: Bad}
+	d.count("errors", "Errors", j.Errors, view.Bad)
+	d.count("warnings", "Warnings", j.Warnings, view.Waiting)
+	d.add(Field{Name: "failureReason", Title: "Failed because", Values: nonEmpty(j.FailureReason), Tone: view.Bad})
+	d.add(Field{Name: "validationErrors", Title: "Not valid", Values: j.ValidationErrors, Tone: view.Bad})
+	malformed := Field{Name: "malformed", Title: "Malformed", Tone: view.Bad}
 	for _, m := range j.Malformed {
 		malformed.Values = append(malformed.Values, m.String())
 	}
@@ -285,7 +290,7 @@ func (d *describer) items() {
 	d.add(f)
 }
 
-func (d *describer) count(name, title string, n int, tone Tone) {
+func (d *describer) count(name, title string, n int, tone view.Tone) {
 	if n > 0 {
 		d.add(Field{Name: name, Title: title, Values: []string{fmt.Sprint(n)}, Tone: tone, More: Results})
 	}
@@ -300,7 +305,7 @@ func (d *describer) deletions(all []diagnosis.Deletion) {
 		}
 		f.Values = append(f.Values, Moment(request.Created, d.now)+": "+cmp.Or(request.Phase, velero.PhaseNew))
 		for _, err := range request.Errors {
-			f.Values, f.Tone = append(f.Values, "  "+err), Bad
+			f.Values, f.Tone = append(f.Values, "  "+err), view.Bad
 		}
 	}
 	d.add(f)
@@ -342,7 +347,7 @@ func (d *describer) notSeen(snap *watch.Snapshot) {
 	if snap == nil {
 		return
 	}
-	f := Field{Name: "notSeen", Title: "Not seen", Note: "docs/rbac.md has the role that you need", Tone: Warning}
+	f := Field{Name: "notSeen", Title: "Not seen", Note: "docs/rbac.md has the role that you need", Tone: view.Waiting}
 	for _, s := range snap.Sources {
 		if s.State == watch.SourceForbidden && slices.Contains(kinds, s.Resource) {
 			f.Values = append(f.Values, "you may not list "+s.Resource+" in namespace "+snap.Namespace)
@@ -359,7 +364,7 @@ func (d *describer) hookCounts(status *velerov1.HookStatus) {
 	d.text("hooksAttempted", "Hooks attempted", fmt.Sprint(status.HooksAttempted))
 	f := Field{Name: "hooksFailed", Title: "Hooks failed", Values: []string{fmt.Sprint(status.HooksFailed)}}
 	if status.HooksFailed > 0 {
-		f.Tone = Bad
+		f.Tone = view.Bad
 	}
 	d.add(f)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/document"
 	"github.com/veltui/veltui/watch"
 )
@@ -39,10 +40,10 @@ func Schedule(s assess.Schedule, a *assess.Assessment) []Section {
 
 const shownRuns = 20
 
-var endTones = map[string]Tone{
-	velero.PhasePartiallyFailed:  Warning,
-	velero.PhaseFailed:           Bad,
-	velero.PhaseFailedValidation: Bad,
+var endTones = map[string]view.Tone{
+	velero.PhasePartiallyFailed:  view.Waiting,
+	velero.PhaseFailed:           view.Bad,
+	velero.PhaseFailedValidation: view.Bad,
 }
 
 func runText(r assess.Run, now time.Time) string {
@@ -98,11 +99,12 @@ func ScheduleTimes(s assess.Schedule, a *assess.Assessment) Section {
 	switch {
 	case s.Next.After(d.now):
 	case !s.Next.IsZero():
-		next.Values[0], next.Tone = "due since "+human.Clock(s.Next, d.now)+", for "+human.Age(s.Next, d.now), Warning
+		next.Values[0] = "due since " + human.Clock(s.Next, d.now) + ", for " + human.Age(s.Next, d.now)
+		next.Tone = view.Waiting
 	case s.State == assess.SchedulePaused, s.State == assess.ScheduleNotValid:
-		next.Values[0], next.Tone = "none: it is "+s.State, Warning
+		next.Values[0], next.Tone = "none: it is "+s.State, view.Waiting
 	default:
-		next.Values[0], next.Tone = "not known", Warning
+		next.Values[0], next.Tone = "not known", view.Waiting
 	}
 	after := ""
 	if s.Interval > 0 {
@@ -257,7 +259,7 @@ func Deletion(r assess.Deletion, a *assess.Assessment) []Section {
 	}
 	d.text("restores", "Restores of it", cmp.Or(Unseen(a.Snapshot, watch.Restores), restores))
 	d.section("errors")
-	d.add(Field{Name: "errors", Title: "Errors", Values: r.Status.Errors, Tone: Bad})
+	d.add(Field{Name: "errors", Title: "Errors", Values: r.Status.Errors, Tone: view.Bad})
 	return filled(d.sections)
 }
 

@@ -1,4 +1,4 @@
-package tabs
+package resource
 
 import (
 	"cmp"
@@ -13,18 +13,17 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/internal/view/document"
-	"github.com/veltui/veltui/ui/detail"
-	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
 // Storage lists locations, repositories of volume data, and malformed objects of other kinds.
-func Storage() detail.Tab {
-	return detail.Tab{
+func Storage() view.Tab {
+	return view.Tab{
 		Name: "Storage", Kinds: []string{watch.Locations},
-		Groups: func(a *assess.Assessment) []detail.Group {
+		Groups: func(a *assess.Assessment) []view.Group {
 			held, repositories := locationKind.group(a), repositoryKind.group(a)
 			repositories.Heading, repositories.Note = "repositories of volume data", describe.Unseen(
 				a.Snapshot,
@@ -33,7 +32,7 @@ func Storage() detail.Tab {
 			if len(repositories.Rows) > 0 {
 				held.Note = cmp.Or(describe.Unseen(a.Snapshot, watch.Locations), noLocation(a.Snapshot))
 			}
-			return []detail.Group{held, repositories, malformedGroup(a.Snapshot)}
+			return []view.Group{held, repositories, malformedGroup(a.Snapshot)}
 		},
 		Empty: noLocation,
 	}
@@ -43,10 +42,10 @@ func noLocation(snap *watch.Snapshot) string {
 	return "There is no backup storage location in namespace " + snap.Namespace + ": Velero cannot store anything."
 }
 
-func malformedGroup(snap *watch.Snapshot) detail.Group {
-	group := detail.Group{
+func malformedGroup(snap *watch.Snapshot) view.Group {
+	group := view.Group{
 		Heading: "malformed resources of other kinds",
-		Columns: []draw.Column{
+		Columns: []view.ScreenColumn{
 			{Title: "RESOURCE", Width: 24, Grow: 2, Limit: 60},
 			{Title: "FIELD", Width: 20, Grow: 3},
 		},
@@ -67,14 +66,14 @@ func malformedGroup(snap *watch.Snapshot) detail.Group {
 		if listed[m.UID] {
 			continue
 		}
-		group.Rows = append(group.Rows, detail.Row{
+		group.Rows = append(group.Rows, view.Row{
 			Key: string(m.UID), Words: []string{m.Name, m.Kind, m.Fields[0].Field}, Malformed: m,
-			Cells: func(time.Time) []detail.Text { return []detail.Text{{Text: m.Ref()}} },
-			Page: func() detail.Page {
-				return detail.Page{
+			Cells: func(time.Time) []view.Text { return []view.Text{{Text: m.Ref()}} },
+			Page: func() view.Page {
+				return view.Page{
 					Kind:  m.Kind,
 					Name:  m.Name,
-					State: detail.Styled(detail.Bad, "malformed"),
+					State: view.Toned(view.Bad, "malformed"),
 					Notes: notes(nil, m),
 				}
 			},
@@ -117,15 +116,15 @@ var snapshotLocationKind = Kind{
 	List:     snapshotLocations,
 }
 
-var locationColumns = []Column{
-	{Column: draw.Column{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40}},
-	{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
-	{Column: draw.Column{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Get: "BUCKET", Rank: 5},
-	{Column: draw.Column{Title: "MODE", Width: 9, Priority: 4}, Get: "MODE", Rank: 4},
-	{Column: draw.Column{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Get: "BACKUPS", Rank: 1},
-	{Column: draw.Column{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Get: "CHECKED", Rank: 2},
-	{Column: draw.Column{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Get: "SYNCED", Rank: 6},
-	{Get: "DEFAULT", Wide: true},
+var locationColumns = []view.Column{
+	{Name: "location", Screen: view.ScreenColumn{Title: "LOCATION", Width: 18, Grow: 1, Limit: 40}, ScreenOnly: true},
+	{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
+	{Name: "bucket", Screen: view.ScreenColumn{Title: "BUCKET", Width: 18, Grow: 2, Limit: 60, Priority: 3}, Rank: 5},
+	{Name: "mode", Screen: view.ScreenColumn{Title: "MODE", Width: 9, Priority: 4}, Rank: 4},
+	{Name: "backups", Screen: view.ScreenColumn{Title: "BACKUPS", Width: 7, Priority: 1, Right: true}, Rank: 1},
+	{Name: "checked", Screen: view.ScreenColumn{Title: "CHECKED", Width: 7, Priority: 2, Right: true}, Rank: 2},
+	{Name: "synced", Screen: view.ScreenColumn{Title: "SYNCED", Width: 7, Priority: 5, Right: true}, Rank: 6},
+	{Name: "default", Wide: true},
 }
 
 func locations(a *assess.Assessment) []Thing {
@@ -140,11 +139,11 @@ func locations(a *assess.Assessment) []Thing {
 				"location",
 			},
 			about:    l.Name + " is Available" + backupsHeld(a, l) + ".",
-			page:     detail.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
-			Cells:    func(now time.Time) []Cell { return locationCells(l, a.Unseen(watch.Backups), now) },
+			page:     view.Page{Kind: "storage location", Name: l.Name, State: locationState(l)},
+			Cells:    func(now time.Time) []view.Cell { return locationCells(l, a.Unseen(watch.Backups), now) },
 			Document: func() document.Placed { return document.NewStorageLocation(l, a) },
 			Describe: func() []describe.Section { return describe.Location(l, a) },
-			sections: func() []detail.Section { return locationSections(a, l) },
+			sections: func() []view.Section { return locationSections(a, l) },
 		}
 	})
 }
@@ -153,13 +152,13 @@ func snapshotLocations(a *assess.Assessment) []Thing {
 	return things(a, a.SnapshotLocations(), func(l assess.SnapshotLocation, _ bool) Thing {
 		return Thing{
 			Kind: "VolumeSnapshotLocation", Object: l.VolumeSnapshotLocation,
-			Cells: func(time.Time) []Cell {
-				return []Cell{
-					text(detail.Plain, l.Name),
-					text(detail.Plain, string(l.Status.Phase)),
-					text(detail.Plain, l.Spec.Provider),
-					text(detail.Dim, "snapshots"),
-					number(detail.Plain, l.Backups, fmt.Sprint(l.Backups)),
+			Cells: func(time.Time) []view.Cell {
+				return []view.Cell{
+					view.TextCell(view.Plain, l.Name),
+					view.TextCell(view.Plain, string(l.Status.Phase)),
+					view.TextCell(view.Plain, l.Spec.Provider),
+					view.TextCell(view.Dim, "snapshots"),
+					view.NumberCell(view.Plain, l.Backups, fmt.Sprint(l.Backups)),
 					{},
 					{},
 					{},
@@ -171,15 +170,15 @@ func snapshotLocations(a *assess.Assessment) []Thing {
 	})
 }
 
-func locationState(l assess.Location) detail.Text {
-	style := detail.Bad
+func locationState(l assess.Location) view.Text {
+	style := view.Bad
 	if l.Status.Phase == velerov1.BackupStorageLocationPhaseAvailable {
-		style = detail.Good
+		style = view.OK
 	}
-	return detail.Styled(style, l.State())
+	return view.Toned(style, l.State())
 }
 
-func locationCells(l assess.Location, unseen bool, now time.Time) []Cell {
+func locationCells(l assess.Location, unseen bool, now time.Time) []view.Cell {
 	name, backups, isDefault := l.Name, fmt.Sprint(l.Backups), ""
 	if unseen {
 		backups = "?"
@@ -187,43 +186,43 @@ func locationCells(l assess.Location, unseen bool, now time.Time) []Cell {
 	if l.Spec.Default {
 		name, isDefault = l.Name+" (default)", "yes"
 	}
-	return []Cell{
-		text(
-			detail.Plain,
+	return []view.Cell{
+		view.TextCell(
+			view.Plain,
 			name,
 		),
-		stateCell(locationState(l)),
-		text(detail.Plain, l.Bucket()),
-		text(detail.Dim, l.Mode()),
-		number(detail.Plain, l.Backups, backups),
-		ago(
-			detail.Plain,
+		view.StateCell(locationState(l)),
+		view.TextCell(view.Plain, l.Bucket()),
+		view.TextCell(view.Dim, l.Mode()),
+		view.NumberCell(view.Plain, l.Backups, backups),
+		view.AgeCell(
+			view.Plain,
 			job.TimeOf(l.Status.LastValidationTime),
 			now,
 			"never",
 		),
-		ago(detail.Dim, job.TimeOf(l.Status.LastSyncedTime), now, "never"),
-		text(detail.Plain, isDefault),
+		view.AgeCell(view.Dim, job.TimeOf(l.Status.LastSyncedTime), now, "never"),
+		view.TextCell(view.Plain, isDefault),
 	}
 }
 
 // locationSections are those of describe, with the newest and the oldest backup.
-func locationSections(a *assess.Assessment, l assess.Location) []detail.Section {
+func locationSections(a *assess.Assessment, l assess.Location) []view.Section {
 	found := sections(describe.Location(l, a), locationState(l))
 	held := &found[len(found)-1]
 	if held.Lines = tooOld(l.Left); l.Newest == nil {
 		return found
 	}
-	held.Columns = []draw.Column{
+	held.Columns = []view.ScreenColumn{
 		{Title: "", Width: 7},
 		{Title: "BACKUP", Width: 24, Grow: 2, Limit: 63},
 		{Title: "PHASE", Width: 15, Grow: 1, Limit: 24},
 		{Title: "BEGAN", Width: 22, Priority: 1},
 	}
 	add := func(which string, j *job.Job) {
-		held.Rows = append(held.Rows, detail.Cells{Job: j.UID, Cells: []detail.Text{
-			detail.Styled(
-				detail.Dim,
+		held.Rows = append(held.Rows, view.Cells{Job: j.UID, Cells: []view.Text{
+			view.Toned(
+				view.Dim,
 				which,
 			),
 			{Text: j.Name},
@@ -250,15 +249,27 @@ var repositoryKind = Kind{
 	Words:    []string{"repositories", "repository", "repo", "repos", "backuprepositories", "backuprepository"},
 	Resource: watch.Repositories,
 	Needs:    []string{watch.Locations},
-	Columns: []Column{
-		{Column: draw.Column{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40}},
-		{Column: draw.Column{Title: "STATE", Width: 11}, Get: "STATE"},
-		{Get: "NAMESPACE", Rank: 3},
-		{Column: draw.Column{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60, Priority: 3}, Get: "LOCATION", Rank: 4},
-		{Column: draw.Column{Title: "TYPE", Width: 9, Priority: 4}, Get: "TYPE", Rank: 6},
-		{Column: draw.Column{Title: "FAILED", Width: 7, Priority: 1, Right: true}},
-		{Column: draw.Column{Title: "MAINTAINED", Width: 10, Priority: 2, Right: true}, Get: "MAINTAINED", Rank: 1},
-		{Column: draw.Column{Title: "DUE IN", Width: 7, Priority: 5, Right: true}, Get: "DUE IN", Rank: 2},
+	Columns: []view.Column{
+		{
+			Name: "namespace", ScreenOnly: true,
+			Screen: view.ScreenColumn{Title: "NAMESPACE", Width: 18, Grow: 1, Limit: 40},
+		},
+		{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 11}},
+		{Name: "namespace", Rank: 3},
+		{
+			Name: "location", Rank: 4,
+			Screen: view.ScreenColumn{Title: "LOCATION", Width: 15, Grow: 2, Limit: 60, Priority: 3},
+		},
+		{Name: "type", Screen: view.ScreenColumn{Title: "TYPE", Width: 9, Priority: 4}, Rank: 6},
+		{
+			Name: "failed", ScreenOnly: true,
+			Screen: view.ScreenColumn{Title: "FAILED", Width: 7, Priority: 1, Right: true},
+		},
+		{
+			Name: "maintained", Rank: 1,
+			Screen: view.ScreenColumn{Title: "MAINTAINED", Width: 10, Priority: 2, Right: true},
+		},
+		{Name: "due in", Screen: view.ScreenColumn{Title: "DUE IN", Width: 7, Priority: 5, Right: true}, Rank: 2},
 	},
 	List: func(a *assess.Assessment) []Thing {
 		return things(a, a.Repositories(), func(r assess.Repository, malformed bool) Thing {
@@ -274,30 +285,30 @@ var repositoryKind = Kind{
 				},
 				about: r.Name + " holds volume data of namespace " + r.Spec.VolumeNamespace +
 					" in location " + r.Spec.BackupStorageLocation + ".",
-				page:     detail.Page{Kind: "repository", Name: r.Name, State: repositoryState(r)},
-				Cells:    func(now time.Time) []Cell { return repositoryCells(r, malformed, now) },
+				page:     view.Page{Kind: "repository", Name: r.Name, State: repositoryState(r)},
+				Cells:    func(now time.Time) []view.Cell { return repositoryCells(r, malformed, now) },
 				Document: func() document.Placed { return document.NewRepository(r, a) },
 				Describe: func() []describe.Section { return describe.Repository(r, a) },
-				sections: func() []detail.Section { return repositorySections(a, r) },
+				sections: func() []view.Section { return repositorySections(a, r) },
 			}
 		})
 	},
 }
 
-var repositoryStyles = map[velerov1.BackupRepositoryPhase]detail.Style{
-	velerov1.BackupRepositoryPhaseReady: detail.Good, velerov1.BackupRepositoryPhaseNotReady: detail.Bad,
+var repositoryStyles = map[velerov1.BackupRepositoryPhase]view.Tone{
+	velerov1.BackupRepositoryPhaseReady: view.OK, velerov1.BackupRepositoryPhaseNotReady: view.Bad,
 }
 
-func repositoryState(r assess.Repository) detail.Text {
-	return detail.Styled(cmp.Or(repositoryStyles[r.Status.Phase], detail.Waiting), r.State())
+func repositoryState(r assess.Repository) view.Text {
+	return view.Toned(cmp.Or(repositoryStyles[r.Status.Phase], view.Waiting), r.State())
 }
 
-func repositoryCells(r assess.Repository, malformed bool, now time.Time) []Cell {
-	failed, failures := 0, detail.Text{Text: "-"}
+func repositoryCells(r assess.Repository, malformed bool, now time.Time) []view.Cell {
+	failed, failures := 0, view.Text{Text: "-"}
 	for _, m := range r.Status.RecentMaintenance {
 		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
 			failed++
-			failures.Style = detail.Bad
+			failures.Tone = view.Bad
 		}
 		failures.Text = fmt.Sprintf("%d of %d", failed, len(r.Status.RecentMaintenance))
 	}
@@ -305,28 +316,28 @@ func repositoryCells(r assess.Repository, malformed bool, now time.Time) []Cell 
 	if name == "" || malformed {
 		name = r.Name // the resource itself has to be found
 	}
-	return []Cell{
-		text(
-			detail.Plain,
+	return []view.Cell{
+		view.TextCell(
+			view.Plain,
 			name,
 		),
-		stateCell(repositoryState(r)),
-		text(detail.Plain, r.Spec.VolumeNamespace),
-		text(detail.Plain, r.Spec.BackupStorageLocation),
-		text(detail.Dim, r.Type()),
+		view.StateCell(repositoryState(r)),
+		view.TextCell(view.Plain, r.Spec.VolumeNamespace),
+		view.TextCell(view.Plain, r.Spec.BackupStorageLocation),
+		view.TextCell(view.Dim, r.Type()),
 		{Text: failures},
-		ago(detail.Plain, job.TimeOf(r.Status.LastMaintenanceTime), now, "never"),
-		due(detail.Dim, r.Due, now, ""),
+		view.AgeCell(view.Plain, job.TimeOf(r.Status.LastMaintenanceTime), now, "never"),
+		view.DueCell(view.Dim, r.Due, now, ""),
 	}
 }
 
-func repositorySections(a *assess.Assessment, r assess.Repository) []detail.Section {
+func repositorySections(a *assess.Assessment, r assess.Repository) []view.Section {
 	now, found := a.Environment.Now, sections(describe.Repository(r, a), repositoryState(r))
 	care := &found[len(found)-1]
 	recent := slices.Clone(r.Status.RecentMaintenance)
 	slices.Reverse(recent)
 	if len(recent) > 0 {
-		care.Columns = []draw.Column{
+		care.Columns = []view.ScreenColumn{
 			{Title: "RESULT", Width: 10},
 			{Title: "BEGAN", Width: 22},
 			{Title: "TOOK", Width: 7, Right: true},
@@ -334,24 +345,24 @@ func repositorySections(a *assess.Assessment, r assess.Repository) []detail.Sect
 		}
 	}
 	for _, m := range recent {
-		style, took := detail.Good, ""
+		style, took := view.OK, ""
 		if m.Result == velerov1.BackupRepositoryMaintenanceFailed {
-			style = detail.Bad
+			style = view.Bad
 		}
 		began := job.TimeOf(m.StartTimestamp)
 		if ended := job.TimeOf(m.CompleteTimestamp); !began.IsZero() && !ended.IsZero() {
 			took = human.Duration(ended.Sub(began))
 		}
-		care.Rows = append(care.Rows, detail.Cells{Cells: []detail.Text{
-			detail.Styled(
+		care.Rows = append(care.Rows, view.Cells{Cells: []view.Text{
+			view.Toned(
 				style,
 				cmp.Or(string(m.Result), "running"),
 			),
 			{Text: human.Moment(began, now)},
 			{Text: took},
-			detail.Styled(style, m.Message),
+			view.Toned(style, m.Message),
 		}})
 	}
-	care.Lines = []detail.Text{detail.Styled(detail.Dim, "Velero keeps the last 3 results.")}
+	care.Lines = []view.Text{view.Toned(view.Dim, "Velero keeps the last 3 results.")}
 	return found
 }

@@ -1,19 +1,15 @@
-package detail
+package view
 
 import (
-	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess"
-	"github.com/veltui/veltui/internal/view/describe"
-	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
-// Tab is one of the dashboard's lists of things that are no jobs.
+// Tab is one of the dashboard's lists of resources other than jobs.
 type Tab struct {
 	Name  string
 	Short string // stands for Name where there is little room
@@ -31,12 +27,12 @@ type Tab struct {
 type Group struct {
 	Heading string // in a line of its own
 	// Columns are those of the cells: the name, the state that short lines show too, and others.
-	Columns []draw.Column
+	Columns []ScreenColumn
 	Rows    []Row
 	Note    string // in place of missing rows, such as why they cannot be seen
 }
 
-// Row is one thing.
+// Row is one resource in a list.
 type Row struct {
 	// Key is the uid: the row stays selected by it, and its page is found again by it.
 	Key string
@@ -50,37 +46,13 @@ type Row struct {
 	Page      func() Page // behind enter, made for each assessment
 }
 
-// Text is a text in a style.
-type Text struct {
-	Text  string
-	Style Style
-	// Phases stand in place of the text: a sign each, the newest at the right, the oldest cut first.
-	Phases []string
+// Short returns the first two cells of the row, for a line of few cells.
+func (r Row) Short(now time.Time) (name string, state Text) {
+	cells := append(r.Cells(now), Text{}, Text{})
+	return cells[0].Text, cells[1]
 }
 
-// Styled returns a text in a style.
-func Styled(style Style, text string) Text { return Text{Text: text, Style: style} }
-
-// Style is a meaning that the theme gives a style. It is never the only sign.
-type Style int
-
-// The styles.
-const (
-	Plain Style = iota
-	Strong
-	Dim
-	Good
-	Running
-	Waiting
-	Bad
-)
-
-// Resolve returns the theme's style for the meaning.
-func (s Style) Resolve(t *draw.Theme) lipgloss.Style {
-	return *[...]*lipgloss.Style{&t.Text, &t.Strong, &t.Dim, &t.Good, &t.Running, &t.Waiting, &t.Bad}[s]
-}
-
-// Page is what there is to know of one thing.
+// Page is what there is to know of one resource.
 type Page struct {
 	Kind, Name string // the title
 	State      Text   // at the right of the title
@@ -92,9 +64,9 @@ type Page struct {
 type Section struct {
 	Title   string
 	Fields  []Field
-	Bars    []Bar         // numbers over time, the newest at the right
-	BarsSay string        // the caption of the bars
-	Columns []draw.Column // with Rows, a table
+	Bars    []Bar          // numbers over time, the newest at the right
+	BarsSay string         // the caption of the bars
+	Columns []ScreenColumn // with Rows, a table
 	Rows    []Cells
 	Lines   []Text // free text, wrapped
 }
@@ -104,35 +76,6 @@ type Field struct {
 	Label string
 	Text
 }
-
-// Described is a field that [describe] made.
-func Described(f describe.Field) Field {
-	text := Text{Text: strings.Join(f.Values, "\n")}
-	switch {
-	case f.Tone == describe.Bad:
-		text.Style = Bad
-	case f.Tone == describe.Warning:
-		text.Style = Waiting
-	case f.Unset:
-		text.Style = Dim
-	}
-	if f.Note != "" {
-		text.Text += "  (" + f.Note + ")"
-	}
-	return Field{Label: f.Title, Text: text}
-}
-
-// Lines draws a field with its label in width cells, or before the text where there is little room.
-func (f Field) Lines(c draw.Canvas, width, most int) []string {
-	style := f.Style.Resolve(c.Theme)
-	if c.Width < narrow && f.Text.Text != "" {
-		return c.Para(style, f.Label+": "+f.Text.Text, most)
-	}
-	return c.Labelled(f.Label, width, style, f.Text.Text, most)
-}
-
-// narrow is below what a label has no column of its own.
-const narrow = 50
 
 // Bar is a number, 0 if unknown, with the sign of a phase below it.
 type Bar struct {

@@ -1,4 +1,4 @@
-package tabs
+package resource
 
 import (
 	"cmp"
@@ -8,8 +8,7 @@ import (
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/assess/coverage"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/ui/detail"
-	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -17,11 +16,11 @@ import (
 const CoverageName = "Coverage"
 
 // Coverage lists namespaces, and how backups protect them. What it shows is read when it is opened.
-func Coverage() detail.Tab {
-	return detail.Tab{
+func Coverage() view.Tab {
+	return view.Tab{
 		Name: CoverageName, Short: "Cov", Kinds: []string{watch.Backups, watch.Schedules},
-		Groups: func(a *assess.Assessment) []detail.Group {
-			group := detail.Group{Columns: coverageColumns}
+		Groups: func(a *assess.Assessment) []view.Group {
+			group := view.Group{Columns: coverageColumns}
 			reading := a.Coverage
 			if reading == nil || reading.Result == nil {
 				group.Note = "? Open this tab to read what backups protect."
@@ -31,7 +30,7 @@ func Coverage() detail.Tab {
 				if reading != nil && reading.Err != nil {
 					group.Note = "? " + reading.Err.Error()
 				}
-				return []detail.Group{group}
+				return []view.Group{group}
 			}
 			group.Heading = "read at " + human.Clock(
 				reading.Result.At,
@@ -41,7 +40,7 @@ func Coverage() detail.Tab {
 				cmp.Or(errorText(reading.Err), reading.Progress, unreadText(reading.Result)),
 			)
 			for _, n := range reading.Result.Namespaces {
-				row := detail.Row{
+				row := view.Row{
 					Key:   "coverage/" + n.Name,
 					Words: []string{n.Name, string(n.State), string(n.Reason), n.Schedule},
 					Alarm: n.State == coverage.Unprotected,
@@ -49,13 +48,13 @@ func Coverage() detail.Tab {
 				if row.About = n.Name + ": every claim and workload is in a backup."; n.Sentence != "" {
 					row.About = n.Name + ": " + n.Sentence
 				}
-				row.Cells = func(now time.Time) []detail.Text {
-					return slices.Insert(coverageCells(n.Item, now), claimsColumn, detail.Text{Text: n.ClaimsCovered()})
+				row.Cells = func(now time.Time) []view.Text {
+					return slices.Insert(coverageCells(n.Item, now), claimsColumn, view.Text{Text: n.ClaimsCovered()})
 				}
-				row.Page = func() detail.Page { return coveragePage(n, a.Environment.Now) }
+				row.Page = func() view.Page { return coveragePage(n, a.Environment.Now) }
 				group.Rows = append(group.Rows, row)
 			}
-			return []detail.Group{group}
+			return []view.Group{group}
 		},
 		Empty: func(*watch.Snapshot) string { return "There is no namespace to protect." },
 	}
@@ -75,7 +74,7 @@ func unreadText(r *coverage.Result) string {
 	return "not all could be read: " + human.Shorten(r.NotSeen[0], 100)
 }
 
-var coverageColumns = []draw.Column{
+var coverageColumns = []view.ScreenColumn{
 	{Title: "NAMESPACE", Width: 20, Grow: 2, Limit: 63},
 	{Title: "STATE", Width: 11},
 	{Title: "AGE", Width: 6, Priority: 1, Right: true},
@@ -85,35 +84,35 @@ var coverageColumns = []draw.Column{
 	{Title: "NEWEST COPY", Width: 24, Grow: 1, Limit: 63, Priority: 5},
 }
 
-var coverageStyles = map[coverage.State]detail.Style{
-	coverage.Covered:     detail.Good,
-	coverage.Warned:      detail.Waiting,
-	coverage.Undecided:   detail.Waiting,
-	coverage.Unprotected: detail.Bad,
+var coverageStyles = map[coverage.State]view.Tone{
+	coverage.Covered:     view.OK,
+	coverage.Warned:      view.Waiting,
+	coverage.Undecided:   view.Waiting,
+	coverage.Unprotected: view.Bad,
 }
 
-func coverageState(s coverage.State) detail.Text {
+func coverageState(s coverage.State) view.Text {
 	text := string(s)
 	if s == coverage.Undecided {
 		text = "? " + text
 	}
-	return detail.Styled(coverageStyles[s], text)
+	return view.Toned(coverageStyles[s], text)
 }
 
 // claimsColumn is the column that only namespaces have.
 const claimsColumn = 4
 
 // coverageCells are those of all columns but the claims'.
-func coverageCells(i coverage.Item, now time.Time) []detail.Text {
-	return []detail.Text{
-		{Text: i.Name}, coverageState(i.State), {Text: human.Age(i.At, now)}, {Text: until(i.Next, now, "never")},
-		{Text: i.Expiry(now)}, detail.Styled(detail.Dim, i.Backup),
+func coverageCells(i coverage.Item, now time.Time) []view.Text {
+	return []view.Text{
+		{Text: i.Name}, coverageState(i.State), {Text: human.Age(i.At, now)}, {Text: view.Until(i.Next, now, "never")},
+		{Text: i.Expiry(now)}, view.Toned(view.Dim, i.Backup),
 	}
 }
 
-func coveragePage(n coverage.Namespace, now time.Time) detail.Page {
-	page := detail.Page{Kind: "namespace", Name: n.Name, State: coverageState(n.State)}
-	why, titles := detail.Section{Title: "Why"}, map[string][]string{}
+func coveragePage(n coverage.Namespace, now time.Time) view.Page {
+	page := view.Page{Kind: "namespace", Name: n.Name, State: coverageState(n.State)}
+	why, titles := view.Section{Title: "Why"}, map[string][]string{}
 	var reasons []coverage.Item // the first item of each
 	for _, part := range []struct {
 		title string
@@ -122,16 +121,16 @@ func coveragePage(n coverage.Namespace, now time.Time) detail.Page {
 		if part.title == "Namespace" && len(n.Claims)+len(n.Workloads) > 0 {
 			continue
 		}
-		section := detail.Section{
+		section := view.Section{
 			Title: part.title,
 			Columns: slices.Concat(
-				[]draw.Column{{Title: "NAME", Width: 24, Grow: 1, Limit: 63}},
+				[]view.ScreenColumn{{Title: "NAME", Width: 24, Grow: 1, Limit: 63}},
 				coverageColumns[1:claimsColumn],
 				coverageColumns[claimsColumn+1:],
 			),
 		}
 		for _, i := range part.items {
-			section.Rows = append(section.Rows, detail.Cells{Cells: coverageCells(i, now)})
+			section.Rows = append(section.Rows, view.Cells{Cells: coverageCells(i, now)})
 			if i.Sentence == "" {
 				continue
 			}
@@ -145,7 +144,7 @@ func coveragePage(n coverage.Namespace, now time.Time) detail.Page {
 	for _, i := range reasons {
 		why.Lines = append(
 			why.Lines,
-			detail.Styled(coverageStyles[i.State], human.List(titles[i.Sentence], 4)+": "+i.Sentence),
+			view.Toned(coverageStyles[i.State], human.List(titles[i.Sentence], 4)+": "+i.Sentence),
 		)
 	}
 	if len(why.Lines) > 0 {

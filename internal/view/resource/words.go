@@ -1,4 +1,4 @@
-package tabs
+package resource
 
 import (
 	"strings"
@@ -6,49 +6,49 @@ import (
 
 	"github.com/veltui/veltui/internal/assess"
 	"github.com/veltui/veltui/internal/human"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
-	"github.com/veltui/veltui/ui/detail"
 	"github.com/veltui/veltui/watch"
 )
 
-func notes(found []assess.Note, malformed *watch.Malformed) []detail.Text {
-	var texts []detail.Text
+func notes(found []assess.Note, malformed *watch.Malformed) []view.Text {
+	var texts []view.Text
 	if malformed != nil {
 		for _, f := range malformed.Fields {
 			texts = append(
 				texts,
-				detail.Styled(
-					detail.Bad,
+				view.Toned(
+					view.Bad,
 					"Malformed: "+f.String()+". It counts as not set here; Velero itself may see nothing of this kind until "+
 						"you correct it.",
 				),
 			)
 		}
 	}
-	styles := map[assess.Mood]detail.Style{assess.Alarming: detail.Bad, assess.Unusual: detail.Waiting}
+	styles := map[assess.Mood]view.Tone{assess.Alarming: view.Bad, assess.Unusual: view.Waiting}
 	for _, n := range found {
-		texts = append(texts, detail.Styled(styles[n.Mood], n.Text))
+		texts = append(texts, view.Toned(styles[n.Mood], n.Text))
 	}
 	return texts
 }
 
 // tooOld counts backups that are left out, if any.
-func tooOld(n int) []detail.Text {
+func tooOld(n int) []view.Text {
 	if n == 0 {
 		return nil
 	}
-	return []detail.Text{
-		detail.Styled(detail.Dim, human.Count(n, "backup")+" ended too long ago to be shown (--ended-within)."),
+	return []view.Text{
+		view.Toned(view.Dim, human.Count(n, "backup")+" ended too long ago to be shown (--ended-within)."),
 	}
 }
 
 // sections are what describe says, with labels in lower case. state stands in place of the phase, unless it is empty.
-func sections(described []describe.Section, state detail.Text) []detail.Section {
-	found := make([]detail.Section, len(described))
+func sections(described []describe.Section, state view.Text) []view.Section {
+	found := make([]view.Section, len(described))
 	for i, s := range described {
 		found[i].Title = human.Capital(s.Title)
 		for _, f := range s.Fields {
-			field := detail.Described(f)
+			field := f.Labelled()
 			if !strings.HasPrefix(f.Name, "config.") { // whose keys are as they are
 				field.Label = label(f.Title)
 			}
@@ -69,8 +69,8 @@ func label(title string) string {
 	return strings.ToLower(title)
 }
 
-func plain(label, text string) detail.Field {
-	return detail.Field{Label: label, Text: detail.Text{Text: text}}
+func plain(label, text string) view.Field {
+	return view.Field{Label: label, Text: view.Text{Text: text}}
 }
 
 // known is a duration, empty for none.
@@ -79,14 +79,4 @@ func known(d time.Duration) string {
 		return ""
 	}
 	return human.Duration(d)
-}
-
-func until(t, now time.Time, unknown string) string {
-	switch {
-	case t.IsZero():
-		return unknown
-	case !t.After(now):
-		return "now"
-	}
-	return human.Duration(t.Sub(now))
 }

@@ -1,19 +1,16 @@
-package tabs
+package resource
 
 import (
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/veltui/veltui/internal/assess"
-	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/internal/view/document"
-	"github.com/veltui/veltui/ui/detail"
-	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -25,7 +22,7 @@ type Kind struct {
 	Lists    []string                  // other resources that are listed with it
 	Needs    []string                  // the other kinds that the judgement rests on
 	Then     func([]*job.Job) []string // more of them, by the jobs
-	Columns  []Column
+	Columns  []view.Column
 	// List judges all things of the kind.
 	List func(*assess.Assessment) []Thing
 }
@@ -33,47 +30,8 @@ type Kind struct {
 // Kinds are all that `get` knows beside jobs.
 var Kinds = []*Kind{&scheduleKind, &locationKind, &snapshotLocationKind, &repositoryKind, &deletionKind}
 
-// Column is a column of a tab, of the table of `get`, or of both.
-type Column struct {
-	draw.Column        // in the tab, where it has a width
-	Get         string // the title in the table of `get`, where it has one
-	Rank        int    // orders the columns that a narrow terminal drops from that table, highest first
-	Wide        bool   // only in -o wide
-}
-
-// Cell is what a column says of a thing.
-type Cell struct {
-	detail.Text        // in the tab
-	Get         string // in the table of `get`, empty for what is not known
-	Order       any    // a number for --sort-by, nil for what is not known; a text is sorted by itself
-}
-
-func stateCell(state detail.Text) Cell { return Cell{Text: state, Get: state.Text} }
-
-func text(style detail.Style, s string) Cell { return Cell{Text: detail.Styled(style, s), Get: s} }
-
-// number is n, as shown in the tab.
-func number(style detail.Style, n int, shown string) Cell {
-	return Cell{detail.Styled(style, shown), fmt.Sprint(n), float64(n)}
-}
-
-// ago is the age of a moment.
-func ago(style detail.Style, t, now time.Time, never string) Cell {
-	if t.IsZero() {
-		return Cell{Text: detail.Styled(style, never)}
-	}
-	age := human.Age(t, now)
-	return Cell{detail.Styled(style, age), age, now.Sub(t).Seconds()}
-}
-
-// due is the time until a moment.
-func due(style detail.Style, t, now time.Time, unknown string) Cell {
-	if t.IsZero() {
-		return Cell{Text: detail.Styled(style, unknown)}
-	}
-	left := until(t, now, "")
-	return Cell{detail.Styled(style, left), left, t.Sub(now).Seconds()}
-}
+// Tabs are all tabs of resources other than jobs. Those that come and go stand last.
+func Tabs() []view.Tab { return []view.Tab{Schedules(), Storage(), Coverage(), Etcd(), Deletions()} }
 
 // Thing is one resource, judged.
 type Thing struct {
@@ -82,15 +40,15 @@ type Thing struct {
 	Notes  []assess.Note
 	// Change differs if something changed of it, apart from what Kubernetes and the notes say of that.
 	Change   string
-	Cells    func(now time.Time) []Cell // one for each column
+	Cells    func(now time.Time) []view.Cell // one for each column
 	Document func() document.Placed
 	Describe func() []describe.Section
 
 	words []string // for a filter
 	about string   // a sentence about it, if there is no note
-	page  detail.Page
+	page  view.Page
 	// sections are those of its page.
-	sections  func() []detail.Section
+	sections  func() []view.Section
 	malformed *watch.Malformed
 }
 
@@ -110,16 +68,16 @@ func things[T metav1.Object](a *assess.Assessment, judged []T, thing func(v T, m
 }
 
 // group lists all things of the kind in a tab.
-func (k *Kind) group(a *assess.Assessment) detail.Group {
-	var g detail.Group
-	inTab := func(i int) bool { return k.Columns[i].Width > 0 }
+func (k *Kind) group(a *assess.Assessment) view.Group {
+	var g view.Group
+	inTab := func(i int) bool { return k.Columns[i].Screen.Width > 0 }
 	for i, c := range k.Columns {
 		if inTab(i) {
-			g.Columns = append(g.Columns, c.Column)
+			g.Columns = append(g.Columns, c.Screen)
 		}
 	}
 	for _, t := range k.List(a) {
-		row := detail.Row{
+		row := view.Row{
 			Key:       string(t.Object.GetUID()),
 			Words:     t.words,
 			About:     t.about,
@@ -129,7 +87,7 @@ func (k *Kind) group(a *assess.Assessment) detail.Group {
 		if len(t.Notes) > 0 {
 			row.About = t.Notes[0].Text
 		}
-		row.Cells = func(now time.Time) (texts []detail.Text) {
+		row.Cells = func(now time.Time) (texts []view.Text) {
 			for i, c := range t.Cells(now) {
 				if inTab(i) {
 					texts = append(texts, c.Text)
@@ -137,7 +95,7 @@ func (k *Kind) group(a *assess.Assessment) detail.Group {
 			}
 			return texts
 		}
-		row.Page = func() detail.Page {
+		row.Page = func() view.Page {
 			page := t.page
 			page.Notes, page.Sections = notes(t.Notes, t.malformed), t.sections()
 			return page

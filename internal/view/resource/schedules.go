@@ -1,4 +1,4 @@
-package tabs
+package resource
 
 import (
 	"cmp"
@@ -13,10 +13,9 @@ import (
 	"github.com/veltui/veltui/internal/human"
 	"github.com/veltui/veltui/internal/job"
 	"github.com/veltui/veltui/internal/velero"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/internal/view/describe"
 	"github.com/veltui/veltui/internal/view/document"
-	"github.com/veltui/veltui/ui/detail"
-	"github.com/veltui/veltui/ui/draw"
 	"github.com/veltui/veltui/watch"
 )
 
@@ -24,8 +23,8 @@ import (
 const SchedulesName = "Schedules"
 
 // Schedules lists schedules with their runs. What the next run of one takes is read when its page is opened.
-func Schedules() detail.Tab {
-	return detail.Tab{
+func Schedules() view.Tab {
+	return view.Tab{
 		Name: SchedulesName, Short: "Sched", Kinds: []string{watch.Schedules},
 		Reads: func(a *assess.Assessment, key string) string {
 			if i := slices.IndexFunc(
@@ -36,7 +35,7 @@ func Schedules() detail.Tab {
 			}
 			return ""
 		},
-		Groups: func(a *assess.Assessment) []detail.Group { return []detail.Group{scheduleKind.group(a)} },
+		Groups: func(a *assess.Assessment) []view.Group { return []view.Group{scheduleKind.group(a)} },
 		Empty: func(snap *watch.Snapshot) string {
 			return "There are no schedules in namespace " + snap.Namespace + "."
 		},
@@ -46,23 +45,28 @@ func Schedules() detail.Tab {
 var scheduleKind = Kind{
 	Kind: "Schedule", Words: []string{"schedules", "schedule"}, Resource: watch.Schedules,
 	Needs: []string{watch.Backups, watch.Locations, watch.Pods}, Then: assess.NeedsVolumes,
-	Columns: []Column{
-		{Column: draw.Column{Title: "SCHEDULE", Width: 19, Grow: 2, Limit: 45}},
-		{Column: draw.Column{Title: "STATE", Width: 9}, Get: "STATE"},
-		{Column: draw.Column{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3}, Get: "CRON", Rank: 5},
-		{Column: draw.Column{Title: "LAST RUN", Width: 16, Priority: 1}, Get: "LAST RUN", Rank: 1},
-		{Column: draw.Column{Title: "AGO", Width: 6, Priority: 2, Right: true}, Get: "AGO", Rank: 3},
-		{Column: draw.Column{Title: "NEXT IN", Width: 7, Right: true}, Get: "NEXT IN", Rank: 2},
-		{Column: draw.Column{Title: "TOOK", Width: 6, Priority: 4, Right: true}},
-		{Column: draw.Column{Title: "KEPT", Width: 4, Priority: 5, Right: true}, Get: "KEPT", Rank: 6},
-		{Column: draw.Column{Title: "RUNS", Width: 10, Grow: 1, Limit: 30, Priority: 6}},
-		{Column: draw.Column{Title: "TTL", Width: 6, Priority: 7, Right: true}},
+	Columns: []view.Column{
 		{
-			Column: draw.Column{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8},
-			Get:    "LOCATION",
-			Wide:   true,
+			Name: "schedule", ScreenOnly: true,
+			Screen: view.ScreenColumn{Title: "SCHEDULE", Width: 19, Grow: 2, Limit: 45},
 		},
-		{Get: "LAST GOOD", Wide: true},
+		{Name: "state", Screen: view.ScreenColumn{Title: "STATE", Width: 9}},
+		{Name: "cron", Screen: view.ScreenColumn{Title: "CRON", Width: 14, Grow: 1, Limit: 30, Priority: 3}, Rank: 5},
+		{Name: "last run", Screen: view.ScreenColumn{Title: "LAST RUN", Width: 16, Priority: 1}, Rank: 1},
+		{Name: "ago", Screen: view.ScreenColumn{Title: "AGO", Width: 6, Priority: 2, Right: true}, Rank: 3},
+		{Name: "next in", Screen: view.ScreenColumn{Title: "NEXT IN", Width: 7, Right: true}, Rank: 2},
+		{Name: "took", Screen: view.ScreenColumn{Title: "TOOK", Width: 6, Priority: 4, Right: true}, ScreenOnly: true},
+		{Name: "kept", Screen: view.ScreenColumn{Title: "KEPT", Width: 4, Priority: 5, Right: true}, Rank: 6},
+		{
+			Name: "runs", ScreenOnly: true,
+			Screen: view.ScreenColumn{Title: "RUNS", Width: 10, Grow: 1, Limit: 30, Priority: 6},
+		},
+		{Name: "ttl", Screen: view.ScreenColumn{Title: "TTL", Width: 6, Priority: 7, Right: true}, ScreenOnly: true},
+		{
+			Name: "location", Wide: true,
+			Screen: view.ScreenColumn{Title: "LOCATION", Width: 12, Grow: 1, Limit: 30, Priority: 8},
+		},
+		{Name: "last good", Wide: true},
 	},
 	List: func(a *assess.Assessment) []Thing {
 		return things(a, a.Schedules(), func(s assess.Schedule, _ bool) Thing {
@@ -72,11 +76,11 @@ var scheduleKind = Kind{
 				Change:   s.State,
 				words:    []string{s.Name, s.Spec.Schedule, s.State},
 				about:    backsUp(s),
-				page:     detail.Page{Kind: "schedule", Name: s.Name, State: scheduleState(s)},
-				Cells:    func(now time.Time) []Cell { return scheduleCells(s, a.Unseen(watch.Backups), now) },
+				page:     view.Page{Kind: "schedule", Name: s.Name, State: scheduleState(s)},
+				Cells:    func(now time.Time) []view.Cell { return scheduleCells(s, a.Unseen(watch.Backups), now) },
 				Document: func() document.Placed { return document.NewSchedule(s, a) },
 				Describe: func() []describe.Section { return describe.Schedule(s, a) },
-				sections: func() []detail.Section { return scheduleSections(a, s) },
+				sections: func() []view.Section { return scheduleSections(a, s) },
 			}
 			if len(s.Runs) > 0 {
 				t.Change += s.Runs[0].Name + s.Runs[0].Phase
@@ -86,49 +90,45 @@ var scheduleKind = Kind{
 	},
 }
 
-func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []Cell {
-	run, took, began, lastGood := Cell{Text: detail.Styled(detail.Dim, "none")}, "", job.TimeOf(s.Status.LastBackup), ""
+func scheduleCells(s assess.Schedule, unseen bool, now time.Time) []view.Cell {
+	run, took, began, lastGood := view.Cell{Text: view.Toned(view.Dim, "none")}, "", job.TimeOf(s.Status.LastBackup), ""
 	if !began.IsZero() {
 		run.Text.Text = "deleted" // it ran, and the backup is gone
 	}
 	if len(s.Runs) > 0 {
 		newest := s.Runs[0]
-		run, took, began = Cell{
-			Text: phaseText(newest),
-			Get:  newest.PhaseOrStage(),
-		}, known(
-			newest.Took(),
-		), newest.Began()
+		run = view.StateCell(phaseText(newest))
+		took, began = known(newest.Took()), newest.Began()
 	}
-	kept := number(detail.Dim, len(s.Runs), fmt.Sprint(len(s.Runs)+s.Left))
+	kept := view.NumberCell(view.Dim, len(s.Runs), fmt.Sprint(len(s.Runs)+s.Left))
 	if len(s.Runs) == 0 && s.Left > 0 {
 		run.Text.Text = "not shown"
 	}
 	if unseen {
-		run.Text, kept.Text.Text = detail.Styled(detail.Waiting, "not seen"), "?"
+		run.Text, kept.Text.Text = view.Toned(view.Waiting, "not seen"), "?"
 	}
 	if good := s.LastGood(); good != nil {
 		lastGood = good.Name
 	}
-	return []Cell{
-		text(
-			detail.Plain,
+	return []view.Cell{
+		view.TextCell(
+			view.Plain,
 			s.Name,
 		),
-		stateCell(scheduleState(s)),
-		text(detail.Plain, s.Spec.Schedule),
+		view.StateCell(scheduleState(s)),
+		view.TextCell(view.Plain, s.Spec.Schedule),
 		run,
-		ago(detail.Plain, began, now, ""),
-		due(detail.Plain, s.Next, now, "-"),
-		text(detail.Dim, took),
+		view.AgeCell(view.Plain, began, now, ""),
+		view.DueCell(view.Plain, s.Next, now, "-"),
+		view.TextCell(view.Dim, took),
 		kept,
-		{Text: detail.Text{Phases: endings(s.Runs)}},
-		text(
-			detail.Dim,
+		{Text: view.Text{Phases: endings(s.Runs)}},
+		view.TextCell(
+			view.Dim,
 			known(s.Spec.Template.TTL.Duration),
 		),
-		text(detail.Dim, s.Spec.Template.StorageLocation),
-		text(detail.Dim, lastGood),
+		view.TextCell(view.Dim, s.Spec.Template.StorageLocation),
+		view.TextCell(view.Dim, lastGood),
 	}
 }
 
@@ -143,13 +143,13 @@ func endings(runs []*job.Job) []string {
 	return phases
 }
 
-var scheduleStyles = map[string]detail.Style{
-	assess.ScheduleNotValid: detail.Bad, assess.ScheduleLate: detail.Bad, assess.SchedulePaused: detail.Waiting,
-	string(velerov1.SchedulePhaseEnabled): detail.Good,
+var scheduleStyles = map[string]view.Tone{
+	assess.ScheduleNotValid: view.Bad, assess.ScheduleLate: view.Bad, assess.SchedulePaused: view.Waiting,
+	string(velerov1.SchedulePhaseEnabled): view.OK,
 }
 
-func scheduleState(s assess.Schedule) detail.Text {
-	return detail.Styled(cmp.Or(scheduleStyles[s.State], detail.Running), s.State)
+func scheduleState(s assess.Schedule) view.Text {
+	return view.Toned(cmp.Or(scheduleStyles[s.State], view.Busy), s.State)
 }
 
 // shownRuns is how many runs a page lists, and pictured how many its picture has.
@@ -158,33 +158,33 @@ const (
 	pictured  = 60
 )
 
-func scheduleSections(a *assess.Assessment, s assess.Schedule) []detail.Section {
-	when := sections([]describe.Section{describe.ScheduleTimes(s, a)}, detail.Text{})
+func scheduleSections(a *assess.Assessment, s assess.Schedule) []view.Section {
+	when := sections([]describe.Section{describe.ScheduleTimes(s, a)}, view.Text{})
 	runs := runsSection(s, describe.Unseen(a.Snapshot, watch.Backups), a.Environment.Now)
 	return append(when, runs, templateSection(s.Spec, a.Environment.Server.Version), nextRunSection(a.NextRun, s.Name))
 }
 
 // nextRunSection shows what `veltui coverage --next` prints, once it was read.
-func nextRunSection(read *coverage.Reading[coverage.Prediction], schedule string) detail.Section {
-	section := detail.Section{
+func nextRunSection(read *coverage.Reading[coverage.Prediction], schedule string) view.Section {
+	section := view.Section{
 		Title:   "What the next run takes",
-		Columns: []draw.Column{{Title: "KIND", Width: 13}, {Title: "NAME", Width: 24, Grow: 1, Limit: 160}},
+		Columns: []view.ScreenColumn{{Title: "KIND", Width: 13}, {Title: "NAME", Width: 24, Grow: 1, Limit: 160}},
 	}
 	if read == nil || read.Schedule != schedule {
 		return section
 	}
 	if now := cmp.Or(errorText(read.Err), read.Progress); now != "" {
-		section.Lines = []detail.Text{detail.Styled(detail.Waiting, "? "+human.Capital(now))}
+		section.Lines = []view.Text{view.Toned(view.Waiting, "? "+human.Capital(now))}
 	}
 	switch p := read.Result; {
 	case p == nil:
 	case p.Refused != "":
-		section.Lines = append(section.Lines, detail.Styled(detail.Bad, "Nothing: "+p.Refused+"."))
+		section.Lines = append(section.Lines, view.Toned(view.Bad, "Nothing: "+p.Refused+"."))
 	default:
 		for _, list := range p.Lists() {
 			title := list.Title
 			for _, item := range list.Items {
-				section.Rows = append(section.Rows, detail.Cells{Cells: []detail.Text{{Text: title}, {Text: item}}})
+				section.Rows = append(section.Rows, view.Cells{Cells: []view.Text{{Text: title}, {Text: item}}})
 				title = ""
 			}
 		}
@@ -193,8 +193,8 @@ func nextRunSection(read *coverage.Reading[coverage.Prediction], schedule string
 }
 
 // runsSection shows how long the last runs took and how they ended, and a table.
-func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section {
-	section := detail.Section{Title: "Runs", Lines: tooOld(s.Left), Columns: []draw.Column{
+func runsSection(s assess.Schedule, unseen string, now time.Time) view.Section {
+	section := view.Section{Title: "Runs", Lines: tooOld(s.Left), Columns: []view.ScreenColumn{
 		{Title: "BACKUP", Width: 24, Grow: 2, Limit: 63},
 		{Title: "PHASE", Width: 15, Grow: 1, Limit: 24},
 		{Title: "BEGAN", Width: 6, Right: true},
@@ -207,7 +207,7 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 		{Title: "NAMESPACES", Width: 14, Grow: 1, Limit: 40, Priority: 6},
 	}}
 	if len(s.Runs) == 0 && s.Left == 0 {
-		section.Lines = []detail.Text{detail.Styled(detail.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
+		section.Lines = []view.Text{view.Toned(view.Dim, cmp.Or(unseen, "There is no backup of this schedule."))}
 	}
 	if len(s.Runs) == 0 {
 		return section
@@ -218,7 +218,7 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 			continue
 		}
 		took := j.Took()
-		section.Bars = append([]detail.Bar{{Value: took.Seconds(), Phase: j.Phase}}, section.Bars...)
+		section.Bars = append([]view.Bar{{Value: took.Seconds(), Phase: j.Phase}}, section.Bars...)
 		if longest = max(longest, took); took > 0 && (shortest == 0 || took < shortest) {
 			shortest = took
 		}
@@ -241,38 +241,38 @@ func runsSection(s assess.Schedule, unseen string, now time.Time) detail.Section
 			items = fmt.Sprint(r.Items.Done)
 		}
 		if r.VolumesKnown {
-			volumes = draw.NonZero(int(r.Volumes))
+			volumes = view.NonZero(int(r.Volumes))
 		}
 		if r.Bytes > 0 {
 			bytes = human.Bytes(r.Bytes)
 		}
-		section.Rows = append(section.Rows, detail.Cells{Job: r.UID, Cells: []detail.Text{
+		section.Rows = append(section.Rows, view.Cells{Job: r.UID, Cells: []view.Text{
 			{Text: r.Name},
 			phaseText(r.Job),
 			{Text: human.Age(r.Began(), now)},
 			{Text: known(r.Took())},
-			detail.Styled(
-				detail.Dim,
+			view.Toned(
+				view.Dim,
 				items,
 			),
-			detail.Styled(detail.Bad, draw.NonZero(r.Errors)),
-			detail.Styled(detail.Waiting, draw.NonZero(r.Warnings)),
-			detail.Styled(detail.Dim, volumes),
-			detail.Styled(detail.Dim, bytes),
+			view.Toned(view.Bad, view.NonZero(r.Errors)),
+			view.Toned(view.Waiting, view.NonZero(r.Warnings)),
+			view.Toned(view.Dim, volumes),
+			view.Toned(view.Dim, bytes),
 			{Text: describe.NamespaceChanges(r)},
 		}})
 	}
 	empty := func(c int) bool {
-		return !slices.ContainsFunc(section.Rows, func(row detail.Cells) bool { return row.Cells[c].Text != "" })
+		return !slices.ContainsFunc(section.Rows, func(row view.Cells) bool { return row.Cells[c].Text != "" })
 	}
 	for c := len(section.Columns) - 1; section.Columns[c].Priority > 3 && empty(c); c-- {
 		section.Columns = section.Columns[:c] // no run has any
 	}
 	if more := len(s.Runs) - shownRuns; more > 0 {
 		section.Lines = append(
-			[]detail.Text{
-				detail.Styled(
-					detail.Dim,
+			[]view.Text{
+				view.Toned(
+					view.Dim,
 					human.Count(
 						more,
 						"older backup",
@@ -297,14 +297,14 @@ func backsUp(s assess.Schedule) string {
 }
 
 // templateSection shows what the template sets, and the namespaces in any case.
-func templateSection(s velerov1.ScheduleSpec, server string) detail.Section {
-	section := detail.Section{Title: "What it backs up"}
+func templateSection(s velerov1.ScheduleSpec, server string) view.Section {
+	section := view.Section{Title: "What it backs up"}
 	for _, part := range describe.BackupSpec(s.Template, server) {
 		for _, f := range part.Fields {
 			if f.Unset && f.Name != "includedNamespaces" {
 				continue
 			}
-			field := detail.Described(f)
+			field := f.Labelled()
 			if field.Label = label(f.Title); f.Name == "hooks" {
 				field.Label = "hook " + f.Title
 			}
@@ -314,10 +314,10 @@ func templateSection(s velerov1.ScheduleSpec, server string) detail.Section {
 	if own := s.UseOwnerReferencesInBackup; own != nil && *own {
 		section.Fields = append(
 			section.Fields,
-			detail.Field{
+			view.Field{
 				Label: "owner references",
-				Text: detail.Styled(
-					detail.Waiting,
+				Text: view.Toned(
+					view.Waiting,
 					"yes: whoever deletes the schedule deletes its backups from the cluster",
 				),
 			},
@@ -329,14 +329,14 @@ func templateSection(s velerov1.ScheduleSpec, server string) detail.Section {
 	return section
 }
 
-var endStyles = map[string]detail.Style{
-	velero.PhaseCompleted:        detail.Good,
-	velero.PhasePartiallyFailed:  detail.Waiting,
-	velero.PhaseFailed:           detail.Bad,
-	velero.PhaseFailedValidation: detail.Bad,
+var endStyles = map[string]view.Tone{
+	velero.PhaseCompleted:        view.OK,
+	velero.PhasePartiallyFailed:  view.Waiting,
+	velero.PhaseFailed:           view.Bad,
+	velero.PhaseFailedValidation: view.Bad,
 }
 
 // phaseText is how a job ended, or where it stands.
-func phaseText(j *job.Job) detail.Text {
-	return detail.Styled(cmp.Or(endStyles[j.Phase], detail.Running), j.PhaseOrStage())
+func phaseText(j *job.Job) view.Text {
+	return view.Toned(cmp.Or(endStyles[j.Phase], view.Busy), j.PhaseOrStage())
 }

@@ -1,4 +1,4 @@
-package tabs
+package resource
 
 import (
 	"cmp"
@@ -10,14 +10,13 @@ import (
 	"github.com/veltui/veltui/internal/diagnosis"
 	"github.com/veltui/veltui/internal/etcd"
 	"github.com/veltui/veltui/internal/human"
-	"github.com/veltui/veltui/ui/detail"
-	"github.com/veltui/veltui/ui/draw"
+	"github.com/veltui/veltui/internal/view"
 	"github.com/veltui/veltui/watch"
 )
 
 // Etcd lists OpenShift's own etcd backups and their schedules, if the cluster has the kinds.
-func Etcd() detail.Tab {
-	return detail.Tab{
+func Etcd() view.Tab {
+	return view.Tab{
 		Name:   "Etcd",
 		There:  func(a *assess.Assessment) bool { return a.Snapshot.Etcd != nil },
 		Groups: etcdGroups,
@@ -41,7 +40,7 @@ func Etcd() detail.Tab {
 	}
 }
 
-var etcdBackupColumns = []draw.Column{
+var etcdBackupColumns = []view.ScreenColumn{
 	{Title: "ETCD BACKUP", Width: 24, Grow: 2, Limit: 50},
 	{Title: "STATE", Width: 12},
 	{Title: "TOOK", Width: 7, Priority: 2, Right: true},
@@ -50,7 +49,7 @@ var etcdBackupColumns = []draw.Column{
 	{Title: "CLAIM", Width: 16, Grow: 1, Limit: 40, Priority: 4},
 }
 
-var etcdScheduleColumns = []draw.Column{
+var etcdScheduleColumns = []view.ScreenColumn{
 	{Title: "SCHEDULE", Width: 24, Grow: 2, Limit: 50},
 	{Title: "STATE", Width: 12},
 	{Title: "LAST RUN", Width: 8, Priority: 2, Right: true},
@@ -60,36 +59,36 @@ var etcdScheduleColumns = []draw.Column{
 	{Title: "CLAIM", Width: 16, Grow: 1, Limit: 40, Priority: 5},
 }
 
-func etcdGroups(a *assess.Assessment) []detail.Group {
+func etcdGroups(a *assess.Assessment) []view.Group {
 	cluster, now := a.Snapshot.Etcd, a.Environment.Now
 	if cluster == nil {
 		return nil
 	}
-	backups := detail.Group{Columns: etcdBackupColumns, Note: etcdUnseen(cluster, etcd.Backups)}
+	backups := view.Group{Columns: etcdBackupColumns, Note: etcdUnseen(cluster, etcd.Backups)}
 	for i := range cluster.Backups {
 		b := cluster.Judge(&cluster.Backups[i], now)
-		backups.Rows = append(backups.Rows, detail.Row{
+		backups.Rows = append(backups.Rows, view.Row{
 			Key: string(b.UID), Words: []string{b.Name, b.Stage(), string(b.Verdict.Reason), b.Schedule, b.Claim},
-			Cells: func(now time.Time) []detail.Text { return etcdBackupCells(b, now) },
+			Cells: func(now time.Time) []view.Text { return etcdBackupCells(b, now) },
 			About: etcdAbout(b.Verdict), Alarm: b.Trouble && b.Verdict.Reason != etcd.BackupSkipped,
-			Page: func() detail.Page { return etcdBackupPage(cluster, b, now) },
+			Page: func() view.Page { return etcdBackupPage(cluster, b, now) },
 		})
 	}
-	schedules := detail.Group{
+	schedules := view.Group{
 		Heading: "schedules",
 		Columns: etcdScheduleColumns,
 		Note:    etcdUnseen(cluster, etcd.Schedules),
 	}
 	for i := range cluster.Schedules {
 		s := cluster.JudgeSchedule(&cluster.Schedules[i], now)
-		schedules.Rows = append(schedules.Rows, detail.Row{
+		schedules.Rows = append(schedules.Rows, view.Row{
 			Key: string(s.UID), Words: []string{s.Name, s.Cron, string(s.Verdict.Reason), s.Claim},
-			Cells: func(now time.Time) []detail.Text { return etcdScheduleCells(s, now) },
+			Cells: func(now time.Time) []view.Text { return etcdScheduleCells(s, now) },
 			About: etcdAbout(s.Verdict), Alarm: s.Trouble,
-			Page: func() detail.Page { return etcdSchedulePage(cluster, s, now) },
+			Page: func() view.Page { return etcdSchedulePage(cluster, s, now) },
 		})
 	}
-	return []detail.Group{backups, schedules}
+	return []view.Group{backups, schedules}
 }
 
 func etcdUnseen(cluster *etcd.Cluster, resource string) string {
@@ -109,81 +108,81 @@ func etcdAbout(v diagnosis.Verdict) string {
 }
 
 // etcdState is the stage, or what is wrong: one that its log contradicts is not completed.
-func etcdState(b etcd.JudgedBackup) detail.Text {
+func etcdState(b etcd.JudgedBackup) view.Text {
 	switch {
 	case b.Verdict.Reason == etcd.FalseCompletion:
-		return detail.Styled(detail.Bad, "Failed (log)")
+		return view.Toned(view.Bad, "Failed (log)")
 	case b.Verdict.State() == diagnosis.Stuck:
-		return detail.Styled(detail.Bad, "stuck")
+		return view.Toned(view.Bad, "stuck")
 	}
-	style := map[string]detail.Style{
-		etcd.Completed: detail.Good,
-		etcd.Failed:    detail.Bad,
-		etcd.Skipped:   detail.Waiting,
+	style := map[string]view.Tone{
+		etcd.Completed: view.OK,
+		etcd.Failed:    view.Bad,
+		etcd.Skipped:   view.Waiting,
 	}[b.Condition.Type]
-	if style == detail.Plain && b.Verdict.State() == diagnosis.Unknown {
-		style = detail.Waiting
+	if style == view.Plain && b.Verdict.State() == diagnosis.Unknown {
+		style = view.Waiting
 	}
-	return detail.Styled(cmp.Or(style, detail.Running), b.Stage())
+	return view.Toned(cmp.Or(style, view.Busy), b.Stage())
 }
 
-func etcdBackupCells(b etcd.JudgedBackup, now time.Time) []detail.Text {
-	return []detail.Text{
+func etcdBackupCells(b etcd.JudgedBackup, now time.Time) []view.Text {
+	return []view.Text{
 		{Text: b.Name}, etcdState(b), {Text: known(b.Took(now))}, {Text: human.Age(b.Created, now)},
-		detail.Styled(detail.Dim, cmp.Or(b.Schedule, "by hand")), detail.Styled(detail.Dim, b.Claim),
+		view.Toned(view.Dim, cmp.Or(b.Schedule, "by hand")), view.Toned(view.Dim, b.Claim),
 	}
 }
 
-func etcdScheduleState(s etcd.JudgedSchedule) detail.Text {
+func etcdScheduleState(s etcd.JudgedSchedule) view.Text {
 	switch {
 	case s.Verdict.State() == diagnosis.Stuck:
-		return detail.Styled(detail.Bad, "stuck")
+		return view.Toned(view.Bad, "stuck")
 	case s.Verdict.Reason == etcd.LastBackupFailed:
-		return detail.Styled(detail.Bad, "last failed")
+		return view.Toned(view.Bad, "last failed")
 	case s.Verdict.State() == diagnosis.Unknown:
-		return detail.Styled(detail.Waiting, "unknown")
+		return view.Toned(view.Waiting, "unknown")
 	case s.Verdict.Reason == etcd.ScheduleRunning:
-		return detail.Styled(detail.Running, "running")
+		return view.Toned(view.Busy, "running")
 	}
-	return detail.Styled(detail.Good, "ok")
+	return view.Toned(view.OK, "ok")
 }
 
-func etcdScheduleCells(s etcd.JudgedSchedule, now time.Time) []detail.Text {
-	return []detail.Text{
+func etcdScheduleCells(s etcd.JudgedSchedule, now time.Time) []view.Text {
+	return []view.Text{
 		{Text: s.Name}, etcdScheduleState(s), {Text: human.Ago(s.LastRun, now)}, {Text: human.In(s.Next, now)},
-		{Text: s.Cron}, detail.Styled(detail.Dim, s.Retention.String()), detail.Styled(detail.Dim, s.Claim),
+		{Text: s.Cron}, view.Toned(view.Dim, s.Retention.String()), view.Toned(view.Dim, s.Claim),
 	}
 }
 
-func etcdNotes(v diagnosis.Verdict, trouble bool) []detail.Text {
-	style := detail.Plain
+func etcdNotes(v diagnosis.Verdict, trouble bool) []view.Text {
+	style := view.Plain
 	if trouble {
-		style = detail.Bad
+		style = view.Bad
 	}
-	notes := []detail.Text{detail.Styled(style, draw.Sentence(strings.TrimSuffix(v.Text, ".")))}
+	notes := []view.Text{view.Toned(style, human.Capital(human.Stop(v.Text)))}
 	if v.Advice != "" {
-		notes = append(notes, detail.Styled(detail.Strong, human.Stop(v.Advice)))
+		notes = append(notes, view.Toned(view.Strong, human.Stop(v.Advice)))
 	}
 	return notes
 }
 
 // factSections are the facts that hold, and those that are unknown or contradict.
-func factSections(v diagnosis.Verdict, now time.Time) []detail.Section {
-	holds, doubts := detail.Section{Title: "Facts"}, detail.Section{Title: "Not known, or against it"}
+func factSections(v diagnosis.Verdict, now time.Time) []view.Section {
+	holds, doubts := view.Section{Title: "Facts"}, view.Section{Title: "Not known, or against it"}
 	for _, f := range v.Facts {
 		text := f.Text + " (" + f.Source + human.Clause(", ", human.Ago(f.At, now)) + ")"
 		if f.Holds {
-			holds.Lines = append(holds.Lines, detail.Text{Text: text})
+			holds.Lines = append(holds.Lines, view.Text{Text: text})
 		} else {
-			doubts.Lines = append(doubts.Lines, detail.Styled(detail.Waiting, text))
+			doubts.Lines = append(doubts.Lines, view.Toned(view.Waiting, text))
 		}
 	}
-	return []detail.Section{holds, doubts}
+	return []view.Section{holds, doubts}
 }
 
-func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) detail.Page {
-	page := detail.Page{Kind: "etcd backup", Name: b.Name, State: etcdState(b), Notes: etcdNotes(b.Verdict, b.Trouble)}
-	made := detail.Section{Title: "Backup", Fields: []detail.Field{
+func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) view.Page {
+	page := view.Page{Kind: "etcd backup", Name: b.Name, State: etcdState(b), Notes: etcdNotes(b.Verdict, b.Trouble)}
+	made := view.Section{Title: "Backup", Fields: []view.Field{
 		plain("reason", string(b.Verdict.Reason)),
 		plain("made", human.Moment(b.Created, now)+map[bool]string{true: ", by hand"}[b.Schedule == ""]),
 		plain("schedule", b.Schedule),
@@ -193,7 +192,7 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 	if at := b.Deadline(); !at.IsZero() {
 		made.Fields = append(made.Fields, plain("the pod is ended", human.In(at, now)))
 	}
-	conditions := detail.Section{Title: "Conditions", Columns: []draw.Column{
+	conditions := view.Section{Title: "Conditions", Columns: []view.ScreenColumn{
 		{
 			Title: "TYPE",
 			Width: 16,
@@ -207,8 +206,8 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 	for _, c := range b.Conditions {
 		conditions.Rows = append(
 			conditions.Rows,
-			detail.Cells{
-				Cells: []detail.Text{
+			view.Cells{
+				Cells: []view.Text{
 					{Text: c.Type},
 					{Text: string(c.Status)},
 					{Text: human.Age(c.LastTransitionTime.Time, now)},
@@ -217,9 +216,9 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 			},
 		)
 	}
-	job := detail.Section{Title: "Job", Fields: []detail.Field{plain("name", b.JobName)}}
+	job := view.Section{Title: "Job", Fields: []view.Field{plain("name", b.JobName)}}
 	if j := b.Job; j != nil {
-		job.Fields = []detail.Field{
+		job.Fields = []view.Field{
 			plain("name", j.Name),
 			plain("started", cmp.Or(human.Moment(j.Started, now), "not yet")),
 			plain("ended", human.Moment(j.Ended, now)),
@@ -234,7 +233,7 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 				),
 			),
 		}
-		job.Columns = []draw.Column{
+		job.Columns = []view.ScreenColumn{
 			{Title: "POD", Width: 30, Grow: 1, Limit: 63},
 			{Title: "PHASE", Width: 10},
 			{Title: "AGE", Width: 7, Priority: 1, Right: true},
@@ -251,25 +250,25 @@ func etcdBackupPage(cluster *etcd.Cluster, b etcd.JudgedBackup, now time.Time) d
 			p := &j.Pods[i]
 			job.Rows = append(
 				job.Rows,
-				detail.Cells{
-					Cells: []detail.Text{{Text: p.Name}, {Text: string(p.Phase)}, {Text: human.Age(p.Created, now)},
-						{Text: p.Node}, detail.Styled(detail.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))},
+				view.Cells{
+					Cells: []view.Text{{Text: p.Name}, {Text: string(p.Phase)}, {Text: human.Age(p.Created, now)},
+						{Text: p.Node}, view.Toned(view.Waiting, cmp.Or(p.Cause(), p.Unschedulable, p.Waiting))},
 				},
 			)
 		}
 	}
-	page.Sections = append(append([]detail.Section{made}, factSections(b.Verdict, now)...), conditions, job)
+	page.Sections = append(append([]view.Section{made}, factSections(b.Verdict, now)...), conditions, job)
 	return page
 }
 
-func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Time) detail.Page {
-	page := detail.Page{
+func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Time) view.Page {
+	page := view.Page{
 		Kind:  "etcd schedule",
 		Name:  s.Name,
 		State: etcdScheduleState(s),
 		Notes: etcdNotes(s.Verdict, s.Trouble),
 	}
-	settings := detail.Section{Title: "Schedule", Fields: []detail.Field{
+	settings := view.Section{Title: "Schedule", Fields: []view.Field{
 		plain("reason", string(s.Verdict.Reason)),
 		plain("cron", cmp.Or(s.Cron, "none")),
 		plain("time zone", cmp.Or(s.TimeZone, "not set: that of the kube-controller-manager, taken for UTC")),
@@ -285,12 +284,12 @@ func etcdSchedulePage(cluster *etcd.Cluster, s etcd.JudgedSchedule, now time.Tim
 			plain("last that completed", s.Good.Name+", "+human.Ago(s.Good.Condition.LastTransitionTime.Time, now)),
 		)
 	}
-	runs := detail.Section{Title: "Its backups", Columns: etcdBackupColumns[:4]}
+	runs := view.Section{Title: "Its backups", Columns: etcdBackupColumns[:4]}
 	for i := range cluster.Backups {
 		if b := &cluster.Backups[i]; b.Schedule == s.Name {
-			runs.Rows = append(runs.Rows, detail.Cells{Cells: etcdBackupCells(cluster.Judge(b, now), now)[:4]})
+			runs.Rows = append(runs.Rows, view.Cells{Cells: etcdBackupCells(cluster.Judge(b, now), now)[:4]})
 		}
 	}
-	page.Sections = append(append([]detail.Section{settings}, factSections(s.Verdict, now)...), runs)
+	page.Sections = append(append([]view.Section{settings}, factSections(s.Verdict, now)...), runs)
 	return page
 }
